@@ -1,0 +1,114 @@
+//! What can be wrong with an input.
+
+use crate::topology::{LinkClass, MAX_DEVICES};
+
+/// Why an input was refused. The message says what is wrong, where, and what was expected.
+///
+/// An answer of "no" to a well-formed request is not an error: see [`Refusal`](crate::Refusal).
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct Error(#[from] Box<ErrorKind>);
+
+impl Error {
+    /// Whether a decision or snapshot was refused because the state has moved on since.
+    #[must_use]
+    pub fn is_stale(&self) -> bool {
+        matches!(*self.0, ErrorKind::Stale { .. })
+    }
+
+    /// Whether a decision or snapshot was refused because it belongs to another machine.
+    #[must_use]
+    pub fn is_other_machine(&self) -> bool {
+        matches!(*self.0, ErrorKind::OtherMachine)
+    }
+
+    /// Whether a lease was not held (any more).
+    #[must_use]
+    pub fn is_unknown_lease(&self) -> bool {
+        matches!(*self.0, ErrorKind::UnknownLease(_))
+    }
+
+    /// Whether the constraints of a request contradict each other.
+    #[must_use]
+    pub fn is_contradiction(&self) -> bool {
+        matches!(*self.0, ErrorKind::Contradiction(_))
+    }
+}
+
+impl From<ErrorKind> for Error {
+    fn from(kind: ErrorKind) -> Self {
+        Self(Box::new(kind))
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ErrorKind {
+    #[error("two components are named `{0}`: expected a name of its own for each")]
+    DuplicateName(String),
+    #[error("a machine has at most {MAX_DEVICES} devices, this one has at least {0}")]
+    TooManyDevices(usize),
+    #[error("the machine has no devices")]
+    NoDevices,
+    #[error("`{child}` cannot hang below `{parent}`: expected a machine, NUMA node, host bridge or PCIe switch")]
+    NoParent { child: String, parent: String },
+    #[error("`{0}` has two parents: expected one")]
+    TwoParents(String),
+    #[error("`{0}` hangs below itself")]
+    Cycle(String),
+    #[error("`{0}` is linked to itself: expected two components")]
+    SelfLink(String),
+    #[error(
+        "`{a}` and `{b}` cannot be joined by a link of class {class}: expected a host path between devices or cards, or \
+         direct links between devices or a device and a link switch"
+    )]
+    BadLink { a: String, b: String, class: LinkClass },
+    #[error("`{a}` and `{b}` are joined twice: expected one host path and one bundle of direct links at most")]
+    LinkedTwice { a: String, b: String },
+    #[error("`{a}` and `{b}` have more than 255 direct links")]
+    TooManyLinks { a: String, b: String },
+    #[error("{place}: bandwidth {gbps} GB/s: expected a positive number")]
+    BadBandwidth { place: String, gbps: f64 },
+    #[error("no single device is called `{text}`: expected an id below {devices}, or a name, UUID or PCI address")]
+    UnknownDevice { text: String, devices: usize },
+
+    #[error("edge {edge} ({a}-{b}) leaves the pattern: expected vertices below {vertices}")]
+    EdgeOutOfRange { edge: usize, a: u16, b: u16, vertices: usize },
+    #[error("edge {edge} joins vertex {vertex} to itself: no device talks to itself")]
+    SelfLoop { edge: usize, vertex: u16 },
+    #[error("edge {edge} has traffic {traffic}: expected a positive number")]
+    BadTraffic { edge: usize, traffic: f64 },
+    #[error("a pattern of {0} vertices: expected at most {MAX_DEVICES}")]
+    PatternTooLarge(usize),
+    #[error("no pattern is called `{0}`: expected ring, chain, star, tree, all-to-all or ring-tree")]
+    UnknownShape(String),
+    #[error("no policy is called `{name}`: expected one of {known}")]
+    UnknownPolicy { name: String, known: String },
+
+    #[error("the request contradicts itself: {0}")]
+    Contradiction(String),
+
+    #[error("the decision was made in state {decision}, the allocator is in state {current}: decide again")]
+    Stale { decision: u64, current: u64 },
+    #[error("it belongs to another machine")]
+    OtherMachine,
+    #[error("the decision was made on an imagined state and cannot be committed")]
+    Imagined,
+    #[error("device {0} is in use")]
+    InUse(crate::DeviceId),
+    #[error("no lease {0}: it was never given or is released already")]
+    UnknownLease(u64),
+    #[error("the snapshot is not consistent: {0}")]
+    BadSnapshot(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_small_and_say_what_was_expected() {
+        assert_eq!(size_of::<Error>(), size_of::<usize>());
+        let error = Error::from(ErrorKind::SelfLoop { edge: 3, vertex: 1 });
+        assert_eq!(error.to_string(), "edge 3 joins vertex 1 to itself: no device talks to itself");
+    }
+}

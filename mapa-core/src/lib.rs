@@ -1,0 +1,32 @@
+#![doc = include_str!("../README.md")]
+
+mod allocator;
+mod error;
+mod matching;
+mod pattern;
+mod policy;
+mod score;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+mod topology;
+mod view;
+
+pub use allocator::{Allocator, Lease, LeaseId, Snapshot};
+pub use error::Error;
+pub use matching::{
+    Leaf, Limits, MatchConfig, Matcher, Matches, Outcome, Placement, Search, SearchStats, StopReason, Violation,
+};
+pub use pattern::{Edge, Pattern, Shape};
+pub use policy::{
+    BuiltIn, Criterion, Decision, Policy, Reason, Refusal, Request, Rules, RunnerUp, Scored, TopoAware, When, greedy,
+    lowest_id, lowest_ids, max, min, preserve, preserve_released, preserve_with, topo_aware, topo_aware_released, when,
+};
+pub use score::{
+    Candidate, Census, Coefficients, EdgeOn, Form, Objective, Subset, Tiers, aggregate_gbps, effective_gbps,
+    effective_gbps_with, preserved_direct_gbps, preserved_gbps,
+};
+pub use topology::{
+    Device, DeviceId, DeviceInfo, DeviceSet, Fabric, FabricNode, FabricWire, HardwareGraph, Link, LinkClass,
+    MAX_DEVICES, NodeId, NodeKind, Pair, Region,
+};
+pub use view::{MachineId, Stamp, View};

@@ -1,0 +1,205 @@
+//! The backtracking engine, on machine words.
+//!
+//! A cursor walks the tree of partial placements with an explicit stack and stops at each *leaf level*: all ranks placed
+//! but the last, whose devices come as one bit set. A visitor, an iterator and a counter are then thin loops over it.
+
+use super::plan::{Matcher, Step};
+use super::search::{Meter, Search};
+use crate::topology::{DeviceId, LinkClass};
+
+/// A device set of fixed width.
+pub(super) type Bits<const W: usize> = [u64; W];
+
+pub(super) struct Cursor<'a, const W: usize> {
+    steps: &'a [Step],
+    rows: Rows<W>,
+    domains: Vec<Bits<W>>,
+    /// Candidates not tried yet, by step.
+    open: Vec<Bits<W>>,
+    used: Bits<W>,
+    /// By vertex.
+    placement: Vec<DeviceId>,
+    depth: usize,
+    /// Whether `depth` was just entered from above.
+    entered: bool,
+    done: bool,
+}
+
+impl<'a, const W: usize> Cursor<'a, W> {
+    pub(super) fn new(search: &Search<'a>) -> Self {
+        let matcher: &'a Matcher = search.matcher;
+        let n = matcher.steps.len();
+        let all: Bits<W> = bits(search.graph.all().words());
+        let within = search.within.map_or(all, |set| and(&all, &bits(set.words())));
+        let domain = |step: &Step| {
+            let own = search.domains.and_then(|domains| domains.get(step.vertex));
+            own.map_or(within, |set| and(&within, &bits(set.words())))
+        };
+        Self {
+            steps: &matcher.steps,
+            rows: Rows::new(search),
+            domains: matcher.steps.iter().map(domain).collect(),
+            open: vec![[0; W]; n],
+            used: [0; W],
+            placement: vec![DeviceId(0); n],
+            depth: 0,
+            entered: true,
+            done: n == 0,
+        }
+    }
+
+    /// The next leaf level with any match, as the bit set of the last rank's devices.
+    pub(super) fn next_leaf(&mut self, meter: &mut Meter<'_>) -> Option<Bits<W>> {
+        let last = self.steps.len().saturating_sub(1);
+        while !self.done {
+            if self.depth == last {
+                let leaf = self.candidates(last);
+                self.retreat();
+                if leaf != [0; W] {
+                    return Some(leaf);
+                }
+            } else {
+                if self.entered {
+                    self.open[self.depth] = self.candidates(self.depth);
+                    self.entered = false;
+                }
+                match pop_lowest(&mut self.open[self.depth]) {
+                    Some(device) if meter.node() => self.advance(device),
+                    Some(_) => self.done = true,
+                    None => self.retreat(),
+                }
+            }
+        }
+        None
+    }
+
+    /// The rank that a leaf level leaves open.
+    pub(super) fn leaf_rank(&self) -> usize {
+        self.steps.last().map_or(0, |step| step.vertex)
+    }
+
+    /// The placement of the leaf level last returned; the leaf's own entry is the caller's to fill.
+    pub(super) fn placement(&mut self) -> &mut [DeviceId] {
+        &mut self.placement
+    }
+
+    fn advance(&mut self, device: u32) {
+        self.placement[self.steps[self.depth].vertex] = DeviceId(device);
+        self.used[device as usize / 64] |= 1 << (device % 64);
+        self.depth += 1;
+        self.entered = true;
+    }
+
+    fn retreat(&mut self) {
+        self.entered = false;
+        if self.depth == 0 {
+            self.done = true;
+            return;
+        }
+        self.depth -= 1;
+        let device = self.placement[self.steps[self.depth].vertex].index();
+        self.used[device / 64] &= !(1 << (device % 64));
+    }
+
+    fn candidates(&self, depth: usize) -> Bits<W> {
+        let step = &self.steps[depth];
+        let mut set = and_not(&self.domains[depth], &self.used);
+        for &u in &step.near {
+            set = and(&set, self.rows.near(u, step.vertex, self.placement[u]));
+        }
+        for &u in &step.apart {
+            set = and_not(&set, self.rows.joined(self.placement[u]));
+        }
+        for &u in &step.above {
+            keep_above(&mut set, self.placement[u].index());
+        }
+        for &u in &step.below {
+            keep_below(&mut set, self.placement[u].index());
+        }
+        set
+    }
+}
+
+/// Which devices an edge may lead to from each device.
+///
+/// One table serves all edges unless a link predicate tells edges apart.
+struct Rows<const W: usize> {
+    n: usize,
+    vertices: usize,
+    tables: Vec<Vec<Bits<W>>>,
+    /// By pair of vertices, which table; empty if there is but one.
+    table_of: Vec<u32>,
+}
+
+impl<const W: usize> Rows<W> {
+    fn new(search: &Search<'_>) -> Self {
+        let graph = search.graph;
+        let n = graph.len();
+        let ids = || (0..n as u32).map(DeviceId);
+        let joined: Vec<Bits<W>> = ids().map(|a| bits(graph.neighbours(a).words())).collect();
+        let vertices = search.matcher.steps.len();
+        let mut rows = Self { n, vertices, tables: vec![joined], table_of: Vec::new() };
+        let Some(ok) = search.links else { return rows };
+        rows.table_of = vec![0; vertices * vertices];
+        for edge in &search.matcher.pattern_edges {
+            let (a, b) = (usize::from(edge.a), usize::from(edge.b));
+            let mut table = rows.tables[rows.table_of[a * vertices + b] as usize].clone();
+            for from in ids() {
+                for to in ids() {
+                    let link = graph.link(from, to);
+                    if link.class != LinkClass::None && !ok(edge, link) {
+                        table[from.index()][to.index() / 64] &= !(1 << (to.index() % 64));
+                    }
+                }
+            }
+            let known = rows.tables.iter().position(|known| *known == table).unwrap_or_else(|| {
+                rows.tables.push(table);
+                rows.tables.len() - 1
+            });
+            rows.table_of[a * vertices + b] = known as u32;
+            rows.table_of[b * vertices + a] = known as u32;
+        }
+        rows
+    }
+
+    fn near(&self, from: usize, to: usize, device: DeviceId) -> &Bits<W> {
+        let table = self.table_of.get(from * self.vertices + to).map_or(0, |&i| i as usize);
+        &self.tables[table][device.index()]
+    }
+
+    fn joined(&self, device: DeviceId) -> &Bits<W> {
+        debug_assert!(device.index() < self.n);
+        &self.tables[0][device.index()]
+    }
+}
+
+/// Cuts or fills up with zeros.
+pub(super) fn bits<const W: usize>(words: &[u64]) -> Bits<W> {
+    std::array::from_fn(|i| words.get(i).copied().unwrap_or(0))
+}
+
+fn and<const W: usize>(a: &Bits<W>, b: &Bits<W>) -> Bits<W> {
+    std::array::from_fn(|i| a[i] & b[i])
+}
+
+fn and_not<const W: usize>(a: &Bits<W>, b: &Bits<W>) -> Bits<W> {
+    std::array::from_fn(|i| a[i] & !b[i])
+}
+
+fn keep_above<const W: usize>(set: &mut Bits<W>, device: usize) {
+    set[..device / 64].fill(0);
+    // Two shifts: one by 64 would overflow.
+    set[device / 64] &= u64::MAX << (device % 64) << 1;
+}
+
+fn keep_below<const W: usize>(set: &mut Bits<W>, device: usize) {
+    set[device / 64] &= (1 << (device % 64)) - 1;
+    set[device / 64 + 1..].fill(0);
+}
+
+pub(super) fn pop_lowest<const W: usize>(set: &mut Bits<W>) -> Option<u32> {
+    let (i, word) = set.iter_mut().enumerate().find(|(_, word)| **word != 0)?;
+    let bit = word.trailing_zeros();
+    *word &= *word - 1;
+    Some(i as u32 * 64 + bit)
+}

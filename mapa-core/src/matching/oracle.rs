@@ -1,0 +1,60 @@
+//! Slow and obvious: every injective map, tried one by one. What the engine is checked against.
+
+use std::collections::BTreeSet;
+
+use crate::matching::verify;
+use crate::pattern::Pattern;
+use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
+
+/// Every injective map of `0..k` into `devices`, in lexicographic order. |devices|! / (|devices| - k)! of them.
+#[must_use]
+pub fn injections(k: usize, devices: &[DeviceId]) -> Vec<Vec<DeviceId>> {
+    let mut maps = vec![Vec::new()];
+    for _ in 0..k {
+        maps = maps
+            .into_iter()
+            .flat_map(|map: Vec<DeviceId>| {
+                let free: Vec<DeviceId> = devices.iter().copied().filter(|d| !map.contains(d)).collect();
+                free.into_iter().map(move |d| map.iter().copied().chain([d]).collect())
+            })
+            .collect();
+    }
+    maps
+}
+
+/// Every raw match, in lexicographic order; induced ones only if asked for.
+#[must_use]
+pub fn raw_matches(pattern: &Pattern, graph: &HardwareGraph, within: &DeviceSet, induced: bool) -> Vec<Vec<DeviceId>> {
+    let devices: Vec<DeviceId> = within.iter().filter(|d| d.index() < graph.len()).collect();
+    let joined = |a: usize, b: usize| pattern.edges().iter().any(|e| (e.a as usize, e.b as usize) == (a, b));
+    let apart_stays_apart =
+        |map: &[DeviceId]| (0..map.len()).all(|b| (0..b).all(|a| joined(a, b) || !graph.link(map[a], map[b]).exists()));
+    let mut maps = injections(pattern.len(), &devices);
+    maps.retain(|map| verify(pattern, graph, within, map).is_ok() && (!induced || apart_stays_apart(map)));
+    maps
+}
+
+/// Every automorphism: permutations that keep the edges with their traffic.
+#[must_use]
+pub fn automorphisms(pattern: &Pattern) -> Vec<Vec<usize>> {
+    let edges = |image: &dyn Fn(u16) -> u32| {
+        let ends = |a: u32, b: u32| (a.min(b), a.max(b));
+        let mut list: Vec<_> =
+            pattern.edges().iter().map(|e| (ends(image(e.a), image(e.b)), e.traffic.to_bits())).collect();
+        list.sort_unstable();
+        list
+    };
+    let own = edges(&u32::from);
+    let vertices: Vec<DeviceId> = (0..pattern.len() as u32).map(DeviceId).collect();
+    let mut maps = injections(pattern.len(), &vertices);
+    maps.retain(|map| edges(&|v| map[usize::from(v)].0) == own);
+    maps.into_iter().map(|map| map.into_iter().map(DeviceId::index).collect()).collect()
+}
+
+/// Of each class of matches that are equal up to an automorphism, the lexicographically smallest.
+#[must_use]
+pub fn distinct(pattern: &Pattern, raw: &[Vec<DeviceId>]) -> BTreeSet<Vec<DeviceId>> {
+    let group = automorphisms(pattern);
+    let smallest = |map: &Vec<DeviceId>| group.iter().map(|g| g.iter().map(|&v| map[v]).collect::<Vec<_>>()).min();
+    raw.iter().filter_map(smallest).collect()
+}

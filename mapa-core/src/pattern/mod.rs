@@ -1,0 +1,192 @@
+//! The job: who talks to whom.
+//!
+//! An application graph (the paper's P) has a vertex per rank and an edge per pair of ranks that communicate. The shapes
+//! are those collectives use: NCCL runs rings and trees; a parameter server is a star; where nothing is known, assume
+//! all-to-all.
+
+mod shape;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+pub use shape::Shape;
+
+use crate::error::{Error, ErrorKind};
+use crate::matching::{MatchConfig, Matcher};
+use crate::topology::MAX_DEVICES;
+
+/// An edge of a pattern; `a < b`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Edge {
+    /// The lower rank.
+    pub a: u16,
+    /// The higher rank.
+    pub b: u16,
+    /// How much is sent over it, in any unit: 1 in the ready-made shapes. Eq. 1 to 3 of the paper ignore it;
+    /// [`Objective::edges`](crate::Objective::edges) is given it.
+    pub traffic: f64,
+}
+
+/// An application graph: vertices are ranks `0..len`, edges say who talks to whom.
+///
+/// Cheap to clone: the parts are shared, and so is the compiled matcher once it has been asked for.
+///
+/// ```
+/// use mapa_core::Pattern;
+///
+/// assert_eq!(Pattern::ring(4).edges().len(), 4);
+/// // As a collective uses it, a ring of two sends both ways over the one link: two edges.
+/// assert_eq!(Pattern::ring(2).edges().len(), 2);
+/// let own = Pattern::from_edges(3, [(0, 1, 2.5), (1, 2, 1.0)])?;
+/// assert_eq!(own.matcher().symmetries(), 1); // the weights tell its two ends apart
+/// # Ok::<(), mapa_core::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Pattern(Arc<Inner>);
+
+struct Inner {
+    vertices: usize,
+    edges: Vec<Edge>,
+    matcher: OnceLock<Matcher>,
+}
+
+impl Pattern {
+    fn new(vertices: usize, edges: Vec<Edge>) -> Self {
+        Self(Arc::new(Inner { vertices, edges, matcher: OnceLock::new() }))
+    }
+
+    /// A pattern of `vertices` ranks from its edges `(a, b, traffic)`. An edge given twice counts twice.
+    ///
+    /// # Errors
+    /// More than [`MAX_DEVICES`] vertices; an edge with an end out of range or twice the same; traffic that is not a
+    /// positive number. The message names the edge, counted from 0.
+    pub fn from_edges(vertices: usize, edges: impl IntoIterator<Item = (u16, u16, f64)>) -> Result<Self, Error> {
+        if vertices > MAX_DEVICES {
+            return Err(ErrorKind::PatternTooLarge(vertices).into());
+        }
+        let check = |(edge, (a, b, traffic)): (usize, (u16, u16, f64))| {
+            if usize::from(a.max(b)) >= vertices {
+                Err(ErrorKind::EdgeOutOfRange { edge, a, b, vertices })
+            } else if a == b {
+                Err(ErrorKind::SelfLoop { edge, vertex: a })
+            } else if !(traffic.is_finite() && traffic > 0.0) {
+                Err(ErrorKind::BadTraffic { edge, traffic })
+            } else {
+                Ok(Edge { a: a.min(b), b: a.max(b), traffic })
+            }
+        };
+        let edges = edges.into_iter().enumerate().map(check).collect::<Result<_, _>>()?;
+        Ok(Self::new(vertices, edges))
+    }
+
+    /// How many ranks.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.vertices
+    }
+
+    /// Whether it asks for nothing; every policy refuses such a pattern.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The edges, as given.
+    #[must_use]
+    pub fn edges(&self) -> &[Edge] {
+        &self.0.edges
+    }
+
+    /// Its matcher: distinct matches, non-induced. Compiled on first use and kept.
+    #[must_use]
+    pub fn matcher(&self) -> &Matcher {
+        self.0.matcher.get_or_init(|| MatchConfig::new().compile(self))
+    }
+
+    /// Both patterns at once on the same ranks, as NCCL runs rings and trees side by side (Fig. 8 of the paper): an edge
+    /// that both have is there as often as in the one that has it more often.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        type Count = BTreeMap<(u16, u16, u64), usize>;
+        let count = |pattern: &Self| {
+            let mut count = Count::new();
+            for e in pattern.edges() {
+                *count.entry((e.a, e.b, e.traffic.to_bits())).or_default() += 1;
+            }
+            count
+        };
+        let mut both = count(self);
+        for (edge, n) in count(other) {
+            let have = both.entry(edge).or_default();
+            *have = n.max(*have);
+        }
+        let repeat = |((a, b, traffic), n)| std::iter::repeat_n(Edge { a, b, traffic: f64::from_bits(traffic) }, n);
+        Self::new(self.len().max(other.len()), both.into_iter().flat_map(repeat).collect())
+    }
+}
+
+/// Equal number of vertices and equal edges in the same order.
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.edges() == other.edges()
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pattern").field("vertices", &self.len()).field("edges", &self.edges()).finish()
+    }
+}
+
+#[cfg(feature = "serde")]
+mod form {
+    use super::{Error, Pattern};
+
+    #[derive(serde::Serialize, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Form {
+        vertices: usize,
+        edges: Vec<(u16, u16, f64)>,
+    }
+
+    impl serde::Serialize for Pattern {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            let edges = self.edges().iter().map(|e| (e.a, e.b, e.traffic)).collect();
+            Form { vertices: self.len(), edges }.serialize(serializer)
+        }
+    }
+
+    impl<'de> serde::Deserialize<'de> for Pattern {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let form = Form::deserialize(deserializer)?;
+            Self::from_edges(form.vertices, form.edges).map_err(|e: Error| serde::de::Error::custom(e))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(edges: &[(u16, u16, f64)], message: &str) {
+        let error = Pattern::from_edges(3, edges.iter().copied()).unwrap_err();
+        assert_eq!(error.to_string(), message);
+    }
+
+    #[test]
+    fn bad_edges_are_named() {
+        check(&[(0, 1, 1.0), (0, 3, 1.0)], "edge 1 (0-3) leaves the pattern: expected vertices below 3");
+        check(&[(2, 2, 1.0)], "edge 0 joins vertex 2 to itself: no device talks to itself");
+        check(&[(0, 1, f64::NAN)], "edge 0 has traffic NaN: expected a positive number");
+        check(&[(0, 1, 0.0)], "edge 0 has traffic 0: expected a positive number");
+        assert!(Pattern::from_edges(MAX_DEVICES + 1, []).is_err());
+    }
+
+    #[test]
+    fn a_union_keeps_the_larger_count_of_each_edge() {
+        // A ring of two has its edge twice, the tree of two once.
+        assert_eq!(Pattern::ring(2).union(&Pattern::binary_tree(2)), Pattern::ring(2));
+        assert_eq!(Pattern::ring(4).union(&Pattern::ring(4)).edges().len(), 4);
+    }
+}

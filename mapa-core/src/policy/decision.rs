@@ -1,0 +1,253 @@
+//! The answers: a decision, or one of three ways of saying no.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use super::optimum::admits;
+use super::request::Request;
+use super::rules::paper_scores;
+use crate::matching::{Placement, SearchStats, verify};
+use crate::score::{Candidate, Census, Coefficients, Objective, Tiers};
+use crate::topology::DeviceId;
+use crate::view::{Stamp, View};
+
+/// A placement with its scores.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scored {
+    placement: Placement,
+    scores: Vec<(Cow<'static, str>, f64)>,
+    links: Census,
+    in_domain: bool,
+}
+
+impl Scored {
+    pub(super) fn new(candidate: &Candidate<'_>, objectives: &[&Objective<'_>]) -> Self {
+        let Candidate { view, pattern, placement } = *candidate;
+        let mut scores: Vec<(Cow<'static, str>, f64)> = Vec::new();
+        for objective in objectives {
+            if !scores.iter().any(|(name, _)| name == objective.name()) {
+                scores.push((Cow::Owned(objective.name().to_owned()), objective.score(candidate)));
+            }
+        }
+        Self {
+            placement: placement.into(),
+            scores,
+            links: Census::of(pattern, placement, view.graph(), &Tiers::PAPER),
+            in_domain: Coefficients::in_domain(pattern, placement, view.graph()),
+        }
+    }
+
+    /// The device of each rank.
+    #[must_use]
+    pub fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    /// Every score, by name.
+    pub fn scores(&self) -> impl Iterator<Item = (&str, f64)> {
+        self.scores.iter().map(|(name, value)| (&**name, *value))
+    }
+
+    /// The score of this name.
+    #[must_use]
+    pub fn score(&self, name: &str) -> Option<f64> {
+        self.scores().find(|(known, _)| *known == name).map(|(_, value)| value)
+    }
+
+    /// The pattern's edges by kind of link, as the paper counts them: (double, single, PCIe).
+    #[must_use]
+    pub fn links(&self) -> &Census {
+        &self.links
+    }
+
+    /// Whether Eq. 2 was fitted to placements of this kind: see [`Coefficients::in_domain`].
+    #[must_use]
+    pub fn in_domain(&self) -> bool {
+        self.in_domain
+    }
+}
+
+/// The best placement on some other set of devices, and why it is not the first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunnerUp {
+    /// It.
+    pub scored: Scored,
+    /// The name of the first criterion on which it is worse; none if only its ids are higher.
+    pub lost_on: Option<Cow<'static, str>>,
+}
+
+/// What a policy chose, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision {
+    policy: Cow<'static, str>,
+    stamp: Stamp,
+    pattern: crate::Pattern,
+    best: Scored,
+    runners_up: Vec<RunnerUp>,
+    search: SearchStats,
+}
+
+impl Decision {
+    pub(super) fn new(
+        policy: Cow<'static, str>,
+        request: &Request,
+        stamp: Stamp,
+        best: Scored,
+        runners_up: Vec<RunnerUp>,
+        search: SearchStats,
+    ) -> Self {
+        Self { policy, stamp, pattern: request.pattern.clone(), best, runners_up, search }
+    }
+
+    pub(super) fn renamed(self, policy: Cow<'static, str>) -> Self {
+        Self { policy, ..self }
+    }
+
+    /// A decision for a placement found in any way: the door for policies written by hand. It is verified, without
+    /// search, and given the paper's three scores.
+    ///
+    /// # Errors
+    /// `Busy` if the placement breaks the request or the pattern: the reason names what fails.
+    pub fn checked(
+        policy: impl Into<Cow<'static, str>>,
+        request: &Request,
+        view: &View<'_>,
+        placement: impl IntoIterator<Item = DeviceId>,
+    ) -> Result<Self, Refusal> {
+        let placement: Placement = placement.into_iter().collect();
+        let broken = |why: String| Refusal::Busy(Reason::Rule(why.into()));
+        let allowed = &request.eligible(view.graph()) & view.free();
+        verify(&request.pattern, view.graph(), &allowed, &placement)
+            .map_err(|violation| broken(violation.to_string()))?;
+        admits(request, view.graph(), &placement).map_err(|rule| broken(rule.to_owned()))?;
+        let scores = paper_scores();
+        let candidate = Candidate { view: *view, pattern: &request.pattern, placement: &placement };
+        let best = Scored::new(&candidate, &scores.each_ref());
+        Ok(Self::new(policy.into(), request, view.stamp(), best, Vec::new(), SearchStats::default()))
+    }
+
+    /// The policy that made it.
+    #[must_use]
+    pub fn policy(&self) -> &str {
+        &self.policy
+    }
+
+    /// The state it was made on.
+    #[must_use]
+    pub fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    /// The job it was made for.
+    #[must_use]
+    pub fn pattern(&self) -> &crate::Pattern {
+        &self.pattern
+    }
+
+    /// The device of each rank.
+    #[must_use]
+    pub fn placement(&self) -> &Placement {
+        &self.best.placement
+    }
+
+    /// The placement with its scores.
+    #[must_use]
+    pub fn best(&self) -> &Scored {
+        &self.best
+    }
+
+    /// The best placements on other sets of devices, best first; as many as the request asked for, if there are so many.
+    #[must_use]
+    pub fn runners_up(&self) -> &[RunnerUp] {
+        &self.runners_up
+    }
+
+    /// What the search did. Where it is not complete, a better placement may exist.
+    #[must_use]
+    pub fn search(&self) -> SearchStats {
+        self.search
+    }
+}
+
+/// Why there is no decision: three different answers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Refusal {
+    /// Not now: devices it could have are in use.
+    Busy(Reason),
+    /// Never on this machine: proved by the request and the graph alone.
+    Infeasible(Reason),
+    /// Unknown: the search stopped before it found any placement.
+    LimitReached(SearchStats),
+}
+
+impl Refusal {
+    /// `busy`, `infeasible` or `limit_reached`.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Busy(_) => "busy",
+            Self::Infeasible(_) => "infeasible",
+            Self::LimitReached(_) => "limit_reached",
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Busy(reason) | Self::Infeasible(reason) => reason.fmt(f),
+            Self::LimitReached(stats) => {
+                write!(f, "no placement found in {} nodes, and {}", stats.nodes, stats.stopped.because())
+            }
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Why a request was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// It asks for no device.
+    Empty,
+    /// More devices are wanted than may be used.
+    TooFewDevices {
+        /// Devices wanted.
+        wanted: usize,
+        /// Devices of the machine that the request allows.
+        allowed: usize,
+    },
+    /// Placements exist, but not on the devices that are free.
+    InUse {
+        /// Devices wanted.
+        wanted: usize,
+        /// Devices free that the request allows.
+        free: usize,
+        /// Devices of the machine that the request allows.
+        allowed: usize,
+    },
+    /// The pattern does not lie on these devices: links it needs are missing.
+    NoMatch,
+    /// A rule of the policy, or a constraint of the request, is not met; its name or what it says.
+    Rule(Cow<'static, str>),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("the job asks for no device"),
+            Self::TooFewDevices { wanted, allowed } => {
+                write!(f, "{wanted} devices are wanted, the request and the machine allow {allowed}")
+            }
+            Self::InUse { wanted, free, allowed } if free < wanted => {
+                write!(f, "{wanted} devices are wanted, {free} of the {allowed} allowed are free")
+            }
+            Self::InUse { free, .. } => {
+                write!(f, "the {free} devices that are free do not meet the request; with others it can be met")
+            }
+            Self::NoMatch => f.write_str("no devices of this machine are joined as the request needs"),
+            Self::Rule(rule) => write!(f, "not met: {rule}"),
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The paper's Greedy.
+
+use super::rules::{Rules, max};
+use crate::score::aggregate_gbps;
+
+/// The match of highest AggBW (Eq. 1); on a tie the lowest ids, then the smallest rank order.
+#[must_use]
+pub fn greedy() -> Rules<'static> {
+    Rules::new("greedy").prefer(max(aggregate_gbps())).report_paper_scores()
+}

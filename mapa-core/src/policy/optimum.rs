@@ -1,0 +1,354 @@
+//! The exact lexicographic optimum, by looking at everything once.
+//!
+//! If the first criterion is a function of the chosen *set*, sets are enumerated, lowest ids first, and rank orders only
+//! within sets that are not already beaten: preserved bandwidth and the lowest ids cost C(n, k) evaluations, not
+//! C(n, k) k! / |automorphisms|. Otherwise every distinct match is scored, criterion by criterion, and dropped at the
+//! first on which it is beaten. Objectives that see the whole placement break no symmetry, so raw matches are scored.
+
+use std::cmp::Ordering;
+use std::ops::ControlFlow;
+
+use super::request::Request;
+use super::rules::{Criterion, Floor, Kind};
+use crate::matching::{Few, Limits, MatchConfig, Matcher, Placement, SearchStats, StopReason};
+use crate::score::Candidate;
+use crate::topology::{DeviceId, DeviceSet, HardwareGraph, Link, LinkClass};
+use crate::view::View;
+
+pub(super) struct Optimum<'o, 'a> {
+    pub(super) request: &'o Request,
+    pub(super) view: &'o View<'o>,
+    pub(super) criteria: &'o [Criterion<'a>],
+    pub(super) floors: &'o [Floor<'a>],
+}
+
+/// A placement that may be chosen.
+pub(super) struct Entry {
+    /// A value per criterion, the higher the better; 0 for the lowest ids, which `set` decides.
+    pub(super) keys: Few<f64>,
+    set: DeviceSet,
+    pub(super) placement: Placement,
+}
+
+impl<'o, 'a> Optimum<'o, 'a> {
+    /// The best placement on `free` and as many runners-up on other sets as the request wants, best first.
+    pub(super) fn best(&self, free: &DeviceSet) -> (Vec<Entry>, SearchStats) {
+        let mut run = Run { optimum: self, top: Vec::new(), stats: SearchStats::default() };
+        if !self.request.must_include.is_subset(free) {
+            return (run.top, run.stats);
+        }
+        let symmetric = self.criteria.iter().filter_map(|c| c.0.objective()).all(|o| o.is_symmetric())
+            && self.floors.iter().all(|floor| floor.objective.is_symmetric());
+        let raw;
+        let matcher = if symmetric {
+            self.request.pattern.matcher()
+        } else {
+            raw = MatchConfig::new().distinct(false).compile(&self.request.pattern);
+            &raw
+        };
+        for part in self.parts(free) {
+            if run.set_criteria() > 0 {
+                run.visit_sets(matcher, &part);
+            } else {
+                run.visit_matches(matcher, &part, None);
+            }
+        }
+        (run.top, run.stats)
+    }
+
+    /// Whether any placement on `free` is admitted; the search so far if it did not get to know.
+    pub(super) fn any(&self, free: &DeviceSet) -> Result<bool, SearchStats> {
+        let (entries, stats) = Optimum { request: &self.request.clone().runners_up(0), ..*self }.first(free);
+        if entries || stats.complete() { Ok(entries) } else { Err(stats) }
+    }
+
+    fn first(&self, free: &DeviceSet) -> (bool, SearchStats) {
+        let mut stats = SearchStats::default();
+        for part in self.parts(free) {
+            let matcher = self.request.pattern.matcher();
+            let stop = |placement: &[DeviceId]| {
+                if self.admits(placement) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            if self.search(matcher, &part, &mut stats, stop) {
+                return (true, stats);
+            }
+        }
+        (false, stats)
+    }
+
+    /// The sets within which a placement must stay.
+    fn parts(&self, free: &DeviceSet) -> Vec<DeviceSet> {
+        if !self.request.same_numa {
+            return vec![free.clone()];
+        }
+        self.view.graph().numa_nodes().iter().map(|(_, node)| node & free).collect()
+    }
+
+    fn admits(&self, placement: &[DeviceId]) -> bool {
+        let candidate = self.candidate(placement);
+        includes(placement, &self.request.must_include)
+            && self.floors.iter().all(|floor| (floor.admits)(floor.objective.score(&candidate)))
+    }
+
+    fn candidate<'c>(&'c self, placement: &'c [DeviceId]) -> Candidate<'c> {
+        Candidate { view: *self.view, pattern: &self.request.pattern, placement }
+    }
+
+    /// Runs the matcher within `part`, with what is left of the limits; true if the visitor broke off.
+    fn search(
+        &self,
+        matcher: &Matcher,
+        part: &DeviceSet,
+        stats: &mut SearchStats,
+        f: impl FnMut(&[DeviceId]) -> ControlFlow<()>,
+    ) -> bool {
+        let enough = |_: &crate::Edge, link: Link| link.class >= self.request.min_link;
+        let mut search = matcher.on(self.view.graph()).within(part).limits(self.left(stats));
+        if self.request.min_link > LinkClass::None {
+            search = search.links(&enough);
+        }
+        if let Some(stop) = self.view.stop() {
+            search = search.until(stop);
+        }
+        let outcome = search.visit(f);
+        stats.nodes += outcome.stats.nodes;
+        stats.matches += outcome.stats.matches;
+        if outcome.broke.is_none() {
+            stats.stopped = outcome.stats.stopped;
+        }
+        outcome.broke.is_some()
+    }
+
+    fn left(&self, stats: &SearchStats) -> Limits {
+        let Limits { matches, nodes } = self.request.limits;
+        Limits { matches: matches.saturating_sub(stats.matches), nodes: nodes.saturating_sub(stats.nodes) }
+    }
+
+    /// The key of a criterion that needs the rank order (or is asked for it anyway).
+    fn key(&self, criterion: &Criterion<'_>, placement: &[DeviceId]) -> f64 {
+        let candidate = self.candidate(placement);
+        match &criterion.0 {
+            Kind::Max(objective) => settle(objective.score(&candidate)),
+            Kind::Min(objective) => settle(-objective.score(&candidate)),
+            Kind::LowestIds => 0.0,
+        }
+    }
+
+    /// The key of a criterion that the set decides.
+    fn set_key(&self, criterion: &Criterion<'_>, set: &DeviceSet) -> Option<f64> {
+        match &criterion.0 {
+            Kind::Max(objective) => objective.score_set(self.view, set).map(settle),
+            Kind::Min(objective) => objective.score_set(self.view, set).map(|value| settle(-value)),
+            Kind::LowestIds => Some(0.0),
+        }
+    }
+
+    fn order(&self, at: usize, keys: (f64, f64), sets: (&DeviceSet, &DeviceSet)) -> Ordering {
+        match self.criteria[at].0 {
+            Kind::LowestIds => sets.1.cmp(sets.0),
+            _ => keys.0.total_cmp(&keys.1),
+        }
+    }
+}
+
+struct Run<'r, 'o, 'a> {
+    optimum: &'r Optimum<'o, 'a>,
+    /// Best first; one entry a set.
+    top: Vec<Entry>,
+    stats: SearchStats,
+}
+
+impl Run<'_, '_, '_> {
+    fn set_criteria(&self) -> usize {
+        let first = self.optimum.view.free();
+        self.optimum.criteria.iter().take_while(|c| self.optimum.set_key(c, first).is_some()).count()
+    }
+
+    fn is_full(&self) -> bool {
+        self.top.len() > self.optimum.request.runners_up
+    }
+
+    fn visit_sets(&mut self, matcher: &Matcher, part: &DeviceSet) {
+        let Optimum { request, criteria, .. } = *self.optimum;
+        let must = &request.must_include;
+        if !must.is_subset(part) {
+            return;
+        }
+        let criteria = &criteria[..self.set_criteria()];
+        let rest: Vec<DeviceId> = (part - must).iter().collect();
+        let mut subsets = Subsets::new(rest.len(), request.pattern.len() - must.len());
+        while let Some(chosen) = subsets.next() {
+            if !self.stats.complete() {
+                return;
+            }
+            if self.stats.nodes >= request.limits.nodes {
+                self.stats.stopped = StopReason::NodeLimit;
+                return;
+            }
+            self.stats.nodes += 1;
+            let mut set = must.clone();
+            set.extend(chosen.iter().map(|&i| rest[i]));
+            let keys: Few<f64> = criteria.iter().filter_map(|c| self.optimum.set_key(c, &set)).collect();
+            match self.against_worst(&keys, &set) {
+                // Sets come by lowest ids, so what loses on those is followed by nothing better.
+                Some((Ordering::Less, 0)) if matches!(criteria[0].0, Kind::LowestIds) => return,
+                Some((Ordering::Less, _)) => {}
+                _ => self.visit_matches(matcher, &set, Some((&set, &keys))),
+            }
+        }
+    }
+
+    /// How leading keys compare with those of the worst entry kept, and at which criterion; none while there is room.
+    fn against_worst(&self, keys: &[f64], set: &DeviceSet) -> Option<(Ordering, usize)> {
+        let worst = self.top.last().filter(|_| self.is_full())?;
+        let compared = keys
+            .iter()
+            .enumerate()
+            .map(|(i, &key)| (self.optimum.order(i, (key, worst.keys[i]), (set, &worst.set)), i));
+        { compared }.find(|(order, _)| order.is_ne()).or(Some((Ordering::Equal, keys.len())))
+    }
+
+    fn visit_matches(&mut self, matcher: &Matcher, part: &DeviceSet, known: Option<(&DeviceSet, &Few<f64>)>) {
+        let mut stats = self.stats;
+        self.optimum.search(matcher, part, &mut stats, |placement| {
+            self.offer(placement, known);
+            ControlFlow::Continue(())
+        });
+        self.stats = stats;
+    }
+
+    /// Puts a match where it belongs, if it does.
+    fn offer(&mut self, placement: &[DeviceId], known: Option<(&DeviceSet, &Few<f64>)>) {
+        let optimum = self.optimum;
+        if !optimum.admits(placement) {
+            return;
+        }
+        let set = known.map_or_else(|| placement.iter().copied().collect(), |(set, _)| set.clone());
+        let mut keys = known.map_or_else(Few::new, |(_, keys)| keys.clone());
+        let worst = self.top.last().filter(|_| self.is_full());
+        let mut tied = worst.is_some();
+        for (i, criterion) in optimum.criteria.iter().enumerate() {
+            if keys.len() == i {
+                keys.push(optimum.set_key(criterion, &set).unwrap_or_else(|| optimum.key(criterion, placement)));
+            }
+            if let Some(worst) = worst.filter(|_| tied) {
+                match optimum.order(i, (keys[i], worst.keys[i]), (&set, &worst.set)) {
+                    Ordering::Less => return,
+                    order => tied = order.is_eq(),
+                }
+            }
+        }
+        let entry = Entry { keys, set, placement: placement.into() };
+        if let Some(same) = self.top.iter().position(|old| old.set == entry.set) {
+            if self.order(&self.top[same], &entry).is_ge() {
+                return;
+            }
+            self.top.remove(same);
+        }
+        let at = self.top.partition_point(|old| self.order(old, &entry).is_ge());
+        self.top.insert(at, entry);
+        self.top.truncate(optimum.request.runners_up + 1);
+    }
+
+    fn order(&self, a: &Entry, b: &Entry) -> Ordering {
+        let by_keys = (0..a.keys.len()).map(|i| self.optimum.order(i, (a.keys[i], b.keys[i]), (&a.set, &b.set)));
+        { by_keys }
+            .find(|order| order.is_ne())
+            .unwrap_or_else(|| b.set.cmp(&a.set).then_with(|| b.placement.cmp(&a.placement)))
+    }
+}
+
+fn includes(placement: &[DeviceId], must: &DeviceSet) -> bool {
+    must.iter().all(|device| placement.contains(&device))
+}
+
+/// That a match meets the request's constraints beyond the devices it allows; what is not met.
+pub(super) fn admits(request: &Request, graph: &HardwareGraph, placement: &[DeviceId]) -> Result<(), &'static str> {
+    let link = |a: u16, b: u16| graph.link(placement[usize::from(a)], placement[usize::from(b)]).class;
+    let numa = |device: &DeviceId| graph.device(*device).numa;
+    if !includes(placement, &request.must_include) {
+        Err("the devices that must be included")
+    } else if !request.pattern.edges().iter().all(|edge| link(edge.a, edge.b) >= request.min_link) {
+        Err("the least class of link")
+    } else if request.same_numa && !placement.iter().all(|d| numa(d).is_some() && numa(d) == numa(&placement[0])) {
+        Err("one NUMA node for all devices")
+    } else {
+        Ok(())
+    }
+}
+
+/// NaN last; the lowest twelve of 52 bits rounded away, so that the order in which a sum was added up does not decide.
+fn settle(value: f64) -> f64 {
+    const NOISE: u64 = 1 << 12;
+    if value.is_nan() {
+        return f64::NEG_INFINITY;
+    }
+    if !value.is_finite() {
+        return value;
+    }
+    // Adding 0 turns -0 into 0, which `total_cmp` tells apart.
+    f64::from_bits((value.to_bits() + NOISE / 2) & !(NOISE - 1)) + 0.0
+}
+
+/// The k-subsets of `0..n`, in lexicographic order.
+struct Subsets {
+    n: usize,
+    chosen: Vec<usize>,
+    started: bool,
+    over: bool,
+}
+
+impl Subsets {
+    fn new(n: usize, k: usize) -> Self {
+        Self { n, chosen: (0..k).collect(), started: false, over: k > n }
+    }
+
+    fn next(&mut self) -> Option<&[usize]> {
+        if self.over {
+            return None;
+        }
+        if !self.started {
+            self.started = true;
+            return Some(&self.chosen);
+        }
+        let k = self.chosen.len();
+        let Some(i) = (0..k).rev().find(|&i| self.chosen[i] < self.n - k + i) else {
+            self.over = true;
+            return None;
+        };
+        self.chosen[i] += 1;
+        for j in i + 1..k {
+            self.chosen[j] = self.chosen[j - 1] + 1;
+        }
+        Some(&self.chosen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subsets_come_in_lexicographic_order_and_all_of_them() {
+        for n in 0..8usize {
+            for k in 0..8usize {
+                let mut subsets = Subsets::new(n, k);
+                let mut all = Vec::new();
+                while let Some(subset) = subsets.next() {
+                    all.push(subset.to_vec());
+                }
+                let choose = (1..=k).fold(1, |c, i| c * (n + i).saturating_sub(k) / i);
+                assert_eq!(all.len(), if k > n { 0 } else { choose });
+                assert!(all.is_sorted());
+            }
+        }
+    }
+
+    #[test]
+    fn noise_in_the_last_digits_is_settled() {
+        assert_eq!(settle(0.1 + 0.2), settle(0.3));
+        assert_eq!(settle(-0.0).to_bits(), settle(0.0).to_bits());
+        assert_eq!(settle(f64::NAN), f64::NEG_INFINITY);
+        assert!(settle(57.85) < settle(57.86));
+    }
+}

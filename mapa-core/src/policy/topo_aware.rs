@@ -1,0 +1,116 @@
+//! The paper's Topo-aware: recursive bi-partitioning of the host tree.
+
+use super::decision::{Decision, Refusal};
+use super::lowest_id::lowest_id;
+use super::request::Request;
+use super::rules::{Rules, lowest_ids};
+use super::{Policy, rules};
+use crate::score::aggregate_gbps;
+use crate::topology::{DeviceSet, LinkClass, Region};
+use crate::view::View;
+
+/// Made by [`topo_aware`] and [`topo_aware_released`].
+#[derive(Clone, Debug)]
+pub struct TopoAware {
+    released: bool,
+    within: Rules<'static>,
+}
+
+/// Devices close together in the host tree, after Amaral et al. (SC 2017), as the paper's comparison describes it.
+///
+/// From the whole machine down, the parts of the [host tree](crate::HardwareGraph::host_tree) are halved (by order of
+/// lowest id, the first half the larger), and the search descends into the half that can hold the request and has the
+/// fewest free devices left over; the lower ids on a tie. Where no half can hold it, the devices are taken there: lowest
+/// ids, rank order of highest AggBW. Devices that the host tree does not tell apart are not halved. Where the pattern
+/// itself does not fit the devices found so (a least class of link, say), the search goes back up.
+#[must_use]
+pub fn topo_aware() -> TopoAware {
+    let within = Rules::new("topo-aware").prefer(lowest_ids()).then(rules::max(aggregate_gbps()));
+    TopoAware { released: false, within: within.report_paper_scores() }
+}
+
+/// Topo-aware as the released code runs it: a job smaller than a socket's devices gets the lowest free ids within the
+/// first socket that has enough, in ascending order; any other job is placed by `lowest-id`. On a DGX-1V four GPUs thus
+/// already fall back to `lowest-id`.
+#[must_use]
+pub fn topo_aware_released() -> TopoAware {
+    let within = Rules::new("topo-aware-released").prefer(lowest_ids());
+    TopoAware { released: true, within: within.report_paper_scores() }
+}
+
+impl TopoAware {
+    fn fallback(&self) -> Rules<'static> {
+        if self.released { lowest_id() } else { self.within.clone() }
+    }
+
+    /// Where to look, narrowest first.
+    fn regions(&self, request: &Request, view: &View<'_>) -> Vec<DeviceSet> {
+        let free = &request.eligible(view.graph()) & view.free();
+        let host = view.graph().host_tree();
+        if self.released {
+            let mut sockets = Vec::new();
+            collect_sockets(host, &mut sockets);
+            sockets.retain(|socket| request.pattern.len() < socket.len() && holds(socket, request, &free).is_some());
+            return sockets;
+        }
+        let mut way = Vec::new();
+        let mut parts = host.parts();
+        loop {
+            parts = match parts {
+                [] => break,
+                [one] => one.parts(),
+                several => {
+                    let Some(half) = better_half(several, request, &free) else { break };
+                    way.push(union(half));
+                    half
+                }
+            };
+        }
+        way.reverse();
+        way
+    }
+}
+
+impl Policy for TopoAware {
+    fn name(&self) -> &str {
+        self.within.name()
+    }
+
+    fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
+        for region in self.regions(request, view) {
+            let here = request.clone().only(&request.eligible(view.graph()) & &region);
+            match self.within.decide(&here, view) {
+                Ok(decision) => return Ok(decision),
+                Err(limit @ Refusal::LimitReached(_)) => return Err(limit),
+                Err(_) => {}
+            }
+        }
+        self.fallback().decide(request, view).map(|decision| decision.renamed(self.name().to_owned().into()))
+    }
+}
+
+/// The half of `parts` that can hold the request and has fewest devices left over; the lower ids on a tie.
+fn better_half<'a>(parts: &'a [Region], request: &Request, free: &DeviceSet) -> Option<&'a [Region]> {
+    let (low, high) = parts.split_at(parts.len().div_ceil(2));
+    let usable = |half: &'a [Region]| holds(&union(half), request, free).map(|there| (there.len(), there, half));
+    [low, high].into_iter().filter_map(usable).min_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1))).map(|(_, _, half)| half)
+}
+
+/// The free devices of a region, if it can hold the request.
+fn holds(region: &DeviceSet, request: &Request, free: &DeviceSet) -> Option<DeviceSet> {
+    let there = region & free;
+    (there.len() >= request.pattern.len() && request.must_include.is_subset(&there)).then_some(there)
+}
+
+fn union(parts: &[Region]) -> DeviceSet {
+    parts.iter().flat_map(|part| part.devices().iter()).collect()
+}
+
+/// The largest regions whose devices are joined by something better than the interconnect between sockets.
+fn collect_sockets(region: &Region, sockets: &mut Vec<DeviceSet>) {
+    if region.within() > LinkClass::Sys {
+        sockets.push(region.devices().clone());
+    } else {
+        region.parts().iter().for_each(|part| collect_sockets(part, sockets));
+    }
+}

@@ -1,0 +1,40 @@
+//! One policy or another, by the request.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::Policy;
+use super::decision::{Decision, Refusal};
+use super::request::Request;
+use crate::view::View;
+
+/// Made by [`when`].
+#[derive(Clone)]
+pub struct When<'a, Y, N> {
+    name: Cow<'static, str>,
+    test: Arc<dyn Fn(&Request) -> bool + Send + Sync + 'a>,
+    yes: Y,
+    no: N,
+}
+
+/// The policy `yes` for requests that pass `test`, else `no`.
+pub fn when<'a, Y: Policy, N: Policy>(
+    name: impl Into<Cow<'static, str>>,
+    test: impl Fn(&Request) -> bool + Send + Sync + 'a,
+    yes: Y,
+    no: N,
+) -> When<'a, Y, N> {
+    When { name: name.into(), test: Arc::new(test), yes, no }
+}
+
+impl<Y: Policy, N: Policy> Policy for When<'_, Y, N> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
+        let decision =
+            if (self.test)(request) { self.yes.decide(request, view) } else { self.no.decide(request, view) };
+        decision.map(|decision| decision.renamed(self.name.clone()))
+    }
+}

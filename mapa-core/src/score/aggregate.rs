@@ -1,0 +1,13 @@
+//! Aggregated bandwidth, Eq. 1 of the paper.
+
+use super::Objective;
+
+/// AggBW, GB/s: the sum over the pattern's edges of the best link between the two devices (Eq. 1; traffic weights do not
+/// enter). A ring of two has two edges, both over the one link, and counts it twice, as the published figures do.
+///
+/// It is the paper's criterion for `greedy`; it correlates poorly with run time (Fig. 11), because it adds up links that
+/// a collective uses one after another.
+#[must_use]
+pub fn aggregate_gbps() -> Objective<'static> {
+    Objective::edges("aggregate_gbps", |edge| edge.link.gbps)
+}

@@ -1,0 +1,91 @@
+//! Predicted effective bandwidth, Eq. 2 of the paper.
+//!
+//! The model is a fit to 31 rings of two to five GPUs on a DGX-1V and is kept as published. It has no notion of "more
+//! links never hurt": it rates a ring of five with two PCIe hops, (0, 3, 2), above one with four double links, (4, 0, 1),
+//! and beyond five GPUs it leaves its data altogether. [`Coefficients::in_domain`] says where it holds.
+
+use super::{Census, Objective, Tiers};
+use crate::pattern::Pattern;
+use crate::topology::{DeviceId, HardwareGraph, LinkClass};
+
+/// The fourteen coefficients θ of Eq. 2.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Coefficients(pub [f64; 14]);
+
+impl Coefficients {
+    /// As the released code has them (`src/Props.hh`), to ten digits. The default: the paper's figures come from these.
+    pub const FULL: Self = Self([
+        16.39670455,
+        4.536821878,
+        1.55623404,
+        -20.69484581,
+        -9.467461958,
+        7.615106783,
+        -7.973335727,
+        12.73323772,
+        -4.195655221,
+        -8.413419363,
+        62.85125807,
+        27.41832588,
+        -5.114108079,
+        -46.97390071,
+    ]);
+
+    /// As printed in Table 2, cut off after three decimals.
+    pub const PRINTED: Self = Self([
+        16.396, 4.536, 1.556, -20.694, -9.467, 7.615, -7.973, 12.733, -4.195, -8.413, 62.851, 27.418, -5.114, -46.973,
+    ]);
+
+    /// Eq. 2 for x double links, y single links and z PCIe paths: the predicted effective bandwidth, GB/s.
+    ///
+    /// ```
+    /// use mapa_core::{Census, Coefficients};
+    ///
+    /// let gbps = Coefficients::FULL.predict(&Census::from_xyz(2, 1, 0));
+    /// assert!((gbps - 57.86).abs() < 0.01);
+    /// ```
+    #[must_use]
+    pub fn predict(&self, census: &Census) -> f64 {
+        let (x, y, z) = census.xyz();
+        let (x, y, z) = (f64::from(x), f64::from(y), f64::from(z));
+        let inverse = |v: f64| 1.0 / (v + 1.0);
+        let terms = [
+            x,
+            y,
+            z,
+            inverse(x),
+            inverse(y),
+            inverse(z),
+            x * y,
+            y * z,
+            z * x,
+            inverse(x * y),
+            inverse(y * z),
+            inverse(z * x),
+            x * y * z,
+            inverse(x * y * z),
+        ];
+        self.0.iter().zip(terms).map(|(theta, term)| theta * term).sum()
+    }
+
+    /// Whether a placement is of the kind the model was fitted to: two to five devices, and no bond of more than two
+    /// direct links (Eq. 2 can only count those as double). Not a promise that the prediction is good.
+    #[must_use]
+    pub fn in_domain(pattern: &Pattern, placement: &[DeviceId], graph: &HardwareGraph) -> bool {
+        let known = |class| matches!(class, LinkClass::Direct(1 | 2)) || LinkClass::is_host(class);
+        let class = |a: u16, b: u16| graph.link(placement[usize::from(a)], placement[usize::from(b)]).class;
+        (2..=5).contains(&pattern.len()) && pattern.edges().iter().all(|edge| known(class(edge.a, edge.b)))
+    }
+}
+
+/// EffBW, GB/s: Eq. 2 with [`Coefficients::FULL`] on the pattern's edges.
+#[must_use]
+pub fn effective_gbps() -> Objective<'static> {
+    effective_gbps_with("effective_gbps", Coefficients::FULL)
+}
+
+/// Eq. 2 with other coefficients, under a name that says which.
+#[must_use]
+pub fn effective_gbps_with(name: &'static str, coefficients: Coefficients) -> Objective<'static> {
+    Objective::links(name, Tiers::PAPER, move |census| coefficients.predict(census))
+}

@@ -1,0 +1,321 @@
+//! Sets of devices.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::ops::{BitAnd, BitOr, Sub};
+
+use bitvec::order::Lsb0;
+use bitvec::slice::BitSlice;
+use smallvec::SmallVec;
+
+/// A device of one machine: its 0-based position in the machine's list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
+pub struct DeviceId(pub u32);
+
+impl DeviceId {
+    /// The id as an index into per-device tables.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for DeviceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A set of devices: one bit each, inline up to 256 devices.
+///
+/// Two sets are ordered as their sorted id lists are: `{0, 3} < {1, 2}`. "Lowest ids" in every tie rule of this crate
+/// means the least set in this order.
+///
+/// ```
+/// use mapa_core::{DeviceId, DeviceSet};
+///
+/// let free = DeviceSet::from([0, 2, 3]);
+/// let busy = DeviceSet::from([3]);
+/// assert_eq!(&free - &busy, DeviceSet::from([0, 2]));
+/// assert!(free.contains(DeviceId(2)));
+/// assert!(DeviceSet::from([0, 3]) < DeviceSet::from([1, 2]));
+/// ```
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub struct DeviceSet {
+    /// No trailing zero word, so that equal sets have equal words.
+    words: SmallVec<[u64; 4]>,
+}
+
+impl DeviceSet {
+    /// The empty set.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The devices `0..n`.
+    #[must_use]
+    pub fn first_n(n: usize) -> Self {
+        let mut words: SmallVec<[u64; 4]> = SmallVec::from_elem(u64::MAX, n / 64);
+        if n % 64 > 0 {
+            words.push((1 << (n % 64)) - 1);
+        }
+        Self { words }
+    }
+
+    pub(crate) fn from_words(words: &[u64]) -> Self {
+        let mut set = Self { words: SmallVec::from_slice(words) };
+        set.trim();
+        set
+    }
+
+    /// The bits, 64 devices a word, lowest first; no trailing zero word.
+    #[must_use]
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    fn bits(&self) -> &BitSlice<u64, Lsb0> {
+        BitSlice::from_slice(&self.words)
+    }
+
+    fn trim(&mut self) {
+        while self.words.last() == Some(&0) {
+            self.words.pop();
+        }
+    }
+
+    /// Adds a device; false if it was there. Takes memory up to the highest id, an eighth of a byte each.
+    pub fn insert(&mut self, device: DeviceId) -> bool {
+        let (word, bit) = (device.index() / 64, 1 << (device.index() % 64));
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        let new = self.words[word] & bit == 0;
+        self.words[word] |= bit;
+        new
+    }
+
+    /// Takes a device out; false if it was not there.
+    pub fn remove(&mut self, device: DeviceId) -> bool {
+        let there = self.contains(device);
+        if there {
+            self.words[device.index() / 64] &= !(1 << (device.index() % 64));
+            self.trim();
+        }
+        there
+    }
+
+    /// Whether the device is in the set.
+    #[must_use]
+    pub fn contains(&self, device: DeviceId) -> bool {
+        self.words.get(device.index() / 64).is_some_and(|word| word >> (device.index() % 64) & 1 == 1)
+    }
+
+    /// How many devices.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// The lowest id.
+    #[must_use]
+    pub fn first(&self) -> Option<DeviceId> {
+        self.bits().first_one().map(|i| DeviceId(i as u32))
+    }
+
+    /// The highest id.
+    #[must_use]
+    pub fn last(&self) -> Option<DeviceId> {
+        self.bits().last_one().map(|i| DeviceId(i as u32))
+    }
+
+    /// The devices, ascending.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = DeviceId> + '_ {
+        self.bits().iter_ones().map(|i| DeviceId(i as u32))
+    }
+
+    /// Whether every device of `self` is in `other`.
+    #[must_use]
+    pub fn is_subset(&self, other: &Self) -> bool {
+        self.words.len() <= other.words.len() && self.words.iter().zip(&other.words).all(|(a, b)| a & !b == 0)
+    }
+
+    /// Whether no device is in both.
+    #[must_use]
+    pub fn is_disjoint(&self, other: &Self) -> bool {
+        self.words.iter().zip(&other.words).all(|(a, b)| a & b == 0)
+    }
+}
+
+impl Ord for DeviceSet {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let word = |set: &Self, i: usize| set.words.get(i).copied().unwrap_or(0);
+        let n = self.words.len().max(other.words.len());
+        let Some(i) = (0..n).find(|&i| word(self, i) != word(other, i)) else { return Ordering::Equal };
+        // Up to the lowest differing bit the lists are equal; who has it goes first, unless the other list has ended.
+        let bit = (word(self, i) ^ word(other, i)).trailing_zeros();
+        let goes_on = |set: &Self| word(set, i) >> bit != 0 || set.words.len() > i + 1;
+        if word(self, i) >> bit & 1 == 1 {
+            if goes_on(other) { Ordering::Less } else { Ordering::Greater }
+        } else if goes_on(self) {
+            Ordering::Greater
+        } else {
+            Ordering::Less
+        }
+    }
+}
+
+impl PartialOrd for DeviceSet {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl BitAnd for &DeviceSet {
+    type Output = DeviceSet;
+    fn bitand(self, other: Self) -> DeviceSet {
+        let mut set = DeviceSet { words: self.words.iter().zip(&other.words).map(|(a, b)| a & b).collect() };
+        set.trim();
+        set
+    }
+}
+
+impl BitOr for &DeviceSet {
+    type Output = DeviceSet;
+    fn bitor(self, other: Self) -> DeviceSet {
+        let (long, short) = if self.words.len() >= other.words.len() { (self, other) } else { (other, self) };
+        let mut set = long.clone();
+        set.words.iter_mut().zip(&short.words).for_each(|(a, b)| *a |= b);
+        set
+    }
+}
+
+impl Sub for &DeviceSet {
+    type Output = DeviceSet;
+    fn sub(self, other: Self) -> DeviceSet {
+        let mut set = self.clone();
+        set.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= !b);
+        set.trim();
+        set
+    }
+}
+
+impl FromIterator<DeviceId> for DeviceSet {
+    fn from_iter<I: IntoIterator<Item = DeviceId>>(devices: I) -> Self {
+        let mut set = Self::new();
+        set.extend(devices);
+        set
+    }
+}
+
+impl Extend<DeviceId> for DeviceSet {
+    fn extend<I: IntoIterator<Item = DeviceId>>(&mut self, devices: I) {
+        for device in devices {
+            self.insert(device);
+        }
+    }
+}
+
+impl<const N: usize> From<[u32; N]> for DeviceSet {
+    fn from(ids: [u32; N]) -> Self {
+        ids.into_iter().map(DeviceId).collect()
+    }
+}
+
+impl fmt::Debug for DeviceSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter().map(|d| d.0)).finish()
+    }
+}
+
+/// The ids, separated by commas.
+impl fmt::Display for DeviceSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, device) in self.iter().enumerate() {
+            write!(f, "{}{device}", if i > 0 { "," } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for DeviceSet {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
+/// Refuses ids that no machine can have, so that a short text cannot ask for a large set.
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for DeviceSet {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let ids = Vec::<DeviceId>::deserialize(deserializer)?;
+        match ids.iter().find(|id| id.index() >= super::MAX_DEVICES) {
+            Some(id) => Err(serde::de::Error::custom(format_args!(
+                "device {id} is out of range: a machine has at most {} devices",
+                super::MAX_DEVICES
+            ))),
+            None => Ok(ids.into_iter().collect()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn ids() -> impl Strategy<Value = BTreeSet<u32>> {
+        prop::collection::btree_set(0u32..300, 0..12)
+    }
+
+    fn set(ids: &BTreeSet<u32>) -> DeviceSet {
+        ids.iter().copied().map(DeviceId).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_tree_set(a in ids(), b in ids()) {
+            let (x, y) = (set(&a), set(&b));
+            prop_assert_eq!(&x & &y, set(&(&a & &b)));
+            prop_assert_eq!(&x | &y, set(&(&a | &b)));
+            prop_assert_eq!(&x - &y, set(&(&a - &b)));
+            prop_assert_eq!(x.is_subset(&y), a.is_subset(&b));
+            prop_assert_eq!(x.is_disjoint(&y), a.is_disjoint(&b));
+            prop_assert_eq!(x.cmp(&y), a.iter().cmp(b.iter()));
+            prop_assert_eq!(x.len(), a.len());
+            prop_assert_eq!(x.first().map(|d| d.0), a.first().copied());
+            prop_assert_eq!(x.last().map(|d| d.0), a.last().copied());
+            prop_assert_eq!(x.iter().map(|d| d.0).collect::<BTreeSet<_>>(), a);
+        }
+
+        #[test]
+        fn insert_and_remove_restore_the_set(a in ids(), id in 0u32..300) {
+            let before = set(&a);
+            let mut after = before.clone();
+            let new = after.insert(DeviceId(id));
+            prop_assert_eq!(new, !a.contains(&id));
+            prop_assert!(after.contains(DeviceId(id)));
+            if new {
+                prop_assert!(after.remove(DeviceId(id)));
+            }
+            prop_assert_eq!(after, before);
+        }
+    }
+
+    #[test]
+    fn first_n_holds_exactly_the_first_n() {
+        for n in [0, 1, 63, 64, 65, 256, 300] {
+            assert_eq!(DeviceSet::first_n(n), (0..n as u32).map(DeviceId).collect());
+        }
+    }
+}

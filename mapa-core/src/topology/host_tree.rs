@@ -1,0 +1,124 @@
+//! The host tree, seen from the devices: which of them share a switch, a bridge, a socket.
+//!
+//! Dumps give a class per pair and no tree; this finds the tree in the classes. For each class, from the machine down,
+//! devices joined by something better stay together (connected components, that is single linkage), so it is a tree
+//! even where a dump contradicts itself.
+
+use super::link::LinkClass;
+use super::{DeviceId, DeviceSet};
+
+/// A part of the host tree: devices that are closer to each other than to the rest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Region {
+    devices: DeviceSet,
+    within: LinkClass,
+    parts: Vec<Region>,
+}
+
+const LEVELS: [LinkClass; 8] = [
+    LinkClass::None,
+    LinkClass::Network,
+    LinkClass::Sys,
+    LinkClass::Node,
+    LinkClass::Phb,
+    LinkClass::Pxb,
+    LinkClass::Pix,
+    LinkClass::Board,
+];
+
+impl Region {
+    /// O(n² levels) for n devices.
+    pub(super) fn new(n: usize, class: impl Fn(DeviceId, DeviceId) -> LinkClass) -> Self {
+        Self::split(DeviceSet::first_n(n), &LEVELS, &class)
+    }
+
+    fn split(devices: DeviceSet, levels: &[LinkClass], class: &impl Fn(DeviceId, DeviceId) -> LinkClass) -> Self {
+        let apart = levels.iter().enumerate().map(|(i, &level)| (i, level, components(&devices, level, class)));
+        let Some((i, within, parts)) = { apart }.find(|(_, _, parts)| parts.len() > 1) else {
+            let within = levels.last().copied().unwrap_or(LinkClass::SameDevice);
+            return Self { devices, within, parts: Vec::new() };
+        };
+        // Devices that this level tells apart singly are equals: a leaf.
+        let parts = if parts.len() == devices.len() {
+            Vec::new()
+        } else {
+            parts.into_iter().map(|part| Self::split(part, &levels[i + 1..], class)).collect()
+        };
+        Self { devices, within, parts }
+    }
+
+    /// The devices of this region.
+    #[must_use]
+    pub fn devices(&self) -> &DeviceSet {
+        &self.devices
+    }
+
+    /// The class that joins its parts (or, without parts, its devices) to each other.
+    #[must_use]
+    pub fn within(&self) -> LinkClass {
+        self.within
+    }
+
+    /// The smaller regions it consists of, by lowest id; none if its devices are equals.
+    #[must_use]
+    pub fn parts(&self) -> &[Region] {
+        &self.parts
+    }
+}
+
+/// The groups of `devices` held together by classes better than `level`, by lowest id.
+fn components(
+    devices: &DeviceSet,
+    level: LinkClass,
+    class: &impl Fn(DeviceId, DeviceId) -> LinkClass,
+) -> Vec<DeviceSet> {
+    let mut left = devices.clone();
+    let mut groups = Vec::new();
+    while let Some(seed) = left.first() {
+        left.remove(seed);
+        let mut group = DeviceSet::from([seed.0]);
+        let mut frontier = vec![seed];
+        while let Some(a) = frontier.pop() {
+            let near: Vec<DeviceId> = left.iter().filter(|&b| class(a, b) > level).collect();
+            for &b in &near {
+                left.remove(b);
+                group.insert(b);
+            }
+            frontier.extend(near);
+        }
+        groups.push(group);
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leaves(region: &Region) -> Vec<String> {
+        if region.parts().is_empty() {
+            return vec![region.devices().to_string()];
+        }
+        region.parts().iter().flat_map(leaves).collect()
+    }
+
+    #[test]
+    fn sockets_then_switches() {
+        // Two sockets; on the first, switches {0, 2} and {1, 3}; on the second all four are equals.
+        let tree = Region::new(8, |a, b| match (a.0 / 4, b.0 / 4) {
+            (0, 0) if a.0 % 2 == b.0 % 2 => LinkClass::Pix,
+            (0, 0) => LinkClass::Phb,
+            (1, 1) => LinkClass::Node,
+            _ => LinkClass::Sys,
+        });
+        assert_eq!(tree.within(), LinkClass::Sys);
+        assert_eq!(leaves(&tree), ["0,2", "1,3", "4,5,6,7"]);
+        assert_eq!(tree.parts()[1].within(), LinkClass::Node);
+    }
+
+    #[test]
+    fn a_machine_of_equals_is_one_leaf() {
+        let tree = Region::new(4, |_, _| LinkClass::Phb);
+        assert_eq!((tree.parts().len(), tree.within()), (0, LinkClass::Phb));
+    }
+}

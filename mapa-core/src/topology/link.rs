@@ -1,0 +1,98 @@
+//! What joins two devices.
+
+use std::fmt;
+
+/// How two devices are joined, worst first, so that "at least" is `>=`.
+///
+/// The host classes are those every vendor's tools tell apart, by how far up the host a path must climb. Their names are
+/// the shortest in use; readers in `mapa-topologies` map the vendors' words to them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LinkClass {
+    /// Not joined.
+    #[default]
+    None,
+    /// Through a network between servers.
+    Network,
+    /// Through the interconnect between sockets or NUMA nodes.
+    Sys,
+    /// Within a NUMA node, between its PCIe host bridges.
+    Node,
+    /// Through one PCIe host bridge.
+    Phb,
+    /// Through several PCIe switches, no host bridge.
+    Pxb,
+    /// Through a single PCIe switch.
+    Pix,
+    /// Through the PCIe switch of one board that carries several devices.
+    Board,
+    /// Parts of one device.
+    SameDevice,
+    /// That many bonded device-to-device links (NVLink, XGMI, ICI).
+    Direct(u8),
+}
+
+impl LinkClass {
+    /// Whether this is a path through the host: `Sys`, `Node`, `Phb`, `Pxb`, `Pix` or `Board`.
+    #[must_use]
+    pub fn is_host(self) -> bool {
+        (Self::Sys..=Self::Board).contains(&self)
+    }
+
+    /// Whether this is a direct device-to-device link.
+    #[must_use]
+    pub fn is_direct(self) -> bool {
+        matches!(self, Self::Direct(_))
+    }
+}
+
+/// The neutral names: `none`, `network`, `sys` ... `board`, `same-device`, `direct-2`.
+impl fmt::Display for LinkClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Network => f.write_str("network"),
+            Self::Sys => f.write_str("sys"),
+            Self::Node => f.write_str("node"),
+            Self::Phb => f.write_str("phb"),
+            Self::Pxb => f.write_str("pxb"),
+            Self::Pix => f.write_str("pix"),
+            Self::Board => f.write_str("board"),
+            Self::SameDevice => f.write_str("same-device"),
+            Self::Direct(n) => write!(f, "direct-{n}"),
+        }
+    }
+}
+
+/// A connection between two devices.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Link {
+    /// Its class; [`LinkClass::None`] where there is no connection.
+    pub class: LinkClass,
+    /// Peak bandwidth, decimal GB/s per direction; 0 where there is no connection.
+    pub gbps: f64,
+}
+
+impl Link {
+    /// Whether there is a connection at all.
+    #[must_use]
+    pub fn exists(self) -> bool {
+        self.class != LinkClass::None
+    }
+}
+
+/// All that joins two devices: the direct links and the path through the host beneath them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Pair {
+    /// Direct links, through a link switch or not.
+    pub direct: Link,
+    /// The path through the host.
+    pub host: Link,
+}
+
+impl Pair {
+    /// The better of the two: what a job uses, and the label `w(e)` of the paper's hardware graph.
+    #[must_use]
+    pub fn best(self) -> Link {
+        if self.direct.exists() { self.direct } else { self.host }
+    }
+}

@@ -1,0 +1,149 @@
+//! Lowering: what the host tree and the links make of each pair, and what is refused.
+
+use mapa_core::{DeviceId, Error, Fabric, FabricNode, HardwareGraph, LinkClass, NodeId, NodeKind};
+
+fn add(fabric: &mut Fabric, name: &str, kind: NodeKind) -> NodeId {
+    fabric.add(FabricNode { name: name.to_owned(), kind }).unwrap()
+}
+
+fn class(graph: &HardwareGraph, a: u32, b: u32) -> LinkClass {
+    graph.pair(DeviceId(a), DeviceId(b)).host.class
+}
+
+fn check<T>(result: Result<T, Error>, message: &str) {
+    assert_eq!(result.err().map(|error| error.to_string()).as_deref(), Some(message));
+}
+
+#[test]
+fn host_classes_follow_from_where_the_ways_up_meet() {
+    let mut f = Fabric::new();
+    let machine = add(&mut f, "machine", NodeKind::Machine);
+    let [cpu0, cpu1] = [0, 1].map(|i| f.add_numa(format!("cpu{i}"), i).unwrap());
+    let [bridge0, bridge1] = ["b0", "b1"].map(|name| add(&mut f, name, NodeKind::HostBridge));
+    let upstream = add(&mut f, "sw", NodeKind::PcieSwitch);
+    let [left, right] = ["sw0", "sw1"].map(|name| add(&mut f, name, NodeKind::PcieSwitch));
+    let gpus: Vec<NodeId> = (0..6).map(|i| f.add_device(format!("GPU{i}")).unwrap()).collect();
+    for (child, parent, gbps) in [
+        (cpu0, machine, 32.0),
+        (cpu1, machine, 32.0),
+        (bridge0, cpu0, 30.0),
+        (bridge1, cpu0, 30.0),
+        (upstream, bridge0, 16.0),
+        (left, upstream, 15.0),
+        (right, upstream, 14.0),
+        (gpus[0], left, 12.0),
+        (gpus[1], left, 12.0),
+        (gpus[2], right, 12.5),
+        (gpus[3], bridge0, 13.0),
+        (gpus[4], bridge1, 13.0),
+        (gpus[5], cpu1, 20.0),
+    ] {
+        f.attach(child, parent, gbps).unwrap();
+    }
+    let g = f.lower().unwrap();
+    assert_eq!(class(&g, 0, 1), LinkClass::Pix);
+    assert_eq!(class(&g, 0, 2), LinkClass::Pxb);
+    assert_eq!(class(&g, 0, 3), LinkClass::Phb);
+    assert_eq!(class(&g, 3, 4), LinkClass::Node);
+    assert_eq!(class(&g, 0, 5), LinkClass::Sys);
+    // The narrowest hop counts.
+    assert_eq!(g.link(DeviceId(0), DeviceId(2)).gbps, 12.0);
+    assert_eq!(g.link(DeviceId(2), DeviceId(3)).gbps, 12.5);
+    assert_eq!(g.device(DeviceId(0)).numa, Some(0));
+    assert_eq!(g.device(DeviceId(5)).numa, Some(1));
+    assert_eq!(class(&g, 4, 3), LinkClass::Node, "symmetric");
+    assert_eq!(class(&g, 2, 2), LinkClass::None, "the diagonal is empty");
+}
+
+#[test]
+fn a_link_switch_joins_all_with_the_capacity_of_their_ports() {
+    let mut f = Fabric::new();
+    let switch = add(&mut f, "nvswitch", NodeKind::LinkSwitch);
+    for (i, links) in [12u8, 12, 8].into_iter().enumerate() {
+        let gpu = f.add_device(format!("GPU{i}")).unwrap();
+        f.link(gpu, switch, LinkClass::Direct(links), 25.0 * f64::from(links)).unwrap();
+    }
+    let g = f.lower().unwrap();
+    let direct = |a, b| g.pair(DeviceId(a), DeviceId(b)).direct;
+    assert_eq!((direct(0, 1).class, direct(0, 1).gbps), (LinkClass::Direct(12), 300.0));
+    assert_eq!((direct(0, 2).class, direct(0, 2).gbps), (LinkClass::Direct(8), 200.0));
+    let port = g.device(DeviceId(0)).switch_port.unwrap();
+    assert_eq!((port.class, port.gbps), (LinkClass::Direct(12), 300.0), "twelve links in all, whatever the peers");
+}
+
+#[test]
+fn a_pair_keeps_its_direct_links_and_the_host_path_that_was_read_off() {
+    let mut f = Fabric::new();
+    let socket = f.add_numa("cpu0", 0).unwrap();
+    let [a, b] = ["a", "b"].map(|name| f.add_device(name).unwrap());
+    f.attach(a, socket, 12.0).unwrap();
+    f.attach(b, socket, 12.0).unwrap();
+    f.link(b, a, LinkClass::Phb, 10.0).unwrap();
+    f.link(a, b, LinkClass::Direct(2), 50.0).unwrap();
+    let pair = f.lower().unwrap().pair(DeviceId(0), DeviceId(1));
+    assert_eq!((pair.direct.class, pair.direct.gbps), (LinkClass::Direct(2), 50.0));
+    assert_eq!((pair.host.class, pair.host.gbps), (LinkClass::Phb, 10.0));
+    assert_eq!(pair.best(), pair.direct);
+}
+
+#[test]
+fn devices_are_found_by_id_name_uuid_and_address() {
+    let mut f = Fabric::new();
+    let info = mapa_core::DeviceInfo {
+        index: Some(5),
+        uuid: Some("GPU-0a1b".to_owned()),
+        pci: Some("0000:1B:00.0".to_owned()),
+        ..Default::default()
+    };
+    add(&mut f, "GPU5", NodeKind::Device(info));
+    f.add_device("GPU6").unwrap();
+    let g = f.lower().unwrap();
+    for text in ["0", " gpu5", "gpu-0A1B", "0000:1b:00.0"] {
+        assert_eq!(g.find(text).unwrap(), DeviceId(0), "{text}");
+    }
+    check(g.find("5"), "no single device is called `5`: expected an id below 2, or a name, UUID or PCI address");
+    check(g.find(""), "no single device is called ``: expected an id below 2, or a name, UUID or PCI address");
+}
+
+#[test]
+fn malformed_fabrics_are_refused_by_name() {
+    check(Fabric::new().lower().map(|_| ()), "the machine has no devices");
+    let mut f = Fabric::new();
+    let [a, b, c] = ["a", "b", "c"].map(|name| f.add_device(name).unwrap());
+    let [s, t] = ["s", "t"].map(|name| add(&mut f, name, NodeKind::PcieSwitch));
+    check(f.add_device("a"), "two components are named `a`: expected a name of its own for each");
+    check(f.link(a, a, LinkClass::Sys, 12.0), "`a` is linked to itself: expected two components");
+    check(f.link(a, b, LinkClass::Sys, f64::NAN), "a - b: bandwidth NaN GB/s: expected a positive number");
+    check(f.attach(a, s, 0.0), "a: bandwidth 0 GB/s: expected a positive number");
+    f.link(a, b, LinkClass::Sys, 12.0).unwrap();
+    let twice = "`b` and `a` are joined twice: expected one host path and one bundle of direct links at most";
+    check(f.link(b, a, LinkClass::Pix, 12.0), twice);
+    f.link(a, b, LinkClass::Direct(1), 25.0).unwrap();
+    check(f.link(b, a, LinkClass::Direct(2), 50.0), twice);
+    assert!(f.link(a, s, LinkClass::Direct(1), 25.0).is_err(), "a PCIe switch has no direct links");
+    assert!(f.link(a, c, LinkClass::None, 1.0).is_err());
+    assert!(f.link(a, c, LinkClass::Direct(0), 1.0).is_err());
+    check(f.attach(s, a, 12.0), "`s` cannot hang below `a`: expected a machine, NUMA node, host bridge or PCIe switch");
+    f.attach(t, s, 12.0).unwrap();
+    check(f.attach(s, t, 12.0), "`s` hangs below itself");
+    f.attach(a, t, 12.0).unwrap();
+    check(f.attach(a, s, 12.0), "`a` has two parents: expected one");
+    let mut many = Fabric::new();
+    for i in 0..mapa_core::MAX_DEVICES {
+        many.add_device(i.to_string()).unwrap();
+    }
+    check(many.add_device("one more"), "a machine has at most 1024 devices, this one has at least 1025");
+}
+
+#[test]
+fn the_fingerprint_tells_machines_apart() {
+    let machine = |name: &str, gbps| {
+        let mut f = Fabric::new();
+        let [a, b] = [name, "b"].map(|name| f.add_device(name).unwrap());
+        f.link(a, b, LinkClass::Direct(1), gbps).unwrap();
+        f.lower().unwrap().fingerprint()
+    };
+    assert_eq!(machine("a", 25.0), machine("a", 25.0));
+    assert_ne!(machine("a", 25.0), machine("a", 20.0));
+    assert_ne!(machine("a", 25.0), machine("c", 25.0));
+}

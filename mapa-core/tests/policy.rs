@@ -1,0 +1,335 @@
+//! Policies against brute force, and the three ways of saying no.
+
+use std::cmp::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use mapa_core::testing::{free_sets, machines, oracle, patterns};
+use mapa_core::{
+    BuiltIn, Candidate, Criterion, Decision, DeviceId, DeviceSet, Fabric, HardwareGraph, Limits, LinkClass, Objective,
+    Pattern, Policy, Reason, Refusal, Request, Rules, StopReason, aggregate_gbps, effective_gbps, greedy, lowest_id,
+    lowest_ids, max, min, preserve, preserved_gbps, topo_aware,
+};
+use proptest::prelude::*;
+
+/// A ring of four double links, the diagonals through the host.
+fn square() -> HardwareGraph {
+    let mut f = Fabric::new();
+    let cpus = [0, 1].map(|i| f.add_numa(format!("cpu{i}"), i).unwrap());
+    let machine = f.add(mapa_core::FabricNode { name: "machine".into(), kind: mapa_core::NodeKind::Machine }).unwrap();
+    cpus.iter().for_each(|&cpu| f.attach(cpu, machine, 12.0).unwrap());
+    let gpus: Vec<_> = (0..4).map(|i| f.add_device(format!("GPU{i}")).unwrap()).collect();
+    for (i, &gpu) in gpus.iter().enumerate() {
+        f.attach(gpu, cpus[i / 2], 12.0).unwrap();
+        f.link(gpu, gpus[(i + 1) % 4], LinkClass::Direct(2), 50.0).unwrap();
+    }
+    f.lower().unwrap()
+}
+
+fn ids(decision: &Decision) -> Vec<u32> {
+    decision.placement().iter().map(|d| d.0).collect()
+}
+
+fn refusal(policy: impl Policy, request: &Request, graph: &HardwareGraph, free: &DeviceSet) -> Refusal {
+    policy.decide(request, &graph.with_free(free)).unwrap_err()
+}
+
+#[test]
+fn busy_infeasible_and_limit_reached_are_three_answers() {
+    let graph = square();
+    let all = graph.all();
+    let ring = |k| Request::new(Pattern::ring(k));
+    for policy in BuiltIn::ALL {
+        let policy = BuiltIn::named(policy.name).unwrap();
+        assert_eq!(refusal(&policy, &ring(0), &graph, &all), Refusal::Infeasible(Reason::Empty));
+        assert_eq!(
+            refusal(&policy, &ring(5), &graph, &all),
+            Refusal::Infeasible(Reason::TooFewDevices { wanted: 5, allowed: 4 })
+        );
+        assert_eq!(
+            refusal(&policy, &ring(3), &graph, &DeviceSet::from([0, 3])),
+            Refusal::Busy(Reason::InUse { wanted: 3, free: 2, allowed: 4 })
+        );
+        // Three of four cannot form a ring of direct links, ever; two can, but 0 and 2 are not joined by one.
+        let direct = |k| ring(k).min_link(LinkClass::Direct(1));
+        assert_eq!(refusal(&policy, &direct(3), &graph, &all), Refusal::Infeasible(Reason::NoMatch));
+        assert_eq!(
+            refusal(&policy, &direct(2), &graph, &DeviceSet::from([0, 2])),
+            Refusal::Busy(Reason::InUse { wanted: 2, free: 2, allowed: 4 })
+        );
+        let limited = ring(3).limits(Limits::NONE.nodes(2));
+        assert!(matches!(refusal(&policy, &limited, &graph, &all), Refusal::LimitReached(_)), "{}", policy.name());
+        assert!(matches!(
+            refusal(&policy, &ring(2).same_numa(true), &graph, &DeviceSet::from([1, 2])),
+            Refusal::Busy(_)
+        ));
+        assert!(matches!(refusal(&policy, &ring(3).same_numa(true), &graph, &all), Refusal::Infeasible(_)));
+    }
+}
+
+#[test]
+fn a_search_stopped_early_says_that_its_answer_may_not_be_the_best() {
+    let graph = square();
+    let all = graph.all();
+    let request = Request::new(Pattern::ring(3)).limits(Limits::NONE.nodes(5));
+    let decision = greedy().decide(&request, &graph.with_free(&all)).unwrap();
+    assert!(!decision.search().complete());
+    let asked = AtomicU32::new(0);
+    let stop = || asked.fetch_add(1, Relaxed) > 0;
+    let large = complete(14);
+    let free = large.all();
+    let request = Request::new(Pattern::ring(7));
+    let decision = greedy().decide(&request, &large.with_free(&free).until(&stop)).unwrap();
+    assert_eq!(decision.search().stopped, StopReason::Caller);
+}
+
+fn complete(n: usize) -> HardwareGraph {
+    let mut f = Fabric::new();
+    let root = f.add_numa("numa0", 0).unwrap();
+    for i in 0..n {
+        let gpu = f.add_device(format!("GPU{i}")).unwrap();
+        f.attach(gpu, root, 12.0).unwrap();
+    }
+    f.lower().unwrap()
+}
+
+#[test]
+fn contradictory_requests_are_named_by_check_and_infeasible_to_policies() {
+    let graph = square();
+    let all = graph.all();
+    let ring = || Request::new(Pattern::ring(2));
+    let three = DeviceSet::from([0, 1, 2]);
+    for (request, message) in [
+        (ring().must_include(three.clone()), "3 devices must be included, the job has 2"),
+        (ring().must_include([0].into()).avoid([0, 1].into()), "device 0 must be included and must be avoided"),
+        (
+            ring().must_include([3].into()).only(three.clone()),
+            "device 3 must be included and is not among the only devices allowed",
+        ),
+    ] {
+        let error = request.check(&graph).unwrap_err();
+        assert!(error.is_contradiction());
+        assert_eq!(error.to_string(), format!("the request contradicts itself: {message}"));
+        assert!(matches!(refusal(greedy(), &request, &graph, &all), Refusal::Infeasible(_)));
+    }
+    let foreign = ring().avoid([7].into()).check(&graph).unwrap_err();
+    assert!(!foreign.is_contradiction());
+    assert!(foreign.to_string().contains("`7`"), "{foreign}");
+    assert!(ring().must_include([0].into()).only(three).check(&graph).is_ok());
+}
+
+#[test]
+fn a_policy_by_hand_is_verified() {
+    let graph = square();
+    let free = DeviceSet::from([0, 1, 2]);
+    let view = graph.with_free(&free);
+    let request = Request::new(Pattern::ring(2)).min_link(LinkClass::Direct(1)).avoid([1].into());
+    let why = |placement: &[u32]| {
+        let devices = placement.iter().copied().map(DeviceId);
+        Decision::checked("by hand", &request, &view, devices).map(|d| ids(&d)).map_err(|r| r.to_string())
+    };
+    assert_eq!(why(&[0]), Err("not met: 1 ranks are placed, the pattern has 2".into()));
+    assert_eq!(why(&[0, 3]), Err("not met: rank 1 is on device 3, which is not available".into()));
+    assert_eq!(why(&[0, 1]), Err("not met: rank 1 is on device 1, which is not available".into()));
+    assert_eq!(why(&[0, 9]), Err("not met: rank 1 is on device 9, which is not available".into()));
+    assert_eq!(why(&[2, 2]), Err("not met: ranks 0 and 1 are both on device 2".into()));
+    assert_eq!(why(&[0, 2]), Err("not met: the least class of link".into()));
+    let request = Request::new(Pattern::ring(2));
+    let decision = Decision::checked("by hand", &request, &view, [DeviceId(2), DeviceId(1)]).unwrap();
+    assert_eq!((decision.policy(), ids(&decision)), ("by hand", vec![2, 1]));
+    assert_eq!(decision.best().score("aggregate_gbps"), Some(100.0));
+}
+
+#[test]
+fn runners_up_are_the_best_on_other_sets_and_say_why_they_lost() {
+    let graph = square();
+    let all = graph.all();
+    let request = Request::new(Pattern::ring(2)).runners_up(10);
+    let decision = greedy().decide(&request, &graph.with_free(&all)).unwrap();
+    assert_eq!(ids(&decision), [0, 1]);
+    let sets: Vec<_> = decision.runners_up().iter().map(|r| r.scored.placement().set().to_string()).collect();
+    assert_eq!(sets, ["0,3", "1,2", "2,3", "0,2", "1,3"]);
+    let lost: Vec<_> = decision.runners_up().iter().map(|r| r.lost_on.as_deref()).collect();
+    assert_eq!(lost, [None, None, None, Some("aggregate_gbps"), Some("aggregate_gbps")]);
+}
+
+#[test]
+fn topo_aware_descends_into_the_half_with_fewest_left_over() {
+    let graph = square();
+    let take = |free: DeviceSet, k| {
+        let request = Request::new(Pattern::ring(k));
+        topo_aware().decide(&request, &graph.with_free(&free)).unwrap().placement().set().to_string()
+    };
+    assert_eq!(take([0, 1, 2, 3].into(), 2), "0,1", "a tie goes to the lower ids");
+    assert_eq!(take([0, 1, 2].into(), 1), "2", "socket 1 has none left over");
+    assert_eq!(take([0, 2, 3].into(), 2), "2,3");
+    assert_eq!(take([0, 1, 2, 3].into(), 3), "0,1,2", "no half holds three");
+    assert_eq!(take([1, 2].into(), 2), "1,2");
+    // The half that would be chosen cannot meet the link class; the search goes back up.
+    let mut f = Fabric::new();
+    let gpus: Vec<_> = (0..4).map(|i| f.add_device(format!("GPU{i}")).unwrap()).collect();
+    for (a, b, class) in
+        [(0, 1, LinkClass::Phb), (2, 3, LinkClass::Phb), (0, 2, LinkClass::Sys), (1, 3, LinkClass::Sys)]
+    {
+        f.link(gpus[a], gpus[b], class, 12.0).unwrap();
+    }
+    f.link(gpus[1], gpus[2], LinkClass::Direct(1), 25.0).unwrap();
+    let graph = f.lower().unwrap();
+    let all = graph.all();
+    let request = Request::new(Pattern::ring(2)).min_link(LinkClass::Direct(1));
+    assert_eq!(ids(&topo_aware().decide(&request, &graph.with_free(&all)).unwrap()), [1, 2]);
+}
+
+#[test]
+fn an_objective_that_sees_the_placement_is_given_every_rank_order() {
+    let graph = square();
+    let all = graph.all();
+    // Rank 0 on the highest device, which symmetry breaking alone would never try.
+    let objective = Objective::placement("rank 0 high", |c: &Candidate<'_>| f64::from(c.placement[0].0));
+    let decision =
+        Rules::new("own").prefer(max(objective)).decide(&Request::new(Pattern::ring(3)), &graph.with_free(&all));
+    assert_eq!(ids(&decision.unwrap()), [3, 0, 1]);
+}
+
+#[test]
+fn a_job_of_one_device_is_never_sensitive() {
+    let graph = square();
+    let free = DeviceSet::from([0, 1, 2]);
+    let take = |sensitive| {
+        let request = Request::new(Pattern::ring(1)).sensitive(sensitive);
+        ids(&preserve().decide(&request, &graph.with_free(&free)).unwrap())
+    };
+    // Taking 1 would break both links; 0 and 2 leave one, 0 is lower.
+    assert_eq!((take(true), take(false)), (vec![0], vec![0]));
+}
+
+/// Criteria for random policies.
+fn criteria() -> impl Strategy<Value = Vec<u8>> {
+    proptest::collection::vec(0u8..7, 0..4)
+}
+
+fn criterion(kind: u8) -> Criterion<'static> {
+    match kind {
+        0 => max(aggregate_gbps()),
+        1 => max(effective_gbps()),
+        2 => max(preserved_gbps()),
+        3 => lowest_ids(),
+        4 => min(Objective::chosen("sum of ids", |s| s.devices.iter().map(|d| f64::from(d.0 % 3)).sum())),
+        5 => max(Objective::placement("first", |c| f64::from(c.placement.first().map_or(0, |d| d.0 % 2)))),
+        _ => min(Objective::edges("traffic on host", |e| if e.link.class.is_host() { e.traffic } else { f64::NAN })),
+    }
+}
+
+/// What every policy made of criteria must choose, from its definition.
+fn brute_force(kinds: &[u8], request: &Request, graph: &HardwareGraph, free: &DeviceSet) -> Option<Vec<DeviceId>> {
+    let allowed = &(free - &request.avoid) & request.only.as_ref().unwrap_or(&graph.all());
+    let mut maps = oracle::raw_matches(&request.pattern, graph, &allowed, false);
+    let numa = |d: &DeviceId| graph.device(*d).numa;
+    maps.retain(|map| {
+        let link = |e: &mapa_core::Edge| graph.link(map[e.a as usize], map[e.b as usize]).class;
+        request.must_include.iter().all(|d| map.contains(&d))
+            && request.pattern.edges().iter().all(|e| link(e) >= request.min_link)
+            && (!request.same_numa || map.iter().all(|d| numa(d) == numa(&map[0])))
+    });
+    let objective = |kind: u8| match kind {
+        0 => aggregate_gbps(),
+        1 => effective_gbps(),
+        2 => preserved_gbps(),
+        4 => Objective::chosen("", |s| -s.devices.iter().map(|d| f64::from(d.0 % 3)).sum::<f64>()),
+        5 => Objective::placement("", |c| f64::from(c.placement.first().map_or(0, |d| d.0 % 2))),
+        _ => Objective::edges("", |e| if e.link.class.is_host() { -e.traffic } else { f64::NAN }),
+    };
+    let compare = |a: &Vec<DeviceId>, b: &Vec<DeviceId>| {
+        let set = |map: &Vec<DeviceId>| map.iter().copied().collect::<DeviceSet>();
+        for &kind in kinds {
+            let order = if kind == 3 {
+                set(a).cmp(&set(b))
+            } else {
+                let score = |placement| {
+                    let candidate = Candidate { view: graph.with_free(free), pattern: &request.pattern, placement };
+                    let value = objective(kind).score(&candidate);
+                    if value.is_nan() { f64::NEG_INFINITY } else { value }
+                };
+                let (a, b) = (score(a), score(b));
+                if (a - b).abs() < 1e-9 { Ordering::Equal } else { b.total_cmp(&a) }
+            };
+            if order.is_ne() {
+                return order;
+            }
+        }
+        set(a).cmp(&set(b)).then_with(|| a.cmp(b))
+    };
+    maps.into_iter().min_by(compare)
+}
+
+fn cases() -> impl Strategy<Value = (HardwareGraph, DeviceSet, Request)> {
+    let machine = machines(1..=6).prop_flat_map(|g| {
+        let n = g.len();
+        (Just(g), free_sets(n), free_sets(n), free_sets(n), free_sets(n), patterns(1..=4))
+    });
+    let least = proptest::sample::select(vec![LinkClass::None, LinkClass::None, LinkClass::Node, LinkClass::Direct(1)]);
+    (machine, any::<[bool; 5]>(), least).prop_map(|((g, free, a, b, c, pattern), [s, x, y, z, numa], least)| {
+        let mut request = Request::new(pattern).sensitive(s).min_link(least).same_numa(numa);
+        if x {
+            request.avoid = &a - &b;
+        }
+        if y {
+            request.only = Some(&b | &c);
+        }
+        if z {
+            request.must_include = (&(&b & &c) - &a).iter().take(2).collect();
+        }
+        (g, free, request)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn rules_choose_the_lexicographic_optimum((graph, free, request) in cases(), kinds in criteria()) {
+        prop_assume!(request.check(&graph).is_ok());
+        let rules = kinds.iter().fold(Rules::new("random"), |rules, &kind| rules.prefer(criterion(kind)));
+        let decision = rules.decide(&request, &graph.with_free(&free));
+        let expected = brute_force(&kinds, &request, &graph, &free);
+        match (decision, expected) {
+            (Ok(decision), Some(expected)) => prop_assert_eq!(decision.placement().to_vec(), expected),
+            (Err(Refusal::Busy(_)), None) => {
+                prop_assert!(brute_force(&[], &request, &graph, &graph.all()).is_some());
+            }
+            (Err(Refusal::Infeasible(_)), None) => {
+                prop_assert!(brute_force(&[], &request, &graph, &graph.all()).is_none());
+            }
+            (decision, expected) => prop_assert!(false, "{decision:?} for {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn every_built_in_decision_passes_the_check((graph, free, request) in cases()) {
+        let view = graph.with_free(&free);
+        let feasible = request.check(&graph).is_ok() && brute_force(&[], &request, &graph, &free).is_some();
+        for built_in in BuiltIn::ALL {
+            let policy = BuiltIn::named(built_in.name).unwrap();
+            match policy.decide(&request, &view) {
+                Ok(decision) => {
+                    prop_assert!(feasible);
+                    let placement = decision.placement().iter().copied();
+                    prop_assert!(Decision::checked("again", &request, &view, placement).is_ok());
+                    prop_assert_eq!(policy.decide(&request, &view), Ok(decision), "the same answer twice");
+                }
+                // Only the released floor may refuse what could be placed.
+                Err(_) => prop_assert!(!feasible || built_in.name == "preserve-released"),
+            }
+        }
+    }
+
+    #[test]
+    fn lowest_id_takes_the_first_devices_of_a_complete_machine(n in 1usize..12, k in 1usize..6, busy in free_sets(12)) {
+        let graph = complete(n);
+        let free = &graph.all() - &busy;
+        let decision = lowest_id().decide(&Request::new(Pattern::ring(k)), &graph.with_free(&free));
+        match decision {
+            Ok(decision) => prop_assert!(decision.placement().iter().copied().eq(free.iter().take(k))),
+            Err(refusal) => prop_assert_eq!(refusal.kind(), if k > n { "infeasible" } else { "busy" }),
+        }
+    }
+}
