@@ -1,0 +1,48 @@
+#![doc = include_str!("../README.md")]
+
+mod catalogue;
+mod error;
+mod machine;
+mod machine_file;
+mod nvidia_smi_topo;
+
+pub use catalogue::{Entry, catalogue, named};
+pub use error::Error;
+pub use machine::{Labels, Machine, Warning};
+
+/// The kinds of description that [`read`] recognises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// MAPA's own machine file.
+    MachineFile,
+    /// What `nvidia-smi topo -m` prints.
+    NvidiaSmiTopo,
+}
+
+/// Reads a machine from a description of either kind, as [`recognise`] tells them apart.
+///
+/// # Errors
+/// Text that is not UTF-8, or is malformed: the message names the line and what was expected there.
+pub fn read(bytes: &[u8]) -> Result<Machine, Error> {
+    let text = error::utf8(bytes)?;
+    match recognise(text) {
+        Kind::MachineFile => Machine::from_toml(text),
+        Kind::NvidiaSmiTopo => Machine::from_nvidia_smi_topo(text),
+    }
+}
+
+/// Which kind of description a text is: a machine file says so in its first setting, `format = "mapa-machine"`.
+#[must_use]
+pub fn recognise(text: &str) -> Kind {
+    let mut settings = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    match settings.next() {
+        Some(line) if line.starts_with("format") && line.contains('=') => Kind::MachineFile,
+        _ => Kind::NvidiaSmiTopo,
+    }
+}
+
+/// The README's first example, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct WorkspaceReadme;

@@ -1,0 +1,140 @@
+//! A machine as it was read.
+
+use std::fmt;
+
+use mapa_core::{Fabric, HardwareGraph, LinkClass};
+
+use crate::error::Error;
+
+/// A machine: its fabric, and what its source says about it.
+///
+/// ```
+/// use mapa_topologies::Machine;
+///
+/// let machine = Machine::from_nvidia_smi_topo(
+///     "        GPU0  GPU1  CPU Affinity
+///      GPU0     X   NV2   0-15
+///      GPU1   NV2     X   0-15",
+/// )?;
+/// let graph = machine.graph()?;
+/// assert_eq!(graph.link(0.into(), 1.into()).gbps, 50.0); // GB/s per direction
+/// # Ok::<(), mapa_topologies::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    /// Its short name.
+    pub name: String,
+    /// What it is, in a line.
+    pub title: String,
+    /// Where the description comes from.
+    pub source: String,
+    /// What must be known of the description: corrections, assumptions.
+    pub notes: Vec<String>,
+    /// The words in which its links are printed.
+    pub labels: Labels,
+    /// Components and links.
+    pub fabric: Fabric,
+    /// What was odd about the description, though it could be read.
+    pub warnings: Vec<Warning>,
+}
+
+impl Machine {
+    /// The graph that decisions are made on.
+    ///
+    /// # Errors
+    /// As [`Fabric::lower`].
+    pub fn graph(&self) -> Result<HardwareGraph, Error> {
+        Ok(self.fabric.clone().lower()?)
+    }
+}
+
+/// Something odd that did not keep a machine from being read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// What is odd.
+    pub what: String,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.what)
+    }
+}
+
+/// The words that a source uses for the link classes; the others are those of `nvidia-smi topo -m`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Labels {
+    /// In front of the number of direct links: `NV`.
+    pub direct: String,
+    /// Between sockets: `SYS`, or `SOC` in old drivers.
+    pub sys: String,
+}
+
+impl Default for Labels {
+    fn default() -> Self {
+        Self { direct: "NV".to_owned(), sys: "SYS".to_owned() }
+    }
+}
+
+impl Labels {
+    /// The class as the source prints it.
+    #[must_use]
+    pub fn print(&self, class: LinkClass) -> String {
+        match class {
+            LinkClass::None => "-".to_owned(),
+            LinkClass::Network => "NET".to_owned(),
+            LinkClass::Sys => self.sys.clone(),
+            LinkClass::Node => "NODE".to_owned(),
+            LinkClass::Phb => "PHB".to_owned(),
+            LinkClass::Pxb => "PXB".to_owned(),
+            LinkClass::Pix => "PIX".to_owned(),
+            LinkClass::Board => "PSB".to_owned(),
+            LinkClass::SameDevice => "SELF".to_owned(),
+            LinkClass::Direct(n) => format!("{}{n}", self.direct),
+        }
+    }
+
+    /// The class that a word means, case aside: the words of `nvidia-smi topo -m`, old and new, and this source's own for
+    /// direct links.
+    ///
+    /// # Errors
+    /// An unknown word; the message lists the known ones.
+    pub fn parse(&self, word: &str) -> Result<LinkClass, Error> {
+        let upper = word.to_ascii_uppercase();
+        match upper.as_str() {
+            "SYS" | "SOC" => return Ok(LinkClass::Sys),
+            "NODE" => return Ok(LinkClass::Node),
+            "PHB" => return Ok(LinkClass::Phb),
+            "PXB" => return Ok(LinkClass::Pxb),
+            "PIX" => return Ok(LinkClass::Pix),
+            "PSB" => return Ok(LinkClass::Board),
+            "NET" => return Ok(LinkClass::Network),
+            _ => {}
+        }
+        let number = upper.strip_prefix(&self.direct.to_ascii_uppercase()).or_else(|| upper.strip_prefix("NV"));
+        let digits = number.filter(|n| n.len() <= 3 && n.bytes().all(|b| b.is_ascii_digit()));
+        match digits.and_then(|n| n.parse().ok()) {
+            Some(n) if n > 0 => Ok(LinkClass::Direct(n)),
+            _ => Err(Error::new(format!("unknown link `{word}`: expected NV#, PIX, PXB, PHB, NODE or SYS"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_round_trip_through_their_words() {
+        let words = ["SYS", "NODE", "PHB", "PXB", "PIX", "PSB", "NET", "NV1", "NV18", "NV255"];
+        for word in words {
+            assert_eq!(Labels::default().print(Labels::default().parse(word).unwrap()), word);
+        }
+        assert_eq!(Labels::default().parse("soc").unwrap(), LinkClass::Sys);
+        for word in ["", "X", "NV", "NV0", "NV256", "NV+1", "NV00001", "0-15", "N/A", "FOO"] {
+            assert!(Labels::default().parse(word).is_err(), "{word}");
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! MAPA's own machine file: TOML, versioned. `docs/machine-file.md` describes it for people who write one.
+//!
+//! Names tie the parts together, so a file can be read and edited by hand; what is not said has a default, given once.
+
+use std::collections::HashMap;
+
+use mapa_core::{DeviceInfo, Fabric, FabricNode, FabricWire, LinkClass, NodeId, NodeKind};
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+
+use crate::error::Error;
+use crate::machine::{Labels, Machine};
+
+const FORMAT: &str = "mapa-machine";
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    format: Spanned<String>,
+    version: Spanned<u32>,
+    name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    title: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    source: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+    #[serde(default, skip_serializing_if = "Words::is_default")]
+    labels: Words,
+    #[serde(default, skip_serializing_if = "Gbps::is_default")]
+    gbps: Gbps,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    nodes: Vec<Node>,
+    #[serde(default)]
+    devices: Vec<Device>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    links: Vec<Link>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Words {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    direct: Option<Spanned<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sys: Option<Spanned<String>>,
+}
+
+impl Words {
+    fn is_default(&self) -> bool {
+        self.direct.is_none() && self.sys.is_none()
+    }
+}
+
+/// Bandwidths of what does not give its own, GB/s per direction.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Gbps {
+    /// Of one direct link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    direct: Option<f64>,
+    /// Of a hop or path through the host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<f64>,
+}
+
+impl Gbps {
+    fn is_default(&self) -> bool {
+        self.direct.is_none() && self.host.is_none()
+    }
+
+    fn of(&self, class: LinkClass) -> f64 {
+        match class {
+            LinkClass::Direct(n) => f64::from(n) * self.direct.unwrap_or(25.0),
+            _ => self.host.unwrap_or(12.0),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Node {
+    name: Spanned<String>,
+    kind: Kind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    number: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    up: Option<Spanned<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    gbps: Option<f64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    Machine,
+    Numa,
+    HostBridge,
+    PcieSwitch,
+    LinkSwitch,
+    Nic,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Device {
+    name: Spanned<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    index: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    uuid: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pci: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    numa: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    memory_bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    up: Option<Spanned<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    gbps: Option<f64>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Link {
+    ends: Spanned<[String; 2]>,
+    class: Spanned<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    gbps: Option<f64>,
+}
+
+impl Machine {
+    /// Reads MAPA's own machine file.
+    ///
+    /// # Errors
+    /// Text that is not TOML, another format or version, unknown settings, names that nothing bears, links that no
+    /// machine can have, no devices. The message names the line.
+    pub fn from_toml(text: &str) -> Result<Self, Error> {
+        let reader = Reader { text };
+        let file: File = toml::from_str(text).map_err(|error| {
+            let line = error.span().map(|span| reader.line(span.start));
+            let what = error.message().replace('\n', " ");
+            line.map_or_else(|| Error::new(what.clone()), |line| Error::at(line, what.clone()))
+        })?;
+        if file.format.get_ref() != FORMAT {
+            return Err(reader.at(&file.format, format!("format `{}`: expected `{FORMAT}`", file.format.get_ref())));
+        }
+        if *file.version.get_ref() != VERSION {
+            return Err(reader.at(&file.version, format!("version {}: expected {VERSION}", file.version.get_ref())));
+        }
+        let labels = reader.labels(&file.labels)?;
+        let fabric = reader.fabric(&file, &labels)?;
+        if fabric.device_count() == 0 {
+            return Err(Error::new("the machine has no devices: expected `devices = [{ name = \"GPU0\" }, ...]`"));
+        }
+        let File { name, title, source, notes, .. } = file;
+        Ok(Self { name, title, source, notes, labels, fabric, warnings: Vec::new() })
+    }
+
+    /// Writes MAPA's own machine file. Reading it back gives the same machine, without its warnings.
+    ///
+    /// # Errors
+    /// A number that TOML cannot hold (more than 2^63 bytes of memory).
+    pub fn to_toml(&self) -> Result<String, Error> {
+        toml::to_string(&self.file()).map_err(|error| Error::new(format!("cannot be written as TOML: {error}")))
+    }
+
+    fn file(&self) -> File {
+        let name = |id: NodeId| self.fabric.node(id).name.clone();
+        let mut ups: HashMap<NodeId, (String, f64)> = HashMap::new();
+        let mut links = Vec::new();
+        for (a, b, wire) in self.fabric.wires() {
+            match wire {
+                FabricWire::Up { gbps } => drop(ups.insert(a, (name(b), gbps))),
+                FabricWire::Link(link) => links.push(Link {
+                    ends: unspanned([name(a), name(b)]),
+                    class: unspanned(self.labels.print(link.class)),
+                    gbps: Some(link.gbps),
+                }),
+            }
+        }
+        let (mut nodes, mut devices) = (Vec::new(), Vec::new());
+        for (id, FabricNode { name, kind }) in self.fabric.nodes() {
+            let (up, gbps) = ups.remove(&id).unzip();
+            let (name, up) = (unspanned(name.clone()), up.map(unspanned));
+            match kind {
+                NodeKind::Device(info) => {
+                    let DeviceInfo { index, uuid, pci, numa, memory_bytes } = info.clone();
+                    devices.push(Device { name, index, uuid, pci, numa, memory_bytes, up, gbps });
+                }
+                other => {
+                    let (kind, number) = kind_of(other);
+                    nodes.push(Node { name, kind, number, up, gbps });
+                }
+            }
+        }
+        let default = Labels::default();
+        let own = |label: &String, default: &String| (label != default).then(|| unspanned(label.clone()));
+        File {
+            format: unspanned(FORMAT.to_owned()),
+            version: unspanned(VERSION),
+            name: self.name.clone(),
+            title: self.title.clone(),
+            source: self.source.clone(),
+            notes: self.notes.clone(),
+            labels: Words {
+                direct: own(&self.labels.direct, &default.direct),
+                sys: own(&self.labels.sys, &default.sys),
+            },
+            gbps: Gbps::default(),
+            nodes,
+            devices,
+            links,
+        }
+    }
+}
+
+fn unspanned<T>(value: T) -> Spanned<T> {
+    Spanned::new(0..0, value)
+}
+
+fn kind_of(kind: &NodeKind) -> (Kind, Option<u32>) {
+    match kind {
+        NodeKind::Numa(number) => (Kind::Numa, Some(*number)),
+        NodeKind::HostBridge => (Kind::HostBridge, None),
+        NodeKind::PcieSwitch => (Kind::PcieSwitch, None),
+        NodeKind::LinkSwitch => (Kind::LinkSwitch, None),
+        NodeKind::Nic => (Kind::Nic, None),
+        NodeKind::Machine | NodeKind::Device(_) => (Kind::Machine, None),
+    }
+}
+
+struct Reader<'t> {
+    text: &'t str,
+}
+
+impl Reader<'_> {
+    fn line(&self, at: usize) -> usize {
+        self.text.as_bytes()[..at.min(self.text.len())].iter().filter(|&&b| b == b'\n').count() + 1
+    }
+
+    fn at<T>(&self, place: &Spanned<T>, what: String) -> Error {
+        Error::at(self.line(place.span().start), what)
+    }
+
+    fn core<T>(&self, place: &Spanned<T>, error: mapa_core::Error) -> Error {
+        Error::core(Some(self.line(place.span().start)), error)
+    }
+
+    fn labels(&self, words: &Words) -> Result<Labels, Error> {
+        let mut labels = Labels::default();
+        if let Some(direct) = &words.direct {
+            if direct.get_ref().is_empty() || !direct.get_ref().bytes().all(|b| b.is_ascii_alphabetic()) {
+                return Err(self.at(direct, format!("label `{}`: expected letters", direct.get_ref())));
+            }
+            labels.direct.clone_from(direct.get_ref());
+        }
+        if let Some(sys) = &words.sys {
+            if !["SYS", "SOC"].contains(&sys.get_ref().as_str()) {
+                return Err(self.at(sys, format!("label `{}`: expected SYS or SOC", sys.get_ref())));
+            }
+            labels.sys.clone_from(sys.get_ref());
+        }
+        Ok(labels)
+    }
+
+    fn fabric(&self, file: &File, labels: &Labels) -> Result<Fabric, Error> {
+        let mut fabric = Fabric::new();
+        let mut ids: HashMap<&str, NodeId> = HashMap::new();
+        let mut add = |name: &'_ Spanned<String>, kind| {
+            let node = FabricNode { name: name.get_ref().clone(), kind };
+            fabric.add(node).map_err(|error| self.core(name, error))
+        };
+        for node in &file.nodes {
+            let kind = match (node.kind, node.number) {
+                (Kind::Numa, Some(number)) => NodeKind::Numa(number),
+                (Kind::Numa, None) => {
+                    return Err(self.at(&node.name, "a NUMA node without a number: expected `number = 0`".to_owned()));
+                }
+                (_, Some(_)) => return Err(self.at(&node.name, "only NUMA nodes have a number".to_owned())),
+                (Kind::Machine, None) => NodeKind::Machine,
+                (Kind::HostBridge, None) => NodeKind::HostBridge,
+                (Kind::PcieSwitch, None) => NodeKind::PcieSwitch,
+                (Kind::LinkSwitch, None) => NodeKind::LinkSwitch,
+                (Kind::Nic, None) => NodeKind::Nic,
+            };
+            ids.insert(node.name.get_ref(), add(&node.name, kind)?);
+        }
+        for device in &file.devices {
+            let Device { index, uuid, pci, numa, memory_bytes, .. } = device;
+            let info = DeviceInfo {
+                index: *index,
+                uuid: uuid.clone(),
+                pci: pci.clone(),
+                numa: *numa,
+                memory_bytes: *memory_bytes,
+            };
+            ids.insert(device.name.get_ref(), add(&device.name, NodeKind::Device(info))?);
+        }
+        let known = |name: &str, place: &dyn Fn(String) -> Error| {
+            ids.get(name)
+                .copied()
+                .ok_or_else(|| place(format!("nothing is called `{name}`: expected a node or device")))
+        };
+        let nodes = file.nodes.iter().map(|node| (&node.name, &node.up, node.gbps));
+        let devices = file.devices.iter().map(|device| (&device.name, &device.up, device.gbps));
+        for (name, up, gbps) in nodes.chain(devices) {
+            match up {
+                Some(up) => {
+                    let parent = known(up.get_ref(), &|what| self.at(up, what))?;
+                    let gbps = gbps.unwrap_or(file.gbps.of(LinkClass::Sys));
+                    fabric.attach(ids[name.get_ref().as_str()], parent, gbps).map_err(|error| self.core(up, error))?;
+                }
+                None if gbps.is_some() => {
+                    return Err(self.at(name, "gbps without `up`: expected the name of what it hangs below".to_owned()));
+                }
+                None => {}
+            }
+        }
+        for link in &file.links {
+            let class = labels.parse(link.class.get_ref()).map_err(|error| self.at(&link.class, error.to_string()))?;
+            let [a, b] = link.ends.get_ref();
+            let a = known(a, &|what| self.at(&link.ends, what))?;
+            let b = known(b, &|what| self.at(&link.ends, what))?;
+            let gbps = link.gbps.unwrap_or(file.gbps.of(class));
+            fabric.link(a, b, class, gbps).map_err(|error| self.core(&link.ends, error))?;
+        }
+        Ok(fabric)
+    }
+}

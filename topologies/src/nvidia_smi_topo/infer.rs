@@ -1,0 +1,78 @@
+//! What the matrix leaves open.
+
+use mapa_core::LinkClass;
+
+use super::matrix::Matrix;
+
+/// The most direct links that any device had whose output is known: 4 (P100), 6 (V100), 12 (A100), 18 (H100, B200).
+const MOST_LINKS: u32 = 18;
+
+/// The host class of every pair of devices and cards, `a * n + b` with a < b.
+///
+/// Between devices with direct links the tool prints only those. Distances in a tree are an ultrametric: if a third
+/// device or card is joined to both by different classes, the pair is joined by the worse of the two; if by the same, the
+/// pair is joined at least as well. NUMA affinity bounds the rest.
+pub(super) fn host_classes(matrix: &Matrix) -> Vec<Option<LinkClass>> {
+    let n = matrix.len();
+    let printed = |a: usize, b: usize| matrix.class(a, b).filter(|class| class.is_host());
+    let mut classes = vec![None; n * n];
+    for b in 0..n {
+        for a in 0..b {
+            classes[a * n + b] = printed(a, b);
+            if b < matrix.devices.len() && classes[a * n + b].is_none() {
+                classes[a * n + b] = Some(from_others(matrix, a, b, printed));
+            }
+        }
+    }
+    classes
+}
+
+fn from_others(matrix: &Matrix, a: usize, b: usize, printed: impl Fn(usize, usize) -> Option<LinkClass>) -> LinkClass {
+    let others =
+        || (0..matrix.len()).filter(|&c| c != a && c != b).filter_map(|c| Some((printed(a, c)?, printed(b, c)?)));
+    if let Some(exact) = others().filter(|(x, y)| x != y).map(|(x, y)| x.min(y)).min() {
+        return exact;
+    }
+    // Joined to something by "between sockets" says nothing of each other.
+    let at_least = others().map(|(x, _)| x).filter(|&class| class > LinkClass::Sys).max();
+    at_least.unwrap_or_else(|| from_affinity(matrix, a, b))
+}
+
+fn from_affinity(matrix: &Matrix, a: usize, b: usize) -> LinkClass {
+    let (x, y) = (&matrix.devices[a], &matrix.devices[b]);
+    let same = match (x.numa, y.numa) {
+        (Some(x), Some(y)) => x == y,
+        _ => x.cpus.is_some() && x.cpus == y.cpus,
+    };
+    if same { LinkClass::Node } else { LinkClass::Sys }
+}
+
+/// Devices that hang from a link switch, with the links that each has to it.
+pub(super) struct Switched {
+    pub(super) devices: Vec<usize>,
+    pub(super) links: u8,
+}
+
+/// Through a switch every pair is printed with all the links of a port, so that rows add up to more than a device has:
+/// groups of devices that are all joined by the same number of links, and by more in all than any device has.
+pub(super) fn switched_groups(matrix: &Matrix) -> Vec<Switched> {
+    let n = matrix.devices.len();
+    let links = |a: usize, b: usize| match matrix.class(a, b) {
+        Some(LinkClass::Direct(links)) => Some(links),
+        _ => None,
+    };
+    let mut groups: Vec<Switched> = Vec::new();
+    for a in 0..n {
+        if groups.iter().any(|group| group.devices.contains(&a)) {
+            continue;
+        }
+        let devices: Vec<usize> = (0..n).filter(|&b| b == a || links(a, b).is_some()).collect();
+        let Some(each) = devices.iter().find_map(|&b| links(a, b)) else { continue };
+        let alike = devices.iter().all(|&x| devices.iter().all(|&y| x == y || links(x, y) == Some(each)));
+        let in_all = u32::from(each) * (devices.len() as u32 - 1);
+        if alike && in_all > MOST_LINKS.max(u32::from(each)) {
+            groups.push(Switched { devices, links: each });
+        }
+    }
+    groups
+}

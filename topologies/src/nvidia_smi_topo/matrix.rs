@@ -1,0 +1,271 @@
+//! Header and rows held against each other, cell by cell.
+
+use mapa_core::{LinkClass, MAX_DEVICES};
+
+use super::table::{Affinity, Header, Label, Row, Table, is_cell};
+use crate::error::Error;
+use crate::machine::{Labels, Warning};
+
+pub(super) struct DeviceRow {
+    pub(super) name: String,
+    /// The number in its name.
+    pub(super) index: Option<u32>,
+    pub(super) numa: Option<u32>,
+    /// CPU affinity as printed, if there is one.
+    pub(super) cpus: Option<String>,
+}
+
+/// The links as printed: devices first, then network cards.
+pub(super) struct Matrix {
+    pub(super) devices: Vec<DeviceRow>,
+    pub(super) cards: Vec<String>,
+    pub(super) warnings: Vec<Warning>,
+    /// Whether the old word SOC is used for SYS.
+    pub(super) says_soc: bool,
+    /// Square over devices and cards; none on the diagonal and where cards' cells are missing.
+    cells: Vec<Option<LinkClass>>,
+}
+
+impl Matrix {
+    pub(super) fn new(table: Table) -> Result<Self, Error> {
+        let Table { header, rows, card_names, last_line } = table;
+        let header = match header {
+            Some(header) => with_leading_cards(header, &rows),
+            None => header_from_rows(&rows)?,
+        };
+        check_labels(&header, &rows)?;
+        let (columns, positions) = devices_first(&header);
+        let devices: Vec<&Label> = columns.iter().filter(|label| matches!(label, Label::Device(_))).collect();
+        if devices.is_empty() {
+            return Err(Error::at(header.line, "the machine has no devices: expected columns GPU0, GPU1, ..."));
+        }
+        if devices.len() > MAX_DEVICES {
+            return Err(Error::at(header.line, format!("{} devices: expected at most {MAX_DEVICES}", devices.len())));
+        }
+        let mut matrix = Self {
+            devices: Vec::new(),
+            cards: Vec::new(),
+            warnings: Vec::new(),
+            says_soc: says_soc(&rows),
+            cells: vec![None; columns.len() * columns.len()],
+        };
+        let size = Size { devices: devices.len(), all: columns.len() };
+        let mut lines = vec![None; columns.len()];
+        for (i, label) in columns.iter().enumerate() {
+            let row = rows.iter().find(|row| row.label == *label);
+            lines[i] = row.map(|row| row.line);
+            match (label, row) {
+                (Label::Device(_), None) => {
+                    let (what, line) = (format!("row {} is missing", label.name()), last_line.max(header.line));
+                    return Err(Error::at(
+                        line,
+                        format!("the matrix ends, but {what}: expected a row for every column"),
+                    ));
+                }
+                (Label::Device(number), Some(row)) => {
+                    matrix.read_row(i, row, &columns, &positions, size)?;
+                    let (cpus, numa) = affinity(row, header.columns.len(), &header);
+                    matrix.devices.push(DeviceRow { name: label.name(), index: Some(*number), numa, cpus });
+                }
+                (Label::Card(name), row) => {
+                    match row {
+                        Some(row) => matrix.read_row(i, row, &columns, &positions, size)?,
+                        None => matrix.warn(
+                            last_line,
+                            format!("row {name} is missing: its links are taken from the devices' rows"),
+                        ),
+                    }
+                    let said = card_names.iter().find(|(card, _)| card == name).map(|(_, name)| name.clone());
+                    matrix.cards.push(said.filter(|said| !matrix.cards.contains(said)).unwrap_or_else(|| name.clone()));
+                }
+            }
+        }
+        matrix.check_symmetry(&columns, &lines, size)?;
+        Ok(matrix)
+    }
+
+    /// What is printed for two devices or cards, whichever row has it.
+    pub(super) fn class(&self, a: usize, b: usize) -> Option<LinkClass> {
+        let n = self.len();
+        self.cells[a * n + b].or(self.cells[b * n + a])
+    }
+
+    /// Devices and cards.
+    pub(super) fn len(&self) -> usize {
+        self.cells.len().isqrt()
+    }
+
+    fn warn(&mut self, line: usize, what: String) {
+        self.warnings.push(Warning { line, what });
+    }
+
+    /// Reads the cells of row `i`. Cells of cards may be missing, those of devices may not.
+    fn read_row(
+        &mut self,
+        i: usize,
+        row: &Row,
+        columns: &[Label],
+        positions: &[usize],
+        size: Size,
+    ) -> Result<(), Error> {
+        let mut cut = false;
+        for (j, column) in columns.iter().enumerate() {
+            let between_devices = i < size.devices && j < size.devices;
+            let word = row.words.get(positions[j]).map(|(word, _)| word.as_str());
+            let place = || format!("row {}, column {}", row.label.name(), column.name());
+            let cell = match word {
+                Some("X") if i == j => continue,
+                Some(word) if i == j && between_devices => {
+                    return Err(Error::at(row.line, format!("{}: `{word}`: expected X on the diagonal", place())));
+                }
+                Some("X") if between_devices => {
+                    return Err(Error::at(row.line, format!("{}: X off the diagonal: expected a link", place())));
+                }
+                Some(word) => Labels::default().parse(word),
+                None => Err(Error::new("the row ends here: expected a link")),
+            };
+            match cell {
+                Ok(class) => self.cells[i * size.all + j] = Some(class),
+                Err(error) if between_devices || word.is_some_and(is_unknown_word) => {
+                    return Err(Error::at(row.line, format!("{}: {error}", place())));
+                }
+                Err(_) => cut = true,
+            }
+        }
+        if cut {
+            self.warn(
+                row.line,
+                format!("row {} is cut short: some links of network cards are missing", row.label.name()),
+            );
+        }
+        Ok(())
+    }
+
+    /// Devices must agree about each other; a disagreement about a card is only odd.
+    fn check_symmetry(&mut self, columns: &[Label], lines: &[Option<usize>], size: Size) -> Result<(), Error> {
+        for b in 0..size.all {
+            for a in 0..b {
+                let (Some(ab), Some(ba)) = (self.cells[a * size.all + b], self.cells[b * size.all + a]) else {
+                    continue;
+                };
+                if ab == ba {
+                    continue;
+                }
+                let (x, y) = (columns[a].name(), columns[b].name());
+                let labels = Labels::default();
+                let what = format!(
+                    "{y} is joined to {x} by {}, but {x} to {y} by {}: expected a symmetric matrix",
+                    labels.print(ba),
+                    labels.print(ab)
+                );
+                let line = lines[b].or(lines[a]).unwrap_or_default();
+                if b < size.devices {
+                    return Err(Error::at(line, what));
+                }
+                self.warn(line, what);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Size {
+    devices: usize,
+    all: usize,
+}
+
+/// A word that is neither a link nor what stands right of the matrix (`0-15,32-47`, `1`, `N/A`).
+fn is_unknown_word(word: &str) -> bool {
+    let is_affinity =
+        word.eq_ignore_ascii_case("N/A") || word.bytes().all(|b| b.is_ascii_digit() || b"-,".contains(&b));
+    !is_affinity && !is_cell(word)
+}
+
+/// Without a header, columns are taken to stand in the order of the rows; the X of each row must agree.
+fn header_from_rows(rows: &[Row]) -> Result<Header, Error> {
+    for (i, row) in rows.iter().enumerate() {
+        let own = row.words.iter().position(|(word, _)| word == "X");
+        if own != Some(i) {
+            let (name, expected) = (row.label.name(), i + 1);
+            let found = own.map_or("it has none".to_owned(), |own| format!("it is in column {}", own + 1));
+            let what = format!("row {name} has no header and should have its X in column {expected}, but {found}");
+            return Err(Error::at(row.line, format!("{what}: expected a header, or all rows in order")));
+        }
+    }
+    let columns = rows.iter().map(|row| row.label.clone()).collect();
+    let line = rows.first().map_or(1, |row| row.line);
+    Ok(Header { line, before: Vec::new(), columns, affinities: Vec::new() })
+}
+
+/// How many cards stand left of the first device is where the X of that device's row is.
+fn with_leading_cards(mut header: Header, rows: &[Row]) -> Header {
+    let row = rows.iter().find(|row| Some(&row.label) == header.columns.first());
+    let cards = row.and_then(|row| row.words.iter().position(|(word, _)| word == "X")).unwrap_or(0);
+    let from = header.before.len().saturating_sub(cards);
+    header.columns.splice(0..0, header.before.drain(from..));
+    header
+}
+
+/// Every label once, and no row without a column.
+fn check_labels(header: &Header, rows: &[Row]) -> Result<(), Error> {
+    let mut seen = std::collections::HashSet::new();
+    if let Some(twice) = header.columns.iter().map(Label::name).find(|name| !seen.insert(name.clone())) {
+        return Err(Error::at(header.line, format!("two columns are called {twice}: expected each once")));
+    }
+    let mut rows_seen = std::collections::HashSet::new();
+    for row in rows {
+        let name = row.label.name();
+        if !seen.contains(&name) {
+            return Err(Error::at(row.line, format!("row {name} has no column of that name in the header")));
+        }
+        if !rows_seen.insert(name.clone()) {
+            return Err(Error::at(row.line, format!("a second row is called {name}: expected each once")));
+        }
+    }
+    Ok(())
+}
+
+/// The columns with devices first, and where each stands in the text.
+fn devices_first(header: &Header) -> (Vec<Label>, Vec<usize>) {
+    let mut places: Vec<usize> = (0..header.columns.len()).collect();
+    places.sort_by_key(|&i| matches!(header.columns[i], Label::Card(_)));
+    (places.iter().map(|&i| header.columns[i].clone()).collect(), places)
+}
+
+/// Whether SYS is called SOC, as old drivers do.
+fn says_soc(rows: &[Row]) -> bool {
+    let says = |it: &str| rows.iter().any(|row| row.words.iter().any(|(word, _)| word == it));
+    says("SOC") && !says("SYS")
+}
+
+/// CPU and NUMA affinity of a device's row of `cells` cells.
+///
+/// Cells right of the matrix may be empty. With as many words as columns they are in order; else tabs or pipes tell, and
+/// if there are none, the place in the line does.
+fn affinity(row: &Row, cells: usize, header: &Header) -> (Option<String>, Option<u32>) {
+    let words = row.words.get(cells..).unwrap_or_default();
+    let kinds: Vec<Affinity> = header.affinities.iter().map(|&(kind, _)| kind).collect();
+    let fields = row.fields.iter().filter(|field| !field.is_empty()).count();
+    let mut pairs: Vec<(Affinity, &str)> = Vec::new();
+    if words.len() == kinds.len() {
+        pairs.extend(kinds.iter().copied().zip(words.iter().map(|(word, _)| word.as_str())));
+    } else if fields == row.words.len() && row.fields.len() >= cells {
+        let mut right: Vec<&str> = row.fields[cells..].iter().map(String::as_str).collect();
+        // The tool prints an empty cell before the GPU's NUMA id.
+        if kinds.last() == Some(&Affinity::GpuNuma) && right.len() == kinds.len() + 1 {
+            right.remove(kinds.len() - 1);
+        }
+        pairs.extend(kinds.iter().copied().zip(right));
+    } else {
+        for (word, column) in words {
+            let nearest = header.affinities.iter().min_by_key(|(_, start)| start.abs_diff(*column));
+            pairs.extend(nearest.map(|&(kind, _)| (kind, word.as_str())));
+        }
+    }
+    let value = |wanted| pairs.iter().find(|(kind, text)| *kind == wanted && !text.is_empty()).map(|(_, text)| *text);
+    // "0-1" and "0,5-11" name several nodes; the first is the device's own.
+    let first = |text: &str| text.split(['-', ',']).next().and_then(|first| first.parse().ok());
+    let given = |text: &&str| !text.eq_ignore_ascii_case("N/A");
+    (value(Affinity::Cpu).filter(given).map(str::to_owned), value(Affinity::Numa).filter(given).and_then(first))
+}

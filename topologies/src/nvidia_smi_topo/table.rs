@@ -1,0 +1,270 @@
+//! Finding the header and the rows in pasted text.
+
+use std::borrow::Cow;
+
+use mapa_core::MAX_DEVICES;
+
+use crate::error::Error;
+use crate::machine::Labels;
+
+/// A label at the head of a column or row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Label {
+    /// `GPU` and its number.
+    Device(u32),
+    /// Anything else that has a column: a network card.
+    Card(String),
+}
+
+impl Label {
+    fn device(word: &str) -> Option<Self> {
+        let number = word.strip_prefix("GPU").or_else(|| word.strip_prefix("gpu"))?;
+        // "GPU+1" and "GPU " would parse too.
+        number.bytes().all(|b| b.is_ascii_digit()).then(|| number.parse().ok().map(Self::Device))?
+    }
+
+    /// The label as the tool prints it.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Device(number) => format!("GPU{number}"),
+            Self::Card(name) => name.clone(),
+        }
+    }
+}
+
+/// The columns right of the matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Affinity {
+    Cpu,
+    Numa,
+    GpuNuma,
+}
+
+pub(super) struct Header {
+    pub(super) line: usize,
+    /// Words left of the first device: cards, or the end of a prompt. Only the rows can tell.
+    pub(super) before: Vec<Label>,
+    pub(super) columns: Vec<Label>,
+    /// With the character column at which each begins.
+    pub(super) affinities: Vec<(Affinity, usize)>,
+}
+
+pub(super) struct Row {
+    pub(super) line: usize,
+    pub(super) label: Label,
+    /// The words after the label, with the character column at which each begins.
+    pub(super) words: Vec<(String, usize)>,
+    /// The cells after the label split at tabs or pipes, empty ones kept; none if the row has neither.
+    pub(super) fields: Vec<String>,
+}
+
+pub(super) struct Table {
+    pub(super) header: Option<Header>,
+    pub(super) rows: Vec<Row>,
+    /// What the legend says a card is called: `NIC0: mlx5_0`.
+    pub(super) card_names: Vec<(String, String)>,
+    pub(super) last_line: usize,
+}
+
+/// Finds the one matrix in `text`.
+pub(super) fn find(text: &str) -> Result<Table, Error> {
+    let mut table = Table { header: None, rows: Vec::new(), card_names: Vec::new(), last_line: 0 };
+    for (i, raw) in text.split('\n').enumerate() {
+        let line = i + 1;
+        let clean = clean(raw);
+        let words = words(&clean);
+        if let Some(header) = header(&clean, &words, line) {
+            if table.header.is_some() || !table.rows.is_empty() {
+                return Err(Error::at(line, "a second matrix begins here: expected the output for one machine"));
+            }
+            if header.columns.len() > 2 * MAX_DEVICES {
+                return Err(Error::at(line, format!("{} columns: expected a machine's", header.columns.len())));
+            }
+            table.header = Some(header);
+        } else if let Some((label, at)) = row_label(&words, &table) {
+            let fields = fields(&clean, words[at].1);
+            let words = words[at + 1..].iter().map(|&(word, column)| (word.to_owned(), column)).collect();
+            table.rows.push(Row { line, label, words, fields });
+        } else if let [(card, _), (name, _)] = words[..]
+            && let Some(card) = card.strip_suffix(':')
+        {
+            table.card_names.push((card.to_owned(), name.to_owned()));
+        }
+        if !words.is_empty() {
+            table.last_line = line;
+        }
+    }
+    if table.header.is_none() && table.rows.is_empty() {
+        return Err(Error::new("no matrix found: expected the output of `nvidia-smi topo -m`, or a machine file"));
+    }
+    Ok(table)
+}
+
+/// Without escape codes and carriage returns.
+fn clean(raw: &str) -> Cow<'_, str> {
+    if raw.bytes().any(|b| b == 0x1b || b == b'\r') {
+        Cow::Owned(anstream::adapter::strip_str(raw).to_string().replace('\r', ""))
+    } else {
+        Cow::Borrowed(raw)
+    }
+}
+
+/// Words between white space and the marks of tables, comments and quotations, with the character column at which each
+/// begins.
+fn words(line: &str) -> Vec<(&str, usize)> {
+    let is_gap = |c: char| c.is_whitespace() || matches!(c, '|' | '│' | '#' | '>' | '"' | '\'' | '`');
+    let mut words = Vec::new();
+    let mut start = None;
+    for (column, (at, c)) in line.char_indices().enumerate() {
+        match (is_gap(c), start) {
+            (true, Some((from, column))) => {
+                words.push((&line[from..at], column));
+                start = None;
+            }
+            (false, None) => start = Some((at, column)),
+            _ => {}
+        }
+    }
+    words.extend(start.map(|(from, column)| (&line[from..], column)));
+    words
+}
+
+/// The cells right of the label, split at pipes if there are any, else at tabs.
+fn fields(line: &str, label_column: usize) -> Vec<String> {
+    let separator = if line.contains('|') { '|' } else { '\t' };
+    let from = line.char_indices().nth(label_column).map_or(0, |(at, _)| at);
+    let mut cells: Vec<String> = line[from..].split(separator).skip(1).map(|cell| cell.trim().to_owned()).collect();
+    if separator == '|' && line.trim_end().ends_with('|') {
+        cells.pop();
+    }
+    cells
+}
+
+/// A header is a run of labels, the first of them a device, that is not followed by link words.
+fn header(line: &str, words: &[(&str, usize)], number: usize) -> Option<Header> {
+    let first = words.iter().position(|(word, _)| leading_device(word).is_some())?;
+    let labels = &words[first..];
+    // "GPU0  X  NV1" is a row. A header goes on with another label, or with the affinities.
+    let second = labels.get(1).map(|(word, _)| *word);
+    let glued = Label::device(labels[0].0).is_none();
+    let tail = |word: &str| matches!(word.to_ascii_uppercase().as_str(), "CPU" | "NUMA");
+    if !glued && !second.is_some_and(|word| leading_device(word).is_some() || tail(word) || is_card(word)) {
+        return None;
+    }
+    let before = words[..first].iter().map(|(word, _)| Label::Card((*word).to_owned())).collect();
+    let mut columns = Vec::new();
+    let mut end = labels.len();
+    for (i, (word, _)) in labels.iter().enumerate() {
+        // "GPU NUMA ID" begins with a GPU that has no number.
+        if tail(word) || word.eq_ignore_ascii_case("GPU") {
+            end = i;
+            break;
+        }
+        unglue(word, &mut columns);
+    }
+    Some(Header { line: number, before, columns, affinities: affinities(line, &labels[end..]) })
+}
+
+/// The device with which a word begins, alone or with others glued to it.
+fn leading_device(word: &str) -> Option<(Label, &str)> {
+    let digits = word.strip_prefix("GPU").or_else(|| word.strip_prefix("gpu"))?;
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    let rest = &digits[end..];
+    // Only labels are glued to labels: "GPU0:" and "GPU0-3" are something else.
+    let is_label = rest.is_empty() || rest.starts_with("GPU") || rest.starts_with("NIC") || rest.contains('_');
+    Label::device(&word[..word.len() - rest.len()]).filter(|_| is_label).map(|label| (label, rest))
+}
+
+fn unglue(mut word: &str, columns: &mut Vec<Label>) {
+    while let Some((label, rest)) = leading_device(word) {
+        columns.push(label);
+        word = rest;
+    }
+    if !word.is_empty() {
+        columns.push(Label::Card(word.to_owned()));
+    }
+}
+
+/// `NIC3`, `mlx5_0`, `rocep4s0f0`, `hfi1_0`: a name with a number, that is no cell, range, time or prompt.
+fn is_card(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_alphabetic())
+        && word.bytes().any(|b| b.is_ascii_digit())
+        && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+        && !is_cell(word)
+        && Label::device(word).is_none()
+}
+
+pub(super) fn is_cell(word: &str) -> bool {
+    word == "X" || Labels::default().parse(word).is_ok()
+}
+
+fn affinities(line: &str, words: &[(&str, usize)]) -> Vec<(Affinity, usize)> {
+    let Some(&(_, from)) = words.first() else { return Vec::new() };
+    let upper: String = line.chars().skip(from).map(|c| c.to_ascii_uppercase()).collect();
+    let mut found = Vec::new();
+    let mut note = |at: usize, kind| found.push((kind, from + upper[..at].chars().count()));
+    for (at, _) in upper.match_indices("CPU") {
+        note(at, Affinity::Cpu);
+    }
+    for (at, _) in upper.match_indices("NUMA") {
+        let gpu = upper[..at].trim_end().strip_suffix("GPU").map(str::len);
+        note(gpu.unwrap_or(at), if gpu.is_some() { Affinity::GpuNuma } else { Affinity::Numa });
+    }
+    found.sort_by_key(|&(_, column)| column);
+    found
+}
+
+/// The label of a row and its place among the words: one of the header's labels, or a device, before the first cell.
+fn row_label(words: &[(&str, usize)], table: &Table) -> Option<(Label, usize)> {
+    let known = |word: &str| match (Label::device(word), &table.header) {
+        (Some(device), _) => Some(device),
+        (None, Some(header)) => header.columns.iter().chain(&header.before).find(|label| label.name() == word).cloned(),
+        (None, None) => is_card(word).then(|| Label::Card(word.to_owned())),
+    };
+    let labelled = words.windows(2).enumerate().find_map(|(at, pair)| {
+        let label = known(pair[0].0)?;
+        is_cell(pair[1].0).then_some((label, at))
+    });
+    // The row of a device must not be passed over because it is cut off, or begins with something unknown.
+    labelled.or_else(|| {
+        let (at, label) = words.iter().enumerate().find_map(|(at, (word, _))| Some((at, Label::device(word)?)))?;
+        let expected = table.header.is_some() && table.rows.iter().all(|row| row.label != label);
+        expected.then_some((label, at))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns(line: &str) -> Option<Vec<String>> {
+        header(line, &words(line), 1).map(|header| header.columns.iter().map(Label::name).collect())
+    }
+
+    #[test]
+    fn headers_are_told_from_rows() {
+        assert_eq!(columns("\tGPU0\tGPU1\tmlx5_0\tCPU Affinity").unwrap(), ["GPU0", "GPU1", "mlx5_0"]);
+        assert_eq!(columns("GPU0 CPU Affinity").unwrap(), ["GPU0"]);
+        assert_eq!(
+            columns("\t    GPU0GPU1GPU12mlx5_0\tmlx5_2\tCPU Affinity").unwrap(),
+            ["GPU0", "GPU1", "GPU12", "mlx5_0", "mlx5_2"]
+        );
+        assert_eq!(columns("10:22:03 host1 NIC0 GPU0 GPU1").unwrap(), ["GPU0", "GPU1"], "what stands before is open");
+        for row in ["GPU0 X NV1", "GPU 0: Tesla", "GPU0: Tesla V100", "user@gpu01:~$ nvidia-smi", "NIC0 X", ""] {
+            assert_eq!(columns(row), None, "{row}");
+        }
+    }
+
+    #[test]
+    fn affinity_columns_are_found_in_any_spelling() {
+        let kinds = |line: &str| {
+            let header = header(line, &words(line), 1).unwrap();
+            header.affinities.iter().map(|&(kind, _)| kind).collect::<Vec<_>>()
+        };
+        use Affinity::{Cpu, GpuNuma, Numa};
+        assert_eq!(kinds("GPU0 GPU1 CPU Affinity NUMA Affinity GPU NUMA ID"), [Cpu, Numa, GpuNuma]);
+        assert_eq!(kinds("GPU0 GPU1 CPU    Affinity        NUMA Affinity"), [Cpu, Numa]);
+        assert_eq!(kinds("GPU0 GPU1 CPU AffinityNUMA AffinityGPU NUMA ID"), [Cpu, Numa, GpuNuma]);
+        assert_eq!(kinds("GPU0 GPU1"), []);
+    }
+}
