@@ -1,6 +1,6 @@
 //! The published figures, to 0.01 where they are not exact.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use mapa_core::{
     Candidate, Census, Coefficients, DeviceId, DeviceSet, HardwareGraph, Objective, Pattern, Policy, Request, Tiers,
