@@ -31,8 +31,20 @@ pub mod oracle {
 /// # Panics
 /// If the range is empty, holds 0 or exceeds [`MAX_DEVICES`](crate::MAX_DEVICES).
 pub fn machines(devices: RangeInclusive<usize>) -> impl Strategy<Value = HardwareGraph> {
+    with_gaps(devices, 2)
+}
+
+/// Machines as [`machines`] has them, but with every pair joined, as in real servers.
+///
+/// # Panics
+/// As [`machines`].
+pub fn joined_machines(devices: RangeInclusive<usize>) -> impl Strategy<Value = HardwareGraph> {
+    with_gaps(devices, 0)
+}
+
+fn with_gaps(devices: RangeInclusive<usize>, gaps: u32) -> impl Strategy<Value = HardwareGraph> {
     let link = prop_oneof![
-        2 => Just(None),
+        gaps => Just(None),
         4 => select(vec![LinkClass::Sys, LinkClass::Node, LinkClass::Phb, LinkClass::Pxb, LinkClass::Pix]).prop_map(Some),
         6 => (1u8..=4).prop_map(|n| Some(LinkClass::Direct(n))),
     ];
@@ -46,7 +58,7 @@ fn machine(n: usize, links: &[Option<LinkClass>], two_nodes: bool) -> HardwareGr
     let numa = [0, 1].map(|i| fabric.add_numa(format!("numa{i}"), i).expect("names differ"));
     let devices: Vec<_> = (0..n).map(|i| fabric.add_device(format!("GPU{i}")).expect("names differ")).collect();
     for (i, &device) in devices.iter().enumerate() {
-        fabric.attach(device, numa[usize::from(two_nodes && i >= n / 2)], 12.0).expect("no parent yet");
+        fabric.attach(device, numa[usize::from(two_nodes && i % 2 == 1)], 12.0).expect("no parent yet");
     }
     let pairs = (0..n).flat_map(|b| (0..b).map(move |a| (a, b)));
     for ((a, b), class) in pairs.zip(links) {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use mapa_core::testing::{free_sets, machines, oracle, patterns};
+use mapa_core::testing::{free_sets, joined_machines, machines, oracle, patterns};
 use mapa_core::{
     BuiltIn, Candidate, Criterion, Decision, DeviceId, DeviceSet, Fabric, HardwareGraph, Limits, LinkClass, Objective,
     Pattern, Policy, Reason, Refusal, Request, Rules, StopReason, aggregate_gbps, effective_gbps, greedy, lowest_id,
@@ -70,16 +70,22 @@ fn busy_infeasible_and_limit_reached_are_three_answers() {
 fn a_search_stopped_early_says_that_its_answer_may_not_be_the_best() {
     let graph = square();
     let all = graph.all();
-    let request = Request::new(Pattern::ring(3)).limits(Limits::NONE.nodes(5));
+    let request = Request::new(Pattern::ring(3)).limits(Limits::NONE.nodes(10));
     let decision = greedy().decide(&request, &graph.with_free(&all)).unwrap();
     assert!(!decision.search().complete());
-    let asked = AtomicU32::new(0);
-    let stop = || asked.fetch_add(1, Relaxed) > 0;
     let large = complete(14);
     let free = large.all();
     let request = Request::new(Pattern::ring(7));
-    let decision = greedy().decide(&request, &large.with_free(&free).until(&stop)).unwrap();
-    assert_eq!(decision.search().stopped, StopReason::Caller);
+    // One criterion is of the set, the other of the placement: neither can be bounded, so both must search.
+    let left_over = Objective::rest("sum of ids", |rest| rest.devices.iter().map(|d| f64::from(d.0)).sum());
+    let rank_0 = Objective::placement("rank 0", |c: &Candidate<'_>| f64::from(c.placement[0].0));
+    for objective in [left_over, rank_0] {
+        let asked = AtomicU32::new(0);
+        let stop = || asked.fetch_add(1, Relaxed) > 0;
+        let policy = Rules::new("own").prefer(max(objective));
+        let decision = policy.decide(&request, &large.with_free(&free).until(&stop)).unwrap();
+        assert_eq!(decision.search().stopped, StopReason::Caller);
+    }
 }
 
 fn complete(n: usize) -> HardwareGraph {
@@ -221,12 +227,24 @@ fn criterion(kind: u8) -> Criterion<'static> {
 
 /// What every policy made of criteria must choose, from its definition.
 fn brute_force(kinds: &[u8], request: &Request, graph: &HardwareGraph, free: &DeviceSet) -> Option<Vec<DeviceId>> {
+    brute_force_without(kinds, request, graph, free, &[])
+}
+
+/// The same among placements on none of these sets.
+fn brute_force_without(
+    kinds: &[u8],
+    request: &Request,
+    graph: &HardwareGraph,
+    free: &DeviceSet,
+    taken: &[DeviceSet],
+) -> Option<Vec<DeviceId>> {
     let allowed = &(free - &request.avoid) & request.only.as_ref().unwrap_or(&graph.all());
     let mut maps = oracle::raw_matches(&request.pattern, graph, &allowed, false);
     let numa = |d: &DeviceId| graph.device(*d).numa;
     maps.retain(|map| {
         let link = |e: &mapa_core::Edge| graph.link(map[e.a as usize], map[e.b as usize]).class;
-        request.must_include.iter().all(|d| map.contains(&d))
+        !taken.contains(&map.iter().copied().collect())
+            && request.must_include.iter().all(|d| map.contains(&d))
             && request.pattern.edges().iter().all(|e| link(e) >= request.min_link)
             && (!request.same_numa || map.iter().all(|d| numa(d) == numa(&map[0])))
     });
@@ -262,7 +280,7 @@ fn brute_force(kinds: &[u8], request: &Request, graph: &HardwareGraph, free: &De
 }
 
 fn cases() -> impl Strategy<Value = (HardwareGraph, DeviceSet, Request)> {
-    let machine = machines(1..=6).prop_flat_map(|g| {
+    let machine = prop_oneof![machines(1..=6), joined_machines(1..=6)].prop_flat_map(|g| {
         let n = g.len();
         (Just(g), free_sets(n), free_sets(n), free_sets(n), free_sets(n), patterns(1..=4))
     });
@@ -301,6 +319,23 @@ proptest! {
             }
             (decision, expected) => prop_assert!(false, "{decision:?} for {expected:?}"),
         }
+    }
+
+    #[test]
+    fn runners_up_are_the_best_of_each_other_set((graph, free, request) in cases(), kinds in criteria()) {
+        prop_assume!(request.check(&graph).is_ok());
+        let rules = kinds.iter().fold(Rules::new("random"), |rules, &kind| rules.prefer(criterion(kind)));
+        let request = request.runners_up(3);
+        let Ok(decision) = rules.decide(&request, &graph.with_free(&free)) else { return Ok(()) };
+        // Without the first, the second is the best of what is left; and so on, set by set.
+        let runners_up = decision.runners_up().iter().map(|runner_up| &runner_up.scored);
+        let mut sets = Vec::<DeviceSet>::new();
+        for scored in std::iter::once(decision.best()).chain(runners_up) {
+            let best = brute_force_without(&kinds, &request, &graph, &free, &sets);
+            prop_assert_eq!(Some(scored.placement().to_vec()), best);
+            sets.push(scored.placement().set());
+        }
+        prop_assert!(sets.len() == 4 || brute_force_without(&kinds, &request, &graph, &free, &sets).is_none());
     }
 
     #[test]

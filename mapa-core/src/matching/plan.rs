@@ -109,6 +109,11 @@ impl Matcher {
         self.symmetries
     }
 
+    /// Whether ranks are placed in the order 0, 1, 2, ..., so that matches come by smallest rank order.
+    pub(crate) fn in_rank_order(&self) -> bool {
+        self.steps.iter().enumerate().all(|(i, step)| step.vertex == i)
+    }
+
     /// The search for it on a machine.
     #[must_use]
     pub fn on<'a>(&'a self, graph: &'a HardwareGraph) -> Search<'a> {

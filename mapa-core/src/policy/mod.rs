@@ -4,6 +4,7 @@
 //! [`Allocator`](crate::Allocator) commits. Most policies are [`Rules`]: criteria in order of importance, of which the
 //! exact lexicographic optimum is found.
 
+mod bound;
 mod decision;
 mod greedy;
 mod lowest_id;

@@ -1,13 +1,15 @@
-//! The exact lexicographic optimum, by looking at everything once.
+//! The exact lexicographic optimum, by looking at everything that can still win.
 //!
-//! If the first criterion is a function of the chosen *set*, sets are enumerated, lowest ids first, and rank orders only
-//! within sets that are not already beaten: preserved bandwidth and the lowest ids cost C(n, k) evaluations, not
-//! C(n, k) k! / |automorphisms|. Otherwise every distinct match is scored, criterion by criterion, and dropped at the
-//! first on which it is beaten. Objectives that see the whole placement break no symmetry, so raw matches are scored.
+//! Where every pair of devices is joined well enough, or the first criterion is a function of the chosen *set*, sets are
+//! enumerated, lowest ids first, and rank orders only within sets that are not beaten already: by what the set decides
+//! (preserved bandwidth costs C(n, k) evaluations, not C(n, k) k! / |automorphisms|), or by what the links in it allow at
+//! best ([`Bounds`]). Otherwise every distinct match is scored, criterion by criterion, and dropped at the first on which
+//! it is beaten. Objectives that see the whole placement break no symmetry, so raw matches are scored.
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
+use super::bound::Bounds;
 use super::request::Request;
 use super::rules::{Criterion, Floor, Kind};
 use crate::matching::{Few, Limits, MatchConfig, Matcher, Placement, SearchStats, StopReason};
@@ -33,7 +35,8 @@ pub(super) struct Entry {
 impl<'o, 'a> Optimum<'o, 'a> {
     /// The best placement on `free` and as many runners-up on other sets as the request wants, best first.
     pub(super) fn best(&self, free: &DeviceSet) -> (Vec<Entry>, SearchStats) {
-        let mut run = Run { optimum: self, top: Vec::new(), stats: SearchStats::default() };
+        let bounds = Bounds::new(self.view.graph(), &self.request.pattern, self.criteria);
+        let mut run = Run { optimum: self, bounds, top: Vec::new(), stats: SearchStats::default() };
         if !self.request.must_include.is_subset(free) {
             return (run.top, run.stats);
         }
@@ -47,7 +50,7 @@ impl<'o, 'a> Optimum<'o, 'a> {
             &raw
         };
         for part in self.parts(free) {
-            if run.set_criteria() > 0 {
+            if run.set_criteria() > 0 || self.all_joined(&part) {
                 run.visit_sets(matcher, &part);
             } else {
                 run.visit_matches(matcher, &part, None);
@@ -82,6 +85,15 @@ impl<'o, 'a> Optimum<'o, 'a> {
             return vec![free.clone()];
         }
         self.view.graph().numa_nodes().iter().map(|(_, node)| node & free).collect()
+    }
+
+    /// Whether every set of devices has a match.
+    fn all_joined(&self, part: &DeviceSet) -> bool {
+        let graph = self.view.graph();
+        part.iter().all(|a| {
+            let enough = |b| graph.link(a, b).exists() && graph.link(a, b).class >= self.request.min_link;
+            part.iter().take_while(|b| *b < a).all(enough)
+        })
     }
 
     fn admits(&self, placement: &[DeviceId]) -> bool {
@@ -153,6 +165,7 @@ impl<'o, 'a> Optimum<'o, 'a> {
 
 struct Run<'r, 'o, 'a> {
     optimum: &'r Optimum<'o, 'a>,
+    bounds: Bounds<'r, 'a>,
     /// Best first; one entry a set.
     top: Vec<Entry>,
     stats: SearchStats,
@@ -174,80 +187,117 @@ impl Run<'_, '_, '_> {
         if !must.is_subset(part) {
             return;
         }
-        let criteria = &criteria[..self.set_criteria()];
+        let by_set = self.set_criteria();
+        let ideal: Few<f64> = (0..criteria.len()).map(|at| self.ideal(at, part)).collect();
+        // Looking at a set means looking at all devices.
+        let cost = part.len() as u64;
         let rest: Vec<DeviceId> = (part - must).iter().collect();
         let mut subsets = Subsets::new(rest.len(), request.pattern.len() - must.len());
         while let Some(chosen) = subsets.next() {
             if !self.stats.complete() {
                 return;
             }
-            if self.stats.nodes >= request.limits.nodes {
+            if request.limits.nodes.saturating_sub(self.stats.nodes) < cost {
                 self.stats.stopped = StopReason::NodeLimit;
                 return;
             }
-            self.stats.nodes += 1;
+            // As often as the matcher asks.
+            let asked = self.stats.nodes >> 10;
+            self.stats.nodes += cost;
+            if self.stats.nodes >> 10 != asked && self.optimum.view.stop().is_some_and(|stop| stop()) {
+                self.stats.stopped = StopReason::Caller;
+                return;
+            }
             let mut set = must.clone();
             set.extend(chosen.iter().map(|&i| rest[i]));
-            let keys: Few<f64> = criteria.iter().filter_map(|c| self.optimum.set_key(c, &set)).collect();
-            match self.against_worst(&keys, &set) {
-                // Sets come by lowest ids, so what loses on those is followed by nothing better.
-                Some((Ordering::Less, 0)) if matches!(criteria[0].0, Kind::LowestIds) => return,
-                Some((Ordering::Less, _)) => {}
-                _ => self.visit_matches(matcher, &set, Some((&set, &keys))),
+            if self.loses(&ideal, &set) {
+                // Sets come by lowest ids: what follows can be no better, and has higher ids.
+                return;
+            }
+            let keys: Few<f64> =
+                criteria[..by_set].iter().filter_map(|criterion| self.optimum.set_key(criterion, &set)).collect();
+            let bound: Few<f64> =
+                keys.iter().copied().chain((by_set..criteria.len()).map(|at| self.at_most(at, &set))).collect();
+            if !self.loses(&bound, &set) {
+                self.visit_matches(matcher, &set, Some(Known { set: &set, keys: &keys, bound: &bound }));
             }
         }
     }
 
-    /// How leading keys compare with those of the worst entry kept, and at which criterion; none while there is room.
-    fn against_worst(&self, keys: &[f64], set: &DeviceSet) -> Option<(Ordering, usize)> {
-        let worst = self.top.last().filter(|_| self.is_full())?;
-        let compared = keys
-            .iter()
-            .enumerate()
-            .map(|(i, &key)| (self.optimum.order(i, (key, worst.keys[i]), (set, &worst.set)), i));
-        { compared }.find(|(order, _)| order.is_ne()).or(Some((Ordering::Equal, keys.len())))
+    /// The most that a criterion can be on any set within `part`.
+    fn ideal(&self, at: usize, part: &DeviceSet) -> f64 {
+        match &self.optimum.criteria[at].0 {
+            Kind::LowestIds => 0.0,
+            _ => settle(self.bounds.of(at, part)),
+        }
     }
 
-    fn visit_matches(&mut self, matcher: &Matcher, part: &DeviceSet, known: Option<(&DeviceSet, &Few<f64>)>) {
+    /// The most that a criterion can be on exactly this set.
+    fn at_most(&self, at: usize, set: &DeviceSet) -> f64 {
+        let criterion = &self.optimum.criteria[at];
+        self.optimum.set_key(criterion, set).unwrap_or_else(|| settle(self.bounds.of(at, set)))
+    }
+
+    /// Whether nothing on `set` with at most these keys can enter the list: its worst is better, or as good with lower ids.
+    fn loses(&self, at_most: &[f64], set: &DeviceSet) -> bool {
+        let Some(worst) = self.top.last().filter(|_| self.is_full()) else { return false };
+        let by_keys = (0..at_most.len()).map(|i| self.optimum.order(i, (at_most[i], worst.keys[i]), (set, &worst.set)));
+        match { by_keys }.find(|order| order.is_ne()) {
+            Some(order) => order.is_lt(),
+            None => *set > worst.set,
+        }
+    }
+
+    fn visit_matches(&mut self, matcher: &Matcher, part: &DeviceSet, known: Option<Known<'_>>) {
         let mut stats = self.stats;
+        let by_rank_order = matcher.in_rank_order();
         self.optimum.search(matcher, part, &mut stats, |placement| {
-            self.offer(placement, known);
-            ControlFlow::Continue(())
+            let best = self.offer(placement, known);
+            // The first to meet the bound of its set has the smallest rank order of those that do.
+            if best && by_rank_order { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         self.stats = stats;
     }
 
-    /// Puts a match where it belongs, if it does.
-    fn offer(&mut self, placement: &[DeviceId], known: Option<(&DeviceSet, &Few<f64>)>) {
+    /// Puts a match where it belongs, if it does; whether it is as good as its set allows.
+    fn offer(&mut self, placement: &[DeviceId], known: Option<Known<'_>>) -> bool {
         let optimum = self.optimum;
         if !optimum.admits(placement) {
-            return;
+            return false;
         }
-        let set = known.map_or_else(|| placement.iter().copied().collect(), |(set, _)| set.clone());
-        let mut keys = known.map_or_else(Few::new, |(_, keys)| keys.clone());
+        let own_set: DeviceSet;
+        let (set, mut keys) = match known {
+            Some(known) => (known.set, known.keys.clone()),
+            None => {
+                own_set = placement.iter().copied().collect();
+                (&own_set, Few::new())
+            }
+        };
         let worst = self.top.last().filter(|_| self.is_full());
         let mut tied = worst.is_some();
         for (i, criterion) in optimum.criteria.iter().enumerate() {
             if keys.len() == i {
-                keys.push(optimum.set_key(criterion, &set).unwrap_or_else(|| optimum.key(criterion, placement)));
+                keys.push(optimum.set_key(criterion, set).unwrap_or_else(|| optimum.key(criterion, placement)));
             }
             if let Some(worst) = worst.filter(|_| tied) {
-                match optimum.order(i, (keys[i], worst.keys[i]), (&set, &worst.set)) {
-                    Ordering::Less => return,
+                match optimum.order(i, (keys[i], worst.keys[i]), (set, &worst.set)) {
+                    Ordering::Less => return false,
                     order => tied = order.is_eq(),
                 }
             }
         }
-        let entry = Entry { keys, set, placement: placement.into() };
+        let meets_bound = known.is_some_and(|known| keys[..] == known.bound[..]);
+        let entry = Entry { keys, set: set.clone(), placement: placement.into() };
         if let Some(same) = self.top.iter().position(|old| old.set == entry.set) {
             if self.order(&self.top[same], &entry).is_ge() {
-                return;
+                return meets_bound;
             }
             self.top.remove(same);
         }
         let at = self.top.partition_point(|old| self.order(old, &entry).is_ge());
         self.top.insert(at, entry);
         self.top.truncate(optimum.request.runners_up + 1);
+        meets_bound
     }
 
     fn order(&self, a: &Entry, b: &Entry) -> Ordering {
@@ -256,6 +306,16 @@ impl Run<'_, '_, '_> {
             .find(|order| order.is_ne())
             .unwrap_or_else(|| b.set.cmp(&a.set).then_with(|| b.placement.cmp(&a.placement)))
     }
+}
+
+/// What is known of a match by its set.
+#[derive(Clone, Copy)]
+struct Known<'k> {
+    set: &'k DeviceSet,
+    /// The leading keys that the set decides.
+    keys: &'k Few<f64>,
+    /// The most that each key can be.
+    bound: &'k Few<f64>,
 }
 
 fn includes(placement: &[DeviceId], must: &DeviceSet) -> bool {

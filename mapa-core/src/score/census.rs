@@ -26,6 +26,11 @@ impl Tiers {
             _ => 2,
         },
     };
+
+    /// The tier in which a class is counted.
+    pub(crate) fn of(&self, class: LinkClass) -> usize {
+        (self.tier)(class).min(self.names.len().clamp(1, MAX_TIERS) - 1)
+    }
 }
 
 /// How many of a pattern's edges lie on links of each tier.
@@ -40,10 +45,9 @@ impl Census {
     #[must_use]
     pub fn of(pattern: &Pattern, placement: &[DeviceId], graph: &HardwareGraph, tiers: &Tiers) -> Self {
         let mut census = Self::default();
-        let last = tiers.names.len().clamp(1, MAX_TIERS) - 1;
         for edge in pattern.edges() {
             let link = graph.link(placement[usize::from(edge.a)], placement[usize::from(edge.b)]);
-            census.0[(tiers.tier)(link.class).min(last)] += 1;
+            census.0[tiers.of(link.class)] += 1;
         }
         census
     }
@@ -54,6 +58,11 @@ impl Census {
         let mut census = Self::default();
         census.0[..3].copy_from_slice(&[x, y, z]);
         census
+    }
+
+    pub(crate) fn with(mut self, tier: usize, count: u32) -> Self {
+        self.0[tier] = count;
+        self
     }
 
     /// How many lie in the `tier`-th tier; 0 for a tier past the last.

@@ -218,6 +218,21 @@ impl Fabric {
         Ok(())
     }
 
+    /// Gives every direct link the same bandwidth, GB/s per direction; a bond of n has n times as much. For dumps that do
+    /// not say which generation of links they show.
+    ///
+    /// # Errors
+    /// A bandwidth that is not a positive number.
+    pub fn set_direct_gbps(&mut self, gbps: f64) -> Result<(), Error> {
+        check_gbps(gbps, || "direct links".to_owned())?;
+        for wire in self.graph.edge_weights_mut() {
+            if let FabricWire::Link(Link { class: LinkClass::Direct(n), gbps: bond }) = wire {
+                *bond = f64::from(*n) * gbps;
+            }
+        }
+        Ok(())
+    }
+
     /// The components, in the order in which they were added.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &FabricNode)> {
         self.graph.node_indices().map(|id| (NodeId(id), &self.graph[id]))

@@ -1,0 +1,215 @@
+//! The command line.
+
+use std::fmt;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use mapa_core::BuiltIn;
+
+/// Which accelerators should this job get?
+#[derive(Parser)]
+#[command(version, about, after_help = AFTER_HELP)]
+pub(crate) struct Cli {
+    /// Print one JSON object instead of text.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Exit status: 0 an answer, 2 a malformed request, 3 a refusal (busy, infeasible or limit_reached).
+
+Your own machine:
+  nvidia-smi topo -m | mapa-bench topo --machine -
+  nvidia-smi topo -m > my-server.txt
+  mapa-bench allocate --machine my-server.txt --gpus 4 --sensitive --explain";
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// List the machines of the catalogue.
+    Machines,
+    /// Show a machine: its link matrix, link census and per-device totals.
+    Topo(TopoArgs),
+    /// Count or list the ways in which a job's pattern lies on a machine.
+    Match(MatchArgs),
+    /// Choose devices for a job, or for a stream of jobs.
+    #[command(after_help = ALLOCATE_HELP)]
+    Allocate(AllocateArgs),
+    /// Show what every policy would choose, side by side.
+    Compare(CompareArgs),
+}
+
+const ALLOCATE_HELP: &str = "\
+Batch form: one JSON object a line in, one a line out, the state kept between lines.
+  {\"op\":\"allocate\",\"id\":\"a\",\"gpus\":3,\"pattern\":\"ring\",\"policy\":\"preserve\",\"sensitive\":true}
+     also: \"available\":[..] (what is free, for this line), \"must_include\":[..], \"avoid\":[..],
+     \"min_link\":\"nv1\", \"same_numa\":true; devices are ids or names
+  {\"op\":\"release\",\"id\":\"a\"}   {\"op\":\"reset\"}   {\"op\":\"show\"}";
+
+#[derive(Args)]
+pub(crate) struct MachineArgs {
+    /// The machine: a name of the catalogue (see `machines`), a file (`nvidia-smi topo -m` or a machine file), or `-`.
+    #[arg(long, value_name = "NAME|FILE|-")]
+    pub(crate) machine: String,
+    /// Give every path through the host this bandwidth, GB/s per direction [default: as the machine says, mostly 12].
+    #[arg(long, value_name = "GB/s")]
+    pub(crate) pcie_gbps: Option<f64>,
+    /// Give every NVLink (or other direct link) this bandwidth, GB/s per direction [default: as the machine says; 25 for
+    /// `nvidia-smi topo -m`, which does not].
+    #[arg(long, value_name = "GB/s")]
+    pub(crate) nvlink_gbps: Option<f64>,
+}
+
+#[derive(Args)]
+pub(crate) struct JobArgs {
+    /// How many devices the job needs.
+    #[arg(long, value_name = "K")]
+    pub(crate) gpus: usize,
+    /// Who talks to whom: ring, chain, star, tree, all-to-all, ring-tree, or edges of ranks with traffic: 0-1,1-2:2.5
+    #[arg(long, default_value = "ring", allow_hyphen_values = true)]
+    pub(crate) pattern: String,
+}
+
+#[derive(Args)]
+pub(crate) struct ConstraintArgs {
+    /// Devices in use: ids, names, UUIDs or PCI addresses, separated by commas.
+    #[arg(long, value_name = "DEVICES", value_delimiter = ',')]
+    pub(crate) busy: Vec<String>,
+    /// Devices that the job must get.
+    #[arg(long, value_name = "DEVICES", value_delimiter = ',')]
+    pub(crate) must_include: Vec<String>,
+    /// Devices that the job must not get.
+    #[arg(long, value_name = "DEVICES", value_delimiter = ',')]
+    pub(crate) avoid: Vec<String>,
+    /// The worst link its edges may lie on: sys, node, phb, pxb, pix, nv1, nv2, ...
+    #[arg(long, value_name = "LINK")]
+    pub(crate) min_link: Option<String>,
+    /// All its devices on one NUMA node.
+    #[arg(long)]
+    pub(crate) same_numa: bool,
+    /// Stop the search after this many nodes (partial placements).
+    #[arg(long, value_name = "N")]
+    pub(crate) max_nodes: Option<u64>,
+}
+
+#[derive(Args)]
+pub(crate) struct TopoArgs {
+    #[command(flatten)]
+    pub(crate) machine: MachineArgs,
+    /// Print MAPA's machine file instead.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) toml: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct MatchArgs {
+    #[command(flatten)]
+    pub(crate) machine: MachineArgs,
+    #[command(flatten)]
+    pub(crate) job: JobArgs,
+    /// Count every rank order, not only those that differ by more than the pattern's symmetry.
+    #[arg(long)]
+    pub(crate) raw: bool,
+    /// List the first N matches.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) list: usize,
+    /// Devices in use.
+    #[arg(long, value_name = "DEVICES", value_delimiter = ',')]
+    pub(crate) busy: Vec<String>,
+    /// The worst link its edges may lie on.
+    #[arg(long, value_name = "LINK")]
+    pub(crate) min_link: Option<String>,
+    /// Stop the search after this many nodes (partial placements).
+    #[arg(long, value_name = "N")]
+    pub(crate) max_nodes: Option<u64>,
+}
+
+#[derive(Args)]
+pub(crate) struct AllocateArgs {
+    #[command(flatten)]
+    pub(crate) machine: MachineArgs,
+    /// How many devices the job needs.
+    #[arg(long, value_name = "K", required_unless_present = "batch")]
+    pub(crate) gpus: Option<usize>,
+    /// Who talks to whom: ring, chain, star, tree, all-to-all, ring-tree, or edges of ranks with traffic: 0-1,1-2:2.5
+    #[arg(long, default_value = "ring", allow_hyphen_values = true)]
+    pub(crate) pattern: String,
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
+    /// The job's speed depends on its links.
+    #[arg(long)]
+    pub(crate) sensitive: bool,
+    #[command(flatten)]
+    pub(crate) constraints: ConstraintArgs,
+    /// Say why this choice beat the runners-up.
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Answer a stream of requests, one JSON object a line, from a file or `-` (see below).
+    #[arg(long, value_name = "FILE|-", conflicts_with_all = [
+        "gpus", "pattern", "policy", "sensitive", "explain", "busy", "must_include", "avoid", "min_link", "same_numa",
+        "max_nodes", "effective", "preserved",
+    ])]
+    pub(crate) batch: Option<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    pub(crate) machine: MachineArgs,
+    #[command(flatten)]
+    pub(crate) job: JobArgs,
+    /// The job's speed depends on its links.
+    #[arg(long)]
+    pub(crate) sensitive: bool,
+    #[command(flatten)]
+    pub(crate) constraints: ConstraintArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct PolicyArgs {
+    /// How to choose.
+    #[arg(long, default_value = "preserve", value_parser = policy_names(), long_help = policy_help())]
+    pub(crate) policy: String,
+    /// Coefficients of Eq. 2, for the policy preserve.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) effective: Effective,
+    /// Links that Eq. 3 counts, for the policy preserve.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) preserved: Preserved,
+}
+
+/// Coefficients of Eq. 2.
+#[derive(Clone, Copy, Default, PartialEq, ValueEnum)]
+pub(crate) enum Effective {
+    /// As in the released code, to ten digits.
+    #[default]
+    Full,
+    /// As printed in Table 2 of the paper, to three decimals.
+    Printed,
+}
+
+/// Links that Eq. 3 counts.
+#[derive(Clone, Copy, Default, PartialEq, ValueEnum)]
+pub(crate) enum Preserved {
+    /// All, as printed.
+    #[default]
+    All,
+    /// Direct links only, as in the released code.
+    Direct,
+}
+
+fn policy_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(BuiltIn::ALL.map(|policy| policy.name))
+}
+
+fn policy_help() -> String {
+    let lines = BuiltIn::ALL.map(|policy| format!("  {:<20} {}", policy.name, policy.summary));
+    format!("How to choose:\n{}", lines.join("\n"))
+}
+
+impl fmt::Debug for Cli {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cli").field("json", &self.json).finish_non_exhaustive()
+    }
+}

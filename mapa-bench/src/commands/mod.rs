@@ -1,0 +1,14 @@
+//! One command, one file.
+
+mod allocate;
+mod batch;
+mod compare;
+mod find_matches;
+mod machines;
+mod topo;
+
+pub(crate) use allocate::allocate;
+pub(crate) use compare::compare;
+pub(crate) use find_matches::find_matches;
+pub(crate) use machines::machines;
+pub(crate) use topo::topo;

@@ -1,0 +1,123 @@
+//! `topo`: a machine as a matrix.
+
+use std::collections::BTreeMap;
+
+use comfy_table::{CellAlignment, Table, presets};
+use mapa_core::{DeviceId, HardwareGraph, LinkClass};
+use mapa_topologies::{Labels, Machine};
+use serde_json::{Value, json};
+
+use crate::cli::TopoArgs;
+use crate::failure::Failure;
+use crate::machine::load;
+use crate::output::{Output, gbps, table};
+
+pub(crate) fn topo(args: &TopoArgs, output: &mut Output) -> Result<(), Failure> {
+    let (machine, graph) = load(&args.machine, output)?;
+    if args.toml {
+        let text = machine.to_toml().map_err(Failure::malformed)?;
+        return output.line(text.trim_end());
+    }
+    if output.json {
+        return output.object(&as_json(&machine, &graph));
+    }
+    output.line(format_args!("{}: {}", machine.name, machine.title))?;
+    for note in &machine.notes {
+        output.line(format_args!("  {note}"))?;
+    }
+    output.line("")?;
+    output.line(matrix(&machine.labels, &graph))?;
+    output.line("")?;
+    output.line(census(&machine.labels, &graph))?;
+    output.line("")?;
+    output.line(totals(&graph))
+}
+
+fn ids(graph: &HardwareGraph) -> impl Iterator<Item = DeviceId> + use<> {
+    (0..graph.len() as u32).map(DeviceId)
+}
+
+fn matrix(labels: &Labels, graph: &HardwareGraph) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(std::iter::once("").chain(graph.devices().iter().map(|device| device.name.as_str())));
+    for a in ids(graph) {
+        let cell = |b| if a == b { "X".to_owned() } else { labels.print(graph.link(a, b).class) };
+        table.add_row(std::iter::once(graph.device(a).name.clone()).chain(ids(graph).map(cell)));
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Center);
+    }
+    table
+}
+
+/// How many pairs have each class of link, best first, with the bandwidth of one.
+fn census(labels: &Labels, graph: &HardwareGraph) -> Table {
+    let mut rows = table(["link", "pairs", "GB/s each"], [1, 2]);
+    for ((class, _), (pairs, each)) in count(graph).into_iter().rev() {
+        rows.add_row([labels.print(class), pairs.to_string(), gbps(each)]);
+    }
+    rows
+}
+
+fn count(graph: &HardwareGraph) -> BTreeMap<(LinkClass, u64), (usize, f64)> {
+    let mut census = BTreeMap::new();
+    for b in ids(graph) {
+        for a in (0..b.0).map(DeviceId) {
+            let link = graph.link(a, b);
+            census.entry((link.class, link.gbps.to_bits())).or_insert((0, link.gbps)).0 += 1;
+        }
+    }
+    census
+}
+
+fn totals(graph: &HardwareGraph) -> Table {
+    let header = ["id", "device", "NUMA", "direct links", "direct GB/s", "all pairs GB/s"];
+    let mut rows = table(header, [0, 2, 3, 4, 5]);
+    for a in ids(graph) {
+        let device = graph.device(a);
+        let (links, direct) = direct(graph, a);
+        let all: f64 = ids(graph).map(|b| graph.link(a, b).gbps).sum();
+        let numa = device.numa.map_or("-".to_owned(), |numa| numa.to_string());
+        rows.add_row([a.to_string(), device.name.clone(), numa, links.to_string(), gbps(direct), gbps(all)]);
+    }
+    rows
+}
+
+/// The direct links that a device has, and their bandwidth: those of its port, if it hangs from a link switch.
+fn direct(graph: &HardwareGraph, a: DeviceId) -> (u32, f64) {
+    let links = |class| if let LinkClass::Direct(n) = class { u32::from(n) } else { 0 };
+    if let Some(port) = graph.device(a).switch_port {
+        return (links(port.class), port.gbps);
+    }
+    ids(graph).map(|b| graph.pair(a, b).direct).fold((0, 0.0), |(n, sum), l| (n + links(l.class), sum + l.gbps))
+}
+
+fn as_json(machine: &Machine, graph: &HardwareGraph) -> Value {
+    let square = |cell: &dyn Fn(DeviceId, DeviceId) -> Value| {
+        ids(graph).map(|a| ids(graph).map(|b| cell(a, b)).collect::<Vec<_>>()).collect::<Vec<_>>()
+    };
+    let class = |a, b, class| if a == b { json!("X") } else { json!(machine.labels.print(class)) };
+    let device = |id: DeviceId| {
+        let device = graph.device(id);
+        let (links, gbps) = direct(graph, id);
+        json!({
+            "id": id.0, "name": device.name, "index": device.index, "uuid": device.uuid, "pci": device.pci,
+            "numa": device.numa, "memory_bytes": device.memory_bytes, "direct_links": links, "direct_gbps": gbps,
+            "switched": device.switch_port.is_some(),
+        })
+    };
+    let census = count(graph).into_iter().rev();
+    let census = census.map(
+        |((class, _), (pairs, gbps))| json!({ "link": machine.labels.print(class), "pairs": pairs, "gbps": gbps }),
+    );
+    json!({
+        "name": machine.name, "title": machine.title, "source": machine.source, "notes": machine.notes,
+        "warnings": machine.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "devices": ids(graph).map(device).collect::<Vec<_>>(),
+        "links": square(&|a, b| class(a, b, graph.link(a, b).class)),
+        "host_links": square(&|a, b| class(a, b, graph.pair(a, b).host.class)),
+        "bandwidth_gbps": square(&|a, b| json!(graph.link(a, b).gbps)),
+        "census": census.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,35 @@
+//! `mapa-bench`: explore machines and allocations from the command line.
+//!
+//! Every command prints for people, or with `--json` for programs. Exit status: 0 an answer, 2 a malformed request (what
+//! is wrong goes to standard error, and with `--json` to standard output too), 3 a refusal.
+
+mod answer;
+mod cli;
+mod commands;
+mod failure;
+mod machine;
+mod output;
+mod request;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+use output::Output;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut output = Output::new(cli.json);
+    let done = match &cli.command {
+        Command::Machines => commands::machines(&mut output),
+        Command::Topo(args) => commands::topo(args, &mut output),
+        Command::Match(args) => commands::find_matches(args, &mut output),
+        Command::Allocate(args) => commands::allocate(args, &mut output),
+        Command::Compare(args) => commands::compare(args, &mut output),
+    };
+    match done.and_then(|()| output.finish()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => output.fail(&failure),
+    }
+}

@@ -1,0 +1,83 @@
+//! Where answers go: the one place that prints.
+
+use std::fmt::Display;
+use std::io::{self, BufWriter, Stdout, Write};
+use std::process::ExitCode;
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::answer::refusal;
+use crate::failure::Failure;
+
+pub(crate) struct Output {
+    pub(crate) json: bool,
+    out: BufWriter<Stdout>,
+}
+
+impl Output {
+    pub(crate) fn new(json: bool) -> Self {
+        Self { json, out: BufWriter::new(io::stdout()) }
+    }
+
+    /// A line of text.
+    pub(crate) fn line(&mut self, line: impl Display) -> Result<(), Failure> {
+        writeln!(self.out, "{line}").map_err(|_| Failure::Closed)
+    }
+
+    /// A JSON object on a line of its own.
+    pub(crate) fn object(&mut self, object: &impl Serialize) -> Result<(), Failure> {
+        let text = serde_json::to_string(object).map_err(Failure::malformed)?;
+        self.line(text)
+    }
+
+    /// Sends what there is, so that a program at the other end can answer it.
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        self.out.flush().map_err(|_| Failure::Closed)
+    }
+
+    /// Something odd that does not stand in the way.
+    #[expect(clippy::print_stderr, reason = "warnings belong on standard error")]
+    pub(crate) fn warn(&self, warning: impl Display) {
+        eprintln!("warning: {warning}");
+    }
+
+    /// Says why there is no answer.
+    #[expect(clippy::print_stderr, reason = "errors belong on standard error")]
+    pub(crate) fn fail(&mut self, failure: &Failure) -> ExitCode {
+        let (object, code) = match failure {
+            Failure::Closed => return ExitCode::SUCCESS,
+            // In every form a refusal is the same object: scripts need not parse sentences.
+            Failure::Refused(why) => (Some(refusal(why)), ExitCode::from(3)),
+            Failure::Malformed(what) => {
+                eprintln!("error: {what}");
+                (self.json.then(|| json!({ "error": what })), ExitCode::from(2))
+            }
+        };
+        if let Some(object) = object {
+            let _ = self.object(&object);
+        }
+        let _ = self.finish();
+        code
+    }
+}
+
+/// A table that can be pasted where Markdown is read; numbers flush right.
+pub(crate) fn table<const N: usize>(header: [&str; N], numbers: impl IntoIterator<Item = usize>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(header);
+    for column in numbers {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// GB/s, with two decimals where they are not zero.
+pub(crate) fn gbps(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.strip_suffix(".00").map_or(text.clone(), str::to_owned)
+}

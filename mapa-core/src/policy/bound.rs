@@ -1,0 +1,104 @@
+//! How good a placement within a set of devices can be at best, criterion by criterion.
+//!
+//! Each bound looks at the links within the set and not at the pattern's shape: an edge can do no better than the best
+//! link there, and counts of links can do no better than the best of all ways to share the edges out among the tiers
+//! that occur there. Cheap, and exact where links are alike, as behind a link switch: there the first placement already
+//! meets its bound, and nothing else need be looked at.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use super::rules::{Criterion, Kind};
+use crate::matching::Few;
+use crate::pattern::Pattern;
+use crate::score::{Census, EdgeOn, Form, Tiers};
+use crate::topology::{DeviceId, DeviceSet, HardwareGraph, Link};
+
+/// Tiers among which edges are shared out in every way; with more of them there is no bound.
+const MOST_TIERS: usize = 3;
+
+pub(super) struct Bounds<'b, 'a> {
+    pub(super) graph: &'b HardwareGraph,
+    pub(super) pattern: &'b Pattern,
+    pub(super) criteria: &'b [Criterion<'a>],
+    /// By criterion and the tiers that occur.
+    known: RefCell<HashMap<(usize, u32), f64>>,
+}
+
+impl<'b, 'a> Bounds<'b, 'a> {
+    pub(super) fn new(graph: &'b HardwareGraph, pattern: &'b Pattern, criteria: &'b [Criterion<'a>]) -> Self {
+        Self { graph, pattern, criteria, known: RefCell::default() }
+    }
+
+    /// The most that `criteria[at]`, which the set does not decide, can be for any placement within `set`; signed as
+    /// keys are, the higher the better. O(k²) for k devices.
+    pub(super) fn of(&self, at: usize, set: &DeviceSet) -> f64 {
+        let (objective, sign) = match &self.criteria[at].0 {
+            Kind::Max(objective) => (objective, 1.0),
+            Kind::Min(objective) => (objective, -1.0),
+            Kind::LowestIds => return 0.0,
+        };
+        match objective.form() {
+            Form::Edges(f) => self.edges(|edge| sign * f(edge), set),
+            Form::Links(tiers, f) => self.links(at, tiers, |census| sign * f(census), set),
+            _ => f64::INFINITY,
+        }
+    }
+
+    fn edges(&self, f: impl Fn(EdgeOn) -> f64, set: &DeviceSet) -> f64 {
+        let mut best: Few<(u64, f64)> = Few::new();
+        let mut sum = 0.0;
+        for edge in self.pattern.edges() {
+            let traffic = edge.traffic;
+            let known = best.iter().find(|(bits, _)| *bits == traffic.to_bits()).map(|(_, value)| *value);
+            // `max` passes over NaN, which ranks below everything.
+            let value = known.unwrap_or_else(|| {
+                let values = links(self.graph, set).map(|link| f(EdgeOn { traffic, link }));
+                values.fold(f64::NEG_INFINITY, f64::max)
+            });
+            if known.is_none() {
+                best.push((traffic.to_bits(), value));
+            }
+            sum += value;
+        }
+        sum
+    }
+
+    fn links(&self, at: usize, tiers: &Tiers, f: impl Fn(&Census) -> f64, set: &DeviceSet) -> f64 {
+        let mut occur = 0u32;
+        for link in links(self.graph, set) {
+            occur |= 1 << tiers.of(link.class);
+        }
+        *self.known.borrow_mut().entry((at, occur)).or_insert_with(|| {
+            let occurring: Few<usize> = (0..32).filter(|tier| occur >> tier & 1 == 1).collect();
+            if occurring.len() > MOST_TIERS {
+                return f64::INFINITY;
+            }
+            let mut best = f64::NEG_INFINITY;
+            share_out(self.pattern.edges().len() as u32, &occurring, Census::default(), &mut |census| {
+                best = best.max(f(census));
+            });
+            best
+        })
+    }
+}
+
+/// The best links between all pairs of a set that are joined.
+fn links<'s>(graph: &'s HardwareGraph, set: &'s DeviceSet) -> impl Iterator<Item = Link> + 's {
+    let pairs = set.iter().flat_map(move |b| set.iter().take_while(move |a| *a < b).map(move |a: DeviceId| (a, b)));
+    pairs.map(|(a, b)| graph.link(a, b)).filter(|link| link.exists())
+}
+
+/// Every census with `edges` edges in all, on these tiers.
+fn share_out(edges: u32, tiers: &[usize], so_far: Census, f: &mut impl FnMut(&Census)) {
+    match tiers {
+        [] if edges == 0 => f(&so_far),
+        [] => {}
+        [last] => f(&so_far.with(*last, edges)),
+        [tier, rest @ ..] => {
+            for here in 0..=edges {
+                share_out(edges - here, rest, so_far.with(*tier, here), f);
+            }
+        }
+    }
+}
