@@ -1,7 +1,7 @@
 //! How good a placement within a set of devices can be at best, criterion by criterion.
 //!
-//! Each bound looks at the links within the set and not at the pattern's shape: an edge can do no better than the best
-//! link there, and counts of links can do no better than the best of all ways to share the edges out among the tiers
+//! Each bound looks at the links within the set and not at the pattern's shape: n edges can do no better than the n best
+//! links there, and counts of links can do no better than the best of all ways to share the edges out among the tiers
 //! that occur there. Cheap, and exact where links are alike, as behind a link switch: there the first placement already
 //! meets its bound, and nothing else need be looked at.
 
@@ -21,13 +21,19 @@ pub(super) struct Bounds<'b, 'a> {
     pub(super) graph: &'b HardwareGraph,
     pub(super) pattern: &'b Pattern,
     pub(super) criteria: &'b [Criterion<'a>],
+    /// Whether all edges have the same traffic and join different pairs, so that each needs a link of its own.
+    alike: bool,
     /// By criterion and the tiers that occur.
     known: RefCell<HashMap<(usize, u32), f64>>,
 }
 
 impl<'b, 'a> Bounds<'b, 'a> {
     pub(super) fn new(graph: &'b HardwareGraph, pattern: &'b Pattern, criteria: &'b [Criterion<'a>]) -> Self {
-        Self { graph, pattern, criteria, known: RefCell::default() }
+        let mut pairs: Vec<_> = pattern.edges().iter().map(|edge| (edge.a, edge.b)).collect();
+        pairs.sort_unstable();
+        let alike = pairs.windows(2).all(|pair| pair[0] != pair[1])
+            && pattern.edges().windows(2).all(|pair| pair[0].traffic == pair[1].traffic);
+        Self { graph, pattern, criteria, alike, known: RefCell::default() }
     }
 
     /// The most that `criteria[at]`, which the set does not decide, can be for any placement within `set`; signed as
@@ -47,7 +53,7 @@ impl<'b, 'a> Bounds<'b, 'a> {
 
     fn edges(&self, f: impl Fn(EdgeOn) -> f64, set: &DeviceSet) -> f64 {
         let mut best: Few<(u64, f64)> = Few::new();
-        let mut sum = 0.0;
+        let mut each_at_best = 0.0;
         for edge in self.pattern.edges() {
             let traffic = edge.traffic;
             let known = best.iter().find(|(bits, _)| *bits == traffic.to_bits()).map(|(_, value)| *value);
@@ -59,9 +65,18 @@ impl<'b, 'a> Bounds<'b, 'a> {
             if known.is_none() {
                 best.push((traffic.to_bits(), value));
             }
-            sum += value;
+            each_at_best += value;
         }
-        sum
+        if !self.alike {
+            return each_at_best;
+        }
+        let traffic = self.pattern.edges().first().map_or(1.0, |edge| edge.traffic);
+        let mut values: Vec<f64> = links(self.graph, set).map(|link| f(EdgeOn { traffic, link })).collect();
+        values.sort_unstable_by(|a, b| b.total_cmp(a));
+        let distinct: f64 = values.iter().take(self.pattern.edges().len()).sum();
+        // Added up in another order than a score is, so it may be some last digits too low.
+        let distinct = distinct + distinct.abs() * f64::EPSILON * values.len() as f64;
+        if distinct.is_nan() { each_at_best } else { each_at_best.min(distinct) }
     }
 
     fn links(&self, at: usize, tiers: &Tiers, f: impl Fn(&Census) -> f64, set: &DeviceSet) -> f64 {

@@ -1,0 +1,341 @@
+//! The commands as a user or a script runs them: keys, exit statuses, and what people read.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+/// Runs `mapa-bench` with these words and this standard input.
+fn run(words: &str, input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_mapa-bench"))
+        .args(words.split_whitespace())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A command that does not read its input may have gone already.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+fn text(words: &str, input: &str) -> String {
+    let output = run(words, input);
+    assert_eq!(output.status.code(), Some(0), "{words}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn answer(words: &str) -> Value {
+    serde_json::from_str(&text(&format!("{words} --json"), "")).unwrap()
+}
+
+/// The object and exit status of a command that does not end well.
+fn no(words: &str) -> (Value, i32) {
+    let output = run(words, "");
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    (serde_json::from_str(&stdout).unwrap_or(Value::Null), output.status.code().unwrap())
+}
+
+fn error(words: &str, message: &str) {
+    let output = run(words, "");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{words}: {stderr}");
+    assert!(stderr.contains(message), "{words}: {stderr}");
+}
+
+fn batch(machine: &str, lines: &[Value]) -> (Vec<Value>, i32) {
+    let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let output = run(&format!("allocate --machine {machine} --batch -"), &input);
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    (stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), output.status.code().unwrap())
+}
+
+const TOPO: &str = "\tGPU0\tGPU1\tNIC0\tCPU Affinity\nGPU0\t X \tNV2\tPIX\t0-7\nGPU1\tNV2\t X \tSYS\t0-7\n";
+
+#[test]
+fn topo_gives_the_matrix_in_all_its_forms() {
+    let topo = answer("topo --machine dgx-1v");
+    assert_eq!(topo["devices"][3]["id"], 3);
+    assert_eq!(topo["devices"][3]["name"], "GPU3");
+    assert_eq!(topo["links"][0], json!(["X", "NV1", "NV1", "NV2", "NV2", "SYS", "SYS", "SYS"]));
+    assert_eq!(topo["host_links"][0], json!(["X", "PIX", "PHB", "PHB", "SYS", "SYS", "SYS", "SYS"]));
+    assert_eq!(topo["bandwidth_gbps"][0], json!([0.0, 25.0, 25.0, 50.0, 50.0, 12.0, 12.0, 12.0]));
+    assert_eq!(topo["census"][0], json!({ "link": "NV2", "pairs": 8, "gbps": 50.0 }));
+    let printed = text("topo --machine dgx-1v", "");
+    assert!(printed.contains("GPU0    X    NV1   NV1   NV2   NV2   SYS   SYS   SYS"), "{printed}");
+    let switched = answer("topo --machine dgx-a100");
+    assert_eq!(
+        (&switched["devices"][0]["direct_links"], &switched["devices"][0]["direct_gbps"]),
+        (&json!(12), &json!(300.0))
+    );
+}
+
+#[test]
+fn topo_writes_a_machine_file_that_every_command_reads() {
+    let file = text("topo --machine dgx-2 --toml", "");
+    let again: Value = serde_json::from_str(&text("topo --machine - --json", &file)).unwrap();
+    assert_eq!(again, answer("topo --machine dgx-2"));
+}
+
+#[test]
+fn bandwidths_can_be_set() {
+    let topo = answer("topo --machine dgx-1v --pcie-gbps 10 --nvlink-gbps 20");
+    assert_eq!(topo["bandwidth_gbps"][0], json!([0.0, 20.0, 20.0, 40.0, 40.0, 10.0, 10.0, 10.0]));
+    error("topo --machine dgx-1v --pcie-gbps 0", "bandwidth 0 GB/s: expected a positive number");
+    error("topo --machine dgx-1v --nvlink-gbps NaN", "bandwidth NaN GB/s: expected a positive number");
+}
+
+#[test]
+fn a_dump_comes_from_standard_input_or_a_file() {
+    let output = run("topo --machine - --json", TOPO);
+    let topo: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(topo["links"], json!([["X", "NV2"], ["NV2", "X"]]));
+    let warning = "line 3: row NIC0 is missing: its links are taken from the devices' rows";
+    assert_eq!(topo["warnings"], json!([warning]));
+    assert!(String::from_utf8(output.stderr).unwrap().contains(warning));
+    let path = std::env::temp_dir().join(format!("mapa-{}-two gpus.txt", std::process::id()));
+    std::fs::write(&path, TOPO).unwrap();
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_mapa-bench")).args(["topo", "--json", "--machine"]).arg(&path).output();
+    let topo: Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(topo["name"].as_str().unwrap().ends_with("two gpus"), "{topo}");
+}
+
+#[test]
+fn match_counts_distinct_and_raw() {
+    let count = |words: &str| {
+        let answer = answer(&format!("match --machine dgx-1v {words}"));
+        (answer["count"].as_u64().unwrap(), answer["complete"].as_bool().unwrap())
+    };
+    let rings: Vec<u64> = (2..=8).map(|k| count(&format!("--gpus {k} --pattern ring")).0).collect();
+    assert_eq!(rings, [28, 56, 210, 672, 1680, 2880, 2520]);
+    assert_eq!(count("--gpus 6 --pattern ring --raw"), (20160, true));
+    assert_eq!(count("--gpus 3 --pattern all-to-all --min-link nv1"), (8, true));
+    assert_eq!(count("--gpus 9"), (0, true));
+    assert_eq!(
+        count("--gpus 5 --max-nodes 100"),
+        (answer("match --machine dgx-1v --gpus 5 --max-nodes 100")["count"].as_u64().unwrap(), false)
+    );
+    assert_eq!(count("--gpus 3 --busy 0,1,2,3,4,5"), (0, true));
+    let listed = answer("match --machine dgx-1v --gpus 2 --list 2");
+    assert_eq!(listed["matches"], json!([[0, 1], [0, 2]]));
+    assert!(text("match --machine dgx-1v --gpus 2 --list 1", "").contains("28 distinct matches"));
+}
+
+#[test]
+fn allocate_answers_with_the_promised_keys() {
+    let answer = answer("allocate --machine dgx-1v --gpus 3 --sensitive --explain");
+    assert_eq!(answer["devices"], json!([0, 2, 3]));
+    assert_eq!(answer["policy"], "preserve");
+    assert_eq!(answer["links"], json!({ "double": 2, "single": 1, "pcie": 0 }));
+    assert_eq!(answer["scores"]["aggregate_gbps"], 125.0);
+    assert!((answer["scores"]["effective_gbps"].as_f64().unwrap() - 57.86).abs() < 0.01);
+    assert!(answer["scores"]["preserved_gbps"].is_f64());
+    assert_eq!((&answer["complete"], &answer["in_domain"]), (&json!(true), &json!(true)));
+    assert_eq!(answer["cuda_visible_devices"], "0,2,3");
+    assert_eq!(answer["runners_up"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn allocate_prints_the_line_to_paste_and_the_reasons() {
+    let printed = text("allocate --machine dgx-1v --gpus 4 --sensitive --busy 0 --explain", "");
+    assert!(printed.lines().any(|line| line == "CUDA_VISIBLE_DEVICES=1,2,6,5"), "{printed}");
+    assert!(printed.contains("effective_gbps 49.15 against 68.71"), "{printed}");
+    let numbered = "GPU4 GPU6\nGPU4 X NV1\nGPU6 NV1 X\n";
+    let printed = text("allocate --machine - --gpus 2", numbered);
+    assert!(printed.contains("CUDA_VISIBLE_DEVICES=4,6"), "the vendor's numbers, not ours: {printed}");
+    let beyond = text("allocate --machine dgx-1v --gpus 8 --sensitive", "");
+    assert!(beyond.contains("Eq. 2 was not fitted"), "{beyond}");
+}
+
+#[test]
+fn constraints_are_kept() {
+    let devices = |words: &str| answer(&format!("allocate --machine dgx-1v {words}"))["devices"].clone();
+    assert_eq!(devices("--gpus 2 --must-include 5,GPU6"), json!([5, 6]));
+    assert_eq!(devices("--gpus 2 --policy lowest-id --avoid 0,1"), json!([2, 3]));
+    assert_eq!(devices("--gpus 2 --policy lowest-id --min-link nv2"), json!([0, 3]));
+    assert_eq!(devices("--gpus 4 --policy lowest-id --busy 0 --same-numa"), json!([4, 5, 6, 7]));
+    assert_eq!(devices("--gpus 2 --pattern 0-1:3.5 --policy greedy"), json!([0, 3]));
+}
+
+#[test]
+fn the_variants_of_preserve_are_named() {
+    let printed = answer("allocate --machine dgx-1v --gpus 3 --sensitive --effective printed");
+    let score = |name: &str| printed["scores"][name].as_f64().unwrap();
+    assert!((score("effective_printed_gbps") - score("effective_gbps")).abs() < 0.02);
+    let direct = answer("allocate --machine dgx-1v --gpus 3 --preserved direct");
+    assert!(direct["scores"]["preserved_direct_gbps"].is_f64());
+    error("allocate --machine dgx-1v --gpus 3 --policy greedy --preserved direct", "are for the policy preserve");
+}
+
+#[test]
+fn refusals_are_one_object_with_status_3_in_every_form() {
+    let (object, status) = no("allocate --machine dgx-1v --gpus 9 --json");
+    let reason = "9 devices are wanted, the request and the machine allow 8";
+    assert_eq!((object, status), (json!({ "refusal": "infeasible", "reason": reason }), 3));
+    let (object, status) = no("allocate --machine dgx-1v --gpus 9");
+    assert_eq!((object["refusal"].as_str(), status), (Some("infeasible"), 3));
+    assert_eq!(no("allocate --machine dgx-1v --gpus 0 --json").0["refusal"], "infeasible");
+    assert_eq!(no("allocate --machine dgx-1v --gpus 2 --busy 0,1,2,3,4,5,6 --json").0["refusal"], "busy");
+    assert_eq!(
+        no("allocate --machine dgx-1v --gpus 5 --pattern all-to-all --min-link nv1 --json").0["refusal"],
+        "infeasible"
+    );
+    assert_eq!(no("allocate --machine dgx-1v --gpus 5 --max-nodes 3 --json").0["refusal"], "limit_reached");
+    assert_eq!(no("allocate --machine dgx-1v --gpus 60000 --pattern all-to-all --json").1, 3);
+}
+
+#[test]
+fn malformed_requests_have_status_2_and_say_what_was_expected() {
+    error(
+        "allocate --machine dgx-1v --gpus 3 --must-include 1 --avoid 1",
+        "device 1 must be included and must be avoided",
+    );
+    error("allocate --machine dgx-1v --gpus 1 --must-include 1,2", "2 devices must be included, the job has 1");
+    error("allocate --machine dgx-1v --gpus 3 --busy 9", "no single device is called `9`");
+    error("allocate --machine dgx-1v --gpus 3 --pattern blob", "no pattern is called `blob`");
+    error("allocate --machine dgx-1v --gpus 3 --pattern 0-1,1-1", "edge 1 joins vertex 1 to itself");
+    error("allocate --machine dgx-1v --gpus 3 --pattern 0-1,1-7", "edge 1 (1-7) leaves the pattern");
+    error("allocate --machine dgx-1v --gpus 3 --pattern 0-1:x", "pattern edge `0-1:x`: expected A-B or A-B:TRAFFIC");
+    error("allocate --machine dgx-1v --gpus 3 --policy best", "invalid value 'best'");
+    error("allocate --machine dgx-1v --gpus -3", "");
+    error("allocate --machine dgx-1v --gpus 3 --min-link nv0", "unknown link `nv0`");
+    error("allocate --machine dgx-9 --gpus 3", "no machine is called `dgx-9`");
+    error("allocate --machine dgx-1v", "--gpus <K>");
+    error("allocate --machine - --gpus 3", "-: no matrix found");
+    let (object, status) = no("allocate --machine dgx-9 --gpus 3 --json");
+    assert!(object["error"].as_str().unwrap().contains("dgx-9") && status == 2);
+}
+
+#[test]
+fn a_batch_keeps_its_state_between_lines() {
+    let (answers, status) = batch(
+        "dgx-1v",
+        &[
+            json!({ "op": "allocate", "id": "a", "gpus": 3, "pattern": "ring", "policy": "preserve", "sensitive": true }),
+            json!({ "op": "allocate", "id": "b", "gpus": 5 }),
+            json!({ "op": "allocate", "id": "c", "gpus": 1 }),
+            json!({ "op": "show" }),
+            json!({ "op": "release", "id": "a" }),
+            json!({ "op": "allocate", "id": "c", "gpus": 2, "policy": "lowest-id", "available": [3, "GPU2", 7] }),
+            json!({ "op": "allocate", "id": "d", "gpus": 1, "must_include": [0] }),
+            json!({ "op": "reset" }),
+            json!({ "op": "show" }),
+            json!({ "op": "allocate", "id": "a", "gpus": 9 }),
+        ],
+    );
+    assert_eq!((answers.len(), status), (10, 0));
+    for (i, devices) in [(0, json!([0, 2, 3])), (5, json!([2, 3])), (6, json!([0]))] {
+        assert_eq!(answers[i]["devices"], devices);
+        for key in ["policy", "links", "scores", "complete"] {
+            assert!(!answers[i][key].is_null(), "{key}: {}", answers[i]);
+        }
+    }
+    assert_eq!(answers[2]["refusal"], "busy");
+    assert_eq!(answers[9]["refusal"], "infeasible");
+    assert_eq!((&answers[3]["ok"], &answers[3]["free"]), (&json!(true), &json!([])));
+    assert_eq!(answers[3]["held"][0], json!({ "id": "a", "placement": [0, 2, 3] }));
+    assert_eq!((&answers[4]["op"], &answers[4]["ok"]), (&json!("release"), &json!(true)));
+    assert_eq!((&answers[7]["op"], &answers[7]["ok"]), (&json!("reset"), &json!(true)));
+    assert_eq!(answers[8]["free"], json!([0, 1, 2, 3, 4, 5, 6, 7]));
+    for i in [3, 4, 7, 8] {
+        assert!(answers[i].get("devices").is_none() && answers[i].get("refusal").is_none(), "{}", answers[i]);
+    }
+}
+
+#[test]
+fn available_is_all_that_is_free_for_its_line() {
+    // Of what is available, 3 and 4 are best left together: preserved bandwidth must not count the others.
+    let (answers, _) = batch("dgx-1v", &[json!({ "op": "allocate", "id": 1, "gpus": 1, "available": [0, 3, 5] })]);
+    assert_eq!(answers[0]["devices"], json!([5]));
+    assert_eq!(answers[0]["scores"]["preserved_gbps"], 50.0);
+}
+
+#[test]
+fn malformed_batch_lines_are_answered_and_counted() {
+    let input = "{\"op\":\"release\",\"id\":\"x\"}\n\nnonsense\n{\"op\":\"allocate\",\"id\":\"a\",\"gpus\":2}\n{\"op\":\"allocate\",\"id\":\"a\",\"gpus\":2}\n{\"op\":\"allocate\",\"id\":\"b\",\"gpus\":2,\"policy\":\"best\"}\n{\"op\":\"dance\"}\n{\"op\":\"allocate\",\"id\":\"b\",\"gpu\":2}\n\u{fffd}\n{\"op\":\"allocate\",\"id\":\"b\",\"gpus\":1,\"available\":[99]}";
+    let output = run("allocate --machine dgx-1v --batch -", input);
+    assert_eq!(output.status.code(), Some(2));
+    let lines: Vec<Value> =
+        String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 9, "one for every line that is not blank");
+    let error = |i: usize| lines[i]["error"].as_str().unwrap_or_default();
+    assert!(error(0).starts_with("line 1: nothing is held as `x`"), "{}", error(0));
+    assert!(error(1).starts_with("line 3: "), "{}", error(1));
+    assert!(lines[2]["devices"].is_array());
+    assert!(error(3).contains("`a` is held already"), "{}", error(3));
+    assert!(error(4).contains("no policy is called `best`"), "{}", error(4));
+    assert!(error(5).contains("unknown variant `dance`"), "{}", error(5));
+    assert!(error(6).contains("unknown field `gpu`"), "{}", error(6));
+    assert!(error(8).contains("`99`"), "{}", error(8));
+    assert!(lines.iter().all(|line| line.get("refusal").is_none()));
+}
+
+#[test]
+fn compare_shows_every_policy_and_their_refusals() {
+    let answer = answer("compare --machine dgx-1v --gpus 2 --busy 1,2,3,4,6,7 --sensitive");
+    let policies = answer["policies"].as_array().unwrap();
+    assert_eq!(policies.len(), 6);
+    let named = |name: &str| policies.iter().find(|p| p["policy"] == name).unwrap();
+    assert_eq!(named("preserve")["devices"], json!([0, 5]));
+    assert_eq!(named("preserve-released")["refusal"], "busy");
+    let table = text("compare --machine dgx-1v --gpus 3", "");
+    assert!(table.contains("| topo-aware "), "{table}");
+}
+
+#[test]
+fn machines_lists_the_catalogue_and_each_can_be_shown() {
+    let list = answer("machines");
+    for machine in list["machines"].as_array().unwrap() {
+        let topo = answer(&format!("topo --machine {}", machine["name"].as_str().unwrap()));
+        assert_eq!(topo["devices"].as_array().unwrap().len() as u64, machine["devices"].as_u64().unwrap());
+    }
+    assert!(text("machines", "").contains("dgx-1v"));
+}
+
+/// The released code's decisions once more, through the batch form.
+#[test]
+fn the_batch_form_reaches_the_released_decisions() {
+    let Some(data) = std::env::var_os("MAPA_DATA").map(PathBuf::from) else {
+        eprintln!("the_batch_form_reaches_the_released_decisions: skipped, MAPA_DATA is not set");
+        return;
+    };
+    let data = if data.is_relative() { PathBuf::from("..").join(data) } else { data };
+    let oracle: Value =
+        serde_json::from_slice(&std::fs::read(data.join("oracle/mapa_original.json")).unwrap()).unwrap();
+    let decisions = oracle["decisions"].as_array().unwrap();
+    let of = |arch: &str| decisions.iter().filter(move |d| d["arch"] == arch).cloned().collect::<Vec<_>>();
+    for (arch, machine) in [("dgx-v", "dgx-1v"), ("dgx-p", "dgx-1p"), ("summit", "summit")] {
+        let recorded = of(arch);
+        let mut lines = Vec::new();
+        for (i, d) in recorded.iter().enumerate() {
+            let n = if arch == "summit" { 6 } else { 8 };
+            let busy: Vec<u64> = d["busy_before"].as_array().unwrap().iter().filter_map(Value::as_u64).collect();
+            let available: Vec<u64> = (1..=n).filter(|id| !busy.contains(id)).map(|id| id - 1).collect();
+            let policy = match d["policy"].as_str().unwrap() {
+                "baseline" => "lowest-id",
+                "topoAware" => "topo-aware-released",
+                "greedy" => "greedy",
+                _ => "preserve-released",
+            };
+            lines.push(json!({
+                "op": "allocate", "id": i, "gpus": d["size"], "policy": policy, "sensitive": d["bw_sensitive"],
+                "available": available,
+            }));
+            lines.push(json!({ "op": "reset" }));
+        }
+        let (answers, status) = batch(&format!("{machine} --pcie-gbps 10"), &lines);
+        assert_eq!((answers.len(), status), (lines.len(), 0));
+        for (d, answer) in recorded.iter().zip(answers.iter().step_by(2)) {
+            let sensitive = d["bw_sensitive"] == true && d["size"].as_u64() > Some(1);
+            let (theirs, ours) = match d["policy"].as_str().unwrap() {
+                "preserve" if sensitive => (&d["predicted_bw"], &answer["scores"]["effective_gbps"]),
+                "preserve" => continue,
+                _ => (&d["agg_bw_lastScore"], &answer["scores"]["aggregate_gbps"]),
+            };
+            assert!((theirs.as_f64().unwrap() - ours.as_f64().unwrap()).abs() < 1e-3, "{d}: {answer}");
+        }
+    }
+}
