@@ -14,7 +14,8 @@ mod view;
 pub use allocator::{Allocator, Lease, LeaseId, Snapshot};
 pub use error::Error;
 pub use matching::{
-    Leaf, Limits, MatchConfig, Matcher, Matches, Outcome, Placement, Search, SearchStats, StopReason, Violation,
+    Leaf, Limits, LinkTest, MatchConfig, Matcher, Matches, Outcome, Placement, Search, SearchStats, Stop, StopReason,
+    Violation,
 };
 pub use pattern::{Edge, Pattern, Shape};
 pub use policy::{

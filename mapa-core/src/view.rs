@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::matching::Stop;
 use crate::policy::{Decision, Policy, Refusal, Request};
 use crate::topology::{DeviceSet, HardwareGraph};
 
@@ -28,7 +29,7 @@ pub struct View<'a> {
     graph: &'a HardwareGraph,
     free: &'a DeviceSet,
     stamp: Stamp,
-    until: Option<&'a (dyn Fn() -> bool + Sync)>,
+    until: Option<Stop<'a>>,
 }
 
 impl<'a> View<'a> {
@@ -73,11 +74,11 @@ impl<'a> View<'a> {
 
     /// Makes searches stop soon after `stop` has begun to answer true: the caller's deadline.
     #[must_use]
-    pub fn until(self, stop: &'a (dyn Fn() -> bool + Sync)) -> Self {
+    pub fn until(self, stop: Stop<'a>) -> Self {
         Self { until: Some(stop), ..self }
     }
 
-    pub(crate) fn stop(&self) -> Option<&'a (dyn Fn() -> bool + Sync)> {
+    pub(crate) fn stop(&self) -> Option<Stop<'a>> {
         self.until
     }
 

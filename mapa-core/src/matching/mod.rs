@@ -26,7 +26,7 @@ use std::ops::Deref;
 use smallvec::SmallVec;
 
 pub use plan::{MatchConfig, Matcher};
-pub use search::{Leaf, Limits, Matches, Outcome, Search, SearchStats, StopReason};
+pub use search::{Leaf, Limits, LinkTest, Matches, Outcome, Search, SearchStats, Stop, StopReason};
 pub use verify::Violation;
 pub(crate) use verify::verify;
 
@@ -35,7 +35,7 @@ use crate::topology::{DeviceId, DeviceSet};
 /// Which device each rank gets: `placement[rank]` is its device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
-pub struct Placement(Vec<DeviceId>);
+pub struct Placement(SmallVec<[DeviceId; 8]>);
 
 impl Placement {
     /// The devices as a set.

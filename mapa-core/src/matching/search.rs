@@ -109,6 +109,12 @@ pub struct Leaf<'s> {
     pub devices: &'s DeviceSet,
 }
 
+/// Whether an edge may lie on a link.
+pub type LinkTest<'a> = &'a (dyn Fn(&Edge, Link) -> bool + Sync);
+
+/// Whether it is time to stop: a closure of the caller's, so that the clock is the caller's too.
+pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
+
 /// A compiled pattern on a machine. Cheap to copy; the terminal methods run it.
 ///
 /// Matches come in lexicographic order of the plan's placing order, on every run. The empty pattern has no match.
@@ -144,9 +150,9 @@ pub struct Search<'a> {
     pub(super) graph: &'a HardwareGraph,
     pub(super) within: Option<&'a DeviceSet>,
     pub(super) domains: Option<&'a [DeviceSet]>,
-    pub(super) links: Option<&'a (dyn Fn(&Edge, Link) -> bool + Sync)>,
+    pub(super) links: Option<LinkTest<'a>>,
     limits: Limits,
-    until: Option<&'a (dyn Fn() -> bool + Sync)>,
+    until: Option<Stop<'a>>,
 }
 
 impl<'a> Search<'a> {
@@ -169,7 +175,7 @@ impl<'a> Search<'a> {
 
     /// Each edge only on links that `ok` accepts. For distinct matches it must not tell edges of equal traffic apart.
     #[must_use]
-    pub fn links(self, ok: &'a (dyn Fn(&Edge, Link) -> bool + Sync)) -> Self {
+    pub fn links(self, ok: LinkTest<'a>) -> Self {
         Self { links: Some(ok), ..self }
     }
 
@@ -181,7 +187,7 @@ impl<'a> Search<'a> {
 
     /// Stops soon after `stop` has begun to answer true; asked every thousand nodes or so. For deadlines.
     #[must_use]
-    pub fn until(self, stop: &'a (dyn Fn() -> bool + Sync)) -> Self {
+    pub fn until(self, stop: Stop<'a>) -> Self {
         Self { until: Some(stop), ..self }
     }
 
@@ -361,7 +367,7 @@ impl<const W: usize> Source for Streamed<'_, W> {
 /// Counts nodes and matches against the limits.
 pub(super) struct Meter<'a> {
     limits: Limits,
-    until: Option<&'a (dyn Fn() -> bool + Sync)>,
+    until: Option<Stop<'a>>,
     stats: SearchStats,
 }
 

@@ -58,7 +58,7 @@ impl DeviceSet {
     #[must_use]
     pub fn first_n(n: usize) -> Self {
         let mut words: SmallVec<[u64; 4]> = SmallVec::from_elem(u64::MAX, n / 64);
-        if n % 64 > 0 {
+        if !n.is_multiple_of(64) {
             words.push((1 << (n % 64)) - 1);
         }
         Self { words }

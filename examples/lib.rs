@@ -1,0 +1,1 @@
+//! Examples only: see the files beside this one.
