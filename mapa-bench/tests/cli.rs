@@ -159,6 +159,12 @@ fn allocate_prints_the_line_to_paste_and_the_reasons() {
 }
 
 #[test]
+fn one_device_has_no_links_and_no_negative_zero() {
+    let output = text("allocate --machine dgx-1v --gpus 1 --json", "");
+    assert!(output.contains(r#""aggregate_gbps":0.0"#), "{output}");
+}
+
+#[test]
 fn constraints_are_kept() {
     let devices = |words: &str| answer(&format!("allocate --machine dgx-1v {words}"))["devices"].clone();
     assert_eq!(devices("--gpus 2 --must-include 5,GPU6"), json!([5, 6]));

@@ -78,7 +78,7 @@ fn busy_infeasible_and_limit_reached_are_three_answers() {
 fn a_search_stopped_early_says_that_its_answer_may_not_be_the_best() {
     let graph = square();
     let all = graph.all();
-    let request = Request::new(Pattern::ring(3)).limits(Limits::NONE.nodes(10));
+    let request = Request::new(Pattern::ring(3)).limits(Limits::NONE.nodes(6));
     let decision = greedy().decide(&request, &graph.with_free(&all)).unwrap();
     assert!(!decision.search().complete());
     let large = complete(14);

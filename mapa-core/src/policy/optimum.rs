@@ -61,22 +61,14 @@ impl<'o, 'a> Optimum<'o, 'a> {
 
     /// Whether any placement on `free` is admitted; the search so far if it did not get to know.
     pub(super) fn any(&self, free: &DeviceSet) -> Result<bool, SearchStats> {
-        let (entries, stats) = Optimum { request: &self.request.clone().runners_up(0), ..*self }.first(free);
-        if entries || stats.complete() { Ok(entries) } else { Err(stats) }
-    }
-
-    fn first(&self, free: &DeviceSet) -> (bool, SearchStats) {
+        let matcher = self.request.pattern.matcher();
         let mut stats = SearchStats::default();
-        for part in self.parts(free) {
-            let matcher = self.request.pattern.matcher();
-            let stop = |placement: &[DeviceId]| {
+        let found = self.parts(free).iter().any(|part| {
+            self.search(matcher, part, &mut stats, |placement| {
                 if self.admits(placement) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            };
-            if self.search(matcher, &part, &mut stats, stop) {
-                return (true, stats);
-            }
-        }
-        (false, stats)
+            })
+        });
+        if found || stats.complete() { Ok(found) } else { Err(stats) }
     }
 
     /// The sets within which a placement must stay.
@@ -125,7 +117,7 @@ impl<'o, 'a> Optimum<'o, 'a> {
         let outcome = search.visit(f);
         stats.nodes += outcome.stats.nodes;
         stats.matches += outcome.stats.matches;
-        if outcome.broke.is_none() {
+        if outcome.broke.is_none() && stats.complete() {
             stats.stopped = outcome.stats.stopped;
         }
         outcome.broke.is_some()
@@ -189,8 +181,8 @@ impl Run<'_, '_, '_> {
         }
         let by_set = self.set_criteria();
         let ideal: Few<f64> = (0..criteria.len()).map(|at| self.ideal(at, part)).collect();
-        // Looking at a set means looking at all devices.
-        let cost = part.len() as u64;
+        // What a set is worth may depend on every pair of devices; a node of the matcher takes as long as some dozens.
+        let cost = 1 + (part.len() as u64).pow(2) / 64;
         let rest: Vec<DeviceId> = (part - must).iter().collect();
         let mut subsets = Subsets::new(rest.len(), request.pattern.len() - must.len());
         while let Some(chosen) = subsets.next() {

@@ -132,7 +132,9 @@ impl<'a> Objective<'a> {
             Form::Links(tiers, f) => f(&Census::of(pattern, placement, graph, tiers)),
             Form::Edges(f) => {
                 let link = |a: u16, b: u16| graph.link(placement[usize::from(a)], placement[usize::from(b)]);
-                pattern.edges().iter().map(|e| f(EdgeOn { traffic: e.traffic, link: link(e.a, e.b) })).sum()
+                // Not `sum`, which makes -0 of nothing.
+                let values = pattern.edges().iter().map(|e| f(EdgeOn { traffic: e.traffic, link: link(e.a, e.b) }));
+                values.fold(0.0, |sum, value| sum + value)
             }
             Form::Chosen(_) | Form::Rest(_) => {
                 self.score_set(&view, &placement.iter().copied().collect()).unwrap_or(f64::NAN)
