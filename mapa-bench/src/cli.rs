@@ -43,8 +43,9 @@ pub(crate) enum Command {
 const ALLOCATE_HELP: &str = "\
 Batch form: one JSON object a line in, one a line out, the state kept between lines.
   {\"op\":\"allocate\",\"id\":\"a\",\"gpus\":3,\"pattern\":\"ring\",\"policy\":\"preserve\",\"sensitive\":true}
-     also: \"available\":[..] (what is free, for this line), \"must_include\":[..], \"avoid\":[..],
-     \"min_link\":\"nv1\", \"same_numa\":true; devices are ids or names
+     also: \"available\":[..] (of what is free, all that counts for this line), \"must_include\":[..],
+     \"avoid\":[..], \"min_link\":\"nv1\", \"same_numa\":true; devices are ids (numbers) or names
+     answers with the keys of `allocate --json`, or {\"refusal\":..,\"reason\":..}, and the id
   {\"op\":\"release\",\"id\":\"a\"}   {\"op\":\"reset\"}   {\"op\":\"show\"}";
 
 #[derive(Args)]
@@ -64,9 +65,10 @@ pub(crate) struct MachineArgs {
 #[derive(Args)]
 pub(crate) struct JobArgs {
     /// How many devices the job needs.
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
     pub(crate) gpus: usize,
-    /// Who talks to whom: ring, chain, star, tree, all-to-all, ring-tree, or edges of ranks with traffic: 0-1,1-2:2.5
+    /// Who talks to whom: ring, chain, star, tree, all-to-all, ring-tree, or edges of ranks: 0-1,1-2,2-0. An edge may carry
+    /// a traffic weight, 0-1:2.5; the built-in policies count every edge alike, weights only keep ranks apart.
     #[arg(long, default_value = "ring", allow_hyphen_values = true)]
     pub(crate) pattern: String,
 }
@@ -121,8 +123,8 @@ pub(crate) struct MatchArgs {
     #[arg(long, value_name = "LINK")]
     pub(crate) min_link: Option<String>,
     /// Stop the search after this many nodes (partial placements).
-    #[arg(long, value_name = "N")]
-    pub(crate) max_nodes: Option<u64>,
+    #[arg(long, value_name = "N", default_value_t = 10_000_000_000)]
+    pub(crate) max_nodes: u64,
 }
 
 #[derive(Args)]
@@ -130,9 +132,10 @@ pub(crate) struct AllocateArgs {
     #[command(flatten)]
     pub(crate) machine: MachineArgs,
     /// How many devices the job needs.
-    #[arg(long, value_name = "K", required_unless_present = "batch")]
+    #[arg(long, value_name = "K", required_unless_present = "batch", allow_negative_numbers = true)]
     pub(crate) gpus: Option<usize>,
-    /// Who talks to whom: ring, chain, star, tree, all-to-all, ring-tree, or edges of ranks with traffic: 0-1,1-2:2.5
+    /// Who talks to whom: ring, chain, star, tree, all-to-all, ring-tree, or edges of ranks: 0-1,1-2,2-0. An edge may carry
+    /// a traffic weight, 0-1:2.5; the built-in policies count every edge alike, weights only keep ranks apart.
     #[arg(long, default_value = "ring", allow_hyphen_values = true)]
     pub(crate) pattern: String,
     #[command(flatten)]
@@ -169,7 +172,7 @@ pub(crate) struct CompareArgs {
 #[derive(Args)]
 pub(crate) struct PolicyArgs {
     /// How to choose.
-    #[arg(long, default_value = "preserve", value_parser = policy_names(), long_help = policy_help())]
+    #[arg(long, default_value = "preserve", value_parser = policy_names(), ignore_case = true, long_help = policy_help())]
     pub(crate) policy: String,
     /// Coefficients of Eq. 2, for the policy preserve.
     #[arg(long, value_enum, default_value_t)]

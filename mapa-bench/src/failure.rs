@@ -1,6 +1,6 @@
 //! Why a command has no answer.
 
-use std::fmt;
+use std::{fmt, io};
 
 use mapa_core::Refusal;
 
@@ -14,6 +14,15 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// An answer that could not be written. Readers such as `head` go when they have seen enough: nobody's fault.
+    pub(crate) fn writing(error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Self::Closed
+        } else {
+            Self::Malformed(format!("standard output: {error}"))
+        }
+    }
+
     pub(crate) fn malformed(what: impl fmt::Display) -> Self {
         Self::Malformed(what.to_string())
     }

@@ -16,9 +16,11 @@ pub(crate) fn load(args: &MachineArgs, output: &Output) -> Result<(Machine, Hard
     let mut machine = find(&args.machine)?;
     if let Some(gbps) = args.pcie_gbps {
         machine.fabric.set_host_gbps(gbps)?;
+        machine.notes.push(format!("Set by option: {gbps} GB/s for every path through the host."));
     }
     if let Some(gbps) = args.nvlink_gbps {
         machine.fabric.set_direct_gbps(gbps)?;
+        machine.notes.push(format!("Set by option: {gbps} GB/s for every direct link."));
     }
     for warning in &machine.warnings {
         output.warn(format_args!("{}: {warning}", args.machine));

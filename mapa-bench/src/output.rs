@@ -23,7 +23,7 @@ impl Output {
 
     /// A line of text.
     pub(crate) fn line(&mut self, line: impl Display) -> Result<(), Failure> {
-        writeln!(self.out, "{line}").map_err(|_| Failure::Closed)
+        writeln!(self.out, "{line}").map_err(|error| Failure::writing(&error))
     }
 
     /// A JSON object on a line of its own.
@@ -34,7 +34,7 @@ impl Output {
 
     /// Sends what there is, so that a program at the other end can answer it.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
-        self.out.flush().map_err(|_| Failure::Closed)
+        self.out.flush().map_err(|error| Failure::writing(&error))
     }
 
     /// Something odd that does not stand in the way.

@@ -14,7 +14,9 @@ use crate::failure::Failure;
 /// Asking for more ranks than the machine has devices is answered here, before the pattern is built: all-to-all over a
 /// million ranks would not fit in memory.
 pub(crate) fn pattern(text: &str, k: usize, graph: &HardwareGraph) -> Result<Pattern, Failure> {
-    let shape = if text.contains(|c: char| c.is_ascii_digit()) { None } else { Some(text.parse::<Shape>()?) };
+    let is_edges = text.contains(|c: char| c.is_ascii_digit());
+    let unknown = |error| Failure::malformed(format_args!("{error}, or edges such as 0-1,1-2"));
+    let shape = if is_edges { None } else { Some(text.parse::<Shape>().map_err(unknown)?) };
     if k > graph.len() {
         return Err(Refusal::Infeasible(Reason::TooFewDevices { wanted: k, allowed: graph.len() }).into());
     }

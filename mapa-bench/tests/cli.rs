@@ -99,7 +99,7 @@ fn a_dump_comes_from_standard_input_or_a_file() {
     let output = run("topo --machine - --json", TOPO);
     let topo: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(topo["links"], json!([["X", "NV2"], ["NV2", "X"]]));
-    let warning = "line 3: row NIC0 is missing: its links are taken from the devices' rows";
+    let warning = "line 3: row NIC0 is missing: the links are taken from the devices' rows";
     assert_eq!(topo["warnings"], json!([warning]));
     assert!(String::from_utf8(output.stderr).unwrap().contains(warning));
     let path = std::env::temp_dir().join(format!("mapa-{}-two gpus.txt", std::process::id()));
@@ -155,7 +155,12 @@ fn allocate_prints_the_line_to_paste_and_the_reasons() {
     let printed = text("allocate --machine - --gpus 2", numbered);
     assert!(printed.contains("CUDA_VISIBLE_DEVICES=4,6"), "the vendor's numbers, not ours: {printed}");
     let beyond = text("allocate --machine dgx-1v --gpus 8 --sensitive", "");
-    assert!(beyond.contains("Eq. 2 was not fitted"), "{beyond}");
+    assert!(beyond.contains("was not fitted to placements like this one"), "{beyond}");
+    assert!(beyond.contains("this sends over 4 host paths where greedy needs 0: 0,3,2,1,5,6,7,4"), "{beyond}");
+    let five = answer("allocate --machine dgx-1v --gpus 5 --sensitive");
+    assert_eq!((&five["in_domain"], five["notes"].as_array().unwrap().len()), (&json!(true), 1), "{five}");
+    let greedy = answer("allocate --machine dgx-1v --gpus 8 --sensitive --policy greedy");
+    assert_eq!(greedy["notes"], json!([]));
 }
 
 #[test]
@@ -172,6 +177,37 @@ fn constraints_are_kept() {
     assert_eq!(devices("--gpus 2 --policy lowest-id --min-link nv2"), json!([0, 3]));
     assert_eq!(devices("--gpus 4 --policy lowest-id --busy 0 --same-numa"), json!([4, 5, 6, 7]));
     assert_eq!(devices("--gpus 2 --pattern 0-1:3.5 --policy greedy"), json!([0, 3]));
+}
+
+#[test]
+fn numbers_that_mean_two_devices_are_refused_on_the_command_line_and_are_ids_in_a_batch() {
+    let dump = "GPU0 GPU2 GPU5\nGPU0 X SYS SYS\nGPU2 SYS X SYS\nGPU5 SYS SYS X\n";
+    let output = run("allocate --machine - --gpus 1 --busy 2", dump);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("`2` can mean id 2 (GPU5) or the vendor's number 2 (GPU2)"), "{stderr}");
+    let printed = text("allocate --machine - --gpus 1 --busy GPU0,GPU2", dump);
+    assert!(printed.contains("CUDA_VISIBLE_DEVICES=5"), "{printed}");
+    let path = std::env::temp_dir().join(format!("mapa-{}-gaps.txt", std::process::id()));
+    std::fs::write(&path, dump).unwrap();
+    let (answers, _) =
+        batch(path.to_str().unwrap(), &[json!({ "op": "allocate", "id": 7, "gpus": 1, "available": [2] })]);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!((&answers[0]["devices"], &answers[0]["id"]), (&json!([2]), &json!(7)));
+}
+
+#[test]
+fn same_numa_without_numa_data_says_so() {
+    let output = run("allocate --machine - --gpus 2 --same-numa --json", "GPU0 GPU1\nGPU0 X SYS\nGPU1 SYS X\n");
+    assert!(String::from_utf8(output.stdout).unwrap().contains("the machine's description names none"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_that_cannot_be_written_is_an_error_but_a_reader_that_has_seen_enough_is_not() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let status =
+        Command::new(env!("CARGO_BIN_EXE_mapa-bench")).arg("machines").stdout(full).stderr(Stdio::null()).status();
+    assert_eq!(status.unwrap().code(), Some(2));
 }
 
 #[test]
@@ -209,12 +245,12 @@ fn malformed_requests_have_status_2_and_say_what_was_expected() {
     );
     error("allocate --machine dgx-1v --gpus 1 --must-include 1,2", "2 devices must be included, the job has 1");
     error("allocate --machine dgx-1v --gpus 3 --busy 9", "no single device is called `9`");
-    error("allocate --machine dgx-1v --gpus 3 --pattern blob", "no pattern is called `blob`");
+    error("allocate --machine dgx-1v --gpus 3 --pattern blob", "all-to-all or ring-tree, or edges such as 0-1,1-2");
     error("allocate --machine dgx-1v --gpus 3 --pattern 0-1,1-1", "edge 1 joins vertex 1 to itself");
     error("allocate --machine dgx-1v --gpus 3 --pattern 0-1,1-7", "edge 1 (1-7) leaves the pattern");
     error("allocate --machine dgx-1v --gpus 3 --pattern 0-1:x", "pattern edge `0-1:x`: expected A-B or A-B:TRAFFIC");
     error("allocate --machine dgx-1v --gpus 3 --policy best", "invalid value 'best'");
-    error("allocate --machine dgx-1v --gpus -3", "");
+    error("allocate --machine dgx-1v --gpus -3", "invalid value '-3' for '--gpus <K>'");
     error("allocate --machine dgx-1v --gpus 3 --min-link nv0", "unknown link `nv0`");
     error("allocate --machine dgx-9 --gpus 3", "no machine is called `dgx-9`");
     error("allocate --machine dgx-1v", "--gpus <K>");
@@ -247,7 +283,7 @@ fn a_batch_keeps_its_state_between_lines() {
             assert!(!answers[i][key].is_null(), "{key}: {}", answers[i]);
         }
     }
-    assert_eq!(answers[2]["refusal"], "busy");
+    assert_eq!((&answers[2]["refusal"], &answers[2]["id"]), (&json!("busy"), &json!("c")));
     assert_eq!(answers[9]["refusal"], "infeasible");
     assert_eq!((&answers[3]["ok"], &answers[3]["free"]), (&json!(true), &json!([])));
     assert_eq!(answers[3]["held"][0], json!({ "id": "a", "placement": [0, 2, 3] }));
@@ -275,6 +311,7 @@ fn malformed_batch_lines_are_answered_and_counted() {
     let lines: Vec<Value> =
         String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 9, "one for every line that is not blank");
+    assert_eq!((&lines[0]["id"], &lines[0]["op"], &lines[3]["id"]), (&json!("x"), &json!("release"), &json!("a")));
     let error = |i: usize| lines[i]["error"].as_str().unwrap_or_default();
     assert!(error(0).starts_with("line 1: nothing is held as `x`"), "{}", error(0));
     assert!(error(1).starts_with("line 3: "), "{}", error(1));
@@ -313,7 +350,8 @@ fn machines_lists_the_catalogue_and_each_can_be_shown() {
 #[test]
 fn the_batch_form_reaches_the_released_decisions() {
     let Some(data) = std::env::var_os("MAPA_DATA").map(PathBuf::from) else {
-        eprintln!("the_batch_form_reaches_the_released_decisions: skipped, MAPA_DATA is not set");
+        let skipped = "the_batch_form_reaches_the_released_decisions: skipped, MAPA_DATA is not set\n";
+        let _ = std::io::stderr().write_all(skipped.as_bytes());
         return;
     };
     let data = if data.is_relative() { PathBuf::from("..").join(data) } else { data };

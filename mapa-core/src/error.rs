@@ -45,6 +45,12 @@ impl From<ErrorKind> for Error {
 pub(crate) enum ErrorKind {
     #[error("two components are named `{0}`: expected a name of its own for each")]
     DuplicateName(String),
+    #[error("`{0}` cannot be a name: expected some text and, for a device, more than a number")]
+    BadName(String),
+    #[error("`{name}` has {identity}, as another component has: expected one of its own")]
+    DuplicateIdentity { name: String, identity: String },
+    #[error("`{name}` is said to be on NUMA node {said}, but hangs below node {above}")]
+    TwoNumaNodes { name: String, said: u32, above: u32 },
     #[error("a machine has at most {MAX_DEVICES} devices, this one has at least {0}")]
     TooManyDevices(usize),
     #[error("the machine has no devices")]
@@ -70,6 +76,8 @@ pub(crate) enum ErrorKind {
     BadBandwidth { place: String, gbps: f64 },
     #[error("no single device is called `{text}`: expected an id below {devices}, or a name, UUID or PCI address")]
     UnknownDevice { text: String, devices: usize },
+    #[error("`{number}` can mean id {number} ({id}) or the vendor's number {number} ({vendors}): expected a name")]
+    AmbiguousNumber { number: u32, id: String, vendors: String },
 
     #[error("edge {edge} ({a}-{b}) leaves the pattern: expected vertices below {vertices}")]
     EdgeOutOfRange { edge: usize, a: u16, b: u16, vertices: usize },

@@ -106,11 +106,49 @@ fn devices_are_found_by_id_name_uuid_and_address() {
     add(&mut f, "GPU5", NodeKind::Device(info));
     f.add_device("GPU6").unwrap();
     let g = f.lower().unwrap();
-    for text in ["0", " gpu5", "gpu-0A1B", "0000:1b:00.0"] {
+    for text in ["0", "5", " gpu5", "gpu-0A1B", "0000:1b:00.0", "00000000:1B:00.0", "1b:00.0"] {
         assert_eq!(g.find(text).unwrap(), DeviceId(0), "{text}");
     }
-    check(g.find("5"), "no single device is called `5`: expected an id below 2, or a name, UUID or PCI address");
+    assert_eq!(g.find("1").unwrap(), DeviceId(1));
+    check(g.find("6"), "no single device is called `6`: expected an id below 2, or a name, UUID or PCI address");
+    check(
+        g.find("1b:00.1"),
+        "no single device is called `1b:00.1`: expected an id below 2, or a name, UUID or PCI address",
+    );
     check(g.find(""), "no single device is called ``: expected an id below 2, or a name, UUID or PCI address");
+}
+
+#[test]
+fn a_number_that_means_two_devices_is_refused() {
+    let mut f = Fabric::new();
+    for (name, index) in [("GPU0", None), ("GPU2", Some(2)), ("GPU5", Some(5))] {
+        add(&mut f, name, NodeKind::Device(mapa_core::DeviceInfo { index, ..Default::default() }));
+    }
+    let g = f.lower().unwrap();
+    check(g.find("2"), "`2` can mean id 2 (GPU5) or the vendor's number 2 (GPU2): expected a name");
+    assert_eq!((g.find("0").unwrap(), g.find("1").unwrap(), g.find("5").unwrap()), (0.into(), 1.into(), 2.into()));
+}
+
+#[test]
+fn identities_are_not_shared() {
+    let mut f = Fabric::new();
+    let info = |index, uuid: &str| mapa_core::DeviceInfo { index, uuid: Some(uuid.to_owned()), ..Default::default() };
+    let mut device = |name: &str, info| f.add(FabricNode { name: name.to_owned(), kind: NodeKind::Device(info) });
+    device("a", info(Some(1), "u")).unwrap();
+    check(device("b", info(Some(1), "v")), "`b` has number 1, as another component has: expected one of its own");
+    check(device("b", info(None, "v")), "`b` has number 1, as another component has: expected one of its own");
+    check(device("b", info(Some(2), "U")), "`b` has UUID u, as another component has: expected one of its own");
+    let bad = |name| format!("`{name}` cannot be a name: expected some text and, for a device, more than a number");
+    check(device("", info(Some(2), "v")), &bad(""));
+    check(device("3", info(Some(2), "v")), &bad("3"));
+    f.add_numa("n", 4).unwrap();
+    check(f.add_numa("m", 4), "`m` has NUMA number 4, as another component has: expected one of its own");
+    let mut f = Fabric::new();
+    let node = f.add_numa("n", 1).unwrap();
+    let kind = NodeKind::Device(mapa_core::DeviceInfo { numa: Some(0), ..Default::default() });
+    let gpu = add(&mut f, "GPU0", kind);
+    f.attach(gpu, node, 12.0).unwrap();
+    check(f.lower().map(|_| ()), "`GPU0` is said to be on NUMA node 0, but hangs below node 1");
 }
 
 #[test]
@@ -138,7 +176,7 @@ fn malformed_fabrics_are_refused_by_name() {
     check(f.attach(a, s, 12.0), "`a` has two parents: expected one");
     let mut many = Fabric::new();
     for i in 0..mapa_core::MAX_DEVICES {
-        many.add_device(i.to_string()).unwrap();
+        many.add_device(format!("GPU{i}")).unwrap();
     }
     check(many.add_device("one more"), "a machine has at most 1024 devices, this one has at least 1025");
 }

@@ -58,7 +58,7 @@ pub fn catalogue() -> &'static [Entry] {
 /// # Errors
 /// No such machine; the message lists the names.
 pub fn named(name: &str) -> Result<Machine, Error> {
-    if let Some(entry) = catalogue().iter().find(|entry| entry.name == name) {
+    if let Some(entry) = catalogue().iter().find(|entry| entry.name.eq_ignore_ascii_case(name)) {
         return entry.machine();
     }
     if let Some(n) = name.strip_prefix("complete:") {

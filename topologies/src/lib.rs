@@ -32,14 +32,12 @@ pub fn read(bytes: &[u8]) -> Result<Machine, Error> {
     }
 }
 
-/// Which kind of description a text is: a machine file says so in its first setting, `format = "mapa-machine"`.
+/// Which kind of description a text is: a machine file has a line that begins with `format =`.
 #[must_use]
 pub fn recognise(text: &str) -> Kind {
-    let mut settings = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    match settings.next() {
-        Some(line) if line.starts_with("format") && line.contains('=') => Kind::MachineFile,
-        _ => Kind::NvidiaSmiTopo,
-    }
+    let setting =
+        |line: &str| line.trim_start().strip_prefix("format").is_some_and(|rest| rest.trim_start().starts_with('='));
+    if text.lines().any(setting) { Kind::MachineFile } else { Kind::NvidiaSmiTopo }
 }
 
 /// The README's first example, run as a test.

@@ -125,7 +125,7 @@ struct Device {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Link {
-    ends: Spanned<[String; 2]>,
+    ends: Spanned<Vec<String>>,
     class: Spanned<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     gbps: Option<f64>,
@@ -175,7 +175,7 @@ impl Machine {
             match wire {
                 FabricWire::Up { gbps } => drop(ups.insert(a, (name(b), gbps))),
                 FabricWire::Link(link) => links.push(Link {
-                    ends: unspanned([name(a), name(b)]),
+                    ends: unspanned(vec![name(a), name(b)]),
                     class: unspanned(self.labels.print(link.class)),
                     gbps: Some(link.gbps),
                 }),
@@ -321,7 +321,9 @@ impl Reader<'_> {
         }
         for link in &file.links {
             let class = labels.parse(link.class.get_ref()).map_err(|error| self.at(&link.class, error.to_string()))?;
-            let [a, b] = link.ends.get_ref();
+            let [a, b] = &link.ends.get_ref()[..] else {
+                return Err(self.at(&link.ends, format!("{} ends: expected two names", link.ends.get_ref().len())));
+            };
             let a = known(a, &|what| self.at(&link.ends, what))?;
             let b = known(b, &|what| self.at(&link.ends, what))?;
             let gbps = link.gbps.unwrap_or(file.gbps.of(class));

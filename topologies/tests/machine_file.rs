@@ -81,6 +81,13 @@ fn malformed_files_are_refused_by_line() {
         r#""cpu0"], class = "NV2""#,
         "line 12: `GPU0` and `cpu0` cannot be joined by a link of class direct-2: expected a host path between devices or cards, or direct links between devices or a device and a link switch",
     );
+    refused(r#""GPU1"]"#, r#""GPU1", "GPU0"]"#, "line 12: 3 ends: expected two names");
+    refused("index = 7", "index = 0", "line 9: `GPU1` has number 0, as another component has: expected one of its own");
+    refused(
+        r#""GPU1", up"#,
+        r#""", up"#,
+        "line 9: `` cannot be a name: expected some text and, for a device, more than a number",
+    );
     assert!(Machine::from_toml("format = ").unwrap_err().line().is_some());
     let none = "format = \"mapa-machine\"\nversion = 1\nname = \"none\"\n";
     assert_eq!(
@@ -153,10 +160,12 @@ fn machines() -> impl Strategy<Value = Machine> {
             let mut ids = Vec::new();
             for (i, kind) in kinds.into_iter().enumerate() {
                 use NodeKind::{HostBridge, LinkSwitch, Machine, Nic, Numa, PcieSwitch};
-                let kind = [Machine, Numa(7), HostBridge, PcieSwitch, LinkSwitch, Nic][kind].clone();
-                ids.push(fabric.add(FabricNode { name: format!("{text}{i}"), kind }).unwrap());
+                let kind = [Machine, Numa(i as u32), HostBridge, PcieSwitch, LinkSwitch, Nic][kind].clone();
+                ids.push(fabric.add(FabricNode { name: format!("{text}.{i}"), kind }).unwrap());
             }
-            for (i, info) in devices.into_iter().enumerate() {
+            for (i, mut info) in devices.into_iter().enumerate() {
+                info.uuid = info.uuid.map(|uuid| format!("{uuid}{i}"));
+                info.pci = info.pci.map(|pci| format!("{pci}{i}"));
                 ids.push(
                     fabric
                         .add(FabricNode { name: format!("device {i} {text}"), kind: NodeKind::Device(info) })

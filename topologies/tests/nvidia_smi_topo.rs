@@ -75,7 +75,12 @@ fn mixed_tabs_and_spaces() {
 
 #[test]
 fn colour_codes() {
-    same(&PLAIN.replacen("GPU0", "\u{1b}[4mGPU0", 1).replacen("NUMA Affinity", "NUMA Affinity\u{1b}[0m", 1));
+    // The escape character may have been lost, or spelled out, by what the text was pasted through.
+    for escape in ["\u{1b}", "", "^[", "\\033", "\\e", "\\x1b", "\u{241b}"] {
+        let (on, off) = (format!("{escape}[4mGPU0"), format!("NUMA Affinity{escape}[0m"));
+        same(&PLAIN.replacen("GPU0", &on, 1).replacen("NUMA Affinity", &off, 1));
+    }
+    same(&PLAIN.replace("NV1", "\u{1b}[1;32mNV1\u{1b}[m"));
 }
 
 #[test]
@@ -94,10 +99,31 @@ user@gpu01:~$ "
 
 #[test]
 fn comment_marks_time_stamps_and_list_indents_before_rows() {
-    for before in ["# ", "## ", "> ", "    ", "2025/05/21 09:40:05 s114 ", "[12.5] node1: ", "//"] {
-        let text: String = PLAIN.lines().map(|line| format!("{before} {line}\n")).collect();
+    let legend = "\nLegend:\n\n  X    = Self\n  SYS  = Connection traversing PCIe\n  NV#  = Connection of # NVLinks\n";
+    for before in [
+        "#",
+        "##",
+        "> ",
+        "    ",
+        "2025/05/21 09:40:05 s114",
+        "2025-05-21 09:40:05 ",
+        "[12.5] node1:",
+        "//",
+        ";",
+        "%",
+        "REM",
+        " *",
+        "--",
+        "+",
+        "[rank0]:",
+        "user@host:~$ ",
+        "gpu01:",
+        "* ",
+    ] {
+        let text: String = PLAIN.lines().chain(legend.lines()).map(|line| format!("{before} {line}\n")).collect();
         same(&text);
     }
+    same(&PLAIN.lines().map(|line| format!("+{line}\n")).collect::<String>());
 }
 
 #[test]
@@ -117,6 +143,25 @@ fn a_markdown_table() {
 fn bars_left_over_from_a_web_page() {
     let text: String = PLAIN.lines().map(|line| format!("{line} | |\n")).collect();
     same(&text);
+}
+
+#[test]
+fn a_bold_markdown_table_and_a_small_x() {
+    same(&PLAIN.replace("GPU", "**GPU").replace("NV", "*NV").replace(" X ", "x"));
+}
+
+#[test]
+fn host_paths_follow_from_each_other_until_no_more_do() {
+    // 1 to 2 is open at first; 0 to 1 and 0 to 3 follow from 2 and 1, and then so does 1 to 3.
+    let graph =
+        graph("GPU0 GPU1 GPU2 GPU3\nGPU0 X NV1 PHB NV1\nGPU1 NV1 X PHB NV1\nGPU2 PHB PHB X NV1\nGPU3 NV1 NV1 NV1 X\n");
+    assert_eq!(graph.pair(DeviceId(0), DeviceId(1)).host.class, LinkClass::Phb);
+    // A virtual machine: each device of one half is printed PHB to three of the other half, and nothing else.
+    let cube = "GPU0 X NV1 NV1 NV2 NV2 PHB PHB PHB\nGPU1 NV1 X NV2 NV1 PHB NV2 PHB PHB\nGPU2 NV1 NV2 X NV2 PHB PHB NV1 PHB\n\
+                GPU3 NV2 NV1 NV2 X PHB PHB PHB NV1\nGPU4 NV2 PHB PHB PHB X NV1 NV1 NV2\nGPU5 PHB NV2 PHB PHB NV1 X NV2 NV1\n\
+                GPU6 PHB PHB NV1 PHB NV1 NV2 X NV2\nGPU7 PHB PHB PHB NV1 NV2 NV1 NV2 X\n";
+    let graph = self::graph(cube);
+    assert!((0..8).all(|b| (0..b).all(|a| graph.pair(a.into(), b.into()).host.class == LinkClass::Phb)));
 }
 
 #[test]
@@ -182,9 +227,9 @@ mlx5_0  PIX     PIX     SYS      X
 }
 
 #[test]
-fn numa_lists_and_ranges_mean_their_first_node() {
+fn numa_lists_mean_their_first_node_and_ranges_none() {
     let numa = |cell: &str| graph(&PLAIN.replace("20-39\t1", &format!("20-39\t{cell}"))).device(DeviceId(2)).numa;
-    assert_eq!((numa("1"), numa("0-1"), numa("1,13-19"), numa("N/A")), (Some(1), Some(0), Some(1), None));
+    assert_eq!((numa("1"), numa("0-1"), numa("1,13-19"), numa("N/A")), (Some(1), None, Some(1), None));
 }
 
 #[test]
@@ -240,7 +285,7 @@ fn missing_or_broken_rows_of_cards_are_warnings() {
     };
     warned(
         &PLAIN.replace("mlx5_0\tPIX\tPIX\tSYS\t X \t\t\n", ""),
-        "line 4: row mlx5_0 is missing: its links are taken from the devices' rows",
+        "line 4: row mlx5_0 is missing: the links are taken from the devices' rows",
     );
     warned(
         &PLAIN.replace("mlx5_0\tPIX\tPIX\tSYS\t X \t\t\n", "mlx5_0\tPIX\n"),
@@ -258,8 +303,14 @@ fn missing_or_broken_rows_of_cards_are_warnings() {
 
 #[test]
 fn what_is_wrong_with_a_device_is_an_error_that_names_the_line() {
-    refused("", "no matrix found: expected the output of `nvidia-smi topo -m`, or a machine file");
-    refused("hello\nworld\n", "no matrix found: expected the output of `nvidia-smi topo -m`, or a machine file");
+    refused(
+        "",
+        "no matrix found: expected the output of `nvidia-smi topo -m`, or a machine file, with `format = \"mapa-machine\"`",
+    );
+    refused(
+        "hello\nworld\n",
+        "no matrix found: expected the output of `nvidia-smi topo -m`, or a machine file, with `format = \"mapa-machine\"`",
+    );
     refused(
         "GPU0 GPU1\nGPU0 X NV1\n",
         "line 2: the matrix ends, but row GPU1 is missing: expected a row for every column",
@@ -268,6 +319,8 @@ fn what_is_wrong_with_a_device_is_an_error_that_names_the_line() {
     refused("GPU0 GPU1\nGPU0 X NV1\nGPU1\n", "line 3: row GPU1, column GPU0: the row ends here: expected a link");
     let unknown = "unknown link `FOO`: expected NV#, PIX, PXB, PHB, NODE or SYS";
     refused("GPU0 GPU1\nGPU0 X FOO\nGPU1 FOO X\n", &format!("line 2: row GPU0, column GPU1: {unknown}"));
+    let broken = "unknown link `NV0`: expected NV#, PIX, PXB, PHB, NODE or SYS";
+    refused("GPU0 GPU1\nGPU0 X SYS\nGPU1 NV0 X\n", &format!("line 3: row GPU1, column GPU0: {broken}"));
     refused("GPU0 GPU1 NIC0\nGPU0 X SYS FOO\nGPU1 SYS X SYS\n", &format!("line 2: row GPU0, column NIC0: {unknown}"));
     refused(
         "GPU0 GPU1\nGPU0 FOO SYS\nGPU1 SYS X\n",

@@ -1,6 +1,6 @@
 //! `allocate`: which devices, and why.
 
-use mapa_core::{Decision, HardwareGraph, Policy, Scored};
+use mapa_core::{Decision, HardwareGraph, Policy, Request, Scored, View, greedy};
 use mapa_topologies::Machine;
 use serde_json::{Value, json};
 
@@ -28,18 +28,53 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
     let (request, free) = request(pattern, args.sensitive, &args.constraints, &graph)?;
     let request = request.runners_up(if args.explain { RUNNERS_UP } else { 0 });
     let decision = policy.decide(&request, &graph.with_free(&free))?;
+    let notes = notes(&decision, &request, &graph.with_free(&free));
     if output.json {
         let mut object = decision_json(&decision, &graph);
+        object.insert("notes".to_owned(), json!(notes));
         if args.explain {
             object.insert("runners_up".to_owned(), runners_up_json(&decision));
         }
         return output.object(&object);
     }
-    print(&decision, &machine, &graph, output)?;
+    print(&decision, &notes, &machine, &graph, output)?;
     if args.explain { explain(&decision, output) } else { Ok(()) }
 }
 
-fn print(decision: &Decision, machine: &Machine, graph: &HardwareGraph, output: &mut Output) -> Result<(), Failure> {
+/// What must be known to take the decision for what it is.
+fn notes(decision: &Decision, request: &Request, view: &View<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    let best = decision.best();
+    let by_eq_2 =
+        decision.policy().starts_with("preserve") && request.bandwidth_sensitive && best.placement().len() > 1;
+    if by_eq_2 && !best.in_domain() {
+        notes.push("Eq. 2, by which preserve chose, was not fitted to placements like this one".to_owned());
+    }
+    if by_eq_2
+        && let Ok(greedy) = greedy().decide(&request.clone().runners_up(0), view)
+        && let (host, fewer) = (best.links().xyz().2, greedy.best().links().xyz().2)
+        && fewer < host
+    {
+        let ranks: Vec<String> = greedy.placement().iter().map(ToString::to_string).collect();
+        let ranks = ranks.join(",");
+        notes.push(format!(
+            "this sends over {host} host paths where greedy needs {fewer}: {ranks}; see docs/oddities.md on Eq. 2"
+        ));
+    }
+    if !decision.search().complete() {
+        let stats = decision.search();
+        notes.push(format!("the best of {} nodes: {}", stats.nodes, stats.stopped.because()));
+    }
+    notes
+}
+
+fn print(
+    decision: &Decision,
+    notes: &[String],
+    machine: &Machine,
+    graph: &HardwareGraph,
+    output: &mut Output,
+) -> Result<(), Failure> {
     let best = decision.best();
     output.line(format_args!("machine   {}: {}", machine.name, machine.title))?;
     output.line(format_args!("policy    {}", decision.policy()))?;
@@ -48,14 +83,8 @@ fn print(decision: &Decision, machine: &Machine, graph: &HardwareGraph, output: 
     for (name, value) in best.scores() {
         output.line(format_args!("score     {name} {}", gbps(value)))?;
     }
-    if best.placement().len() > 1 && !best.in_domain() {
-        output.line(
-            "note      Eq. 2 was not fitted to placements like this one: take effective_gbps as a rank, not a speed",
-        )?;
-    }
-    if !decision.search().complete() {
-        let stats = decision.search();
-        output.line(format_args!("note      the best of {} nodes; {}", stats.nodes, stats.stopped.because()))?;
+    for note in notes {
+        output.line(format_args!("note      {note}"))?;
     }
     output.line(format_args!("CUDA_VISIBLE_DEVICES={}", visible_devices(decision.placement(), graph)))
 }
@@ -74,9 +103,9 @@ fn explain(decision: &Decision, output: &mut Output) -> Result<(), Failure> {
     let scores: Vec<&str> = best.scores().map(|(name, _)| name).collect();
     let stats = decision.search();
     output.line("")?;
-    let all = if stats.complete() { "all there are" } else { "not all there are" };
+    let rest = if stats.complete() { "none of the others can be better" } else { "others were not looked at" };
     output.line(format_args!(
-        "{} placements were looked at, {all}. The best, and the best on other devices:",
+        "{} placements were scored, {rest}. The best, and the best on other devices:",
         stats.matches
     ))?;
     let mut rows = table(["", "devices", "links", "why not"], []);

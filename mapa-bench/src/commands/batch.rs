@@ -1,21 +1,27 @@
 //! `allocate --batch`: a stream of requests, one JSON object a line, with the state kept between them.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::sync::Arc;
 
-use mapa_core::{Allocator, BuiltIn, DeviceSet, HardwareGraph, LeaseId, Policy, Request};
-use serde::Deserialize;
+use mapa_core::{Allocator, BuiltIn, DeviceId, DeviceSet, HardwareGraph, LeaseId, Policy, Request};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::answer::{decision as decision_json, ids, refusal};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::request::{devices, min_link, pattern};
+use crate::request::{min_link, pattern};
 
 #[derive(Deserialize)]
-#[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
+#[serde(
+    tag = "op",
+    rename_all = "lowercase",
+    deny_unknown_fields,
+    expecting = "expected an object with \"op\": allocate, release, reset or show"
+)]
 enum Line {
     Allocate(Job),
     Release { id: Name },
@@ -52,31 +58,39 @@ fn preserve() -> String {
     "preserve".to_owned()
 }
 
-/// A text, or a number standing for one.
-#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
-#[serde(from = "TextOrNumber")]
-struct Name(String);
-
-#[derive(Deserialize)]
+/// The name of a lease or device: a text, or a whole number.
+#[derive(Clone, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(untagged, expecting = "expected a text or a whole number")]
-enum TextOrNumber {
-    Number(u64),
+enum Name {
+    Number(u32),
     Text(String),
 }
 
-impl From<TextOrNumber> for Name {
-    fn from(value: TextOrNumber) -> Self {
-        match value {
-            TextOrNumber::Number(number) => Self(number.to_string()),
-            TextOrNumber::Text(text) => Self(text),
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Text(text) => text.fmt(f),
         }
     }
 }
 
-impl AsRef<str> for Name {
-    fn as_ref(&self) -> &str {
-        &self.0
+impl Serialize for Name {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Number(number) => number.serialize(serializer),
+            Self::Text(text) => text.serialize(serializer),
+        }
     }
+}
+
+/// The devices that a list means: numbers are ids, as answers have them.
+fn set(list: &[Name], graph: &HardwareGraph) -> Result<DeviceSet, Failure> {
+    let device = |name: &Name| match name {
+        Name::Number(id) => graph.check(DeviceId(*id)).map(|()| DeviceId(*id)),
+        Name::Text(text) => graph.find(text),
+    };
+    Ok(list.iter().map(device).collect::<Result<_, _>>()?)
 }
 
 /// Answers every line that is not blank with exactly one. What is malformed is answered too, and counted: the exit
@@ -95,14 +109,22 @@ pub(super) fn batch(source: &str, graph: HardwareGraph, output: &mut Output) -> 
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let answer = server.answer(&line).or_else(|failure| match failure {
-            Failure::Refused(why) => Ok(refusal(&why)),
-            Failure::Malformed(what) => {
-                malformed += 1;
-                let op = serde_json::from_slice::<Value>(&line).ok().and_then(|line| line.get("op").cloned());
-                Ok(json!({ "op": op, "ok": false, "error": format!("line {}: {what}", i + 1) }))
+        let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&line);
+        let answer = server.answer(line).or_else(|failure| {
+            // Whatever else is wrong with a line, its answer says which request it is for.
+            let said: Value = serde_json::from_slice(line).unwrap_or_default();
+            let mut answer = match failure {
+                Failure::Refused(why) => refusal(&why),
+                Failure::Malformed(what) => {
+                    malformed += 1;
+                    json!({ "op": said.get("op"), "ok": false, "error": format!("line {}: {what}", i + 1) })
+                }
+                closed @ Failure::Closed => return Err(closed),
+            };
+            if let Some(id) = said.get("id") {
+                answer["id"] = id.clone();
             }
-            closed @ Failure::Closed => Err(closed),
+            Ok(answer)
         })?;
         output.object(&answer)?;
         output.finish()?;
@@ -125,7 +147,7 @@ impl Server {
             Line::Release { id } => {
                 let lease = self.held.remove(&id).ok_or_else(|| not_held(&id))?;
                 let lease = self.allocator.release(lease)?;
-                Ok(json!({ "op": "release", "ok": true, "id": id.0, "released": ids(&lease.placement) }))
+                Ok(json!({ "op": "release", "ok": true, "id": id, "released": ids(&lease.placement) }))
             }
             Line::Reset {} => {
                 self.allocator = Allocator::new(self.allocator.graph().clone());
@@ -138,26 +160,26 @@ impl Server {
 
     fn allocate(&mut self, job: Job) -> Result<Value, Failure> {
         if self.held.contains_key(&job.id) {
-            return Err(Failure::malformed(format_args!("`{}` is held already: release it first", job.id.0)));
+            return Err(Failure::malformed(format_args!("`{}` is held already: release it first", job.id)));
         }
         let graph = self.allocator.graph().clone();
         let policy = BuiltIn::named(&job.policy)?;
         let request = Request::new(pattern(&job.pattern, job.gpus, &graph)?)
             .sensitive(job.sensitive)
-            .must_include(devices(&job.must_include, &graph)?)
-            .avoid(devices(&job.avoid, &graph)?)
+            .must_include(set(&job.must_include, &graph)?)
+            .avoid(set(&job.avoid, &graph)?)
             .min_link(min_link(job.min_link.as_deref())?)
             .same_numa(job.same_numa);
         request.check(&graph)?;
         let view = self.allocator.view();
         let free = match &job.available {
             None => view.free().clone(),
-            Some(available) => view.free() & &devices(available, &graph)?,
+            Some(available) => view.free() & &set(available, &graph)?,
         };
         let decision = policy.decide(&request, &view.limited_to(&free))?;
         let mut object = decision_json(&decision, &graph);
         let lease = self.allocator.commit(decision)?;
-        object.insert("id".to_owned(), json!(job.id.0));
+        object.insert("id".to_owned(), json!(job.id));
         self.held.insert(job.id, lease.id);
         Ok(Value::Object(object))
     }
@@ -165,7 +187,7 @@ impl Server {
     fn show(&self) -> Value {
         let free = |set: &DeviceSet| set.iter().map(|device| device.0).collect::<Vec<_>>();
         let placement = |id: LeaseId| self.allocator.leases().find(|lease| lease.id == id).map(|l| ids(&l.placement));
-        let held = self.held.iter().map(|(name, &id)| json!({ "id": name.0, "placement": placement(id) }));
+        let held = self.held.iter().map(|(name, &id)| json!({ "id": name, "placement": placement(id) }));
         let held: Vec<Value> = held.collect();
         json!({ "op": "show", "ok": true, "free": free(self.allocator.view().free()), "held": held })
     }
@@ -177,5 +199,5 @@ fn malformed(error: &serde_json::Error) -> Failure {
 }
 
 fn not_held(id: &Name) -> Failure {
-    Failure::malformed(format_args!("nothing is held as `{}`: it was never allocated or is released already", id.0))
+    Failure::malformed(format_args!("nothing is held as `{}`: it was never allocated or is released already", id))
 }

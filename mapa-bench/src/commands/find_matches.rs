@@ -21,7 +21,7 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
     let least = min_link(args.min_link.as_deref())?;
     let enough = |_: &mapa_core::Edge, link: mapa_core::Link| link.class >= least;
     let matcher = MatchConfig::new().distinct(!args.raw).compile(&wanted);
-    let mut search = matcher.on(&graph).within(&free).limits(Limits::NONE.nodes(args.max_nodes.unwrap_or(u64::MAX)));
+    let mut search = matcher.on(&graph).within(&free).limits(Limits::NONE.nodes(args.max_nodes));
     if least > LinkClass::None {
         search = search.links(&enough);
     }

@@ -9,7 +9,7 @@ use super::decision::{Decision, Reason, Refusal, RunnerUp, Scored};
 use super::optimum::{Entry, Optimum};
 use super::request::Request;
 use crate::score::{Candidate, Objective, aggregate_gbps, effective_gbps, preserved_gbps};
-use crate::topology::DeviceSet;
+use crate::topology::{DeviceSet, HardwareGraph};
 use crate::view::View;
 
 /// One criterion of [`Rules`]: an objective to maximise or minimise, or the lowest ids.
@@ -167,7 +167,7 @@ impl Policy for Rules<'_> {
 
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
         let eligible = request.eligible(view.graph());
-        never(request, &eligible).map_or(Ok(()), |reason| Err(Refusal::Infeasible(reason)))?;
+        never(request, view.graph(), &eligible).map_or(Ok(()), |reason| Err(Refusal::Infeasible(reason)))?;
         let free = &eligible & view.free();
         let optimum = Optimum { request, view, criteria: &self.criteria, floors: &self.floors };
         let (entries, stats) = optimum.best(&free);
@@ -190,14 +190,17 @@ impl Policy for Rules<'_> {
 }
 
 /// What rules a request out on this machine before any search.
-fn never(request: &Request, eligible: &DeviceSet) -> Option<Reason> {
+fn never(request: &Request, graph: &HardwareGraph, eligible: &DeviceSet) -> Option<Reason> {
     let wanted = request.pattern.len();
+    let numa_unknown = || graph.devices().iter().all(|device| device.numa.is_none());
     if wanted == 0 {
         Some(Reason::Empty)
     } else if let Some(contradiction) = request.contradiction() {
         Some(Reason::Rule(contradiction.to_string().into()))
     } else if eligible.len() < wanted || !request.must_include.is_subset(eligible) {
         Some(Reason::TooFewDevices { wanted, allowed: eligible.len() })
+    } else if request.same_numa && numa_unknown() {
+        Some(Reason::Rule("one NUMA node for all devices, since the machine's description names none".into()))
     } else {
         None
     }

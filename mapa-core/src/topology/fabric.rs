@@ -91,6 +91,8 @@ pub enum FabricWire {
 pub struct Fabric {
     graph: Graph<FabricNode, FabricWire, Undirected>,
     names: HashSet<String>,
+    /// What tells devices apart besides their names: numbers, UUIDs, PCI addresses; and the numbers of NUMA nodes.
+    identities: HashSet<String>,
     /// Parent of each node in the host tree.
     up: BTreeMap<NodeIndex, NodeIndex>,
     devices: Vec<NodeIndex>,
@@ -106,11 +108,20 @@ impl Fabric {
     /// Adds a component. Devices get their ids in the order in which they are added.
     ///
     /// # Errors
-    /// A second component of the same name; more than [`MAX_DEVICES`] devices.
+    /// A second component of the same name, NUMA number, vendor's number, UUID or PCI address; a name that is empty or, of
+    /// a device, a number; more than [`MAX_DEVICES`] devices.
     pub fn add(&mut self, node: FabricNode) -> Result<NodeId, Error> {
+        let identities = self.identities(&node);
+        if node.name.trim().is_empty() || matches!(node.kind, NodeKind::Device(_)) && node.name.parse::<u32>().is_ok() {
+            return Err(ErrorKind::BadName(node.name).into());
+        }
+        if let Some(twice) = identities.iter().find(|identity| self.identities.contains(*identity)) {
+            return Err(ErrorKind::DuplicateIdentity { name: node.name, identity: twice.clone() }.into());
+        }
         if !self.names.insert(node.name.clone()) {
             return Err(ErrorKind::DuplicateName(node.name).into());
         }
+        self.identities.extend(identities);
         let is_device = matches!(node.kind, NodeKind::Device(_));
         if is_device && self.devices.len() == MAX_DEVICES {
             return Err(ErrorKind::TooManyDevices(self.devices.len() + 1).into());
@@ -120,6 +131,20 @@ impl Fabric {
             self.devices.push(id);
         }
         Ok(NodeId(id))
+    }
+
+    /// What no other component may share with this one, in words.
+    fn identities(&self, node: &FabricNode) -> Vec<String> {
+        match &node.kind {
+            NodeKind::Numa(number) => vec![format!("NUMA number {number}")],
+            NodeKind::Device(info) => {
+                let index = info.index.map_or(self.devices.len(), |index| index as usize);
+                let uuid = info.uuid.iter().map(|uuid| format!("UUID {}", uuid.to_ascii_lowercase()));
+                let pci = info.pci.iter().map(|pci| format!("PCI address {}", pci.to_ascii_lowercase()));
+                std::iter::once(format!("number {index}")).chain(uuid).chain(pci).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Adds a device of which only the name is known.
@@ -272,7 +297,8 @@ impl Fabric {
     /// smaller of the two ports.
     ///
     /// # Errors
-    /// A machine without devices; more than 255 direct links between two devices.
+    /// A machine without devices; more than 255 direct links between two devices; a device that says it is on another NUMA
+    /// node than it hangs below.
     pub fn lower(self) -> Result<HardwareGraph, Error> {
         let n = self.devices.len();
         if n == 0 {
@@ -320,15 +346,20 @@ impl Fabric {
             }
         }
         let devices = self.devices.iter().zip(&ways).zip(switch_port);
-        let devices = devices.map(|((&id, way), port)| self.device(id, way, port)).collect();
+        let devices = devices.map(|((&id, way), port)| self.device(id, way, port)).collect::<Result<_, _>>()?;
         Ok(HardwareGraph::new(devices, pairs, self))
     }
 
-    fn device(&self, id: NodeIndex, way: &[Hop], switch_port: Option<Link>) -> Device {
+    fn device(&self, id: NodeIndex, way: &[Hop], switch_port: Option<Link>) -> Result<Device, Error> {
         let FabricNode { name, kind } = &self.graph[id];
         let info = if let NodeKind::Device(info) = kind { info.clone() } else { DeviceInfo::default() };
         let above = way.iter().find_map(|hop| if let Climb::Numa(number) = hop.climb { Some(number) } else { None });
-        Device {
+        if let (Some(said), Some(above)) = (info.numa, above)
+            && said != above
+        {
+            return Err(ErrorKind::TwoNumaNodes { name: name.clone(), said, above }.into());
+        }
+        Ok(Device {
             name: name.clone(),
             index: info.index,
             uuid: info.uuid,
@@ -336,7 +367,7 @@ impl Fabric {
             memory_bytes: info.memory_bytes,
             numa: above.or(info.numa),
             switch_port,
-        }
+        })
     }
 
     /// Direct links side by side.

@@ -88,21 +88,29 @@ impl HardwareGraph {
         &self.devices[id.index()]
     }
 
-    /// The device that `text` means: an id, or a name, UUID or PCI address (case aside).
+    /// The device that `text` means: an id or the vendor's number, a name, a UUID or a PCI address (case, a leading domain
+    /// of zero and leading zeros of the domain aside).
     ///
     /// # Errors
-    /// No such device, or more than one; the message lists what is accepted.
+    /// No such device, or more than one; a number that is one device's id and another's number with the vendor.
     pub fn find(&self, text: &str) -> Result<DeviceId, Error> {
         let text = text.trim();
-        if let Ok(id) = text.parse::<u32>() {
-            return self.check(DeviceId(id)).map(|()| DeviceId(id));
-        }
-        let is = |known: &Option<String>| known.as_deref().is_some_and(|known| known.eq_ignore_ascii_case(text));
-        let mut hits = (0u32..)
-            .zip(&self.devices)
-            .filter(|(_, device)| device.name.eq_ignore_ascii_case(text) || is(&device.uuid) || is(&device.pci));
-        match (hits.next(), hits.next()) {
-            (Some((id, _)), None) => Ok(DeviceId(id)),
+        let pci = pci_address(text);
+        let number = text.parse::<u32>().ok();
+        let is = |device: &Device| {
+            device.name.eq_ignore_ascii_case(text)
+                || number.is_some() && device.index == number
+                || device.uuid.as_deref().is_some_and(|uuid| uuid.eq_ignore_ascii_case(text))
+                || pci.is_some() && device.pci.as_deref().and_then(pci_address) == pci
+        };
+        let mut hits = (0u32..).zip(&self.devices).filter(|(_, device)| is(device)).map(|(id, _)| DeviceId(id));
+        let by_id = number.map(DeviceId).filter(|id| id.index() < self.len());
+        match (by_id, hits.next(), hits.next()) {
+            (Some(id), Some(other), None) if id != other => {
+                let name = |id| self.device(id).name.clone();
+                Err(ErrorKind::AmbiguousNumber { number: id.0, id: name(id), vendors: name(other) }.into())
+            }
+            (Some(id), _, None) | (None, Some(id), None) => Ok(id),
             _ => Err(ErrorKind::UnknownDevice { text: text.to_owned(), devices: self.len() }.into()),
         }
     }
@@ -197,6 +205,15 @@ impl HardwareGraph {
     pub fn with_free<'a>(&'a self, free: &'a DeviceSet) -> View<'a> {
         View::imagined(self, free)
     }
+}
+
+/// `[domain:]bus:device.function`, each hexadecimal.
+fn pci_address(text: &str) -> Option<(u32, u32, u32, u32)> {
+    let hex = |digits: &str| u32::from_str_radix(digits, 16).ok();
+    let (place, function) = text.split_once('.')?;
+    let mut parts = place.rsplit(':');
+    let (device, bus, domain) = (parts.next()?, parts.next()?, parts.next().unwrap_or("0"));
+    parts.next().is_none().then_some((hex(domain)?, hex(bus)?, hex(device)?, hex(function)?))
 }
 
 fn fingerprint(devices: &[Device], pairs: &[Pair]) -> u64 {

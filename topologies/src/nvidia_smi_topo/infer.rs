@@ -11,31 +11,40 @@ const MOST_LINKS: u32 = 18;
 ///
 /// Between devices with direct links the tool prints only those. Distances in a tree are an ultrametric: if a third
 /// device or card is joined to both by different classes, the pair is joined by the worse of the two; if by the same, the
-/// pair is joined at least as well. NUMA affinity bounds the rest.
+/// pair is joined at least as well. What follows so may let more follow, so this is repeated until nothing does; NUMA
+/// affinity bounds the rest. O(n³) a round.
 pub(super) fn host_classes(matrix: &Matrix) -> Vec<Option<LinkClass>> {
     let n = matrix.len();
-    let printed = |a: usize, b: usize| matrix.class(a, b).filter(|class| class.is_host());
-    let mut classes = vec![None; n * n];
+    let mut known = vec![None; n * n];
     for b in 0..n {
         for a in 0..b {
-            classes[a * n + b] = printed(a, b);
-            if b < matrix.devices.len() && classes[a * n + b].is_none() {
-                classes[a * n + b] = Some(from_others(matrix, a, b, printed));
-            }
+            known[a * n + b] = matrix.class(a, b).filter(|class| class.is_host());
         }
     }
-    classes
+    let devices = matrix.devices.len();
+    let mut open: Vec<(usize, usize)> = (0..devices).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
+    open.retain(|&(a, b)| known[a * n + b].is_none());
+    loop {
+        let found = open.iter().map(|&(a, b)| ((a, b), from_others(&known, n, a, b)));
+        let (found, left): (Vec<_>, Vec<_>) = found.partition(|(_, class)| class.is_some());
+        if found.is_empty() {
+            break;
+        }
+        found.into_iter().for_each(|((a, b), class)| known[a * n + b] = class);
+        open = left.into_iter().map(|(pair, _)| pair).collect();
+    }
+    for (a, b) in open {
+        known[a * n + b] = Some(from_affinity(matrix, a, b));
+    }
+    known
 }
 
-fn from_others(matrix: &Matrix, a: usize, b: usize, printed: impl Fn(usize, usize) -> Option<LinkClass>) -> LinkClass {
-    let others =
-        || (0..matrix.len()).filter(|&c| c != a && c != b).filter_map(|c| Some((printed(a, c)?, printed(b, c)?)));
-    if let Some(exact) = others().filter(|(x, y)| x != y).map(|(x, y)| x.min(y)).min() {
-        return exact;
-    }
+fn from_others(known: &[Option<LinkClass>], n: usize, a: usize, b: usize) -> Option<LinkClass> {
+    let class = |x: usize, y: usize| known[x.min(y) * n + x.max(y)];
+    let others = || (0..n).filter(|&c| c != a && c != b).filter_map(|c| Some((class(a, c)?, class(b, c)?)));
+    let exact = others().filter(|(x, y)| x != y).map(|(x, y)| x.min(y)).min();
     // Joined to something by "between sockets" says nothing of each other.
-    let at_least = others().map(|(x, _)| x).filter(|&class| class > LinkClass::Sys).max();
-    at_least.unwrap_or_else(|| from_affinity(matrix, a, b))
+    exact.or_else(|| others().map(|(x, _)| x).filter(|&class| class > LinkClass::Sys).max())
 }
 
 fn from_affinity(matrix: &Matrix, a: usize, b: usize) -> LinkClass {

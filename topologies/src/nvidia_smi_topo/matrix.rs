@@ -2,7 +2,7 @@
 
 use mapa_core::{LinkClass, MAX_DEVICES};
 
-use super::table::{Affinity, Header, Label, Row, Table, is_cell};
+use super::table::{Affinity, Header, Label, Row, Table, is_cell, is_own};
 use crate::error::Error;
 use crate::machine::{Labels, Warning};
 
@@ -51,6 +51,7 @@ impl Matrix {
         };
         let size = Size { devices: devices.len(), all: columns.len() };
         let mut lines = vec![None; columns.len()];
+        let mut missing = Vec::new();
         for (i, label) in columns.iter().enumerate() {
             let row = rows.iter().find(|row| row.label == *label);
             lines[i] = row.map(|row| row.line);
@@ -70,15 +71,18 @@ impl Matrix {
                 (Label::Card(name), row) => {
                     match row {
                         Some(row) => matrix.read_row(i, row, &columns, &positions, size)?,
-                        None => matrix.warn(
-                            last_line,
-                            format!("row {name} is missing: its links are taken from the devices' rows"),
-                        ),
+                        None => missing.push(name.as_str()),
                     }
                     let said = card_names.iter().find(|(card, _)| card == name).map(|(_, name)| name.clone());
                     matrix.cards.push(said.filter(|said| !matrix.cards.contains(said)).unwrap_or_else(|| name.clone()));
                 }
             }
+        }
+        if let Some((last, others)) = missing.split_last() {
+            let rows = others.iter().map(|name| format!("{name}, ")).collect::<String>() + last;
+            let (rows, are) =
+                if others.is_empty() { (format!("row {rows}"), "is") } else { (format!("rows {rows}"), "are") };
+            matrix.warn(last_line, format!("{rows} {are} missing: the links are taken from the devices' rows"));
         }
         matrix.check_symmetry(&columns, &lines, size)?;
         Ok(matrix)
@@ -114,11 +118,11 @@ impl Matrix {
             let word = row.words.get(positions[j]).map(|(word, _)| word.as_str());
             let place = || format!("row {}, column {}", row.label.name(), column.name());
             let cell = match word {
-                Some("X") if i == j => continue,
+                Some(word) if i == j && is_own(word) => continue,
                 Some(word) if i == j && between_devices => {
                     return Err(Error::at(row.line, format!("{}: `{word}`: expected X on the diagonal", place())));
                 }
-                Some("X") if between_devices => {
+                Some(word) if between_devices && is_own(word) => {
                     return Err(Error::at(row.line, format!("{}: X off the diagonal: expected a link", place())));
                 }
                 Some(word) => Labels::default().parse(word),
@@ -185,7 +189,7 @@ fn is_unknown_word(word: &str) -> bool {
 /// Without a header, columns are taken to stand in the order of the rows; the X of each row must agree.
 fn header_from_rows(rows: &[Row]) -> Result<Header, Error> {
     for (i, row) in rows.iter().enumerate() {
-        let own = row.words.iter().position(|(word, _)| word == "X");
+        let own = row.words.iter().position(|(word, _)| is_own(word));
         if own != Some(i) {
             let (name, expected) = (row.label.name(), i + 1);
             let found = own.map_or("it has none".to_owned(), |own| format!("it is in column {}", own + 1));
@@ -201,7 +205,7 @@ fn header_from_rows(rows: &[Row]) -> Result<Header, Error> {
 /// How many cards stand left of the first device is where the X of that device's row is.
 fn with_leading_cards(mut header: Header, rows: &[Row]) -> Header {
     let row = rows.iter().find(|row| Some(&row.label) == header.columns.first());
-    let cards = row.and_then(|row| row.words.iter().position(|(word, _)| word == "X")).unwrap_or(0);
+    let cards = row.and_then(|row| row.words.iter().position(|(word, _)| is_own(word))).unwrap_or(0);
     let from = header.before.len().saturating_sub(cards);
     header.columns.splice(0..0, header.before.drain(from..));
     header
@@ -264,8 +268,8 @@ fn affinity(row: &Row, cells: usize, header: &Header) -> (Option<String>, Option
         }
     }
     let value = |wanted| pairs.iter().find(|(kind, text)| *kind == wanted && !text.is_empty()).map(|(_, text)| *text);
-    // "0-1" and "0,5-11" name several nodes; the first is the device's own.
-    let first = |text: &str| text.split(['-', ',']).next().and_then(|first| first.parse().ok());
+    // Of "0,5-11" the first is the processors', the others are of memory; "0-1" is two nodes alike, so neither.
+    let first = |text: &str| text.split(',').next().and_then(|first| first.parse().ok());
     let given = |text: &&str| !text.eq_ignore_ascii_case("N/A");
     (value(Affinity::Cpu).filter(given).map(str::to_owned), value(Affinity::Numa).filter(given).and_then(first))
 }

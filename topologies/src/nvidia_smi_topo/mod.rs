@@ -54,15 +54,24 @@ impl Machine {
             name: "topo-m".to_owned(),
             title: format!("{} devices, read from nvidia-smi topo -m", matrix.devices.len()),
             source: "nvidia-smi topo -m".to_owned(),
-            notes: vec![
-                "bandwidths assumed: 25 GB/s per direct link, 12 GB/s per path through the host".to_owned(),
-                "host paths beneath direct links are inferred".to_owned(),
-            ],
+            notes: notes(&matrix),
             labels: Labels { sys: sys.to_owned(), ..Labels::default() },
             fabric,
             warnings: matrix.warnings,
         })
     }
+}
+
+/// What a reader of the machine must know of its description.
+fn notes(matrix: &Matrix) -> Vec<String> {
+    let n = matrix.devices.len();
+    let direct = |a, b| matrix.class(a, b).is_some_and(LinkClass::is_direct);
+    let mut notes =
+        vec!["The text gives no bandwidths: unless set, a direct link counts 25 GB/s, a host path 12.".to_owned()];
+    if (0..n).any(|b| (0..b).any(|a| direct(a, b))) {
+        notes.push("Host paths beneath direct links are inferred.".to_owned());
+    }
+    notes
 }
 
 fn build(matrix: &Matrix, assumed: Assumed) -> Result<Fabric, Error> {

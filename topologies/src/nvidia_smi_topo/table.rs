@@ -95,24 +95,37 @@ pub(super) fn find(text: &str) -> Result<Table, Error> {
         }
     }
     if table.header.is_none() && table.rows.is_empty() {
-        return Err(Error::new("no matrix found: expected the output of `nvidia-smi topo -m`, or a machine file"));
+        let expected =
+            "expected the output of `nvidia-smi topo -m`, or a machine file, with `format = \"mapa-machine\"`";
+        return Err(Error::new(format!("no matrix found: {expected}")));
     }
     Ok(table)
 }
 
-/// Without escape codes and carriage returns.
+/// Without escape codes, also those that have lost their escape character on the way, and carriage returns.
 fn clean(raw: &str) -> Cow<'_, str> {
-    if raw.bytes().any(|b| b == 0x1b || b == b'\r') {
-        Cow::Owned(anstream::adapter::strip_str(raw).to_string().replace('\r', ""))
-    } else {
-        Cow::Borrowed(raw)
+    let mut line = Cow::Borrowed(raw);
+    for lost in ["^[[", "\\033[", "\\e[", "\\x1b[", "\u{241b}["] {
+        if line.contains(lost) {
+            line = Cow::Owned(line.replace(lost, "\u{1b}["));
+        }
     }
+    // "[4m" and "[0m" are the ones this tool prints.
+    for bare in ["[4m", "[0m"] {
+        if line.contains(bare) {
+            line = Cow::Owned(line.replace(bare, "").replace('\u{1b}', ""));
+        }
+    }
+    if line.bytes().any(|b| b == 0x1b || b == b'\r') {
+        line = Cow::Owned(anstream::adapter::strip_str(&line).to_string().replace('\r', ""));
+    }
+    line
 }
 
-/// Words between white space and the marks of tables, comments and quotations, with the character column at which each
+/// Words between white space and the marks of tables, comments, lists and quotations, with the character column at which each
 /// begins.
 fn words(line: &str) -> Vec<(&str, usize)> {
-    let is_gap = |c: char| c.is_whitespace() || matches!(c, '|' | '│' | '#' | '>' | '"' | '\'' | '`');
+    let is_gap = |c: char| c.is_whitespace() || matches!(c, '|' | '│' | '#' | '>' | '+' | '*' | '"' | '\'' | '`');
     let mut words = Vec::new();
     let mut start = None;
     for (column, (at, c)) in line.char_indices().enumerate() {
@@ -151,7 +164,8 @@ fn header(line: &str, words: &[(&str, usize)], number: usize) -> Option<Header> 
     if !glued && !second.is_some_and(|word| leading_device(word).is_some() || tail(word) || is_card(word)) {
         return None;
     }
-    let before = words[..first].iter().map(|(word, _)| Label::Card((*word).to_owned())).collect();
+    let before = words[..first].iter().filter(|(word, _)| is_card(word));
+    let before = before.map(|(word, _)| Label::Card((*word).to_owned())).collect();
     let mut columns = Vec::new();
     let mut end = labels.len();
     for (i, (word, _)) in labels.iter().enumerate() {
@@ -190,12 +204,19 @@ fn is_card(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_alphabetic())
         && word.bytes().any(|b| b.is_ascii_digit())
         && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+        // A bond that cannot be ("NV0") is a broken cell, not a card.
+        && !word.strip_prefix("NV").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
         && !is_cell(word)
         && Label::device(word).is_none()
 }
 
 pub(super) fn is_cell(word: &str) -> bool {
-    word == "X" || Labels::default().parse(word).is_ok()
+    is_own(word) || Labels::default().parse(word).is_ok()
+}
+
+/// The X of a device's link to itself.
+pub(super) fn is_own(word: &str) -> bool {
+    word.eq_ignore_ascii_case("X")
 }
 
 fn affinities(line: &str, words: &[(&str, usize)]) -> Vec<(Affinity, usize)> {
@@ -223,7 +244,9 @@ fn row_label(words: &[(&str, usize)], table: &Table) -> Option<(Label, usize)> {
     };
     let labelled = words.windows(2).enumerate().find_map(|(at, pair)| {
         let label = known(pair[0].0)?;
-        is_cell(pair[1].0).then_some((label, at))
+        // "X = Self" belongs to the legend.
+        let legend = words.get(at + 2).is_some_and(|(word, _)| *word == "=");
+        (is_cell(pair[1].0) && !legend).then_some((label, at))
     });
     // The row of a device must not be passed over because it is cut off, or begins with something unknown.
     labelled.or_else(|| {
