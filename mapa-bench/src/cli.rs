@@ -123,7 +123,7 @@ pub(crate) struct MatchArgs {
     #[arg(long, value_name = "LINK")]
     pub(crate) min_link: Option<String>,
     /// Stop the search after this many nodes (partial placements).
-    #[arg(long, value_name = "N", default_value_t = 10_000_000_000)]
+    #[arg(long, value_name = "N", default_value_t = 1_000_000_000)]
     pub(crate) max_nodes: u64,
 }
 

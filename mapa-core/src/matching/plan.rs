@@ -33,8 +33,9 @@ impl MatchConfig {
 
     /// Compiles a pattern: its symmetries and the order in which its vertices are placed.
     ///
-    /// Time is polynomial for the ready-made shapes (a millisecond for a ring of 512) and for every pattern that colour
-    /// refinement tells apart; adversarial regular graphs can take longer. Memory O(k²) for k vertices.
+    /// Time is polynomial for every pattern whose vertices colour refinement tells apart, the ready-made shapes among
+    /// them: some 8 µs for a ring of 8, 10 ms for all-to-all of 64, 70 ms for a ring of 512. Adversarial regular graphs can
+    /// take exponential time. Memory O(k²) for k vertices.
     #[must_use]
     pub fn compile(self, pattern: &Pattern) -> Matcher {
         Matcher::new(self, pattern)
