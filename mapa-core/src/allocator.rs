@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::error::{Error, ErrorKind};
 use crate::matching::{Placement, verify};
 use crate::pattern::Pattern;
-use crate::policy::{Decision, Policy, Refusal, Request};
+use crate::policy::{Decision, Policy, Reason, Refusal, Request};
 use crate::topology::{DeviceSet, HardwareGraph};
 use crate::view::{MachineId, Stamp, View};
 
@@ -99,10 +99,10 @@ impl Allocator {
     /// Decides and commits.
     ///
     /// # Errors
-    /// The policy's refusal.
+    /// The policy's refusal; `Busy` if the policy answers with a decision that is not one on the present state.
     pub fn allocate(&mut self, policy: impl Policy, request: &Request) -> Result<Lease, Refusal> {
         let decision = policy.decide(request, &self.view())?;
-        Ok(self.book(decision.pattern().clone(), decision.placement().clone()))
+        self.commit(decision).map_err(|error| Refusal::Busy(Reason::Rule(error.to_string().into())))
     }
 
     /// Makes a decision the state.

@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use mapa_core::testing::{machines, patterns};
 use mapa_core::{
-    Allocator, BuiltIn, DeviceSet, Fabric, LeaseId, LinkClass, MachineId, Pattern, Request, Snapshot, greedy, lowest_id,
+    Allocator, BuiltIn, Decision, DeviceSet, Fabric, LeaseId, LinkClass, MachineId, Pattern, Policy, Refusal, Request,
+    Snapshot, View, greedy, lowest_id,
 };
 use proptest::prelude::*;
 
@@ -40,6 +41,28 @@ fn only_decisions_on_the_present_state_of_this_machine_are_committed() {
     assert!(allocator.commit(first).unwrap_err().is_stale(), "the devices are free again, the state is another");
     assert!(allocator.release(lease.id).unwrap_err().is_unknown_lease());
     assert!(allocator.release(LeaseId(99)).unwrap_err().is_unknown_lease());
+}
+
+/// Always the same answer, whatever it is asked.
+struct Stuck(Decision);
+
+impl Policy for Stuck {
+    fn name(&self) -> &str {
+        "stuck"
+    }
+    fn decide(&self, _: &Request, _: &View<'_>) -> Result<Decision, Refusal> {
+        Ok(self.0.clone())
+    }
+}
+
+#[test]
+fn a_policy_that_answers_with_an_old_decision_leases_nothing_twice() {
+    let mut allocator = Allocator::new(pair(25.0));
+    let request = Request::new(Pattern::ring(1));
+    let stuck = Stuck(allocator.view().decide(lowest_id(), &request).unwrap());
+    assert!(allocator.allocate(&stuck, &request).is_ok());
+    assert_eq!(allocator.allocate(&stuck, &request).unwrap_err().kind(), "busy");
+    assert_eq!(allocator.leases().count(), 1);
 }
 
 #[test]
