@@ -87,7 +87,8 @@ impl Allocator {
     /// The state, read-only.
     #[must_use]
     pub fn view(&self) -> View<'_> {
-        let stamp = Stamp { machine: self.id, generation: self.generation, imagined: false };
+        let fingerprint = self.graph.fingerprint();
+        let stamp = Stamp { machine: self.id, fingerprint, generation: self.generation, imagined: false };
         View::new(&self.graph, &self.free, stamp)
     }
 
@@ -114,7 +115,7 @@ impl Allocator {
         if stamp.imagined {
             return Err(ErrorKind::Imagined.into());
         }
-        if stamp.machine != self.id {
+        if stamp.machine != self.id || stamp.fingerprint != self.graph.fingerprint() {
             return Err(ErrorKind::OtherMachine.into());
         }
         if stamp.generation != self.generation {
@@ -170,6 +171,9 @@ impl Allocator {
         if snapshot.machine != graph.fingerprint() {
             return Err(ErrorKind::OtherMachine.into());
         }
+        if snapshot.generation.max(snapshot.next_lease) > Snapshot::MOST_CHANGES {
+            return Err(bad(format!("more than {} changes", Snapshot::MOST_CHANGES)));
+        }
         let mut allocator = Self::with_id(id, graph);
         for lease in snapshot.leases {
             if lease.id.0 >= snapshot.next_lease {
@@ -201,4 +205,6 @@ pub struct Snapshot {
 
 impl Snapshot {
     const VERSION: u32 = 1;
+    /// Room enough for counting on: at a billion changes a second, for centuries.
+    const MOST_CHANGES: u64 = u64::MAX / 2;
 }

@@ -72,7 +72,9 @@ pub(crate) enum ErrorKind {
     LinkedTwice { a: String, b: String },
     #[error("`{a}` and `{b}` have more than 255 direct links")]
     TooManyLinks { a: String, b: String },
-    #[error("{place}: bandwidth {gbps} GB/s: expected a positive number")]
+    #[error("a component of another fabric: expected ids that `add` of this one gave")]
+    ForeignNode,
+    #[error("{place}: bandwidth {gbps} GB/s: expected a positive number, at most 1e9")]
     BadBandwidth { place: String, gbps: f64 },
     #[error("no single device is called `{text}`: expected an id below {devices}, or a name, UUID or PCI address")]
     UnknownDevice { text: String, devices: usize },

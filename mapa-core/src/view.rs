@@ -13,9 +13,12 @@ pub struct MachineId(pub u32);
 
 /// Which state a decision was made on. Only a decision on the present state can be committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Stamp {
     /// The machine.
     pub machine: MachineId,
+    /// Its graph's [fingerprint](HardwareGraph::fingerprint): ids are only told apart within a fleet.
+    pub fingerprint: u64,
     /// How often its state has changed.
     pub generation: u64,
     /// Whether the state was imagined: such decisions say what would be, and cannot be committed.
@@ -38,7 +41,11 @@ impl<'a> View<'a> {
     }
 
     pub(crate) fn imagined(graph: &'a HardwareGraph, free: &'a DeviceSet) -> Self {
-        Self::new(graph, free, Stamp { machine: MachineId::default(), generation: 0, imagined: true })
+        Self::new(
+            graph,
+            free,
+            Stamp { machine: MachineId::default(), fingerprint: graph.fingerprint(), generation: 0, imagined: true },
+        )
     }
 
     /// The machine's graph.

@@ -67,7 +67,7 @@ fn malformed_files_are_refused_by_line() {
         r#"name = "GPU0""#,
         "line 9: two components are named `GPU0`: expected a name of its own for each",
     );
-    refused("gbps = 16.0", "gbps = -1", "line 9: GPU1: bandwidth -1 GB/s: expected a positive number");
+    refused("gbps = 16.0", "gbps = -1", "line 9: GPU1: bandwidth -1 GB/s: expected a positive number, at most 1e9");
     refused(
         "gbps = 16.0",
         "speed = 16.0",

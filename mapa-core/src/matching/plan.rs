@@ -3,7 +3,7 @@
 use super::search::Search;
 use super::symmetry::Coloured;
 use crate::pattern::Pattern;
-use crate::topology::HardwareGraph;
+use crate::topology::{HardwareGraph, MAX_DEVICES};
 
 /// What counts as a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,8 @@ impl MatchConfig {
     /// Compiles a pattern: its symmetries and the order in which its vertices are placed.
     ///
     /// Time is polynomial for every pattern whose vertices colour refinement tells apart, the ready-made shapes among
-    /// them: some 8 µs for a ring of 8, 10 ms for all-to-all of 64, 70 ms for a ring of 512. Adversarial regular graphs can
+    /// them: some 8 µs for a ring of 8, 70 ms for a ring of 512. A pattern larger than any machine
+    /// ([`MAX_DEVICES`](crate::MAX_DEVICES)) is not looked at and matches nothing. Adversarial regular graphs can
     /// take exponential time. Memory O(k²) for k vertices.
     #[must_use]
     pub fn compile(self, pattern: &Pattern) -> Matcher {
@@ -72,6 +73,10 @@ pub(super) struct Step {
 
 impl Matcher {
     fn new(config: MatchConfig, pattern: &Pattern) -> Self {
+        if pattern.len() > MAX_DEVICES {
+            // It fits no machine, and its tables might not fit in memory.
+            return Self { pattern_edges: Vec::new(), steps: Vec::new(), symmetries: 1 };
+        }
         let graph = Coloured::new(pattern);
         let symmetry = graph.symmetry();
         let mut steps = Vec::with_capacity(pattern.len());

@@ -42,6 +42,7 @@ impl Default for Limits {
 
 /// Why a search ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StopReason {
     /// Everything was searched: the answer is complete.
     #[default]
@@ -72,8 +73,9 @@ impl StopReason {
 
 /// What a search did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SearchStats {
-    /// Ranks placed.
+    /// Ranks placed; of a decision, also sets of devices looked at (see [`Request::NODES`](crate::Request::NODES)).
     pub nodes: u64,
     /// Matches delivered or counted.
     pub matches: u64,
@@ -271,7 +273,9 @@ impl<'a> Search<'a> {
             let size: u64 = leaf.iter().map(|word| u64::from(word.count_ones())).sum();
             // Counting stops exactly at a limit, in the middle of a leaf level too.
             let room = meter.room().min(size);
-            meter.nodes(room);
+            if !meter.nodes(room) {
+                break;
+            }
             meter.found(room);
             if room < size {
                 let _ = meter.node() && meter.found(1);

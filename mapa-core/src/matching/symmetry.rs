@@ -159,7 +159,19 @@ impl Coloured {
         false
     }
 
+    /// Whether all vertices are alike to each other, as in all-to-all: then every permutation is an automorphism.
+    fn is_uniform(&self) -> bool {
+        let mut off_diagonal =
+            (0..self.n).flat_map(|a| (0..a).map(move |b| (a, b))).map(|(a, b)| self.pair[a * self.n + b]);
+        let first = off_diagonal.next();
+        off_diagonal.all(|colour| Some(colour) == first)
+    }
+
     pub(super) fn symmetry(&self) -> Symmetry {
+        if self.is_uniform() {
+            let order = (1..=self.n as u128).fold(1, u128::saturating_mul);
+            return Symmetry { order, below: (0..self.n).map(|u| u.checked_sub(1)).collect() };
+        }
         // Level i: the colouring with 0..i singled out. Beyond the first discrete one nothing moves.
         let mut levels = vec![self.refine(vec![0; self.n])];
         while levels.len() <= self.n {

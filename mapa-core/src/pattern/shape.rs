@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use super::{Edge, Pattern};
 use crate::error::{Error, ErrorKind};
+use crate::topology::MAX_DEVICES;
 
 /// A family of patterns, one for each number of ranks. Parsed from and printed as its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,13 +71,17 @@ impl FromStr for Shape {
     }
 }
 
-/// Edges `(a, b)` of traffic 1. Ranks above `u16::MAX` cannot be reached: no machine has so many devices.
+/// Edges `(a, b)` of traffic 1.
 fn plain(n: usize, edges: impl Iterator<Item = (usize, usize)>) -> Pattern {
+    if n > MAX_DEVICES {
+        return Pattern::new(n, Vec::new());
+    }
     let edge = |(a, b): (usize, usize)| Edge { a: a.min(b) as u16, b: a.max(b) as u16, traffic: 1.0 };
     Pattern::new(n, edges.map(edge).collect())
 }
 
-/// The ready-made patterns, every edge with traffic 1. Each has room for at most 65,536 ranks; a machine has fewer.
+/// The ready-made patterns, every edge with traffic 1. One of more than [`MAX_DEVICES`] ranks fits no machine and is refused
+/// by every policy; it is made without its edges.
 impl Pattern {
     /// `n` ranks in a circle, as ring collectives send: `n` edges. A ring of two uses its one link both ways, so it has
     /// two edges; a ring of one has none.

@@ -17,6 +17,9 @@ use crate::topology::{DeviceId, DeviceSet, HardwareGraph, Link};
 /// Tiers among which edges are shared out in every way; with more of them there is no bound.
 const MOST_TIERS: usize = 3;
 
+/// Edges that are shared out; with more of them there is no bound, since there are some E² / 2 ways.
+const MOST_EDGES: usize = 256;
+
 pub(super) struct Bounds<'b, 'a> {
     pub(super) graph: &'b HardwareGraph,
     pub(super) pattern: &'b Pattern,
@@ -73,9 +76,10 @@ impl<'b, 'a> Bounds<'b, 'a> {
         let traffic = self.pattern.edges().first().map_or(1.0, |edge| edge.traffic);
         let mut values: Vec<f64> = links(self.graph, set).map(|link| f(EdgeOn { traffic, link })).collect();
         values.sort_unstable_by(|a, b| b.total_cmp(a));
-        let distinct: f64 = values.iter().take(self.pattern.edges().len()).sum();
+        values.truncate(self.pattern.edges().len());
+        let sizes: f64 = values.iter().map(|value| value.abs()).sum();
         // Added up in another order than a score is, so it may be some last digits too low.
-        let distinct = distinct + distinct.abs() * f64::EPSILON * values.len() as f64;
+        let distinct = values.iter().sum::<f64>() + sizes * f64::EPSILON * values.len() as f64;
         if distinct.is_nan() { each_at_best } else { each_at_best.min(distinct) }
     }
 
@@ -86,7 +90,7 @@ impl<'b, 'a> Bounds<'b, 'a> {
         }
         *self.known.borrow_mut().entry((at, occur)).or_insert_with(|| {
             let occurring: Few<usize> = (0..32).filter(|tier| occur >> tier & 1 == 1).collect();
-            if occurring.len() > MOST_TIERS {
+            if occurring.len() > MOST_TIERS || self.pattern.edges().len() > MOST_EDGES {
                 return f64::INFINITY;
             }
             let mut best = f64::NEG_INFINITY;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::optimum::admits;
+use super::optimum::meets_request;
 use super::request::Request;
 use super::rules::paper_scores;
 use crate::matching::{Placement, SearchStats, verify};
@@ -103,23 +103,42 @@ impl Decision {
         Self { policy, ..self }
     }
 
+    /// Fills the runners-up up to what the request asks for, from another decision on the same request; all those lose on
+    /// `lost_on`.
+    pub(super) fn with_runners_up(mut self, request: &Request, other: Self, lost_on: &'static str) -> Self {
+        let others = other.runners_up.into_iter().map(|runner_up| runner_up.scored);
+        for scored in std::iter::once(other.best).chain(others) {
+            let set = scored.placement.set();
+            let known = std::iter::once(&self.best).chain(self.runners_up.iter().map(|runner_up| &runner_up.scored));
+            let is_new = known.into_iter().all(|known| known.placement.set() != set);
+            if is_new && self.runners_up.len() < request.runners_up {
+                self.runners_up.push(RunnerUp { scored, lost_on: Some(Cow::Borrowed(lost_on)) });
+            }
+        }
+        self
+    }
+
     /// A decision for a placement found in any way: the door for policies written by hand. It is verified, without
     /// search, and given the paper's three scores.
     ///
     /// # Errors
-    /// `Busy` if the placement breaks the request or the pattern: the reason names what fails.
+    /// `Busy` if the placement breaks the request or the pattern: the reason names what fails. `Infeasible` if the pattern is
+    /// empty.
     pub fn checked(
         policy: impl Into<Cow<'static, str>>,
         request: &Request,
         view: &View<'_>,
         placement: impl IntoIterator<Item = DeviceId>,
     ) -> Result<Self, Refusal> {
+        if request.pattern.is_empty() {
+            return Err(Refusal::Infeasible(Reason::Empty));
+        }
         let placement: Placement = placement.into_iter().collect();
         let broken = |why: String| Refusal::Busy(Reason::Rule(why.into()));
         let allowed = &request.eligible(view.graph()) & view.free();
         verify(&request.pattern, view.graph(), &allowed, &placement)
             .map_err(|violation| broken(violation.to_string()))?;
-        admits(request, view.graph(), &placement).map_err(|rule| broken(rule.to_owned()))?;
+        meets_request(request, view.graph(), &placement).map_err(|rule| broken(rule.to_owned()))?;
         let scores = paper_scores();
         let candidate = Candidate { view: *view, pattern: &request.pattern, placement: &placement };
         let best = Scored::new(&candidate, &scores.each_ref());

@@ -1,7 +1,6 @@
 //! The exact lexicographic optimum, by looking at everything that can still win.
 //!
-//! Where every pair of devices is joined well enough, or the first criterion is a function of the chosen *set*, sets are
-//! enumerated, lowest ids first, and rank orders only within sets that are not beaten already: by what the set decides
+//! Where every pair of devices is joined well enough, as on real servers, every set has a match: sets are enumerated, lowest ids first, and rank orders only within sets that are not beaten already: by what the set decides
 //! (preserved bandwidth costs C(n, k) evaluations, not C(n, k) k! / |automorphisms|), or by what the links in it allow at
 //! best ([`Bounds`]). Otherwise every distinct match is scored, criterion by criterion, and dropped at the first on which
 //! it is beaten. Objectives that see the whole placement break no symmetry, so raw matches are scored.
@@ -13,7 +12,7 @@ use super::bound::Bounds;
 use super::request::Request;
 use super::rules::{Criterion, Floor, Kind};
 use crate::matching::{Few, Limits, MatchConfig, Matcher, Placement, SearchStats, StopReason};
-use crate::score::Candidate;
+use crate::score::{Candidate, Objective};
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph, Link, LinkClass};
 use crate::view::View;
 
@@ -50,7 +49,7 @@ impl<'o, 'a> Optimum<'o, 'a> {
             &raw
         };
         for part in self.parts(free) {
-            if run.set_criteria() > 0 || self.all_joined(&part) {
+            if self.all_joined(&part) {
                 run.visit_sets(matcher, &part);
             } else {
                 run.visit_matches(matcher, &part, None);
@@ -147,6 +146,11 @@ impl<'o, 'a> Optimum<'o, 'a> {
         }
     }
 
+    /// How entry `a` compares with entry `b` on one criterion.
+    pub(super) fn compare(&self, at: usize, a: &Entry, b: &Entry) -> Ordering {
+        self.order(at, (a.keys[at], b.keys[at]), (&a.set, &b.set))
+    }
+
     fn order(&self, at: usize, keys: (f64, f64), sets: (&DeviceSet, &DeviceSet)) -> Ordering {
         match self.criteria[at].0 {
             Kind::LowestIds => sets.1.cmp(sets.0),
@@ -164,9 +168,14 @@ struct Run<'r, 'o, 'a> {
 }
 
 impl Run<'_, '_, '_> {
+    /// How many of the first criteria the set decides.
     fn set_criteria(&self) -> usize {
-        let first = self.optimum.view.free();
-        self.optimum.criteria.iter().take_while(|c| self.optimum.set_key(c, first).is_some()).count()
+        self.optimum.criteria.iter().take_while(|c| c.0.objective().is_none_or(Objective::is_of_set)).count()
+    }
+
+    /// What a set is worth may depend on every pair of devices; a node of the matcher takes as long as some dozens.
+    fn cost_of_set(&self, part: &DeviceSet) -> u64 {
+        1 + (part.len() as u64).pow(2) / 64
     }
 
     fn is_full(&self) -> bool {
@@ -181,8 +190,7 @@ impl Run<'_, '_, '_> {
         }
         let by_set = self.set_criteria();
         let ideal: Few<f64> = (0..criteria.len()).map(|at| self.ideal(at, part)).collect();
-        // What a set is worth may depend on every pair of devices; a node of the matcher takes as long as some dozens.
-        let cost = 1 + (part.len() as u64).pow(2) / 64;
+        let cost = self.cost_of_set(part);
         let rest: Vec<DeviceId> = (part - must).iter().collect();
         let mut subsets = Subsets::new(rest.len(), request.pattern.len() - must.len());
         while let Some(chosen) = subsets.next() {
@@ -243,11 +251,25 @@ impl Run<'_, '_, '_> {
     fn visit_matches(&mut self, matcher: &Matcher, part: &DeviceSet, known: Option<Known<'_>>) {
         let mut stats = self.stats;
         let by_rank_order = matcher.in_rank_order();
+        // Without its set known, a match has to be worth its nodes and what its set costs.
+        let of_set = |c: &Criterion<'_>| c.0.objective().is_some_and(Objective::is_of_set);
+        let looks_at_sets = known.is_none() && self.optimum.criteria.iter().any(of_set);
+        let cost = if looks_at_sets { self.cost_of_set(part) } else { 0 };
+        let mut left = self.optimum.left(&stats).nodes;
+        let mut spent = false;
         self.optimum.search(matcher, part, &mut stats, |placement| {
+            spent = left < cost;
+            if spent {
+                return ControlFlow::Break(());
+            }
+            left -= cost;
             let best = self.offer(placement, known);
             // The first to meet the bound of its set has the smallest rank order of those that do.
             if best && by_rank_order { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
+        if spent {
+            stats.stopped = StopReason::NodeLimit;
+        }
         self.stats = stats;
     }
 
@@ -288,12 +310,12 @@ impl Run<'_, '_, '_> {
         }
         let at = self.top.partition_point(|old| self.order(old, &entry).is_ge());
         self.top.insert(at, entry);
-        self.top.truncate(optimum.request.runners_up + 1);
+        self.top.truncate(optimum.request.runners_up.saturating_add(1));
         meets_bound
     }
 
     fn order(&self, a: &Entry, b: &Entry) -> Ordering {
-        let by_keys = (0..a.keys.len()).map(|i| self.optimum.order(i, (a.keys[i], b.keys[i]), (&a.set, &b.set)));
+        let by_keys = (0..a.keys.len()).map(|at| self.optimum.compare(at, a, b));
         { by_keys }
             .find(|order| order.is_ne())
             .unwrap_or_else(|| b.set.cmp(&a.set).then_with(|| b.placement.cmp(&a.placement)))
@@ -315,7 +337,11 @@ fn includes(placement: &[DeviceId], must: &DeviceSet) -> bool {
 }
 
 /// That a match meets the request's constraints beyond the devices it allows; what is not met.
-pub(super) fn admits(request: &Request, graph: &HardwareGraph, placement: &[DeviceId]) -> Result<(), &'static str> {
+pub(super) fn meets_request(
+    request: &Request,
+    graph: &HardwareGraph,
+    placement: &[DeviceId],
+) -> Result<(), &'static str> {
     let link = |a: u16, b: u16| graph.link(placement[usize::from(a)], placement[usize::from(b)]).class;
     let numa = |device: &DeviceId| graph.device(*device).numa;
     if !includes(placement, &request.must_include) {
@@ -329,7 +355,8 @@ pub(super) fn admits(request: &Request, graph: &HardwareGraph, placement: &[Devi
     }
 }
 
-/// NaN last; the lowest twelve of 52 bits rounded away, so that the order in which a sum was added up does not decide.
+/// NaN last; the lowest twelve of 52 bits rounded away, so that the order in which a sum was added up decides only where
+/// it straddles a rounding step: one sum of random terms in ten thousand or so, and none of whole numbers.
 fn settle(value: f64) -> f64 {
     const NOISE: u64 = 1 << 12;
     if value.is_nan() {

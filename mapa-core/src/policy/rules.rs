@@ -51,11 +51,11 @@ pub fn lowest_ids() -> Criterion<'static> {
 }
 
 /// A policy made of requirements and criteria in order of importance: of all matches that the request and the
-/// requirements admit, the exact lexicographic optimum. Values that agree to twelve digits are equal, so that the order of
-/// a sum does not decide; then the lowest ids win, then the smallest rank order.
+/// requirements admit, the exact lexicographic optimum of the values rounded to twelve digits (so that the order of a sum
+/// hardly ever decides); then the lowest ids win, then the smallest rank order.
 ///
-/// It looks at every set of devices once if the first criteria are functions of the set, and at every distinct match
-/// otherwise; [`Request::limits`] bounds it.
+/// Where all devices in question are joined, every set of them is looked at, and rank orders only within sets that can
+/// still win; otherwise every distinct match. [`Request::limits`] bounds the work.
 ///
 /// ```
 /// use mapa_core::{Objective, Rules, aggregate_gbps, lowest_ids, max, min};
@@ -132,11 +132,11 @@ impl<'a> Rules<'a> {
     fn refusal(&self, request: &Request, view: &View<'_>, eligible: &DeviceSet, free: &DeviceSet) -> Refusal {
         let in_use = || Reason::InUse { wanted: request.pattern.len(), free: free.len(), allowed: eligible.len() };
         let idle = view.as_if_free(eligible);
-        let never = |floors: &[Floor<'_>]| {
+        let impossible = |floors: &[Floor<'_>]| {
             let search = Optimum { request, view: &idle, criteria: &[], floors }.any(eligible);
             search.map(|found| !found)
         };
-        match never(&[]) {
+        match impossible(&[]) {
             Err(stats) => return Refusal::LimitReached(stats),
             Ok(true) => return Refusal::Infeasible(Reason::NoMatch),
             Ok(false) => {}
@@ -146,7 +146,7 @@ impl<'a> Rules<'a> {
         if !self.floors.iter().all(|floor| floor.objective.sees_only_the_machine()) {
             return Refusal::Busy(rule());
         }
-        match never(&self.floors) {
+        match impossible(&self.floors) {
             Err(stats) => Refusal::LimitReached(stats),
             Ok(true) => Refusal::Infeasible(rule()),
             Ok(false) if free.len() < request.pattern.len() => Refusal::Busy(in_use()),
@@ -179,8 +179,8 @@ impl Policy for Rules<'_> {
             });
         };
         let lost_on = |entry: &Entry| {
-            let differs = self.criteria.iter().zip(best.keys.iter().zip(&entry.keys)).find(|(_, (a, b))| a != b);
-            differs.and_then(|(criterion, _)| Some(Cow::Owned(criterion.0.objective()?.name().to_owned())))
+            let at = (0..self.criteria.len()).find(|&at| optimum.compare(at, best, entry).is_ne())?;
+            Some(Cow::Owned(self.criteria[at].0.objective()?.name().to_owned()))
         };
         let runner_up = |entry| RunnerUp { scored: self.scored(view, request, entry), lost_on: lost_on(entry) };
         let runners_up = others.iter().map(runner_up).collect();

@@ -80,6 +80,10 @@ impl Policy for TopoAware {
         for region in self.regions(request, view) {
             let here = request.clone().only(&request.eligible(view.graph()) & &region);
             match self.within.decide(&here, view) {
+                Ok(decision) if decision.runners_up().len() < request.runners_up => {
+                    let farther = self.fallback().decide(request, view)?;
+                    return Ok(decision.with_runners_up(request, farther, "closeness in the host tree"));
+                }
                 Ok(decision) => return Ok(decision),
                 Err(limit @ Refusal::LimitReached(_)) => return Err(limit),
                 Err(_) => {}

@@ -148,9 +148,15 @@ impl<'a> Objective<'a> {
         let graph = view.graph();
         match &self.form {
             Form::Chosen(f) => Some(f(Subset { graph, devices: set })),
-            Form::Rest(f) => Some(f(Subset { graph, devices: &(view.free() - set) })),
+            // Whoever keeps their own books may have written ids in them that the machine does not have.
+            Form::Rest(f) => Some(f(Subset { graph, devices: &(&(view.free() & &graph.all()) - set) })),
             _ => None,
         }
+    }
+
+    /// Whether the set of chosen devices decides it.
+    pub(crate) fn is_of_set(&self) -> bool {
+        matches!(self.form, Form::Chosen(_) | Form::Rest(_))
     }
 
     /// Whether matches equal up to an automorphism of the pattern must have equal values.

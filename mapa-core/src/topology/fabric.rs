@@ -115,6 +115,10 @@ impl Fabric {
         if node.name.trim().is_empty() || matches!(node.kind, NodeKind::Device(_)) && node.name.parse::<u32>().is_ok() {
             return Err(ErrorKind::BadName(node.name).into());
         }
+        let is_device = matches!(node.kind, NodeKind::Device(_));
+        if is_device && self.devices.len() == MAX_DEVICES {
+            return Err(ErrorKind::TooManyDevices(self.devices.len() + 1).into());
+        }
         if let Some(twice) = identities.iter().find(|identity| self.identities.contains(*identity)) {
             return Err(ErrorKind::DuplicateIdentity { name: node.name, identity: twice.clone() }.into());
         }
@@ -122,10 +126,6 @@ impl Fabric {
             return Err(ErrorKind::DuplicateName(node.name).into());
         }
         self.identities.extend(identities);
-        let is_device = matches!(node.kind, NodeKind::Device(_));
-        if is_device && self.devices.len() == MAX_DEVICES {
-            return Err(ErrorKind::TooManyDevices(self.devices.len() + 1).into());
-        }
         let id = self.graph.add_node(node);
         if is_device {
             self.devices.push(id);
@@ -169,6 +169,7 @@ impl Fabric {
     /// A child that has a parent; a parent that is a device, a card or a link switch; a cycle; a bandwidth that is not a
     /// positive number.
     pub fn attach(&mut self, child: NodeId, parent: NodeId, gbps: f64) -> Result<(), Error> {
+        self.own(&[child, parent])?;
         let names = || (self.name(child.0).to_owned(), self.name(parent.0).to_owned());
         check_gbps(gbps, || names().0)?;
         if matches!(self.graph[parent.0].kind, NodeKind::Device(_) | NodeKind::Nic | NodeKind::LinkSwitch) {
@@ -194,6 +195,7 @@ impl Fabric {
     /// (`None`, `SameDevice`, `Direct(0)`); direct links at something that has none; a bandwidth that is not a positive
     /// number.
     pub fn link(&mut self, a: NodeId, b: NodeId, class: LinkClass, gbps: f64) -> Result<(), Error> {
+        self.own(&[a, b])?;
         let names = || (self.name(a.0).to_owned(), self.name(b.0).to_owned());
         check_gbps(gbps, || format!("{} - {}", names().0, names().1))?;
         if a == b {
@@ -269,6 +271,9 @@ impl Fabric {
     }
 
     /// A component.
+    ///
+    /// # Panics
+    /// If the id is of another fabric, with more components.
     #[must_use]
     pub fn node(&self, id: NodeId) -> &FabricNode {
         &self.graph[id.0]
@@ -278,6 +283,12 @@ impl Fabric {
     #[must_use]
     pub fn device_count(&self) -> usize {
         self.devices.len()
+    }
+
+    /// That these components can be of this fabric.
+    fn own(&self, nodes: &[NodeId]) -> Result<(), Error> {
+        let foreign = nodes.iter().any(|node| self.graph.node_weight(node.0).is_none());
+        if foreign { Err(ErrorKind::ForeignNode.into()) } else { Ok(()) }
     }
 
     fn name(&self, id: NodeIndex) -> &str {
@@ -461,8 +472,11 @@ fn meet(a: &[Hop], b: &[Hop]) -> Link {
     Link { class, gbps: a[i].gbps.min(b[j].gbps) }
 }
 
+/// No wire is as fast, and sums over all pairs of the largest machine stay finite.
+const MOST_GBPS: f64 = 1e9;
+
 fn check_gbps(gbps: f64, place: impl Fn() -> String) -> Result<(), Error> {
-    if gbps.is_finite() && gbps > 0.0 { Ok(()) } else { Err(ErrorKind::BadBandwidth { place: place(), gbps }.into()) }
+    if gbps > 0.0 && gbps <= MOST_GBPS { Ok(()) } else { Err(ErrorKind::BadBandwidth { place: place(), gbps }.into()) }
 }
 
 impl From<u32> for DeviceId {

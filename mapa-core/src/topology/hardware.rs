@@ -11,6 +11,7 @@ use crate::view::View;
 
 /// A vertex of the [`HardwareGraph`].
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Device {
     /// Its name in the machine's description.
     pub name: String,
@@ -154,6 +155,9 @@ impl HardwareGraph {
     }
 
     /// The sum of the best links between all pairs of `set` that `count` accepts, GB/s. O(k²) for k devices.
+    ///
+    /// # Panics
+    /// As [`HardwareGraph::pair`].
     #[must_use]
     pub fn bandwidth_within(&self, set: &DeviceSet, count: impl Fn(Link) -> bool) -> f64 {
         let ids: smallvec::SmallVec<[DeviceId; 16]> = set.iter().collect();
@@ -240,6 +244,11 @@ fn fingerprint(devices: &[Device], pairs: &[Pair]) -> u64 {
         link(pair.host);
     }
     for device in devices {
+        let numbers = [device.index.map(u64::from), device.numa.map(u64::from), device.memory_bytes];
+        for number in numbers {
+            hash.write(&[u8::from(number.is_some())]);
+            hash.write(&number.unwrap_or(0).to_le_bytes());
+        }
         for text in [Some(&device.name), device.uuid.as_ref(), device.pci.as_ref()] {
             hash.write(text.map_or("", String::as_str).as_bytes());
             hash.write(&[0]);
