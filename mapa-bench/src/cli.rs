@@ -46,6 +46,7 @@ Batch form: one JSON object a line in, one a line out, the state kept between li
      also: \"available\":[..] (of what is free, all that counts for this line), \"must_include\":[..],
      \"avoid\":[..], \"min_link\":\"nv1\", \"same_numa\":true; devices are ids (numbers) or names
      answers with the keys of `allocate --json`, or {\"refusal\":..,\"reason\":..}, and the id
+     malformed lines are answered by {\"ok\":false,\"error\":..} and make the exit status 2; refusals do not
   {\"op\":\"release\",\"id\":\"a\"}   {\"op\":\"reset\"}   {\"op\":\"show\"}";
 
 #[derive(Args)]
@@ -90,7 +91,7 @@ pub(crate) struct ConstraintArgs {
     /// All its devices on one NUMA node.
     #[arg(long)]
     pub(crate) same_numa: bool,
-    /// Stop the search after this many nodes (partial placements).
+    /// Stop the search after this many nodes: ranks placed, and sets of devices weighed [default: 100 million].
     #[arg(long, value_name = "N")]
     pub(crate) max_nodes: Option<u64>,
 }
@@ -172,7 +173,7 @@ pub(crate) struct CompareArgs {
 #[derive(Args)]
 pub(crate) struct PolicyArgs {
     /// How to choose.
-    #[arg(long, default_value = "preserve", value_parser = policy_names(), ignore_case = true, long_help = policy_help())]
+    #[arg(long, default_value = "preserve", value_parser = policy_names(), long_help = policy_help())]
     pub(crate) policy: String,
     /// Coefficients of Eq. 2, for the policy preserve.
     #[arg(long, value_enum, default_value_t)]

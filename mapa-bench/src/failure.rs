@@ -7,6 +7,8 @@ use mapa_core::Refusal;
 pub(crate) enum Failure {
     /// The request makes no sense, or something in it cannot be read: exit status 2.
     Malformed(String),
+    /// The same, but every line of the answer is written already.
+    Answered(String),
     /// The machine cannot do it: exit status 3.
     Refused(Refusal),
     /// The reader of our output has gone: nothing is left to say.

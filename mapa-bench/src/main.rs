@@ -8,6 +8,7 @@ mod cli;
 mod commands;
 mod failure;
 mod machine;
+mod notes;
 mod output;
 mod request;
 

@@ -1,7 +1,7 @@
 //! Making requests from words.
 
 use mapa_core::{
-    BuiltIn, Coefficients, DeviceSet, HardwareGraph, LinkClass, Pattern, Policy, Reason, Refusal, Request, Shape,
+    BuiltIn, Coefficients, DeviceSet, HardwareGraph, LinkClass, MAX_DEVICES, Pattern, Policy, Request, Shape,
     effective_gbps, effective_gbps_with, preserve_with, preserved_direct_gbps, preserved_gbps,
 };
 use mapa_topologies::Labels;
@@ -9,22 +9,18 @@ use mapa_topologies::Labels;
 use crate::cli::{ConstraintArgs, Effective, PolicyArgs, Preserved};
 use crate::failure::Failure;
 
-/// The pattern that `text` describes, for `k` ranks on a machine: a shape's name, or edges `0-1,1-2:2.5`.
-///
-/// Asking for more ranks than the machine has devices is answered here, before the pattern is built: all-to-all over a
-/// million ranks would not fit in memory.
-pub(crate) fn pattern(text: &str, k: usize, graph: &HardwareGraph) -> Result<Pattern, Failure> {
+/// The pattern that `text` describes, for `k` ranks: a shape's name, or edges `0-1,1-2:2.5`.
+pub(crate) fn pattern(text: &str, k: usize) -> Result<Pattern, Failure> {
     let is_edges = text.contains(|c: char| c.is_ascii_digit());
     let unknown = |error| Failure::malformed(format_args!("{error}, or edges such as 0-1,1-2"));
     let shape = if is_edges { None } else { Some(text.parse::<Shape>().map_err(unknown)?) };
-    if k > graph.len() {
-        return Err(Refusal::Infeasible(Reason::TooFewDevices { wanted: k, allowed: graph.len() }).into());
-    }
     match shape {
         Some(shape) => Ok(shape.pattern(k)),
         None => {
             let edges = text.split(',').map(edge).collect::<Result<Vec<_>, _>>()?;
-            Ok(Pattern::from_edges(k, edges)?)
+            // More ranks than any machine has devices are a matter for a refusal, once the edges make sense.
+            let own = Pattern::from_edges(k.min(MAX_DEVICES), edges)?;
+            Ok(if k > MAX_DEVICES { Pattern::ring(k) } else { own })
         }
     }
 }

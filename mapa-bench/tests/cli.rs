@@ -196,6 +196,35 @@ fn numbers_that_mean_two_devices_are_refused_on_the_command_line_and_are_ids_in_
 }
 
 #[test]
+fn topo_aware_names_runners_up_from_the_whole_machine() {
+    let answer = answer("allocate --machine dgx-1v --gpus 2 --policy topo-aware --explain");
+    let others = answer["runners_up"].as_array().unwrap();
+    assert_eq!((others.len(), &others[0]["devices"]), (5, &json!([0, 2])));
+    assert_eq!(others[0]["lost_on"], "closeness in the host tree");
+    let lowest = self::answer("allocate --machine dgx-1v --gpus 2 --policy lowest-id --explain");
+    assert!(lowest["runners_up"].as_array().unwrap().iter().all(|other| other["lost_on"] == "ids"), "{lowest}");
+}
+
+#[test]
+fn what_is_malformed_is_not_hidden_by_what_is_infeasible() {
+    error("allocate --machine dgx-1v --gpus 9 --must-include 77", "no single device is called `77`");
+    error("allocate --machine dgx-1v --gpus 9 --pattern 0-0", "edge 0 joins vertex 0 to itself");
+    error("allocate --machine dgx-1v --gpus 99999 --pattern 0-1,x-1", "pattern edge `x-1`");
+    assert_eq!(no("allocate --machine dgx-1v --gpus 99999 --pattern 0-1 --json").0["refusal"], "infeasible");
+}
+
+#[test]
+fn a_batch_in_json_answers_each_line_once_and_names_are_texts_or_numbers() {
+    let input = "nonsense\n{\"op\":\"allocate\",\"id\":\"1\",\"gpus\":2}\n{\"op\":\"release\",\"id\":1}\n\
+                 {\"op\":\"allocate\",\"id\":5000000000,\"gpus\":2,\"available\":[5000000000]}\n";
+    let output = run("allocate --machine dgx-1v --batch - --json", input);
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((lines.len(), output.status.code()), (4, Some(2)));
+    assert_eq!((&lines[1]["notes"], &lines[2]["ok"], &lines[3]["ok"]), (&json!([]), &json!(true), &json!(false)));
+}
+
+#[test]
 fn same_numa_without_numa_data_says_so() {
     let output = run("allocate --machine - --gpus 2 --same-numa --json", "GPU0 GPU1\nGPU0 X SYS\nGPU1 SYS X\n");
     assert!(String::from_utf8(output.stdout).unwrap().contains("the machine's description names none"));

@@ -35,6 +35,9 @@ fn only_decisions_on_the_present_state_of_this_machine_are_committed() {
     let mut other = Allocator::with_id(MachineId(1), pair(25.0));
     assert!(other.commit(first.clone()).unwrap_err().is_other_machine());
 
+    let mut slower = Allocator::new(pair(20.0));
+    assert!(slower.commit(first.clone()).unwrap_err().is_other_machine(), "another graph under the same id");
+
     let lease = allocator.commit(first.clone()).unwrap();
     assert!(allocator.commit(first.clone()).unwrap_err().is_stale());
     allocator.release(lease.id).unwrap();
@@ -108,6 +111,9 @@ fn tampered_snapshots_are_refused() {
     );
     assert_eq!(restore(r#"{"id":1"#, r#"{"id":0"#), format!("{bad}lease 0 is there twice"));
     assert_eq!(restore(r#""next_lease":2"#, r#""next_lease":1"#), format!("{bad}lease 1: expected ids below 1"));
+    let most = format!("{bad}more than {} changes", u64::MAX / 2);
+    assert_eq!(restore(r#""generation":2"#, &format!(r#""generation":{}"#, u64::MAX)), most);
+    assert_eq!(restore(r#""next_lease":2"#, &format!(r#""next_lease":{}"#, u64::MAX)), most);
     assert!(serde_json::from_str::<Snapshot>(&text.replacen("version", "size", 1)).is_err());
     let huge = text.replacen(r#""vertices":1"#, r#""vertices":99999999"#, 1);
     assert!(serde_json::from_str::<Snapshot>(&huge).is_err(), "a pattern no machine could hold");

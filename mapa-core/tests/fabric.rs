@@ -174,6 +174,11 @@ fn malformed_fabrics_are_refused_by_name() {
     check(f.attach(s, t, 12.0), "`s` hangs below itself");
     f.attach(a, t, 12.0).unwrap();
     check(f.attach(a, s, 12.0), "`a` has two parents: expected one");
+    let mut other = Fabric::new();
+    let alone = other.add_device("alone").unwrap();
+    let foreign = "a component of another fabric: expected ids that `add` of this one gave";
+    check(other.link(alone, t, LinkClass::Sys, 1.0), foreign);
+    check(other.attach(alone, t, 1.0), foreign);
     let mut many = Fabric::new();
     for i in 0..mapa_core::MAX_DEVICES {
         many.add_device(format!("GPU{i}")).unwrap();

@@ -89,9 +89,20 @@ fn every_terminal_keeps_the_limits_and_says_so() {
     }
     let stop = || true;
     let large = complete(16);
-    assert_eq!(ring.matcher().on(&large).until(&stop).count().stopped, StopReason::Caller);
+    let stopped = ring.matcher().on(&large).until(&stop).count();
+    assert_eq!(stopped.stopped, StopReason::Caller);
+    assert!(stopped.nodes < 3000, "{stopped:?}");
     let broke = search.visit(|_| ControlFlow::Break(7));
     assert_eq!((broke.broke, broke.stats.stopped, broke.stats.matches), (Some(7), StopReason::Visitor, 1));
+}
+
+#[test]
+fn patterns_larger_than_any_machine_cost_nothing_and_match_nothing() {
+    let graph = complete(3);
+    for shape in mapa_core::Shape::ALL {
+        let pattern = shape.pattern(1_000_000_000);
+        assert_eq!(pattern.matcher().on(&graph).count().matches, 0, "{shape}");
+    }
 }
 
 #[test]

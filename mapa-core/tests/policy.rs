@@ -205,6 +205,49 @@ fn an_objective_that_sees_the_placement_is_given_every_rank_order() {
 }
 
 #[test]
+fn ids_that_the_machine_does_not_have_change_nothing() {
+    let graph = square();
+    let (free, padded) = (DeviceSet::from([0, 1, 2]), DeviceSet::from([0, 1, 2, 9, 100]));
+    for sensitive in [true, false] {
+        let request = Request::new(Pattern::ring(2)).sensitive(sensitive);
+        let decide = |free| preserve().decide(&request, &graph.with_free(free)).unwrap();
+        assert_eq!(decide(&padded), decide(&free));
+    }
+}
+
+#[test]
+fn on_machines_with_gaps_policies_agree_on_what_is_infeasible_and_keep_the_limit() {
+    // Eight squares of direct links, joined by the host: no ring of nine on direct links, and 27 billion sets of nine.
+    let mut f = Fabric::new();
+    let machine = f.add(mapa_core::FabricNode { name: "m".into(), kind: mapa_core::NodeKind::Machine }).unwrap();
+    let gpus: Vec<_> = (0..64).map(|i| f.add_device(format!("GPU{i}")).unwrap()).collect();
+    for (i, &gpu) in gpus.iter().enumerate() {
+        f.attach(gpu, machine, 12.0).unwrap();
+        f.link(gpu, gpus[i / 8 * 8 + (i + 1) % 8], LinkClass::Direct(1), 25.0).unwrap();
+    }
+    let graph = f.lower().unwrap();
+    let all = graph.all();
+    for built_in in BuiltIn::ALL {
+        let policy = BuiltIn::named(built_in.name).unwrap();
+        let request = Request::new(Pattern::ring(9)).min_link(LinkClass::Direct(1));
+        assert_eq!(refusal(&policy, &request, &graph, &all), Refusal::Infeasible(Reason::NoMatch), "{}", built_in.name);
+        // Without the least link every set has a match, and there are too many.
+        let request = Request::new(Pattern::ring(9)).limits(Limits::NONE.nodes(20_000));
+        if let Ok(decision) = policy.decide(&request, &graph.with_free(&all)) {
+            assert!(decision.search().complete() || decision.search().nodes <= 20_000, "{}", built_in.name);
+        }
+    }
+}
+
+#[test]
+fn any_number_of_runners_up_may_be_asked_for() {
+    let graph = square();
+    let all = graph.all();
+    let request = Request::new(Pattern::ring(2)).runners_up(usize::MAX);
+    assert_eq!(greedy().decide(&request, &graph.with_free(&all)).unwrap().runners_up().len(), 5);
+}
+
+#[test]
 fn a_job_of_one_device_is_never_sensitive() {
     let graph = square();
     let free = DeviceSet::from([0, 1, 2]);

@@ -350,6 +350,33 @@ fn what_is_wrong_with_a_device_is_an_error_that_names_the_line() {
 }
 
 #[test]
+fn missing_rows_and_cells_are_noticed_without_a_header_and_by_their_tabs() {
+    refused(
+        "GPU0 X NV1 NV1 NV2 0-15\nGPU1 NV1 X NV2 NV1 0-15\nGPU2 NV1 NV2 X NV1 0-15\n",
+        "line 1: row GPU0 has more links than the matrix has columns: expected 3",
+    );
+    refused(
+        "GPU0 GPU1\nGPU0 X SYS NODE PIX\nGPU1 SYS X NODE PIX\n",
+        "line 2: row GPU0 has more links than the matrix has columns: expected 2",
+    );
+    let empty = "row GPU0, column GPU1: the cell is empty: expected a link";
+    refused("\tGPU0\tGPU1\tNIC0\nGPU0\t X \t\tSYS\t0-7\nGPU1\tSYS\t X \tSYS\t0-7\n", &format!("line 2: {empty}"));
+    refused(
+        "| | GPU0 | GPU1 | NIC0 |\n|---|---|---|---|\n| GPU0 | X | | PIX |\n| GPU1 | PIX | X | PIX |\n",
+        &format!("line 3: {empty}"),
+    );
+    refused(
+        "GPU0 GPU1\nGPU0 X NET\nGPU1 NET X\n",
+        "line 2: row GPU0, column GPU1: `NET` does not join devices of one machine: expected a link",
+    );
+}
+
+#[test]
+fn prose_around_the_matrix_is_passed_over() {
+    same(&format!("on gpu0 sys is slow, and the GPUs 0 and 1 are X\n{PLAIN}\nso gpu0 nv1 is what we have\n"));
+}
+
+#[test]
 fn ids_follow_the_header_and_numbers_are_kept() {
     let machine = read(b"GPU2 GPU5\nGPU2 X SYS\nGPU5 SYS X\n").unwrap();
     let graph = machine.graph().unwrap();

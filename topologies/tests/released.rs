@@ -13,8 +13,8 @@ mod common;
 use std::fs;
 
 use mapa_core::{
-    BuiltIn, Candidate, DeviceId, DeviceSet, HardwareGraph, Objective, Pattern, Policy, Request, aggregate_gbps,
-    effective_gbps, preserved_direct_gbps,
+    BuiltIn, Candidate, DeviceId, DeviceSet, HardwareGraph, LinkClass, Objective, Pattern, Policy, Request,
+    aggregate_gbps, effective_gbps, preserved_direct_gbps,
 };
 use mapa_topologies::named;
 use serde::Deserialize;
@@ -127,6 +127,52 @@ fn optima(goes_by: &[Objective<'_>], graph: &HardwareGraph, free: &DeviceSet, pa
         }
     }
     sets.len()
+}
+
+#[derive(Deserialize)]
+struct Tables {
+    topologies: std::collections::BTreeMap<String, Table>,
+}
+
+#[derive(Deserialize)]
+struct Table {
+    n: usize,
+    edges: Vec<Edge>,
+}
+
+#[derive(Deserialize)]
+struct Edge {
+    a: u32,
+    b: u32,
+    #[serde(rename = "bw_GBps")]
+    gbps: f64,
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+#[test]
+fn released_machines_have_every_link_of_their_tables() {
+    let Some(data) = common::data("released_machines_have_every_link_of_their_tables") else { return };
+    let text = fs::read_to_string(data.join("oracle/mapa_original.json")).unwrap();
+    let tables: Tables = serde_json::from_str(&text).unwrap();
+    for (arch, table) in &tables.topologies {
+        let graph = released(match arch.as_str() {
+            "torus-2d" => "torus-2d-released",
+            "cubeMesh-16" => "cube-mesh-16-released",
+            other => other,
+        });
+        assert_eq!((graph.len(), table.edges.len()), (table.n, table.n * (table.n - 1) / 2), "{arch}");
+        for edge in &table.edges {
+            let link = graph.link(DeviceId(edge.a - 1), DeviceId(edge.b - 1));
+            let kind = match link.class {
+                LinkClass::Direct(2) => "DoubleNVLink",
+                LinkClass::Direct(1) => "SingleNVLink",
+                _ => "PCIe",
+            };
+            assert_eq!((kind, link.gbps), (edge.kind.as_str(), edge.gbps), "{arch}: {}-{}", edge.a, edge.b);
+        }
+    }
+    assert_eq!(tables.topologies.len(), 5);
 }
 
 #[test]

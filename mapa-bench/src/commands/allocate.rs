@@ -1,6 +1,6 @@
 //! `allocate`: which devices, and why.
 
-use mapa_core::{Decision, HardwareGraph, Policy, Request, Scored, View, greedy};
+use mapa_core::{Decision, HardwareGraph, Policy, Scored};
 use mapa_topologies::Machine;
 use serde_json::{Value, json};
 
@@ -9,6 +9,7 @@ use crate::answer::{decision as decision_json, scored as scored_json, visible_de
 use crate::cli::AllocateArgs;
 use crate::failure::Failure;
 use crate::machine::load;
+use crate::notes::notes;
 use crate::output::{Output, gbps, table};
 use crate::request::{pattern, policy, request};
 
@@ -24,7 +25,7 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
         return batch::batch(source, graph, output);
     }
     let policy = policy(&args.policy)?;
-    let pattern = pattern(&args.pattern, args.gpus.unwrap_or_default(), &graph)?;
+    let pattern = pattern(&args.pattern, args.gpus.unwrap_or_default())?;
     let (request, free) = request(pattern, args.sensitive, &args.constraints, &graph)?;
     let request = request.runners_up(if args.explain { RUNNERS_UP } else { 0 });
     let decision = policy.decide(&request, &graph.with_free(&free))?;
@@ -39,33 +40,6 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
     }
     print(&decision, &notes, &machine, &graph, output)?;
     if args.explain { explain(&decision, output) } else { Ok(()) }
-}
-
-/// What must be known to take the decision for what it is.
-fn notes(decision: &Decision, request: &Request, view: &View<'_>) -> Vec<String> {
-    let mut notes = Vec::new();
-    let best = decision.best();
-    let by_eq_2 =
-        decision.policy().starts_with("preserve") && request.bandwidth_sensitive && best.placement().len() > 1;
-    if by_eq_2 && !best.in_domain() {
-        notes.push("Eq. 2, by which preserve chose, was not fitted to placements like this one".to_owned());
-    }
-    if by_eq_2
-        && let Ok(greedy) = greedy().decide(&request.clone().runners_up(0), view)
-        && let (host, fewer) = (best.links().xyz().2, greedy.best().links().xyz().2)
-        && fewer < host
-    {
-        let ranks: Vec<String> = greedy.placement().iter().map(ToString::to_string).collect();
-        let ranks = ranks.join(",");
-        notes.push(format!(
-            "this sends over {host} host paths where greedy needs {fewer}: {ranks}; see docs/oddities.md on Eq. 2"
-        ));
-    }
-    if !decision.search().complete() {
-        let stats = decision.search();
-        notes.push(format!("the best of {} nodes: {}", stats.nodes, stats.stopped.because()));
-    }
-    notes
 }
 
 fn print(
@@ -116,8 +90,9 @@ fn explain(decision: &Decision, output: &mut Output) -> Result<(), Failure> {
         let why = match &other.lost_on {
             None => "as good, but higher ids".to_owned(),
             Some(name) => {
-                let value = |scored: &Scored| scored.score(name).map_or("-".to_owned(), gbps);
-                format!("{name} {} against {}", value(&other.scored), value(best))
+                let against = other.scored.score(name).zip(best.score(name));
+                let against = against.map(|(a, b)| format!(" {} against {}", gbps(a), gbps(b)));
+                format!("{name}{}", against.unwrap_or_default())
             }
         };
         rows.add_row(row(i + 2, &other.scored, why));

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::answer::{decision as decision_json, ids, refusal};
 use crate::failure::Failure;
+use crate::notes::notes;
 use crate::output::Output;
 use crate::request::{min_link, pattern};
 
@@ -59,10 +60,10 @@ fn preserve() -> String {
 }
 
 /// The name of a lease or device: a text, or a whole number.
-#[derive(Clone, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Deserialize)]
 #[serde(untagged, expecting = "expected a text or a whole number")]
 enum Name {
-    Number(u32),
+    Number(u64),
     Text(String),
 }
 
@@ -87,7 +88,10 @@ impl Serialize for Name {
 /// The devices that a list means: numbers are ids, as answers have them.
 fn set(list: &[Name], graph: &HardwareGraph) -> Result<DeviceSet, Failure> {
     let device = |name: &Name| match name {
-        Name::Number(id) => graph.check(DeviceId(*id)).map(|()| DeviceId(*id)),
+        Name::Number(number) => {
+            let id = DeviceId(u32::try_from(*number).unwrap_or(u32::MAX));
+            graph.check(id).map(|()| id)
+        }
         Name::Text(text) => graph.find(text),
     };
     Ok(list.iter().map(device).collect::<Result<_, _>>()?)
@@ -119,7 +123,7 @@ pub(super) fn batch(source: &str, graph: HardwareGraph, output: &mut Output) -> 
                     malformed += 1;
                     json!({ "op": said.get("op"), "ok": false, "error": format!("line {}: {what}", i + 1) })
                 }
-                closed @ Failure::Closed => return Err(closed),
+                written @ (Failure::Closed | Failure::Answered(_)) => return Err(written),
             };
             if let Some(id) = said.get("id") {
                 answer["id"] = id.clone();
@@ -131,13 +135,14 @@ pub(super) fn batch(source: &str, graph: HardwareGraph, output: &mut Output) -> 
     }
     match malformed {
         0 => Ok(()),
-        n => Err(Failure::malformed(format_args!("{source}: {n} of the requests were malformed"))),
+        n => Err(Failure::Answered(format!("{source}: {n} of the requests were malformed"))),
     }
 }
 
 struct Server {
     allocator: Allocator,
-    held: BTreeMap<Name, LeaseId>,
+    /// By name as text: 1 and "1" are one name.
+    held: BTreeMap<String, (Name, LeaseId)>,
 }
 
 impl Server {
@@ -145,7 +150,7 @@ impl Server {
         match serde_json::from_slice(line).map_err(|error| malformed(&error))? {
             Line::Allocate(job) => self.allocate(job),
             Line::Release { id } => {
-                let lease = self.held.remove(&id).ok_or_else(|| not_held(&id))?;
+                let lease = self.held.remove(&id.to_string()).map(|(_, lease)| lease).ok_or_else(|| not_held(&id))?;
                 let lease = self.allocator.release(lease)?;
                 Ok(json!({ "op": "release", "ok": true, "id": id, "released": ids(&lease.placement) }))
             }
@@ -159,12 +164,12 @@ impl Server {
     }
 
     fn allocate(&mut self, job: Job) -> Result<Value, Failure> {
-        if self.held.contains_key(&job.id) {
+        if self.held.contains_key(&job.id.to_string()) {
             return Err(Failure::malformed(format_args!("`{}` is held already: release it first", job.id)));
         }
         let graph = self.allocator.graph().clone();
         let policy = BuiltIn::named(&job.policy)?;
-        let request = Request::new(pattern(&job.pattern, job.gpus, &graph)?)
+        let request = Request::new(pattern(&job.pattern, job.gpus)?)
             .sensitive(job.sensitive)
             .must_include(set(&job.must_include, &graph)?)
             .avoid(set(&job.avoid, &graph)?)
@@ -178,16 +183,21 @@ impl Server {
         };
         let decision = policy.decide(&request, &view.limited_to(&free))?;
         let mut object = decision_json(&decision, &graph);
+        object.insert("notes".to_owned(), json!(notes(&decision, &request, &view.limited_to(&free))));
         let lease = self.allocator.commit(decision)?;
         object.insert("id".to_owned(), json!(job.id));
-        self.held.insert(job.id, lease.id);
+        self.held.insert(job.id.to_string(), (job.id, lease.id));
         Ok(Value::Object(object))
     }
 
     fn show(&self) -> Value {
         let free = |set: &DeviceSet| set.iter().map(|device| device.0).collect::<Vec<_>>();
         let placement = |id: LeaseId| self.allocator.leases().find(|lease| lease.id == id).map(|l| ids(&l.placement));
-        let held = self.held.iter().map(|(name, &id)| json!({ "id": name, "placement": placement(id) }));
+        let held = self
+            .held
+            .values()
+            .map(|(name, id)| (name, *id))
+            .map(|(name, id)| json!({ "id": name, "placement": placement(id) }));
         let held: Vec<Value> = held.collect();
         json!({ "op": "show", "ok": true, "free": free(self.allocator.view().free()), "held": held })
     }

@@ -13,7 +13,7 @@ use crate::request::{pattern, request};
 
 pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Failure> {
     let (machine, graph) = load(&args.machine, output)?;
-    let pattern = pattern(&args.job.pattern, args.job.gpus, &graph)?;
+    let pattern = pattern(&args.job.pattern, args.job.gpus)?;
     let (request, free) = request(pattern, args.sensitive, &args.constraints, &graph)?;
     let view = graph.with_free(&free);
     let scores = ["aggregate_gbps", "effective_gbps", "preserved_gbps"];

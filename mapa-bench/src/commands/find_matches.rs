@@ -1,6 +1,6 @@
 //! `match`: how a pattern lies on a machine.
 
-use mapa_core::{Limits, LinkClass, MatchConfig, Pattern, Refusal};
+use mapa_core::{Limits, LinkClass, MatchConfig};
 use serde_json::json;
 
 use crate::answer::ids;
@@ -12,11 +12,7 @@ use crate::request::{devices, min_link, pattern};
 
 pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), Failure> {
     let (machine, graph) = load(&args.machine, output)?;
-    let wanted = match pattern(&args.job.pattern, args.job.gpus, &graph) {
-        // A pattern that is larger than the machine lies on it nowhere: an answer, not a refusal.
-        Err(Failure::Refused(Refusal::Infeasible(_))) => Pattern::ring(0),
-        other => other?,
-    };
+    let wanted = pattern(&args.job.pattern, args.job.gpus)?;
     let free = &graph.all() - &devices(&args.busy, &graph)?;
     let least = min_link(args.min_link.as_deref())?;
     let enough = |_: &mapa_core::Edge, link: mapa_core::Link| link.class >= least;

@@ -1,5 +1,7 @@
 //! Header and rows held against each other, cell by cell.
 
+use std::collections::HashSet;
+
 use mapa_core::{LinkClass, MAX_DEVICES};
 
 use super::table::{Affinity, Header, Label, Row, Table, is_cell, is_own};
@@ -113,9 +115,14 @@ impl Matrix {
         size: Size,
     ) -> Result<(), Error> {
         let mut cut = false;
+        let cells = cells(row, columns.len());
+        if row.words.get(columns.len()).is_some_and(|(word, _)| is_cell(word)) {
+            let what = format!("row {} has more links than the matrix has columns", row.label.name());
+            return Err(Error::at(row.line, format!("{what}: expected {}", columns.len())));
+        }
         for (j, column) in columns.iter().enumerate() {
             let between_devices = i < size.devices && j < size.devices;
-            let word = row.words.get(positions[j]).map(|(word, _)| word.as_str());
+            let word = cells.get(positions[j]).copied();
             let place = || format!("row {}, column {}", row.label.name(), column.name());
             let cell = match word {
                 Some(word) if i == j && is_own(word) => continue,
@@ -125,7 +132,13 @@ impl Matrix {
                 Some(word) if between_devices && is_own(word) => {
                     return Err(Error::at(row.line, format!("{}: X off the diagonal: expected a link", place())));
                 }
-                Some(word) => Labels::default().parse(word),
+                Some("") => Err(Error::new("the cell is empty: expected a link")),
+                Some(word) => match Labels::default().parse(word) {
+                    Ok(class) if between_devices && !class.is_host() && !class.is_direct() => {
+                        Err(Error::new(format!("`{word}` does not join devices of one machine: expected a link")))
+                    }
+                    class => class,
+                },
                 None => Err(Error::new("the row ends here: expected a link")),
             };
             match cell {
@@ -179,10 +192,20 @@ struct Size {
     all: usize,
 }
 
+/// The words of a row's cells. Where there are fewer links than columns, tabs or pipes may show which cell is empty.
+fn cells(row: &Row, columns: usize) -> Vec<&str> {
+    let links = row.words.iter().take_while(|(word, _)| is_cell(word)).count();
+    if links < columns && row.fields.len() >= columns && row.fields[..columns].iter().any(String::is_empty) {
+        return row.fields[..columns].iter().map(String::as_str).collect();
+    }
+    row.words.iter().map(|(word, _)| word.as_str()).collect()
+}
+
 /// A word that is neither a link nor what stands right of the matrix (`0-15,32-47`, `1`, `N/A`).
 fn is_unknown_word(word: &str) -> bool {
-    let is_affinity =
-        word.eq_ignore_ascii_case("N/A") || word.bytes().all(|b| b.is_ascii_digit() || b"-,".contains(&b));
+    let is_affinity = word.is_empty()
+        || word.eq_ignore_ascii_case("N/A")
+        || word.bytes().all(|b| b.is_ascii_digit() || b"-,".contains(&b));
     !is_affinity && !is_cell(word)
 }
 
@@ -199,7 +222,7 @@ fn header_from_rows(rows: &[Row]) -> Result<Header, Error> {
     }
     let columns = rows.iter().map(|row| row.label.clone()).collect();
     let line = rows.first().map_or(1, |row| row.line);
-    Ok(Header { line, before: Vec::new(), columns, affinities: Vec::new() })
+    Ok(Header { line, before: Vec::new(), columns, cards: HashSet::new(), affinities: Vec::new() })
 }
 
 /// How many cards stand left of the first device is where the X of that device's row is.
@@ -213,11 +236,11 @@ fn with_leading_cards(mut header: Header, rows: &[Row]) -> Header {
 
 /// Every label once, and no row without a column.
 fn check_labels(header: &Header, rows: &[Row]) -> Result<(), Error> {
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     if let Some(twice) = header.columns.iter().map(Label::name).find(|name| !seen.insert(name.clone())) {
         return Err(Error::at(header.line, format!("two columns are called {twice}: expected each once")));
     }
-    let mut rows_seen = std::collections::HashSet::new();
+    let mut rows_seen = HashSet::new();
     for row in rows {
         let name = row.label.name();
         if !seen.contains(&name) {

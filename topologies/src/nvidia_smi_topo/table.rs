@@ -1,6 +1,7 @@
 //! Finding the header and the rows in pasted text.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use mapa_core::MAX_DEVICES;
 
@@ -18,7 +19,7 @@ pub(super) enum Label {
 
 impl Label {
     fn device(word: &str) -> Option<Self> {
-        let number = word.strip_prefix("GPU").or_else(|| word.strip_prefix("gpu"))?;
+        let number = word.strip_prefix("GPU")?;
         // "GPU+1" and "GPU " would parse too.
         number.bytes().all(|b| b.is_ascii_digit()).then(|| number.parse().ok().map(Self::Device))?
     }
@@ -45,6 +46,8 @@ pub(super) struct Header {
     /// Words left of the first device: cards, or the end of a prompt. Only the rows can tell.
     pub(super) before: Vec<Label>,
     pub(super) columns: Vec<Label>,
+    /// The names of all cards among them, and of those that may be.
+    pub(super) cards: HashSet<String>,
     /// With the character column at which each begins.
     pub(super) affinities: Vec<(Affinity, usize)>,
 }
@@ -165,7 +168,7 @@ fn header(line: &str, words: &[(&str, usize)], number: usize) -> Option<Header> 
         return None;
     }
     let before = words[..first].iter().filter(|(word, _)| is_card(word));
-    let before = before.map(|(word, _)| Label::Card((*word).to_owned())).collect();
+    let before: Vec<Label> = before.map(|(word, _)| Label::Card((*word).to_owned())).collect();
     let mut columns = Vec::new();
     let mut end = labels.len();
     for (i, (word, _)) in labels.iter().enumerate() {
@@ -176,12 +179,14 @@ fn header(line: &str, words: &[(&str, usize)], number: usize) -> Option<Header> 
         }
         unglue(word, &mut columns);
     }
-    Some(Header { line: number, before, columns, affinities: affinities(line, &labels[end..]) })
+    let cards = |label: &Label| if let Label::Card(name) = label { Some(name.clone()) } else { None };
+    let cards = columns.iter().chain(&before).filter_map(cards).collect();
+    Some(Header { line: number, before, columns, cards, affinities: affinities(line, &labels[end..]) })
 }
 
 /// The device with which a word begins, alone or with others glued to it.
 fn leading_device(word: &str) -> Option<(Label, &str)> {
-    let digits = word.strip_prefix("GPU").or_else(|| word.strip_prefix("gpu"))?;
+    let digits = word.strip_prefix("GPU")?;
     let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
     let rest = &digits[end..];
     // Only labels are glued to labels: "GPU0:" and "GPU0-3" are something else.
@@ -239,8 +244,9 @@ fn affinities(line: &str, words: &[(&str, usize)]) -> Vec<(Affinity, usize)> {
 fn row_label(words: &[(&str, usize)], table: &Table) -> Option<(Label, usize)> {
     let known = |word: &str| match (Label::device(word), &table.header) {
         (Some(device), _) => Some(device),
-        (None, Some(header)) => header.columns.iter().chain(&header.before).find(|label| label.name() == word).cloned(),
-        (None, None) => is_card(word).then(|| Label::Card(word.to_owned())),
+        (None, Some(header)) => header.cards.contains(word).then(|| Label::Card(word.to_owned())),
+        // Without a header, a card's row is told from prose by the device's row above it.
+        (None, None) => (is_card(word) && !table.rows.is_empty()).then(|| Label::Card(word.to_owned())),
     };
     let labelled = words.windows(2).enumerate().find_map(|(at, pair)| {
         let label = known(pair[0].0)?;
