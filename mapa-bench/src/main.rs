@@ -3,6 +3,15 @@
 //! Every command prints for people, or with `--json` for programs. Exit status: 0 an answer, 2 a malformed request (what
 //! is wrong goes to standard error, and with `--json` to standard output too), 3 a refusal.
 
+#![warn(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "what goes wrong is answered, and only `output` prints"
+)]
+
 mod answer;
 mod cli;
 mod commands;

@@ -1,13 +1,5 @@
 //! The commands as a user or a script runs them: keys, exit statuses, and what people read.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "helpers of tests are tests"
-)]
-
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};

@@ -1,13 +1,5 @@
 //! The house keeps its order: which crate may depend on which, and what the core knows nothing of.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "helpers of tests are tests"
-)]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,13 +1,5 @@
 //! Histories of one machine: no device is lost or leased twice, and a snapshot goes on identically.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "helpers of tests are tests"
-)]
-
 use std::sync::Arc;
 
 use mapa_core::testing::{machines, patterns};

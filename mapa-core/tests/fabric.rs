@@ -1,13 +1,5 @@
 //! Lowering: what the host tree and the links make of each pair, and what is refused.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "helpers of tests are tests"
-)]
-
 use mapa_core::{DeviceId, Error, Fabric, FabricNode, HardwareGraph, LinkClass, NodeId, NodeKind};
 
 fn add(fabric: &mut Fabric, name: &str, kind: NodeKind) -> NodeId {

@@ -1,13 +1,5 @@
 //! The engine against oracles, closed forms and petgraph.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "helpers of tests are tests"
-)]
-
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 

@@ -1,13 +1,5 @@
 //! MAPA's own machine file: what is refused, and that nothing is lost.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "helpers of tests are tests"
-)]
-
 use mapa_core::{DeviceInfo, Fabric, FabricNode, LinkClass, NodeKind};
 use mapa_topologies::{Labels, Machine, catalogue, named, read};
 use proptest::prelude::*;

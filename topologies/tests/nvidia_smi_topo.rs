@@ -1,13 +1,5 @@
 //! The shapes in which `nvidia-smi topo -m` gets pasted, and what is refused.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "helpers of tests are tests"
-)]
-
 use mapa_core::{DeviceId, HardwareGraph, LinkClass};
 use mapa_topologies::{Machine, read};
 use proptest::prelude::*;

@@ -1,13 +1,5 @@
 //! The published figures, to 0.01 where they are not exact.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "helpers of tests are tests"
-)]
-
 use std::collections::BTreeSet;
 
 use mapa_core::{

@@ -1,13 +1,5 @@
 //! The decisions of the released code (socal-ucr/MAPA, tag sc21-final), reached with its settings.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "helpers of tests are tests"
-)]
-
 mod common;
 
 use std::fs;

@@ -1,13 +1,5 @@
 //! Every real dump of `nvidia-smi topo -m` reads to what its manifest says, or is refused by line.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "helpers of tests are tests"
-)]
-
 mod common;
 
 use std::fs;
