@@ -294,6 +294,13 @@ fn missing_or_broken_rows_of_cards_are_warnings() {
 }
 
 #[test]
+fn rows_without_the_affinity_that_the_header_promises_are_a_warning() {
+    let machine = read(b"GPU0 GPU1 CPU Affinity NUMA Affinity\nGPU0 X SYS 0-7 0\nGPU1 SYS X\n8-15 1\n").unwrap();
+    let said: Vec<String> = machine.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(said, ["line 1: no affinity in the rows of GPU1: their NUMA nodes are unknown"]);
+}
+
+#[test]
 fn what_is_wrong_with_a_device_is_an_error_that_names_the_line() {
     refused(
         "",
@@ -395,7 +402,7 @@ proptest! {
             text += &format!("GPU{a}{}\n", (0..n).map(|b| format!("{separator}{}", word(a, b))).collect::<String>());
         }
         if n == 1 {
-            text = text.replacen("GPU0", "GPU0 CPU Affinity", 1);
+            text = text.replacen("GPU0", "GPU0 CPU Affinity", 1).trim_end().to_owned() + " 0-3\n";
         }
         if crlf {
             text = text.replace('\n', "\r\n");

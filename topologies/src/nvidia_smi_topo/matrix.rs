@@ -54,6 +54,7 @@ impl Matrix {
         let size = Size { devices: devices.len(), all: columns.len() };
         let mut lines = vec![None; columns.len()];
         let mut missing = Vec::new();
+        let mut bare = Vec::new();
         for (i, label) in columns.iter().enumerate() {
             let row = rows.iter().find(|row| row.label == *label);
             lines[i] = row.map(|row| row.line);
@@ -67,6 +68,9 @@ impl Matrix {
                 }
                 (Label::Device(number), Some(row)) => {
                     matrix.read_row(i, row, &columns, &positions, size)?;
+                    if row.words.len() == header.columns.len() && !header.affinities.is_empty() {
+                        bare.push(label.name());
+                    }
                     let (cpus, numa) = affinity(row, header.columns.len(), &header);
                     matrix.devices.push(DeviceRow { name: label.name(), index: Some(*number), numa, cpus });
                 }
@@ -79,6 +83,10 @@ impl Matrix {
                     matrix.cards.push(said.filter(|said| !matrix.cards.contains(said)).unwrap_or_else(|| name.clone()));
                 }
             }
+        }
+        if !bare.is_empty() {
+            let what = format!("no affinity in the rows of {}: their NUMA nodes are unknown", bare.join(", "));
+            matrix.warn(header.line, what);
         }
         if let Some((last, others)) = missing.split_last() {
             let rows = others.iter().map(|name| format!("{name}, ")).collect::<String>() + last;
