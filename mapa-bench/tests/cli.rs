@@ -114,10 +114,8 @@ fn match_counts_distinct_and_raw() {
     assert_eq!(count("--gpus 6 --pattern ring --raw"), (20160, true));
     assert_eq!(count("--gpus 3 --pattern all-to-all --min-link nv1"), (8, true));
     assert_eq!(count("--gpus 9"), (0, true));
-    assert_eq!(
-        count("--gpus 5 --max-nodes 100"),
-        (answer("match --machine dgx-1v --gpus 5 --max-nodes 100")["count"].as_u64().unwrap(), false)
-    );
+    let (some, complete) = count("--gpus 5 --max-nodes 100");
+    assert!(!complete && (1..=100).contains(&some), "{some}");
     assert_eq!(count("--gpus 3 --busy 0,1,2,3,4,5"), (0, true));
     let listed = answer("match --machine dgx-1v --gpus 2 --list 2");
     assert_eq!(listed["matches"], json!([[0, 1], [0, 2]]));

@@ -23,7 +23,6 @@ pub use allocator::{Allocator, Lease, LeaseId, Snapshot};
 pub use error::Error;
 pub use matching::{
     Leaf, Limits, LinkTest, MatchConfig, Matcher, Matches, Outcome, Placement, Search, SearchStats, Stop, StopReason,
-    Violation,
 };
 pub use pattern::{Edge, Pattern, Shape};
 pub use policy::{

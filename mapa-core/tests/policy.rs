@@ -232,6 +232,30 @@ fn on_machines_with_gaps_policies_agree_on_what_is_infeasible_and_keep_the_limit
 }
 
 #[test]
+fn naming_runners_up_never_costs_topo_aware_its_decision() {
+    let mut f = Fabric::new();
+    let machine = f.add(mapa_core::FabricNode { name: "m".into(), kind: mapa_core::NodeKind::Machine }).unwrap();
+    for socket in 0..8 {
+        let cpu = f.add_numa(format!("cpu{socket}"), socket).unwrap();
+        f.attach(cpu, machine, 12.0).unwrap();
+        for i in 0..4 {
+            let gpu = f.add_device(format!("GPU{socket}-{i}")).unwrap();
+            f.attach(gpu, cpu, 12.0).unwrap();
+        }
+    }
+    let graph = f.lower().unwrap();
+    let all = graph.all();
+    // With some of these limits a socket's sets can be looked at, but not one of the whole machine.
+    for nodes in 1..40 {
+        let plain = Request::new(Pattern::ring(2)).limits(Limits::NONE.nodes(nodes));
+        let decide = |request: &Request| topo_aware().decide(request, &graph.with_free(&all)).map(|d| ids(&d));
+        if let Ok(chosen) = decide(&plain) {
+            assert_eq!(decide(&plain.runners_up(9)), Ok(chosen), "{nodes} nodes");
+        }
+    }
+}
+
+#[test]
 fn any_number_of_runners_up_may_be_asked_for() {
     let graph = square();
     let all = graph.all();

@@ -27,7 +27,6 @@ use smallvec::SmallVec;
 
 pub use plan::{MatchConfig, Matcher};
 pub use search::{Leaf, Limits, LinkTest, Matches, Outcome, Search, SearchStats, Stop, StopReason};
-pub use verify::Violation;
 pub(crate) use verify::verify;
 
 use crate::topology::{DeviceId, DeviceSet};

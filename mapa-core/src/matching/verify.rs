@@ -7,8 +7,7 @@ use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
 
 /// What keeps a placement from being a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Violation {
+pub(crate) enum Violation {
     /// It has so many ranks, the pattern has so many.
     Length {
         /// Ranks placed.

@@ -1,9 +1,10 @@
 //! The exact lexicographic optimum, by looking at everything that can still win.
 //!
-//! Where every pair of devices is joined well enough, as on real servers, every set has a match: sets are enumerated, lowest ids first, and rank orders only within sets that are not beaten already: by what the set decides
-//! (preserved bandwidth costs C(n, k) evaluations, not C(n, k) k! / |automorphisms|), or by what the links in it allow at
-//! best ([`Bounds`]). Otherwise every distinct match is scored, criterion by criterion, and dropped at the first on which
-//! it is beaten. Objectives that see the whole placement break no symmetry, so raw matches are scored.
+//! Where every pair of devices is joined well enough, as on real servers, every set has a match: sets are enumerated,
+//! lowest ids first, and rank orders only within sets that are not beaten already, by what the set decides (preserved
+//! bandwidth costs C(n, k) evaluations, not C(n, k) k! / |automorphisms|) or by what the links in it allow at best
+//! ([`Bounds`]). Otherwise every distinct match is scored, criterion by criterion, and dropped at the first on which it is
+//! beaten. Objectives that see the whole placement break no symmetry, so raw matches are scored.
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -356,7 +357,7 @@ pub(super) fn meets_request(
 }
 
 /// NaN last; the lowest twelve of 52 bits rounded away, so that the order in which a sum was added up decides only where
-/// it straddles a rounding step: one sum of random terms in ten thousand or so, and none of whole numbers.
+/// it straddles a rounding step, which is rare, and never for whole numbers.
 fn settle(value: f64) -> f64 {
     const NOISE: u64 = 1 << 12;
     if value.is_nan() {

@@ -81,8 +81,11 @@ impl Policy for TopoAware {
             let here = request.clone().only(&request.eligible(view.graph()) & &region);
             match self.within.decide(&here, view) {
                 Ok(decision) if decision.runners_up().len() < request.runners_up => {
-                    let farther = self.fallback().decide(request, view)?;
-                    return Ok(decision.with_runners_up(request, farther, "closeness in the host tree"));
+                    // Whether or not there is anything farther to name, the decision stands.
+                    return Ok(match self.fallback().decide(request, view) {
+                        Ok(farther) => decision.with_runners_up(request, farther, "closeness in the host tree"),
+                        Err(_) => decision,
+                    });
                 }
                 Ok(decision) => return Ok(decision),
                 Err(limit @ Refusal::LimitReached(_)) => return Err(limit),

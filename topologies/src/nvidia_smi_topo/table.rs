@@ -125,8 +125,8 @@ fn clean(raw: &str) -> Cow<'_, str> {
     line
 }
 
-/// Words between white space and the marks of tables, comments, lists and quotations, with the character column at which each
-/// begins.
+/// Words between white space and the marks of tables, comments, lists and quotations, with the character column at which
+/// each begins.
 fn words(line: &str) -> Vec<(&str, usize)> {
     let is_gap = |c: char| c.is_whitespace() || matches!(c, '|' | '│' | '#' | '>' | '+' | '*' | '"' | '\'' | '`');
     let mut words = Vec::new();
