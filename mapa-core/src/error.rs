@@ -94,6 +94,23 @@ pub(crate) enum ErrorKind {
     #[error("no policy is called `{name}`: expected one of {known}")]
     UnknownPolicy { name: String, known: String },
 
+    #[error("profile `{profile}` of {model}: {what}")]
+    BadProfile { model: String, profile: String, what: &'static str },
+    #[error("{model}: more than {most} instances could exist: expected fewer profiles or starts")]
+    TooManyInstances { model: String, most: usize },
+    #[error("{model}: more than {most} layouts are legal: expected fewer profiles or starts")]
+    TooManyLayouts { model: String, most: usize },
+    #[error("{model} has no profile `{name}`: expected one of {known}")]
+    UnknownProfile { model: String, name: String, known: String },
+    #[error("{model} has no instance {instance} here: expected one that exists, at a start that its profile allows")]
+    NoSuchInstance { model: String, instance: String },
+    #[error("{a} and {b} overlap")]
+    Overlap { a: String, b: String },
+    #[error("at most {most} of {profile} may exist")]
+    TooManyOfProfile { profile: String, most: u8 },
+    #[error("no start is left for {profile} beside {layout}")]
+    NoStartLeft { profile: String, layout: String },
+
     #[error("the request contradicts itself: {0}")]
     Contradiction(String),
 

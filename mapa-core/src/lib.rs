@@ -11,6 +11,7 @@
 mod allocator;
 mod error;
 mod matching;
+pub mod mig;
 mod pattern;
 mod policy;
 mod score;

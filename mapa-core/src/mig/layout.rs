@@ -1,0 +1,200 @@
+//! Layouts: which instances exist at once.
+
+use smallvec::SmallVec;
+
+use super::model::{Instance, Model, ProfileId, bits, positions};
+use crate::error::{Error, ErrorKind};
+
+/// How a device is cut up: whole, or into instances that do not overlap. Made only by [`Model`], so it is legal for the
+/// model that made it.
+///
+/// A device that is to be cut up but has no instance yet is not whole: it offers nothing.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Layout {
+    /// None if the device is whole.
+    instances: Option<SmallVec<[Instance; 8]>>,
+}
+
+impl Layout {
+    /// Not cut up: the device itself may be used.
+    #[must_use]
+    pub fn whole() -> Self {
+        Self { instances: None }
+    }
+
+    /// Whether the device is not cut up.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.instances.is_none()
+    }
+
+    /// The instances, by start; none if the device is whole.
+    #[must_use]
+    pub fn instances(&self) -> &[Instance] {
+        self.instances.as_deref().unwrap_or_default()
+    }
+
+    /// Whether the instance is there.
+    #[must_use]
+    pub fn has(&self, instance: Instance) -> bool {
+        self.instances().binary_search(&instance).is_ok()
+    }
+}
+
+/// Not cut up.
+impl Default for Layout {
+    fn default() -> Self {
+        Self::whole()
+    }
+}
+
+/// A legal layout in the model's list.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Legal {
+    /// Bits are positions in [`Model::instances`].
+    pub(super) mask: u64,
+    /// Whether nothing can be added.
+    pub(super) maximal: bool,
+}
+
+impl Legal {
+    /// Every legal layout with at least one instance, in lexicographic order; nothing if there are more than `most`.
+    pub(super) fn enumerate(model: &Model, most: usize) -> Option<Vec<Self>> {
+        let mut found = Vec::new();
+        extend(model, 0, 0, most, &mut found).then_some(found)
+    }
+}
+
+fn extend(model: &Model, mask: u64, from: usize, most: usize, found: &mut Vec<Legal>) -> bool {
+    for position in from..model.instances().len() {
+        if model.may_join(mask, position) {
+            if found.len() == most {
+                return false;
+            }
+            let mask = mask | 1 << position;
+            let maximal = !(0..model.instances().len()).any(|other| model.may_join(mask, other));
+            found.push(Legal { mask, maximal });
+            if !extend(model, mask, position + 1, most, found) {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+impl Model {
+    /// The layout of exactly these instances, in any order; none of them make a device that is cut up into nothing.
+    /// O(instances).
+    ///
+    /// # Errors
+    /// An instance that the model does not offer or that is given twice, two that overlap, more of a profile than may
+    /// exist. The message names them.
+    pub fn layout(&self, instances: &[Instance]) -> Result<Layout, Error> {
+        let mut mask = 0;
+        for &instance in instances {
+            mask |= 1 << self.check(mask, instance)?;
+        }
+        Ok(self.unmask(mask))
+    }
+
+    /// The layout with one instance more, as the driver creates instances beside others. A whole device is cut up first.
+    ///
+    /// # Errors
+    /// As [`Model::layout`].
+    pub fn create_at(&self, layout: &Layout, instance: Instance) -> Result<Layout, Error> {
+        let mask = self.mask(layout)?;
+        Ok(self.unmask(mask | 1 << self.check(mask, instance)?))
+    }
+
+    /// The layout with one instance more of this profile, and the instance. Of the starts it may have, it gets the one
+    /// after which most legal layouts can still be reached; the lowest on a tie. O(starts x layouts).
+    ///
+    /// # Errors
+    /// No start is left.
+    pub fn create(&self, layout: &Layout, profile: ProfileId) -> Result<(Layout, Instance), Error> {
+        let mask = self.mask(layout)?;
+        let starts = (0..self.instances().len()).filter(|&i| self.instances()[i].profile == profile);
+        let reachable = |i: usize| {
+            let with = mask | 1 << i;
+            self.legal().iter().filter(|legal| legal.mask & with == with).count()
+        };
+        let best = starts.filter(|&i| self.may_join(mask, i)).max_by_key(|&i| (reachable(i), std::cmp::Reverse(i)));
+        let best = best.ok_or_else(|| ErrorKind::NoStartLeft {
+            profile: self.profiles().get(usize::from(profile.0)).map_or_else(String::new, |p| p.name.clone()),
+            layout: self.print(layout),
+        })?;
+        Ok((self.unmask(mask | 1 << best), self.instances()[best]))
+    }
+
+    /// The layout with one instance less.
+    ///
+    /// # Errors
+    /// An instance that is not there.
+    pub fn destroy(&self, layout: &Layout, instance: Instance) -> Result<Layout, Error> {
+        let mask = self.mask(layout)?;
+        match self.position(instance).filter(|&i| mask >> i & 1 == 1) {
+            Some(i) => Ok(self.unmask(mask & !(1 << i))),
+            None => Err(self.no_such_instance(instance)),
+        }
+    }
+
+    /// Every legal layout with at least one instance, in lexicographic order.
+    pub fn layouts(&self) -> impl ExactSizeIterator<Item = Layout> + '_ {
+        self.legal().iter().map(|legal| self.unmask(legal.mask))
+    }
+
+    /// The legal layouts to which nothing can be added, in lexicographic order.
+    pub fn maximal_layouts(&self) -> impl Iterator<Item = Layout> + '_ {
+        self.legal().iter().filter(|legal| legal.maximal).map(|legal| self.unmask(legal.mask))
+    }
+
+    /// How many more instances of a profile could be created beside those of a layout.
+    ///
+    /// # Errors
+    /// A layout of another model.
+    pub fn room(&self, layout: &Layout, profile: ProfileId) -> Result<usize, Error> {
+        Ok(self.room_in(self.mask(layout)?, profile))
+    }
+
+    pub(super) fn room_in(&self, mask: u64, profile: ProfileId) -> usize {
+        let wider = self.legal().iter().filter(|legal| legal.mask & mask == mask);
+        let most = wider.map(|legal| self.count(legal.mask, profile)).max();
+        most.map_or(0, |most| most - self.count(mask, profile))
+    }
+
+    /// Where an instance may join those of `mask`.
+    fn check(&self, mask: u64, instance: Instance) -> Result<usize, Error> {
+        let Some(position) = self.position(instance) else { return Err(self.no_such_instance(instance)) };
+        if self.may_join(mask, position) {
+            return Ok(position);
+        }
+        let in_the_way = positions(mask).map(|i| self.instances()[i]).find(|&other| self.exclude(instance, other));
+        Err(match in_the_way {
+            Some(other) if other.profile != instance.profile || self.span(other) == self.span(instance) => {
+                ErrorKind::Overlap { a: self.print_instance(other), b: self.print_instance(instance) }
+            }
+            _ => ErrorKind::TooManyOfProfile {
+                profile: self.profile(instance.profile).name.clone(),
+                most: self.profile(instance.profile).max_instances,
+            },
+        }
+        .into())
+    }
+
+    fn no_such_instance(&self, instance: Instance) -> Error {
+        let name = self.profiles().get(usize::from(instance.profile.0)).map(|profile| profile.name.clone());
+        let instance =
+            format!("{}@{}", name.unwrap_or_else(|| format!("profile {}", instance.profile.0)), instance.start);
+        ErrorKind::NoSuchInstance { model: self.name().to_owned(), instance }.into()
+    }
+
+    pub(super) fn mask(&self, layout: &Layout) -> Result<u64, Error> {
+        let position = |&instance: &Instance| self.position(instance).ok_or_else(|| self.no_such_instance(instance));
+        let positions = layout.instances().iter().map(position).collect::<Result<Vec<_>, _>>()?;
+        Ok(bits(positions.into_iter()))
+    }
+
+    pub(super) fn unmask(&self, mask: u64) -> Layout {
+        Layout { instances: Some(positions(mask).map(|i| self.instances()[i]).collect()) }
+    }
+}
