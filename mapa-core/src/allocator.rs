@@ -1,18 +1,20 @@
-//! The state of one machine: what is free, and who holds what.
+//! The state of one machine: what is present and free, and who holds what.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind};
-use crate::matching::{Placement, verify};
+use crate::matching::{Placement, Violation, verify};
+use crate::mig::{Instance, Layout};
 use crate::pattern::Pattern;
 use crate::policy::{Decision, Policy, Reason, Refusal, Request};
-use crate::topology::{DeviceSet, HardwareGraph};
+use crate::state::State;
+use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
 use crate::view::{MachineId, Stamp, View};
 
 /// A lease of one allocator; never given twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct LeaseId(pub u64);
 
@@ -34,8 +36,8 @@ pub struct Lease {
     pub pattern: Pattern,
 }
 
-/// The state of one machine. Decisions are made on its [`View`] and committed here; one made on an older state is
-/// refused.
+/// The state of one machine: what is present, who holds what. Decisions are made on its [`View`] and committed here; one made
+/// on an older state is refused.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -59,23 +61,30 @@ pub struct Lease {
 pub struct Allocator {
     id: MachineId,
     graph: Arc<HardwareGraph>,
-    free: DeviceSet,
+    state: State,
     leases: BTreeMap<LeaseId, Lease>,
     generation: u64,
     next_lease: u64,
 }
 
 impl Allocator {
-    /// An idle machine.
+    /// An idle machine, every device whole.
     #[must_use]
     pub fn new(graph: Arc<HardwareGraph>) -> Self {
         Self::with_id(MachineId::default(), graph)
     }
 
-    /// An idle machine of a fleet.
+    /// An idle machine of a fleet, every device whole.
     #[must_use]
     pub fn with_id(id: MachineId, graph: Arc<HardwareGraph>) -> Self {
-        Self { id, free: graph.all(), graph, leases: BTreeMap::new(), generation: 0, next_lease: 0 }
+        let state = State::new(&graph);
+        Self { id, graph, state, leases: BTreeMap::new(), generation: 0, next_lease: 0 }
+    }
+
+    /// Which machine of a fleet it is.
+    #[must_use]
+    pub fn id(&self) -> MachineId {
+        self.id
     }
 
     /// The machine.
@@ -87,9 +96,29 @@ impl Allocator {
     /// The state, read-only.
     #[must_use]
     pub fn view(&self) -> View<'_> {
+        View::new(&self.graph, &self.state, self.stamp(None))
+    }
+
+    fn stamp(&self, vacated: Option<LeaseId>) -> Stamp {
         let fingerprint = self.graph.fingerprint();
-        let stamp = Stamp { machine: self.id, fingerprint, generation: self.generation, imagined: false };
-        View::new(&self.graph, &self.free, stamp)
+        Stamp { machine: self.id, fingerprint, generation: self.generation, vacated, imagined: false }
+    }
+
+    /// The state as if one lease were gone. A decision on its view, committed here, replaces that lease: a move.
+    ///
+    /// # Errors
+    /// A lease that is not held.
+    pub fn without(&self, lease: LeaseId) -> Result<WhatIf, Error> {
+        let gone = self.leases.get(&lease).ok_or(ErrorKind::UnknownLease(lease.0))?;
+        let mut state = self.state.clone();
+        state.release(&self.graph, lease, &gone.pattern, &gone.placement);
+        Ok(WhatIf { graph: self.graph.clone(), state, stamp: self.stamp(Some(lease)) })
+    }
+
+    /// A lease held.
+    #[must_use]
+    pub fn lease(&self, lease: LeaseId) -> Option<&Lease> {
+        self.leases.get(&lease)
     }
 
     /// The leases held, by id.
@@ -100,16 +129,19 @@ impl Allocator {
     /// Decides and commits.
     ///
     /// # Errors
-    /// The policy's refusal; `Busy` if the policy answers with a decision that is not one on the present state.
+    /// The policy's refusal; `Busy` ([`Reason::Stale`]) if the policy answers with a decision that is not one on the present
+    /// state.
     pub fn allocate(&mut self, policy: impl Policy, request: &Request) -> Result<Lease, Refusal> {
         let decision = policy.decide(request, &self.view())?;
-        self.commit(decision).map_err(|error| Refusal::Busy(Reason::Rule(error.to_string().into())))
+        self.commit(decision).map_err(|_| Refusal::Busy(Reason::Stale))
     }
 
-    /// Makes a decision the state.
+    /// Makes a decision the state. A decision made [without](Allocator::without) some lease replaces that lease and keeps
+    /// its id.
     ///
     /// # Errors
-    /// A decision made on another machine, on an imagined state, or before the state last changed; a device in use.
+    /// A decision made on another machine, on an imagined state, or before the state last changed; a device that has no
+    /// room. Nothing is changed then.
     pub fn commit(&mut self, decision: Decision) -> Result<Lease, Error> {
         let stamp = decision.stamp();
         if stamp.imagined {
@@ -121,19 +153,30 @@ impl Allocator {
         if stamp.generation != self.generation {
             return Err(ErrorKind::Stale { decision: stamp.generation, current: self.generation }.into());
         }
-        if let Some(&device) = decision.placement().iter().find(|&&device| !self.free.contains(device)) {
-            return Err(ErrorKind::InUse(device).into());
+        match stamp.vacated {
+            None => self.check(&self.view(), &decision)?,
+            Some(lease) => self.check(&self.without(lease)?.view(), &decision)?,
         }
-        Ok(self.book(decision.pattern().clone(), decision.placement().clone()))
+        let vacated = stamp.vacated.and_then(|lease| self.leases.remove(&lease));
+        if let Some(gone) = &vacated {
+            self.state.release(&self.graph, gone.id, &gone.pattern, &gone.placement);
+        }
+        let id = vacated.map_or(LeaseId(self.next_lease), |gone| gone.id);
+        self.next_lease = self.next_lease.max(id.0 + 1);
+        let lease = Lease { id, placement: decision.placement().clone(), pattern: decision.pattern().clone() };
+        self.generation += 1;
+        self.state.book(&self.graph, lease.id, &lease.pattern, &lease.placement);
+        self.leases.insert(lease.id, lease.clone());
+        Ok(lease)
     }
 
-    fn book(&mut self, pattern: Pattern, placement: Placement) -> Lease {
-        let lease = Lease { id: LeaseId(self.next_lease), placement, pattern };
-        self.next_lease += 1;
-        self.generation += 1;
-        self.free = &self.free - &lease.placement.set();
-        self.leases.insert(lease.id, lease.clone());
-        lease
+    /// That there is room for a decision, whoever made it.
+    fn check(&self, view: &View<'_>, decision: &Decision) -> Result<(), Error> {
+        let found = verify(decision.pattern(), view, self.graph.everything(), decision.placement());
+        found.map_err(|violation| match violation {
+            Violation::NotAllowed { device, .. } => ErrorKind::InUse(device).into(),
+            other => ErrorKind::NoRoom(other.to_string()).into(),
+        })
     }
 
     /// Gives the devices of a lease back.
@@ -143,8 +186,53 @@ impl Allocator {
     pub fn release(&mut self, lease: LeaseId) -> Result<Lease, Error> {
         let lease = self.leases.remove(&lease).ok_or(ErrorKind::UnknownLease(lease.0))?;
         self.generation += 1;
-        self.free = &self.free | &lease.placement.set();
+        self.state.release(&self.graph, lease.id, &lease.pattern, &lease.placement);
         Ok(lease)
+    }
+
+    /// Begins to cut a device up anew (or to make it whole again). Until [`Allocator::layout_is`] says that it is done,
+    /// what is in both layouts stays present; the rest of the device is not there. Leases elsewhere are not touched.
+    ///
+    /// # Errors
+    /// A device that is not whole or cannot be cut up; a layout of another model; a tenant on something that the layout
+    /// does not have; a change under way. Nothing is changed then.
+    pub fn begin_repartition(&mut self, whole: DeviceId, layout: Layout) -> Result<(), Error> {
+        if self.state.changing().contains_key(&whole) {
+            return Err(ErrorKind::Changing(whole).into());
+        }
+        let next = self.graph.vertices_in(whole, &layout)?;
+        self.keeps_tenants(whole, &next)?;
+        let now = self.state.layout(whole);
+        let there = &self.graph.vertices_in(whole, &now)? & &next;
+        self.generation += 1;
+        self.state.set_layout(&self.graph, whole, now, Some(layout), &there);
+        Ok(())
+    }
+
+    /// The fact that a device is now cut up so: a change that was begun is done, or has ended otherwise, or somebody
+    /// else has made one. What is present follows; leases elsewhere are not touched.
+    ///
+    /// # Errors
+    /// A device that is not whole or cannot be cut up; a layout of another model; a tenant on something that is gone: end
+    /// its lease first. Nothing is changed then.
+    pub fn layout_is(&mut self, whole: DeviceId, layout: &Layout) -> Result<(), Error> {
+        let there = self.graph.vertices_in(whole, layout)?;
+        self.keeps_tenants(whole, &there)?;
+        self.generation += 1;
+        self.state.set_layout(&self.graph, whole, layout.clone(), None, &there);
+        Ok(())
+    }
+
+    /// That nothing with a tenant vanishes.
+    fn keeps_tenants(&self, whole: DeviceId, there: &DeviceSet) -> Result<(), Error> {
+        let lost = &self.state.in_use(&self.graph, whole) - there;
+        match lost.first().map(|device| (device, self.state.tenants(device))) {
+            None => Ok(()),
+            Some((device, leases)) => {
+                let lease = leases.first().copied().unwrap_or_default();
+                Err(ErrorKind::TenantVanishes { device: self.graph.device(device).name.clone(), lease }.into())
+            }
+        }
     }
 
     /// The state as data: enough to go on identically elsewhere.
@@ -155,14 +243,26 @@ impl Allocator {
             machine: self.graph.fingerprint(),
             generation: self.generation,
             next_lease: self.next_lease,
+            layouts: self.layouts().collect(),
             leases: self.leases.values().cloned().collect(),
         }
     }
 
-    /// The allocator that a snapshot was taken of. Every lease is checked anew.
+    /// The devices that are cut up, or being cut up anew.
+    fn layouts(&self) -> impl Iterator<Item = Cut> + '_ {
+        let instances = |layout: &Layout| (!layout.is_whole()).then(|| layout.instances().to_vec());
+        self.graph.wholes().iter().collect::<Vec<_>>().into_iter().filter_map(move |device| {
+            let now = instances(&self.state.layout(device));
+            let next = self.state.changing().get(&device).map(instances);
+            (now.is_some() || next.is_some()).then_some(Cut { device, now, next })
+        })
+    }
+
+    /// The allocator that a snapshot was taken of. Every layout and every lease is checked anew.
     ///
     /// # Errors
-    /// A snapshot of another machine or version; leases that share a device, an id, or do not fit their pattern.
+    /// A snapshot of another machine or version; layouts that are not legal; leases for which there is no room, that share
+    /// an id, or do not fit their pattern.
     pub fn restore(id: MachineId, graph: Arc<HardwareGraph>, snapshot: Snapshot) -> Result<Self, Error> {
         let bad = |what: String| Error::from(ErrorKind::BadSnapshot(what));
         if snapshot.version != Snapshot::VERSION {
@@ -175,13 +275,27 @@ impl Allocator {
             return Err(bad(format!("more than {} changes", Snapshot::MOST_CHANGES)));
         }
         let mut allocator = Self::with_id(id, graph);
+        for cut in &snapshot.layouts {
+            let layout = |instances: &Option<Vec<Instance>>| match (instances, allocator.graph.model(cut.device)) {
+                (None, _) => Ok(Layout::whole()),
+                (Some(instances), Some(model)) => model.layout(instances),
+                (Some(_), None) => Err(ErrorKind::CannotBeCut(cut.device).into()),
+            };
+            let what = |error: Error| bad(format!("layout of device {}: {error}", cut.device));
+            let now = layout(&cut.now).map_err(what)?;
+            let next = cut.next.as_ref().map(layout).transpose().map_err(what)?;
+            allocator.layout_is(cut.device, &now).map_err(what)?;
+            if let Some(next) = next {
+                allocator.begin_repartition(cut.device, next).map_err(what)?;
+            }
+        }
         for lease in snapshot.leases {
             if lease.id.0 >= snapshot.next_lease {
                 return Err(bad(format!("lease {}: expected ids below {}", lease.id, snapshot.next_lease)));
             }
-            verify(&lease.pattern, &allocator.graph, &allocator.free, &lease.placement)
+            verify(&lease.pattern, &allocator.view(), allocator.graph.everything(), &lease.placement)
                 .map_err(|violation| bad(format!("lease {}: {violation}", lease.id)))?;
-            allocator.free = &allocator.free - &lease.placement.set();
+            allocator.state.book(&allocator.graph, lease.id, &lease.pattern, &lease.placement);
             if let Some(twice) = allocator.leases.insert(lease.id, lease) {
                 return Err(bad(format!("lease {} is there twice", twice.id)));
             }
@@ -200,7 +314,53 @@ pub struct Snapshot {
     machine: u64,
     generation: u64,
     next_lease: u64,
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    layouts: Vec<Cut>,
     leases: Vec<Lease>,
+}
+
+/// A device that is cut up; `None` stands for whole.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+struct Cut {
+    device: DeviceId,
+    now: Option<Vec<Instance>>,
+    /// What it is becoming, if anything.
+    #[cfg_attr(feature = "serde", serde(default, with = "becoming"))]
+    next: Option<Option<Vec<Instance>>>,
+}
+
+/// Nothing said and "whole" are two things: a list of at most one.
+#[cfg(feature = "serde")]
+mod becoming {
+    use super::Instance;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    type Next = Option<Option<Vec<Instance>>>;
+
+    pub(super) fn serialize<S: Serializer>(next: &Next, serializer: S) -> Result<S::Ok, S::Error> {
+        next.iter().collect::<Vec<_>>().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Next, D::Error> {
+        Ok(Vec::<Option<Vec<Instance>>>::deserialize(deserializer)?.pop())
+    }
+}
+
+/// A state in which one lease is gone: made by [`Allocator::without`].
+#[derive(Clone, Debug)]
+pub struct WhatIf {
+    graph: Arc<HardwareGraph>,
+    state: State,
+    stamp: Stamp,
+}
+
+impl WhatIf {
+    /// The state, read-only. Decisions on it replace the lease.
+    #[must_use]
+    pub fn view(&self) -> View<'_> {
+        View::new(&self.graph, &self.state, self.stamp)
+    }
 }
 
 impl Snapshot {

@@ -28,6 +28,12 @@ impl Error {
         matches!(*self.0, ErrorKind::UnknownLease(_))
     }
 
+    /// Whether a layout was refused because something with a tenant would vanish.
+    #[must_use]
+    pub fn is_tenant_vanishing(&self) -> bool {
+        matches!(*self.0, ErrorKind::TenantVanishes { .. })
+    }
+
     /// Whether the constraints of a request contradict each other.
     #[must_use]
     pub fn is_contradiction(&self) -> bool {
@@ -53,6 +59,8 @@ pub(crate) enum ErrorKind {
     TwoNumaNodes { name: String, said: u32, above: u32 },
     #[error("a machine has at most {MAX_DEVICES} devices, this one has at least {0}")]
     TooManyDevices(usize),
+    #[error("{0} devices and instances of them could exist: expected at most {MAX_DEVICES} in one machine")]
+    TooManyVertices(usize),
     #[error("the machine has no devices")]
     NoDevices,
     #[error("`{child}` cannot hang below `{parent}`: expected a machine, NUMA node, host bridge or PCIe switch")]
@@ -94,6 +102,11 @@ pub(crate) enum ErrorKind {
     #[error("no policy is called `{name}`: expected one of {known}")]
     UnknownPolicy { name: String, known: String },
 
+    #[error("device {0} is not a whole device")]
+    NotWhole(crate::DeviceId),
+    #[error("device {0} cannot be cut up")]
+    CannotBeCut(crate::DeviceId),
+
     #[error("profile `{profile}` of {model}: {what}")]
     BadProfile { model: String, profile: String, what: &'static str },
     #[error("{model}: more than {most} instances could exist: expected fewer profiles or starts")]
@@ -122,6 +135,12 @@ pub(crate) enum ErrorKind {
     Imagined,
     #[error("device {0} is in use")]
     InUse(crate::DeviceId),
+    #[error("there is no room for the decision: {0}")]
+    NoRoom(String),
+    #[error("device {0} is being cut up anew already")]
+    Changing(crate::DeviceId),
+    #[error("{device} would vanish under lease {lease}: release it first")]
+    TenantVanishes { device: String, lease: crate::LeaseId },
     #[error("no lease {0}: it was never given or is released already")]
     UnknownLease(u64),
     #[error("the snapshot is not consistent: {0}")]

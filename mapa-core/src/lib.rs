@@ -15,27 +15,31 @@ pub mod mig;
 mod pattern;
 mod policy;
 mod score;
+mod state;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod topology;
 mod view;
 
-pub use allocator::{Allocator, Lease, LeaseId, Snapshot};
+pub use allocator::{Allocator, Lease, LeaseId, Snapshot, WhatIf};
 pub use error::Error;
 pub use matching::{
-    Leaf, Limits, LinkTest, MatchConfig, Matcher, Matches, Outcome, Placement, Search, SearchStats, Stop, StopReason,
+    Leaf, Limits, LinkTest, MatchConfig, Matcher, Matches, Outcome, Placement, Search, SearchStats, ShareTest, Stop,
+    StopReason,
 };
-pub use pattern::{Edge, Pattern, Shape};
+pub use pattern::{Demand, Edge, Pattern, Shape, Sharing, Want};
 pub use policy::{
     BuiltIn, Criterion, Decision, Policy, Reason, Refusal, Request, Rules, RunnerUp, Scored, TopoAware, When, greedy,
-    lowest_id, lowest_ids, max, min, preserve, preserve_released, preserve_with, topo_aware, topo_aware_released, when,
+    least, lowest_id, lowest_ids, max, min, most, preserve, preserve_released, preserve_with, topo_aware,
+    topo_aware_released, when,
 };
 pub use score::{
-    Candidate, Census, Coefficients, EdgeOn, Form, Objective, Subset, Tiers, aggregate_gbps, effective_gbps,
+    Candidate, Census, Coefficients, EdgeOn, Form, Objective, Seat, Subset, Tiers, aggregate_gbps, effective_gbps,
     effective_gbps_with, preserved_direct_gbps, preserved_gbps,
 };
+pub use state::Usage;
 pub use topology::{
     Device, DeviceId, DeviceInfo, DeviceSet, Fabric, FabricNode, FabricWire, HardwareGraph, Link, LinkClass,
-    MAX_DEVICES, NodeId, NodeKind, Pair, Region,
+    MAX_DEVICES, NodeId, NodeKind, Pair, PortId, Region, Unit,
 };
 pub use view::{MachineId, Stamp, View};

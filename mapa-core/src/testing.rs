@@ -22,7 +22,7 @@ use crate::topology::{DeviceId, DeviceSet, Fabric, HardwareGraph, LinkClass};
 
 /// The slow, obvious answers that the fast ones are checked against.
 pub mod oracle {
-    pub use crate::matching::oracle::{automorphisms, distinct, injections, raw_matches};
+    pub use crate::matching::oracle::{automorphisms, distinct, injections, raw_matches, raw_placements};
 }
 
 /// Machines whose size is in `devices`, with links of all classes and some pairs not joined at all, some of them with two

@@ -2,14 +2,24 @@
 
 use std::fmt;
 
+use crate::allocator::LeaseId;
 use crate::matching::Stop;
+use crate::mig::Layout;
+use crate::pattern::Demand;
 use crate::policy::{Decision, Policy, Refusal, Request};
-use crate::topology::{DeviceSet, HardwareGraph};
+use crate::state::{State, Usage};
+use crate::topology::{DeviceId, DeviceSet, HardwareGraph, PortId};
 
 /// A machine of a fleet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct MachineId(pub u32);
+
+impl fmt::Display for MachineId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// Which state a decision was made on. Only a decision on the present state can be committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,31 +31,64 @@ pub struct Stamp {
     pub fingerprint: u64,
     /// How often its state has changed.
     pub generation: u64,
+    /// The lease that was taken for gone: committing the decision replaces it.
+    pub vacated: Option<LeaseId>,
     /// Whether the state was imagined: such decisions say what would be, and cannot be committed.
     pub imagined: bool,
 }
 
-/// What is free on a machine at some moment. Cheap to copy; made by [`Allocator::view`](crate::Allocator::view) or
-/// [`HardwareGraph::with_free`].
+/// What is present, free and used on a machine at some moment. Cheap to copy; made by
+/// [`Allocator::view`](crate::Allocator::view) or [`HardwareGraph::with_free`].
+///
+/// Questions about usage cost a look into a table. A view of a bare free set knows of no usage: what is not free in it has
+/// one tenant that shares with nobody, and groups of devices are idle.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     graph: &'a HardwareGraph,
+    present: &'a DeviceSet,
     free: &'a DeviceSet,
+    /// Where a tenant that shares may go, as far as `limit` allows.
+    open: &'a DeviceSet,
+    limit: Option<&'a DeviceSet>,
+    state: Option<&'a State>,
+    /// Whether all tenants are taken for gone.
+    idle: bool,
+    /// Whether what is present need not exist in one layout.
+    any_layout: bool,
     stamp: Stamp,
     until: Option<Stop<'a>>,
 }
 
 impl<'a> View<'a> {
-    pub(crate) fn new(graph: &'a HardwareGraph, free: &'a DeviceSet, stamp: Stamp) -> Self {
-        Self { graph, free, stamp, until: None }
+    pub(crate) fn new(graph: &'a HardwareGraph, state: &'a State, stamp: Stamp) -> Self {
+        Self {
+            graph,
+            present: &state.present,
+            free: &state.free,
+            open: &state.open,
+            limit: None,
+            state: Some(state),
+            idle: false,
+            any_layout: false,
+            stamp,
+            until: None,
+        }
     }
 
     pub(crate) fn imagined(graph: &'a HardwareGraph, free: &'a DeviceSet) -> Self {
-        Self::new(
+        let fingerprint = graph.fingerprint();
+        Self {
             graph,
+            present: graph.everything(),
             free,
-            Stamp { machine: MachineId::default(), fingerprint: graph.fingerprint(), generation: 0, imagined: true },
-        )
+            open: free,
+            limit: None,
+            state: None,
+            idle: false,
+            any_layout: graph.can_be_cut(),
+            stamp: Stamp { machine: MachineId::default(), fingerprint, generation: 0, vacated: None, imagined: true },
+            until: None,
+        }
     }
 
     /// The machine's graph.
@@ -54,7 +97,20 @@ impl<'a> View<'a> {
         self.graph
     }
 
-    /// The devices without a tenant.
+    /// Which machine of a fleet it is.
+    #[must_use]
+    pub fn machine(&self) -> MachineId {
+        self.stamp.machine
+    }
+
+    /// What exists in the layouts of the moment. A device that is cut up is not there itself; while one is being cut up
+    /// anew, what is in both layouts is there.
+    #[must_use]
+    pub fn present(&self) -> &'a DeviceSet {
+        self.present
+    }
+
+    /// What is present and has no tenant.
     #[must_use]
     pub fn free(&self) -> &'a DeviceSet {
         self.free
@@ -66,17 +122,136 @@ impl<'a> View<'a> {
         self.stamp
     }
 
+    /// What the tenants of a vertex use.
+    #[must_use]
+    pub fn usage(&self, id: DeviceId) -> &'a Usage {
+        match self.state.filter(|_| !self.idle) {
+            Some(state) => state.usage(id).unwrap_or(&Usage::IDLE),
+            None if self.free.contains(id) => &Usage::IDLE,
+            None => &Usage::TAKEN,
+        }
+    }
+
+    fn usage_of(&self, group: impl Fn(&'a State) -> Option<&'a Usage>) -> &'a Usage {
+        self.state.filter(|_| !self.idle).and_then(group).unwrap_or(&Usage::IDLE)
+    }
+
+    /// What the tenants of a whole device and of its instances use.
+    #[must_use]
+    pub fn usage_of_whole(&self, whole: DeviceId) -> &'a Usage {
+        self.usage_of(|state| state.usage_of_whole(whole))
+    }
+
+    /// What the tenants of all devices behind a host bridge use.
+    #[must_use]
+    pub fn usage_of_port(&self, port: PortId) -> &'a Usage {
+        self.usage_of(|state| state.usage_of_port(port))
+    }
+
+    /// What the tenants of all vertices of a NUMA node use.
+    #[must_use]
+    pub fn usage_of_numa(&self, numa: u32) -> &'a Usage {
+        self.usage_of(|state| state.usage_of_numa(numa))
+    }
+
+    /// The leases on a vertex, in the order in which they were given; none known on a bare free set.
+    #[must_use]
+    pub fn tenants(&self, id: DeviceId) -> &'a [LeaseId] {
+        self.state.filter(|_| !self.idle).map_or(&[], |state| state.tenants(id))
+    }
+
+    /// Memory that is not given away; none if it is not known.
+    #[must_use]
+    pub fn free_memory(&self, id: DeviceId) -> Option<u64> {
+        Some(self.graph.devices().get(id.index())?.memory_bytes?.saturating_sub(self.usage(id).memory_bytes))
+    }
+
+    /// What is present of a whole device.
+    pub fn parts_of(&self, whole: DeviceId) -> impl Iterator<Item = DeviceId> + use<'a> {
+        let present = self.present;
+        self.graph.vertices(whole).iter().filter(move |&id| present.contains(id))
+    }
+
+    /// How a device is cut up; whole, if nothing else is known.
+    #[must_use]
+    pub fn layout_of(&self, whole: DeviceId) -> Layout {
+        self.state.map_or_else(Layout::whole, |state| state.layout(whole))
+    }
+
+    /// The layout that a device is being given at the moment.
+    #[must_use]
+    pub fn changing_to(&self, whole: DeviceId) -> Option<&'a Layout> {
+        self.state?.changing().get(&whole)
+    }
+
+    /// The vertices on which a tenant with this demand could be put now, if it came alone. O(V), less for whole devices.
+    #[must_use]
+    pub fn room_for(&self, demand: &Demand) -> DeviceSet {
+        let room = &self.graph.candidates(demand) & if demand.is_shared() { self.open } else { self.free };
+        if self.limit.is_none() && demand.memory_bytes == 0 {
+            return room;
+        }
+        room.iter().filter(|&id| self.has_room(demand, id)).collect()
+    }
+
+    /// Whether a tenant with this demand could be put there now, if it came alone. O(1).
+    #[must_use]
+    pub fn has_room(&self, demand: &Demand, id: DeviceId) -> bool {
+        let there = if demand.is_shared() { self.open } else { self.free };
+        there.contains(id)
+            && self.limit.is_none_or(|limit| limit.contains(id))
+            && self.graph.devices().get(id.index()).is_some_and(|device| demand.fits(device))
+            && self.holds(id, [*demand].into_iter())
+    }
+
+    /// Whether several tenants with these demands, all of which share, can be put on one vertex together.
+    pub(crate) fn holds(&self, id: DeviceId, mut demands: impl Iterator<Item = Demand>) -> bool {
+        let sum = demands.try_fold(0u64, |sum, demand| sum.checked_add(demand.memory_bytes));
+        match (sum, self.free_memory(id)) {
+            (Some(0), _) => true,
+            (Some(sum), Some(free)) => sum <= free,
+            _ => false,
+        }
+    }
+
+    /// Whether what is present need not exist in one layout.
+    pub(crate) fn is_of_any_layout(&self) -> bool {
+        self.any_layout
+    }
+
     /// The same state with fewer devices to choose from: `fewer` counts as all that is free, for "what stays free" too.
     /// A decision on it can still be committed if its devices are free indeed.
     #[must_use]
     pub fn limited_to(self, fewer: &'a DeviceSet) -> Self {
-        Self { free: fewer, ..self }
+        Self { free: fewer, limit: Some(fewer), ..self }
     }
 
-    /// The same state with `free` free instead: imagined.
+    /// The same state with `free` free instead, and nothing in use: imagined.
     #[must_use]
     pub fn as_if_free(self, free: &'a DeviceSet) -> Self {
-        Self { free, stamp: Stamp { imagined: true, ..self.stamp }, ..self }
+        let stamp = Stamp { imagined: true, ..self.stamp };
+        let any_layout = self.graph.can_be_cut();
+        Self { free, open: free, limit: None, idle: true, any_layout, stamp, ..self }
+    }
+
+    /// The same layouts, all tenants gone: imagined.
+    #[must_use]
+    pub fn as_if_idle(self) -> Self {
+        let (any_layout, present) = (self.any_layout, self.present);
+        Self { any_layout, ..self.as_if_free(present) }
+    }
+
+    /// The same tenants, with every device cut up anew around them in whatever way: imagined. What could be created is
+    /// present and free, also where it excludes something else that could be created; a placement takes only what can
+    /// exist together, and beside the tenants there are.
+    #[must_use]
+    pub fn as_if_repartitioned(self) -> Self {
+        let Some(state) = self.state.filter(|_| !self.idle && self.graph.can_be_cut()) else {
+            return Self { present: self.graph.everything(), ..self.as_if_free(self.graph.everything()) };
+        };
+        let (free, open) = state.reachable(self.graph);
+        let stamp = Stamp { imagined: true, ..self.stamp };
+        Self { present: self.graph.everything(), free, open, limit: None, any_layout: true, stamp, ..self }
     }
 
     /// Makes searches stop soon after `stop` has begun to answer true: the caller's deadline.
@@ -89,7 +264,8 @@ impl<'a> View<'a> {
         self.until
     }
 
-    /// Asks a policy. The same as `policy.decide(request, self)`, the other way round for reading aloud.
+    /// Asks a policy. The same as `policy.decide(request, self)`, the other way round for reading aloud. By value, so that
+    /// a policy that borrows its scheduler is gone before the answer is acted on; `&policy` is a policy too.
     ///
     /// # Errors
     /// See [`Refusal`].

@@ -187,7 +187,7 @@ impl Machine {
             let (name, up) = (unspanned(name.clone()), up.map(unspanned));
             match kind {
                 NodeKind::Device(info) => {
-                    let DeviceInfo { index, uuid, pci, numa, memory_bytes } = info.clone();
+                    let DeviceInfo { index, uuid, pci, numa, memory_bytes, mig: _ } = info.clone();
                     devices.push(Device { name, index, uuid, pci, numa, memory_bytes, up, gbps });
                 }
                 other => {
@@ -296,6 +296,7 @@ impl Reader<'_> {
                 pci: pci.clone(),
                 numa: *numa,
                 memory_bytes: *memory_bytes,
+                mig: None,
             };
             ids.insert(device.name.get_ref(), add(&device.name, NodeKind::Device(info))?);
         }

@@ -138,7 +138,14 @@ fn info() -> impl Strategy<Value = DeviceInfo> {
         proptest::option::of(0u32..9),
         proptest::option::of(0..1u64 << 62),
     )
-        .prop_map(|(index, uuid, pci, numa, memory_bytes)| DeviceInfo { index, uuid, pci, numa, memory_bytes })
+        .prop_map(|(index, uuid, pci, numa, memory_bytes)| DeviceInfo {
+            index,
+            uuid,
+            pci,
+            numa,
+            memory_bytes,
+            mig: None,
+        })
 }
 
 /// Machines with every kind of part, odd names and odd bandwidths.

@@ -3,8 +3,11 @@
 //! A cursor walks the tree of partial placements with an explicit stack and stops at each *leaf level*: all ranks placed
 //! but the last, whose devices come as one bit set. A visitor, an iterator and a counter are then thin loops over it.
 
+use smallvec::SmallVec;
+
 use super::plan::{Matcher, Step};
-use super::search::{Meter, Search};
+use super::search::{Meter, Search, ShareTest};
+use crate::pattern::Demand;
 use crate::topology::{DeviceId, LinkClass};
 
 /// A device set of fixed width.
@@ -16,7 +19,13 @@ pub(super) struct Cursor<'a, const W: usize> {
     domains: Vec<Bits<W>>,
     /// Candidates not tried yet, by step.
     open: Vec<Bits<W>>,
-    used: Bits<W>,
+    /// Before each step, what is taken.
+    taken: Vec<Taken<W>>,
+    /// By vertex, what cannot exist beside it; empty if everything can.
+    overlaps: Vec<Bits<W>>,
+    /// By rank, whether it may be where others are; empty if none may.
+    shares: Vec<bool>,
+    together: Option<ShareTest<'a>>,
     /// By vertex.
     placement: Vec<DeviceId>,
     depth: usize,
@@ -25,22 +34,48 @@ pub(super) struct Cursor<'a, const W: usize> {
     done: bool,
 }
 
+/// What ranks placed before leave to others.
+#[derive(Clone, Copy)]
+struct Taken<const W: usize> {
+    /// Not for a rank that wants its device alone.
+    alone: Bits<W>,
+    /// Not for a rank that shares either.
+    shared: Bits<W>,
+}
+
 impl<'a, const W: usize> Cursor<'a, W> {
     pub(super) fn new(search: &Search<'a>) -> Self {
         let matcher: &'a Matcher = search.matcher;
         let n = matcher.steps.len();
         let all: Bits<W> = bits(search.graph.all().words());
         let within = search.within.map_or(all, |set| and(&all, &bits(set.words())));
-        let domain = |step: &Step| {
-            let own = search.domains.and_then(|domains| domains.get(step.vertex));
-            own.map_or(within, |set| and(&within, &bits(set.words())))
+        let only_wholes = search.graph.wholes().len() == search.graph.len();
+        let mut known: Option<(Demand, Bits<W>)> = None;
+        let mut wanted = |demand: Demand| {
+            if only_wholes && demand == Demand::whole() {
+                return all;
+            }
+            let fresh = || (demand, bits(search.graph.candidates(&demand).words()));
+            let (_, set) = *known.insert(known.filter(|(other, _)| *other == demand).unwrap_or_else(fresh));
+            set
         };
+        let mut domain = |step: &Step| {
+            let own = search.domains.and_then(|domains| domains.get(step.vertex));
+            let own = own.map_or_else(|| wanted(matcher.demands[step.vertex]), |set| bits(set.words()));
+            and(&within, &own)
+        };
+        let overlaps = |id: u32| bits(search.graph.overlap(DeviceId(id)).words());
+        let ids = if search.graph.can_be_cut() { 0..search.graph.len() as u32 } else { 0..0 };
+        let shares = search.sharing.map(|_| matcher.demands.iter().map(Demand::is_shared).collect());
         Self {
             steps: &matcher.steps,
             rows: Rows::new(search),
-            domains: matcher.steps.iter().map(domain).collect(),
+            domains: matcher.steps.iter().map(&mut domain).collect(),
             open: vec![[0; W]; n],
-            used: [0; W],
+            taken: vec![Taken { alone: [0; W], shared: [0; W] }; n],
+            overlaps: ids.map(overlaps).collect(),
+            shares: shares.unwrap_or_default(),
+            together: search.sharing,
             placement: vec![DeviceId(0); n],
             depth: 0,
             entered: true,
@@ -84,9 +119,18 @@ impl<'a, const W: usize> Cursor<'a, W> {
     }
 
     fn advance(&mut self, device: u32) {
-        self.placement[self.steps[self.depth].vertex] = DeviceId(device);
-        self.used[device as usize / 64] |= 1 << (device % 64);
+        let rank = self.steps[self.depth].vertex;
+        self.placement[rank] = DeviceId(device);
+        let mut taken = self.taken[self.depth];
+        put(&mut taken.alone, device);
+        if !self.shares(rank) {
+            put(&mut taken.shared, device);
+        }
+        if let Some(overlap) = self.overlaps.get(device as usize) {
+            taken = Taken { alone: or(&taken.alone, overlap), shared: or(&taken.shared, overlap) };
+        }
         self.depth += 1;
+        self.taken[self.depth] = taken;
         self.entered = true;
     }
 
@@ -97,13 +141,18 @@ impl<'a, const W: usize> Cursor<'a, W> {
             return;
         }
         self.depth -= 1;
-        let device = self.placement[self.steps[self.depth].vertex].index();
-        self.used[device / 64] &= !(1 << (device % 64));
+    }
+
+    fn shares(&self, rank: usize) -> bool {
+        self.shares.get(rank).copied().unwrap_or(false)
     }
 
     fn candidates(&self, depth: usize) -> Bits<W> {
         let step = &self.steps[depth];
-        let mut set = and_not(&self.domains[depth], &self.used);
+        if self.shares(step.vertex) {
+            return self.shared_candidates(depth);
+        }
+        let mut set = and_not(&self.domains[depth], &self.taken[depth].alone);
         for &u in &step.near {
             set = and(&set, self.rows.near(u, step.vertex, self.placement[u]));
         }
@@ -115,6 +164,41 @@ impl<'a, const W: usize> Cursor<'a, W> {
         }
         for &u in &step.below {
             keep_below(&mut set, self.placement[u].index());
+        }
+        set
+    }
+
+    /// The same for a rank that may be where others are: a device is neither above nor below itself.
+    fn shared_candidates(&self, depth: usize) -> Bits<W> {
+        let step = &self.steps[depth];
+        let taken = &self.taken[depth];
+        let occupied = and_not(&taken.alone, &taken.shared);
+        let mut set = and_not(&self.domains[depth], &taken.shared);
+        for &u in &step.near {
+            set = and(&set, self.rows.near(u, step.vertex, self.placement[u]));
+        }
+        for &u in &step.apart {
+            set = and_not(&set, self.rows.joined(self.placement[u]));
+        }
+        for &u in &step.above {
+            let here = and(&set, &only(self.placement[u].0));
+            keep_above(&mut set, self.placement[u].index());
+            set = or(&set, &here);
+        }
+        for &u in &step.below {
+            let here = and(&set, &only(self.placement[u].0));
+            keep_below(&mut set, self.placement[u].index());
+            set = or(&set, &here);
+        }
+        let mut together = and(&set, &occupied);
+        while let Some(device) = pop_lowest(&mut together) {
+            let device = DeviceId(device);
+            let placed = self.steps[..depth].iter().map(|step| step.vertex);
+            let here = placed.filter(|&rank| self.placement[rank] == device).chain([step.vertex]);
+            let here: SmallVec<[usize; 8]> = here.collect();
+            if !self.together.is_some_and(|together| together(device, &here)) {
+                set = and_not(&set, &only(device.0));
+            }
         }
         set
     }
@@ -136,7 +220,20 @@ impl<const W: usize> Rows<W> {
         let graph = search.graph;
         let n = graph.len();
         let ids = || (0..n as u32).map(DeviceId);
-        let joined: Vec<Bits<W>> = ids().map(|a| bits(graph.neighbours(a).words())).collect();
+        // Ranks that neither talk nor must not, ask no row.
+        let asks = |step: &Step| !step.near.is_empty() || !step.apart.is_empty();
+        let joined: Vec<Bits<W>> = if search.matcher.steps.iter().any(asks) {
+            let row = |a: DeviceId| {
+                let mut row = bits(graph.neighbours(a).words());
+                if search.sharing.is_some() {
+                    put(&mut row, a.0);
+                }
+                row
+            };
+            ids().map(row).collect()
+        } else {
+            Vec::new()
+        };
         let vertices = search.matcher.steps.len();
         let mut rows = Self { n, vertices, tables: vec![joined], table_of: Vec::new() };
         let Some(ok) = search.links else { return rows };
@@ -184,6 +281,20 @@ fn and<const W: usize>(a: &Bits<W>, b: &Bits<W>) -> Bits<W> {
 
 fn and_not<const W: usize>(a: &Bits<W>, b: &Bits<W>) -> Bits<W> {
     std::array::from_fn(|i| a[i] & !b[i])
+}
+
+fn or<const W: usize>(a: &Bits<W>, b: &Bits<W>) -> Bits<W> {
+    std::array::from_fn(|i| a[i] | b[i])
+}
+
+fn put<const W: usize>(set: &mut Bits<W>, device: u32) {
+    set[device as usize / 64] |= 1 << (device % 64);
+}
+
+fn only<const W: usize>(device: u32) -> Bits<W> {
+    let mut set = [0; W];
+    put(&mut set, device);
+    set
 }
 
 fn keep_above<const W: usize>(set: &mut Bits<W>, device: usize) {

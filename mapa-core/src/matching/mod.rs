@@ -26,8 +26,8 @@ use std::ops::Deref;
 use smallvec::SmallVec;
 
 pub use plan::{MatchConfig, Matcher};
-pub use search::{Leaf, Limits, LinkTest, Matches, Outcome, Search, SearchStats, Stop, StopReason};
-pub(crate) use verify::verify;
+pub use search::{Leaf, Limits, LinkTest, Matches, Outcome, Search, SearchStats, ShareTest, Stop, StopReason};
+pub(crate) use verify::{Violation, verify, without_layout};
 
 use crate::topology::{DeviceId, DeviceSet};
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::matching::verify;
 use crate::pattern::Pattern;
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
+use crate::view::View;
 
 /// Every injective map of `0..k` into `devices`, in lexicographic order. |devices|! / (|devices| - k)! of them.
 #[must_use]
@@ -30,11 +31,28 @@ pub fn raw_matches(pattern: &Pattern, graph: &HardwareGraph, within: &DeviceSet,
     let apart_stays_apart =
         |map: &[DeviceId]| (0..map.len()).all(|b| (0..b).all(|a| joined(a, b) || !graph.link(map[a], map[b]).exists()));
     let mut maps = injections(pattern.len(), &devices);
-    maps.retain(|map| verify(pattern, graph, within, map).is_ok() && (!induced || apart_stays_apart(map)));
+    let view = graph.with_free(within);
+    maps.retain(|map| verify(pattern, &view, within, map).is_ok() && (!induced || apart_stays_apart(map)));
     maps
 }
 
-/// Every automorphism: permutations that keep the edges with their traffic.
+/// Every placement that the view has room for, with ranks that share put together in every way, in lexicographic order.
+#[must_use]
+pub fn raw_placements(pattern: &Pattern, view: &View<'_>, within: &DeviceSet) -> Vec<Vec<DeviceId>> {
+    let devices: Vec<DeviceId> = within.iter().filter(|d| d.index() < view.graph().len()).collect();
+    let mut maps = vec![Vec::new()];
+    for _ in 0..pattern.len() {
+        let longer = |map: Vec<DeviceId>| {
+            let longer = move |&device: &DeviceId| map.iter().copied().chain([device]).collect::<Vec<_>>();
+            devices.iter().map(longer).collect::<Vec<_>>()
+        };
+        maps = maps.into_iter().flat_map(longer).collect();
+    }
+    maps.retain(|map| verify(pattern, view, within, map).is_ok());
+    maps
+}
+
+/// Every automorphism: permutations that keep the edges with their traffic, and the demands.
 #[must_use]
 pub fn automorphisms(pattern: &Pattern) -> Vec<Vec<usize>> {
     let edges = |image: &dyn Fn(u16) -> u32| {
@@ -47,7 +65,9 @@ pub fn automorphisms(pattern: &Pattern) -> Vec<Vec<usize>> {
     let own = edges(&u32::from);
     let vertices: Vec<DeviceId> = (0..pattern.len() as u32).map(DeviceId).collect();
     let mut maps = injections(pattern.len(), &vertices);
-    maps.retain(|map| edges(&|v| map[usize::from(v)].0) == own);
+    let keeps_demands =
+        |map: &[DeviceId]| map.iter().map(|v| pattern.demands()[v.index()]).eq(pattern.demands().iter().copied());
+    maps.retain(|map| edges(&|v| map[usize::from(v)].0) == own && keeps_demands(map));
     maps.into_iter().map(|map| map.into_iter().map(DeviceId::index).collect()).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use super::search::Search;
 use super::symmetry::Coloured;
-use crate::pattern::Pattern;
+use crate::pattern::{Demand, Pattern};
 use crate::topology::{HardwareGraph, MAX_DEVICES};
 
 /// What counts as a match.
@@ -53,6 +53,8 @@ impl Default for MatchConfig {
 #[derive(Clone, Debug)]
 pub struct Matcher {
     pub(super) pattern_edges: Vec<crate::Edge>,
+    /// By vertex.
+    pub(super) demands: Vec<Demand>,
     pub(super) steps: Vec<Step>,
     symmetries: u128,
 }
@@ -75,7 +77,7 @@ impl Matcher {
     fn new(config: MatchConfig, pattern: &Pattern) -> Self {
         if pattern.len() > MAX_DEVICES {
             // It fits no machine, and its tables might not fit in memory.
-            return Self { pattern_edges: Vec::new(), steps: Vec::new(), symmetries: 1 };
+            return Self { pattern_edges: Vec::new(), demands: Vec::new(), steps: Vec::new(), symmetries: 1 };
         }
         let graph = Coloured::new(pattern);
         let symmetry = graph.symmetry();
@@ -94,7 +96,8 @@ impl Matcher {
             }
             steps.push(step);
         }
-        Self { pattern_edges: pattern.edges().to_vec(), steps, symmetries: symmetry.order }
+        let (pattern_edges, demands) = (pattern.edges().to_vec(), pattern.demands().to_vec());
+        Self { pattern_edges, demands, steps, symmetries: symmetry.order }
     }
 
     /// How many vertices the pattern has.

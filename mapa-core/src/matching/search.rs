@@ -114,12 +114,17 @@ pub struct Leaf<'s> {
 /// Whether an edge may lie on a link.
 pub type LinkTest<'a> = &'a (dyn Fn(&Edge, Link) -> bool + Sync);
 
+/// Whether these ranks, all of which share, can be on one device together.
+pub type ShareTest<'a> = &'a (dyn Fn(DeviceId, &[usize]) -> bool + Sync);
+
 /// Whether it is time to stop: a closure of the caller's, so that the clock is the caller's too.
 pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 
 /// A compiled pattern on a machine. Cheap to copy; the terminal methods run it.
 ///
-/// Matches come in lexicographic order of the plan's placing order, on every run. The empty pattern has no match.
+/// Matches come in lexicographic order of the plan's placing order, on every run. The empty pattern has no match. A rank lies
+/// only on vertices of the kind that its [`Demand`](crate::Demand) wants, whole devices by default; no two on devices
+/// that cannot exist at once.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -153,13 +158,23 @@ pub struct Search<'a> {
     pub(super) within: Option<&'a DeviceSet>,
     pub(super) domains: Option<&'a [DeviceSet]>,
     pub(super) links: Option<LinkTest<'a>>,
+    pub(super) sharing: Option<ShareTest<'a>>,
     limits: Limits,
     until: Option<Stop<'a>>,
 }
 
 impl<'a> Search<'a> {
     pub(super) fn new(matcher: &'a Matcher, graph: &'a HardwareGraph) -> Self {
-        Self { matcher, graph, within: None, domains: None, links: None, limits: Limits::NONE, until: None }
+        Self {
+            matcher,
+            graph,
+            within: None,
+            domains: None,
+            links: None,
+            sharing: None,
+            limits: Limits::NONE,
+            until: None,
+        }
     }
 
     /// Only devices of this set. Ids that the machine does not have are never found.
@@ -168,8 +183,9 @@ impl<'a> Search<'a> {
         Self { within: Some(devices), ..self }
     }
 
-    /// For each rank, only devices of its set. For distinct matches, ranks that an automorphism of the pattern swaps must
-    /// have equal sets, or matches are lost.
+    /// For each rank, only devices of its set, instead of all that are what its [`Demand`](crate::Demand) wants
+    /// ([`HardwareGraph::candidates`]). For distinct matches, ranks that an automorphism of the pattern swaps must have
+    /// equal sets, or matches are lost.
     #[must_use]
     pub fn domains(self, per_rank: &'a [DeviceSet]) -> Self {
         Self { domains: Some(per_rank), ..self }
@@ -179,6 +195,17 @@ impl<'a> Search<'a> {
     #[must_use]
     pub fn links(self, ok: LinkTest<'a>) -> Self {
         Self { links: Some(ok), ..self }
+    }
+
+    /// Puts ranks whose demand is shared on one device too, where `together` accepts them. Without it every rank has a
+    /// device of its own. `together` is asked of all ranks that would be there, and of more only once it has accepted
+    /// fewer.
+    ///
+    /// A class of matches that put ranks together may be shown more than once, in several rank orders, its
+    /// lexicographically smallest among them: swapping ranks of one device changes nothing that symmetry conditions see.
+    #[must_use]
+    pub fn sharing(self, together: ShareTest<'a>) -> Self {
+        Self { sharing: Some(together), ..self }
     }
 
     /// How far to go.

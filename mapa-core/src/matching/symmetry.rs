@@ -21,9 +21,12 @@ pub(super) struct Symmetry {
     pub(super) below: Vec<Option<usize>>,
 }
 
-/// A pattern as an edge-coloured graph: pairs with the same edges and traffic have the same colour.
+/// A pattern as a coloured graph: pairs with the same edges and traffic have the same colour, and so have vertices with
+/// the same demand.
 pub(super) struct Coloured {
     n: usize,
+    /// By vertex: equal for equal demands.
+    vertex: Vec<u32>,
     /// n x n.
     pair: Vec<u32>,
     pub(super) neighbours: Vec<Vec<usize>>,
@@ -54,7 +57,11 @@ impl Coloured {
             neighbours[b].push(a);
         }
         neighbours.iter_mut().for_each(|list| list.sort_unstable());
-        Self { n, pair, neighbours }
+        let mut kinds: Vec<_> = pattern.demands().iter().collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let vertex = pattern.demands().iter().map(|own| kinds.partition_point(|&kind| kind < own) as u32).collect();
+        Self { n, vertex, pair, neighbours }
     }
 
     pub(super) fn joined(&self, a: usize, b: usize) -> bool {
@@ -164,7 +171,7 @@ impl Coloured {
         let mut off_diagonal =
             (0..self.n).flat_map(|a| (0..a).map(move |b| (a, b))).map(|(a, b)| self.pair[a * self.n + b]);
         let first = off_diagonal.next();
-        off_diagonal.all(|colour| Some(colour) == first)
+        off_diagonal.all(|colour| Some(colour) == first) && self.vertex.windows(2).all(|pair| pair[0] == pair[1])
     }
 
     pub(super) fn symmetry(&self) -> Symmetry {
@@ -173,7 +180,7 @@ impl Coloured {
             return Symmetry { order, below: (0..self.n).map(|u| u.checked_sub(1)).collect() };
         }
         // Level i: the colouring with 0..i singled out. Beyond the first discrete one nothing moves.
-        let mut levels = vec![self.refine(vec![0; self.n])];
+        let mut levels = vec![self.refine(self.vertex.clone())];
         while levels.len() <= self.n {
             let last = &levels[levels.len() - 1];
             if is_discrete(last) {

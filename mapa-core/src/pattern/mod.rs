@@ -2,14 +2,16 @@
 //!
 //! An application graph (the paper's P) has a vertex per rank and an edge per pair of ranks that communicate. The shapes
 //! are those collectives use: NCCL runs rings and trees; a parameter server is a star; where nothing is known, assume
-//! all-to-all.
+//! all-to-all. What each rank needs of its device is its [`Demand`]: a whole device of its own, unless said otherwise.
 
+mod demand;
 mod shape;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+pub use demand::{Demand, Sharing, Want};
 pub use shape::Shape;
 
 use crate::error::{Error, ErrorKind};
@@ -40,6 +42,13 @@ pub struct Edge {
 /// assert_eq!(Pattern::ring(2).edges().len(), 2);
 /// let own = Pattern::from_edges(3, [(0, 1, 2.5), (1, 2, 1.0)])?;
 /// assert_eq!(own.matcher().symmetries(), 1); // the weights tell its two ends apart
+///
+/// use mapa_core::{Demand, mig::Size};
+/// // Two slices of one compute and one memory slice each, and a network card near the first.
+/// let serving = Pattern::from_edges(3, [(0, 1, 1.0), (0, 2, 1.0)])?
+///     .each(Demand::slice(Size::new(1, 1)))
+///     .with_demand(2, Demand::nic());
+/// assert_eq!(serving.matcher().symmetries(), 1);
 /// # Ok::<(), mapa_core::Error>(())
 /// ```
 #[derive(Clone)]
@@ -48,12 +57,51 @@ pub struct Pattern(Arc<Inner>);
 struct Inner {
     vertices: usize,
     edges: Vec<Edge>,
+    /// By rank; of a pattern larger than any machine, those of the first [`MAX_DEVICES`].
+    demands: Vec<Demand>,
     matcher: OnceLock<Matcher>,
 }
 
 impl Pattern {
     fn new(vertices: usize, edges: Vec<Edge>) -> Self {
-        Self(Arc::new(Inner { vertices, edges, matcher: OnceLock::new() }))
+        Self::with(vertices, edges, vec![Demand::whole(); vertices.min(MAX_DEVICES)])
+    }
+
+    fn with(vertices: usize, edges: Vec<Edge>, demands: Vec<Demand>) -> Self {
+        Self(Arc::new(Inner { vertices, edges, demands, matcher: OnceLock::new() }))
+    }
+
+    /// The same pattern, every rank with this demand.
+    #[must_use]
+    pub fn each(&self, demand: Demand) -> Self {
+        Self::with(self.len(), self.0.edges.clone(), vec![demand; self.demands().len()])
+    }
+
+    /// The same pattern, one rank with this demand. A rank that it does not have changes nothing.
+    #[must_use]
+    pub fn with_demand(&self, rank: usize, demand: Demand) -> Self {
+        let mut demands = self.0.demands.clone();
+        if let Some(own) = demands.get_mut(rank) {
+            *own = demand;
+        }
+        Self::with(self.len(), self.0.edges.clone(), demands)
+    }
+
+    /// What each rank needs of its device; for a pattern of more ranks than any machine has devices, only of the first
+    /// [`MAX_DEVICES`].
+    #[must_use]
+    pub fn demands(&self) -> &[Demand] {
+        &self.0.demands
+    }
+
+    /// Whether all ranks have the same demand.
+    pub(crate) fn is_uniform(&self) -> bool {
+        self.demands().windows(2).all(|pair| pair[0] == pair[1])
+    }
+
+    /// Whether two ranks or more may share a device.
+    pub(crate) fn may_share(&self) -> bool {
+        self.demands().iter().filter(|demand| demand.is_shared()).count() > 1
     }
 
     /// A pattern of `vertices` ranks from its edges `(a, b, traffic)`. An edge given twice counts twice.
@@ -105,7 +153,8 @@ impl Pattern {
     }
 
     /// Both patterns at once on the same ranks, as NCCL runs rings and trees side by side (Fig. 8 of the paper): an edge
-    /// that both have is there as often as in the one that has it more often.
+    /// that both have is there as often as in the one that has it more often. Demands are those of `self`; ranks that only
+    /// `other` has bring theirs.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         type Count = BTreeMap<(u16, u16, u64), usize>;
@@ -122,45 +171,66 @@ impl Pattern {
             *have = n.max(*have);
         }
         let repeat = |((a, b, traffic), n)| std::iter::repeat_n(Edge { a, b, traffic: f64::from_bits(traffic) }, n);
-        Self::new(self.len().max(other.len()), both.into_iter().flat_map(repeat).collect())
+        let demands = self.demands().iter().chain(other.demands().iter().skip(self.len())).copied();
+        let vertices = self.len().max(other.len());
+        Self::with(vertices, both.into_iter().flat_map(repeat).collect(), demands.take(MAX_DEVICES).collect())
     }
 }
 
-/// Equal number of vertices and equal edges in the same order.
+/// Equal numbers of vertices, equal edges in the same order, and equal demands.
 impl PartialEq for Pattern {
     fn eq(&self, other: &Self) -> bool {
-        self.len() == other.len() && self.edges() == other.edges()
+        self.len() == other.len() && self.demands() == other.demands() && self.edges() == other.edges()
     }
 }
 
 impl fmt::Debug for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pattern").field("vertices", &self.len()).field("edges", &self.edges()).finish()
+        let mut form = f.debug_struct("Pattern");
+        form.field("vertices", &self.len()).field("edges", &self.edges());
+        if self.demands().iter().any(|demand| *demand != Demand::whole()) {
+            form.field("demands", &self.demands());
+        }
+        form.finish()
     }
 }
 
 #[cfg(feature = "serde")]
 mod form {
-    use super::{Error, Pattern};
+    use super::{Demand, Error, Pattern};
 
+    /// Without demands every rank has the default one.
     #[derive(serde::Serialize, serde::Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Form {
         vertices: usize,
         edges: Vec<(u16, u16, f64)>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        demands: Vec<Demand>,
     }
 
     impl serde::Serialize for Pattern {
         fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let edges = self.edges().iter().map(|e| (e.a, e.b, e.traffic)).collect();
-            Form { vertices: self.len(), edges }.serialize(serializer)
+            let plain = self.demands().iter().all(|demand| *demand == Demand::whole());
+            let demands = if plain { Vec::new() } else { self.demands().to_vec() };
+            Form { vertices: self.len(), edges, demands }.serialize(serializer)
         }
     }
 
     impl<'de> serde::Deserialize<'de> for Pattern {
         fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let form = Form::deserialize(deserializer)?;
-            Self::from_edges(form.vertices, form.edges).map_err(|e: Error| serde::de::Error::custom(e))
+            use serde::de::Error as _;
+            let Form { vertices, edges, demands } = Form::deserialize(deserializer)?;
+            let pattern = Self::from_edges(vertices, edges).map_err(|e: Error| D::Error::custom(e))?;
+            if demands.is_empty() {
+                Ok(pattern)
+            } else if demands.len() == vertices {
+                Ok(Self::with(vertices, pattern.edges().to_vec(), demands))
+            } else {
+                let given = demands.len();
+                Err(D::Error::custom(format_args!("{given} demands for {vertices} vertices: expected one for each")))
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Edge, Pattern};
+use super::{Demand, Edge, Pattern};
 use crate::error::{Error, ErrorKind};
 use crate::topology::MAX_DEVICES;
 
@@ -83,6 +83,18 @@ fn plain(n: usize, edges: impl Iterator<Item = (usize, usize)>) -> Pattern {
 /// The ready-made patterns, every edge with traffic 1. One of more than [`MAX_DEVICES`] ranks fits no machine and is refused
 /// by every policy; it is made without its edges.
 impl Pattern {
+    /// One rank with this demand.
+    #[must_use]
+    pub fn single(demand: Demand) -> Self {
+        Self::independent(1).each(demand)
+    }
+
+    /// `n` ranks that do not talk to each other: no edges.
+    #[must_use]
+    pub fn independent(n: usize) -> Self {
+        plain(n, std::iter::empty())
+    }
+
     /// `n` ranks in a circle, as ring collectives send: `n` edges. A ring of two uses its one link both ways, so it has
     /// two edges; a ring of one has none.
     #[must_use]

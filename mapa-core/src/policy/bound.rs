@@ -8,11 +8,12 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use super::rules::{Criterion, Kind};
+use super::criterion::{Criterion, Kind};
 use crate::matching::Few;
-use crate::pattern::Pattern;
-use crate::score::{Census, EdgeOn, Form, Tiers};
+use crate::pattern::{Demand, Pattern};
+use crate::score::{Census, EdgeOn, Form, Objective, Seat, Subset, Tiers};
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph, Link};
+use crate::view::View;
 
 /// Tiers among which edges are shared out in every way; with more of them there is no bound.
 const MOST_TIERS: usize = 3;
@@ -21,7 +22,8 @@ const MOST_TIERS: usize = 3;
 const MOST_EDGES: usize = 256;
 
 pub(super) struct Bounds<'b, 'a> {
-    pub(super) graph: &'b HardwareGraph,
+    graph: &'b HardwareGraph,
+    view: &'b View<'b>,
     pub(super) pattern: &'b Pattern,
     pub(super) criteria: &'b [Criterion<'a>],
     /// Whether all edges have the same traffic and join different pairs, so that each needs a link of its own.
@@ -31,18 +33,18 @@ pub(super) struct Bounds<'b, 'a> {
 }
 
 impl<'b, 'a> Bounds<'b, 'a> {
-    pub(super) fn new(graph: &'b HardwareGraph, pattern: &'b Pattern, criteria: &'b [Criterion<'a>]) -> Self {
+    pub(super) fn new(view: &'b View<'b>, pattern: &'b Pattern, criteria: &'b [Criterion<'a>]) -> Self {
         let mut pairs: Vec<_> = pattern.edges().iter().map(|edge| (edge.a, edge.b)).collect();
         pairs.sort_unstable();
         let alike = pairs.windows(2).all(|pair| pair[0] != pair[1])
             && pattern.edges().windows(2).all(|pair| pair[0].traffic == pair[1].traffic);
-        Self { graph, pattern, criteria, alike, known: RefCell::default() }
+        Self { graph: view.graph(), view, pattern, criteria, alike, known: RefCell::default() }
     }
 
-    /// The most that `criteria[at]`, which the set does not decide, can be for any placement within `set`; signed as
-    /// keys are, the higher the better. O(k²) for k devices.
-    pub(super) fn of(&self, at: usize, set: &DeviceSet) -> f64 {
-        let (objective, sign) = match &self.criteria[at].0 {
+    /// The most that `criteria[at]` can be for any placement within `set`; signed as keys are, the higher the better.
+    /// O(k²) for k devices.
+    pub(super) fn within(&self, at: usize, set: &DeviceSet) -> f64 {
+        let (objective, sign) = match &self.criteria[at].kind {
             Kind::Max(objective) => (objective, 1.0),
             Kind::Min(objective) => (objective, -1.0),
             Kind::LowestIds => return 0.0,
@@ -50,8 +52,30 @@ impl<'b, 'a> Bounds<'b, 'a> {
         match objective.form() {
             Form::Edges(f) => self.edges(|edge| sign * f(edge), set),
             Form::Links(tiers, f) => self.links(at, tiers, |census| sign * f(census), set),
+            Form::Devices(f) => self.devices(|seat| sign * f(seat), set),
             _ => f64::INFINITY,
         }
+    }
+
+    /// The same for placements on exactly the devices of `set`.
+    pub(super) fn of(&self, at: usize, set: &DeviceSet) -> f64 {
+        let stated = |objective: &Objective<'_>| objective.best_on(Subset { graph: self.graph, devices: set });
+        let stated = match &self.criteria[at].kind {
+            Kind::Max(objective) => stated(objective),
+            Kind::Min(objective) => stated(objective).map(|value| -value),
+            Kind::LowestIds => None,
+        };
+        // A bound that is not a number bounds nothing.
+        stated.filter(|value| !value.is_nan()).unwrap_or_else(|| self.within(at, set))
+    }
+
+    /// Every rank on the best device for it, as if it were alone.
+    fn devices(&self, f: impl Fn(&Seat<'_>) -> f64, set: &DeviceSet) -> f64 {
+        let best = |demand: &Demand| {
+            let values = set.iter().map(|id| f(&Seat { view: *self.view, demand, id }));
+            values.fold(f64::NEG_INFINITY, f64::max)
+        };
+        self.pattern.demands().iter().map(best).sum()
     }
 
     fn edges(&self, f: impl Fn(EdgeOn) -> f64, set: &DeviceSet) -> f64 {

@@ -1,12 +1,13 @@
 //! The answers: a decision, or one of three ways of saying no.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt;
 
 use super::optimum::meets_request;
 use super::request::Request;
 use super::rules::paper_scores;
-use crate::matching::{Placement, SearchStats, verify};
+use crate::matching::{Few, Placement, SearchStats, verify};
 use crate::score::{Candidate, Census, Coefficients, Objective, Tiers};
 use crate::topology::DeviceId;
 use crate::view::{Stamp, View};
@@ -83,6 +84,8 @@ pub struct Decision {
     stamp: Stamp,
     pattern: crate::Pattern,
     best: Scored,
+    /// A value per criterion, the higher the better.
+    keys: Few<f64>,
     runners_up: Vec<RunnerUp>,
     search: SearchStats,
 }
@@ -96,7 +99,11 @@ impl Decision {
         runners_up: Vec<RunnerUp>,
         search: SearchStats,
     ) -> Self {
-        Self { policy, stamp, pattern: request.pattern.clone(), best, runners_up, search }
+        Self { policy, stamp, pattern: request.pattern.clone(), best, keys: Few::new(), runners_up, search }
+    }
+
+    pub(super) fn with_keys(self, keys: Few<f64>) -> Self {
+        Self { keys, ..self }
     }
 
     pub(super) fn renamed(self, policy: Cow<'static, str>) -> Self {
@@ -135,8 +142,7 @@ impl Decision {
         }
         let placement: Placement = placement.into_iter().collect();
         let broken = |why: String| Refusal::Busy(Reason::Rule(why.into()));
-        let allowed = &request.eligible(view.graph()) & view.free();
-        verify(&request.pattern, view.graph(), &allowed, &placement)
+        verify(&request.pattern, view, &request.eligible(view.graph()), &placement)
             .map_err(|violation| broken(violation.to_string()))?;
         meets_request(request, view.graph(), &placement).map_err(|rule| broken(rule.to_owned()))?;
         let scores = paper_scores();
@@ -179,6 +185,14 @@ impl Decision {
     #[must_use]
     pub fn runners_up(&self) -> &[RunnerUp] {
         &self.runners_up
+    }
+
+    /// How it compares with a decision of the same policy for the same request on another machine, by the policy's criteria:
+    /// the better one is less. Equal where ids alone would decide, and for decisions made by hand.
+    #[must_use]
+    pub fn order(&self, other: &Self) -> Ordering {
+        let keys = self.keys.iter().zip(&other.keys).map(|(own, others)| others.total_cmp(own));
+        { keys }.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     }
 
     /// What the search did. Where it is not complete, a better placement may exist.
@@ -246,6 +260,10 @@ pub enum Reason {
         /// Devices of the machine that the request allows.
         allowed: usize,
     },
+    /// Placements exist on what is free if it is cut up anew.
+    NeedsRepartition,
+    /// The state has changed since the decision was made.
+    Stale,
     /// The pattern does not lie on these devices: links it needs are missing.
     NoMatch,
     /// A rule of the policy, or a constraint of the request, is not met; its name or what it says.
@@ -265,6 +283,8 @@ impl fmt::Display for Reason {
             Self::InUse { free, .. } => {
                 write!(f, "the {free} devices that are free do not meet the request; with others it can be met")
             }
+            Self::NeedsRepartition => f.write_str("what is free must be cut up anew to meet the request"),
+            Self::Stale => f.write_str("the decision was not made on the present state: decide again"),
             Self::NoMatch => f.write_str("no devices of this machine are joined as the request needs"),
             Self::Rule(rule) => write!(f, "not met: {rule}"),
         }

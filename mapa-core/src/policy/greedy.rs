@@ -1,6 +1,7 @@
 //! The paper's Greedy.
 
-use super::rules::{Rules, max};
+use super::criterion::max;
+use super::rules::Rules;
 use crate::score::aggregate_gbps;
 
 /// The match of highest AggBW (Eq. 1); on a tie the lowest ids, then the smallest rank order.

@@ -1,6 +1,7 @@
 //! The paper's Baseline: what container runtimes do by default.
 
-use super::rules::{Rules, lowest_ids, max};
+use super::criterion::{lowest_ids, max};
+use super::rules::Rules;
 use crate::score::aggregate_gbps;
 
 /// The free devices with the lowest ids that can hold the pattern; among rank orders over them, the one of highest AggBW,

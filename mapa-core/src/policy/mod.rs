@@ -5,22 +5,25 @@
 //! exact lexicographic optimum is found.
 
 mod bound;
+mod criterion;
 mod decision;
 mod greedy;
 mod lowest_id;
 mod optimum;
 mod preserve;
 mod request;
+mod requirement;
 mod rules;
 mod topo_aware;
 mod when;
 
+pub use criterion::{Criterion, least, lowest_ids, max, min, most};
 pub use decision::{Decision, Reason, Refusal, RunnerUp, Scored};
 pub use greedy::greedy;
 pub use lowest_id::lowest_id;
 pub use preserve::{preserve, preserve_released, preserve_with};
 pub use request::Request;
-pub use rules::{Criterion, Rules, lowest_ids, max, min};
+pub use rules::Rules;
 pub use topo_aware::{TopoAware, topo_aware, topo_aware_released};
 pub use when::{When, when};
 

@@ -5,15 +5,20 @@
 //! bandwidth costs C(n, k) evaluations, not C(n, k) k! / |automorphisms|) or by what the links in it allow at best
 //! ([`Bounds`]). Otherwise every distinct match is scored, criterion by criterion, and dropped at the first on which it is
 //! beaten. Objectives that see the whole placement break no symmetry, so raw matches are scored.
+//!
+//! What a requirement sees decides where it acts: what it says of single devices becomes each rank's domain before the search,
+//! what it says of links becomes a test of edges within it, the rest is asked of whole placements.
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
 use super::bound::Bounds;
+use super::criterion::{Criterion, Kind};
 use super::request::Request;
-use super::rules::{Criterion, Floor, Kind};
-use crate::matching::{Few, Limits, MatchConfig, Matcher, Placement, SearchStats, StopReason};
-use crate::score::{Candidate, Objective};
+use super::requirement::Requirement;
+use crate::matching::{Few, Limits, MatchConfig, Matcher, Placement, SearchStats, StopReason, without_layout};
+use crate::pattern::Demand;
+use crate::score::{Candidate, EdgeOn, Objective, Seat};
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph, Link, LinkClass};
 use crate::view::View;
 
@@ -21,7 +26,14 @@ pub(super) struct Optimum<'o, 'a> {
     pub(super) request: &'o Request,
     pub(super) view: &'o View<'o>,
     pub(super) criteria: &'o [Criterion<'a>],
-    pub(super) floors: &'o [Floor<'a>],
+    pub(super) requirements: &'o [Requirement<'a>],
+}
+
+/// Where the ranks may lie.
+pub(super) struct Domains {
+    per_rank: Vec<DeviceSet>,
+    /// All of them together.
+    union: DeviceSet,
 }
 
 /// A placement that may be chosen.
@@ -33,15 +45,17 @@ pub(super) struct Entry {
 }
 
 impl<'o, 'a> Optimum<'o, 'a> {
-    /// The best placement on `free` and as many runners-up on other sets as the request wants, best first.
-    pub(super) fn best(&self, free: &DeviceSet) -> (Vec<Entry>, SearchStats) {
-        let bounds = Bounds::new(self.view.graph(), &self.request.pattern, self.criteria);
-        let mut run = Run { optimum: self, bounds, top: Vec::new(), stats: SearchStats::default() };
-        if !self.request.must_include.is_subset(free) {
+    /// The best placement and as many runners-up on other sets as the request wants, best first.
+    pub(super) fn best(&self) -> (Vec<Entry>, SearchStats) {
+        let domains = self.domains();
+        let bounds = Bounds::new(self.view, &self.request.pattern, self.criteria);
+        let mut run = Run { optimum: self, domains, bounds, top: Vec::new(), stats: SearchStats::default() };
+        if !self.request.must_include.is_subset(&run.domains.union) {
             return (run.top, run.stats);
         }
-        let symmetric = self.criteria.iter().filter_map(|c| c.0.objective()).all(|o| o.is_symmetric())
-            && self.floors.iter().all(|floor| floor.objective.is_symmetric());
+        let objectives = self.criteria.iter().filter_map(|criterion| criterion.kind.objective());
+        let asked = self.requirements.iter().filter(|requirement| requirement.test.sees_ranks()).count();
+        let symmetric = asked == 0 && objectives.chain(self.floors()).all(Objective::is_symmetric);
         let raw;
         let matcher = if symmetric {
             self.request.pattern.matcher()
@@ -49,9 +63,9 @@ impl<'o, 'a> Optimum<'o, 'a> {
             raw = MatchConfig::new().distinct(false).compile(&self.request.pattern);
             &raw
         };
-        for part in self.parts(free) {
-            if self.all_joined(&part) {
-                run.visit_sets(matcher, &part);
+        for part in self.parts(&run.domains.union) {
+            if self.every_set_matches(&part) {
+                run.visit_sets(matcher, &part, symmetric);
             } else {
                 run.visit_matches(matcher, &part, None);
             }
@@ -59,16 +73,44 @@ impl<'o, 'a> Optimum<'o, 'a> {
         (run.top, run.stats)
     }
 
-    /// Whether any placement on `free` is admitted; the search so far if it did not get to know.
-    pub(super) fn any(&self, free: &DeviceSet) -> Result<bool, SearchStats> {
+    /// Whether any placement is admitted; the search so far if it did not get to know.
+    pub(super) fn any(&self) -> Result<bool, SearchStats> {
         let matcher = self.request.pattern.matcher();
+        let domains = self.domains();
         let mut stats = SearchStats::default();
-        let found = self.parts(free).iter().any(|part| {
-            self.search(matcher, part, &mut stats, |placement| {
+        let found = self.parts(&domains.union).iter().any(|part| {
+            self.search(matcher, part, &domains, &mut stats, |placement| {
                 if self.admits(placement) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })
         });
         if found || stats.complete() { Ok(found) } else { Err(stats) }
+    }
+
+    /// For each rank the devices that have room for it, that the request allows and of which the requirements approve.
+    fn domains(&self) -> Domains {
+        let eligible = self.request.eligible(self.view.graph());
+        let domain = |demand: &Demand| {
+            let room = &self.view.room_for(demand) & &eligible;
+            let seats = || self.requirements.iter().filter_map(|requirement| requirement.test.seat());
+            if seats().next().is_none() {
+                return room;
+            }
+            room.iter().filter(|&id| seats().all(|test| test(&Seat { view: *self.view, demand, id }))).collect()
+        };
+        let demands = self.request.pattern.demands();
+        let mut per_rank: Vec<DeviceSet> = Vec::with_capacity(demands.len());
+        let mut union = DeviceSet::new();
+        for (rank, demand) in demands.iter().enumerate() {
+            match demands[..rank].iter().rposition(|other| other == demand) {
+                Some(same) => per_rank.push(per_rank[same].clone()),
+                None => {
+                    let fresh = domain(demand);
+                    union = &union | &fresh;
+                    per_rank.push(fresh);
+                }
+            }
+        }
+        Domains { per_rank, union }
     }
 
     /// The sets within which a placement must stay.
@@ -79,19 +121,35 @@ impl<'o, 'a> Optimum<'o, 'a> {
         self.view.graph().numa_nodes().iter().map(|(_, node)| node & free).collect()
     }
 
-    /// Whether every set of devices has a match.
-    fn all_joined(&self, part: &DeviceSet) -> bool {
+    /// Whether every set of as many devices as there are ranks has a match, and matches have no other sets.
+    fn every_set_matches(&self, part: &DeviceSet) -> bool {
         let graph = self.view.graph();
-        part.iter().all(|a| {
-            let enough = |b| graph.link(a, b).exists() && graph.link(a, b).class >= self.request.min_link;
-            part.iter().take_while(|b| *b < a).all(enough)
-        })
+        let pattern = &self.request.pattern;
+        if !pattern.is_uniform() || pattern.may_share() {
+            return false;
+        }
+        if graph.can_be_cut() && !part.iter().all(|id| graph.overlap(id).is_disjoint(part)) {
+            return false;
+        }
+        pattern.edges().is_empty()
+            || self.requirements.iter().all(|requirement| requirement.test.link().is_none())
+                && part.iter().all(|a| {
+                    let enough = |b| graph.link(a, b).exists() && graph.link(a, b).class >= self.request.min_link;
+                    part.iter().take_while(|b| *b < a).all(enough)
+                })
+    }
+
+    fn floors(&self) -> impl Iterator<Item = &Objective<'a>> {
+        self.requirements.iter().filter_map(|requirement| requirement.test.objective())
     }
 
     fn admits(&self, placement: &[DeviceId]) -> bool {
-        let candidate = self.candidate(placement);
         includes(placement, &self.request.must_include)
-            && self.floors.iter().all(|floor| (floor.admits)(floor.objective.score(&candidate)))
+            && without_layout(self.view, placement).is_none()
+            && (self.requirements.is_empty() || {
+                let candidate = self.candidate(placement);
+                self.requirements.iter().all(|requirement| requirement.test.admits(&candidate))
+            })
     }
 
     fn candidate<'c>(&'c self, placement: &'c [DeviceId]) -> Candidate<'c> {
@@ -103,13 +161,22 @@ impl<'o, 'a> Optimum<'o, 'a> {
         &self,
         matcher: &Matcher,
         part: &DeviceSet,
+        domains: &Domains,
         stats: &mut SearchStats,
         f: impl FnMut(&[DeviceId]) -> ControlFlow<()>,
     ) -> bool {
-        let enough = |_: &crate::Edge, link: Link| link.class >= self.request.min_link;
-        let mut search = matcher.on(self.view.graph()).within(part).limits(self.left(stats));
-        if self.request.min_link > LinkClass::None {
+        let tests = || self.requirements.iter().filter_map(|requirement| requirement.test.link());
+        let enough = |edge: &crate::Edge, link: Link| {
+            link.class >= self.request.min_link && tests().all(|test| test(EdgeOn { traffic: edge.traffic, link }))
+        };
+        let demands = self.request.pattern.demands();
+        let together = |id, ranks: &[usize]| self.view.holds(id, ranks.iter().map(|&rank| demands[rank]));
+        let mut search = matcher.on(self.view.graph()).within(part).domains(&domains.per_rank).limits(self.left(stats));
+        if self.request.min_link > LinkClass::None || tests().next().is_some() {
             search = search.links(&enough);
+        }
+        if self.request.pattern.may_share() {
+            search = search.sharing(&together);
         }
         if let Some(stop) = self.view.stop() {
             search = search.until(stop);
@@ -130,20 +197,17 @@ impl<'o, 'a> Optimum<'o, 'a> {
 
     /// The key of a criterion that needs the rank order (or is asked for it anyway).
     fn key(&self, criterion: &Criterion<'_>, placement: &[DeviceId]) -> f64 {
-        let candidate = self.candidate(placement);
-        match &criterion.0 {
-            Kind::Max(objective) => settle(objective.score(&candidate)),
-            Kind::Min(objective) => settle(-objective.score(&candidate)),
-            Kind::LowestIds => 0.0,
-        }
+        let objective = criterion.kind.objective();
+        objective.map_or(0.0, |objective| criterion.key(objective.score(&self.candidate(placement))))
     }
 
     /// The key of a criterion that the set decides.
     fn set_key(&self, criterion: &Criterion<'_>, set: &DeviceSet) -> Option<f64> {
-        match &criterion.0 {
-            Kind::Max(objective) => objective.score_set(self.view, set).map(settle),
-            Kind::Min(objective) => objective.score_set(self.view, set).map(|value| settle(-value)),
-            Kind::LowestIds => Some(0.0),
+        match criterion.kind.objective() {
+            Some(objective) => {
+                objective.score_set(self.view, &self.request.pattern, set).map(|value| criterion.key(value))
+            }
+            None => Some(0.0),
         }
     }
 
@@ -153,7 +217,7 @@ impl<'o, 'a> Optimum<'o, 'a> {
     }
 
     fn order(&self, at: usize, keys: (f64, f64), sets: (&DeviceSet, &DeviceSet)) -> Ordering {
-        match self.criteria[at].0 {
+        match self.criteria[at].kind {
             Kind::LowestIds => sets.1.cmp(sets.0),
             _ => keys.0.total_cmp(&keys.1),
         }
@@ -162,6 +226,7 @@ impl<'o, 'a> Optimum<'o, 'a> {
 
 struct Run<'r, 'o, 'a> {
     optimum: &'r Optimum<'o, 'a>,
+    domains: Domains,
     bounds: Bounds<'r, 'a>,
     /// Best first; one entry a set.
     top: Vec<Entry>,
@@ -171,7 +236,9 @@ struct Run<'r, 'o, 'a> {
 impl Run<'_, '_, '_> {
     /// How many of the first criteria the set decides.
     fn set_criteria(&self) -> usize {
-        self.optimum.criteria.iter().take_while(|c| c.0.objective().is_none_or(Objective::is_of_set)).count()
+        let pattern = &self.optimum.request.pattern;
+        let of_set = |c: &&Criterion<'_>| c.kind.objective().is_none_or(|objective| objective.is_of_set(pattern));
+        self.optimum.criteria.iter().take_while(of_set).count()
     }
 
     /// What a set is worth may depend on every pair of devices; a node of the matcher takes as long as some dozens.
@@ -183,7 +250,7 @@ impl Run<'_, '_, '_> {
         self.top.len() > self.optimum.request.runners_up
     }
 
-    fn visit_sets(&mut self, matcher: &Matcher, part: &DeviceSet) {
+    fn visit_sets(&mut self, matcher: &Matcher, part: &DeviceSet, symmetric: bool) {
         let Optimum { request, criteria, .. } = *self.optimum;
         let must = &request.must_include;
         if !must.is_subset(part) {
@@ -219,7 +286,15 @@ impl Run<'_, '_, '_> {
                 criteria[..by_set].iter().filter_map(|criterion| self.optimum.set_key(criterion, &set)).collect();
             let bound: Few<f64> =
                 keys.iter().copied().chain((by_set..criteria.len()).map(|at| self.at_most(at, &set))).collect();
-            if !self.loses(&bound, &set) {
+            if self.loses(&bound, &set) {
+                continue;
+            }
+            if symmetric && request.pattern.edges().is_empty() {
+                // Ranks that are alike and do not talk: the one distinct match has them in the order of ids.
+                let placement: Placement = set.iter().collect();
+                self.stats.matches += 1;
+                self.offer(&placement, Some(Known { set: &set, keys: &keys, bound: &bound }));
+            } else {
                 self.visit_matches(matcher, &set, Some(Known { set: &set, keys: &keys, bound: &bound }));
             }
         }
@@ -227,16 +302,13 @@ impl Run<'_, '_, '_> {
 
     /// The most that a criterion can be on any set within `part`.
     fn ideal(&self, at: usize, part: &DeviceSet) -> f64 {
-        match &self.optimum.criteria[at].0 {
-            Kind::LowestIds => 0.0,
-            _ => settle(self.bounds.of(at, part)),
-        }
+        self.optimum.criteria[at].signed_key(self.bounds.within(at, part))
     }
 
     /// The most that a criterion can be on exactly this set.
     fn at_most(&self, at: usize, set: &DeviceSet) -> f64 {
         let criterion = &self.optimum.criteria[at];
-        self.optimum.set_key(criterion, set).unwrap_or_else(|| settle(self.bounds.of(at, set)))
+        self.optimum.set_key(criterion, set).unwrap_or_else(|| criterion.signed_key(self.bounds.of(at, set)))
     }
 
     /// Whether nothing on `set` with at most these keys can enter the list: its worst is better, or as good with lower ids.
@@ -253,12 +325,14 @@ impl Run<'_, '_, '_> {
         let mut stats = self.stats;
         let by_rank_order = matcher.in_rank_order();
         // Without its set known, a match has to be worth its nodes and what its set costs.
-        let of_set = |c: &Criterion<'_>| c.0.objective().is_some_and(Objective::is_of_set);
+        let pattern = &self.optimum.request.pattern;
+        let of_set = |c: &Criterion<'_>| c.kind.objective().is_some_and(|objective| objective.is_of_set(pattern));
         let looks_at_sets = known.is_none() && self.optimum.criteria.iter().any(of_set);
         let cost = if looks_at_sets { self.cost_of_set(part) } else { 0 };
         let mut left = self.optimum.left(&stats).nodes;
         let mut spent = false;
-        self.optimum.search(matcher, part, &mut stats, |placement| {
+        let domains = std::mem::replace(&mut self.domains, Domains { per_rank: Vec::new(), union: DeviceSet::new() });
+        self.optimum.search(matcher, part, &domains, &mut stats, |placement| {
             spent = left < cost;
             if spent {
                 return ControlFlow::Break(());
@@ -268,6 +342,7 @@ impl Run<'_, '_, '_> {
             // The first to meet the bound of its set has the smallest rank order of those that do.
             if best && by_rank_order { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
+        self.domains = domains;
         if spent {
             stats.stopped = StopReason::NodeLimit;
         }
@@ -356,20 +431,6 @@ pub(super) fn meets_request(
     }
 }
 
-/// NaN last; the lowest twelve of 52 bits rounded away, so that the order in which a sum was added up decides only where
-/// it straddles a rounding step, which is rare, and never for whole numbers.
-fn settle(value: f64) -> f64 {
-    const NOISE: u64 = 1 << 12;
-    if value.is_nan() {
-        return f64::NEG_INFINITY;
-    }
-    if !value.is_finite() {
-        return value;
-    }
-    // Adding 0 turns -0 into 0, which `total_cmp` tells apart.
-    f64::from_bits((value.to_bits() + NOISE / 2) & !(NOISE - 1)) + 0.0
-}
-
 /// The k-subsets of `0..n`, in lexicographic order.
 struct Subsets {
     n: usize,
@@ -422,13 +483,5 @@ mod tests {
                 assert!(all.is_sorted());
             }
         }
-    }
-
-    #[test]
-    fn noise_in_the_last_digits_is_settled() {
-        assert_eq!(settle(0.1 + 0.2), settle(0.3));
-        assert_eq!(settle(-0.0).to_bits(), settle(0.0).to_bits());
-        assert_eq!(settle(f64::NAN), f64::NEG_INFINITY);
-        assert!(settle(57.85) < settle(57.86));
     }
 }

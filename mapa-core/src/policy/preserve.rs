@@ -1,8 +1,9 @@
 //! The paper's Preserve, Algorithm 1.
 
 use super::Policy;
+use super::criterion::max;
 use super::request::Request;
-use super::rules::{Rules, max};
+use super::rules::Rules;
 use super::when::when;
 use crate::score::{
     Census, Coefficients, Objective, aggregate_gbps, effective_gbps, preserved_direct_gbps, preserved_gbps,

@@ -4,8 +4,9 @@ use std::fmt;
 
 use crate::error::{Error, ErrorKind};
 use crate::matching::Limits;
-use crate::pattern::Pattern;
+use crate::pattern::{Demand, Pattern, Want};
 use crate::topology::{DeviceSet, HardwareGraph, LinkClass};
+use crate::view::View;
 
 /// What a job asks for: plain data, built by methods or assigned.
 ///
@@ -23,9 +24,9 @@ pub struct Request {
     pub bandwidth_sensitive: bool,
     /// Devices it must get. Default: none.
     pub must_include: DeviceSet,
-    /// Devices it must not get. Default: none.
+    /// Devices it must not get, and with a whole device all its instances. Default: none.
     pub avoid: DeviceSet,
-    /// The only devices it may get. Default: all.
+    /// The only devices it may get, and with a whole device all its instances. Default: all.
     pub only: Option<DeviceSet>,
     /// The least class of link that its edges may lie on. Default: any connection.
     pub min_link: LinkClass,
@@ -94,6 +95,18 @@ impl Request {
         Self { same_numa, ..self }
     }
 
+    /// The same with every exact size of instance as a least one, for a job that has waited too long to be particular.
+    /// Instances wanted by profile stay as they are.
+    #[must_use]
+    pub fn relaxed(mut self) -> Self {
+        let at_least = |pattern: Pattern, (rank, demand): (usize, &Demand)| match demand.want {
+            Want::Slice(size) => pattern.with_demand(rank, Demand { want: Want::AtLeast(size), ..*demand }),
+            _ => pattern,
+        };
+        self.pattern = self.pattern.demands().iter().enumerate().fold(self.pattern.clone(), at_least);
+        self
+    }
+
     /// How many runners-up to name.
     #[must_use]
     pub fn runners_up(self, runners_up: usize) -> Self {
@@ -138,10 +151,25 @@ impl Request {
         }
     }
 
-    /// The devices it may get, were they all free.
+    /// The vertices it may get, whatever its ranks want, were they all free.
     pub(super) fn eligible(&self, graph: &HardwareGraph) -> DeviceSet {
-        let all = &graph.all() - &self.avoid;
-        self.only.as_ref().map_or_else(|| all.clone(), |only| &all & only)
+        let all = graph.everything() - &graph.with_parts(&self.avoid);
+        self.only.as_ref().map_or_else(|| all.clone(), |only| &all & &graph.with_parts(only))
+    }
+
+    /// The vertices that it may get and some rank wants, were they all free.
+    pub(super) fn candidates(&self, graph: &HardwareGraph) -> DeviceSet {
+        let mut wanted: Vec<_> = self.pattern.demands().to_vec();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let wanted = wanted.iter().fold(DeviceSet::new(), |all, demand| &all | &graph.candidates(demand));
+        &self.eligible(graph) & &wanted
+    }
+
+    /// Those of them that have room for some rank now.
+    pub(super) fn room(&self, view: &View<'_>) -> DeviceSet {
+        let room = self.pattern.demands().iter().fold(DeviceSet::new(), |all, demand| &all | &view.room_for(demand));
+        &self.eligible(view.graph()) & &room
     }
 }
 

@@ -5,50 +5,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Policy;
+use super::criterion::Criterion;
 use super::decision::{Decision, Reason, Refusal, RunnerUp, Scored};
 use super::optimum::{Entry, Optimum};
 use super::request::Request;
-use crate::score::{Candidate, Objective, aggregate_gbps, effective_gbps, preserved_gbps};
-use crate::topology::{DeviceSet, HardwareGraph};
+use super::requirement::{Requirement, Test};
+use crate::matching::SearchStats;
+use crate::score::{Candidate, EdgeOn, Objective, Seat, Subset, aggregate_gbps, effective_gbps, preserved_gbps};
+use crate::topology::HardwareGraph;
 use crate::view::View;
-
-/// One criterion of [`Rules`]: an objective to maximise or minimise, or the lowest ids.
-#[derive(Clone, Debug)]
-pub struct Criterion<'a>(pub(super) Kind<'a>);
-
-#[derive(Clone, Debug)]
-pub(super) enum Kind<'a> {
-    Max(Objective<'a>),
-    Min(Objective<'a>),
-    LowestIds,
-}
-
-impl<'a> Kind<'a> {
-    pub(super) fn objective(&self) -> Option<&Objective<'a>> {
-        match self {
-            Self::Max(objective) | Self::Min(objective) => Some(objective),
-            Self::LowestIds => None,
-        }
-    }
-}
-
-/// The higher the better. NaN ranks last.
-#[must_use]
-pub fn max(objective: Objective<'_>) -> Criterion<'_> {
-    Criterion(Kind::Max(objective))
-}
-
-/// The lower the better. NaN ranks last.
-#[must_use]
-pub fn min(objective: Objective<'_>) -> Criterion<'_> {
-    Criterion(Kind::Min(objective))
-}
-
-/// The set of devices that comes first when sets are compared as sorted lists of ids.
-#[must_use]
-pub fn lowest_ids() -> Criterion<'static> {
-    Criterion(Kind::LowestIds)
-}
 
 /// A policy made of requirements and criteria in order of importance: of all matches that the request and the
 /// requirements admit, the exact lexicographic optimum of the values rounded to twelve digits (so that the order of a sum
@@ -68,30 +33,69 @@ pub fn lowest_ids() -> Criterion<'static> {
 #[derive(Clone)]
 pub struct Rules<'a> {
     name: Cow<'static, str>,
-    floors: Vec<Floor<'a>>,
+    requirements: Vec<Requirement<'a>>,
     criteria: Vec<Criterion<'a>>,
     reports: Vec<Objective<'a>>,
-}
-
-/// A score and the values of it that are admitted.
-#[derive(Clone)]
-pub(super) struct Floor<'a> {
-    pub(super) objective: Objective<'a>,
-    pub(super) admits: Arc<dyn Fn(f64) -> bool + Send + Sync + 'a>,
 }
 
 impl<'a> Rules<'a> {
     /// No rules yet: any match, by lowest ids.
     #[must_use]
     pub fn new(name: impl Into<Cow<'static, str>>) -> Self {
-        Self { name: name.into(), floors: Vec::new(), criteria: Vec::new(), reports: Vec::new() }
+        Self { name: name.into(), requirements: Vec::new(), criteria: Vec::new(), reports: Vec::new() }
+    }
+
+    fn requiring(mut self, name: Cow<'static, str>, test: Test<'a>) -> Self {
+        self.requirements.push(Requirement { name, test });
+        self
+    }
+
+    /// Only devices that pass `test` for the rank that would be put there. The name is what a refusal says.
+    #[must_use]
+    pub fn require(
+        self,
+        name: impl Into<Cow<'static, str>>,
+        test: impl Fn(&Seat<'_>) -> bool + Send + Sync + 'a,
+    ) -> Self {
+        self.requiring(name.into(), Test::Seat(Arc::new(test)))
+    }
+
+    /// Only links that pass `test` for the edge that would lie there. It must see nothing but the machine: a refusal may
+    /// then say "never".
+    #[must_use]
+    pub fn require_link(
+        self,
+        name: impl Into<Cow<'static, str>>,
+        test: impl Fn(EdgeOn) -> bool + Send + Sync + 'a,
+    ) -> Self {
+        self.requiring(name.into(), Test::Link(Arc::new(test)))
+    }
+
+    /// Only sets of devices that pass `test`. It must see nothing but the machine: a refusal may then say "never".
+    #[must_use]
+    pub fn require_set(
+        self,
+        name: impl Into<Cow<'static, str>>,
+        test: impl Fn(Subset<'_>) -> bool + Send + Sync + 'a,
+    ) -> Self {
+        self.requiring(name.into(), Test::Set(Arc::new(test)))
+    }
+
+    /// Only placements that pass `test`. Nothing is assumed of it, so every rank order is tried.
+    #[must_use]
+    pub fn require_placement(
+        self,
+        name: impl Into<Cow<'static, str>>,
+        test: impl Fn(&Candidate<'_>) -> bool + Send + Sync + 'a,
+    ) -> Self {
+        self.requiring(name.into(), Test::Placement(Arc::new(test)))
     }
 
     /// Only matches whose score `admits` accepts.
     #[must_use]
-    pub fn require_score(mut self, objective: Objective<'a>, admits: impl Fn(f64) -> bool + Send + Sync + 'a) -> Self {
-        self.floors.push(Floor { objective, admits: Arc::new(admits) });
-        self
+    pub fn require_score(self, objective: Objective<'a>, admits: impl Fn(f64) -> bool + Send + Sync + 'a) -> Self {
+        let name = objective.name().to_owned().into();
+        self.requiring(name, Test::Score(objective, Arc::new(admits)))
     }
 
     /// The next criterion.
@@ -122,37 +126,52 @@ impl<'a> Rules<'a> {
     }
 
     fn scored(&self, view: &View<'_>, request: &Request, entry: &Entry) -> Scored {
-        let criteria = self.criteria.iter().filter_map(|criterion| criterion.0.objective());
+        let criteria = self.criteria.iter().filter_map(|criterion| criterion.kind.objective());
         let objectives: Vec<_> = criteria.chain(&self.reports).collect();
         let candidate = Candidate { view: *view, pattern: &request.pattern, placement: &entry.placement };
         Scored::new(&candidate, &objectives)
     }
 
-    /// Why nothing was found on the free devices: because they are in use, or for ever.
-    fn refusal(&self, request: &Request, view: &View<'_>, eligible: &DeviceSet, free: &DeviceSet) -> Refusal {
-        let in_use = || Reason::InUse { wanted: request.pattern.len(), free: free.len(), allowed: eligible.len() };
-        let idle = view.as_if_free(eligible);
-        let impossible = |floors: &[Floor<'_>]| {
-            let search = Optimum { request, view: &idle, criteria: &[], floors }.any(eligible);
-            search.map(|found| !found)
-        };
-        match impossible(&[]) {
-            Err(stats) => return Refusal::LimitReached(stats),
-            Ok(true) => return Refusal::Infeasible(Reason::NoMatch),
-            Ok(false) => {}
-        }
-        let Some(floor) = self.floors.first() else { return Refusal::Busy(in_use()) };
-        let rule = || Reason::Rule(format!("{} of the policy {}", floor.objective.name(), self.name).into());
-        if !self.floors.iter().all(|floor| floor.objective.sees_only_the_machine()) {
-            return Refusal::Busy(rule());
-        }
-        match impossible(&self.floors) {
-            Err(stats) => Refusal::LimitReached(stats),
-            Ok(true) => Refusal::Infeasible(rule()),
-            Ok(false) if free.len() < request.pattern.len() => Refusal::Busy(in_use()),
-            Ok(false) => Refusal::Busy(rule()),
-        }
+    /// Why nothing was found: because of what is in use, or for ever.
+    fn refusal(&self, request: &Request, view: &View<'_>) -> Refusal {
+        self.why_not(request, view).unwrap_or_else(Refusal::LimitReached)
     }
+
+    fn why_not(&self, request: &Request, view: &View<'_>) -> Result<Refusal, SearchStats> {
+        let possible = |view: &View<'_>, requirements: &[Requirement<'_>]| {
+            Optimum { request, view, criteria: &[], requirements }.any()
+        };
+        let rule = |name: &str| Reason::Rule(format!("{name} of the policy {}", self.name).into());
+        let idle = view.as_if_free(view.graph().everything());
+        if !possible(&idle, &[])? {
+            return Ok(Refusal::Infeasible(Reason::NoMatch));
+        }
+        let of_machine = |requirement: &&Requirement<'a>| requirement.test.sees_only_the_machine();
+        let lasting: Vec<Requirement<'a>> = self.requirements.iter().filter(of_machine).cloned().collect();
+        for some in 1..=lasting.len() {
+            if !possible(&idle, &lasting[..some])? {
+                return Ok(Refusal::Infeasible(rule(&lasting[some - 1].name)));
+            }
+        }
+        for some in 0..=self.requirements.len() {
+            if !possible(view, &self.requirements[..some])? {
+                return Ok(Refusal::Busy(match some.checked_sub(1) {
+                    Some(last) => rule(&self.requirements[last].name),
+                    None if view.graph().can_be_cut() && possible(&view.as_if_repartitioned(), &[])? => {
+                        Reason::NeedsRepartition
+                    }
+                    None => in_use(request, view),
+                }));
+            }
+        }
+        // Only a search with other limits found nothing.
+        Ok(Refusal::Busy(in_use(request, view)))
+    }
+}
+
+fn in_use(request: &Request, view: &View<'_>) -> Reason {
+    let (free, allowed) = (request.room(view).len(), request.candidates(view.graph()).len());
+    Reason::InUse { wanted: request.pattern.len(), free, allowed }
 }
 
 /// The paper's scores, Eq. 1 to 3.
@@ -166,39 +185,37 @@ impl Policy for Rules<'_> {
     }
 
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
-        let eligible = request.eligible(view.graph());
-        never(request, view.graph(), &eligible).map_or(Ok(()), |reason| Err(Refusal::Infeasible(reason)))?;
-        let free = &eligible & view.free();
-        let optimum = Optimum { request, view, criteria: &self.criteria, floors: &self.floors };
-        let (entries, stats) = optimum.best(&free);
+        never(request, view.graph()).map_or(Ok(()), |reason| Err(Refusal::Infeasible(reason)))?;
+        let optimum = Optimum { request, view, criteria: &self.criteria, requirements: &self.requirements };
+        let (entries, stats) = optimum.best();
         let Some((best, others)) = entries.split_first() else {
-            return Err(if stats.complete() {
-                self.refusal(request, view, &eligible, &free)
-            } else {
-                Refusal::LimitReached(stats)
-            });
+            let stopped = !stats.complete();
+            return Err(if stopped { Refusal::LimitReached(stats) } else { self.refusal(request, view) });
         };
         let lost_on = |entry: &Entry| {
             let at = (0..self.criteria.len()).find(|&at| optimum.compare(at, best, entry).is_ne())?;
-            Some(Cow::Owned(self.criteria[at].0.objective()?.name().to_owned()))
+            Some(Cow::Owned(self.criteria[at].kind.objective()?.name().to_owned()))
         };
         let runner_up = |entry| RunnerUp { scored: self.scored(view, request, entry), lost_on: lost_on(entry) };
         let runners_up = others.iter().map(runner_up).collect();
+        let keys = best.keys.clone();
         let best = self.scored(view, request, best);
-        Ok(Decision::new(self.name.clone(), request, view.stamp(), best, runners_up, stats))
+        Ok(Decision::new(self.name.clone(), request, view.stamp(), best, runners_up, stats).with_keys(keys))
     }
 }
 
 /// What rules a request out on this machine before any search.
-fn never(request: &Request, graph: &HardwareGraph, eligible: &DeviceSet) -> Option<Reason> {
+fn never(request: &Request, graph: &HardwareGraph) -> Option<Reason> {
     let wanted = request.pattern.len();
+    let candidates = request.candidates(graph);
     let numa_unknown = || graph.devices().iter().all(|device| device.numa.is_none());
     if wanted == 0 {
         Some(Reason::Empty)
     } else if let Some(contradiction) = request.contradiction() {
         Some(Reason::Rule(contradiction.to_string().into()))
-    } else if eligible.len() < wanted || !request.must_include.is_subset(eligible) {
-        Some(Reason::TooFewDevices { wanted, allowed: eligible.len() })
+    } else if candidates.len() < wanted && !request.pattern.may_share() || !request.must_include.is_subset(&candidates)
+    {
+        Some(Reason::TooFewDevices { wanted, allowed: candidates.len() })
     } else if request.same_numa && numa_unknown() {
         Some(Reason::Rule("one NUMA node for all devices, since the machine's description names none".into()))
     } else {
@@ -208,10 +225,10 @@ fn never(request: &Request, graph: &HardwareGraph, eligible: &DeviceSet) -> Opti
 
 impl fmt::Debug for Rules<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let floors: Vec<_> = self.floors.iter().map(|floor| floor.objective.name()).collect();
+        let requirements: Vec<_> = self.requirements.iter().map(|requirement| &requirement.name).collect();
         f.debug_struct("Rules")
             .field("name", &self.name)
-            .field("require", &floors)
+            .field("require", &requirements)
             .field("prefer", &self.criteria)
             .finish_non_exhaustive()
     }

@@ -1,10 +1,11 @@
 //! The paper's Topo-aware: recursive bi-partitioning of the host tree.
 
+use super::Policy;
+use super::criterion::{lowest_ids, max};
 use super::decision::{Decision, Refusal};
 use super::lowest_id::lowest_id;
 use super::request::Request;
-use super::rules::{Rules, lowest_ids};
-use super::{Policy, rules};
+use super::rules::Rules;
 use crate::score::aggregate_gbps;
 use crate::topology::{DeviceSet, LinkClass, Region};
 use crate::view::View;
@@ -25,7 +26,7 @@ pub struct TopoAware {
 /// itself does not fit the devices found so (a least class of link, say), the search goes back up.
 #[must_use]
 pub fn topo_aware() -> TopoAware {
-    let within = Rules::new("topo-aware").prefer(lowest_ids()).then(rules::max(aggregate_gbps()));
+    let within = Rules::new("topo-aware").prefer(lowest_ids()).then(max(aggregate_gbps()));
     TopoAware { released: false, within: within.report_paper_scores() }
 }
 
@@ -45,12 +46,14 @@ impl TopoAware {
 
     /// Where to look, narrowest first.
     fn regions(&self, request: &Request, view: &View<'_>) -> Vec<DeviceSet> {
-        let free = &request.eligible(view.graph()) & view.free();
+        let free = request.room(view);
         let host = view.graph().host_tree();
         if self.released {
             let mut sockets = Vec::new();
             collect_sockets(host, &mut sockets);
-            sockets.retain(|socket| request.pattern.len() < socket.len() && holds(socket, request, &free).is_some());
+            sockets.retain(|socket| request.pattern.len() < socket.len());
+            sockets = sockets.iter().map(|socket| view.graph().with_parts(socket)).collect();
+            sockets.retain(|socket| holds(socket, request, &free).is_some());
             return sockets;
         }
         let mut way = Vec::new();
@@ -60,8 +63,8 @@ impl TopoAware {
                 [] => break,
                 [one] => one.parts(),
                 several => {
-                    let Some(half) = better_half(several, request, &free) else { break };
-                    way.push(union(half));
+                    let Some(half) = better_half(several, request, view, &free) else { break };
+                    way.push(union(half, view));
                     half
                 }
             };
@@ -97,9 +100,9 @@ impl Policy for TopoAware {
 }
 
 /// The half of `parts` that can hold the request and has fewest devices left over; the lower ids on a tie.
-fn better_half<'a>(parts: &'a [Region], request: &Request, free: &DeviceSet) -> Option<&'a [Region]> {
+fn better_half<'a>(parts: &'a [Region], request: &Request, view: &View<'_>, free: &DeviceSet) -> Option<&'a [Region]> {
     let (low, high) = parts.split_at(parts.len().div_ceil(2));
-    let usable = |half: &'a [Region]| holds(&union(half), request, free).map(|there| (there.len(), there, half));
+    let usable = |half: &'a [Region]| holds(&union(half, view), request, free).map(|there| (there.len(), there, half));
     [low, high].into_iter().filter_map(usable).min_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1))).map(|(_, _, half)| half)
 }
 
@@ -109,8 +112,9 @@ fn holds(region: &DeviceSet, request: &Request, free: &DeviceSet) -> Option<Devi
     (there.len() >= request.pattern.len() && request.must_include.is_subset(&there)).then_some(there)
 }
 
-fn union(parts: &[Region]) -> DeviceSet {
-    parts.iter().flat_map(|part| part.devices().iter()).collect()
+/// The devices of these regions, with all that they can be cut into.
+fn union(parts: &[Region], view: &View<'_>) -> DeviceSet {
+    view.graph().with_parts(&parts.iter().flat_map(|part| part.devices().iter()).collect())
 }
 
 /// The largest regions whose devices are joined by something better than the interconnect between sockets.

@@ -1,7 +1,7 @@
 //! How good is a placement?
 //!
 //! An [`Objective`] is a named number per placement. The closure it is made of fixes its *form*, by what it is shown: link
-//! counts, single edges, the chosen devices, the devices left over, or everything. The less it sees, the more an
+//! counts, single edges, single devices, the chosen set, the devices left over, or everything. The less it sees, the more an
 //! optimiser can do with it; a policy combines objectives into an order of criteria.
 //!
 //! The paper's three scores are here: [`aggregate_gbps`] (Eq. 1), [`effective_gbps`] (Eq. 2) and [`preserved_gbps`]
@@ -16,5 +16,5 @@ mod preserved;
 pub use aggregate::aggregate_gbps;
 pub use census::{Census, Tiers};
 pub use effective::{Coefficients, effective_gbps, effective_gbps_with};
-pub use objective::{Candidate, EdgeOn, Form, Objective, Subset};
+pub use objective::{Candidate, EdgeOn, Form, Objective, Seat, Subset};
 pub use preserved::{preserved_direct_gbps, preserved_gbps};

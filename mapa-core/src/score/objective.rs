@@ -5,8 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{Census, Tiers};
-use crate::pattern::Pattern;
-use crate::topology::{DeviceId, DeviceSet, HardwareGraph, Link};
+use crate::pattern::{Demand, Pattern};
+use crate::state::Usage;
+use crate::topology::{Device, DeviceId, DeviceSet, HardwareGraph, Link};
 use crate::view::View;
 
 /// A pattern edge and the link it lies on.
@@ -25,6 +26,60 @@ pub struct Subset<'a> {
     pub graph: &'a HardwareGraph,
     /// The devices.
     pub devices: &'a DeviceSet,
+}
+
+/// A rank on a vertex: the state before the decision. It does not say which rank, so that ranks of equal demand are not
+/// told apart and symmetry stays usable.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Seat<'a> {
+    /// The state before it.
+    pub view: View<'a>,
+    /// What the rank needs.
+    pub demand: &'a Demand,
+    /// The vertex.
+    pub id: DeviceId,
+}
+
+impl<'a> Seat<'a> {
+    /// The vertex.
+    ///
+    /// # Panics
+    /// Never, for the vertices that a policy's closures are shown.
+    #[must_use]
+    pub fn device(&self) -> &'a Device {
+        self.view.graph().device(self.id)
+    }
+
+    /// The device that the vertex is a part of; itself, if it is whole.
+    #[must_use]
+    pub fn whole(&self) -> DeviceId {
+        self.device().parent
+    }
+
+    /// What the tenants of the vertex use.
+    #[must_use]
+    pub fn usage(&self) -> &'a Usage {
+        self.view.usage(self.id)
+    }
+
+    /// What the tenants of the whole device and its instances use.
+    #[must_use]
+    pub fn usage_of_whole(&self) -> &'a Usage {
+        self.view.usage_of_whole(self.whole())
+    }
+
+    /// Memory of the vertex that is not given away, bytes; 0 if it is not known.
+    #[must_use]
+    pub fn free_memory(&self) -> u64 {
+        self.view.free_memory(self.id).unwrap_or(0)
+    }
+
+    /// How many other vertices of the same whole device are free.
+    #[must_use]
+    pub fn free_siblings(&self) -> usize {
+        (self.view.graph().vertices(self.whole()) & self.view.free()).iter().filter(|&id| id != self.id).count()
+    }
 }
 
 /// A placement under consideration.
@@ -48,6 +103,8 @@ pub enum Form<'a> {
     Links(Tiers, Arc<dyn Fn(&Census) -> f64 + Send + Sync + 'a>),
     /// A sum over pattern edges.
     Edges(Shared<'a, EdgeOn>),
+    /// A sum over pattern vertices.
+    Devices(Arc<dyn Fn(&Seat<'_>) -> f64 + Send + Sync + 'a>),
     /// The set of chosen devices.
     Chosen(Arc<dyn Fn(Subset<'_>) -> f64 + Send + Sync + 'a>),
     /// The set of devices that stay free.
@@ -74,11 +131,16 @@ pub enum Form<'a> {
 pub struct Objective<'a> {
     name: Cow<'static, str>,
     form: Form<'a>,
+    symmetric: bool,
+    best_on: Option<Bound<'a>>,
 }
+
+type Bound<'a> = Arc<dyn Fn(Subset<'_>) -> f64 + Send + Sync + 'a>;
 
 impl<'a> Objective<'a> {
     fn new(name: impl Into<Cow<'static, str>>, form: Form<'a>) -> Self {
-        Self { name: name.into(), form }
+        let symmetric = !matches!(form, Form::Placement(_));
+        Self { name: name.into(), form, symmetric, best_on: None }
     }
 
     /// Any function of how many pattern edges lie in each tier.
@@ -95,6 +157,11 @@ impl<'a> Objective<'a> {
         Self::new(name, Form::Edges(Arc::new(f)))
     }
 
+    /// A sum over the pattern's vertices, each on its device.
+    pub fn devices(name: impl Into<Cow<'static, str>>, f: impl Fn(&Seat<'_>) -> f64 + Send + Sync + 'a) -> Self {
+        Self::new(name, Form::Devices(Arc::new(f)))
+    }
+
     /// A function of the set of chosen devices.
     pub fn chosen(name: impl Into<Cow<'static, str>>, f: impl Fn(Subset<'_>) -> f64 + Send + Sync + 'a) -> Self {
         Self::new(name, Form::Chosen(Arc::new(f)))
@@ -105,10 +172,30 @@ impl<'a> Objective<'a> {
         Self::new(name, Form::Rest(Arc::new(f)))
     }
 
-    /// A function of the whole placement. Nothing is assumed of it, so every rank order is tried: k! / |automorphisms|
-    /// times the work of the other forms.
+    /// A function of the whole placement. Nothing is assumed of it, so every rank order is tried, |automorphisms| times the
+    /// work of the other forms, unless more is promised: [`Objective::symmetric`], [`Objective::bounded`].
     pub fn placement(name: impl Into<Cow<'static, str>>, f: impl Fn(&Candidate<'_>) -> f64 + Send + Sync + 'a) -> Self {
         Self::new(name, Form::Placement(Arc::new(f)))
+    }
+
+    /// Promises that placements equal up to an automorphism of the pattern have equal values, as those of all other forms
+    /// have. An objective that breaks the promise gets the value of some such placement.
+    #[must_use]
+    pub fn symmetric(self) -> Self {
+        Self { symmetric: true, ..self }
+    }
+
+    /// States the best value (the highest where it is maximised, the lowest where it is minimised) that any placement on
+    /// exactly these devices can have, so that sets which cannot win are passed over. For [`Objective::placement`]; the
+    /// other forms bound themselves. A bound that is too tight costs the optimum.
+    #[must_use]
+    pub fn bounded(self, best_on: impl Fn(Subset<'_>) -> f64 + Send + Sync + 'a) -> Self {
+        Self { best_on: Some(Arc::new(best_on)), ..self }
+    }
+
+    /// The best value on exactly these devices, where one is stated.
+    pub(crate) fn best_on(&self, subset: Subset<'_>) -> Option<f64> {
+        self.best_on.as_ref().map(|best_on| best_on(subset))
     }
 
     /// Its name.
@@ -136,37 +223,55 @@ impl<'a> Objective<'a> {
                 let values = pattern.edges().iter().map(|e| f(EdgeOn { traffic: e.traffic, link: link(e.a, e.b) }));
                 values.fold(0.0, |sum, value| sum + value)
             }
+            Form::Devices(f) => {
+                let seat = |(&id, demand)| f(&Seat { view, demand, id });
+                placement.iter().zip(pattern.demands()).map(seat).fold(0.0, |sum, value| sum + value)
+            }
             Form::Chosen(_) | Form::Rest(_) => {
-                self.score_set(&view, &placement.iter().copied().collect()).unwrap_or(f64::NAN)
+                self.score_set(&view, pattern, &placement.iter().copied().collect()).unwrap_or(f64::NAN)
             }
             Form::Placement(f) => f(candidate),
         }
     }
 
-    /// Its value for every placement on the devices of `set`, if the set alone decides it.
-    pub(crate) fn score_set(&self, view: &View<'_>, set: &DeviceSet) -> Option<f64> {
+    /// Its value for every placement on the devices of `set`, one rank each, if the set alone decides it.
+    pub(crate) fn score_set(&self, view: &View<'_>, pattern: &Pattern, set: &DeviceSet) -> Option<f64> {
         let graph = view.graph();
         match &self.form {
             Form::Chosen(f) => Some(f(Subset { graph, devices: set })),
             // Whoever keeps their own books may have written ids in them that the machine does not have.
-            Form::Rest(f) => Some(f(Subset { graph, devices: &(&(view.free() & &graph.all()) - set) })),
+            Form::Rest(f) => {
+                let mut rest = &(view.free() & graph.everything()) - set;
+                if graph.can_be_cut() {
+                    rest = set.iter().fold(rest, |rest, id| &rest - graph.overlap(id));
+                }
+                Some(f(Subset { graph, devices: &rest }))
+            }
+            Form::Devices(f) if self.is_of_set(pattern) => {
+                let demand = pattern.demands().first()?;
+                Some(set.iter().map(|id| f(&Seat { view: *view, demand, id })).fold(0.0, |sum, value| sum + value))
+            }
             _ => None,
         }
     }
 
-    /// Whether the set of chosen devices decides it.
-    pub(crate) fn is_of_set(&self) -> bool {
-        matches!(self.form, Form::Chosen(_) | Form::Rest(_))
+    /// Whether the set of chosen devices decides it, one rank on each.
+    pub(crate) fn is_of_set(&self, pattern: &Pattern) -> bool {
+        match self.form {
+            Form::Chosen(_) | Form::Rest(_) => true,
+            Form::Devices(_) => pattern.is_uniform() && !pattern.may_share(),
+            _ => false,
+        }
     }
 
     /// Whether matches equal up to an automorphism of the pattern must have equal values.
     pub(crate) fn is_symmetric(&self) -> bool {
-        !matches!(self.form, Form::Placement(_))
+        self.symmetric
     }
 
     /// Whether the machine and the placement decide the value, whatever else is in use.
     pub(crate) fn sees_only_the_machine(&self) -> bool {
-        !matches!(self.form, Form::Rest(_) | Form::Placement(_))
+        !matches!(self.form, Form::Devices(_) | Form::Rest(_) | Form::Placement(_))
     }
 }
 
@@ -175,6 +280,7 @@ impl fmt::Debug for Objective<'_> {
         let form = match self.form {
             Form::Links(..) => "links",
             Form::Edges(_) => "edges",
+            Form::Devices(_) => "devices",
             Form::Chosen(_) => "chosen",
             Form::Rest(_) => "rest",
             Form::Placement(_) => "placement",

@@ -1,16 +1,25 @@
 //! Preserved bandwidth, Eq. 3 of the paper.
 
-use super::Objective;
+use super::{Objective, Subset};
+use crate::topology::Link;
 
 /// PreservedBW, GB/s: the sum of the best links between all pairs of devices that stay free, host paths included, as
-/// Eq. 3 is printed. High values leave good links to later jobs.
+/// Eq. 3 is printed. High values leave good links to later jobs. Instances of devices that are cut up have no links of their
+/// own to preserve and are not counted.
 #[must_use]
 pub fn preserved_gbps() -> Objective<'static> {
-    Objective::rest("preserved_gbps", |rest| rest.graph.bandwidth_within(rest.devices, |_| true))
+    Objective::rest("preserved_gbps", |rest| preserved(rest, |_| true))
 }
 
 /// PreservedBW as the released code computes it: direct links only.
 #[must_use]
 pub fn preserved_direct_gbps() -> Objective<'static> {
-    Objective::rest("preserved_direct_gbps", |rest| rest.graph.bandwidth_within(rest.devices, |l| l.class.is_direct()))
+    Objective::rest("preserved_direct_gbps", |rest| preserved(rest, |link| link.class.is_direct()))
+}
+
+fn preserved(rest: Subset<'_>, count: impl Fn(Link) -> bool) -> f64 {
+    if rest.devices.last().is_none_or(|last| last.index() < rest.graph.wholes().len()) {
+        return rest.graph.bandwidth_within(rest.devices, count);
+    }
+    rest.graph.bandwidth_within(&(rest.devices & &rest.graph.wholes()), count)
 }

@@ -48,6 +48,8 @@ pub struct DeviceSet {
 }
 
 impl DeviceSet {
+    pub(crate) const EMPTY: Self = Self { words: SmallVec::new_const() };
+
     /// The empty set.
     #[must_use]
     pub fn new() -> Self {

@@ -1,15 +1,18 @@
 //! The machine as it is built.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 use petgraph::Undirected;
 use petgraph::graph::{Graph, NodeIndex};
 use petgraph::visit::EdgeRef;
 
-use super::hardware::{Device, HardwareGraph};
+use super::hardware::{Device, HardwareGraph, Unit};
 use super::link::{Link, LinkClass, Pair};
+use super::vertices::{Anchor, Anchors};
 use super::{DeviceId, MAX_DEVICES};
 use crate::error::{Error, ErrorKind};
+use crate::mig;
 
 /// A node of a [`Fabric`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,6 +60,8 @@ pub struct DeviceInfo {
     pub numa: Option<u32>,
     /// Memory in bytes.
     pub memory_bytes: Option<u64>,
+    /// How it can be cut up, if it can and may be: every instance that could exist becomes a vertex of the graph.
+    pub mig: Option<Arc<mig::Model>>,
 }
 
 /// A wire of a [`Fabric`].
@@ -307,28 +312,46 @@ impl Fabric {
     /// `Sys`; and its bandwidth is that of the narrowest hop. Direct links through link switches count as many as the
     /// smaller of the two ports.
     ///
+    /// The devices come first, in the order in which they were added; the MIG instances that could exist on them follow,
+    /// device by device, in their models' order of profiles, then starts.
+    ///
     /// # Errors
     /// A machine without devices; more than 255 direct links between two devices; a device that says it is on another NUMA
-    /// node than it hangs below.
+    /// node than it hangs below; more than [`MAX_DEVICES`] devices and instances.
     pub fn lower(self) -> Result<HardwareGraph, Error> {
-        let n = self.devices.len();
-        if n == 0 {
+        self.lower_anchors(false)
+    }
+
+    /// As [`Fabric::lower`], with the host's own parts as vertices too, so that a pattern may ask for a device near a
+    /// core or a network card near a device: the NUMA nodes by number (those that devices merely name among them), then
+    /// the network cards. A device and its own NUMA node are joined by `Phb`, one and another by `Sys`.
+    ///
+    /// # Errors
+    /// As [`Fabric::lower`].
+    pub fn lower_with_host(self) -> Result<HardwareGraph, Error> {
+        self.lower_anchors(true)
+    }
+
+    fn lower_anchors(self, with_host: bool) -> Result<HardwareGraph, Error> {
+        if self.devices.is_empty() {
             return Err(ErrorKind::NoDevices.into());
         }
-        let mut pairs = vec![Pair::default(); n * n];
-        let ways: Vec<Vec<Hop>> = self.devices.iter().map(|&id| self.way_up(id)).collect();
+        let mut anchors = self.anchors(with_host)?;
+        let n = anchors.len();
         for a in 0..n {
             for b in (a + 1)..n {
-                pairs[a * n + b].host = meet(&ways[a], &ways[b]);
+                let host = anchors.host_path(a, b);
+                anchors.pair_mut(a, b).host = host;
             }
         }
-        let position: BTreeMap<NodeIndex, usize> = self.devices.iter().enumerate().map(|(i, &id)| (id, i)).collect();
+        let position: BTreeMap<NodeIndex, usize> =
+            anchors.list.iter().enumerate().filter_map(|(i, anchor)| Some((anchor.node?, i))).collect();
         let mut ports: BTreeMap<NodeIndex, Vec<(usize, Link)>> = BTreeMap::new();
         for edge in self.graph.edge_references() {
             let FabricWire::Link(link) = *edge.weight() else { continue };
             match (position.get(&edge.source()), position.get(&edge.target())) {
                 (Some(&a), Some(&b)) => {
-                    let pair = &mut pairs[a.min(b) * n + a.max(b)];
+                    let pair = anchors.pair_mut(a, b);
                     if link.class.is_direct() {
                         pair.direct = self.bond(pair.direct, link, (a, b))?;
                     } else {
@@ -340,31 +363,70 @@ impl Fabric {
                 _ => {}
             }
         }
-        let mut switch_port = vec![None; n];
         for ends in ports.values() {
             for (i, &(a, mine)) in ends.iter().enumerate() {
-                switch_port[a] = Some(self.bond(switch_port[a].unwrap_or_default(), mine, (a, a))?);
+                let port = self.bond(anchors.list[a].device.switch_port.unwrap_or_default(), mine, (a, a))?;
+                anchors.list[a].device.switch_port = Some(port);
                 for &(b, other) in &ends[i + 1..] {
                     let shared = Link { class: mine.class.min(other.class), gbps: mine.gbps.min(other.gbps) };
-                    let pair = &mut pairs[a.min(b) * n + a.max(b)];
+                    let pair = anchors.pair_mut(a, b);
                     pair.direct = self.bond(pair.direct, shared, (a, b))?;
                 }
             }
         }
-        for a in 0..n {
-            for b in 0..a {
-                pairs[a * n + b] = pairs[b * n + a];
-            }
-        }
-        let devices = self.devices.iter().zip(&ways).zip(switch_port);
-        let devices = devices.map(|((&id, way), port)| self.device(id, way, port)).collect::<Result<_, _>>()?;
-        Ok(HardwareGraph::new(devices, pairs, self))
+        HardwareGraph::new(anchors, self)
     }
 
-    fn device(&self, id: NodeIndex, way: &[Hop], switch_port: Option<Link>) -> Result<Device, Error> {
+    /// Devices and, if wanted, the host's own parts, each with its way up.
+    fn anchors(&self, with_host: bool) -> Result<Anchors, Error> {
+        let mut list = Vec::new();
+        for &id in &self.devices {
+            let way = self.way_up(id);
+            list.push(Anchor { node: Some(id), device: self.device(id, &way)?, way });
+        }
+        let devices = list.len();
+        if with_host {
+            let mut numa: BTreeMap<u32, Anchor> = BTreeMap::new();
+            let mut cards = Vec::new();
+            for id in self.graph.node_indices() {
+                let way = self.way_up(id);
+                let name = self.name(id).to_owned();
+                match self.graph[id].kind {
+                    NodeKind::Numa(number) => {
+                        let here = Hop { node: id, climb: Climb::Numa(number), gbps: f64::INFINITY };
+                        let way = std::iter::once(here).chain(way).collect();
+                        let device = Device::host(name, Unit::Numa, Some(number));
+                        numa.insert(number, Anchor { node: Some(id), device, way });
+                    }
+                    NodeKind::Nic => {
+                        let device = Device::host(name, Unit::Nic, numa_above(&way));
+                        cards.push(Anchor { node: Some(id), device, way });
+                    }
+                    _ => {}
+                }
+            }
+            for number in list.iter().filter_map(|anchor| anchor.device.numa) {
+                numa.entry(number).or_insert_with(|| Anchor {
+                    node: None,
+                    device: Device::host(format!("numa{number}"), Unit::Numa, Some(number)),
+                    way: Vec::new(),
+                });
+            }
+            list.extend(numa.into_values().chain(cards));
+        }
+        let models = self.devices.iter().map(|&id| match &self.graph[id].kind {
+            NodeKind::Device(info) => info.mig.clone(),
+            _ => None,
+        });
+        let models = models.collect();
+        let pairs = vec![Pair::default(); list.len() * list.len()];
+        Ok(Anchors { list, devices, models, pairs })
+    }
+
+    fn device(&self, id: NodeIndex, way: &[Hop]) -> Result<Device, Error> {
         let FabricNode { name, kind } = &self.graph[id];
         let info = if let NodeKind::Device(info) = kind { info.clone() } else { DeviceInfo::default() };
-        let above = way.iter().find_map(|hop| if let Climb::Numa(number) = hop.climb { Some(number) } else { None });
+        let above = numa_above(way);
         if let (Some(said), Some(above)) = (info.numa, above)
             && said != above
         {
@@ -377,7 +439,11 @@ impl Fabric {
             pci: info.pci,
             memory_bytes: info.memory_bytes,
             numa: above.or(info.numa),
-            switch_port,
+            switch_port: None,
+            unit: Unit::Whole,
+            parent: DeviceId::default(),
+            size: info.mig.map(|model| model.size()),
+            port: None,
         })
     }
 
@@ -387,17 +453,17 @@ impl Fabric {
         match count(a).checked_add(count(b)) {
             Some(n) => Ok(Link { class: LinkClass::Direct(n), gbps: a.gbps + b.gbps }),
             None => {
-                let name = |i: usize| self.name(self.devices[i]).to_owned();
+                let name = |i: usize| self.devices.get(i).map_or_else(String::new, |&id| self.name(id).to_owned());
                 Err(ErrorKind::TooManyLinks { a: name(x), b: name(y) }.into())
             }
         }
     }
 
-    /// What a device meets on its way up, with the narrowest hop so far.
-    fn way_up(&self, device: NodeIndex) -> Vec<Hop> {
+    /// What a component meets on its way up, with the narrowest hop so far.
+    fn way_up(&self, node: NodeIndex) -> Vec<Hop> {
         let mut gbps = f64::INFINITY;
         let mut way = Vec::new();
-        for (below, above) in self.chain(device).zip(self.chain(device).skip(1)) {
+        for (below, above) in self.chain(node).zip(self.chain(node).skip(1)) {
             let hop = self.graph.edges_connecting(below, above).find_map(|e| match e.weight() {
                 FabricWire::Up { gbps } => Some(*gbps),
                 FabricWire::Link(_) => None,
@@ -443,33 +509,25 @@ impl PartialEq for Fabric {
     }
 }
 
+/// What a hop leads to.
 #[derive(Clone, Copy)]
-enum Climb {
+pub(super) enum Climb {
     Switch,
     Bridge,
     Numa(u32),
     Machine,
 }
 
-struct Hop {
-    node: NodeIndex,
-    climb: Climb,
-    gbps: f64,
+/// A step on the way up the host tree.
+pub(super) struct Hop {
+    pub(super) node: NodeIndex,
+    pub(super) climb: Climb,
+    /// Of the narrowest hop so far.
+    pub(super) gbps: f64,
 }
 
-/// Where two ways up first meet, and what that makes of the path.
-fn meet(a: &[Hop], b: &[Hop]) -> Link {
-    let common = a.iter().enumerate().find_map(|(i, hop)| Some((i, b.iter().position(|h| h.node == hop.node)?)));
-    let Some((i, j)) = common else { return Link::default() };
-    let switches = a[..i].iter().chain(&b[..=j]).filter(|hop| matches!(hop.climb, Climb::Switch)).count();
-    let class = match a[i].climb {
-        Climb::Switch if switches == 1 => LinkClass::Pix,
-        Climb::Switch => LinkClass::Pxb,
-        Climb::Bridge => LinkClass::Phb,
-        Climb::Numa(_) => LinkClass::Node,
-        Climb::Machine => LinkClass::Sys,
-    };
-    Link { class, gbps: a[i].gbps.min(b[j].gbps) }
+fn numa_above(way: &[Hop]) -> Option<u32> {
+    way.iter().find_map(|hop| if let Climb::Numa(number) = hop.climb { Some(number) } else { None })
 }
 
 /// No wire is as fast, and sums over all pairs of the largest machine stay finite.

@@ -1,19 +1,42 @@
 //! The machine as the engine sees it: dense, immutable, shared.
 
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use super::fabric::Fabric;
 use super::host_tree::Region;
 use super::link::{Link, LinkClass, Pair};
+use super::vertices::{Anchors, overlaps};
 use super::{DeviceId, DeviceSet};
 use crate::error::{Error, ErrorKind};
+use crate::mig;
+use crate::pattern::{Demand, Want};
 use crate::view::View;
+
+/// What a vertex of the [`HardwareGraph`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Unit {
+    /// A whole device.
+    Whole,
+    /// An instance that a device can be cut into.
+    Slice(mig::Instance),
+    /// A NUMA node: its cores and its memory. Only in graphs made by [`Fabric::lower_with_host`].
+    Numa,
+    /// A network card. Only in graphs made by [`Fabric::lower_with_host`].
+    Nic,
+}
+
+/// A group of devices that reach the host through one host bridge (root complex): the paths between them are `Phb` or
+/// better. What one of them sends, the others must wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PortId(pub u32);
 
 /// A vertex of the [`HardwareGraph`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Device {
-    /// Its name in the machine's description.
+    /// Its name in the machine's description; of an instance, its parent's name, its profile and start: `GPU0/3g.20gb@4`.
     pub name: String,
     /// The vendor's number, where it is not the device id.
     pub index: Option<u32>,
@@ -27,36 +50,133 @@ pub struct Device {
     pub numa: Option<u32>,
     /// Its port into a switched fabric: all the links it has there, whatever the number of peers.
     pub switch_port: Option<Link>,
+    /// What it is.
+    pub unit: Unit,
+    /// The device that it is a part of; itself, if it is whole.
+    pub parent: DeviceId,
+    /// How many slices it has, if its parent can be cut up.
+    pub size: Option<mig::Size>,
+    /// The host bridge through which it reaches the host; none for the host's own parts.
+    pub port: Option<PortId>,
+}
+
+impl Device {
+    /// A part of the host.
+    pub(super) fn host(name: String, unit: Unit, numa: Option<u32>) -> Self {
+        Self {
+            name,
+            index: None,
+            uuid: None,
+            pci: None,
+            memory_bytes: None,
+            numa,
+            switch_port: None,
+            unit,
+            parent: DeviceId::default(),
+            size: None,
+            port: None,
+        }
+    }
+
+    /// An instance that this device, of this id, can be cut into.
+    pub(super) fn instance(&self, id: usize, model: &mig::Model, instance: mig::Instance) -> Self {
+        let profile = model.profile(instance.profile);
+        Self {
+            memory_bytes: Some(profile.memory_bytes),
+            parent: DeviceId(id as u32),
+            size: Some(profile.size),
+            ..Self::host(format!("{}/{}", self.name, model.print_instance(instance)), Unit::Slice(instance), self.numa)
+        }
+    }
 }
 
 /// A machine: its devices and what joins every two of them.
 ///
-/// Memory is O(n²) for n devices. Made by [`Fabric::lower`].
+/// Its vertices are the whole devices, ids `0..m`; then every MIG instance that could exist on them, if they can be cut
+/// up; then, if asked for, the host's own parts. Which instances exist at a moment is a matter of the
+/// [`Allocator`](crate::Allocator)'s state: a re-partition changes which vertices are present, never an id.
+///
+/// Instances have no peer-to-peer links. What joins two of them goes through the host's memory: no better than
+/// [`LinkClass::Phb`], also below one PCIe switch and within one device, whose port they share. To a network card an
+/// instance is as near as its parent.
+///
+/// Memory is O(m²) for m whole devices, and V² bits for V vertices. Made by [`Fabric::lower`].
 #[derive(Clone, Debug)]
 pub struct HardwareGraph {
     devices: Vec<Device>,
-    /// n x n, symmetric, the diagonal empty.
+    all: DeviceSet,
+    wholes: usize,
+    /// By vertex, its row in `pairs`.
+    anchor_of: Vec<u32>,
+    anchors: usize,
+    /// Anchors x anchors, symmetric, the diagonal empty.
     pairs: Vec<Pair>,
+    /// By whole device, what joins its instances to each other.
+    within: Vec<Link>,
+    models: Vec<Option<Arc<mig::Model>>>,
+    /// By whole device, itself and all it can be cut into.
+    parts: Vec<DeviceSet>,
+    /// By vertex; empty if nothing can be cut up.
+    overlaps: Vec<DeviceSet>,
     neighbours: Vec<DeviceSet>,
     host: Region,
+    /// What joins a vertex to itself, for ranks that share one.
+    same: Link,
     fingerprint: u64,
     fabric: Fabric,
 }
 
 impl HardwareGraph {
-    pub(super) fn new(devices: Vec<Device>, pairs: Vec<Pair>, fabric: Fabric) -> Self {
-        let n = devices.len();
-        let joined = |row: &[Pair]| {
-            let there = (0u32..).zip(row).filter(|(_, pair)| pair.best().exists());
-            there.map(|(id, _)| DeviceId(id)).collect()
+    pub(super) fn new(mut anchors: Anchors, fabric: Fabric) -> Result<Self, Error> {
+        let (n, wholes) = (anchors.len(), anchors.devices);
+        for a in 0..n {
+            for b in 0..a {
+                anchors.pairs[a * n + b] = anchors.pairs[b * n + a];
+            }
+        }
+        let (mut devices, anchor_of) = anchors.vertices()?;
+        let within = anchors.ports();
+        let Anchors { pairs, models, .. } = anchors;
+        let host = Region::new(wholes, |a, b| pairs[a.index() * n + b.index()].host.class);
+        for (number, port) in (0u32..).zip(host.held_by(LinkClass::Phb)) {
+            port.iter().for_each(|device| devices[device.index()].port = Some(PortId(number)));
+        }
+        for i in wholes..devices.len() {
+            if matches!(devices[i].unit, Unit::Slice(_)) {
+                devices[i].port = devices[devices[i].parent.index()].port;
+            }
+        }
+        let mut parts: Vec<DeviceSet> = (0..wholes as u32).map(|id| DeviceSet::from([id])).collect();
+        for (id, device) in (0u32..).zip(&devices) {
+            if matches!(device.unit, Unit::Slice(_)) {
+                parts[device.parent.index()].insert(DeviceId(id));
+            }
+        }
+        let fastest = pairs.iter().map(|pair| pair.best().gbps).fold(0.0, f64::max);
+        let mut graph = Self {
+            all: DeviceSet::first_n(devices.len()),
+            wholes,
+            anchor_of,
+            anchors: n,
+            within,
+            parts,
+            overlaps: overlaps(&devices, &models),
+            neighbours: Vec::new(),
+            host,
+            same: Link { class: LinkClass::SameDevice, gbps: fastest },
+            fingerprint: fingerprint(&devices, &pairs, &models),
+            devices,
+            pairs,
+            models,
+            fabric,
         };
-        let neighbours = pairs.chunks(n).map(joined).collect();
-        let host = Region::new(n, |a, b| pairs[a.index() * n + b.index()].host.class);
-        let fingerprint = fingerprint(&devices, &pairs);
-        Self { neighbours, host, fingerprint, devices, pairs, fabric }
+        let ids = || (0..graph.len() as u32).map(DeviceId);
+        let joined = |a: DeviceId| ids().filter(|&b| graph.pair(a, b).best().exists()).collect();
+        graph.neighbours = ids().map(joined).collect();
+        Ok(graph)
     }
 
-    /// How many devices it has.
+    /// How many vertices it has: devices, the instances that could exist on them, parts of the host.
     #[must_use]
     pub fn len(&self) -> usize {
         self.devices.len()
@@ -68,13 +188,93 @@ impl HardwareGraph {
         self.devices.is_empty()
     }
 
-    /// All devices.
+    /// All vertices.
     #[must_use]
     pub fn all(&self) -> DeviceSet {
-        DeviceSet::first_n(self.len())
+        self.all.clone()
     }
 
-    /// The devices in id order.
+    /// The whole devices.
+    #[must_use]
+    pub fn wholes(&self) -> DeviceSet {
+        DeviceSet::first_n(self.wholes)
+    }
+
+    /// How a device can be cut up; none if it cannot, or is not whole.
+    #[must_use]
+    pub fn model(&self, whole: DeviceId) -> Option<&Arc<mig::Model>> {
+        self.models.get(whole.index())?.as_ref()
+    }
+
+    /// A device and all it can be cut into; nothing for a vertex that is not a whole device.
+    #[must_use]
+    pub fn vertices(&self, whole: DeviceId) -> &DeviceSet {
+        const NONE: &DeviceSet = &DeviceSet::EMPTY;
+        self.parts.get(whole.index()).unwrap_or(NONE)
+    }
+
+    /// The vertices of the whole devices in `set`, and what else is in it.
+    #[must_use]
+    pub fn with_parts(&self, set: &DeviceSet) -> DeviceSet {
+        if self.overlaps.is_empty() {
+            return set.clone();
+        }
+        set.iter().fold(set.clone(), |all, id| &all | self.vertices(id))
+    }
+
+    /// What cannot exist together with a vertex: a device and its instances, instances that overlap.
+    #[must_use]
+    pub fn overlap(&self, id: DeviceId) -> &DeviceSet {
+        const NONE: &DeviceSet = &DeviceSet::EMPTY;
+        self.overlaps.get(id.index()).unwrap_or(NONE)
+    }
+
+    /// The vertices of the kind that a demand wants, large enough when idle. O(V), less for whole devices.
+    #[must_use]
+    pub fn candidates(&self, demand: &Demand) -> DeviceSet {
+        if demand.want == Want::Whole && demand.memory_bytes == 0 {
+            return self.wholes();
+        }
+        let ids = (0..self.len() as u32).map(DeviceId);
+        ids.filter(|&id| demand.fits(self.device(id))).collect()
+    }
+
+    /// Every vertex, by reference.
+    pub(crate) fn everything(&self) -> &DeviceSet {
+        &self.all
+    }
+
+    /// The ports, `0..`: how many.
+    pub(crate) fn port_count(&self) -> usize {
+        self.devices.iter().filter_map(|device| device.port).map(|port| port.0 as usize + 1).max().unwrap_or(0)
+    }
+
+    /// Whether any device can be cut up.
+    pub(crate) fn can_be_cut(&self) -> bool {
+        !self.overlaps.is_empty()
+    }
+
+    /// The vertices that exist in a layout of a device.
+    ///
+    /// # Errors
+    /// A layout of another model; a device that cannot be cut up, or is not whole.
+    pub fn vertices_in(&self, whole: DeviceId, layout: &mig::Layout) -> Result<DeviceSet, Error> {
+        if whole.index() >= self.wholes {
+            return Err(ErrorKind::NotWhole(whole).into());
+        }
+        if layout.is_whole() {
+            return Ok([whole.0].into());
+        }
+        let Some(model) = self.model(whole) else { return Err(ErrorKind::CannotBeCut(whole).into()) };
+        let layout = model.layout(layout.instances())?;
+        let is_there = |id: &DeviceId| match self.device(*id).unit {
+            Unit::Slice(instance) => layout.has(instance),
+            _ => false,
+        };
+        Ok(self.vertices(whole).iter().filter(is_there).collect())
+    }
+
+    /// The vertices in id order.
     #[must_use]
     pub fn devices(&self) -> &[Device] {
         &self.devices
@@ -127,22 +327,46 @@ impl HardwareGraph {
         Err(ErrorKind::UnknownDevice { text: id.to_string(), devices: self.len() }.into())
     }
 
-    /// All that joins two devices; nothing on the diagonal.
+    /// All that joins two devices; nothing on the diagonal, and nothing between those that cannot exist at once.
     ///
     /// # Panics
     /// If an id is not below [`HardwareGraph::len`], as an index would.
     #[must_use]
     pub fn pair(&self, a: DeviceId, b: DeviceId) -> Pair {
-        self.pairs[a.index() * self.len() + b.index()]
+        if a.index() < self.wholes && b.index() < self.wholes {
+            return self.pairs[a.index() * self.anchors + b.index()];
+        }
+        self.pair_of_parts(a, b)
     }
 
-    /// The best link between two devices: the label w(e) of the paper's hardware graph.
+    fn pair_of_parts(&self, a: DeviceId, b: DeviceId) -> Pair {
+        if a == b || self.overlap(a).contains(b) {
+            return Pair::default();
+        }
+        let anchor = |id: DeviceId| self.anchor_of[id.index()] as usize;
+        let whole_pair = self.pairs[anchor(a) * self.anchors + anchor(b)];
+        let is = |id: DeviceId, what: fn(Unit) -> bool| what(self.device(id).unit);
+        let is_slice = |id| is(id, |unit| matches!(unit, Unit::Slice(_)));
+        let is_host = |id| is(id, |unit| matches!(unit, Unit::Numa | Unit::Nic));
+        let host = if anchor(a) == anchor(b) {
+            self.within[anchor(a)]
+        } else if is_slice(a) && !is_host(b) || is_slice(b) && !is_host(a) {
+            // Without peer-to-peer, what goes from one to the other is laid down in the host's memory.
+            Link { class: whole_pair.host.class.min(LinkClass::Phb), ..whole_pair.host }
+        } else {
+            return whole_pair;
+        };
+        Pair { direct: Link::default(), host }
+    }
+
+    /// The best link between two devices: the label w(e) of the paper's hardware graph. Between a device and itself, for
+    /// ranks that share one, [`LinkClass::SameDevice`], as fast as the machine's fastest link (at least that).
     ///
     /// # Panics
     /// As [`HardwareGraph::pair`].
     #[must_use]
     pub fn link(&self, a: DeviceId, b: DeviceId) -> Link {
-        self.pair(a, b).best()
+        if a == b { self.same } else { self.pair(a, b).best() }
     }
 
     /// The devices that `device` has any connection to.
@@ -179,7 +403,7 @@ impl HardwareGraph {
         &self.host
     }
 
-    /// The sets of devices on one NUMA node, by number; devices whose node is unknown are in none.
+    /// The sets of vertices on one NUMA node, by number; devices whose node is unknown are in none.
     #[must_use]
     pub fn numa_nodes(&self) -> Vec<(u32, DeviceSet)> {
         let mut nodes = std::collections::BTreeMap::<u32, DeviceSet>::new();
@@ -220,7 +444,7 @@ fn pci_address(text: &str) -> Option<(u32, u32, u32, u32)> {
     parts.next().is_none().then_some((hex(domain)?, hex(bus)?, hex(device)?, hex(function)?))
 }
 
-fn fingerprint(devices: &[Device], pairs: &[Pair]) -> u64 {
+fn fingerprint(devices: &[Device], pairs: &[Pair], models: &[Option<Arc<mig::Model>>]) -> u64 {
     let mut hash = fnv::FnvHasher::default();
     let mut link = |link: Link| {
         let class = match link.class {
@@ -254,13 +478,18 @@ fn fingerprint(devices: &[Device], pairs: &[Pair]) -> u64 {
             hash.write(&[0]);
         }
     }
+    for (i, model) in models.iter().enumerate().filter_map(|(i, model)| Some((i, model.as_ref()?))) {
+        // What the instances are is in the list of devices; which of them may be there at once is in the maxima.
+        hash.write(&(i as u64).to_le_bytes());
+        model.profiles().iter().for_each(|profile| hash.write(&[profile.max_instances, profile.size.compute]));
+    }
     hash.finish()
 }
 
 /// Two graphs are equal if their devices and pairs are.
 impl PartialEq for HardwareGraph {
     fn eq(&self, other: &Self) -> bool {
-        self.devices == other.devices && self.pairs == other.pairs
+        self.devices == other.devices && self.pairs == other.pairs && self.models == other.models
     }
 }
 

@@ -47,6 +47,17 @@ impl Region {
         Self { devices, within, parts }
     }
 
+    /// The largest groups of devices held together by `class` or better, by lowest id; each device is in one.
+    pub(super) fn held_by(&self, class: LinkClass) -> Vec<DeviceSet> {
+        if self.within >= class {
+            return vec![self.devices.clone()];
+        }
+        if self.parts.is_empty() {
+            return self.devices.iter().map(|device| [device.0].into()).collect();
+        }
+        self.parts.iter().flat_map(|part| part.held_by(class)).collect()
+    }
+
     /// The devices of this region.
     #[must_use]
     pub fn devices(&self) -> &DeviceSet {

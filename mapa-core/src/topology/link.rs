@@ -25,7 +25,7 @@ pub enum LinkClass {
     Pix,
     /// Through the PCIe switch of one board that carries several devices.
     Board,
-    /// Parts of one device.
+    /// One and the same device, shared by both ends.
     SameDevice,
     /// That many bonded device-to-device links (NVLink, XGMI, ICI).
     Direct(u8),

@@ -9,12 +9,14 @@ mod fabric;
 mod hardware;
 mod host_tree;
 mod link;
+mod vertices;
 
 pub use device_set::{DeviceId, DeviceSet};
 pub use fabric::{DeviceInfo, Fabric, FabricNode, FabricWire, NodeId, NodeKind};
-pub use hardware::{Device, HardwareGraph};
+pub use hardware::{Device, HardwareGraph, PortId, Unit};
 pub use host_tree::Region;
 pub use link::{Link, LinkClass, Pair};
 
-/// The most devices one machine may have. The dense tables grow with its square (48 MiB at the limit).
+/// The most devices one machine may have, with the MIG instances that could exist on them. The dense tables grow with the
+/// square of the whole devices (48 MiB at the limit).
 pub const MAX_DEVICES: usize = 1024;

@@ -1,0 +1,246 @@
+//! What is present, free and used on a machine, kept up to date so that every question costs a look.
+//!
+//! All numbers are integers: booking adds and releasing subtracts exactly what was added, so a state that has come back to
+//! where it was is equal to what it was. (Sums in floating point drift, and sums made when asked for cost milliseconds a
+//! decision on a fleet.)
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use smallvec::SmallVec;
+
+use crate::allocator::LeaseId;
+use crate::matching::Placement;
+use crate::mig::Layout;
+use crate::pattern::{Demand, Pattern};
+use crate::topology::{DeviceId, DeviceSet, HardwareGraph, PortId, Unit};
+
+/// What the tenants of a vertex, or of a group of vertices, use together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Usage {
+    /// Ranks that are placed here, of whatever jobs; a job with two ranks here counts twice.
+    pub tenants: u32,
+    /// Those of them that share with nobody.
+    pub exclusive: u32,
+    /// Memory that they asked for, bytes.
+    pub memory_bytes: u64,
+    /// Warps that they asked for.
+    pub warps: u64,
+    /// PCIe traffic that they asked for, MB/s.
+    pub pcie_mb_s: u64,
+    /// Those of them that asked for any PCIe traffic: the PCIe-bound ones.
+    pub pcie_tenants: u32,
+}
+
+impl Usage {
+    pub(crate) const IDLE: Self =
+        Self { tenants: 0, exclusive: 0, memory_bytes: 0, warps: 0, pcie_mb_s: 0, pcie_tenants: 0 };
+    /// Of what is not free where nothing else is known.
+    pub(crate) const TAKEN: Self = Self { tenants: 1, exclusive: 1, ..Self::IDLE };
+
+    fn of(demand: &Demand) -> Self {
+        Self {
+            tenants: 1,
+            exclusive: u32::from(!demand.is_shared()),
+            memory_bytes: demand.memory_bytes,
+            warps: demand.warps.into(),
+            pcie_mb_s: demand.pcie_mb_s.into(),
+            pcie_tenants: u32::from(demand.pcie_mb_s > 0),
+        }
+    }
+
+    // Wrapping, so that a sum over absurd demands comes back to where it was all the same.
+    fn change(&mut self, other: Self, sign: Sign) {
+        let (by32, by64) = match sign {
+            Sign::Book => (u32::wrapping_add as fn(u32, u32) -> u32, u64::wrapping_add as fn(u64, u64) -> u64),
+            Sign::Release => (u32::wrapping_sub as fn(u32, u32) -> u32, u64::wrapping_sub as fn(u64, u64) -> u64),
+        };
+        self.tenants = by32(self.tenants, other.tenants);
+        self.exclusive = by32(self.exclusive, other.exclusive);
+        self.memory_bytes = by64(self.memory_bytes, other.memory_bytes);
+        self.warps = by64(self.warps, other.warps);
+        self.pcie_mb_s = by64(self.pcie_mb_s, other.pcie_mb_s);
+        self.pcie_tenants = by32(self.pcie_tenants, other.pcie_tenants);
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Sign {
+    Book,
+    Release,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    /// What exists in the layouts of the moment.
+    pub(crate) present: DeviceSet,
+    /// Present, no tenant.
+    pub(crate) free: DeviceSet,
+    /// Present, no tenant that shares with nobody.
+    pub(crate) open: DeviceSet,
+    /// By vertex.
+    usage: Vec<Usage>,
+    tenants: Vec<SmallVec<[LeaseId; 2]>>,
+    /// By whole device, with its instances.
+    wholes: Vec<Usage>,
+    layouts: Vec<Layout>,
+    ports: Vec<Usage>,
+    numa: BTreeMap<u32, Usage>,
+    changing: BTreeMap<DeviceId, Layout>,
+    /// Free and open vertices if every device could be cut up anew around its tenants; made when first asked for.
+    reachable: OnceLock<(DeviceSet, DeviceSet)>,
+}
+
+impl State {
+    /// Every device whole and idle.
+    pub(crate) fn new(graph: &HardwareGraph) -> Self {
+        let wholes = graph.wholes().len();
+        let host = graph.everything().iter().filter(|&id| matches!(graph.device(id).unit, Unit::Numa | Unit::Nic));
+        let present: DeviceSet = &graph.wholes() | &host.collect();
+        Self {
+            free: present.clone(),
+            open: present.clone(),
+            present,
+            usage: vec![Usage::IDLE; graph.len()],
+            tenants: vec![SmallVec::new(); graph.len()],
+            wholes: vec![Usage::IDLE; wholes],
+            layouts: vec![Layout::whole(); wholes],
+            ports: vec![Usage::IDLE; graph.port_count()],
+            numa: graph.numa_nodes().into_iter().map(|(number, _)| (number, Usage::IDLE)).collect(),
+            changing: BTreeMap::new(),
+            reachable: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn book(&mut self, graph: &HardwareGraph, lease: LeaseId, pattern: &Pattern, placement: &Placement) {
+        self.change(graph, lease, pattern, placement, Sign::Book);
+    }
+
+    pub(crate) fn release(&mut self, graph: &HardwareGraph, lease: LeaseId, pattern: &Pattern, placement: &Placement) {
+        self.change(graph, lease, pattern, placement, Sign::Release);
+    }
+
+    fn change(&mut self, graph: &HardwareGraph, lease: LeaseId, pattern: &Pattern, placement: &Placement, sign: Sign) {
+        for (demand, &id) in pattern.demands().iter().zip(placement.iter()) {
+            let device = graph.device(id);
+            let use_of = Usage::of(demand);
+            self.usage[id.index()].change(use_of, sign);
+            if let Some(whole) = self.wholes.get_mut(device.parent.index()) {
+                whole.change(use_of, sign);
+            }
+            if let Some(port) = device.port {
+                self.ports[port.0 as usize].change(use_of, sign);
+            }
+            if let Some(numa) = device.numa {
+                self.numa.entry(numa).or_default().change(use_of, sign);
+            }
+            let tenants = &mut self.tenants[id.index()];
+            match sign {
+                Sign::Book if tenants.contains(&lease) => {}
+                Sign::Book => tenants.push(lease),
+                Sign::Release => tenants.retain(|other| *other != lease),
+            }
+        }
+        self.reachable = OnceLock::new();
+        for &id in placement.iter() {
+            self.refresh(id);
+        }
+    }
+
+    /// Sorts a vertex into the sets by what is true of it now.
+    fn refresh(&mut self, id: DeviceId) {
+        let usage = self.usage[id.index()];
+        let present = self.present.contains(id);
+        let put = |set: &mut DeviceSet, there: bool| if there { set.insert(id) } else { set.remove(id) };
+        put(&mut self.free, present && usage.tenants == 0);
+        put(&mut self.open, present && usage.exclusive == 0);
+    }
+
+    pub(crate) fn layout(&self, whole: DeviceId) -> Layout {
+        self.layouts.get(whole.index()).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn changing(&self) -> &BTreeMap<DeviceId, Layout> {
+        &self.changing
+    }
+
+    /// The vertices of a whole device that have a tenant.
+    pub(crate) fn in_use(&self, graph: &HardwareGraph, whole: DeviceId) -> DeviceSet {
+        let used = |id: &DeviceId| self.usage[id.index()].tenants > 0;
+        graph.vertices(whole).iter().filter(used).collect()
+    }
+
+    /// Makes `there` what exists of a whole device, whose layout is `now` and is becoming `next`.
+    pub(crate) fn set_layout(
+        &mut self,
+        graph: &HardwareGraph,
+        whole: DeviceId,
+        now: Layout,
+        next: Option<Layout>,
+        there: &DeviceSet,
+    ) {
+        self.layouts[whole.index()] = now;
+        match next {
+            Some(next) => drop(self.changing.insert(whole, next)),
+            None => drop(self.changing.remove(&whole)),
+        }
+        self.present = &(&self.present - graph.vertices(whole)) | there;
+        self.reachable = OnceLock::new();
+        for id in graph.vertices(whole).iter() {
+            self.refresh(id);
+        }
+    }
+
+    /// What would be free, and open, if every device could be cut up anew around its tenants.
+    pub(crate) fn reachable(&self, graph: &HardwareGraph) -> &(DeviceSet, DeviceSet) {
+        self.reachable.get_or_init(|| {
+            let used = |id: &DeviceId| self.usage[id.index()].tenants > 0;
+            let taken = graph.everything().iter().filter(used).fold(DeviceSet::new(), |mut taken, id| {
+                taken.insert(id);
+                &taken | graph.overlap(id)
+            });
+            let free = graph.everything() - &taken;
+            let open = &free | &self.open;
+            (free, open)
+        })
+    }
+
+    pub(crate) fn usage(&self, id: DeviceId) -> Option<&Usage> {
+        self.usage.get(id.index())
+    }
+
+    pub(crate) fn usage_of_whole(&self, whole: DeviceId) -> Option<&Usage> {
+        self.wholes.get(whole.index())
+    }
+
+    pub(crate) fn usage_of_port(&self, port: PortId) -> Option<&Usage> {
+        self.ports.get(port.0 as usize)
+    }
+
+    pub(crate) fn usage_of_numa(&self, numa: u32) -> Option<&Usage> {
+        self.numa.get(&numa)
+    }
+
+    pub(crate) fn tenants(&self, id: DeviceId) -> &[LeaseId] {
+        self.tenants.get(id.index()).map_or(&[], |leases| leases)
+    }
+}
+
+/// What was made on demand does not count.
+impl PartialEq for State {
+    fn eq(&self, other: &Self) -> bool {
+        let sorted = |state: &Self| {
+            let sorted = |leases: &SmallVec<[LeaseId; 2]>| {
+                let mut leases = leases.clone();
+                leases.sort_unstable();
+                leases
+            };
+            state.tenants.iter().map(sorted).collect::<Vec<_>>()
+        };
+        (&self.present, &self.free, &self.open) == (&other.present, &other.free, &other.open)
+            && (&self.usage, &self.wholes, &self.ports) == (&other.usage, &other.wholes, &other.ports)
+            && (&self.layouts, &self.numa, &self.changing) == (&other.layouts, &other.numa, &other.changing)
+            && sorted(self) == sorted(other)
+    }
+}
