@@ -4,26 +4,40 @@
 //! [`Allocator`](crate::Allocator) commits. Most policies are [`Rules`]: criteria in order of importance, of which the
 //! exact lexicographic optimum is found.
 
+mod balance;
 mod bound;
+mod by_size;
+mod case;
 mod criterion;
 mod decision;
 mod greedy;
 mod lowest_id;
 mod optimum;
+mod or_else;
+mod pcie;
 mod preserve;
+mod random;
 mod request;
 mod requirement;
 mod rules;
+mod slo;
 mod topo_aware;
 mod when;
 
+pub use balance::{distributed, packed};
+pub use by_size::{earliest_finish, largest_first, smallest_first};
+pub use case::case;
 pub use criterion::{Criterion, least, lowest_ids, max, min, most};
 pub use decision::{Decision, Reason, Refusal, RunnerUp, Scored};
 pub use greedy::greedy;
 pub use lowest_id::lowest_id;
+pub use or_else::OrElse;
+pub use pcie::{PCIE_GEN4_GBPS, pcie_aware, pcie_slowdown, pcie_slowdown_on};
 pub use preserve::{preserve, preserve_released, preserve_with};
+pub use random::random;
 pub use request::Request;
 pub use rules::Rules;
+pub use slo::{SloSignals, slo_aware};
 pub use topo_aware::{TopoAware, topo_aware, topo_aware_released};
 pub use when::{When, when};
 
@@ -56,6 +70,15 @@ pub trait Policy: Send + Sync {
     /// # Errors
     /// The three ways of saying no: see [`Refusal`].
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal>;
+
+    /// This policy, and where it says `Busy` or `Infeasible`, another. A search that stopped at its limit is not followed by
+    /// another; a decision carries the name of the policy that made it.
+    fn or_else<Q: Policy>(self, other: Q) -> OrElse<Self, Q>
+    where
+        Self: Sized,
+    {
+        OrElse { first: self, second: other }
+    }
 }
 
 impl<P: Policy + ?Sized> Policy for &P {
@@ -83,37 +106,87 @@ pub struct BuiltIn {
     pub name: &'static str,
     /// One line for help texts.
     pub summary: &'static str,
+    /// Whether it tells instances of one device apart from those of another, and whole devices not: of no use to jobs on
+    /// whole devices.
+    pub for_instances: bool,
     make: fn() -> Box<dyn Policy>,
 }
 
 impl BuiltIn {
-    /// Every built-in policy, in the order of the paper's tables; the released code's variants last.
-    pub const ALL: [Self; 6] = [
+    /// Every built-in policy: the paper's in the order of its tables, its released code's variants, then those for
+    /// instances. (Those that need to know more of a job are functions only: `earliest_finish`, `slo_aware`, `random`.)
+    pub const ALL: [Self; 12] = [
         Self {
             name: "lowest-id",
             summary: "the free devices with the lowest ids (the paper's Baseline)",
+            for_instances: false,
             make: || Box::new(lowest_id()),
         },
         Self {
             name: "topo-aware",
             summary: "devices close together in the host tree, by recursive bi-partitioning",
+            for_instances: false,
             make: || Box::new(topo_aware()),
         },
-        Self { name: "greedy", summary: "the highest aggregated bandwidth (Eq. 1)", make: || Box::new(greedy()) },
+        Self {
+            name: "greedy",
+            summary: "the highest aggregated bandwidth (Eq. 1)",
+            for_instances: false,
+            make: || Box::new(greedy()),
+        },
         Self {
             name: "preserve",
             summary: "sensitive jobs: the highest effective bandwidth (Eq. 2); others: leave the most bandwidth (Eq. 3)",
+            for_instances: false,
             make: || Box::new(preserve()),
         },
         Self {
             name: "topo-aware-released",
             summary: "as the released code: lowest ids in one socket for small jobs, else lowest-id",
+            for_instances: false,
             make: || Box::new(topo_aware_released()),
         },
         Self {
             name: "preserve-released",
             summary: "as the released code: direct links only in Eq. 3, and a floor of 12.335 GB/s for sensitive jobs",
+            for_instances: false,
             make: || Box::new(preserve_released()),
+        },
+        Self {
+            name: "packed",
+            summary: "instances on as few devices as can be, those in use first",
+            for_instances: true,
+            make: || Box::new(packed()),
+        },
+        Self {
+            name: "distributed",
+            summary: "instances on devices with fewest tenants, evenly",
+            for_instances: true,
+            make: || Box::new(distributed()),
+        },
+        Self {
+            name: "largest-first",
+            summary: "the instances with most compute slices",
+            for_instances: true,
+            make: || Box::new(largest_first()),
+        },
+        Self {
+            name: "smallest-first",
+            summary: "the instances with fewest compute slices",
+            for_instances: true,
+            make: || Box::new(smallest_first()),
+        },
+        Self {
+            name: "pcie-aware",
+            summary: "the least slowdown by shared PCIe (Tang et al., Eq. 2, alpha 1, 30.08 GB/s), then best fit",
+            for_instances: true,
+            make: || Box::new(pcie_aware(1.0, PCIE_GEN4_GBPS)),
+        },
+        Self {
+            name: "case",
+            summary: "shared tasks: more free memory than asked for, fewest warps in use (CASE, Algorithm 2)",
+            for_instances: true,
+            make: || Box::new(case()),
         },
     ];
 

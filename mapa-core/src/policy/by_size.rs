@@ -1,0 +1,39 @@
+//! The heuristics of scheduling on instances of different sizes: by how large the free ones are.
+
+use super::criterion::{least, most};
+use super::rules::Rules;
+use crate::mig::Size;
+use crate::score::Seat;
+
+fn compute_slices(seat: &Seat<'_>) -> u8 {
+    seat.device().size.map_or(0, |size| size.compute)
+}
+
+/// Largest-first: the free instance with most compute slices.
+#[must_use]
+pub fn largest_first() -> Rules<'static> {
+    Rules::new("largest-first").prefer(most("compute slices", compute_slices))
+}
+
+/// Smallest-first: the free instance with fewest compute slices.
+#[must_use]
+pub fn smallest_first() -> Rules<'static> {
+    Rules::new("smallest-first").prefer(least("compute slices", compute_slices))
+}
+
+/// Earliest finish: the free instance on which the job runs shortest, by its own run times in any unit. A size without a run
+/// time (NaN, or a device whose size is not known) comes last. Where run times never grow with size it chooses as
+/// [`largest_first`] does, ties in run time aside.
+///
+/// ```
+/// use mapa_core::{earliest_finish, mig::Size};
+///
+/// // A job that gains nothing beyond three slices.
+/// let policy = earliest_finish(|size: Size| 60.0 / f64::from(size.compute.min(3)));
+/// # let _ = policy;
+/// ```
+#[must_use]
+pub fn earliest_finish<'a>(run_time: impl Fn(Size) -> f64 + Send + Sync + 'a) -> Rules<'a> {
+    Rules::new("earliest-finish")
+        .prefer(least("run time", move |seat| seat.device().size.map_or(f64::NAN, |size| run_time(size))))
+}

@@ -1,0 +1,47 @@
+//! What can be wrong with what a driver or a scheduler says.
+
+use mapa_core::MachineId;
+
+use crate::job::Tenant;
+
+/// Why a fact or an order was refused. An answer of "no" to a well-formed request is a
+/// [`Refusal`](mapa_core::Refusal) instead.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct Error(Box<ErrorKind>);
+
+impl Error {
+    /// Whether it names a machine that the fleet does not have.
+    #[must_use]
+    pub fn is_unknown_machine(&self) -> bool {
+        matches!(*self.0, ErrorKind::UnknownMachine { .. })
+    }
+
+    /// Whether it names a tenant that holds no lease.
+    #[must_use]
+    pub fn is_unknown_tenant(&self) -> bool {
+        matches!(*self.0, ErrorKind::HoldsNothing(_))
+    }
+}
+
+impl From<ErrorKind> for Error {
+    fn from(kind: ErrorKind) -> Self {
+        Self(Box::new(kind))
+    }
+}
+
+impl From<mapa_core::Error> for Error {
+    fn from(error: mapa_core::Error) -> Self {
+        ErrorKind::Core(error).into()
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ErrorKind {
+    #[error("no machine {id}: expected an id below {machines}")]
+    UnknownMachine { id: MachineId, machines: usize },
+    #[error("{0} holds no lease")]
+    HoldsNothing(Tenant),
+    #[error(transparent)]
+    Core(mapa_core::Error),
+}

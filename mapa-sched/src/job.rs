@@ -1,0 +1,120 @@
+//! Jobs as schedulers know them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use mapa_core::{Request, mig};
+
+use crate::time::Time;
+
+/// A job; the driver numbers them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobId(pub u64);
+
+impl fmt::Display for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A task of a job: a part of it that asks for a device while the job runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskId(pub u64);
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Who holds a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Tenant {
+    /// A job as a whole.
+    Job(JobId),
+    /// One of its tasks.
+    Task(JobId, TaskId),
+}
+
+impl Tenant {
+    /// The job, or the job whose task it is.
+    #[must_use]
+    pub fn job(self) -> JobId {
+        match self {
+            Self::Job(job) | Self::Task(job, _) => job,
+        }
+    }
+}
+
+impl fmt::Display for Tenant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Job(job) => write!(f, "job {job}"),
+            Self::Task(job, task) => write!(f, "task {task} of job {job}"),
+        }
+    }
+}
+
+/// A job that arrives. Each scheduler reads its part.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Job {
+    /// Its number.
+    pub id: JobId,
+    /// What it asks for.
+    pub request: Request,
+    /// When it arrived. Default: [`Time::ZERO`].
+    pub arrived: Time,
+    /// How long it runs. Default: unknown.
+    pub run_time: RunTime,
+    /// When it should have finished. Default: no deadline.
+    pub deadline: Option<Time>,
+    /// Whether it must be alone on its instance. Default: no.
+    pub isolated: bool,
+    /// The slope of Eq. 1 of the PCIe-aware scheduler. Default: 1.
+    pub pcie_alpha: f64,
+    /// The latency that its requests should keep. Default: none.
+    pub slo: Option<Duration>,
+}
+
+impl Job {
+    /// A job of which nothing but its request is known.
+    #[must_use]
+    pub fn new(id: JobId, request: Request) -> Self {
+        Self {
+            id,
+            request,
+            arrived: Time::ZERO,
+            run_time: RunTime::Unknown,
+            deadline: None,
+            isolated: false,
+            pcie_alpha: 1.0,
+            slo: None,
+        }
+    }
+}
+
+/// How long a job runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum RunTime {
+    /// Nobody knows.
+    #[default]
+    Unknown,
+    /// So long, wherever it runs.
+    Fixed(Duration),
+    /// By the size of its instance.
+    BySize(BTreeMap<mig::Size, Duration>),
+}
+
+impl RunTime {
+    /// How long it runs on an instance of this size, if that is known.
+    #[must_use]
+    pub fn on(&self, size: Option<mig::Size>) -> Option<Duration> {
+        match self {
+            Self::Unknown => None,
+            Self::Fixed(length) => Some(*length),
+            Self::BySize(lengths) => lengths.get(&size?).copied(),
+        }
+    }
+}

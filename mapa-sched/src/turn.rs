@@ -1,0 +1,127 @@
+//! What a scheduler acts through.
+
+use mapa_core::mig::Layout;
+use mapa_core::{Decision, DeviceId, MachineId, Policy, Refusal, Request, View, WhatIf};
+
+use crate::error::Error;
+use crate::event::{Action, Guard, Placed, Token};
+use crate::fleet::Fleet;
+use crate::job::{JobId, Tenant};
+use crate::time::Time;
+
+/// A scheduler's turn at one instant. What it orders is booked at once, and the order is noted for the driver.
+#[derive(Debug)]
+pub struct Turn<'a> {
+    fleet: &'a mut Fleet,
+    orders: &'a mut Vec<Action>,
+}
+
+impl<'a> Turn<'a> {
+    pub(crate) fn new(fleet: &'a mut Fleet, orders: &'a mut Vec<Action>) -> Self {
+        Self { fleet, orders }
+    }
+
+    /// The machines, and who holds what.
+    #[must_use]
+    pub fn fleet(&self) -> &Fleet {
+        self.fleet
+    }
+
+    /// The states of the machines, by id.
+    pub fn views(&self) -> impl Iterator<Item = View<'_>> {
+        self.fleet.views()
+    }
+
+    /// The state of a machine.
+    ///
+    /// # Errors
+    /// An id that the fleet does not have.
+    pub fn view(&self, machine: MachineId) -> Result<View<'_>, Error> {
+        self.fleet.machine(machine).map(mapa_core::Allocator::view)
+    }
+
+    /// As [`Fleet::decide`].
+    ///
+    /// # Errors
+    /// As [`Fleet::decide`].
+    pub fn decide(&self, policy: impl Policy, request: &Request) -> Result<Decision, Refusal> {
+        self.fleet.decide(policy, request)
+    }
+
+    /// Gives a tenant what was decided, and orders it to start there.
+    ///
+    /// # Errors
+    /// `Busy`: the decision was not made on the present state ([`Reason::Stale`](mapa_core::Reason::Stale)), or the tenant
+    /// holds a lease already.
+    pub fn place(&mut self, tenant: Tenant, decision: Decision) -> Result<Placed, Refusal> {
+        let at = self.fleet.place(tenant, decision)?;
+        self.orders.push(Action::Place { tenant, at: at.clone() });
+        Ok(at)
+    }
+
+    /// Decides and places.
+    ///
+    /// # Errors
+    /// As [`Turn::decide`] and [`Turn::place`].
+    pub fn start(&mut self, tenant: Tenant, policy: impl Policy, request: &Request) -> Result<Placed, Refusal> {
+        let decision = self.decide(policy, request)?;
+        self.place(tenant, decision)
+    }
+
+    /// The state of a tenant's machine as if it held nothing; none if it holds nothing.
+    #[must_use]
+    pub fn without(&self, tenant: Tenant) -> Option<WhatIf> {
+        self.fleet.without(tenant)
+    }
+
+    /// Moves a tenant: to what was decided [without](Turn::without) it, or on any machine beside it.
+    ///
+    /// # Errors
+    /// `Busy`: the decision was not made on the present state or without somebody else, or the tenant holds no lease.
+    pub fn relocate(&mut self, tenant: Tenant, decision: Decision) -> Result<Placed, Refusal> {
+        let at = self.fleet.relocate(tenant, decision)?;
+        self.orders.push(Action::Move { tenant, at: at.clone() });
+        Ok(at)
+    }
+
+    /// Takes away what a tenant holds, and orders it to stop.
+    ///
+    /// # Errors
+    /// A tenant that holds nothing.
+    pub fn suspend(&mut self, tenant: Tenant) -> Result<(), Error> {
+        self.fleet.release(tenant)?;
+        self.orders.push(Action::Suspend { tenant });
+        Ok(())
+    }
+
+    /// Orders a device to be cut up anew; until the fact is told ([`Event::LayoutIs`](crate::Event::LayoutIs)), only what both
+    /// layouts have is there.
+    ///
+    /// # Errors
+    /// As [`mapa_core::Allocator::begin_repartition`].
+    pub fn repartition(&mut self, machine: MachineId, whole: DeviceId, layout: Layout) -> Result<(), Error> {
+        self.fleet.begin_repartition(machine, whole, layout.clone())?;
+        self.orders.push(Action::Repartition { machine, whole, layout });
+        Ok(())
+    }
+
+    /// Orders a job's process to start without a device.
+    pub fn launch(&mut self, job: JobId) {
+        self.orders.push(Action::Launch { job });
+    }
+
+    /// Orders a job to be held back, or let go.
+    pub fn throttle(&mut self, job: JobId, guard: Guard) {
+        self.orders.push(Action::Throttle { job, guard });
+    }
+
+    /// Has a job's owner told no.
+    pub fn reject(&mut self, job: JobId, why: Refusal) {
+        self.orders.push(Action::Reject { job, why });
+    }
+
+    /// Asks to be woken.
+    pub fn wake(&mut self, at: Time, token: Token) {
+        self.orders.push(Action::Wake { at, token });
+    }
+}
