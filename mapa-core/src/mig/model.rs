@@ -218,11 +218,11 @@ impl Model {
     /// As [`Model::profile`].
     #[must_use]
     pub fn span(&self, instance: Instance) -> Range<u8> {
-        instance.start..instance.start + self.profile(instance.profile).size.memory
+        instance.start..instance.start.saturating_add(self.profile(instance.profile).size.memory)
     }
 
     /// Whether two instances take a memory slice both.
-    fn overlap(&self, a: Instance, b: Instance) -> bool {
+    pub(super) fn overlap(&self, a: Instance, b: Instance) -> bool {
         let (a, b) = (self.span(a), self.span(b));
         a.start < b.end && b.start < a.end
     }
@@ -306,7 +306,7 @@ fn fault(profile: &Profile, device: Size) -> Option<&'static str> {
     }
 }
 
-pub(super) fn bits(positions: impl Iterator<Item = usize>) -> u64 {
+fn bits(positions: impl Iterator<Item = usize>) -> u64 {
     positions.fold(0, |mask, i| mask | 1 << i)
 }
 

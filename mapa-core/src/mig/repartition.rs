@@ -27,7 +27,7 @@ impl Model {
     /// # Errors
     /// A layout or instance of another model.
     pub fn serves(&self, layout: &Layout, taken: &[Instance], wanted: &[ProfileId]) -> Result<usize, Error> {
-        let taken = self.mask(&self.layout(taken)?)?;
+        let taken = self.mask_of(taken)?;
         Ok(self.served(self.mask(layout)? & !taken, wanted))
     }
 
@@ -58,7 +58,7 @@ impl Model {
     /// ```
     pub fn best_layout(&self, now: &Layout, keep: &[Instance], wanted: &[ProfileId]) -> Result<Layout, Error> {
         let before = self.mask(now)?;
-        let keep_mask = self.mask(&self.layout(keep)?)?;
+        let keep_mask = self.mask_of(keep)?;
         if let Some(&missing) = keep.iter().find(|&&instance| !now.has(instance)) {
             self.destroy(now, missing)?;
         }
