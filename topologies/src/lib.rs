@@ -12,6 +12,7 @@ mod catalogue;
 mod error;
 mod machine;
 mod machine_file;
+pub mod mig;
 mod nvidia_smi_topo;
 
 pub use catalogue::{Entry, catalogue, named};
