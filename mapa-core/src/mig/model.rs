@@ -115,7 +115,8 @@ const MOST_INSTANCES: usize = 64;
 const MOST_LAYOUTS: usize = 1 << 16;
 
 impl Model {
-    /// Checks a table and enumerates its legal layouts: O(layouts x instances), 0.1 ms for an A100.
+    /// Checks a table and enumerates its legal layouts: O(layouts x instances); for an A100 4 µs with its
+    /// plain profiles, 30 µs with all.
     ///
     /// # Errors
     /// A profile without name, memory slices or starts, twice of one name, larger than the device, with starts that do

@@ -34,7 +34,7 @@ impl Model {
     /// The best way to cut the device up anew: it keeps `keep` (the instances that have tenants), gives most of the
     /// `wanted` profiles an instance without a tenant, and among those layouts destroys and creates fewest instances
     /// from `now` on; the lexicographically first on a tie. Exact: every legal layout is weighed.
-    /// O(layouts x profiles), 30 µs for an A100.
+    /// O(layouts x profiles); for an A100 2 µs with its plain profiles, 15 µs with all.
     ///
     /// With nothing wanted (or nothing that can be served) the answer is the layout as it is.
     ///
