@@ -53,3 +53,8 @@ pub fn recognise(text: &str) -> Kind {
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 pub struct WorkspaceReadme;
+
+/// The example in docs/mig.md, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/mig.md")]
+pub struct MigPage;
