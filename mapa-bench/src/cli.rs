@@ -38,7 +38,17 @@ pub(crate) enum Command {
     Allocate(AllocateArgs),
     /// Show what every policy would choose, side by side.
     Compare(CompareArgs),
+    /// Show how a GPU with MIG can be cut into instances, and whether wanted ones fit; without --gpu, list the GPUs.
+    #[command(after_help = MIG_HELP)]
+    Mig(MigArgs),
 }
+
+const MIG_HELP: &str = "\
+Examples:
+  mapa-bench mig
+  mapa-bench mig --gpu a100-40gb --layouts
+  mapa-bench mig --gpu h100-80gb --fit 3g,2g,1g,1g
+  mapa-bench mig --gpu b200 --fit 1g.45gb,1g.23gb+me,3g --double-memory --media";
 
 const ALLOCATE_HELP: &str = "\
 Batch form: one JSON object a line in, one a line out, the state kept between lines.
@@ -168,6 +178,25 @@ pub(crate) struct CompareArgs {
     pub(crate) sensitive: bool,
     #[command(flatten)]
     pub(crate) constraints: ConstraintArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct MigArgs {
+    /// The GPU: a name that `mig` lists, such as a100-40gb.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) gpu: Option<String>,
+    /// Draw every maximal layout (one to which nothing can be added) on the grid of memory slices.
+    #[arg(long, requires = "gpu")]
+    pub(crate) layouts: bool,
+    /// Ask whether these instances can exist at once, and where: profiles (3g.20gb, or 3g for short), separated by commas.
+    #[arg(long, value_name = "PROFILES", requires = "gpu")]
+    pub(crate) fit: Option<String>,
+    /// Offer the profiles with another share of media engines, or graphics, too: +me, +me.all, -me, +gfx.
+    #[arg(long, requires = "gpu")]
+    pub(crate) media: bool,
+    /// Offer the profiles of one compute slice with two memory slices too.
+    #[arg(long, requires = "gpu")]
+    pub(crate) double_memory: bool,
 }
 
 #[derive(Args)]

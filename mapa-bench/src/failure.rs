@@ -3,6 +3,7 @@
 use std::{fmt, io};
 
 use mapa_core::Refusal;
+use serde_json::{Map, Value};
 
 pub(crate) enum Failure {
     /// The request makes no sense, or something in it cannot be read: exit status 2.
@@ -11,6 +12,9 @@ pub(crate) enum Failure {
     Answered(String),
     /// The machine cannot do it: exit status 3.
     Refused(Refusal),
+    /// The wanted instances cannot exist at once, as an object of the same keys as other answers and refusals: exit status
+    /// 3 too.
+    NoFit(Map<String, Value>),
     /// The reader of our output has gone: nothing is left to say.
     Closed,
 }

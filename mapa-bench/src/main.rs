@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         Command::Match(args) => commands::find_matches(args, &mut output),
         Command::Allocate(args) => commands::allocate(args, &mut output),
         Command::Compare(args) => commands::compare(args, &mut output),
+        Command::Mig(args) => commands::mig(args, &mut output),
     };
     match done.and_then(|()| output.finish()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -50,6 +50,7 @@ impl Output {
             Failure::Closed => return ExitCode::SUCCESS,
             // In every form a refusal is the same object: scripts need not parse sentences.
             Failure::Refused(why) => (Some(refusal(why)), ExitCode::from(3)),
+            Failure::NoFit(answer) => (Some(json!(answer)), ExitCode::from(3)),
             Failure::Answered(what) => {
                 eprintln!("error: {what}");
                 (None, ExitCode::from(2))

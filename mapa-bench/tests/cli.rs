@@ -1,48 +1,13 @@
 //! The commands as a user or a script runs them: keys, exit statuses, and what people read.
 
+mod common;
+
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
+use common::{answer, error, no, run, text};
 use serde_json::{Value, json};
-
-/// Runs `mapa-bench` with these words and this standard input.
-fn run(words: &str, input: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_mapa-bench"))
-        .args(words.split_whitespace())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // A command that does not read its input may have gone already.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    child.wait_with_output().unwrap()
-}
-
-fn text(words: &str, input: &str) -> String {
-    let output = run(words, input);
-    assert_eq!(output.status.code(), Some(0), "{words}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn answer(words: &str) -> Value {
-    serde_json::from_str(&text(&format!("{words} --json"), "")).unwrap()
-}
-
-/// The object and exit status of a command that does not end well.
-fn no(words: &str) -> (Value, i32) {
-    let output = run(words, "");
-    let stdout = String::from_utf8(output.stdout).unwrap();
-    (serde_json::from_str(&stdout).unwrap_or(Value::Null), output.status.code().unwrap())
-}
-
-fn error(words: &str, message: &str) {
-    let output = run(words, "");
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{words}: {stderr}");
-    assert!(stderr.contains(message), "{words}: {stderr}");
-}
 
 fn batch(machine: &str, lines: &[Value]) -> (Vec<Value>, i32) {
     let input: String = lines.iter().map(|line| format!("{line}\n")).collect();

@@ -12,6 +12,7 @@ mod catalogue;
 mod error;
 mod machine;
 mod machine_file;
+pub mod mig;
 mod nvidia_smi_topo;
 
 pub use catalogue::{Entry, catalogue, named};
@@ -52,3 +53,8 @@ pub fn recognise(text: &str) -> Kind {
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 pub struct WorkspaceReadme;
+
+/// The example in docs/mig.md, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/mig.md")]
+pub struct MigPage;

@@ -123,7 +123,7 @@ pub(super) fn batch(source: &str, graph: HardwareGraph, output: &mut Output) -> 
                     malformed += 1;
                     json!({ "op": said.get("op"), "ok": false, "error": format!("line {}: {what}", i + 1) })
                 }
-                written @ (Failure::Closed | Failure::Answered(_)) => return Err(written),
+                written @ (Failure::Closed | Failure::Answered(_) | Failure::NoFit(_)) => return Err(written),
             };
             if let Some(id) = said.get("id") {
                 answer["id"] = id.clone();

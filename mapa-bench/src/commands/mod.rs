@@ -5,10 +5,12 @@ mod batch;
 mod compare;
 mod find_matches;
 mod machines;
+mod mig;
 mod topo;
 
 pub(crate) use allocate::allocate;
 pub(crate) use compare::compare;
 pub(crate) use find_matches::find_matches;
 pub(crate) use machines::machines;
+pub(crate) use mig::mig;
 pub(crate) use topo::topo;

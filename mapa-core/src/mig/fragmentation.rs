@@ -12,7 +12,7 @@ impl Model {
     /// would fit beside any legal layout of the same profiles. With c(p) compute slices each, the measure is
     /// Σ c(p) (b(p) − r(p)) / Σ c(p) b(p), and 0 if nothing more would fit anywhere. Ours; it looks at starts alone, so a
     /// device in full use is not fragmented. To ask what idle instances are in the way of, give the layout of those with
-    /// tenants. O(layouts² x profiles) in the worst case, some 0.1 ms for an A100.
+    /// tenants. O(layouts² x profiles) in the worst case; for an A100 20 µs with its plain profiles, 0.2 ms with all.
     ///
     /// # Errors
     /// A layout of another model.

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::model::{Instance, Model, ProfileId, bits, positions};
+use super::model::{Instance, Model, ProfileId, positions};
 use crate::error::{Error, ErrorKind};
 
 /// How a device is cut up: whole, or into instances that do not overlap. Made only by [`Model`], so it is legal for the
@@ -90,11 +90,7 @@ impl Model {
     /// An instance that the model does not offer or that is given twice, two that overlap, more of a profile than may
     /// exist. The message names them.
     pub fn layout(&self, instances: &[Instance]) -> Result<Layout, Error> {
-        let mut mask = 0;
-        for &instance in instances {
-            mask |= 1 << self.check(mask, instance)?;
-        }
-        Ok(self.unmask(mask))
+        Ok(self.unmask(self.mask_of(instances)?))
     }
 
     /// The layout with one instance more, as the driver creates instances beside others. A whole device is cut up first.
@@ -168,12 +164,10 @@ impl Model {
         if self.may_join(mask, position) {
             return Ok(position);
         }
-        let in_the_way = positions(mask).map(|i| self.instances()[i]).find(|&other| self.exclude(instance, other));
+        let in_the_way = positions(mask).map(|i| self.instances()[i]).find(|&other| self.overlap(instance, other));
         Err(match in_the_way {
-            Some(other) if other.profile != instance.profile || self.span(other) == self.span(instance) => {
-                ErrorKind::Overlap { a: self.print_instance(other), b: self.print_instance(instance) }
-            }
-            _ => ErrorKind::TooManyOfProfile {
+            Some(other) => ErrorKind::Overlap { a: self.print_instance(other), b: self.print_instance(instance) },
+            None => ErrorKind::TooManyOfProfile {
                 profile: self.profile(instance.profile).name.clone(),
                 most: self.profile(instance.profile).max_instances,
             },
@@ -188,10 +182,13 @@ impl Model {
         ErrorKind::NoSuchInstance { model: self.name().to_owned(), instance }.into()
     }
 
+    /// The bits of a layout; what another model made is an error unless it is legal here too.
     pub(super) fn mask(&self, layout: &Layout) -> Result<u64, Error> {
-        let position = |&instance: &Instance| self.position(instance).ok_or_else(|| self.no_such_instance(instance));
-        let positions = layout.instances().iter().map(position).collect::<Result<Vec<_>, _>>()?;
-        Ok(bits(positions.into_iter()))
+        self.mask_of(layout.instances())
+    }
+
+    pub(super) fn mask_of(&self, instances: &[Instance]) -> Result<u64, Error> {
+        instances.iter().try_fold(0, |mask, &instance| Ok(mask | 1 << self.check(mask, instance)?))
     }
 
     pub(super) fn unmask(&self, mask: u64) -> Layout {

@@ -6,8 +6,8 @@
 //! starts that vendors print leave room for them.
 //!
 //! Which profiles and starts a device offers is data: `mapa-topologies` has the tables. A [`Model`] checks its table once,
-//! enumerates every legal layout (722 for an A100 with all plain profiles), and from then on every question ("does it
-//! fit", "how best to cut it anew") is a look through that list: exact, and never more than some tens of microseconds.
+//! enumerates every legal layout (297 for an A100 with its plain profiles, 2,318 with all), and from then on every question
+//! ("does it fit", "how best to cut it anew") is a look through that list: exact, and a matter of microseconds.
 //!
 //! What NVIDIA calls a placement (the start of an instance) is a *start* here: a placement is where a job lies.
 

@@ -115,7 +115,8 @@ const MOST_INSTANCES: usize = 64;
 const MOST_LAYOUTS: usize = 1 << 16;
 
 impl Model {
-    /// Checks a table and enumerates its legal layouts: O(layouts x instances), 0.1 ms for an A100.
+    /// Checks a table and enumerates its legal layouts: O(layouts x instances); for an A100 4 µs with its
+    /// plain profiles, 30 µs with all.
     ///
     /// # Errors
     /// A profile without name, memory slices or starts, twice of one name, larger than the device, with starts that do
@@ -218,11 +219,11 @@ impl Model {
     /// As [`Model::profile`].
     #[must_use]
     pub fn span(&self, instance: Instance) -> Range<u8> {
-        instance.start..instance.start + self.profile(instance.profile).size.memory
+        instance.start..instance.start.saturating_add(self.profile(instance.profile).size.memory)
     }
 
     /// Whether two instances take a memory slice both.
-    fn overlap(&self, a: Instance, b: Instance) -> bool {
+    pub(super) fn overlap(&self, a: Instance, b: Instance) -> bool {
         let (a, b) = (self.span(a), self.span(b));
         a.start < b.end && b.start < a.end
     }
@@ -306,7 +307,7 @@ fn fault(profile: &Profile, device: Size) -> Option<&'static str> {
     }
 }
 
-pub(super) fn bits(positions: impl Iterator<Item = usize>) -> u64 {
+fn bits(positions: impl Iterator<Item = usize>) -> u64 {
     positions.fold(0, |mask, i| mask | 1 << i)
 }
 

@@ -27,14 +27,14 @@ impl Model {
     /// # Errors
     /// A layout or instance of another model.
     pub fn serves(&self, layout: &Layout, taken: &[Instance], wanted: &[ProfileId]) -> Result<usize, Error> {
-        let taken = self.mask(&self.layout(taken)?)?;
+        let taken = self.mask_of(taken)?;
         Ok(self.served(self.mask(layout)? & !taken, wanted))
     }
 
     /// The best way to cut the device up anew: it keeps `keep` (the instances that have tenants), gives most of the
     /// `wanted` profiles an instance without a tenant, and among those layouts destroys and creates fewest instances
     /// from `now` on; the lexicographically first on a tie. Exact: every legal layout is weighed.
-    /// O(layouts x profiles), 30 µs for an A100.
+    /// O(layouts x profiles); for an A100 2 µs with its plain profiles, 15 µs with all.
     ///
     /// With nothing wanted (or nothing that can be served) the answer is the layout as it is.
     ///
@@ -58,7 +58,7 @@ impl Model {
     /// ```
     pub fn best_layout(&self, now: &Layout, keep: &[Instance], wanted: &[ProfileId]) -> Result<Layout, Error> {
         let before = self.mask(now)?;
-        let keep_mask = self.mask(&self.layout(keep)?)?;
+        let keep_mask = self.mask_of(keep)?;
         if let Some(&missing) = keep.iter().find(|&&instance| !now.has(instance)) {
             self.destroy(now, missing)?;
         }

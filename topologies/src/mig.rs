@@ -1,0 +1,303 @@
+//! GPUs that can be cut into isolated instances (NVIDIA's MIG): their tables of profiles, as data.
+//!
+//! Each table is a file of its own, and says of every figure whether it was read (in a print-out of `nvidia-smi mig -lgip`
+//! or `-lgipp`, or in NVIDIA's guide) or set by analogy with another model. [`Gpu::model`] makes of it the
+//! [`Model`] that [`mapa_core::mig`] works on. `docs/mig.md` lists the models.
+//!
+//! ```
+//! use mapa_topologies::mig::{Offer, named};
+//!
+//! let a100 = named("a100-40gb")?.model(Offer::PLAIN)?;
+//! assert_eq!(a100.maximal_layouts().count(), 19);
+//! let wanted = ["4g", "2g", "1g"].map(|name| a100.find(name).unwrap());
+//! assert_eq!(a100.print(&a100.fit(&wanted).unwrap()), "4g.20gb@0 2g.10gb@4 1g.5gb@6");
+//! # Ok::<(), mapa_topologies::Error>(())
+//! ```
+
+use std::sync::Arc;
+
+use mapa_core::mig::{Model, Profile, Size};
+use serde::Deserialize;
+
+use crate::error::Error;
+
+/// A table of the catalogue.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The name by which [`named`] finds it.
+    pub name: &'static str,
+    /// Other names by which [`named`] finds it.
+    pub aliases: &'static [&'static str],
+    text: &'static str,
+}
+
+impl Entry {
+    /// The table.
+    ///
+    /// # Errors
+    /// None, for the entries of this crate: a test reads them all.
+    pub fn gpu(&self) -> Result<Gpu, Error> {
+        toml::from_str(self.text).map_err(|error| Error::new(format!("{}: {error}", self.name)))
+    }
+
+    /// Its file.
+    #[must_use]
+    pub fn toml(&self) -> &'static str {
+        self.text
+    }
+}
+
+macro_rules! entries {
+    ($($name:literal $(| $alias:literal)*),+ $(,)?) => {
+        [$(Entry { name: $name, aliases: &[$($alias),*], text: include_str!(concat!("../mig/", $name, ".toml")) }),+]
+    };
+}
+
+/// Every table of the catalogue.
+#[must_use]
+pub fn catalogue() -> &'static [Entry] {
+    const ENTRIES: [Entry; 11] = entries![
+        "a30" | "a30-24gb",
+        "a100-40gb",
+        "a100-80gb",
+        "h100-80gb",
+        "h100-94gb" | "h100-nvl",
+        "h100-96gb" | "gh200-96gb",
+        "h200" | "h200-141gb",
+        "gh200" | "gh200-144gb",
+        "b200" | "b200-180gb",
+        "gb200" | "gb200-186gb",
+        "rtx-pro-6000" | "rtx-pro-6000-96gb" | "rtx-pro-6000-blackwell",
+    ];
+    &ENTRIES
+}
+
+/// The table of this name or alias, case aside.
+///
+/// # Errors
+/// No such GPU; the message lists the names.
+pub fn named(name: &str) -> Result<Gpu, Error> {
+    let wanted = name.trim();
+    let is = |entry: &&Entry| {
+        std::iter::once(&entry.name).chain(entry.aliases).any(|known| known.eq_ignore_ascii_case(wanted))
+    };
+    match catalogue().iter().find(is) {
+        Some(entry) => entry.gpu(),
+        None => {
+            let names: Vec<&str> = catalogue().iter().map(|entry| entry.name).collect();
+            Err(Error::new(format!("no GPU with MIG is called `{name}`: expected {}", names.join(", "))))
+        }
+    }
+}
+
+/// One kind of GPU: what it offers, and where that is known from.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gpu {
+    /// Its short name.
+    pub name: String,
+    /// What it is, in a line.
+    pub title: String,
+    /// Where the figures were read.
+    pub source: String,
+    /// What must be known of them: rules by which gaps were filled, sources that differ.
+    pub notes: Vec<String>,
+    /// Compute slices of the whole GPU.
+    pub compute_slices: u8,
+    /// Memory slices of the whole GPU: the units of the grid on which starts are counted.
+    pub memory_slices: u8,
+    /// Its profiles; of those that begin alike, such as `1g`, the plain one comes first.
+    pub profiles: Vec<ProfileFacts>,
+}
+
+impl Gpu {
+    /// Compute and memory slices of the whole GPU.
+    #[must_use]
+    pub fn size(&self) -> Size {
+        Size::new(self.compute_slices, self.memory_slices)
+    }
+
+    /// The most memory that a job can have on it while it is cut up, bytes: that of its largest profile.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.profiles.iter().map(ProfileFacts::memory_bytes).max().unwrap_or_default()
+    }
+
+    /// The profiles that an offer has, in the table's order: those of [`Gpu::model`].
+    pub fn offered(&self, offer: Offer) -> impl Iterator<Item = &ProfileFacts> {
+        self.profiles.iter().filter(move |profile| offer.has(profile.kind))
+    }
+
+    /// The geometry of what is offered. Its name is that of the GPU, whatever is offered.
+    ///
+    /// # Errors
+    /// None, for the tables of this crate: a test makes every model of each.
+    pub fn model(&self, offer: Offer) -> Result<Arc<Model>, Error> {
+        let profiles = self.offered(offer).map(ProfileFacts::profile).collect();
+        Ok(Arc::new(Model::new(self.name.clone(), self.size(), profiles)?))
+    }
+}
+
+/// What is known of a profile. A figure's [status](ProfileFacts::status) says how.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileFacts {
+    /// Its name in print-outs: `3g.20gb`.
+    pub name: String,
+    /// Whether it is offered by default.
+    pub kind: ProfileKind,
+    /// Its number in `nvidia-smi mig -lgip`.
+    pub id: u8,
+    /// Compute slices.
+    pub compute_slices: u8,
+    /// Memory slices: units of the grid.
+    pub memory_slices: u8,
+    /// The units of the grid at which it may start.
+    pub starts: Vec<u8>,
+    /// The most that may exist at once.
+    pub max_instances: u8,
+    /// Memory, GiB (2^30 bytes), in two decimals, as it is printed.
+    pub memory_gib: f64,
+    /// Streaming multiprocessors, where known.
+    pub sms: Option<u16>,
+    /// Copy engines.
+    pub copy_engines: u8,
+    /// Video decoders.
+    pub decoders: u8,
+    /// Video encoders.
+    pub encoders: u8,
+    /// JPEG decoders.
+    pub jpeg: u8,
+    /// Optical flow accelerators.
+    pub ofa: u8,
+    /// The figures that were not read.
+    #[serde(default)]
+    pub by_analogy: Vec<Figure>,
+}
+
+impl ProfileFacts {
+    /// Compute and memory slices.
+    #[must_use]
+    pub fn size(&self) -> Size {
+        Size::new(self.compute_slices, self.memory_slices)
+    }
+
+    /// Memory, bytes; never more than is printed.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        (self.memory_gib * f64::from(1 << 30)) as u64
+    }
+
+    /// How a figure is known.
+    #[must_use]
+    pub fn status(&self, figure: Figure) -> Status {
+        if self.by_analogy.contains(&figure) { Status::ByAnalogy } else { Status::Read }
+    }
+
+    fn profile(&self) -> Profile {
+        Profile {
+            name: self.name.clone(),
+            size: self.size(),
+            memory_bytes: self.memory_bytes(),
+            starts: self.starts.clone(),
+            max_instances: self.max_instances,
+        }
+    }
+}
+
+/// What sets a profile apart from the plain ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProfileKind {
+    /// Nothing.
+    Plain,
+    /// One compute slice with two memory slices, beside a plain one with one.
+    DoubleMemory,
+    /// Another share of media engines, or graphics: `+me`, `+me.all`, `-me`, `+gfx`.
+    Media,
+}
+
+impl ProfileKind {
+    /// The word in tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::DoubleMemory => "double-memory",
+            Self::Media => "media",
+        }
+    }
+}
+
+/// A figure of a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "they are named as the fields are")]
+pub enum Figure {
+    Id,
+    MemorySlices,
+    Starts,
+    MaxInstances,
+    MemoryGib,
+    Sms,
+    CopyEngines,
+    Decoders,
+    Encoders,
+    Jpeg,
+    Ofa,
+}
+
+impl Figure {
+    /// The word in tables: the field's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Id => "id",
+            Self::MemorySlices => "memory_slices",
+            Self::Starts => "starts",
+            Self::MaxInstances => "max_instances",
+            Self::MemoryGib => "memory_gib",
+            Self::Sms => "sms",
+            Self::CopyEngines => "copy_engines",
+            Self::Decoders => "decoders",
+            Self::Encoders => "encoders",
+            Self::Jpeg => "jpeg",
+            Self::Ofa => "ofa",
+        }
+    }
+}
+
+/// How a figure is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Read in the source of the table.
+    Read,
+    /// Not found; set as the notes of the table say.
+    ByAnalogy,
+}
+
+/// Which profiles a model has, besides the plain ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Offer {
+    /// Those with another share of media engines, or graphics.
+    pub media: bool,
+    /// Those of one compute slice with two memory slices.
+    pub double_memory: bool,
+}
+
+impl Offer {
+    /// The plain profiles only, as by default.
+    pub const PLAIN: Self = Self { media: false, double_memory: false };
+    /// All profiles.
+    pub const ALL: Self = Self { media: true, double_memory: true };
+
+    /// Whether profiles of this kind are offered.
+    #[must_use]
+    pub fn has(self, kind: ProfileKind) -> bool {
+        match kind {
+            ProfileKind::Plain => true,
+            ProfileKind::DoubleMemory => self.double_memory,
+            ProfileKind::Media => self.media,
+        }
+    }
+}
