@@ -19,7 +19,7 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
     let scores = ["aggregate_gbps", "effective_gbps", "preserved_gbps"];
     let mut rows = table(["policy", "devices", "links", "aggregate", "effective", "preserved"], [3, 4, 5]);
     let mut list = Vec::new();
-    for built_in in BuiltIn::ALL {
+    for built_in in BuiltIn::ALL.iter().filter(|built_in| !built_in.for_instances) {
         match BuiltIn::named(built_in.name)?.decide(&request, &view) {
             Ok(decision) => {
                 let best = decision.best();

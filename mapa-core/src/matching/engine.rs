@@ -243,7 +243,7 @@ impl<const W: usize> Rows<W> {
             let mut table = rows.tables[rows.table_of[a * vertices + b] as usize].clone();
             for from in ids() {
                 for to in ids() {
-                    let link = graph.link(from, to);
+                    let link = graph.link_of_ranks(from, to);
                     if link.class != LinkClass::None && !ok(edge, link) {
                         table[from.index()][to.index() / 64] &= !(1 << (to.index() % 64));
                     }

@@ -113,7 +113,7 @@ pub(crate) fn verify(
     }
     for edge in pattern.edges() {
         let ranks = (usize::from(edge.a), usize::from(edge.b));
-        if !graph.link(placement[ranks.0], placement[ranks.1]).exists() {
+        if !graph.link_of_ranks(placement[ranks.0], placement[ranks.1]).exists() {
             return Err(Violation::NotJoined { ranks });
         }
     }

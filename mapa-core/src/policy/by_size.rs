@@ -34,6 +34,5 @@ pub fn smallest_first() -> Rules<'static> {
 /// ```
 #[must_use]
 pub fn earliest_finish<'a>(run_time: impl Fn(Size) -> f64 + Send + Sync + 'a) -> Rules<'a> {
-    Rules::new("earliest-finish")
-        .prefer(least("run time", move |seat| seat.device().size.map_or(f64::NAN, |size| run_time(size))))
+    Rules::new("earliest-finish").prefer(least("run time", move |seat| seat.device().size.map_or(f64::NAN, &run_time)))
 }

@@ -418,7 +418,7 @@ pub(super) fn meets_request(
     graph: &HardwareGraph,
     placement: &[DeviceId],
 ) -> Result<(), &'static str> {
-    let link = |a: u16, b: u16| graph.link(placement[usize::from(a)], placement[usize::from(b)]).class;
+    let link = |a: u16, b: u16| graph.link_of_ranks(placement[usize::from(a)], placement[usize::from(b)]).class;
     let numa = |device: &DeviceId| graph.device(*device).numa;
     if !includes(placement, &request.must_include) {
         Err("the devices that must be included")

@@ -46,7 +46,7 @@ impl Census {
     pub fn of(pattern: &Pattern, placement: &[DeviceId], graph: &HardwareGraph, tiers: &Tiers) -> Self {
         let mut census = Self::default();
         for edge in pattern.edges() {
-            let link = graph.link(placement[usize::from(edge.a)], placement[usize::from(edge.b)]);
+            let link = graph.link_of_ranks(placement[usize::from(edge.a)], placement[usize::from(edge.b)]);
             census.0[tiers.of(link.class)] += 1;
         }
         census

@@ -73,7 +73,7 @@ impl Coefficients {
     #[must_use]
     pub fn in_domain(pattern: &Pattern, placement: &[DeviceId], graph: &HardwareGraph) -> bool {
         let known = |class| matches!(class, LinkClass::Direct(1 | 2)) || LinkClass::is_host(class);
-        let class = |a: u16, b: u16| graph.link(placement[usize::from(a)], placement[usize::from(b)]).class;
+        let class = |a: u16, b: u16| graph.link_of_ranks(placement[usize::from(a)], placement[usize::from(b)]).class;
         (2..=5).contains(&pattern.len()) && pattern.edges().iter().all(|edge| known(class(edge.a, edge.b)))
     }
 }

@@ -218,7 +218,7 @@ impl<'a> Objective<'a> {
         match &self.form {
             Form::Links(tiers, f) => f(&Census::of(pattern, placement, graph, tiers)),
             Form::Edges(f) => {
-                let link = |a: u16, b: u16| graph.link(placement[usize::from(a)], placement[usize::from(b)]);
+                let link = |a: u16, b: u16| graph.link_of_ranks(placement[usize::from(a)], placement[usize::from(b)]);
                 // Not `sum`, which makes -0 of nothing.
                 let values = pattern.edges().iter().map(|e| f(EdgeOn { traffic: e.traffic, link: link(e.a, e.b) }));
                 values.fold(0.0, |sum, value| sum + value)

@@ -359,13 +359,22 @@ impl HardwareGraph {
         Pair { direct: Link::default(), host }
     }
 
-    /// The best link between two devices: the label w(e) of the paper's hardware graph. Between a device and itself, for
-    /// ranks that share one, [`LinkClass::SameDevice`], as fast as the machine's fastest link (at least that).
+    /// The best link between two devices: the label w(e) of the paper's hardware graph; none between a device and itself.
     ///
     /// # Panics
     /// As [`HardwareGraph::pair`].
     #[must_use]
     pub fn link(&self, a: DeviceId, b: DeviceId) -> Link {
+        self.pair(a, b).best()
+    }
+
+    /// Over what two ranks on these devices talk: the best link, and where they share one device
+    /// [`LinkClass::SameDevice`], taken to be as fast as the machine's fastest link.
+    ///
+    /// # Panics
+    /// As [`HardwareGraph::pair`].
+    #[must_use]
+    pub fn link_of_ranks(&self, a: DeviceId, b: DeviceId) -> Link {
         if a == b { self.same } else { self.pair(a, b).best() }
     }
 
