@@ -12,13 +12,15 @@
 //! ```
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::sample::{Index, select};
+use proptest::sample::{Index, select, subsequence};
 
-use crate::pattern::Pattern;
-use crate::topology::{DeviceId, DeviceSet, Fabric, HardwareGraph, LinkClass};
+use crate::mig::{Model, Profile, ProfileId, Size};
+use crate::pattern::{Demand, Pattern, Want};
+use crate::topology::{DeviceId, DeviceInfo, DeviceSet, Fabric, FabricNode, HardwareGraph, LinkClass, NodeKind};
 
 /// The slow, obvious answers that the fast ones are checked against.
 pub mod oracle {
@@ -52,11 +54,23 @@ fn with_gaps(devices: RangeInclusive<usize>, gaps: u32) -> impl Strategy<Value =
     shape.prop_map(|(n, links, two_nodes)| machine(n, &links, two_nodes))
 }
 
-#[expect(clippy::expect_used, reason = "the strategy makes only well-formed machines")]
 fn machine(n: usize, links: &[Option<LinkClass>], two_nodes: bool) -> HardwareGraph {
+    lowered(fabric(n, links, two_nodes, &vec![DeviceInfo::default(); n]), false)
+}
+
+#[expect(clippy::expect_used, reason = "the strategy makes only well-formed machines")]
+fn lowered(fabric: Fabric, with_host: bool) -> HardwareGraph {
+    if with_host { fabric.lower_with_host() } else { fabric.lower() }.expect("a few devices")
+}
+
+#[expect(clippy::expect_used, reason = "the strategy makes only well-formed machines")]
+fn fabric(n: usize, links: &[Option<LinkClass>], two_nodes: bool, infos: &[DeviceInfo]) -> Fabric {
     let mut fabric = Fabric::new();
     let numa = [0, 1].map(|i| fabric.add_numa(format!("numa{i}"), i).expect("names differ"));
-    let devices: Vec<_> = (0..n).map(|i| fabric.add_device(format!("GPU{i}")).expect("names differ")).collect();
+    let device =
+        |(i, info): (usize, &DeviceInfo)| FabricNode { name: format!("GPU{i}"), kind: NodeKind::Device(info.clone()) };
+    let devices: Vec<_> =
+        infos.iter().enumerate().map(device).map(|node| fabric.add(node).expect("names differ")).collect();
     for (i, &device) in devices.iter().enumerate() {
         fabric.attach(device, numa[usize::from(two_nodes && i % 2 == 1)], 12.0).expect("no parent yet");
     }
@@ -67,7 +81,94 @@ fn machine(n: usize, links: &[Option<LinkClass>], two_nodes: bool) -> HardwareGr
             fabric.link(devices[a], devices[b], *class, gbps).expect("each pair once");
         }
     }
-    fabric.lower().expect("at least one device")
+    fabric
+}
+
+/// Small tables of MIG profiles of any kind: starts at which a profile overlaps itself, maxima that bind before the grid does;
+/// at most 11 instances that could exist.
+pub fn mig_models() -> impl Strategy<Value = Model> + Clone {
+    let row = |memory: u8| {
+        let starts =
+            move |span: u8| subsequence((0..=memory - span).collect::<Vec<u8>>(), 1..=usize::from(memory - span) + 1);
+        (1..=memory).prop_flat_map(move |span| (Just(span), 1u8..=4, starts(span), 1u8..=4))
+    };
+    let table = (2u8..=6).prop_flat_map(move |memory| (Just(memory), vec(row(memory), 1..=4)));
+    let small = table.prop_filter_map("too many instances", |(memory, rows)| {
+        let profile = |(i, (span, compute, starts, most)): (usize, (u8, u8, Vec<u8>, u8))| Profile {
+            name: format!("p{i}"),
+            size: Size::new(compute, span),
+            memory_bytes: u64::from(span) << 30,
+            starts,
+            max_instances: most,
+        };
+        let model = Model::new("small", Size::new(4, memory), rows.into_iter().enumerate().map(profile).collect());
+        model.ok().filter(|model| model.instances().len() <= 11)
+    });
+    small
+}
+
+/// Machines as [`machines`] has them, whose devices have memory and can mostly be cut up, some of them with the host's own
+/// parts and a network card.
+///
+/// # Panics
+/// As [`machines`].
+pub fn cut_machines(devices: RangeInclusive<usize>) -> impl Strategy<Value = HardwareGraph> {
+    let link = prop_oneof![
+        1 => Just(None),
+        2 => Just(Some(LinkClass::Pix)),
+        4 => (1u8..=2).prop_map(|n| Some(LinkClass::Direct(n))),
+    ];
+    let info = (proptest::option::weighted(0.8, mig_models()), proptest::option::weighted(0.8, 1u64..=6));
+    let shape = devices.prop_flat_map(move |n| {
+        let links = vec(link.clone(), n * (n - 1) / 2);
+        (Just(n), links, any::<[bool; 2]>(), vec(info.clone(), n))
+    });
+    shape.prop_map(|(n, links, [two_nodes, with_host], infos)| {
+        let info = |(model, memory): (Option<Model>, Option<u64>)| DeviceInfo {
+            memory_bytes: memory.map(|gib| gib << 30),
+            mig: model.map(Arc::new),
+            ..DeviceInfo::default()
+        };
+        let infos: Vec<DeviceInfo> = infos.into_iter().map(info).collect();
+        let mut fabric = fabric(n, &links, two_nodes, &infos);
+        with_card(&mut fabric);
+        lowered(fabric, with_host)
+    })
+}
+
+#[expect(clippy::expect_used, reason = "the strategy makes only well-formed machines")]
+fn with_card(fabric: &mut Fabric) {
+    let node = fabric.nodes().map(|(id, _)| id).next().expect("NUMA nodes come first");
+    let card = fabric.add(FabricNode { name: "nic0".to_owned(), kind: NodeKind::Nic }).expect("its own name");
+    fabric.attach(card, node, 12.0).expect("no parent yet");
+}
+
+/// Demands of every kind, small enough to be met on [`cut_machines`] at times.
+pub fn demands() -> impl Strategy<Value = Demand> {
+    let size = (1u8..=3, 1u8..=3).prop_map(|(compute, memory)| Size::new(compute, memory));
+    let want = prop_oneof![
+        3 => Just(Want::Whole),
+        3 => size.clone().prop_map(Want::Slice),
+        3 => size.prop_map(Want::AtLeast),
+        4 => Just(Want::Any),
+        1 => (0u8..3).prop_map(|id| Want::Profile(ProfileId(id))),
+        1 => Just(Want::Numa),
+        1 => Just(Want::Nic),
+    ];
+    let memory = prop_oneof![2 => Just(0), 2 => 1u64..4];
+    (want, any::<bool>(), memory, 0u32..3, 0u32..2, 0u16..2).prop_map(|(want, shared, gib, warps, pcie, role)| {
+        let demand = Demand { want, memory_bytes: gib << 30, warps, pcie_mb_s: 1000 * pcie, role, ..Demand::default() };
+        if shared { demand.shared() } else { demand }
+    })
+}
+
+/// Patterns as [`patterns`] has them, whose ranks have demands: all the same, or each its own.
+pub fn demanding_patterns(vertices: RangeInclusive<usize>) -> impl Strategy<Value = Pattern> {
+    let most = *vertices.end();
+    (patterns(vertices), vec(demands(), most.max(1)), any::<bool>()).prop_map(|(pattern, demands, same)| {
+        let own = |pattern: Pattern, (rank, demand): (usize, &Demand)| pattern.with_demand(rank, *demand);
+        if same { pattern.each(demands[0]) } else { demands.iter().enumerate().fold(pattern, own) }
+    })
 }
 
 /// Patterns whose size is in `vertices`: the ready-made shapes and any edges, doubled and weighted ones among them.

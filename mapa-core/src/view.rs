@@ -246,12 +246,20 @@ impl<'a> View<'a> {
     /// exist together, and beside the tenants there are.
     #[must_use]
     pub fn as_if_repartitioned(self) -> Self {
-        let Some(state) = self.state.filter(|_| !self.idle && self.graph.can_be_cut()) else {
+        let Some(state) = self.state.filter(|_| !self.idle) else {
             return Self { present: self.graph.everything(), ..self.as_if_free(self.graph.everything()) };
         };
         let (free, open) = state.reachable(self.graph);
         let stamp = Stamp { imagined: true, ..self.stamp };
-        Self { present: self.graph.everything(), free, open, limit: None, any_layout: true, stamp, ..self }
+        Self {
+            present: self.graph.everything(),
+            free,
+            open,
+            limit: None,
+            any_layout: self.graph.can_be_cut(),
+            stamp,
+            ..self
+        }
     }
 
     /// Makes searches stop soon after `stop` has begun to answer true: the caller's deadline.

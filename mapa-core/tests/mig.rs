@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 
 use mapa_core::mig::{Instance, Layout, Model, Profile, ProfileId, Size};
+use mapa_core::testing::mig_models;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::sample::{Index, subsequence};
+use proptest::sample::Index;
 
 fn profile(name: &str, compute: u8, memory: u8, starts: &[u8], max_instances: u8) -> Profile {
     Profile {
@@ -30,25 +31,8 @@ fn a100() -> Model {
     Model::new("a100", Size::new(7, 8), table).unwrap()
 }
 
-/// Small tables of any kind: starts at which a profile overlaps itself, maxima that bind before the grid does.
-fn small() -> impl Strategy<Value = Model> {
-    let row = |memory: u8| {
-        let starts =
-            move |span: u8| subsequence((0..=memory - span).collect::<Vec<u8>>(), 1..=usize::from(memory - span) + 1);
-        (1..=memory).prop_flat_map(move |span| (Just(span), 1u8..=4, starts(span), 1u8..=4))
-    };
-    let table = (2u8..=6).prop_flat_map(move |memory| (Just(memory), vec(row(memory), 1..=4)));
-    let model = table.prop_map(|(memory, rows)| {
-        let named = |(i, (span, compute, starts, most)): (usize, &(u8, u8, Vec<u8>, u8))| {
-            profile(&format!("p{i}"), *compute, *span, starts, *most)
-        };
-        Model::new("small", Size::new(4, memory), rows.iter().enumerate().map(named).collect()).unwrap()
-    });
-    model.prop_filter("brute force looks at every subset", |model| model.instances().len() <= 11)
-}
-
 fn model() -> impl Strategy<Value = Model> {
-    prop_oneof![3 => small(), 1 => Just(()).prop_map(|()| a100())]
+    prop_oneof![3 => mig_models(), 1 => Just(()).prop_map(|()| a100())]
 }
 
 /// Whether the instances may exist at once, from the definition.

@@ -337,13 +337,7 @@ impl Fabric {
             return Err(ErrorKind::NoDevices.into());
         }
         let mut anchors = self.anchors(with_host)?;
-        let n = anchors.len();
-        for a in 0..n {
-            for b in (a + 1)..n {
-                let host = anchors.host_path(a, b);
-                anchors.pair_mut(a, b).host = host;
-            }
-        }
+        anchors.join_by_tree();
         let position: BTreeMap<NodeIndex, usize> =
             anchors.list.iter().enumerate().filter_map(|(i, anchor)| Some((anchor.node?, i))).collect();
         let mut ports: BTreeMap<NodeIndex, Vec<(usize, Link)>> = BTreeMap::new();
@@ -374,6 +368,7 @@ impl Fabric {
                 }
             }
         }
+        anchors.join_numa_nodes();
         HardwareGraph::new(anchors, self)
     }
 

@@ -42,22 +42,39 @@ impl Anchors {
         &mut self.pairs[a.min(b) * n + a.max(b)]
     }
 
-    /// The path through the host that the tree shows; none if it shows none.
-    pub(super) fn host_path(&self, a: usize, b: usize) -> Link {
-        let (x, y) = (&self.list[a], &self.list[b]);
-        let tree = meet(&x.way, &y.way);
-        let (x_numa, y_numa) = (x.device.unit == Unit::Numa, y.device.unit == Unit::Numa);
-        if !x_numa && !y_numa {
-            return tree;
+    fn is_numa(&self, a: usize) -> bool {
+        self.list[a].device.unit == Unit::Numa
+    }
+
+    fn pairs(&self, numa_ends: usize) -> Vec<(usize, usize)> {
+        let ends = |a, b| usize::from(self.is_numa(a)) + usize::from(self.is_numa(b));
+        let pairs = (0..self.len()).flat_map(|b| (0..b).map(move |a| (a, b)));
+        pairs.filter(|&(a, b)| ends(a, b) == numa_ends).collect()
+    }
+
+    /// The paths through the host that the tree shows, between devices and cards.
+    pub(super) fn join_by_tree(&mut self) {
+        for (a, b) in self.pairs(0) {
+            self.pair_mut(a, b).host = meet(&self.list[a].way, &self.list[b].way);
         }
-        // To a NUMA node the number counts, drawn or not.
-        let class = match (x.device.numa, y.device.numa) {
-            (Some(x), Some(y)) if x == y => LinkClass::Phb,
-            (Some(_), Some(_)) => LinkClass::Sys,
-            _ => return Link::default(),
-        };
-        let gbps = if tree.exists() { Some(tree.gbps) } else { self.uplink(if x_numa { b } else { a }) };
-        gbps.map_or(Link::default(), |gbps| Link { class, gbps })
+    }
+
+    /// The paths to NUMA nodes, by number: `Phb` to one's own, `Sys` to another; what the tree does not show has the bandwidth
+    /// of the best path there is. After all other paths are known.
+    pub(super) fn join_numa_nodes(&mut self) {
+        for (a, b) in self.pairs(1).into_iter().chain(self.pairs(2)) {
+            let (x, y) = (&self.list[a], &self.list[b]);
+            let class = match (x.device.numa, y.device.numa) {
+                (Some(x), Some(y)) if x == y => LinkClass::Phb,
+                (Some(_), Some(_)) => LinkClass::Sys,
+                _ => continue,
+            };
+            let tree = Some(meet(&x.way, &y.way)).filter(|path| path.exists()).map(|path| path.gbps);
+            let other = || if self.is_numa(a) { self.uplink(b) } else { self.uplink(a) };
+            if let Some(gbps) = tree.or_else(other) {
+                self.pair_mut(a, b).host = Link { class, gbps };
+            }
+        }
     }
 
     /// The bandwidth with which an anchor reaches its host: that of the narrowest hop up to the host bridge; where no tree
@@ -67,7 +84,9 @@ impl Anchors {
         let bridge = way.iter().find(|hop| !matches!(hop.climb, Climb::Switch)).or(way.last());
         let n = self.len();
         let paths = (0..n).filter(|&b| b != a).map(|b| self.pairs[a.min(b) * n + a.max(b)].host);
-        bridge.map(|hop| hop.gbps).or_else(|| paths.filter(|path| path.exists()).map(|path| path.gbps).reduce(f64::max))
+        let best_path = || paths.filter(|path| path.exists()).map(|path| path.gbps).reduce(f64::max);
+        // A NUMA node is its own host: no hop, no limit.
+        bridge.map(|hop| hop.gbps).filter(|gbps| gbps.is_finite()).or_else(best_path)
     }
 
     /// What joins two instances of each device: the way through the host, shared by all of them. Nothing, if it is unknown.
