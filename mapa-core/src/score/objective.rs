@@ -42,10 +42,16 @@ pub struct Seat<'a> {
 }
 
 impl<'a> Seat<'a> {
+    /// A rank with this demand on this vertex of the view: for asking a policy's terms by hand.
+    #[must_use]
+    pub fn new(view: View<'a>, demand: &'a Demand, id: DeviceId) -> Self {
+        Self { view, demand, id }
+    }
+
     /// The vertex.
     ///
     /// # Panics
-    /// Never, for the vertices that a policy's closures are shown.
+    /// As [`HardwareGraph::device`]; never for the vertices that a policy's closures are shown.
     #[must_use]
     pub fn device(&self) -> &'a Device {
         self.view.graph().device(self.id)
