@@ -81,6 +81,7 @@ pub(crate) struct State {
     pub(crate) open: DeviceSet,
     /// By vertex.
     usage: Vec<Usage>,
+    /// By vertex, ascending: a state that was restored lists them as the one that was saved.
     tenants: Vec<SmallVec<[LeaseId; 2]>>,
     /// By whole device, with its instances.
     wholes: Vec<Usage>,
@@ -136,10 +137,10 @@ impl State {
                 self.numa.entry(numa).or_default().change(use_of, sign);
             }
             let tenants = &mut self.tenants[id.index()];
-            match sign {
-                Sign::Book if tenants.contains(&lease) => {}
-                Sign::Book => tenants.push(lease),
-                Sign::Release => tenants.retain(|other| *other != lease),
+            match (sign, tenants.binary_search(&lease)) {
+                (Sign::Book, Err(at)) => tenants.insert(at, lease),
+                (Sign::Release, Ok(at)) => drop(tenants.remove(at)),
+                _ => {}
             }
         }
         self.reachable = OnceLock::new();
@@ -230,17 +231,9 @@ impl State {
 /// What was made on demand does not count.
 impl PartialEq for State {
     fn eq(&self, other: &Self) -> bool {
-        let sorted = |state: &Self| {
-            let sorted = |leases: &SmallVec<[LeaseId; 2]>| {
-                let mut leases = leases.clone();
-                leases.sort_unstable();
-                leases
-            };
-            state.tenants.iter().map(sorted).collect::<Vec<_>>()
-        };
         (&self.present, &self.free, &self.open) == (&other.present, &other.free, &other.open)
             && (&self.usage, &self.wholes, &self.ports) == (&other.usage, &other.wholes, &other.ports)
             && (&self.layouts, &self.numa, &self.changing) == (&other.layouts, &other.numa, &other.changing)
-            && sorted(self) == sorted(other)
+            && self.tenants == other.tenants
     }
 }

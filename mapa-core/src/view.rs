@@ -154,7 +154,7 @@ impl<'a> View<'a> {
         self.usage_of(|state| state.usage_of_numa(numa))
     }
 
-    /// The leases on a vertex, in the order in which they were given; none known on a bare free set.
+    /// The leases on a vertex, ascending; none known on a bare free set.
     #[must_use]
     pub fn tenants(&self, id: DeviceId) -> &'a [LeaseId] {
         self.state.filter(|_| !self.idle).map_or(&[], |state| state.tenants(id))
