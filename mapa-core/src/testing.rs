@@ -93,7 +93,7 @@ pub fn mig_models() -> impl Strategy<Value = Model> + Clone {
         (1..=memory).prop_flat_map(move |span| (Just(span), 1u8..=4, starts(span), 1u8..=4))
     };
     let table = (2u8..=6).prop_flat_map(move |memory| (Just(memory), vec(row(memory), 1..=4)));
-    let small = table.prop_filter_map("too many instances", |(memory, rows)| {
+    table.prop_filter_map("too many instances", |(memory, rows)| {
         let profile = |(i, (span, compute, starts, most)): (usize, (u8, u8, Vec<u8>, u8))| Profile {
             name: format!("p{i}"),
             size: Size::new(compute, span),
@@ -103,8 +103,7 @@ pub fn mig_models() -> impl Strategy<Value = Model> + Clone {
         };
         let model = Model::new("small", Size::new(4, memory), rows.into_iter().enumerate().map(profile).collect());
         model.ok().filter(|model| model.instances().len() <= 11)
-    });
-    small
+    })
 }
 
 /// Machines as [`machines`] has them, whose devices have memory and can mostly be cut up, some of them with the host's own

@@ -58,7 +58,7 @@ impl ReferenceStateMachine for Machine {
             }),
             1 => (demanding_patterns(1..=2), policy.clone()).prop_map(|(pattern, i)| Step::Decide(pattern, i)),
             1 => Just(Step::CommitKept),
-            3 => any::<Index>().prop_map(Step::Release),
+            7 => any::<Index>().prop_map(Step::Release),
             2 => (any::<Index>(), policy).prop_map(|(lease, policy)| Step::Move(lease, policy)),
             2 => layout().prop_map(|(whole, layout)| Step::Begin(whole, layout)),
             3 => layout().prop_map(|(whole, layout)| Step::LayoutIs(whole, layout)),
