@@ -19,7 +19,7 @@ fn quarters() -> Arc<Model> {
     let profile = |name: &str, slices: u8, starts: &[u8], max_instances| Profile {
         name: name.into(),
         size: Size::new(slices, slices),
-        memory_bytes: u64::from(slices) * 6 << 30,
+        memory_bytes: (u64::from(slices) * 6) << 30,
         starts: starts.to_vec(),
         max_instances,
     };
