@@ -1,9 +1,16 @@
 //! Whole decisions: a request in, a placement with its scores out.
 
 use std::hint::black_box;
+use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use mapa_core::{BuiltIn, DeviceSet, HardwareGraph, Pattern, Policy, Request};
+use mapa_core::mig::Size;
+use mapa_core::{
+    Allocator, BuiltIn, Demand, DeviceSet, HardwareGraph, MachineId, PCIE_GEN4_GBPS, Pattern, Policy, Reason, Refusal,
+    Request, case, packed, pcie_aware,
+};
+use mapa_sched::Fleet;
+use mapa_topologies::mig::{self, Offer};
 use mapa_topologies::named;
 
 fn graph(name: &str) -> HardwareGraph {
@@ -16,7 +23,7 @@ fn dgx_1v(c: &mut Criterion) {
     let free = &graph.all() - &DeviceSet::from([0]);
     for k in [4, 5] {
         let mut group = c.benchmark_group(format!("ring of {k}, 7 free of a DGX-1V"));
-        for built_in in BuiltIn::ALL {
+        for built_in in BuiltIn::ALL.iter().filter(|built_in| !built_in.for_instances) {
             let policy = BuiltIn::named(built_in.name).expect("it is built in");
             for sensitive in [true, false] {
                 // Only preserve asks.
@@ -59,5 +66,80 @@ fn larger(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, dgx_1v, larger);
+/// A machine of the catalogue whose devices are A100-40GB that can be cut up: 18 instances each could exist.
+fn a100s(name: &str) -> HardwareGraph {
+    let mut machine = named(name).expect("it is in the catalogue");
+    let model = mig::named("a100-40gb").and_then(|gpu| gpu.model(Offer::PLAIN)).expect("it is in the catalogue");
+    machine.fabric.set_mig(&model);
+    machine.graph().expect("as in the catalogue")
+}
+
+/// Every device of a machine in seven.
+fn in_sevenths(graph: Arc<HardwareGraph>, id: MachineId) -> Allocator {
+    let mut allocator = Allocator::with_id(id, graph.clone());
+    for whole in graph.wholes().iter() {
+        let model = graph.model(whole).expect("it can be cut up");
+        let one = model.find("1g").expect("every table has it");
+        let layout = model.fit(&[one; 7]).expect("it is the first layout");
+        allocator.layout_is(whole, &layout).expect("it is idle");
+    }
+    allocator
+}
+
+/// Eight A100 in 56 instances, every other one with a tenant; 152 vertices.
+fn instances(c: &mut Criterion) {
+    let mut allocator = in_sevenths(Arc::new(a100s("dgx-a100")), MachineId::default());
+    let one = Size::new(1, 1);
+    let job = Request::new(Pattern::single(Demand::slice(one).pcie_gbps(5.7)));
+    let every_other: Vec<_> = allocator.view().present().iter().step_by(2).collect();
+    for id in every_other {
+        let request = job.clone().must_include([id.0].into());
+        allocator.allocate(mapa_core::lowest_id(), &request).expect("it is free");
+    }
+    let mut group = c.benchmark_group("8 A100 in 56 instances, 28 free");
+    let mut bench = |name: &str, policy: &dyn Policy, request: &Request| {
+        let expected = allocator.view().decide(policy, request);
+        group.bench_function(name, |b| {
+            b.iter(|| assert_eq!(allocator.view().decide(policy, black_box(request)), expected));
+        });
+        expected
+    };
+    let decision = bench("pcie-aware, one", &pcie_aware(1.25, PCIE_GEN4_GBPS), &job);
+    assert_eq!(decision.expect("half are free").best().score("slowdown"), Some(1.0));
+    let task = Request::new(Pattern::single(Demand::any().shared().memory(1 << 30).warps(64)));
+    assert!(bench("case, one task", &case(), &task).is_ok());
+    let four = Request::new(Pattern::independent(4).each(Demand::slice(one)));
+    assert!(bench("packed, four", &packed(), &four).is_ok());
+    let large = Request::new(Pattern::single(Demand::slice(Size::new(7, 8))));
+    let refused = bench("a refusal: one of seven slices", &case(), &large);
+    assert!(matches!(refused, Err(Refusal::Busy(Reason::InUse { .. }))), "every device has tenants");
+    group.finish();
+}
+
+/// A fleet as Tang et al. simulate one: sixty devices, here fifteen machines of four.
+fn fleet(c: &mut Criterion) {
+    let mut machine = named("complete:4").expect("a formula");
+    let model = mig::named("a100-40gb").and_then(|gpu| gpu.model(Offer::PLAIN)).expect("it is in the catalogue");
+    machine.fabric.set_mig(&model);
+    let graph = Arc::new(machine.graph().expect("as in the catalogue"));
+    let mut fleet = Fleet::new(vec![graph.clone(); 15]);
+    for machine in (0..15).map(MachineId) {
+        for whole in graph.wholes().iter() {
+            let layout = in_sevenths(graph.clone(), machine).view().layout_of(whole);
+            fleet.layout_is(machine, whole, &layout).expect("it is idle");
+        }
+    }
+    let job = Request::new(Pattern::single(Demand::slice(Size::new(1, 1)).pcie_gbps(17.65)));
+    let policy = pcie_aware(1.07, PCIE_GEN4_GBPS);
+    let mut group = c.benchmark_group("60 A100 in 420 instances");
+    group.bench_function("pcie-aware, one, the best of 15 machines", |b| {
+        b.iter(|| {
+            let decision = fleet.decide(&policy, black_box(&job)).expect("all are free");
+            assert_eq!(decision.stamp().machine, MachineId(0));
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, dgx_1v, larger, instances, fleet);
 criterion_main!(benches);
