@@ -9,7 +9,7 @@ fuzz_target!(|text: &str| {
     let Ok(machine) = Machine::from_toml(text) else { return };
     let toml = machine.to_toml().expect("it came from TOML");
     assert_eq!(Machine::from_toml(&toml).expect("what is written can be read"), machine);
-    // The one thing that a file can say and a graph cannot hold: too many links between two devices.
+    // What a file can say and a graph cannot hold: too many links between two devices, too many instances.
     let Ok(graph) = machine.graph() else { return };
     let free = graph.all();
     let request = Request::new(Pattern::ring(3)).sensitive(text.len() % 2 == 0).limits(Limits::NONE.nodes(1000));

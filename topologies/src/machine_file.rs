@@ -3,13 +3,19 @@
 //! Names tie the parts together, so a file can be read and edited by hand; what is not said has a default, given once.
 
 use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
 
+use mapa_core::mig::Model;
 use mapa_core::{DeviceInfo, Fabric, FabricNode, FabricWire, LinkClass, NodeId, NodeKind};
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use toml::Spanned;
 
 use crate::error::Error;
 use crate::machine::{Labels, Machine};
+use crate::mig::{self, Offer};
 
 const FORMAT: &str = "mapa-machine";
 const VERSION: u32 = 1;
@@ -117,9 +123,79 @@ struct Device {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     memory_bytes: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    mig: Option<Spanned<Mig>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     up: Option<Spanned<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     gbps: Option<f64>,
+}
+
+/// How a device can be cut into instances: a GPU of the catalogue, and which of its profiles are offered.
+#[derive(Clone, PartialEq, Eq, Hash, Serialize)]
+#[serde(untagged)]
+enum Mig {
+    Plain(String),
+    Offered(Offered),
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Offered {
+    gpu: String,
+    #[serde(default, skip_serializing_if = "is_false")]
+    media: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    double_memory: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+/// By hand: derived, it would also take a list for a table, and not say which setting of a table is unknown.
+impl<'de> Deserialize<'de> for Mig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(MigVisitor)
+    }
+}
+
+struct MigVisitor;
+
+impl<'de> Visitor<'de> for MigVisitor {
+    type Value = Mig;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("`mig = \"a100-40gb\"` or `mig = { gpu = \"a100-40gb\", media = true, double_memory = true }`")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, gpu: &str) -> Result<Mig, E> {
+        Ok(Mig::Plain(gpu.to_owned()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Mig, A::Error> {
+        Offered::deserialize(MapAccessDeserializer::new(table)).map(Mig::Offered)
+    }
+}
+
+impl Mig {
+    fn model(&self) -> Result<Arc<Model>, Error> {
+        match self {
+            Self::Plain(gpu) => mig::named(gpu)?.model(Offer::PLAIN),
+            Self::Offered(Offered { gpu, media, double_memory }) => {
+                mig::named(gpu)?.model(Offer { media: *media, double_memory: *double_memory })
+            }
+        }
+    }
+
+    /// The setting that gives this model.
+    fn of(model: &Model) -> Option<Self> {
+        let (entry, offer) = mig::recognise(model)?;
+        let gpu = entry.name.to_owned();
+        let Offer { media, double_memory } = offer;
+        let plain = offer == Offer::PLAIN;
+        Some(if plain { Self::Plain(gpu) } else { Self::Offered(Offered { gpu, media, double_memory }) })
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -162,12 +238,13 @@ impl Machine {
     /// Writes MAPA's own machine file. Reading it back gives the same machine, without its warnings.
     ///
     /// # Errors
-    /// A number that TOML cannot hold (more than 2^63 bytes of memory).
+    /// A number that TOML cannot hold (more than 2^63 bytes of memory); a device that can be cut up in a way that no GPU
+    /// of the [catalogue](crate::mig::catalogue) can.
     pub fn to_toml(&self) -> Result<String, Error> {
-        toml::to_string(&self.file()).map_err(|error| Error::new(format!("cannot be written as TOML: {error}")))
+        toml::to_string(&self.file()?).map_err(|error| Error::new(format!("cannot be written as TOML: {error}")))
     }
 
-    fn file(&self) -> File {
+    fn file(&self) -> Result<File, Error> {
         let name = |id: NodeId| self.fabric.node(id).name.clone();
         let mut ups: HashMap<NodeId, (String, f64)> = HashMap::new();
         let mut links = Vec::new();
@@ -182,13 +259,16 @@ impl Machine {
             }
         }
         let (mut nodes, mut devices) = (Vec::new(), Vec::new());
+        let mut cuts: Vec<(&Model, Mig)> = Vec::new();
         for (id, FabricNode { name, kind }) in self.fabric.nodes() {
             let (up, gbps) = ups.remove(&id).unzip();
             let (name, up) = (unspanned(name.clone()), up.map(unspanned));
             match kind {
                 NodeKind::Device(info) => {
+                    let mig = info.mig.as_deref().map(|model| setting(model, name.get_ref(), &mut cuts)).transpose()?;
+                    let mig = mig.map(unspanned);
                     let DeviceInfo { index, uuid, pci, numa, memory_bytes, mig: _ } = info.clone();
-                    devices.push(Device { name, index, uuid, pci, numa, memory_bytes, up, gbps });
+                    devices.push(Device { name, index, uuid, pci, numa, memory_bytes, mig, up, gbps });
                 }
                 other => {
                     let (kind, number) = kind_of(other);
@@ -198,7 +278,7 @@ impl Machine {
         }
         let default = Labels::default();
         let own = |label: &String, default: &String| (label != default).then(|| unspanned(label.clone()));
-        File {
+        Ok(File {
             format: unspanned(FORMAT.to_owned()),
             version: unspanned(VERSION),
             name: self.name.clone(),
@@ -213,8 +293,21 @@ impl Machine {
             nodes,
             devices,
             links,
-        }
+        })
     }
+}
+
+/// The setting that gives a model: most machines have one for all their devices, so that those found are kept.
+fn setting<'m>(model: &'m Model, device: &str, known: &mut Vec<(&'m Model, Mig)>) -> Result<Mig, Error> {
+    if let Some((_, mig)) = known.iter().find(|(other, _)| *other == model) {
+        return Ok(mig.clone());
+    }
+    let mig = Mig::of(model).ok_or_else(|| {
+        let what = format!("{device} can be cut up as `{}`, which is in no table as it is", model.name());
+        Error::new(what + ": expected a model made from the catalogue of GPUs with MIG")
+    })?;
+    known.push((model, mig.clone()));
+    Ok(mig)
 }
 
 fn unspanned<T>(value: T) -> Spanned<T> {
@@ -266,6 +359,16 @@ impl Reader<'_> {
         Ok(labels)
     }
 
+    /// The model that a setting gives, one for all devices of the same.
+    fn model<'f>(&self, mig: &'f Spanned<Mig>, known: &mut HashMap<&'f Mig, Arc<Model>>) -> Result<Arc<Model>, Error> {
+        if let Some(model) = known.get(mig.get_ref()) {
+            return Ok(model.clone());
+        }
+        let model = mig.get_ref().model().map_err(|error| self.at(mig, error.to_string()))?;
+        known.insert(mig.get_ref(), model.clone());
+        Ok(model)
+    }
+
     fn fabric(&self, file: &File, labels: &Labels) -> Result<Fabric, Error> {
         let mut fabric = Fabric::new();
         let mut ids: HashMap<&str, NodeId> = HashMap::new();
@@ -288,15 +391,17 @@ impl Reader<'_> {
             };
             ids.insert(node.name.get_ref(), add(&node.name, kind)?);
         }
+        let mut models: HashMap<&Mig, Arc<Model>> = HashMap::new();
         for device in &file.devices {
-            let Device { index, uuid, pci, numa, memory_bytes, .. } = device;
+            let Device { index, uuid, pci, numa, memory_bytes, mig, .. } = device;
+            let model = mig.as_ref().map(|mig| self.model(mig, &mut models)).transpose()?;
             let info = DeviceInfo {
                 index: *index,
                 uuid: uuid.clone(),
                 pci: pci.clone(),
                 numa: *numa,
                 memory_bytes: *memory_bytes,
-                mig: None,
+                mig: model,
             };
             ids.insert(device.name.get_ref(), add(&device.name, NodeKind::Device(info))?);
         }

@@ -90,6 +90,16 @@ pub fn named(name: &str) -> Result<Gpu, Error> {
     }
 }
 
+/// The table and the offer that a model is of, the smallest such offer; none if it was not made from a table of the
+/// catalogue.
+#[must_use]
+pub fn recognise(model: &Model) -> Option<(&'static Entry, Offer)> {
+    let entry = catalogue().iter().find(|entry| entry.name == model.name())?;
+    let gpu = entry.gpu().ok()?;
+    let is = |offer: &Offer| gpu.model(*offer).is_ok_and(|other| *other == *model);
+    Some((entry, Offer::EVERY.into_iter().find(is)?))
+}
+
 /// One kind of GPU: what it offers, and where that is known from.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -290,6 +300,13 @@ impl Offer {
     pub const PLAIN: Self = Self { media: false, double_memory: false };
     /// All profiles.
     pub const ALL: Self = Self { media: true, double_memory: true };
+    /// Every offer, smaller ones first.
+    pub const EVERY: [Self; 4] = [
+        Self::PLAIN,
+        Self { media: false, double_memory: true },
+        Self { media: true, double_memory: false },
+        Self::ALL,
+    ];
 
     /// Whether profiles of this kind are offered.
     #[must_use]

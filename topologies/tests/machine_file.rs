@@ -1,6 +1,10 @@
 //! MAPA's own machine file: what is refused, and that nothing is lost.
 
+use std::sync::Arc;
+
+use mapa_core::mig::{Model, Profile, Size};
 use mapa_core::{DeviceInfo, Fabric, FabricNode, LinkClass, NodeKind};
+use mapa_topologies::mig::{self, Offer};
 use mapa_topologies::{Labels, Machine, catalogue, named, read};
 use proptest::prelude::*;
 
@@ -63,7 +67,7 @@ fn malformed_files_are_refused_by_line() {
     refused(
         "gbps = 16.0",
         "speed = 16.0",
-        "line 9: unknown field `speed`, expected one of `name`, `index`, `uuid`, `pci`, `numa`, `memory_bytes`, `up`, `gbps`",
+        "line 9: unknown field `speed`, expected one of `name`, `index`, `uuid`, `pci`, `numa`, `memory_bytes`, `mig`, `up`, `gbps`",
     );
     refused("NV2", "NV0", "line 12: unknown link `NV0`: expected NV#, PIX, PXB, PHB, NODE or SYS");
     refused(r#""GPU1"]"#, r#""GPU3"]"#, "line 12: nothing is called `GPU3`: expected a node or device");
@@ -90,6 +94,85 @@ fn malformed_files_are_refused_by_line() {
     assert_eq!(Machine::from_toml(&labels).unwrap_err().to_string(), "line 15: label `N1`: expected letters");
     let labels = SMALL.to_owned() + "[labels]\nsys = \"FAR\"\n";
     assert_eq!(Machine::from_toml(&labels).unwrap_err().to_string(), "line 15: label `FAR`: expected SYS or SOC");
+}
+
+/// The models of the devices of `SMALL`, with this setting on the first.
+fn models(setting: &str) -> [Option<Arc<Model>>; 2] {
+    let text = SMALL.replacen(r#"up = "cpu0" },"#, &format!(r#"up = "cpu0", {setting} }},"#), 1);
+    let graph = Machine::from_toml(&text).unwrap().graph().unwrap();
+    [0, 1].map(|id| graph.model(id.into()).cloned())
+}
+
+#[test]
+fn devices_can_say_how_they_can_be_cut_up() {
+    let a100 = |offer| mig::named("a100-40gb").unwrap().model(offer).unwrap();
+    let double_memory = Offer { double_memory: true, ..Offer::PLAIN };
+    for (setting, offer) in [
+        (r#"mig = "a100-40gb""#, Offer::PLAIN),
+        (r#"mig = { gpu = "A100-40GB" }"#, Offer::PLAIN),
+        (r#"mig = { gpu = "a100-40gb", media = false, double_memory = true }"#, double_memory),
+        (r#"mig = { gpu = "a100-40gb", media = true, double_memory = true }"#, Offer::ALL),
+    ] {
+        assert_eq!(models(setting), [Some(a100(offer)), None], "{setting}");
+    }
+    let both = SMALL.replace(r#"up = "cpu0""#, r#"mig = "a30-24gb", up = "cpu0""#);
+    let machine = Machine::from_toml(&both).unwrap();
+    let graph = machine.graph().unwrap();
+    let [a, b] = [0, 1].map(|id| graph.model(id.into()).unwrap());
+    assert!(Arc::ptr_eq(a, b), "one model for all devices of one setting");
+    assert!(machine.to_toml().unwrap().contains(r#"mig = "a30""#));
+}
+
+#[test]
+fn malformed_ways_to_be_cut_up_are_refused_by_line() {
+    let gpu1 = |mig: &str, message: &str| refused("gbps = 16.0", &format!("gbps = 16.0, mig = {mig}"), message);
+    let names = "a30, a100-40gb, a100-80gb, h100-80gb, h100-94gb, h100-96gb, h200, gh200, b200, gb200, rtx-pro-6000";
+    let unknown = format!("line 9: no GPU with MIG is called `v100`: expected {names}");
+    gpu1(r#""v100""#, &unknown);
+    gpu1(r#"{ gpu = "v100", media = true }"#, &unknown);
+    let form = r#"expected `mig = "a100-40gb"` or `mig = { gpu = "a100-40gb", media = true, double_memory = true }`"#;
+    gpu1("true", &format!("line 9: invalid type: boolean `true`, {form}"));
+    gpu1(r#"["a30"]"#, &format!("line 9: invalid type: sequence, {form}"));
+    gpu1("{ media = true }", "line 9: missing field `gpu`");
+    gpu1(
+        r#"{ gpu = "a30", medai = true }"#,
+        "line 9: unknown field `medai`, expected one of `gpu`, `media`, `double_memory`",
+    );
+}
+
+#[test]
+fn a_model_that_is_in_no_table_cannot_be_written() {
+    let profile = Profile {
+        name: "1g".into(),
+        size: Size::new(1, 1),
+        memory_bytes: 1 << 30,
+        starts: vec![0, 1],
+        max_instances: 2,
+    };
+    for name in ["mine", "a100-40gb"] {
+        let model = Model::new(name, Size::new(2, 2), vec![profile.clone()]).unwrap();
+        let mut machine = Machine::from_toml(SMALL).unwrap();
+        machine.fabric.set_mig(Some(&Arc::new(model)));
+        let error = machine.to_toml().unwrap_err().to_string();
+        assert!(
+            error.starts_with(&format!("GPU0 can be cut up as `{name}`, which is in no table as it is:")),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn every_model_of_the_tables_is_recognised_by_its_smallest_offer() {
+    for entry in mig::catalogue() {
+        let gpu = entry.gpu().unwrap();
+        for offer in Offer::EVERY {
+            let model = gpu.model(offer).unwrap();
+            let (found, smallest) = mig::recognise(&model).unwrap();
+            assert_eq!((found.name, gpu.model(smallest).unwrap()), (entry.name, model));
+            assert!(offer.media || !smallest.media);
+            assert!(offer.double_memory || !smallest.double_memory);
+        }
+    }
 }
 
 #[test]
@@ -137,14 +220,15 @@ fn info() -> impl Strategy<Value = DeviceInfo> {
         text(),
         proptest::option::of(0u32..9),
         proptest::option::of(0..1u64 << 62),
+        proptest::option::of((0..mig::catalogue().len(), 0..Offer::EVERY.len())),
     )
-        .prop_map(|(index, uuid, pci, numa, memory_bytes)| DeviceInfo {
+        .prop_map(|(index, uuid, pci, numa, memory_bytes, mig)| DeviceInfo {
             index,
             uuid,
             pci,
             numa,
             memory_bytes,
-            mig: None,
+            mig: mig.map(|(gpu, offer)| mig::catalogue()[gpu].gpu().unwrap().model(Offer::EVERY[offer]).unwrap()),
         })
 }
 

@@ -265,6 +265,15 @@ impl Fabric {
         Ok(())
     }
 
+    /// Says of every device how it can be cut up, or that none can. For dumps, which do not say whether it may.
+    pub fn set_mig(&mut self, model: Option<&Arc<mig::Model>>) {
+        for node in self.graph.node_weights_mut() {
+            if let NodeKind::Device(info) = &mut node.kind {
+                info.mig = model.cloned();
+            }
+        }
+    }
+
     /// The components, in the order in which they were added.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &FabricNode)> {
         self.graph.node_indices().map(|id| (NodeId(id), &self.graph[id]))
