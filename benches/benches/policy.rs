@@ -70,7 +70,7 @@ fn larger(c: &mut Criterion) {
 fn a100s(name: &str) -> HardwareGraph {
     let mut machine = named(name).expect("it is in the catalogue");
     let model = mig::named("a100-40gb").and_then(|gpu| gpu.model(Offer::PLAIN)).expect("it is in the catalogue");
-    machine.fabric.set_mig(&model);
+    machine.fabric.set_mig(Some(&model));
     machine.graph().expect("as in the catalogue")
 }
 
@@ -120,7 +120,7 @@ fn instances(c: &mut Criterion) {
 fn fleet(c: &mut Criterion) {
     let mut machine = named("complete:4").expect("a formula");
     let model = mig::named("a100-40gb").and_then(|gpu| gpu.model(Offer::PLAIN)).expect("it is in the catalogue");
-    machine.fabric.set_mig(&model);
+    machine.fabric.set_mig(Some(&model));
     let graph = Arc::new(machine.graph().expect("as in the catalogue"));
     let mut fleet = Fleet::new(vec![graph.clone(); 15]);
     for machine in (0..15).map(MachineId) {
