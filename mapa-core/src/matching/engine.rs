@@ -16,11 +16,8 @@ pub(super) type Bits<const W: usize> = [u64; W];
 pub(super) struct Cursor<'a, const W: usize> {
     steps: &'a [Step],
     rows: Rows<W>,
-    domains: Vec<Bits<W>>,
-    /// Candidates not tried yet, by step.
-    open: Vec<Bits<W>>,
-    /// Before each step, what is taken.
-    taken: Vec<Taken<W>>,
+    /// By step.
+    frames: Vec<Frame<W>>,
     /// By vertex, what cannot exist beside it; empty if everything can.
     overlaps: Vec<Bits<W>>,
     /// By rank, whether it may be where others are; empty if none may.
@@ -32,6 +29,14 @@ pub(super) struct Cursor<'a, const W: usize> {
     /// Whether `depth` was just entered from above.
     entered: bool,
     done: bool,
+}
+
+/// What a step has to choose from.
+struct Frame<const W: usize> {
+    domain: Bits<W>,
+    /// Candidates not tried yet.
+    open: Bits<W>,
+    taken: Taken<W>,
 }
 
 /// What ranks placed before leave to others.
@@ -47,9 +52,9 @@ impl<'a, const W: usize> Cursor<'a, W> {
     pub(super) fn new(search: &Search<'a>) -> Self {
         let matcher: &'a Matcher = search.matcher;
         let n = matcher.steps.len();
-        let all: Bits<W> = bits(search.graph.all().words());
+        let all: Bits<W> = bits(search.graph.everything().words());
         let within = search.within.map_or(all, |set| and(&all, &bits(set.words())));
-        let only_wholes = search.graph.wholes().len() == search.graph.len();
+        let only_wholes = search.graph.has_only_wholes();
         let mut known: Option<(Demand, Bits<W>)> = None;
         let mut wanted = |demand: Demand| {
             if only_wholes && demand == Demand::whole() {
@@ -59,10 +64,11 @@ impl<'a, const W: usize> Cursor<'a, W> {
             let (_, set) = *known.insert(known.filter(|(other, _)| *other == demand).unwrap_or_else(fresh));
             set
         };
-        let mut domain = |step: &Step| {
+        let mut frame = |step: &Step| {
             let own = search.domains.and_then(|domains| domains.get(step.vertex));
             let own = own.map_or_else(|| wanted(matcher.demands[step.vertex]), |set| bits(set.words()));
-            and(&within, &own)
+            let taken = Taken { alone: [0; W], shared: [0; W] };
+            Frame { domain: and(&within, &own), open: [0; W], taken }
         };
         let overlaps = |id: u32| bits(search.graph.overlap(DeviceId(id)).words());
         let ids = if search.graph.can_be_cut() { 0..search.graph.len() as u32 } else { 0..0 };
@@ -70,9 +76,7 @@ impl<'a, const W: usize> Cursor<'a, W> {
         Self {
             steps: &matcher.steps,
             rows: Rows::new(search),
-            domains: matcher.steps.iter().map(&mut domain).collect(),
-            open: vec![[0; W]; n],
-            taken: vec![Taken { alone: [0; W], shared: [0; W] }; n],
+            frames: matcher.steps.iter().map(&mut frame).collect(),
             overlaps: ids.map(overlaps).collect(),
             shares: shares.unwrap_or_default(),
             together: search.sharing,
@@ -95,10 +99,10 @@ impl<'a, const W: usize> Cursor<'a, W> {
                 }
             } else {
                 if self.entered {
-                    self.open[self.depth] = self.candidates(self.depth);
+                    self.frames[self.depth].open = self.candidates(self.depth);
                     self.entered = false;
                 }
-                match pop_lowest(&mut self.open[self.depth]) {
+                match pop_lowest(&mut self.frames[self.depth].open) {
                     Some(device) if meter.node() => self.advance(device),
                     Some(_) => self.done = true,
                     None => self.retreat(),
@@ -121,7 +125,7 @@ impl<'a, const W: usize> Cursor<'a, W> {
     fn advance(&mut self, device: u32) {
         let rank = self.steps[self.depth].vertex;
         self.placement[rank] = DeviceId(device);
-        let mut taken = self.taken[self.depth];
+        let mut taken = self.frames[self.depth].taken;
         put(&mut taken.alone, device);
         if !self.shares(rank) {
             put(&mut taken.shared, device);
@@ -130,7 +134,7 @@ impl<'a, const W: usize> Cursor<'a, W> {
             taken = Taken { alone: or(&taken.alone, overlap), shared: or(&taken.shared, overlap) };
         }
         self.depth += 1;
-        self.taken[self.depth] = taken;
+        self.frames[self.depth].taken = taken;
         self.entered = true;
     }
 
@@ -152,7 +156,8 @@ impl<'a, const W: usize> Cursor<'a, W> {
         if self.shares(step.vertex) {
             return self.shared_candidates(depth);
         }
-        let mut set = and_not(&self.domains[depth], &self.taken[depth].alone);
+        let frame = &self.frames[depth];
+        let mut set = and_not(&frame.domain, &frame.taken.alone);
         for &u in &step.near {
             set = and(&set, self.rows.near(u, step.vertex, self.placement[u]));
         }
@@ -171,9 +176,9 @@ impl<'a, const W: usize> Cursor<'a, W> {
     /// The same for a rank that may be where others are: a device is neither above nor below itself.
     fn shared_candidates(&self, depth: usize) -> Bits<W> {
         let step = &self.steps[depth];
-        let taken = &self.taken[depth];
+        let Frame { domain, taken, .. } = &self.frames[depth];
         let occupied = and_not(&taken.alone, &taken.shared);
-        let mut set = and_not(&self.domains[depth], &taken.shared);
+        let mut set = and_not(domain, &taken.shared);
         for &u in &step.near {
             set = and(&set, self.rows.near(u, step.vertex, self.placement[u]));
         }

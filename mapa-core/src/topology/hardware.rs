@@ -249,6 +249,11 @@ impl HardwareGraph {
         self.devices.iter().filter_map(|device| device.port).map(|port| port.0 as usize + 1).max().unwrap_or(0)
     }
 
+    /// Whether whole devices are all there is.
+    pub(crate) fn has_only_wholes(&self) -> bool {
+        self.wholes == self.len()
+    }
+
     /// Whether any device can be cut up.
     pub(crate) fn can_be_cut(&self) -> bool {
         !self.overlaps.is_empty()
