@@ -106,6 +106,12 @@ impl Decision {
         Self { keys, ..self }
     }
 
+    /// With a key before all others: the higher the better.
+    pub(super) fn with_first_key(mut self, key: f64) -> Self {
+        self.keys.insert(0, key);
+        self
+    }
+
     pub(super) fn renamed(self, policy: Cow<'static, str>) -> Self {
         Self { policy, ..self }
     }
@@ -188,7 +194,8 @@ impl Decision {
     }
 
     /// How it compares with a decision of the same policy for the same request on another machine, by the policy's criteria:
-    /// the better one is less. Equal where ids alone would decide, and for decisions made by hand.
+    /// the better one is less. Equal where ids alone would decide, and for decisions made by hand. What the second policy
+    /// of an [`OrElse`](crate::OrElse) decides is worse than all that the first does.
     #[must_use]
     pub fn order(&self, other: &Self) -> Ordering {
         let keys = self.keys.iter().zip(&other.keys).map(|(own, others)| others.total_cmp(own));
