@@ -139,6 +139,8 @@ fn a_policy_by_hand_is_verified() {
     assert_eq!(why(&[0, 9]), Err("not met: rank 1 is on device 9, which is not available".into()));
     assert_eq!(why(&[2, 2]), Err("not met: ranks 0 and 1 are both on device 2".into()));
     assert_eq!(why(&[0, 2]), Err("not met: the least class of link".into()));
+    let many = Decision::checked("by hand", &Request::new(Pattern::ring(5)), &view, [DeviceId(0)]).unwrap_err();
+    assert_eq!(many.kind(), "infeasible", "there are four devices");
     let request = Request::new(Pattern::ring(2));
     let decision = Decision::checked("by hand", &request, &view, [DeviceId(2), DeviceId(1)]).unwrap();
     assert_eq!((decision.policy(), ids(&decision)), ("by hand", vec![2, 1]));

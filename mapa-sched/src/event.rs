@@ -143,7 +143,7 @@ pub enum Action {
         /// Why.
         why: Refusal,
     },
-    /// Say [`Event::Woken`] at that moment.
+    /// Say [`Event::Woken`] at that moment; in an instant of its own right after this one, if it is past.
     Wake {
         /// When.
         at: Time,

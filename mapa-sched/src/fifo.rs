@@ -1,6 +1,7 @@
 //! First in, first out.
 
 use std::collections::VecDeque;
+use std::fmt;
 
 use mapa_core::{Decision, Policy, Refusal};
 
@@ -13,7 +14,10 @@ use crate::turn::Turn;
 type Choose = Box<dyn FnMut(&Job, &Turn<'_>) -> Result<Decision, Refusal> + Send>;
 
 /// First in, first out, with a head that blocks: a job starts once all that came before it have started, as MAPA's evaluation
-/// runs them. A job that can never be placed is rejected and blocks nobody.
+/// runs them. A job that can never be placed ([`Refusal::Infeasible`]) is rejected and blocks nobody.
+///
+/// Any other refusal keeps the head waiting for something to change. A policy whose own rule refuses a job on an idle fleet
+/// too, or whose search always reaches its limit, so holds up the queue: [`Fifo::choosing`] can turn that into a rejection.
 pub struct Fifo {
     name: String,
     queue: VecDeque<Job>,
@@ -51,6 +55,12 @@ impl Fifo {
 
     fn forget(&mut self, job: JobId) {
         self.queue.retain(|waiting| waiting.id != job);
+    }
+}
+
+impl fmt::Debug for Fifo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fifo").field("name", &self.name).field("queue", &self.queue).finish_non_exhaustive()
     }
 }
 

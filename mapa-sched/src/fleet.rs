@@ -11,7 +11,7 @@ use mapa_core::{
 
 use crate::error::{Error, ErrorKind};
 use crate::event::Placed;
-use crate::job::{JobId, Tenant};
+use crate::job::{JobId, TaskId, Tenant};
 
 /// Some machines; identical ones share a graph. Read-only to schedulers: a [`Turn`](crate::Turn) acts on it, and
 /// [`step`](crate::step) books facts.
@@ -79,7 +79,8 @@ impl Fleet {
         self.machine(machine).ok()?.without(lease).ok()
     }
 
-    /// The policy's best decision over all machines; the lowest machine on a tie.
+    /// The policy's best decision over all machines, by [`Decision::order`]; the lowest machine on a tie. Policies written by
+    /// hand have no order, so theirs is the first machine that has a decision.
     ///
     /// # Errors
     /// Where no machine has a decision: `LimitReached` if any search stopped early; else `Busy` if any machine is (one that
@@ -140,9 +141,12 @@ impl Fleet {
         Ok(())
     }
 
-    /// Releases what a job and its tasks hold; often nothing.
+    /// Releases what a job and its tasks hold; often nothing. O(its tenants x log(tenants)).
     pub(crate) fn release_job(&mut self, job: JobId) -> Result<(), Error> {
-        let held: Vec<Tenant> = self.holders.keys().copied().filter(|tenant| tenant.job() == job).collect();
+        let itself = Tenant::Job(job)..=Tenant::Job(job);
+        let tasks = Tenant::Task(job, TaskId(0))..=Tenant::Task(job, TaskId(u64::MAX));
+        let held = self.holders.range(itself).chain(self.holders.range(tasks)).map(|(&tenant, _)| tenant);
+        let held: Vec<Tenant> = held.collect();
         held.into_iter().try_for_each(|tenant| self.release(tenant))
     }
 

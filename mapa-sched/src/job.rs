@@ -8,7 +8,7 @@ use mapa_core::{Request, mig};
 
 use crate::time::Time;
 
-/// A job; the driver numbers them.
+/// A job; the driver numbers them, and uses no number twice while its job is there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub u64);
 

@@ -25,8 +25,9 @@ pub trait Scheduler {
 ///
 /// # Errors
 /// The first fact that cannot be: a machine that the fleet does not have, a layout that is not legal or under which
-/// something with a tenant would vanish. Such a fact is neither booked nor told; all
-/// others are, and the scheduler has acted all the same.
+/// something with a tenant would vanish: tell the tenant's end first. Such a fact is neither booked nor told; all others are,
+/// and the scheduler has acted all the same. The end of what holds nothing, because it waits, is blocked or has ended already,
+/// is no error.
 pub fn step(
     scheduler: &mut dyn Scheduler,
     fleet: &mut Fleet,

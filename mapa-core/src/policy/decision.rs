@@ -6,7 +6,7 @@ use std::fmt;
 
 use super::optimum::meets_request;
 use super::request::Request;
-use super::rules::paper_scores;
+use super::rules::{never, paper_scores};
 use crate::matching::{Few, Placement, SearchStats, verify};
 use crate::score::{Candidate, Census, Coefficients, Objective, Tiers};
 use crate::topology::DeviceId;
@@ -106,6 +106,12 @@ impl Decision {
         Self { keys, ..self }
     }
 
+    /// With a key before all others: the higher the better.
+    pub(super) fn with_first_key(mut self, key: f64) -> Self {
+        self.keys.insert(0, key);
+        self
+    }
+
     pub(super) fn renamed(self, policy: Cow<'static, str>) -> Self {
         Self { policy, ..self }
     }
@@ -129,17 +135,15 @@ impl Decision {
     /// search, and given the paper's three scores.
     ///
     /// # Errors
-    /// `Busy` if the placement breaks the request or the pattern: the reason names what fails. `Infeasible` if the pattern is
-    /// empty.
+    /// `Infeasible` if the request alone rules every placement on this machine out, as more devices than it has do. Else `Busy`
+    /// if the placement breaks the request or the pattern: the reason names what fails.
     pub fn checked(
         policy: impl Into<Cow<'static, str>>,
         request: &Request,
         view: &View<'_>,
         placement: impl IntoIterator<Item = DeviceId>,
     ) -> Result<Self, Refusal> {
-        if request.pattern.is_empty() {
-            return Err(Refusal::Infeasible(Reason::Empty));
-        }
+        never(request, view.graph()).map_or(Ok(()), |reason| Err(Refusal::Infeasible(reason)))?;
         let placement: Placement = placement.into_iter().collect();
         let broken = |why: String| Refusal::Busy(Reason::Rule(why.into()));
         verify(&request.pattern, view, &request.eligible(view.graph()), &placement)
@@ -188,7 +192,8 @@ impl Decision {
     }
 
     /// How it compares with a decision of the same policy for the same request on another machine, by the policy's criteria:
-    /// the better one is less. Equal where ids alone would decide, and for decisions made by hand.
+    /// the better one is less. Equal where ids alone would decide, and for decisions made by hand. What the second policy
+    /// of an [`OrElse`](crate::OrElse) decides is worse than all that the first does.
     #[must_use]
     pub fn order(&self, other: &Self) -> Ordering {
         let keys = self.keys.iter().zip(&other.keys).map(|(own, others)| others.total_cmp(own));

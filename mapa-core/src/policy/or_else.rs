@@ -18,9 +18,15 @@ impl<P: Policy, Q: Policy> Policy for OrElse<P, Q> {
     }
 
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
-        match self.first.decide(request, view) {
-            Err(Refusal::Busy(_) | Refusal::Infeasible(_)) => self.second.decide(request, view),
-            answer => answer,
+        // Where machines are compared, any answer of the first is better than one of the second, whose criteria are others.
+        let first = match self.first.decide(request, view) {
+            Err(first @ (Refusal::Busy(_) | Refusal::Infeasible(_))) => first,
+            answer => return answer.map(|decision| decision.with_first_key(0.0)),
+        };
+        match (self.second.decide(request, view), first) {
+            // What the second can never do, the first may do later.
+            (Err(Refusal::Infeasible(_)), Refusal::Busy(later)) => Err(Refusal::Busy(later)),
+            (answer, _) => answer.map(|decision| decision.with_first_key(-1.0)),
         }
     }
 }

@@ -205,7 +205,7 @@ impl Policy for Rules<'_> {
 }
 
 /// What rules a request out on this machine before any search.
-fn never(request: &Request, graph: &HardwareGraph) -> Option<Reason> {
+pub(super) fn never(request: &Request, graph: &HardwareGraph) -> Option<Reason> {
     let wanted = request.pattern.len();
     let candidates = request.candidates(graph);
     let numa_unknown = || graph.devices().iter().all(|device| device.numa.is_none());
