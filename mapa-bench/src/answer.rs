@@ -1,11 +1,11 @@
 //! The JSON shapes of answers.
 
-use mapa_core::{Census, Decision, HardwareGraph, Placement, Refusal, Scored};
+use mapa_core::{Census, Decision, DeviceId, HardwareGraph, Placement, Refusal, Scored, Unit};
 use serde_json::{Map, Value, json};
 
 /// A decision.
 pub(crate) fn decision(decision: &Decision, graph: &HardwareGraph) -> Map<String, Value> {
-    let mut object = scored(decision.best());
+    let mut object = scored(decision.best(), graph);
     object.insert("policy".to_owned(), json!(decision.policy()));
     object.insert("cuda_visible_devices".to_owned(), json!(visible_devices(decision.placement(), graph)));
     object.insert("complete".to_owned(), json!(decision.search().complete()));
@@ -14,10 +14,11 @@ pub(crate) fn decision(decision: &Decision, graph: &HardwareGraph) -> Map<String
 }
 
 /// A placement with its scores.
-pub(crate) fn scored(scored: &Scored) -> Map<String, Value> {
+pub(crate) fn scored(scored: &Scored, graph: &HardwareGraph) -> Map<String, Value> {
     let scores: Map<String, Value> = scored.scores().map(|(name, value)| (name.to_owned(), json!(value))).collect();
     let mut object = Map::new();
     object.insert("devices".to_owned(), json!(ids(scored.placement())));
+    object.insert("names".to_owned(), json!(names(scored.placement(), graph)));
     object.insert("links".to_owned(), links(scored.links()));
     object.insert("scores".to_owned(), json!(scores));
     object.insert("in_domain".to_owned(), json!(scored.in_domain()));
@@ -38,8 +39,31 @@ pub(crate) fn ids(placement: &Placement) -> Vec<u32> {
     placement.iter().map(|device| device.0).collect()
 }
 
-/// The vendor's numbers in rank order, as `CUDA_VISIBLE_DEVICES` takes them.
-pub(crate) fn visible_devices(placement: &Placement, graph: &HardwareGraph) -> String {
-    let number = |id: &mapa_core::DeviceId| graph.device(*id).index.unwrap_or(id.0).to_string();
-    placement.iter().map(number).collect::<Vec<_>>().join(",")
+/// The names in rank order.
+pub(crate) fn names<'g>(placement: &Placement, graph: &'g HardwareGraph) -> Vec<&'g str> {
+    placement.iter().map(|&id| graph.device(id).name.as_str()).collect()
+}
+
+fn is_instance(id: DeviceId, graph: &HardwareGraph) -> bool {
+    matches!(graph.device(id).unit, Unit::Slice(_))
+}
+
+/// How tables call a device: whole ones by their ids, instances by their names, as nobody knows their ids by heart.
+pub(crate) fn label(id: DeviceId, graph: &HardwareGraph) -> String {
+    if is_instance(id, graph) { graph.device(id).name.clone() } else { id.to_string() }
+}
+
+/// The vendor's numbers in rank order, as `CUDA_VISIBLE_DEVICES` takes them: each once, where ranks share. None for
+/// instances: these are known by UUIDs, which they get when they are created.
+pub(crate) fn visible_devices(placement: &Placement, graph: &HardwareGraph) -> Option<String> {
+    let mut numbers = Vec::new();
+    for &id in placement.iter() {
+        let number = graph.device(id).index.unwrap_or(id.0).to_string();
+        if is_instance(id, graph) {
+            return None;
+        } else if !numbers.contains(&number) {
+            numbers.push(number);
+        }
+    }
+    Some(numbers.join(","))
 }

@@ -51,10 +51,15 @@ Examples:
   mapa-bench mig --gpu b200 --fit 1g.45gb,1g.23gb+me,3g --double-memory --media";
 
 const ALLOCATE_HELP: &str = "\
+Instances of GPUs with MIG:
+  mapa-bench topo --machine dgx-a100 --mig a100-40gb=3g,2g,1g,1g
+  mapa-bench allocate --machine dgx-a100 --mig a100-40gb=1g,1g,1g,1g,1g,1g,1g --slice 1g --gpus 4 \\
+    --pattern independent --policy packed --busy GPU0,GPU1/1g.5gb@3
+
 Batch form: one JSON object a line in, one a line out, the state kept between lines.
   {\"op\":\"allocate\",\"id\":\"a\",\"gpus\":3,\"pattern\":\"ring\",\"policy\":\"preserve\",\"sensitive\":true}
      also: \"available\":[..] (of what is free, all that counts for this line), \"must_include\":[..],
-     \"avoid\":[..], \"min_link\":\"nv1\", \"same_numa\":true; devices are ids (numbers) or names
+     \"avoid\":[..], \"min_link\":\"nv1\", \"same_numa\":true, \"slice\":\"1g\"; devices are ids (numbers) or names
      answers with the keys of `allocate --json`, or {\"refusal\":..,\"reason\":..}, and the id
      malformed lines are answered by {\"ok\":false,\"error\":..} and make the exit status 2; refusals do not
   {\"op\":\"release\",\"id\":\"a\"}   {\"op\":\"reset\"}   {\"op\":\"show\"}";
@@ -71,22 +76,50 @@ pub(crate) struct MachineArgs {
     /// `nvidia-smi topo -m`, which does not].
     #[arg(long, value_name = "GB/s")]
     pub(crate) nvlink_gbps: Option<f64>,
+    /// Every device can be cut into instances as this GPU can (see `mig`); with profiles, is cut so: a100-40gb=3g,2g,1g,1g
+    /// [default: as the machine file says, and whole].
+    #[arg(long, value_name = "GPU[=PROFILES]")]
+    pub(crate) mig: Option<String>,
 }
 
 #[derive(Args)]
 pub(crate) struct JobArgs {
-    /// How many devices the job needs.
+    /// How many devices the job needs; with --slice, how many instances.
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     pub(crate) gpus: usize,
-    /// Who talks to whom: ring, chain, star, tree, all-to-all, ring-tree, or edges of ranks: 0-1,1-2,2-0. An edge may carry
-    /// a traffic weight, 0-1:2.5; the built-in policies count every edge alike, weights only keep ranks apart.
+    /// Who talks to whom: ring, chain, star, tree, all-to-all, ring-tree, independent (nobody), or edges of ranks:
+    /// 0-1,1-2,2-0. An edge may carry a traffic weight, 0-1:2.5; the built-in policies count every edge alike, weights only
+    /// keep ranks apart.
     #[arg(long, default_value = "ring", allow_hyphen_values = true)]
     pub(crate) pattern: String,
+    /// Each rank gets an instance of exactly the size of this profile (3g.20gb, or 3g for short), not a whole device.
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) slice: Option<String>,
 }
+
+/// What each rank uses of what it gets.
+#[derive(Args)]
+pub(crate) struct UseArgs {
+    /// Memory that each rank uses, GiB.
+    #[arg(long, value_name = "GiB", help_heading = USE)]
+    pub(crate) memory: Option<f64>,
+    /// Ranks may share a device or instance, as far as its memory goes.
+    #[arg(long, help_heading = USE)]
+    pub(crate) shared: bool,
+    /// PCIe traffic of each rank, GB/s (for the policy pcie-aware).
+    #[arg(long, value_name = "GB/s", help_heading = USE)]
+    pub(crate) pcie_traffic: Option<f64>,
+    /// Warps that each rank has in flight (for the policy case).
+    #[arg(long, value_name = "N", help_heading = USE)]
+    pub(crate) warps: Option<u32>,
+}
+
+const USE: &str = "What each rank uses";
 
 #[derive(Args)]
 pub(crate) struct ConstraintArgs {
-    /// Devices in use: ids, names, UUIDs or PCI addresses, separated by commas.
+    /// Devices and instances in use: ids, names, UUIDs or PCI addresses, separated by commas. An instance is named as
+    /// GPU0/1g.5gb@3; a device that is cut up stands for all its instances.
     #[arg(long, value_name = "DEVICES", value_delimiter = ',')]
     pub(crate) busy: Vec<String>,
     /// Devices that the job must get.
@@ -127,7 +160,7 @@ pub(crate) struct MatchArgs {
     /// List the first N matches.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) list: usize,
-    /// Devices in use.
+    /// Devices and instances in use.
     #[arg(long, value_name = "DEVICES", value_delimiter = ',')]
     pub(crate) busy: Vec<String>,
     /// The worst link its edges may lie on.
@@ -142,13 +175,19 @@ pub(crate) struct MatchArgs {
 pub(crate) struct AllocateArgs {
     #[command(flatten)]
     pub(crate) machine: MachineArgs,
-    /// How many devices the job needs.
+    /// How many devices the job needs; with --slice, how many instances.
     #[arg(long, value_name = "K", required_unless_present = "batch", allow_negative_numbers = true)]
     pub(crate) gpus: Option<usize>,
-    /// Who talks to whom: ring, chain, star, tree, all-to-all, ring-tree, or edges of ranks: 0-1,1-2,2-0. An edge may carry
-    /// a traffic weight, 0-1:2.5; the built-in policies count every edge alike, weights only keep ranks apart.
+    /// Who talks to whom: ring, chain, star, tree, all-to-all, ring-tree, independent (nobody), or edges of ranks:
+    /// 0-1,1-2,2-0. An edge may carry a traffic weight, 0-1:2.5; the built-in policies count every edge alike, weights only
+    /// keep ranks apart.
     #[arg(long, default_value = "ring", allow_hyphen_values = true)]
     pub(crate) pattern: String,
+    /// Each rank gets an instance of exactly the size of this profile (3g.20gb, or 3g for short), not a whole device.
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) slice: Option<String>,
+    #[command(flatten)]
+    pub(crate) uses: UseArgs,
     #[command(flatten)]
     pub(crate) policy: PolicyArgs,
     /// The job's speed depends on its links.
@@ -162,7 +201,7 @@ pub(crate) struct AllocateArgs {
     /// Answer a stream of requests, one JSON object a line, from a file or `-` (see below).
     #[arg(long, value_name = "FILE|-", conflicts_with_all = [
         "gpus", "pattern", "policy", "sensitive", "explain", "busy", "must_include", "avoid", "min_link", "same_numa",
-        "max_nodes", "effective", "preserved",
+        "max_nodes", "effective", "preserved", "slice", "memory", "shared", "pcie_traffic", "warps",
     ])]
     pub(crate) batch: Option<String>,
 }
@@ -173,6 +212,8 @@ pub(crate) struct CompareArgs {
     pub(crate) machine: MachineArgs,
     #[command(flatten)]
     pub(crate) job: JobArgs,
+    #[command(flatten)]
+    pub(crate) uses: UseArgs,
     /// The job's speed depends on its links.
     #[arg(long)]
     pub(crate) sensitive: bool,

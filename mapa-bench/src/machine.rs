@@ -3,17 +3,39 @@
 use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 
-use mapa_core::HardwareGraph;
-use mapa_topologies::{Machine, named, read};
+use mapa_core::mig::{Layout, Model};
+use mapa_core::{Allocator, HardwareGraph};
+use mapa_topologies::mig::{Gpu, Offer, ProfileKind};
+use mapa_topologies::{Machine, mig, named, read};
 
 use crate::cli::MachineArgs;
 use crate::failure::Failure;
+use crate::fit::{fit, fit_json, no_fit, wanted};
 use crate::output::Output;
 
+/// The machine that is meant.
+pub(crate) struct Loaded {
+    pub(crate) machine: Machine,
+    /// Its state while nothing is in use; its devices are cut up as the options say.
+    pub(crate) idle: Allocator,
+}
+
+impl Loaded {
+    pub(crate) fn graph(&self) -> &Arc<HardwareGraph> {
+        self.idle.graph()
+    }
+}
+
 /// Reads the machine and lowers it; its warnings go to standard error.
-pub(crate) fn load(args: &MachineArgs, output: &Output) -> Result<(Machine, HardwareGraph), Failure> {
+pub(crate) fn load(args: &MachineArgs, output: &Output) -> Result<Loaded, Failure> {
     let mut machine = find(&args.machine)?;
+    let cut = args.mig.as_deref().map(Cut::parse).transpose()?;
+    if let Some(Cut { model, .. }) = &cut {
+        machine.fabric.set_mig(Some(model));
+        machine.notes.push(format!("Set by option: every device can be cut up as {}.", model.name()));
+    }
     if let Some(gbps) = args.pcie_gbps {
         machine.fabric.set_host_gbps(gbps)?;
         machine.notes.push(format!("Set by option: {gbps} GB/s for every path through the host."));
@@ -26,7 +48,42 @@ pub(crate) fn load(args: &MachineArgs, output: &Output) -> Result<(Machine, Hard
         output.warn(format_args!("{}: {warning}", args.machine));
     }
     let graph = machine.graph().map_err(|error| Failure::malformed(format_args!("{}: {error}", args.machine)))?;
-    Ok((machine, graph))
+    let mut idle = Allocator::new(Arc::new(graph));
+    if let Some(Cut { layout: Some(layout), .. }) = &cut {
+        for whole in idle.graph().wholes().iter() {
+            idle.layout_is(whole, layout)?;
+        }
+    }
+    Ok(Loaded { machine, idle })
+}
+
+/// How every device can be cut up, and how it is: whole, if there is no layout.
+struct Cut {
+    model: Arc<Model>,
+    layout: Option<Layout>,
+}
+
+impl Cut {
+    /// What `--mig GPU[=PROFILES]` means. Offered are the plain profiles, and the kinds of those that are named.
+    fn parse(text: &str) -> Result<Self, Failure> {
+        let (name, words) = text.split_once('=').map_or((text, None), |(name, words)| (name, Some(words)));
+        let gpu = mig::named(name).map_err(Failure::malformed)?;
+        let offer = words.map_or(Offer::PLAIN, |words| offer(&gpu, words));
+        let model = gpu.model(offer).map_err(Failure::malformed)?;
+        let Some(words) = words else { return Ok(Self { model, layout: None }) };
+        let layout = fit(&model, &wanted("--mig", words, &gpu, offer, &model)?);
+        let answer = fit_json(&gpu, &model, &layout);
+        layout.map(|layout| Self { model, layout: Some(layout) }).map_err(|_| no_fit(answer))
+    }
+}
+
+/// The smallest offer that has what is named.
+fn offer(gpu: &Gpu, words: &str) -> Offer {
+    let named = |kind| {
+        let of_kind = gpu.profiles.iter().filter(move |profile| profile.kind == kind);
+        of_kind.into_iter().any(|profile| words.split(',').any(|word| word.trim().eq_ignore_ascii_case(&profile.name)))
+    };
+    Offer { media: named(ProfileKind::Media), double_memory: named(ProfileKind::DoubleMemory) }
 }
 
 fn find(name: &str) -> Result<Machine, Failure> {

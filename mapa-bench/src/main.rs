@@ -16,6 +16,7 @@ mod answer;
 mod cli;
 mod commands;
 mod failure;
+mod fit;
 mod machine;
 mod notes;
 mod output;

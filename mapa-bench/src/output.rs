@@ -69,7 +69,7 @@ impl Output {
 }
 
 /// A table that can be pasted where Markdown is read; numbers flush right.
-pub(crate) fn table<const N: usize>(header: [&str; N], numbers: impl IntoIterator<Item = usize>) -> Table {
+pub(crate) fn table<'h>(header: impl IntoIterator<Item = &'h str>, numbers: impl IntoIterator<Item = usize>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(header);

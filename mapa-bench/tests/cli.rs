@@ -229,7 +229,10 @@ fn malformed_requests_have_status_2_and_say_what_was_expected() {
     );
     error("allocate --machine dgx-1v --gpus 1 --must-include 1,2", "2 devices must be included, the job has 1");
     error("allocate --machine dgx-1v --gpus 3 --busy 9", "no single device is called `9`");
-    error("allocate --machine dgx-1v --gpus 3 --pattern blob", "all-to-all or ring-tree, or edges such as 0-1,1-2");
+    error(
+        "allocate --machine dgx-1v --gpus 3 --pattern blob",
+        "all-to-all or ring-tree, independent, or edges such as 0-1,1-2",
+    );
     error("allocate --machine dgx-1v --gpus 3 --pattern 0-1,1-1", "edge 1 joins vertex 1 to itself");
     error("allocate --machine dgx-1v --gpus 3 --pattern 0-1,1-7", "edge 1 (1-7) leaves the pattern");
     error("allocate --machine dgx-1v --gpus 3 --pattern 0-1:x", "pattern edge `0-1:x`: expected A-B or A-B:TRAFFIC");

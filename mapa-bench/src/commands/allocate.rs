@@ -1,17 +1,17 @@
 //! `allocate`: which devices, and why.
 
-use mapa_core::{Decision, HardwareGraph, Policy, Scored};
+use mapa_core::{Decision, HardwareGraph, Scored};
 use mapa_topologies::Machine;
 use serde_json::{Value, json};
 
 use super::batch;
-use crate::answer::{decision as decision_json, scored as scored_json, visible_devices};
+use crate::answer::{decision as decision_json, label, names, scored as scored_json, visible_devices};
 use crate::cli::AllocateArgs;
 use crate::failure::Failure;
 use crate::machine::load;
 use crate::notes::notes;
 use crate::output::{Output, gbps, table};
-use crate::request::{pattern, policy, request};
+use crate::request::{demand, pattern, policy, request, slice};
 
 /// Runners-up that an explanation names.
 const RUNNERS_UP: usize = 5;
@@ -20,26 +20,28 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
     if args.batch.as_deref() == Some("-") && args.machine.machine == "-" {
         return Err(Failure::malformed("--machine - and --batch - both read standard input: expected one of them"));
     }
-    let (machine, graph) = load(&args.machine, output)?;
+    let loaded = load(&args.machine, output)?;
     if let Some(source) = &args.batch {
-        return batch::batch(source, graph, output);
+        return batch::batch(source, loaded.idle, output);
     }
+    let graph = loaded.graph();
     let policy = policy(&args.policy)?;
-    let pattern = pattern(&args.pattern, args.gpus.unwrap_or_default())?;
-    let (request, free) = request(pattern, args.sensitive, &args.constraints, &graph)?;
+    let demand = demand(slice(args.slice.as_deref(), graph)?, &args.uses, graph)?;
+    let pattern = pattern(&args.pattern, args.gpus.unwrap_or_default())?.each(demand);
+    let (request, state) = request(pattern, args.sensitive, &args.constraints, &loaded.idle)?;
     let request = request.runners_up(if args.explain { RUNNERS_UP } else { 0 });
-    let decision = policy.decide(&request, &graph.with_free(&free))?;
-    let notes = notes(&decision, &request, &graph.with_free(&free));
+    let decision = state.view().decide(&policy, &request)?;
+    let notes = notes(&decision, &request, &state.view());
     if output.json {
-        let mut object = decision_json(&decision, &graph);
+        let mut object = decision_json(&decision, graph);
         object.insert("notes".to_owned(), json!(notes));
         if args.explain {
-            object.insert("runners_up".to_owned(), runners_up_json(&decision));
+            object.insert("runners_up".to_owned(), runners_up_json(&decision, graph));
         }
         return output.object(&object);
     }
-    print(&decision, &notes, &machine, &graph, output)?;
-    if args.explain { explain(&decision, output) } else { Ok(()) }
+    print(&decision, &notes, &loaded.machine, graph, output)?;
+    if args.explain { explain(&decision, graph, output) } else { Ok(()) }
 }
 
 fn print(
@@ -52,19 +54,28 @@ fn print(
     let best = decision.best();
     output.line(format_args!("machine   {}: {}", machine.name, machine.title))?;
     output.line(format_args!("policy    {}", decision.policy()))?;
-    output.line(format_args!("devices   {} in rank order", names(best, graph)))?;
-    output.line(format_args!("links     {}", links(best)))?;
+    output.line(format_args!("devices   {} in rank order", names(best.placement(), graph).join(", ")))?;
+    let within = decision.pattern().edges().iter().filter(|edge| {
+        let [a, b] = [edge.a, edge.b].map(|rank| decision.placement()[usize::from(rank)]);
+        a == b
+    });
+    let within = match within.count() {
+        0 => String::new(),
+        n => format!(" ({n} of the double ones within one device or instance)"),
+    };
+    output.line(format_args!("links     {}{within}", links(best)))?;
     for (name, value) in best.scores() {
         output.line(format_args!("score     {name} {}", gbps(value)))?;
     }
     for note in notes {
         output.line(format_args!("note      {note}"))?;
     }
-    output.line(format_args!("CUDA_VISIBLE_DEVICES={}", visible_devices(decision.placement(), graph)))
-}
-
-fn names(scored: &Scored, graph: &HardwareGraph) -> String {
-    scored.placement().iter().map(|&id| graph.device(id).name.as_str()).collect::<Vec<_>>().join(", ")
+    match visible_devices(decision.placement(), graph) {
+        Some(numbers) => output.line(format_args!("CUDA_VISIBLE_DEVICES={numbers}")),
+        None => {
+            output.line("For each rank's process, CUDA_VISIBLE_DEVICES is its instance's MIG UUID: see nvidia-smi -L")
+        }
+    }
 }
 
 pub(super) fn links(scored: &Scored) -> String {
@@ -72,7 +83,7 @@ pub(super) fn links(scored: &Scored) -> String {
     format!("{double} double, {single} single, {pcie} PCIe")
 }
 
-fn explain(decision: &Decision, output: &mut Output) -> Result<(), Failure> {
+fn explain(decision: &Decision, graph: &HardwareGraph, output: &mut Output) -> Result<(), Failure> {
     let best = decision.best();
     let scores: Vec<&str> = best.scores().map(|(name, _)| name).collect();
     let stats = decision.search();
@@ -83,8 +94,9 @@ fn explain(decision: &Decision, output: &mut Output) -> Result<(), Failure> {
         stats.matches
     ))?;
     let mut rows = table(["", "devices", "links", "why not"], []);
-    let ids = |scored: &Scored| scored.placement().set().to_string();
-    let row = |place: usize, scored: &Scored, why: String| [place.to_string(), ids(scored), links(scored), why];
+    let set =
+        |scored: &Scored| scored.placement().set().iter().map(|id| label(id, graph)).collect::<Vec<_>>().join(",");
+    let row = |place: usize, scored: &Scored, why: String| [place.to_string(), set(scored), links(scored), why];
     rows.add_row(row(1, best, "chosen".to_owned()));
     for (i, other) in decision.runners_up().iter().enumerate() {
         let why = match &other.lost_on {
@@ -113,9 +125,9 @@ fn explain(decision: &Decision, output: &mut Output) -> Result<(), Failure> {
     Ok(())
 }
 
-fn runners_up_json(decision: &Decision) -> Value {
+fn runners_up_json(decision: &Decision, graph: &HardwareGraph) -> Value {
     let runner_up = |other: &mapa_core::RunnerUp| {
-        let mut object = scored_json(&other.scored);
+        let mut object = scored_json(&other.scored, graph);
         object.insert("lost_on".to_owned(), json!(other.lost_on.as_deref().unwrap_or("ids")));
         object
     };

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
-use std::sync::Arc;
 
 use mapa_core::{Allocator, BuiltIn, DeviceId, DeviceSet, HardwareGraph, LeaseId, Policy, Request};
 use serde::{Deserialize, Serialize, Serializer};
@@ -14,7 +13,7 @@ use crate::answer::{decision as decision_json, ids, refusal};
 use crate::failure::Failure;
 use crate::notes::notes;
 use crate::output::Output;
-use crate::request::{min_link, pattern};
+use crate::request::{min_link, pattern, slice};
 
 #[derive(Deserialize)]
 #[serde(
@@ -49,6 +48,7 @@ struct Job {
     min_link: Option<String>,
     #[serde(default)]
     same_numa: bool,
+    slice: Option<String>,
 }
 
 fn ring() -> String {
@@ -99,14 +99,14 @@ fn set(list: &[Name], graph: &HardwareGraph) -> Result<DeviceSet, Failure> {
 
 /// Answers every line that is not blank with exactly one. What is malformed is answered too, and counted: the exit
 /// status is 2 if there was any.
-pub(super) fn batch(source: &str, graph: HardwareGraph, output: &mut Output) -> Result<(), Failure> {
+pub(super) fn batch(source: &str, idle: Allocator, output: &mut Output) -> Result<(), Failure> {
     let wrong = |error: io::Error| Failure::malformed(format_args!("{source}: {error}"));
     let input: Box<dyn BufRead> = if source == "-" {
         Box::new(io::stdin().lock())
     } else {
         Box::new(BufReader::new(File::open(source).map_err(wrong)?))
     };
-    let mut server = Server { allocator: Allocator::new(Arc::new(graph)), held: BTreeMap::new() };
+    let mut server = Server { allocator: idle.clone(), idle, held: BTreeMap::new() };
     let mut malformed = 0;
     for (i, line) in input.split(b'\n').enumerate() {
         let line = line.map_err(wrong)?;
@@ -140,6 +140,8 @@ pub(super) fn batch(source: &str, graph: HardwareGraph, output: &mut Output) -> 
 }
 
 struct Server {
+    /// To come back to.
+    idle: Allocator,
     allocator: Allocator,
     /// By name as text: 1 and "1" are one name.
     held: BTreeMap<String, (Name, LeaseId)>,
@@ -155,7 +157,7 @@ impl Server {
                 Ok(json!({ "op": "release", "ok": true, "id": id, "released": ids(&lease.placement) }))
             }
             Line::Reset {} => {
-                self.allocator = Allocator::new(self.allocator.graph().clone());
+                self.allocator = self.idle.clone();
                 self.held.clear();
                 Ok(json!({ "op": "reset", "ok": true }))
             }
@@ -169,7 +171,8 @@ impl Server {
         }
         let graph = self.allocator.graph().clone();
         let policy = BuiltIn::named(&job.policy)?;
-        let request = Request::new(pattern(&job.pattern, job.gpus)?)
+        let wants = slice(job.slice.as_deref(), &graph)?;
+        let request = Request::new(pattern(&job.pattern, job.gpus)?.each(wants))
             .sensitive(job.sensitive)
             .must_include(set(&job.must_include, &graph)?)
             .avoid(set(&job.avoid, &graph)?)
@@ -179,7 +182,7 @@ impl Server {
         let view = self.allocator.view();
         let free = match &job.available {
             None => view.free().clone(),
-            Some(available) => view.free() & &set(available, &graph)?,
+            Some(available) => view.free() & &graph.with_parts(&set(available, &graph)?),
         };
         let decision = policy.decide(&request, &view.limited_to(&free))?;
         let mut object = decision_json(&decision, &graph);

@@ -3,44 +3,50 @@
 use std::collections::BTreeMap;
 
 use comfy_table::{CellAlignment, Table, presets};
-use mapa_core::{DeviceId, HardwareGraph, LinkClass};
+use mapa_core::{Allocator, DeviceId, HardwareGraph, LinkClass};
 use mapa_topologies::{Labels, Machine};
 use serde_json::{Value, json};
 
 use crate::cli::TopoArgs;
 use crate::failure::Failure;
-use crate::machine::load;
+use crate::fit::instances;
+use crate::machine::{Loaded, load};
 use crate::output::{Output, gbps, table};
 
 pub(crate) fn topo(args: &TopoArgs, output: &mut Output) -> Result<(), Failure> {
-    let (machine, graph) = load(&args.machine, output)?;
+    let Loaded { machine, idle } = load(&args.machine, output)?;
+    let graph = idle.graph();
     if args.toml {
+        if ids(graph).any(|id| !idle.view().layout_of(id).is_whole()) {
+            output.warn("a machine file says how devices can be cut up, not how they are: the layout is left out");
+        }
         let text = machine.to_toml().map_err(Failure::malformed)?;
         return output.line(text.trim_end());
     }
     if output.json {
-        return output.object(&as_json(&machine, &graph));
+        return output.object(&as_json(&machine, &idle));
     }
     output.line(format_args!("{}: {}", machine.name, machine.title))?;
     for note in &machine.notes {
         output.line(format_args!("  {note}"))?;
     }
     output.line("")?;
-    output.line(matrix(&machine.labels, &graph))?;
+    output.line(matrix(&machine.labels, graph))?;
     output.line("")?;
-    output.line(census(&machine.labels, &graph))?;
+    output.line(census(&machine.labels, graph))?;
     output.line("")?;
-    output.line(totals(&graph))
+    output.line(totals(&idle))
 }
 
+/// The whole devices: what they can be cut into has no links of its own to show.
 fn ids(graph: &HardwareGraph) -> impl Iterator<Item = DeviceId> + use<> {
-    (0..graph.len() as u32).map(DeviceId)
+    (0..graph.wholes().len() as u32).map(DeviceId)
 }
 
 fn matrix(labels: &Labels, graph: &HardwareGraph) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(std::iter::once("").chain(graph.devices().iter().map(|device| device.name.as_str())));
+    table.set_header(std::iter::once("").chain(ids(graph).map(|id| graph.device(id).name.as_str())));
     for a in ids(graph) {
         let cell = |b| if a == b { "X".to_owned() } else { labels.print(graph.link(a, b).class) };
         table.add_row(std::iter::once(graph.device(a).name.clone()).chain(ids(graph).map(cell)));
@@ -71,15 +77,20 @@ fn count(graph: &HardwareGraph) -> BTreeMap<(LinkClass, u64), (usize, f64)> {
     census
 }
 
-fn totals(graph: &HardwareGraph) -> Table {
+fn totals(idle: &Allocator) -> Table {
+    let graph = idle.graph();
+    let cut = ids(graph).any(|id| graph.model(id).is_some());
     let header = ["id", "device", "NUMA", "direct links", "direct GB/s", "all pairs GB/s"];
-    let mut rows = table(header, [0, 2, 3, 4, 5]);
+    let mut rows = table(header.into_iter().chain(cut.then_some("MIG")), [0, 2, 3, 4, 5]);
     for a in ids(graph) {
         let device = graph.device(a);
         let (links, direct) = direct(graph, a);
         let all: f64 = ids(graph).map(|b| graph.link(a, b).gbps).sum();
         let numa = device.numa.map_or("-".to_owned(), |numa| numa.to_string());
-        rows.add_row([a.to_string(), device.name.clone(), numa, links.to_string(), gbps(direct), gbps(all)]);
+        let mut row = vec![a.to_string(), device.name.clone(), numa, links.to_string(), gbps(direct), gbps(all)];
+        let mig = graph.model(a).map(|model| format!("{}: {}", model.name(), model.print(&idle.view().layout_of(a))));
+        row.extend(cut.then(|| mig.unwrap_or_else(|| "-".to_owned())));
+        rows.add_row(row);
     }
     rows
 }
@@ -93,7 +104,8 @@ fn direct(graph: &HardwareGraph, a: DeviceId) -> (u32, f64) {
     ids(graph).map(|b| graph.pair(a, b).direct).fold((0, 0.0), |(n, sum), l| (n + links(l.class), sum + l.gbps))
 }
 
-fn as_json(machine: &Machine, graph: &HardwareGraph) -> Value {
+fn as_json(machine: &Machine, idle: &Allocator) -> Value {
+    let graph = idle.graph();
     let square = |cell: &dyn Fn(DeviceId, DeviceId) -> Value| {
         ids(graph).map(|a| ids(graph).map(|b| cell(a, b)).collect::<Vec<_>>()).collect::<Vec<_>>()
     };
@@ -101,10 +113,13 @@ fn as_json(machine: &Machine, graph: &HardwareGraph) -> Value {
     let device = |id: DeviceId| {
         let device = graph.device(id);
         let (links, gbps) = direct(graph, id);
+        let model = graph.model(id);
+        let layout = idle.view().layout_of(id);
         json!({
             "id": id.0, "name": device.name, "index": device.index, "uuid": device.uuid, "pci": device.pci,
             "numa": device.numa, "memory_bytes": device.memory_bytes, "direct_links": links, "direct_gbps": gbps,
-            "switched": device.switch_port.is_some(),
+            "switched": device.switch_port.is_some(), "mig": model.map(|model| model.name()),
+            "layout": model.filter(|_| !layout.is_whole()).map(|model| instances(model, &layout)),
         })
     };
     let census = count(graph).into_iter().rev();
