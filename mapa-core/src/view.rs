@@ -214,6 +214,11 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Whether it shows layouts that could be others.
+    pub(crate) fn knows_layouts(&self) -> bool {
+        self.state.is_some() && !self.idle && self.graph.can_be_cut()
+    }
+
     /// Whether what is present need not exist in one layout.
     pub(crate) fn is_of_any_layout(&self) -> bool {
         self.any_layout

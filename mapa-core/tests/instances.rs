@@ -377,16 +377,26 @@ fn set(map: &[DeviceId]) -> DeviceSet {
     map.iter().copied().collect()
 }
 
-const CRITERIA: u8 = 8;
+const CRITERIA: u8 = 9;
 
 fn objective(kind: u8) -> Objective<'static> {
     match kind {
         0 => aggregate_gbps(),
         1 => preserved_gbps(),
-        2 => Objective::devices("warps", |seat| seat.usage().warps as f64),
+        2 => Objective::devices("warps", |seat| seat.usage().warps as f64).blind_to_ids(),
         3 => Objective::devices("id", |seat| f64::from(seat.id.0 % 3) + f64::from(seat.demand.role)),
-        4 => Objective::devices("free siblings", |seat| seat.free_siblings() as f64),
-        5 => Objective::chosen("devices", |chosen| chosen.devices.len() as f64),
+        4 => Objective::devices("free siblings", |seat| seat.free_siblings() as f64).blind_to_ids(),
+        5 => {
+            Objective::chosen("wholes", |chosen| (chosen.devices & &chosen.graph.wholes()).len() as f64).blind_to_ids()
+        }
+        8 => Objective::placement("tenants", |c| {
+            c.placement
+                .iter()
+                .map(|&id| f64::from(c.view.usage_of_whole(c.view.graph().device(id).parent).tenants))
+                .sum()
+        })
+        .of_set()
+        .blind_to_ids(),
         6 => Objective::placement("first", |c| f64::from(c.placement.first().map_or(0, |d| d.0 % 2))),
         _ => Objective::links("host", mapa_core::Tiers::PAPER, |census| f64::from(census.xyz().2)),
     }
@@ -395,7 +405,7 @@ fn objective(kind: u8) -> Objective<'static> {
 fn criterion(kind: u8) -> Criterion<'static> {
     match kind {
         0 | 1 => max(objective(kind)),
-        2 => least("warps", |seat| seat.usage().warps as f64),
+        2 => least("warps", |seat| seat.usage().warps as f64).blind_to_ids(),
         3 => most("id", |seat| f64::from(seat.id.0 % 3) + f64::from(seat.demand.role)),
         4 => min(objective(kind)).in_steps_of(2.0),
         CRITERIA => lowest_ids(),

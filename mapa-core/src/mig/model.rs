@@ -94,7 +94,7 @@ pub struct Instance {
 /// assert!(model.fit(&[two, two, one]).is_none());
 /// # Ok::<(), mapa_core::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Model {
     name: String,
     size: Size,
@@ -278,6 +278,19 @@ impl Model {
     /// How many of a profile are in `mask`.
     pub(super) fn count(&self, mask: u64, profile: ProfileId) -> usize {
         self.of_profile.get(usize::from(profile.0)).map_or(0, |instances| (mask & instances).count_ones() as usize)
+    }
+}
+
+/// The table, and how many layouts it makes; not the layouts.
+impl fmt::Debug for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.profiles.iter().map(|p| (&p.name, p.size, &p.starts, p.max_instances)).collect();
+        f.debug_struct("Model")
+            .field("name", &self.name)
+            .field("size", &self.size)
+            .field("profiles", &names)
+            .field("layouts", &self.legal.len())
+            .finish_non_exhaustive()
     }
 }
 

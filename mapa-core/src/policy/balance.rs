@@ -19,26 +19,26 @@ fn loads(candidate: &Candidate<'_>) -> BTreeMap<DeviceId, (f64, f64)> {
 }
 
 /// By how much the sum over all devices of the squared number of tenants grows: least where the load is even.
-fn growth(candidate: &Candidate<'_>) -> f64 {
-    loads(candidate).values().map(|(before, own)| (before + own).powi(2) - before.powi(2)).sum()
+fn unevenness() -> Objective<'static> {
+    let growth = |(before, own): &(f64, f64)| (before + own).powi(2) - before.powi(2);
+    let sum = move |candidate: &Candidate<'_>| loads(candidate).values().map(growth).sum();
+    Objective::placement("unevenness", sum).of_set().blind_to_ids()
 }
 
 /// On how many devices the placement lies.
 fn devices_used() -> Objective<'static> {
-    Objective::placement("devices used", |candidate| loads(candidate).len() as f64).symmetric()
+    Objective::placement("devices used", |candidate| loads(candidate).len() as f64).of_set().blind_to_ids()
 }
 
 /// Packed: instances on as few devices as can be, on those that have most tenants already; whole devices stay free for
 /// others.
 #[must_use]
 pub fn packed() -> Rules<'static> {
-    Rules::new("packed").prefer(min(devices_used())).then(max(Objective::placement("unevenness", growth).symmetric()))
+    Rules::new("packed").prefer(min(devices_used())).then(max(unevenness()))
 }
 
 /// Distributed: the load as even as can be, tenants that are there counted; then on as many devices as can be.
 #[must_use]
 pub fn distributed() -> Rules<'static> {
-    Rules::new("distributed")
-        .prefer(min(Objective::placement("unevenness", growth).symmetric()))
-        .then(max(devices_used()))
+    Rules::new("distributed").prefer(min(unevenness())).then(max(devices_used()))
 }

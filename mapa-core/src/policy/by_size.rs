@@ -12,13 +12,13 @@ fn compute_slices(seat: &Seat<'_>) -> u8 {
 /// Largest-first: the free instance with most compute slices.
 #[must_use]
 pub fn largest_first() -> Rules<'static> {
-    Rules::new("largest-first").prefer(most("compute slices", compute_slices))
+    Rules::new("largest-first").prefer(most("compute slices", compute_slices).blind_to_ids())
 }
 
 /// Smallest-first: the free instance with fewest compute slices.
 #[must_use]
 pub fn smallest_first() -> Rules<'static> {
-    Rules::new("smallest-first").prefer(least("compute slices", compute_slices))
+    Rules::new("smallest-first").prefer(least("compute slices", compute_slices).blind_to_ids())
 }
 
 /// Earliest finish: the free instance on which the job runs shortest, by its own run times in any unit. A size without a run
@@ -34,5 +34,6 @@ pub fn smallest_first() -> Rules<'static> {
 /// ```
 #[must_use]
 pub fn earliest_finish<'a>(run_time: impl Fn(Size) -> f64 + Send + Sync + 'a) -> Rules<'a> {
-    Rules::new("earliest-finish").prefer(least("run time", move |seat| seat.device().size.map_or(f64::NAN, &run_time)))
+    Rules::new("earliest-finish")
+        .prefer(least("run time", move |seat| seat.device().size.map_or(f64::NAN, &run_time)).blind_to_ids())
 }

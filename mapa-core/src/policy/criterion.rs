@@ -40,6 +40,17 @@ impl<'a> Criterion<'a> {
         Self { step: Some(step).filter(|step| step.is_finite() && *step > 0.0), ..self }
     }
 
+    /// As [`Objective::blind_to_ids`]; of a criterion made by [`most`] or [`least`], say.
+    #[must_use]
+    pub fn blind_to_ids(self) -> Self {
+        let kind = match self.kind {
+            Kind::Max(objective) => Kind::Max(objective.blind_to_ids()),
+            Kind::Min(objective) => Kind::Min(objective.blind_to_ids()),
+            Kind::LowestIds => Kind::LowestIds,
+        };
+        Self { kind, ..self }
+    }
+
     /// What placements are compared by: the higher the better.
     pub(super) fn key(&self, value: f64) -> f64 {
         self.signed_key(if matches!(self.kind, Kind::Min(_)) { -value } else { value })

@@ -6,10 +6,15 @@
 //! ([`Bounds`]). Otherwise every distinct match is scored, criterion by criterion, and dropped at the first on which it is
 //! beaten. Objectives that see the whole placement break no symmetry, so raw matches are scored.
 //!
+//! Devices that differ in nothing but their ids (instances of one device, devices behind one switch) are told apart only if
+//! some criterion may do so: else sets have the lowest ids of such devices, and others that could swap with them are not
+//! looked at. What is best among them is best of all, and has the lowest ids.
+//!
 //! What a requirement sees decides where it acts: what it says of single devices becomes each rank's domain before the search,
 //! what it says of links becomes a test of edges within it, the rest is asked of whole placements.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use super::bound::Bounds;
@@ -19,7 +24,7 @@ use super::requirement::Requirement;
 use crate::matching::{Few, Limits, MatchConfig, Matcher, Placement, SearchStats, StopReason, without_layout};
 use crate::pattern::Demand;
 use crate::score::{Candidate, EdgeOn, Objective, Seat};
-use crate::topology::{DeviceId, DeviceSet, HardwareGraph, Link, LinkClass};
+use crate::topology::{DeviceId, DeviceSet, HardwareGraph, Link, LinkClass, Unit};
 use crate::view::View;
 
 pub(super) struct Optimum<'o, 'a> {
@@ -30,10 +35,13 @@ pub(super) struct Optimum<'o, 'a> {
 }
 
 /// Where the ranks may lie.
+#[derive(Default)]
 pub(super) struct Domains {
     per_rank: Vec<DeviceSet>,
     /// All of them together.
     union: DeviceSet,
+    /// Of each device that has one, the next lower of those that only ids tell apart from it.
+    twin_below: BTreeMap<DeviceId, DeviceId>,
 }
 
 /// A placement that may be chosen.
@@ -47,7 +55,8 @@ pub(super) struct Entry {
 impl<'o, 'a> Optimum<'o, 'a> {
     /// The best placement and as many runners-up on other sets as the request wants, best first.
     pub(super) fn best(&self) -> (Vec<Entry>, SearchStats) {
-        let domains = self.domains();
+        let mut domains = self.domains();
+        self.pair_twins(&mut domains);
         let bounds = Bounds::new(self.view, &self.request.pattern, self.criteria);
         let mut run = Run { optimum: self, domains, bounds, top: Vec::new(), stats: SearchStats::default() };
         if !self.request.must_include.is_subset(&run.domains.union) {
@@ -110,7 +119,44 @@ impl<'o, 'a> Optimum<'o, 'a> {
                 }
             }
         }
-        Domains { per_rank, union }
+        Domains { per_rank, union, twin_below: BTreeMap::new() }
+    }
+
+    /// Finds the devices that only their ids tell apart, if that is all the same to every criterion, and keeps of such devices
+    /// no more than there are ranks.
+    fn pair_twins(&self, domains: &mut Domains) {
+        let graph = self.view.graph();
+        let blind = self.criteria.iter().filter_map(|criterion| criterion.kind.objective()).all(Objective::is_blind);
+        if !blind || self.view.is_of_any_layout() || self.requirements.iter().any(|r| r.test.sees_ids()) {
+            return;
+        }
+        // Runners-up are on other sets, also on sets that differ in ids only; instances aside.
+        let wholes_too = self.request.runners_up == 0;
+        let mut groups: BTreeMap<DeviceId, Vec<DeviceId>> = BTreeMap::new();
+        for id in domains.union.iter().filter(|&id| wholes_too || graph.device(id).unit != Unit::Whole) {
+            if !self.request.must_include.contains(id) {
+                groups.entry(graph.twin(id)).or_default().push(id);
+            }
+        }
+        let mut surplus = DeviceSet::new();
+        for group in groups.into_values().filter(|group| group.len() > 1) {
+            for (at, &id) in group.iter().enumerate() {
+                let alike = |other: &&DeviceId| {
+                    self.view.usage(**other) == self.view.usage(id)
+                        && domains.per_rank.iter().all(|domain| domain.contains(**other) == domain.contains(id))
+                };
+                if let Some(&below) = group[..at].iter().rev().find(alike) {
+                    domains.twin_below.insert(id, below);
+                }
+                if group[..at].iter().filter(alike).count() >= self.request.pattern.len() {
+                    surplus.insert(id);
+                }
+            }
+        }
+        if !surplus.is_empty() {
+            domains.union = &domains.union - &surplus;
+            domains.per_rank.iter_mut().for_each(|domain| *domain = &*domain - &surplus);
+        }
     }
 
     /// The sets within which a placement must stay.
@@ -260,7 +306,9 @@ impl Run<'_, '_, '_> {
         let ideal: Few<f64> = (0..criteria.len()).map(|at| self.ideal(at, part)).collect();
         let cost = self.cost_of_set(part);
         let rest: Vec<DeviceId> = (part - must).iter().collect();
-        let mut subsets = Subsets::new(rest.len(), request.pattern.len() - must.len());
+        let below = |id: &DeviceId| rest.binary_search(self.domains.twin_below.get(id)?).ok();
+        let below = rest.iter().map(below).collect();
+        let mut subsets = Subsets::new(below, request.pattern.len() - must.len());
         while let Some(chosen) = subsets.next() {
             if !self.stats.complete() {
                 return;
@@ -331,7 +379,7 @@ impl Run<'_, '_, '_> {
         let cost = if looks_at_sets { self.cost_of_set(part) } else { 0 };
         let mut left = self.optimum.left(&stats).nodes;
         let mut spent = false;
-        let domains = std::mem::replace(&mut self.domains, Domains { per_rank: Vec::new(), union: DeviceSet::new() });
+        let domains = std::mem::replace(&mut self.domains, Domains::default());
         self.optimum.search(matcher, part, &domains, &mut stats, |placement| {
             spent = left < cost;
             if spent {
@@ -431,37 +479,46 @@ pub(super) fn meets_request(
     }
 }
 
-/// The k-subsets of `0..n`, in lexicographic order.
+/// The k-subsets of `0..n` in lexicographic order, without those that have some number and not the one that must come
+/// `below` it.
 struct Subsets {
-    n: usize,
+    /// By number, the lower one without which it is not taken.
+    below: Vec<Option<usize>>,
+    k: usize,
     chosen: Vec<usize>,
+    taken: Vec<bool>,
     started: bool,
-    over: bool,
 }
 
 impl Subsets {
-    fn new(n: usize, k: usize) -> Self {
-        Self { n, chosen: (0..k).collect(), started: false, over: k > n }
+    fn new(below: Vec<Option<usize>>, k: usize) -> Self {
+        Self { taken: vec![false; below.len()], below, k, chosen: Vec::with_capacity(k), started: false }
     }
 
     fn next(&mut self) -> Option<&[usize]> {
-        if self.over {
-            return None;
-        }
-        if !self.started {
-            self.started = true;
-            return Some(&self.chosen);
-        }
-        let k = self.chosen.len();
-        let Some(i) = (0..k).rev().find(|&i| self.chosen[i] < self.n - k + i) else {
-            self.over = true;
-            return None;
-        };
-        self.chosen[i] += 1;
-        for j in i + 1..k {
-            self.chosen[j] = self.chosen[j - 1] + 1;
+        let mut from = if self.started { self.give_back()? } else { 0 };
+        self.started = true;
+        while self.chosen.len() < self.k {
+            // Room must be left for those still to come.
+            let end = (self.below.len() + self.chosen.len() + 1).saturating_sub(self.k);
+            let may = |&i: &usize| self.below[i].is_none_or(|below| self.taken[below]);
+            match (from..end).find(may) {
+                Some(i) => {
+                    self.chosen.push(i);
+                    self.taken[i] = true;
+                    from = i + 1;
+                }
+                None => from = self.give_back()?,
+            }
         }
         Some(&self.chosen)
+    }
+
+    /// Takes the last number back; where to go on.
+    fn give_back(&mut self) -> Option<usize> {
+        let last = self.chosen.pop()?;
+        self.taken[last] = false;
+        Some(last + 1)
     }
 }
 
@@ -469,19 +526,34 @@ impl Subsets {
 mod tests {
     use super::*;
 
+    fn all(mut subsets: Subsets) -> Vec<Vec<usize>> {
+        let mut all = Vec::new();
+        while let Some(subset) = subsets.next() {
+            all.push(subset.to_vec());
+        }
+        all
+    }
+
     #[test]
     fn subsets_come_in_lexicographic_order_and_all_of_them() {
         for n in 0..8usize {
             for k in 0..8usize {
-                let mut subsets = Subsets::new(n, k);
-                let mut all = Vec::new();
-                while let Some(subset) = subsets.next() {
-                    all.push(subset.to_vec());
-                }
+                let found = all(Subsets::new(vec![None; n], k));
                 let choose = (1..=k).fold(1, |c, i| c * (n + i).saturating_sub(k) / i);
-                assert_eq!(all.len(), if k > n { 0 } else { choose });
-                assert!(all.is_sorted());
+                assert_eq!(found.len(), if k > n { 0 } else { choose });
+                assert!(found.is_sorted());
             }
+        }
+    }
+
+    #[test]
+    fn subsets_have_no_number_without_the_one_below_it() {
+        // Three of {0 < 2 < 5}, {1 < 3}, 4.
+        let below = vec![None, None, Some(0), Some(1), None, Some(2)];
+        for k in 0..=6 {
+            let every = all(Subsets::new(vec![None; 6], k));
+            let closed = |set: &Vec<usize>| set.iter().all(|&i| below[i].is_none_or(|below| set.contains(&below)));
+            assert_eq!(all(Subsets::new(below.clone(), k)), every.into_iter().filter(closed).collect::<Vec<_>>());
         }
     }
 }

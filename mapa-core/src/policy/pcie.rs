@@ -39,6 +39,9 @@ pub fn pcie_slowdown_on(seat: &Seat<'_>, alpha: f64, max_gbps: f64) -> f64 {
 /// fewest free instances left. The wanted size is the request's; `alpha` is the job's. More rules (a threshold of delay, a
 /// device marked for a re-partition) are added to it with [`Rules::require`].
 ///
+/// Tang et al. place jobs of one instance each, and Eq. 2 counts tenants that are there: of a job of several ranks it does
+/// not count the ranks beside each other.
+///
 /// ```
 /// use mapa_core::{PCIE_GEN4_GBPS, pcie_aware, pcie_slowdown_on};
 ///
@@ -50,6 +53,6 @@ pub fn pcie_slowdown_on(seat: &Seat<'_>, alpha: f64, max_gbps: f64) -> f64 {
 #[must_use]
 pub fn pcie_aware(alpha: f64, max_gbps: f64) -> Rules<'static> {
     Rules::new("pcie-aware")
-        .prefer(least("slowdown", move |seat| pcie_slowdown_on(seat, alpha, max_gbps)))
-        .then(least("free instances left", |seat| seat.free_siblings() as f64))
+        .prefer(least("slowdown", move |seat| pcie_slowdown_on(seat, alpha, max_gbps)).blind_to_ids())
+        .then(least("free instances left", |seat| seat.free_siblings() as f64).blind_to_ids())
 }

@@ -52,6 +52,15 @@ impl<'a> Test<'a> {
         }
     }
 
+    /// Whether it may tell devices apart that differ in nothing but their ids, beyond what domains show.
+    pub(super) fn sees_ids(&self) -> bool {
+        match self {
+            Self::Seat(_) | Self::Link(_) => false,
+            Self::Set(_) | Self::Placement(_) => true,
+            Self::Score(objective, _) => !objective.is_blind(),
+        }
+    }
+
     /// What must be asked of whole placements; domains and search have seen to the rest.
     pub(super) fn admits(&self, candidate: &Candidate<'_>) -> bool {
         match self {

@@ -157,7 +157,7 @@ impl<'a> Rules<'a> {
             if !possible(view, &self.requirements[..some])? {
                 return Ok(Refusal::Busy(match some.checked_sub(1) {
                     Some(last) => rule(&self.requirements[last].name),
-                    None if view.graph().can_be_cut() && possible(&view.as_if_repartitioned(), &[])? => {
+                    None if view.knows_layouts() && possible(&view.as_if_repartitioned(), &[])? => {
                         Reason::NeedsRepartition
                     }
                     None => in_use(request, view),

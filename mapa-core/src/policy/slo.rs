@@ -63,5 +63,5 @@ impl SloSignals {
 /// [without](crate::Allocator::without) the tenant's own lease, or it counts as its own neighbour.
 #[must_use]
 pub fn slo_aware(signals: SloSignals) -> Rules<'static> {
-    Rules::new("slo-aware").prefer(least("penalty", move |seat| signals.penalty(seat)))
+    Rules::new("slo-aware").prefer(least("penalty", move |seat| signals.penalty(seat)).blind_to_ids())
 }

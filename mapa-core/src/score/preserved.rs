@@ -8,13 +8,13 @@ use crate::topology::Link;
 /// own to preserve and are not counted.
 #[must_use]
 pub fn preserved_gbps() -> Objective<'static> {
-    Objective::rest("preserved_gbps", |rest| preserved(rest, |_| true))
+    Objective::rest("preserved_gbps", |rest| preserved(rest, |_| true)).blind_to_ids()
 }
 
 /// PreservedBW as the released code computes it: direct links only.
 #[must_use]
 pub fn preserved_direct_gbps() -> Objective<'static> {
-    Objective::rest("preserved_direct_gbps", |rest| preserved(rest, |link| link.class.is_direct()))
+    Objective::rest("preserved_direct_gbps", |rest| preserved(rest, |link| link.class.is_direct())).blind_to_ids()
 }
 
 fn preserved(rest: Subset<'_>, count: impl Fn(Link) -> bool) -> f64 {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::fabric::Fabric;
 use super::host_tree::Region;
 use super::link::{Link, LinkClass, Pair};
-use super::vertices::{Anchors, overlaps};
+use super::vertices::{Anchors, overlaps, twins};
 use super::{DeviceId, DeviceSet};
 use crate::error::{Error, ErrorKind};
 use crate::mig;
@@ -119,6 +119,8 @@ pub struct HardwareGraph {
     /// By vertex; empty if nothing can be cut up.
     overlaps: Vec<DeviceSet>,
     neighbours: Vec<DeviceSet>,
+    /// By vertex, the lowest that only its id tells apart from it.
+    twins: Vec<DeviceId>,
     host: Region,
     /// What joins a vertex to itself, for ranks that share one.
     same: Link,
@@ -162,6 +164,7 @@ impl HardwareGraph {
             parts,
             overlaps: overlaps(&devices, &models),
             neighbours: Vec::new(),
+            twins: Vec::new(),
             host,
             same: Link { class: LinkClass::SameDevice, gbps: fastest },
             fingerprint: fingerprint(&devices, &pairs, &models),
@@ -173,6 +176,8 @@ impl HardwareGraph {
         let ids = || (0..graph.len() as u32).map(DeviceId);
         let joined = |a: DeviceId| ids().filter(|&b| graph.pair(a, b).best().exists()).collect();
         graph.neighbours = ids().map(joined).collect();
+        let pair = |a: usize, b: usize| graph.pair(DeviceId(a as u32), DeviceId(b as u32));
+        graph.twins = twins(&graph.devices, &graph.models, pair);
         Ok(graph)
     }
 
@@ -247,6 +252,11 @@ impl HardwareGraph {
     /// The ports, `0..`: how many.
     pub(crate) fn port_count(&self) -> usize {
         self.devices.iter().filter_map(|device| device.port).map(|port| port.0 as usize + 1).max().unwrap_or(0)
+    }
+
+    /// The lowest vertex that nothing but its id tells apart from this one, as long as both are present.
+    pub(crate) fn twin(&self, id: DeviceId) -> DeviceId {
+        self.twins[id.index()]
     }
 
     /// Whether whole devices are all there is.

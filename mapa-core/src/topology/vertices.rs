@@ -146,6 +146,45 @@ pub(super) fn overlaps(devices: &[Device], models: &[Option<Arc<mig::Model>>]) -
     ids(0..devices.len()).map(|a| ids(0..devices.len()).filter(|&b| apart(a, b)).collect()).collect()
 }
 
+/// For each vertex, the lowest that nothing but its id tells apart from it: whole devices with equal facts and equal links to
+/// all others, instances of one device and profile. Swapping two such vertices, both present, changes nothing.
+///
+/// Instances that overlap with different ones are still twins among what is present: there nothing overlaps.
+pub(super) fn twins(
+    devices: &[Device],
+    models: &[Option<Arc<mig::Model>>],
+    pair: impl Fn(usize, usize) -> Pair,
+) -> Vec<DeviceId> {
+    let wholes = models.len();
+    let alike = |a: usize, b: usize| {
+        let (x, y) = (&devices[a], &devices[b]);
+        (x.memory_bytes, x.numa, x.port, x.switch_port) == (y.memory_bytes, y.numa, y.port, y.switch_port)
+            && models[a] == models[b]
+            && (0..devices.len())
+                .filter(|&c| !matches!(devices[c].unit, Unit::Slice(_)) && c != a && c != b)
+                .all(|c| pair(a, c) == pair(b, c))
+    };
+    let mut lowest: Vec<usize> = Vec::new();
+    let mut twins = Vec::with_capacity(devices.len());
+    for (id, device) in devices.iter().enumerate() {
+        let twin = match device.unit {
+            Unit::Whole => lowest.iter().copied().find(|&other| alike(other, id)),
+            Unit::Slice(own) => (wholes..id)
+                .rev()
+                .take_while(|&other| devices[other].parent == device.parent)
+                .find(|&other| matches!(devices[other].unit, Unit::Slice(cut) if cut.profile == own.profile)),
+            _ => None,
+        };
+        // Of a twin, its own lowest.
+        let twin: DeviceId = twin.map_or(DeviceId(id as u32), |twin| twins[twin]);
+        if device.unit == Unit::Whole && twin.index() == id {
+            lowest.push(id);
+        }
+        twins.push(twin);
+    }
+    twins
+}
+
 /// Where two ways up first meet, and what that makes of the path.
 fn meet(a: &[Hop], b: &[Hop]) -> Link {
     let common = a.iter().enumerate().find_map(|(i, hop)| Some((i, b.iter().position(|h| h.node == hop.node)?)));
