@@ -97,6 +97,23 @@ fn a_policy_takes_twelve_lines_and_a_scheduler_forty() {
 }
 
 #[test]
+fn excerpts_on_the_page_are_the_code() {
+    let page = include_str!("../../docs/write-a-policy.md");
+    let mut excerpts = 0;
+    for part in page.split("<!-- ").skip(1) {
+        let (file, rest) = part.split_once(" -->\n```rust\n").expect("a file, then its code");
+        let source = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file));
+        let source = source.expect("the file is there");
+        let code = rest.split("```").next().expect("an end").split("\n\n").map(str::trim_end);
+        for piece in code.filter(|piece| !piece.starts_with("use ")) {
+            assert!(source.contains(piece), "{file} does not have\n{piece}");
+            excerpts += 1;
+        }
+    }
+    assert_eq!(excerpts, 10);
+}
+
+#[test]
 fn the_picture_of_the_readme_is_up_to_date() {
     let committed = include_str!("../../docs/img/dgx-1v.svg");
     assert_eq!(run("picture"), committed, "run the example again, and look at what it draws");
