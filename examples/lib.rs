@@ -1,1 +1,6 @@
 //! Examples only: see the files beside this one.
+
+/// The code on the page "Write a policy", run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/write-a-policy.md")]
+pub struct WriteAPolicy;

@@ -1,18 +1,32 @@
-//! A policy of one's own, two ways: from criteria, and by hand.
+//! A policy of one's own, two ways: from rules, and by hand.
 
 use std::error::Error;
 
-use mapa_core::{Decision, Objective, Pattern, Policy, Refusal, Request, Rules, View, aggregate_gbps, max, min};
+use mapa_core::{Decision, Pattern, Policy, Refusal, Request, Rules, View, aggregate_gbps, least, max};
 use mapa_topologies::named;
 
-/// Cool devices first, among those the fastest links: criteria in order, and the exact optimum of them.
-fn coolest(celsius: &[f64]) -> impl Policy + '_ {
-    let hottest = Objective::chosen("hottest device", |chosen| {
-        chosen.devices.iter().map(|device| celsius[device.index()]).fold(f64::MIN, f64::max)
-    });
-    Rules::new("coolest").prefer(min(hottest)).then(max(aggregate_gbps()))
+/// What `nvidia-smi --query-gpu=index,temperature.gpu,memory.used --format=csv,noheader,nounits` prints on a machine on which
+/// GPU 2 is hot and somebody has left a process on GPU 6.
+const GPUS: &str = "0, 71, 3\n1, 64, 3\n2, 85, 3\n3, 66, 3\n4, 59, 3\n5, 61, 3\n6, 57, 15360\n7, 60, 3\n";
+
+#[derive(Clone, Copy, Default)]
+struct Gpu {
+    celsius: u8,
+    used_mib: u32,
 }
 
+// -- at most 12 lines
+/// Only cool devices that nobody else uses; of those the fastest links, then the coolest.
+fn healthy(gpus: &[Gpu]) -> impl Policy + '_ {
+    Rules::new("healthy")
+        .require("below 80 C", |seat| gpus[seat.whole().index()].celsius < 80)
+        .require("not in use by others", |seat| gpus[seat.whole().index()].used_mib < 500)
+        .prefer(max(aggregate_gbps()))
+        .then(least("degrees", |seat| gpus[seat.whole().index()].celsius))
+}
+// -- end
+
+// -- at most 12 lines
 /// Highest ids first, leaving the low ones to the display: found by hand, checked at the door.
 struct FromTheTop;
 
@@ -21,23 +35,37 @@ impl Policy for FromTheTop {
         "from-the-top"
     }
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
-        Decision::checked("from-the-top", request, view, view.free().iter().rev().take(request.pattern.len()))
+        Decision::checked(self.name().to_owned(), request, view, view.free().iter().rev().take(request.pattern.len()))
     }
+}
+// -- end
+
+fn read(text: &str) -> Result<Vec<Gpu>, Box<dyn Error>> {
+    let mut gpus = vec![Gpu::default(); text.lines().count()];
+    for line in text.lines() {
+        let [index, celsius, used_mib] = line.split(", ").collect::<Vec<_>>()[..] else { return Err(line.into()) };
+        let gpu = gpus.get_mut(index.parse::<usize>()?).ok_or("the numbers have a gap")?;
+        *gpu = Gpu { celsius: celsius.parse()?, used_mib: used_mib.parse()? };
+    }
+    Ok(gpus)
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     let graph = named("dgx-1v")?.graph()?;
     let free = graph.all();
     let view = graph.with_free(&free);
-    let request = Request::new(Pattern::ring(3));
-    let celsius = [71.0, 64.0, 80.0, 66.0, 59.0, 61.0, 77.0, 60.0];
-
-    let cool = view.decide(coolest(&celsius), &request)?;
-    println!("{}: {}", cool.policy(), cool.placement().set());
-    assert_eq!(cool.placement().set().to_string(), "4,5,7");
-
-    let top = view.decide(FromTheTop, &request)?;
-    println!("{}: {}", top.policy(), top.placement().set());
-    assert_eq!(top.placement().set().to_string(), "5,6,7");
+    let gpus = read(GPUS)?;
+    for devices in [2, 3] {
+        let request = Request::new(Pattern::ring(devices));
+        for policy in [&healthy(&gpus) as &dyn Policy, &FromTheTop] {
+            let decision = view.decide(policy, &request)?;
+            let gbps = decision.best().score("aggregate_gbps").unwrap_or_default();
+            println!("{}: {} at {gbps} GB/s", decision.policy(), decision.placement().set());
+        }
+    }
+    match view.decide(healthy(&gpus), &Request::new(Pattern::ring(7))) {
+        Ok(decision) => println!("{}: {}", decision.policy(), decision.placement().set()),
+        Err(refusal) => println!("healthy: {}: {refusal}", refusal.kind()),
+    }
     Ok(())
 }

@@ -23,7 +23,94 @@ fn allocate_fills_the_machine() {
 
 #[test]
 fn own_policies_decide() {
-    assert_eq!(run("own_policy"), "coolest: 4,5,7\nfrom-the-top: 5,6,7\n");
+    let expected = [
+        "healthy: 4,7 at 100 GB/s",
+        "from-the-top: 6,7 at 100 GB/s",
+        "healthy: 0,4,7 at 112 GB/s",
+        "from-the-top: 5,6,7 at 125 GB/s",
+        "healthy: busy: not met: not in use by others of the policy healthy",
+    ];
+    assert_eq!(run("own_policy").lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn an_own_scheduler_fills_the_gaps_and_delays_nobody() {
+    let expected = [
+        "job G is rejected: 9 devices are wanted, the request and the machine allow 8",
+        "            0         10        20        30        40        50",
+        "dgx-1v GPU0 AAAAAAAAAAAACCCCCCCCCC",
+        "dgx-1v GPU1 AAAAAAAAAAAACCCCCCCCCC",
+        "dgx-1v GPU2 AAAAAAAAAAAACCCCCCCCCC",
+        "dgx-1v GPU3 AAAAAAAAAAAACCCCCCCCCC",
+        "dgx-1v GPU4 AAAAAAAAAAAACCCCCCCCCC",
+        "dgx-1v GPU5 ......HHHHHHCCCCCCCCCC",
+        "dgx-1v GPU6 AAAAAAAAAAAACCCCCCCCCC",
+        "dgx-1v GPU7 ............CCCCCCCCCC",
+        "summit GPU0 BBBBBBBBBBBBBBBBBBBBIIIIIIIIII",
+        "summit GPU1 BBBBBBBBBBBBBBBBBBBBIIIIIIIIII",
+        "summit GPU2 BBBBBBBBBBBBBBBBBBBBIIIIIIIIII",
+        "summit GPU3 BBBBBBBBBBBBBBBBBBBBFFFFFFFFFFFFFFFF",
+        "summit GPU4 ..DDDDDDDDDDEEEEEEEEEEEEEEEEEEEEEEEEEEEEEE",
+        "summit GPU5 ..DDDDDDDDDDEEEEEEEEEEEEEEEEEEEEEEEEEEEEEE",
+    ];
+    assert_eq!(run("own_scheduler").lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn instances_are_cut_anew_around_their_tenants() {
+    let expected = [
+        "bloom-a on GPU0/1g.5gb@0",
+        "bloom-b on GPU1/1g.5gb@0",
+        "bloom-c on GPU0/1g.5gb@1",
+        "resnet on GPU0/1g.5gb@2",
+        "large waits: what is free must be cut up anew to meet the request",
+        "medium waits: what is free must be cut up anew to meet the request",
+        "GPU1: 1g.5gb@0 1g.5gb@1 2g.10gb@2 3g.20gb@4",
+        "late on GPU1/1g.5gb@1",
+        "large on GPU1/3g.20gb@4",
+        "medium on GPU1/2g.10gb@2",
+    ];
+    assert_eq!(run("mig_slices").lines().collect::<Vec<_>>(), expected);
+}
+
+/// The lines of code between `// -- at most N lines` and `// -- end`, and N; blank lines and comments aside.
+fn promises(source: &str) -> Vec<(usize, usize)> {
+    let mut promises = Vec::new();
+    for part in source.split("// -- at most ").skip(1) {
+        let (most, rest) = part.split_once(" lines\n").expect("so many lines");
+        let code = rest.split("// -- end").next().expect("an end").lines().map(str::trim);
+        let lines = code.filter(|line| !line.is_empty() && !line.starts_with("//")).count();
+        promises.push((lines, most.parse().expect("a number")));
+    }
+    promises
+}
+
+#[test]
+fn a_policy_takes_twelve_lines_and_a_scheduler_forty() {
+    let policies = promises(include_str!("../own_policy.rs"));
+    let scheduler = promises(include_str!("../own_scheduler.rs"));
+    assert_eq!(policies.iter().map(|(_, most)| *most).collect::<Vec<_>>(), [12, 12]);
+    assert_eq!(scheduler.iter().map(|(_, most)| *most).collect::<Vec<_>>(), [40]);
+    for (lines, most) in [policies, scheduler].concat() {
+        assert!((1..=most).contains(&lines), "{lines} lines, {most} are promised");
+    }
+}
+
+#[test]
+fn excerpts_on_the_page_are_the_code() {
+    let page = include_str!("../../docs/write-a-policy.md");
+    let mut excerpts = 0;
+    for part in page.split("<!-- ").skip(1) {
+        let (file, rest) = part.split_once(" -->\n```rust\n").expect("a file, then its code");
+        let source = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file));
+        let source = source.expect("the file is there");
+        let code = rest.split("```").next().expect("an end").split("\n\n").map(str::trim_end);
+        for piece in code.filter(|piece| !piece.starts_with("use ")) {
+            assert!(source.contains(piece), "{file} does not have\n{piece}");
+            excerpts += 1;
+        }
+    }
+    assert_eq!(excerpts, 10);
 }
 
 #[test]

@@ -216,7 +216,7 @@ impl<'a> View<'a> {
 
     /// Whether it shows layouts that could be others.
     pub(crate) fn knows_layouts(&self) -> bool {
-        self.state.is_some() && !self.idle && self.graph.can_be_cut()
+        self.state.is_some() && self.graph.can_be_cut()
     }
 
     /// Whether what is present need not exist in one layout.

@@ -10,7 +10,7 @@ use mapa_core::{
 };
 
 use crate::error::{Error, ErrorKind};
-use crate::event::Placed;
+use crate::event::{Event, Placed};
 use crate::job::{JobId, TaskId, Tenant};
 
 /// Some machines; identical ones share a graph. Read-only to schedulers: a [`Turn`](crate::Turn) acts on it, and
@@ -157,6 +157,24 @@ impl Fleet {
         layout: Layout,
     ) -> Result<(), Error> {
         Ok(self.machine_mut(machine)?.begin_repartition(whole, layout)?)
+    }
+
+    /// Books what a fact says of leases and layouts, as [`step`](crate::step) does. On a clone of the fleet a scheduler sees so
+    /// what will be once a job has ended; decisions made there are not for the fleet itself.
+    ///
+    /// # Errors
+    /// As [`step`](crate::step); nothing is booked then.
+    pub fn book(&mut self, fact: &Event) -> Result<(), Error> {
+        match fact {
+            Event::Finished(job) | Event::Failed(job) | Event::Cancelled(job) => self.release_job(*job),
+            // A task that was blocked until its end held nothing.
+            Event::TaskEnd { job, task } => match self.release(Tenant::Task(*job, *task)) {
+                Err(error) if error.is_unknown_tenant() => Ok(()),
+                done => done,
+            },
+            Event::LayoutIs { machine, whole, layout } => self.layout_is(*machine, *whole, layout),
+            _ => Ok(()),
+        }
     }
 
     /// Books how a device is cut up, as [`Allocator::layout_is`]: for setting a fleet up, before there is a scheduler.

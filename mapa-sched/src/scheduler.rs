@@ -3,7 +3,6 @@
 use crate::error::Error;
 use crate::event::{Action, Event};
 use crate::fleet::Fleet;
-use crate::job::Tenant;
 use crate::time::Time;
 use crate::turn::Turn;
 
@@ -37,24 +36,11 @@ pub fn step(
 ) -> Result<(), Error> {
     let mut wrong = None;
     for event in facts {
-        match book(fleet, &event) {
+        match fleet.book(&event) {
             Ok(()) => scheduler.on_event(now, event),
             Err(error) => wrong = wrong.or(Some(error)),
         }
     }
     scheduler.act(now, &mut Turn::new(fleet, orders));
     wrong.map_or(Ok(()), Err)
-}
-
-fn book(fleet: &mut Fleet, event: &Event) -> Result<(), Error> {
-    match event {
-        Event::Finished(job) | Event::Failed(job) | Event::Cancelled(job) => fleet.release_job(*job),
-        // A task that was blocked until its end held nothing.
-        Event::TaskEnd { job, task } => match fleet.release(Tenant::Task(*job, *task)) {
-            Err(error) if error.is_unknown_tenant() => Ok(()),
-            done => done,
-        },
-        Event::LayoutIs { machine, whole, layout } => fleet.layout_is(*machine, *whole, layout),
-        _ => Ok(()),
-    }
 }
