@@ -23,6 +23,7 @@ mod rules;
 mod slo;
 mod topo_aware;
 mod when;
+mod within;
 
 pub use balance::{distributed, packed};
 pub use by_size::{earliest_finish, largest_first, smallest_first};
@@ -38,8 +39,9 @@ pub use random::random;
 pub use request::Request;
 pub use rules::Rules;
 pub use slo::{SloSignals, slo_aware};
-pub use topo_aware::{TopoAware, topo_aware, topo_aware_released};
+pub use topo_aware::{topo_aware, topo_aware_released};
 pub use when::{When, when};
+pub use within::{Within, within};
 
 use crate::error::{Error, ErrorKind};
 use crate::view::View;

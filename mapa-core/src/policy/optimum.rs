@@ -379,7 +379,7 @@ impl Run<'_, '_, '_> {
         let cost = if looks_at_sets { self.cost_of_set(part) } else { 0 };
         let mut left = self.optimum.left(&stats).nodes;
         let mut spent = false;
-        let domains = std::mem::replace(&mut self.domains, Domains::default());
+        let domains = std::mem::take(&mut self.domains);
         self.optimum.search(matcher, part, &domains, &mut stats, |placement| {
             spent = left < cost;
             if spent {

@@ -2,20 +2,13 @@
 
 use super::Policy;
 use super::criterion::{lowest_ids, max};
-use super::decision::{Decision, Refusal};
 use super::lowest_id::lowest_id;
 use super::request::Request;
 use super::rules::Rules;
+use super::within::within;
 use crate::score::aggregate_gbps;
 use crate::topology::{DeviceSet, LinkClass, Region};
 use crate::view::View;
-
-/// Made by [`topo_aware`] and [`topo_aware_released`].
-#[derive(Clone, Debug)]
-pub struct TopoAware {
-    released: bool,
-    within: Rules<'static>,
-}
 
 /// Devices close together in the host tree, after Amaral et al. (SC 2017), as the paper's comparison describes it.
 ///
@@ -25,78 +18,49 @@ pub struct TopoAware {
 /// ids, rank order of highest AggBW. Devices that the host tree does not tell apart are not halved. Where the pattern
 /// itself does not fit the devices found so (a least class of link, say), the search goes back up.
 #[must_use]
-pub fn topo_aware() -> TopoAware {
-    let within = Rules::new("topo-aware").prefer(lowest_ids()).then(max(aggregate_gbps()));
-    TopoAware { released: false, within: within.report_paper_scores() }
+pub fn topo_aware() -> impl Policy + Clone {
+    let rules = Rules::new("topo-aware").prefer(lowest_ids()).then(max(aggregate_gbps())).report_paper_scores();
+    within("topo-aware", "closeness in the host tree", halves, rules.clone(), rules)
 }
 
 /// Topo-aware as the released code runs it: a job smaller than a socket's devices gets the lowest free ids within the
 /// first socket that has enough, in ascending order; any other job is placed by `lowest-id`. On a DGX-1V four GPUs thus
 /// already fall back to `lowest-id`.
 #[must_use]
-pub fn topo_aware_released() -> TopoAware {
-    let within = Rules::new("topo-aware-released").prefer(lowest_ids());
-    TopoAware { released: true, within: within.report_paper_scores() }
+pub fn topo_aware_released() -> impl Policy + Clone {
+    let rules = Rules::new("topo-aware-released").prefer(lowest_ids()).report_paper_scores();
+    within("topo-aware-released", "closeness in the host tree", sockets, rules, lowest_id())
 }
 
-impl TopoAware {
-    fn fallback(&self) -> Rules<'static> {
-        if self.released { lowest_id() } else { self.within.clone() }
-    }
-
-    /// Where to look, narrowest first.
-    fn regions(&self, request: &Request, view: &View<'_>) -> Vec<DeviceSet> {
-        let free = request.room(view);
-        let host = view.graph().host_tree();
-        if self.released {
-            let mut sockets = Vec::new();
-            collect_sockets(host, &mut sockets);
-            sockets.retain(|socket| request.pattern.len() < socket.len());
-            sockets = sockets.iter().map(|socket| view.graph().with_parts(socket)).collect();
-            sockets.retain(|socket| holds(socket, request, &free).is_some());
-            return sockets;
-        }
-        let mut way = Vec::new();
-        let mut parts = host.parts();
-        loop {
-            parts = match parts {
-                [] => break,
-                [one] => one.parts(),
-                several => {
-                    let Some(half) = better_half(several, request, view, &free) else { break };
-                    way.push(union(half, view));
-                    half
-                }
-            };
-        }
-        way.reverse();
-        way
-    }
-}
-
-impl Policy for TopoAware {
-    fn name(&self) -> &str {
-        self.within.name()
-    }
-
-    fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
-        for region in self.regions(request, view) {
-            let here = request.clone().only(&request.eligible(view.graph()) & &region);
-            match self.within.decide(&here, view) {
-                Ok(decision) if decision.runners_up().len() < request.runners_up => {
-                    // Whether or not there is anything farther to name, the decision stands.
-                    return Ok(match self.fallback().decide(request, view) {
-                        Ok(farther) => decision.with_runners_up(request, farther, "closeness in the host tree"),
-                        Err(_) => decision,
-                    });
-                }
-                Ok(decision) => return Ok(decision),
-                Err(limit @ Refusal::LimitReached(_)) => return Err(limit),
-                Err(_) => {}
+/// The halves on the way down, narrowest first.
+fn halves(request: &Request, view: &View<'_>) -> Vec<DeviceSet> {
+    let free = request.room(view);
+    let mut way = Vec::new();
+    let mut parts = view.graph().host_tree().parts();
+    loop {
+        parts = match parts {
+            [] => break,
+            [one] => one.parts(),
+            several => {
+                let Some(half) = better_half(several, request, view, &free) else { break };
+                way.push(union(half, view));
+                half
             }
-        }
-        self.fallback().decide(request, view).map(|decision| decision.renamed(self.name().to_owned().into()))
+        };
     }
+    way.reverse();
+    way
+}
+
+/// The sockets that have more devices than are wanted, and enough free ones.
+fn sockets(request: &Request, view: &View<'_>) -> Vec<DeviceSet> {
+    let free = request.room(view);
+    let mut sockets = Vec::new();
+    collect_sockets(view.graph().host_tree(), &mut sockets);
+    sockets.retain(|socket| request.pattern.len() < socket.len());
+    sockets = sockets.iter().map(|socket| view.graph().with_parts(socket)).collect();
+    sockets.retain(|socket| holds(socket, request, &free).is_some());
+    sockets
 }
 
 /// The half of `parts` that can hold the request and has fewest devices left over; the lower ids on a tie.

@@ -1,0 +1,82 @@
+//! A policy on the first part of a machine where it has an answer.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::Policy;
+use super::decision::{Decision, Refusal};
+use super::request::Request;
+use crate::topology::DeviceSet;
+use crate::view::View;
+
+/// Where to look, first things first.
+type Parts<'a> = dyn Fn(&Request, &View<'_>) -> Vec<DeviceSet> + Send + Sync + 'a;
+
+/// Made by [`within`].
+#[derive(Clone)]
+pub struct Within<'a, P, Q> {
+    name: Cow<'static, str>,
+    why: &'static str,
+    parts: Arc<Parts<'a>>,
+    here: P,
+    anywhere: Q,
+}
+
+/// Tries `here` in each of the `parts` in turn, as if there were nothing else, and takes its first decision; where it has none,
+/// that of `anywhere`. A search that stops at its limit is not followed by another. `why` is what runners-up in other parts
+/// lose on.
+///
+/// Over a fleet a decision in a part with fewer free devices is better: less is left over.
+///
+/// ```
+/// use mapa_core::{Rules, aggregate_gbps, max, within};
+///
+/// // Within one NUMA node if one has room, the lowest first.
+/// let rules = Rules::new("by node").prefer(max(aggregate_gbps()));
+/// let policy = within(
+///     "by node",
+///     "closeness",
+///     |_, view| view.graph().numa_nodes().into_iter().map(|(_, node)| node).collect(),
+///     rules.clone(),
+///     rules,
+/// );
+/// # let _ = policy;
+/// ```
+pub fn within<'a, P: Policy, Q: Policy>(
+    name: impl Into<Cow<'static, str>>,
+    why: &'static str,
+    parts: impl Fn(&Request, &View<'_>) -> Vec<DeviceSet> + Send + Sync + 'a,
+    here: P,
+    anywhere: Q,
+) -> Within<'a, P, Q> {
+    Within { name: name.into(), why, parts: Arc::new(parts), here, anywhere }
+}
+
+impl<P: Policy, Q: Policy> Policy for Within<'_, P, Q> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
+        let room = request.room(view);
+        let left = |part: &DeviceSet| -((part & &room).len() as f64);
+        for part in (self.parts)(request, view) {
+            let inside = request.clone().only(&request.eligible(view.graph()) & &part);
+            let decision = match self.here.decide(&inside, view) {
+                Ok(decision) => decision.with_first_key(left(&part)),
+                Err(limit @ Refusal::LimitReached(_)) => return Err(limit),
+                Err(_) => continue,
+            };
+            if decision.runners_up().len() >= request.runners_up {
+                return Ok(decision);
+            }
+            // Whether or not there is anything farther to name, the decision stands.
+            return Ok(match self.anywhere.decide(request, view) {
+                Ok(farther) => decision.with_runners_up(request, farther, self.why),
+                Err(_) => decision,
+            });
+        }
+        let decision = self.anywhere.decide(request, view)?;
+        Ok(decision.renamed(self.name.clone()).with_first_key(left(&room)))
+    }
+}
