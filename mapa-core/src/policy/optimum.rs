@@ -13,18 +13,19 @@
 //! What a requirement sees decides where it acts: what it says of single devices becomes each rank's domain before the search,
 //! what it says of links becomes a test of edges within it, the rest is asked of whole placements.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use super::bound::Bounds;
 use super::criterion::{Criterion, Kind};
+use super::domains::Domains;
 use super::request::Request;
 use super::requirement::Requirement;
+use super::subsets::Subsets;
 use crate::matching::{Few, Limits, MatchConfig, Matcher, Placement, SearchStats, StopReason, without_layout};
-use crate::pattern::Demand;
-use crate::score::{Candidate, EdgeOn, Objective, Seat};
-use crate::topology::{DeviceId, DeviceSet, HardwareGraph, Link, LinkClass, Unit};
+use crate::score::{Candidate, EdgeOn, Objective};
+use crate::topology::{DeviceId, DeviceSet, HardwareGraph, Link, LinkClass};
 use crate::view::View;
 
 pub(super) struct Optimum<'o, 'a> {
@@ -32,16 +33,6 @@ pub(super) struct Optimum<'o, 'a> {
     pub(super) view: &'o View<'o>,
     pub(super) criteria: &'o [Criterion<'a>],
     pub(super) requirements: &'o [Requirement<'a>],
-}
-
-/// Where the ranks may lie.
-#[derive(Default)]
-pub(super) struct Domains {
-    per_rank: Vec<DeviceSet>,
-    /// All of them together.
-    union: DeviceSet,
-    /// Of each device that has one, the next lower of those that only ids tell apart from it.
-    twin_below: BTreeMap<DeviceId, DeviceId>,
 }
 
 /// A placement that may be chosen.
@@ -55,28 +46,19 @@ pub(super) struct Entry {
 impl<'o, 'a> Optimum<'o, 'a> {
     /// The best placement and as many runners-up on other sets as the request wants, best first.
     pub(super) fn best(&self) -> (Vec<Entry>, SearchStats) {
-        let mut domains = self.domains();
-        self.pair_twins(&mut domains);
+        let domains = Domains::new(self).without_twins(self);
         let bounds = Bounds::new(self.view, &self.request.pattern, self.criteria);
         let mut run = Run { optimum: self, domains, bounds, top: Vec::new(), stats: SearchStats::default() };
         if !self.request.must_include.is_subset(&run.domains.union) {
             return (run.top, run.stats);
         }
-        let objectives = self.criteria.iter().filter_map(|criterion| criterion.kind.objective());
-        let asked = self.requirements.iter().filter(|requirement| requirement.test.sees_ranks()).count();
-        let symmetric = asked == 0 && objectives.chain(self.floors()).all(Objective::is_symmetric);
-        let raw;
-        let matcher = if symmetric {
-            self.request.pattern.matcher()
-        } else {
-            raw = MatchConfig::new().distinct(false).compile(&self.request.pattern);
-            &raw
-        };
+        let symmetric = self.is_symmetric();
+        let matcher = self.matcher(symmetric);
         for part in self.parts(&run.domains.union) {
             if self.every_set_matches(&part) {
-                run.visit_sets(matcher, &part, symmetric);
+                run.visit_sets(&matcher, &part, symmetric);
             } else {
-                run.visit_matches(matcher, &part, None);
+                run.visit_matches(&matcher, &part, None);
             }
         }
         (run.top, run.stats)
@@ -84,78 +66,32 @@ impl<'o, 'a> Optimum<'o, 'a> {
 
     /// Whether any placement is admitted; the search so far if it did not get to know.
     pub(super) fn any(&self) -> Result<bool, SearchStats> {
-        let matcher = self.request.pattern.matcher();
-        let domains = self.domains();
+        let matcher = self.matcher(self.is_symmetric());
+        let domains = Domains::new(self);
         let mut stats = SearchStats::default();
         let found = self.parts(&domains.union).iter().any(|part| {
-            self.search(matcher, part, &domains, &mut stats, |placement| {
+            self.search(&matcher, part, &domains, &mut stats, |placement| {
                 if self.admits(placement) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })
         });
         if found || stats.complete() { Ok(found) } else { Err(stats) }
     }
 
-    /// For each rank the devices that have room for it, that the request allows and of which the requirements approve.
-    fn domains(&self) -> Domains {
-        let eligible = self.request.eligible(self.view.graph());
-        let domain = |demand: &Demand| {
-            let room = &self.view.room_for(demand) & &eligible;
-            let seats = || self.requirements.iter().filter_map(|requirement| requirement.test.seat());
-            if seats().next().is_none() {
-                return room;
-            }
-            room.iter().filter(|&id| seats().all(|test| test(&Seat { view: *self.view, demand, id }))).collect()
-        };
-        let demands = self.request.pattern.demands();
-        let mut per_rank: Vec<DeviceSet> = Vec::with_capacity(demands.len());
-        let mut union = DeviceSet::new();
-        for (rank, demand) in demands.iter().enumerate() {
-            match demands[..rank].iter().rposition(|other| other == demand) {
-                Some(same) => per_rank.push(per_rank[same].clone()),
-                None => {
-                    let fresh = domain(demand);
-                    union = &union | &fresh;
-                    per_rank.push(fresh);
-                }
-            }
-        }
-        Domains { per_rank, union, twin_below: BTreeMap::new() }
+    /// Whether placements equal up to an automorphism of the pattern are equal to all criteria and requirements.
+    fn is_symmetric(&self) -> bool {
+        let objectives = self.criteria.iter().filter_map(|criterion| criterion.kind.objective());
+        let floors = self.requirements.iter().filter_map(|requirement| requirement.test.objective());
+        !self.requirements.iter().any(|requirement| requirement.test.sees_ranks())
+            && objectives.chain(floors).all(Objective::is_symmetric)
     }
 
-    /// Finds the devices that only their ids tell apart, if that is all the same to every criterion, and keeps of such devices
-    /// no more than there are ranks.
-    fn pair_twins(&self, domains: &mut Domains) {
-        let graph = self.view.graph();
-        let blind = self.criteria.iter().filter_map(|criterion| criterion.kind.objective()).all(Objective::is_blind);
-        if !blind || self.view.is_of_any_layout() || self.requirements.iter().any(|r| r.test.sees_ids()) {
-            return;
-        }
-        // Runners-up are on other sets, also on sets that differ in ids only; instances aside.
-        let wholes_too = self.request.runners_up == 0;
-        let mut groups: BTreeMap<DeviceId, Vec<DeviceId>> = BTreeMap::new();
-        for id in domains.union.iter().filter(|&id| wholes_too || graph.device(id).unit != Unit::Whole) {
-            if !self.request.must_include.contains(id) {
-                groups.entry(graph.twin(id)).or_default().push(id);
-            }
-        }
-        let mut surplus = DeviceSet::new();
-        for group in groups.into_values().filter(|group| group.len() > 1) {
-            for (at, &id) in group.iter().enumerate() {
-                let alike = |other: &&DeviceId| {
-                    self.view.usage(**other) == self.view.usage(id)
-                        && domains.per_rank.iter().all(|domain| domain.contains(**other) == domain.contains(id))
-                };
-                if let Some(&below) = group[..at].iter().rev().find(alike) {
-                    domains.twin_below.insert(id, below);
-                }
-                if group[..at].iter().filter(alike).count() >= self.request.pattern.len() {
-                    surplus.insert(id);
-                }
-            }
-        }
-        if !surplus.is_empty() {
-            domains.union = &domains.union - &surplus;
-            domains.per_rank.iter_mut().for_each(|domain| *domain = &*domain - &surplus);
+    /// For distinct matches if they will do, else for every rank order.
+    fn matcher(&self, symmetric: bool) -> Cow<'o, Matcher> {
+        let pattern = &self.request.pattern;
+        if symmetric {
+            Cow::Borrowed(pattern.matcher())
+        } else {
+            Cow::Owned(MatchConfig::new().distinct(false).compile(pattern))
         }
     }
 
@@ -183,10 +119,6 @@ impl<'o, 'a> Optimum<'o, 'a> {
                     let enough = |b| graph.link(a, b).exists() && graph.link(a, b).class >= self.request.min_link;
                     part.iter().take_while(|b| *b < a).all(enough)
                 })
-    }
-
-    fn floors(&self) -> impl Iterator<Item = &Objective<'a>> {
-        self.requirements.iter().filter_map(|requirement| requirement.test.objective())
     }
 
     fn admits(&self, placement: &[DeviceId]) -> bool {
@@ -339,8 +271,12 @@ impl Run<'_, '_, '_> {
             }
             if symmetric && request.pattern.edges().is_empty() {
                 // Ranks that are alike and do not talk: the one distinct match has them in the order of ids.
-                let placement: Placement = set.iter().collect();
+                if self.stats.matches >= request.limits.matches {
+                    self.stats.stopped = StopReason::MatchLimit;
+                    return;
+                }
                 self.stats.matches += 1;
+                let placement: Placement = set.iter().collect();
                 self.offer(&placement, Some(Known { set: &set, keys: &keys, bound: &bound }));
             } else {
                 self.visit_matches(matcher, &set, Some(Known { set: &set, keys: &keys, bound: &bound }));
@@ -476,84 +412,5 @@ pub(super) fn meets_request(
         Err("one NUMA node for all devices")
     } else {
         Ok(())
-    }
-}
-
-/// The k-subsets of `0..n` in lexicographic order, without those that have some number and not the one that must come
-/// `below` it.
-struct Subsets {
-    /// By number, the lower one without which it is not taken.
-    below: Vec<Option<usize>>,
-    k: usize,
-    chosen: Vec<usize>,
-    taken: Vec<bool>,
-    started: bool,
-}
-
-impl Subsets {
-    fn new(below: Vec<Option<usize>>, k: usize) -> Self {
-        Self { taken: vec![false; below.len()], below, k, chosen: Vec::with_capacity(k), started: false }
-    }
-
-    fn next(&mut self) -> Option<&[usize]> {
-        let mut from = if self.started { self.give_back()? } else { 0 };
-        self.started = true;
-        while self.chosen.len() < self.k {
-            // Room must be left for those still to come.
-            let end = (self.below.len() + self.chosen.len() + 1).saturating_sub(self.k);
-            let may = |&i: &usize| self.below[i].is_none_or(|below| self.taken[below]);
-            match (from..end).find(may) {
-                Some(i) => {
-                    self.chosen.push(i);
-                    self.taken[i] = true;
-                    from = i + 1;
-                }
-                None => from = self.give_back()?,
-            }
-        }
-        Some(&self.chosen)
-    }
-
-    /// Takes the last number back; where to go on.
-    fn give_back(&mut self) -> Option<usize> {
-        let last = self.chosen.pop()?;
-        self.taken[last] = false;
-        Some(last + 1)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn all(mut subsets: Subsets) -> Vec<Vec<usize>> {
-        let mut all = Vec::new();
-        while let Some(subset) = subsets.next() {
-            all.push(subset.to_vec());
-        }
-        all
-    }
-
-    #[test]
-    fn subsets_come_in_lexicographic_order_and_all_of_them() {
-        for n in 0..8usize {
-            for k in 0..8usize {
-                let found = all(Subsets::new(vec![None; n], k));
-                let choose = (1..=k).fold(1, |c, i| c * (n + i).saturating_sub(k) / i);
-                assert_eq!(found.len(), if k > n { 0 } else { choose });
-                assert!(found.is_sorted());
-            }
-        }
-    }
-
-    #[test]
-    fn subsets_have_no_number_without_the_one_below_it() {
-        // Three of {0 < 2 < 5}, {1 < 3}, 4.
-        let below = vec![None, None, Some(0), Some(1), None, Some(2)];
-        for k in 0..=6 {
-            let every = all(Subsets::new(vec![None; 6], k));
-            let closed = |set: &Vec<usize>| set.iter().all(|&i| below[i].is_none_or(|below| set.contains(&below)));
-            assert_eq!(all(Subsets::new(below.clone(), k)), every.into_iter().filter(closed).collect::<Vec<_>>());
-        }
     }
 }
