@@ -174,7 +174,7 @@ fn refusals_tell_busy_from_what_would_have_to_be_cut_anew_and_from_never() {
     refused(
         &format!("{SEVENTHS} --slice 1g --gpus 2 --min-link nv1"),
         "infeasible",
-        "no devices of this machine are joined as the request needs",
+        "no devices of this machine are joined, or can be there at once, as the request needs",
     );
 }
 

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::hash::Hasher;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind};
 use crate::matching::{Placement, Violation, verify};
 use crate::mig::{Instance, Layout};
 use crate::pattern::Pattern;
-use crate::policy::{Decision, Policy, Reason, Refusal, Request};
+use crate::policy::{Decision, Policy, Refusal, Request};
 use crate::state::State;
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
 use crate::view::{MachineId, Stamp, View};
@@ -64,6 +65,7 @@ pub struct Allocator {
     state: State,
     leases: BTreeMap<LeaseId, Lease>,
     generation: u64,
+    lineage: u64,
     next_lease: u64,
 }
 
@@ -78,7 +80,7 @@ impl Allocator {
     #[must_use]
     pub fn with_id(id: MachineId, graph: Arc<HardwareGraph>) -> Self {
         let state = State::new(&graph);
-        Self { id, graph, state, leases: BTreeMap::new(), generation: 0, next_lease: 0 }
+        Self { id, graph, state, leases: BTreeMap::new(), generation: 0, lineage: 0, next_lease: 0 }
     }
 
     /// Which machine of a fleet it is.
@@ -101,7 +103,34 @@ impl Allocator {
 
     fn stamp(&self, vacated: Option<LeaseId>) -> Stamp {
         let fingerprint = self.graph.fingerprint();
-        Stamp { machine: self.id, fingerprint, generation: self.generation, vacated, imagined: false }
+        let (generation, lineage) = (self.generation, self.lineage);
+        Stamp { machine: self.id, fingerprint, generation, lineage, vacated, imagined: false }
+    }
+
+    /// Counts a change, and adds it to the hash of all.
+    fn changed(&mut self, change: Change<'_>) {
+        let mut hash = fnv::FnvHasher::with_key(self.lineage);
+        let mut write = |number: u64| hash.write(&number.to_le_bytes());
+        let mut write_layout = |kind: u64, whole: DeviceId, layout: &Layout| {
+            [kind, whole.0.into(), u64::from(layout.is_whole())].into_iter().for_each(&mut write);
+            layout.instances().iter().for_each(|i| write(u64::from(i.start) << 8 | u64::from(i.profile.0)));
+        };
+        match change {
+            Change::Begin(whole, layout) => write_layout(0, whole, layout),
+            Change::Layout(whole, layout) => write_layout(1, whole, layout),
+            Change::Release(lease) => [2, lease.0].into_iter().for_each(write),
+            Change::Book(lease) => {
+                [3, lease.id.0].into_iter().for_each(&mut write);
+                for (id, demand) in lease.placement.iter().zip(lease.pattern.demands()) {
+                    [id.0.into(), demand.memory_bytes, demand.warps.into(), demand.pcie_mb_s.into()]
+                        .into_iter()
+                        .for_each(&mut write);
+                    write(u64::from(demand.is_shared()));
+                }
+            }
+        }
+        self.lineage = hash.finish();
+        self.generation += 1;
     }
 
     /// The state as if one lease were gone. A decision on its view, committed here, replaces that lease: a move.
@@ -129,11 +158,12 @@ impl Allocator {
     /// Decides and commits.
     ///
     /// # Errors
-    /// The policy's refusal; `Busy` ([`Reason::Stale`]) if the policy answers with a decision that is not one on the present
-    /// state.
+    /// The policy's refusal; `Busy` if the policy answers with a decision that is for another job ([`Decision::answers`]) or
+    /// cannot be committed: [`Reason::Stale`] if it was not made on the present state, else what is wrong.
     pub fn allocate(&mut self, policy: impl Policy, request: &Request) -> Result<Lease, Refusal> {
         let decision = policy.decide(request, &self.view())?;
-        self.commit(decision).map_err(|_| Refusal::Busy(Reason::Stale))
+        decision.answers(request, &self.graph)?;
+        self.commit(decision).map_err(Refusal::from_commit)
     }
 
     /// Makes a decision the state. A decision made [without](Allocator::without) some lease replaces that lease and keeps
@@ -153,6 +183,9 @@ impl Allocator {
         if stamp.generation != self.generation {
             return Err(ErrorKind::Stale { decision: stamp.generation, current: self.generation }.into());
         }
+        if stamp.lineage != self.lineage {
+            return Err(ErrorKind::OtherCopy.into());
+        }
         match stamp.vacated {
             None => self.check(&self.view(), &decision)?,
             Some(lease) => self.check(&self.without(lease)?.view(), &decision)?,
@@ -164,7 +197,7 @@ impl Allocator {
         let id = vacated.map_or(LeaseId(self.next_lease), |gone| gone.id);
         self.next_lease = self.next_lease.max(id.0 + 1);
         let lease = Lease { id, placement: decision.placement().clone(), pattern: decision.pattern().clone() };
-        self.generation += 1;
+        self.changed(Change::Book(&lease));
         self.state.book(&self.graph, lease.id, &lease.pattern, &lease.placement);
         self.leases.insert(lease.id, lease.clone());
         Ok(lease)
@@ -185,7 +218,7 @@ impl Allocator {
     /// A lease that is not held: never given, or released before.
     pub fn release(&mut self, lease: LeaseId) -> Result<Lease, Error> {
         let lease = self.leases.remove(&lease).ok_or(ErrorKind::UnknownLease(lease.0))?;
-        self.generation += 1;
+        self.changed(Change::Release(lease.id));
         self.state.release(&self.graph, lease.id, &lease.pattern, &lease.placement);
         Ok(lease)
     }
@@ -204,7 +237,7 @@ impl Allocator {
         self.keeps_tenants(whole, &next)?;
         let now = self.state.layout(whole);
         let there = &self.graph.vertices_in(whole, &now)? & &next;
-        self.generation += 1;
+        self.changed(Change::Begin(whole, &layout));
         self.state.set_layout(&self.graph, whole, now, Some(layout), &there);
         Ok(())
     }
@@ -218,7 +251,7 @@ impl Allocator {
     pub fn layout_is(&mut self, whole: DeviceId, layout: &Layout) -> Result<(), Error> {
         let there = self.graph.vertices_in(whole, layout)?;
         self.keeps_tenants(whole, &there)?;
-        self.generation += 1;
+        self.changed(Change::Layout(whole, layout));
         self.state.set_layout(&self.graph, whole, layout.clone(), None, &there);
         Ok(())
     }
@@ -242,6 +275,7 @@ impl Allocator {
             version: Snapshot::VERSION,
             machine: self.graph.fingerprint(),
             generation: self.generation,
+            lineage: self.lineage,
             next_lease: self.next_lease,
             layouts: self.layouts().collect(),
             leases: self.leases.values().cloned().collect(),
@@ -301,6 +335,7 @@ impl Allocator {
             }
         }
         allocator.generation = snapshot.generation;
+        allocator.lineage = snapshot.lineage;
         allocator.next_lease = snapshot.next_lease;
         Ok(allocator)
     }
@@ -313,10 +348,19 @@ pub struct Snapshot {
     version: u32,
     machine: u64,
     generation: u64,
+    lineage: u64,
     next_lease: u64,
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
     layouts: Vec<Cut>,
     leases: Vec<Lease>,
+}
+
+/// What happens to a state.
+enum Change<'a> {
+    Begin(DeviceId, &'a Layout),
+    Layout(DeviceId, &'a Layout),
+    Release(LeaseId),
+    Book(&'a Lease),
 }
 
 /// A device that is cut up; `None` stands for whole.

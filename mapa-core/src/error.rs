@@ -13,7 +13,7 @@ impl Error {
     /// Whether a decision or snapshot was refused because the state has moved on since.
     #[must_use]
     pub fn is_stale(&self) -> bool {
-        matches!(*self.0, ErrorKind::Stale { .. })
+        matches!(*self.0, ErrorKind::Stale { .. } | ErrorKind::OtherCopy)
     }
 
     /// Whether a decision or snapshot was refused because it belongs to another machine.
@@ -121,6 +121,16 @@ pub(crate) enum ErrorKind {
     Overlap { a: String, b: String },
     #[error("at most {most} of {profile} may exist")]
     TooManyOfProfile { profile: String, most: u8 },
+    #[error("{instance} is not in the layout {layout}")]
+    NotInLayout { instance: String, layout: String },
+    #[error("{model} has no profile {profile}: expected an id below the number of its profiles")]
+    NoSuchProfile { model: String, profile: u8 },
+    #[error("a layout of another model than {model}")]
+    ForeignLayout { model: String },
+    #[error(
+        "{model}: the layout {layout} takes more than {most} compute slices: expected starts that leave room for them"
+    )]
+    TooMuchCompute { model: String, layout: String, most: u8 },
     #[error("no start is left for {profile} beside {layout}")]
     NoStartLeft { profile: String, layout: String },
 
@@ -129,6 +139,8 @@ pub(crate) enum ErrorKind {
 
     #[error("the decision was made in state {decision}, the allocator is in state {current}: decide again")]
     Stale { decision: u64, current: u64 },
+    #[error("the decision was made on a copy of this machine that went another way: decide again")]
+    OtherCopy,
     #[error("it belongs to another machine")]
     OtherMachine,
     #[error("the decision was made on an imagined state and cannot be committed")]

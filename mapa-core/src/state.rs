@@ -201,6 +201,8 @@ impl State {
                 taken.insert(id);
                 &taken | graph.overlap(id)
             });
+            let changing = self.changing.keys().map(|&whole| graph.vertices(whole) - &self.present);
+            let taken = changing.fold(taken, |taken, absent| &taken | &absent);
             let free = graph.everything() - &taken;
             let open = &free | &self.open;
             (free, open)

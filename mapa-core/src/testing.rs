@@ -101,7 +101,7 @@ pub fn mig_models() -> impl Strategy<Value = Model> + Clone {
             starts,
             max_instances: most,
         };
-        let model = Model::new("small", Size::new(4, memory), rows.into_iter().enumerate().map(profile).collect());
+        let model = Model::new("small", Size::new(24, memory), rows.into_iter().enumerate().map(profile).collect());
         model.ok().filter(|model| model.instances().len() <= 11)
     })
 }

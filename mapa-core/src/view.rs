@@ -31,6 +31,8 @@ pub struct Stamp {
     pub fingerprint: u64,
     /// How often its state has changed.
     pub generation: u64,
+    /// A hash of all those changes, so that the states of two copies that went different ways are told apart.
+    pub lineage: u64,
     /// The lease that was taken for gone: committing the decision replaces it.
     pub vacated: Option<LeaseId>,
     /// Whether the state was imagined: such decisions say what would be, and cannot be committed.
@@ -47,6 +49,8 @@ pub struct View<'a> {
     graph: &'a HardwareGraph,
     present: &'a DeviceSet,
     free: &'a DeviceSet,
+    /// What has no tenant indeed; `free` may have been limited.
+    vacant: &'a DeviceSet,
     /// Where a tenant that shares may go, as far as `limit` allows.
     open: &'a DeviceSet,
     limit: Option<&'a DeviceSet>,
@@ -65,6 +69,7 @@ impl<'a> View<'a> {
             graph,
             present: &state.present,
             free: &state.free,
+            vacant: &state.free,
             open: &state.open,
             limit: None,
             state: Some(state),
@@ -81,12 +86,20 @@ impl<'a> View<'a> {
             graph,
             present: graph.everything(),
             free,
+            vacant: free,
             open: free,
             limit: None,
             state: None,
             idle: false,
             any_layout: graph.can_be_cut(),
-            stamp: Stamp { machine: MachineId::default(), fingerprint, generation: 0, vacated: None, imagined: true },
+            stamp: Stamp {
+                machine: MachineId::default(),
+                fingerprint,
+                generation: 0,
+                lineage: 0,
+                vacated: None,
+                imagined: true,
+            },
             until: None,
         }
     }
@@ -187,7 +200,7 @@ impl<'a> View<'a> {
     /// The vertices on which a tenant with this demand could be put now, if it came alone. O(V), less for whole devices.
     #[must_use]
     pub fn room_for(&self, demand: &Demand) -> DeviceSet {
-        let room = &self.graph.candidates(demand) & if demand.is_shared() { self.open } else { self.free };
+        let room = &self.graph.candidates(demand) & if demand.is_shared() { self.open } else { self.vacant };
         if self.limit.is_none() && demand.memory_bytes == 0 {
             return room;
         }
@@ -197,11 +210,18 @@ impl<'a> View<'a> {
     /// Whether a tenant with this demand could be put there now, if it came alone. O(1).
     #[must_use]
     pub fn has_room(&self, demand: &Demand, id: DeviceId) -> bool {
-        let there = if demand.is_shared() { self.open } else { self.free };
+        let there = if demand.is_shared() { self.open } else { self.vacant };
         there.contains(id)
-            && self.limit.is_none_or(|limit| limit.contains(id))
+            && self.limit.is_none_or(|limit| self.is_within(limit, id))
             && self.graph.devices().get(id.index()).is_some_and(|device| demand.fits(device))
             && self.holds(id, [*demand].into_iter())
+    }
+
+    /// Whether a limit allows a vertex: by name, or where layouts are open by naming anything of its device.
+    fn is_within(&self, limit: &DeviceSet, id: DeviceId) -> bool {
+        let whole = |id: DeviceId| self.graph.device(id).parent;
+        limit.contains(id)
+            || self.any_layout && id.index() < self.graph.len() && !self.graph.vertices(whole(id)).is_disjoint(limit)
     }
 
     /// Whether several tenants with these demands, all of which share, can be put on one vertex together.
@@ -224,8 +244,8 @@ impl<'a> View<'a> {
         self.any_layout
     }
 
-    /// The same state with fewer devices to choose from: `fewer` counts as all that is free, for "what stays free" too.
-    /// A decision on it can still be committed if its devices are free indeed.
+    /// The same state with fewer devices to choose from: only those of `fewer` that are free indeed may be had, and `fewer`
+    /// counts as all that is free, for "what stays free" too. Decisions on it can be committed.
     #[must_use]
     pub fn limited_to(self, fewer: &'a DeviceSet) -> Self {
         Self { free: fewer, limit: Some(fewer), ..self }
@@ -236,7 +256,7 @@ impl<'a> View<'a> {
     pub fn as_if_free(self, free: &'a DeviceSet) -> Self {
         let stamp = Stamp { imagined: true, ..self.stamp };
         let any_layout = self.graph.can_be_cut();
-        Self { free, open: free, limit: None, idle: true, any_layout, stamp, ..self }
+        Self { free, vacant: free, open: free, limit: None, idle: true, any_layout, stamp, ..self }
     }
 
     /// The same layouts, all tenants gone: imagined.
@@ -248,19 +268,21 @@ impl<'a> View<'a> {
 
     /// The same tenants, with every device cut up anew around them in whatever way: imagined. What could be created is
     /// present and free, also where it excludes something else that could be created; a placement takes only what can
-    /// exist together, and beside the tenants there are.
+    /// exist together, and beside the tenants there are. A device that is being cut up anew already stays as it is. A limit
+    /// to some devices holds for all they could be cut into. A view of a bare free set is of any layout anyway.
     #[must_use]
     pub fn as_if_repartitioned(self) -> Self {
-        let Some(state) = self.state.filter(|_| !self.idle) else {
-            return Self { present: self.graph.everything(), ..self.as_if_free(self.graph.everything()) };
-        };
-        let (free, open) = state.reachable(self.graph);
         let stamp = Stamp { imagined: true, ..self.stamp };
+        let Some(state) = self.state else { return Self { stamp, ..self } };
+        if self.idle {
+            return Self { present: self.graph.everything(), ..self.as_if_free(self.graph.everything()) };
+        }
+        let (free, open) = state.reachable(self.graph);
         Self {
             present: self.graph.everything(),
             free,
+            vacant: free,
             open,
-            limit: None,
             any_layout: self.graph.can_be_cut(),
             stamp,
             ..self

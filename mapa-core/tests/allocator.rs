@@ -61,12 +61,16 @@ fn a_policy_that_answers_with_an_old_decision_leases_nothing_twice() {
 }
 
 #[test]
-fn a_limited_view_cannot_commit_devices_that_are_in_use() {
+fn a_limited_view_never_has_more_than_there_is() {
     let mut allocator = Allocator::new(pair(25.0));
     allocator.allocate(lowest_id(), &Request::new(Pattern::ring(1))).unwrap();
     let claimed = DeviceSet::from([0]);
-    let decision = allocator.view().limited_to(&claimed).decide(lowest_id(), &Request::new(Pattern::ring(1))).unwrap();
-    assert_eq!(allocator.commit(decision).unwrap_err().to_string(), "device 0 is in use");
+    let decide = |claimed| allocator.view().limited_to(claimed).decide(lowest_id(), &Request::new(Pattern::ring(1)));
+    assert_eq!(decide(&claimed).unwrap_err().kind(), "busy");
+    let all = allocator.graph().all();
+    let decision = decide(&all).unwrap();
+    assert_eq!(decision.placement().set(), DeviceSet::from([1]));
+    assert!(allocator.commit(decision).is_ok());
 }
 
 #[test]

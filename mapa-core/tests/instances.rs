@@ -207,7 +207,7 @@ fn a_device_that_is_cut_up_is_not_there_itself() {
     let four = Request::new(Pattern::single(Demand::slice(Size::new(4, 4))));
     assert_eq!(refusal(&allocator, &four), Refusal::Busy(Reason::NeedsRepartition));
     let eight = Request::new(Pattern::single(Demand::slice(Size::new(8, 8))));
-    assert!(matches!(refusal(&allocator, &eight), Refusal::Infeasible(Reason::TooFewDevices { .. })));
+    assert_eq!(refusal(&allocator, &eight), Refusal::Infeasible(Reason::NothingFits { rank: 0 }));
     let five = Request::new(Pattern::independent(5).each(Demand::slice(Size::new(2, 2))));
     assert!(matches!(refusal(&allocator, &five), Refusal::Infeasible(_)), "two devices have four halves");
     assert_eq!(

@@ -72,7 +72,7 @@ impl Scheduler for Fifo {
     fn on_event(&mut self, _now: Time, event: Event) {
         match event {
             Event::Arrived(job) => self.queue.push_back(job),
-            Event::Cancelled(job) | Event::Failed(job) => self.forget(job),
+            Event::Cancelled(job) | Event::Failed(job) | Event::Finished(job) => self.forget(job),
             _ => {}
         }
     }

@@ -92,7 +92,7 @@ impl Fleet {
             match policy.decide(request, &view) {
                 Ok(decision) if best.as_ref().is_none_or(|best| decision.order(best).is_lt()) => best = Some(decision),
                 Ok(_) => {}
-                Err(why) if view.machine() == MachineId(0) || hope(&why) > hope(&refusal) => refusal = why,
+                Err(why) if view.machine() == MachineId(0) || why.hope() > refusal.hope() => refusal = why,
                 Err(_) => {}
             }
         }
@@ -128,9 +128,8 @@ impl Fleet {
 
     fn commit(&mut self, tenant: Tenant, decision: Decision) -> Result<Placed, Refusal> {
         let machine = decision.stamp().machine;
-        let stale = |_| Refusal::Busy(Reason::Stale);
-        let lease = self.machine_mut(machine).map_err(stale)?;
-        let lease = lease.commit(decision).map_err(|_| Refusal::Busy(Reason::Stale))?;
+        let unknown = |error: Error| Refusal::Busy(Reason::Rule(error.to_string().into()));
+        let lease = self.machine_mut(machine).map_err(unknown)?.commit(decision).map_err(Refusal::from_commit)?;
         self.holders.insert(tenant, (machine, lease.id));
         Ok(Placed { machine, lease: lease.id, placement: lease.placement })
     }
@@ -183,15 +182,5 @@ impl Fleet {
     /// An id that the fleet does not have; as [`Allocator::layout_is`].
     pub fn layout_is(&mut self, machine: MachineId, whole: DeviceId, layout: &Layout) -> Result<(), Error> {
         Ok(self.machine_mut(machine)?.layout_is(whole, layout)?)
-    }
-}
-
-/// Refusals by how much can still come of the request.
-fn hope(why: &Refusal) -> u8 {
-    match why {
-        Refusal::LimitReached(_) => 3,
-        Refusal::Busy(Reason::NeedsRepartition) => 2,
-        Refusal::Busy(_) => 1,
-        Refusal::Infeasible(_) => 0,
     }
 }

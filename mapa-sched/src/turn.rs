@@ -62,9 +62,12 @@ impl<'a> Turn<'a> {
     /// Decides and places.
     ///
     /// # Errors
-    /// As [`Turn::decide`] and [`Turn::place`].
+    /// As [`Turn::decide`] and [`Turn::place`]; `Busy` for a policy that decides for another job.
     pub fn start(&mut self, tenant: Tenant, policy: impl Policy, request: &Request) -> Result<Placed, Refusal> {
         let decision = self.decide(policy, request)?;
+        if let Ok(machine) = self.fleet.machine(decision.stamp().machine) {
+            decision.answers(request, machine.graph())?;
+        }
         self.place(tenant, decision)
     }
 

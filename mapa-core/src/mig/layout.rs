@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::model::{Instance, Model, ProfileId, positions};
+use super::model::{Instance, Model, ProfileId, bits, positions};
 use crate::error::{Error, ErrorKind};
 
 /// How a device is cut up: whole, or into instances that do not overlap. Made only by [`Model`], so it is legal for the
@@ -13,13 +13,15 @@ use crate::error::{Error, ErrorKind};
 pub struct Layout {
     /// None if the device is whole.
     instances: Option<SmallVec<[Instance; 8]>>,
+    /// The fingerprint of the model that made it; 0 if the device is whole.
+    model: u64,
 }
 
 impl Layout {
     /// Not cut up: the device itself may be used.
     #[must_use]
     pub fn whole() -> Self {
-        Self { instances: None }
+        Self { instances: None, model: 0 }
     }
 
     /// Whether the device is not cut up.
@@ -109,14 +111,14 @@ impl Model {
     /// No start is left.
     pub fn create(&self, layout: &Layout, profile: ProfileId) -> Result<(Layout, Instance), Error> {
         let mask = self.mask(layout)?;
+        if usize::from(profile.0) >= self.profiles().len() {
+            return Err(ErrorKind::NoSuchProfile { model: self.name().to_owned(), profile: profile.0 }.into());
+        }
         let starts = (0..self.instances().len()).filter(|&i| self.instances()[i].profile == profile);
-        let reachable = |i: usize| {
-            let with = mask | 1 << i;
-            self.legal().iter().filter(|legal| legal.mask & with == with).count()
-        };
-        let best = starts.filter(|&i| self.may_join(mask, i)).max_by_key(|&i| (reachable(i), std::cmp::Reverse(i)));
+        let worth = |&i: &usize| (self.reachable(mask | 1 << i), std::cmp::Reverse(i));
+        let best = starts.filter(|&i| self.may_join(mask, i)).max_by_key(worth);
         let best = best.ok_or_else(|| ErrorKind::NoStartLeft {
-            profile: self.profiles().get(usize::from(profile.0)).map_or_else(String::new, |p| p.name.clone()),
+            profile: self.profile(profile).name.clone(),
             layout: self.print(layout),
         })?;
         Ok((self.unmask(mask | 1 << best), self.instances()[best]))
@@ -130,7 +132,11 @@ impl Model {
         let mask = self.mask(layout)?;
         match self.position(instance).filter(|&i| mask >> i & 1 == 1) {
             Some(i) => Ok(self.unmask(mask & !(1 << i))),
-            None => Err(self.no_such_instance(instance)),
+            None if self.position(instance).is_none() => Err(self.no_such_instance(instance)),
+            None => {
+                Err(ErrorKind::NotInLayout { instance: self.print_instance(instance), layout: self.print(layout) }
+                    .into())
+            }
         }
     }
 
@@ -150,6 +156,19 @@ impl Model {
     /// A layout of another model.
     pub fn room(&self, layout: &Layout, profile: ProfileId) -> Result<usize, Error> {
         Ok(self.room_in(self.mask(layout)?, profile))
+    }
+
+    /// How many legal layouts have all of these.
+    pub(super) fn reachable(&self, mask: u64) -> usize {
+        self.legal().iter().filter(|legal| legal.mask & mask == mask).count()
+    }
+
+    /// The most of `instances` that can exist at once beside all of `there`; none if `there` cannot. O(layouts).
+    pub(crate) fn most_among(&self, there: &[Instance], instances: &[Instance]) -> usize {
+        let Ok(there) = self.mask_of(there) else { return 0 };
+        let among = bits(instances.iter().filter_map(|&instance| self.position(instance)));
+        let wider = self.legal().iter().filter(|legal| legal.mask & there == there);
+        wider.map(|legal| (legal.mask & among).count_ones() as usize).max().unwrap_or(0)
     }
 
     pub(super) fn room_in(&self, mask: u64, profile: ProfileId) -> usize {
@@ -182,9 +201,21 @@ impl Model {
         ErrorKind::NoSuchInstance { model: self.name().to_owned(), instance }.into()
     }
 
-    /// The bits of a layout; what another model made is an error unless it is legal here too.
+    /// The bits of a layout; what another table made is an error.
     pub(super) fn mask(&self, layout: &Layout) -> Result<u64, Error> {
+        self.own(layout)?;
         self.mask_of(layout.instances())
+    }
+
+    /// That a layout is this model's: made by it or by an equal one. A device that is whole is every model's.
+    ///
+    /// # Errors
+    /// A layout that another table made.
+    pub fn own(&self, layout: &Layout) -> Result<(), Error> {
+        if layout.is_whole() || layout.model == self.fingerprint() {
+            return Ok(());
+        }
+        Err(ErrorKind::ForeignLayout { model: self.name().to_owned() }.into())
     }
 
     pub(super) fn mask_of(&self, instances: &[Instance]) -> Result<u64, Error> {
@@ -192,6 +223,7 @@ impl Model {
     }
 
     pub(super) fn unmask(&self, mask: u64) -> Layout {
-        Layout { instances: Some(positions(mask).map(|i| self.instances()[i]).collect()) }
+        let instances = positions(mask).map(|i| self.instances()[i]).collect();
+        Layout { instances: Some(instances), model: self.fingerprint() }
     }
 }

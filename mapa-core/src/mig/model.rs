@@ -1,6 +1,7 @@
 //! A device's table of profiles, checked once.
 
 use std::fmt;
+use std::hash::Hasher;
 use std::ops::Range;
 
 use super::layout::{Layout, Legal};
@@ -106,6 +107,7 @@ pub struct Model {
     /// By profile, its instances.
     of_profile: Vec<u64>,
     legal: Vec<Legal>,
+    fingerprint: u64,
 }
 
 /// The most instances that could exist on one device: they are bits of a word.
@@ -121,7 +123,7 @@ impl Model {
     /// # Errors
     /// A profile without name, memory slices or starts, twice of one name, larger than the device, with starts that do
     /// not ascend or leave the grid, or of which none may exist; more than 64 instances that could exist, or 65,536
-    /// layouts.
+    /// layouts; a layout that takes more compute slices than the device has, since legality does not look at them.
     pub fn new(name: impl Into<String>, size: Size, profiles: Vec<Profile>) -> Result<Self, Error> {
         let name = name.into();
         for (i, profile) in profiles.iter().enumerate() {
@@ -139,8 +141,9 @@ impl Model {
             return Err(ErrorKind::TooManyInstances { model: name, most: MOST_INSTANCES }.into());
         }
         instances.sort_unstable();
-        let mut model =
-            Self { name, size, profiles, instances, conflicts: Vec::new(), of_profile: Vec::new(), legal: Vec::new() };
+        let fingerprint = fingerprint(&name, size, &profiles);
+        let (conflicts, of_profile, legal) = (Vec::new(), Vec::new(), Vec::new());
+        let mut model = Self { name, size, profiles, instances, conflicts, of_profile, legal, fingerprint };
         let conflicts = |a: &Instance| {
             let apart = |b: &Instance| {
                 let alone = a.profile == b.profile && model.profile(a.profile).max_instances == 1;
@@ -157,6 +160,12 @@ impl Model {
         match Legal::enumerate(&model, MOST_LAYOUTS) {
             Some(legal) => model.legal = legal,
             None => return Err(ErrorKind::TooManyLayouts { model: model.name, most: MOST_LAYOUTS }.into()),
+        }
+        let compute =
+            |mask| positions(mask).map(|i| usize::from(model.profile(model.instances[i].profile).size.compute));
+        if let Some(legal) = model.legal.iter().find(|legal| compute(legal.mask).sum::<usize>() > size.compute.into()) {
+            let layout = model.print(&model.unmask(legal.mask));
+            return Err(ErrorKind::TooMuchCompute { model: model.name, layout, most: size.compute }.into());
         }
         Ok(model)
     }
@@ -260,6 +269,11 @@ impl Model {
         if words.is_empty() { "nothing".to_owned() } else { words.join(" ") }
     }
 
+    /// A number that tells tables apart, on every platform and release.
+    pub(super) fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
     pub(super) fn legal(&self) -> &[Legal] {
         &self.legal
     }
@@ -301,6 +315,23 @@ impl PartialEq for Model {
     }
 }
 
+fn fingerprint(name: &str, size: Size, profiles: &[Profile]) -> u64 {
+    let mut hash = fnv::FnvHasher::default();
+    let mut text = |text: &str| {
+        hash.write(text.as_bytes());
+        hash.write(&[0]);
+    };
+    text(name);
+    profiles.iter().for_each(|profile| text(&profile.name));
+    hash.write(&[size.compute, size.memory]);
+    for Profile { size, memory_bytes, starts, max_instances, .. } in profiles {
+        hash.write(&[size.compute, size.memory, *max_instances, starts.len() as u8]);
+        hash.write(starts);
+        hash.write(&memory_bytes.to_le_bytes());
+    }
+    hash.finish()
+}
+
 /// What is wrong with a row of a table.
 fn fault(profile: &Profile, device: Size) -> Option<&'static str> {
     let Size { compute, memory } = profile.size;
@@ -320,7 +351,7 @@ fn fault(profile: &Profile, device: Size) -> Option<&'static str> {
     }
 }
 
-fn bits(positions: impl Iterator<Item = usize>) -> u64 {
+pub(super) fn bits(positions: impl Iterator<Item = usize>) -> u64 {
     positions.fold(0, |mask, i| mask | 1 << i)
 }
 

@@ -8,8 +8,9 @@ use super::model::{Instance, Model, ProfileId};
 use crate::error::Error;
 
 impl Model {
-    /// The layout of exactly the wanted profiles, one instance each; the lexicographically first, if several are. None
-    /// if no legal layout has them, in whatever order they are created. O(layouts x profiles).
+    /// The layout of exactly the wanted profiles, one instance each; if several are, the one from which most legal layouts can
+    /// still be reached by creating more, the lexicographically first on a tie. None if no legal layout has them, in
+    /// whatever order they are created. O(layouts x (profiles + layouts of exactly these)).
     #[must_use]
     pub fn fit(&self, wanted: &[ProfileId]) -> Option<Layout> {
         if wanted.is_empty() {
@@ -19,7 +20,9 @@ impl Model {
             mask.count_ones() as usize == wanted.len()
                 && wanted.iter().all(|&profile| self.count(mask, profile) == how_many(wanted, profile))
         };
-        self.legal().iter().find(|legal| exact(legal.mask)).map(|legal| self.unmask(legal.mask))
+        let exact = self.legal().iter().rev().map(|legal| legal.mask).filter(|&mask| exact(mask));
+        // `rev`, because `max_by_key` takes the last of equals.
+        exact.max_by_key(|&mask| self.reachable(mask)).map(|mask| self.unmask(mask))
     }
 
     /// How many of the wanted profiles get an instance each in a layout, `taken` ones aside.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::criterion::{max, min};
+use super::criterion::{max, min, most};
 use super::rules::Rules;
 use crate::score::{Candidate, Objective};
 use crate::topology::DeviceId;
@@ -30,11 +30,13 @@ fn devices_used() -> Objective<'static> {
     Objective::placement("devices used", |candidate| loads(candidate).len() as f64).of_set().blind_to_ids()
 }
 
-/// Packed: instances on as few devices as can be, on those that have most tenants already; whole devices stay free for
-/// others.
+/// Packed: instances of the devices that have most tenants already, then of as few others as can be; whole devices stay
+/// free for others.
 #[must_use]
 pub fn packed() -> Rules<'static> {
-    Rules::new("packed").prefer(min(devices_used())).then(max(unevenness()))
+    Rules::new("packed")
+        .prefer(most("tenants there", |seat| seat.usage_of_whole().tenants).blind_to_ids())
+        .then(min(devices_used()))
 }
 
 /// Distributed: the load as even as can be, tenants that are there counted; then on as many devices as can be.

@@ -5,8 +5,8 @@ use super::rules::Rules;
 
 /// CASE's placement of a task (Algorithm 2): among the devices without an isolated job whose free memory is strictly more
 /// than the task asks for, the one with fewest warps in use; the first on a tie. The task's demand is shared
-/// ([`Demand::shared`](crate::Demand::shared)) and gives its memory and warps. CASE places tasks one by one: of a pattern of several ranks, their warps are not counted
-/// beside each other (their memory is).
+/// ([`Demand::shared`](crate::Demand::shared)) and gives its memory and warps. CASE places tasks one by one: of a pattern of
+/// several ranks, their warps are not counted beside each other (their memory is).
 #[must_use]
 pub fn case() -> Rules<'static> {
     Rules::new("case")

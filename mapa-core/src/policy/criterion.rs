@@ -51,6 +51,15 @@ impl<'a> Criterion<'a> {
         Self { kind, ..self }
     }
 
+    /// The objective and the sign by which its exact value is compared: none for steps and for ids.
+    pub(super) fn exact_sum(&self) -> Option<(&Objective<'a>, f64)> {
+        match (&self.kind, self.step) {
+            (Kind::Max(objective), None) => Some((objective, 1.0)),
+            (Kind::Min(objective), None) => Some((objective, -1.0)),
+            _ => None,
+        }
+    }
+
     /// What placements are compared by: the higher the better.
     pub(super) fn key(&self, value: f64) -> f64 {
         self.signed_key(if matches!(self.kind, Kind::Min(_)) { -value } else { value })
@@ -109,7 +118,7 @@ pub fn lowest_ids() -> Criterion<'static> {
 
 /// NaN last; the lowest twelve of 52 bits rounded away, so that the order in which a sum was added up decides only where
 /// it straddles a rounding step, which is rare, and never for whole numbers.
-fn settle(value: f64) -> f64 {
+pub(super) fn settle(value: f64) -> f64 {
     const NOISE: u64 = 1 << 12;
     if value.is_nan() {
         return f64::NEG_INFINITY;

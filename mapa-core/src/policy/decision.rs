@@ -7,9 +7,10 @@ use std::fmt;
 use super::optimum::meets_request;
 use super::request::Request;
 use super::rules::{never, paper_scores};
+use crate::error::Error;
 use crate::matching::{Few, Placement, SearchStats, verify};
 use crate::score::{Candidate, Census, Coefficients, Objective, Tiers};
-use crate::topology::DeviceId;
+use crate::topology::{DeviceId, HardwareGraph};
 use crate::view::{Stamp, View};
 
 /// A placement with its scores.
@@ -155,6 +156,23 @@ impl Decision {
         Ok(Self::new(policy.into(), request, view.stamp(), best, Vec::new(), SearchStats::default()))
     }
 
+    /// That it is a decision for this request: for its pattern, on devices that it allows and with those that it must have,
+    /// over links that it admits. For those who commit what others decided.
+    ///
+    /// # Errors
+    /// `Busy`: what is not met.
+    pub fn answers(&self, request: &Request, graph: &HardwareGraph) -> Result<(), Refusal> {
+        let placement = self.placement();
+        let unmet = if self.pattern != request.pattern {
+            Some("a decision for this job, not for another")
+        } else if !placement.set().is_subset(&request.eligible(graph)) {
+            Some("the devices that the request allows")
+        } else {
+            meets_request(request, graph, placement).err()
+        };
+        unmet.map_or(Ok(()), |rule| Err(Refusal::Busy(Reason::Rule(rule.into()))))
+    }
+
     /// The policy that made it.
     #[must_use]
     pub fn policy(&self) -> &str {
@@ -219,6 +237,25 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// What a decision that could not be committed amounts to: [`Reason::Stale`] if deciding again may help, else the error.
+    #[must_use]
+    pub fn from_commit(error: Error) -> Self {
+        let reason = if error.is_stale() { Reason::Stale } else { Reason::Rule(error.to_string().into()) };
+        Self::Busy(reason)
+    }
+
+    /// How much can still come of the request, for choosing among refusals: a search that stopped early (3) may find
+    /// something, a re-partition (2) or waiting (1) may help, and what can never be (0) cannot.
+    #[must_use]
+    pub fn hope(&self) -> u8 {
+        match self {
+            Self::LimitReached(_) => 3,
+            Self::Busy(Reason::NeedsRepartition) => 2,
+            Self::Busy(_) => 1,
+            Self::Infeasible(_) => 0,
+        }
+    }
+
     /// `busy`, `infeasible` or `limit_reached`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
@@ -249,6 +286,11 @@ impl std::error::Error for Refusal {}
 pub enum Reason {
     /// It asks for no device.
     Empty,
+    /// Nothing on this machine is of the kind, size and memory that a rank wants, in any layout.
+    NothingFits {
+        /// The rank.
+        rank: usize,
+    },
     /// More devices are wanted than may be used.
     TooFewDevices {
         /// Devices wanted.
@@ -279,19 +321,28 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => f.write_str("the job asks for no device"),
+            Self::NothingFits { rank } => {
+                write!(f, "nothing on this machine is of the kind, size and memory that rank {rank} wants")
+            }
             Self::TooFewDevices { wanted, allowed } => {
-                write!(f, "{wanted} devices are wanted, the request and the machine allow {allowed}")
+                write!(f, "{} wanted, the request and the machine allow {allowed}", devices(*wanted))
             }
             Self::InUse { wanted, free, allowed } if free < wanted => {
-                write!(f, "{wanted} devices are wanted, {free} of the {allowed} allowed are free")
+                write!(f, "{} wanted, {free} of the {allowed} allowed are free", devices(*wanted))
             }
             Self::InUse { free, .. } => {
                 write!(f, "the {free} devices that are free do not meet the request; with others it can be met")
             }
             Self::NeedsRepartition => f.write_str("what is free must be cut up anew to meet the request"),
             Self::Stale => f.write_str("the decision was not made on the present state: decide again"),
-            Self::NoMatch => f.write_str("no devices of this machine are joined as the request needs"),
+            Self::NoMatch => {
+                f.write_str("no devices of this machine are joined, or can be there at once, as the request needs")
+            }
             Self::Rule(rule) => write!(f, "not met: {rule}"),
         }
     }
+}
+
+fn devices(count: usize) -> String {
+    if count == 1 { "1 device is".to_owned() } else { format!("{count} devices are") }
 }

@@ -6,6 +6,7 @@ use super::optimum::Optimum;
 use crate::pattern::Demand;
 use crate::score::{Objective, Seat};
 use crate::topology::{DeviceId, DeviceSet, Unit};
+use crate::view::View;
 
 /// For each rank the devices that have room for it, that the request allows and of which the requirements approve.
 #[derive(Default)]
@@ -81,8 +82,44 @@ impl Domains {
         self
     }
 
+    /// Whether some ranks that share with nobody are more than the vertices of `part` that they can have at once: a search
+    /// would try all orders of those that there are before it found out. Counted for ranks of each demand, and for all
+    /// together.
+    pub(super) fn are_too_few(&self, optimum: &Optimum<'_, '_>, part: &DeviceSet) -> bool {
+        let demands = optimum.request.pattern.demands();
+        let alone = || (0..demands.len()).filter(|&rank| !demands[rank].is_shared());
+        let too_few = |ranks: &mut dyn Iterator<Item = usize>| {
+            let (mut count, mut union) = (0, DeviceSet::new());
+            for rank in ranks {
+                union = &union | &self.per_rank[rank];
+                count += 1;
+            }
+            count > at_once(optimum.view, &(&union & part))
+        };
+        let mut kinds = alone().filter(|&rank| !demands[..rank].contains(&demands[rank]));
+        kinds.any(|kind| too_few(&mut alone().filter(|&rank| demands[rank] == demands[kind]))) || too_few(&mut alone())
+    }
+
     /// Whether every rank may have both or neither.
     fn has_both(&self, a: DeviceId, b: DeviceId) -> bool {
         self.per_rank.iter().all(|domain| domain.contains(a) == domain.contains(b))
     }
+}
+
+/// How many of these vertices can be there at once, at most.
+fn at_once(view: &View<'_>, set: &DeviceSet) -> usize {
+    if !view.is_of_any_layout() {
+        return set.len();
+    }
+    let graph = view.graph();
+    let slice = |id: DeviceId| if let Unit::Slice(instance) = graph.device(id).unit { Some(instance) } else { None };
+    let on = |whole: DeviceId| {
+        let Some(model) = graph.model(whole) else { return usize::from(set.contains(whole)) };
+        let in_use = graph.vertices(whole).iter().filter(|&id| !view.tenants(id).is_empty());
+        let there: Vec<_> = in_use.filter_map(slice).collect();
+        let here: Vec<_> = (graph.vertices(whole) & set).iter().filter_map(slice).collect();
+        model.most_among(&there, &here).max(usize::from(set.contains(whole)))
+    };
+    let host = set.iter().filter(|&id| matches!(graph.device(id).unit, Unit::Numa | Unit::Nic)).count();
+    host + graph.wholes().iter().map(on).sum::<usize>()
 }

@@ -16,15 +16,16 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
+use std::rc::Rc;
 
 use super::bound::Bounds;
-use super::criterion::{Criterion, Kind};
+use super::criterion::{Criterion, Kind, settle};
 use super::domains::Domains;
 use super::request::Request;
 use super::requirement::Requirement;
 use super::subsets::Subsets;
 use crate::matching::{Few, Limits, MatchConfig, Matcher, Placement, SearchStats, StopReason, without_layout};
-use crate::score::{Candidate, EdgeOn, Objective};
+use crate::score::{Candidate, EdgeOn, Form, Objective, Seat};
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph, Link, LinkClass};
 use crate::view::View;
 
@@ -46,7 +47,7 @@ pub(super) struct Entry {
 impl<'o, 'a> Optimum<'o, 'a> {
     /// The best placement and as many runners-up on other sets as the request wants, best first.
     pub(super) fn best(&self) -> (Vec<Entry>, SearchStats) {
-        let domains = Domains::new(self).without_twins(self);
+        let domains = Rc::new(Domains::new(self).without_twins(self));
         let bounds = Bounds::new(self.view, &self.request.pattern, self.criteria);
         let mut run = Run { optimum: self, domains, bounds, top: Vec::new(), stats: SearchStats::default() };
         if !self.request.must_include.is_subset(&run.domains.union) {
@@ -55,6 +56,9 @@ impl<'o, 'a> Optimum<'o, 'a> {
         let symmetric = self.is_symmetric();
         let matcher = self.matcher(symmetric);
         for part in self.parts(&run.domains.union) {
+            if run.domains.are_too_few(self, &part) {
+                continue;
+            }
             if self.every_set_matches(&part) {
                 run.visit_sets(&matcher, &part, symmetric);
             } else {
@@ -70,9 +74,10 @@ impl<'o, 'a> Optimum<'o, 'a> {
         let domains = Domains::new(self);
         let mut stats = SearchStats::default();
         let found = self.parts(&domains.union).iter().any(|part| {
-            self.search(&matcher, part, &domains, &mut stats, |placement| {
-                if self.admits(placement) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            })
+            !domains.are_too_few(self, part)
+                && self.search(&matcher, part, &domains, &mut stats, |placement| {
+                    if self.admits(placement) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                })
         });
         if found || stats.complete() { Ok(found) } else { Err(stats) }
     }
@@ -189,6 +194,24 @@ impl<'o, 'a> Optimum<'o, 'a> {
         }
     }
 
+    /// The keys by which an entry is compared with one on another machine. There what stays free is what is lost: the
+    /// bandwidth left on an idle machine is no merit of the placement.
+    pub(super) fn keys_across_machines(&self, entry: &Entry) -> Few<f64> {
+        let key = |(criterion, &key): (&Criterion<'_>, &f64)| {
+            let value = |objective: &Objective<'_>, set: &DeviceSet| {
+                objective
+                    .score_set(self.view, &self.request.pattern, set)
+                    .filter(|_| matches!(objective.form(), Form::Rest(_)))
+            };
+            let change = criterion
+                .kind
+                .objective()
+                .and_then(|objective| Some(value(objective, &entry.set)? - value(objective, &DeviceSet::new())?));
+            change.map_or(key, |change| criterion.key(change))
+        };
+        self.criteria.iter().zip(&entry.keys).map(key).collect()
+    }
+
     /// How entry `a` compares with entry `b` on one criterion.
     pub(super) fn compare(&self, at: usize, a: &Entry, b: &Entry) -> Ordering {
         self.order(at, (a.keys[at], b.keys[at]), (&a.set, &b.set))
@@ -204,7 +227,7 @@ impl<'o, 'a> Optimum<'o, 'a> {
 
 struct Run<'r, 'o, 'a> {
     optimum: &'r Optimum<'o, 'a>,
-    domains: Domains,
+    domains: Rc<Domains>,
     bounds: Bounds<'r, 'a>,
     /// Best first; one entry a set.
     top: Vec<Entry>,
@@ -212,6 +235,35 @@ struct Run<'r, 'o, 'a> {
 }
 
 impl Run<'_, '_, '_> {
+    /// What the leading criteria that are sums over devices leave open: the devices that every best set has, and those that a
+    /// best set may have. A sum is highest for the devices of highest value; only those that tie for the last places are
+    /// open to the next criterion. Without this, a baseline that draws eight of 56 lots would look at 1.4 billion sets.
+    fn narrowed(&self, must: &DeviceSet, part: &DeviceSet) -> (DeviceSet, DeviceSet) {
+        let Optimum { request, view, criteria, requirements } = *self.optimum;
+        let (mut must, mut part) = (must.clone(), part.clone());
+        let filtered = requirements.iter().any(|requirement| !requirement.test.is_of_domains());
+        let Some(demand) = request.pattern.demands().first().filter(|_| request.runners_up == 0 && !filtered) else {
+            return (must, part);
+        };
+        for criterion in criteria {
+            let Some((objective, sign)) = criterion.exact_sum() else { break };
+            let Form::Devices(f) = objective.form() else { break };
+            let value = |id| settle(sign * f(&Seat { view: *view, demand, id }));
+            let mut values: Vec<(f64, DeviceId)> = (&part - &must).iter().map(|id| (value(id), id)).collect();
+            values.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+            let open = request.pattern.len().saturating_sub(must.len());
+            let Some(&(last, _)) = open.checked_sub(1).and_then(|at| values.get(at)) else { break };
+            if !last.is_finite() {
+                break;
+            }
+            let at_least: DeviceSet =
+                values.iter().take_while(|(value, _)| *value >= last).map(|(_, id)| *id).collect();
+            part = &must | &at_least;
+            must.extend(values.iter().take_while(|(value, _)| *value > last).map(|(_, id)| *id));
+        }
+        (must, part)
+    }
+
     /// How many of the first criteria the set decides.
     fn set_criteria(&self) -> usize {
         let pattern = &self.optimum.request.pattern;
@@ -234,6 +286,7 @@ impl Run<'_, '_, '_> {
         if !must.is_subset(part) {
             return;
         }
+        let (must, part) = &self.narrowed(must, part);
         let by_set = self.set_criteria();
         let ideal: Few<f64> = (0..criteria.len()).map(|at| self.ideal(at, part)).collect();
         let cost = self.cost_of_set(part);
@@ -315,7 +368,7 @@ impl Run<'_, '_, '_> {
         let cost = if looks_at_sets { self.cost_of_set(part) } else { 0 };
         let mut left = self.optimum.left(&stats).nodes;
         let mut spent = false;
-        let domains = std::mem::take(&mut self.domains);
+        let domains = Rc::clone(&self.domains);
         self.optimum.search(matcher, part, &domains, &mut stats, |placement| {
             spent = left < cost;
             if spent {
@@ -326,7 +379,6 @@ impl Run<'_, '_, '_> {
             // The first to meet the bound of its set has the smallest rank order of those that do.
             if best && by_rank_order { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        self.domains = domains;
         if spent {
             stats.stopped = StopReason::NodeLimit;
         }
@@ -336,7 +388,8 @@ impl Run<'_, '_, '_> {
     /// Puts a match where it belongs, if it does; whether it is as good as its set allows.
     fn offer(&mut self, placement: &[DeviceId], known: Option<Known<'_>>) -> bool {
         let optimum = self.optimum;
-        if !optimum.admits(placement) {
+        let passes_over = |id| self.domains.twin_below.get(id).is_some_and(|below| !placement.contains(below));
+        if known.is_none() && placement.iter().any(passes_over) || !optimum.admits(placement) {
             return false;
         }
         let own_set: DeviceSet;

@@ -25,7 +25,7 @@ impl<P: Policy, Q: Policy> Policy for OrElse<P, Q> {
         };
         match (self.second.decide(request, view), first) {
             // What the second can never do, the first may do later.
-            (Err(Refusal::Infeasible(_)), Refusal::Busy(later)) => Err(Refusal::Busy(later)),
+            (Err(second), first) if first.hope() > second.hope() => Err(first),
             (answer, _) => answer.map(|decision| decision.with_first_key(-1.0)),
         }
     }

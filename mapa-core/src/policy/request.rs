@@ -32,7 +32,8 @@ pub struct Request {
     pub min_link: LinkClass,
     /// Whether all its devices must be on one NUMA node; devices whose node is unknown are then out. Default: no.
     pub same_numa: bool,
-    /// How many runners-up to name: the best placements on other sets of devices. Default: 0.
+    /// How many runners-up to name: the best placements on other sets of devices. Sets that differ only in equal instances of
+    /// one device count as one where no criterion tells these apart. Default: 0.
     pub runners_up: usize,
     /// How far to search before the best so far is taken. Default: [`Request::NODES`] nodes.
     pub limits: Limits,

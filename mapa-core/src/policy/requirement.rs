@@ -52,6 +52,11 @@ impl<'a> Test<'a> {
         }
     }
 
+    /// Whether domains say all of it: then no set is ruled out by the rest of it.
+    pub(super) fn is_of_domains(&self) -> bool {
+        matches!(self, Self::Seat(_))
+    }
+
     /// Whether it may tell devices apart that differ in nothing but their ids, beyond what domains show.
     pub(super) fn sees_ids(&self) -> bool {
         match self {

@@ -198,7 +198,7 @@ impl Policy for Rules<'_> {
         };
         let runner_up = |entry| RunnerUp { scored: self.scored(view, request, entry), lost_on: lost_on(entry) };
         let runners_up = others.iter().map(runner_up).collect();
-        let keys = best.keys.clone();
+        let keys = optimum.keys_across_machines(best);
         let best = self.scored(view, request, best);
         Ok(Decision::new(self.name.clone(), request, view.stamp(), best, runners_up, stats).with_keys(keys))
     }
@@ -213,9 +213,12 @@ pub(super) fn never(request: &Request, graph: &HardwareGraph) -> Option<Reason> 
         Some(Reason::Empty)
     } else if let Some(contradiction) = request.contradiction() {
         Some(Reason::Rule(contradiction.to_string().into()))
-    } else if candidates.len() < wanted && !request.pattern.may_share() || !request.must_include.is_subset(&candidates)
-    {
+    } else if let Some(rank) = request.pattern.demands().iter().position(|demand| graph.candidates(demand).is_empty()) {
+        Some(Reason::NothingFits { rank })
+    } else if candidates.len() < wanted && !request.pattern.may_share() {
         Some(Reason::TooFewDevices { wanted, allowed: candidates.len() })
+    } else if !request.must_include.is_subset(&candidates) {
+        Some(Reason::Rule("the devices that must be included are allowed, and of a kind that is asked for".into()))
     } else if request.same_numa && numa_unknown() {
         Some(Reason::Rule("one NUMA node for all devices, since the machine's description names none".into()))
     } else {

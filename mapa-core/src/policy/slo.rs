@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use super::criterion::least;
 use super::rules::Rules;
 use crate::score::Seat;
+use crate::topology::{Device, DeviceId};
 
 /// The signals by which the SLO controller penalises a placement, and what counts as much.
 ///
 /// The paper names the three terms and gives neither thresholds nor weights: the defaults are assumed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SloSignals {
-    /// From how much PCIe traffic on, MB/s, the tenants of a root complex are heavy. Default (assumed): 5,000.
+    /// From how much PCIe traffic on, MB/s, a tenant is heavy (tenants that share an instance are taken together). Default
+    /// (assumed): 5,000.
     pub heavy_pcie_mb_s: u64,
     /// Block I/O by NUMA node, MB/s.
     pub block_io_mb_s: BTreeMap<u32, u32>,
@@ -39,8 +41,8 @@ impl Default for SloSignals {
 }
 
 impl SloSignals {
-    /// The penalty of a seat: its weight for each of a root complex shared with heavy tenants, a NUMA node with high block
-    /// I/O, a recent burst of interrupts there.
+    /// The penalty of a seat: its weight for each of a root complex shared with a heavy tenant, a NUMA node with high block
+    /// I/O, a recent burst of interrupts there. O(V) for V vertices.
     ///
     /// All three are the same for every instance of a device: a move inside it changes contention for memory and compute
     /// slices, and never leaves its root complex. To leave a heavy neighbour a tenant must change the device.
@@ -49,9 +51,12 @@ impl SloSignals {
         let on_node = |by_node: &BTreeMap<u32, u32>, much: u32| {
             seat.device().numa.and_then(|node| by_node.get(&node)).is_some_and(|&value| value >= much)
         };
-        let port = seat.device().port.map(|port| seat.view.usage_of_port(port).pcie_mb_s);
+        let port = seat.device().port;
+        let shares_port = |device: &Device| port.is_some() && device.port == port;
+        let traffic = (0u32..).map(DeviceId).map(|id| seat.view.usage(id).pcie_mb_s);
+        let mut beside = seat.view.graph().devices().iter().zip(traffic).filter(|(device, _)| shares_port(device));
         let terms = [
-            port.is_some_and(|mb_s| mb_s > 0 && mb_s >= self.heavy_pcie_mb_s),
+            beside.any(|(_, mb_s)| mb_s > 0 && mb_s >= self.heavy_pcie_mb_s),
             on_node(&self.block_io_mb_s, self.high_block_io_mb_s),
             on_node(&self.interrupts, self.many_interrupts),
         ];

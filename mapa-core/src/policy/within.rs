@@ -26,7 +26,8 @@ pub struct Within<'a, P, Q> {
 /// that of `anywhere`. A search that stops at its limit is not followed by another. `why` is what runners-up in other parts
 /// lose on.
 ///
-/// Over a fleet a decision in a part with fewer free devices is better: less is left over.
+/// Over a fleet a decision in a part is better than one in none, and one in a part with fewer free devices is better: less is
+/// left over.
 ///
 /// ```
 /// use mapa_core::{Rules, aggregate_gbps, max, within};
@@ -63,7 +64,7 @@ impl<P: Policy, Q: Policy> Policy for Within<'_, P, Q> {
         for part in (self.parts)(request, view) {
             let inside = request.clone().only(&request.eligible(view.graph()) & &part);
             let decision = match self.here.decide(&inside, view) {
-                Ok(decision) => decision.with_first_key(left(&part)),
+                Ok(decision) => decision.with_first_key(left(&part)).with_first_key(0.0),
                 Err(limit @ Refusal::LimitReached(_)) => return Err(limit),
                 Err(_) => continue,
             };
@@ -77,6 +78,6 @@ impl<P: Policy, Q: Policy> Policy for Within<'_, P, Q> {
             });
         }
         let decision = self.anywhere.decide(request, view)?;
-        Ok(decision.renamed(self.name.clone()).with_first_key(left(&room)))
+        Ok(decision.renamed(self.name.clone()).with_first_key(left(&room)).with_first_key(-1.0))
     }
 }

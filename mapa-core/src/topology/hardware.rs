@@ -281,7 +281,7 @@ impl HardwareGraph {
             return Ok([whole.0].into());
         }
         let Some(model) = self.model(whole) else { return Err(ErrorKind::CannotBeCut(whole).into()) };
-        let layout = model.layout(layout.instances())?;
+        model.own(layout)?;
         let is_there = |id: &DeviceId| match self.device(*id).unit {
             Unit::Slice(instance) => layout.has(instance),
             _ => false,
@@ -503,9 +503,11 @@ fn fingerprint(devices: &[Device], pairs: &[Pair], models: &[Option<Arc<mig::Mod
         }
     }
     for (i, model) in models.iter().enumerate().filter_map(|(i, model)| Some((i, model.as_ref()?))) {
-        // What the instances are is in the list of devices; which of them may be there at once is in the maxima.
+        // Which instances there are is in the list of devices; which of them may be there at once is in spans and maxima.
         hash.write(&(i as u64).to_le_bytes());
-        model.profiles().iter().for_each(|profile| hash.write(&[profile.max_instances, profile.size.compute]));
+        for profile in model.profiles() {
+            hash.write(&[profile.max_instances, profile.size.compute, profile.size.memory]);
+        }
     }
     hash.finish()
 }

@@ -127,8 +127,10 @@ fn decisions_that_are_stale_or_foreign_move_nobody() {
         let without_1 = without(turn, 1);
         let imagined = turn.view(MachineId(0)).unwrap().as_if_idle().decide(lowest_id(), &ring(1)).unwrap();
         for decision in [&foreign, &stranger, &imagined] {
-            assert_eq!(turn.relocate(job(0), decision.clone()), Err(stale()));
-            assert_eq!(turn.place(job(2), decision.clone()), Err(stale()));
+            for refused in [turn.relocate(job(0), decision.clone()), turn.place(job(2), decision.clone())] {
+                let why = refused.unwrap_err();
+                assert!(matches!(why, Refusal::Busy(Reason::Rule(_))), "deciding again does not help: {why}");
+            }
         }
         assert_eq!(turn.relocate(job(0), without_1.clone()), Err(stale()), "made without somebody else");
         assert_eq!(turn.place(job(2), without_1.clone()), Err(stale()), "made without somebody");

@@ -1,0 +1,183 @@
+//! Devices that only their ids tell apart are looked at once: that must never change an answer.
+
+use std::sync::Arc;
+
+use mapa_core::testing::{cut_machines, demanding_patterns, demands, mig_models, patterns};
+use mapa_core::{
+    Allocator, BuiltIn, Demand, DeviceInfo, DeviceSet, Fabric, FabricNode, HardwareGraph, LinkClass, NodeKind, Pattern,
+    Policy, Request, Rules, SloSignals, aggregate_gbps, case, distributed, effective_gbps, greedy, largest_first,
+    lowest_id, max, min, most, packed, pcie_aware, preserved_gbps, slo_aware, smallest_first,
+};
+use proptest::collection::vec;
+use proptest::option::weighted;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+/// Up to six devices of one model, in groups within which links are alike.
+fn twin_machines() -> impl Strategy<Value = HardwareGraph> {
+    let shape = (2usize..=6, weighted(0.7, mig_models()), 1usize..=3, any::<[bool; 3]>());
+    shape.prop_map(|(n, model, groups, [two_nodes, with_host, direct])| {
+        let mut f = Fabric::new();
+        let numa = [0, 1].map(|i| f.add_numa(format!("numa{i}"), i).unwrap());
+        let info = DeviceInfo { memory_bytes: Some(6 << 30), mig: model.map(Arc::new), ..DeviceInfo::default() };
+        let device = |i| FabricNode { name: format!("GPU{i}"), kind: NodeKind::Device(info.clone()) };
+        let gpus: Vec<_> = (0..n).map(|i| f.add(device(i)).unwrap()).collect();
+        for (i, &gpu) in gpus.iter().enumerate() {
+            f.attach(gpu, numa[usize::from(two_nodes && i % 2 == 1)], 12.0).unwrap();
+        }
+        for (i, j) in (0..n).flat_map(|i| (0..i).map(move |j| (i, j))).filter(|_| direct) {
+            if i % groups == j % groups {
+                f.link(gpus[i], gpus[j], LinkClass::Direct(2), 50.0).unwrap();
+            } else if (i + j) % 3 != 0 {
+                f.link(gpus[i], gpus[j], LinkClass::Direct(1), 25.0).unwrap();
+            }
+        }
+        let card = f.add(FabricNode { name: "nic0".to_owned(), kind: NodeKind::Nic }).unwrap();
+        f.attach(card, numa[0], 12.0).unwrap();
+        if with_host { f.lower_with_host().unwrap() } else { f.lower().unwrap() }
+    })
+}
+
+fn states() -> impl Strategy<Value = Allocator> {
+    let jobs = vec((demanding_patterns(1..=2), 0usize..4), 0..4);
+    let graph = prop_oneof![1 => cut_machines(1..=4), 2 => twin_machines()];
+    (graph, vec(weighted(0.7, any::<Index>()), 6), jobs, any::<bool>()).prop_map(|(graph, layouts, jobs, full)| {
+        let graph = Arc::new(graph);
+        let mut allocator = Allocator::new(graph.clone());
+        for (whole, index) in graph.wholes().iter().zip(layouts) {
+            if let Some((model, index)) = graph.model(whole).zip(index) {
+                let layouts: Vec<_> = if full { model.maximal_layouts().collect() } else { model.layouts().collect() };
+                allocator.layout_is(whole, &layouts[index.index(layouts.len())]).unwrap();
+            }
+        }
+        for (pattern, policy) in jobs {
+            let policy = BuiltIn::named(["lowest-id", "greedy", "packed", "case"][policy]).unwrap();
+            let _ = allocator.allocate(policy, &Request::new(pattern));
+        }
+        allocator
+    })
+}
+
+fn rules(kind: u8) -> Rules<'static> {
+    match kind {
+        0 => packed(),
+        1 => distributed(),
+        2 => largest_first(),
+        3 => smallest_first(),
+        4 => pcie_aware(1.0, 3.0),
+        5 => case(),
+        6 => greedy(),
+        7 => lowest_id(),
+        8 => Rules::new("rest").prefer(max(preserved_gbps())).then(max(aggregate_gbps())),
+        9 => Rules::new("links").prefer(max(effective_gbps())),
+        10 => slo_aware(SloSignals { heavy_pcie_mb_s: 1000, ..SloSignals::default() }),
+        _ => Rules::new("edges, rest").prefer(max(aggregate_gbps())).then(min(preserved_gbps())),
+    }
+}
+
+fn jobs() -> impl Strategy<Value = Pattern> {
+    prop_oneof![
+        demanding_patterns(1..=4),
+        (patterns(1..=4), demands()).prop_map(|(pattern, demand)| pattern.each(demand)),
+        (1usize..=5, demands()).prop_map(|(n, demand)| Pattern::independent(n).each(demand)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn looking_at_twins_once_changes_no_answer(
+        state in states(),
+        pattern in jobs(),
+        kind in 0u8..12,
+        limit in weighted(0.3, vec(any::<bool>(), 64)),
+        must in weighted(0.3, vec(any::<Index>(), 1..3)),
+        [idle, numa, phb] in any::<[bool; 3]>(),
+        floor in 0u8..6,
+    ) {
+        let view = if idle { state.view().as_if_idle() } else { state.view() };
+        let fewer: DeviceSet = match &limit {
+            Some(kept) => view.free().iter().filter(|id| kept[id.index() % 64]).collect(),
+            None => view.free().clone(),
+        };
+        let view = if limit.is_some() { view.limited_to(&fewer) } else { view };
+        let free: Vec<_> = view.free().iter().collect();
+        let must = must.filter(|_| !free.is_empty()).unwrap_or_default();
+        let must: DeviceSet = must.iter().map(|index| free[index.index(free.len())]).collect();
+        let least = if phb { LinkClass::Phb } else { LinkClass::None };
+        let request = Request::new(pattern).same_numa(numa && floor == 5).min_link(least).must_include(must);
+        let rules = match floor {
+            0 => rules(kind).require_score(aggregate_gbps(), |gbps| gbps < 60.0),
+            1 => rules(kind).require("not 1", |seat| seat.id.0 != 1),
+            2 => rules(kind).require_score(preserved_gbps(), |gbps| gbps > 30.0),
+            _ => rules(kind),
+        };
+        // Opaque, and of the whole placement: nothing is passed over for it.
+        let opaque = rules.clone().then(max(mapa_core::Objective::placement("opaque", |_| 0.0).symmetric()));
+        match (rules.decide(&request, &view), opaque.decide(&request, &view)) {
+            (Ok(fast), Ok(slow)) => prop_assert_eq!(fast.placement(), slow.placement()),
+            (fast, slow) => prop_assert_eq!(fast.map(drop), slow.map(drop)),
+        }
+    }
+}
+
+/// So many devices below one host bridge: each is the other's twin.
+fn alike(n: usize) -> HardwareGraph {
+    let mut f = Fabric::new();
+    let bridge = f.add(FabricNode { name: "bridge".to_owned(), kind: NodeKind::HostBridge }).unwrap();
+    for i in 0..n {
+        let gpu = f.add_device(format!("GPU{i}")).unwrap();
+        f.attach(gpu, bridge, 12.0).unwrap();
+    }
+    f.lower().unwrap()
+}
+
+#[test]
+fn of_many_alike_few_sets_are_looked_at() {
+    let graph = alike(64);
+    let free = graph.all();
+    for policy in [greedy(), packed(), lowest_id()] {
+        for k in [1, 3, 8, 32] {
+            let request = Request::new(Pattern::independent(k));
+            let decision = policy.decide(&request, &graph.with_free(&free)).unwrap();
+            assert!(decision.search().complete() && decision.search().nodes < 10_000, "{} {k}", policy.name());
+            assert!(decision.placement().iter().copied().eq(free.iter().take(k)));
+        }
+    }
+}
+
+#[test]
+fn one_device_too_few_is_noticed_without_a_search() {
+    for n in 2..=16 {
+        let graph = alike(n);
+        let free = &graph.all() - &DeviceSet::from([0]);
+        for built_in in BuiltIn::ALL {
+            let policy = BuiltIn::named(built_in.name).unwrap();
+            let limits = mapa_core::Limits::NONE.nodes(1000);
+            let request = Request::new(Pattern::ring(n)).limits(limits);
+            let refusal = policy.decide(&request, &graph.with_free(&free)).unwrap_err();
+            assert_eq!(refusal.kind(), "busy", "{} {n}: {refusal}", built_in.name);
+        }
+    }
+}
+
+#[test]
+fn a_sum_over_devices_takes_the_best_of_them_without_a_search() {
+    let graph = alike(64);
+    let free = graph.all();
+    let view = graph.with_free(&free);
+    let request = Request::new(Pattern::ring(6).each(Demand::any()));
+    let lot = |id: u32| (id * 37) % 64;
+    let policy = Rules::new("lots").prefer(most("lot", |seat| lot(seat.id.0)));
+    let decision = policy.decide(&request, &view).unwrap();
+    let mut expected: Vec<u32> = (0..64).collect();
+    expected.sort_by_key(|&id| std::cmp::Reverse(lot(id)));
+    assert!(decision.search().complete());
+    assert_eq!(decision.placement().set(), expected[..6].iter().map(|&id| mapa_core::DeviceId(id)).collect());
+    // Ties for the last places are the next criterion's.
+    let coarse =
+        Rules::new("ties").prefer(most("tenth", |seat| seat.id.0 / 10)).then(most("odd", |seat| seat.id.0 % 2));
+    let decision = coarse.decide(&request, &view).unwrap();
+    assert_eq!(decision.placement().set(), DeviceSet::from([60, 61, 62, 63, 51, 53]));
+}
