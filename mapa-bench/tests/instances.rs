@@ -95,7 +95,7 @@ fn a_job_on_instances_is_answered_with_ids_names_and_no_numbers_for_cuda() {
     assert_eq!(packed["names"], json!(["GPU0/1g.5gb@0", "GPU0/1g.5gb@1", "GPU0/1g.5gb@2", "GPU0/1g.5gb@3"]));
     assert_eq!(packed["cuda_visible_devices"], json!(null));
     assert_eq!(packed["links"], json!({ "double": 0, "single": 0, "pcie": 0 }));
-    assert_eq!(packed["scores"], json!({ "devices used": 1.0, "unevenness": 16.0 }));
+    assert_eq!(packed["scores"], json!({ "tenants there": 0.0, "devices used": 1.0 }));
     assert_eq!((&packed["complete"], &packed["policy"]), (&json!(true), &json!("packed")));
     let other = &packed["runners_up"][0];
     assert_eq!(other["names"], json!(["GPU1/1g.5gb@0", "GPU1/1g.5gb@1", "GPU1/1g.5gb@2", "GPU1/1g.5gb@3"]));

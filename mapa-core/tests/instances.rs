@@ -342,6 +342,66 @@ fn a_move_replaces_the_lease_and_keeps_its_id() {
 }
 
 #[test]
+fn a_repartition_is_only_asked_for_where_it_may_and_can_be_made() {
+    let graph = machine();
+    let mut allocator = cut(&graph, ["1g@0 1g@1 2g@2", "1g@0 1g@1 2g@2"]);
+    allocator.allocate(lowest_id(), &Request::new(Pattern::single(one_g()))).unwrap();
+    let four = Request::new(Pattern::single(Demand::slice(Size::new(4, 4))));
+    let why = |view: View<'_>| view.decide(lowest_id(), &four).unwrap_err();
+    assert_eq!(why(allocator.view()), Refusal::Busy(Reason::NeedsRepartition), "the second device is idle");
+    // Limited to the first device, which has a tenant.
+    let first: DeviceSet = allocator.view().parts_of(DeviceId(0)).collect();
+    assert!(matches!(why(allocator.view().limited_to(&first)), Refusal::Busy(Reason::InUse { .. })));
+    let second: DeviceSet = allocator.view().parts_of(DeviceId(1)).collect();
+    assert_eq!(why(allocator.view().limited_to(&second)), Refusal::Busy(Reason::NeedsRepartition));
+    // Once it is being cut up anew, waiting is all that helps.
+    allocator.begin_repartition(DeviceId(1), layout(&graph, DeviceId(1), "4g@0")).unwrap();
+    assert!(matches!(why(allocator.view()), Refusal::Busy(Reason::InUse { .. })));
+    allocator.layout_is(DeviceId(1), &layout(&graph, DeviceId(1), "4g@0")).unwrap();
+    assert!(allocator.view().decide(lowest_id(), &four).is_ok());
+    // A bare free set is of any layout already, and what is not free in it stays so.
+    let free = DeviceSet::from([1, 2]);
+    assert_eq!(graph.with_free(&free).as_if_repartitioned().free(), &free);
+}
+
+#[test]
+fn layouts_and_decisions_are_refused_where_they_do_not_belong() {
+    let graph = machine();
+    let mut allocator = Allocator::new(graph.clone());
+    let halves =
+        Profile { name: "half".into(), size: Size::new(2, 2), memory_bytes: 1, starts: vec![0, 2], max_instances: 2 };
+    let other = Model::new("halves", Size::new(4, 4), vec![halves]).unwrap();
+    let foreign = other.maximal_layouts().next().unwrap();
+    let error = allocator.layout_is(DeviceId(0), &foreign).unwrap_err();
+    assert_eq!(error.to_string(), "a layout of another model than quarters");
+    // A copy that went another way, with as many changes.
+    let mut copy = allocator.clone();
+    let one = |id: u32| Request::new(Pattern::ring(1)).only([id].into());
+    allocator.allocate(lowest_id(), &one(0)).unwrap();
+    copy.allocate(lowest_id(), &one(1)).unwrap();
+    let decision = copy.view().decide(lowest_id(), &one(2)).unwrap();
+    let error = allocator.commit(decision.clone()).unwrap_err();
+    assert!(error.is_stale(), "{error}");
+    assert!(copy.commit(decision).is_ok());
+    // A policy that decides for another job, or that only imagines.
+    struct Stubborn;
+    impl Policy for Stubborn {
+        fn name(&self) -> &str {
+            "stubborn"
+        }
+        fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
+            match request.pattern.len() {
+                1 => lowest_id().decide(&Request::new(Pattern::ring(2)), view),
+                _ => lowest_id().decide(request, &view.as_if_idle()),
+            }
+        }
+    }
+    let why = |allocator: &mut Allocator, n| allocator.allocate(Stubborn, &Request::new(Pattern::ring(n))).unwrap_err();
+    assert_eq!(why(&mut allocator, 1).to_string(), "not met: a decision for this job, not for another");
+    assert!(why(&mut allocator, 2).to_string().contains("imagined state"), "deciding again would not help");
+}
+
+#[test]
 fn avoiding_a_device_avoids_its_instances() {
     let graph = machine();
     let allocator = cut(&graph, ["2g@0 2g@2", "2g@0 2g@2"]);

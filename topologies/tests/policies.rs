@@ -299,6 +299,22 @@ fn random_draws_are_even_and_the_same_every_time() {
     assert_eq!(draws("placement", 1), draws("placement", 1));
     assert_ne!(draws("placement", 1), draws("placement", 2));
     assert_ne!(draws("placement", 1), draws("arrival", 1));
+    // Eight of 56 at once, as evenly.
+    let graph = machine(8, &a100());
+    let allocator = cut(&graph, &["1g"; 7]);
+    let mut on_whole = BTreeMap::<DeviceId, f64>::new();
+    for job in 0..700 {
+        let request = Request::new(Pattern::independent(8).each(Demand::any()));
+        let decision = allocator.view().decide(random("placement", 1, job), &request).unwrap();
+        assert!(decision.search().complete());
+        decision
+            .placement()
+            .iter()
+            .for_each(|&id| *on_whole.entry(whole_of(&allocator.view(), id)).or_default() += 1.0);
+    }
+    // Without replacement, so less than chi-squared with seven degrees of freedom, of which 24.3 is the same quantile.
+    let chi: f64 = on_whole.values().map(|count| (count - 700.0f64).powi(2) / 700.0).sum();
+    assert!(on_whole.len() == 8 && chi < 24.3, "{on_whole:?}, chi-squared {chi}");
     let first: Vec<u32> = draws("placement", 1)[..8].iter().map(|id| id.0).collect();
     assert_eq!(first, FIRST_DRAWS, "on every platform and release");
 }
@@ -364,6 +380,40 @@ fn packed_and_distributed_by_hand() {
     occupy(&mut allocator, 1, 1);
     let decision = |policy: Rules<'_>| counts(&allocator, policy.name(), 2);
     assert_eq!((decision(packed()), decision(distributed())), (Some(vec![2]), Some(vec![2])));
+}
+
+/// What the plugin leaves: it takes one instance after another, of the device with most (or fewest) tenants so far. Which of
+/// equals is next it leaves open, so loads are compared, most first.
+fn plugin(loads: &[u64], each: u64, size: usize, packed: bool) -> Vec<u64> {
+    let mut now = loads.to_vec();
+    for _ in 0..size {
+        let open = (0..now.len()).filter(|&gpu| now[gpu] < each);
+        let next = if packed { open.max_by_key(|&gpu| now[gpu]) } else { open.min_by_key(|&gpu| now[gpu]) };
+        now[next.unwrap()] += 1;
+    }
+    now.sort_unstable_by(|a, b| b.cmp(a));
+    now
+}
+
+proptest! {
+    #[test]
+    fn packed_and_distributed_leave_the_loads_that_the_plugin_leaves(
+        loads in vec(0u64..=4, 1..5), size in 1usize..8, is_packed in any::<bool>(),
+    ) {
+        let free: u64 = loads.iter().map(|load| 4 - load).sum();
+        prop_assume!(size as u64 <= free);
+        let mut allocator = replicas(loads.len(), 4);
+        for (gpu, &load) in loads.iter().enumerate() {
+            (0..load as usize).for_each(|start| occupy(&mut allocator, gpu as u32, start));
+        }
+        let request = Request::new(Pattern::independent(size).each(Demand::slice(ONE)));
+        allocator.allocate(if is_packed { packed() } else { distributed() }, &request).unwrap();
+        let view = allocator.view();
+        let load = |gpu| u64::from(view.usage_of_whole(DeviceId(gpu)).tenants);
+        let mut after: Vec<u64> = (0..loads.len() as u32).map(load).collect();
+        after.sort_unstable_by(|a, b| b.cmp(a));
+        prop_assert_eq!(after, plugin(&loads, 4, size, is_packed));
+    }
 }
 
 #[test]

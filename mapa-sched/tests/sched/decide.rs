@@ -146,3 +146,48 @@ proptest! {
         prop_assert_eq!(found, least);
     }
 }
+
+/// Two sockets of two devices each; within one, a direct link.
+fn sockets() -> std::sync::Arc<mapa_core::HardwareGraph> {
+    let mut f = mapa_core::Fabric::new();
+    let node = |name: &str| mapa_core::FabricNode { name: name.into(), kind: mapa_core::NodeKind::Machine };
+    let root = f.add(node("machine")).unwrap();
+    let cpus = [0, 1].map(|i| f.add_numa(format!("cpu{i}"), i).unwrap());
+    cpus.iter().for_each(|&cpu| f.attach(cpu, root, 12.0).unwrap());
+    let gpus: Vec<_> = (0..4).map(|i| f.add_device(format!("GPU{i}")).unwrap()).collect();
+    gpus.iter().enumerate().for_each(|(i, &gpu)| f.attach(gpu, cpus[i / 2], 12.0).unwrap());
+    std::sync::Arc::new(f.lower().unwrap())
+}
+
+/// Machines of two sockets on which just these devices are free.
+fn with_free(free: &[&[u32]]) -> Fleet {
+    let mut fleet = Fleet::new(vec![sockets(); free.len()]);
+    crate::driver::in_turn(&mut fleet, |turn| {
+        for (machine, free) in (0u32..).zip(free) {
+            for taken in (0..4).filter(|id| !free.contains(id)) {
+                let tenant = mapa_sched::Tenant::Job(mapa_sched::JobId(u64::from(10 * machine + taken)));
+                let request = Request::new(Pattern::ring(1)).only([taken].into());
+                let decision = turn.view(MachineId(machine)).unwrap().decide(lowest_id(), &request).unwrap();
+                turn.place(tenant, decision).unwrap();
+            }
+        }
+    });
+    fleet
+}
+
+#[test]
+fn what_stays_free_is_compared_by_what_is_lost() {
+    // Two free devices on the first machine, the second idle: to take two of four there would break up the whole of it.
+    let fleet = with_free(&[&[0, 1], &[0, 1, 2, 3]]);
+    assert_eq!(machine(&fleet, mapa_core::preserve(), 2), 0);
+    let fleet = with_free(&[&[0, 1, 2, 3], &[2, 3]]);
+    assert_eq!(machine(&fleet, mapa_core::preserve(), 2), 1);
+}
+
+#[test]
+fn devices_close_together_win_over_those_on_two_sockets() {
+    let fleet = with_free(&[&[1, 3], &[0, 1, 2, 3]]);
+    assert_eq!(machine(&fleet, mapa_core::topo_aware(), 2), 1);
+    let fleet = with_free(&[&[0, 1, 2, 3], &[0, 2, 3]]);
+    assert_eq!(machine(&fleet, mapa_core::topo_aware(), 1), 1, "nothing is left over beside device 0");
+}
