@@ -46,6 +46,14 @@ impl Machine {
     pub fn graph(&self) -> Result<HardwareGraph, Error> {
         Ok(self.fabric.clone().lower()?)
     }
+
+    /// The same with NUMA nodes and network cards as vertices, for jobs that ask to be near them.
+    ///
+    /// # Errors
+    /// As [`Fabric::lower_with_host`].
+    pub fn graph_with_host(&self) -> Result<HardwareGraph, Error> {
+        Ok(self.fabric.clone().lower_with_host()?)
+    }
 }
 
 /// Something odd that did not keep a machine from being read.

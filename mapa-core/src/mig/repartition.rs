@@ -1,7 +1,7 @@
 //! Cutting a device up anew for jobs that wait.
 //!
 //! The list of legal layouts is short enough to weigh them all, so the answer is exact: no greedy order of creating
-//! instances is involved, in which `1g, 1g, 3g, 3g` can fail where `3g, 3g, 1g` cannot.
+//! instances is involved, in which an early `1g` at a bad start is in the way of a later `4g`.
 
 use super::layout::Layout;
 use super::model::{Instance, Model, ProfileId};

@@ -103,7 +103,7 @@ impl<P: Policy + ?Sized> Policy for Box<P> {
     }
 }
 
-/// A built-in policy: its name, what it does in one line, and how to make it.
+/// A built-in policy: its name and what it does in one line; [`BuiltIn::named`] makes it.
 #[derive(Clone, Copy)]
 pub struct BuiltIn {
     /// The name, as [`Policy::name`] gives it.
