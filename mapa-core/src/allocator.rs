@@ -159,7 +159,7 @@ impl Allocator {
     ///
     /// # Errors
     /// The policy's refusal; `Busy` if the policy answers with a decision that is for another job ([`Decision::answers`]) or
-    /// cannot be committed: [`Reason::Stale`] if it was not made on the present state, else what is wrong.
+    /// cannot be committed: [`Reason::Stale`](crate::Reason::Stale) if it was not made on the present state, else what is wrong.
     pub fn allocate(&mut self, policy: impl Policy, request: &Request) -> Result<Lease, Refusal> {
         let decision = policy.decide(request, &self.view())?;
         decision.answers(request, &self.graph)?;
