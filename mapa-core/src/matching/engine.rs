@@ -3,6 +3,8 @@
 //! A cursor walks the tree of partial placements with an explicit stack and stops at each *leaf level*: all ranks placed
 //! but the last, whose devices come as one bit set. A visitor, an iterator and a counter are then thin loops over it.
 
+use std::collections::BTreeMap;
+
 use smallvec::SmallVec;
 
 use super::plan::{Matcher, Step};
@@ -23,6 +25,9 @@ pub(super) struct Cursor<'a, const W: usize> {
     /// By rank, whether it may be where others are; empty if none may.
     shares: Vec<bool>,
     together: Option<ShareTest<'a>>,
+    /// By device, the next lower one that only its id tells apart from it; empty if that is all the same.
+    twin_below: Vec<Option<u32>>,
+    has_twin_below: Bits<W>,
     /// By vertex.
     placement: Vec<DeviceId>,
     depth: usize,
@@ -72,6 +77,10 @@ impl<'a, const W: usize> Cursor<'a, W> {
         };
         let overlaps = |id: u32| bits(search.graph.overlap(DeviceId(id)).words());
         let ids = if search.graph.can_be_cut() { 0..search.graph.len() as u32 } else { 0..0 };
+        let none = BTreeMap::new();
+        let twins = search.twins.unwrap_or(&none);
+        let ids_of_all = || (0..search.graph.len() as u32).map(DeviceId);
+        let below = |id: DeviceId| twins.get(&id).map(|twin| twin.0);
         let shares = search.sharing.map(|_| matcher.demands.iter().map(Demand::is_shared).collect());
         Self {
             steps: &matcher.steps,
@@ -80,6 +89,11 @@ impl<'a, const W: usize> Cursor<'a, W> {
             overlaps: ids.map(overlaps).collect(),
             shares: shares.unwrap_or_default(),
             together: search.sharing,
+            has_twin_below: twins.keys().fold([0; W], |mut set, id| {
+                put(&mut set, id.0);
+                set
+            }),
+            twin_below: if twins.is_empty() { Vec::new() } else { ids_of_all().map(below).collect() },
             placement: vec![DeviceId(0); n],
             depth: 0,
             entered: true,
@@ -169,6 +183,13 @@ impl<'a, const W: usize> Cursor<'a, W> {
         }
         for &u in &step.below {
             keep_below(&mut set, self.placement[u].index());
+        }
+        let mut twins = and(&set, &self.has_twin_below);
+        while let Some(device) = pop_lowest(&mut twins) {
+            let open = |below: u32| has(&frame.domain, below) && !has(&frame.taken.alone, below);
+            if self.twin_below[device as usize].is_some_and(open) {
+                set = and_not(&set, &only(device));
+            }
         }
         set
     }
@@ -294,6 +315,10 @@ fn or<const W: usize>(a: &Bits<W>, b: &Bits<W>) -> Bits<W> {
 
 fn put<const W: usize>(set: &mut Bits<W>, device: u32) {
     set[device as usize / 64] |= 1 << (device % 64);
+}
+
+fn has<const W: usize>(set: &Bits<W>, device: u32) -> bool {
+    set[device as usize / 64] >> (device % 64) & 1 == 1
 }
 
 fn only<const W: usize>(device: u32) -> Bits<W> {

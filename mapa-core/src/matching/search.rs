@@ -1,5 +1,6 @@
 //! A plan on a machine: what is searched, how far, and what comes of it.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use super::Placement;
@@ -159,6 +160,7 @@ pub struct Search<'a> {
     pub(super) domains: Option<&'a [DeviceSet]>,
     pub(super) links: Option<LinkTest<'a>>,
     pub(super) sharing: Option<ShareTest<'a>>,
+    pub(super) twins: Option<&'a BTreeMap<DeviceId, DeviceId>>,
     limits: Limits,
     until: Option<Stop<'a>>,
 }
@@ -172,6 +174,7 @@ impl<'a> Search<'a> {
             domains: None,
             links: None,
             sharing: None,
+            twins: None,
             limits: Limits::NONE,
             until: None,
         }
@@ -206,6 +209,13 @@ impl<'a> Search<'a> {
     #[must_use]
     pub fn sharing(self, together: ShareTest<'a>) -> Self {
         Self { sharing: Some(together), ..self }
+    }
+
+    /// For devices that only their ids tell apart, by device the next lower one: a rank takes the lower as long as nobody has
+    /// it. Of matches that swapping such devices turns into each other, the lexicographically smallest is always shown; only
+    /// for matchers [in rank order](Matcher::in_rank_order).
+    pub(crate) fn twins(self, below: &'a BTreeMap<DeviceId, DeviceId>) -> Self {
+        Self { twins: Some(below), ..self }
     }
 
     /// How far to go.

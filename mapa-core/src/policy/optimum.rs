@@ -161,6 +161,9 @@ impl<'o, 'a> Optimum<'o, 'a> {
         if self.request.pattern.may_share() {
             search = search.sharing(&together);
         }
+        if matcher.in_rank_order() && !domains.twin_below.is_empty() {
+            search = search.twins(&domains.twin_below);
+        }
         if let Some(stop) = self.view.stop() {
             search = search.until(stop);
         }
