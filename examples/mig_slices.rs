@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mapa_core::{
     Allocator, Demand, DeviceId, DeviceInfo, Fabric, FabricNode, Lease, NodeKind, PCIE_GEN4_GBPS, Pattern, Reason,
-    Refusal, Request, Unit, pcie_aware,
+    Refusal, Request, pcie_aware,
 };
 use mapa_topologies::mig::{Offer, named};
 
@@ -55,9 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let view = allocator.view();
     let tenants = |whole: &DeviceId| view.usage_of_whole(*whole).tenants;
     let whole = view.graph().wholes().iter().min_by_key(tenants).ok_or("there are two")?;
-    let in_use = view.parts_of(whole).filter(|&id| !view.tenants(id).is_empty());
-    let instance = |id| if let Unit::Slice(instance) = view.graph().device(id).unit { Some(instance) } else { None };
-    let keep: Vec<_> = in_use.filter_map(instance).collect();
+    let keep = view.instances_in_use(whole);
     let next = model.best_layout(&view.layout_of(whole), &keep, &[three, two])?;
     println!("GPU{whole}: {}", model.print(&next));
     let before: Vec<Lease> = allocator.leases().cloned().collect();

@@ -1,6 +1,6 @@
 //! The JSON shapes of answers.
 
-use mapa_core::{Census, Decision, DeviceId, HardwareGraph, Placement, Refusal, Scored, Unit};
+use mapa_core::{Census, Decision, DeviceId, HardwareGraph, Placement, Refusal, Scored};
 use serde_json::{Map, Value, json};
 
 /// A decision.
@@ -45,7 +45,7 @@ pub(crate) fn names<'g>(placement: &Placement, graph: &'g HardwareGraph) -> Vec<
 }
 
 fn is_instance(id: DeviceId, graph: &HardwareGraph) -> bool {
-    matches!(graph.device(id).unit, Unit::Slice(_))
+    graph.device(id).unit.instance().is_some()
 }
 
 /// How tables call a device: whole ones by their ids, instances by their names, as nobody knows their ids by heart.

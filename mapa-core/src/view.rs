@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::allocator::LeaseId;
 use crate::matching::Stop;
-use crate::mig::Layout;
+use crate::mig::{Instance, Layout};
 use crate::pattern::Demand;
 use crate::policy::{Decision, Policy, Refusal, Request};
 use crate::state::{State, Usage};
@@ -140,7 +140,7 @@ impl<'a> View<'a> {
     pub fn usage(&self, id: DeviceId) -> &'a Usage {
         match self.state.filter(|_| !self.idle) {
             Some(state) => state.usage(id).unwrap_or(&Usage::IDLE),
-            None if self.free.contains(id) => &Usage::IDLE,
+            None if self.vacant.contains(id) => &Usage::IDLE,
             None => &Usage::TAKEN,
         }
     }
@@ -183,6 +183,15 @@ impl<'a> View<'a> {
     pub fn parts_of(&self, whole: DeviceId) -> impl Iterator<Item = DeviceId> + use<'a> {
         let present = self.present;
         self.graph.vertices(whole).iter().filter(move |&id| present.contains(id))
+    }
+
+    /// The instances of a whole device that have tenants, by start: those that a new layout must keep.
+    #[must_use]
+    pub fn instances_in_use(&self, whole: DeviceId) -> Vec<Instance> {
+        let in_use = self.graph.vertices(whole).iter().filter(|&id| !self.tenants(id).is_empty());
+        let mut instances: Vec<_> = in_use.filter_map(|id| self.graph.device(id).unit.instance()).collect();
+        instances.sort_unstable();
+        instances
     }
 
     /// How a device is cut up; whole, if nothing else is known.
@@ -275,7 +284,8 @@ impl<'a> View<'a> {
         let stamp = Stamp { imagined: true, ..self.stamp };
         let Some(state) = self.state else { return Self { stamp, ..self } };
         if self.idle {
-            return Self { present: self.graph.everything(), ..self.as_if_free(self.graph.everything()) };
+            let everything = self.graph.everything();
+            return Self { present: everything, limit: self.limit, ..self.as_if_free(everything) };
         }
         let (free, open) = state.reachable(self.graph);
         Self {

@@ -359,6 +359,13 @@ fn a_repartition_is_only_asked_for_where_it_may_and_can_be_made() {
     assert!(matches!(why(allocator.view()), Refusal::Busy(Reason::InUse { .. })));
     allocator.layout_is(DeviceId(1), &layout(&graph, DeviceId(1), "4g@0")).unwrap();
     assert!(allocator.view().decide(lowest_id(), &four).is_ok());
+    // A limit holds on an idle machine too, and changes no usage.
+    let idle = allocator.view().as_if_idle();
+    let whole = Request::new(Pattern::single(Demand::slice(Size::new(2, 2)))).only([0].into());
+    let second: DeviceSet = allocator.view().parts_of(DeviceId(1)).collect();
+    let limited = idle.limited_to(&second);
+    assert_eq!(limited.as_if_repartitioned().decide(lowest_id(), &whole).unwrap_err().kind(), "busy");
+    assert_eq!(limited.usage(id(&graph, "GPU0/1g@0")).tenants, 0, "idle, limited or not");
     // A bare free set is of any layout already, and what is not free in it stays so.
     let free = DeviceSet::from([1, 2]);
     assert_eq!(graph.with_free(&free).as_if_repartitioned().free(), &free);

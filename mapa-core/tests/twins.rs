@@ -183,6 +183,33 @@ fn a_sum_over_devices_takes_the_best_of_them_without_a_search() {
     assert_eq!(decision.placement().set(), DeviceSet::from([60, 61, 62, 63, 51, 53]));
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn taking_the_best_devices_directly_changes_no_answer(
+        values in vec((0usize..9, 0usize..9), 6),
+        k in 1usize..=4,
+        must in weighted(0.3, 0u32..6),
+        minimise in any::<[bool; 2]>(),
+    ) {
+        // Infinities, what is not a number, and differences that a large sum swallows.
+        const VALUES: [f64; 9] = [0.0, 1.0, 2.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e30, 1e30 + 1e15];
+        let graph = alike(6);
+        let free = graph.all();
+        let must: DeviceSet = must.map(mapa_core::DeviceId).into_iter().collect();
+        let request = Request::new(Pattern::independent(k)).must_include(must);
+        let first = mapa_core::Objective::devices("first", |seat| VALUES[values[seat.id.index()].0]);
+        let second = mapa_core::Objective::devices("second", |seat| VALUES[values[seat.id.index()].1]);
+        let direction = |objective, least: bool| if least { min(objective) } else { max(objective) };
+        let rules = Rules::new("sums").prefer(direction(first, minimise[0])).then(direction(second, minimise[1]));
+        // With a test of the whole set, which passes all, nothing is taken directly.
+        let slow = rules.clone().require_set("any", |_| true);
+        let decide = |rules: &Rules<'_>| rules.decide(&request, &graph.with_free(&free)).unwrap().placement().clone();
+        prop_assert_eq!(decide(&rules), decide(&slow));
+    }
+}
+
 #[test]
 fn ranks_of_several_kinds_do_not_try_every_twin() {
     // Eight devices of five instances each: 2g 2g 1g 1g 1g, and a job on four of either size.

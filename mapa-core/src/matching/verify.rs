@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::pattern::{Demand, Pattern};
-use crate::topology::{DeviceId, DeviceSet, Unit};
+use crate::topology::{DeviceId, DeviceSet};
 use crate::view::View;
 
 /// What keeps a placement from being one.
@@ -130,11 +130,11 @@ pub(crate) fn without_layout(view: &View<'_>, placement: &[DeviceId]) -> Option<
         return None;
     }
     let graph = view.graph();
-    let slice = |id: DeviceId| if let Unit::Slice(instance) = graph.device(id).unit { Some(instance) } else { None };
+    let slice = |id: DeviceId| graph.device(id).unit.instance();
     placement.iter().filter(|&&id| slice(id).is_some()).map(|&id| graph.device(id).parent).find(|&whole| {
-        let in_use = graph.vertices(whole).iter().filter(|&id| !view.tenants(id).is_empty());
         let here = placement.iter().copied().filter(|&id| graph.device(id).parent == whole);
-        let mut instances: Vec<_> = in_use.chain(here).filter_map(slice).collect();
+        let mut instances = view.instances_in_use(whole);
+        instances.extend(here.filter_map(slice));
         instances.sort_unstable();
         instances.dedup();
         graph.model(whole).is_some_and(|model| model.layout(&instances).is_err())

@@ -112,13 +112,11 @@ fn at_once(view: &View<'_>, set: &DeviceSet) -> usize {
         return set.len();
     }
     let graph = view.graph();
-    let slice = |id: DeviceId| if let Unit::Slice(instance) = graph.device(id).unit { Some(instance) } else { None };
     let on = |whole: DeviceId| {
         let Some(model) = graph.model(whole) else { return usize::from(set.contains(whole)) };
-        let in_use = graph.vertices(whole).iter().filter(|&id| !view.tenants(id).is_empty());
-        let there: Vec<_> = in_use.filter_map(slice).collect();
-        let here: Vec<_> = (graph.vertices(whole) & set).iter().filter_map(slice).collect();
-        model.most_among(&there, &here).max(usize::from(set.contains(whole)))
+        let here: Vec<_> =
+            (graph.vertices(whole) & set).iter().filter_map(|id| graph.device(id).unit.instance()).collect();
+        model.most_among(&view.instances_in_use(whole), &here).max(usize::from(set.contains(whole)))
     };
     let host = set.iter().filter(|&id| matches!(graph.device(id).unit, Unit::Numa | Unit::Nic)).count();
     host + graph.wholes().iter().map(on).sum::<usize>()

@@ -256,13 +256,18 @@ impl Run<'_, '_, '_> {
             values.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
             let open = request.pattern.len().saturating_sub(must.len());
             let Some(&(last, _)) = open.checked_sub(1).and_then(|at| values.get(at)) else { break };
-            if !last.is_finite() {
+            let above = values.partition_point(|(value, _)| *value > last);
+            let at_least = values.partition_point(|(value, _)| *value >= last);
+            let sum: f64 = must.iter().map(value).chain(values[..open].iter().map(|(value, _)| *value)).sum();
+            // The least by which another set is worse: infinities, and what rounding the sum swallows, make sets equal.
+            let down = values.get(at_least).map(|(next, _)| last - next);
+            let up = above.checked_sub(1).map(|least| values[least].0 - last);
+            let gap = down.into_iter().chain(up).fold(f64::INFINITY, f64::min);
+            if !sum.is_finite() || settle(sum - gap) == settle(sum) {
                 break;
             }
-            let at_least: DeviceSet =
-                values.iter().take_while(|(value, _)| *value >= last).map(|(_, id)| *id).collect();
-            part = &must | &at_least;
-            must.extend(values.iter().take_while(|(value, _)| *value > last).map(|(_, id)| *id));
+            part = &must | &values[..at_least].iter().map(|(_, id)| *id).collect();
+            must.extend(values[..above].iter().map(|(_, id)| *id));
         }
         (must, part)
     }

@@ -27,6 +27,14 @@ pub enum Unit {
     Nic,
 }
 
+impl Unit {
+    /// The instance that it is, if it is one.
+    #[must_use]
+    pub fn instance(self) -> Option<mig::Instance> {
+        if let Self::Slice(instance) = self { Some(instance) } else { None }
+    }
+}
+
 /// A group of devices that reach the host through one host bridge (root complex): the paths between them are `Phb` or
 /// better. What one of them sends, the others must wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
