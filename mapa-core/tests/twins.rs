@@ -39,8 +39,15 @@ fn twin_machines() -> impl Strategy<Value = HardwareGraph> {
     })
 }
 
+/// Tasks that share, and are easily placed: tenants by which twins differ.
+fn tasks(ranks: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = Pattern> {
+    (ranks, 0u32..4, 0u32..3).prop_map(|(n, warps, pcie)| {
+        Pattern::independent(n).each(Demand::any().shared().warps(warps).pcie_gbps(f64::from(pcie)))
+    })
+}
+
 fn states() -> impl Strategy<Value = Allocator> {
-    let jobs = vec((demanding_patterns(1..=2), 0usize..4), 0..4);
+    let jobs = vec((prop_oneof![demanding_patterns(1..=2), tasks(1..=2)], 0usize..4), 0..5);
     let graph = prop_oneof![1 => cut_machines(1..=4), 2 => twin_machines()];
     (graph, vec(weighted(0.7, any::<Index>()), 6), jobs, any::<bool>()).prop_map(|(graph, layouts, jobs, full)| {
         let graph = Arc::new(graph);
@@ -79,6 +86,7 @@ fn rules(kind: u8) -> Rules<'static> {
 fn jobs() -> impl Strategy<Value = Pattern> {
     prop_oneof![
         demanding_patterns(1..=4),
+        tasks(1..=3),
         (patterns(1..=4), demands()).prop_map(|(pattern, demand)| pattern.each(demand)),
         (1usize..=5, demands()).prop_map(|(n, demand)| Pattern::independent(n).each(demand)),
     ]
