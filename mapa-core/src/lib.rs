@@ -14,6 +14,7 @@ mod matching;
 pub mod mig;
 mod pattern;
 mod policy;
+mod reach;
 mod score;
 mod state;
 #[cfg(any(test, feature = "testing"))]

@@ -70,16 +70,17 @@ fn busy_infeasible_and_limit_reached_are_three_answers() {
 fn a_search_stopped_early_says_that_its_answer_may_not_be_the_best() {
     let graph = square();
     let all = graph.all();
+    let rank_0 = || Objective::placement("rank 0", |c: &Candidate<'_>| f64::from(c.placement[0].0));
     let request = Request::new(Pattern::ring(3)).limits(Limits::NONE.nodes(6));
-    let decision = greedy().decide(&request, &graph.with_free(&all)).unwrap();
+    let policy = Rules::new("own").prefer(max(rank_0()));
+    let decision = policy.decide(&request, &graph.with_free(&all)).unwrap();
     assert!(!decision.search().complete());
     let large = complete(14);
     let free = large.all();
     let request = Request::new(Pattern::ring(7));
     // One criterion is of the set, the other of the placement: neither can be bounded, so both must search.
     let left_over = Objective::rest("sum of ids", |rest| rest.devices.iter().map(|d| f64::from(d.0)).sum());
-    let rank_0 = Objective::placement("rank 0", |c: &Candidate<'_>| f64::from(c.placement[0].0));
-    for objective in [left_over, rank_0] {
+    for objective in [left_over, rank_0()] {
         let asked = AtomicU32::new(0);
         let stop = || asked.fetch_add(1, Relaxed) > 0;
         let policy = Rules::new("own").prefer(max(objective));

@@ -16,6 +16,7 @@ pub use shape::Shape;
 
 use crate::error::{Error, ErrorKind};
 use crate::matching::{MatchConfig, Matcher};
+use crate::reach::Family;
 use crate::topology::MAX_DEVICES;
 
 /// An edge of a pattern; `a < b`.
@@ -60,6 +61,7 @@ struct Inner {
     /// By rank; of a pattern larger than any machine, those of the first [`MAX_DEVICES`].
     demands: Vec<Demand>,
     matcher: OnceLock<Matcher>,
+    family: OnceLock<Family>,
 }
 
 impl Pattern {
@@ -68,7 +70,7 @@ impl Pattern {
     }
 
     fn with(vertices: usize, edges: Vec<Edge>, demands: Vec<Demand>) -> Self {
-        Self(Arc::new(Inner { vertices, edges, demands, matcher: OnceLock::new() }))
+        Self(Arc::new(Inner { vertices, edges, demands, matcher: OnceLock::new(), family: OnceLock::new() }))
     }
 
     /// The same pattern, every rank with this demand.
@@ -150,6 +152,11 @@ impl Pattern {
     #[must_use]
     pub fn matcher(&self) -> &Matcher {
         self.0.matcher.get_or_init(|| MatchConfig::new().compile(self))
+    }
+
+    /// What table of reachable counts it has.
+    pub(crate) fn family(&self) -> Family {
+        *self.0.family.get_or_init(|| Family::of(self))
     }
 
     /// Both patterns at once on the same ranks, as NCCL runs rings and trees side by side (Fig. 8 of the paper): an edge

@@ -60,6 +60,16 @@ impl<'a> Criterion<'a> {
         }
     }
 
+    /// Equal for criteria that order placements alike because one is a copy of the other.
+    pub(super) fn identity(&self) -> [u64; 2] {
+        let step = self.step.map_or(0, f64::to_bits);
+        match &self.kind {
+            Kind::Max(objective) => [objective.id() << 1, step],
+            Kind::Min(objective) => [objective.id() << 1 | 1, step],
+            Kind::LowestIds => [0, 0],
+        }
+    }
+
     /// What placements are compared by: the higher the better.
     pub(super) fn key(&self, value: f64) -> f64 {
         self.signed_key(if matches!(self.kind, Kind::Min(_)) { -value } else { value })

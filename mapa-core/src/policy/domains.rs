@@ -20,16 +20,9 @@ pub(super) struct Domains {
 
 impl Domains {
     pub(super) fn new(optimum: &Optimum<'_, '_>) -> Self {
-        let Optimum { request, view, requirements, .. } = *optimum;
+        let Optimum { request, view, .. } = *optimum;
         let eligible = request.eligible(view.graph());
-        let seats = || requirements.iter().filter_map(|requirement| requirement.test.seat());
-        let domain = |demand: &Demand| {
-            let room = &view.room_for(demand) & &eligible;
-            if seats().next().is_none() {
-                return room;
-            }
-            room.iter().filter(|&id| seats().all(|test| test(&Seat { view: *view, demand, id }))).collect()
-        };
+        let domain = |demand: &Demand| Self::of(optimum, demand, &eligible);
         let demands = request.pattern.demands();
         let mut domains = Self::default();
         for (rank, demand) in demands.iter().enumerate() {
@@ -41,6 +34,17 @@ impl Domains {
             domains.per_rank.push(fresh);
         }
         domains
+    }
+
+    /// Where a rank of this demand may lie, of what is eligible.
+    pub(super) fn of(optimum: &Optimum<'_, '_>, demand: &Demand, eligible: &DeviceSet) -> DeviceSet {
+        let Optimum { view, requirements, .. } = *optimum;
+        let seats = || requirements.iter().filter_map(|requirement| requirement.test.seat());
+        let room = &view.room_for(demand) & eligible;
+        if seats().next().is_none() {
+            return room;
+        }
+        room.iter().filter(|&id| seats().all(|test| test(&Seat { view: *view, demand, id }))).collect()
     }
 
     /// Finds the devices that only their ids tell apart, if that is all the same to every criterion, and keeps of such devices

@@ -7,6 +7,7 @@
 mod balance;
 mod bound;
 mod by_size;
+mod by_table;
 mod case;
 mod criterion;
 mod decision;

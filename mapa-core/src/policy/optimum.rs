@@ -19,6 +19,7 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use super::bound::Bounds;
+use super::by_table::ByTable;
 use super::criterion::{Criterion, Kind, settle};
 use super::domains::Domains;
 use super::request::Request;
@@ -44,9 +45,19 @@ pub(super) struct Entry {
     pub(super) placement: Placement,
 }
 
+impl Entry {
+    pub(super) fn new(keys: Few<f64>, set: DeviceSet, placement: Placement) -> Self {
+        Self { keys, set, placement }
+    }
+}
+
 impl<'o, 'a> Optimum<'o, 'a> {
     /// The best placement and as many runners-up on other sets as the request wants, best first.
     pub(super) fn best(&self) -> (Vec<Entry>, SearchStats) {
+        ByTable::best(self).unwrap_or_else(|| self.best_by_search())
+    }
+
+    fn best_by_search(&self) -> (Vec<Entry>, SearchStats) {
         let domains = Rc::new(Domains::new(self).without_twins(self));
         let bounds = Bounds::new(self.view, &self.request.pattern, self.criteria);
         let mut run = Run { optimum: self, domains, bounds, top: Vec::new(), stats: SearchStats::default() };
@@ -91,7 +102,7 @@ impl<'o, 'a> Optimum<'o, 'a> {
     }
 
     /// For distinct matches if they will do, else for every rank order.
-    fn matcher(&self, symmetric: bool) -> Cow<'o, Matcher> {
+    pub(super) fn matcher(&self, symmetric: bool) -> Cow<'o, Matcher> {
         let pattern = &self.request.pattern;
         if symmetric {
             Cow::Borrowed(pattern.matcher())
@@ -126,7 +137,7 @@ impl<'o, 'a> Optimum<'o, 'a> {
                 })
     }
 
-    fn admits(&self, placement: &[DeviceId]) -> bool {
+    pub(super) fn admits(&self, placement: &[DeviceId]) -> bool {
         includes(placement, &self.request.must_include)
             && without_layout(self.view, placement).is_none()
             && (self.requirements.is_empty() || {
@@ -140,7 +151,7 @@ impl<'o, 'a> Optimum<'o, 'a> {
     }
 
     /// Runs the matcher within `part`, with what is left of the limits; true if the visitor broke off.
-    fn search(
+    pub(super) fn search(
         &self,
         matcher: &Matcher,
         part: &DeviceSet,
@@ -182,7 +193,7 @@ impl<'o, 'a> Optimum<'o, 'a> {
     }
 
     /// The key of a criterion that needs the rank order (or is asked for it anyway).
-    fn key(&self, criterion: &Criterion<'_>, placement: &[DeviceId]) -> f64 {
+    pub(super) fn key(&self, criterion: &Criterion<'_>, placement: &[DeviceId]) -> f64 {
         let objective = criterion.kind.objective();
         objective.map_or(0.0, |objective| criterion.key(objective.score(&self.candidate(placement))))
     }

@@ -1,5 +1,7 @@
 //! Aggregated bandwidth, Eq. 1 of the paper.
 
+use std::sync::LazyLock;
+
 use super::Objective;
 
 /// AggBW, GB/s: the sum over the pattern's edges of the best link between the two devices (Eq. 1; traffic weights do not
@@ -9,5 +11,8 @@ use super::Objective;
 /// a collective uses one after another.
 #[must_use]
 pub fn aggregate_gbps() -> Objective<'static> {
-    Objective::edges("aggregate_gbps", |edge| edge.link.gbps)
+    // Made once, so that tables made for it are found again.
+    static AGGREGATE: LazyLock<Objective<'static>> =
+        LazyLock::new(|| Objective::edges("aggregate_gbps", |edge| edge.link.gbps));
+    AGGREGATE.clone()
 }

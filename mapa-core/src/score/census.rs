@@ -65,6 +65,11 @@ impl Census {
         self
     }
 
+    pub(crate) fn plus(mut self, tier: usize, count: u32) -> Self {
+        self.0[tier] += count;
+        self
+    }
+
     /// How many lie in the `tier`-th tier; 0 for a tier past the last.
     #[must_use]
     pub fn count(&self, tier: usize) -> u32 {

@@ -4,6 +4,8 @@
 //! links never hurt": it rates a ring of five with two PCIe hops, (0, 3, 2), above one with four double links, (4, 0, 1),
 //! and beyond five GPUs it leaves its data altogether. [`Coefficients::in_domain`] says where it holds.
 
+use std::sync::LazyLock;
+
 use super::{Census, Objective, Tiers};
 use crate::pattern::Pattern;
 use crate::topology::{DeviceId, HardwareGraph, LinkClass};
@@ -81,7 +83,9 @@ impl Coefficients {
 /// EffBW, GB/s: Eq. 2 with [`Coefficients::FULL`] on the pattern's edges.
 #[must_use]
 pub fn effective_gbps() -> Objective<'static> {
-    effective_gbps_with("effective_gbps", Coefficients::FULL)
+    static FULL: LazyLock<Objective<'static>> =
+        LazyLock::new(|| effective_gbps_with("effective_gbps", Coefficients::FULL));
+    FULL.clone()
 }
 
 /// Eq. 2 with other coefficients, under a name that says which.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::{Census, Tiers};
 use crate::matching::Placement;
@@ -136,6 +137,8 @@ pub enum Form<'a> {
 /// ```
 #[derive(Clone)]
 pub struct Objective<'a> {
+    /// Equal for copies only: what tables go by.
+    id: u64,
     name: Cow<'static, str>,
     form: Form<'a>,
     symmetric: bool,
@@ -152,7 +155,9 @@ impl<'a> Objective<'a> {
     fn new(name: impl Into<Cow<'static, str>>, form: Form<'a>) -> Self {
         let symmetric = !matches!(form, Form::Placement(_));
         let blind = matches!(form, Form::Links(..) | Form::Edges(_));
-        Self { name: name.into(), form, symmetric, of_set: false, blind, best_on: None }
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let id = NEXT.fetch_add(1, Relaxed);
+        Self { id, name: name.into(), form, symmetric, of_set: false, blind, best_on: None }
     }
 
     /// Any function of how many pattern edges lie in each tier.
@@ -229,6 +234,11 @@ impl<'a> Objective<'a> {
     /// The best value on exactly these devices, where one is stated.
     pub(crate) fn best_on(&self, subset: Subset<'_>) -> Option<f64> {
         self.best_on.as_ref().map(|best_on| best_on(subset))
+    }
+
+    /// A number that copies share and others have not.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
     }
 
     /// Its name.

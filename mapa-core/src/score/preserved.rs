@@ -1,5 +1,7 @@
 //! Preserved bandwidth, Eq. 3 of the paper.
 
+use std::sync::LazyLock;
+
 use super::{Objective, Subset};
 use crate::topology::Link;
 
@@ -8,13 +10,18 @@ use crate::topology::Link;
 /// own to preserve and are not counted.
 #[must_use]
 pub fn preserved_gbps() -> Objective<'static> {
-    Objective::rest("preserved_gbps", |rest| preserved(rest, |_| true)).blind_to_ids()
+    static PRESERVED: LazyLock<Objective<'static>> =
+        LazyLock::new(|| Objective::rest("preserved_gbps", |rest| preserved(rest, |_| true)).blind_to_ids());
+    PRESERVED.clone()
 }
 
 /// PreservedBW as the released code computes it: direct links only.
 #[must_use]
 pub fn preserved_direct_gbps() -> Objective<'static> {
-    Objective::rest("preserved_direct_gbps", |rest| preserved(rest, |link| link.class.is_direct())).blind_to_ids()
+    static DIRECT: LazyLock<Objective<'static>> = LazyLock::new(|| {
+        Objective::rest("preserved_direct_gbps", |rest| preserved(rest, |link| link.class.is_direct())).blind_to_ids()
+    });
+    DIRECT.clone()
 }
 
 fn preserved(rest: Subset<'_>, count: impl Fn(Link) -> bool) -> f64 {

@@ -1,11 +1,13 @@
 //! The machine as the engine sees it: dense, immutable, shared.
 
+use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::fabric::Fabric;
 use super::host_tree::Region;
 use super::link::{Link, LinkClass, Pair};
+use super::memo::Memo;
 use super::vertices::{Anchors, overlaps, twins};
 use super::{DeviceId, DeviceSet};
 use crate::error::{Error, ErrorKind};
@@ -109,7 +111,7 @@ impl Device {
 /// instance is as near as its parent.
 ///
 /// Memory is O(m²) for m whole devices, and V² bits for V vertices. Made by [`Fabric::lower`].
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct HardwareGraph {
     devices: Vec<Device>,
     all: DeviceSet,
@@ -134,6 +136,7 @@ pub struct HardwareGraph {
     same: Link,
     fingerprint: u64,
     fabric: Fabric,
+    memo: Arc<Memo>,
 }
 
 impl HardwareGraph {
@@ -180,6 +183,7 @@ impl HardwareGraph {
             pairs,
             models,
             fabric,
+            memo: Arc::default(),
         };
         let ids = || (0..graph.len() as u32).map(DeviceId);
         let joined = |a: DeviceId| ids().filter(|&b| graph.pair(a, b).best().exists()).collect();
@@ -250,6 +254,18 @@ impl HardwareGraph {
         }
         let ids = (0..self.len() as u32).map(DeviceId);
         ids.filter(|&id| demand.fits(self.device(id))).collect()
+    }
+
+    /// Tables about this machine that decisions made and left for the next ones.
+    pub(crate) fn memo(&self) -> &Memo {
+        &self.memo
+    }
+
+    /// How many bytes of tables decisions on this machine have left for the next ones: reachable counts of patterns and
+    /// rankings of sets. At most some 200 MB (see [`Rules`](crate::Rules)); copies of a graph share them.
+    #[must_use]
+    pub fn table_bytes(&self) -> usize {
+        self.memo.bytes()
     }
 
     /// Every vertex, by reference.
@@ -479,20 +495,8 @@ fn pci_address(text: &str) -> Option<(u32, u32, u32, u32)> {
 fn fingerprint(devices: &[Device], pairs: &[Pair], models: &[Option<Arc<mig::Model>>]) -> u64 {
     let mut hash = fnv::FnvHasher::default();
     let mut link = |link: Link| {
-        let class = match link.class {
-            LinkClass::Direct(n) => 1000 + u64::from(n),
-            LinkClass::None => 0,
-            LinkClass::Network => 1,
-            LinkClass::Sys => 2,
-            LinkClass::Node => 3,
-            LinkClass::Phb => 4,
-            LinkClass::Pxb => 5,
-            LinkClass::Pix => 6,
-            LinkClass::Board => 7,
-            LinkClass::SameDevice => 8,
-        };
         // Little-endian bytes by hand: `Hash` for integers follows the platform's byte order.
-        hash.write(&class.to_le_bytes());
+        hash.write(&link.class.code().to_le_bytes());
         hash.write(&link.gbps.to_bits().to_le_bytes());
     };
     for pair in pairs {
@@ -518,6 +522,15 @@ fn fingerprint(devices: &[Device], pairs: &[Pair], models: &[Option<Arc<mig::Mod
         }
     }
     hash.finish()
+}
+
+impl fmt::Debug for HardwareGraph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HardwareGraph")
+            .field("devices", &self.devices)
+            .field("pairs", &self.pairs)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Two graphs are equal if their devices and pairs are.

@@ -38,6 +38,22 @@ impl LinkClass {
         (Self::Sys..=Self::Board).contains(&self)
     }
 
+    /// A number for hashes and keys, the same on every platform and in every release.
+    pub(crate) fn code(self) -> u64 {
+        match self {
+            Self::None => 0,
+            Self::Network => 1,
+            Self::Sys => 2,
+            Self::Node => 3,
+            Self::Phb => 4,
+            Self::Pxb => 5,
+            Self::Pix => 6,
+            Self::Board => 7,
+            Self::SameDevice => 8,
+            Self::Direct(n) => 1000 + u64::from(n),
+        }
+    }
+
     /// Whether this is a direct device-to-device link.
     #[must_use]
     pub fn is_direct(self) -> bool {

@@ -9,6 +9,7 @@ mod fabric;
 mod hardware;
 mod host_tree;
 mod link;
+mod memo;
 mod vertices;
 
 pub use device_set::{DeviceId, DeviceSet};

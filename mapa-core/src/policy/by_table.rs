@@ -1,0 +1,667 @@
+//! The exact optimum on up to sixteen devices, from tables of reachable counts: no rank order is enumerated.
+//!
+//! Links that no criterion tells apart are of one kind. With at most three kinds, the value of every criterion of links or
+//! edges is a function of how many edges lie on each kind, and [`crate::reach`] knows which counts the pattern can have on
+//! each set of devices. So the best rank order of a set is known without looking for it (`Valued`). If no criterion depends
+//! on what is free, neither does the order of sets, and the best of every subset of the machine is worked out at once
+//! (`Ranking`): a decision is then a look into a table. Else the sets of what is free are gone through (`Scan`).
+//!
+//! Either way the answer is the one that enumeration would give, ties included: lowest ids, then the smallest rank order,
+//! which the tables of chains and rings spell out and the matcher finds within the one set for other patterns.
+
+use std::cmp::Ordering;
+use std::ops::ControlFlow;
+use std::sync::{Arc, OnceLock};
+
+use super::criterion::{Criterion, Kind};
+use super::domains::Domains;
+use super::optimum::{Entry, Optimum};
+use super::requirement::Test;
+use crate::matching::{Few, Limits, Placement, SearchStats, StopReason};
+use crate::reach::{Counts, Family, KINDS, Kinds, MOST, Mask, Table, choose, earliness, members, of_size, place};
+use crate::score::{Census, EdgeOn, Form, Objective, Seat, Subset};
+use crate::topology::{DeviceId, DeviceSet, Link};
+
+/// No placement, or none admitted.
+const NONE: u16 = u16::MAX;
+
+/// How often the caller's clock is looked at while sets are gone through.
+const ASK_EVERY: u32 = 1 << 12;
+
+/// A decision by tables: what they are about, and for whom.
+pub(super) struct ByTable<'t, 'o, 'a> {
+    optimum: &'t Optimum<'o, 'a>,
+    family: Family,
+    /// The devices of the table, ascending.
+    universe: Few<DeviceId>,
+    /// Those that the job may have.
+    domain: Mask,
+}
+
+/// Why tables have no answer.
+enum Unanswered {
+    /// A search must do it.
+    NotByTable,
+    /// The caller's time was up.
+    Stopped,
+}
+
+impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
+    /// The best entries, best first, as [`Optimum::best`] has them; none where a search must do it.
+    pub(super) fn best(optimum: &'t Optimum<'o, 'a>) -> Option<(Vec<Entry>, SearchStats)> {
+        let this = Self::new(optimum)?;
+        let mut stats = SearchStats::default();
+        let mut top = Vec::new();
+        for part in this.parts() {
+            match this.best_within(part, &mut top, &mut stats) {
+                Ok(()) => {}
+                // A search that stops early has something to show at least.
+                Err(Unanswered::NotByTable | Unanswered::Stopped) if top.is_empty() => return None,
+                Err(_) => {
+                    stats.stopped = StopReason::Caller;
+                    break;
+                }
+            }
+        }
+        let entries: Option<Vec<Entry>> = top.iter().map(|best| this.entry(best, &mut stats)).collect();
+        let entries = entries?;
+        stats.matches = entries.len() as u64;
+        Some((entries, stats))
+    }
+
+    fn new(optimum: &'t Optimum<'o, 'a>) -> Option<Self> {
+        let Optimum { request, view, criteria, requirements } = *optimum;
+        let pattern = &request.pattern;
+        let (k, graph) = (pattern.len(), view.graph());
+        let demand = pattern.demands().first().filter(|_| k <= MOST && pattern.is_uniform() && !pattern.may_share())?;
+        let limits = request.limits;
+        let same_traffic = pattern.edges().windows(2).all(|pair| pair[0].traffic == pair[1].traffic);
+        let placement_test = |requirement: &super::requirement::Requirement<'_>| requirement.test.sees_ranks();
+        if !same_traffic
+            || limits.matches < Limits::NONE.matches
+            || view.is_of_any_layout()
+            || requirements.iter().any(placement_test)
+            || !criteria.iter().all(|criterion| criterion.kind.objective().is_none_or(|o| is_by_table(o, optimum)))
+        {
+            return None;
+        }
+        let domain = Domains::of(optimum, demand, &request.eligible(graph));
+        if domain.last().is_some_and(|last| last.index() >= graph.wholes().len()) {
+            return None;
+        }
+        let wholes = graph.wholes();
+        let universe: Few<DeviceId> = if wholes.len() <= MOST {
+            wholes.iter().collect()
+        } else if domain.len() <= MOST {
+            domain.iter().collect()
+        } else {
+            return None;
+        };
+        let mut this = Self { optimum, family: pattern.family(), universe, domain: 0 };
+        this.domain = this.mask(&domain);
+        let must = this.mask(&request.must_include);
+        let sets =
+            |part: Mask| choose((part & !must).count_ones() as usize, k.saturating_sub(must.count_ones() as usize));
+        let work: u64 = this.parts().map(sets).sum();
+        (request.must_include.is_subset(&domain) && work <= limits.nodes).then_some(this)
+    }
+
+    fn mask(&self, set: &DeviceSet) -> Mask {
+        let has = |(at, &id): (usize, &DeviceId)| if set.contains(id) { 1 << at } else { 0 };
+        self.universe.iter().enumerate().map(has).sum()
+    }
+
+    fn set(&self, mask: Mask) -> DeviceSet {
+        members(mask).map(|at| self.universe[at]).collect()
+    }
+
+    /// What a placement must stay within.
+    fn parts(&self) -> impl Iterator<Item = Mask> {
+        let Optimum { request, view, .. } = *self.optimum;
+        let nodes = if request.same_numa { view.graph().numa_nodes() } else { Vec::new() };
+        let all = (!request.same_numa).then_some(self.domain);
+        let parts: Vec<Mask> = nodes.iter().map(|(_, node)| self.mask(node) & self.domain).collect();
+        all.into_iter().chain(parts)
+    }
+
+    fn k(&self) -> usize {
+        self.optimum.request.pattern.len()
+    }
+
+    fn best_within(&self, part: Mask, top: &mut Vec<Best>, stats: &mut SearchStats) -> Result<(), Unanswered> {
+        let Optimum { request, .. } = *self.optimum;
+        let must = self.mask(&request.must_include);
+        let k = self.k();
+        if must & !part != 0 || (part.count_ones() as usize) < k {
+            return Ok(());
+        }
+        stats.nodes += choose((part & !must).count_ones() as usize, k - must.count_ones() as usize);
+        let simple = must == 0 && request.runners_up == 0 && !self.depends_on_more();
+        if let Some(ranking) = simple.then(|| self.ranking()).transpose()? {
+            if let Some(set) = ranking.best_of(part) {
+                self.offer(
+                    Best { set, keys: self.keys(&ranking.valued, set), valued: Arc::clone(&ranking.valued) },
+                    top,
+                );
+            }
+            return Ok(());
+        }
+        let valued = self.valued()?;
+        self.scan(&valued, must, part, top)
+    }
+
+    /// Whether what is best depends on what is free, or on tests that no key can name.
+    fn depends_on_more(&self) -> bool {
+        let Optimum { criteria, requirements, .. } = *self.optimum;
+        let of_machine = |o: &Objective<'_>| matches!(o.form(), Form::Links(..) | Form::Edges(_) | Form::Chosen(_));
+        !criteria.iter().filter_map(|criterion| criterion.kind.objective()).all(of_machine)
+            || requirements.iter().any(|requirement| !requirement.test.is_of_domains())
+    }
+
+    /// A key that tells apart everything that the value of a set depends on.
+    fn key(&self, tag: u64, criteria: impl Iterator<Item = &'t Criterion<'a>>) -> Few<u64>
+    where
+        'o: 't,
+    {
+        let Optimum { request, .. } = *self.optimum;
+        let pattern = &request.pattern;
+        let traffic = pattern.edges().first().map_or(0, |edge| edge.traffic.to_bits());
+        let mut key: Few<u64> = Few::new();
+        key.extend([tag, self.family as u64, self.k() as u64, pattern.edges().len() as u64, traffic]);
+        key.push(request.min_link.code());
+        key.extend(self.universe.iter().map(|id| u64::from(id.0)));
+        if self.family == Family::Other {
+            key.extend(pattern.edges().iter().map(|edge| u64::from(edge.a) << 32 | u64::from(edge.b)));
+        }
+        key.push(u64::MAX);
+        criteria.for_each(|criterion| key.extend(criterion.identity()));
+        key
+    }
+
+    /// The order of all sets, and the best within every set.
+    fn ranking(&self) -> Result<Arc<Ranking>, Unanswered> {
+        let memo = self.optimum.view.graph().memo();
+        let key = self.key(1, self.optimum.criteria.iter());
+        if let Some(ranking) = memo.get(&key) {
+            return Ok(ranking);
+        }
+        let valued = self.valued()?;
+        let mut sets: Vec<Mask> =
+            of_size(self.universe.len(), self.k()).filter(|&set| valued.at(set).is_some()).collect();
+        let columns = self.columns();
+        let only_counts = columns.iter().all(|column| matches!(column, Column::Counts(_)));
+        if only_counts {
+            sets.sort_unstable_by_key(|&set| (valued.best[place(set)], !earliness(set)));
+        } else {
+            let keys =
+                |set: Mask| -> Few<f64> { columns.iter().map(|column| self.value(column, &valued, set)).collect() };
+            let mut keyed: Vec<(Few<f64>, Mask)> = sets.iter().map(|&set| (keys(set), set)).collect();
+            keyed.sort_by(|a, b| self.compare((&b.0, b.1), (&a.0, a.1)));
+            sets = keyed.into_iter().map(|(_, set)| set).collect();
+        }
+        let ranking = Ranking::new(self.universe.len(), sets, valued);
+        Ok(memo.put(&key, ranking.bytes(), ranking))
+    }
+
+    /// What each set is worth to the criteria of links and edges.
+    fn valued(&self) -> Result<Arc<Valued>, Unanswered> {
+        let Optimum { criteria, requirements, view, .. } = *self.optimum;
+        let memo = view.graph().memo();
+        let by_counts = || criteria.iter().filter(|criterion| criterion.kind.objective().is_some_and(is_of_counts));
+        let nameless = requirements.iter().any(|requirement| !requirement.test.is_of_domains());
+        let key = self.key(2, by_counts());
+        if let Some(valued) = memo.get(&key).filter(|_| !nameless) {
+            return Ok(valued);
+        }
+        let links = Links::new(self).ok_or(Unanswered::NotByTable)?;
+        let table = self.table(&links.kinds)?;
+        let criteria: Vec<&Criterion<'_>> = by_counts().collect();
+        let valued = Valued::new(self, &links, &criteria, table);
+        Ok(if nameless { Arc::new(valued) } else { memo.put(&key, valued.bytes(), valued) })
+    }
+
+    /// The table of reachable counts, filled as far as the pattern needs.
+    fn table(&self, kinds: &Kinds) -> Result<Arc<Table>, Unanswered> {
+        let Optimum { request, view, .. } = *self.optimum;
+        let pattern = &request.pattern;
+        let memo = view.graph().memo();
+        let mut key: Few<u64> = Few::new();
+        key.extend([3, self.family as u64]);
+        if self.family == Family::Other {
+            key.push(self.k() as u64);
+            key.extend(pattern.edges().iter().map(|edge| u64::from(edge.a) << 32 | u64::from(edge.b)));
+        }
+        key.push(u64::MAX);
+        key.extend(kinds.words());
+        let fresh = || memo.put(&key, Table::bytes(self.family, kinds.len()), Table::new(self.family, kinds.clone()));
+        let table: Arc<Table> = memo.get(&key).unwrap_or_else(fresh);
+        match table.build(pattern, &|| view.stop().is_some_and(|stop| stop())) {
+            Some(true) => Ok(table),
+            Some(false) => Err(Unanswered::NotByTable),
+            None => Err(Unanswered::Stopped),
+        }
+    }
+
+    /// Goes through the sets of `part`.
+    fn scan(&self, valued: &Arc<Valued>, must: Mask, part: Mask, top: &mut Vec<Best>) -> Result<(), Unanswered> {
+        let Optimum { request, view, requirements, .. } = *self.optimum;
+        let columns = self.columns();
+        let spread = Spread::new(part & !must);
+        let open = (part & !must).count_ones() as usize;
+        let room = request.runners_up.saturating_add(1);
+        for (looked, chosen) in (0u32..).zip(of_size(open, self.k() - must.count_ones() as usize)) {
+            if looked % ASK_EVERY == ASK_EVERY - 1 && view.stop().is_some_and(|stop| stop()) {
+                return Err(Unanswered::Stopped);
+            }
+            let set = spread.of(chosen) | must;
+            if valued.at(set).is_none() {
+                continue;
+            }
+            let worst = top.last().filter(|_| top.len() >= room);
+            let mut keys: Few<f64> = Few::new();
+            let mut tied = worst.is_some();
+            let loses = columns.iter().enumerate().any(|(at, column)| {
+                let key = self.value(column, valued, set);
+                keys.push(key);
+                let Some(worst) = worst.filter(|_| tied) else { return false };
+                let order = self.compare_at(at, (key, set), (worst.keys[at], worst.set));
+                tied = order.is_eq();
+                order.is_lt()
+            });
+            if loses || tied && worst.is_some_and(|worst| earliness(set) < earliness(worst.set)) {
+                continue;
+            }
+            if requirements.iter().all(|requirement| self.admits(&requirement.test, set)) {
+                self.offer(Best { set, keys, valued: Arc::clone(valued) }, top);
+            }
+        }
+        Ok(())
+    }
+
+    /// What requirements say of a set; of links and counts they were asked before.
+    fn admits(&self, test: &Test<'_>, set: Mask) -> bool {
+        let Optimum { request, view, .. } = *self.optimum;
+        match test {
+            Test::Seat(_) | Test::Link(_) | Test::Placement(_) => true,
+            Test::Set(test) => test(Subset { graph: view.graph(), devices: &self.set(set) }),
+            Test::Score(objective, _) if is_of_counts(objective) => true,
+            Test::Score(objective, admits) => {
+                objective.score_set(view, &request.pattern, &self.set(set)).is_some_and(|value| admits(value))
+            }
+        }
+    }
+
+    fn offer(&self, best: Best, top: &mut Vec<Best>) {
+        let room = self.optimum.request.runners_up.saturating_add(1);
+        let at = top.partition_point(|old| self.compare((&old.keys, old.set), (&best.keys, best.set)).is_ge());
+        top.insert(at, best);
+        top.truncate(room);
+    }
+
+    fn compare_at(&self, at: usize, a: (f64, Mask), b: (f64, Mask)) -> Ordering {
+        match self.optimum.criteria[at].kind {
+            Kind::LowestIds => earliness(a.1).cmp(&earliness(b.1)),
+            _ => a.0.total_cmp(&b.0),
+        }
+    }
+
+    /// The better is greater.
+    fn compare(&self, a: (&[f64], Mask), b: (&[f64], Mask)) -> Ordering {
+        let by_keys = (0..a.0.len()).map(|at| self.compare_at(at, (a.0[at], a.1), (b.0[at], b.1)));
+        { by_keys }.find(|order| order.is_ne()).unwrap_or_else(|| earliness(a.1).cmp(&earliness(b.1)))
+    }
+
+    /// How each criterion gets its value.
+    fn columns(&self) -> Few<Column<'t, 'a>> {
+        let Optimum { request, view, criteria, .. } = *self.optimum;
+        let mut counted = 0;
+        let column = |criterion: &'t Criterion<'a>| {
+            let Some(objective) = criterion.kind.objective() else { return Column::LowestIds };
+            if is_of_counts(objective) {
+                counted += 1;
+                return Column::Counts(counted - 1);
+            }
+            match (objective.form(), request.pattern.demands().first()) {
+                (Form::Devices(f), Some(demand)) => {
+                    let seat = |&id: &DeviceId| f(&Seat { view: *view, demand, id });
+                    let seats = (0u32..).zip(&self.universe);
+                    Column::Devices(criterion, {
+                        seats.map(|(at, id)| if self.domain >> at & 1 == 1 { seat(id) } else { 0.0 }).collect()
+                    })
+                }
+                (Form::Rest(f), _) => match self.rest(objective) {
+                    Some((free, values)) => Column::Rest(criterion, Box::new(move |subset| f(subset)), free, values),
+                    None => Column::Set(criterion, objective),
+                },
+                _ => Column::Set(criterion, objective),
+            }
+        };
+        criteria.iter().map(column).collect()
+    }
+
+    /// What is free, as a mask, and a place for the value of each set that may stay so; where the table holds it all.
+    fn rest(&self, objective: &Objective<'_>) -> Option<(Mask, Arc<Values>)> {
+        let view = self.optimum.view;
+        let graph = view.graph();
+        if !graph.has_only_wholes() || self.universe.len() < graph.len() {
+            return None;
+        }
+        let free = self.mask(view.free());
+        let key = [4, objective.id()];
+        let fresh = || {
+            let values: Values = (0..1 << self.universe.len()).map(|_| OnceLock::new()).collect();
+            graph.memo().put(&key, values.len() * size_of::<OnceLock<f64>>(), values)
+        };
+        Some((free, graph.memo().get(&key).unwrap_or_else(fresh)))
+    }
+
+    fn value(&self, column: &Column<'_, '_>, valued: &Valued, set: Mask) -> f64 {
+        let Optimum { request, view, .. } = *self.optimum;
+        match column {
+            Column::Counts(at) => valued.at(set).map_or(f64::NEG_INFINITY, |best| best.keys[*at]),
+            Column::LowestIds => 0.0,
+            Column::Devices(criterion, values) => {
+                criterion.key(members(set).map(|at| values[at]).fold(0.0, |sum, value| sum + value))
+            }
+            Column::Rest(criterion, f, free, values) => {
+                let rest = free & !set;
+                let value = || f(Subset { graph: view.graph(), devices: &self.set(rest) });
+                criterion.key(*values[rest as usize].get_or_init(value))
+            }
+            Column::Set(criterion, objective) => {
+                let value = objective.score_set(view, &request.pattern, &self.set(set));
+                criterion.key(value.unwrap_or(f64::NAN))
+            }
+        }
+    }
+
+    fn keys(&self, valued: &Valued, set: Mask) -> Few<f64> {
+        self.columns().iter().map(|column| self.value(column, valued, set)).collect()
+    }
+
+    /// With the rank order: the smallest of those that are as good.
+    fn entry(&self, best: &Best, stats: &mut SearchStats) -> Option<Entry> {
+        let wanted = &best.valued.at(best.set)?.counts;
+        let order = best.valued.table.smallest(self.family, best.set, wanted);
+        let placement: Placement = match order {
+            Some(order) => order.into_iter().map(|at| self.universe[at]).collect(),
+            None => self.found(best, stats)?,
+        };
+        Some(Entry::new(best.keys.clone(), self.set(best.set), placement))
+    }
+
+    /// The smallest rank order within the set that is as good as any there.
+    fn found(&self, best: &Best, stats: &mut SearchStats) -> Option<Placement> {
+        let set = self.set(best.set);
+        let domains = Domains::new(self.optimum);
+        let mut found: Option<Placement> = None;
+        let matcher = self.optimum.matcher(true);
+        let first_is_smallest = matcher.in_rank_order();
+        self.optimum.search(&matcher, &set, &domains, stats, |placement| {
+            let keys = self.optimum.criteria.iter().zip(&best.keys);
+            let as_good = |(criterion, &key): (&Criterion<'_>, &f64)| {
+                !criterion.kind.objective().is_some_and(is_of_counts) || self.optimum.key(criterion, placement) == key
+            };
+            let smaller = found.as_ref().is_none_or(|found| placement < &**found);
+            if !(smaller && { keys }.all(as_good) && self.optimum.admits(placement)) {
+                return ControlFlow::Continue(());
+            }
+            found = Some(Placement::from(placement));
+            if first_is_smallest { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        found
+    }
+}
+
+/// Whether counts of links decide it.
+fn is_of_counts(objective: &Objective<'_>) -> bool {
+    matches!(objective.form(), Form::Links(..) | Form::Edges(_))
+}
+
+fn is_by_table(objective: &Objective<'_>, optimum: &Optimum<'_, '_>) -> bool {
+    is_of_counts(objective) || objective.is_of_set(&optimum.request.pattern)
+}
+
+/// A set that may be the best.
+struct Best {
+    set: Mask,
+    keys: Few<f64>,
+    valued: Arc<Valued>,
+}
+
+/// By set of what stays free.
+type Values = Box<[OnceLock<f64>]>;
+
+/// Where the values of a criterion come from.
+enum Column<'c, 'a> {
+    /// The best counts of the set; the position among criteria of this kind.
+    Counts(usize),
+    LowestIds,
+    Devices(&'c Criterion<'a>, Few<f64>),
+    /// What stays free decides; every value is computed once for the machine.
+    Rest(&'c Criterion<'a>, Box<dyn Fn(Subset<'_>) -> f64 + 'c>, Mask, Arc<Values>),
+    Set(&'c Criterion<'a>, &'c Objective<'a>),
+}
+
+/// The kinds of link that the criteria tell apart.
+struct Links {
+    kinds: Kinds,
+    /// By kind, one of its links.
+    samples: Few<Link>,
+}
+
+impl Links {
+    /// None if they tell more kinds apart than tables can count.
+    fn new(by: &ByTable<'_, '_, '_>) -> Option<Self> {
+        let Optimum { request, view, criteria, requirements } = *by.optimum;
+        let graph = view.graph();
+        let edges = request.pattern.edges();
+        let traffic = edges.first().map_or(1.0, |edge| edge.traffic);
+        let tests = || requirements.iter().filter_map(|requirement| requirement.test.link());
+        let floors = requirements.iter().filter_map(|requirement| requirement.test.objective());
+        let objectives: Few<&Objective<'_>> =
+            criteria.iter().filter_map(|criterion| criterion.kind.objective()).chain(floors).collect();
+        let look = |link: Link| -> Few<u64> {
+            let value = |objective: &&Objective<'_>| match objective.form() {
+                Form::Links(tiers, _) => tiers.of(link.class) as u64,
+                Form::Edges(f) => f(EdgeOn { traffic, link }).to_bits(),
+                _ => 0,
+            };
+            objectives.iter().map(value).collect()
+        };
+        // By distinct link, its kind; by kind, what the criteria see.
+        let mut known: Few<(Link, Option<usize>)> = Few::new();
+        let mut looks: Few<Few<u64>> = Few::new();
+        let mut samples: Few<Link> = Few::new();
+        let mut kind_of = |link: Link| {
+            if let Some((_, kind)) = known.iter().find(|(other, _)| *other == link) {
+                return *kind;
+            }
+            let admitted = link.exists()
+                && link.class >= request.min_link
+                && (edges.is_empty() || tests().all(|test| test(EdgeOn { traffic, link })));
+            let kind = admitted.then(|| {
+                let own = look(link);
+                looks.iter().position(|other| *other == own).unwrap_or_else(|| {
+                    looks.push(own);
+                    samples.push(link);
+                    looks.len() - 1
+                })
+            });
+            known.push((link, kind));
+            kind
+        };
+        let n = by.universe.len();
+        let mut kinds = [[None; MOST]; MOST];
+        for b in 0..n {
+            for a in 0..b {
+                kinds[a][b] = kind_of(graph.link(by.universe[a], by.universe[b]));
+            }
+        }
+        let countable = |kind: Option<usize>| kind.is_none_or(|kind| kind < KINDS);
+        let countable = kinds.iter().flatten().all(|kind| countable(*kind));
+        countable.then(|| Self { kinds: Kinds::new(n, |a, b| kinds[a][b]), samples })
+    }
+
+    /// The value of an objective of links or edges for so many edges of each kind.
+    fn score(&self, objective: &Objective<'_>, traffic: f64, edges: u32, counts: Counts) -> f64 {
+        let by_kind = [counts.x, counts.y, edges - counts.x - counts.y];
+        let kinds = || by_kind.iter().zip(&self.samples).filter(|(count, _)| **count > 0);
+        match objective.form() {
+            Form::Links(tiers, f) => {
+                let add = |census: Census, (&count, link): (&u32, &Link)| census.plus(tiers.of(link.class), count);
+                f(&kinds().fold(Census::default(), add))
+            }
+            Form::Edges(f) => kinds()
+                .map(|(&count, &link)| f64::from(count) * f(EdgeOn { traffic, link }))
+                .fold(0.0, |sum, v| sum + v),
+            _ => f64::NAN,
+        }
+    }
+}
+
+/// What the best rank orders of each set are worth.
+struct Valued {
+    table: Arc<Table>,
+    /// By place of the set, which of `values`; the lower the better.
+    best: Vec<u16>,
+    values: Vec<Value>,
+}
+
+/// A value of the criteria of links and edges together.
+struct Value {
+    keys: Few<f64>,
+    /// All counts that have it.
+    counts: Vec<Counts>,
+}
+
+impl Valued {
+    fn new(by: &ByTable<'_, '_, '_>, links: &Links, criteria: &[&Criterion<'_>], table: Arc<Table>) -> Self {
+        let Optimum { request, requirements, .. } = *by.optimum;
+        let pattern = &request.pattern;
+        let edges = pattern.edges().len() as u32;
+        let traffic = pattern.edges().first().map_or(1.0, |edge| edge.traffic);
+        let score = |objective: &Objective<'_>, counts| links.score(objective, traffic, edges, counts);
+        let keys = |counts: Counts| -> Option<Few<f64>> {
+            let admitted = requirements.iter().all(|requirement| match &requirement.test {
+                Test::Score(objective, admits) if is_of_counts(objective) => admits(score(objective, counts)),
+                _ => true,
+            });
+            let key = |criterion: &&Criterion<'_>| {
+                criterion.kind.objective().map_or(0.0, |objective| criterion.key(score(objective, counts)))
+            };
+            admitted.then(|| criteria.iter().map(key).collect())
+        };
+        // First by the order in which counts come up, then by value.
+        let side = edges as usize + 1;
+        let mut known: Vec<u16> = vec![NONE; side * side];
+        let mut found: Vec<(Option<Few<f64>>, Counts)> = Vec::new();
+        let better = |a: &Option<Few<f64>>, b: &Option<Few<f64>>| match (a, b) {
+            (Some(a), Some(b)) => {
+                let order = a.iter().zip(b).map(|(a, b)| b.total_cmp(a)).find(|order| order.is_ne());
+                order.unwrap_or(Ordering::Equal)
+            }
+            (a, b) => b.is_some().cmp(&a.is_some()),
+        };
+        let n = by.universe.len();
+        let mut best: Vec<u16> = Vec::with_capacity(choose(n, by.k()) as usize);
+        for set in of_size(n, by.k()) {
+            let mut own = NONE;
+            table.counts(by.family, pattern, set, |counts| {
+                let known = &mut known[counts.x as usize * side + counts.y as usize];
+                if *known == NONE {
+                    *known = found.len() as u16;
+                    found.push((keys(counts), counts));
+                }
+                if *known != own
+                    && (own == NONE || better(&found[usize::from(*known)].0, &found[usize::from(own)].0).is_lt())
+                {
+                    own = *known;
+                }
+            });
+            best.push(own);
+        }
+        let mut order: Vec<usize> = (0..found.len()).collect();
+        order.sort_by(|&a, &b| better(&found[a].0, &found[b].0));
+        let mut values: Vec<Value> = Vec::new();
+        let mut rank = vec![NONE; found.len()];
+        for at in order {
+            let (Some(keys), counts) = (found[at].0.take(), found[at].1) else { continue };
+            match values.last_mut().filter(|last| last.keys == keys) {
+                Some(last) => last.counts.push(counts),
+                None => values.push(Value { keys, counts: vec![counts] }),
+            }
+            rank[at] = (values.len() - 1) as u16;
+        }
+        let by_value = |own: &mut u16| *own = rank.get(usize::from(*own)).copied().unwrap_or(NONE);
+        best.iter_mut().for_each(by_value);
+        Self { table, best, values }
+    }
+
+    fn at(&self, set: Mask) -> Option<&Value> {
+        self.values.get(usize::from(self.best[place(set)]))
+    }
+
+    fn bytes(&self) -> usize {
+        self.best.len() * 2 + self.values.len() * 128
+    }
+}
+
+/// All sets of a size, best first, and the best within each set of devices.
+struct Ranking {
+    /// By set, the position in `sets` of the best set within it.
+    first: Vec<u16>,
+    sets: Vec<u16>,
+    valued: Arc<Valued>,
+}
+
+impl Ranking {
+    /// O(2ⁿ n) for n devices.
+    fn new(n: usize, sets: Vec<Mask>, valued: Arc<Valued>) -> Self {
+        let mut first = vec![NONE; 1 << n];
+        for (position, &set) in (0u16..).zip(&sets) {
+            first[set as usize] = position;
+        }
+        for device in 0..n {
+            for block in first.chunks_exact_mut(2 << device) {
+                let (without, with) = block.split_at_mut(1 << device);
+                for (with, without) in with.iter_mut().zip(without) {
+                    *with = (*with).min(*without);
+                }
+            }
+        }
+        Self { first, sets: sets.into_iter().map(|set| set as u16).collect(), valued }
+    }
+
+    fn best_of(&self, part: Mask) -> Option<Mask> {
+        self.sets.get(usize::from(self.first[part as usize])).map(|&set| Mask::from(set))
+    }
+
+    fn bytes(&self) -> usize {
+        2 * (self.first.len() + self.sets.len())
+    }
+}
+
+/// Subsets of a set from subsets of `0..`: the lowest number stands for the lowest member.
+struct Spread {
+    /// By byte of the number, and by its value.
+    parts: [[u16; 256]; 2],
+}
+
+impl Spread {
+    fn new(set: Mask) -> Self {
+        let mut parts = [[0; 256]; 2];
+        for (at, member) in members(set).enumerate() {
+            let (part, bit) = (&mut parts[at / 8], 1 << (at % 8));
+            for value in bit..2 * bit {
+                part[value] = part[value - bit] | 1 << member;
+            }
+        }
+        // Bits that were set last were combined only with lower ones, which are there already.
+        Self { parts }
+    }
+
+    fn of(&self, chosen: Mask) -> Mask {
+        Mask::from(self.parts[0][chosen as usize & 255] | self.parts[1][chosen as usize >> 8])
+    }
+}

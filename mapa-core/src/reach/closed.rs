@@ -1,0 +1,48 @@
+//! Shapes whose counts on a set need no table.
+
+use super::kinds::Kinds;
+use super::subsets::{Mask, members};
+use super::{Counts, Family};
+use crate::pattern::Pattern;
+
+/// One root with everyone else, if it is joined to everyone else.
+fn star(kinds: &Kinds, set: Mask, root: usize) -> Option<Counts> {
+    let others = set & !(1 << root);
+    let [first, second, third] = kinds.around(root).map(|around| (around & others).count_ones());
+    (first + second + third == others.count_ones()).then_some(Counts { x: first, y: second })
+}
+
+fn all_to_all(kinds: &Kinds, set: Mask) -> Option<Counts> {
+    let twice = members(set).try_fold(Counts::default(), |sum, root| {
+        let own = star(kinds, set, root)?;
+        Some(Counts { x: sum.x + own.x, y: sum.y + own.y })
+    })?;
+    Some(Counts { x: twice.x / 2, y: twice.y / 2 })
+}
+
+pub(super) fn counts(family: Family, pattern: &Pattern, kinds: &Kinds, set: Mask, f: &mut impl FnMut(Counts)) {
+    match family {
+        Family::Star => members(set).filter_map(|root| star(kinds, set, root)).for_each(f),
+        Family::AllToAll => all_to_all(kinds, set).into_iter().for_each(f),
+        Family::Pair => {
+            let mut ends = members(set);
+            if let (Some(a), Some(b)) = (ends.next(), ends.next()) {
+                let kind = kinds.between(a, b);
+                kind.map(|kind| Counts::default().with_many(kind, pattern.edges().len() as u32))
+                    .into_iter()
+                    .for_each(f);
+            }
+        }
+        _ => f(Counts::default()),
+    }
+}
+
+/// The smallest rank order with one of these counts: only the root of a star is not like the others.
+pub(super) fn smallest(family: Family, kinds: &Kinds, set: Mask, wanted: &[Counts]) -> Option<Vec<usize>> {
+    if family != Family::Star {
+        return Some(members(set).collect());
+    }
+    let is_wanted = |&root: &usize| star(kinds, set, root).is_some_and(|counts| wanted.contains(&counts));
+    let root = members(set).find(is_wanted)?;
+    Some(std::iter::once(root).chain(members(set & !(1 << root))).collect())
+}

@@ -1,0 +1,55 @@
+//! The machine as the tables see it: a few devices, and for each two of them one of at most three kinds of link.
+
+use super::Mask;
+
+/// The most devices that a table is about.
+pub(crate) const MOST: usize = 16;
+
+/// The most kinds of link. What is counted is how many edges lie on the first kind and how many on the second; the rest lie
+/// on the third.
+pub(crate) const KINDS: usize = 3;
+
+/// Which kind of link joins each two of up to [`MOST`] devices, if one does.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Kinds {
+    n: usize,
+    /// By device and kind, the devices that it is joined to by links of that kind.
+    by_kind: [[Mask; KINDS]; MOST],
+}
+
+impl Kinds {
+    /// `kind(a, b)` for `a < b`; none where no edge may lie.
+    pub(crate) fn new(n: usize, kind: impl Fn(usize, usize) -> Option<usize>) -> Self {
+        let mut by_kind = [[0; KINDS]; MOST];
+        for b in 0..n {
+            for a in 0..b {
+                if let Some(kind) = kind(a, b) {
+                    by_kind[a][kind] |= 1 << b;
+                    by_kind[b][kind] |= 1 << a;
+                }
+            }
+        }
+        Self { n, by_kind }
+    }
+
+    /// How many devices.
+    pub(crate) fn len(&self) -> usize {
+        self.n
+    }
+
+    /// By kind, what a device is joined to.
+    pub(crate) fn around(&self, device: usize) -> &[Mask; KINDS] {
+        &self.by_kind[device]
+    }
+
+    /// The kind of link between two devices.
+    pub(crate) fn between(&self, a: usize, b: usize) -> Option<usize> {
+        self.by_kind[a].iter().position(|mask| mask >> b & 1 == 1)
+    }
+
+    /// For use as a key.
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> + '_ {
+        let rows = self.by_kind[..self.n].iter();
+        rows.map(|row| u64::from(row[0]) | u64::from(row[1]) << 16 | u64::from(row[2]) << 32)
+    }
+}
