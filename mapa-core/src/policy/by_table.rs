@@ -15,12 +15,13 @@ use std::sync::{Arc, OnceLock};
 
 use super::criterion::{Criterion, Kind};
 use super::domains::Domains;
+use super::links::{Links, is_of_counts};
 use super::optimum::{Entry, Optimum};
 use super::requirement::Test;
 use crate::matching::{Few, Limits, Placement, SearchStats, StopReason};
-use crate::reach::{Counts, Family, KINDS, Kinds, MOST, Mask, Table, choose, earliness, members, of_size, place};
-use crate::score::{Census, EdgeOn, Form, Objective, Seat, Subset};
-use crate::topology::{DeviceId, DeviceSet, Link};
+use crate::reach::{Counts, Family, Kinds, MOST, Mask, Table, choose, earliness, members, of_size, place};
+use crate::score::{Form, Objective, Seat, Subset};
+use crate::topology::{DeviceId, DeviceSet};
 
 /// No placement, or none admitted.
 const NONE: u16 = u16::MAX;
@@ -213,8 +214,8 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         if let Some(valued) = memo.get(&key).filter(|_| !nameless) {
             return Ok(valued);
         }
-        let links = Links::new(self).ok_or(Unanswered::NotByTable)?;
-        let table = self.table(&links.kinds)?;
+        let links = Links::new(self.optimum, &self.universe);
+        let table = self.table(&links.kinds().ok_or(Unanswered::NotByTable)?)?;
         let criteria: Vec<&Criterion<'_>> = by_counts().collect();
         let valued = Valued::new(self, &links, &criteria, table);
         Ok(if nameless { Arc::new(valued) } else { memo.put(&key, valued.bytes(), valued) })
@@ -413,11 +414,6 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
     }
 }
 
-/// Whether counts of links decide it.
-fn is_of_counts(objective: &Objective<'_>) -> bool {
-    matches!(objective.form(), Form::Links(..) | Form::Edges(_))
-}
-
 fn is_by_table(objective: &Objective<'_>, optimum: &Optimum<'_, '_>) -> bool {
     is_of_counts(objective) || objective.is_of_set(&optimum.request.pattern)
 }
@@ -443,83 +439,6 @@ enum Column<'c, 'a> {
     Set(&'c Criterion<'a>, &'c Objective<'a>),
 }
 
-/// The kinds of link that the criteria tell apart.
-struct Links {
-    kinds: Kinds,
-    /// By kind, one of its links.
-    samples: Few<Link>,
-}
-
-impl Links {
-    /// None if they tell more kinds apart than tables can count.
-    fn new(by: &ByTable<'_, '_, '_>) -> Option<Self> {
-        let Optimum { request, view, criteria, requirements } = *by.optimum;
-        let graph = view.graph();
-        let edges = request.pattern.edges();
-        let traffic = edges.first().map_or(1.0, |edge| edge.traffic);
-        let tests = || requirements.iter().filter_map(|requirement| requirement.test.link());
-        let floors = requirements.iter().filter_map(|requirement| requirement.test.objective());
-        let objectives: Few<&Objective<'_>> =
-            criteria.iter().filter_map(|criterion| criterion.kind.objective()).chain(floors).collect();
-        let look = |link: Link| -> Few<u64> {
-            let value = |objective: &&Objective<'_>| match objective.form() {
-                Form::Links(tiers, _) => tiers.of(link.class) as u64,
-                Form::Edges(f) => f(EdgeOn { traffic, link }).to_bits(),
-                _ => 0,
-            };
-            objectives.iter().map(value).collect()
-        };
-        // By distinct link, its kind; by kind, what the criteria see.
-        let mut known: Few<(Link, Option<usize>)> = Few::new();
-        let mut looks: Few<Few<u64>> = Few::new();
-        let mut samples: Few<Link> = Few::new();
-        let mut kind_of = |link: Link| {
-            if let Some((_, kind)) = known.iter().find(|(other, _)| *other == link) {
-                return *kind;
-            }
-            let admitted = link.exists()
-                && link.class >= request.min_link
-                && (edges.is_empty() || tests().all(|test| test(EdgeOn { traffic, link })));
-            let kind = admitted.then(|| {
-                let own = look(link);
-                looks.iter().position(|other| *other == own).unwrap_or_else(|| {
-                    looks.push(own);
-                    samples.push(link);
-                    looks.len() - 1
-                })
-            });
-            known.push((link, kind));
-            kind
-        };
-        let n = by.universe.len();
-        let mut kinds = [[None; MOST]; MOST];
-        for b in 0..n {
-            for a in 0..b {
-                kinds[a][b] = kind_of(graph.link(by.universe[a], by.universe[b]));
-            }
-        }
-        let countable = |kind: Option<usize>| kind.is_none_or(|kind| kind < KINDS);
-        let countable = kinds.iter().flatten().all(|kind| countable(*kind));
-        countable.then(|| Self { kinds: Kinds::new(n, |a, b| kinds[a][b]), samples })
-    }
-
-    /// The value of an objective of links or edges for so many edges of each kind.
-    fn score(&self, objective: &Objective<'_>, traffic: f64, edges: u32, counts: Counts) -> f64 {
-        let by_kind = [counts.x, counts.y, edges - counts.x - counts.y];
-        let kinds = || by_kind.iter().zip(&self.samples).filter(|(count, _)| **count > 0);
-        match objective.form() {
-            Form::Links(tiers, f) => {
-                let add = |census: Census, (&count, link): (&u32, &Link)| census.plus(tiers.of(link.class), count);
-                f(&kinds().fold(Census::default(), add))
-            }
-            Form::Edges(f) => kinds()
-                .map(|(&count, &link)| f64::from(count) * f(EdgeOn { traffic, link }))
-                .fold(0.0, |sum, v| sum + v),
-            _ => f64::NAN,
-        }
-    }
-}
-
 /// What the best rank orders of each set are worth.
 struct Valued {
     table: Arc<Table>,
@@ -541,7 +460,9 @@ impl Valued {
         let pattern = &request.pattern;
         let edges = pattern.edges().len() as u32;
         let traffic = pattern.edges().first().map_or(1.0, |edge| edge.traffic);
-        let score = |objective: &Objective<'_>, counts| links.score(objective, traffic, edges, counts);
+        let score = |objective: &Objective<'_>, counts: Counts| {
+            links.score(objective, traffic, &[counts.x, counts.y, edges - counts.x - counts.y])
+        };
         let keys = |counts: Counts| -> Option<Few<f64>> {
             let admitted = requirements.iter().all(|requirement| match &requirement.test {
                 Test::Score(objective, admits) if is_of_counts(objective) => admits(score(objective, counts)),

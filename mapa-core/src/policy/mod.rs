@@ -6,6 +6,7 @@
 
 mod balance;
 mod bound;
+mod by_islands;
 mod by_size;
 mod by_table;
 mod case;
@@ -13,6 +14,7 @@ mod criterion;
 mod decision;
 mod domains;
 mod greedy;
+mod links;
 mod lowest_id;
 mod optimum;
 mod or_else;

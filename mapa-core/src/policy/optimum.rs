@@ -19,6 +19,7 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use super::bound::Bounds;
+use super::by_islands::ByIslands;
 use super::by_table::ByTable;
 use super::criterion::{Criterion, Kind, settle};
 use super::domains::Domains;
@@ -54,7 +55,8 @@ impl Entry {
 impl<'o, 'a> Optimum<'o, 'a> {
     /// The best placement and as many runners-up on other sets as the request wants, best first.
     pub(super) fn best(&self) -> (Vec<Entry>, SearchStats) {
-        ByTable::best(self).unwrap_or_else(|| self.best_by_search())
+        let by_tables = ByTable::best(self).or_else(|| ByIslands::best(self));
+        by_tables.unwrap_or_else(|| self.best_by_search())
     }
 
     fn best_by_search(&self) -> (Vec<Entry>, SearchStats) {

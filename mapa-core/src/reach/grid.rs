@@ -41,6 +41,13 @@ impl<const W: usize> Grid<W> {
         }))
     }
 
+    /// All sums of a member of each.
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        let mut sums = Self::EMPTY;
+        self.each(|x, y| sums.join(&other.moved(x, y)));
+        sums
+    }
+
     pub(crate) fn has(&self, x: u32, y: u32) -> bool {
         let bit = x * Self::SIDE + y;
         x < Self::SIDE && y < Self::SIDE && self.0[bit as usize / 64] >> (bit % 64) & 1 == 1

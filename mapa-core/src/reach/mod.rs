@@ -12,12 +12,14 @@
 mod closed;
 mod frontier;
 mod grid;
+mod islands;
 mod kinds;
 mod paths;
 mod subsets;
 
 use std::sync::OnceLock;
 
+pub(crate) use islands::{Archipelago, Closing, Covers, Island, MOST_RANKS, islands};
 pub(crate) use kinds::{KINDS, Kinds, MOST};
 pub(crate) use subsets::{Mask, choose, earliness, members, of_size, place};
 
@@ -52,6 +54,15 @@ impl Counts {
             _ => Some(self),
         }
     }
+}
+
+/// How the edges of a pattern that spans islands lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Edges {
+    /// Of those within islands.
+    pub(crate) counts: Counts,
+    /// How many lead from one island to another.
+    pub(crate) between: u32,
 }
 
 /// What kind of table a pattern needs. Patterns of one family and different sizes share a table.

@@ -82,14 +82,22 @@ impl<const W: usize> Paths<W> {
         &level[place(set) * size + before(set, end)]
     }
 
+    /// The counts of every path through exactly this set.
+    pub(super) fn through(&self, set: Mask) -> Grid<W> {
+        let mut all = Grid::EMPTY;
+        members(set).for_each(|end| all.join(self.to(set, end)));
+        all
+    }
+
     /// The counts of every chain, or ring, through exactly this set; some may come twice.
     pub(super) fn counts(&self, kinds: &Kinds, set: Mask, f: &mut impl FnMut(Counts)) {
+        if !self.closed {
+            return self.through(set).each(|x, y| f(Counts { x, y }));
+        }
         let start = set.trailing_zeros() as usize;
         let mut by_kind = [Grid::<W>::EMPTY; KINDS];
         for end in members(set) {
-            if !self.closed {
-                by_kind[2].join(self.to(set, end));
-            } else if let Some(kind) = kinds.between(start, end) {
+            if let Some(kind) = kinds.between(start, end) {
                 by_kind[kind].join(self.to(set, end));
             }
         }

@@ -1,0 +1,403 @@
+//! Rings and chains over several islands: devices that are linked unevenly among themselves and all alike to those outside,
+//! as the servers of a cluster or the sockets of some machines are.
+//!
+//! Cut where it passes from island to island, a ring falls into paths. What an island contributes is a cover of some of its
+//! devices by so many disjoint paths, and the counts of their edges; where the paths are put in the circle does not matter,
+//! as long as no two of one island meet (they would be one path then). So counts add up over islands, and there are few
+//! (devices, paths) to add: a knapsack, whose items are islands, over sets of counts.
+
+use super::grid::Grid;
+use super::kinds::Kinds;
+use super::paths::Paths;
+use super::subsets::{Mask, members};
+use super::{Counts, Edges};
+
+/// The most devices of an island: covers take 3ⁿ steps.
+pub(crate) const MOST_PER_ISLAND: usize = 8;
+
+/// The most ranks: the sets of counts grow with the square.
+pub(crate) const MOST_RANKS: usize = 32;
+
+/// All ways to cover the sets of one island's devices by paths.
+pub(crate) struct Covers {
+    kinds: Kinds,
+    chains: Paths<1>,
+    /// By set and number of paths.
+    counts: Vec<[Grid<1>; MOST_PER_ISLAND + 1]>,
+}
+
+impl Covers {
+    /// O(3ⁿ n c) for n devices and c counts of a path.
+    pub(crate) fn new(kinds: &Kinds) -> Self {
+        let n = kinds.len();
+        let chains = Paths::<1>::new(false, n);
+        chains.build(kinds, n, &|| false);
+        let mut counts = vec![[Grid::EMPTY; MOST_PER_ISLAND + 1]; 1 << n];
+        counts[0][0] = Grid::origin();
+        let path: Vec<Grid<1>> =
+            (0..1 << n).map(|set| if set == 0 { Grid::EMPTY } else { chains.through(set) }).collect();
+        for set in 1..1 << n {
+            for first in with_lowest(set) {
+                let rest = counts[(set & !first) as usize];
+                for paths in 1..=members(set & !first).count() + 1 {
+                    let sum = path[first as usize].plus(&rest[paths - 1]);
+                    counts[set as usize][paths].join(&sum);
+                }
+            }
+        }
+        Self { kinds: kinds.clone(), chains, counts }
+    }
+
+    pub(crate) fn bytes(n: usize) -> usize {
+        (1 << n) * size_of::<[Grid<1>; MOST_PER_ISLAND + 1]>() + Paths::<1>::bytes(n)
+    }
+
+    fn of(&self, set: Mask, paths: usize) -> &Grid<1> {
+        &self.counts[set as usize][paths]
+    }
+
+    /// Paths that cover the set with these counts in all.
+    fn unfold(&self, set: Mask, paths: usize, counts: Counts) -> Option<Vec<Vec<usize>>> {
+        if set == 0 {
+            return (paths == 0 && counts == Counts::default()).then(Vec::new);
+        }
+        with_lowest(set).find_map(|first| {
+            let mut own = None;
+            self.chains.through(first).each(|x, y| {
+                let rest = counts.x.checked_sub(x).zip(counts.y.checked_sub(y));
+                let rest = rest.filter(|&(x, y)| paths > 0 && self.of(set & !first, paths - 1).has(x, y));
+                own = own.or(rest.map(|(left_x, left_y)| (Counts { x, y }, Counts { x: left_x, y: left_y })));
+            });
+            let (own, rest) = own?;
+            let mut all = vec![self.chains.smallest(&self.kinds, first, &[own])?];
+            all.extend(self.unfold(set & !first, paths - 1, rest)?);
+            Some(all)
+        })
+    }
+}
+
+/// The subsets of a set that have its lowest member, the largest first.
+fn with_lowest(set: Mask) -> impl Iterator<Item = Mask> {
+    let lowest = set & set.wrapping_neg();
+    let others = set & !lowest;
+    let next = move |&some: &Mask| (some != 0).then(|| (some - 1) & others);
+    std::iter::successors(Some(others), next).map(move |some| some | lowest)
+}
+
+/// An island, and what may be had of it.
+pub(crate) struct Island<'c> {
+    pub(crate) covers: &'c Covers,
+    pub(crate) free: Mask,
+}
+
+/// How the paths are joined.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Closing {
+    Chain,
+    Ring,
+}
+
+impl Closing {
+    /// How many edges lead from island to island.
+    fn between(self, paths: usize) -> usize {
+        if self == Self::Ring { paths } else { paths - 1 }
+    }
+
+    /// The most paths of one island that can be kept apart.
+    fn most_of_one(self, paths: usize) -> usize {
+        if self == Self::Ring { paths / 2 } else { paths.div_ceil(2) }
+    }
+}
+
+/// What is chosen of each island: its devices, and the paths through them in the order of ranks.
+pub(crate) struct Layout {
+    pub(crate) sets: Vec<Mask>,
+    /// Island and devices.
+    pub(crate) paths: Vec<(usize, Vec<usize>)>,
+}
+
+/// The sums over the islands from some island on, by devices and paths taken.
+struct Sums<const W: usize> {
+    paths: usize,
+    grids: Vec<Grid<W>>,
+}
+
+impl<const W: usize> Sums<W> {
+    fn new(ranks: usize, paths: usize) -> Self {
+        Self { paths, grids: vec![Grid::EMPTY; (ranks + 1) * (paths + 1)] }
+    }
+
+    fn of(&self, devices: usize, paths: usize) -> &Grid<W> {
+        &self.grids[devices * (self.paths + 1) + paths]
+    }
+
+    fn of_mut(&mut self, devices: usize, paths: usize) -> &mut Grid<W> {
+        &mut self.grids[devices * (self.paths + 1) + paths]
+    }
+}
+
+/// The knapsack for one number of paths in all.
+struct Knapsack<const W: usize> {
+    closing: Closing,
+    paths: usize,
+    /// By island: it and those after it; at the end, nothing.
+    from: Vec<Sums<W>>,
+}
+
+impl<const W: usize> Knapsack<W> {
+    fn new(islands: &[Island<'_>], ranks: usize, paths: usize, closing: Closing) -> Self {
+        let mut last = Sums::new(ranks, paths);
+        *last.of_mut(0, 0) = Grid::origin();
+        let mut from = vec![last];
+        for island in islands.iter().rev() {
+            let offers = offers(island, closing.most_of_one(paths), ranks);
+            let next = Self::with(&offers, &from[from.len() - 1], ranks, paths);
+            from.push(next);
+        }
+        from.reverse();
+        Self { closing, paths, from }
+    }
+
+    fn with(offers: &[(usize, usize, Grid<1>)], rest: &Sums<W>, ranks: usize, paths: usize) -> Sums<W> {
+        let mut sums = Sums::new(ranks, paths);
+        for devices in 0..=ranks {
+            for taken in 0..=paths {
+                let rest = rest.of(devices, taken);
+                if rest.is_empty() {
+                    continue;
+                }
+                for (own_devices, own_paths, counts) in offers {
+                    let (devices, taken) = (devices + own_devices, taken + own_paths);
+                    if devices <= ranks && taken <= paths {
+                        let sum = sums.of_mut(devices, taken);
+                        counts.each(|x, y| sum.join(&rest.moved(x, y)));
+                    }
+                }
+            }
+        }
+        sums
+    }
+
+    fn all(&self, ranks: usize) -> &Grid<W> {
+        self.from[0].of(ranks, self.paths)
+    }
+}
+
+/// What an island can contribute: devices, paths, counts.
+fn offers(island: &Island<'_>, most: usize, ranks: usize) -> Vec<(usize, usize, Grid<1>)> {
+    let mut by_size = [[Grid::EMPTY; MOST_PER_ISLAND + 1]; MOST_PER_ISLAND + 1];
+    for set in subsets(island.free) {
+        let size = set.count_ones() as usize;
+        for (paths, sum) in by_size[size].iter_mut().enumerate() {
+            sum.join(island.covers.of(set, paths));
+        }
+    }
+    let all =
+        by_size.iter().enumerate().flat_map(|(size, row)| row.iter().enumerate().map(move |(p, g)| (size, p, *g)));
+    all.filter(|(size, paths, grid)| *size <= ranks && *paths <= most && !grid.is_empty()).collect()
+}
+
+/// All subsets, those with the lowest ids first: of two, the one that has the lowest device which the other has not.
+fn subsets(set: Mask) -> impl Iterator<Item = Mask> {
+    let mirrored = set.reverse_bits();
+    let next = move |&some: &Mask| (some != 0).then(|| (some - 1) & mirrored);
+    std::iter::successors(Some(mirrored), next).map(Mask::reverse_bits)
+}
+
+/// The counts that a ring or chain of so many ranks can have over these islands, two of them at least for a ring.
+pub(crate) struct Archipelago<'c> {
+    islands: Vec<Island<'c>>,
+    ranks: usize,
+    form: Form,
+}
+
+enum Form {
+    Small(Vec<Knapsack<4>>),
+    Large(Vec<Knapsack<16>>),
+}
+
+impl<'c> Archipelago<'c> {
+    /// `ranks` at most [`MOST_RANKS`]. O(ranks² paths² c) words for each island and number of paths.
+    pub(crate) fn new(islands: Vec<Island<'c>>, ranks: usize, closing: Closing) -> Self {
+        // A ring within one island is none of ours; no path has fewer than one device.
+        let fewest = if closing == Closing::Ring { 2 } else { 1 };
+        let paths = fewest..=ranks;
+        let form = if ranks <= 16 {
+            Form::Small(paths.map(|paths| Knapsack::new(&islands, ranks, paths, closing)).collect())
+        } else {
+            Form::Large(paths.map(|paths| Knapsack::new(&islands, ranks, paths, closing)).collect())
+        };
+        Self { islands, ranks, form }
+    }
+
+    /// Every number of edges by kind, and between islands.
+    pub(crate) fn counts(&self, mut f: impl FnMut(Edges)) {
+        match &self.form {
+            Form::Small(all) => each_sum(all, self.ranks, &mut f),
+            Form::Large(all) => each_sum(all, self.ranks, &mut f),
+        }
+    }
+
+    /// One of these counts laid out on the devices of lowest ids, if islands are ranges of ids.
+    pub(crate) fn lay_out(&self, wanted: &[Edges]) -> Option<Layout> {
+        match &self.form {
+            Form::Small(all) => self.lowest(all, wanted),
+            Form::Large(all) => self.lowest(all, wanted),
+        }
+    }
+
+    fn lowest<const W: usize>(&self, all: &[Knapsack<W>], wanted: &[Edges]) -> Option<Layout> {
+        // What remains wanted after the islands whose sets are chosen: by knapsack, devices left, and (paths left, counts).
+        let mut open: Vec<(&Knapsack<W>, Vec<(usize, Counts)>)> = Vec::new();
+        for knapsack in all {
+            let between = knapsack.closing.between(knapsack.paths) as u32;
+            let own =
+                wanted.iter().filter(|edges| edges.between == between).map(|edges| (knapsack.paths, edges.counts));
+            let own: Vec<_> = own.filter(|(_, c)| knapsack.all(self.ranks).has(c.x, c.y)).collect();
+            if !own.is_empty() {
+                open.push((knapsack, own));
+            }
+        }
+        let mut left = self.ranks;
+        let mut sets = Vec::new();
+        for (at, island) in self.islands.iter().enumerate() {
+            let (set, next) = subsets(island.free).find_map(|set| {
+                let devices = left.checked_sub(set.count_ones() as usize)?;
+                let rest = |(knapsack, wanted): &(&'_ Knapsack<W>, Vec<(usize, Counts)>)| {
+                    let rest = after(island, set, knapsack, wanted);
+                    let sums = &knapsack.from[at + 1];
+                    let met = rest.into_iter().filter(|&(paths, c)| sums.of(devices, paths).has(c.x, c.y));
+                    met.collect::<Vec<_>>()
+                };
+                let next: Vec<_> =
+                    open.iter().map(|open| (open.0, rest(open))).filter(|(_, rest)| !rest.is_empty()).collect();
+                (!next.is_empty()).then_some((set, next))
+            })?;
+            left -= set.count_ones() as usize;
+            sets.push(set);
+            open = next;
+        }
+        // Once more with the sets settled, to choose one way among those that remain.
+        let settled = |set: &Mask, island: &Island<'c>| Island { covers: island.covers, free: *set };
+        all.iter().find_map(|knapsack| {
+            let between = knapsack.closing.between(knapsack.paths) as u32;
+            let mut own = wanted.iter().filter(|edges| edges.between == between);
+            let islands: Vec<Island<'c>> =
+                sets.iter().zip(&self.islands).map(|(set, island)| settled(set, island)).collect();
+            own.find_map(|edges| unfold(&islands, knapsack, edges.counts))
+                .map(|by_island| Layout { sets: sets.clone(), paths: in_turn(by_island, knapsack.paths) })
+        })
+    }
+}
+
+fn each_sum<const W: usize>(all: &[Knapsack<W>], ranks: usize, f: &mut impl FnMut(Edges)) {
+    for knapsack in all {
+        let between = knapsack.closing.between(knapsack.paths) as u32;
+        knapsack.all(ranks).each(|x, y| f(Edges { counts: Counts { x, y }, between }));
+    }
+}
+
+/// What remains wanted once an island has contributed all of `set`, for each way to do so.
+fn after<const W: usize>(
+    island: &Island<'_>,
+    set: Mask,
+    knapsack: &Knapsack<W>,
+    wanted: &[(usize, Counts)],
+) -> Vec<(usize, Counts)> {
+    let most = knapsack.closing.most_of_one(knapsack.paths).min(MOST_PER_ISLAND);
+    let mut rest = Vec::new();
+    for own in 0..=most {
+        island.covers.of(set, own).each(|x, y| {
+            for (paths, counts) in wanted {
+                if let (Some(paths), Some(x), Some(y)) =
+                    (paths.checked_sub(own), counts.x.checked_sub(x), counts.y.checked_sub(y))
+                {
+                    rest.push((paths, Counts { x, y }));
+                }
+            }
+        });
+    }
+    rest.sort_unstable();
+    rest.dedup();
+    rest
+}
+
+/// Paths for each island, all of whose devices are taken.
+fn unfold<const W: usize>(
+    islands: &[Island<'_>],
+    knapsack: &Knapsack<W>,
+    wanted: Counts,
+) -> Option<Vec<Vec<Vec<usize>>>> {
+    // By island, what may remain wanted before it.
+    let mut open = vec![vec![(knapsack.paths, wanted)]];
+    for island in islands {
+        let next = after(island, island.free, knapsack, &open[open.len() - 1]);
+        open.push(next);
+    }
+    let nothing = (0, Counts::default());
+    let mut rest = *open[islands.len()].iter().find(|rest| **rest == nothing)?;
+    let mut by_island = Vec::new();
+    for (at, island) in islands.iter().enumerate().rev() {
+        let own = |before: &(usize, Counts)| {
+            let counts = Counts { x: before.1.x.checked_sub(rest.1.x)?, y: before.1.y.checked_sub(rest.1.y)? };
+            let paths = before.0.checked_sub(rest.0)?;
+            let fits = paths <= knapsack.closing.most_of_one(knapsack.paths).min(MOST_PER_ISLAND)
+                && island.covers.of(island.free, paths).has(counts.x, counts.y);
+            fits.then_some((*before, paths, counts))
+        };
+        let (before, paths, counts) = open[at].iter().find_map(own)?;
+        by_island.push(island.covers.unfold(island.free, paths, counts)?);
+        rest = before;
+    }
+    by_island.reverse();
+    Some(by_island)
+}
+
+/// The paths in an order in which no two of one island meet: those of the island with most paths take every other place, then
+/// the next island goes on, around the end.
+fn in_turn(by_island: Vec<Vec<Vec<usize>>>, paths: usize) -> Vec<(usize, Vec<usize>)> {
+    let mut islands: Vec<_> = by_island.into_iter().enumerate().collect();
+    islands.sort_by_key(|(_, paths)| std::cmp::Reverse(paths.len()));
+    let mut places: Vec<Option<(usize, Vec<usize>)>> = vec![None; paths];
+    let turns = (0..paths).step_by(2).chain((1..paths).step_by(2));
+    let all = islands.into_iter().flat_map(|(island, paths)| paths.into_iter().map(move |path| (island, path)));
+    turns.zip(all).for_each(|(place, path)| places[place] = Some(path));
+    places.into_iter().flatten().collect()
+}
+
+/// Devices in islands: all pairs of different islands are joined by links of one kind, the background. None if there are no
+/// such islands of at most [`MOST_PER_ISLAND`] devices.
+///
+/// `kind(a, b)` for any two of `n`; the fewest devices in the largest island win.
+pub(crate) fn islands(
+    n: usize,
+    kinds: usize,
+    kind: impl Fn(usize, usize) -> Option<usize>,
+) -> Option<(usize, Vec<Vec<usize>>)> {
+    let split = |background: usize| {
+        let mut island: Vec<usize> = (0..n).collect();
+        fn root(island: &mut [usize], mut v: usize) -> usize {
+            while island[v] != v {
+                island[v] = island[island[v]];
+                v = island[v];
+            }
+            v
+        }
+        for b in 0..n {
+            for a in 0..b {
+                if kind(a, b) != Some(background) {
+                    let (a, b) = (root(&mut island, a), root(&mut island, b));
+                    island[a.max(b)] = a.min(b);
+                }
+            }
+        }
+        let mut members = std::collections::BTreeMap::<usize, Vec<usize>>::new();
+        for v in 0..n {
+            members.entry(root(&mut island, v)).or_default().push(v);
+        }
+        (background, members.into_values().collect::<Vec<_>>())
+    };
+    let largest = |islands: &Vec<Vec<usize>>| islands.iter().map(Vec::len).max().unwrap_or(0);
+    let best = (0..kinds).map(split).min_by_key(|(_, islands)| largest(islands))?;
+    (largest(&best.1) <= MOST_PER_ISLAND && best.1.len() > 1).then_some(best)
+}
