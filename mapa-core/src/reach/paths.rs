@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use super::Counts;
 use super::grid::Grid;
-use super::kinds::{KINDS, Kinds};
-use super::subsets::{Mask, before, choose, members, of_size, place};
+use super::kinds::{KINDS, Kinds, MOST};
+use super::subsets::{Mask, choose, members, of_size, place, places};
 
 /// For every set of devices and every one of them, the counts of all paths through the whole set that end there. Paths of a
 /// ring start at the lowest device of the set. Level by level, each when it is first needed.
@@ -45,29 +45,41 @@ impl<const W: usize> Paths<W> {
             return vec![Grid::origin(); n];
         }
         let shorter = self.levels[size - 2].get().map_or(&[][..], Vec::as_slice);
+        let places = places();
         let mut grids = Vec::with_capacity(size * choose(n, size) as usize);
+        let mut positions = [0; MOST];
         for set in of_size(n, size) {
+            for (position, member) in members(set).enumerate() {
+                positions[member] = position;
+            }
             for end in members(set) {
-                grids.push(self.paths_to(kinds, shorter, set, end));
+                let rest = set & !(1 << end);
+                let row = &shorter[usize::from(places[rest as usize]) * (size - 1)..][..size - 1];
+                grids.push(self.paths_to(kinds, row, &positions, (rest, end)));
             }
         }
         grids
     }
 
-    fn paths_to(&self, kinds: &Kinds, shorter: &[Grid<W>], set: Mask, end: usize) -> Grid<W> {
-        let rest = set & !(1 << end);
-        let start = set & set.wrapping_neg();
-        if self.closed && start == 1 << end {
+    /// By extending the paths through `rest`, which are in `row`.
+    #[inline]
+    fn paths_to(
+        &self,
+        kinds: &Kinds,
+        row: &[Grid<W>],
+        positions: &[usize; MOST],
+        (rest, end): (Mask, usize),
+    ) -> Grid<W> {
+        let start = rest & rest.wrapping_neg();
+        if self.closed && 1 << end < start {
             return Grid::EMPTY;
         }
-        let own = place(rest) * rest.count_ones() as usize;
-        let around = kinds.around(end);
         // A path of a ring is where it started only while it is nowhere else.
         let lasts = if self.closed && rest != start { rest & !start } else { rest };
         let mut by_kind = [Grid::<W>::EMPTY; KINDS];
-        for (grid, around) in by_kind.iter_mut().zip(around) {
+        for (grid, around) in by_kind.iter_mut().zip(kinds.around(end)) {
             for last in members(lasts & around) {
-                grid.join(&shorter[own + before(rest, last)]);
+                grid.join(&row[positions[last] - usize::from(last > end)]);
             }
         }
         let mut grid = by_kind[2];
@@ -76,16 +88,17 @@ impl<const W: usize> Paths<W> {
         grid
     }
 
-    fn to(&self, set: Mask, end: usize) -> &Grid<W> {
+    /// The paths through a set, by the end's position in it.
+    fn row(&self, set: Mask) -> &[Grid<W>] {
         let size = set.count_ones() as usize;
         let level = self.levels[size - 1].get().map_or(&[][..], Vec::as_slice);
-        &level[place(set) * size + before(set, end)]
+        &level[place(set) * size..][..size]
     }
 
     /// The counts of every path through exactly this set.
     pub(super) fn through(&self, set: Mask) -> Grid<W> {
         let mut all = Grid::EMPTY;
-        members(set).for_each(|end| all.join(self.to(set, end)));
+        self.row(set).iter().for_each(|grid| all.join(grid));
         all
     }
 
@@ -96,9 +109,10 @@ impl<const W: usize> Paths<W> {
         }
         let start = set.trailing_zeros() as usize;
         let mut by_kind = [Grid::<W>::EMPTY; KINDS];
-        for end in members(set) {
-            if let Some(kind) = kinds.between(start, end) {
-                by_kind[kind].join(self.to(set, end));
+        let around = kinds.around(start);
+        for (end, grid) in members(set).zip(self.row(set)) {
+            if let Some(kind) = around.iter().position(|around| around >> end & 1 == 1) {
+                by_kind[kind].join(grid);
             }
         }
         for (kind, grid) in by_kind.iter().enumerate() {
@@ -121,13 +135,13 @@ impl<const W: usize> Paths<W> {
         }
         while left != 0 {
             let through = if self.closed { left | start } else { left };
-            let next = members(left).find_map(|device| {
+            let ends = members(through).zip(self.row(through)).filter(|(device, _)| left >> device & 1 == 1);
+            let next = { ends }.find_map(|(device, ends)| {
                 let kind = match order.last() {
                     Some(&last) => Some(kinds.between(last, device)?),
                     None => None,
                 };
                 let rest = wanted.iter().filter_map(|counts| kind.map_or(Some(*counts), |kind| counts.without(kind)));
-                let ends = self.to(through, device);
                 let rest: Vec<Counts> = rest.filter(|counts| ends.has(counts.x, counts.y)).collect();
                 (!rest.is_empty()).then_some((device, rest))
             })?;

@@ -10,6 +10,11 @@ pub(crate) type Mask = u32;
 /// The place of a set among those of its size, in ascending order of their numbers. It does not depend on how many devices
 /// there are: further ones only make further sets.
 pub(crate) fn place(set: Mask) -> usize {
+    usize::from(places()[set as usize])
+}
+
+/// By set.
+pub(super) fn places() -> &'static [u16] {
     static PLACES: LazyLock<Vec<u16>> = LazyLock::new(|| {
         let mut next = [0; MOST + 1];
         let place = |set: Mask| {
@@ -19,7 +24,7 @@ pub(crate) fn place(set: Mask) -> usize {
         };
         (0..1 << MOST).map(place).collect()
     });
-    usize::from(PLACES[set as usize])
+    &PLACES
 }
 
 /// How many sets of `k` of `n` there are.
@@ -41,9 +46,25 @@ pub(crate) fn of_size(n: usize, k: usize) -> impl Iterator<Item = Mask> {
 }
 
 /// The devices of a set, ascending.
-pub(crate) fn members(set: Mask) -> impl Iterator<Item = usize> {
-    let rest = |&set: &Mask| Some(set & set.wrapping_sub(1));
-    std::iter::successors(Some(set), rest).take_while(|&set| set != 0).map(|set| set.trailing_zeros() as usize)
+pub(crate) fn members(set: Mask) -> Members {
+    Members(set)
+}
+
+/// See [`members`].
+#[derive(Clone)]
+pub(crate) struct Members(Mask);
+
+impl Iterator for Members {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        let first = self.0.trailing_zeros() as usize;
+        (self.0 != 0).then(|| {
+            self.0 &= self.0 - 1;
+            first
+        })
+    }
 }
 
 /// How many of a set come before one of them.
