@@ -280,7 +280,7 @@ fn a_job_of_one_device_is_never_sensitive() {
 
 /// Criteria for random policies.
 fn criteria() -> impl Strategy<Value = Vec<u8>> {
-    proptest::collection::vec(0u8..8, 0..4)
+    proptest::collection::vec(0u8..9, 0..4)
 }
 
 fn criterion(kind: u8) -> Criterion<'static> {
@@ -291,6 +291,7 @@ fn criterion(kind: u8) -> Criterion<'static> {
         3 => lowest_ids(),
         7 => max(Objective::chosen("links", |s| s.graph.bandwidth_within(s.devices, |_| true)).blind_to_ids()),
         4 => min(Objective::chosen("sum of ids", |s| s.devices.iter().map(|d| f64::from(d.0 % 3)).sum())),
+        8 => max(Objective::edges("weighted", |e| e.traffic * e.link.gbps)),
         5 => max(Objective::placement("first", |c| f64::from(c.placement.first().map_or(0, |d| d.0 % 2)))),
         _ => min(Objective::edges("traffic on host", |e| if e.link.class.is_host() { e.traffic } else { f64::NAN })),
     }
@@ -325,6 +326,7 @@ fn brute_force_without(
         2 => preserved_gbps(),
         7 => Objective::chosen("", |s| s.graph.bandwidth_within(s.devices, |_| true)),
         4 => Objective::chosen("", |s| -s.devices.iter().map(|d| f64::from(d.0 % 3)).sum::<f64>()),
+        8 => Objective::edges("", |e| e.traffic * e.link.gbps),
         5 => Objective::placement("", |c| f64::from(c.placement.first().map_or(0, |d| d.0 % 2))),
         _ => Objective::edges("", |e| if e.link.class.is_host() { -e.traffic } else { f64::NAN }),
     };

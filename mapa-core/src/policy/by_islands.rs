@@ -15,8 +15,8 @@ use super::optimum::{Entry, Optimum};
 use super::requirement::Test;
 use crate::matching::{Few, Limits, Placement, SearchStats};
 use crate::reach::{
-    Archipelago, Closing, Counts, Covers, Edges, Family, Island, KINDS, Kinds, MOST_RANKS, Mask, Table, islands,
-    members, of_size,
+    Archipelago, Closing, Counts, Covers, Edges, Effort, Family, Island, KINDS, Kinds, MOST_RANKS, Mask, Table,
+    islands, members, of_size,
 };
 use crate::score::Objective;
 use crate::topology::{DeviceId, DeviceSet};
@@ -59,7 +59,7 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
             _ => return None,
         };
         let mut stats = SearchStats { nodes, ..SearchStats::default() };
-        if nodes > optimum.request.limits.nodes {
+        if nodes > optimum.limits.nodes {
             return None;
         }
         stats.matches = u64::from(best.is_some());
@@ -67,7 +67,7 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
     }
 
     fn new(optimum: &'t Optimum<'o, 'a>) -> Option<Self> {
-        let Optimum { request, view, criteria, requirements } = *optimum;
+        let Optimum { request, view, criteria, requirements, .. } = *optimum;
         let pattern = &request.pattern;
         let graph = view.graph();
         let demand = pattern.demands().first().filter(|_| pattern.is_uniform() && !pattern.may_share())?;
@@ -83,7 +83,7 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
         let plain = request.must_include.is_empty()
             && request.runners_up == 0
             && !request.same_numa
-            && request.limits.matches == Limits::NONE.matches;
+            && optimum.limits.matches == Limits::NONE.matches;
         if !matches!(pattern.family(), Family::Ring | Family::Chain | Family::Star)
             || pattern.len() > MOST_RANKS
             || !(plain && countable && same_traffic)
@@ -188,7 +188,7 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
         let k = pattern.len();
         let best_of = |island: &Vec<usize>| {
             let table = Table::new(Family::Ring, self.kinds(island));
-            table.build(pattern, &|| false)?;
+            table.build(pattern, Effort::Any, &|| false)?;
             let sets = || of_size(island.len(), k);
             let mut all: Vec<(Mask, Counts)> = Vec::new();
             sets().for_each(|set| table.counts(Family::Ring, pattern, set, |counts| all.push((set, counts))));

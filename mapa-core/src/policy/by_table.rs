@@ -19,8 +19,12 @@ use super::links::{Links, is_of_counts};
 use super::optimum::{Entry, Optimum};
 use super::requirement::Test;
 use crate::matching::{Few, Limits, Placement, SearchStats, StopReason};
-use crate::reach::{Counts, Family, Kinds, MOST, Mask, Table, choose, earliness, members, of_size, place};
-use crate::score::{Form, Objective, Seat, Subset};
+use crate::pattern::Edge;
+use crate::reach::{
+    Counts, Effort, Family, Kinds, MOST, Mask, Plan, Sums, Table, choose, earliness, highest_sums, members, of_size,
+    place,
+};
+use crate::score::{EdgeOn, Form, Objective, Seat, Subset};
 use crate::topology::{DeviceId, DeviceSet};
 
 /// No placement, or none admitted.
@@ -37,6 +41,7 @@ pub(super) struct ByTable<'t, 'o, 'a> {
     universe: Few<DeviceId>,
     /// Those that the job may have.
     domain: Mask,
+    effort: Effort,
 }
 
 /// Why tables have no answer.
@@ -49,8 +54,8 @@ enum Unanswered {
 
 impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
     /// The best entries, best first, as [`Optimum::best`] has them; none where a search must do it.
-    pub(super) fn best(optimum: &'t Optimum<'o, 'a>) -> Option<(Vec<Entry>, SearchStats)> {
-        let this = Self::new(optimum)?;
+    pub(super) fn best(optimum: &'t Optimum<'o, 'a>, effort: Effort) -> Option<(Vec<Entry>, SearchStats)> {
+        let this = Self::new(optimum, effort)?;
         let mut stats = SearchStats::default();
         let mut top = Vec::new();
         for part in this.parts() {
@@ -70,15 +75,22 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         Some((entries, stats))
     }
 
-    fn new(optimum: &'t Optimum<'o, 'a>) -> Option<Self> {
-        let Optimum { request, view, criteria, requirements } = *optimum;
+    /// Whether only [`Effort::Any`] may do.
+    pub(super) fn would_take_long(optimum: &'t Optimum<'o, 'a>) -> bool {
+        Self::new(optimum, Effort::Any).is_some()
+    }
+
+    fn new(optimum: &'t Optimum<'o, 'a>, effort: Effort) -> Option<Self> {
+        let Optimum { request, view, criteria, requirements, limits } = *optimum;
         let pattern = &request.pattern;
         let (k, graph) = (pattern.len(), view.graph());
         let demand = pattern.demands().first().filter(|_| k <= MOST && pattern.is_uniform() && !pattern.may_share())?;
-        let limits = request.limits;
         let same_traffic = pattern.edges().windows(2).all(|pair| pair[0].traffic == pair[1].traffic);
+        let family = if same_traffic { pattern.family() } else { Family::Other };
         let placement_test = |requirement: &super::requirement::Requirement<'_>| requirement.test.sees_ranks();
-        if !same_traffic
+        // A link may then be good enough for some edges only.
+        let by_edge = !same_traffic && requirements.iter().any(|requirement| requirement.test.link().is_some());
+        if by_edge
             || limits.matches < Limits::NONE.matches
             || view.is_of_any_layout()
             || requirements.iter().any(placement_test)
@@ -98,7 +110,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         } else {
             return None;
         };
-        let mut this = Self { optimum, family: pattern.family(), universe, domain: 0 };
+        let mut this = Self { optimum, family, universe, domain: 0, effort };
         this.domain = this.mask(&domain);
         let must = this.mask(&request.must_include);
         let sets =
@@ -172,7 +184,8 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         key.push(request.min_link.code());
         key.extend(self.universe.iter().map(|id| u64::from(id.0)));
         if self.family == Family::Other {
-            key.extend(pattern.edges().iter().map(|edge| u64::from(edge.a) << 32 | u64::from(edge.b)));
+            let edge = |edge: &Edge| [u64::from(edge.a) << 32 | u64::from(edge.b), edge.traffic.to_bits()];
+            key.extend(pattern.edges().iter().flat_map(edge));
         }
         key.push(u64::MAX);
         criteria.for_each(|criterion| key.extend(criterion.identity()));
@@ -215,9 +228,13 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
             return Ok(valued);
         }
         let links = Links::new(self.optimum, &self.universe);
-        let table = self.table(&links.kinds().ok_or(Unanswered::NotByTable)?)?;
         let criteria: Vec<&Criterion<'_>> = by_counts().collect();
-        let valued = Valued::new(self, &links, &criteria, table);
+        let edges = self.optimum.request.pattern.edges();
+        let alike = edges.windows(2).all(|pair| pair[0].traffic == pair[1].traffic);
+        let valued = match links.kinds().filter(|_| alike) {
+            Some(kinds) => Valued::by_counts(self, &links, &criteria, self.table(&kinds)?),
+            None => Valued::by_sums(self, &links, &criteria)?,
+        };
         Ok(if nameless { Arc::new(valued) } else { memo.put(&key, valued.bytes(), valued) })
     }
 
@@ -236,7 +253,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         key.extend(kinds.words());
         let fresh = || memo.put(&key, Table::bytes(self.family, kinds.len()), Table::new(self.family, kinds.clone()));
         let table: Arc<Table> = memo.get(&key).unwrap_or_else(fresh);
-        match table.build(pattern, &|| view.stop().is_some_and(|stop| stop())) {
+        match table.build(pattern, self.effort, &|| view.stop().is_some_and(|stop| stop())) {
             Some(true) => Ok(table),
             Some(false) => Err(Unanswered::NotByTable),
             None => Err(Unanswered::Stopped),
@@ -383,7 +400,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
     /// With the rank order: the smallest of those that are as good.
     fn entry(&self, best: &Best, stats: &mut SearchStats) -> Option<Entry> {
         let wanted = &best.valued.at(best.set)?.counts;
-        let order = best.valued.table.smallest(self.family, best.set, wanted);
+        let order = best.valued.table.as_ref().and_then(|table| table.smallest(self.family, best.set, wanted));
         let placement: Placement = match order {
             Some(order) => order.into_iter().map(|at| self.universe[at]).collect(),
             None => self.found(best, stats)?,
@@ -441,7 +458,8 @@ enum Column<'c, 'a> {
 
 /// What the best rank orders of each set are worth.
 struct Valued {
-    table: Arc<Table>,
+    /// None if sums were enough.
+    table: Option<Arc<Table>>,
     /// By place of the set, which of `values`; the lower the better.
     best: Vec<u16>,
     values: Vec<Value>,
@@ -450,12 +468,12 @@ struct Valued {
 /// A value of the criteria of links and edges together.
 struct Value {
     keys: Few<f64>,
-    /// All counts that have it.
+    /// All counts that have it, if there is a table.
     counts: Vec<Counts>,
 }
 
 impl Valued {
-    fn new(by: &ByTable<'_, '_, '_>, links: &Links, criteria: &[&Criterion<'_>], table: Arc<Table>) -> Self {
+    fn by_counts(by: &ByTable<'_, '_, '_>, links: &Links, criteria: &[&Criterion<'_>], table: Arc<Table>) -> Self {
         let Optimum { request, requirements, .. } = *by.optimum;
         let pattern = &request.pattern;
         let edges = pattern.edges().len() as u32;
@@ -516,7 +534,53 @@ impl Valued {
         }
         let by_value = |own: &mut u16| *own = rank.get(usize::from(*own)).copied().unwrap_or(NONE);
         best.iter_mut().for_each(by_value);
-        Self { table, best, values }
+        Self { table: Some(table), best, values }
+    }
+
+    /// Sums of values of edges, of any traffic on any kinds of link: of all ways to lie on a set only the best need be known.
+    fn by_sums(by: &ByTable<'_, '_, '_>, links: &Links, criteria: &[&Criterion<'_>]) -> Result<Self, Unanswered> {
+        let Optimum { request, requirements, view, .. } = *by.optimum;
+        let pattern = &request.pattern;
+        let n = by.universe.len();
+        let sums: Option<Few<(&Objective<'_>, f64)>> = criteria.iter().map(|criterion| criterion.exact_sum()).collect();
+        let sums = sums.filter(|sums| {
+            sums.len() <= 2 && sums.iter().all(|(objective, _)| matches!(objective.form(), Form::Edges(_)))
+        });
+        let floors = requirements.iter().filter_map(|requirement| requirement.test.objective());
+        let sums = sums.filter(|_| !{ floors }.any(is_of_counts)).ok_or(Unanswered::NotByTable)?;
+        let value = |edge: &Edge, kind: usize| -> Option<Sums> {
+            let mut values = [0; 2];
+            for ((objective, sign), value) in sums.iter().zip(&mut values) {
+                let Form::Edges(f) = objective.form() else { return None };
+                *value = as_integer(sign * f(EdgeOn { traffic: edge.traffic, link: links.sample(kind) }))?;
+            }
+            Some(values)
+        };
+        let every = (0..links.len()).all(|kind| pattern.edges().iter().all(|edge| value(edge, kind).is_some()));
+        let plan =
+            Plan::new(pattern, n).filter(|plan| every && by.effort.covers(plan.work)).ok_or(Unanswered::NotByTable)?;
+        if view.stop().is_some_and(|stop| stop()) {
+            return Err(Unanswered::Stopped);
+        }
+        let load = |edges: &[Edge], kind: usize| {
+            let values = edges.iter().filter_map(|edge| value(edge, kind));
+            values.fold([0; 2], |sum, value| [sum[0] + value[0], sum[1] + value[1]])
+        };
+        let highest = highest_sums(pattern, &plan, n, |a, b| links.between(a, b), load);
+        let mut distinct: Vec<Sums> = highest.iter().flatten().copied().collect();
+        distinct.sort_unstable_by(|a, b| b.cmp(a));
+        distinct.dedup();
+        let rank = |sums: &Option<Sums>| {
+            sums.and_then(|sums| distinct.binary_search_by(|other| sums.cmp(other)).ok())
+                .map_or(NONE, |rank| rank as u16)
+        };
+        let best = highest.iter().map(rank).collect();
+        let keys = |sums: &Sums| {
+            let key = |(criterion, &sum): (&&Criterion<'_>, &i64)| criterion.signed_key(sum as f64 / UNIT);
+            criteria.iter().zip(sums).map(key).collect()
+        };
+        let values = distinct.iter().map(|sums| Value { keys: keys(sums), counts: Vec::new() }).collect();
+        Ok(Self { table: None, best, values })
     }
 
     fn at(&self, set: Mask) -> Option<&Value> {
@@ -526,6 +590,15 @@ impl Valued {
     fn bytes(&self) -> usize {
         self.best.len() * 2 + self.values.len() * 128
     }
+}
+
+/// Sums are exact in millionths.
+const UNIT: f64 = 1e6;
+
+/// A value in millionths, if that is what it is; and small enough that sums of them fit.
+fn as_integer(value: f64) -> Option<i64> {
+    let scaled = (value * UNIT).round();
+    (scaled.abs() < 1e15 && scaled / UNIT == value).then_some(scaled as i64)
 }
 
 /// All sets of a size, best first, and the best within each set of devices.

@@ -53,7 +53,7 @@ impl Domains {
     /// Swapping two such devices, both present and with equal tenants, changes no link, no usage and nothing that a blind
     /// criterion sees, so a placement on the higher one is as good as the same on the lower.
     pub(super) fn without_twins(mut self, optimum: &Optimum<'_, '_>) -> Self {
-        let Optimum { request, view, criteria, requirements } = *optimum;
+        let Optimum { request, view, criteria, requirements, .. } = *optimum;
         let blind = criteria.iter().filter_map(|criterion| criterion.kind.objective()).all(Objective::is_blind);
         if !blind || view.is_of_any_layout() || requirements.iter().any(|requirement| requirement.test.sees_ids()) {
             return self;

@@ -17,21 +17,28 @@ pub(super) struct Links {
 
 impl Links {
     pub(super) fn new(optimum: &Optimum<'_, '_>, devices: &[DeviceId]) -> Self {
-        let Optimum { request, view, criteria, requirements } = *optimum;
+        let Optimum { request, view, criteria, requirements, .. } = *optimum;
         let graph = view.graph();
         let edges = request.pattern.edges();
-        let traffic = edges.first().map_or(1.0, |edge| edge.traffic);
+        let mut traffics: Few<f64> = edges.iter().map(|edge| edge.traffic).collect();
+        traffics.sort_unstable_by(f64::total_cmp);
+        traffics.dedup();
         let tests = || requirements.iter().filter_map(|requirement| requirement.test.link());
         let floors = requirements.iter().filter_map(|requirement| requirement.test.objective());
         let objectives: Few<&Objective<'_>> =
             criteria.iter().filter_map(|criterion| criterion.kind.objective()).chain(floors).collect();
         let look = |link: Link| -> Few<u64> {
-            let value = |objective: &&Objective<'_>| match objective.form() {
-                Form::Links(tiers, _) => tiers.of(link.class) as u64,
-                Form::Edges(f) => f(EdgeOn { traffic, link }).to_bits(),
-                _ => 0,
-            };
-            objectives.iter().map(value).collect()
+            let mut look = Few::new();
+            for objective in &objectives {
+                match objective.form() {
+                    Form::Links(tiers, _) => look.push(tiers.of(link.class) as u64),
+                    Form::Edges(f) => {
+                        look.extend(traffics.iter().map(|&traffic| f(EdgeOn { traffic, link }).to_bits()));
+                    }
+                    _ => {}
+                }
+            }
+            look
         };
         // By distinct link, its kind; by kind, what the criteria see.
         let mut known: Few<(Link, Option<u16>)> = Few::new();
@@ -43,7 +50,7 @@ impl Links {
             }
             let admitted = link.exists()
                 && link.class >= request.min_link
-                && (edges.is_empty() || tests().all(|test| test(EdgeOn { traffic, link })));
+                && tests().all(|test| traffics.iter().all(|&traffic| test(EdgeOn { traffic, link })));
             let kind = admitted.then(|| {
                 let own = look(link);
                 let kind = looks.iter().position(|other| *other == own).unwrap_or_else(|| {
@@ -64,6 +71,11 @@ impl Links {
             }
         }
         Self { n, kinds, samples }
+    }
+
+    /// A link of a kind.
+    pub(super) fn sample(&self, kind: usize) -> Link {
+        self.samples[kind]
     }
 
     /// How many kinds.

@@ -27,15 +27,20 @@ use super::request::Request;
 use super::requirement::Requirement;
 use super::subsets::Subsets;
 use crate::matching::{Few, Limits, MatchConfig, Matcher, Placement, SearchStats, StopReason, without_layout};
+use crate::reach::Effort;
 use crate::score::{Candidate, EdgeOn, Form, Objective, Seat};
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph, Link, LinkClass};
 use crate::view::View;
+
+/// How far a search goes before a table is made that takes longer than most searches.
+const TRIAL_NODES: u64 = 300_000;
 
 pub(super) struct Optimum<'o, 'a> {
     pub(super) request: &'o Request,
     pub(super) view: &'o View<'o>,
     pub(super) criteria: &'o [Criterion<'a>],
     pub(super) requirements: &'o [Requirement<'a>],
+    pub(super) limits: Limits,
 }
 
 /// A placement that may be chosen.
@@ -55,8 +60,24 @@ impl Entry {
 impl<'o, 'a> Optimum<'o, 'a> {
     /// The best placement and as many runners-up on other sets as the request wants, best first.
     pub(super) fn best(&self) -> (Vec<Entry>, SearchStats) {
-        let by_tables = ByTable::best(self).or_else(|| ByIslands::best(self));
-        by_tables.unwrap_or_else(|| self.best_by_search())
+        let at_once = ByTable::best(self, Effort::Little).or_else(|| ByIslands::best(self));
+        at_once.unwrap_or_else(|| {
+            if !ByTable::would_take_long(self) {
+                return self.best_by_search();
+            }
+            let trial = Self { limits: self.limits.nodes(self.limits.nodes.min(TRIAL_NODES)), ..*self };
+            let (entries, stats) = trial.best_by_search();
+            if stats.stopped != StopReason::NodeLimit || stats.nodes >= self.limits.nodes {
+                return (entries, stats);
+            }
+            match ByTable::best(self, Effort::Any) {
+                Some((entries, mut with_table)) => {
+                    with_table.nodes += stats.nodes;
+                    (entries, with_table)
+                }
+                None => self.best_by_search(),
+            }
+        })
     }
 
     fn best_by_search(&self) -> (Vec<Entry>, SearchStats) {
@@ -190,7 +211,7 @@ impl<'o, 'a> Optimum<'o, 'a> {
     }
 
     fn left(&self, stats: &SearchStats) -> Limits {
-        let Limits { matches, nodes } = self.request.limits;
+        let Limits { matches, nodes } = self.limits;
         Limits { matches: matches.saturating_sub(stats.matches), nodes: nodes.saturating_sub(stats.nodes) }
     }
 
@@ -255,7 +276,7 @@ impl Run<'_, '_, '_> {
     /// best set may have. A sum is highest for the devices of highest value; only those that tie for the last places are
     /// open to the next criterion. Without this, a baseline that draws eight of 56 lots would look at 1.4 billion sets.
     fn narrowed(&self, must: &DeviceSet, part: &DeviceSet) -> (DeviceSet, DeviceSet) {
-        let Optimum { request, view, criteria, requirements } = *self.optimum;
+        let Optimum { request, view, criteria, requirements, .. } = *self.optimum;
         let (mut must, mut part) = (must.clone(), part.clone());
         let filtered = requirements.iter().any(|requirement| !requirement.test.is_of_domains());
         let Some(demand) = request.pattern.demands().first().filter(|_| request.runners_up == 0 && !filtered) else {
@@ -302,7 +323,7 @@ impl Run<'_, '_, '_> {
     }
 
     fn visit_sets(&mut self, matcher: &Matcher, part: &DeviceSet, symmetric: bool) {
-        let Optimum { request, criteria, .. } = *self.optimum;
+        let Optimum { request, criteria, limits, .. } = *self.optimum;
         let must = &request.must_include;
         if !must.is_subset(part) {
             return;
@@ -319,7 +340,7 @@ impl Run<'_, '_, '_> {
             if !self.stats.complete() {
                 return;
             }
-            if request.limits.nodes.saturating_sub(self.stats.nodes) < cost {
+            if limits.nodes.saturating_sub(self.stats.nodes) < cost {
                 self.stats.stopped = StopReason::NodeLimit;
                 return;
             }
@@ -345,7 +366,7 @@ impl Run<'_, '_, '_> {
             }
             if symmetric && request.pattern.edges().is_empty() {
                 // Ranks that are alike and do not talk: the one distinct match has them in the order of ids.
-                if self.stats.matches >= request.limits.matches {
+                if self.stats.matches >= limits.matches {
                     self.stats.stopped = StopReason::MatchLimit;
                     return;
                 }

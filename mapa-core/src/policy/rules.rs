@@ -139,7 +139,7 @@ impl<'a> Rules<'a> {
 
     fn why_not(&self, request: &Request, view: &View<'_>) -> Result<Refusal, SearchStats> {
         let possible = |view: &View<'_>, requirements: &[Requirement<'_>]| {
-            Optimum { request, view, criteria: &[], requirements }.any()
+            Optimum { request, view, criteria: &[], requirements, limits: request.limits }.any()
         };
         let rule = |name: &str| Reason::Rule(format!("{name} of the policy {}", self.name).into());
         let idle = view.as_if_free(view.graph().everything());
@@ -186,7 +186,8 @@ impl Policy for Rules<'_> {
 
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
         never(request, view.graph()).map_or(Ok(()), |reason| Err(Refusal::Infeasible(reason)))?;
-        let optimum = Optimum { request, view, criteria: &self.criteria, requirements: &self.requirements };
+        let (criteria, requirements) = (&self.criteria, &self.requirements);
+        let optimum = Optimum { request, view, criteria, requirements, limits: request.limits };
         let (entries, stats) = optimum.best();
         let Some((best, others)) = entries.split_first() else {
             let stopped = !stats.complete();

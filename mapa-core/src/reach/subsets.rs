@@ -67,11 +67,6 @@ impl Iterator for Members {
     }
 }
 
-/// How many of a set come before one of them.
-pub(crate) fn before(set: Mask, device: usize) -> usize {
-    (set & ((1 << device) - 1)).count_ones() as usize
-}
-
 /// The higher, the earlier a set comes when sets of one size are compared as sorted lists of ids.
 pub(crate) fn earliness(set: Mask) -> u32 {
     set.reverse_bits()
@@ -101,6 +96,5 @@ mod tests {
                 assert_eq!(earliness(a).cmp(&earliness(b)), list(b).cmp(&list(a)));
             }
         }
-        assert_eq!((before(0b1011, 3), before(0b1011, 0)), (2, 0));
     }
 }
