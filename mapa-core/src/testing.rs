@@ -1,5 +1,36 @@
 //! Strategies and slow oracles for property tests; feature `testing`.
 //!
+//! Whoever writes a policy, a scheduler or a matcher of their own can test it as MAPA tests its own: random machines,
+//! patterns, requests and histories, and beside each an answer that is slow and obvious.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use mapa_core::testing::{Step, histories, joined_machines, oracle, requests};
+//! use mapa_core::{Allocator, Policy, aggregate_gbps, greedy};
+//! use proptest::prelude::*;
+//!
+//! // A policy of one's own would stand where `greedy` does.
+//! proptest!(|(graph in joined_machines(1..=5), steps in histories(requests(5, 1..=4), 1..=8))| {
+//!     let mut allocator = Allocator::new(Arc::new(graph));
+//!     for step in steps {
+//!         match step {
+//!             Step::Allocate(request) => {
+//!                 let best = oracle::best(&request, &allocator.view(), &[aggregate_gbps()]);
+//!                 let decided = greedy().decide(&request, &allocator.view());
+//!                 prop_assert_eq!(decided.as_ref().ok().map(|d| d.placement().to_vec()), best);
+//!                 let _ = decided.map(|decision| allocator.commit(decision));
+//!             }
+//!             Step::Release(which) => {
+//!                 let held: Vec<_> = allocator.leases().map(|lease| lease.id).collect();
+//!                 if !held.is_empty() {
+//!                     allocator.release(*which.get(&held)).unwrap();
+//!                 }
+//!             }
+//!         }
+//!     }
+//! });
+//! ```
+//!
 //! ```
 //! use mapa_core::testing::{machines, oracle, patterns};
 //! use proptest::prelude::*;
@@ -20,11 +51,13 @@ use proptest::sample::{Index, select, subsequence};
 
 use crate::mig::{Model, Profile, ProfileId, Size};
 use crate::pattern::{Demand, Pattern, Want};
+use crate::policy::Request;
 use crate::topology::{DeviceId, DeviceInfo, DeviceSet, Fabric, FabricNode, HardwareGraph, LinkClass, NodeKind};
 
 /// The slow, obvious answers that the fast ones are checked against.
 pub mod oracle {
     pub use crate::matching::oracle::{automorphisms, distinct, injections, raw_matches, raw_placements};
+    pub use crate::policy::oracle::best;
 }
 
 /// Machines whose size is in `devices`, with links of all classes and some pairs not joined at all, some of them with two
@@ -185,8 +218,42 @@ fn own_edges(n: usize, edges: &[(Index, Index, f64)]) -> Pattern {
     Pattern::from_edges(n, edges).expect("ends in range, no loops")
 }
 
+/// Requests to machines of up to so many devices, for patterns whose size is in `vertices`: with and without devices that
+/// must or must not be had, a least class of link, one NUMA node. Some contradict themselves, or name devices that a
+/// smaller machine has not.
+pub fn requests(devices: usize, vertices: RangeInclusive<usize>) -> impl Strategy<Value = Request> + Clone {
+    let least = select(vec![LinkClass::None, LinkClass::None, LinkClass::None, LinkClass::Node, LinkClass::Direct(1)]);
+    let sets = [(); 3].map(|()| proptest::option::weighted(0.3, free_sets(devices)));
+    let shape = patterns(vertices).boxed();
+    (shape, any::<bool>(), sets, least, proptest::bool::weighted(0.2)).prop_map(
+        |(pattern, sensitive, [must, avoid, only], least, same_numa)| Request {
+            must_include: must.map(|must| must.iter().take(2).collect()).unwrap_or_default(),
+            avoid: avoid.unwrap_or_default(),
+            only,
+            ..Request::new(pattern).sensitive(sensitive).min_link(least).same_numa(same_numa)
+        },
+    )
+}
+
+/// One step of a machine's history.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// A job asks.
+    Allocate(Request),
+    /// One of the jobs that are there ends.
+    Release(Index),
+}
+
+/// What happens to a machine: so many steps, more than half of them requests.
+pub fn histories(
+    requests: impl Strategy<Value = Request> + Clone + 'static,
+    steps: RangeInclusive<usize>,
+) -> impl Strategy<Value = Vec<Step>> {
+    vec(prop_oneof![3 => requests.prop_map(Step::Allocate), 2 => any::<Index>().prop_map(Step::Release)], steps)
+}
+
 /// Subsets of a machine's devices.
-pub fn free_sets(devices: usize) -> impl Strategy<Value = DeviceSet> {
+pub fn free_sets(devices: usize) -> impl Strategy<Value = DeviceSet> + Clone {
     vec(any::<bool>(), devices)
         .prop_map(|free| free.iter().enumerate().filter(|(_, free)| **free).map(|(i, _)| DeviceId(i as u32)).collect())
 }

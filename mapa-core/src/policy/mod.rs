@@ -18,6 +18,8 @@ mod links;
 mod lowest_id;
 mod optimum;
 mod or_else;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) mod oracle;
 mod pcie;
 mod preserve;
 mod random;

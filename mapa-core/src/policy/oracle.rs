@@ -1,0 +1,41 @@
+//! Slow and obvious: every placement weighed. What the optimum is checked against.
+
+use std::cmp::Ordering;
+
+use super::optimum::meets_request;
+use super::request::Request;
+use crate::matching::oracle::raw_placements;
+use crate::score::{Candidate, Objective};
+use crate::topology::{DeviceId, DeviceSet};
+use crate::view::View;
+
+/// The best placement that a request admits on a view: each objective as high as can be, the first before the second;
+/// then the lowest ids, then the smallest rank order. Values equal to twelve digits are equal, NaN is lowest. O(nᵏ) for n devices.
+#[must_use]
+pub fn best(request: &Request, view: &View<'_>, objectives: &[Objective<'_>]) -> Option<Vec<DeviceId>> {
+    let graph = view.graph();
+    if request.pattern.is_empty() || request.check(graph).is_err() {
+        return None;
+    }
+    let value = |objective: &Objective<'_>, placement: &[DeviceId]| {
+        let value = objective.score(&Candidate { view: *view, pattern: &request.pattern, placement });
+        if value.is_nan() { f64::NEG_INFINITY } else { value }
+    };
+    let values = |placement: &Vec<DeviceId>| objectives.iter().map(|o| value(o, placement)).collect::<Vec<_>>();
+    let placements = raw_placements(&request.pattern, view, &request.eligible(graph));
+    let admitted = placements.into_iter().filter(|placement| meets_request(request, graph, placement).is_ok());
+    let set = |placement: &[DeviceId]| placement.iter().copied().collect::<DeviceSet>();
+    let keyed = admitted.map(|placement| (values(&placement), set(&placement), placement));
+    let best = keyed.min_by(|a, b| {
+        let by_value = a.0.iter().zip(&b.0).map(|(&a, &b)| if equal(a, b) { Ordering::Equal } else { b.total_cmp(&a) });
+        { by_value }
+            .find(|order| order.is_ne())
+            .unwrap_or(Ordering::Equal)
+            .then_with(|| (&a.1, &a.2).cmp(&(&b.1, &b.2)))
+    });
+    best.map(|(_, _, placement)| placement)
+}
+
+fn equal(a: f64, b: f64) -> bool {
+    a == b || (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
+}
