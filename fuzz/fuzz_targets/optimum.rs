@@ -1,75 +1,125 @@
-//! The matcher, the optimum and the oracle agree on any small machine, pattern, free set and criteria.
+//! The matcher, the optimum and the oracle agree on any small machine, pattern, free set, request and criteria.
 #![no_main]
 
+use std::collections::BTreeSet;
+
 use libfuzzer_sys::fuzz_target;
-use mapa_core::testing::{free_sets, joined_machines, machines, oracle, patterns, requests};
+use mapa_core::testing::oracle;
 use mapa_core::{
-    DeviceSet, HardwareGraph, MatchConfig, Objective, Pattern, Policy, Request, Rules, Tiers, aggregate_gbps, effective_gbps,
-    max, preserved_gbps,
+    DeviceId, DeviceSet, Fabric, HardwareGraph, LinkClass, MatchConfig, Objective, Pattern, Policy, Request, Rules,
+    Shape, Tiers, aggregate_gbps, effective_gbps, max, preserved_gbps,
 };
-use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-type Case = (HardwareGraph, Pattern, DeviceSet, Request, Vec<u8>, u64);
+/// Choices, one byte each; zeros where they end.
+struct Choices<'b>(&'b [u8]);
 
-fn cases() -> impl Strategy<Value = Case> {
-    let machine = prop_oneof![machines(1..=6), joined_machines(1..=6)];
-    machine.prop_flat_map(|graph| {
-        let n = graph.len();
-        let criteria = proptest::collection::vec(0u8..5, 0..3);
-        (Just(graph), patterns(1..=5), free_sets(n), requests(n, 1..=4), criteria, any::<u64>())
-    })
-}
+impl Choices<'_> {
+    fn below(&mut self, n: usize) -> usize {
+        let (first, rest) = self.0.split_first().unwrap_or((&0, &[]));
+        self.0 = rest;
+        usize::from(*first) % n
+    }
 
-fn objective(kind: u8, seed: u64) -> Objective<'static> {
-    match kind {
-        0 => aggregate_gbps(),
-        1 => effective_gbps(),
-        2 => preserved_gbps(),
-        3 => Objective::edges("weighted", |edge| edge.traffic * edge.link.gbps),
-        _ => Objective::links("any", Tiers::PAPER, move |census| {
-            let (x, y, z) = census.xyz();
-            let mix = |hash: u64, &v: &u32| (hash ^ u64::from(v)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
-            ([x, y, z].iter().fold(seed, mix) % 17) as f64
-        }),
+    fn set(&mut self, n: usize) -> DeviceSet {
+        let bits = self.below(256);
+        (0..n as u32).filter(|i| bits >> i & 1 == 1).map(DeviceId).collect()
+    }
+
+    /// Links of every class, gaps among them, two NUMA nodes.
+    fn machine(&mut self) -> HardwareGraph {
+        let classes = [
+            (LinkClass::Sys, 12.0),
+            (LinkClass::Direct(1), 25.0),
+            (LinkClass::Direct(2), 50.0),
+            (LinkClass::Pix, 12.0),
+            (LinkClass::Direct(4), 100.0),
+            (LinkClass::Node, 8.0),
+        ];
+        let (n, gaps) = (1 + self.below(6), self.below(2));
+        let mut fabric = Fabric::new();
+        let numa = [0, 1].map(|i| fabric.add_numa(format!("numa{i}"), i).expect("names differ"));
+        let devices: Vec<_> = (0..n).map(|i| fabric.add_device(format!("GPU{i}")).expect("names differ")).collect();
+        for (i, &device) in devices.iter().enumerate() {
+            fabric.attach(device, numa[i % 2], 12.0).expect("no parent yet");
+        }
+        for b in 0..n {
+            for a in 0..b {
+                if let Some(&(class, gbps)) = classes.get(self.below(classes.len() + gaps)) {
+                    fabric.link(devices[a], devices[b], class, gbps).expect("each pair once");
+                }
+            }
+        }
+        fabric.lower().expect("a few devices")
+    }
+
+    fn pattern(&mut self, most: usize) -> Pattern {
+        let n = 1 + self.below(most);
+        if let Some(shape) = Shape::ALL.get(self.below(9)) {
+            return shape.pattern(n);
+        }
+        let traffic = [1.0, 1.0, 2.5];
+        let edge = |own: &mut Self| (own.below(n) as u16, own.below(n) as u16, traffic[own.below(3)]);
+        let edges: Vec<_> = (0..self.below(8)).map(|_| edge(self)).filter(|(a, b, _)| a != b).collect();
+        Pattern::from_edges(n, edges).expect("ends in range, no loops")
+    }
+
+    fn objective(&mut self) -> Objective<'static> {
+        let seed = self.below(256) as u64;
+        match self.below(5) {
+            0 => aggregate_gbps(),
+            1 => effective_gbps(),
+            2 => preserved_gbps(),
+            3 => Objective::edges("weighted", |edge| edge.traffic * edge.link.gbps),
+            _ => Objective::links("any", Tiers::PAPER, move |census| {
+                let (x, y, z) = census.xyz();
+                let mix =
+                    |hash: u64, &v: &u32| (hash ^ u64::from(v)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+                ([x, y, z].iter().fold(seed, mix) % 17) as f64
+            }),
+        }
+    }
+
+    fn request(&mut self, devices: usize) -> Request {
+        let mut request = Request::new(self.pattern(4));
+        let options = self.below(32);
+        if options & 1 == 1 {
+            request.avoid = self.set(devices);
+        }
+        if options & 2 == 2 {
+            request.only = Some(self.set(devices));
+        }
+        if options & 4 == 4 {
+            request.must_include = self.set(devices).iter().take(2).collect();
+        }
+        if options & 8 == 8 {
+            request.min_link = [LinkClass::Node, LinkClass::Direct(1)][self.below(2)];
+        }
+        request.same_numa(options & 16 == 16)
     }
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let mut bytes = bytes.to_vec();
-    bytes.resize(bytes.len().max(512), 0);
-    let mut runner =
-        TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::PassThrough, &bytes));
-    let Ok(case) = cases().new_tree(&mut runner) else { return };
-    let (graph, pattern, free, request, criteria, seed) = case.current();
+    let mut choices = Choices(bytes);
+    let graph = choices.machine();
+    let free = choices.set(graph.len());
+    let pattern = choices.pattern(5);
     for induced in [false, true] {
         let raw = oracle::raw_matches(&pattern, &graph, &free, induced);
         let distinct = oracle::distinct(&pattern, &raw);
-        let count = |once: bool| {
+        let raw: BTreeSet<_> = raw.into_iter().collect();
+        for (once, expected) in [(false, &raw), (true, &distinct)] {
             let matcher = MatchConfig::new().induced(induced).distinct(once).compile(&pattern);
             let search = matcher.on(&graph).within(&free);
-            let listed = search.iter().count() as u64;
-            assert_eq!(search.count().matches, listed);
-            listed
-        };
-        assert_eq!((count(false), count(true)), (raw.len() as u64, distinct.len() as u64));
-        let matcher = MatchConfig::new().induced(induced).compile(&pattern);
-        assert!(matcher.on(&graph).within(&free).iter().map(|placement| placement.to_vec()).eq_by_set(&distinct));
+            let listed: BTreeSet<_> = search.iter().map(|placement| placement.to_vec()).collect();
+            assert_eq!(&listed, expected);
+            assert_eq!(search.count().matches, expected.len() as u64);
+        }
     }
-    let objectives: Vec<_> = criteria.iter().map(|&kind| objective(kind, seed)).collect();
+    let request = choices.request(graph.len());
+    let objectives: Vec<_> = (0..choices.below(3)).map(|_| choices.objective()).collect();
     let policy = objectives.iter().fold(Rules::new("fuzz"), |rules, objective| rules.prefer(max(objective.clone())));
     let view = graph.with_free(&free);
     let decision = policy.decide(&request, &view);
     let expected = oracle::best(&request, &view, &objectives);
     assert_eq!(decision.ok().map(|decision| decision.placement().to_vec()), expected);
 });
-
-/// Whatever the order.
-trait SameSet: Iterator<Item = Vec<mapa_core::DeviceId>> + Sized {
-    fn eq_by_set(self, other: &std::collections::BTreeSet<Vec<mapa_core::DeviceId>>) -> bool {
-        self.collect::<std::collections::BTreeSet<_>>() == *other
-    }
-}
-
-impl<I: Iterator<Item = Vec<mapa_core::DeviceId>>> SameSet for I {}

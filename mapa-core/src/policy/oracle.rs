@@ -14,7 +14,7 @@ use crate::view::View;
 #[must_use]
 pub fn best(request: &Request, view: &View<'_>, objectives: &[Objective<'_>]) -> Option<Vec<DeviceId>> {
     let graph = view.graph();
-    if request.pattern.is_empty() || request.check(graph).is_err() {
+    if request.pattern.is_empty() || request.contradiction().is_some() {
         return None;
     }
     let value = |objective: &Objective<'_>, placement: &[DeviceId]| {
