@@ -60,6 +60,7 @@ struct Inner {
     /// By rank; of a pattern larger than any machine, those of the first [`MAX_DEVICES`].
     demands: Vec<Demand>,
     matcher: OnceLock<Matcher>,
+    rank_matcher: OnceLock<Matcher>,
 }
 
 impl Pattern {
@@ -68,7 +69,7 @@ impl Pattern {
     }
 
     fn with(vertices: usize, edges: Vec<Edge>, demands: Vec<Demand>) -> Self {
-        Self(Arc::new(Inner { vertices, edges, demands, matcher: OnceLock::new() }))
+        Self(Arc::new(Inner { vertices, edges, demands, matcher: OnceLock::new(), rank_matcher: OnceLock::new() }))
     }
 
     /// The same pattern, every rank with this demand.
@@ -150,6 +151,11 @@ impl Pattern {
     #[must_use]
     pub fn matcher(&self) -> &Matcher {
         self.0.matcher.get_or_init(|| MatchConfig::new().compile(self))
+    }
+
+    /// The same with ranks placed by number, so that a search that looks for the smallest rank order may end at the first.
+    pub(crate) fn rank_matcher(&self) -> &Matcher {
+        self.0.rank_matcher.get_or_init(|| MatchConfig::new().by_rank(true).compile(self))
     }
 
     /// Both patterns at once on the same ranks, as NCCL runs rings and trees side by side (Fig. 8 of the paper): an edge
