@@ -19,7 +19,13 @@ pub fn joined(n: usize, edges: &[(usize, usize)]) -> HardwareGraph {
 /// Every pair joined.
 #[must_use]
 pub fn complete(n: usize) -> HardwareGraph {
-    joined(n, &(0..n).flat_map(|b| (0..b).map(move |a| (a, b))).collect::<Vec<_>>())
+    joined(n, &complete_edges(n))
+}
+
+/// The edges of [`complete`].
+#[must_use]
+pub fn complete_edges(n: usize) -> Vec<(usize, usize)> {
+    (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).collect()
 }
 
 /// `n` x `n`, each joined to the next in both directions, around the ends.
