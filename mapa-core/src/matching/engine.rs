@@ -166,23 +166,25 @@ impl<'a, const W: usize> Cursor<'a, W> {
 
     /// The next twig; only for patterns of two ranks or more.
     fn next_twig(&mut self, meter: &mut Meter<'_>) -> Option<Twig<W>> {
+        // Slices, so that the loop need not ask where they lie.
+        let (steps, frames, placement) = (&self.steps[..], &mut self.frames[..], &mut self.placement[..]);
+        let tables = &self.tables;
+        let twig = steps.len() - 2;
         let mut depth = match self.state {
             State::At(depth) => depth,
             State::Start => {
                 self.state = State::At(0);
-                let (open, next) = (self.frames[0].domain, self.frames[1].domain);
-                if self.steps.len() == 2 {
+                let (open, next) = (frames[0].domain, frames[1].domain);
+                if twig == 0 {
                     // Step 0 has nothing open, which ends the search.
                     return Some(Twig { open, next });
                 }
-                self.frames[0].open = open;
-                self.frames[0].next = next;
+                (frames[0].open, frames[0].next) = (open, next);
                 0
             }
         };
-        let twig = self.steps.len() - 2;
         loop {
-            let frame = &mut self.frames[depth];
+            let frame = &mut frames[depth];
             let Some(device) = pop_lowest(&mut frame.open) else {
                 depth = depth.checked_sub(1)?;
                 continue;
@@ -190,16 +192,15 @@ impl<'a, const W: usize> Cursor<'a, W> {
             if !meter.node() {
                 return None;
             }
-            let free = and(&frame.free, self.tables.row(Relation::NONE, device));
-            let open = and(&frame.next, self.tables.row(self.steps[depth + 1].previous, device));
-            self.placement[self.steps[depth].vertex] = DeviceId(device);
+            let open = and(&frame.next, tables.row(steps[depth + 1].previous, device));
             if is_empty(&open) {
                 continue;
             }
-            let step = &self.steps[depth + 2];
-            let mut next = and(&self.frames[depth + 2].domain, &free);
-            for test in &step.tests {
-                next = and(&next, self.tables.row(test.table, self.placement[test.vertex].0));
+            let free = and(&frame.free, tables.row(Relation::NONE, device));
+            placement[steps[depth].vertex] = DeviceId(device);
+            let mut next = and(&frames[depth + 2].domain, &free);
+            for test in &steps[depth + 2].tests {
+                next = and(&next, tables.row(test.table, placement[test.vertex].0));
             }
             if is_empty(&next) {
                 continue;
@@ -209,7 +210,7 @@ impl<'a, const W: usize> Cursor<'a, W> {
                 self.state = State::At(depth - 1);
                 return Some(Twig { open, next });
             }
-            let frame = &mut self.frames[depth];
+            let frame = &mut frames[depth];
             (frame.open, frame.next, frame.free) = (open, next, free);
         }
     }
