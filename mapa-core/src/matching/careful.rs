@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use smallvec::SmallVec;
 
 use super::bits::{Bits, and, and_not, bits, has, only, or, pop_lowest};
-use super::engine::{Ground, Tables, Walk, with_itself};
+use super::engine::{Alone, Ground, Tables, Walk};
 use super::meter::Meter;
 use super::plan::{Matcher, Step};
 use super::search::{Search, ShareTest};
@@ -59,7 +59,7 @@ impl<'a, const W: usize> Careful<'a, W> {
         let matcher: &'a Matcher = search.matcher;
         let domains = search.domains();
         let live = domains.iter().fold([0; W], |all, domain| or(&all, domain));
-        let (steps, tables) = Tables::new(&matcher.program, search, &live, with_itself);
+        let (steps, tables) = Tables::new(&matcher.program, search, &live, Alone::SomeShare);
         let frame = |step: &Step| {
             let taken = Taken { alone: [0; W], shared: [0; W] };
             Frame { domain: domains[step.vertex], open: [0; W], taken }

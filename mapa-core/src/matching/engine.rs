@@ -128,8 +128,7 @@ impl<'a, const W: usize> Cursor<'a, W> {
     pub(super) fn new(program: &'a Program, ground: &impl Ground<W>) -> Self {
         let domains = ground.domains();
         let live = domains.iter().fold([0; W], |all, domain| or(&all, domain));
-        let (steps, tables) =
-            Tables::new(program, ground, &live, |vertex, _, row| and_not(row, &ground.excluded(vertex)));
+        let (steps, tables) = Tables::new(program, ground, &live, Alone::Each);
         let empty = [0; W];
         let frame = |step: &Step| Frame { domain: domains[step.vertex], open: empty, next: empty, free: [u64::MAX; W] };
         Self {
@@ -317,6 +316,14 @@ impl<const W: usize> Walk<W> for Cursor<'_, W> {
     }
 }
 
+/// Whether tables keep every rank on a device of its own.
+#[derive(Clone, Copy)]
+pub(super) enum Alone {
+    Each,
+    /// They leave that to the walk.
+    SomeShare,
+}
+
 /// By demand and device of the rank placed first, where the other may be.
 #[derive(Clone)]
 pub(super) struct Tables<const W: usize> {
@@ -325,41 +332,47 @@ pub(super) struct Tables<const W: usize> {
 }
 
 impl<const W: usize> Tables<W> {
-    /// The tables of a program, its steps naming them. Rows of vertices outside `live` are empty; `finish` has the last word
-    /// on the others.
+    /// The tables of a program, its steps naming them. Rows of vertices outside `live` are empty.
     pub(super) fn new<'a>(
         program: &'a Program,
         ground: &impl Ground<W>,
         live: &Bits<W>,
-        finish: impl Fn(u32, Talk, &Bits<W>) -> Bits<W>,
+        alone: Alone,
     ) -> (Cow<'a, [Step]>, Self) {
         let mut kinds = Kinds::<W> { relations: Cow::Borrowed(&program.relations), special: Vec::new() };
         let mut steps = Cow::Borrowed(&program.steps[..]);
         if let Some(rows) = ground.edges(live) {
             kinds.tell_apart(steps.to_mut(), &rows);
         }
-        let n = ground.len();
-        let mut tables = Self { n, rows: vec![[0; W]; kinds.relations.len() * n] };
-        let asks = kinds.relations.iter().any(|relation| relation.talk != Talk::Any);
+        let (n, relations) = (ground.len(), &kinds.relations[..]);
+        let mut rows = vec![[0; W]; relations.len() * n];
+        let asks = relations.iter().any(|relation| relation.talk != Talk::Any);
+        let all = [u64::MAX; W];
         let _ = each(live, |vertex| {
-            let joined = if asks { ground.joined(vertex) } else { [0; W] };
-            for (kind, relation) in kinds.relations.iter().enumerate() {
-                let talk = match relation.talk {
-                    Talk::Any => [u64::MAX; W],
-                    Talk::Joined => joined,
-                    Talk::Special(i) => kinds.special[usize::from(i)][vertex as usize],
-                    Talk::Apart => and_not(&[u64::MAX; W], &joined),
+            let own = only(vertex);
+            let joined = if asks { ground.joined(vertex) } else { own };
+            // Where ranks share, a device is neither above nor below itself, and talks to itself.
+            let (joined, added, kept) = match alone {
+                Alone::Each => (joined, [0; W], and_not(&all, &ground.excluded(vertex))),
+                Alone::SomeShare => (or(&joined, &own), own, all),
+            };
+            let (above, below) = (or(&above(vertex), &added), or(&below(vertex), &added));
+            for (kind, relation) in relations.iter().enumerate() {
+                let row = match relation.talk {
+                    Talk::Any => kept,
+                    Talk::Joined => and(&joined, &kept),
+                    Talk::Special(i) => and(&or(&kinds.special[usize::from(i)][vertex as usize], &added), &kept),
+                    Talk::Apart => and_not(&kept, &joined),
                 };
-                let row = match relation.order {
-                    Order::Any => talk,
-                    Order::Above => and(&talk, &above(vertex)),
-                    Order::Below => and(&talk, &below(vertex)),
+                rows[kind * n + vertex as usize] = match relation.order {
+                    Order::Any => row,
+                    Order::Above => and(&row, &above),
+                    Order::Below => and(&row, &below),
                 };
-                tables.rows[kind * n + vertex as usize] = finish(vertex, relation.talk, &row);
             }
             ControlFlow::<()>::Continue(())
         });
-        (steps, tables)
+        (steps, Self { n, rows })
     }
 
     #[inline]
@@ -407,11 +420,6 @@ impl<const W: usize> Kinds<'_, W> {
         let relation = Relation { talk: Talk::Special(special as u16), ..relation_of };
         relation.number(self.relations.to_mut())
     }
-}
-
-/// A row for ranks that may be where others are: a device is neither above nor below itself, and talks to itself.
-pub(super) fn with_itself<const W: usize>(vertex: u32, talk: Talk, row: &Bits<W>) -> Bits<W> {
-    if talk == Talk::Apart { and_not(row, &only(vertex)) } else { or(row, &only(vertex)) }
 }
 
 #[cfg(test)]

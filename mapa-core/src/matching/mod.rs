@@ -14,10 +14,9 @@
 //!
 //! Symmetry is broken by the conditions of Grochow and Kellis (RECOMB 2007) along the ranks 0, 1, 2, ...: of each class of
 //! equal matches exactly the one of lexicographically smallest rank order is found. The order in which ranks are placed is
-//! another matter: it is chosen so that conditions are decided early, and is 2 to 3 times faster on rings than the
-//! order of ranks. Candidates of a step are the bitwise AND of what the devices already placed leave. That no list of matches
-//! is ever expanded into its permutations is the main difference from the released MAPA, which held k! vectors for each
-//! match.
+//! another matter: it is chosen so that conditions are decided early. Candidates of a step are the bitwise AND of what the
+//! devices already placed leave. That no list of matches is ever expanded into its permutations is the main difference from
+//! the released MAPA, which held k! vectors for each match.
 
 mod bits;
 mod careful;

@@ -579,7 +579,8 @@ impl<const W: usize> Ground<W> for Search<'_> {
     }
 
     fn excluded(&self, vertex: u32) -> Bits<W> {
-        or(&only(vertex), &bits(self.graph.overlap(DeviceId(vertex)).words()))
+        let own = only(vertex);
+        if self.graph.can_be_cut() { or(&own, &bits(self.graph.overlap(DeviceId(vertex)).words())) } else { own }
     }
 
     fn excludes_only_itself(&self) -> bool {
