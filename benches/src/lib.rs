@@ -57,7 +57,7 @@ pub fn gnp_edges(n: usize) -> Vec<(usize, usize)> {
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;
-            if state % 10 == 0 {
+            if state.is_multiple_of(10) {
                 edges.push((a, b));
             }
         }

@@ -86,6 +86,7 @@ fn every_terminal_keeps_the_limits_and_says_so() {
     let stopped = ring.matcher().on(&large).until(&stop).count();
     assert_eq!(stopped.stopped, StopReason::Caller);
     assert!(stopped.nodes < 6000, "{stopped:?}");
+    assert_eq!(ring.matcher().on(&large).until(&stop).threads(3).count().stopped, StopReason::Caller);
     let broke = search.visit(|_| ControlFlow::Break(7));
     assert_eq!((broke.broke, broke.stats.stopped, broke.stats.matches), (Some(7), StopReason::Visitor, 1));
 }

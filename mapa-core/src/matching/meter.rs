@@ -62,11 +62,11 @@ impl<'a> Meter<'a> {
     /// Takes a group of matches; false, and the reason noted, if it would pass a limit.
     #[inline]
     pub(super) fn group(&mut self, matches: u64) -> bool {
-        if !self.is_quiet(matches) && !(self.look() && self.keeps(matches)) {
-            return false;
+        let keeps = self.is_quiet(matches) || self.look() && self.keeps(matches);
+        if keeps {
+            self.add(matches, matches);
         }
-        self.add(matches, matches);
-        true
+        keeps
     }
 
     fn keeps(&mut self, matches: u64) -> bool {

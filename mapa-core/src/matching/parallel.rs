@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use super::bits::{Bits, each, only, size};
 use super::engine::Cursor;
 use super::meter::Meter;
-use super::search::{Limits, Search, SearchStats};
+use super::search::{Limits, Search, SearchStats, StopReason};
 
 /// Parts by the first rank alone if each thread then has so many.
 const PARTS_A_THREAD: u64 = 16;
@@ -111,6 +111,10 @@ impl<'s, 'a, const W: usize> Parts<'s, 'a, W> {
         limits: Limits,
         f: impl FnOnce(&mut Cursor<'a, W>, &mut Meter<'_>),
     ) -> SearchStats {
+        // Small parts are over before their meter would ask.
+        if self.search.until.is_some_and(|stop| stop()) {
+            return SearchStats { stopped: StopReason::Caller, ..SearchStats::default() };
+        }
         let counted = u64::from(part.goes_on);
         let mut meter = Meter::new(limits.nodes(limits.nodes.saturating_add(counted)), self.search.until);
         cursor.restart(part.first, &part.second);

@@ -166,10 +166,12 @@ impl Program {
                     false if induced => Talk::Apart,
                     false => Talk::Any,
                 };
-                let order = match () {
-                    () if below[vertex] == Some(u) => Order::Above,
-                    () if below[u] == Some(vertex) => Order::Below,
-                    () => Order::Any,
+                let order = if below[vertex] == Some(u) {
+                    Order::Above
+                } else if below[u] == Some(vertex) {
+                    Order::Below
+                } else {
+                    Order::Any
                 };
                 let table = Relation { talk, order }.number(&mut relations);
                 if place[u] + 1 == i {
