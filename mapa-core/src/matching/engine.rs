@@ -494,7 +494,7 @@ mod tests {
     #[test]
     fn a_graph_of_any_width_is_searched() {
         // Rings of four in a ladder: one a rung but the last.
-        let ladder = |a: usize, b: usize| b == a + 2 || b == a + 1 && a % 2 == 0;
+        let ladder = |a: usize, b: usize| b == a + 2 || b == a + 1 && a.is_multiple_of(2);
         assert_eq!(count(&Pattern::ring(4), false, &Plain::<1>::new(4, 60, ladder)).matches, 29);
         assert_eq!(count(&Pattern::ring(4), false, &Plain::<4>::new(4, 250, ladder)).matches, 124);
         assert_eq!(count(&Pattern::ring(4), false, &Plain::<16>::new(4, 1000, ladder)).matches, 499);

@@ -440,7 +440,7 @@ mod tests {
             );
         }
         assert_eq!(
-            of(12, &|a, b| b == a + 1 && b % 4 != 0 || b == a + 3 && a % 4 == 0),
+            of(12, &|a, b| b == a + 1 && b % 4 != 0 || b == a + 3 && a.is_multiple_of(4)),
             8 * 8 * 8 * 6,
             "three rings of 4"
         );
