@@ -114,19 +114,20 @@ pub struct Leaf<'s> {
     pub rank: usize,
     /// The devices it may have, at least one: a bit each, 64 a word, lowest first. Trailing words may be zero.
     pub words: &'s [u64],
+    len: u64,
 }
 
 impl Leaf<'_> {
-    /// How many matches.
+    /// How many matches. O(1).
     #[must_use]
     pub fn len(&self) -> usize {
-        self.words.iter().map(|word| word.count_ones() as usize).sum()
+        self.len as usize
     }
 
     /// Never: a leaf that is shown has a match.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.words.iter().all(|word| *word == 0)
+        self.len == 0
     }
 
     /// The devices that the open rank may have, ascending.
@@ -341,10 +342,11 @@ impl<'a> Search<'a> {
         let mut meter = self.meter();
         let rank = walk.leaf_rank();
         let flow = walk.each_leaf(&mut meter, |placement, leaf, meter| {
-            if !meter.group(size(&leaf)) {
+            let len = size(&leaf);
+            if !meter.group(len) {
                 return ControlFlow::Break(None);
             }
-            f(Leaf { placement, rank, words: &leaf }).map_break(Some)
+            f(Leaf { placement, rank, words: &leaf, len }).map_break(Some)
         });
         outcome(flow, &meter)
     }
