@@ -26,7 +26,7 @@ pub use allocator::{Allocator, Lease, LeaseId, Snapshot, WhatIf};
 pub use error::Error;
 pub use matching::{
     Leaf, Limits, LinkTest, MatchConfig, Matcher, Matches, Outcome, Placement, Search, SearchStats, ShareTest, Stop,
-    StopReason,
+    StopReason, Verifier, Violation,
 };
 pub use pattern::{Demand, Edge, Pattern, Shape, Sharing, Want};
 pub use policy::{

@@ -1,346 +1,502 @@
-//! The backtracking engine, on machine words.
+//! The backtracking engine.
 //!
-//! A cursor walks the tree of partial placements with an explicit stack and stops at each *leaf level*: all ranks placed
-//! but the last, whose devices come as one bit set. A visitor, an iterator and a counter are then thin loops over it.
+//! Everything that two ranks demand of each other (an edge, no edge, an order, a device of one's own) is one table: by
+//! device of the rank placed first, where the other may be. The candidates of a step are the AND of one row a demand. All
+//! but the row of the step before is the same for every sibling of that step, so it is computed once for them: a child
+//! costs one row. Steps without candidates are seen two levels ahead.
+//!
+//! The cursor stops at each *twig*: all ranks placed but two, with the candidates of both. A visitor takes its leaves one by
+//! one, a counter by their sizes. What does not go by pairs (ranks that share, twins) is for [`Careful`](super::careful).
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::ops::ControlFlow;
 
 use smallvec::SmallVec;
 
-use super::plan::{Matcher, Step};
-use super::search::{Meter, Search, ShareTest};
-use crate::pattern::Demand;
-use crate::topology::{DeviceId, LinkClass};
+use super::bits::{Bits, above, and, and_not, below, each, is_empty, only, or, pop_lowest, size};
+use super::meter::Meter;
+use super::plan::{Order, Program, Relation, Step, Talk};
+use crate::topology::DeviceId;
 
-/// A device set of fixed width.
-pub(super) type Bits<const W: usize> = [u64; W];
-
-pub(super) struct Cursor<'a, const W: usize> {
-    steps: &'a [Step],
-    rows: Rows<W>,
-    /// By step.
-    frames: Vec<Frame<W>>,
-    /// By vertex, what cannot exist beside it; empty if everything can.
-    overlaps: Vec<Bits<W>>,
-    /// By rank, whether it may be where others are; empty if none may.
-    shares: Vec<bool>,
-    together: Option<ShareTest<'a>>,
-    /// By device, the next lower one that only its id tells apart from it; empty if that is all the same.
-    twin_below: Vec<Option<u32>>,
-    has_twin_below: Bits<W>,
-    /// By vertex.
-    placement: Vec<DeviceId>,
-    depth: usize,
-    /// Whether `depth` was just entered from above.
-    entered: bool,
-    done: bool,
+/// What a pattern is laid on: all that the engine knows of a machine.
+pub(super) trait Ground<const W: usize> {
+    /// How many vertices.
+    fn len(&self) -> usize;
+    /// Where each rank may be.
+    fn domains(&self) -> Domains<W>;
+    /// The neighbours of a vertex. Whether it is its own makes no difference.
+    fn joined(&self, vertex: u32) -> Bits<W>;
+    /// A vertex and what cannot exist beside it.
+    fn excluded(&self, vertex: u32) -> Bits<W>;
+    /// Whether a vertex excludes only itself, whichever it is.
+    fn excludes_only_itself(&self) -> bool;
+    /// Where the other rank of each edge may be, if edges ask more than [`Ground::joined`]: for two ranks, by vertex of the
+    /// one among those of a set.
+    fn edges(&self, among: &Bits<W>) -> Option<impl Fn(usize, usize) -> Vec<Bits<W>>>;
 }
 
-/// What a step has to choose from.
+/// By rank.
+pub(super) type Domains<const W: usize> = SmallVec<[Bits<W>; 8]>;
+
+/// How a break came about: by the visitor, or because the meter had nothing left.
+pub(super) type Flow<B> = ControlFlow<Option<B>>;
+
+/// A walk over all leaf levels: all ranks placed but the last, whose devices come as one set.
+pub(super) trait Walk<const W: usize> {
+    /// The next leaf level that has a match.
+    fn next_leaf(&mut self, meter: &mut Meter<'_>) -> Option<Bits<W>>;
+
+    /// The rank that a leaf level leaves open.
+    fn leaf_rank(&self) -> usize;
+
+    /// The placement of the leaf level last returned; the leaf's own entry is the caller's to fill.
+    fn placement(&mut self) -> &mut [DeviceId];
+
+    /// The same as calling `next_leaf` until there is none.
+    fn each_leaf<B>(
+        &mut self,
+        meter: &mut Meter<'_>,
+        mut f: impl FnMut(&mut [DeviceId], Bits<W>, &mut Meter<'_>) -> Flow<B>,
+    ) -> Flow<B> {
+        while let Some(leaf) = self.next_leaf(meter) {
+            f(self.placement(), leaf, meter)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Counts every match.
+    fn count(&mut self, meter: &mut Meter<'_>) {
+        let _: Flow<()> = self.each_leaf(meter, |_, leaf, meter| count_leaf(&leaf, meter));
+    }
+}
+
+fn count_leaf<const W: usize>(leaf: &Bits<W>, meter: &mut Meter<'_>) -> Flow<()> {
+    let matches = size(leaf);
+    if meter.is_quiet(matches) {
+        meter.add(matches, matches);
+        return ControlFlow::Continue(());
+    }
+    // Counting stops exactly at a limit, in the middle of a leaf level too.
+    let all = (0..matches).all(|_| meter.found());
+    if all { ControlFlow::Continue(()) } else { ControlFlow::Break(None) }
+}
+
+#[derive(Clone)]
+pub(super) struct Cursor<'a, const W: usize> {
+    steps: Cow<'a, [Step]>,
+    tables: Tables<W>,
+    excludes_only_itself: bool,
+    /// By step.
+    frames: SmallVec<[Frame<W>; 8]>,
+    /// By rank.
+    placement: SmallVec<[DeviceId; 16]>,
+    state: State,
+    /// For [`Walk::next_leaf`].
+    twig: Twig<W>,
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    /// Nothing was tried yet.
+    Start,
+    /// A device of this step comes next.
+    At(usize),
+}
+
+/// A step and what is known of it.
+#[derive(Clone, Copy)]
 struct Frame<const W: usize> {
     domain: Bits<W>,
-    /// Candidates not tried yet.
+    /// Its candidates that were not tried yet.
     open: Bits<W>,
-    taken: Taken<W>,
+    /// The candidates of the next step, as far as steps before this one decide.
+    next: Bits<W>,
+    /// What steps before this one leave to others.
+    free: Bits<W>,
 }
 
-/// What ranks placed before leave to others.
+/// The last two steps, all others being placed.
 #[derive(Clone, Copy)]
-struct Taken<const W: usize> {
-    /// Not for a rank that wants its device alone.
-    alone: Bits<W>,
-    /// Not for a rank that shares either.
-    shared: Bits<W>,
+pub(super) struct Twig<const W: usize> {
+    /// The candidates of the one.
+    open: Bits<W>,
+    /// Those of the other, but for what the one demands.
+    next: Bits<W>,
 }
 
 impl<'a, const W: usize> Cursor<'a, W> {
-    pub(super) fn new(search: &Search<'a>) -> Self {
-        let matcher: &'a Matcher = search.matcher;
-        let n = matcher.steps.len();
-        let all: Bits<W> = bits(search.graph.everything().words());
-        let within = search.within.map_or(all, |set| and(&all, &bits(set.words())));
-        let only_wholes = search.graph.has_only_wholes();
-        let mut known: Option<(Demand, Bits<W>)> = None;
-        let mut wanted = |demand: Demand| {
-            if only_wholes && demand == Demand::whole() {
-                return all;
-            }
-            let fresh = || (demand, bits(search.graph.candidates(&demand).words()));
-            let (_, set) = *known.insert(known.filter(|(other, _)| *other == demand).unwrap_or_else(fresh));
-            set
-        };
-        let mut frame = |step: &Step| {
-            let own = search.domains.and_then(|domains| domains.get(step.vertex));
-            let own = own.map_or_else(|| wanted(matcher.demands[step.vertex]), |set| bits(set.words()));
-            let taken = Taken { alone: [0; W], shared: [0; W] };
-            Frame { domain: and(&within, &own), open: [0; W], taken }
-        };
-        let overlaps = |id: u32| bits(search.graph.overlap(DeviceId(id)).words());
-        let ids = if search.graph.can_be_cut() { 0..search.graph.len() as u32 } else { 0..0 };
-        let none = BTreeMap::new();
-        let twins = search.twins.unwrap_or(&none);
-        let ids_of_all = || (0..search.graph.len() as u32).map(DeviceId);
-        let below = |id: DeviceId| twins.get(&id).map(|twin| twin.0);
-        let shares = search.sharing.map(|_| matcher.demands.iter().map(Demand::is_shared).collect());
+    pub(super) fn new(program: &'a Program, ground: &impl Ground<W>) -> Self {
+        let domains = ground.domains();
+        let live = domains.iter().fold([0; W], |all, domain| or(&all, domain));
+        let (steps, tables) = Tables::new(program, ground, &live, Alone::Each);
+        let empty = [0; W];
+        let frame = |step: &Step| Frame { domain: domains[step.vertex], open: empty, next: empty, free: [u64::MAX; W] };
         Self {
-            steps: &matcher.steps,
-            rows: Rows::new(search),
-            frames: matcher.steps.iter().map(&mut frame).collect(),
-            overlaps: ids.map(overlaps).collect(),
-            shares: shares.unwrap_or_default(),
-            together: search.sharing,
-            has_twin_below: twins.keys().fold([0; W], |mut set, id| {
-                put(&mut set, id.0);
-                set
-            }),
-            twin_below: if twins.is_empty() { Vec::new() } else { ids_of_all().map(below).collect() },
-            placement: vec![DeviceId(0); n],
-            depth: 0,
-            entered: true,
-            done: n == 0,
+            frames: steps.iter().map(frame).collect(),
+            placement: SmallVec::from_elem(DeviceId(0), steps.len()),
+            steps,
+            tables,
+            excludes_only_itself: ground.excludes_only_itself(),
+            state: State::Start,
+            twig: Twig { open: empty, next: empty },
         }
     }
 
-    /// The next leaf level with any match, as the bit set of the last rank's devices.
-    pub(super) fn next_leaf(&mut self, meter: &mut Meter<'_>) -> Option<Bits<W>> {
-        let last = self.steps.len().saturating_sub(1);
-        while !self.done {
-            if self.depth == last {
-                let leaf = self.candidates(last);
-                self.retreat();
-                if leaf != [0; W] {
-                    return Some(leaf);
+    /// Begins anew with the first step on `first` and the second within `second`.
+    pub(super) fn restart(&mut self, first: u32, second: &Bits<W>) {
+        self.frames[0].domain = only(first);
+        self.frames[1].domain = *second;
+        self.state = State::Start;
+    }
+
+    /// The candidates of a step before anything is placed.
+    pub(super) fn domain(&self, step: usize) -> Bits<W> {
+        self.frames[step].domain
+    }
+
+    /// The candidates of the second step with the first on `root`.
+    pub(super) fn seconds(&self, root: u32) -> Bits<W> {
+        and(&self.frames[1].domain, self.tables.row(self.steps[1].previous, root))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// The next twig; only for patterns of two ranks or more.
+    fn next_twig(&mut self, meter: &mut Meter<'_>) -> Option<Twig<W>> {
+        // Slices, so that the loop need not ask where they lie.
+        let (steps, frames, placement) = (&self.steps[..], &mut self.frames[..], &mut self.placement[..]);
+        let tables = &self.tables;
+        let twig = steps.len() - 2;
+        let mut depth = match self.state {
+            State::At(depth) => depth,
+            State::Start => {
+                self.state = State::At(0);
+                let (open, next) = (frames[0].domain, frames[1].domain);
+                if twig == 0 {
+                    // Step 0 has nothing open, which ends the search.
+                    return Some(Twig { open, next });
                 }
-            } else {
-                if self.entered {
-                    self.frames[self.depth].open = self.candidates(self.depth);
-                    self.entered = false;
-                }
-                match pop_lowest(&mut self.frames[self.depth].open) {
-                    Some(device) if meter.node() => self.advance(device),
-                    Some(_) => self.done = true,
-                    None => self.retreat(),
-                }
+                (frames[0].open, frames[0].next) = (open, next);
+                0
+            }
+        };
+        loop {
+            let frame = &mut frames[depth];
+            let Some(device) = pop_lowest(&mut frame.open) else {
+                depth = depth.checked_sub(1)?;
+                continue;
+            };
+            if !meter.node() {
+                return None;
+            }
+            let open = and(&frame.next, tables.row(steps[depth + 1].previous, device));
+            if is_empty(&open) {
+                continue;
+            }
+            let free = and(&frame.free, tables.row(Relation::NONE, device));
+            placement[steps[depth].vertex] = DeviceId(device);
+            let mut next = and(&frames[depth + 2].domain, &free);
+            for test in &steps[depth + 2].tests {
+                next = and(&next, tables.row(test.table, placement[test.vertex].0));
+            }
+            if is_empty(&next) {
+                continue;
+            }
+            depth += 1;
+            if depth == twig {
+                self.state = State::At(depth - 1);
+                return Some(Twig { open, next });
+            }
+            let frame = &mut frames[depth];
+            (frame.open, frame.next, frame.free) = (open, next, free);
+        }
+    }
+
+    /// How many matches a twig has.
+    fn matches(&self, twig: &Twig<W>) -> u64 {
+        let previous = self.steps[self.steps.len() - 1].previous;
+        if previous == Relation::NONE && self.excludes_only_itself {
+            // The two ranks only must not meet.
+            return size(&twig.open) * size(&twig.next) - size(&and(&twig.open, &twig.next));
+        }
+        let mut matches = 0;
+        let table = self.tables.of(previous);
+        let _ = each(&twig.open, |device| {
+            matches += size(&and(&twig.next, &table[device as usize]));
+            ControlFlow::<()>::Continue(())
+        });
+        matches
+    }
+
+    fn each_leaf_of<B>(
+        &mut self,
+        twig: &Twig<W>,
+        meter: &mut Meter<'_>,
+        f: &mut impl FnMut(&mut [DeviceId], Bits<W>, &mut Meter<'_>) -> Flow<B>,
+    ) -> Flow<B> {
+        let [.., fork, leaf] = &self.steps[..] else { return ControlFlow::Continue(()) };
+        let table = self.tables.of(leaf.previous);
+        let placement = &mut self.placement[..];
+        each(&twig.open, |device| {
+            if !meter.node() {
+                return ControlFlow::Break(None);
+            }
+            placement[fork.vertex] = DeviceId(device);
+            let leaf = and(&twig.next, &table[device as usize]);
+            if is_empty(&leaf) { ControlFlow::Continue(()) } else { f(placement, leaf, meter) }
+        })
+    }
+
+    /// The leaf level of a pattern of one rank; nothing the second time.
+    fn only_leaf(&mut self) -> Option<Bits<W>> {
+        let State::Start = self.state else { return None };
+        self.state = State::At(0);
+        self.frames.first().map(|frame| frame.domain).filter(|leaf| !is_empty(leaf))
+    }
+}
+
+impl<const W: usize> Walk<W> for Cursor<'_, W> {
+    fn next_leaf(&mut self, meter: &mut Meter<'_>) -> Option<Bits<W>> {
+        let [.., fork, leaf] = &self.steps[..] else { return self.only_leaf() };
+        let (fork, previous) = (fork.vertex, leaf.previous);
+        loop {
+            let Some(device) = pop_lowest(&mut self.twig.open) else {
+                self.twig = self.next_twig(meter)?;
+                continue;
+            };
+            if !meter.node() {
+                return None;
+            }
+            let leaf = and(&self.twig.next, self.tables.row(previous, device));
+            if !is_empty(&leaf) {
+                self.placement[fork] = DeviceId(device);
+                return Some(leaf);
             }
         }
-        None
     }
 
-    /// The rank that a leaf level leaves open.
-    pub(super) fn leaf_rank(&self) -> usize {
+    fn leaf_rank(&self) -> usize {
         self.steps.last().map_or(0, |step| step.vertex)
     }
 
-    /// The placement of the leaf level last returned; the leaf's own entry is the caller's to fill.
-    pub(super) fn placement(&mut self) -> &mut [DeviceId] {
+    fn placement(&mut self) -> &mut [DeviceId] {
         &mut self.placement
     }
 
-    fn advance(&mut self, device: u32) {
-        let rank = self.steps[self.depth].vertex;
-        self.placement[rank] = DeviceId(device);
-        let mut taken = self.frames[self.depth].taken;
-        put(&mut taken.alone, device);
-        if !self.shares(rank) {
-            put(&mut taken.shared, device);
+    #[inline]
+    fn each_leaf<B>(
+        &mut self,
+        meter: &mut Meter<'_>,
+        mut f: impl FnMut(&mut [DeviceId], Bits<W>, &mut Meter<'_>) -> Flow<B>,
+    ) -> Flow<B> {
+        if self.steps.len() < 2 {
+            return self.only_leaf().map_or(ControlFlow::Continue(()), |leaf| f(&mut self.placement, leaf, meter));
         }
-        if let Some(overlap) = self.overlaps.get(device as usize) {
-            taken = Taken { alone: or(&taken.alone, overlap), shared: or(&taken.shared, overlap) };
+        while let Some(twig) = self.next_twig(meter) {
+            self.each_leaf_of(&twig, meter, &mut f)?;
         }
-        self.depth += 1;
-        self.frames[self.depth].taken = taken;
-        self.entered = true;
+        ControlFlow::Continue(())
     }
 
-    fn retreat(&mut self) {
-        self.entered = false;
-        if self.depth == 0 {
-            self.done = true;
-            return;
+    fn count(&mut self, meter: &mut Meter<'_>) {
+        if let Some(leaf) = (self.steps.len() < 2).then(|| self.only_leaf()).flatten() {
+            let _ = count_leaf(&leaf, meter);
         }
-        self.depth -= 1;
-    }
-
-    fn shares(&self, rank: usize) -> bool {
-        self.shares.get(rank).copied().unwrap_or(false)
-    }
-
-    fn candidates(&self, depth: usize) -> Bits<W> {
-        let step = &self.steps[depth];
-        if self.shares(step.vertex) {
-            return self.shared_candidates(depth);
-        }
-        let frame = &self.frames[depth];
-        let mut set = and_not(&frame.domain, &frame.taken.alone);
-        for &u in &step.near {
-            set = and(&set, self.rows.near(u, step.vertex, self.placement[u]));
-        }
-        for &u in &step.apart {
-            set = and_not(&set, self.rows.joined(self.placement[u]));
-        }
-        for &u in &step.above {
-            keep_above(&mut set, self.placement[u].index());
-        }
-        for &u in &step.below {
-            keep_below(&mut set, self.placement[u].index());
-        }
-        let mut twins = and(&set, &self.has_twin_below);
-        while let Some(device) = pop_lowest(&mut twins) {
-            let open = |below: u32| has(&frame.domain, below) && !has(&frame.taken.alone, below);
-            if self.twin_below[device as usize].is_some_and(open) {
-                set = and_not(&set, &only(device));
+        while let Some(twig) = if self.steps.len() < 2 { None } else { self.next_twig(meter) } {
+            let nodes = size(&twig.open);
+            if meter.has_room(nodes * (1 + size(&twig.next))) {
+                let matches = self.matches(&twig);
+                meter.add(nodes + matches, matches);
+            } else if self.each_leaf_of(&twig, meter, &mut |_, leaf, meter| count_leaf(&leaf, meter)).is_break() {
+                return;
             }
         }
-        set
-    }
-
-    /// The same for a rank that may be where others are: a device is neither above nor below itself.
-    fn shared_candidates(&self, depth: usize) -> Bits<W> {
-        let step = &self.steps[depth];
-        let Frame { domain, taken, .. } = &self.frames[depth];
-        let occupied = and_not(&taken.alone, &taken.shared);
-        let mut set = and_not(domain, &taken.shared);
-        for &u in &step.near {
-            set = and(&set, self.rows.near(u, step.vertex, self.placement[u]));
-        }
-        for &u in &step.apart {
-            set = and_not(&set, self.rows.joined(self.placement[u]));
-        }
-        for &u in &step.above {
-            let here = and(&set, &only(self.placement[u].0));
-            keep_above(&mut set, self.placement[u].index());
-            set = or(&set, &here);
-        }
-        for &u in &step.below {
-            let here = and(&set, &only(self.placement[u].0));
-            keep_below(&mut set, self.placement[u].index());
-            set = or(&set, &here);
-        }
-        let mut together = and(&set, &occupied);
-        while let Some(device) = pop_lowest(&mut together) {
-            let device = DeviceId(device);
-            let placed = self.steps[..depth].iter().map(|step| step.vertex);
-            let here = placed.filter(|&rank| self.placement[rank] == device).chain([step.vertex]);
-            let here: SmallVec<[usize; 8]> = here.collect();
-            if !self.together.is_some_and(|together| together(device, &here)) {
-                set = and_not(&set, &only(device.0));
-            }
-        }
-        set
     }
 }
 
-/// Which devices an edge may lead to from each device.
-///
-/// One table serves all edges unless a link predicate tells edges apart.
-struct Rows<const W: usize> {
+/// Whether tables keep every rank on a device of its own.
+#[derive(Clone, Copy)]
+pub(super) enum Alone {
+    Each,
+    /// They leave that to the walk.
+    SomeShare,
+}
+
+/// By demand and device of the rank placed first, where the other may be.
+#[derive(Clone)]
+pub(super) struct Tables<const W: usize> {
     n: usize,
-    vertices: usize,
-    tables: Vec<Vec<Bits<W>>>,
-    /// By pair of vertices, which table; empty if there is but one.
-    table_of: Vec<u32>,
+    rows: Vec<Bits<W>>,
 }
 
-impl<const W: usize> Rows<W> {
-    fn new(search: &Search<'_>) -> Self {
-        let graph = search.graph;
-        let n = graph.len();
-        let ids = || (0..n as u32).map(DeviceId);
-        // Ranks that neither talk nor must not, ask no row.
-        let asks = |step: &Step| !step.near.is_empty() || !step.apart.is_empty();
-        let joined: Vec<Bits<W>> = if search.matcher.steps.iter().any(asks) {
-            let row = |a: DeviceId| {
-                let mut row = bits(graph.neighbours(a).words());
-                if search.sharing.is_some() {
-                    put(&mut row, a.0);
-                }
-                row
-            };
-            ids().map(row).collect()
-        } else {
-            Vec::new()
-        };
-        let vertices = search.matcher.steps.len();
-        let mut rows = Self { n, vertices, tables: vec![joined], table_of: Vec::new() };
-        let Some(ok) = search.links else { return rows };
-        rows.table_of = vec![0; vertices * vertices];
-        for edge in &search.matcher.pattern_edges {
-            let (a, b) = (usize::from(edge.a), usize::from(edge.b));
-            let mut table = rows.tables[rows.table_of[a * vertices + b] as usize].clone();
-            for from in ids() {
-                for to in ids() {
-                    let link = graph.link_of_ranks(from, to);
-                    if link.class != LinkClass::None && !ok(edge, link) {
-                        table[from.index()][to.index() / 64] &= !(1 << (to.index() % 64));
-                    }
-                }
-            }
-            let known = rows.tables.iter().position(|known| *known == table).unwrap_or_else(|| {
-                rows.tables.push(table);
-                rows.tables.len() - 1
-            });
-            rows.table_of[a * vertices + b] = known as u32;
-            rows.table_of[b * vertices + a] = known as u32;
+impl<const W: usize> Tables<W> {
+    /// The tables of a program, its steps naming them. Rows of vertices outside `live` are empty.
+    pub(super) fn new<'a>(
+        program: &'a Program,
+        ground: &impl Ground<W>,
+        live: &Bits<W>,
+        alone: Alone,
+    ) -> (Cow<'a, [Step]>, Self) {
+        let mut kinds = Kinds::<W> { relations: Cow::Borrowed(&program.relations), special: Vec::new() };
+        let mut steps = Cow::Borrowed(&program.steps[..]);
+        if let Some(rows) = ground.edges(live) {
+            kinds.tell_apart(steps.to_mut(), &rows);
         }
-        rows
+        let (n, relations) = (ground.len(), &kinds.relations[..]);
+        let mut rows = vec![[0; W]; relations.len() * n];
+        let asks = relations.iter().any(|relation| relation.talk != Talk::Any);
+        let all = [u64::MAX; W];
+        let _ = each(live, |vertex| {
+            let own = only(vertex);
+            let joined = if asks { ground.joined(vertex) } else { own };
+            // Where ranks share, a device is neither above nor below itself, and talks to itself.
+            let (joined, added, kept) = match alone {
+                Alone::Each => (joined, [0; W], and_not(&all, &ground.excluded(vertex))),
+                Alone::SomeShare => (or(&joined, &own), own, all),
+            };
+            let (above, below) = (or(&above(vertex), &added), or(&below(vertex), &added));
+            for (kind, relation) in relations.iter().enumerate() {
+                let row = match relation.talk {
+                    Talk::Any => kept,
+                    Talk::Joined => and(&joined, &kept),
+                    Talk::Special(i) => and(&or(&kinds.special[usize::from(i)][vertex as usize], &added), &kept),
+                    Talk::Apart => and_not(&kept, &joined),
+                };
+                rows[kind * n + vertex as usize] = match relation.order {
+                    Order::Any => row,
+                    Order::Above => and(&row, &above),
+                    Order::Below => and(&row, &below),
+                };
+            }
+            ControlFlow::<()>::Continue(())
+        });
+        (steps, Self { n, rows })
     }
 
-    fn near(&self, from: usize, to: usize, device: DeviceId) -> &Bits<W> {
-        let table = self.table_of.get(from * self.vertices + to).map_or(0, |&i| i as usize);
-        &self.tables[table][device.index()]
+    #[inline]
+    pub(super) fn row(&self, table: u32, device: u32) -> &Bits<W> {
+        &self.rows[table as usize * self.n + device as usize]
     }
 
-    fn joined(&self, device: DeviceId) -> &Bits<W> {
-        debug_assert!(device.index() < self.n);
-        &self.tables[0][device.index()]
+    #[inline]
+    fn of(&self, table: u32) -> &[Bits<W>] {
+        &self.rows[table as usize * self.n..][..self.n]
     }
 }
 
-/// Cuts or fills up with zeros.
-pub(super) fn bits<const W: usize>(words: &[u64]) -> Bits<W> {
-    std::array::from_fn(|i| words.get(i).copied().unwrap_or(0))
+/// The relations of a program whose edges ask for different links.
+struct Kinds<'a, const W: usize> {
+    relations: Cow<'a, [Relation]>,
+    /// Where the other end of an edge may be, by [`Talk::Special`].
+    special: Vec<Vec<Bits<W>>>,
 }
 
-fn and<const W: usize>(a: &Bits<W>, b: &Bits<W>) -> Bits<W> {
-    std::array::from_fn(|i| a[i] & b[i])
+impl<const W: usize> Kinds<'_, W> {
+    fn tell_apart(&mut self, steps: &mut [Step], rows: &impl Fn(usize, usize) -> Vec<Bits<W>>) {
+        for i in 0..steps.len() {
+            let (before, step) = steps.split_at_mut(i);
+            let Some(step) = step.first_mut() else { continue };
+            if let Some(before) = before.last() {
+                step.previous = self.of(step.previous, || rows(before.vertex, step.vertex));
+            }
+            for test in &mut step.tests {
+                test.table = self.of(test.table, || rows(test.vertex, step.vertex));
+            }
+        }
+    }
+
+    fn of(&mut self, relation: u32, rows: impl Fn() -> Vec<Bits<W>>) -> u32 {
+        let relation_of = self.relations[relation as usize];
+        if relation_of.talk != Talk::Joined {
+            return relation;
+        }
+        let rows = rows();
+        let special = self.special.iter().position(|known| *known == rows).unwrap_or_else(|| {
+            self.special.push(rows);
+            self.special.len() - 1
+        });
+        let relation = Relation { talk: Talk::Special(special as u16), ..relation_of };
+        relation.number(self.relations.to_mut())
+    }
 }
 
-fn and_not<const W: usize>(a: &Bits<W>, b: &Bits<W>) -> Bits<W> {
-    std::array::from_fn(|i| a[i] & !b[i])
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matching::search::{Limits, SearchStats};
+    use crate::{MatchConfig, Pattern};
 
-fn or<const W: usize>(a: &Bits<W>, b: &Bits<W>) -> Bits<W> {
-    std::array::from_fn(|i| a[i] | b[i])
-}
+    /// A data graph that is no machine.
+    struct Plain<const W: usize> {
+        ranks: usize,
+        rows: Vec<Bits<W>>,
+    }
 
-fn put<const W: usize>(set: &mut Bits<W>, device: u32) {
-    set[device as usize / 64] |= 1 << (device % 64);
-}
+    impl<const W: usize> Plain<W> {
+        fn new(ranks: usize, n: usize, joined: impl Fn(usize, usize) -> bool) -> Self {
+            let row = |a: usize| {
+                let around = (0..n).filter(|&b| joined(a.min(b), a.max(b)));
+                around.fold([0; W], |row, b| or(&row, &only(b as u32)))
+            };
+            Self { ranks, rows: (0..n).map(row).collect() }
+        }
+    }
 
-fn has<const W: usize>(set: &Bits<W>, device: u32) -> bool {
-    set[device as usize / 64] >> (device % 64) & 1 == 1
-}
+    impl<const W: usize> Ground<W> for Plain<W> {
+        fn len(&self) -> usize {
+            self.rows.len()
+        }
 
-fn only<const W: usize>(device: u32) -> Bits<W> {
-    let mut set = [0; W];
-    put(&mut set, device);
-    set
-}
+        fn domains(&self) -> Domains<W> {
+            SmallVec::from_elem(below(self.rows.len() as u32), self.ranks)
+        }
 
-fn keep_above<const W: usize>(set: &mut Bits<W>, device: usize) {
-    set[..device / 64].fill(0);
-    // Two shifts: one by 64 would overflow.
-    set[device / 64] &= u64::MAX << (device % 64) << 1;
-}
+        fn joined(&self, vertex: u32) -> Bits<W> {
+            self.rows[vertex as usize]
+        }
 
-fn keep_below<const W: usize>(set: &mut Bits<W>, device: usize) {
-    set[device / 64] &= (1 << (device % 64)) - 1;
-    set[device / 64 + 1..].fill(0);
-}
+        fn excluded(&self, vertex: u32) -> Bits<W> {
+            only(vertex)
+        }
 
-pub(super) fn pop_lowest<const W: usize>(set: &mut Bits<W>) -> Option<u32> {
-    let (i, word) = set.iter_mut().enumerate().find(|(_, word)| **word != 0)?;
-    let bit = word.trailing_zeros();
-    *word &= *word - 1;
-    Some(i as u32 * 64 + bit)
+        fn excludes_only_itself(&self) -> bool {
+            true
+        }
+
+        fn edges(&self, _: &Bits<W>) -> Option<impl Fn(usize, usize) -> Vec<Bits<W>>> {
+            None::<fn(usize, usize) -> Vec<Bits<W>>>
+        }
+    }
+
+    fn count<const W: usize>(pattern: &Pattern, induced: bool, ground: &Plain<W>) -> SearchStats {
+        let matcher = MatchConfig::new().induced(induced).compile(pattern);
+        let mut meter = Meter::new(Limits::NONE, None);
+        Cursor::new(&matcher.program, ground).count(&mut meter);
+        meter.stats()
+    }
+
+    #[test]
+    fn loops_of_a_data_graph_change_nothing() {
+        let sparse = |a: usize, b: usize| (3 * a + b * b) % 4 < 2;
+        for pattern in [Pattern::ring(1), Pattern::chain(2), Pattern::ring(4), Pattern::star(4), Pattern::chain(5)] {
+            for induced in [false, true] {
+                let without =
+                    count(&pattern, induced, &Plain::<1>::new(pattern.len(), 20, |a, b| a != b && sparse(a, b)));
+                let with = count(&pattern, induced, &Plain::<1>::new(pattern.len(), 20, |a, b| a == b || sparse(a, b)));
+                assert_eq!(without, with);
+                assert!(without.matches > 0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_graph_of_any_width_is_searched() {
+        // Rings of four in a ladder: one a rung but the last.
+        let ladder = |a: usize, b: usize| b == a + 2 || b == a + 1 && a.is_multiple_of(2);
+        assert_eq!(count(&Pattern::ring(4), false, &Plain::<1>::new(4, 60, ladder)).matches, 29);
+        assert_eq!(count(&Pattern::ring(4), false, &Plain::<4>::new(4, 250, ladder)).matches, 124);
+        assert_eq!(count(&Pattern::ring(4), false, &Plain::<16>::new(4, 1000, ladder)).matches, 499);
+    }
 }

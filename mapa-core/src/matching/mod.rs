@@ -5,17 +5,26 @@
 //! matches are the same *distinct* match if an automorphism of the pattern turns one into the other: a ring of k in a
 //! complete graph of n has C(n, k) (k - 1)! / 2 distinct matches for k >= 3, and 2k times as many raw ones.
 //!
+//! No rank talks to itself: patterns with loops are refused ([`Pattern::from_edges`](crate::Pattern::from_edges)). Nor does
+//! any device of a machine; loops of a data graph would change nothing, induced or not.
+//!
 //! The way through: [`MatchConfig`] says what is wanted, [`Matcher`] is a pattern compiled to a plan, [`Search`] is a
 //! plan on a machine with limits, and a visitor or iterator receives the matches one at a time. Nothing is collected.
+//! [`Verifier`] says of one placement whether it is a match, and if not, why.
 //!
 //! Symmetry is broken by the conditions of Grochow and Kellis (RECOMB 2007) along the ranks 0, 1, 2, ...: of each class of
-//! equal matches exactly the one of lexicographically smallest rank order is found. Candidates of a step are the bitwise
-//! AND of the neighbours of the devices already placed. That no list of matches is ever expanded into its permutations is
-//! the main difference from the released MAPA, which held k! vectors for each match.
+//! equal matches exactly the one of lexicographically smallest rank order is found. The order in which ranks are placed is
+//! another matter: it is chosen so that conditions are decided early. Candidates of a step are the bitwise AND of what the
+//! devices already placed leave. That no list of matches is ever expanded into its permutations is the main difference from
+//! the released MAPA, which held k! vectors for each match.
 
+mod bits;
+mod careful;
 mod engine;
+mod meter;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) mod oracle;
+mod parallel;
 mod plan;
 mod search;
 mod symmetry;
@@ -27,7 +36,8 @@ use smallvec::SmallVec;
 
 pub use plan::{MatchConfig, Matcher};
 pub use search::{Leaf, Limits, LinkTest, Matches, Outcome, Search, SearchStats, ShareTest, Stop, StopReason};
-pub(crate) use verify::{Violation, verify, without_layout};
+pub use verify::{Verifier, Violation};
+pub(crate) use verify::{verify, without_layout};
 
 use crate::topology::{DeviceId, DeviceSet};
 

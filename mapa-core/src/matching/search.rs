@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use super::Placement;
-use super::engine::{Cursor, bits, pop_lowest};
-use super::plan::Matcher;
-use crate::pattern::Edge;
-use crate::topology::{DeviceId, DeviceSet, HardwareGraph, Link};
+use super::bits::{Bits, and, bits, each, only, or, pop_lowest, put, size};
+use super::careful::Careful;
+use super::engine::{Cursor, Domains, Ground, Walk};
+use super::meter::Meter;
+use super::parallel::Parts;
+use super::plan::{Matcher, Program};
+use crate::pattern::{Demand, Edge};
+use crate::topology::{DeviceId, DeviceSet, HardwareGraph, Link, LinkClass};
 
 /// How far a search may go. Time belongs to the caller: see [`Search::until`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,14 +106,37 @@ pub struct Outcome<B> {
 }
 
 /// All matches that differ only in the device of one rank.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Leaf<'s> {
     /// The devices of all ranks; the entry of [`Leaf::rank`] means nothing.
     pub placement: &'s [DeviceId],
     /// The rank left open.
     pub rank: usize,
-    /// The devices it may have; at least one.
-    pub devices: &'s DeviceSet,
+    /// The devices it may have, at least one: a bit each, 64 a word, lowest first. Trailing words may be zero.
+    pub words: &'s [u64],
+    len: u64,
+}
+
+impl Leaf<'_> {
+    /// How many matches. O(1).
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Never: a leaf that is shown has a match.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The devices that the open rank may have, ascending.
+    pub fn devices(&self) -> impl Iterator<Item = DeviceId> + '_ {
+        (0u32..).step_by(64).zip(self.words).flat_map(|(first, &word)| {
+            let mut rest = word;
+            std::iter::from_fn(move || pop_lowest(std::array::from_mut(&mut rest)).map(|bit| DeviceId(first + bit)))
+        })
+    }
 }
 
 /// Whether an edge may lie on a link.
@@ -161,8 +188,9 @@ pub struct Search<'a> {
     pub(super) links: Option<LinkTest<'a>>,
     pub(super) sharing: Option<ShareTest<'a>>,
     pub(super) twins: Option<&'a BTreeMap<DeviceId, DeviceId>>,
-    limits: Limits,
-    until: Option<Stop<'a>>,
+    pub(super) limits: Limits,
+    pub(super) until: Option<Stop<'a>>,
+    pub(super) threads: usize,
 }
 
 impl<'a> Search<'a> {
@@ -177,6 +205,7 @@ impl<'a> Search<'a> {
             twins: None,
             limits: Limits::NONE,
             until: None,
+            threads: 1,
         }
     }
 
@@ -224,102 +253,230 @@ impl<'a> Search<'a> {
         Self { limits, ..self }
     }
 
-    /// Stops soon after `stop` has begun to answer true; asked every thousand nodes or so. For deadlines.
+    /// Stops soon after `stop` has begun to answer true; asked every few thousand nodes. For deadlines.
     #[must_use]
     pub fn until(self, stop: Stop<'a>) -> Self {
         Self { until: Some(stop), ..self }
     }
 
-    fn meter(&self) -> Meter<'a> {
-        Meter { limits: self.limits, until: self.until, stats: SearchStats::default() }
+    /// Lets [`Search::count`] and [`Search::fold`] run on up to so many threads of rayon's current pool. Default: 1, the
+    /// caller's. Answers, statistics and limits stay those of one thread, to the last node; only what
+    /// [`Search::until`] stops depends on time. Searches for ranks that [share](Search::sharing) run on one thread.
+    #[must_use]
+    pub fn threads(self, threads: usize) -> Self {
+        Self { threads, ..self }
+    }
+
+    pub(super) fn meter(&self) -> Meter<'a> {
+        Meter::new(self.limits, self.until)
+    }
+
+    /// Whether a rank's place depends on pairs of ranks alone.
+    pub(super) fn goes_by_pairs(&self) -> bool {
+        self.sharing.is_none() && self.twins.is_none()
     }
 
     /// Shows every match to `f` until it breaks off: `placement[rank]` is the rank's device. O(k) memory beyond the
     /// machine's tables.
     pub fn visit<B>(&self, mut f: impl FnMut(&[DeviceId]) -> ControlFlow<B>) -> Outcome<B> {
         match self.graph.len() {
-            0..=64 => self.run_visit::<1, B>(&mut f),
-            65..=128 => self.run_visit::<2, B>(&mut f),
-            129..=256 => self.run_visit::<4, B>(&mut f),
-            _ => self.run_visit::<16, B>(&mut f),
+            0..=64 if self.goes_by_pairs() => self.show::<1, B>(&mut Cursor::new(self.program(), self), f),
+            65..=128 if self.goes_by_pairs() => self.show::<2, B>(&mut Cursor::new(self.program(), self), f),
+            129..=256 if self.goes_by_pairs() => self.show::<4, B>(&mut Cursor::new(self.program(), self), f),
+            _ => {
+                let mut broke = None;
+                let stats = self.visit_any(&mut |placement| match f(placement) {
+                    ControlFlow::Continue(()) => ControlFlow::Continue(()),
+                    ControlFlow::Break(value) => {
+                        broke = Some(value);
+                        ControlFlow::Break(())
+                    }
+                });
+                Outcome { broke, stats }
+            }
         }
     }
 
-    fn run_visit<const W: usize, B>(&self, f: &mut impl FnMut(&[DeviceId]) -> ControlFlow<B>) -> Outcome<B> {
-        let mut cursor = Cursor::<W>::new(self);
+    /// The same for what is rare, compiled once.
+    fn visit_any(&self, f: &mut dyn FnMut(&[DeviceId]) -> ControlFlow<()>) -> SearchStats {
+        let outcome = match (self.goes_by_pairs(), self.graph.len()) {
+            (true, _) => self.show::<16, ()>(&mut Cursor::new(self.program(), self), f),
+            (false, 0..=64) => self.show::<1, ()>(&mut Careful::new(self), f),
+            (false, 65..=128) => self.show::<2, ()>(&mut Careful::new(self), f),
+            (false, 129..=256) => self.show::<4, ()>(&mut Careful::new(self), f),
+            (false, _) => self.show::<16, ()>(&mut Careful::new(self), f),
+        };
+        outcome.stats
+    }
+
+    fn show<const W: usize, B>(
+        &self,
+        walk: &mut impl Walk<W>,
+        mut f: impl FnMut(&[DeviceId]) -> ControlFlow<B>,
+    ) -> Outcome<B> {
         let mut meter = self.meter();
-        let rank = cursor.leaf_rank();
-        while let Some(mut leaf) = cursor.next_leaf(&mut meter) {
-            let placement = cursor.placement();
-            while let Some(device) = pop_lowest(&mut leaf) {
-                if !meter.node() || !meter.found(1) {
-                    return Outcome { broke: None, stats: meter.stats };
-                }
-                placement[rank] = DeviceId(device);
-                if let ControlFlow::Break(value) = f(placement) {
-                    return Outcome { broke: Some(value), stats: meter.broken_off() };
-                }
-            }
-        }
-        Outcome { broke: None, stats: meter.stats }
+        let flow = show(walk, &mut meter, &mut f);
+        outcome(flow, &meter)
     }
 
     /// Shows the matches to `f` in groups that differ only in the device of one rank. A group that would pass a limit is
     /// not shown, so that limits are kept, if not always reached.
     pub fn visit_leaves<B>(&self, mut f: impl FnMut(Leaf<'_>) -> ControlFlow<B>) -> Outcome<B> {
-        match self.graph.len() {
-            0..=64 => self.run_leaves::<1, B>(&mut f),
-            65..=128 => self.run_leaves::<2, B>(&mut f),
-            129..=256 => self.run_leaves::<4, B>(&mut f),
-            _ => self.run_leaves::<16, B>(&mut f),
+        match (self.goes_by_pairs(), self.graph.len()) {
+            (true, 0..=64) => self.show_leaves::<1, B>(&mut Cursor::new(self.program(), self), &mut f),
+            (true, 65..=128) => self.show_leaves::<2, B>(&mut Cursor::new(self.program(), self), &mut f),
+            (true, 129..=256) => self.show_leaves::<4, B>(&mut Cursor::new(self.program(), self), &mut f),
+            (true, _) => self.show_leaves::<16, B>(&mut Cursor::new(self.program(), self), &mut f),
+            (false, 0..=64) => self.show_leaves::<1, B>(&mut Careful::new(self), &mut f),
+            (false, 65..=128) => self.show_leaves::<2, B>(&mut Careful::new(self), &mut f),
+            (false, 129..=256) => self.show_leaves::<4, B>(&mut Careful::new(self), &mut f),
+            (false, _) => self.show_leaves::<16, B>(&mut Careful::new(self), &mut f),
         }
     }
 
-    fn run_leaves<const W: usize, B>(&self, f: &mut impl FnMut(Leaf<'_>) -> ControlFlow<B>) -> Outcome<B> {
-        let mut cursor = Cursor::<W>::new(self);
+    fn show_leaves<const W: usize, B>(
+        &self,
+        walk: &mut impl Walk<W>,
+        f: &mut impl FnMut(Leaf<'_>) -> ControlFlow<B>,
+    ) -> Outcome<B> {
         let mut meter = self.meter();
-        let rank = cursor.leaf_rank();
-        while let Some(leaf) = cursor.next_leaf(&mut meter) {
-            let size = leaf.iter().map(|word| u64::from(word.count_ones())).sum();
-            if !meter.nodes(size) || !meter.found(size) {
-                break;
+        let rank = walk.leaf_rank();
+        let flow = walk.each_leaf(&mut meter, |placement, leaf, meter| {
+            let len = size(&leaf);
+            if !meter.group(len) {
+                return ControlFlow::Break(None);
             }
-            let devices = DeviceSet::from_words(&leaf);
-            if let ControlFlow::Break(value) = f(Leaf { placement: cursor.placement(), rank, devices: &devices }) {
-                return Outcome { broke: Some(value), stats: meter.broken_off() };
-            }
-        }
-        Outcome { broke: None, stats: meter.stats }
+            f(Leaf { placement, rank, words: &leaf, len }).map_break(Some)
+        });
+        outcome(flow, &meter)
     }
 
-    /// How many matches there are, up to the limits.
+    /// How many matches there are, up to the limits. Raw ones of a pattern with symmetries are counted as the distinct ones,
+    /// each as often as the pattern has symmetries, where that is the same number; nodes are those of the search that was
+    /// done. Stays at [`u64::MAX`] should there be more.
     #[must_use]
     pub fn count(&self) -> SearchStats {
+        if let Some(program) = self.counts_by_class() {
+            let stats = self.count_with(program);
+            let order = u64::try_from(self.matcher.symmetries()).unwrap_or(u64::MAX);
+            return SearchStats { matches: stats.matches.saturating_mul(order), ..stats };
+        }
+        self.count_with(self.program())
+    }
+
+    /// The program by which distinct matches are counted instead of raw ones.
+    ///
+    /// An automorphism g of the pattern turns a raw match f into the raw match f after g, and since f is injective, into
+    /// another one unless g moves nothing. So if raw matches are closed under all g, they fall into classes of as many as
+    /// there are automorphisms, of each of which the conditions keep one. They are closed where edges are all that counts, and
+    /// demands, which automorphisms keep; and where ranks of one orbit have equal domains. A link predicate may tell
+    /// edges apart, and limits stop in the midst of a class: then every match is counted.
+    fn counts_by_class(&self) -> Option<&'a Program> {
+        let program = self.matcher.of_each_class.as_ref()?;
+        let equal_domains = self.domains.is_none_or(|domains| {
+            let of = |rank: usize| domains.get(rank);
+            self.matcher.orbits.iter().enumerate().all(|(rank, &first)| of(rank) == of(first))
+        });
+        let closed = self.goes_by_pairs() && self.links.is_none() && equal_domains;
+        (closed && self.limits == Limits::NONE).then_some(program)
+    }
+
+    fn count_with(&self, program: &'a Program) -> SearchStats {
         match self.graph.len() {
-            0..=64 => self.run_count::<1>(),
-            65..=128 => self.run_count::<2>(),
-            129..=256 => self.run_count::<4>(),
-            _ => self.run_count::<16>(),
+            0..=64 => self.run_count::<1>(program),
+            65..=128 => self.run_count::<2>(program),
+            129..=256 => self.run_count::<4>(program),
+            _ => self.run_count::<16>(program),
         }
     }
 
-    fn run_count<const W: usize>(&self) -> SearchStats {
-        let mut cursor = Cursor::<W>::new(self);
+    fn run_count<const W: usize>(&self, program: &'a Program) -> SearchStats {
         let mut meter = self.meter();
-        while let Some(leaf) = cursor.next_leaf(&mut meter) {
-            let size: u64 = leaf.iter().map(|word| u64::from(word.count_ones())).sum();
-            // Counting stops exactly at a limit, in the middle of a leaf level too.
-            let room = meter.room().min(size);
-            if !meter.nodes(room) {
-                break;
-            }
-            meter.found(room);
-            if room < size {
-                let _ = meter.node() && meter.found(1);
-                break;
+        if !self.goes_by_pairs() {
+            Careful::<W>::new(self).count(&mut meter);
+            return meter.stats();
+        }
+        let mut cursor = Cursor::<W>::new(program, self);
+        if let Some(parts) = Parts::new(self, &cursor) {
+            return parts.run(&cursor, || (), |(), cursor, meter| cursor.count(meter), |(), ()| ()).1;
+        }
+        cursor.count(&mut meter);
+        meter.stats()
+    }
+
+    /// Folds all matches, in the order of [`Search::visit`] as one thread finds them, on
+    /// as many as [`Search::threads`] says.
+    ///
+    /// The search is cut into parts, one after another in that order. Each part begins with an `init()` and has its matches
+    /// folded in by `f`; `merge` joins what two neighbouring parts came to. So the result is that of one thread for every
+    /// `merge` that makes no difference between the fold of two parts joined and the fold of both in one, with `init()`
+    /// being neutral: sums, extrema, lists.
+    ///
+    /// ```
+    /// use mapa_core::{Fabric, LinkClass, Pattern, Placement};
+    ///
+    /// let mut fabric = Fabric::new();
+    /// let nodes: Vec<_> = (0..6).map(|i| fabric.add_device(format!("GPU{i}"))).collect::<Result<_, _>>()?;
+    /// for (i, &a) in nodes.iter().enumerate() {
+    ///     for &b in &nodes[..i] {
+    ///         fabric.link(a, b, LinkClass::Sys, 12.0)?;
+    ///     }
+    /// }
+    /// let graph = fabric.lower()?;
+    /// let ring = Pattern::ring(4);
+    /// let search = ring.matcher().on(&graph);
+    /// let (all, stats) = search.threads(4).fold(
+    ///     Vec::new,
+    ///     |all, placement| all.push(Placement::from(placement)),
+    ///     |mut all, more| {
+    ///         all.extend(more);
+    ///         all
+    ///     },
+    /// );
+    /// assert_eq!(all, search.iter().collect::<Vec<_>>());
+    /// assert_eq!(stats.matches, 45); // C(6,4) 3! / 2
+    /// # Ok::<(), mapa_core::Error>(())
+    /// ```
+    pub fn fold<T: Send>(
+        &self,
+        init: impl Fn() -> T + Sync,
+        f: impl Fn(&mut T, &[DeviceId]) + Sync,
+        merge: impl Fn(T, T) -> T + Sync,
+    ) -> (T, SearchStats) {
+        if self.threads > 1 && self.goes_by_pairs() {
+            let folded = match self.graph.len() {
+                0..=64 => self.run_fold::<1, T>(&init, &f, &merge),
+                65..=128 => self.run_fold::<2, T>(&init, &f, &merge),
+                129..=256 => self.run_fold::<4, T>(&init, &f, &merge),
+                _ => self.run_fold::<16, T>(&init, &f, &merge),
+            };
+            if let Some(folded) = folded {
+                return folded;
             }
         }
-        meter.stats
+        let mut all = init();
+        let outcome = self.visit(|placement| {
+            f(&mut all, placement);
+            ControlFlow::<()>::Continue(())
+        });
+        (all, outcome.stats)
+    }
+
+    fn run_fold<const W: usize, T: Send>(
+        &self,
+        init: &(impl Fn() -> T + Sync),
+        f: &(impl Fn(&mut T, &[DeviceId]) + Sync),
+        merge: &(impl Fn(T, T) -> T + Sync),
+    ) -> Option<(T, SearchStats)> {
+        let cursor = Cursor::<W>::new(self.program(), self);
+        let parts = Parts::new(self, &cursor)?;
+        let each = |all: &mut T, cursor: &mut Cursor<'_, W>, meter: &mut Meter<'_>| {
+            let _: ControlFlow<Option<()>> = show(cursor, meter, &mut |placement: &[DeviceId]| {
+                f(all, placement);
+                ControlFlow::Continue(())
+            });
+        };
+        Some(parts.run(&cursor, init, each, merge))
     }
 
     /// The first match.
@@ -328,16 +485,131 @@ impl<'a> Search<'a> {
         self.visit(|placement| ControlFlow::Break(Placement::from(placement))).broke
     }
 
+    /// Whether there is a match, found within the limits.
+    #[must_use]
+    pub fn is_match(&self) -> bool {
+        self.visit(|_| ControlFlow::Break(())).broke.is_some()
+    }
+
     /// The matches one after another, as [`Search::visit`] shows them.
     #[must_use]
     pub fn iter(&self) -> Matches<'a> {
-        let source: Box<dyn Source + 'a> = match self.graph.len() {
-            0..=64 => Box::new(Streamed::<1>::new(self)),
-            65..=128 => Box::new(Streamed::<2>::new(self)),
-            129..=256 => Box::new(Streamed::<4>::new(self)),
-            _ => Box::new(Streamed::<16>::new(self)),
+        let source: Box<dyn Source + 'a> = match (self.goes_by_pairs(), self.graph.len()) {
+            (true, 0..=64) => self.stream::<1>(Cursor::new(self.program(), self)),
+            (true, 65..=128) => self.stream::<2>(Cursor::new(self.program(), self)),
+            (true, 129..=256) => self.stream::<4>(Cursor::new(self.program(), self)),
+            (true, _) => self.stream::<16>(Cursor::new(self.program(), self)),
+            (false, 0..=64) => self.stream::<1>(Careful::new(self)),
+            (false, 65..=128) => self.stream::<2>(Careful::new(self)),
+            (false, 129..=256) => self.stream::<4>(Careful::new(self)),
+            (false, _) => self.stream::<16>(Careful::new(self)),
         };
         Matches { source }
+    }
+
+    fn stream<const W: usize>(&self, walk: impl Walk<W> + 'a) -> Box<dyn Source + 'a> {
+        Box::new(Streamed { walk, meter: self.meter(), leaf: [0; W], over: false })
+    }
+
+    fn program(&self) -> &'a Program {
+        &self.matcher.program
+    }
+}
+
+/// Shows every match of a walk.
+fn show<const W: usize, B>(
+    walk: &mut impl Walk<W>,
+    meter: &mut Meter<'_>,
+    f: &mut impl FnMut(&[DeviceId]) -> ControlFlow<B>,
+) -> ControlFlow<Option<B>> {
+    let rank = walk.leaf_rank();
+    walk.each_leaf(meter, |placement, leaf, meter| {
+        if !meter.is_quiet(64 * W as u64) {
+            return each(&leaf, |device| {
+                if !meter.found() {
+                    return ControlFlow::Break(None);
+                }
+                placement[rank] = DeviceId(device);
+                f(placement).map_break(Some)
+            });
+        }
+        let mut shown = 0;
+        let flow = each(&leaf, |device| {
+            shown += 1;
+            placement[rank] = DeviceId(device);
+            f(placement)
+        });
+        meter.add(shown, shown);
+        flow.map_break(Some)
+    })
+}
+
+fn outcome<B>(flow: ControlFlow<Option<B>>, meter: &Meter<'_>) -> Outcome<B> {
+    match flow {
+        ControlFlow::Break(Some(value)) => Outcome { broke: Some(value), stats: meter.broken_off() },
+        _ => Outcome { broke: None, stats: meter.stats() },
+    }
+}
+
+impl<const W: usize> Ground<W> for Search<'_> {
+    fn len(&self) -> usize {
+        self.graph.len()
+    }
+
+    fn domains(&self) -> Domains<W> {
+        let all: Bits<W> = bits(self.graph.everything().words());
+        let within = self.within.map_or(all, |set| and(&all, &bits(set.words())));
+        let only_wholes = self.graph.has_only_wholes();
+        let mut known: Option<(Demand, Bits<W>)> = None;
+        let mut wanted = |demand: Demand| {
+            if only_wholes && demand == Demand::whole() {
+                return all;
+            }
+            let fresh = || (demand, bits(self.graph.candidates(&demand).words()));
+            let (_, set) = *known.insert(known.filter(|(other, _)| *other == demand).unwrap_or_else(fresh));
+            set
+        };
+        let domain = |(rank, demand): (usize, &Demand)| {
+            let own = self.domains.and_then(|domains| domains.get(rank));
+            and(&within, &own.map_or_else(|| wanted(*demand), |set| bits(set.words())))
+        };
+        self.matcher.demands.iter().enumerate().map(domain).collect()
+    }
+
+    fn joined(&self, vertex: u32) -> Bits<W> {
+        bits(self.graph.neighbours(DeviceId(vertex)).words())
+    }
+
+    fn excluded(&self, vertex: u32) -> Bits<W> {
+        let own = only(vertex);
+        if self.graph.can_be_cut() { or(&own, &bits(self.graph.overlap(DeviceId(vertex)).words())) } else { own }
+    }
+
+    fn excludes_only_itself(&self) -> bool {
+        !self.graph.can_be_cut()
+    }
+
+    fn edges(&self, among: &Bits<W>) -> Option<impl Fn(usize, usize) -> Vec<Bits<W>>> {
+        let ok = self.links?;
+        let among = *among;
+        Some(move |a: usize, b: usize| {
+            let ends = (a.min(b), a.max(b));
+            let is_between = |edge: &&Edge| (usize::from(edge.a), usize::from(edge.b)) == ends;
+            let edges: Vec<&Edge> = self.matcher.pattern_edges.iter().filter(is_between).collect();
+            let mut rows = vec![[0; W]; self.graph.len()];
+            let _ = each(&among, |from| {
+                let _ = each(&among, |to| {
+                    let link = self.graph.link_of_ranks(DeviceId(from), DeviceId(to));
+                    if to <= from && link.class != LinkClass::None && edges.iter().all(|edge| ok(edge, link)) {
+                        put(&mut rows[from as usize], to);
+                        put(&mut rows[to as usize], from);
+                    }
+                    ControlFlow::<()>::Continue(())
+                });
+                ControlFlow::<()>::Continue(())
+            });
+            rows
+        })
     }
 }
 
@@ -366,88 +638,35 @@ trait Source {
     fn stats(&self) -> SearchStats;
 }
 
-struct Streamed<'a, const W: usize> {
-    cursor: Cursor<'a, W>,
+struct Streamed<'a, const W: usize, T> {
+    walk: T,
     meter: Meter<'a>,
-    leaf: [u64; W],
+    leaf: Bits<W>,
     over: bool,
 }
 
-impl<'a, const W: usize> Streamed<'a, W> {
-    fn new(search: &Search<'a>) -> Self {
-        Self { cursor: Cursor::new(search), meter: search.meter(), leaf: bits(&[]), over: false }
-    }
-}
-
-impl<const W: usize> Source for Streamed<'_, W> {
+impl<const W: usize, T: Walk<W>> Source for Streamed<'_, W, T> {
     fn next(&mut self) -> Option<Placement> {
         while !self.over {
             let Some(device) = pop_lowest(&mut self.leaf) else {
-                match self.cursor.next_leaf(&mut self.meter) {
+                match self.walk.next_leaf(&mut self.meter) {
                     Some(leaf) => self.leaf = leaf,
                     None => self.over = true,
                 }
                 continue;
             };
-            if !self.meter.node() || !self.meter.found(1) {
+            if !self.meter.found() {
                 self.over = true;
                 break;
             }
-            let rank = self.cursor.leaf_rank();
-            self.cursor.placement()[rank] = DeviceId(device);
-            return Some(Placement::from(&*self.cursor.placement()));
+            let rank = self.walk.leaf_rank();
+            self.walk.placement()[rank] = DeviceId(device);
+            return Some(Placement::from(&*self.walk.placement()));
         }
         None
     }
 
     fn stats(&self) -> SearchStats {
-        self.meter.stats
-    }
-}
-
-/// Counts nodes and matches against the limits.
-pub(super) struct Meter<'a> {
-    limits: Limits,
-    until: Option<Stop<'a>>,
-    stats: SearchStats,
-}
-
-impl Meter<'_> {
-    /// Takes one node; false, and the reason noted, if the search must stop.
-    pub(super) fn node(&mut self) -> bool {
-        self.nodes(1)
-    }
-
-    fn nodes(&mut self, n: u64) -> bool {
-        if n > self.limits.nodes - self.stats.nodes {
-            self.stats.stopped = StopReason::NodeLimit;
-            return false;
-        }
-        let before = self.stats.nodes;
-        self.stats.nodes += n;
-        if before >> 10 != self.stats.nodes >> 10 && self.until.is_some_and(|stop| stop()) {
-            self.stats.stopped = StopReason::Caller;
-            return false;
-        }
-        true
-    }
-
-    fn found(&mut self, n: u64) -> bool {
-        if n > self.limits.matches - self.stats.matches {
-            self.stats.stopped = StopReason::MatchLimit;
-            return false;
-        }
-        self.stats.matches += n;
-        true
-    }
-
-    /// How many matches may still be found.
-    fn room(&self) -> u64 {
-        (self.limits.matches - self.stats.matches).min(self.limits.nodes - self.stats.nodes)
-    }
-
-    fn broken_off(mut self) -> SearchStats {
-        self.stats.stopped = StopReason::Visitor;
-        self.stats
+        self.meter.stats()
     }
 }

@@ -7,34 +7,30 @@
 //! the lexicographically smallest. Only the condition from the largest such `i` need be kept for each `u`: the others
 //! follow, since `u` in the orbit of `i` and of `j > i` puts `j` in the orbit of `i` too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::pattern::Pattern;
-
-/// The colour of a pair without an edge.
-const APART: u32 = 0;
 
 pub(super) struct Symmetry {
     /// How many automorphisms; saturates.
     pub(super) order: u128,
     /// `below[u] = Some(i)`: in a distinct match, vertex `i` lies on a lower device than `u`.
     pub(super) below: Vec<Option<usize>>,
+    /// By vertex, the lowest that some automorphism maps it to.
+    pub(super) orbits: Vec<usize>,
 }
 
 /// A pattern as a coloured graph: pairs with the same edges and traffic have the same colour, and so have vertices with
 /// the same demand.
 pub(super) struct Coloured {
-    n: usize,
     /// By vertex: equal for equal demands.
     vertex: Vec<u32>,
-    /// n x n.
-    pair: Vec<u32>,
-    pub(super) neighbours: Vec<Vec<usize>>,
+    /// By vertex, its neighbours in order, with the colour of the pair.
+    around: Vec<Vec<(usize, u32)>>,
 }
 
 impl Coloured {
     pub(super) fn new(pattern: &Pattern) -> Self {
-        let n = pattern.len();
         let mut bundles = BTreeMap::<(usize, usize), Vec<u64>>::new();
         for edge in pattern.edges() {
             let traffic = bundles.entry((edge.a.into(), edge.b.into())).or_default();
@@ -47,81 +43,65 @@ impl Coloured {
             kinds.dedup();
             kinds
         };
-        let mut pair = vec![APART; n * n];
-        let mut neighbours = vec![Vec::new(); n];
+        let mut around = vec![Vec::new(); pattern.len()];
         for (&(a, b), bundle) in &bundles {
-            let colour = kinds.partition_point(|&kind| kind < bundle) as u32 + 1;
-            pair[a * n + b] = colour;
-            pair[b * n + a] = colour;
-            neighbours[a].push(b);
-            neighbours[b].push(a);
+            let colour = kinds.partition_point(|&kind| kind < bundle) as u32;
+            around[a].push((b, colour));
+            around[b].push((a, colour));
         }
-        neighbours.iter_mut().for_each(|list| list.sort_unstable());
+        around.iter_mut().for_each(|list| list.sort_unstable());
         let mut kinds: Vec<_> = pattern.demands().iter().collect();
         kinds.sort_unstable();
         kinds.dedup();
         let vertex = pattern.demands().iter().map(|own| kinds.partition_point(|&kind| kind < own) as u32).collect();
-        Self { n, vertex, pair, neighbours }
+        Self { vertex, around }
+    }
+
+    pub(super) fn neighbours(&self, v: usize) -> impl Iterator<Item = usize> + '_ {
+        self.around[v].iter().map(|&(w, _)| w)
+    }
+
+    pub(super) fn degree(&self, v: usize) -> usize {
+        self.around[v].len()
     }
 
     pub(super) fn joined(&self, a: usize, b: usize) -> bool {
-        self.pair[a * self.n + b] != APART
+        self.colour(a, b).is_some()
     }
 
-    /// The coarsest equitable colouring finer than `colours`. Names depend on structure alone, so isomorphic inputs get
-    /// isomorphic outputs. O(rounds x edges log n).
-    fn refine(&self, mut colours: Vec<u32>) -> Vec<u32> {
-        let mut count = 0;
-        loop {
-            let signature = |v: usize| {
-                let mut around: Vec<_> =
-                    self.neighbours[v].iter().map(|&w| (self.pair[v * self.n + w], colours[w])).collect();
-                around.sort_unstable();
-                (colours[v], around)
-            };
-            let signatures: Vec<_> = (0..self.n).map(signature).collect();
-            let mut names: Vec<_> = signatures.iter().collect();
-            names.sort_unstable();
-            names.dedup();
-            if names.len() == count {
-                return colours;
-            }
-            count = names.len();
-            colours = signatures.iter().map(|s| names.partition_point(|&name| name < s) as u32).collect();
-        }
+    fn colour(&self, a: usize, b: usize) -> Option<u32> {
+        let around = &self.around[a];
+        around.binary_search_by_key(&b, |&(w, _)| w).ok().map(|at| around[at].1)
     }
 
-    /// `colours` with `v` told apart from all others.
-    fn single_out(&self, colours: &[u32], v: usize) -> Vec<u32> {
-        let mut colours: Vec<u32> = colours.iter().map(|c| 2 * c + 1).collect();
-        colours[v] -= 1;
-        self.refine(colours)
-    }
-
-    /// An automorphism that maps colouring `left` to colouring `right`, if there is one.
-    fn automorphism(&self, left: &[u32], right: &[u32]) -> Option<Vec<usize>> {
-        let sorted = |colours: &[u32]| {
-            let mut colours = colours.to_vec();
-            colours.sort_unstable();
-            colours
-        };
-        if sorted(left) != sorted(right) {
+    /// An automorphism that maps one colouring to another, if there is one.
+    fn automorphism(&self, left: &Colouring, right: &Colouring) -> Option<Vec<usize>> {
+        if !left.has_cells_of(right) {
             return None;
         }
+        let guess = left.onto(right);
+        if self.is_automorphism(&guess) {
+            return Some(guess);
+        }
         let order = self.by_reach(left);
-        let mut image = vec![usize::MAX; self.n];
-        let mut taken = vec![false; self.n];
-        self.extend(&order, 0, (left, right), &mut image, &mut taken).then_some(image)
+        let mut image = vec![usize::MAX; order.len()];
+        let mut taken = vec![false; order.len()];
+        self.extend(&order, (left, right), &mut image, &mut taken).then_some(image)
+    }
+
+    /// Whether a permutation that keeps the colours of vertices keeps those of edges; there are as many before as after.
+    fn is_automorphism(&self, image: &[usize]) -> bool {
+        let kept = |v: usize| self.around[v].iter().all(|&(w, colour)| self.colour(image[v], image[w]) == Some(colour));
+        (0..image.len()).all(kept)
     }
 
     /// The vertices, rarest colour first, then along edges, so that a wrong start is noticed soon.
-    fn by_reach(&self, colours: &[u32]) -> Vec<usize> {
-        let mut size = BTreeMap::<u32, usize>::new();
-        colours.iter().for_each(|&c| *size.entry(c).or_default() += 1);
-        let mut left: Vec<usize> = (0..self.n).collect();
-        left.sort_by_key(|&v| (size[&colours[v]], v));
-        let mut order = Vec::with_capacity(self.n);
-        let mut seen = vec![false; self.n];
+    fn by_reach(&self, colours: &Colouring) -> Vec<usize> {
+        let n = self.around.len();
+        let mut left: Vec<usize> = (0..n).collect();
+        left.sort_by_key(|&v| (colours.cell_of(v).len(), v));
+        let mut order = Vec::with_capacity(n);
+        let mut seen = vec![false; n];
         for start in left {
             let mut next = order.len();
             if !seen[start] {
@@ -129,7 +109,7 @@ impl Coloured {
                 order.push(start);
             }
             while next < order.len() {
-                for &w in &self.neighbours[order[next]] {
+                for w in self.neighbours(order[next]) {
                     if !seen[w] {
                         seen[w] = true;
                         order.push(w);
@@ -144,22 +124,24 @@ impl Coloured {
     fn extend(
         &self,
         order: &[usize],
-        at: usize,
-        (left, right): (&[u32], &[u32]),
+        (left, right): (&Colouring, &Colouring),
         image: &mut [usize],
         taken: &mut [bool],
     ) -> bool {
-        let Some(&v) = order.get(at) else { return true };
-        for w in 0..self.n {
+        let Some((&v, rest)) = order.split_first() else { return true };
+        for &w in right.members(left.cell[v]) {
+            let mut placed = self.around[v].iter().filter(|(x, _)| image[*x] != usize::MAX);
+            let kept = |&(x, colour): &(usize, u32)| self.colour(w, image[x]) == Some(colour);
             let fits = !taken[w]
-                && left[v] == right[w]
-                && order[..at].iter().all(|&x| self.pair[v * self.n + x] == self.pair[w * self.n + image[x]]);
+                && placed.clone().count() == self.neighbours(w).filter(|&y| taken[y]).count()
+                && placed.all(kept);
             if fits {
                 image[v] = w;
                 taken[w] = true;
-                if self.extend(order, at + 1, (left, right), image, taken) {
+                if self.extend(rest, (left, right), image, taken) {
                     return true;
                 }
+                image[v] = usize::MAX;
                 taken[w] = false;
             }
         }
@@ -168,54 +150,221 @@ impl Coloured {
 
     /// Whether all vertices are alike to each other, as in all-to-all: then every permutation is an automorphism.
     fn is_uniform(&self) -> bool {
-        let mut off_diagonal =
-            (0..self.n).flat_map(|a| (0..a).map(move |b| (a, b))).map(|(a, b)| self.pair[a * self.n + b]);
-        let first = off_diagonal.next();
-        off_diagonal.all(|colour| Some(colour) == first) && self.vertex.windows(2).all(|pair| pair[0] == pair[1])
+        let all_or_none = |around: &Vec<(usize, u32)>| around.is_empty() || around.len() + 1 == self.around.len();
+        let mut colours = self.around.iter().flatten().map(|&(_, colour)| colour);
+        let first = colours.next();
+        let same_degree = self.around.windows(2).all(|pair| pair[0].len() == pair[1].len());
+        same_degree
+            && self.around.iter().all(all_or_none)
+            && colours.all(|colour| Some(colour) == first)
+            && self.vertex.windows(2).all(|pair| pair[0] == pair[1])
     }
 
     pub(super) fn symmetry(&self) -> Symmetry {
+        let n = self.around.len();
         if self.is_uniform() {
-            let order = (1..=self.n as u128).fold(1, u128::saturating_mul);
-            return Symmetry { order, below: (0..self.n).map(|u| u.checked_sub(1)).collect() };
+            let order = (1..=n as u128).fold(1, u128::saturating_mul);
+            return Symmetry { order, below: (0..n).map(|u| u.checked_sub(1)).collect(), orbits: vec![0; n] };
         }
-        // Level i: the colouring with 0..i singled out. Beyond the first discrete one nothing moves.
-        let mut levels = vec![self.refine(self.vertex.clone())];
-        while levels.len() <= self.n {
-            let last = &levels[levels.len() - 1];
-            if is_discrete(last) {
-                break;
+        // Each vertex that its colour does not tell from others, with the colouring in which the lower ones are singled
+        // out, and at last the discrete colouring.
+        let mut colours = Colouring::new(self);
+        let mut levels = Vec::new();
+        for i in 0..n {
+            if colours.cell_of(i).len() > 1 {
+                levels.push((i, colours.clone()));
+                colours.single_out(i, self);
             }
-            levels.push(self.single_out(last, levels.len() - 1));
         }
-        let mut orbits = Orbits::new(self.n);
-        let mut below = vec![None; self.n];
+        let mut orbits = Orbits::new(n);
+        let mut below = vec![None; n];
         let mut order = 1u128;
-        for i in (0..levels.len() - 1).rev() {
-            let mut apart = vec![false; self.n];
-            for u in i + 1..self.n {
-                if levels[i][u] != levels[i][i] || orbits.same(i, u) || apart[orbits.root(u)] {
+        let mut next = &colours;
+        for (i, level) in levels.iter().rev() {
+            let mut apart = vec![false; n];
+            for &u in level.cell_of(*i) {
+                if orbits.same(*i, u) || apart[orbits.root(u)] {
                     continue;
                 }
-                match self.automorphism(&levels[i + 1], &self.single_out(&levels[i], u)) {
-                    Some(image) => (0..self.n).for_each(|v| orbits.join(v, image[v])),
+                let mut other = level.clone();
+                other.single_out(u, self);
+                match self.automorphism(next, &other) {
+                    Some(image) => (0..n).for_each(|v| orbits.join(v, image[v])),
                     None => apart[orbits.root(u)] = true,
                 }
             }
-            let orbit: Vec<usize> = (i + 1..self.n).filter(|&u| orbits.same(i, u)).collect();
+            let orbit: Vec<usize> = (i + 1..n).filter(|&u| orbits.same(*i, u)).collect();
             order = order.saturating_mul(orbit.len() as u128 + 1);
             for u in orbit {
-                below[u] = below[u].or(Some(i));
+                below[u] = below[u].or(Some(*i));
             }
+            next = level;
         }
-        Symmetry { order, below }
+        Symmetry { order, below, orbits: (0..n).map(|v| orbits.root(v)).collect() }
     }
 }
 
-fn is_discrete(colours: &[u32]) -> bool {
-    let mut sorted = colours.to_vec();
-    sorted.sort_unstable();
-    sorted.windows(2).all(|pair| pair[0] != pair[1])
+/// An equitable colouring: of two vertices of one colour, each has as many neighbours of each colour, by each colour of
+/// edges, as the other. Cells and their order depend on structure alone, so isomorphic inputs get isomorphic outputs.
+#[derive(Clone)]
+struct Colouring {
+    /// The vertices, cell by cell.
+    order: Vec<usize>,
+    /// By vertex, its position in `order`.
+    at: Vec<usize>,
+    /// By vertex, where its cell starts: its colour.
+    cell: Vec<usize>,
+    /// By start of a cell, where it ends.
+    end: Vec<usize>,
+}
+
+impl Colouring {
+    fn new(graph: &Coloured) -> Self {
+        let n = graph.around.len();
+        let mut order: Vec<usize> = (0..n).collect();
+        order.sort_by_key(|&v| graph.vertex[v]);
+        let mut new = Self { order, at: vec![0; n], cell: vec![0; n], end: vec![0; n] };
+        let mut waiting = Waiting::new(n);
+        let mut start = 0;
+        for i in 0..n {
+            let v = new.order[i];
+            if graph.vertex[v] != graph.vertex[new.order[start]] {
+                start = i;
+            }
+            if start == i {
+                waiting.push(start);
+            }
+            new.at[v] = i;
+            new.cell[v] = start;
+            new.end[start] = i + 1;
+        }
+        new.refine(graph, waiting);
+        new
+    }
+
+    fn members(&self, start: usize) -> &[usize] {
+        &self.order[start..self.end[start]]
+    }
+
+    fn cell_of(&self, v: usize) -> &[usize] {
+        self.members(self.cell[v])
+    }
+
+    fn starts(&self) -> impl Iterator<Item = usize> + '_ {
+        let first = Some(0).filter(|_| !self.order.is_empty());
+        std::iter::successors(first, |&start| Some(self.end[start]).filter(|&end| end < self.order.len()))
+    }
+
+    fn has_cells_of(&self, other: &Self) -> bool {
+        self.starts().map(|start| self.end[start]).eq(other.starts().map(|start| other.end[start]))
+    }
+
+    /// A permutation that maps cells to cells: what is in both stays where it is, the rest follows in order.
+    fn onto(&self, other: &Self) -> Vec<usize> {
+        let mut image: Vec<usize> = (0..self.order.len()).collect();
+        for start in self.starts() {
+            let away = |from: &Self, to: &Self| {
+                let mut away: Vec<usize> = from.members(start).to_vec();
+                away.retain(|&v| to.cell[v] != start);
+                away.sort_unstable();
+                away
+            };
+            away(self, other).into_iter().zip(away(other, self)).for_each(|(v, w)| image[v] = w);
+        }
+        image
+    }
+
+    /// Tells `v` apart from all others.
+    fn single_out(&mut self, v: usize, graph: &Coloured) {
+        let mut waiting = Waiting::new(self.order.len());
+        let start = self.cell[v];
+        self.swap(v, start);
+        self.split_off(start, start + 1);
+        waiting.push(start);
+        self.refine(graph, waiting);
+    }
+
+    /// Moves `v` to a position; what is there takes its place.
+    fn swap(&mut self, v: usize, position: usize) {
+        let other = self.order[position];
+        self.order.swap(self.at[v], position);
+        self.at.swap(v, other);
+    }
+
+    /// Cuts a cell in two.
+    fn split_off(&mut self, start: usize, middle: usize) {
+        let end = std::mem::replace(&mut self.end[start], middle);
+        self.end[middle] = end;
+        for &v in &self.order[middle..end] {
+            self.cell[v] = middle;
+        }
+    }
+
+    /// Splits cells until the colouring is equitable. O(edges log² n).
+    fn refine(&mut self, graph: &Coloured, mut waiting: Waiting) {
+        let mut hits: Vec<(u32, usize)> = Vec::new();
+        while let Some(start) = waiting.pop() {
+            hits.clear();
+            let around = self.members(start).iter().flat_map(|&v| &graph.around[v]);
+            hits.extend(around.filter(|(w, _)| self.cell_of(*w).len() > 1).map(|&(w, colour)| (colour, w)));
+            hits.sort_unstable();
+            for hits in hits.chunk_by(|a, b| a.0 == b.0) {
+                let counted = hits.chunk_by(|a, b| a == b).map(|same| (self.cell[same[0].1], same.len(), same[0].1));
+                let mut counted: Vec<(usize, usize, usize)> = counted.collect();
+                counted.sort_unstable();
+                counted.chunk_by(|a, b| a.0 == b.0).for_each(|touched| self.split(touched, &mut waiting));
+            }
+        }
+    }
+
+    /// Splits a cell by how often its members were hit, given as (cell, times, member) in order; the others never were.
+    fn split(&mut self, touched: &[(usize, usize, usize)], waiting: &mut Waiting) {
+        let start = touched[0].0;
+        let end = self.end[start];
+        for (i, &(.., v)) in touched.iter().rev().enumerate() {
+            self.swap(v, end - 1 - i);
+        }
+        let mut starts = vec![start];
+        let mut middle = end - touched.len();
+        for same in touched.chunk_by(|a, b| a.1 == b.1) {
+            if middle > start {
+                self.split_off(starts[starts.len() - 1], middle);
+                starts.push(middle);
+            }
+            middle += same.len();
+        }
+        // Whoever knows the neighbours in a cell and in all but one of its parts, knows those in the last.
+        let largest = starts.iter().rev().max_by_key(|&&start| self.end[start] - start).copied();
+        let spared = if waiting.has(start) { Some(start) } else { largest };
+        starts.into_iter().filter(|&start| Some(start) != spared).for_each(|start| waiting.push(start));
+    }
+}
+
+/// Cells by which others may have to be split.
+struct Waiting {
+    queue: VecDeque<usize>,
+    has: Vec<bool>,
+}
+
+impl Waiting {
+    fn new(n: usize) -> Self {
+        Self { queue: VecDeque::new(), has: vec![false; n] }
+    }
+
+    fn has(&self, start: usize) -> bool {
+        self.has[start]
+    }
+
+    fn push(&mut self, start: usize) {
+        self.has[start] = true;
+        self.queue.push_back(start);
+    }
+
+    fn pop(&mut self) -> Option<usize> {
+        let start = self.queue.pop_front()?;
+        self.has[start] = false;
+        Some(start)
+    }
 }
 
 /// Union-find.
@@ -274,6 +423,56 @@ mod tests {
     }
 
     #[test]
+    fn groups_of_graphs_that_refinement_does_not_take_apart() {
+        let of = |n: usize, joined: &dyn Fn(u16, u16) -> bool| {
+            let pairs = (0..n as u16).flat_map(|b| (0..b).map(move |a| (a, b)));
+            let edges = pairs.filter(|&(a, b)| joined(a, b)).map(|(a, b)| (a, b, 1.0));
+            order(&Pattern::from_edges(n, edges).unwrap())
+        };
+        let outer = |a: u16, b: u16| b < 5 && (b == a + 1 || (a, b) == (0, 4));
+        let inner = |a: u16, b: u16| a >= 5 && (b == a + 2 || b == a + 3);
+        assert_eq!(of(10, &|a, b| outer(a, b) || inner(a, b) || b == a + 5), 120, "the Petersen graph");
+        for (dimension, order) in [(3, 48), (4, 384), (5, 3840), (6, 46_080)] {
+            assert_eq!(
+                of(1 << dimension, &|a, b| (a ^ b).is_power_of_two()),
+                order,
+                "a cube of {dimension} dimensions"
+            );
+        }
+        assert_eq!(
+            of(12, &|a, b| b == a + 1 && b % 4 != 0 || b == a + 3 && a.is_multiple_of(4)),
+            8 * 8 * 8 * 6,
+            "three rings of 4"
+        );
+        assert_eq!(of(12, &|a, b| a % 3 != b % 3), 24 * 24 * 24 * 6, "three parts of four");
+        assert_eq!(of(36, &|a, b| a / 6 == b / 6 || a % 6 == b % 6), 720 * 720 * 2, "a rook on six by six");
+        // Two graphs of the same degrees and common neighbours that no automorphism maps to each other.
+        let shrikhande = |a: u16, b: u16| {
+            let (x, y) = ((4 + b / 4 - a / 4) % 4, (4 + b % 4 - a % 4) % 4);
+            matches!((x, y), (0, 1 | 3) | (1 | 3, 0) | (1, 1) | (3, 3))
+        };
+        assert_eq!(of(16, &shrikhande), 192);
+        let rook = |a: u16, b: u16| a / 4 == b / 4 || a % 4 == b % 4;
+        let both = |a: u16, b: u16| if b < 16 { rook(a, b) } else { a >= 16 && shrikhande(a - 16, b - 16) };
+        assert_eq!(of(32, &both), 1152 * 192);
+    }
+
+    #[test]
+    fn large_sparse_patterns() {
+        let mut state = 1u64;
+        let mut draw = |n: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % n
+        };
+        let edges: Vec<_> = (0..2400).map(|_| (draw(900) as u16, draw(900) as u16, 1.0)).collect();
+        let edges = edges.into_iter().filter(|(a, b, _)| a != b);
+        assert!(order(&Pattern::from_edges(900, edges).unwrap()) >= 2);
+        assert_eq!(order(&Pattern::binary_tree(1023)), u128::MAX);
+        assert_eq!(order(&Pattern::star(1000)), u128::MAX);
+        assert_eq!(order(&Pattern::chain(1000)), 2);
+    }
+
+    #[test]
     fn traffic_breaks_symmetry() {
         let ring = Pattern::from_edges(4, [(0, 1, 2.0), (1, 2, 1.0), (2, 3, 2.0), (3, 0, 1.0)]).unwrap();
         assert_eq!(order(&ring), 4);
@@ -281,8 +480,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn order_is_that_of_brute_force(pattern in patterns(0..=6)) {
-            prop_assert_eq!(order(&pattern), oracle::automorphisms(&pattern).len() as u128);
+        fn order_and_orbits_are_those_of_brute_force(pattern in patterns(0..=6)) {
+            let symmetry = Coloured::new(&pattern).symmetry();
+            let group = oracle::automorphisms(&pattern);
+            prop_assert_eq!(symmetry.order, group.len() as u128);
+            let lowest = |v: usize| group.iter().map(|image| image[v]).min().unwrap_or(v);
+            prop_assert_eq!(symmetry.orbits, (0..pattern.len()).map(lowest).collect::<Vec<_>>());
         }
     }
 }

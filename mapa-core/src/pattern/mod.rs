@@ -61,6 +61,7 @@ struct Inner {
     /// By rank; of a pattern larger than any machine, those of the first [`MAX_DEVICES`].
     demands: Vec<Demand>,
     matcher: OnceLock<Matcher>,
+    rank_matcher: OnceLock<Matcher>,
     family: OnceLock<Family>,
 }
 
@@ -70,7 +71,8 @@ impl Pattern {
     }
 
     fn with(vertices: usize, edges: Vec<Edge>, demands: Vec<Demand>) -> Self {
-        Self(Arc::new(Inner { vertices, edges, demands, matcher: OnceLock::new(), family: OnceLock::new() }))
+        let (matcher, rank_matcher, family) = Default::default();
+        Self(Arc::new(Inner { vertices, edges, demands, matcher, rank_matcher, family }))
     }
 
     /// The same pattern, every rank with this demand.
@@ -157,6 +159,11 @@ impl Pattern {
     /// What table of reachable counts it has.
     pub(crate) fn family(&self) -> Family {
         *self.0.family.get_or_init(|| Family::of(self))
+    }
+
+    /// The same with ranks placed by number, so that a search that looks for the smallest rank order may end at the first.
+    pub(crate) fn rank_matcher(&self) -> &Matcher {
+        self.0.rank_matcher.get_or_init(|| MatchConfig::new().by_rank(true).compile(self))
     }
 
     /// Both patterns at once on the same ranks, as NCCL runs rings and trees side by side (Fig. 8 of the paper): an edge

@@ -128,9 +128,9 @@ impl<'o, 'a> Optimum<'o, 'a> {
     pub(super) fn matcher(&self, symmetric: bool) -> Cow<'o, Matcher> {
         let pattern = &self.request.pattern;
         if symmetric {
-            Cow::Borrowed(pattern.matcher())
+            Cow::Borrowed(pattern.rank_matcher())
         } else {
-            Cow::Owned(MatchConfig::new().distinct(false).compile(pattern))
+            Cow::Owned(MatchConfig::new().by_rank(true).distinct(false).compile(pattern))
         }
     }
 

@@ -66,12 +66,6 @@ impl DeviceSet {
         Self { words }
     }
 
-    pub(crate) fn from_words(words: &[u64]) -> Self {
-        let mut set = Self { words: SmallVec::from_slice(words) };
-        set.trim();
-        set
-    }
-
     /// The bits, 64 devices a word, lowest first; no trailing zero word.
     #[must_use]
     pub fn words(&self) -> &[u64] {

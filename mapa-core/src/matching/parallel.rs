@@ -1,0 +1,166 @@
+//! One search on several threads, with the answer of one.
+//!
+//! A search is cut into parts by the devices of the first rank placed, and of the second where the first has too few:
+//! symmetry conditions give the lowest device most of the work. Parts are taken from the front, and what they come to is
+//! merged in their order. Each part runs with the limits of the whole; the first whose nodes or matches do not fit into
+//! what those before it have left is run again with just that, and ends the search where one thread would have.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
+
+use super::bits::{Bits, each, only, size};
+use super::engine::Cursor;
+use super::meter::Meter;
+use super::search::{Limits, Search, SearchStats, StopReason};
+
+/// Parts by the first rank alone if each thread then has so many.
+const PARTS_A_THREAD: u64 = 16;
+
+pub(super) struct Parts<'s, 'a, const W: usize> {
+    search: &'s Search<'a>,
+    /// In the order in which one thread would take them.
+    parts: Vec<Part<W>>,
+}
+
+/// What begins with these devices.
+struct Part<const W: usize> {
+    first: u32,
+    second: Bits<W>,
+    /// Whether the part before begins with the same device, and has counted its node.
+    goes_on: bool,
+}
+
+impl<'s, 'a, const W: usize> Parts<'s, 'a, W> {
+    /// None if one thread will do.
+    pub(super) fn new(search: &'s Search<'a>, cursor: &Cursor<'_, W>) -> Option<Self> {
+        if search.threads < 2 || cursor.len() < 2 {
+            return None;
+        }
+        let roots = cursor.domain(0);
+        let by_first = size(&roots) >= PARTS_A_THREAD * search.threads as u64;
+        let mut parts = Vec::new();
+        let _ = each(&roots, |first| {
+            let seconds = cursor.seconds(first);
+            if by_first || cursor.len() == 2 || seconds == [0; W] {
+                parts.push(Part { first, second: cursor.domain(1), goes_on: false });
+                return ControlFlow::<()>::Continue(());
+            }
+            let mut goes_on = false;
+            each(&seconds, |second| {
+                parts.push(Part { first, second: only(second), goes_on });
+                goes_on = true;
+                ControlFlow::Continue(())
+            })
+        });
+        Some(Self { search, parts })
+    }
+
+    /// Folds every part by `fold`, beginning with `init()`, and merges what they come to.
+    pub(super) fn run<T: Send>(
+        &self,
+        cursor: &Cursor<'a, W>,
+        init: impl Fn() -> T + Sync,
+        fold: impl Fn(&mut T, &mut Cursor<'a, W>, &mut Meter<'_>) + Sync,
+        merge: impl Fn(T, T) -> T + Sync,
+    ) -> (T, SearchStats) {
+        let one = |cursor: &mut Cursor<'a, W>, part: &Part<W>, limits: Limits| {
+            let mut all = init();
+            let stats = self.one(cursor, part, limits, |cursor, meter| fold(&mut all, cursor, meter));
+            (all, stats)
+        };
+        let merged = Merged { next: 0, waiting: BTreeMap::new(), all: None, stats: SearchStats::default(), cut: false };
+        let queue = Mutex::new((0, merged));
+        let lock = || queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let work = || {
+            let mut cursor = cursor.clone();
+            loop {
+                let at = {
+                    let mut queue = lock();
+                    if queue.1.cut || queue.0 == self.parts.len() {
+                        return;
+                    }
+                    queue.0 += 1;
+                    queue.0 - 1
+                };
+                let done = one(&mut cursor, &self.parts[at], self.search.limits);
+                lock().1.take(at, done, self.search.limits, &merge);
+            }
+        };
+        let threads = self.search.threads.min(self.parts.len());
+        rayon::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(|_| work());
+            }
+            work();
+        });
+        let (_, mut merged) = queue.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut cursor = cursor.clone();
+        while merged.stats.complete() && merged.next < self.parts.len() {
+            let limits = left(self.search.limits, &merged.stats);
+            let (all, stats) = one(&mut cursor, &self.parts[merged.next], limits);
+            merged.add(all, &stats, &merge);
+        }
+        (merged.all.unwrap_or_else(init), merged.stats)
+    }
+
+    fn one(
+        &self,
+        cursor: &mut Cursor<'a, W>,
+        part: &Part<W>,
+        limits: Limits,
+        f: impl FnOnce(&mut Cursor<'a, W>, &mut Meter<'_>),
+    ) -> SearchStats {
+        // Small parts are over before their meter would ask.
+        if self.search.until.is_some_and(|stop| stop()) {
+            return SearchStats { stopped: StopReason::Caller, ..SearchStats::default() };
+        }
+        let counted = u64::from(part.goes_on);
+        let mut meter = Meter::new(limits.nodes(limits.nodes.saturating_add(counted)), self.search.until);
+        cursor.restart(part.first, &part.second);
+        f(cursor, &mut meter);
+        let stats = meter.stats();
+        SearchStats { nodes: stats.nodes.saturating_sub(counted), ..stats }
+    }
+}
+
+/// What the parts before `next` came to.
+struct Merged<T> {
+    next: usize,
+    /// Parts that are done before some in front of them.
+    waiting: BTreeMap<usize, (T, SearchStats)>,
+    all: Option<T>,
+    stats: SearchStats,
+    /// Whether part `next` passes a limit, or was stopped.
+    cut: bool,
+}
+
+impl<T> Merged<T> {
+    fn take(&mut self, at: usize, done: (T, SearchStats), limits: Limits, merge: impl Fn(T, T) -> T) {
+        self.waiting.insert(at, done);
+        while !self.cut
+            && let Some((all, stats)) = self.waiting.remove(&self.next)
+        {
+            let left = left(limits, &self.stats);
+            self.cut = !stats.complete() || stats.nodes > left.nodes || stats.matches > left.matches;
+            if !self.cut {
+                self.add(all, &stats, &merge);
+            }
+        }
+    }
+
+    fn add(&mut self, more: T, stats: &SearchStats, merge: impl Fn(T, T) -> T) {
+        self.all = Some(match self.all.take() {
+            Some(all) => merge(all, more),
+            None => more,
+        });
+        self.stats.nodes += stats.nodes;
+        self.stats.matches += stats.matches;
+        self.stats.stopped = stats.stopped;
+        self.next += 1;
+    }
+}
+
+fn left(limits: Limits, stats: &SearchStats) -> Limits {
+    Limits { matches: limits.matches - stats.matches, nodes: limits.nodes - stats.nodes }
+}
