@@ -18,6 +18,7 @@ mod engine;
 pub(crate) mod oracle;
 mod plan;
 mod search;
+mod sparse;
 mod symmetry;
 mod verify;
 
@@ -27,6 +28,7 @@ use smallvec::SmallVec;
 
 pub use plan::{MatchConfig, Matcher};
 pub use search::{Leaf, Limits, LinkTest, Matches, Outcome, Search, SearchStats, ShareTest, Stop, StopReason};
+pub use sparse::{GraphMatcher, GraphMatches, GraphSearch};
 pub(crate) use verify::{Violation, verify, without_layout};
 
 use crate::topology::{DeviceId, DeviceSet};

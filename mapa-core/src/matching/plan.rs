@@ -8,8 +8,8 @@ use crate::topology::{HardwareGraph, MAX_DEVICES};
 /// What counts as a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatchConfig {
-    induced: bool,
-    distinct: bool,
+    pub(super) induced: bool,
+    pub(super) distinct: bool,
 }
 
 impl MatchConfig {

@@ -231,7 +231,7 @@ impl<'a> Search<'a> {
     }
 
     fn meter(&self) -> Meter<'a> {
-        Meter { limits: self.limits, until: self.until, stats: SearchStats::default() }
+        Meter::new(self.limits, self.until)
     }
 
     /// Shows every match to `f` until it breaks off: `placement[rank]` is the rank's device. O(k) memory beyond the
@@ -412,7 +412,22 @@ pub(super) struct Meter<'a> {
     stats: SearchStats,
 }
 
-impl Meter<'_> {
+impl<'a> Meter<'a> {
+    pub(super) fn new(limits: Limits, until: Option<Stop<'a>>) -> Self {
+        Self { limits, until, stats: SearchStats::default() }
+    }
+
+    pub(super) fn stats(&self) -> SearchStats {
+        self.stats
+    }
+
+    /// Takes as many matches as the limit allows; false, and the reason noted, if these are fewer.
+    pub(super) fn found_up_to(&mut self, n: u128) -> bool {
+        let left = self.limits.matches - self.stats.matches;
+        let taken = u64::try_from(n).map_or(left, |n| n.min(left));
+        self.found(taken) && (u128::from(taken) == n || self.found(1))
+    }
+
     /// Takes one node; false, and the reason noted, if the search must stop.
     pub(super) fn node(&mut self) -> bool {
         self.nodes(1)
@@ -432,7 +447,7 @@ impl Meter<'_> {
         true
     }
 
-    fn found(&mut self, n: u64) -> bool {
+    pub(super) fn found(&mut self, n: u64) -> bool {
         if n > self.limits.matches - self.stats.matches {
             self.stats.stopped = StopReason::MatchLimit;
             return false;
@@ -446,7 +461,7 @@ impl Meter<'_> {
         (self.limits.matches - self.stats.matches).min(self.limits.nodes - self.stats.nodes)
     }
 
-    fn broken_off(mut self) -> SearchStats {
+    pub(super) fn broken_off(mut self) -> SearchStats {
         self.stats.stopped = StopReason::Visitor;
         self.stats
     }

@@ -67,7 +67,7 @@ impl Pattern {
         Self::with(vertices, edges, vec![Demand::whole(); vertices.min(MAX_DEVICES)])
     }
 
-    fn with(vertices: usize, edges: Vec<Edge>, demands: Vec<Demand>) -> Self {
+    pub(crate) fn with(vertices: usize, edges: Vec<Edge>, demands: Vec<Demand>) -> Self {
         Self(Arc::new(Inner { vertices, edges, demands, matcher: OnceLock::new() }))
     }
 
