@@ -105,7 +105,7 @@ fn random(c: &mut Criterion) {
     });
 }
 
-const HOUSES: u64 = 0;
+const HOUSES: u64 = 217;
 
 criterion_group!(benches, known);
 criterion_main!(benches);
