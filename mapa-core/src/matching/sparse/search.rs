@@ -14,6 +14,10 @@ use crate::matching::search::{Limits, Meter, Outcome, SearchStats, Stop};
 ///
 /// A match maps the pattern's vertices to target vertices of equal labels, each to its own, every edge to an edge; induced,
 /// every pair without an edge to a pair without. Matches come in the same order on every run. The empty pattern has no match.
+/// Of a class of matches that are equal up to an automorphism of the pattern, the lexicographically smallest is shown.
+///
+/// Memory is O(sum over pattern edges of the degrees in the domain of one end) beyond the graphs, besides a bit for each
+/// candidate of each pattern vertex and each neighbour of that; filters are run anew by each terminal method.
 ///
 /// ```
 /// use std::ops::ControlFlow;

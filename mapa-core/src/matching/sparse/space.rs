@@ -63,8 +63,9 @@ pub(super) enum Rows {
     Lists(usize),
 }
 
-/// Rows of more words are kept as lists: on sparse graphs they would be nearly empty, and their memory quadratic.
-const WIDEST: usize = 64;
+/// Rows of more words are kept as lists, unless the target is so dense that these would be as long: on sparse graphs wide
+/// rows are nearly empty, and their memory quadratic.
+const WIDE: usize = 8;
 
 /// The place of a target vertex that is not a candidate.
 const NOWHERE: u32 = u32::MAX;
@@ -112,14 +113,16 @@ impl Space {
     }
 
     fn fill_rows(&mut self, target: &Graph) {
+        let widest = WIDE.max(4 * target.edge_count() / target.len().max(1));
         let mut place = vec![NOWHERE; target.len()];
         for later in 0..self.steps.len() {
             (0..).zip(&self.steps[later].domain).for_each(|(i, &v)| place[v as usize] = i);
             for nth in 0..self.steps[later].near.len() {
                 let earlier = self.steps[later].near[nth] as usize;
-                let rows = match self.steps[later].width {
-                    ..=WIDEST => self.add_rows(target, earlier, later, &place),
-                    _ => self.add_lists(target, earlier, &place),
+                let rows = if self.steps[later].width > widest {
+                    self.add_lists(target, earlier, &place)
+                } else {
+                    self.add_rows(target, earlier, later, &place)
                 };
                 self.steps[earlier].forward.push(Forward { to: later as u32, nth: nth as u32, rows });
             }
