@@ -161,7 +161,7 @@ pub(crate) struct TopoArgs {
 }
 
 #[derive(Args)]
-#[command(mut_arg("machine", unless_files), mut_arg("gpus", unless_files))]
+#[command(mut_args(unless_files))]
 pub(crate) struct MatchArgs {
     #[command(flatten)]
     pub(crate) machine: Option<MachineArgs>,
@@ -200,7 +200,8 @@ pub(crate) struct MatchArgs {
 
 /// What a job's pattern and its machine need, files do not.
 fn unless_files(arg: Arg) -> Arg {
-    arg.required(false).required_unless_present("pattern_file")
+    let needed = ["machine", "gpus"].contains(&arg.get_id().as_str());
+    if needed { arg.required(false).required_unless_present("pattern_file") } else { arg }
 }
 
 const GRAPHS: &str = "Graphs in files";
