@@ -3,7 +3,7 @@
 use std::fmt;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
 use mapa_core::BuiltIn;
 
 /// Which accelerators should this job get?
@@ -31,7 +31,8 @@ pub(crate) enum Command {
     Machines,
     /// Show a machine: its link matrix, link census and per-device totals.
     Topo(TopoArgs),
-    /// Count or list the ways in which a job's pattern lies on a machine.
+    /// Count or list the ways in which a job's pattern lies on a machine, or one graph in another.
+    #[command(after_help = MATCH_HELP, override_usage = MATCH_USAGE)]
     Match(MatchArgs),
     /// Choose devices for a job, or for a stream of jobs.
     #[command(after_help = ALLOCATE_HELP)]
@@ -49,6 +50,17 @@ Examples:
   mapa-bench mig --gpu a100-40gb --layouts
   mapa-bench mig --gpu h100-80gb --fit 3g,2g,1g,1g
   mapa-bench mig --gpu b200 --fit 1g.45gb,1g.23gb+me,3g --double-memory --media";
+
+const MATCH_USAGE: &str = "\
+mapa-bench match [OPTIONS] --machine <NAME|FILE|-> --gpus <K>
+       mapa-bench match [OPTIONS] --pattern-file <FILE> --target-file <FILE>";
+
+const MATCH_HELP: &str = "\
+Graphs in files, vertices numbered from 0, edges without direction; labels must be equal:
+  edge list        n m, then u v for each edge
+  adjacency lists  n, then for each vertex how many neighbours, and which
+  labelled         t n m, then v ID LABEL DEGREE for each vertex, e U V for each edge
+  mapa-bench match --pattern-file square.txt --target-file grid.txt --induced";
 
 const ALLOCATE_HELP: &str = "\
 Instances of GPUs with MIG:
@@ -149,11 +161,23 @@ pub(crate) struct TopoArgs {
 }
 
 #[derive(Args)]
+#[command(mut_args(unless_files))]
 pub(crate) struct MatchArgs {
     #[command(flatten)]
-    pub(crate) machine: MachineArgs,
+    pub(crate) machine: Option<MachineArgs>,
     #[command(flatten)]
-    pub(crate) job: JobArgs,
+    pub(crate) job: Option<JobArgs>,
+    /// Look for the graph in this file, instead of a job's pattern on a machine (see below).
+    #[arg(long, value_name = "FILE", requires = "target_file", help_heading = GRAPHS, conflicts_with_all = [
+        "machine", "pcie_gbps", "nvlink_gbps", "mig", "gpus", "pattern", "slice", "busy", "min_link",
+    ])]
+    pub(crate) pattern_file: Option<String>,
+    /// In the graph in this file.
+    #[arg(long, value_name = "FILE", requires = "pattern_file", help_heading = GRAPHS)]
+    pub(crate) target_file: Option<String>,
+    /// Pairs of ranks that do not talk must lie on devices that are not joined.
+    #[arg(long)]
+    pub(crate) induced: bool,
     /// Count every rank order, not only those that differ by more than the pattern's symmetry.
     #[arg(long)]
     pub(crate) raw: bool,
@@ -166,10 +190,21 @@ pub(crate) struct MatchArgs {
     /// The worst link its edges may lie on.
     #[arg(long, value_name = "LINK")]
     pub(crate) min_link: Option<String>,
+    /// Stop the search after this many matches.
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
     /// Stop the search after this many nodes (partial placements).
     #[arg(long, value_name = "N", default_value_t = 1_000_000_000)]
     pub(crate) max_nodes: u64,
 }
+
+/// What a job's pattern and its machine need, files do not.
+fn unless_files(arg: Arg) -> Arg {
+    let needed = ["machine", "gpus"].contains(&arg.get_id().as_str());
+    if needed { arg.required(false).required_unless_present("pattern_file") } else { arg }
+}
+
+const GRAPHS: &str = "Graphs in files";
 
 #[derive(Args)]
 pub(crate) struct AllocateArgs {

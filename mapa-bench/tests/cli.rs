@@ -88,6 +88,85 @@ fn match_counts_distinct_and_raw() {
 }
 
 #[test]
+fn match_counts_induced_and_up_to_a_limit() {
+    let count = |words: &str| {
+        let answer = answer(&format!("match --machine dgx-1v {words}"));
+        (answer["count"].as_u64().unwrap(), answer["complete"].as_bool().unwrap())
+    };
+    // Every two devices are joined, so that only all-to-all patterns lie there induced.
+    assert_eq!(count("--gpus 4 --pattern ring --induced"), (0, true));
+    assert_eq!(count("--gpus 3 --pattern ring --induced"), (56, true));
+    assert_eq!(count("--gpus 3 --limit 10"), (10, false));
+    assert_eq!(count("--gpus 3 --limit 56"), (56, true));
+    let said = text("match --machine dgx-1v --gpus 3 --limit 10 --induced", "");
+    assert!(said.contains("at least 10 induced distinct matches of ring on 3 devices"), "{said}");
+    assert!(said.contains("the limit on matches was reached"), "{said}");
+    let answer = answer("match --machine dgx-1v --gpus 2 --list 5 --limit 2");
+    assert_eq!((&answer["induced"], &answer["matches"]), (&json!(false), &json!([[0, 1], [0, 2]])));
+}
+
+/// A file in the folder for what is temporary, gone when dropped.
+struct File(std::path::PathBuf);
+
+impl File {
+    fn new(name: &str, text: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("mapa-{}-{name}", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn match_finds_graphs_in_graphs() {
+    let square = File::new("square", "4 4\n0 1\n1 2\n2 3\n0 3\n");
+    // A square with a diagonal, and one without beside it.
+    let target = File::new("target", "6 8\n0 1\n1 2\n2 3\n0 3\n0 2\n2 4\n4 5\n3 5\n");
+    let words = format!("match --pattern-file {} --target-file {}", square.0.display(), target.0.display());
+    let count = |more: &str| {
+        let answer = answer(&format!("{words} {more}"));
+        (answer["count"].as_u64().unwrap(), answer["complete"].as_bool().unwrap())
+    };
+    assert_eq!(count(""), (2, true));
+    assert_eq!(count("--raw"), (16, true));
+    assert_eq!(count("--induced"), (1, true));
+    assert_eq!(count("--raw --limit 3"), (3, false));
+    assert!(!count("--max-nodes 2").1);
+    let listed = answer(&format!("{words} --induced --list 9"));
+    assert_eq!(listed["matches"], json!([[2, 3, 5, 4]]));
+    for (key, value) in [("distinct", json!(true)), ("induced", json!(true)), ("count", json!(1))] {
+        assert_eq!(listed[key], value, "{key}");
+    }
+    assert!(listed["nodes"].is_u64() && listed["pattern"].is_string() && listed["target"].is_string());
+    let said = text(&format!("{words} --raw --limit 3 --list 1"), "");
+    assert!(said.contains("at least 3 raw matches of "), "{said}");
+}
+
+#[test]
+fn match_names_what_is_wrong_with_graphs() {
+    let pair = File::new("pair", "t 2 1\nv 0 7 1\nv 1 7 1\ne 0 1\n");
+    let looped = File::new("looped", "1 1\n0 0\n");
+    let cut = File::new("cut", "3 2\n0 1\n");
+    let files = |a: &File, b: &File| format!("match --pattern-file {} --target-file {}", a.0.display(), b.0.display());
+    error(&files(&looped, &pair), "looped: the pattern joins vertex 0 to itself");
+    error(&files(&pair, &cut), "cut: line 1: 2 edges announced: expected 1");
+    assert_eq!(answer(&files(&pair, &looped))["count"], 0);
+    error(&format!("{} --machine dgx-1v", files(&pair, &pair)), "cannot be used with");
+    error(&format!("{} --gpus 2", files(&pair, &pair)), "cannot be used with");
+    error(&format!("{} --pattern ring", files(&pair, &pair)), "cannot be used with");
+    error(&format!("match --pattern-file {}", pair.0.display()), "--target-file");
+    error("match --pattern-file no-such-file --target-file none", "no-such-file: ");
+    error("match", "--pattern-file <FILE> --target-file <FILE>");
+    error("match --machine dgx-1v", "--gpus");
+    error("match --gpus 3", "--machine");
+}
+
+#[test]
 fn allocate_answers_with_the_promised_keys() {
     let answer = answer("allocate --machine dgx-1v --gpus 3 --sensitive --explain");
     assert_eq!(answer["devices"], json!([0, 2, 3]));

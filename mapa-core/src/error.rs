@@ -97,6 +97,14 @@ pub(crate) enum ErrorKind {
     BadTraffic { edge: usize, traffic: f64 },
     #[error("a pattern of {0} vertices: expected at most {MAX_DEVICES}")]
     PatternTooLarge(usize),
+    #[error("a graph of {0} vertices: expected at most {most}", most = crate::Graph::MAX_VERTICES)]
+    GraphTooLarge(usize),
+    #[error("edge {edge} ({a}-{b}) leaves the graph: expected vertices below {vertices}")]
+    GraphEdgeOutOfRange { edge: usize, a: u32, b: u32, vertices: usize },
+    #[error("the pattern joins vertex {0} to itself: expected two ends of each edge")]
+    PatternLoop(u32),
+    #[error("a pattern of {vertices} vertices: expected at most {most}")]
+    PatternGraphTooLarge { vertices: usize, most: usize },
     #[error("no pattern is called `{0}`: expected ring, chain, star, tree, all-to-all or ring-tree")]
     UnknownShape(String),
     #[error("no policy is called `{name}`: expected one of {known}")]

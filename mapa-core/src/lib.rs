@@ -10,6 +10,7 @@
 
 mod allocator;
 mod error;
+mod graph;
 mod matching;
 pub mod mig;
 mod pattern;
@@ -24,9 +25,10 @@ mod view;
 
 pub use allocator::{Allocator, Lease, LeaseId, Snapshot, WhatIf};
 pub use error::Error;
+pub use graph::Graph;
 pub use matching::{
-    Leaf, Limits, LinkTest, MatchConfig, Matcher, Matches, Outcome, Placement, Search, SearchStats, ShareTest, Stop,
-    StopReason, Verifier, Violation,
+    GraphMatcher, GraphMatches, GraphSearch, Leaf, Limits, LinkTest, MatchConfig, Matcher, Matches, Outcome, Placement,
+    Search, SearchStats, ShareTest, Stop, StopReason, Verifier, Violation,
 };
 pub use pattern::{Demand, Edge, Pattern, Shape, Sharing, Want};
 pub use policy::{

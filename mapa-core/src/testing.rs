@@ -49,6 +49,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 
+use crate::graph::Graph;
 use crate::mig::{Model, Profile, ProfileId, Size};
 use crate::pattern::{Demand, Pattern, Want};
 use crate::policy::Request;
@@ -256,4 +257,24 @@ pub fn histories(
 pub fn free_sets(devices: usize) -> impl Strategy<Value = DeviceSet> + Clone {
     vec(any::<bool>(), devices)
         .prop_map(|free| free.iter().enumerate().filter(|(_, free)| **free).map(|(i, _)| DeviceId(i as u32)).collect())
+}
+
+/// Graphs whose size is in `vertices`, with edges at all densities, labels below `labels`, and loops, if they may have any.
+pub fn graphs(vertices: RangeInclusive<usize>, labels: u32, loops: bool) -> impl Strategy<Value = Graph> {
+    let size = (vertices, 0u8..=10);
+    let shape = size.prop_flat_map(move |(n, tenths)| {
+        let pairs = vec(proptest::bool::weighted(f64::from(tenths) / 10.0), n * n.saturating_sub(1) / 2);
+        (vec(0..labels, n), pairs, vec(proptest::bool::weighted(if loops { 0.2 } else { 0.0 }), n))
+    });
+    shape.prop_map(|(labels, joined, with_loop)| {
+        let n = labels.len() as u32;
+        let pairs = (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).zip(joined);
+        let own = (0..n).map(|v| (v, v)).zip(with_loop);
+        graph(labels, pairs.chain(own).filter(|(_, there)| *there).map(|(edge, _)| edge))
+    })
+}
+
+#[expect(clippy::expect_used, reason = "the strategy makes only well-formed graphs")]
+fn graph(labels: Vec<u32>, edges: impl Iterator<Item = (u32, u32)>) -> Graph {
+    Graph::labelled(labels, edges).expect("ends in range")
 }

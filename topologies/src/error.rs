@@ -1,6 +1,6 @@
 //! What can be wrong with a description.
 
-/// Why a description of a machine was refused. The message names the line, where there is one, and what was expected.
+/// Why a description of a machine, or a graph, was refused. The message names the line, where there is one, and what was expected.
 #[derive(Debug, thiserror::Error)]
 #[error("{}{what}", .line.map(|line| format!("line {line}: ")).unwrap_or_default())]
 pub struct Error {

@@ -10,6 +10,7 @@
 
 mod catalogue;
 mod error;
+mod graph_file;
 mod machine;
 mod machine_file;
 pub mod mig;
@@ -17,6 +18,7 @@ mod nvidia_smi_topo;
 
 pub use catalogue::{Entry, catalogue, named};
 pub use error::Error;
+pub use graph_file::{read_graph, write_graph};
 pub use machine::{Labels, Machine, Warning};
 
 /// The kinds of description that [`read`] recognises.

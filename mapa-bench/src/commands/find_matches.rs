@@ -1,6 +1,9 @@
-//! `match`: how a pattern lies on a machine.
+//! `match`: how a pattern lies on a machine, or a graph in another.
 
-use mapa_core::{Limits, LinkClass, MatchConfig};
+use std::fs;
+
+use mapa_core::{Graph, Limits, LinkClass, MatchConfig, SearchStats};
+use mapa_topologies::read_graph;
 use serde_json::json;
 
 use crate::answer::{ids, label, names};
@@ -11,14 +14,21 @@ use crate::output::Output;
 use crate::request::{min_link, pattern, slice, with_busy};
 
 pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), Failure> {
-    let loaded = load(&args.machine, output)?;
+    if let (Some(pattern), Some(target)) = (&args.pattern_file, &args.target_file) {
+        return in_files(args, pattern, target, output);
+    }
+    let (Some(machine), Some(job)) = (&args.machine, &args.job) else {
+        let expected = "expected --machine and --gpus, or --pattern-file and --target-file";
+        return Err(Failure::malformed(expected));
+    };
+    let loaded = load(machine, output)?;
     let graph = loaded.graph();
-    let wanted = pattern(&args.job.pattern, args.job.gpus)?.each(slice(args.job.slice.as_deref(), graph)?);
+    let wanted = pattern(&job.pattern, job.gpus)?.each(slice(job.slice.as_deref(), graph)?);
     let state = with_busy(&loaded.idle, &args.busy)?;
     let least = min_link(args.min_link.as_deref())?;
     let enough = |_: &mapa_core::Edge, link: mapa_core::Link| link.class >= least;
-    let matcher = MatchConfig::new().distinct(!args.raw).compile(&wanted);
-    let mut search = matcher.on(graph).within(state.view().free()).limits(Limits::NONE.nodes(args.max_nodes));
+    let matcher = config(args).compile(&wanted);
+    let mut search = matcher.on(graph).within(state.view().free()).limits(limits(args));
     if least > LinkClass::None {
         search = search.links(&enough);
     }
@@ -26,23 +36,64 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
     let listed: Vec<_> = search.iter().take(args.list).collect();
     if output.json {
         return output.object(&json!({
-            "count": stats.matches, "complete": stats.complete(), "distinct": !args.raw, "gpus": args.job.gpus,
-            "pattern": args.job.pattern, "nodes": stats.nodes, "matches": listed.iter().map(ids).collect::<Vec<_>>(),
+            "count": stats.matches, "complete": stats.complete(), "distinct": !args.raw,
+            "induced": args.induced, "gpus": job.gpus, "pattern": job.pattern, "nodes": stats.nodes, "matches": listed.iter().map(ids).collect::<Vec<_>>(),
             "names": listed.iter().map(|placement| names(placement, graph)).collect::<Vec<_>>(),
         }));
     }
-    let kind = if args.raw { "raw" } else { "distinct" };
-    let at_least = if stats.complete() { "" } else { "at least " };
-    let (job, name, count) = (&args.job, &loaded.machine.name, stats.matches);
     let devices = job.slice.as_ref().map_or("devices".to_owned(), |slice| format!("instances of {slice}"));
-    output
-        .line(format_args!("{at_least}{count} {kind} matches of {} on {} {devices}, {name}", job.pattern, job.gpus))?;
-    if !stats.complete() {
-        output.line(format_args!("the search stopped: {}", stats.stopped.because()))?;
-    }
+    let what = format!("{} on {} {devices}, {}", job.pattern, job.gpus, loaded.machine.name);
+    say(args, stats, &what, output)?;
     for placement in listed {
         let ranks: Vec<String> = placement.iter().map(|&id| label(id, graph)).collect();
         output.line(format_args!("  {}", ranks.join(",")))?;
+    }
+    Ok(())
+}
+
+/// The same for graphs in files.
+fn in_files(args: &MatchArgs, pattern: &str, target: &str, output: &mut Output) -> Result<(), Failure> {
+    let (wanted, there) = (graph(pattern)?, graph(target)?);
+    let named = |error| Failure::malformed(format_args!("{pattern}: {error}"));
+    let matcher = config(args).compile_graph(&wanted).map_err(named)?;
+    let search = matcher.on(&there).limits(limits(args));
+    let stats = search.count();
+    let listed = search.iter().take(args.list);
+    if output.json {
+        return output.object(&json!({
+            "count": stats.matches, "complete": stats.complete(), "distinct": !args.raw, "induced": args.induced,
+            "pattern": pattern, "target": target, "nodes": stats.nodes,
+            "matches": listed.collect::<Vec<_>>(),
+        }));
+    }
+    say(args, stats, &format!("{pattern} in {target}"), output)?;
+    for map in listed {
+        let vertices: Vec<String> = map.iter().map(u32::to_string).collect();
+        output.line(format_args!("  {}", vertices.join(",")))?;
+    }
+    Ok(())
+}
+
+fn graph(path: &str) -> Result<Graph, Failure> {
+    let bytes = fs::read(path).map_err(|error| Failure::malformed(format_args!("{path}: {error}")))?;
+    read_graph(&bytes).map_err(|error| Failure::malformed(format_args!("{path}: {error}")))
+}
+
+fn config(args: &MatchArgs) -> MatchConfig {
+    MatchConfig::new().distinct(!args.raw).induced(args.induced)
+}
+
+fn limits(args: &MatchArgs) -> Limits {
+    Limits::NONE.nodes(args.max_nodes).matches(args.limit.unwrap_or(u64::MAX))
+}
+
+fn say(args: &MatchArgs, stats: SearchStats, what: &str, output: &mut Output) -> Result<(), Failure> {
+    let kind = if args.raw { "raw" } else { "distinct" };
+    let induced = if args.induced { " induced" } else { "" };
+    let at_least = if stats.complete() { "" } else { "at least " };
+    output.line(format_args!("{at_least}{}{induced} {kind} matches of {what}", stats.matches))?;
+    if !stats.complete() {
+        output.line(format_args!("the search stopped: {}", stats.stopped.because()))?;
     }
     Ok(())
 }

@@ -59,6 +59,23 @@ impl<'a> Meter<'a> {
         true
     }
 
+    /// Takes a match whose nodes have been taken; false, and the reason noted, if the search must stop.
+    pub(super) fn matched(&mut self) -> bool {
+        self.matched_up_to(1)
+    }
+
+    /// Takes as many matches as the limit allows, whose nodes have been taken; false, and the reason noted, if these are
+    /// fewer.
+    pub(super) fn matched_up_to(&mut self, n: u128) -> bool {
+        let left = self.limits.matches - self.matches;
+        let taken = u64::try_from(n).map_or(left, |n| n.min(left));
+        self.matches += taken;
+        if u128::from(taken) < n {
+            self.stopped = StopReason::MatchLimit;
+        }
+        u128::from(taken) == n
+    }
+
     /// Takes a group of matches; false, and the reason noted, if it would pass a limit.
     #[inline]
     pub(super) fn group(&mut self, matches: u64) -> bool {

@@ -27,6 +27,7 @@ pub(crate) mod oracle;
 mod parallel;
 mod plan;
 mod search;
+mod sparse;
 mod symmetry;
 mod verify;
 
@@ -36,6 +37,7 @@ use smallvec::SmallVec;
 
 pub use plan::{MatchConfig, Matcher};
 pub use search::{Leaf, Limits, LinkTest, Matches, Outcome, Search, SearchStats, ShareTest, Stop, StopReason};
+pub use sparse::{GraphMatcher, GraphMatches, GraphSearch};
 pub use verify::{Verifier, Violation};
 pub(crate) use verify::{verify, without_layout};
 

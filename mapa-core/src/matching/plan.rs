@@ -10,8 +10,8 @@ use crate::topology::{HardwareGraph, MAX_DEVICES};
 /// What counts as a match, and in which order ranks are placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatchConfig {
-    induced: bool,
-    distinct: bool,
+    pub(super) induced: bool,
+    pub(super) distinct: bool,
     by_rank: bool,
 }
 

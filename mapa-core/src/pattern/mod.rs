@@ -70,7 +70,7 @@ impl Pattern {
         Self::with(vertices, edges, vec![Demand::whole(); vertices.min(MAX_DEVICES)])
     }
 
-    fn with(vertices: usize, edges: Vec<Edge>, demands: Vec<Demand>) -> Self {
+    pub(crate) fn with(vertices: usize, edges: Vec<Edge>, demands: Vec<Demand>) -> Self {
         let (matcher, rank_matcher, family) = Default::default();
         Self(Arc::new(Inner { vertices, edges, demands, matcher, rank_matcher, family }))
     }

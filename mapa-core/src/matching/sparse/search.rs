@@ -1,0 +1,178 @@
+//! A pattern graph in a target graph: what is searched, how far, and what comes of it.
+
+use std::ops::ControlFlow;
+
+use super::cursor::Cursor;
+use super::domains::domains;
+use super::plan::GraphMatcher;
+use super::space::Space;
+use super::tail::Tail;
+use crate::graph::Graph;
+use crate::matching::meter::Meter;
+use crate::matching::search::{Limits, Outcome, SearchStats, Stop};
+
+/// A compiled pattern graph in a target graph. Cheap to copy; the terminal methods run it.
+///
+/// A match maps the pattern's vertices to target vertices of equal labels, each to its own, every edge to an edge; induced,
+/// every pair without an edge to a pair without. Matches come in the same order on every run. The empty pattern has no match.
+/// Of a class of matches that are equal up to an automorphism of the pattern, the lexicographically smallest is shown.
+///
+/// Memory is O(sum over pattern edges of the degrees in the domain of one end) beyond the graphs, besides a bit for each
+/// candidate of each pattern vertex and each neighbour of that; filters are run anew by each terminal method.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use mapa_core::{Graph, Limits, MatchConfig};
+///
+/// let path = Graph::labelled(vec![1, 2, 1], [(0, 1), (1, 2)])?;
+/// let target = Graph::labelled(vec![1, 1, 2, 1, 2], [(0, 2), (1, 2), (2, 3), (3, 4)])?;
+/// let matcher = MatchConfig::new().compile_graph(&path)?;
+/// let search = matcher.on(&target);
+/// assert_eq!(search.count().matches, 3);
+/// assert_eq!(search.first(), Some(vec![0, 2, 1]));
+/// let mut seen = Vec::new();
+/// search.visit(|map| {
+///     seen.push(map.to_vec());
+///     ControlFlow::<()>::Continue(())
+/// });
+/// assert_eq!(seen, search.iter().collect::<Vec<_>>());
+/// assert!(!search.limits(Limits::NONE.matches(2)).count().complete());
+/// # Ok::<(), mapa_core::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct GraphSearch<'a> {
+    matcher: &'a GraphMatcher,
+    target: &'a Graph,
+    limits: Limits,
+    until: Option<Stop<'a>>,
+}
+
+impl<'a> GraphSearch<'a> {
+    pub(super) fn new(matcher: &'a GraphMatcher, target: &'a Graph) -> Self {
+        Self { matcher, target, limits: Limits::NONE, until: None }
+    }
+
+    /// How far to go. Nodes are pattern vertices placed; filtering before the search takes none, and
+    /// [`GraphSearch::count`] need not place every vertex.
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// Stops soon after `stop` has begun to answer true; asked every thousand nodes or so. For deadlines.
+    #[must_use]
+    pub fn until(self, stop: Stop<'a>) -> Self {
+        Self { until: Some(stop), ..self }
+    }
+
+    /// Every door opens on this: what filters leave, and the order in which it is searched; none if nothing is left.
+    fn space(&self) -> Option<Space> {
+        let domains = domains(&self.matcher.pattern, self.target, self.matcher.induced)?;
+        Some(Space::new(self.matcher, self.target, domains))
+    }
+
+    fn meter(&self) -> Meter<'a> {
+        Meter::new(self.limits, self.until)
+    }
+
+    /// Shows every match to `f` until it breaks off: `map[u]` is where pattern vertex `u` lies.
+    pub fn visit<B>(&self, mut f: impl FnMut(&[u32]) -> ControlFlow<B>) -> Outcome<B> {
+        let mut matches = self.iter();
+        let mut map = vec![0; self.matcher.pattern.len()];
+        while matches.advance(&mut map) {
+            if let ControlFlow::Break(value) = f(&map) {
+                return Outcome { broke: Some(value), stats: matches.meter.broken_off() };
+            }
+        }
+        Outcome { broke: None, stats: matches.stats() }
+    }
+
+    /// How many matches there are, up to the limits; [`u64::MAX`] and not complete, if there are more.
+    #[must_use]
+    pub fn count(&self) -> SearchStats {
+        let Some(mut space) = self.space() else { return SearchStats::default() };
+        let class = self.matcher.class;
+        let divides = class > 1 && class < u128::MAX && self.limits.matches == u64::MAX && !self.matcher.induced;
+        if divides && space.raw_if_shorter() {
+            let (mut raw, mut meter) = (0u128, self.meter());
+            self.run_count(space, &mut meter, |_, ways| {
+                raw = raw.saturating_add(ways);
+                raw < u128::MAX
+            });
+            if raw < u128::MAX {
+                meter.matched_up_to(raw / class);
+                return meter.stats();
+            }
+            let Some(again) = self.space() else { return SearchStats::default() };
+            space = again;
+        }
+        let mut meter = self.meter();
+        self.run_count(space, &mut meter, Meter::matched_up_to);
+        meter.stats()
+    }
+
+    /// Gives `add` the numbers of matches that differ only in their last vertices, until it answers false.
+    fn run_count(&self, space: Space, meter: &mut Meter<'a>, mut add: impl FnMut(&mut Meter<'a>, u128) -> bool) {
+        let (core, all) = (space.core, space.steps.len());
+        let mut cursor = Cursor::new(space, self.target, self.matcher.induced);
+        let mut tail = Tail::new(self.target.len());
+        while cursor.next(core, meter) {
+            let ways = if core < all { tail.ways(&cursor, meter) } else { Some(1) };
+            if !ways.is_some_and(|ways| add(meter, ways)) {
+                break;
+            }
+        }
+    }
+
+    /// The first match.
+    #[must_use]
+    pub fn first(&self) -> Option<Vec<u32>> {
+        self.iter().next()
+    }
+
+    /// Whether there is a match.
+    #[must_use]
+    pub fn is_match(&self) -> bool {
+        self.first().is_some()
+    }
+
+    /// The matches one after another, as [`GraphSearch::visit`] shows them.
+    #[must_use]
+    pub fn iter(&self) -> GraphMatches<'a> {
+        let cursor = self.space().map(|space| Cursor::new(space, self.target, self.matcher.induced));
+        GraphMatches { cursor, meter: self.meter() }
+    }
+}
+
+/// The matches of a [`GraphSearch`], streamed.
+pub struct GraphMatches<'a> {
+    cursor: Option<Cursor<'a>>,
+    meter: Meter<'a>,
+}
+
+impl GraphMatches<'_> {
+    /// What the search did so far; complete once the iterator has ended and no limit was hit.
+    #[must_use]
+    pub fn stats(&self) -> SearchStats {
+        self.meter.stats()
+    }
+
+    fn advance(&mut self, map: &mut [u32]) -> bool {
+        let Some(cursor) = &mut self.cursor else { return false };
+        let all = cursor.space.steps.len();
+        if all > 0 && cursor.next(all, &mut self.meter) && self.meter.matched() {
+            cursor.fill(map);
+            return true;
+        }
+        self.cursor = None;
+        false
+    }
+}
+
+impl Iterator for GraphMatches<'_> {
+    type Item = Vec<u32>;
+    fn next(&mut self) -> Option<Vec<u32>> {
+        let mut map = vec![0; self.cursor.as_ref()?.space.steps.len()];
+        self.advance(&mut map).then_some(map)
+    }
+}
