@@ -149,6 +149,9 @@ pub(crate) struct ConstraintArgs {
     /// Stop the search after this many nodes: ranks placed, and sets of devices weighed [default: 100 million].
     #[arg(long, value_name = "N")]
     pub(crate) max_nodes: Option<u64>,
+    /// Stop the search after this many placements, best or not; without it tables spare most searches.
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
 }
 
 #[derive(Args)]
@@ -196,6 +199,12 @@ pub(crate) struct MatchArgs {
     /// Stop the search after this many nodes (partial placements).
     #[arg(long, value_name = "N", default_value_t = 1_000_000_000)]
     pub(crate) max_nodes: u64,
+    /// Count on this many threads; the answer is that of one.
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "pattern_file")]
+    pub(crate) threads: usize,
+    /// List the best match on each of the K best sets of devices, by aggregated bandwidth (Eq. 1).
+    #[arg(long, value_name = "K", default_value_t = 0, conflicts_with_all = ["pattern_file", "induced", "raw"])]
+    pub(crate) top: usize,
 }
 
 /// What a job's pattern and its machine need, files do not.
@@ -233,9 +242,12 @@ pub(crate) struct AllocateArgs {
     /// Say why this choice beat the runners-up.
     #[arg(long)]
     pub(crate) explain: bool,
+    /// Name the best placement on each of the K best sets of devices [default: 1; 6 with --explain].
+    #[arg(long, value_name = "K")]
+    pub(crate) top: Option<usize>,
     /// Answer a stream of requests, one JSON object a line, from a file or `-` (see below).
     #[arg(long, value_name = "FILE|-", conflicts_with_all = [
-        "gpus", "pattern", "policy", "sensitive", "explain", "busy", "must_include", "avoid", "min_link", "same_numa",
+        "gpus", "pattern", "policy", "sensitive", "explain", "top", "limit", "busy", "must_include", "avoid", "min_link", "same_numa",
         "max_nodes", "effective", "preserved", "slice", "memory", "shared", "pcie_traffic", "warps",
     ])]
     pub(crate) batch: Option<String>,

@@ -120,6 +120,9 @@ pub(crate) fn request(
     if let Some(nodes) = args.max_nodes {
         request.limits.nodes = nodes;
     }
+    if let Some(matches) = args.limit {
+        request.limits.matches = matches;
+    }
     request.check(graph)?;
     Ok((request, with_busy(idle, &args.busy)?))
 }

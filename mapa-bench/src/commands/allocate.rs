@@ -1,6 +1,6 @@
 //! `allocate`: which devices, and why.
 
-use mapa_core::{Decision, HardwareGraph, Scored};
+use mapa_core::{Decision, HardwareGraph, Scored, StopReason};
 use mapa_topologies::Machine;
 use serde_json::{Value, json};
 
@@ -13,8 +13,8 @@ use crate::notes::notes;
 use crate::output::{Output, gbps, table};
 use crate::request::{demand, pattern, policy, request, slice};
 
-/// Runners-up that an explanation names.
-const RUNNERS_UP: usize = 5;
+/// Sets of devices that an explanation names.
+const TOP: usize = 6;
 
 pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), Failure> {
     if args.batch.as_deref() == Some("-") && args.machine.machine == "-" {
@@ -29,19 +29,23 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
     let demand = demand(slice(args.slice.as_deref(), graph)?, &args.uses, graph)?;
     let pattern = pattern(&args.pattern, args.gpus.unwrap_or_default())?.each(demand);
     let (request, state) = request(pattern, args.sensitive, &args.constraints, &loaded.idle)?;
-    let request = request.runners_up(if args.explain { RUNNERS_UP } else { 0 });
+    let top = args.top.unwrap_or(if args.explain { TOP } else { 1 });
+    let Some(runners_up) = top.checked_sub(1) else {
+        return Err(Failure::malformed("--top 0 names nothing: expected 1 or more"));
+    };
+    let request = request.runners_up(runners_up);
     let decision = state.view().decide(&policy, &request)?;
     let notes = notes(&decision, &request, &state.view());
     if output.json {
         let mut object = decision_json(&decision, graph);
         object.insert("notes".to_owned(), json!(notes));
-        if args.explain {
+        if args.explain || args.top.is_some() {
             object.insert("runners_up".to_owned(), runners_up_json(&decision, graph));
         }
         return output.object(&object);
     }
     print(&decision, &notes, &loaded.machine, graph, output)?;
-    if args.explain { explain(&decision, graph, output) } else { Ok(()) }
+    if args.explain || top > 1 { explain(&decision, graph, output) } else { Ok(()) }
 }
 
 fn print(
@@ -88,11 +92,11 @@ fn explain(decision: &Decision, graph: &HardwareGraph, output: &mut Output) -> R
     let scores: Vec<&str> = best.scores().map(|(name, _)| name).collect();
     let stats = decision.search();
     output.line("")?;
-    let rest = if stats.complete() { "none of the others can be better" } else { "others were not looked at" };
-    output.line(format_args!(
-        "{} placements were scored, {rest}. The best, and the best on other devices:",
-        stats.matches
-    ))?;
+    let rest = match stats.stopped {
+        StopReason::Exhausted => "No other placement is better".to_owned(),
+        stopped => format!("Others may be better: {}", stopped.because()),
+    };
+    output.line(format_args!("{rest}. The best, and the best on other devices:"))?;
     let mut rows = table(["", "devices", "links", "why not"], []);
     let set =
         |scored: &Scored| scored.placement().set().iter().map(|id| label(id, graph)).collect::<Vec<_>>().join(",");

@@ -2,15 +2,16 @@
 
 use std::fs;
 
-use mapa_core::{Graph, Limits, LinkClass, MatchConfig, SearchStats};
+use mapa_core::{Graph, Limits, LinkClass, MatchConfig, Policy, Refusal, Request, Scored, SearchStats, View, greedy};
 use mapa_topologies::read_graph;
 use serde_json::json;
 
-use crate::answer::{ids, label, names};
+use super::allocate::links;
+use crate::answer::{ids, label, names, scored};
 use crate::cli::MatchArgs;
 use crate::failure::Failure;
 use crate::machine::load;
-use crate::output::Output;
+use crate::output::{Output, gbps, table};
 use crate::request::{min_link, pattern, slice, with_busy};
 
 pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), Failure> {
@@ -28,17 +29,28 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
     let least = min_link(args.min_link.as_deref())?;
     let enough = |_: &mapa_core::Edge, link: mapa_core::Link| link.class >= least;
     let matcher = config(args).compile(&wanted);
-    let mut search = matcher.on(graph).within(state.view().free()).limits(limits(args));
+    let mut search = matcher.on(graph).within(state.view().free()).limits(limits(args)).threads(args.threads);
     if least > LinkClass::None {
         search = search.links(&enough);
     }
     let stats = search.count();
-    let listed: Vec<_> = search.iter().take(args.list).collect();
+    // Listed by smallest rank order, whatever order counts fastest.
+    let by_rank = config(args).by_rank(true).compile(&wanted);
+    let mut in_order = by_rank.on(graph).within(state.view().free()).limits(limits(args));
+    if least > LinkClass::None {
+        in_order = in_order.links(&enough);
+    }
+    let listed: Vec<_> = in_order.iter().take(args.list).collect();
+    let request = Request::new(wanted).min_link(least);
+    let top = top(args, request, &state.view())?;
     if output.json {
+        let best = |best: &Scored| scored(best, graph);
         return output.object(&json!({
             "count": stats.matches, "complete": stats.complete(), "distinct": !args.raw,
-            "induced": args.induced, "gpus": job.gpus, "pattern": job.pattern, "nodes": stats.nodes, "matches": listed.iter().map(ids).collect::<Vec<_>>(),
+            "induced": args.induced, "gpus": job.gpus, "pattern": job.pattern, "nodes": stats.nodes,
+            "matches": listed.iter().map(ids).collect::<Vec<_>>(),
             "names": listed.iter().map(|placement| names(placement, graph)).collect::<Vec<_>>(),
+            "top": top.iter().map(best).collect::<Vec<_>>(),
         }));
     }
     let devices = job.slice.as_ref().map_or("devices".to_owned(), |slice| format!("instances of {slice}"));
@@ -48,7 +60,30 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
         let ranks: Vec<String> = placement.iter().map(|&id| label(id, graph)).collect();
         output.line(format_args!("  {}", ranks.join(",")))?;
     }
+    if !top.is_empty() {
+        let mut rows = table(["", "ranks on", "links", "AggBW, GB/s"], []);
+        for (place, best) in (1..).zip(&top) {
+            let ranks: Vec<String> = best.placement().iter().map(|&id| label(id, graph)).collect();
+            let value = best.score("aggregate_gbps").unwrap_or(f64::NAN);
+            rows.add_row([place.to_string(), ranks.join(","), links(best), gbps(value)]);
+        }
+        output.line(rows)?;
+    }
     Ok(())
+}
+
+/// The best match on each of the best sets; none if the job has no match.
+fn top(args: &MatchArgs, request: Request, view: &View<'_>) -> Result<Vec<Scored>, Failure> {
+    let Some(runners_up) = args.top.checked_sub(1) else { return Ok(Vec::new()) };
+    let request = request.runners_up(runners_up).limits(limits(args));
+    match greedy().decide(&request, view) {
+        Ok(decision) => {
+            let others = decision.runners_up().iter().map(|runner_up| runner_up.scored.clone());
+            Ok(std::iter::once(decision.best().clone()).chain(others).collect())
+        }
+        Err(Refusal::Busy(_) | Refusal::Infeasible(_)) => Ok(Vec::new()),
+        Err(refusal) => Err(refusal.into()),
+    }
 }
 
 /// The same for graphs in files.

@@ -10,6 +10,8 @@
 //! 3. [`cursor`]: backtracking with forward checking and backjumping, on an explicit stack.
 //! 4. [`tail`]: vertices that nothing later is joined to come last; they are counted without being placed.
 //!
+//! Small dense targets, complete ones above all, are counted by the engine for machines ([`dense`]).
+//!
 //! What was measured, of the instances in `topologies/tests/match_instances.rs`: ordering by neighbours placed beats
 //! ordering by domain size (which leaves two of them unfinished after seconds). Filters by paths of length two, matchings of
 //! neighbourhoods, and Hall sets beyond single candidates were not needed for any instance whose count is known.
@@ -18,6 +20,7 @@
 //! matches are counted instead and divided by the order of the pattern's group: each class has that many.
 
 mod cursor;
+mod dense;
 mod domains;
 mod plan;
 mod search;

@@ -1,9 +1,11 @@
 //! A pattern graph, compiled.
 
+use std::sync::OnceLock;
+
 use super::search::GraphSearch;
 use crate::error::{Error, ErrorKind};
 use crate::graph::Graph;
-use crate::matching::plan::MatchConfig;
+use crate::matching::plan::{MatchConfig, Matcher};
 use crate::matching::symmetry::Coloured;
 use crate::pattern::{Demand, Pattern};
 use crate::topology::MAX_DEVICES;
@@ -17,7 +19,13 @@ pub struct GraphMatcher {
     pub(super) below: Vec<Option<u32>>,
     /// How many matches count as one; saturates.
     pub(super) class: u128,
+    config: MatchConfig,
+    /// The same for the engine of machines, once it has been asked for.
+    dense: OnceLock<Option<Matcher>>,
 }
+
+/// The most vertices of a pattern that the engine for machines is asked to count.
+const MOST_DENSE: usize = 64;
 
 impl MatchConfig {
     /// Compiles a pattern to be searched for in other graphs. It may have labels, and need not be connected.
@@ -35,7 +43,8 @@ impl MatchConfig {
             return Err(ErrorKind::PatternLoop(vertex).into());
         }
         let (below, class) = if self.distinct { symmetry(pattern)? } else { (vec![None; pattern.len()], 1) };
-        Ok(GraphMatcher { pattern: pattern.clone(), induced: self.induced, below, class })
+        let dense = OnceLock::new();
+        Ok(GraphMatcher { pattern: pattern.clone(), induced: self.induced, below, class, config: self, dense })
     }
 }
 
@@ -46,6 +55,15 @@ impl GraphMatcher {
         &self.pattern
     }
 
+    /// For small patterns.
+    pub(super) fn dense(&self) -> Option<&Matcher> {
+        let compile = || Some(self.config.compile(&as_job(&self.pattern).ok()?));
+        if self.pattern.len() > MOST_DENSE {
+            return None;
+        }
+        self.dense.get_or_init(compile).as_ref()
+    }
+
     /// The search for it in a graph.
     #[must_use]
     pub fn on<'a>(&'a self, target: &'a Graph) -> GraphSearch<'a> {
@@ -53,11 +71,16 @@ impl GraphMatcher {
     }
 }
 
-/// As of a job whose ranks differ as the vertices' labels do: conditions, and the order of the group.
-fn symmetry(pattern: &Graph) -> Result<(Vec<Option<u32>>, u128), Error> {
+/// A job whose ranks differ as the vertices' labels do.
+fn as_job(pattern: &Graph) -> Result<Pattern, Error> {
     let edges = pattern.edges().map(|(a, b)| (a as u16, b as u16, 1.0));
     let demands = pattern.labels().iter().map(|&label| Demand { warps: label, ..Demand::default() }).collect();
     let edges = Pattern::from_edges(pattern.len(), edges)?.edges().to_vec();
-    let symmetry = Coloured::new(&Pattern::with(pattern.len(), edges, demands)).symmetry();
+    Ok(Pattern::with(pattern.len(), edges, demands))
+}
+
+/// Conditions, and the order of the group.
+fn symmetry(pattern: &Graph) -> Result<(Vec<Option<u32>>, u128), Error> {
+    let symmetry = Coloured::new(&as_job(pattern)?).symmetry();
     Ok((symmetry.below.into_iter().map(|lower| lower.map(|i| i as u32)).collect(), symmetry.order))
 }

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::cursor::Cursor;
+use super::dense;
 use super::domains::domains;
 use super::plan::GraphMatcher;
 use super::space::Space;
@@ -90,6 +91,9 @@ impl<'a> GraphSearch<'a> {
     /// How many matches there are, up to the limits; [`u64::MAX`] and not complete, if there are more.
     #[must_use]
     pub fn count(&self) -> SearchStats {
+        if let Some(stats) = dense::count(self.matcher, self.target, self.limits, self.meter()) {
+            return stats;
+        }
         let Some(mut space) = self.space() else { return SearchStats::default() };
         let class = self.matcher.class;
         let divides = class > 1 && class < u128::MAX && self.limits.matches == u64::MAX && !self.matcher.induced;

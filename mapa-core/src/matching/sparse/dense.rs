@@ -1,0 +1,86 @@
+//! Small dense targets: there filters leave everything, and the engine for machines counts faster.
+
+use super::domains::domains;
+use super::plan::GraphMatcher;
+use crate::graph::Graph;
+use crate::matching::bits::{Bits, only, put};
+use crate::matching::engine::{Cursor, Domains, Ground, Walk};
+use crate::matching::meter::Meter;
+use crate::matching::plan::Matcher;
+use crate::matching::search::{Limits, SearchStats};
+
+/// The most vertices of such a target.
+const MOST: usize = 256;
+
+/// Whether the engine for machines shall count: a quarter of all pairs are joined at least.
+fn is_dense(target: &Graph) -> bool {
+    let n = target.len();
+    n <= MOST && 8 * target.edge_count() >= n * n.saturating_sub(1)
+}
+
+/// The count; none where the target is sparse or the pattern not small.
+pub(super) fn count(matcher: &GraphMatcher, target: &Graph, limits: Limits, meter: Meter<'_>) -> Option<SearchStats> {
+    let own = matcher.dense().filter(|_| is_dense(target))?;
+    let Some(domains) = domains(&matcher.pattern, target, matcher.induced) else { return Some(SearchStats::default()) };
+    Some(match target.len() {
+        0..=64 => counted::<1>(own, target, &domains, limits, meter),
+        65..=128 => counted::<2>(own, target, &domains, limits, meter),
+        _ => counted::<4>(own, target, &domains, limits, meter),
+    })
+}
+
+fn counted<const W: usize>(
+    matcher: &Matcher,
+    target: &Graph,
+    domains: &[Vec<u32>],
+    limits: Limits,
+    mut meter: Meter<'_>,
+) -> SearchStats {
+    let row = |ids: &[u32]| {
+        let mut row = [0; W];
+        ids.iter().for_each(|&id| put(&mut row, id));
+        row
+    };
+    let ground = Rows {
+        joined: (0..target.len() as u32).map(|v| row(target.neighbours(v))).collect(),
+        domains: domains.iter().map(|domain| row(domain)).collect(),
+    };
+    // Filters look at labels and degrees, which automorphisms keep: ranks of one orbit have equal domains. So each distinct
+    // match stands for as many raw ones as there are automorphisms.
+    let class = matcher.of_each_class.as_ref().filter(|_| limits.matches == u64::MAX);
+    Cursor::new(class.unwrap_or(&matcher.program), &ground).count(&mut meter);
+    let stats = meter.stats();
+    let order = if class.is_some() { u64::try_from(matcher.symmetries()).unwrap_or(u64::MAX) } else { 1 };
+    SearchStats { matches: stats.matches.saturating_mul(order), ..stats }
+}
+
+struct Rows<const W: usize> {
+    joined: Vec<Bits<W>>,
+    domains: Domains<W>,
+}
+
+impl<const W: usize> Ground<W> for Rows<W> {
+    fn len(&self) -> usize {
+        self.joined.len()
+    }
+
+    fn domains(&self) -> Domains<W> {
+        self.domains.clone()
+    }
+
+    fn joined(&self, vertex: u32) -> Bits<W> {
+        self.joined[vertex as usize]
+    }
+
+    fn excluded(&self, vertex: u32) -> Bits<W> {
+        only(vertex)
+    }
+
+    fn excludes_only_itself(&self) -> bool {
+        true
+    }
+
+    fn edges(&self, _: &Bits<W>) -> Option<impl Fn(usize, usize) -> Vec<Bits<W>>> {
+        None::<fn(usize, usize) -> Vec<Bits<W>>>
+    }
+}
