@@ -370,7 +370,7 @@ impl<'a> Search<'a> {
     /// another one unless g moves nothing. So if raw matches are closed under all g, they fall into classes of as many as
     /// there are automorphisms, of each of which the conditions keep one. They are closed where edges are all that counts, and
     /// demands, which automorphisms keep; and where ranks of one orbit have equal domains. A link predicate may tell
-    /// edges apart, and a limit on matches may stop in the midst of a class: then every match is counted.
+    /// edges apart, and limits stop in the midst of a class: then every match is counted.
     fn counts_by_class(&self) -> Option<&'a Program> {
         let program = self.matcher.of_each_class.as_ref()?;
         let equal_domains = self.domains.is_none_or(|domains| {
@@ -378,7 +378,7 @@ impl<'a> Search<'a> {
             self.matcher.orbits.iter().enumerate().all(|(rank, &first)| of(rank) == of(first))
         });
         let closed = self.goes_by_pairs() && self.links.is_none() && equal_domains;
-        (closed && self.limits.matches == u64::MAX).then_some(program)
+        (closed && self.limits == Limits::NONE).then_some(program)
     }
 
     fn count_with(&self, program: &'a Program) -> SearchStats {

@@ -47,7 +47,7 @@ fn counted<const W: usize>(
     };
     // Filters look at labels and degrees, which automorphisms keep: ranks of one orbit have equal domains. So each distinct
     // match stands for as many raw ones as there are automorphisms.
-    let class = matcher.of_each_class.as_ref().filter(|_| limits.matches == u64::MAX);
+    let class = matcher.of_each_class.as_ref().filter(|_| limits == Limits::NONE);
     Cursor::new(class.unwrap_or(&matcher.program), &ground).count(&mut meter);
     let stats = meter.stats();
     let order = if class.is_some() { u64::try_from(matcher.symmetries()).unwrap_or(u64::MAX) } else { 1 };
