@@ -19,8 +19,14 @@ use crate::view::View;
 /// requirements admit, the exact lexicographic optimum of the values rounded to twelve digits (so that the order of a sum
 /// hardly ever decides); then the lowest ids win, then the smallest rank order.
 ///
-/// Where all devices in question are joined, every set of them is looked at, and rank orders only within sets that can
-/// still win; otherwise every distinct match. [`Request::limits`] bounds the work.
+/// On up to sixteen devices, objectives of links, edges, devices and sets are decided by tables, which stay with the
+/// [`HardwareGraph`] ([`table_bytes`](HardwareGraph::table_bytes)): the first decision for a shape takes tens of microseconds
+/// on eight devices and tens of milliseconds on sixteen, those after it one or two microseconds if nothing depends on what is
+/// free. Tables are found again by the objectives they were made for: keep the policy, or its objectives, rather than
+/// making them anew. Rings, chains and stars on more devices that fall into islands joined all alike take milliseconds;
+/// there the lowest ids are promised still, but not the smallest rank order. For everything else every set of devices is
+/// looked at where all are joined, and rank orders only within sets that can still win; otherwise every distinct match.
+/// [`Request::limits`] bounds the work.
 ///
 /// ```
 /// use mapa_core::{Objective, Rules, aggregate_gbps, lowest_ids, max, min};
