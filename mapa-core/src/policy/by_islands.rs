@@ -8,6 +8,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use super::by_table::by_keys;
 use super::criterion::{Criterion, Kind};
 use super::domains::Domains;
 use super::links::{Links, is_of_counts};
@@ -158,7 +159,7 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
         for edges in all {
             *nodes += 1;
             let Some(keys) = self.keys(edges) else { continue };
-            match best.as_mut().map(|best| (order(&keys, &best.0), best)) {
+            match best.as_mut().map(|best| (by_keys(&keys, &best.0), best)) {
                 Some((Ordering::Less, _)) => {}
                 Some((Ordering::Equal, best)) => best.1.push(edges),
                 _ => best = Some((keys, vec![edges])),
@@ -171,7 +172,7 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
     fn better(&self, a: Option<Best>, b: Option<Best>) -> Option<Best> {
         match (a, b) {
             (Some(a), Some(b)) => {
-                let second = order(&a.keys, &b.keys).then_with(|| b.set.cmp(&a.set)).is_lt();
+                let second = by_keys(&a.keys, &b.keys).then_with(|| b.set.cmp(&a.set)).is_lt();
                 Some(if second { b } else { a })
             }
             (a, b) => a.or(b),
@@ -281,9 +282,4 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
         }
         best
     }
-}
-
-/// The better is greater.
-fn order(a: &[f64], b: &[f64]) -> Ordering {
-    a.iter().zip(b).map(|(a, b)| a.total_cmp(b)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
 }

@@ -491,49 +491,30 @@ impl Valued {
             };
             admitted.then(|| criteria.iter().map(key).collect())
         };
-        // First by the order in which counts come up, then by value.
+        let sets = || of_size(by.universe.len(), by.k());
         let side = edges as usize + 1;
-        let mut known: Vec<u16> = vec![NONE; side * side];
-        let mut found: Vec<(Option<Few<f64>>, Counts)> = Vec::new();
-        let better = |a: &Option<Few<f64>>, b: &Option<Few<f64>>| match (a, b) {
-            (Some(a), Some(b)) => {
-                let order = a.iter().zip(b).map(|(a, b)| b.total_cmp(a)).find(|order| order.is_ne());
-                order.unwrap_or(Ordering::Equal)
-            }
-            (a, b) => b.is_some().cmp(&a.is_some()),
-        };
-        let n = by.universe.len();
-        let mut best: Vec<u16> = Vec::with_capacity(choose(n, by.k()) as usize);
-        for set in of_size(n, by.k()) {
-            let mut own = NONE;
-            table.counts(by.family, pattern, set, |counts| {
-                let known = &mut known[counts.x as usize * side + counts.y as usize];
-                if *known == NONE {
-                    *known = found.len() as u16;
-                    found.push((keys(counts), counts));
-                }
-                if *known != own
-                    && (own == NONE || better(&found[usize::from(*known)].0, &found[usize::from(own)].0).is_lt())
-                {
-                    own = *known;
-                }
-            });
-            best.push(own);
-        }
-        let mut order: Vec<usize> = (0..found.len()).collect();
-        order.sort_by(|&a, &b| better(&found[a].0, &found[b].0));
+        let at = |counts: Counts| counts.x as usize * side + counts.y as usize;
+        let mut occurs = vec![false; side * side];
+        sets().for_each(|set| table.counts(by.family, pattern, set, |counts| occurs[at(counts)] = true));
+        let all = (0..side * side).filter(|&at| occurs[at]);
+        let all = all.map(|at| Counts { x: (at / side) as u32, y: (at % side) as u32 });
+        let mut found: Vec<(Few<f64>, Counts)> = all.filter_map(|counts| Some((keys(counts)?, counts))).collect();
+        found.sort_by(|a, b| by_keys(&b.0, &a.0));
         let mut values: Vec<Value> = Vec::new();
-        let mut rank = vec![NONE; found.len()];
-        for at in order {
-            let (Some(keys), counts) = (found[at].0.take(), found[at].1) else { continue };
+        let mut rank = vec![NONE; side * side];
+        for (keys, counts) in found {
             match values.last_mut().filter(|last| last.keys == keys) {
                 Some(last) => last.counts.push(counts),
                 None => values.push(Value { keys, counts: vec![counts] }),
             }
-            rank[at] = (values.len() - 1) as u16;
+            rank[at(counts)] = (values.len() - 1) as u16;
         }
-        let by_value = |own: &mut u16| *own = rank.get(usize::from(*own)).copied().unwrap_or(NONE);
-        best.iter_mut().for_each(by_value);
+        let best_of = |set: Mask| {
+            let mut best = NONE;
+            table.counts(by.family, pattern, set, |counts| best = best.min(rank[at(counts)]));
+            best
+        };
+        let best = sets().map(best_of).collect();
         Self { table: Some(table), best, values }
     }
 
@@ -590,6 +571,11 @@ impl Valued {
     fn bytes(&self) -> usize {
         self.best.len() * 2 + self.values.len() * 128
     }
+}
+
+/// The better is greater.
+pub(super) fn by_keys(a: &[f64], b: &[f64]) -> Ordering {
+    a.iter().zip(b).map(|(a, b)| a.total_cmp(b)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
 }
 
 /// Sums are exact in millionths.

@@ -1,5 +1,6 @@
 //! Subsets of up to sixteen devices as numbers, and where each is kept in a table.
 
+use std::num::NonZeroU32;
 use std::sync::LazyLock;
 
 use super::kinds::MOST;
@@ -59,11 +60,9 @@ impl Iterator for Members {
 
     #[inline]
     fn next(&mut self) -> Option<usize> {
-        let first = self.0.trailing_zeros() as usize;
-        (self.0 != 0).then(|| {
-            self.0 &= self.0 - 1;
-            first
-        })
+        let set = NonZeroU32::new(self.0)?;
+        self.0 &= self.0 - 1;
+        Some(set.trailing_zeros() as usize)
     }
 }
 
