@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
@@ -56,7 +57,10 @@ mapa-bench match [OPTIONS] --machine <NAME|FILE|-> --gpus <K>
        mapa-bench match [OPTIONS] --pattern-file <FILE> --target-file <FILE>";
 
 const MATCH_HELP: &str = "\
-Graphs in files, vertices numbered from 0, edges without direction; labels must be equal:
+A search that stops at a limit is an answer too: \"at least\", or \"complete\": false with the reason as \"stopped\".
+
+Graphs in files, vertices numbered from 0, edges without direction; labels must be equal. Loops are an error in a pattern
+and change nothing in a target; a pattern has at most 1,024 vertices:
   edge list        n m, then u v for each edge
   adjacency lists  n, then for each vertex how many neighbours, and which
   labelled         t n m, then v ID LABEL DEGREE for each vertex, e U V for each edge
@@ -171,12 +175,12 @@ pub(crate) struct MatchArgs {
     #[command(flatten)]
     pub(crate) job: Option<JobArgs>,
     /// Look for the graph in this file, instead of a job's pattern on a machine (see below).
-    #[arg(long, value_name = "FILE", requires = "target_file", help_heading = GRAPHS, conflicts_with_all = [
+    #[arg(long, value_name = "FILE|-", requires = "target_file", help_heading = GRAPHS, conflicts_with_all = [
         "machine", "pcie_gbps", "nvlink_gbps", "mig", "gpus", "pattern", "slice", "busy", "min_link",
     ])]
     pub(crate) pattern_file: Option<String>,
     /// In the graph in this file.
-    #[arg(long, value_name = "FILE", requires = "pattern_file", help_heading = GRAPHS)]
+    #[arg(long, value_name = "FILE|-", requires = "pattern_file", help_heading = GRAPHS)]
     pub(crate) target_file: Option<String>,
     /// Pairs of ranks that do not talk must lie on devices that are not joined.
     #[arg(long)]
@@ -200,8 +204,8 @@ pub(crate) struct MatchArgs {
     #[arg(long, value_name = "N", default_value_t = 1_000_000_000)]
     pub(crate) max_nodes: u64,
     /// Count on this many threads; the answer is that of one.
-    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "pattern_file")]
-    pub(crate) threads: usize,
+    #[arg(long, value_name = "N", default_value = "1", conflicts_with = "pattern_file")]
+    pub(crate) threads: NonZeroUsize,
     /// List the best match on each of the K best sets of devices, by aggregated bandwidth (Eq. 1).
     #[arg(long, value_name = "K", default_value_t = 0, conflicts_with_all = ["pattern_file", "induced", "raw"])]
     pub(crate) top: usize,

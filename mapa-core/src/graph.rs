@@ -1,7 +1,7 @@
 //! Plain data graphs: the input of matching beyond machines.
 //!
 //! A [`Graph`] is what public instances of subgraph matching are: vertices, undirected edges, perhaps a label for each
-//! vertex. It knows nothing of devices, links or bandwidth, and may have millions of vertices. It is both pattern and
+//! vertex. It knows nothing of devices, links or bandwidth, and may have many thousands of vertices. It is both pattern and
 //! target: see [`MatchConfig::compile_graph`](crate::MatchConfig::compile_graph).
 
 use std::cmp::Reverse;

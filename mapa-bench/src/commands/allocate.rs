@@ -115,7 +115,8 @@ fn explain(decision: &Decision, graph: &HardwareGraph, output: &mut Output) -> R
     }
     output.line(rows)?;
     if decision.runners_up().is_empty() {
-        output.line("No other set of devices was in question.")?;
+        let why = if stats.complete() { "was in question" } else { "was looked at" };
+        output.line(format_args!("No other set of devices {why}."))?;
     }
     let meaning = |name: &&str| match *name {
         "aggregate_gbps" => Some("aggregate_gbps (Eq. 1): the job's links added up"),

@@ -1,6 +1,7 @@
 //! `match`: how a pattern lies on a machine, or a graph in another.
 
 use std::fs;
+use std::io::{self, Read};
 
 use mapa_core::{Graph, Limits, LinkClass, MatchConfig, Policy, Refusal, Request, Scored, SearchStats, View, greedy};
 use mapa_topologies::read_graph;
@@ -29,7 +30,7 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
     let least = min_link(args.min_link.as_deref())?;
     let enough = |_: &mapa_core::Edge, link: mapa_core::Link| link.class >= least;
     let matcher = config(args).compile(&wanted);
-    let mut search = matcher.on(graph).within(state.view().free()).limits(limits(args)).threads(args.threads);
+    let mut search = matcher.on(graph).within(state.view().free()).limits(limits(args)).threads(args.threads.get());
     if least > LinkClass::None {
         search = search.links(&enough);
     }
@@ -42,15 +43,15 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
     }
     let listed: Vec<_> = in_order.iter().take(args.list).collect();
     let request = Request::new(wanted).min_link(least);
-    let top = top(args, request, &state.view())?;
+    let (top, top_complete) = top(args, request, &state.view())?;
     if output.json {
         let best = |best: &Scored| scored(best, graph);
         return output.object(&json!({
-            "count": stats.matches, "complete": stats.complete(), "distinct": !args.raw,
-            "induced": args.induced, "gpus": job.gpus, "pattern": job.pattern, "nodes": stats.nodes,
+            "count": stats.matches, "complete": stats.complete(), "stopped": stopped(stats), "distinct": !args.raw,
+            "induced": args.induced, "machine": loaded.machine.name, "gpus": job.gpus, "pattern": job.pattern, "nodes": stats.nodes,
             "matches": listed.iter().map(ids).collect::<Vec<_>>(),
             "names": listed.iter().map(|placement| names(placement, graph)).collect::<Vec<_>>(),
-            "top": top.iter().map(best).collect::<Vec<_>>(),
+            "top": top.iter().map(best).collect::<Vec<_>>(), "top_complete": top_complete,
         }));
     }
     let devices = job.slice.as_ref().map_or("devices".to_owned(), |slice| format!("instances of {slice}"));
@@ -69,25 +70,32 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
         }
         output.line(rows)?;
     }
+    if !top_complete {
+        output.line("The search for the best stopped early: there may be better ones.")?;
+    }
     Ok(())
 }
 
-/// The best match on each of the best sets; none if the job has no match.
-fn top(args: &MatchArgs, request: Request, view: &View<'_>) -> Result<Vec<Scored>, Failure> {
-    let Some(runners_up) = args.top.checked_sub(1) else { return Ok(Vec::new()) };
+/// The best match on each of the best sets, and whether no others can be better; none if the job has no match.
+fn top(args: &MatchArgs, request: Request, view: &View<'_>) -> Result<(Vec<Scored>, bool), Failure> {
+    let Some(runners_up) = args.top.checked_sub(1) else { return Ok((Vec::new(), true)) };
     let request = request.runners_up(runners_up).limits(limits(args));
     match greedy().decide(&request, view) {
         Ok(decision) => {
             let others = decision.runners_up().iter().map(|runner_up| runner_up.scored.clone());
-            Ok(std::iter::once(decision.best().clone()).chain(others).collect())
+            Ok((std::iter::once(decision.best().clone()).chain(others).collect(), decision.search().complete()))
         }
-        Err(Refusal::Busy(_) | Refusal::Infeasible(_)) => Ok(Vec::new()),
-        Err(refusal) => Err(refusal.into()),
+        Err(Refusal::Busy(_) | Refusal::Infeasible(_)) => Ok((Vec::new(), true)),
+        Err(Refusal::LimitReached(_)) => Ok((Vec::new(), false)),
     }
 }
 
 /// The same for graphs in files.
 fn in_files(args: &MatchArgs, pattern: &str, target: &str, output: &mut Output) -> Result<(), Failure> {
+    if pattern == "-" && target == "-" {
+        let both = "--pattern-file - and --target-file - both read standard input: expected one of them";
+        return Err(Failure::malformed(both));
+    }
     let (wanted, there) = (graph(pattern)?, graph(target)?);
     let named = |error| Failure::malformed(format_args!("{pattern}: {error}"));
     let matcher = config(args).compile_graph(&wanted).map_err(named)?;
@@ -96,8 +104,8 @@ fn in_files(args: &MatchArgs, pattern: &str, target: &str, output: &mut Output) 
     let listed = search.iter().take(args.list);
     if output.json {
         return output.object(&json!({
-            "count": stats.matches, "complete": stats.complete(), "distinct": !args.raw, "induced": args.induced,
-            "pattern": pattern, "target": target, "nodes": stats.nodes,
+            "count": stats.matches, "complete": stats.complete(), "stopped": stopped(stats), "distinct": !args.raw,
+            "induced": args.induced, "pattern": pattern, "target": target, "nodes": stats.nodes,
             "matches": listed.collect::<Vec<_>>(),
         }));
     }
@@ -110,8 +118,15 @@ fn in_files(args: &MatchArgs, pattern: &str, target: &str, output: &mut Output) 
 }
 
 fn graph(path: &str) -> Result<Graph, Failure> {
-    let bytes = fs::read(path).map_err(|error| Failure::malformed(format_args!("{path}: {error}")))?;
+    let read = if path == "-" { read_input() } else { fs::read(path) };
+    let bytes = read.map_err(|error| Failure::malformed(format_args!("{path}: {error}")))?;
     read_graph(&bytes).map_err(|error| Failure::malformed(format_args!("{path}: {error}")))
+}
+
+fn read_input() -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    io::stdin().read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn config(args: &MatchArgs) -> MatchConfig {
@@ -120,6 +135,11 @@ fn config(args: &MatchArgs) -> MatchConfig {
 
 fn limits(args: &MatchArgs) -> Limits {
     Limits::NONE.nodes(args.max_nodes).matches(args.limit.unwrap_or(u64::MAX))
+}
+
+/// Why a search is not complete.
+fn stopped(stats: SearchStats) -> Option<&'static str> {
+    (!stats.complete()).then(|| stats.stopped.because())
 }
 
 fn say(args: &MatchArgs, stats: SearchStats, what: &str, output: &mut Output) -> Result<(), Failure> {

@@ -82,7 +82,7 @@ impl StopReason {
 pub struct SearchStats {
     /// Ranks placed; of a decision, also sets of devices looked at (see [`Request::NODES`](crate::Request::NODES)).
     pub nodes: u64,
-    /// Matches delivered or counted.
+    /// Matches delivered or counted; of a decision made by tables, the placements it names.
     pub matches: u64,
     /// Why it ended.
     pub stopped: StopReason,
@@ -261,7 +261,8 @@ impl<'a> Search<'a> {
 
     /// Lets [`Search::count`] and [`Search::fold`] run on up to so many threads of rayon's current pool. Default: 1, the
     /// caller's. Answers, statistics and limits stay those of one thread, to the last node; only what
-    /// [`Search::until`] stops depends on time. Searches for ranks that [share](Search::sharing) run on one thread.
+    /// [`Search::until`] stops depends on time. Parts do not know of each other's matches, so a search that ends at a limit
+    /// may do up to as many times the work as it has threads. Searches for ranks that [share](Search::sharing) run on one thread.
     #[must_use]
     pub fn threads(self, threads: usize) -> Self {
         Self { threads, ..self }
@@ -320,7 +321,7 @@ impl<'a> Search<'a> {
     }
 
     /// Shows the matches to `f` in groups that differ only in the device of one rank. A group that would pass a limit is
-    /// not shown, so that limits are kept, if not always reached.
+    /// not shown, so that limits are kept, if not always reached: a low limit may show none.
     pub fn visit_leaves<B>(&self, mut f: impl FnMut(Leaf<'_>) -> ControlFlow<B>) -> Outcome<B> {
         match (self.goes_by_pairs(), self.graph.len()) {
             (true, 0..=64) => self.show_leaves::<1, B>(&mut Cursor::new(self.program(), self), &mut f),
@@ -353,13 +354,16 @@ impl<'a> Search<'a> {
 
     /// How many matches there are, up to the limits. Raw ones of a pattern with symmetries are counted as the distinct ones,
     /// each as often as the pattern has symmetries, where that is the same number; nodes are those of the search that was
-    /// done. Stays at [`u64::MAX`] should there be more.
+    /// done, so a limit on nodes that stops [`Search::visit`] may not stop this. Stays at [`u64::MAX`] should there be more.
     #[must_use]
     pub fn count(&self) -> SearchStats {
         if let Some(program) = self.counts_by_class() {
             let stats = self.count_with(program);
-            let order = u64::try_from(self.matcher.symmetries()).unwrap_or(u64::MAX);
-            return SearchStats { matches: stats.matches.saturating_mul(order), ..stats };
+            // Where a limit came first, as many matches as it leaves are counted one by one, as they are visited.
+            if stats.complete() || stats.stopped == StopReason::Caller {
+                let order = u64::try_from(self.matcher.symmetries()).unwrap_or(u64::MAX);
+                return SearchStats { matches: stats.matches.saturating_mul(order), ..stats };
+            }
         }
         self.count_with(self.program())
     }
@@ -370,7 +374,7 @@ impl<'a> Search<'a> {
     /// another one unless g moves nothing. So if raw matches are closed under all g, they fall into classes of as many as
     /// there are automorphisms, of each of which the conditions keep one. They are closed where edges are all that counts, and
     /// demands, which automorphisms keep; and where ranks of one orbit have equal domains. A link predicate may tell
-    /// edges apart, and limits stop in the midst of a class: then every match is counted.
+    /// edges apart, and a limit on matches may stop in the midst of a class: then every match is counted.
     fn counts_by_class(&self) -> Option<&'a Program> {
         let program = self.matcher.of_each_class.as_ref()?;
         let equal_domains = self.domains.is_none_or(|domains| {
@@ -378,7 +382,7 @@ impl<'a> Search<'a> {
             self.matcher.orbits.iter().enumerate().all(|(rank, &first)| of(rank) == of(first))
         });
         let closed = self.goes_by_pairs() && self.links.is_none() && equal_domains;
-        (closed && self.limits == Limits::NONE).then_some(program)
+        (closed && self.limits.matches == Limits::NONE.matches).then_some(program)
     }
 
     fn count_with(&self, program: &'a Program) -> SearchStats {
@@ -479,7 +483,7 @@ impl<'a> Search<'a> {
         Some(parts.run(&cursor, init, each, merge))
     }
 
-    /// The first match.
+    /// The first match; none, too, if a limit came first.
     #[must_use]
     pub fn first(&self) -> Option<Placement> {
         self.visit(|placement| ControlFlow::Break(Placement::from(placement))).broke

@@ -36,6 +36,7 @@ pub fn best(request: &Request, view: &View<'_>, objectives: &[Objective<'_>]) ->
     best.map(|(_, _, placement)| placement)
 }
 
+/// Infinite values, and what is not a number, are equal to nothing else.
 fn equal(a: f64, b: f64) -> bool {
-    a == b || (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
+    a == b || a.is_finite() && b.is_finite() && (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
 }

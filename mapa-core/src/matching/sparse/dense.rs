@@ -19,7 +19,12 @@ fn is_dense(target: &Graph) -> bool {
 }
 
 /// The count; none where the target is sparse or the pattern not small.
-pub(super) fn count(matcher: &GraphMatcher, target: &Graph, limits: Limits, meter: Meter<'_>) -> Option<SearchStats> {
+pub(super) fn count<'m>(
+    matcher: &GraphMatcher,
+    target: &Graph,
+    limits: Limits,
+    meter: &dyn Fn() -> Meter<'m>,
+) -> Option<SearchStats> {
     let own = matcher.dense().filter(|_| is_dense(target))?;
     let Some(domains) = domains(&matcher.pattern, target, matcher.induced) else { return Some(SearchStats::default()) };
     Some(match target.len() {
@@ -29,12 +34,12 @@ pub(super) fn count(matcher: &GraphMatcher, target: &Graph, limits: Limits, mete
     })
 }
 
-fn counted<const W: usize>(
+fn counted<'m, const W: usize>(
     matcher: &Matcher,
     target: &Graph,
     domains: &[Vec<u32>],
     limits: Limits,
-    mut meter: Meter<'_>,
+    meter: &dyn Fn() -> Meter<'m>,
 ) -> SearchStats {
     let row = |ids: &[u32]| {
         let mut row = [0; W];
@@ -47,11 +52,18 @@ fn counted<const W: usize>(
     };
     // Filters look at labels and degrees, which automorphisms keep: ranks of one orbit have equal domains. So each distinct
     // match stands for as many raw ones as there are automorphisms.
-    let class = matcher.of_each_class.as_ref().filter(|_| limits == Limits::NONE);
-    Cursor::new(class.unwrap_or(&matcher.program), &ground).count(&mut meter);
-    let stats = meter.stats();
-    let order = if class.is_some() { u64::try_from(matcher.symmetries()).unwrap_or(u64::MAX) } else { 1 };
-    SearchStats { matches: stats.matches.saturating_mul(order), ..stats }
+    if let Some(class) = matcher.of_each_class.as_ref().filter(|_| limits.matches == Limits::NONE.matches) {
+        let mut meter = meter();
+        Cursor::new(class, &ground).count(&mut meter);
+        let stats = meter.stats();
+        if stats.complete() {
+            let order = u64::try_from(matcher.symmetries()).unwrap_or(u64::MAX);
+            return SearchStats { matches: stats.matches.saturating_mul(order), ..stats };
+        }
+    }
+    let mut meter = meter();
+    Cursor::new(&matcher.program, &ground).count(&mut meter);
+    meter.stats()
 }
 
 struct Rows<const W: usize> {

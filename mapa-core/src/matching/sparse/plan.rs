@@ -30,7 +30,8 @@ const MOST_DENSE: usize = 64;
 impl MatchConfig {
     /// Compiles a pattern to be searched for in other graphs. It may have labels, and need not be connected.
     ///
-    /// Raw matching takes next to no time here. For distinct matches the pattern's symmetries are worked out, in time and
+    /// [`MatchConfig::by_rank`] makes no difference: the order of placing depends on the target. Raw matching takes next to no
+    /// time here. For distinct matches the pattern's symmetries are worked out, in time and
     /// memory as for [`MatchConfig::compile`].
     ///
     /// # Errors
