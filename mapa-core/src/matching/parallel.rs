@@ -38,7 +38,7 @@ impl<'s, 'a, const W: usize> Parts<'s, 'a, W> {
             return None;
         }
         let roots = cursor.domain(0);
-        let by_first = size(&roots) >= PARTS_A_THREAD * search.threads as u64;
+        let by_first = size(&roots) >= PARTS_A_THREAD.saturating_mul(search.threads as u64);
         let mut parts = Vec::new();
         let _ = each(&roots, |first| {
             let seconds = cursor.seconds(first);

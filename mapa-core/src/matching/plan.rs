@@ -73,6 +73,8 @@ pub struct Matcher {
     pub(super) of_each_class: Option<Program>,
     /// By vertex, its orbit under the automorphisms.
     pub(super) orbits: Vec<usize>,
+    /// `below[u] = Some(i)`: in a distinct match, vertex `i` lies on a lower device than `u`.
+    below: Vec<Option<usize>>,
     symmetries: u128,
 }
 
@@ -208,6 +210,7 @@ impl Matcher {
                 program: Program::default(),
                 of_each_class: None,
                 orbits: Vec::new(),
+                below: Vec::new(),
                 symmetries: 1,
             };
         }
@@ -234,8 +237,14 @@ impl Matcher {
             program,
             of_each_class,
             orbits: symmetry.orbits,
+            below: symmetry.below,
             symmetries: symmetry.order,
         }
+    }
+
+    /// By rank, a lower one that lies on a lower device in the smallest rank order of every class.
+    pub(crate) fn lower(&self, rank: usize) -> Option<usize> {
+        self.below[rank]
     }
 
     /// How many vertices the pattern has.

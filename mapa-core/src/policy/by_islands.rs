@@ -2,8 +2,8 @@
 //!
 //! Where devices of different islands are all joined alike, a ring is a few paths through islands and some edges between
 //! them, so it is enough to know which counts the paths of each island can have ([`crate::reach::Archipelago`]). The answer is
-//! the best value, on the devices of lowest ids that have it; the rank order is one of those that are equally good, not
-//! always the smallest.
+//! the best value, on the devices of lowest ids that have it; the rank order is the smallest of those that are equally good
+//! if a short search finds it, else one of them.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -14,13 +14,17 @@ use super::domains::Domains;
 use super::links::{Links, is_of_counts};
 use super::optimum::{Entry, Optimum};
 use super::requirement::Test;
+use super::smallest::{Goal, Smallest};
 use crate::matching::{Few, Limits, Placement, SearchStats};
 use crate::reach::{
-    Archipelago, Closing, Counts, Covers, Edges, Effort, Family, Island, KINDS, Kinds, MOST_RANKS, Mask, Table,
-    islands, members, of_size,
+    Archipelago, Closing, Counts, Covers, Edges, Family, Island, KINDS, Kinds, MOST, MOST_RANKS, Mask, Table, islands,
+    members, of_size,
 };
 use crate::score::Objective;
 use crate::topology::{DeviceId, DeviceSet};
+
+/// How far the smallest rank order on the chosen devices is looked for.
+const NODES_OF_ORDER: u64 = 20_000;
 
 /// The most devices that are looked at; their links are, two by two.
 const MOST_DEVICES: usize = 256;
@@ -49,7 +53,12 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
     /// The best entry; none where a search must find it.
     pub(super) fn best(optimum: &'t Optimum<'o, 'a>) -> Option<(Vec<Entry>, SearchStats)> {
         let this = Self::new(optimum)?;
-        let mut nodes = 0;
+        // As many steps as the knapsacks take.
+        let ranks = optimum.request.pattern.len() as u64;
+        let mut nodes = this.islands.len() as u64 * ranks * ranks * ranks.div_ceil(2);
+        if nodes > optimum.limits.nodes {
+            return None;
+        }
         let best = match optimum.request.pattern.family() {
             Family::Ring => {
                 let one = this.ring_in_one(&mut nodes);
@@ -99,7 +108,8 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
         }
         let devices: Vec<DeviceId> = domain.iter().collect();
         let links = Links::new(optimum, &devices);
-        if !(2..=KINDS + 1).contains(&links.len()) {
+        // What a table can count, it counts, or a limit forbade it.
+        if !(2..=KINDS + 1).contains(&links.len()) || devices.len() <= MOST && links.len() <= KINDS {
             return None;
         }
         let (background, islands) = islands(devices.len(), links.len(), |a, b| links.between(a, b))?;
@@ -118,6 +128,18 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
         (ranges && !crowded).then_some(Self { optimum, devices, links, background, islands, numbers })
     }
 
+    fn is_stopped(&self) -> bool {
+        self.optimum.view.stop().is_some_and(|stop| stop())
+    }
+
+    /// The smallest rank order on a set that has one of these counts, if it is found soon.
+    fn smallest(&self, set: &DeviceSet, wanted: &[Edges]) -> Option<Placement> {
+        let own: Vec<usize> = set.iter().filter_map(|id| self.devices.binary_search(&id).ok()).collect();
+        let goal = Goal::Counts(wanted.iter().map(|edges| self.by_kind(*edges)).collect());
+        let (order, _) = Smallest::new(&self.optimum.request.pattern, &self.links, &own, goal).find(NODES_OF_ORDER);
+        Some(order?.into_iter().map(|at| self.devices[at]).collect())
+    }
+
     fn kinds(&self, island: &[usize]) -> Kinds {
         Kinds::new(island.len(), |a, b| Some(self.numbers[self.links.between(island[a], island[b])?]))
     }
@@ -126,13 +148,9 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
         (1 << island.len()) - 1
     }
 
-    /// The keys of so many edges; none if a requirement rejects them.
-    fn keys(&self, edges: Edges) -> Option<Few<f64>> {
-        let Optimum { request, criteria, requirements, .. } = *self.optimum;
-        let pattern = &request.pattern;
-        let traffic = pattern.edges().first().map_or(1.0, |edge| edge.traffic);
-        let Edges { counts: Counts { x, y }, between } = edges;
-        let all = pattern.edges().len() as u32;
+    /// How many edges lie on each kind.
+    fn by_kind(&self, Edges { counts: Counts { x, y }, between }: Edges) -> Few<u32> {
+        let all = self.optimum.request.pattern.edges().len() as u32;
         let others = self.links.len() - 1;
         let count = |kind: usize| match (kind == self.background, self.numbers[kind]) {
             (true, _) if others == KINDS => between,
@@ -141,7 +159,15 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
             (false, 1) => y,
             (false, _) => all - between - x - y,
         };
-        let by_kind: Few<u32> = (0..self.links.len()).map(count).collect();
+        (0..self.links.len()).map(count).collect()
+    }
+
+    /// The keys of so many edges; none if a requirement rejects them.
+    fn keys(&self, edges: Edges) -> Option<Few<f64>> {
+        let Optimum { request, criteria, requirements, .. } = *self.optimum;
+        let pattern = &request.pattern;
+        let traffic = pattern.edges().first().map_or(1.0, |edge| edge.traffic);
+        let by_kind = self.by_kind(edges);
         let score = |objective: &Objective<'_>| self.links.score(objective, traffic, &by_kind);
         let admitted = requirements.iter().all(|requirement| match &requirement.test {
             Test::Score(objective, admits) => admits(score(objective)),
@@ -189,7 +215,7 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
         let k = pattern.len();
         let best_of = |island: &Vec<usize>| {
             let table = Table::new(Family::Ring, self.kinds(island));
-            table.build(pattern, Effort::Any, &|| false)?;
+            table.build(pattern, None, &|| self.is_stopped())?;
             let sets = || of_size(island.len(), k);
             let mut all: Vec<(Mask, Counts)> = Vec::new();
             sets().for_each(|set| table.counts(Family::Ring, pattern, set, |counts| all.push((set, counts))));
@@ -225,7 +251,7 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
         let island = |(covers, island): (&'_ Arc<Covers>, &Vec<usize>)| (Arc::clone(covers), Self::all_free(island));
         let kept: Vec<(Arc<Covers>, Mask)> = covers.iter().zip(&self.islands).map(island).collect();
         let all = kept.iter().map(|(covers, free)| Island { covers, free: *free }).collect();
-        let sea = Archipelago::new(all, request.pattern.len(), closing);
+        let sea = Archipelago::new(all, request.pattern.len(), closing, &|| self.is_stopped())?;
         let mut totals = Vec::new();
         sea.counts(|edges| totals.push(edges));
         totals.sort_unstable();
@@ -236,6 +262,9 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
             members(*mask).map(|at| self.devices[island[at]]).collect::<Few<DeviceId>>()
         };
         let set: DeviceSet = self.islands.iter().zip(&layout.sets).flat_map(of_island).collect();
+        if let Some(placement) = self.smallest(&set, &wanted) {
+            return Some(Best { keys, set, placement });
+        }
         let ranks = layout
             .paths
             .iter()

@@ -10,7 +10,6 @@
 //! which the tables of chains and rings spell out and the matcher finds within the one set for other patterns.
 
 use std::cmp::Ordering;
-use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
 use super::criterion::{Criterion, Kind};
@@ -18,14 +17,21 @@ use super::domains::Domains;
 use super::links::{Links, is_of_counts};
 use super::optimum::{Entry, Optimum};
 use super::requirement::Test;
+use super::smallest::{Goal, Smallest};
 use crate::matching::{Few, Limits, Placement, SearchStats, StopReason};
-use crate::pattern::Edge;
+use crate::pattern::{Edge, Pattern};
 use crate::reach::{
     Counts, Effort, Family, Kinds, MOST, Mask, Plan, Sums, Table, choose, earliness, highest_sums, members, of_size,
     place,
 };
 use crate::score::{EdgeOn, Form, Objective, Seat, Subset};
 use crate::topology::{DeviceId, DeviceSet};
+
+/// The most edges of a pattern: counts of both kinds are numbered. As many as join sixteen ranks.
+const MOST_EDGES: usize = 120;
+
+/// The most nodes that the smallest rank order on a known set may take.
+const NODES_OF_ORDER: u64 = 2_000_000;
 
 /// No placement, or none admitted.
 const NONE: u16 = u16::MAX;
@@ -53,16 +59,17 @@ enum Unanswered {
 }
 
 impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
-    /// The best entries, best first, as [`Optimum::best`] has them; none where a search must do it.
-    pub(super) fn best(optimum: &'t Optimum<'o, 'a>, effort: Effort) -> Option<(Vec<Entry>, SearchStats)> {
-        let this = Self::new(optimum, effort)?;
+    /// The best entries, best first, as [`Optimum::best`] has them; where a search must do it, how many nodes were spent in
+    /// vain.
+    pub(super) fn best(optimum: &'t Optimum<'o, 'a>, effort: Effort) -> Result<(Vec<Entry>, SearchStats), u64> {
+        let Some(this) = Self::new(optimum, effort) else { return Err(0) };
         let mut stats = SearchStats::default();
         let mut top = Vec::new();
         for part in this.parts() {
             match this.best_within(part, &mut top, &mut stats) {
                 Ok(()) => {}
                 // A search that stops early has something to show at least.
-                Err(Unanswered::NotByTable | Unanswered::Stopped) if top.is_empty() => return None,
+                Err(Unanswered::NotByTable | Unanswered::Stopped) if top.is_empty() => return Err(0),
                 Err(_) => {
                     stats.stopped = StopReason::Caller;
                     break;
@@ -70,14 +77,32 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
             }
         }
         let entries: Option<Vec<Entry>> = top.iter().map(|best| this.entry(best, &mut stats)).collect();
-        let entries = entries?;
+        let Some(entries) = entries else { return Err(stats.nodes) };
         stats.matches = entries.len() as u64;
-        Some((entries, stats))
+        Ok((entries, stats))
     }
 
-    /// Whether only [`Effort::Any`] may do.
+    /// Whether [`Effort::Any`] may do what [`Effort::Little`] did not.
     pub(super) fn would_take_long(optimum: &'t Optimum<'o, 'a>) -> bool {
-        Self::new(optimum, Effort::Any).is_some()
+        Self::new(optimum, Effort::Any).is_some_and(|this| this.plan().is_some())
+    }
+
+    /// The order in which ranks are placed for a table of any pattern; none if that is too much.
+    fn plan(&self) -> Option<Arc<Option<Plan>>> {
+        let Optimum { request, view, .. } = *self.optimum;
+        let mut key: Few<u64> = Few::new();
+        key.extend([6, self.k() as u64, self.universe.len() as u64]);
+        key.extend(request.pattern.edges().iter().map(|edge| u64::from(edge.a) << 32 | u64::from(edge.b)));
+        let memo = view.graph().memo();
+        let fresh = || memo.put(&key, 1 << 10, Plan::new(&request.pattern, self.universe.len()));
+        Some(memo.get(&key).unwrap_or_else(fresh)).filter(|plan: &Arc<Option<Plan>>| plan.is_some())
+    }
+
+    /// The plan, if it is within the effort.
+    fn affordable(&self) -> Result<Arc<Option<Plan>>, Unanswered> {
+        let covered =
+            |plan: &Arc<Option<Plan>>| plan.as_ref().as_ref().is_some_and(|plan| self.effort.covers(plan.work));
+        self.plan().filter(covered).ok_or(Unanswered::NotByTable)
     }
 
     fn new(optimum: &'t Optimum<'o, 'a>, effort: Effort) -> Option<Self> {
@@ -88,12 +113,15 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         let same_traffic = pattern.edges().windows(2).all(|pair| pair[0].traffic == pair[1].traffic);
         let family = if same_traffic { pattern.family() } else { Family::Other };
         let placement_test = |requirement: &super::requirement::Requirement<'_>| requirement.test.sees_ranks();
+        let floors = requirements.iter().filter_map(|requirement| requirement.test.objective());
         // A link may then be good enough for some edges only.
         let by_edge = !same_traffic && requirements.iter().any(|requirement| requirement.test.link().is_some());
         if by_edge
             || limits.matches < Limits::NONE.matches
             || view.is_of_any_layout()
             || requirements.iter().any(placement_test)
+            || pattern.edges().len() > MOST_EDGES
+            || !{ floors }.all(|objective| is_by_table(objective, optimum))
             || !criteria.iter().all(|criterion| criterion.kind.objective().is_none_or(|o| is_by_table(o, optimum)))
         {
             return None;
@@ -196,8 +224,8 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
     fn ranking(&self) -> Result<Arc<Ranking>, Unanswered> {
         let memo = self.optimum.view.graph().memo();
         let key = self.key(1, self.optimum.criteria.iter());
-        if let Some(ranking) = memo.get(&key) {
-            return Ok(ranking);
+        if let Some(ranking) = memo.get::<Ranking>(&key) {
+            return if self.effort.covers(ranking.valued.work) { Ok(ranking) } else { Err(Unanswered::NotByTable) };
         }
         let valued = self.valued()?;
         let mut sets: Vec<Mask> =
@@ -224,22 +252,28 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         let by_counts = || criteria.iter().filter(|criterion| criterion.kind.objective().is_some_and(is_of_counts));
         let nameless = requirements.iter().any(|requirement| !requirement.test.is_of_domains());
         let key = self.key(2, by_counts());
-        if let Some(valued) = memo.get(&key).filter(|_| !nameless) {
-            return Ok(valued);
+        if let Some(valued) = memo.get::<Valued>(&key).filter(|_| !nameless) {
+            return if self.effort.covers(valued.work) { Ok(valued) } else { Err(Unanswered::NotByTable) };
         }
         let links = Links::new(self.optimum, &self.universe);
         let criteria: Vec<&Criterion<'_>> = by_counts().collect();
         let edges = self.optimum.request.pattern.edges();
         let alike = edges.windows(2).all(|pair| pair[0].traffic == pair[1].traffic);
         let valued = match links.kinds().filter(|_| alike) {
-            Some(kinds) => Valued::by_counts(self, &links, &criteria, self.table(&kinds)?),
+            Some(kinds) => {
+                let (table, work) = self.table(&kinds)?;
+                Valued { work, ..Valued::by_counts(self, &links, &criteria, table) }
+            }
             None => Valued::by_sums(self, &links, &criteria)?,
         };
         Ok(if nameless { Arc::new(valued) } else { memo.put(&key, valued.bytes(), valued) })
     }
 
-    /// The table of reachable counts, filled as far as the pattern needs.
-    fn table(&self, kinds: &Kinds) -> Result<Arc<Table>, Unanswered> {
+    /// The table of reachable counts, filled as far as the pattern needs, and the work of its plan.
+    fn table(&self, kinds: &Kinds) -> Result<(Arc<Table>, u64), Unanswered> {
+        // What is too much effort is so whether or not someone else has made it: answers do not depend on it.
+        let plan = if self.family == Family::Other { Some(self.affordable()?) } else { None };
+        let plan = plan.as_ref().and_then(|plan| plan.as_ref().as_ref());
         let Optimum { request, view, .. } = *self.optimum;
         let pattern = &request.pattern;
         let memo = view.graph().memo();
@@ -253,8 +287,8 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         key.extend(kinds.words());
         let fresh = || memo.put(&key, Table::bytes(self.family, kinds.len()), Table::new(self.family, kinds.clone()));
         let table: Arc<Table> = memo.get(&key).unwrap_or_else(fresh);
-        match table.build(pattern, self.effort, &|| view.stop().is_some_and(|stop| stop())) {
-            Some(true) => Ok(table),
+        match table.build(pattern, plan, &|| view.stop().is_some_and(|stop| stop())) {
+            Some(true) => Ok((table, plan.map_or(0, |plan| plan.work))),
             Some(false) => Err(Unanswered::NotByTable),
             None => Err(Unanswered::Stopped),
         }
@@ -399,35 +433,37 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
 
     /// With the rank order: the smallest of those that are as good.
     fn entry(&self, best: &Best, stats: &mut SearchStats) -> Option<Entry> {
-        let wanted = &best.valued.at(best.set)?.counts;
-        let order = best.valued.table.as_ref().and_then(|table| table.smallest(self.family, best.set, wanted));
-        let placement: Placement = match order {
-            Some(order) => order.into_iter().map(|at| self.universe[at]).collect(),
-            None => self.found(best, stats)?,
+        let value = best.valued.at(best.set)?;
+        let table = best.valued.table.as_ref();
+        let order = table.and_then(|table| table.smallest(self.family, best.set, &value.counts));
+        let order = match order {
+            Some(order) => order,
+            None => self.found(best, value, stats)?,
         };
+        let placement: Placement = order.into_iter().map(|at| self.universe[at]).collect();
         Some(Entry::new(best.keys.clone(), self.set(best.set), placement))
     }
 
-    /// The smallest rank order within the set that is as good as any there.
-    fn found(&self, best: &Best, stats: &mut SearchStats) -> Option<Placement> {
-        let set = self.set(best.set);
-        let domains = Domains::new(self.optimum);
-        let mut found: Option<Placement> = None;
-        let matcher = self.optimum.matcher(true);
-        let first_is_smallest = matcher.in_rank_order();
-        self.optimum.search(&matcher, &set, &domains, stats, |placement| {
-            let keys = self.optimum.criteria.iter().zip(&best.keys);
-            let as_good = |(criterion, &key): (&Criterion<'_>, &f64)| {
-                !criterion.kind.objective().is_some_and(is_of_counts) || self.optimum.key(criterion, placement) == key
-            };
-            let smaller = found.as_ref().is_none_or(|found| placement < &**found);
-            if !(smaller && { keys }.all(as_good) && self.optimum.admits(placement)) {
-                return ControlFlow::Continue(());
-            }
-            found = Some(Placement::from(placement));
-            if first_is_smallest { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
-        found
+    /// The same looked for.
+    fn found(&self, best: &Best, value: &Value, stats: &mut SearchStats) -> Option<Vec<usize>> {
+        let pattern = &self.optimum.request.pattern;
+        let links = Links::new(self.optimum, &self.universe);
+        let set: Few<usize> = members(best.set).collect();
+        let by_counts = |criterion: &&Criterion<'_>| criterion.kind.objective().is_some_and(is_of_counts);
+        let criteria: Vec<&Criterion<'_>> = self.optimum.criteria.iter().filter(by_counts).collect();
+        let sums = if best.valued.table.is_none() { Some(EdgeSums::new(pattern, &links, &criteria)?) } else { None };
+        let of_edge = |at: usize, kind: usize| sums.as_ref().map_or([0; 2], |sums| sums.of(&pattern.edges()[at], kind));
+        let goal = if sums.is_some() {
+            Goal::Sum(value.sums, &of_edge)
+        } else {
+            let edges = pattern.edges().len() as u32;
+            let by_kind = |counts: &Counts| [counts.x, counts.y, edges - counts.x - counts.y].into_iter().collect();
+            Goal::Counts(value.counts.iter().map(by_kind).collect())
+        };
+        let left = self.optimum.limits.nodes.saturating_sub(stats.nodes).min(NODES_OF_ORDER);
+        let (order, nodes) = Smallest::new(pattern, &links, &set, goal).find(left);
+        stats.nodes += nodes;
+        order
     }
 }
 
@@ -458,6 +494,8 @@ enum Column<'c, 'a> {
 
 /// What the best rank orders of each set are worth.
 struct Valued {
+    /// Of the plan, if one was needed.
+    work: u64,
     /// None if sums were enough.
     table: Option<Arc<Table>>,
     /// By place of the set, which of `values`; the lower the better.
@@ -468,8 +506,9 @@ struct Valued {
 /// A value of the criteria of links and edges together.
 struct Value {
     keys: Few<f64>,
-    /// All counts that have it, if there is a table.
+    /// All counts that have it, if there is a table; else the sums.
     counts: Vec<Counts>,
+    sums: Sums,
 }
 
 impl Valued {
@@ -505,7 +544,7 @@ impl Valued {
         for (keys, counts) in found {
             match values.last_mut().filter(|last| last.keys == keys) {
                 Some(last) => last.counts.push(counts),
-                None => values.push(Value { keys, counts: vec![counts] }),
+                None => values.push(Value { keys, counts: vec![counts], sums: [0; 2] }),
             }
             rank[at(counts)] = (values.len() - 1) as u16;
         }
@@ -515,7 +554,7 @@ impl Valued {
             best
         };
         let best = sets().map(best_of).collect();
-        Self { table: Some(table), best, values }
+        Self { work: 0, table: Some(table), best, values }
     }
 
     /// Sums of values of edges, of any traffic on any kinds of link: of all ways to lie on a set only the best need be known.
@@ -523,31 +562,19 @@ impl Valued {
         let Optimum { request, requirements, view, .. } = *by.optimum;
         let pattern = &request.pattern;
         let n = by.universe.len();
-        let sums: Option<Few<(&Objective<'_>, f64)>> = criteria.iter().map(|criterion| criterion.exact_sum()).collect();
-        let sums = sums.filter(|sums| {
-            sums.len() <= 2 && sums.iter().all(|(objective, _)| matches!(objective.form(), Form::Edges(_)))
-        });
         let floors = requirements.iter().filter_map(|requirement| requirement.test.objective());
-        let sums = sums.filter(|_| !{ floors }.any(is_of_counts)).ok_or(Unanswered::NotByTable)?;
-        let value = |edge: &Edge, kind: usize| -> Option<Sums> {
-            let mut values = [0; 2];
-            for ((objective, sign), value) in sums.iter().zip(&mut values) {
-                let Form::Edges(f) = objective.form() else { return None };
-                *value = as_integer(sign * f(EdgeOn { traffic: edge.traffic, link: links.sample(kind) }))?;
-            }
-            Some(values)
-        };
-        let every = (0..links.len()).all(|kind| pattern.edges().iter().all(|edge| value(edge, kind).is_some()));
-        let plan =
-            Plan::new(pattern, n).filter(|plan| every && by.effort.covers(plan.work)).ok_or(Unanswered::NotByTable)?;
+        let sums = EdgeSums::new(pattern, links, criteria).filter(|_| !{ floors }.any(is_of_counts));
+        let sums = sums.ok_or(Unanswered::NotByTable)?;
+        let plan = by.affordable()?;
+        let Some(plan) = plan.as_ref().as_ref() else { return Err(Unanswered::NotByTable) };
         if view.stop().is_some_and(|stop| stop()) {
             return Err(Unanswered::Stopped);
         }
         let load = |edges: &[Edge], kind: usize| {
-            let values = edges.iter().filter_map(|edge| value(edge, kind));
+            let values = edges.iter().map(|edge| sums.of(edge, kind));
             values.fold([0; 2], |sum, value| [sum[0] + value[0], sum[1] + value[1]])
         };
-        let highest = highest_sums(pattern, &plan, n, |a, b| links.between(a, b), load);
+        let highest = highest_sums(pattern, plan, n, |a, b| links.between(a, b), load);
         let mut distinct: Vec<Sums> = highest.iter().flatten().copied().collect();
         distinct.sort_unstable_by(|a, b| b.cmp(a));
         distinct.dedup();
@@ -560,8 +587,9 @@ impl Valued {
             let key = |(criterion, &sum): (&&Criterion<'_>, &i64)| criterion.signed_key(sum as f64 / UNIT);
             criteria.iter().zip(sums).map(key).collect()
         };
-        let values = distinct.iter().map(|sums| Value { keys: keys(sums), counts: Vec::new() }).collect();
-        Ok(Self { table: None, best, values })
+        let values = distinct.iter().map(|sums| Value { keys: keys(sums), counts: Vec::new(), sums: *sums });
+        let values = values.collect();
+        Ok(Self { work: plan.work, table: None, best, values })
     }
 
     fn at(&self, set: Mask) -> Option<&Value> {
@@ -581,10 +609,45 @@ pub(super) fn by_keys(a: &[f64], b: &[f64]) -> Ordering {
 /// Sums are exact in millionths.
 const UNIT: f64 = 1e6;
 
-/// A value in millionths, if that is what it is; and small enough that sums of them fit.
-fn as_integer(value: f64) -> Option<i64> {
-    let scaled = (value * UNIT).round();
-    (scaled.abs() < 1e15 && scaled / UNIT == value).then_some(scaled as i64)
+/// Sums of up to two criteria, by edge and kind of link, in millionths.
+struct EdgeSums {
+    /// By traffic, and by kind of link.
+    values: Vec<(u64, Few<Sums>)>,
+}
+
+impl EdgeSums {
+    /// None if a criterion is no sum over edges, or a value no whole number of millionths, or so large that sums would be
+    /// finer than values are compared ([`settle`](super::criterion::settle)).
+    fn new(pattern: &Pattern, links: &Links, criteria: &[&Criterion<'_>]) -> Option<Self> {
+        let sums: Few<(&Objective<'_>, f64)> = criteria.iter().map(|c| c.exact_sum()).collect::<Option<_>>()?;
+        let most = (1i64 << 40) / (pattern.edges().len().max(1) as i64);
+        let value = |traffic: f64, kind: usize| -> Option<Sums> {
+            let mut values = [0; 2];
+            for ((objective, sign), value) in sums.iter().zip(&mut values) {
+                let Form::Edges(f) = objective.form() else { return None };
+                let scaled = sign * f(EdgeOn { traffic, link: links.sample(kind) }) * UNIT;
+                *value = scaled.round() as i64;
+                if !(scaled.abs() <= most as f64 && (*value as f64 / UNIT) * UNIT == scaled) {
+                    return None;
+                }
+            }
+            Some(values)
+        };
+        let mut values: Vec<(u64, Few<Sums>)> = Vec::new();
+        for edge in pattern.edges() {
+            let bits = edge.traffic.to_bits();
+            if values.iter().all(|(known, _)| *known != bits) {
+                let by_kind: Option<Few<Sums>> = (0..links.len()).map(|kind| value(edge.traffic, kind)).collect();
+                values.push((bits, by_kind?));
+            }
+        }
+        (sums.len() <= 2).then_some(Self { values })
+    }
+
+    fn of(&self, edge: &Edge, kind: usize) -> Sums {
+        let bits = edge.traffic.to_bits();
+        self.values.iter().find(|(known, _)| *known == bits).map_or([0; 2], |(_, by_kind)| by_kind[kind])
+    }
 }
 
 /// All sets of a size, best first, and the best within each set of devices.

@@ -103,10 +103,12 @@ impl Links {
                 f(&kinds().fold(Census::default(), add))
             }
             Form::Edges(f) => {
-                // Not `sum`, which makes -0 of nothing.
-                kinds()
-                    .map(|(&count, &link)| f64::from(count) * f(EdgeOn { traffic, link }))
-                    .fold(0.0, |sum, v| sum + v)
+                // Added up as often as there are edges, as their sum is defined. Not `sum`, which makes -0 of nothing.
+                let values = kinds().flat_map(|(&count, &link)| {
+                    let value = f(EdgeOn { traffic, link });
+                    (0..count).map(move |_| value)
+                });
+                values.fold(0.0, |sum, value| sum + value)
             }
             _ => f64::NAN,
         }

@@ -27,6 +27,7 @@ mod request;
 mod requirement;
 mod rules;
 mod slo;
+mod smallest;
 mod subsets;
 mod topo_aware;
 mod when;

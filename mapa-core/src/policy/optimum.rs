@@ -33,7 +33,7 @@ use crate::topology::{DeviceId, DeviceSet, HardwareGraph, Link, LinkClass};
 use crate::view::View;
 
 /// How far a search goes before a table is made that takes longer than most searches.
-const TRIAL_NODES: u64 = 300_000;
+const TRIAL_NODES: u64 = 100_000;
 
 pub(super) struct Optimum<'o, 'a> {
     pub(super) request: &'o Request,
@@ -60,24 +60,41 @@ impl Entry {
 impl<'o, 'a> Optimum<'o, 'a> {
     /// The best placement and as many runners-up on other sets as the request wants, best first.
     pub(super) fn best(&self) -> (Vec<Entry>, SearchStats) {
-        let at_once = ByTable::best(self, Effort::Little).or_else(|| ByIslands::best(self));
-        at_once.unwrap_or_else(|| {
-            if !ByTable::would_take_long(self) {
-                return self.best_by_search();
-            }
-            let trial = Self { limits: self.limits.nodes(self.limits.nodes.min(TRIAL_NODES)), ..*self };
-            let (entries, stats) = trial.best_by_search();
-            if stats.stopped != StopReason::NodeLimit || stats.nodes >= self.limits.nodes {
-                return (entries, stats);
-            }
-            match ByTable::best(self, Effort::Any) {
-                Some((entries, mut with_table)) => {
-                    with_table.nodes += stats.nodes;
-                    (entries, with_table)
-                }
-                None => self.best_by_search(),
-            }
-        })
+        let spent = match ByTable::best(self, Effort::Little) {
+            Ok(answer) => return answer,
+            Err(spent) => spent,
+        };
+        if let Some(answer) = ByIslands::best(self) {
+            return answer;
+        }
+        let rest = self.after(spent);
+        let (entries, mut stats) = if ByTable::would_take_long(&rest) { rest.tried() } else { rest.best_by_search() };
+        stats.nodes += spent;
+        (entries, stats)
+    }
+
+    /// With so many nodes less.
+    fn after(&self, spent: u64) -> Self {
+        Self { limits: self.limits.nodes(self.limits.nodes.saturating_sub(spent)), ..*self }
+    }
+
+    /// A search that is given some time, and then a table.
+    fn tried(&self) -> (Vec<Entry>, SearchStats) {
+        let trial = Self { limits: self.limits.nodes(self.limits.nodes.min(TRIAL_NODES)), ..*self };
+        let (entries, stats) = trial.best_by_search();
+        let rest = self.after(stats.nodes);
+        // With fewer nodes than the trial had, no search gets as far.
+        if stats.stopped != StopReason::NodeLimit || rest.limits.nodes <= stats.nodes {
+            return (entries, stats);
+        }
+        let (better, mut more) = ByTable::best(&rest, Effort::Any).unwrap_or_else(|spent| {
+            let (entries, mut stats) = rest.after(spent).best_by_search();
+            stats.nodes += spent;
+            (entries, stats)
+        });
+        more.nodes += stats.nodes;
+        let entries = if more.stopped == StopReason::Caller { entries } else { better };
+        (entries, more)
     }
 
     fn best_by_search(&self) -> (Vec<Entry>, SearchStats) {

@@ -41,7 +41,7 @@ pub struct Request {
 
 impl Request {
     /// The default limit on nodes: a few seconds of one core. A rank placed is a node; a set of devices looked at, of n in
-    /// question, counts as 1 + n² / 64.
+    /// question, counts as 1 + n² / 64, or as 1 where tables say what it is worth.
     pub const NODES: u64 = 100_000_000;
 
     /// A request without constraints, for a job that is not sensitive.

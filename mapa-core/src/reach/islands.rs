@@ -6,6 +6,8 @@
 //! as long as no two of one island meet (they would be one path then). So counts add up over islands, and there are few
 //! (devices, paths) to add: a knapsack, whose items are islands, over sets of counts.
 
+use std::ops::RangeInclusive;
+
 use super::grid::Grid;
 use super::kinds::Kinds;
 use super::paths::Paths;
@@ -217,17 +219,23 @@ enum Form {
 }
 
 impl<'c> Archipelago<'c> {
-    /// `ranks` at most [`MOST_RANKS`]. O(ranks² paths² c) words for each island and number of paths.
-    pub(crate) fn new(islands: Vec<Island<'c>>, ranks: usize, closing: Closing) -> Self {
+    /// `ranks` at most [`MOST_RANKS`]; none if `stop` said so first. O(ranks² paths² c) words for each island and number of
+    /// paths.
+    pub(crate) fn new(
+        islands: Vec<Island<'c>>,
+        ranks: usize,
+        closing: Closing,
+        stop: &dyn Fn() -> bool,
+    ) -> Option<Self> {
         // A ring within one island is none of ours; no path has fewer than one device.
         let fewest = if closing == Closing::Ring { 2 } else { 1 };
         let paths = fewest..=ranks;
         let form = if ranks <= 16 {
-            Form::Small(paths.map(|paths| Knapsack::new(&islands, ranks, paths, closing)).collect())
+            Form::Small(knapsacks(&islands, ranks, paths, closing, stop)?)
         } else {
-            Form::Large(paths.map(|paths| Knapsack::new(&islands, ranks, paths, closing)).collect())
+            Form::Large(knapsacks(&islands, ranks, paths, closing, stop)?)
         };
-        Self { islands, ranks, form }
+        Some(Self { islands, ranks, form })
     }
 
     /// Every number of edges by kind, and between islands.
@@ -288,6 +296,16 @@ impl<'c> Archipelago<'c> {
                 .map(|by_island| Layout { sets: sets.clone(), paths: in_turn(by_island, knapsack.paths) })
         })
     }
+}
+
+fn knapsacks<const W: usize>(
+    islands: &[Island<'_>],
+    ranks: usize,
+    paths: RangeInclusive<usize>,
+    closing: Closing,
+    stop: &dyn Fn() -> bool,
+) -> Option<Vec<Knapsack<W>>> {
+    paths.map(|paths| (!stop()).then(|| Knapsack::new(islands, ranks, paths, closing))).collect()
 }
 
 fn each_sum<const W: usize>(all: &[Knapsack<W>], ranks: usize, f: &mut impl FnMut(Edges)) {

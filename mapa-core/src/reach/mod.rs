@@ -114,10 +114,7 @@ enum Form {
     Closed,
     Small(Paths<1>),
     Large(Paths<4>),
-    Frontier {
-        plan: OnceLock<Option<Plan>>,
-        frontier: OnceLock<Option<Frontier>>,
-    },
+    Frontier(OnceLock<Option<Frontier>>),
 }
 
 /// How much work a table may be. Only tables of other patterns than the ready-made ones take their time.
@@ -143,7 +140,7 @@ impl Table {
         let form = match family {
             Family::Chain | Family::Ring if n <= 8 => Form::Small(Paths::new(family == Family::Ring, n)),
             Family::Chain | Family::Ring => Form::Large(Paths::new(family == Family::Ring, n)),
-            Family::Other => Form::Frontier { plan: OnceLock::new(), frontier: OnceLock::new() },
+            Family::Other => Form::Frontier(OnceLock::new()),
             _ => Form::Closed,
         };
         Self { kinds, form }
@@ -159,22 +156,16 @@ impl Table {
         }
     }
 
-    /// Makes what a pattern of its family needs. No answer if `stop` said so first; false if a table would be too much
-    /// effort.
-    pub(crate) fn build(&self, pattern: &Pattern, effort: Effort, stop: &dyn Fn() -> bool) -> Option<bool> {
+    /// Makes what a pattern of its family needs; one of no ready-made shape needs a plan. No answer if `stop` said so first;
+    /// false if there is no plan, or there are too many edges to count.
+    pub(crate) fn build(&self, pattern: &Pattern, plan: Option<&Plan>, stop: &dyn Fn() -> bool) -> Option<bool> {
         match &self.form {
             Form::Closed => Some(true),
             Form::Small(paths) => paths.build(&self.kinds, pattern.len(), stop).then_some(true),
             Form::Large(paths) => paths.build(&self.kinds, pattern.len(), stop).then_some(true),
-            Form::Frontier { plan, frontier } => {
-                if let Some(frontier) = frontier.get() {
-                    return Some(frontier.is_some());
-                }
-                let plan = plan.get_or_init(|| Plan::new(pattern, self.kinds.len()));
-                let Some(plan) = plan.as_ref().filter(|plan| effort.covers(plan.work)) else {
-                    return Some(false);
-                };
-                if stop() {
+            Form::Frontier(frontier) => {
+                let Some(plan) = plan else { return Some(false) };
+                if frontier.get().is_none() && stop() {
                     return None;
                 }
                 Some(frontier.get_or_init(|| Frontier::new(pattern, plan, &self.kinds)).is_some())
@@ -189,7 +180,7 @@ impl Table {
             Form::Small(paths) => paths.counts(&self.kinds, set, &mut f),
             Form::Large(paths) => paths.counts(&self.kinds, set, &mut f),
             Form::Closed => closed::counts(family, pattern, &self.kinds, set, &mut f),
-            Form::Frontier { frontier, .. } => {
+            Form::Frontier(frontier) => {
                 if let Some(Some(frontier)) = frontier.get() {
                     frontier.counts(set, &mut f);
                 }
@@ -204,7 +195,7 @@ impl Table {
             Form::Small(paths) => paths.smallest(&self.kinds, set, wanted),
             Form::Large(paths) => paths.smallest(&self.kinds, set, wanted),
             Form::Closed => closed::smallest(family, &self.kinds, set, wanted),
-            Form::Frontier { .. } => None,
+            Form::Frontier(_) => None,
         }
     }
 }
@@ -237,7 +228,7 @@ mod tests {
     fn agrees_with_all_maps(pattern: &Pattern, kinds: &Kinds) {
         let family = Family::of(pattern);
         let table = Table::new(family, kinds.clone());
-        assert_eq!(table.build(pattern, Effort::Any, &|| false), Some(true));
+        assert_eq!(table.build(pattern, Plan::new(pattern, kinds.len()).as_ref(), &|| false), Some(true));
         let expected = by_hand(pattern, kinds);
         let mut found = std::collections::BTreeSet::new();
         for set in of_size(kinds.len(), pattern.len()) {

@@ -123,6 +123,10 @@ pub enum Form<'a> {
 
 /// A named number per placement. The name is part of the number: `effective_gbps` is always the paper's Eq. 2.
 ///
+/// Its closure must be a pure function of what it is shown: values of links, edges and sets are kept with the machine for
+/// later decisions ([`HardwareGraph::table_bytes`]), for this objective and its copies. Make an objective once and clone it,
+/// rather than anew for every decision.
+///
 /// ```
 /// use mapa_core::{Objective, Rules, max};
 ///

@@ -7,7 +7,7 @@ use crate::matching::bits::{Bits, only, put};
 use crate::matching::engine::{Cursor, Domains, Ground, Walk};
 use crate::matching::meter::Meter;
 use crate::matching::plan::Matcher;
-use crate::matching::search::{Limits, SearchStats};
+use crate::matching::search::{Limits, SearchStats, StopReason};
 
 /// The most vertices of such a target.
 const MOST: usize = 256;
@@ -57,8 +57,12 @@ fn counted<'m, const W: usize>(
         Cursor::new(class, &ground).count(&mut meter);
         let stats = meter.stats();
         if stats.complete() {
-            let order = u64::try_from(matcher.symmetries()).unwrap_or(u64::MAX);
-            return SearchStats { matches: stats.matches.saturating_mul(order), ..stats };
+            let order = u64::try_from(matcher.symmetries()).ok();
+            return match order.and_then(|order| stats.matches.checked_mul(order)) {
+                Some(matches) => SearchStats { matches, ..stats },
+                None if stats.matches == 0 => stats,
+                None => SearchStats { matches: u64::MAX, stopped: StopReason::MatchLimit, ..stats },
+            };
         }
     }
     let mut meter = meter();

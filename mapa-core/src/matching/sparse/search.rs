@@ -62,7 +62,7 @@ impl<'a> GraphSearch<'a> {
         Self { limits, ..self }
     }
 
-    /// Stops soon after `stop` has begun to answer true; asked every thousand nodes or so. For deadlines.
+    /// Stops soon after `stop` has begun to answer true; asked every few thousand nodes. For deadlines.
     #[must_use]
     pub fn until(self, stop: Stop<'a>) -> Self {
         Self { until: Some(stop), ..self }
