@@ -32,8 +32,9 @@ use crate::score::{Candidate, EdgeOn, Form, Objective, Seat};
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph, Link, LinkClass};
 use crate::view::View;
 
-/// How far a search goes before a table is made that takes longer than most searches.
-const TRIAL_NODES: u64 = 100_000;
+/// How far a search goes before a table is made that takes longer than most searches. It goes so far whether or not the table
+/// is there already: what a decision took must not depend on earlier ones.
+const TRIAL_NODES: u64 = 200_000;
 
 pub(super) struct Optimum<'o, 'a> {
     pub(super) request: &'o Request,
