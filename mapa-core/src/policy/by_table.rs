@@ -19,7 +19,7 @@ use super::optimum::{Entry, Optimum};
 use super::requirement::Test;
 use super::smallest::{Goal, Smallest};
 use crate::matching::{Few, Limits, Placement, SearchStats, StopReason};
-use crate::pattern::{Edge, Pattern};
+use crate::pattern::{Edge, Pattern, Want};
 use crate::reach::{
     Counts, Effort, Family, Kinds, MOST, Mask, Plan, Sums, Table, choose, earliness, highest_sums, members, of_size,
     place,
@@ -110,6 +110,10 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         let pattern = &request.pattern;
         let (k, graph) = (pattern.len(), view.graph());
         let demand = pattern.demands().first().filter(|_| k <= MOST && pattern.is_uniform() && !pattern.may_share())?;
+        // Tables are about whole devices.
+        if !graph.has_only_wholes() && demand.want != Want::Whole {
+            return None;
+        }
         let same_traffic = pattern.edges().windows(2).all(|pair| pair[0].traffic == pair[1].traffic);
         let family = if same_traffic { pattern.family() } else { Family::Other };
         let placement_test = |requirement: &super::requirement::Requirement<'_>| requirement.test.sees_ranks();
