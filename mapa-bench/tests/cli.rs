@@ -88,6 +88,38 @@ fn match_counts_distinct_and_raw() {
 }
 
 #[test]
+fn match_names_the_best_and_says_what_is_not_complete() {
+    let top = answer("match --machine dgx-1v --gpus 3 --top 2");
+    let devices = |answer: &Value, i: usize| answer["top"][i]["devices"].clone();
+    assert_eq!((devices(&top, 0), &top["top"][0]["scores"]["aggregate_gbps"]), (json!([0, 2, 3]), &json!(125.0)));
+    let gbps = |i: usize| top["top"][i]["scores"]["aggregate_gbps"].as_f64().unwrap();
+    assert!(gbps(1) <= gbps(0) && devices(&top, 1) != devices(&top, 0));
+    assert_eq!(
+        (&top["top_complete"], &top["stopped"], &top["machine"]),
+        (&json!(true), &Value::Null, &json!("dgx-1v"))
+    );
+    let cut = answer("match --machine dgx-1v --gpus 5 --max-nodes 20 --top 2");
+    assert_eq!((&cut["complete"], &cut["top_complete"]), (&json!(false), &json!(false)));
+    assert!(cut["stopped"].as_str().unwrap().contains("limit on nodes"), "{cut}");
+    // Raw rings of nine are counted by classes: 230,630,400 times eighteen.
+    let raw = answer("match --machine complete:16 --gpus 9 --raw");
+    assert_eq!((&raw["count"], &raw["complete"]), (&json!(4_151_347_200u64), &json!(true)));
+    let (one, two) =
+        (answer("match --machine complete:12 --gpus 6"), answer("match --machine complete:12 --gpus 6 --threads 2"));
+    assert_eq!(one, two);
+}
+
+#[test]
+fn allocate_names_as_many_of_the_best_as_asked() {
+    let three = answer("allocate --machine dgx-1v --gpus 3 --policy greedy --top 3");
+    assert_eq!(three["runners_up"].as_array().unwrap().len(), 2);
+    assert_eq!(answer("allocate --machine dgx-1v --gpus 3 --policy greedy")["runners_up"], Value::Null);
+    error("allocate --machine dgx-1v --gpus 3 --top 0", "--top 0");
+    let cut = text("allocate --machine dgx-1v --gpus 4 --limit 1 --explain", "");
+    assert!(cut.contains("Others may be better") && cut.contains("No other set of devices was looked at"), "{cut}");
+}
+
+#[test]
 fn match_counts_induced_and_up_to_a_limit() {
     let count = |words: &str| {
         let answer = answer(&format!("match --machine dgx-1v {words}"));
