@@ -8,13 +8,13 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::by_table::by_keys;
 use super::criterion::{Criterion, Kind};
 use super::domains::Domains;
 use super::links::{Links, is_of_counts};
 use super::optimum::{Entry, Optimum};
 use super::requirement::Test;
 use super::smallest::{Goal, Smallest};
+use super::valued::by_keys;
 use crate::matching::{Few, Limits, Placement, SearchStats};
 use crate::reach::{
     Archipelago, Closing, Counts, Covers, Edges, Family, Island, KINDS, Kinds, MOST, MOST_RANKS, Mask, Table, islands,

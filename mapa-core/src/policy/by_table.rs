@@ -1,30 +1,32 @@
-//! The exact optimum on up to sixteen devices, from tables of reachable counts: no rank order is enumerated.
+//! The exact optimum on up to sixteen devices, from tables of reachable counts: what is best is known before any rank order
+//! is looked at.
 //!
 //! Links that no criterion tells apart are of one kind. With at most three kinds, the value of every criterion of links or
 //! edges is a function of how many edges lie on each kind, and [`crate::reach`] knows which counts the pattern can have on
 //! each set of devices. So the best rank order of a set is known without looking for it (`Valued`). If no criterion depends
 //! on what is free, neither does the order of sets, and the best of every subset of the machine is worked out at once
-//! (`Ranking`): a decision is then a look into a table. Else the sets of what is free are gone through (`Scan`).
+//! (`Ranking`): a decision is then a look into a table. Else the sets of what is free are gone through (`scan`).
 //!
 //! Either way the answer is the one that enumeration would give, ties included: lowest ids, then the smallest rank order,
-//! which the tables of chains and rings spell out and the matcher finds within the one set for other patterns.
+//! which the tables of chains and rings spell out, and [`Smallest`] finds on the one set for other patterns.
 
 use std::cmp::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use super::criterion::{Criterion, Kind};
 use super::domains::Domains;
+use super::edge_sums::EdgeSums;
 use super::links::{Links, is_of_counts};
 use super::optimum::{Entry, Optimum};
 use super::requirement::Test;
 use super::smallest::{Goal, Smallest};
+use super::valued::{Ranking, Value, Valued};
 use crate::matching::{Few, Limits, Placement, SearchStats, StopReason};
-use crate::pattern::{Edge, Pattern, Want};
+use crate::pattern::{Edge, Want};
 use crate::reach::{
-    Counts, Effort, Family, Kinds, MOST, Mask, Plan, Sums, Table, choose, earliness, highest_sums, members, of_size,
-    place,
+    Counts, Effort, Family, Kinds, MOST, Mask, Plan, Spread, Table, choose, earliness, members, of_size, place,
 };
-use crate::score::{EdgeOn, Form, Objective, Seat, Subset};
+use crate::score::{Form, Objective, Seat, Subset};
 use crate::topology::{DeviceId, DeviceSet};
 
 /// The most edges of a pattern: counts of both kinds are numbered. As many as join sixteen ranks.
@@ -33,25 +35,22 @@ const MOST_EDGES: usize = 120;
 /// The most nodes that the smallest rank order on a known set may take.
 const NODES_OF_ORDER: u64 = 2_000_000;
 
-/// No placement, or none admitted.
-const NONE: u16 = u16::MAX;
-
 /// How often the caller's clock is looked at while sets are gone through.
 const ASK_EVERY: u32 = 1 << 12;
 
 /// A decision by tables: what they are about, and for whom.
 pub(super) struct ByTable<'t, 'o, 'a> {
-    optimum: &'t Optimum<'o, 'a>,
-    family: Family,
+    pub(super) optimum: &'t Optimum<'o, 'a>,
+    pub(super) family: Family,
     /// The devices of the table, ascending.
-    universe: Few<DeviceId>,
+    pub(super) universe: Few<DeviceId>,
     /// Those that the job may have.
     domain: Mask,
     effort: Effort,
 }
 
 /// Why tables have no answer.
-enum Unanswered {
+pub(super) enum Unanswered {
     /// A search must do it.
     NotByTable,
     /// The caller's time was up.
@@ -99,7 +98,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
     }
 
     /// The plan, if it is within the effort.
-    fn affordable(&self) -> Result<Arc<Option<Plan>>, Unanswered> {
+    pub(super) fn affordable(&self) -> Result<Arc<Option<Plan>>, Unanswered> {
         let covered =
             |plan: &Arc<Option<Plan>>| plan.as_ref().as_ref().is_some_and(|plan| self.effort.covers(plan.work));
         self.plan().filter(covered).ok_or(Unanswered::NotByTable)
@@ -169,7 +168,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         all.into_iter().chain(parts)
     }
 
-    fn k(&self) -> usize {
+    pub(super) fn k(&self) -> usize {
         self.optimum.request.pattern.len()
     }
 
@@ -494,221 +493,4 @@ enum Column<'c, 'a> {
     /// What stays free decides; every value is computed once for the machine.
     Rest(&'c Criterion<'a>, Box<dyn Fn(Subset<'_>) -> f64 + 'c>, Mask, Arc<Values>),
     Set(&'c Criterion<'a>, &'c Objective<'a>),
-}
-
-/// What the best rank orders of each set are worth.
-struct Valued {
-    /// Of the plan, if one was needed.
-    work: u64,
-    /// None if sums were enough.
-    table: Option<Arc<Table>>,
-    /// By place of the set, which of `values`; the lower the better.
-    best: Vec<u16>,
-    values: Vec<Value>,
-}
-
-/// A value of the criteria of links and edges together.
-struct Value {
-    keys: Few<f64>,
-    /// All counts that have it, if there is a table; else the sums.
-    counts: Vec<Counts>,
-    sums: Sums,
-}
-
-impl Valued {
-    fn by_counts(by: &ByTable<'_, '_, '_>, links: &Links, criteria: &[&Criterion<'_>], table: Arc<Table>) -> Self {
-        let Optimum { request, requirements, .. } = *by.optimum;
-        let pattern = &request.pattern;
-        let edges = pattern.edges().len() as u32;
-        let traffic = pattern.edges().first().map_or(1.0, |edge| edge.traffic);
-        let score = |objective: &Objective<'_>, counts: Counts| {
-            links.score(objective, traffic, &[counts.x, counts.y, edges - counts.x - counts.y])
-        };
-        let keys = |counts: Counts| -> Option<Few<f64>> {
-            let admitted = requirements.iter().all(|requirement| match &requirement.test {
-                Test::Score(objective, admits) if is_of_counts(objective) => admits(score(objective, counts)),
-                _ => true,
-            });
-            let key = |criterion: &&Criterion<'_>| {
-                criterion.kind.objective().map_or(0.0, |objective| criterion.key(score(objective, counts)))
-            };
-            admitted.then(|| criteria.iter().map(key).collect())
-        };
-        let sets = || of_size(by.universe.len(), by.k());
-        let side = edges as usize + 1;
-        let at = |counts: Counts| counts.x as usize * side + counts.y as usize;
-        let mut occurs = vec![false; side * side];
-        sets().for_each(|set| table.counts(by.family, pattern, set, |counts| occurs[at(counts)] = true));
-        let all = (0..side * side).filter(|&at| occurs[at]);
-        let all = all.map(|at| Counts { x: (at / side) as u32, y: (at % side) as u32 });
-        let mut found: Vec<(Few<f64>, Counts)> = all.filter_map(|counts| Some((keys(counts)?, counts))).collect();
-        found.sort_by(|a, b| by_keys(&b.0, &a.0));
-        let mut values: Vec<Value> = Vec::new();
-        let mut rank = vec![NONE; side * side];
-        for (keys, counts) in found {
-            match values.last_mut().filter(|last| last.keys == keys) {
-                Some(last) => last.counts.push(counts),
-                None => values.push(Value { keys, counts: vec![counts], sums: [0; 2] }),
-            }
-            rank[at(counts)] = (values.len() - 1) as u16;
-        }
-        let best_of = |set: Mask| {
-            let mut best = NONE;
-            table.counts(by.family, pattern, set, |counts| best = best.min(rank[at(counts)]));
-            best
-        };
-        let best = sets().map(best_of).collect();
-        Self { work: 0, table: Some(table), best, values }
-    }
-
-    /// Sums of values of edges, of any traffic on any kinds of link: of all ways to lie on a set only the best need be known.
-    fn by_sums(by: &ByTable<'_, '_, '_>, links: &Links, criteria: &[&Criterion<'_>]) -> Result<Self, Unanswered> {
-        let Optimum { request, requirements, view, .. } = *by.optimum;
-        let pattern = &request.pattern;
-        let n = by.universe.len();
-        let floors = requirements.iter().filter_map(|requirement| requirement.test.objective());
-        let sums = EdgeSums::new(pattern, links, criteria).filter(|_| !{ floors }.any(is_of_counts));
-        let sums = sums.ok_or(Unanswered::NotByTable)?;
-        let plan = by.affordable()?;
-        let Some(plan) = plan.as_ref().as_ref() else { return Err(Unanswered::NotByTable) };
-        if view.stop().is_some_and(|stop| stop()) {
-            return Err(Unanswered::Stopped);
-        }
-        let load = |edges: &[Edge], kind: usize| {
-            let values = edges.iter().map(|edge| sums.of(edge, kind));
-            values.fold([0; 2], |sum, value| [sum[0] + value[0], sum[1] + value[1]])
-        };
-        let highest = highest_sums(pattern, plan, n, |a, b| links.between(a, b), load);
-        let mut distinct: Vec<Sums> = highest.iter().flatten().copied().collect();
-        distinct.sort_unstable_by(|a, b| b.cmp(a));
-        distinct.dedup();
-        let rank = |sums: &Option<Sums>| {
-            sums.and_then(|sums| distinct.binary_search_by(|other| sums.cmp(other)).ok())
-                .map_or(NONE, |rank| rank as u16)
-        };
-        let best = highest.iter().map(rank).collect();
-        let keys = |sums: &Sums| {
-            let key = |(criterion, &sum): (&&Criterion<'_>, &i64)| criterion.signed_key(sum as f64 / UNIT);
-            criteria.iter().zip(sums).map(key).collect()
-        };
-        let values = distinct.iter().map(|sums| Value { keys: keys(sums), counts: Vec::new(), sums: *sums });
-        let values = values.collect();
-        Ok(Self { work: plan.work, table: None, best, values })
-    }
-
-    fn at(&self, set: Mask) -> Option<&Value> {
-        self.values.get(usize::from(self.best[place(set)]))
-    }
-
-    fn bytes(&self) -> usize {
-        self.best.len() * 2 + self.values.len() * 128
-    }
-}
-
-/// The better is greater.
-pub(super) fn by_keys(a: &[f64], b: &[f64]) -> Ordering {
-    a.iter().zip(b).map(|(a, b)| a.total_cmp(b)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
-}
-
-/// Sums are exact in millionths.
-const UNIT: f64 = 1e6;
-
-/// Sums of up to two criteria, by edge and kind of link, in millionths.
-struct EdgeSums {
-    /// By traffic, and by kind of link.
-    values: Vec<(u64, Few<Sums>)>,
-}
-
-impl EdgeSums {
-    /// None if a criterion is no sum over edges, or a value no whole number of millionths, or so large that sums would be
-    /// finer than values are compared ([`settle`](super::criterion::settle)).
-    fn new(pattern: &Pattern, links: &Links, criteria: &[&Criterion<'_>]) -> Option<Self> {
-        let sums: Few<(&Objective<'_>, f64)> = criteria.iter().map(|c| c.exact_sum()).collect::<Option<_>>()?;
-        let most = (1i64 << 40) / (pattern.edges().len().max(1) as i64);
-        let value = |traffic: f64, kind: usize| -> Option<Sums> {
-            let mut values = [0; 2];
-            for ((objective, sign), value) in sums.iter().zip(&mut values) {
-                let Form::Edges(f) = objective.form() else { return None };
-                let scaled = sign * f(EdgeOn { traffic, link: links.sample(kind) }) * UNIT;
-                *value = scaled.round() as i64;
-                if !(scaled.abs() <= most as f64 && (*value as f64 / UNIT) * UNIT == scaled) {
-                    return None;
-                }
-            }
-            Some(values)
-        };
-        let mut values: Vec<(u64, Few<Sums>)> = Vec::new();
-        for edge in pattern.edges() {
-            let bits = edge.traffic.to_bits();
-            if values.iter().all(|(known, _)| *known != bits) {
-                let by_kind: Option<Few<Sums>> = (0..links.len()).map(|kind| value(edge.traffic, kind)).collect();
-                values.push((bits, by_kind?));
-            }
-        }
-        (sums.len() <= 2).then_some(Self { values })
-    }
-
-    fn of(&self, edge: &Edge, kind: usize) -> Sums {
-        let bits = edge.traffic.to_bits();
-        self.values.iter().find(|(known, _)| *known == bits).map_or([0; 2], |(_, by_kind)| by_kind[kind])
-    }
-}
-
-/// All sets of a size, best first, and the best within each set of devices.
-struct Ranking {
-    /// By set, the position in `sets` of the best set within it.
-    first: Vec<u16>,
-    sets: Vec<u16>,
-    valued: Arc<Valued>,
-}
-
-impl Ranking {
-    /// O(2ⁿ n) for n devices.
-    fn new(n: usize, sets: Vec<Mask>, valued: Arc<Valued>) -> Self {
-        let mut first = vec![NONE; 1 << n];
-        for (position, &set) in (0u16..).zip(&sets) {
-            first[set as usize] = position;
-        }
-        for device in 0..n {
-            for block in first.chunks_exact_mut(2 << device) {
-                let (without, with) = block.split_at_mut(1 << device);
-                for (with, without) in with.iter_mut().zip(without) {
-                    *with = (*with).min(*without);
-                }
-            }
-        }
-        Self { first, sets: sets.into_iter().map(|set| set as u16).collect(), valued }
-    }
-
-    fn best_of(&self, part: Mask) -> Option<Mask> {
-        self.sets.get(usize::from(self.first[part as usize])).map(|&set| Mask::from(set))
-    }
-
-    fn bytes(&self) -> usize {
-        2 * (self.first.len() + self.sets.len())
-    }
-}
-
-/// Subsets of a set from subsets of `0..`: the lowest number stands for the lowest member.
-struct Spread {
-    /// By byte of the number, and by its value.
-    parts: [[u16; 256]; 2],
-}
-
-impl Spread {
-    fn new(set: Mask) -> Self {
-        let mut parts = [[0; 256]; 2];
-        for (at, member) in members(set).enumerate() {
-            let (part, bit) = (&mut parts[at / 8], 1 << (at % 8));
-            for value in bit..2 * bit {
-                part[value] = part[value - bit] | 1 << member;
-            }
-        }
-        // Bits that were set last were combined only with lower ones, which are there already.
-        Self { parts }
-    }
-
-    fn of(&self, chosen: Mask) -> Mask {
-        Mask::from(self.parts[0][chosen as usize & 255] | self.parts[1][chosen as usize >> 8])
-    }
 }

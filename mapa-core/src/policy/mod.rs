@@ -13,6 +13,7 @@ mod case;
 mod criterion;
 mod decision;
 mod domains;
+mod edge_sums;
 mod greedy;
 mod links;
 mod lowest_id;
@@ -30,6 +31,7 @@ mod slo;
 mod smallest;
 mod subsets;
 mod topo_aware;
+mod valued;
 mod when;
 mod within;
 

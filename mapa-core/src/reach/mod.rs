@@ -21,7 +21,7 @@ use std::sync::OnceLock;
 
 pub(crate) use islands::{Archipelago, Closing, Covers, Island, MOST_RANKS, islands};
 pub(crate) use kinds::{KINDS, Kinds, MOST};
-pub(crate) use subsets::{Mask, choose, earliness, members, of_size, place};
+pub(crate) use subsets::{Mask, Spread, choose, earliness, members, of_size, place};
 
 use self::frontier::Frontier;
 pub(crate) use self::frontier::{Plan, Sums, highest_sums};

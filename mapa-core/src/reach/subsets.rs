@@ -71,6 +71,30 @@ pub(crate) fn earliness(set: Mask) -> u32 {
     set.reverse_bits()
 }
 
+/// Subsets of a set from subsets of `0..`: the lowest number stands for the lowest member.
+pub(crate) struct Spread {
+    /// By byte of the number, and by its value.
+    parts: [[u16; 256]; 2],
+}
+
+impl Spread {
+    pub(crate) fn new(set: Mask) -> Self {
+        let mut parts = [[0; 256]; 2];
+        for (at, member) in members(set).enumerate() {
+            let (part, bit) = (&mut parts[at / 8], 1 << (at % 8));
+            for value in bit..2 * bit {
+                part[value] = part[value - bit] | 1 << member;
+            }
+        }
+        // Bits that were set last were combined only with lower ones, which are there already.
+        Self { parts }
+    }
+
+    pub(crate) fn of(&self, chosen: Mask) -> Mask {
+        Mask::from(self.parts[0][chosen as usize & 255] | self.parts[1][chosen as usize >> 8])
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
