@@ -1,9 +1,11 @@
 //! Machines made of islands: the optimum against every map.
 
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
 use mapa_core::testing::oracle;
 use mapa_core::{
     Candidate, DeviceId, DeviceSet, Fabric, HardwareGraph, LinkClass, Objective, Pattern, Policy, Request, Rules,
-    Shape, Tiers, aggregate_gbps, max,
+    Shape, StopReason, Tiers, aggregate_gbps, max,
 };
 use proptest::prelude::*;
 
@@ -89,6 +91,34 @@ proptest! {
         prop_assume!((17..=22).contains(&sizes.iter().sum::<usize>()));
         let graph = machine(&sizes, &links, 3);
         agrees_with_every_map(&graph, &shape.pattern(k), &graph.all(), &any_function(seed));
+    }
+}
+
+#[test]
+fn what_a_deadline_leaves_does_not_pass_for_the_best() {
+    let graph = machine(&[8; 4], &[0, 1, 0, 1, 1, 0], 2);
+    let all = graph.all();
+    let value = any_function(5);
+    let policy = Rules::new("own").prefer(max(value.clone()));
+    for (shape, k) in [(Shape::Ring, 5), (Shape::Ring, 12), (Shape::Chain, 6), (Shape::Chain, 12)] {
+        let request = Request::new(shape.pattern(k));
+        let best = policy.decide(&request, &graph.with_free(&all)).unwrap();
+        assert!(best.search().complete());
+        for asked in 0..20 {
+            let left = AtomicU32::new(asked);
+            let stop = || left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_err();
+            match policy.decide(&request, &graph.with_free(&all).until(&stop)) {
+                Ok(other) if other.search().complete() => {
+                    assert_eq!(
+                        other.best().score("any"),
+                        best.best().score("any"),
+                        "{shape} of {k}, asked {asked} times"
+                    );
+                }
+                Ok(other) => assert_eq!(other.search().stopped, StopReason::Caller),
+                Err(refusal) => assert_eq!(refusal.kind(), "limit_reached", "{shape} of {k}, asked {asked} times"),
+            }
+        }
     }
 }
 

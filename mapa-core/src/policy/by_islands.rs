@@ -5,6 +5,7 @@
 //! the best value, on the devices of lowest ids that have it; the rank order is the smallest of those that are equally good
 //! if a short search finds it, else one of them.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -40,6 +41,8 @@ pub(super) struct ByIslands<'t, 'o, 'a> {
     islands: Vec<Vec<usize>>,
     /// By kind, its number within islands.
     numbers: Few<usize>,
+    /// Whether the caller's time was up before the end.
+    stopped: Cell<bool>,
 }
 
 /// A way to lay the pattern out.
@@ -68,10 +71,11 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
             Family::Star => this.star(&mut nodes),
             _ => return None,
         };
-        let mut stats = SearchStats { nodes, ..SearchStats::default() };
-        if nodes > optimum.limits.nodes {
+        // What was found until then may not be the best: a search has something to show, and says that it was stopped.
+        if this.stopped.get() || nodes > optimum.limits.nodes {
             return None;
         }
+        let mut stats = SearchStats { nodes, ..SearchStats::default() };
         stats.matches = u64::from(best.is_some());
         Some((best.map(|best| Entry::new(best.keys, best.set, best.placement)).into_iter().collect(), stats))
     }
@@ -125,18 +129,22 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
             if kind == background { last_number } else { next - 1 }
         };
         let numbers = (0..links.len()).map(&mut number).collect();
-        (ranges && !crowded).then_some(Self { optimum, devices, links, background, islands, numbers })
+        let stopped = Cell::new(false);
+        (ranges && !crowded).then_some(Self { optimum, devices, links, background, islands, numbers, stopped })
     }
 
     fn is_stopped(&self) -> bool {
-        self.optimum.view.stop().is_some_and(|stop| stop())
+        self.stopped.set(self.stopped.get() || self.optimum.view.stop().is_some_and(|stop| stop()));
+        self.stopped.get()
     }
 
     /// The smallest rank order on a set that has one of these counts, if it is found soon.
-    fn smallest(&self, set: &DeviceSet, wanted: &[Edges]) -> Option<Placement> {
+    fn smallest(&self, set: &DeviceSet, wanted: &[Edges], nodes: &mut u64) -> Option<Placement> {
         let own: Vec<usize> = set.iter().filter_map(|id| self.devices.binary_search(&id).ok()).collect();
         let goal = Goal::Counts(wanted.iter().map(|edges| self.by_kind(*edges)).collect());
-        let (order, _) = Smallest::new(&self.optimum.request.pattern, &self.links, &own, goal).find(NODES_OF_ORDER);
+        let most = NODES_OF_ORDER.min(self.optimum.limits.nodes.saturating_sub(*nodes));
+        let (order, spent) = Smallest::new(&self.optimum.request.pattern, &self.links, &own, goal).find(most);
+        *nodes += spent;
         Some(order?.into_iter().map(|at| self.devices[at]).collect())
     }
 
@@ -262,7 +270,7 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
             members(*mask).map(|at| self.devices[island[at]]).collect::<Few<DeviceId>>()
         };
         let set: DeviceSet = self.islands.iter().zip(&layout.sets).flat_map(of_island).collect();
-        if let Some(placement) = self.smallest(&set, &wanted) {
+        if let Some(placement) = self.smallest(&set, &wanted, nodes) {
             return Some(Best { keys, set, placement });
         }
         let ranks = layout
