@@ -38,6 +38,39 @@ pub(super) trait Ground<const W: usize> {
 /// By rank.
 pub(super) type Domains<const W: usize> = SmallVec<[Bits<W>; 8]>;
 
+/// A graph whose edges ask for nothing but to be there.
+pub(super) struct Plain<const W: usize> {
+    /// By vertex, its neighbours.
+    pub(super) joined: Vec<Bits<W>>,
+    pub(super) domains: Domains<W>,
+}
+
+impl<const W: usize> Ground<W> for Plain<W> {
+    fn len(&self) -> usize {
+        self.joined.len()
+    }
+
+    fn domains(&self) -> Domains<W> {
+        self.domains.clone()
+    }
+
+    fn joined(&self, vertex: u32) -> Bits<W> {
+        self.joined[vertex as usize]
+    }
+
+    fn excluded(&self, vertex: u32) -> Bits<W> {
+        only(vertex)
+    }
+
+    fn excludes_only_itself(&self) -> bool {
+        true
+    }
+
+    fn edges(&self, _: &Bits<W>) -> Option<impl Fn(usize, usize) -> Vec<Bits<W>>> {
+        None::<fn(usize, usize) -> Vec<Bits<W>>>
+    }
+}
+
 /// How a break came about: by the visitor, or because the meter had nothing left.
 pub(super) type Flow<B> = ControlFlow<Option<B>>;
 
@@ -429,45 +462,12 @@ mod tests {
     use crate::{MatchConfig, Pattern};
 
     /// A data graph that is no machine.
-    struct Plain<const W: usize> {
-        ranks: usize,
-        rows: Vec<Bits<W>>,
-    }
-
-    impl<const W: usize> Plain<W> {
-        fn new(ranks: usize, n: usize, joined: impl Fn(usize, usize) -> bool) -> Self {
-            let row = |a: usize| {
-                let around = (0..n).filter(|&b| joined(a.min(b), a.max(b)));
-                around.fold([0; W], |row, b| or(&row, &only(b as u32)))
-            };
-            Self { ranks, rows: (0..n).map(row).collect() }
-        }
-    }
-
-    impl<const W: usize> Ground<W> for Plain<W> {
-        fn len(&self) -> usize {
-            self.rows.len()
-        }
-
-        fn domains(&self) -> Domains<W> {
-            SmallVec::from_elem(below(self.rows.len() as u32), self.ranks)
-        }
-
-        fn joined(&self, vertex: u32) -> Bits<W> {
-            self.rows[vertex as usize]
-        }
-
-        fn excluded(&self, vertex: u32) -> Bits<W> {
-            only(vertex)
-        }
-
-        fn excludes_only_itself(&self) -> bool {
-            true
-        }
-
-        fn edges(&self, _: &Bits<W>) -> Option<impl Fn(usize, usize) -> Vec<Bits<W>>> {
-            None::<fn(usize, usize) -> Vec<Bits<W>>>
-        }
+    fn plain<const W: usize>(ranks: usize, n: usize, joined: impl Fn(usize, usize) -> bool) -> Plain<W> {
+        let row = |a: usize| {
+            let around = (0..n).filter(|&b| joined(a.min(b), a.max(b)));
+            around.fold([0; W], |row, b| or(&row, &only(b as u32)))
+        };
+        Plain { joined: (0..n).map(row).collect(), domains: SmallVec::from_elem(below(n as u32), ranks) }
     }
 
     fn count<const W: usize>(pattern: &Pattern, induced: bool, ground: &Plain<W>) -> SearchStats {
@@ -482,9 +482,8 @@ mod tests {
         let sparse = |a: usize, b: usize| (3 * a + b * b) % 4 < 2;
         for pattern in [Pattern::ring(1), Pattern::chain(2), Pattern::ring(4), Pattern::star(4), Pattern::chain(5)] {
             for induced in [false, true] {
-                let without =
-                    count(&pattern, induced, &Plain::<1>::new(pattern.len(), 20, |a, b| a != b && sparse(a, b)));
-                let with = count(&pattern, induced, &Plain::<1>::new(pattern.len(), 20, |a, b| a == b || sparse(a, b)));
+                let without = count(&pattern, induced, &plain::<1>(pattern.len(), 20, |a, b| a != b && sparse(a, b)));
+                let with = count(&pattern, induced, &plain::<1>(pattern.len(), 20, |a, b| a == b || sparse(a, b)));
                 assert_eq!(without, with);
                 assert!(without.matches > 0);
             }
@@ -495,8 +494,8 @@ mod tests {
     fn a_graph_of_any_width_is_searched() {
         // Rings of four in a ladder: one a rung but the last.
         let ladder = |a: usize, b: usize| b == a + 2 || b == a + 1 && a.is_multiple_of(2);
-        assert_eq!(count(&Pattern::ring(4), false, &Plain::<1>::new(4, 60, ladder)).matches, 29);
-        assert_eq!(count(&Pattern::ring(4), false, &Plain::<4>::new(4, 250, ladder)).matches, 124);
-        assert_eq!(count(&Pattern::ring(4), false, &Plain::<16>::new(4, 1000, ladder)).matches, 499);
+        assert_eq!(count(&Pattern::ring(4), false, &plain::<1>(4, 60, ladder)).matches, 29);
+        assert_eq!(count(&Pattern::ring(4), false, &plain::<4>(4, 250, ladder)).matches, 124);
+        assert_eq!(count(&Pattern::ring(4), false, &plain::<16>(4, 1000, ladder)).matches, 499);
     }
 }

@@ -90,7 +90,8 @@ impl std::error::Error for Violation {}
 /// for k ranks.
 ///
 /// What it accepts are the raw matches that a [`Search`](crate::Search) without domains, predicates or
-/// [sharing](crate::Search::sharing) finds; and no rank at all for the empty pattern, which searches do not find. Who uses the machine, and how full its devices are, it does not know.
+/// [sharing](crate::Search::sharing) finds; and no rank at all for the empty pattern, which searches do not find. Who uses
+/// the machine, and how full its devices are, it does not know.
 ///
 /// ```
 /// use mapa_core::{DeviceId, Fabric, LinkClass, Pattern, Verifier, Violation};

@@ -156,6 +156,12 @@ impl Pattern {
         self.0.matcher.get_or_init(|| MatchConfig::new().compile(self))
     }
 
+    /// The traffic of every edge, if it is the same; 1 if there is no edge.
+    pub(crate) fn traffic(&self) -> Option<f64> {
+        let first = self.edges().first().map_or(1.0, |edge| edge.traffic);
+        self.edges().iter().all(|edge| edge.traffic == first).then_some(first)
+    }
+
     /// What table of reachable counts it has.
     pub(crate) fn family(&self) -> Family {
         *self.0.family.get_or_init(|| Family::of(self))

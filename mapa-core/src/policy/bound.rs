@@ -36,8 +36,7 @@ impl<'b, 'a> Bounds<'b, 'a> {
     pub(super) fn new(view: &'b View<'b>, pattern: &'b Pattern, criteria: &'b [Criterion<'a>]) -> Self {
         let mut pairs: Vec<_> = pattern.edges().iter().map(|edge| (edge.a, edge.b)).collect();
         pairs.sort_unstable();
-        let alike = pairs.windows(2).all(|pair| pair[0] != pair[1])
-            && pattern.edges().windows(2).all(|pair| pair[0].traffic == pair[1].traffic);
+        let alike = pairs.windows(2).all(|pair| pair[0] != pair[1]) && pattern.traffic().is_some();
         Self { graph: view.graph(), view, pattern, criteria, alike, known: RefCell::default() }
     }
 

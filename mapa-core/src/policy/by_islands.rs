@@ -21,7 +21,6 @@ use crate::reach::{
     Archipelago, Closing, Counts, Covers, Edges, Family, Island, KINDS, Kinds, MOST, MOST_RANKS, Mask, Table, islands,
     members, of_size,
 };
-use crate::score::Objective;
 use crate::topology::{DeviceId, DeviceSet};
 
 /// How far the smallest rank order on the chosen devices is looked for.
@@ -41,6 +40,8 @@ pub(super) struct ByIslands<'t, 'o, 'a> {
     islands: Vec<Vec<usize>>,
     /// By kind, its number within islands.
     numbers: Few<usize>,
+    /// Of every edge.
+    traffic: f64,
     /// Whether the caller's time was up before the end.
     stopped: Cell<bool>,
 }
@@ -93,14 +94,14 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
             Test::Score(objective, _) => is_of_counts(objective),
             _ => false,
         };
-        let same_traffic = pattern.edges().windows(2).all(|pair| pair[0].traffic == pair[1].traffic);
+        let traffic = pattern.traffic()?;
         let plain = request.must_include.is_empty()
             && request.runners_up == 0
             && !request.same_numa
             && optimum.limits.matches == Limits::NONE.matches;
         if !matches!(pattern.family(), Family::Ring | Family::Chain | Family::Star)
             || pattern.len() > MOST_RANKS
-            || !(plain && countable && same_traffic)
+            || !(plain && countable)
             || view.is_of_any_layout()
             || !requirements.iter().all(|requirement| test(&requirement.test))
         {
@@ -130,7 +131,7 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
         };
         let numbers = (0..links.len()).map(&mut number).collect();
         let stopped = Cell::new(false);
-        (ranges && !crowded).then_some(Self { optimum, devices, links, background, islands, numbers, stopped })
+        (ranges && !crowded).then_some(Self { optimum, devices, links, background, islands, numbers, traffic, stopped })
     }
 
     fn is_stopped(&self) -> bool {
@@ -170,29 +171,14 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
         (0..self.links.len()).map(count).collect()
     }
 
-    /// The keys of so many edges; none if a requirement rejects them.
-    fn keys(&self, edges: Edges) -> Option<Few<f64>> {
-        let Optimum { request, criteria, requirements, .. } = *self.optimum;
-        let pattern = &request.pattern;
-        let traffic = pattern.edges().first().map_or(1.0, |edge| edge.traffic);
-        let by_kind = self.by_kind(edges);
-        let score = |objective: &Objective<'_>| self.links.score(objective, traffic, &by_kind);
-        let admitted = requirements.iter().all(|requirement| match &requirement.test {
-            Test::Score(objective, admits) => admits(score(objective)),
-            _ => true,
-        });
-        let key = |criterion: &Criterion<'_>| {
-            criterion.kind.objective().map_or(0.0, |objective| criterion.key(score(objective)))
-        };
-        admitted.then(|| criteria.iter().map(key).collect())
-    }
-
     /// The best keys among some counts, and the counts that have them.
     fn best_keys(&self, all: impl Iterator<Item = Edges>, nodes: &mut u64) -> Option<(Few<f64>, Vec<Edges>)> {
+        let Optimum { criteria, requirements, .. } = *self.optimum;
         let mut best: Option<(Few<f64>, Vec<Edges>)> = None;
         for edges in all {
             *nodes += 1;
-            let Some(keys) = self.keys(edges) else { continue };
+            let keys = self.links.keys(criteria.iter(), requirements, self.traffic, &self.by_kind(edges));
+            let Some(keys) = keys else { continue };
             match best.as_mut().map(|best| (by_keys(&keys, &best.0), best)) {
                 Some((Ordering::Less, _)) => {}
                 Some((Ordering::Equal, best)) => best.1.push(edges),

@@ -113,12 +113,12 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         if !graph.has_only_wholes() && demand.want != Want::Whole {
             return None;
         }
-        let same_traffic = pattern.edges().windows(2).all(|pair| pair[0].traffic == pair[1].traffic);
-        let family = if same_traffic { pattern.family() } else { Family::Other };
+        let family = pattern.traffic().map_or(Family::Other, |_| pattern.family());
         let placement_test = |requirement: &super::requirement::Requirement<'_>| requirement.test.sees_ranks();
         let floors = requirements.iter().filter_map(|requirement| requirement.test.objective());
         // A link may then be good enough for some edges only.
-        let by_edge = !same_traffic && requirements.iter().any(|requirement| requirement.test.link().is_some());
+        let by_edge =
+            pattern.traffic().is_none() && requirements.iter().any(|requirement| requirement.test.link().is_some());
         if by_edge
             || limits.matches < Limits::NONE.matches
             || view.is_of_any_layout()
@@ -260,12 +260,10 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         }
         let links = Links::new(self.optimum, &self.universe);
         let criteria: Vec<&Criterion<'_>> = by_counts().collect();
-        let edges = self.optimum.request.pattern.edges();
-        let alike = edges.windows(2).all(|pair| pair[0].traffic == pair[1].traffic);
-        let valued = match links.kinds().filter(|_| alike) {
-            Some(kinds) => {
+        let valued = match links.kinds().zip(self.optimum.request.pattern.traffic()) {
+            Some((kinds, traffic)) => {
                 let (table, work) = self.table(&kinds)?;
-                Valued { work, ..Valued::by_counts(self, &links, &criteria, table) }
+                Valued { work, ..Valued::by_counts(self, &links, &criteria, (table, traffic)) }
             }
             None => Valued::by_sums(self, &links, &criteria)?,
         };

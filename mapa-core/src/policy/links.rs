@@ -1,6 +1,8 @@
 //! The kinds of link that the criteria of links and edges tell apart.
 
+use super::criterion::Criterion;
 use super::optimum::Optimum;
+use super::requirement::{Requirement, Test};
 use crate::matching::Few;
 use crate::reach::{KINDS, Kinds, MOST};
 use crate::score::{Census, EdgeOn, Form, Objective};
@@ -94,8 +96,27 @@ impl Links {
         countable.then(|| Kinds::new(self.n, |a, b| self.between(a, b)))
     }
 
+    /// The keys of criteria for so many edges of each kind; none if a requirement rejects that.
+    pub(super) fn keys<'c, 'a: 'c>(
+        &self,
+        criteria: impl Iterator<Item = &'c Criterion<'a>>,
+        requirements: &[Requirement<'_>],
+        traffic: f64,
+        by_kind: &[u32],
+    ) -> Option<Few<f64>> {
+        let score = |objective: &Objective<'_>| self.score(objective, traffic, by_kind);
+        let admitted = requirements.iter().all(|requirement| match &requirement.test {
+            Test::Score(objective, admits) if is_of_counts(objective) => admits(score(objective)),
+            _ => true,
+        });
+        let key = |criterion: &Criterion<'_>| {
+            criterion.kind.objective().map_or(0.0, |objective| criterion.key(score(objective)))
+        };
+        admitted.then(|| criteria.map(key).collect())
+    }
+
     /// The value of an objective of links or edges for so many edges of each kind.
-    pub(super) fn score(&self, objective: &Objective<'_>, traffic: f64, by_kind: &[u32]) -> f64 {
+    fn score(&self, objective: &Objective<'_>, traffic: f64, by_kind: &[u32]) -> f64 {
         let kinds = || by_kind.iter().zip(&self.samples).filter(|(count, _)| **count > 0);
         match objective.form() {
             Form::Links(tiers, f) => {

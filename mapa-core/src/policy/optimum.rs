@@ -1,4 +1,5 @@
-//! The exact lexicographic optimum, by looking at everything that can still win.
+//! The exact lexicographic optimum: by a table ([`ByTable`]), by islands ([`ByIslands`]), or by looking at everything that can
+//! still win, which is here.
 //!
 //! Where every pair of devices is joined well enough, as on real servers, every set has a match: sets are enumerated,
 //! lowest ids first, and rank orders only within sets that are not beaten already, by what the set decides (preserved
@@ -94,7 +95,8 @@ impl<'o, 'a> Optimum<'o, 'a> {
             (entries, stats)
         });
         more.nodes += stats.nodes;
-        let entries = if more.stopped == StopReason::Caller { entries } else { better };
+        let kept = more.stopped == StopReason::Caller && !entries.is_empty();
+        let entries = if kept { entries } else { better };
         (entries, more)
     }
 
@@ -143,7 +145,7 @@ impl<'o, 'a> Optimum<'o, 'a> {
     }
 
     /// For distinct matches if they will do, else for every rank order.
-    pub(super) fn matcher(&self, symmetric: bool) -> Cow<'o, Matcher> {
+    fn matcher(&self, symmetric: bool) -> Cow<'o, Matcher> {
         let pattern = &self.request.pattern;
         if symmetric {
             Cow::Borrowed(pattern.rank_matcher())
@@ -178,7 +180,7 @@ impl<'o, 'a> Optimum<'o, 'a> {
                 })
     }
 
-    pub(super) fn admits(&self, placement: &[DeviceId]) -> bool {
+    fn admits(&self, placement: &[DeviceId]) -> bool {
         includes(placement, &self.request.must_include)
             && without_layout(self.view, placement).is_none()
             && (self.requirements.is_empty() || {
@@ -192,7 +194,7 @@ impl<'o, 'a> Optimum<'o, 'a> {
     }
 
     /// Runs the matcher within `part`, with what is left of the limits; true if the visitor broke off.
-    pub(super) fn search(
+    fn search(
         &self,
         matcher: &Matcher,
         part: &DeviceSet,
@@ -234,7 +236,7 @@ impl<'o, 'a> Optimum<'o, 'a> {
     }
 
     /// The key of a criterion that needs the rank order (or is asked for it anyway).
-    pub(super) fn key(&self, criterion: &Criterion<'_>, placement: &[DeviceId]) -> f64 {
+    fn key(&self, criterion: &Criterion<'_>, placement: &[DeviceId]) -> f64 {
         let objective = criterion.kind.objective();
         objective.map_or(0.0, |objective| criterion.key(objective.score(&self.candidate(placement))))
     }

@@ -8,11 +8,9 @@ use super::criterion::Criterion;
 use super::edge_sums::{EdgeSums, UNIT};
 use super::links::{Links, is_of_counts};
 use super::optimum::Optimum;
-use super::requirement::Test;
 use crate::matching::Few;
 use crate::pattern::Edge;
 use crate::reach::{Counts, Mask, Sums, Table, highest_sums, of_size, place};
-use crate::score::Objective;
 
 /// No placement, or none admitted.
 const NONE: u16 = u16::MAX;
@@ -41,24 +39,13 @@ impl Valued {
         by: &ByTable<'_, '_, '_>,
         links: &Links,
         criteria: &[&Criterion<'_>],
-        table: Arc<Table>,
+        (table, traffic): (Arc<Table>, f64),
     ) -> Self {
         let Optimum { request, requirements, .. } = *by.optimum;
         let pattern = &request.pattern;
         let edges = pattern.edges().len() as u32;
-        let traffic = pattern.edges().first().map_or(1.0, |edge| edge.traffic);
-        let score = |objective: &Objective<'_>, counts: Counts| {
-            links.score(objective, traffic, &[counts.x, counts.y, edges - counts.x - counts.y])
-        };
-        let keys = |counts: Counts| -> Option<Few<f64>> {
-            let admitted = requirements.iter().all(|requirement| match &requirement.test {
-                Test::Score(objective, admits) if is_of_counts(objective) => admits(score(objective, counts)),
-                _ => true,
-            });
-            let key = |criterion: &&Criterion<'_>| {
-                criterion.kind.objective().map_or(0.0, |objective| criterion.key(score(objective, counts)))
-            };
-            admitted.then(|| criteria.iter().map(key).collect())
+        let keys = |Counts { x, y }: Counts| {
+            links.keys(criteria.iter().copied(), requirements, traffic, &[x, y, edges - x - y])
         };
         let sets = || of_size(by.universe.len(), by.k());
         let side = edges as usize + 1;

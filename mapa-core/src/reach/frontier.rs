@@ -11,7 +11,7 @@ use super::subsets::{Mask, choose, members, of_size, place, places};
 use crate::matching::Few;
 use crate::pattern::{Edge, Pattern};
 
-/// The most work that a table is ever worth: ranks put on a device in some state. Some half a second.
+/// The most work that a table is ever worth: ranks put on a device in some state. Up to a second.
 const MOST_WORK: u64 = 40_000_000;
 
 /// The most states of one level: of 32 bytes mostly.

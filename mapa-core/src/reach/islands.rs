@@ -119,12 +119,12 @@ pub(crate) struct Layout {
 }
 
 /// The sums over the islands from some island on, by devices and paths taken.
-struct Sums<const W: usize> {
+struct Totals<const W: usize> {
     paths: usize,
     grids: Vec<Grid<W>>,
 }
 
-impl<const W: usize> Sums<W> {
+impl<const W: usize> Totals<W> {
     fn new(ranks: usize, paths: usize) -> Self {
         Self { paths, grids: vec![Grid::EMPTY; (ranks + 1) * (paths + 1)] }
     }
@@ -143,12 +143,12 @@ struct Knapsack<const W: usize> {
     closing: Closing,
     paths: usize,
     /// By island: it and those after it; at the end, nothing.
-    from: Vec<Sums<W>>,
+    from: Vec<Totals<W>>,
 }
 
 impl<const W: usize> Knapsack<W> {
     fn new(islands: &[Island<'_>], ranks: usize, paths: usize, closing: Closing) -> Self {
-        let mut last = Sums::new(ranks, paths);
+        let mut last = Totals::new(ranks, paths);
         *last.of_mut(0, 0) = Grid::origin();
         let mut from = vec![last];
         for island in islands.iter().rev() {
@@ -160,8 +160,8 @@ impl<const W: usize> Knapsack<W> {
         Self { closing, paths, from }
     }
 
-    fn with(offers: &[(usize, usize, Grid<1>)], rest: &Sums<W>, ranks: usize, paths: usize) -> Sums<W> {
-        let mut sums = Sums::new(ranks, paths);
+    fn with(offers: &[(usize, usize, Grid<1>)], rest: &Totals<W>, ranks: usize, paths: usize) -> Totals<W> {
+        let mut sums = Totals::new(ranks, paths);
         for devices in 0..=ranks {
             for taken in 0..=paths {
                 let rest = rest.of(devices, taken);

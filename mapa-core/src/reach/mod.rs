@@ -122,7 +122,7 @@ enum Form {
 pub(crate) enum Effort {
     /// Some 20 ms at most: less than what a search may take that a table would spare.
     Little,
-    /// Up to half a second.
+    /// Up to a second.
     Any,
 }
 
@@ -151,7 +151,7 @@ impl Table {
         match family {
             Family::Chain | Family::Ring if n <= 8 => Paths::<1>::bytes(n),
             Family::Chain | Family::Ring => Paths::<4>::bytes(n),
-            Family::Other => choose(n, n / 2) as usize * 32,
+            Family::Other => choose(n, n / 2) as usize * size_of::<grid::Grid<16>>(),
             _ => 0,
         }
     }

@@ -3,8 +3,8 @@
 use super::domains::domains;
 use super::plan::GraphMatcher;
 use crate::graph::Graph;
-use crate::matching::bits::{Bits, only, put};
-use crate::matching::engine::{Cursor, Domains, Ground, Walk};
+use crate::matching::bits::put;
+use crate::matching::engine::{Cursor, Plain, Walk};
 use crate::matching::meter::Meter;
 use crate::matching::plan::Matcher;
 use crate::matching::search::{Limits, SearchStats, StopReason};
@@ -46,7 +46,7 @@ fn counted<'m, const W: usize>(
         ids.iter().for_each(|&id| put(&mut row, id));
         row
     };
-    let ground = Rows {
+    let ground = Plain {
         joined: (0..target.len() as u32).map(|v| row(target.neighbours(v))).collect(),
         domains: domains.iter().map(|domain| row(domain)).collect(),
     };
@@ -68,35 +68,4 @@ fn counted<'m, const W: usize>(
     let mut meter = meter();
     Cursor::new(&matcher.program, &ground).count(&mut meter);
     meter.stats()
-}
-
-struct Rows<const W: usize> {
-    joined: Vec<Bits<W>>,
-    domains: Domains<W>,
-}
-
-impl<const W: usize> Ground<W> for Rows<W> {
-    fn len(&self) -> usize {
-        self.joined.len()
-    }
-
-    fn domains(&self) -> Domains<W> {
-        self.domains.clone()
-    }
-
-    fn joined(&self, vertex: u32) -> Bits<W> {
-        self.joined[vertex as usize]
-    }
-
-    fn excluded(&self, vertex: u32) -> Bits<W> {
-        only(vertex)
-    }
-
-    fn excludes_only_itself(&self) -> bool {
-        true
-    }
-
-    fn edges(&self, _: &Bits<W>) -> Option<impl Fn(usize, usize) -> Vec<Bits<W>>> {
-        None::<fn(usize, usize) -> Vec<Bits<W>>>
-    }
 }

@@ -31,8 +31,8 @@ impl MatchConfig {
     /// Compiles a pattern to be searched for in other graphs. It may have labels, and need not be connected.
     ///
     /// [`MatchConfig::by_rank`] makes no difference: the order of placing depends on the target. Raw matching takes next to no
-    /// time here. For distinct matches the pattern's symmetries are worked out, in time and
-    /// memory as for [`MatchConfig::compile`].
+    /// time here. For distinct matches the pattern's symmetries are worked out, in time and memory as for
+    /// [`MatchConfig::compile`].
     ///
     /// # Errors
     /// A loop; more than [`MAX_DEVICES`] vertices.
