@@ -17,7 +17,7 @@ fn machine() -> Result<Machine, Box<dyn Error>> {
     }
     let mut dump = Vec::new();
     std::io::stdin().read_to_end(&mut dump)?;
-    Ok(read(&dump)?)
+    Ok(read(&dump)?.into_machine()?)
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

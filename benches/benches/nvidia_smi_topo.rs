@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use mapa_topologies::{Machine, named, read};
+use mapa_topologies::{named, read};
 
 /// A dump as the tool prints it for `n` devices.
 fn dump(n: usize) -> String {
@@ -24,11 +24,13 @@ fn dump(n: usize) -> String {
 fn reading(c: &mut Criterion) {
     for n in [8, 16, 72] {
         let text = dump(n);
-        let machine = Machine::from_nvidia_smi_topo(&text).expect("it is well formed");
+        let machine = read(text.as_bytes()).expect("it is well formed").machine;
         let mut group = c.benchmark_group(format!("{n} devices"));
         group.throughput(Throughput::Bytes(text.len() as u64));
         group.bench_function("read nvidia-smi topo -m", |b| {
-            b.iter(|| assert_eq!(read(black_box(text.as_bytes())).expect("as before").fabric.device_count(), n));
+            b.iter(|| {
+                assert_eq!(read(black_box(text.as_bytes())).expect("as before").machine.fabric.device_count(), n)
+            });
         });
         group.bench_function("lower to a graph", |b| {
             b.iter(|| assert_eq!(black_box(&machine).graph().expect("as before").len(), n));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use mapa_core::mig::{Layout, Model};
 use mapa_core::{Allocator, HardwareGraph};
 use mapa_topologies::mig::{Gpu, Offer, ProfileKind};
-use mapa_topologies::{Machine, mig, named, read};
+use mapa_topologies::{Dump, Machine, mig, named, read};
 
 use crate::cli::MachineArgs;
 use crate::failure::Failure;
@@ -91,7 +91,7 @@ fn find(name: &str) -> Result<Machine, Failure> {
     if name == "-" {
         let mut bytes = Vec::new();
         io::stdin().read_to_end(&mut bytes).map_err(|error| wrong(&error))?;
-        return read(&bytes).map_err(|error| wrong(&error));
+        return read(&bytes).and_then(Dump::into_machine).map_err(|error| wrong(&error));
     }
     match named(name) {
         Ok(machine) => Ok(machine),
@@ -100,7 +100,7 @@ fn find(name: &str) -> Result<Machine, Failure> {
         }
         Err(_) => {
             let bytes = fs::read(name).map_err(|error| wrong(&error))?;
-            let mut machine = read(&bytes).map_err(|error| wrong(&error))?;
+            let mut machine = read(&bytes).and_then(Dump::into_machine).map_err(|error| wrong(&error))?;
             // A dump does not know its name; its file does.
             if machine.name == "topo-m"
                 && let Some(stem) = Path::new(name).file_stem()

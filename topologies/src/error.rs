@@ -1,21 +1,62 @@
 //! What can be wrong with a description.
 
-/// Why a description of a machine, or a graph, was refused. The message names the line, where there is one, and what was expected.
+/// Why a description of a machine, or a graph, was refused. The message names the line or element, where there is one, and
+/// what was expected.
 #[derive(Debug, thiserror::Error)]
-#[error("{}{what}", .line.map(|line| format!("line {line}: ")).unwrap_or_default())]
+#[error("{}{}{what}", .line.map(|line| format!("line {line}: ")).unwrap_or_default(), .element.as_ref().map(|element| format!("{element}: ")).unwrap_or_default())]
 pub struct Error {
+    kind: ErrorKind,
     line: Option<usize>,
+    element: Option<String>,
     what: String,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
+/// What is wrong, in kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A word, number or shape that should not be there, or is missing.
+    #[default]
+    Malformed,
+    /// No kind of description that is known.
+    Unknown,
+    /// A kind of description that is known and not read; the message says what to give instead.
+    Unsupported,
+    /// Well formed, but it does not say enough to be a machine: no devices, or nothing of what joins them.
+    Incomplete,
+    /// More bytes, levels or entities than any machine needs.
+    TooLarge,
+    /// A file, library or command that could not be had.
+    Unavailable,
+}
+
 impl Error {
     pub(crate) fn new(what: impl Into<String>) -> Self {
-        Self { line: None, what: what.into(), source: None }
+        Self { kind: ErrorKind::Malformed, line: None, element: None, what: what.into(), source: None }
+    }
+
+    pub(crate) fn of_kind(kind: ErrorKind, what: impl Into<String>) -> Self {
+        Self { kind, ..Self::new(what) }
     }
 
     pub(crate) fn at(line: usize, what: impl Into<String>) -> Self {
-        Self { line: Some(line), what: what.into(), source: None }
+        Self { line: Some(line), ..Self::new(what) }
+    }
+
+    /// An error in this element: a tag with what tells it from its like, or a path into a JSON document.
+    pub(crate) fn in_element(line: Option<usize>, element: impl Into<String>, what: impl Into<String>) -> Self {
+        Self { line, element: Some(element.into()), ..Self::new(what) }
+    }
+
+    pub(crate) fn with_kind(self, kind: ErrorKind) -> Self {
+        Self { kind, ..self }
+    }
+
+    /// What is wrong, in kind.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
     }
 
     /// The line at fault, counted from 1.
@@ -24,9 +65,16 @@ impl Error {
         self.line
     }
 
+    /// The element at fault: `<pci busid="0000:06:00.0">`, or `[0].links[3].weight`.
+    #[must_use]
+    pub fn element(&self) -> Option<&str> {
+        self.element.as_deref()
+    }
+
     /// An error of the core, met at this line.
     pub(crate) fn core(line: Option<usize>, source: mapa_core::Error) -> Self {
-        Self { line, what: source.to_string(), source: Some(source.into()) }
+        let what = source.to_string();
+        Self { line, source: Some(source.into()), ..Self::new(what) }
     }
 }
 

@@ -9,13 +9,12 @@ use crate::error::Error;
 /// A machine: its fabric, and what its source says about it.
 ///
 /// ```
-/// use mapa_topologies::Machine;
-///
-/// let machine = Machine::from_nvidia_smi_topo(
-///     "        GPU0  GPU1  CPU Affinity
+/// let dump = mapa_topologies::read(
+///     b"       GPU0  GPU1  CPU Affinity
 ///      GPU0     X   NV2   0-15
 ///      GPU1   NV2     X   0-15",
 /// )?;
+/// let machine = dump.into_machine()?;
 /// let graph = machine.graph()?;
 /// assert_eq!(graph.link(0.into(), 1.into()).gbps, 50.0); // GB/s per direction
 /// # Ok::<(), mapa_topologies::Error>(())
@@ -59,15 +58,16 @@ impl Machine {
 /// Something odd that did not keep a machine from being read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// The line, counted from 1.
-    pub line: usize,
+    /// The line, counted from 1, where there is one.
+    pub line: Option<usize>,
     /// What is odd.
     pub what: String,
 }
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.what)
+        self.line.map_or(Ok(()), |line| write!(f, "line {line}: "))?;
+        f.write_str(&self.what)
     }
 }
 

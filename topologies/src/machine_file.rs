@@ -115,6 +115,8 @@ struct Device {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     index: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    product: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     uuid: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pci: Option<String>,
@@ -267,8 +269,8 @@ impl Machine {
                 NodeKind::Device(info) => {
                     let mig = info.mig.as_deref().map(|model| setting(model, name.get_ref(), &mut cuts)).transpose()?;
                     let mig = mig.map(unspanned);
-                    let DeviceInfo { index, uuid, pci, numa, memory_bytes, mig: _ } = info.clone();
-                    devices.push(Device { name, index, uuid, pci, numa, memory_bytes, mig, up, gbps });
+                    let DeviceInfo { product, index, uuid, pci, numa, memory_bytes, mig: _ } = info.clone();
+                    devices.push(Device { name, index, product, uuid, pci, numa, memory_bytes, mig, up, gbps });
                 }
                 other => {
                     let (kind, number) = kind_of(other);
@@ -393,9 +395,10 @@ impl Reader<'_> {
         }
         let mut models: HashMap<&Mig, Arc<Model>> = HashMap::new();
         for device in &file.devices {
-            let Device { index, uuid, pci, numa, memory_bytes, mig, .. } = device;
+            let Device { index, product, uuid, pci, numa, memory_bytes, mig, .. } = device;
             let model = mig.as_ref().map(|mig| self.model(mig, &mut models)).transpose()?;
             let info = DeviceInfo {
+                product: product.clone(),
                 index: *index,
                 uuid: uuid.clone(),
                 pci: pci.clone(),

@@ -31,7 +31,7 @@ fn refused(from: &str, to: &str, message: &str) {
 
 #[test]
 fn defaults_are_those_documented() {
-    let graph = read(SMALL.as_bytes()).unwrap().graph().unwrap();
+    let graph = read(SMALL.as_bytes()).unwrap().machine.graph().unwrap();
     let pair = graph.pair(0.into(), 1.into());
     assert_eq!((pair.direct.gbps, pair.host.gbps, pair.host.class), (50.0, 12.0, LinkClass::Node));
     assert_eq!(graph.find("gpu-1").unwrap(), 1.into());
@@ -67,7 +67,7 @@ fn malformed_files_are_refused_by_line() {
     refused(
         "gbps = 16.0",
         "speed = 16.0",
-        "line 9: unknown field `speed`, expected one of `name`, `index`, `uuid`, `pci`, `numa`, `memory_bytes`, `mig`, `up`, `gbps`",
+        "line 9: unknown field `speed`, expected one of `name`, `index`, `product`, `uuid`, `pci`, `numa`, `memory_bytes`, `mig`, `up`, `gbps`",
     );
     refused("NV2", "NV0", "line 12: unknown link `NV0`: expected NV#, PIX, PXB, PHB, NODE or SYS");
     refused(r#""GPU1"]"#, r#""GPU3"]"#, "line 12: nothing is called `GPU3`: expected a node or device");
@@ -182,7 +182,7 @@ fn every_machine_of_the_catalogue_reads_names_its_source_and_round_trips() {
         assert_eq!(machine.name, entry.name);
         assert!(!machine.source.is_empty() && !machine.title.is_empty(), "{}", entry.name);
         assert_eq!(named(entry.name).unwrap(), machine);
-        assert_eq!(read(entry.toml().as_bytes()).unwrap(), machine);
+        assert_eq!(read(entry.toml().as_bytes()).unwrap().machine, machine);
         assert_eq!(Machine::from_toml(&machine.to_toml().unwrap()).unwrap(), machine);
         let graph = machine.graph().unwrap();
         let joined = graph.devices().len() - 1;
@@ -223,6 +223,7 @@ fn info() -> impl Strategy<Value = DeviceInfo> {
         proptest::option::of((0..mig::catalogue().len(), 0..Offer::EVERY.len())),
     )
         .prop_map(|(index, uuid, pci, numa, memory_bytes, mig)| DeviceInfo {
+            product: uuid.clone(),
             index,
             uuid,
             pci,

@@ -1,7 +1,7 @@
 //! The shapes in which `nvidia-smi topo -m` gets pasted, and what is refused.
 
 use mapa_core::{DeviceId, HardwareGraph, LinkClass};
-use mapa_topologies::{Machine, read};
+use mapa_topologies::{Error, ErrorKind, Machine};
 use proptest::prelude::*;
 
 /// A DGX-1V's corner in the plainest form: every other form here must read the same.
@@ -11,6 +11,10 @@ GPU1\tNV1\t X \tSYS\tPIX\t0-19\t0
 GPU2\tNV2\tSYS\t X \tSYS\t20-39\t1
 mlx5_0\tPIX\tPIX\tSYS\t X \t\t
 ";
+
+fn read(bytes: &[u8]) -> Result<Machine, Error> {
+    mapa_topologies::read(bytes)?.into_machine()
+}
 
 fn graph(text: &str) -> HardwareGraph {
     let machine = read(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -302,14 +306,9 @@ fn rows_without_the_affinity_that_the_header_promises_are_a_warning() {
 
 #[test]
 fn what_is_wrong_with_a_device_is_an_error_that_names_the_line() {
-    refused(
-        "",
-        "no matrix found: expected the output of `nvidia-smi topo -m`, or a machine file, with `format = \"mapa-machine\"`",
-    );
-    refused(
-        "hello\nworld\n",
-        "no matrix found: expected the output of `nvidia-smi topo -m`, or a machine file, with `format = \"mapa-machine\"`",
-    );
+    for text in ["", "hello\nworld\n"] {
+        assert_eq!(mapa_topologies::read(text.as_bytes()).unwrap_err().kind(), ErrorKind::Unknown, "{text}");
+    }
     refused(
         "GPU0 GPU1\nGPU0 X NV1\n",
         "line 2: the matrix ends, but row GPU1 is missing: expected a row for every column",

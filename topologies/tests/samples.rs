@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 
 use mapa_core::{DeviceId, HardwareGraph};
-use mapa_topologies::{Machine, read};
+use mapa_topologies::{Dump, Machine, read};
 
 /// Dumps that are cut within a device's row or before one: refused at this line.
 const CUT: [(&str, usize); 4] = [
@@ -66,7 +66,7 @@ fn samples_read_to_their_manifest() {
             assert_eq!(error.line(), Some(*line), "{name}: {error}");
             continue;
         }
-        let machine = read(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let machine = read(&bytes).and_then(Dump::into_machine).unwrap_or_else(|error| panic!("{name}: {error}"));
         let graph = machine.graph().unwrap();
         assert_eq!(graph.len(), devices.parse::<usize>().unwrap(), "{name}");
         assert_eq!(matrix(&machine, &graph), printed(&String::from_utf8_lossy(&bytes), graph.len()), "{name}");
@@ -93,7 +93,7 @@ fn host_paths_beneath_nvlink_are_inferred_as_the_machine_has_them() {
         ids().flat_map(|a| ids().map(move |b| graph.pair(a, b).host.class)).collect::<Vec<_>>()
     };
     // With four cards in view, a DGX-1V's whole host tree follows.
-    let fixture = read(&sample("msccl_tools_dgx1_topo_fixture.txt")).unwrap().graph().unwrap();
+    let fixture = read(&sample("msccl_tools_dgx1_topo_fixture.txt")).unwrap().machine.graph().unwrap();
     let known = mapa_topologies::named("dgx-1v").unwrap().graph().unwrap();
     assert_eq!(hosts(&fixture), hosts(&known));
     assert_eq!(fixture.host_tree(), known.host_tree());

@@ -116,7 +116,7 @@ fn as_json(machine: &Machine, idle: &Allocator) -> Value {
         let model = graph.model(id);
         let layout = idle.view().layout_of(id);
         json!({
-            "id": id.0, "name": device.name, "index": device.index, "uuid": device.uuid, "pci": device.pci,
+            "id": id.0, "name": device.name, "index": device.index, "product": device.product, "uuid": device.uuid, "pci": device.pci,
             "numa": device.numa, "memory_bytes": device.memory_bytes, "direct_links": links, "direct_gbps": gbps,
             "switched": device.switch_port.is_some(), "mig": model.map(|model| model.name()),
             "layout": model.filter(|_| !layout.is_whole()).map(|model| instances(model, &layout)),

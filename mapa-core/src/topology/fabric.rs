@@ -50,6 +50,8 @@ pub enum NodeKind {
 /// What is known of an accelerator beyond its place.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceInfo {
+    /// The vendor's name of the product: `NVIDIA H100 80GB HBM3`.
+    pub product: Option<String>,
     /// The number by which the vendor's tools and `CUDA_VISIBLE_DEVICES` know it, where it is not the device id.
     pub index: Option<u32>,
     /// The vendor's UUID.
@@ -439,6 +441,7 @@ impl Fabric {
         Ok(Device {
             name: name.clone(),
             index: info.index,
+            product: info.product,
             uuid: info.uuid,
             pci: info.pci,
             memory_bytes: info.memory_bytes,

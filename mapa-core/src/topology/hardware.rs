@@ -50,6 +50,8 @@ pub struct Device {
     pub name: String,
     /// The vendor's number, where it is not the device id.
     pub index: Option<u32>,
+    /// The vendor's name of the product.
+    pub product: Option<String>,
     /// The vendor's UUID.
     pub uuid: Option<String>,
     /// The PCI address.
@@ -76,6 +78,7 @@ impl Device {
         Self {
             name,
             index: None,
+            product: None,
             uuid: None,
             pci: None,
             memory_bytes: None,
@@ -509,7 +512,7 @@ fn fingerprint(devices: &[Device], pairs: &[Pair], models: &[Option<Arc<mig::Mod
             hash.write(&[u8::from(number.is_some())]);
             hash.write(&number.unwrap_or(0).to_le_bytes());
         }
-        for text in [Some(&device.name), device.uuid.as_ref(), device.pci.as_ref()] {
+        for text in [Some(&device.name), device.product.as_ref(), device.uuid.as_ref(), device.pci.as_ref()] {
             hash.write(text.map_or("", String::as_str).as_bytes());
             hash.write(&[0]);
         }

@@ -159,6 +159,7 @@ pub(super) fn twins(
     let alike = |a: usize, b: usize| {
         let (x, y) = (&devices[a], &devices[b]);
         (x.memory_bytes, x.numa, x.port, x.switch_port) == (y.memory_bytes, y.numa, y.port, y.switch_port)
+            && x.product == y.product
             && models[a] == models[b]
             && (0..devices.len())
                 .filter(|&c| !matches!(devices[c].unit, Unit::Slice(_)) && c != a && c != b)

@@ -1,27 +1,28 @@
-//! What the matrix leaves open.
+//! What tables of pairs leave open: the host path beneath direct links, and which devices hang from a switch.
 
 use mapa_core::LinkClass;
 
-use super::matrix::Matrix;
+/// The most NVLinks that any device had whose output is known: 4 (P100), 6 (V100), 12 (A100), 18 (H100, B200).
+pub(super) const MOST_NVLINKS: u32 = 18;
 
-/// The most direct links that any device had whose output is known: 4 (P100), 6 (V100), 12 (A100), 18 (H100, B200).
-const MOST_LINKS: u32 = 18;
-
-/// The host class of every pair of devices and cards, `a * n + b` with a < b.
+/// The host class of every pair of `n` devices and cards, `a * n + b` with a < b, where the first `devices` are devices.
 ///
-/// Between devices with direct links the tool prints only those. Distances in a tree are an ultrametric: if a third
+/// Between devices with direct links most tools print only those. Distances in a tree are an ultrametric: if a third
 /// device or card is joined to both by different classes, the pair is joined by the worse of the two; if by the same, the
 /// pair is joined at least as well. What follows so may let more follow, so this is repeated until nothing does; NUMA
 /// affinity bounds the rest. O(n³) a round.
-pub(super) fn host_classes(matrix: &Matrix) -> Vec<Option<LinkClass>> {
-    let n = matrix.len();
+pub(super) fn host_classes(
+    n: usize,
+    devices: usize,
+    said: impl Fn(usize, usize) -> Option<LinkClass>,
+    same_numa: impl Fn(usize, usize) -> bool,
+) -> Vec<Option<LinkClass>> {
     let mut known = vec![None; n * n];
     for b in 0..n {
         for a in 0..b {
-            known[a * n + b] = matrix.class(a, b).filter(|class| class.is_host());
+            known[a * n + b] = said(a, b).filter(|class| class.is_host());
         }
     }
-    let devices = matrix.devices.len();
     let mut open: Vec<(usize, usize)> = (0..devices).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
     open.retain(|&(a, b)| known[a * n + b].is_none());
     loop {
@@ -34,7 +35,7 @@ pub(super) fn host_classes(matrix: &Matrix) -> Vec<Option<LinkClass>> {
         open = left.into_iter().map(|(pair, _)| pair).collect();
     }
     for (a, b) in open {
-        known[a * n + b] = Some(from_affinity(matrix, a, b));
+        known[a * n + b] = Some(if same_numa(a, b) { LinkClass::Node } else { LinkClass::Sys });
     }
     known
 }
@@ -47,15 +48,6 @@ fn from_others(known: &[Option<LinkClass>], n: usize, a: usize, b: usize) -> Opt
     exact.or_else(|| others().map(|(x, _)| x).filter(|&class| class > LinkClass::Sys).max())
 }
 
-fn from_affinity(matrix: &Matrix, a: usize, b: usize) -> LinkClass {
-    let (x, y) = (&matrix.devices[a], &matrix.devices[b]);
-    let same = match (x.numa, y.numa) {
-        (Some(x), Some(y)) => x == y,
-        _ => x.cpus.is_some() && x.cpus == y.cpus,
-    };
-    if same { LinkClass::Node } else { LinkClass::Sys }
-}
-
 /// Devices that hang from a link switch, with the links that each has to it.
 pub(super) struct Switched {
     pub(super) devices: Vec<usize>,
@@ -64,23 +56,22 @@ pub(super) struct Switched {
 
 /// Through a switch every pair is printed with all the links of a port, so that rows add up to more than a device has:
 /// groups of devices that are all joined by the same number of links, and by more in all than any device has.
-pub(super) fn switched_groups(matrix: &Matrix) -> Vec<Switched> {
-    let n = matrix.devices.len();
-    let links = |a: usize, b: usize| match matrix.class(a, b) {
-        Some(LinkClass::Direct(links)) => Some(links),
-        _ => None,
-    };
+pub(super) fn switched_groups(
+    devices: usize,
+    links: impl Fn(usize, usize) -> Option<u8>,
+    most_links: u32,
+) -> Vec<Switched> {
     let mut groups: Vec<Switched> = Vec::new();
-    for a in 0..n {
+    for a in 0..devices {
         if groups.iter().any(|group| group.devices.contains(&a)) {
             continue;
         }
-        let devices: Vec<usize> = (0..n).filter(|&b| b == a || links(a, b).is_some()).collect();
-        let Some(each) = devices.iter().find_map(|&b| links(a, b)) else { continue };
-        let alike = devices.iter().all(|&x| devices.iter().all(|&y| x == y || links(x, y) == Some(each)));
-        let in_all = u32::from(each) * (devices.len() as u32 - 1);
-        if alike && in_all > MOST_LINKS.max(u32::from(each)) {
-            groups.push(Switched { devices, links: each });
+        let near: Vec<usize> = (0..devices).filter(|&b| b == a || links(a, b).is_some()).collect();
+        let Some(each) = near.iter().find_map(|&b| links(a, b)) else { continue };
+        let alike = near.iter().all(|&x| near.iter().all(|&y| x == y || links(x, y) == Some(each)));
+        let in_all = u32::from(each) * (near.len() as u32 - 1);
+        if alike && in_all > most_links.max(u32::from(each)) {
+            groups.push(Switched { devices: near, links: each });
         }
     }
     groups

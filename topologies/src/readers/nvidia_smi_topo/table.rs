@@ -1,12 +1,12 @@
 //! Finding the header and the rows in pasted text.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 
 use mapa_core::MAX_DEVICES;
 
 use crate::error::Error;
 use crate::machine::Labels;
+use crate::readers::text;
 
 /// A label at the head of a column or row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,9 +72,7 @@ pub(super) struct Table {
 /// Finds the one matrix in `text`.
 pub(super) fn find(text: &str) -> Result<Table, Error> {
     let mut table = Table { header: None, rows: Vec::new(), card_names: Vec::new(), last_line: 0 };
-    for (i, raw) in text.split('\n').enumerate() {
-        let line = i + 1;
-        let clean = clean(raw);
+    for (line, clean) in text::lines(text) {
         let words = words(&clean);
         if let Some(header) = header(&clean, &words, line) {
             if table.header.is_some() || !table.rows.is_empty() {
@@ -103,26 +101,6 @@ pub(super) fn find(text: &str) -> Result<Table, Error> {
         return Err(Error::new(format!("no matrix found: {expected}")));
     }
     Ok(table)
-}
-
-/// Without escape codes, also those that have lost their escape character on the way, and carriage returns.
-fn clean(raw: &str) -> Cow<'_, str> {
-    let mut line = Cow::Borrowed(raw);
-    for lost in ["^[[", "\\033[", "\\e[", "\\x1b[", "\u{241b}["] {
-        if line.contains(lost) {
-            line = Cow::Owned(line.replace(lost, "\u{1b}["));
-        }
-    }
-    // "[4m" and "[0m" are the ones this tool prints.
-    for bare in ["[4m", "[0m"] {
-        if line.contains(bare) {
-            line = Cow::Owned(line.replace(bare, "").replace('\u{1b}', ""));
-        }
-    }
-    if line.bytes().any(|b| b == 0x1b || b == b'\r') {
-        line = Cow::Owned(anstream::adapter::strip_str(&line).to_string().replace('\r', ""));
-    }
-    line
 }
 
 /// Words between white space and the marks of tables, comments, lists and quotations, with the character column at which

@@ -110,7 +110,7 @@ impl Matrix {
     }
 
     fn warn(&mut self, line: usize, what: String) {
-        self.warnings.push(Warning { line, what });
+        self.warnings.push(Warning { line: Some(line), what });
     }
 
     /// Reads the cells of row `i`. Cells of cards may be missing, those of devices may not.

@@ -1,0 +1,146 @@
+//! What links of each generation carry: the table `links.toml`, and the ways in which readers look something up in it.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+/// GB/s per direction of one direct link, where nothing is known of it: NVLink 2 to 4.
+pub(crate) const ASSUMED_DIRECT_GBPS: f64 = 25.0;
+
+/// GB/s per direction of any path through the host, where nothing is known of it: the paper's figure for PCIe 3.
+pub(crate) const ASSUMED_HOST_GBPS: f64 = 12.0;
+
+/// What one link of a generation carries.
+///
+/// ```
+/// let fifth = mapa_topologies::link_speeds().find(|speed| speed.generation == "NVLink 5").unwrap();
+/// assert_eq!(fifth.gbps, 50.0);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LinkSpeed {
+    /// The generation's name.
+    pub generation: &'static str,
+    /// GB/s per direction: of one direct link, or of sixteen PCIe lanes.
+    pub gbps: f64,
+    /// Devices that have it.
+    pub devices: Vec<&'static str>,
+    /// Where the figure comes from.
+    pub source: &'static str,
+}
+
+/// Every generation of links that is known: NVLink, Infinity Fabric, PCIe.
+pub fn link_speeds() -> impl Iterator<Item = LinkSpeed> {
+    let devices = |devices: &'static [String]| devices.iter().map(String::as_str).collect();
+    let nvlink = TABLE.nvlink.iter().map(move |link| LinkSpeed {
+        generation: &link.generation,
+        gbps: link.gbps,
+        devices: devices(&link.devices),
+        source: &link.source,
+    });
+    let xgmi = TABLE.xgmi.iter().map(move |link| LinkSpeed {
+        generation: &link.generation,
+        gbps: link.gbps,
+        devices: devices(&link.devices),
+        source: &link.source,
+    });
+    let pcie = TABLE.pcie.iter().map(|link| LinkSpeed {
+        generation: &link.generation,
+        gbps: link.gbps(16),
+        devices: Vec::new(),
+        source: &link.source,
+    });
+    nvlink.chain(xgmi).chain(pcie)
+}
+
+/// GB/s per direction of one NVLink of a GPU of this compute capability (`90` for 9.0).
+pub(crate) fn nvlink_of_sm(sm: u32) -> Option<f64> {
+    TABLE.nvlink.iter().find(|link| (link.sm[0]..=link.sm[1]).contains(&sm)).map(|link| link.gbps)
+}
+
+/// GB/s per direction that remain for data of the rate that `nvidia-smi nvlink -s` prints: itself, if it is not in the table.
+pub(crate) fn nvlink_of_printed(gbps: f64) -> f64 {
+    let is = |printed: &f64| (printed - gbps).abs() < 0.01;
+    TABLE.nvlink.iter().find(|link| link.printed.iter().any(is)).map_or(gbps, |link| link.gbps)
+}
+
+/// GB/s per direction of one Infinity Fabric link between devices of this architecture (`gfx90a`).
+pub(crate) fn xgmi_of_gfx(gfx: &str) -> Option<f64> {
+    TABLE.xgmi.iter().find(|link| link.gfx.iter().any(|name| name == gfx)).map(|link| link.gbps)
+}
+
+/// GB/s per direction of so many PCIe lanes at this rate (GT/s); none if there is no such generation.
+pub(crate) fn pcie(gt_per_s: f64, lanes: u32) -> Option<f64> {
+    let link = TABLE.pcie.iter().find(|link| (link.gt_per_s - gt_per_s).abs() < 0.1)?;
+    (1..=64).contains(&lanes).then(|| link.gbps(lanes))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    nvlink: Vec<NvLink>,
+    xgmi: Vec<Xgmi>,
+    pcie: Vec<Pcie>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NvLink {
+    generation: String,
+    gbps: f64,
+    printed: Vec<f64>,
+    sm: [u32; 2],
+    devices: Vec<String>,
+    source: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Xgmi {
+    generation: String,
+    gbps: f64,
+    gfx: Vec<String>,
+    devices: Vec<String>,
+    source: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pcie {
+    generation: String,
+    gt_per_s: f64,
+    encoding: [u32; 2],
+    source: String,
+}
+
+impl Pcie {
+    fn gbps(&self, lanes: u32) -> f64 {
+        let [data, line] = self.encoding;
+        self.gt_per_s * f64::from(lanes) * f64::from(data) / f64::from(line) / 8.0
+    }
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    // A test reads the table; an empty one makes every figure an assumed one.
+    toml::from_str(include_str!("../links.toml")).unwrap_or(Table {
+        nvlink: Vec::new(),
+        xgmi: Vec::new(),
+        pcie: Vec::new(),
+    })
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_reads_and_has_the_known_figures() {
+        assert!(link_speeds().count() >= 16);
+        assert!(link_speeds().all(|speed| speed.gbps > 0.0 && !speed.source.is_empty()));
+        assert_eq!((nvlink_of_sm(60), nvlink_of_sm(90), nvlink_of_sm(103)), (Some(20.0), Some(25.0), Some(50.0)));
+        assert_eq!((nvlink_of_printed(25.781), nvlink_of_printed(26.562), nvlink_of_printed(31.0)), (25.0, 25.0, 31.0));
+        assert_eq!(xgmi_of_gfx("gfx942"), Some(64.0));
+        assert!((pcie(8.0, 16).unwrap() - 15.75).abs() < 0.01 && (pcie(64.0, 16).unwrap() - 121.0).abs() < 0.1);
+        assert_eq!((pcie(7.0, 16), pcie(8.0, 0)), (None, None));
+    }
+}

@@ -1,0 +1,102 @@
+//! Reader for what `nvidia-smi topo -m` prints, in all the shapes in which it gets pasted.
+//!
+//! The text is a matrix of devices and network cards with a header, then columns for CPU and NUMA affinity, then a legend.
+//! It reaches us through terminals, chats, wikis and scripts: tabs or spaces or table pipes between cells, colour codes,
+//! prompts and time stamps and comment marks before the rows, the header glued together or lost. So nothing here counts
+//! columns of text: a row is a label followed by link words, and the header is a run of labels.
+//!
+//! The steps: [`table`] finds the header and the rows; [`matrix`] checks them against each other, cell by cell;
+//! [`infer`] works out what the matrix leaves open (the host path beneath direct links, and which devices hang from a
+//! switch); this file puts the fabric together.
+
+mod matrix;
+mod table;
+
+use mapa_core::{DeviceInfo, Fabric, FabricNode, Link, LinkClass, NodeKind};
+
+use super::infer::{self, MOST_NVLINKS};
+use super::pairs::Pairs;
+use crate::dump::{Dump, HostDetail, Says};
+use crate::error::Error;
+use crate::links::{ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS};
+use crate::machine::{Labels, Machine};
+use crate::readers::Kind;
+use matrix::Matrix;
+
+/// Reads the output of `nvidia-smi topo -m`.
+///
+/// Devices get ids in the order of the header. Bandwidths are not in the text: a direct link counts 25 GB/s, a path
+/// through the host 12. What joins a pair beneath its direct links is not there either and is inferred: from a third
+/// device or card (the worse of the two ways to it, if they differ; at least as good as both, if not), else from NUMA
+/// affinity, else taken for the worst, between sockets. Where one row claims more direct links than a device can
+/// have, its group hangs from a link switch.
+///
+/// Missing or broken rows of network cards are warnings; anything wrong with a device's row is an error.
+///
+/// # Errors
+/// No matrix in the text; rows or cells missing, unknown, doubled or asymmetric. The message names line and cell.
+pub(super) fn read(text: &str) -> Result<Dump, Error> {
+    let table = table::find(text)?;
+    let matrix = Matrix::new(table)?;
+    let fabric = build(&matrix)?;
+    let sys = if matrix.says_soc { "SOC" } else { "SYS" };
+    let machine = Machine {
+        name: "topo-m".to_owned(),
+        title: format!("{} devices, read from nvidia-smi topo -m", matrix.devices.len()),
+        source: "nvidia-smi topo -m".to_owned(),
+        notes: notes(&matrix),
+        labels: Labels { sys: sys.to_owned(), ..Labels::default() },
+        fabric,
+        warnings: matrix.warnings,
+    };
+    let says = Says { direct: true, host: HostDetail::Classes, every_device: true, ..Says::default() };
+    Ok(Dump::new(Kind::NvidiaSmiTopo, machine, says))
+}
+
+/// A matrix whose cells are links, not states of peer access.
+pub(super) fn is(text: &str) -> bool {
+    // A matrix with something wrong in it is still one: the error has a line.
+    table::find(text).map_or_else(|error| error.line().is_some(), |_| true)
+}
+
+/// What a reader of the machine must know of its description.
+fn notes(matrix: &Matrix) -> Vec<String> {
+    let n = matrix.devices.len();
+    let direct = |a, b| matrix.class(a, b).is_some_and(LinkClass::is_direct);
+    let mut notes =
+        vec!["The text gives no bandwidths: unless set, a direct link counts 25 GB/s, a host path 12.".to_owned()];
+    if (0..n).any(|b| (0..b).any(|a| direct(a, b))) {
+        notes.push("Host paths beneath direct links are inferred.".to_owned());
+    }
+    notes
+}
+
+fn build(matrix: &Matrix) -> Result<Fabric, Error> {
+    let devices = matrix.devices.len();
+    let same_numa = |a: usize, b: usize| {
+        let (x, y) = (&matrix.devices[a], &matrix.devices[b]);
+        match (x.numa, y.numa) {
+            (Some(x), Some(y)) => x == y,
+            _ => x.cpus.is_some() && x.cpus == y.cpus,
+        }
+    };
+    let n = matrix.len();
+    let host = infer::host_classes(n, devices, |a, b| matrix.class(a, b), same_numa);
+    let device = |(id, device): (usize, &matrix::DeviceRow)| {
+        let index = device.index.filter(|&index| index as usize != id);
+        let info = DeviceInfo { index, numa: device.numa, ..DeviceInfo::default() };
+        FabricNode { name: device.name.clone(), kind: NodeKind::Device(info) }
+    };
+    let card = |name: &String| FabricNode { name: name.clone(), kind: NodeKind::Nic };
+    Pairs {
+        ends: matrix.devices.iter().enumerate().map(device).chain(matrix.cards.iter().map(card)).collect(),
+        devices,
+        direct: |a, b| match matrix.class(a, b) {
+            Some(LinkClass::Direct(links)) => Some((links, ASSUMED_DIRECT_GBPS)),
+            _ => None,
+        },
+        host: |a: usize, b: usize| host[a * n + b].map(|class| Link { class, gbps: ASSUMED_HOST_GBPS }),
+        most_links: Some(MOST_NVLINKS),
+    }
+    .fabric()
+}

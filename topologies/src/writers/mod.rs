@@ -1,0 +1,8 @@
+//! Writers, one file each; each is a method of [`Machine`](crate::Machine).
+
+mod dot;
+mod json_graph;
+mod koordinator;
+mod nccl_topology;
+mod slurm_gres;
+mod svg;
