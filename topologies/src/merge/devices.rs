@@ -71,14 +71,18 @@ impl Devices {
             let mut taken = HashSet::new();
             for (id, identity) in own.iter().enumerate() {
                 let found = known.iter().enumerate().position(|(k, other)| !taken.contains(&k) && identity.is(other));
-                map[id] = found.inspect(|&k| drop(taken.insert(k)));
+                map[id] = found.inspect(|&k| {
+                    taken.insert(k);
+                });
             }
             for (id, identity) in own.iter().enumerate().filter(|(id, _)| map[*id].is_none()).collect::<Vec<_>>() {
                 let alike = |k: usize, other: &Identity| {
                     !taken.contains(&k) && other.number == identity.number && !other.differs(identity)
                 };
                 let found = known.iter().enumerate().position(|(k, other)| alike(k, other));
-                map[id] = found.inspect(|&k| drop(taken.insert(k)));
+                map[id] = found.inspect(|&k| {
+                    taken.insert(k);
+                });
             }
             let before = known.len();
             let mut new = Vec::new();
