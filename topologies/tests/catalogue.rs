@@ -118,9 +118,9 @@ const KNOWN: [(&str, usize, u32, u32, f64); 71] = [
     ("oci-gpu-b4-8", 8, 12, 12, 25.0),
     ("oci-gpu-h100-8", 8, 18, 18, 25.0),
     ("torus-2d", 16, 5, 6, 25.0),
-    ("torus-2d-released", 16, 4, 7, 25.0),
-    ("cube-mesh-16", 16, 0, 0, 25.0),
-    ("cube-mesh-16-released", 16, 0, 0, 25.0),
+    ("torus-2d-released", 16, 4, 6, 25.0),
+    ("cube-mesh-16", 16, 3, 7, 25.0),
+    ("cube-mesh-16-released", 16, 4, 7, 25.0),
 ];
 
 #[test]
@@ -131,11 +131,10 @@ fn every_device_has_its_products_links() {
         let degrees = degrees(&machine);
         assert_eq!(degrees.len(), devices, "{name}");
         let bounds = (*degrees.iter().min().unwrap(), *degrees.iter().max().unwrap());
-        assert_eq!(
-            (bounds, link_gbps(&machine).map_or((0.0, 0.0), |each| each)),
-            ((least, most), (gbps, gbps)),
-            "{name}"
-        );
+        assert_eq!(bounds, (least, most), "{name}");
+        // The released code gives four double links the speed of a single one.
+        let slowest = if name == "cube-mesh-16-released" { 12.5 } else { gbps };
+        assert_eq!(link_gbps(&machine).unwrap_or_default(), (slowest, gbps), "{name}");
     }
 }
 
@@ -279,7 +278,7 @@ fn shapes_without_an_edge_look_the_same_from_every_device() {
         assert!(eccentricities(&graph).iter().all(|far| *far == start), "{name}");
         // A translation, or a flip of bits, takes device 0 to any other: seen as a renumbering that keeps all links.
         for to in ids(&graph) {
-            let marked = |at: DeviceId| relinked(&graph, |a, b| if a == b && a == at { None } else { Some(0) }, at);
+            let marked = |at: DeviceId| relinked(&graph, |_, _| None, at);
             assert!(
                 isomorphism(&marked(DeviceId(0)), &marked(to), Likeness::Direct).unwrap().is_some(),
                 "{name}: {to:?}"
@@ -287,12 +286,12 @@ fn shapes_without_an_edge_look_the_same_from_every_device() {
         }
     }
     let mesh = graph("mesh:3x3");
-    let marked = |at: u32| relinked(&mesh, |_, _| Some(0), DeviceId(at));
+    let marked = |at: u32| relinked(&mesh, |_, _| None, DeviceId(at));
     assert!(isomorphism(&marked(0), &marked(4), Likeness::Direct).unwrap().is_none(), "a corner is not the middle");
     assert!(isomorphism(&marked(0), &marked(8), Likeness::Direct).unwrap().is_some(), "a corner is a corner");
 }
 
-/// The same direct links, `more` of them where it says so, and a further device linked to `mark` alone by two links.
+/// The same direct links, more where `more` says so, and a further device that two links join to `mark` alone.
 fn relinked(graph: &HardwareGraph, more: impl Fn(DeviceId, DeviceId) -> Option<u8>, mark: DeviceId) -> HardwareGraph {
     let mut fabric = Fabric::new();
     let devices: Vec<_> = (0..=graph.len()).map(|i| fabric.add_device(format!("D{i}")).unwrap()).collect();
@@ -407,7 +406,6 @@ fn a_fleet_of_as_many_devices_as_there_may_be_is_made_in_seconds() {
     let machine = named("fleet:128xdgx-a100").unwrap();
     let made = start.elapsed();
     assert_eq!(machine.fabric.device_count(), 1024);
-    println!("made in {made:?}");
     assert!(made.as_secs() < 30, "{made:?}");
 }
 
@@ -459,8 +457,8 @@ fn every_machine_is_itself_in_any_order_and_quickly() {
         for by in BY {
             let start = Instant::now();
             let map = isomorphism(&graph, &other, by).unwrap().unwrap_or_else(|| panic!("{}: {by:?}", entry.name));
-            assert!(start.elapsed().as_secs() < 10, "{}: {by:?} took {:?}", entry.name, start.elapsed());
-            println!("{} {by:?} {:?}", entry.name, start.elapsed());
+            let took = start.elapsed();
+            assert!(took.as_millis() < 1000, "{}: {by:?} took {took:?}", entry.name);
             verify(&graph, &other, by, &map, entry.name);
         }
     }
@@ -493,7 +491,7 @@ fn host_paths_count_where_they_are_asked_for() {
     }
     let [frontier, mi250] = [graph("frontier"), graph("mi250-x8")];
     assert!(isomorphism(&frontier, &mi250, Likeness::Direct).unwrap().is_some(), "one wiring, two numberings");
-    // Hosts of a DGX A100 and an HGX H100 differ beneath fabrics that differ, too; with equal ports only the host does.
+    // Equal fabrics, other hosts beneath.
     let [aws, azure] = [graph("aws-p4d-24xlarge"), graph("azure-ndv4")];
     assert!(isomorphism(&aws, &azure, Likeness::Best).unwrap().is_some());
     assert!(isomorphism(&aws, &azure, Likeness::DirectAndHost).unwrap().is_none(), "two sockets, four NUMA nodes");
@@ -533,7 +531,7 @@ proptest! {
         let map = isomorphism(&graph, &other, Likeness::Best).unwrap().expect("isomorphic");
         verify(&graph, &other, Likeness::Best, &map, "random");
         // Against all orders.
-        if change.0 && n >= 2 && n <= 6 {
+        if change.0 && (2..=6).contains(&n) {
             let mut changed = links.clone();
             let at = change.1 % (n * (n - 1) / 2);
             changed[at] = (changed[at] + 1) % 4;
@@ -611,6 +609,8 @@ const DUMPS: [(&str, &str, Likeness); 31] = [
 
 #[test]
 fn dumps_are_the_catalogues_machines_up_to_renumbering() {
+    let names: BTreeSet<&str> = DUMPS.iter().map(|(_, name, _)| *name).collect();
+    assert_eq!(names.len(), 24, "as docs/catalogue.md says");
     let Some(data) = common::data("dumps_are_the_catalogues_machines_up_to_renumbering") else { return };
     for (file, name, by) in DUMPS {
         let dump = dumped(&data.join("samples/nvidia_smi_topo").join(file));
@@ -663,7 +663,11 @@ fn row(machine: &Machine) -> String {
         (least, most) => format!("{least} to {most}"),
     };
     let switched = machine.fabric.nodes().any(|(_, node)| node.kind == NodeKind::LinkSwitch);
-    let direct = link_gbps(machine).map_or_else(|| "-".to_owned(), |(gbps, _)| gbps.to_string());
+    let direct = match link_gbps(machine) {
+        None => "-".to_owned(),
+        Some((least, most)) if least == most => most.to_string(),
+        Some((least, most)) => format!("{least} to {most}"),
+    };
     let host: BTreeSet<String> = machine
         .fabric
         .wires()
