@@ -29,7 +29,7 @@ Your own machine:
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// List the machines of the catalogue.
+    /// List the machines of the catalogue, and the formulas for more.
     Machines,
     /// Show a machine: its link matrix, link census and per-device totals.
     Topo(TopoArgs),
@@ -85,7 +85,8 @@ Batch form: one JSON object a line in, one a line out, the state kept between li
 
 #[derive(Args)]
 pub(crate) struct MachineArgs {
-    /// The machine: a name of the catalogue (see `machines`), a file (`nvidia-smi topo -m` or a machine file), or `-`.
+    /// The machine: a name of the catalogue or a formula such as torus:4x4 or fleet:4xdgx-1v (see `machines`), a file
+    /// (`nvidia-smi topo -m` or a machine file), or `-`.
     #[arg(long, value_name = "NAME|FILE|-")]
     pub(crate) machine: String,
     /// Give every path through the host this bandwidth, GB/s per direction [default: as the machine says, mostly 12].
