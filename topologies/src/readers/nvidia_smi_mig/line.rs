@@ -72,7 +72,7 @@ pub(super) fn parse(text: &str, line: usize) -> Result<Line, Error> {
         let expected = "expected `GPU  0 Profile ID 19 Placements: {0,1,2}:1`";
         return placements.map(Line::Placements).ok_or_else(|| Error::at(line, expected));
     }
-    if is_rule(text, '-') && text.contains("---") {
+    if own(text, "---").is_some_and(|rest| is_rule(rest, '-')) {
         return Ok(Line::Border);
     }
     let Some(row) = own(text, "|") else { return Ok(Line::Other) };
@@ -147,10 +147,11 @@ fn profile_name(word: &str) -> Option<String> {
 /// A line of `-lgipp`, after its `GPU`: none if it is something else, none within if it is broken.
 fn placements(text: &str) -> Option<Option<Placements>> {
     let (gpu, rest) = text.split_once("Profile ID")?;
+    let gpu = number(gpu.trim())?;
     Some(placed(gpu, rest))
 }
 
-fn placed(gpu: &str, rest: &str) -> Option<Placements> {
+fn placed(gpu: u32, rest: &str) -> Option<Placements> {
     let (id, rest) = rest.split_once("Placement")?;
     let rest = rest.strip_prefix('s').unwrap_or(rest).trim_start().strip_prefix(':')?;
     let (starts, size) = rest.trim_start().strip_prefix('{')?.split_once("}:")?;
@@ -158,7 +159,7 @@ fn placed(gpu: &str, rest: &str) -> Option<Placements> {
     let size = size.split_whitespace().next()?;
     let slice = |text: &str| number(text.trim())?.try_into().ok();
     let starts = starts.split(',').map(slice).collect::<Option<Vec<u8>>>()?;
-    Some(Placements { gpu: number(gpu.trim())?, id: number(id.trim())?, starts, size: slice(size)? })
+    Some(Placements { gpu, id: number(id.trim())?, starts, size: slice(size)? })
 }
 
 fn number(text: &str) -> Option<u32> {
@@ -215,7 +216,6 @@ mod tests {
             "GPU  0 Profile ID 19 Placements: {0,,2}:1",
             "GPU  0 Profile ID 19",
             "GPU  0 Profile ID 19 Placements: {300}:1",
-            "GPU  x Profile ID 19 Placements: {0}:1",
         ] {
             assert_eq!(parse(text, 3).map_err(|error| error.line()), Err(Some(3)), "{text}");
         }
@@ -226,6 +226,7 @@ mod tests {
         for (text, line) in [
             ("", Line::Blank),
             ("+------------------+", Line::Border),
+            ("# +-----------------+", Line::Border),
             ("|==================|", Line::Top { of_instances: false }),
             ("| GPU instance profiles:   |", Line::Top { of_instances: true }),
             ("|             Free/Total   GiB              CE    JPEG  OFA  |", Line::Top { of_instances: false }),
@@ -235,6 +236,8 @@ mod tests {
             ("node1: |                 1     1     0   |", Line::ProfileEnd),
             ("|                 1     1     0   |", Line::ProfileEnd),
             ("|   0      1       MIG 1c.3g.20gb       0      0/3           14        2     0     0   |", Line::Compute),
+            ("| GPU  Name   Profile ID  Instances |", Line::Top { of_instances: false }),
+            ("GPU  x Profile ID 19 Placements: {0}:1", Line::Other),
             ("$ nvidia-smi mig -lgip", Line::Other),
         ] {
             assert_eq!(parse(text, 1).unwrap(), line, "{text}");
