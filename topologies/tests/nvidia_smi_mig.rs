@@ -76,7 +76,6 @@ struct Expected {
     warnings: &'static [&'static str],
 }
 
-const DOUBLE: Offer = Offer { media: false, double_memory: true };
 const MEDIA: Offer = Offer { media: true, double_memory: false };
 const NO_TOP: &str = "line 1: the top of the table is missing";
 const NO_END: &str = "line 6: no profile of the whole GPU";

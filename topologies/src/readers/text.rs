@@ -56,12 +56,14 @@ pub(super) fn gpu_number(word: &str) -> Option<u32> {
 
 /// Whether this may stand before a line's own text: comment marks, time stamps, hosts, prompts; but no prose.
 pub(super) fn is_margin(before: &str) -> bool {
-    before.split_whitespace().all(|word| {
-        let marked = word.ends_with([':', '$', '#', '>', '%', ']', ')']);
-        // NVLink-C2C is a link to the processor, with lines of its own that are like those of NVLink.
-        let named = marked || word == "REM" || word.bytes().any(|b| b.is_ascii_digit()) && word != "C2C";
-        named || !word.bytes().any(|b| b.is_ascii_alphabetic())
-    })
+    // No margin is long; and a line with a thousand places to look in front of must not take a thousand times as long.
+    before.len() <= 200
+        && before.split_whitespace().all(|word| {
+            let marked = word.ends_with([':', '$', '#', '>', '%', ']', ')']);
+            // NVLink-C2C is a link to the processor, with lines of its own that are like those of NVLink.
+            let named = marked || word == "REM" || word.bytes().any(|b| b.is_ascii_digit()) && word != "C2C";
+            named || !word.bytes().any(|b| b.is_ascii_alphabetic())
+        })
 }
 
 /// Whether a line only says that something was left out: `[snip]`, `...`.
