@@ -4,6 +4,9 @@
 //!
 //! A line that names a GPU is followed by those of its links ([`line`]). The numbers of links grow, so one that is smaller
 //! than the one before belongs to a device whose own line is lost. What the other ends are is worked out in [`remotes`].
+//!
+//! Some drivers number a device's own links in `-R` by counting those that are up, and in `-s` all of them (two H100 PCIe
+//! with bridges: twelve links up, of 18). So a link of the one print-out need not be that of the same number in the other.
 
 mod line;
 mod remotes;
