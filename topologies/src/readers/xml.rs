@@ -48,6 +48,13 @@ pub(super) fn parse(text: &str) -> Result<Document<'_>, Error> {
         roxmltree::Error::NodesLimitReached => {
             Error::of_kind(ErrorKind::TooLarge, format!("more than {MAX_NODES} elements"))
         }
+        // The parser gives no place for these.
+        roxmltree::Error::UnclosedRootNode
+        | roxmltree::Error::UnexpectedEndOfStream
+        | roxmltree::Error::NoRootNode => {
+            let what = "malformed XML: the text ends within an element: is it cut?";
+            Error::at(line_at(text, text.trim_end().len()), what)
+        }
         error => {
             let what = error.to_string();
             // The position is said by the line number in front.
@@ -312,5 +319,9 @@ mod tests {
         let error = number::<u32>(gpu, "dev").unwrap_err();
         assert_eq!(error.to_string(), "line 2: <gpu dev=\"x\">: dev=\"x\": expected a number");
         assert_eq!(parse("<a>\n<b>\n</a>").unwrap_err().line(), Some(3));
+        for cut in ["<a>\n<b/>\n", "<a>\n<b", "<a>\n<b c='", "\n", "<a>\n<!-- "] {
+            let lines = cut.trim_end().matches('\n').count() + 1;
+            assert_eq!(parse(cut).unwrap_err().line(), Some(lines), "{cut}");
+        }
     }
 }
