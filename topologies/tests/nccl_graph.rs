@@ -64,7 +64,9 @@ fn channels_keep_their_order_and_numbers() {
 
 #[test]
 fn devices_are_those_that_any_channel_names_by_number() {
-    let dump = plain("<graphs><graph id=\"0\" pattern=\"4\"><channel><gpu dev=\"7\"/><gpu dev=\"0\"/></channel></graph></graphs>");
+    let dump = plain(
+        "<graphs><graph id=\"0\" pattern=\"4\"><channel><gpu dev=\"7\"/><gpu dev=\"0\"/></channel></graph></graphs>",
+    );
     assert_eq!(indices(&dump), [("GPU0".to_owned(), None), ("GPU7".to_owned(), Some(7))]);
     assert_eq!(dump.into_machine().unwrap_err().kind(), ErrorKind::Incomplete);
     assert_eq!(plain("<graphs version=\"1\"/>").machine.fabric.device_count(), 0);
@@ -72,7 +74,9 @@ fn devices_are_those_that_any_channel_names_by_number() {
 
 #[test]
 fn recent_versions_write_hexadecimal_numbers_with_the_host() {
-    let hexadecimal = PLAIN.replace("gpu dev=\"3\"", "gpu dev=\"0x3\" rank=\"3\"").replace("net dev=\"1\"", "net dev=\"0x100000000000001\"");
+    let hexadecimal = PLAIN
+        .replace("gpu dev=\"3\"", "gpu dev=\"0x3\" rank=\"3\"")
+        .replace("net dev=\"1\"", "net dev=\"0x100000000000001\"");
     assert_eq!(plain(&hexadecimal).channels, plain(PLAIN).channels);
     let none = PLAIN.replace("net dev=\"1\"", "net dev=\"0xffffffffffffffff\"");
     assert_eq!(plain(&none).channels[0].cards, [0]);

@@ -129,7 +129,8 @@ fn check_sample(name: &str, text: &str, dump: &Dump) {
     let classes = [LinkClass::Pix, LinkClass::Pxb, LinkClass::Phb, LinkClass::Sys].map(joined);
     assert_eq!(classes, host, "{name}");
     let direct = |a: DeviceId, b: DeviceId| count(graph.pair(a, b).direct.class);
-    let ports: Vec<u32> = ids(&graph).map(|a| graph.device(a).switch_port.map_or(0, |port| count(port.class))).collect();
+    let ports: Vec<u32> =
+        ids(&graph).map(|a| graph.device(a).switch_port.map_or(0, |port| count(port.class))).collect();
     assert!(ports.iter().all(|&each| each == port), "{name}: {ports:?}");
     if port == 0 {
         assert_eq!(pairs(&graph).iter().map(|&(a, b)| direct(a, b)).sum::<u32>(), links, "{name}");
@@ -392,7 +393,9 @@ fn unknown_and_doubled_numa_nodes_are_drawn_without_losing_devices() {
     assert_eq!(graph.len(), 4);
     assert_eq!((pair(&graph, 0, 1).1, pair(&graph, 0, 2).1), (LinkClass::Phb, LinkClass::None));
     assert_eq!(pair(&graph, 0, 3).0, LinkClass::Direct(18));
-    assert!(refused(&system("<cpu numaid=\"4294967296\"/>")).to_string().contains("expected the number of a NUMA node"));
+    assert!(
+        refused(&system("<cpu numaid=\"4294967296\"/>")).to_string().contains("expected the number of a NUMA node")
+    );
     assert!(refused(&system("<cpu numaid=\"one\"/>")).to_string().contains("expected a number"));
 }
 
@@ -418,7 +421,10 @@ fn a_file_without_devices_says_so() {
         let dump = read(text.as_bytes()).unwrap();
         assert_eq!((dump.kind, dump.machine.fabric.device_count()), (Kind::NcclTopology, 0));
         let error = dump.into_machine().unwrap_err();
-        assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Incomplete, "NCCL topology XML names no devices"));
+        assert_eq!(
+            (error.kind(), error.to_string().as_str()),
+            (ErrorKind::Incomplete, "NCCL topology XML names no devices")
+        );
     }
 }
 

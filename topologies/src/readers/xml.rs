@@ -49,9 +49,7 @@ pub(super) fn parse(text: &str) -> Result<Document<'_>, Error> {
             Error::of_kind(ErrorKind::TooLarge, format!("more than {MAX_NODES} elements"))
         }
         // The parser gives no place for these.
-        roxmltree::Error::UnclosedRootNode
-        | roxmltree::Error::UnexpectedEndOfStream
-        | roxmltree::Error::NoRootNode => {
+        roxmltree::Error::UnclosedRootNode | roxmltree::Error::UnexpectedEndOfStream | roxmltree::Error::NoRootNode => {
             let what = "malformed XML: the text ends within an element: is it cut?";
             Error::at(line_at(text, text.trim_end().len()), what)
         }
@@ -73,7 +71,8 @@ fn check(text: &str) -> Result<(), Error> {
     while let Some(found) = text[at..].find('<') {
         let open = at + found;
         let tag = &text[open..];
-        let past = |end: &str, from: usize| tag.get(from..).and_then(|rest| rest.find(end)).map(|at| from + at + end.len());
+        let past =
+            |end: &str, from: usize| tag.get(from..).and_then(|rest| rest.find(end)).map(|at| from + at + end.len());
         if tag.starts_with("<!ENTITY") {
             return too_large(open, "entities are not read: expected plain elements and attributes".to_owned());
         }

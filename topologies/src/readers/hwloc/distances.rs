@@ -96,7 +96,9 @@ impl Links {
             let bond = bond(matrix.node, exact.unwrap_or((megabytes / 25_000).max(1)), gbps)?;
             match other {
                 End::Device(other) if other == device => {}
-                End::Device(other) => add(matrix.node, self.pairs.entry((device.min(other), device.max(other))).or_default(), bond)?,
+                End::Device(other) => {
+                    add(matrix.node, self.pairs.entry((device.min(other), device.max(other))).or_default(), bond)?
+                }
                 _ => add(matrix.node, self.ports[device].get_or_insert_default(), bond)?,
             }
         }
@@ -158,9 +160,9 @@ impl<'a, 'input> Matrix<'a, 'input> {
             return Err(xml::error(node, "indexes of the operating system: expected indexing=\"gp\""));
         }
         let words = |tag: &'static str| {
-            elements(node).filter(move |child| child.has_tag_name(tag)).flat_map(|child| {
-                child.text().unwrap_or_default().split_whitespace().map(move |word| (child, word))
-            })
+            elements(node)
+                .filter(move |child| child.has_tag_name(tag))
+                .flat_map(|child| child.text().unwrap_or_default().split_whitespace().map(move |word| (child, word)))
         };
         let number = |(child, word): (Node<'_, '_>, &str)| {
             // In a matrix of several types each number follows its type: `OSDev:802`.

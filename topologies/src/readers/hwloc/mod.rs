@@ -30,8 +30,9 @@ use objects::Topology;
 /// *Host tree.* A bridge from the host is a host bridge. Below it, PCI bridges alternate: a root port, the upstream port of
 /// a switch, its downstream ports, the upstream port of another. Only upstream ports are drawn, as switches. So two devices
 /// below two root ports of one host bridge read `Phb`, as in `nvidia-smi topo -m`, and two below one switch `Pix`. A hop
-/// has the bandwidth of the slower of its two ends, as far as these are told (an idle end may tell less than it could);
-/// else it counts 12 GB/s. What joins host bridges and NUMA nodes is not told; it is as wide as the widest hop.
+/// has the bandwidth of the slower of its two ends, as far as these are told; else it counts 12 GB/s. (A port tells its
+/// present speed, which is low while the device is idle; where NVML tells the other end's, that is the highest. So where
+/// the two differ, bandwidths do not count as told.) What joins host bridges and NUMA nodes is not told; it is as wide as the widest hop.
 ///
 /// *Direct links* come from the matrices `NVLinkBandwidth` and `XGMIBandwidth`, in MB/s: as many links as that is of one of
 /// the device's generation. All NVSwitches are one link switch (on a DGX-2 the GPUs of the two boards have different
@@ -68,7 +69,7 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
         direct: links.told,
         direct_gbps: links.told,
         host: if topology.pci { HostDetail::Tree } else { HostDetail::Nothing },
-        host_gbps: devices > 0 && built.host_told,
+        host_gbps: devices > 0 && built.host_told && !topology.ends_differ,
     };
     Ok(Dump::new(Kind::Hwloc, machine, says))
 }
@@ -89,6 +90,11 @@ fn notes(topology: &Topology<'_, '_>, links: &Links, host_told: bool) -> Vec<Str
     }
     if !host_told {
         notes.push("Some PCI links have no speed: such a hop counts 12 GB/s.".to_owned());
+    }
+    if topology.ends_differ {
+        notes.push(
+            "The ends of some PCI links tell different speeds: the slower is taken, though it may be idle.".to_owned(),
+        );
     }
     if !links.told {
         notes.push("Direct links are not told.".to_owned());

@@ -22,15 +22,30 @@ pub(super) struct Topology<'a, 'input> {
     pub(super) pci: bool,
     /// Whether no library for GPUs is named.
     pub(super) by_class: bool,
+    /// Whether the two ends of some link to a device tell different speeds.
+    pub(super) ends_differ: bool,
 }
 
 /// What leads to a device or card, or is one.
 pub(super) enum Part {
-    Bridge { name: String, below: Vec<Part> },
-    Switch { name: String, hop: Option<f64>, below: Vec<Part> },
+    Bridge {
+        name: String,
+        below: Vec<Part>,
+    },
+    Switch {
+        name: String,
+        hop: Option<f64>,
+        below: Vec<Part>,
+    },
     /// By its place in [`Topology::gpus`].
-    Gpu { gpu: usize, hop: Option<f64> },
-    Card { name: String, hop: Option<f64> },
+    Gpu {
+        gpu: usize,
+        hop: Option<f64>,
+    },
+    Card {
+        name: String,
+        hop: Option<f64>,
+    },
 }
 
 /// A device.
@@ -79,6 +94,7 @@ impl<'a, 'input> Topology<'a, 'input> {
                 ends: HashMap::new(),
                 pci: root.descendants().any(|node| is_pci(&node)),
                 by_class,
+                ends_differ: false,
             },
             bits,
             one_numa_each,
@@ -268,7 +284,8 @@ impl<'a, 'input> Walk<'a, 'input> {
 
     fn device(&mut self, node: Node<'a, 'input>, at: At) -> Result<Vec<Part>, Error> {
         let above = if let Port::Port(speed) = at.port { speed } else { None };
-        let hop = slower(speed(node)?, above);
+        let own = speed(node)?;
+        let hop = slower(own, above);
         let kind = PciType::of(node);
         let is_switch = node.attribute("subtype") == Some("NVSwitch") || (kind.class, kind.vendor) == (0x0680, NVIDIA);
         if is_switch {
@@ -277,6 +294,9 @@ impl<'a, 'input> Walk<'a, 'input> {
         let named = names(node).next().is_some();
         if named || self.topology.by_class && kind.is_accelerator() {
             let gpu = self.gpu(node)?;
+            // Drivers round, so a tenth is no difference.
+            let differ = |(own, above): (f64, f64)| own.max(above) > 1.1 * own.min(above);
+            self.topology.ends_differ |= own.zip(above).is_some_and(differ);
             self.end(node, End::Device(gpu));
             for child in objects(node) {
                 self.end(child, End::Device(gpu));
@@ -294,16 +314,19 @@ impl<'a, 'input> Walk<'a, 'input> {
         let Some(pci) = node.attribute("pci_busid").and_then(pci::normal) else {
             return Err(xml::error(node, "no attribute `pci_busid`: expected a PCI address"));
         };
+        let first = names(node).min_by_key(|&(library, number, _)| (library, number));
         let info = |name: &str| {
-            let own = elements(node).chain(objects(node).flat_map(elements)).filter(|info| info.has_tag_name("info"));
-            let value = { own }.find(|info| info.attribute("name") == Some(name))?.attribute("value")?.trim();
+            // What the first library says counts before what others do.
+            let objects = first.map(|(_, _, named)| named).into_iter().chain([node]).chain(objects(node));
+            let mut infos = objects.flat_map(elements).filter(|info| info.has_tag_name("info"));
+            let value = infos.find(|info| info.attribute("name") == Some(name))?.attribute("value")?.trim();
             Some(value.to_owned()).filter(|value| !value.is_empty())
         };
         let memory = ["CUDAGlobalMemorySize", "RSMIVRAMSize", "OpenCLGlobalMemorySize", "LevelZeroHBMSize"];
         self.topology.gpus.push(Gpu {
             node,
             pci,
-            named: names(node).min(),
+            named: first.map(|(library, number, _)| (library, number)),
             numbered: false,
             product: info("GPUModel").or_else(|| info("PCIDevice")),
             uuid: info("NVIDIAUUID").or_else(|| info("AMDUUID")).or_else(|| info("LevelZeroUUID")),
@@ -356,25 +379,22 @@ fn speed(node: Node<'_, '_>) -> Result<Option<f64>, Error> {
 const MOST_GBPS: f64 = 1e6;
 
 /// The libraries that name a PCI device as a GPU, with its numbers there.
-fn names<'a>(node: Node<'a, '_>) -> impl Iterator<Item = (Library, u32)> {
+fn names<'a, 'input>(node: Node<'a, 'input>) -> impl Iterator<Item = (Library, u32, Node<'a, 'input>)> {
     objects(node).filter(|child| object(*child) == Some("OSDev")).filter_map(|child| {
         let name = child.attribute("name")?.trim();
         let numbered = |prefix: &str| name.strip_prefix(prefix).and_then(|digits| digits.parse().ok());
-        let libraries = [
-            ("nvml", Library::Nvml),
-            ("rsmi", Library::Rsmi),
-            ("cuda", Library::Cuda),
-            ("ze", Library::LevelZero),
-        ];
+        let libraries =
+            [("nvml", Library::Nvml), ("rsmi", Library::Rsmi), ("cuda", Library::Cuda), ("ze", Library::LevelZero)];
         let plain = libraries.into_iter().find_map(|(prefix, library)| Some((library, numbered(prefix)?)));
-        plain.or_else(|| {
+        let named = plain.or_else(|| {
             let (_, number) = name.strip_prefix("opencl")?.split_once('d')?;
             let is_gpu = |info: Node<'_, '_>| {
                 info.attribute("name") == Some("OpenCLDeviceType") && info.attribute("value") == Some("GPU")
             };
             let number = elements(child).any(is_gpu).then(|| number.parse().ok())?;
             Some((Library::OpenCl, number?))
-        })
+        });
+        named.map(|(library, number)| (library, number, child))
     })
 }
 

@@ -54,11 +54,7 @@ enum End {
 }
 
 impl Links {
-    pub(super) fn read(
-        system: &System<'_, '_>,
-        lines: &Lines,
-        warnings: &mut Vec<Warning>,
-    ) -> Result<Self, Error> {
+    pub(super) fn read(system: &System<'_, '_>, lines: &Lines, warnings: &mut Vec<Warning>) -> Result<Self, Error> {
         let n = system.gpus.len();
         let mut links = Self {
             pairs: BTreeMap::new(),

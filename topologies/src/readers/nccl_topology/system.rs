@@ -52,11 +52,7 @@ pub(super) struct Gpu<'a, 'input> {
 }
 
 impl<'a, 'input> System<'a, 'input> {
-    pub(super) fn read(
-        root: Node<'a, 'input>,
-        lines: &Lines,
-        warnings: &mut Vec<Warning>,
-    ) -> Result<Self, Error> {
+    pub(super) fn read(root: Node<'a, 'input>, lines: &Lines, warnings: &mut Vec<Warning>) -> Result<Self, Error> {
         if tag(root) != "system" {
             return Err(xml::error(root, "expected <system>"));
         }
@@ -334,7 +330,9 @@ mod tests {
             ("0x030000", "", false),
             ("0x020000", "vendor=\"0x10de\"", false),
         ] {
-            first(&format!("<pci class=\"{class}\" {vendor}/>"), |pci| assert_eq!(is_accelerator(pci), is, "{class} {vendor}"));
+            first(&format!("<pci class=\"{class}\" {vendor}/>"), |pci| {
+                assert_eq!(is_accelerator(pci), is, "{class} {vendor}")
+            });
         }
     }
 }
