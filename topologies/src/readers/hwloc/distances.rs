@@ -102,6 +102,11 @@ impl Links {
                 _ => add(matrix.node, self.ports[device].get_or_insert_default(), bond)?,
             }
         }
+        for (&(a, b), direct) in &self.pairs {
+            // Through a switch they have the links of the smaller port besides.
+            let port = |id: usize| self.ports[id].map_or(0, |port| u64::from(port.links));
+            bond(matrix.node, u64::from(direct.links) + port(a).min(port(b)), 0.0)?;
+        }
         if odd {
             let what = "bandwidths that are no multiple of a known link's: links are counted at 25 GB/s";
             warnings.push(lines.warning(matrix.node, what));
@@ -217,7 +222,7 @@ fn rates(kind: &str, topology: &Topology<'_, '_>) -> Vec<Option<f64>> {
 /// How many links of this rate carry so many MB/s, if that is a whole number.
 fn whole(megabytes: u64, rate: f64) -> Option<u64> {
     let each = (rate * 1000.0).round() as u64;
-    (each > 0 && megabytes > 0 && megabytes % each == 0).then(|| megabytes / each)
+    (each > 0 && megabytes > 0 && megabytes.is_multiple_of(each)).then(|| megabytes / each)
 }
 
 fn bond(node: Node<'_, '_>, links: u64, gbps: f64) -> Result<Bond, Error> {

@@ -183,7 +183,7 @@ enum Port {
     Outside,
     Host,
     /// A root port, or the downstream port of a switch, with its speed.
-    Port(Option<f64>),
+    Below(Option<f64>),
     Switch,
 }
 
@@ -273,8 +273,8 @@ impl<'a, 'input> Walk<'a, 'input> {
             return Ok(if below.is_empty() { below } else { vec![Part::Bridge { name: name(node), below }] });
         }
         match at.port {
-            Port::Outside | Port::Host | Port::Switch => self.below(node, At { port: Port::Port(speed), ..at }),
-            Port::Port(above) => {
+            Port::Outside | Port::Host | Port::Switch => self.below(node, At { port: Port::Below(speed), ..at }),
+            Port::Below(above) => {
                 let below = self.below(node, At { port: Port::Switch, ..at })?;
                 let hop = slower(speed, above);
                 Ok(if below.is_empty() { below } else { vec![Part::Switch { name: name(node), hop, below }] })
@@ -283,7 +283,7 @@ impl<'a, 'input> Walk<'a, 'input> {
     }
 
     fn device(&mut self, node: Node<'a, 'input>, at: At) -> Result<Vec<Part>, Error> {
-        let above = if let Port::Port(speed) = at.port { speed } else { None };
+        let above = if let Port::Below(speed) = at.port { speed } else { None };
         let own = speed(node)?;
         let hop = slower(own, above);
         let kind = PciType::of(node);

@@ -36,7 +36,7 @@ pub(super) fn fabric(system: &System<'_, '_>, links: &Links) -> Result<Built, Er
 /// The widest hop among these.
 fn widest(parts: &[Part]) -> Option<f64> {
     let hops = parts.iter().filter_map(|part| match part {
-        Part::Switch { hop, below, .. } => hop.into_iter().copied().chain(widest(below)).reduce(f64::max),
+        Part::Switch { hop, below, .. } => hop.iter().copied().chain(widest(below)).reduce(f64::max),
         Part::Gpu { hop, .. } | Part::Card { hop, .. } => *hop,
     });
     hops.reduce(f64::max)

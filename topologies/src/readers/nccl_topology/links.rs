@@ -139,6 +139,9 @@ impl Links {
                 Some(_) => {}
                 None => warnings.push(lines.warning(here.node, "stated by this end alone: taken for a link")),
             }
+            // Through a switch they have the links of the smaller port besides.
+            let port = |id: usize| self.ports[id].map_or(0, |port| u32::from(port.links));
+            bond(here.node, here.links.saturating_add(port(a).min(port(b))), rate)?;
             self.pairs.insert((a.min(b), a.max(b)), bond(here.node, here.links, rate)?);
         }
         Ok(())
