@@ -212,6 +212,9 @@ fn metric(line: usize, words: &[&str], columns: &[&str], id: usize) -> Result<De
     Ok(Device { place, number: amd::gpu_number(label), address, gbps: rates[1], wire: Some(wire), peers })
 }
 
+/// No link is as fast.
+const MOST_GBPS: f64 = 1e6;
+
 /// A rate in GB/s; none within for the largest number that its field holds, which stands for "not known".
 fn rate_gbps(value: &str, unit: &str) -> Option<Option<f64>> {
     let number: f64 = value.parse().ok()?;
@@ -222,7 +225,7 @@ fn rate_gbps(value: &str, unit: &str) -> Option<Option<f64>> {
         _ => return None,
     };
     let is_unknown = [f64::from(u16::MAX), f64::from(u32::MAX)].contains(&number) || gbps <= 0.0;
-    gbps.is_finite().then_some((!is_unknown).then_some(gbps))
+    if is_unknown { Some(None) } else { (gbps <= MOST_GBPS).then_some(Some(gbps)) }
 }
 
 /// `n` counters: `2 KB`, `1.123 PB` or `N/A`.
@@ -293,7 +296,8 @@ fn states(cell: &str) -> Result<Option<Vec<bool>>, String> {
         _ => None,
     };
     let states: Option<Vec<bool>> = cell.split('/').map(state).collect();
-    states.map(Some).ok_or_else(|| format!("`{cell}`: expected U, D or X for each link, N/A or SELF"))
+    let few = states.filter(|states| states.len() <= usize::from(u8::MAX));
+    few.map(Some).ok_or_else(|| format!("`{cell}`: expected U, D or X for each link, N/A or SELF"))
 }
 
 /// A device of the list that `amd-smi xgmi --metric --json` prints.
