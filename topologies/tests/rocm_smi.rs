@@ -169,10 +169,7 @@ GPU1  True        True
     let told: Vec<_> = dump.peer_access.iter().map(|access| (access.from.0, access.to.0, access.status)).collect();
     assert_eq!(told, [(0, 1, PeerStatus::NotSupported), (1, 0, PeerStatus::Ok)]);
     assert!(!dump.says.direct);
-    refused(
-        &access.replace("False", "FALS"),
-        "line 3: row GPU0, column GPU1: `FALS`: expected True or False",
-    );
+    refused(&access.replace("False", "FALS"), "line 3: row GPU0, column GPU1: `FALS`: expected True or False");
 }
 
 #[test]
@@ -229,7 +226,11 @@ fn matrices_that_are_cut_or_garbled_are_refused_by_line() {
     refused(&upto(5), "line 5: no header follows: expected a line with the names of the devices");
     refused(&upto(8).replace("15           0 ", "15 "), "line 8: row GPU1 has 3 cells: expected 4");
     refused(
-        &WHOLE.replacen("GPU3   72           72           15           0 ", "GPU3   72           7            15           0 ", 1),
+        &WHOLE.replacen(
+            "GPU3   72           72           15           0 ",
+            "GPU3   72           7            15           0 ",
+            1,
+        ),
         "line 10: row GPU3, column GPU1 has 7, but row GPU1, column GPU3 72: expected a symmetric matrix",
     );
     refused(&WHOLE.replace("XGMI", "XGM"), "line 22: row GPU1, column GPU0: `XGM`: expected XGMI or PCIE");
@@ -242,21 +243,19 @@ fn matrices_that_are_cut_or_garbled_are_refused_by_line() {
         "line 9: row GPU1: expected row GPU2, in the order of the columns",
     );
     refused(
-        &WHOLE.replacen("GPU3   3 ", "GPU3   x ", 1).replacen("3            3            \nGPU1", "3            x            \nGPU1", 1),
+        &WHOLE.replacen("GPU3   3 ", "GPU3   x ", 1).replacen(
+            "3            3            \nGPU1",
+            "3            x            \nGPU1",
+            1,
+        ),
         "line 17: row GPU3, column GPU0: `x`: expected a number",
     );
     refused(
         &format!("{WHOLE}{WHOLE}"),
         "line 40: this section is here a second time: expected the output for one machine",
     );
-    refused(
-        &WHOLE.replace("GPU[3]", "GPU[4]"),
-        "line 33: GPU[4] is in no matrix: expected a row and a column GPU4",
-    );
-    refused(
-        &WHOLE.replace("Numa Node: 1", "Numa Node: one"),
-        "line 31: `one`: expected the number of a NUMA node",
-    );
+    refused(&WHOLE.replace("GPU[3]", "GPU[4]"), "line 33: GPU[4] is in no matrix: expected a row and a column GPU4");
+    refused(&WHOLE.replace("Numa Node: 1", "Numa Node: one"), "line 31: `one`: expected the number of a NUMA node");
 }
 
 #[test]
@@ -281,13 +280,7 @@ const EXPECTED: [(&str, usize, usize, usize, &[&str]); 6] = [
     ),
     ("rocm_smi_mi100x4_pcie.txt", 4, 0, 2, &[]),
     ("rocm_smi_mi300a_x4.txt", 4, 6, 0, &[]),
-    (
-        "rocm_smi_mi_pcie4_w52.txt",
-        4,
-        0,
-        0,
-        &["line 23: the section has no NUMA node of GPU0, GPU1, GPU2, GPU3"],
-    ),
+    ("rocm_smi_mi_pcie4_w52.txt", 4, 0, 0, &["line 23: the section has no NUMA node of GPU0, GPU1, GPU2, GPU3"]),
     ("rocm_smi_showtopotype_mi300x_vf.txt", 8, 28, 0, &[]),
 ];
 
@@ -333,7 +326,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(text in ".{0,300}") {
+    fn any_bytes_are_read_or_refused(text in "(?s).{0,300}") {
         let _ = Kind::RocmSmi.read(&text);
     }
 

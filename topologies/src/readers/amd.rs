@@ -1,10 +1,11 @@
 //! What AMD's tools have in common: matrices of devices, and what follows from the figures in them.
 //!
-//! The figures come from the kernel's KFD driver. A *weight* counts 20 for each step between a GPU and its processor, the
-//! distance of NUMA nodes between processors, 15 for each XGMI link on the way, and 13 for each way inside a partitioned
-//! package: so 40 is one NUMA node, 52 or 72 crosses between two, 15 is one XGMI link, 30 a way over another device, 41 a
-//! link between partitions of two packages. *Hops* say less: 1 is XGMI however far, 2 one NUMA node, 3 two. A *bandwidth*
-//! is "of one link - of all links", in MB/s per direction, so it tells how many links there are; 0 says that there is none.
+//! The figures come from the kernel's KFD driver. A *weight* counts 20 for each step between a GPU and its processor,
+//! the distance of NUMA nodes between processors, 15 for each XGMI link on the way, and 13 for each way inside a
+//! partitioned package: so 40 is one NUMA node, 52 or 72 crosses between two, 15 is one XGMI link, 30 a way over
+//! another device, 41 a link between partitions of two packages. *Hops* say less: 1 is XGMI however far, 2 one NUMA
+//! node, 3 two. A *bandwidth* is "of one link - of all links", in MB/s per direction, so it tells how many links there
+//! are; 0 says that there is none.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -81,7 +82,8 @@ impl Told {
         }
         match self.mbps {
             Some((each, all)) if all > 0 => {
-                let links = if each > 0 && all.is_multiple_of(each) { u8::try_from(all / each).unwrap_or(1) } else { 1 };
+                let links =
+                    if each > 0 && all.is_multiple_of(each) { u8::try_from(all / each).unwrap_or(1) } else { 1 };
                 Some((links, Some(f64::from(all) / 1000.0 / f64::from(links))))
             }
             // The driver has no figure for links between partitions.
@@ -201,9 +203,7 @@ impl Matrix {
         let fabric = Pairs {
             ends,
             devices: n,
-            direct: |a, b| {
-                direct(a, b).map(|(links, told)| (links, told.or(each).unwrap_or(ASSUMED_DIRECT_GBPS)))
-            },
+            direct: |a, b| direct(a, b).map(|(links, told)| (links, told.or(each).unwrap_or(ASSUMED_DIRECT_GBPS))),
             host: |a, b| {
                 let class = host(a, b).unwrap_or(LinkClass::Sys);
                 (!told.is_empty()).then_some(Link { class, gbps: ASSUMED_HOST_GBPS })
@@ -301,7 +301,8 @@ impl Summary {
         }
         notes.push(format!("Host paths count {ASSUMED_HOST_GBPS} GB/s each, unless set."));
         if self.pathless > 0 {
-            notes.push("Host paths of which the text says nothing are taken for the worst, between sockets.".to_owned());
+            notes
+                .push("Host paths of which the text says nothing are taken for the worst, between sockets.".to_owned());
         }
         notes
     }
@@ -323,8 +324,8 @@ pub(super) struct Grid<'t> {
 }
 
 impl<'t> Grid<'t> {
-    /// The table in these lines; `is_label` knows what stands for a device. Other lines in it (warnings of the tool) are
-    /// passed over.
+    /// The table in these lines; `is_label` knows what stands for a device. Other lines in it (warnings of the tool)
+    /// are passed over.
     pub(super) fn read(
         title: usize,
         lines: &'t [(usize, Cow<'t, str>)],
@@ -551,7 +552,10 @@ mod tests {
     fn bandwidths_and_numbers_are_read_or_not() {
         assert_eq!(bandwidth("50000-100000"), Some(Some((50_000, 100_000))));
         assert_eq!((bandwidth("N/A"), bandwidth("0-0"), bandwidth("fast")), (Some(None), Some(Some((0, 0))), None));
-        assert_eq!((gpu_number("GPU17"), gpu_number("GPU"), gpu_number("GPU+1"), gpu_number("CPU1")), (Some(17), None, None, None));
+        assert_eq!(
+            (gpu_number("GPU17"), gpu_number("GPU"), gpu_number("GPU+1"), gpu_number("CPU1")),
+            (Some(17), None, None, None)
+        );
         assert_eq!((numa("3"), numa("-1"), numa("4294967295")), (Ok(Some(3)), Ok(None), Ok(None)));
         assert!(numa("x").is_err());
     }

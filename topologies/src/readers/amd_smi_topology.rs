@@ -1,8 +1,8 @@
 //! Reader for what `amd-smi topology` prints, as text or JSON.
 //!
 //! The text is a table after another (ACCESS, WEIGHT, HOPS, LINK TYPE, NUMA BW and, of no use here, CACHE COHERENCY,
-//! ATOMICS, DMA, BI-DIRECTIONAL) whose rows and columns are PCI addresses; JSON is a list of devices, each with a list of
-//! its links. What the figures mean is told in [`amd`](super::amd).
+//! ATOMICS, DMA, BI-DIRECTIONAL) whose rows and columns are PCI addresses; JSON is a list of devices, each with a list
+//! of its links. What the figures mean is told in [`amd`](super::amd).
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -37,13 +37,13 @@ pub(super) fn is(text: &str) -> bool {
 
 /// Reads what `amd-smi topology` prints.
 ///
-/// A bandwidth of `50000-100000` is of one link and of all: two links of 50 GB/s. Without bandwidths an XGMI pair gets one
-/// link. The host path of a PCIe pair follows from hops or weight; of others it is taken for the worst, because NUMA nodes
-/// are not in the text.
+/// A bandwidth of `50000-100000` is of one link and of all: two links of 50 GB/s. Without bandwidths an XGMI pair gets
+/// one link. The host path of a PCIe pair follows from hops or weight; of others it is taken for the worst, because
+/// NUMA nodes are not in the text.
 ///
 /// # Errors
-/// A table that is cut, asymmetric, or has other devices than the one before; JSON that is cut or elided; cells that are no
-/// number, bandwidth or type of link. The message names the line or element.
+/// A table that is cut, asymmetric, or has other devices than the one before; JSON that is cut or elided; cells that
+/// are no number, bandwidth or type of link. The message names the line or element.
 pub(super) fn read(text: &str) -> Result<Dump, Error> {
     let (matrix, access, warnings) = if amd::is_json(text) { from_json(text)? } else { from_text(text)? };
     let n = matrix.devices.len();
@@ -147,7 +147,8 @@ fn accesses(grid: &Grid<'_>) -> Result<Vec<PeerAccess>, Error> {
     for a in 0..n {
         for b in (0..n).filter(|&b| b != a) {
             let cell = grid.cell(a, b);
-            let place = || format!("row {}, column {}: `{cell}`: expected ENABLED or DISABLED", grid.labels[a], grid.labels[b]);
+            let place =
+                || format!("row {}, column {}: `{cell}`: expected ENABLED or DISABLED", grid.labels[a], grid.labels[b]);
             let status = enabled(cell).ok_or_else(|| Error::at(grid.lines[a], place()))?;
             access.push(PeerAccess::new(id(a), id(b), status));
         }
@@ -212,11 +213,8 @@ fn from_json(text: &str) -> Result<Contents, Error> {
             return Err(Error::in_element(None, format!("[{i}].gpu"), what));
         }
     }
-    let info = |device: &Listed<'_>| DeviceInfo {
-        index: device.gpu,
-        pci: pci::normal(&device.bdf),
-        ..DeviceInfo::default()
-    };
+    let info =
+        |device: &Listed<'_>| DeviceInfo { index: device.gpu, pci: pci::normal(&device.bdf), ..DeviceInfo::default() };
     if let Some(short) = listed.iter().position(|device| device.links.len() + 1 < n) {
         let what = format!("{} links: expected one to each of {n} devices", listed[short].links.len());
         return Err(Error::in_element(None, format!("[{short}].links"), what));

@@ -1,10 +1,10 @@
 //! Reader for what `amd-smi xgmi` prints: what XGMI links carry, and what has gone over them.
 //!
-//! The table LINK METRIC has three lines a device: its link rates, then a counter for reading from and one for writing to
-//! each other device, `N/A` where there is no link. Columns are PCI addresses in older releases, `GPU0`, `GPU1`, ... in
-//! newer ones; counters are in KB or, newer, in whatever unit is readable. The table XGMI LINK STATUS, of newer releases,
-//! has a letter for each link of a pair: `U` up, `D` down, `X` disabled; `U/U` is two links. JSON
-//! holds the first table.
+//! The table LINK METRIC has three lines a device: its link rates, then a counter for reading from and one for writing
+//! to each other device, `N/A` where there is no link. Columns are PCI addresses in older releases, `GPU0`, `GPU1`, ...
+//! in newer ones; counters are in KB or, newer, in whatever unit is readable. The table XGMI LINK STATUS, of newer
+//! releases, has a letter for each link of a pair: `U` up, `D` down, `X` disabled; `U/U` is two links. JSON holds the
+//! first table.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -27,18 +27,17 @@ const STATUS: &str = "XGMI LINK STATUS";
 
 pub(super) fn is(text: &str) -> bool {
     let is_title = |line: &str| [METRIC, STATUS].iter().any(|title| line.trim().starts_with(title));
-    text.lines().any(is_title)
-        || amd::is_json(text) && text.contains("\"bdf\"") && text.contains("\"link_metrics\"")
+    text.lines().any(is_title) || amd::is_json(text) && text.contains("\"bdf\"") && text.contains("\"link_metrics\"")
 }
 
 /// Reads what `amd-smi xgmi` prints.
 ///
-/// A pair with counters gets one direct link of the device's `max_bandwidth`, or as many as are up where their states are
-/// printed. Nothing is said of the host: its paths are taken for the worst.
+/// A pair with counters gets one direct link of the device's `max_bandwidth`, or as many as are up where their states
+/// are printed. Nothing is said of the host: its paths are taken for the worst.
 ///
 /// # Errors
-/// A table that is cut; a link that only one of its ends has; cells that are no rate, counter or state. The message names
-/// the line or element.
+/// A table that is cut; a link that only one of its ends has; cells that are no rate, counter or state. The message
+/// names the line or element.
 pub(super) fn read(text: &str) -> Result<Dump, Error> {
     let contents = if amd::is_json(text) { from_json(text)? } else { from_text(text)? };
     build(&contents)
@@ -145,7 +144,10 @@ fn metrics(title: usize, lines: &[(usize, Cow<'_, str>)]) -> Result<Vec<Device>,
         match words[..] {
             ["Read" | "Write", ..] => {
                 let Some(device) = devices.last_mut().filter(|_| counters < 2) else {
-                    return Err(Error::at(*line, "counters without a device: expected a line such as GPU0 0000:0c:00.0"));
+                    return Err(Error::at(
+                        *line,
+                        "counters without a device: expected a line such as GPU0 0000:0c:00.0",
+                    ));
                 };
                 let is_read = words[0] == "Read";
                 if is_read != (counters == 0) {

@@ -1,9 +1,9 @@
 //! Reader for what `rocm-smi --showtopo` prints, whole or in parts, as text or JSON.
 //!
-//! The text has a section for each matrix (weights, hops, types of link, accessibility, bandwidth), between banner lines
-//! whose width differs by release, and one line a device for its NUMA node. JSON has one entry for each pair, named in
-//! words. What the figures mean is told in [`amd`](super::amd). The number of XGMI links between a pair is in neither form,
-//! unless `--shownodesbw` was given too.
+//! The text has a section for each matrix (weights, hops, types of link, accessibility, bandwidth), between banner
+//! lines whose width differs by release, and one line a device for its NUMA node. JSON has one entry for each pair,
+//! named in words. What the figures mean is told in [`amd`](super::amd). The number of XGMI links between a pair is in
+//! neither form, unless `--shownodesbw` was given too.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -43,16 +43,17 @@ pub(super) fn is(text: &str) -> bool {
 /// Reads what `rocm-smi` prints of a machine's topology.
 ///
 /// XGMI pairs get one direct link, or as many as `--shownodesbw` tells; those that XGMI joins only over other devices
-/// (weight 30 and more) get none. The host path follows from weight or hops of PCIe pairs, else from NUMA nodes, else it is
-/// taken for the worst.
+/// (weight 30 and more) get none. The host path follows from weight or hops of PCIe pairs, else from NUMA nodes, else
+/// it is taken for the worst.
 ///
 /// # Errors
-/// A matrix that is cut, asymmetric, or has other devices than the one before; cells that are no number or type of link.
-/// The message names the line.
+/// A matrix that is cut, asymmetric, or has other devices than the one before; cells that are no number or type of
+/// link. The message names the line.
 pub(super) fn read(text: &str) -> Result<Dump, Error> {
     let (told, warnings) = if amd::is_json(text) { from_json(text)? } else { from_text(text)? };
     let Contents { matrix, access } = told;
-    let product = matrix.devices.first().and_then(|device| device.product.as_deref());
+    let products = || matrix.devices.iter().map(|device| device.product.as_deref());
+    let product = products().next().flatten().filter(|product| products().all(|other| other == Some(product)));
     let each = product.and_then(links::of_product);
     let n = matrix.devices.len();
     let Built { fabric, says, notes } = matrix.build(each)?;
@@ -131,7 +132,10 @@ fn from_text(text: &str) -> Result<(Contents, Vec<Warning>), Error> {
         return Err(Error::new(format!("{} devices: expected at most {MAX_DEVICES}", numbers.len())));
     }
     if let Some((number, line)) = ends.iter().find(|(number, _)| !numbers.contains(number)) {
-        return Err(Error::at(*line, format!("GPU[{number}] is in no matrix: expected a row and a column GPU{number}")));
+        return Err(Error::at(
+            *line,
+            format!("GPU[{number}] is in no matrix: expected a row and a column GPU{number}"),
+        ));
     }
     warn(&grids, &titles, &lines, (&numbers, &facts), &mut warnings);
     let device = |number: &u32| {
@@ -205,7 +209,8 @@ fn accesses(grid: &Grid<'_>) -> Result<Vec<PeerAccess>, Error> {
     for a in 0..n {
         for b in (0..n).filter(|&b| b != a) {
             let cell = grid.cell(a, b);
-            let place = || format!("row {}, column {}: `{cell}`: expected True or False", grid.labels[a], grid.labels[b]);
+            let place =
+                || format!("row {}, column {}: `{cell}`: expected True or False", grid.labels[a], grid.labels[b]);
             let status = reachable(cell).ok_or_else(|| Error::at(grid.lines[a], place()))?;
             access.push(PeerAccess::new(id(a), id(b), status));
         }
@@ -280,7 +285,7 @@ fn from_json(text: &str) -> Result<(Contents, Vec<Warning>), Error> {
             learn(info, key, value).map_err(|what| Error::in_element(None, format!("{name}.{key}"), what))?;
         }
     }
-    let mut pairs: BTreeMap<Title, BTreeMap<(u32, u32), (&str, &str)>> = BTreeMap::new();
+    let mut pairs: BTreeMap<Title, Pairs<'_>> = BTreeMap::new();
     for (key, Scalar(value)) in sections.get("system").into_iter().flatten() {
         let Some((title, a, b)) = pair(key) else { continue };
         pairs.entry(title).or_default().insert((a.min(b), a.max(b)), (key, value));
@@ -288,7 +293,9 @@ fn from_json(text: &str) -> Result<(Contents, Vec<Warning>), Error> {
     let last = pairs.values().flat_map(BTreeMap::keys).map(|&(_, b)| b).max();
     let most = last.into_iter().chain(facts.keys().copied()).max();
     let Some(most) = most else {
-        return Err(Error::new("no devices: expected entries such as `(Topology) Link type between DRM devices 0 and 1`"));
+        return Err(Error::new(
+            "no devices: expected entries such as `(Topology) Link type between DRM devices 0 and 1`",
+        ));
     };
     let n = last.map_or(facts.len(), |last| last as usize + 1);
     if n > MAX_DEVICES {
@@ -326,6 +333,9 @@ fn from_json(text: &str) -> Result<(Contents, Vec<Warning>), Error> {
     }
     Ok((Contents { matrix, access }, Vec::new()))
 }
+
+/// Key and value of each two devices, the lower first.
+type Pairs<'t> = BTreeMap<(u32, u32), (&'t str, &'t str)>;
 
 /// `(Topology) Weight between DRM devices 0 and 1`.
 fn pair(key: &str) -> Option<(Title, u32, u32)> {

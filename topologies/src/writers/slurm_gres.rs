@@ -8,17 +8,17 @@ use crate::error::Error;
 use crate::machine::Machine;
 
 impl Machine {
-    /// The machine as the lines of Slurm's `gres.conf`, one for each device, to be put behind a `NodeName=` or used as they
-    /// are where all nodes are alike.
+    /// The machine as the lines of Slurm's `gres.conf`, one for each device, to be put behind a `NodeName=` or used as
+    /// they are where all nodes are alike.
     ///
-    /// `Links` has the number of direct links to every device: -1 for the device itself, 0 where a pair meets in the host;
-    /// of a switched fabric every pair has the links of a port, as `AutoDetect=nvml` has them. `File` is the vendor's device
-    /// file by the device's number. Lost are the classes of paths through the host (write `Cores=` for these by hand: the
-    /// machine does not know its cores), all bandwidths, and network cards.
+    /// `Links` has the number of direct links to every device: -1 for the device itself, 0 where a pair meets in the
+    /// host; of a switched fabric every pair has the links of a port, as `AutoDetect=nvml` has them. `File` is the
+    /// vendor's device file by the device's number. Lost are the classes of paths through the host (write `Cores=` for
+    /// these by hand: the machine does not know its cores), all bandwidths, and network cards.
     ///
-    /// What Slurm makes of `Links` differs by release and by request. 22.05 takes the lowest free device, then those with
-    /// the most links to that one. Since 24.05 `--gres` prefers the fewest links, so that two GPUs of an idle DGX-1V are a
-    /// pair without NVLink, while `--gpus` does better. Neither looks for the best set.
+    /// What Slurm makes of `Links` differs by release and by request. 22.05 takes the lowest free device, then those
+    /// with the most links to that one. Since 24.05 `--gres` prefers the fewest links, so that two GPUs of an idle
+    /// DGX-1V are a pair without NVLink, while `--gpus` does better. Neither looks for the best set.
     ///
     /// ```
     /// let machine = mapa_topologies::named("summit")?;
@@ -73,8 +73,8 @@ fn line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// A product's name as Slurm's types are written: lower case, an underscore for what is no letter, digit or hyphen. A dot
-/// could make a MIG profile of it.
+/// A product's name as Slurm's types are written: lower case, an underscore for what is no letter, digit or hyphen. A
+/// dot could make a MIG profile of it.
 fn kind(product: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c.to_ascii_lowercase() } else { '_' };
     product.trim().chars().take(64).map(plain).collect()

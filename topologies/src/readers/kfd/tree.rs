@@ -195,17 +195,10 @@ impl Tree {
         let nodes = below.into_iter().find(|below| below.is_dir()).unwrap_or_else(|| root.to_owned());
         let mut tree = Self { root: Some(nodes.clone()), ..Self::default() };
         for node in numbered(&nodes)? {
-            let folder = nodes.join(node.to_string());
             tree.read_file(Place { node, part: Part::Properties })?;
-            let kinds: [(&str, fn(u32) -> Part); 3] =
-                [("mem_banks", Part::MemoryBank), ("io_links", Part::IoLink), ("p2p_links", Part::P2pLink)];
-            for (name, part) in kinds {
-                let folder = folder.join(name);
-                // Older drivers have no p2p_links.
-                for i in if folder.is_dir() { numbered(&folder)? } else { Vec::new() } {
-                    tree.read_file(Place { node, part: part(i) })?;
-                }
-            }
+            tree.read_parts(node, "mem_banks", Part::MemoryBank)?;
+            tree.read_parts(node, "io_links", Part::IoLink)?;
+            tree.read_parts(node, "p2p_links", Part::P2pLink)?;
         }
         if tree.files.is_empty() && tree.hidden.is_empty() {
             let what = format!("{}: expected folders 0, 1, ... with properties in them", nodes.display());
@@ -214,15 +207,28 @@ impl Tree {
         Ok(tree)
     }
 
+    /// Reads the parts of a node of one kind; older drivers have no `p2p_links`.
+    fn read_parts(&mut self, node: u32, name: &str, part: fn(u32) -> Part) -> Result<(), Error> {
+        let folder = self.root.iter().fold(PathBuf::new(), |_, root| root.join(node.to_string()).join(name));
+        for i in if folder.is_dir() { numbered(&folder)? } else { Vec::new() } {
+            self.read_file(Place { node, part: part(i) })?;
+        }
+        Ok(())
+    }
+
     /// Reads one file of the folder. One that is not there says nothing; one that may not be read is hidden.
     fn read_file(&mut self, place: Place) -> Result<(), Error> {
         if self.files.len() > MOST_FILES {
-            return Err(self.error(place, None, format!("more than {MOST_FILES} files")).with_kind(ErrorKind::TooLarge));
+            return Err(self
+                .error(place, None, format!("more than {MOST_FILES} files"))
+                .with_kind(ErrorKind::TooLarge));
         }
         let path = self.root.iter().fold(PathBuf::new(), |_, root| root.join(place.to_string()));
         let text = match read_start(&path) {
             Ok(text) => text,
-            Err(error) if [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory].contains(&error.kind()) => return Ok(()),
+            Err(error) if [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory].contains(&error.kind()) => {
+                return Ok(());
+            }
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 self.hidden.insert(place);
                 return Ok(());

@@ -1,12 +1,12 @@
 //! Reader for Slurm's `gres.conf`, and for what `slurmd -G` and slurmd's log print of it.
 //!
 //! Each record is a device, or several: `Name=gpu Type=a100 File=/dev/nvidia0 Links=-1,4,4,4`. *Links* has a number for
-//! every device of the node: -1 for the device itself, else how many direct links lead there. Slurm has no other word for
-//! what joins devices; *Cores* tells which of them share processors. What a print-out of `slurmd -G` has beyond that is
-//! `Index` and a name in front; terminals break its lines.
+//! every device of the node: -1 for the device itself, else how many direct links lead there. Slurm has no other word
+//! for what joins devices; *Cores* tells which of them share processors. What a print-out of `slurmd -G` has beyond
+//! that is `Index` and a name in front; terminals break its lines.
 //!
-//! The steps: [`records`] puts broken lines together and takes them apart; this file checks the devices of one node against
-//! each other.
+//! The steps: [`records`] puts broken lines together and takes them apart; this file checks the devices of one node
+//! against each other.
 
 mod records;
 
@@ -31,12 +31,12 @@ pub(super) fn is(text: &str) -> bool {
 /// Reads the devices of one node.
 ///
 /// Devices get ids in the order of their own places in *Links*, or of the records. The number in `/dev/nvidia3` is the
-/// vendor's. What a link carries follows from the type, where it is known; where a device would have more links than one
-/// can, its group hangs from a link switch. With *Cores*, devices that have the same share a NUMA node.
+/// vendor's. What a link carries follows from the type, where it is known; where a device would have more links than
+/// one can, its group hangs from a link switch. With *Cores*, devices that have the same share a NUMA node.
 ///
 /// # Errors
-/// Links without a line for every device, or that disagree; a device twice; a second node with other devices. The message
-/// names the line.
+/// Links without a line for every device, or that disagree; a device twice; a second node with other devices. The
+/// message names the line.
 pub(super) fn read(text: &str) -> Result<Dump, Error> {
     let Records { listed, has_detection, mut warnings } = records::read(text)?;
     let listed = one_node(listed)?;
@@ -64,7 +64,8 @@ fn one_node(listed: Vec<Listed>) -> Result<Vec<Listed>, Error> {
     for other in others {
         let theirs = &nodes[other];
         if mine.len() != theirs.len() || mine.iter().zip(theirs).any(|(a, b)| a.device != b.device) {
-            let what = format!("{other} begins here, with other devices than {first}: expected the records of one node");
+            let what =
+                format!("{other} begins here, with other devices than {first}: expected the records of one node");
             return Err(Error::at(theirs.first().map_or(1, |device| device.line), what));
         }
     }
@@ -107,7 +108,10 @@ impl Devices {
             let parent = match parent {
                 Some(parent) => parent,
                 None if has_links => {
-                    return Err(Error::at(line, format!("instance {instance} of device {number}, which has no record")));
+                    return Err(Error::at(
+                        line,
+                        format!("instance {instance} of device {number}, which has no record"),
+                    ));
                 }
                 None => {
                     let device = Device { instance: None, uuid: None, links: None, ..device };
@@ -192,7 +196,8 @@ impl Devices {
     }
 }
 
-/// The most devices of which *Cores* alone make pairs: a short text could name a thousand devices and half a million pairs.
+/// The most devices of which *Cores* alone make pairs: a short text could name a thousand devices and half a million
+/// pairs.
 const MOST_WITHOUT_LINKS: usize = 64;
 
 fn notes(says: Says, joins: bool) -> Vec<String> {
@@ -265,7 +270,8 @@ fn linked(listed: Vec<Listed>, all: usize) -> Result<Vec<Whole>, Error> {
     for (b, (listed, row)) in rows.iter().enumerate() {
         for (a, (other, column)) in rows[..b].iter().enumerate() {
             if row[a] != column[b] {
-                let what = format!("{} links to the device of line {}, which has {} to it", row[a], other.line, column[b]);
+                let what =
+                    format!("{} links to the device of line {}, which has {} to it", row[a], other.line, column[b]);
                 return Err(Error::at(listed.line, what + ": expected as many"));
             }
         }

@@ -94,7 +94,8 @@ impl Start {
         }
         let first = line.split_whitespace().next()?;
         let is_key = |key: &str| ["name", "nodename", "autodetect"].iter().any(|start| key.eq_ignore_ascii_case(start));
-        let is_start = first.split_once('=').is_some_and(|(key, _)| is_key(key)) || first.eq_ignore_ascii_case("include");
+        let is_start =
+            first.split_once('=').is_some_and(|(key, _)| is_key(key)) || first.eq_ignore_ascii_case("include");
         is_start.then(|| Self { node: String::new(), words: line.to_owned() })
     }
 }
@@ -183,6 +184,9 @@ fn joined(text: &str, warnings: &mut Vec<Warning>) -> Vec<(usize, String)> {
     records
 }
 
+/// The most devices of all nodes together.
+const MOST_LISTED: usize = 8 * MAX_DEVICES;
+
 /// The fields of a record that are of use.
 #[derive(Default)]
 struct Record {
@@ -251,8 +255,7 @@ impl Record {
     /// Adds the devices of this record.
     fn list(&self, listed: &mut Vec<Listed>) -> Result<(), Error> {
         let wrong = |what: String| Error::at(self.line, what);
-        let room = MAX_DEVICES.saturating_sub(listed.len());
-        let files = self.file.as_deref().map(|file| files(file, room)).transpose().map_err(wrong)?.unwrap_or_default();
+        let files = self.file.as_deref().map(|file| files(file)).transpose().map_err(wrong)?.unwrap_or_default();
         let (product, profile) = self.kind.as_deref().map_or((None, None), split_type);
         let is_instance = profile.is_some()
             || self.uuid.as_deref().is_some_and(|uuid| uuid.starts_with("MIG-"))
@@ -283,8 +286,13 @@ impl Record {
             Some(count) => usize::try_from(count).unwrap_or(usize::MAX),
             None => nodes.len().max(1),
         };
-        if many > room {
+        if many > MAX_DEVICES {
             return Err(wrong(format!("more than {MAX_DEVICES} devices: expected at most as many")));
+        }
+        if listed.len() + many > MOST_LISTED {
+            return Err(wrong(format!(
+                "more than {MOST_LISTED} devices of all nodes: expected the records of one node"
+            )));
         }
         if many > 1 && device.links.is_some() {
             return Err(wrong(format!("Links for {many} devices at once: expected a record for each")));
@@ -315,13 +323,14 @@ fn count(text: &str) -> Option<u64> {
 fn links(text: &str) -> Result<Vec<i16>, String> {
     let link = |word: &str| {
         let value = word.trim().parse::<i16>().ok().filter(|links| (-1..=i16::from(u8::MAX)).contains(links));
-        value.ok_or_else(|| format!("`{word}` among the Links: expected -1 for the device itself, or a number of links"))
+        value
+            .ok_or_else(|| format!("`{word}` among the Links: expected -1 for the device itself, or a number of links"))
     };
     text.split(',').map(link).collect()
 }
 
-/// `/dev/nvidia[0-2,5],/dev/nvidia7`, written out. At most `room` of them.
-fn files(text: &str, room: usize) -> Result<Vec<String>, String> {
+/// `/dev/nvidia[0-2,5],/dev/nvidia7`, written out; hardly more than there may be devices.
+fn files(text: &str) -> Result<Vec<String>, String> {
     let mut files = Vec::new();
     let mut depth = false;
     let parts = text.split(|c: char| {
@@ -346,7 +355,7 @@ fn files(text: &str, room: usize) -> Result<Vec<String>, String> {
                 return Err(wrong());
             }
             // One more than there may be shows that there are too many.
-            let names = (low..=high).take((room + 1).saturating_sub(files.len()));
+            let names = (low..=high).take((MAX_DEVICES + 1).saturating_sub(files.len()));
             files.extend(names.map(|number| format!("{before}{number:0width$}{after}")));
         }
     }
