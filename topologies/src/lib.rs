@@ -27,6 +27,7 @@ pub use graph_file::{read_graph, write_graph};
 pub use links::{LinkSpeed, link_speeds};
 pub use machine::{Labels, Machine, Warning};
 pub use readers::{Kind, MAX_BYTES, read, read_kfd, recognise};
+pub use writers::Picture;
 
 /// The README's first example, run as a test.
 #[cfg(doctest)]
