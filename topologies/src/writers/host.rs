@@ -104,10 +104,33 @@ impl Host {
         for card in tree.loose_cards(fabric) {
             let name = fabric.node(card).name.clone();
             let place = near.get(&card).filter(|(class, _)| *class > LinkClass::Sys);
-            match place.and_then(|(_, set)| smallest(&mut self.items, set)) {
+            let Some((class, set)) = place else {
+                self.cards.push(name);
+                continue;
+            };
+            if let (Some(only), 1, true) = (set.first(), set.len(), *class >= LinkClass::Phb) {
+                enclose(&mut self.items, only, *class);
+            }
+            match smallest(&mut self.items, set) {
                 Some(inner) => inner.cards.push(name),
                 None => self.cards.push(name),
             }
+        }
+    }
+}
+
+/// Gives a device among others a box of its own, for what is nearer to it than to them.
+fn enclose(items: &mut [Item], device: DeviceId, class: LinkClass) {
+    let alone = items.len() == 1;
+    for item in items {
+        match item {
+            Item::Device(id) if *id == device && !alone => {
+                let (name, what) = (class_name(class), String::new());
+                *item = Item::Box(HostBox { name, what, items: vec![Item::Device(device)], cards: Vec::new() });
+                return;
+            }
+            Item::Box(inner) => enclose(&mut inner.items, device, class),
+            Item::Device(_) => {}
         }
     }
 }
@@ -264,13 +287,13 @@ fn what(kind: &NodeKind) -> String {
 fn regions(root: &Region, graph: &HardwareGraph) -> Vec<Item> {
     let between_sockets = root.within() <= LinkClass::Sys;
     if !between_sockets {
-        return vec![Item::Box(region(root, graph))];
+        return vec![Item::Box(with_socket(region(root, graph), graph))];
     }
     if root.parts().is_empty() {
-        return root.devices().iter().map(|id| socket_of_one(id, graph)).collect();
+        return by_numa(root.devices().iter().map(Item::Device).collect(), graph);
     }
     let part = |part: &Region| match part.devices().first() {
-        Some(id) if part.devices().len() == 1 => socket_of_one(id, graph),
+        Some(id) if part.devices().len() == 1 => Item::Device(id),
         // Regions joined by worse than sockets are, as between servers, hold sockets themselves.
         _ if part.within() <= LinkClass::Sys => {
             let name = "server".to_owned();
@@ -278,13 +301,41 @@ fn regions(root: &Region, graph: &HardwareGraph) -> Vec<Item> {
         }
         _ => Item::Box(region(part, graph)),
     };
-    root.parts().iter().map(part).collect()
+    by_numa(root.parts().iter().map(part).collect(), graph)
 }
 
-fn socket_of_one(id: DeviceId, graph: &HardwareGraph) -> Item {
-    let Some(numa) = graph.device(id).numa else { return Item::Device(id) };
-    let name = format!("NUMA {numa}");
-    Item::Box(HostBox { name, what: String::new(), items: vec![Item::Device(id)], cards: Vec::new() })
+/// Single devices of one NUMA node go into one box: tools print "between sockets" for them where they know no better.
+fn by_numa(items: Vec<Item>, graph: &HardwareGraph) -> Vec<Item> {
+    let mut nodes: BTreeMap<u32, Vec<Item>> = BTreeMap::new();
+    let mut rest = Vec::new();
+    for item in items {
+        match item {
+            Item::Device(id) => match graph.device(id).numa {
+                Some(numa) => nodes.entry(numa).or_default().push(item),
+                None => rest.push(item),
+            },
+            Item::Box(inner) => rest.push(Item::Box(with_socket(inner, graph))),
+        }
+    }
+    let node = |(numa, items)| {
+        Item::Box(HostBox { name: format!("NUMA {numa}"), what: String::new(), items, cards: Vec::new() })
+    };
+    rest.extend(nodes.into_iter().map(node));
+    rest.sort_by_key(Item::first);
+    rest
+}
+
+/// A box directly below the machine is a socket too, though its class names something smaller.
+fn with_socket(inner: HostBox, graph: &HardwareGraph) -> HostBox {
+    let devices = Item::Box(inner.clone()).devices();
+    let mut numbers: Vec<u32> = devices.iter().filter_map(|&id| graph.device(id).numa).collect();
+    numbers.dedup();
+    match numbers.as_slice() {
+        [number] if inner.what.is_empty() && !inner.name.starts_with("NUMA") => {
+            HostBox { name: format!("NUMA {number}"), what: inner.name, ..inner }
+        }
+        _ => inner,
+    }
 }
 
 fn region(of: &Region, graph: &HardwareGraph) -> HostBox {
@@ -297,22 +348,28 @@ fn region(of: &Region, graph: &HardwareGraph) -> HostBox {
     } else {
         of.parts().iter().map(part).collect()
     };
-    let (name, what) = region_name(of, graph);
-    HostBox { name, what, items, cards: Vec::new() }
+    HostBox { name: region_name(of, graph), what: String::new(), items, cards: Vec::new() }
 }
 
 /// What the devices of a region have in common.
-fn region_name(of: &Region, graph: &HardwareGraph) -> (String, String) {
+fn region_name(of: &Region, graph: &HardwareGraph) -> String {
     let mut numbers: Vec<u32> = of.devices().iter().filter_map(|id| graph.device(id).numa).collect();
     numbers.sort_unstable();
     numbers.dedup();
-    let name = match of.within() {
-        LinkClass::Phb => "host bridge".to_owned(),
-        LinkClass::Pxb => "PCIe switches".to_owned(),
-        LinkClass::Pix | LinkClass::SameDevice => "PCIe switch".to_owned(),
-        LinkClass::Board => "board".to_owned(),
+    match of.within() {
+        class if class >= LinkClass::Phb => class_name(class),
         _ if numbers.is_empty() => "socket".to_owned(),
         _ => format!("NUMA {}", numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
-    };
-    (name, String::new())
+    }
+}
+
+/// What those have in common who are joined by this class or better.
+fn class_name(class: LinkClass) -> String {
+    match class {
+        LinkClass::Phb => "host bridge",
+        LinkClass::Pxb => "PCIe switches",
+        LinkClass::Board => "board",
+        _ => "PCIe switch",
+    }
+    .to_owned()
 }

@@ -31,7 +31,8 @@ fn heading(title: &str, picture: &Picture, width: f64) -> (Vec<Heading>, f64) {
     let parts = [(Some(title), TITLE_SIZE), (picture.subtitle.as_deref(), SUBTITLE_SIZE)];
     for (what, size) in parts {
         for what in wrapped(what.unwrap_or_default(), size, width - 2.0 * MARGIN) {
-            y += size + 4.0;
+            y += size
+                + if size < TITLE_SIZE && lines.iter().all(|line: &Heading| line.size != size) { 9.0 } else { 4.0 };
             lines.push(Heading { what, size, y });
         }
     }
@@ -180,12 +181,12 @@ impl Drawing<'_> {
                 let class = [("class", "port".to_owned()), ("stroke-opacity", self.faded().to_owned())];
                 line(canvas, &path, colour, &number(width), dash, &class);
             }
-            self.bars(canvas, s, switch);
+            self.bars(canvas, s);
             canvas.close();
         }
     }
 
-    fn bars(&self, canvas: &mut Canvas, s: usize, switch: &Switch) {
+    fn bars(&self, canvas: &mut Canvas, s: usize) {
         let bars: Vec<_> = self.layout.bars.iter().filter(|bar| bar.switch == s).collect();
         let edge = |mut attributes: Vec<(&'static str, String)>| {
             attributes.extend([("stroke", BAR_EDGE.to_owned()), ("stroke-width", "1.5".to_owned())]);
@@ -199,9 +200,6 @@ impl Drawing<'_> {
         }
         for bar in bars {
             canvas.add("rect", &edge(shape(bar.rect, 4.0, BAR)));
-            let label = self.bar_label(switch, bar.rect.w - 16.0);
-            let (x, y) = (bar.rect.middle().0, bar.rect.y + 15.0);
-            text(canvas, (x, y), 12.0, INK, &[("text-anchor", "middle"), ("font-weight", "bold")], &label);
         }
     }
 
@@ -265,6 +263,13 @@ impl Drawing<'_> {
                 text(canvas, (x, y + 4.0), CHIP_SIZE, INK, &[("text-anchor", "middle")], &chip.label);
                 canvas.close();
             }
+        }
+        for bar in &self.layout.bars {
+            let label = self.bar_label(&self.wires.switches[bar.switch], bar.rect.w - 16.0);
+            let at = (bar.rect.middle().0, bar.rect.y + 15.0);
+            let halo = [("stroke", BAR), ("stroke-width", "5"), halo[2], halo[3]];
+            let bold = [("text-anchor", "middle"), ("font-weight", "bold")];
+            text(canvas, at, 12.0, INK, &[&bold[..], &halo[..]].concat(), &label);
         }
         for (s, switch) in self.wires.switches.iter().enumerate() {
             for (&id, port) in &switch.ports {

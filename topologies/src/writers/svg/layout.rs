@@ -4,7 +4,7 @@ use mapa_core::DeviceId;
 
 use super::canvas::{fitted, width};
 use super::rows::{Arrangement, Row, Span};
-use super::wires::{Switch, Wires};
+use super::wires::{Switch, Wire, Wires};
 
 /// The width that pictures are made for; those of many columns are wider.
 const TARGET: f64 = 1200.0;
@@ -77,13 +77,6 @@ pub(super) struct Bar {
     pub(super) rect: Rect,
 }
 
-/// The room between two rows, or below the last.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Channel {
-    pub(super) top: f64,
-    pub(super) bottom: f64,
-}
-
 /// Where everything is.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layout {
@@ -95,8 +88,6 @@ pub(super) struct Layout {
     pub(super) bars: Vec<Bar>,
     /// By switch, the middle of what joins its bars, if it has several.
     pub(super) trunks: Vec<Option<f64>>,
-    /// By row, what is below it.
-    pub(super) channels: Vec<Channel>,
     /// By column, the middle of the gap to its right, and how far lanes reach.
     pub(super) gaps: Vec<(f64, f64)>,
 }
@@ -143,7 +134,7 @@ impl Plan<'_> {
         let least = (self.longest_name + 14.0).clamp(60.0, 96.0);
         let card = ((TARGET - fixed) / columns.max(1) as f64).clamp(least, 124.0).floor();
         let content = fixed + card * columns as f64;
-        layout.width = content.max(720.0);
+        layout.width = content.max(800.0);
         let mut x = (layout.width - content) / 2.0 + MARGIN + frames;
         let mut xs = Vec::new();
         for (column, gap) in gaps.iter().enumerate() {
@@ -249,7 +240,6 @@ impl Plan<'_> {
             }
             y += far + self.card_height + near;
             let height = self.channel_height(r, near);
-            layout.channels.push(Channel { top: y, bottom: y + height });
             self.bars(layout, r, y, (left, right));
             y += height;
         }
@@ -294,16 +284,24 @@ impl Plan<'_> {
         let bars = self.lanes_of_bars(row).iter().map(|(_, lane)| lane + 1).max().unwrap_or(0) as f64;
         let bars = if bars > 0.0 { bars * (BAR + BAR_GAP) - BAR_GAP } else { 0.0 };
         let ports = |r: usize| if r < rows.len() && faces_here(r) && self.has_ports(r) { PORT } else { 0.0 };
-        let between = self.wires.all().any(|wire| {
-            let (upper, lower) = ordered(self.at(wire.a), self.at(wire.b));
-            upper.0 <= row && lower.0 > row
-        });
+        let crossing = self.crossing(row);
         let own = arcs(row) + below + bars + ports(row) + ports(row + 1);
-        match (between, is_last) {
-            (true, _) => own.max(12.0) + 44.0,
-            (false, true) => own,
-            (false, false) => own.max(18.0),
+        match (crossing, is_last) {
+            (0, true) => own,
+            (0, false) => own.max(18.0),
+            // The more lines, the steeper they should be.
+            (lines, _) => own.max(12.0) + room_to_cross(lines),
         }
+    }
+
+    /// How many lines cross a channel: to the next row, or on their last part to a row beyond. Those that go past stay
+    /// between columns.
+    fn crossing(&self, channel: usize) -> usize {
+        let crosses = |wire: &&Wire| {
+            let (upper, lower) = ordered(self.at(wire.a), self.at(wire.b));
+            lower.0 == channel + 1 && upper.0 <= channel && (upper.0 == channel || upper.1 != lower.1)
+        };
+        self.wires.all().filter(crosses).count()
     }
 
     fn has_ports(&self, row: usize) -> bool {
@@ -356,11 +354,8 @@ impl Plan<'_> {
         let own = if channel_of(channel, rows[channel].faces_up) == channel { self.arcs(channel, near) } else { 0.0 };
         let y = top + own + if self.has_ports(channel) && !rows[channel].faces_up { PORT } else { 0.0 };
         // Half of what is left for lines from row to row lies above the bars.
-        let crossing = self.wires.all().any(|wire| {
-            let (upper, lower) = ordered(self.at(wire.a), self.at(wire.b));
-            upper.0 <= channel && lower.0 > channel
-        });
-        let y = y + if crossing { 22.0 } else { 0.0 };
+        let crossing = self.crossing(channel);
+        let y = y + if crossing > 0 { room_to_cross(crossing) / 2.0 } else { 0.0 };
         for (switch, lane) in self.lanes_of_bars(channel) {
             let ports = self.wires.switches[switch].ports.keys().filter(|&&id| self.channel(id) == channel);
             let cards: Vec<Rect> = ports
@@ -381,6 +376,11 @@ fn column_rect(layout: &Layout, column: usize, plan: &Plan<'_>) -> Rect {
     let rows = plan.arrangement.rows.iter();
     let id = rows.filter_map(|row| row.devices.get(column)).find(|id| layout.cards[id.index()].w > 0.0);
     id.map_or(Rect::default(), |id| layout.cards[id.index()])
+}
+
+/// The height that so many lines from row to row need beside what else is there.
+fn room_to_cross(lines: usize) -> f64 {
+    34.0 + 7.0 * lines.min(16) as f64
 }
 
 /// The upper of two places first.

@@ -118,7 +118,7 @@ impl<'a> Routes<'a> {
                 let (from, to) = match group {
                     -1 => (0.05, 0.3),
                     1 => (0.7, 0.95),
-                    _ if arcs => (0.36, 0.64),
+                    _ if arcs => (0.32, 0.68),
                     _ => (0.15, 0.85),
                 };
                 let card = self.layout.cards[id.index()];

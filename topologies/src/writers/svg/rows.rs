@@ -56,8 +56,6 @@ pub(super) struct Arrangement {
     /// Boxes around everything, outer ones first.
     pub(super) frames: Vec<HostBox>,
     pub(super) rows: Vec<Row>,
-    /// Whether rows stand in pairs that face each other.
-    pub(super) paired: bool,
     /// By device, its row and column.
     pub(super) at: Vec<(usize, usize)>,
 }
@@ -86,7 +84,7 @@ impl Arrangement {
                 at[id.index()] = (r, column);
             }
         }
-        Self { frames, rows, paired, at }
+        Self { frames, rows, at }
     }
 
     pub(super) fn columns(&self) -> usize {
@@ -121,8 +119,8 @@ fn columns(counts: &[usize], wires: &Wires, across: bool, devices: usize) -> usi
         // A row for each of several equal items: a torus, a mesh.
         _ if counts.len() >= 3 && largest >= 3 && counts.iter().all(|&n| n == counts[0]) => largest,
         0..=3 => devices,
-        4..=8 => devices.div_ceil(2),
-        9..=16 => 4,
+        ..=8 => devices.div_ceil(2),
+        ..=16 => 4,
         _ => WIDEST.min(devices.isqrt() + 2),
     };
     wanted.max(largest).max(1)

@@ -51,10 +51,10 @@ impl Wires {
                     wires.direct.push(Wire { a: x.min(y), b: x.max(y), link, used: false });
                 }
                 (Some(&device), None) if link.class.is_direct() => {
-                    drop(ports.entry(y).or_default().insert(device, link))
+                    ports.entry(y).or_default().insert(device, link);
                 }
                 (None, Some(&device)) if link.class.is_direct() => {
-                    drop(ports.entry(x).or_default().insert(device, link))
+                    ports.entry(x).or_default().insert(device, link);
                 }
                 _ => {}
             }
@@ -89,7 +89,9 @@ impl Wires {
         }
         self.direct.iter_mut().filter(|wire| (wire.a, wire.b) == (a, b)).for_each(|wire| wire.used = true);
         let both = |switch: &&mut Switch| switch.ports.contains_key(&a) && switch.ports.contains_key(&b);
-        self.switches.iter_mut().filter(both).for_each(|switch| drop(switch.used.insert((a, b))));
+        self.switches.iter_mut().filter(both).for_each(|switch| {
+            switch.used.insert((a, b));
+        });
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Wire> {
@@ -100,7 +102,9 @@ impl Wires {
 /// The kinds of links that a picture's legend names: those drawn, and host paths that are the best between two devices.
 pub(super) fn kinds(graph: &HardwareGraph, wires: &Wires) -> Vec<Link> {
     let mut kinds: BTreeMap<(LinkClass, u64), Link> = BTreeMap::new();
-    let mut add = |link: Link| drop(kinds.insert((link.class, link.gbps.to_bits()), link));
+    let mut add = |link: Link| {
+        kinds.insert((link.class, link.gbps.to_bits()), link);
+    };
     wires.direct.iter().for_each(|wire| add(wire.link));
     wires.switches.iter().flat_map(|switch| switch.ports.values()).for_each(|port| add(*port));
     let ids = || graph.wholes().iter().collect::<Vec<_>>();
