@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {height}\">", 2.0 * width);
     for (picture, x) in [(left, 0.0), (right, width)] {
         // Pictures stand beside each other in a larger one, each with its own units.
-        let place = format!("<svg x=\"{x}\" width=\"{width}\" height=\"{height}\" ");
+        let place = format!("<svg x=\"{x}\" width=\"{width}\" height=\"{height}\" preserveAspectRatio=\"xMidYMin\" ");
         print!("{}", picture.replacen("<svg ", &place, 1));
     }
     println!("</svg>");

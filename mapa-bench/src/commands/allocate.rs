@@ -67,10 +67,11 @@ fn picture(decision: &Decision, args: &AllocateArgs, machine: &Machine, view: &V
     let best = decision.best();
     let ranks = decision.placement().len();
     let what = format!("{}: {ranks} ranks, pattern {}, policy {}", machine.name, args.pattern, decision.policy());
-    let scores: Vec<String> = best.scores().map(|(name, value)| format!("{name} {}", gbps(value))).collect();
+    let scores = best.scores().map(|(name, value)| format!("{name} {}", gbps(value)));
+    let links = (!decision.pattern().edges().is_empty()).then(|| format!("links {}", links(best)));
     let picture = Picture::new()
         .title(what)
-        .subtitle(format!("links: {}; {}", links(best), scores.join(", ")))
+        .subtitle(links.into_iter().chain(scores).collect::<Vec<_>>().join("; "))
         .job(decision.pattern(), decision.placement())
         .busy(view.present() - view.free())
         .present(view.present().clone());

@@ -222,7 +222,7 @@ impl Tree {
                 cards[holder].push(fabric.node(self.nodes[i]).name.clone());
             }
         }
-        let order = self.from_the_top(&roots);
+        let order = self.top_down(&roots);
         let ids: BTreeMap<usize, DeviceId> = (0u32..).zip(&self.at).map(|(id, &at)| (at, DeviceId(id))).collect();
         let mut items: Vec<Vec<Item>> = vec![Vec::new(); self.nodes.len()];
         let only_root = roots.len() == 1 && self.devices.iter().all(Option::is_some);
@@ -263,7 +263,7 @@ impl Tree {
     }
 
     /// Kept nodes with their depths, parents before children.
-    fn from_the_top(&self, roots: &[usize]) -> Vec<(usize, usize)> {
+    fn top_down(&self, roots: &[usize]) -> Vec<(usize, usize)> {
         let mut order: Vec<(usize, usize)> = roots.iter().map(|&root| (root, 0)).collect();
         let mut next = 0;
         while let Some(&(here, depth)) = order.get(next) {

@@ -111,14 +111,14 @@ fn columns(counts: &[usize], wires: &Wires, across: bool, devices: usize) -> usi
     let largest = counts.iter().copied().max().unwrap_or(1).min(WIDEST);
     let switched = !wires.switches.is_empty();
     let wanted = match devices {
-        0..=4 if !across || switched => devices,
+        few if few <= 4 && (!across || switched) => few,
         // Two rows that face each other, or as many pairs of rows as are needed.
         _ if switched => devices.div_ceil(2).min(WIDEST),
         _ if !across && devices <= 10 => devices,
         _ if !across => WIDE,
         // A row for each of several equal items: a torus, a mesh.
         _ if counts.len() >= 3 && largest >= 3 && counts.iter().all(|&n| n == counts[0]) => largest,
-        0..=3 => devices,
+        few @ ..=3 => few,
         ..=8 => devices.div_ceil(2),
         ..=16 => 4,
         _ => WIDEST.min(devices.isqrt() + 2),
