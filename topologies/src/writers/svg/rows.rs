@@ -119,8 +119,8 @@ fn columns(counts: &[usize], wires: &Wires, across: bool, devices: usize) -> usi
         // A row for each of several equal items: a torus, a mesh.
         _ if counts.len() >= 3 && largest >= 3 && counts.iter().all(|&n| n == counts[0]) => largest,
         few @ ..=3 => few,
-        ..=8 => devices.div_ceil(2),
-        ..=16 => 4,
+        4..=8 => devices.div_ceil(2),
+        9..=16 => 4,
         _ => WIDEST.min(devices.isqrt() + 2),
     };
     wanted.max(largest).max(1)
