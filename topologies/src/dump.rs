@@ -72,7 +72,7 @@ impl Dump {
         }
         let joined = says.direct || says.host > HostDetail::Numa;
         // One device that is all there is needs nothing to join it.
-        if !joined && !(devices == 1 && says.every_device) {
+        if !(joined || devices == 1 && says.every_device) {
             let (named, them) = if devices == 1 { ("one device", "it") } else { ("devices", "them") };
             let told = format!("{} names {named} but not what joins {them}", kind.name());
             return lacks(told + ": merge it with another dump of the machine, such as `nvidia-smi topo -m`");

@@ -172,7 +172,7 @@ fn profiles_of_a_whole_list_are_read() {
     assert_eq!((profile.free_of_total, profile.memory_gib), (Some((1, 1)), Some(5.81)));
     assert_eq!(devices(&dump)[0].mig, Some(named("a30").unwrap().model(MEDIA).unwrap()));
     assert_eq!(dump.machine.notes, ["By its profiles GPU 0 is an NVIDIA A30 with 24 GB."]);
-    assert!(dump.into_machine().unwrap().graph().unwrap().len() > 1, "instances that could exist are vertices");
+    assert!(dump.machine.graph().unwrap().len() > 1, "instances that could exist are vertices");
 }
 
 /// Text as the tool prints it for a GPU of the catalogue.

@@ -81,8 +81,11 @@ struct Bonds {
     /// Pairwise, `a * n + b` with a < b: how many, and GB/s of one.
     pairs: Vec<Option<(u8, f64)>>,
     /// The switches of the followed dump: each with its devices and their ports.
-    switches: Vec<(String, Vec<(usize, u8, f64)>)>,
+    switches: Vec<(String, Vec<SwitchPort>)>,
 }
+
+/// A device at a switch: which, by how many links, and GB/s of one.
+type SwitchPort = (usize, u8, f64);
 
 impl Bonds {
     fn new(sources: &[Source<'_>], devices: &Devices, best: usize) -> Self {
