@@ -13,6 +13,7 @@ mod dump;
 mod error;
 mod graph_file;
 mod links;
+pub mod live;
 mod machine;
 mod machine_file;
 pub mod mig;
