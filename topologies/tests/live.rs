@@ -8,7 +8,6 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use mapa_core::DeviceId;
 use mapa_topologies::live::{Discovered, Live, Source, discover};
 use mapa_topologies::{ErrorKind, HostDetail, read};
 
@@ -369,29 +368,32 @@ fn many_writers_at_once_leave_a_whole_file() {
 mod nvml {
     use std::sync::Mutex;
 
-    use mapa_core::LinkClass;
+    use mapa_core::{DeviceId, LinkClass};
     use mapa_topologies::{PeerStatus, named};
 
     use super::*;
 
-    /// A library that answers for one machine, made anew for each test run.
+    /// A library that answers for one machine, made once a run.
     fn library(cfgs: &[&str]) -> PathBuf {
-        static MAKING: Mutex<()> = Mutex::new(());
-        let name: String = cfgs.concat().chars().filter(|c| c.is_ascii_alphanumeric()).collect();
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fake-nvml-{}", std::process::id()));
-        let library = folder.join(format!("lib{name}.so"));
-        let _making = MAKING.lock().unwrap();
-        fs::create_dir_all(&folder).unwrap();
-        if !library.exists() {
+        static MADE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+        let name: String = cfgs.concat().chars().filter(char::is_ascii_alphanumeric).collect();
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let library = folder.join(format!("fake-nvml-{name}.so"));
+        let mut made = MADE.lock().unwrap();
+        if !made.contains(&library) {
             let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake-nvml/lib.rs");
             // The compiler beside the cargo that runs the tests.
             let beside = std::env::var_os("CARGO").map(|cargo| PathBuf::from(cargo).with_file_name("rustc"));
             let rustc = beside.filter(|rustc| rustc.exists()).unwrap_or_else(|| PathBuf::from("rustc"));
+            // Another run of the tests may use the last one.
+            let draft = folder.join(format!("fake-nvml-{name}-{}.so", std::process::id()));
             let mut command = Command::new(rustc);
             command.args(["--edition", "2024", "--crate-type", "cdylib", "--cap-lints", "allow", "-C", "debuginfo=0"]);
             command.args(cfgs.iter().flat_map(|cfg| ["--cfg", cfg]));
-            let output = command.arg("-o").arg(&library).arg(source).output().unwrap();
+            let output = command.arg("-o").arg(&draft).arg(source).output().unwrap();
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            fs::rename(draft, &library).unwrap();
+            made.push(library.clone());
         }
         library
     }

@@ -8,13 +8,14 @@ use mapa_topologies::{Labels, Machine};
 use serde_json::{Value, json};
 
 use crate::cli::TopoArgs;
+use crate::discovery::Discovery;
 use crate::failure::Failure;
 use crate::fit::instances;
 use crate::machine::{Loaded, load};
 use crate::output::{Output, gbps, table};
 
 pub(crate) fn topo(args: &TopoArgs, output: &mut Output) -> Result<(), Failure> {
-    let Loaded { machine, idle } = load(&args.machine, output)?;
+    let Loaded { machine, discovery, idle } = load(&args.machine, output)?;
     let graph = idle.graph();
     if args.toml {
         if ids(graph).any(|id| !idle.view().layout_of(id).is_whole()) {
@@ -24,11 +25,18 @@ pub(crate) fn topo(args: &TopoArgs, output: &mut Output) -> Result<(), Failure> 
         return output.line(text.trim_end());
     }
     if output.json {
-        return output.object(&as_json(&machine, &idle));
+        let mut object = as_json(&machine, &idle);
+        if let (Some(discovery), Value::Object(object)) = (&discovery, &mut object) {
+            object.insert("discovery".to_owned(), discovery.as_json());
+        }
+        return output.object(&object);
     }
     output.line(format_args!("{}: {}", machine.name, machine.title))?;
     for note in &machine.notes {
         output.line(format_args!("  {note}"))?;
+    }
+    for line in discovery.iter().flat_map(Discovery::lines) {
+        output.line(format_args!("  {line}"))?;
     }
     output.line("")?;
     output.line(matrix(&machine.labels, graph))?;
