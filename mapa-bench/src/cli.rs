@@ -45,6 +45,8 @@ pub(crate) enum Command {
     /// Show how a GPU with MIG can be cut into instances, and whether wanted ones fit; without --gpu, list the GPUs.
     #[command(after_help = MIG_HELP)]
     Mig(MigArgs),
+    /// Say what descriptions of machines are and what they tell: outputs of vendors' tools, XML, machine files.
+    Read(ReadArgs),
 }
 
 const MIG_HELP: &str = "\
@@ -179,6 +181,16 @@ pub(crate) struct ConstraintArgs {
     /// Stop the search after this many placements, best or not; without it tables spare most searches.
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
+}
+
+#[derive(Args)]
+pub(crate) struct ReadArgs {
+    /// Files, and folders to look through; a folder may also be KFD's tree, /sys/class/kfd/kfd/topology.
+    #[arg(required = true, value_name = "FILE|FOLDER")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Print only how many files of each kind had which outcome.
+    #[arg(long)]
+    pub(crate) summary: bool,
 }
 
 #[derive(Args)]

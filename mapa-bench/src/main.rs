@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         Command::Allocate(args) => commands::allocate(args, &mut output),
         Command::Compare(args) => commands::compare(args, &mut output),
         Command::Mig(args) => commands::mig(args, &mut output),
+        Command::Read(args) => commands::read_files(args, &mut output),
     };
     match done.and_then(|()| output.finish()) {
         Ok(()) => ExitCode::SUCCESS,

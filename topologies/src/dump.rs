@@ -5,9 +5,10 @@
 //! told rather than assumed, and keeps beside it what a [`Fabric`](mapa_core::Fabric) has no place for. A [`Dump`] that
 //! says enough becomes a [`Machine`] by itself; several are [merged](crate::merge).
 
-use mapa_core::DeviceId;
+use mapa_core::{DeviceId, LinkClass, NodeId, NodeKind};
 
 use crate::error::{Error, ErrorKind};
+use crate::links::ASSUMED_HOST_GBPS;
 use crate::machine::Machine;
 use crate::readers::Kind;
 
@@ -57,12 +58,13 @@ impl Dump {
         }
     }
 
-    /// The machine, if the dump says enough of it: which devices there are, and what joins them.
+    /// The machine, if the dump says enough of it: which devices there are, and what joins them. Where it tells direct
+    /// links and no paths through the host, those are assumed: within a NUMA node, or else between sockets.
     ///
     /// # Errors
     /// [`ErrorKind::Incomplete`]: no devices, or neither direct links nor a host. The message says what is missing.
     pub fn into_machine(self) -> Result<Machine, Error> {
-        let Self { kind, machine, says, .. } = self;
+        let Self { kind, mut machine, says, .. } = self;
         let devices = machine.fabric.device_count();
         let lacks = |what: String| Err(Error::of_kind(ErrorKind::Incomplete, what));
         if devices == 0 {
@@ -73,8 +75,37 @@ impl Dump {
             let told = format!("{} names {devices} devices but not what joins them", kind.name());
             return lacks(told + ": merge it with another dump of the machine, such as `nvidia-smi topo -m`");
         }
+        if says.host < HostDetail::Classes {
+            assume_host(&mut machine)?;
+        }
         Ok(machine)
     }
+}
+
+/// Joins devices through the host where nothing says how.
+fn assume_host(machine: &mut Machine) -> Result<(), Error> {
+    let mut plain = machine.fabric.clone();
+    plain.set_mig(None);
+    let graph = plain.lower()?;
+    let is_device = |node: &mapa_core::FabricNode| matches!(node.kind, NodeKind::Device(_));
+    let nodes: Vec<NodeId> = machine.fabric.nodes().filter(|(_, node)| is_device(node)).map(|(id, _)| id).collect();
+    let mut assumed = false;
+    for (b, y) in graph.devices().iter().enumerate() {
+        for (a, x) in graph.devices()[..b].iter().enumerate() {
+            if !graph.pair(DeviceId(a as u32), DeviceId(b as u32)).host.exists() {
+                let same = x.numa.is_some() && x.numa == y.numa;
+                let class = if same { LinkClass::Node } else { LinkClass::Sys };
+                machine.fabric.link(nodes[a], nodes[b], class, ASSUMED_HOST_GBPS)?;
+                assumed = true;
+            }
+        }
+    }
+    if assumed {
+        machine
+            .notes
+            .push("Paths through the host are assumed: NODE within a NUMA node, else SYS, 12 GB/s.".to_owned());
+    }
+    Ok(())
 }
 
 /// Which parts of a machine a dump tells, rather than assuming them or leaving them open.

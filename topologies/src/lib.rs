@@ -16,6 +16,7 @@ mod links;
 pub mod live;
 mod machine;
 mod machine_file;
+mod merge;
 pub mod mig;
 mod pci;
 mod readers;
@@ -27,6 +28,7 @@ pub use error::{Error, ErrorKind};
 pub use graph_file::{read_graph, write_graph};
 pub use links::{LinkSpeed, link_speeds};
 pub use machine::{Labels, Machine, Warning};
+pub use merge::{Contradiction, Merged, Said, merge};
 pub use readers::{Kind, MAX_BYTES, read, read_kfd, recognise};
 
 /// The README's first example, run as a test.

@@ -49,14 +49,14 @@ fn from_others(known: &[Option<LinkClass>], n: usize, a: usize, b: usize) -> Opt
 }
 
 /// Devices that hang from a link switch, with the links that each has to it.
-pub(super) struct Switched {
-    pub(super) devices: Vec<usize>,
-    pub(super) links: u8,
+pub(crate) struct Switched {
+    pub(crate) devices: Vec<usize>,
+    pub(crate) links: u8,
 }
 
 /// Through a switch every pair is printed with all the links of a port, so that rows add up to more than a device has:
 /// groups of devices that are all joined by the same number of links, and by more in all than any device has.
-pub(super) fn switched_groups(
+pub(crate) fn switched_groups(
     devices: usize,
     links: impl Fn(usize, usize) -> Option<u8>,
     most_links: u32,

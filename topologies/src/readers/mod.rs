@@ -3,7 +3,7 @@
 mod amd_smi_topology;
 mod amd_smi_xgmi;
 mod hwloc;
-mod infer;
+pub(crate) mod infer;
 mod kfd;
 mod nccl_graph;
 mod nccl_topology;
@@ -58,6 +58,8 @@ pub enum Kind {
     AmdSmiXgmi,
     /// Slurm's `gres.conf`, or what `slurmd -G` prints.
     SlurmGres,
+    /// Several dumps of one machine, [merged](crate::merge); no text is recognised as this.
+    Merged,
     /// AMD KFD's tree in sysfs, as `grep -r "" /sys/class/kfd/kfd/topology/nodes` prints it.
     Kfd,
 }
@@ -116,7 +118,7 @@ impl Kind {
     /// The command or format that it is, in the words of its vendor.
     #[must_use]
     pub fn name(self) -> &'static str {
-        READERS.iter().find(|reader| reader.kind == self).map_or("", |reader| reader.name)
+        READERS.iter().find(|reader| reader.kind == self).map_or("several dumps", |reader| reader.name)
     }
 
     /// Reads a text as this kind, whatever it looks like.
@@ -126,7 +128,7 @@ impl Kind {
     pub fn read(self, text: &str) -> Result<Dump, Error> {
         check_size(text.len())?;
         let reader = READERS.iter().find(|reader| reader.kind == self);
-        reader.map_or_else(|| Err(Error::new("no reader")), |reader| (reader.read)(text))
+        reader.map_or_else(|| Err(Error::new("several dumps are merged, not read")), |reader| (reader.read)(text))
     }
 }
 

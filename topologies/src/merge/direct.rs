@@ -1,0 +1,299 @@
+//! Direct links: from the first dump that says which devices they join, one that shows the switches between them before others.
+
+use std::collections::BTreeMap;
+
+use mapa_core::{DeviceId, Fabric, FabricNode, FabricWire, Link, LinkClass, NodeId, NodeKind};
+
+use super::devices::{Devices, infos};
+use super::{Contradiction, Source, free_name};
+use crate::dump::{PeerStatus, Port};
+use crate::error::Error;
+use crate::readers::infer;
+
+/// Puts direct links into the fabric; answers which dump they are of.
+pub(super) fn take(
+    fabric: &mut Fabric,
+    nodes: &[NodeId],
+    sources: &[Source<'_>],
+    devices: &Devices,
+    contradictions: &mut Vec<Contradiction>,
+) -> Result<Option<usize>, Error> {
+    let Some(best) = best(sources) else { return Ok(None) };
+    let bonds = Bonds::new(sources, devices, best);
+    let ports = Ports::of(sources, devices);
+    bonds.build(fabric, nodes, &sources[best], &ports)?;
+    for s in (0..sources.len()).filter(|&s| s != best && tells(&sources[s])) {
+        compare(sources, devices, (best, s), contradictions);
+    }
+    bonds.hold_against_ports(&sources[best], &ports, contradictions);
+    for source in sources.iter().enumerate() {
+        hold_against_access(&bonds, &sources[best], source, devices, contradictions);
+    }
+    Ok(Some(best))
+}
+
+fn tells(source: &Source<'_>) -> bool {
+    source.says().direct && source.graph.is_some()
+}
+
+fn best(sources: &[Source<'_>]) -> Option<usize> {
+    let switched = |s: &usize| sources[*s].dump.machine.fabric.nodes().any(|(_, n)| n.kind == NodeKind::LinkSwitch);
+    let able: Vec<usize> = (0..sources.len()).filter(|&s| tells(&sources[s])).collect();
+    able.iter().copied().find(switched).or_else(|| able.first().copied())
+}
+
+/// The links of each device that are up, by the first dump that counts them.
+struct Ports {
+    /// By merged device: how many, GB/s of one, and who says so.
+    by_device: Vec<Option<(u32, Option<f64>, String)>>,
+}
+
+impl Ports {
+    fn of(sources: &[Source<'_>], devices: &Devices) -> Self {
+        let mut by_device = vec![None; devices.count()];
+        for (s, source) in sources.iter().enumerate() {
+            for (k, known) in by_device.iter_mut().enumerate().filter(|(_, known)| known.is_none()) {
+                let Some(own) = devices.own(s, k) else { continue };
+                let up = |port: &&Port| port.device.index() == own && port.active == Some(true);
+                let up: Vec<&Port> = source.dump.ports.iter().filter(up).collect();
+                if !up.is_empty() {
+                    let rates: Vec<f64> = up.iter().filter_map(|port| port.gbps).collect();
+                    let each = rates.iter().copied().reduce(f64::min);
+                    *known = Some((up.len() as u32, each, source.name().to_owned()));
+                }
+            }
+        }
+        Self { by_device }
+    }
+
+    fn count(&self, device: usize) -> Option<u32> {
+        self.by_device[device].as_ref().map(|(count, ..)| *count)
+    }
+
+    fn each(&self, device: usize) -> Option<f64> {
+        self.by_device[device].as_ref().and_then(|(_, each, _)| *each)
+    }
+}
+
+/// The direct links of the merged machine.
+struct Bonds {
+    devices: usize,
+    /// Pairwise, `a * n + b` with a < b: how many, and GB/s of one.
+    pairs: Vec<Option<(u8, f64)>>,
+    /// The switches of the followed dump: each with its devices and their ports.
+    switches: Vec<(String, Vec<(usize, u8, f64)>)>,
+}
+
+impl Bonds {
+    fn new(sources: &[Source<'_>], devices: &Devices, best: usize) -> Self {
+        let n = devices.count();
+        let mut bonds = Self { devices: n, pairs: vec![None; n * n], switches: Vec::new() };
+        bonds.follow(sources, devices, best, |_, _| true);
+        for s in (0..sources.len()).filter(|&s| s != best && tells(&sources[s])) {
+            let unknown = |a: usize, b: usize| devices.own(best, a).is_none() || devices.own(best, b).is_none();
+            bonds.follow(sources, devices, s, unknown);
+        }
+        bonds
+    }
+
+    /// Takes over what joins the devices of one dump, where asked for.
+    fn follow(&mut self, sources: &[Source<'_>], devices: &Devices, s: usize, asked: impl Fn(usize, usize) -> bool) {
+        let from = &sources[s].dump.machine.fabric;
+        let ids: BTreeMap<NodeId, usize> = super::host::device_nodes(from).zip(0..).collect();
+        let merged = |id: NodeId| devices.merged(s, *ids.get(&id)?).map(DeviceId::index);
+        let rate = |a: usize, b: Option<usize>, links: u8, gbps: f64| {
+            let told = sources[s].says().direct_gbps;
+            let each = gbps / f64::from(links);
+            if told { each } else { elsewhere(sources, devices, a, b).unwrap_or(each) }
+        };
+        for (x, y, wire) in from.wires() {
+            let FabricWire::Link(Link { class: LinkClass::Direct(links), gbps }) = wire else { continue };
+            match (merged(x), merged(y)) {
+                (Some(a), Some(b)) if asked(a, b) => {
+                    let each = rate(a, Some(b), links, gbps);
+                    self.pairs[a.min(b) * self.devices + a.max(b)].get_or_insert((links, each));
+                }
+                (Some(device), None) | (None, Some(device)) if asked(device, device) => {
+                    let switch = if merged(x).is_some() { y } else { x };
+                    let name = &from.node(switch).name;
+                    let port = (device, links, rate(device, None, links, gbps));
+                    match self.switches.iter_mut().find(|(other, _)| other == name) {
+                        Some((_, ports)) => ports.push(port),
+                        None => self.switches.push((name.clone(), vec![port])),
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn links(&self, a: usize, b: usize) -> Option<u8> {
+        self.pairs[a.min(b) * self.devices + a.max(b)].map(|(links, _)| links)
+    }
+
+    /// Pairwise links of a device, added up.
+    fn claimed(&self, device: usize) -> u32 {
+        (0..self.devices).filter_map(|other| self.links(device, other)).map(u32::from).sum()
+    }
+
+    fn build(&self, fabric: &mut Fabric, nodes: &[NodeId], source: &Source<'_>, ports: &Ports) -> Result<(), Error> {
+        let told = source.says().direct_gbps;
+        let each = |device: usize, each: f64| if told { each } else { ports.each(device).unwrap_or(each) };
+        for (name, members) in &self.switches {
+            let name = free_name(fabric, name);
+            let switch = fabric.add(FabricNode { name, kind: NodeKind::LinkSwitch })?;
+            for &(device, links, rate) in members {
+                let gbps = f64::from(links) * each(device, rate);
+                fabric.link(nodes[device], switch, LinkClass::Direct(links), gbps)?;
+            }
+        }
+        // What claims more links than a device has hangs from a switch that the dump does not show.
+        let counts: Vec<u32> = (0..self.devices).filter_map(|device| ports.count(device)).collect();
+        let most = counts.iter().copied().max().filter(|_| counts.len() == self.devices);
+        let groups = most.map(|most| infer::switched_groups(self.devices, |a, b| self.links(a, b), most));
+        let groups = groups.unwrap_or_default();
+        for group in &groups {
+            let name = free_name(fabric, "link-switch");
+            let switch = fabric.add(FabricNode { name, kind: NodeKind::LinkSwitch })?;
+            for &device in &group.devices {
+                let other = group.devices.iter().find(|&&other| other != device);
+                let rate = other.and_then(|&other| self.pairs[device.min(other) * self.devices + device.max(other)]);
+                let gbps = f64::from(group.links) * each(device, rate.map_or(1.0, |(_, rate)| rate));
+                fabric.link(nodes[device], switch, LinkClass::Direct(group.links), gbps)?;
+            }
+        }
+        let switched = |a, b| groups.iter().any(|group| group.devices.contains(&a) && group.devices.contains(&b));
+        for b in 0..self.devices {
+            for a in 0..b {
+                if let Some((links, rate)) = self.pairs[a * self.devices + b].filter(|_| !switched(a, b)) {
+                    let gbps = f64::from(links) * each(a, rate).min(each(b, rate));
+                    fabric.link(nodes[a], nodes[b], LinkClass::Direct(links), gbps)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// No device has more links to others than it has that are up, unless a switch spreads them.
+    fn hold_against_ports(&self, source: &Source<'_>, ports: &Ports, contradictions: &mut Vec<Contradiction>) {
+        let names: Vec<&str> = infos(source).map(|(node, _)| node.name.as_str()).collect();
+        for device in 0..self.devices {
+            let Some((count, _, by)) = &ports.by_device[device] else { continue };
+            let all_alike =
+                (0..self.devices).filter_map(|other| self.links(device, other)).all(|n| u32::from(n) == *count);
+            let claimed = self.claimed(device);
+            if claimed > *count && !all_alike {
+                contradictions.push(Contradiction {
+                    about: format!("{}, direct links", names.get(device).copied().unwrap_or_default()),
+                    kept: source.says_of(format!("{claimed} in all")),
+                    dropped: super::Said { by: by.clone(), what: format!("{count} are up") },
+                });
+            }
+        }
+    }
+}
+
+/// The rate of one link, where another dump tells it.
+fn elsewhere(sources: &[Source<'_>], devices: &Devices, a: usize, b: Option<usize>) -> Option<f64> {
+    let each = |link: Link| match link.class {
+        LinkClass::Direct(links) if links > 0 => Some(link.gbps / f64::from(links)),
+        _ => None,
+    };
+    sources.iter().enumerate().filter(|(_, source)| source.says().direct_gbps && tells(source)).find_map(
+        |(s, source)| {
+            let graph = source.graph.as_ref()?;
+            let own = |k| devices.own(s, k).map(|own| DeviceId(own as u32));
+            match b {
+                Some(b) => each(graph.pair(own(a)?, own(b)?).direct),
+                None => graph.device(own(a)?).switch_port.and_then(each),
+            }
+        },
+    )
+}
+
+fn compare(
+    sources: &[Source<'_>],
+    devices: &Devices,
+    (best, other): (usize, usize),
+    contradictions: &mut Vec<Contradiction>,
+) {
+    let links = |s: usize, a: usize, b: usize| {
+        let graph = sources[s].graph.as_ref()?;
+        Some(graph.pair(DeviceId(a as u32), DeviceId(b as u32)).direct.class)
+    };
+    let print = |s: usize, class: LinkClass| match class {
+        LinkClass::None => "no direct link".to_owned(),
+        class => sources[s].dump.machine.labels.print(class),
+    };
+    let mut differing = Differing::default();
+    for b in 0..sources[best].devices() {
+        for a in 0..b {
+            let own = |device| devices.merged(best, device).and_then(|k| devices.own(other, k.index()));
+            let Some((x, y)) = own(a).zip(own(b)) else { continue };
+            if let (Some(kept), Some(dropped)) = (links(best, a, b), links(other, x, y))
+                && kept != dropped
+            {
+                differing.add(&sources[best], (a, b), print(best, kept), print(other, dropped));
+            }
+        }
+    }
+    contradictions.extend(differing.report("direct links", &sources[best], &sources[other]));
+}
+
+/// Devices with direct links to each other can reach each other's memory.
+fn hold_against_access(
+    bonds: &Bonds,
+    best: &Source<'_>,
+    (s, source): (usize, &Source<'_>),
+    devices: &Devices,
+    contradictions: &mut Vec<Contradiction>,
+) {
+    let mut differing = Differing::default();
+    for access in &source.dump.peer_access {
+        let merged = |id: DeviceId| devices.merged(s, id.index()).map(DeviceId::index);
+        let Some((a, b)) = merged(access.from).zip(merged(access.to)).filter(|(a, b)| a < b) else { continue };
+        let denied = !matches!(access.status, PeerStatus::Ok | PeerStatus::Unknown);
+        if let Some(links) = bonds.links(a, b).filter(|_| denied) {
+            let label = best.dump.machine.labels.print(LinkClass::Direct(links));
+            differing.add(source, (access.from.index(), access.to.index()), label, format!("{:?}", access.status));
+        }
+    }
+    contradictions.extend(differing.report("peer access", best, source));
+}
+
+/// Pairs on which two dumps differ, those that differ alike together.
+#[derive(Default)]
+pub(super) struct Differing {
+    /// What the two say, the first such pair, and how many there are.
+    groups: Vec<((String, String), String, usize)>,
+}
+
+impl Differing {
+    /// A pair of devices, by `source`'s numbering.
+    pub(super) fn add(&mut self, source: &Source<'_>, (a, b): (usize, usize), kept: String, dropped: String) {
+        let said = (kept, dropped);
+        if let Some((_, _, count)) = self.groups.iter_mut().find(|(other, ..)| *other == said) {
+            *count += 1;
+            return;
+        }
+        let name = |device: usize| infos(source).nth(device).map_or_else(String::new, |(node, _)| node.name.clone());
+        self.groups.push((said, format!("{} - {}", name(a), name(b)), 1));
+    }
+
+    pub(super) fn report(
+        self,
+        what: &str,
+        kept_by: &Source<'_>,
+        dropped_by: &Source<'_>,
+    ) -> impl Iterator<Item = Contradiction> {
+        self.groups.into_iter().map(move |((kept, dropped), pair, count)| Contradiction {
+            about: match count {
+                1 => format!("{pair}, {what}"),
+                2 => format!("{pair} and another pair, {what}"),
+                _ => format!("{pair} and {} other pairs, {what}", count - 1),
+            },
+            kept: kept_by.says_of(kept),
+            dropped: dropped_by.says_of(dropped),
+        })
+    }
+}

@@ -1,0 +1,240 @@
+//! Several dumps of one machine put together: direct links from one, the host from another, names and speeds from a third.
+//!
+//! Each part of the machine is taken whole from the dump that tells most of it, never pieced together pair by pair: a host
+//! tree from one tool and classes from another do not mix. What the other dumps say of the same part is held against it,
+//! and whatever differs is reported. [`devices`] finds out which devices are the same, [`host`] and [`direct`] take over the
+//! two kinds of links; this file does the rest.
+
+mod devices;
+mod direct;
+mod host;
+
+use std::fmt;
+
+use mapa_core::{DeviceId, Fabric, FabricNode, HardwareGraph, NodeKind};
+
+use crate::dump::{Dump, HostDetail, Says};
+use crate::error::Error;
+use crate::machine::{Machine, Warning};
+use crate::readers::Kind;
+
+use devices::Devices;
+
+/// A machine put together from several dumps.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Merged {
+    /// All that they say.
+    pub dump: Dump,
+    /// On what they do not agree.
+    pub contradictions: Vec<Contradiction>,
+}
+
+/// Something on which two dumps of a machine do not agree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Contradiction {
+    /// What it is about: a device, or two joined by a dash, and which of their facts.
+    pub about: String,
+    /// The dump that was followed, and what it says.
+    pub kept: Said,
+    /// The dump that says something else.
+    pub dropped: Said,
+}
+
+/// What a dump says of something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// The name of the dump's machine, by default one of its kind.
+    pub by: String,
+    /// What it says.
+    pub what: String,
+}
+
+impl fmt::Display for Contradiction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { about, kept, dropped } = self;
+        write!(f, "{about}: {} says {}, {} says {}; ", kept.by, kept.what, dropped.by, dropped.what)?;
+        write!(f, "{} is followed", kept.by)
+    }
+}
+
+/// Puts several dumps of one machine together.
+///
+/// Devices are the same if they have one UUID or, failing that, one PCI address; else if they have one vendor's number and
+/// nothing else speaks against it. The host is that of the dump that tells most of it (a tree before classes before NUMA
+/// numbers); direct links are those of the first dump that says which devices they join, one that shows the switches between
+/// them before others. Speeds, names, memory, NUMA nodes and cards that these leave open are filled in from the others, in the
+/// order given. Devices get ids in the order in which they are met.
+///
+/// O(d n²) for d dumps of n devices.
+///
+/// ```
+/// use mapa_topologies::{merge, read};
+///
+/// let links = read(b"\tGPU0\tGPU1\nGPU0\tX\tNV2\nGPU1\tNV2\tX\n")?;
+/// let names = read(b"GPU 0: Tesla V100-SXM2-16GB (UUID: GPU-01a2)\nGPU 1: Tesla V100-SXM2-16GB (UUID: GPU-01a3)")?;
+/// let merged = merge(vec![links, names])?;
+/// assert!(merged.contradictions.is_empty());
+/// let graph = merged.dump.into_machine()?.graph()?;
+/// assert_eq!(graph.find("GPU-01a3")?, 1.into());
+/// # Ok::<(), mapa_topologies::Error>(())
+/// ```
+///
+/// # Errors
+/// No dump at all; dumps of which one has a fabric that cannot be lowered; more than [`mapa_core::MAX_DEVICES`] devices in all.
+/// Contradictions are no errors.
+pub fn merge(dumps: Vec<Dump>) -> Result<Merged, Error> {
+    let mut dumps = dumps;
+    if dumps.len() <= 1 {
+        let dump = dumps.pop().ok_or_else(|| Error::new("nothing to merge: expected at least one dump"))?;
+        return Ok(Merged { dump, contradictions: Vec::new() });
+    }
+    let sources = dumps.iter().map(Source::new).collect::<Result<Vec<_>, _>>()?;
+    let mut contradictions = Vec::new();
+    let devices = Devices::identify(&sources, &mut contradictions);
+    let mut fabric = Fabric::new();
+    let host = host::best(&sources);
+    let mut nodes = Vec::new();
+    let below_numa = host.map(|host| host::below_numa(&sources[host])).unwrap_or_default();
+    for (k, mut node) in devices.nodes(&sources, host, &mut contradictions).into_iter().enumerate() {
+        // The tree has the NUMA nodes of what hangs below it.
+        if let NodeKind::Device(info) = &mut node.kind
+            && let Some(own) = host.and_then(|host| devices.own(host, k))
+            && below_numa.get(own) == Some(&true)
+        {
+            info.numa = None;
+        }
+        nodes.push(fabric.add(node)?);
+    }
+    host::take(&mut fabric, &nodes, &sources, &devices, host, &mut contradictions)?;
+    let direct = direct::take(&mut fabric, &nodes, &sources, &devices, &mut contradictions)?;
+    let labels = sources[direct.or(host).unwrap_or(0)].dump.machine.labels.clone();
+    let machine = Machine { labels, ..description(&sources, fabric) };
+    let mut dump = Dump::new(Kind::Merged, machine, says(&sources, host, direct));
+    facts(&mut dump, &sources, &devices);
+    Ok(Merged { dump, contradictions })
+}
+
+/// A dump, and the graph that it lowers to.
+struct Source<'d> {
+    dump: &'d Dump,
+    /// None if it names no devices.
+    graph: Option<HardwareGraph>,
+}
+
+impl<'d> Source<'d> {
+    fn new(dump: &'d Dump) -> Result<Self, Error> {
+        let mut fabric = dump.machine.fabric.clone();
+        // Instances are no business of the host's or the links'.
+        fabric.set_mig(None);
+        let graph = if fabric.device_count() == 0 { None } else { Some(fabric.lower_with_host()?) };
+        Ok(Self { dump, graph })
+    }
+
+    fn name(&self) -> &str {
+        &self.dump.machine.name
+    }
+
+    fn says(&self) -> Says {
+        self.dump.says
+    }
+
+    fn says_of(&self, what: impl Into<String>) -> Said {
+        Said { by: self.name().to_owned(), what: what.into() }
+    }
+
+    fn devices(&self) -> usize {
+        self.dump.machine.fabric.device_count()
+    }
+}
+
+fn description(sources: &[Source<'_>], fabric: Fabric) -> Machine {
+    let first = &sources[0].dump.machine;
+    let all = |of: &dyn Fn(&Machine) -> String| {
+        let mut parts: Vec<String> = Vec::new();
+        for source in sources {
+            let part = of(&source.dump.machine);
+            if !part.is_empty() && !parts.contains(&part) {
+                parts.push(part);
+            }
+        }
+        parts
+    };
+    let devices = fabric.device_count();
+    let warnings = sources.iter().flat_map(|source| {
+        let named = |warning: &Warning| Warning { what: format!("{}: {warning}", source.name()), line: None };
+        source.dump.machine.warnings.iter().map(named)
+    });
+    let mut notes: Vec<String> = Vec::new();
+    for source in sources {
+        for note in &source.dump.machine.notes {
+            let note = format!("{}: {note}", source.name());
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+    }
+    Machine {
+        name: first.name.clone(),
+        title: format!("{devices} devices, merged from {}", all(&|machine| machine.name.clone()).join(", ")),
+        source: all(&|machine| machine.source.clone()).join("; "),
+        notes,
+        warnings: warnings.collect(),
+        labels: first.labels.clone(),
+        fabric,
+    }
+}
+
+fn says(sources: &[Source<'_>], host: Option<usize>, direct: Option<usize>) -> Says {
+    let any = |told: &dyn Fn(Says) -> bool| sources.iter().any(|source| told(source.says()));
+    Says {
+        every_device: any(&|says| says.every_device),
+        direct: direct.is_some(),
+        direct_gbps: direct.is_some() && any(&|says| says.direct_gbps),
+        host: sources.iter().map(|source| source.says().host).max().unwrap_or(HostDetail::Nothing),
+        host_gbps: host.is_some_and(|host| sources[host].says().host_gbps),
+    }
+}
+
+/// What a fabric has no place for, with the devices' new ids.
+fn facts(dump: &mut Dump, sources: &[Source<'_>], devices: &Devices) {
+    for (s, source) in sources.iter().enumerate() {
+        let id = |old: DeviceId| devices.merged(s, old.index());
+        let of = source.dump;
+        dump.ports.extend(of.ports.iter().filter_map(|port| {
+            let device = id(port.device)?;
+            Some(crate::dump::Port { device, ..port.clone() })
+        }));
+        dump.peer_access.extend(of.peer_access.iter().filter_map(|access| {
+            let (from, to) = (id(access.from)?, id(access.to)?);
+            Some(crate::dump::PeerAccess { from, to, ..*access })
+        }));
+        dump.mig_instances.extend(of.mig_instances.iter().filter_map(|instance| {
+            let device = id(instance.device)?;
+            Some(crate::dump::MigInstance { device, ..instance.clone() })
+        }));
+        dump.mig_profiles.extend(of.mig_profiles.iter().filter_map(|profile| {
+            let device = id(profile.device)?;
+            Some(crate::dump::MigProfile { device, ..profile.clone() })
+        }));
+        dump.channels.extend(of.channels.iter().cloned());
+    }
+}
+
+/// A name that is not taken: the one wanted, or with a number.
+fn free_name(fabric: &Fabric, wanted: &str) -> String {
+    let taken = |name: &str| fabric.nodes().any(|(_, node)| node.name == name);
+    let mut name = wanted.to_owned();
+    let mut number = 2;
+    while taken(&name) {
+        name = format!("{wanted}-{number}");
+        number += 1;
+    }
+    name
+}
+
+/// A component of one dump as it goes into the merged fabric.
+fn renamed(fabric: &Fabric, node: &FabricNode) -> FabricNode {
+    FabricNode { name: free_name(fabric, &node.name), kind: node.kind.clone() }
+}

@@ -1,0 +1,203 @@
+//! Several dumps of one machine give one machine, and what they do not agree on is told.
+
+use std::collections::HashMap;
+
+use mapa_core::{DeviceInfo, Fabric, FabricNode, FabricWire, HardwareGraph, LinkClass, NodeId, NodeKind, testing};
+use mapa_topologies::{Dump, ErrorKind, HostDetail, Machine, catalogue, merge, named, read};
+use proptest::prelude::*;
+
+/// What a machine file says, as if less had been told.
+fn dump(machine: &Machine) -> Dump {
+    read(machine.to_toml().unwrap().as_bytes()).unwrap()
+}
+
+/// A machine's host without direct links, or its direct links without a host, devices in the order given.
+fn part(machine: &Machine, name: &str, order: &[usize], host: bool) -> Dump {
+    let from = &machine.fabric;
+    let mut fabric = Fabric::new();
+    let mut ids: HashMap<NodeId, NodeId> = HashMap::new();
+    let devices: Vec<(NodeId, &FabricNode)> =
+        from.nodes().filter(|(_, node)| matches!(node.kind, NodeKind::Device(_))).collect();
+    for &i in order {
+        let (id, node) = devices[i];
+        let NodeKind::Device(info) = &node.kind else { unreachable!() };
+        let pci = Some(format!("0000:{i:02x}:00.0"));
+        let index = info.index.unwrap_or(i as u32);
+        let info = DeviceInfo { pci, index: Some(index), ..info.clone() };
+        ids.insert(id, fabric.add(FabricNode { name: node.name.clone(), kind: NodeKind::Device(info) }).unwrap());
+    }
+    for (id, node) in from.nodes() {
+        let wanted = if host { node.kind != NodeKind::LinkSwitch } else { node.kind == NodeKind::LinkSwitch };
+        if !matches!(node.kind, NodeKind::Device(_)) && wanted {
+            ids.insert(id, fabric.add(node.clone()).unwrap());
+        }
+    }
+    for (a, b, wire) in from.wires() {
+        let (Some(&a), Some(&b)) = (ids.get(&a), ids.get(&b)) else { continue };
+        match wire {
+            FabricWire::Up { gbps } if host => fabric.attach(a, b, gbps).unwrap(),
+            FabricWire::Link(link) if link.class.is_host() == host => fabric.link(a, b, link.class, link.gbps).unwrap(),
+            _ => {}
+        }
+    }
+    let mut dump = dump(&Machine { name: name.to_owned(), fabric, ..machine.clone() });
+    if host {
+        dump.says.direct = false;
+        dump.says.direct_gbps = false;
+    } else {
+        dump.says.host = HostDetail::Nothing;
+        dump.says.host_gbps = false;
+    }
+    dump
+}
+
+/// Everything about a graph but the devices' addresses, which `part` makes up.
+fn facts(graph: &HardwareGraph) -> Vec<String> {
+    let ids = || (0..graph.len() as u32).map(mapa_core::DeviceId);
+    let device = |id| {
+        let d = graph.device(id);
+        format!("{} {:?} {:?} {:?} {:?} {:?}", d.name, d.uuid, d.memory_bytes, d.numa, d.switch_port, d.unit)
+    };
+    let pairs = ids().flat_map(|a| ids().map(move |b| (a, b))).map(|(a, b)| format!("{:?}", graph.pair(a, b)));
+    ids().map(device).chain(pairs).collect()
+}
+
+#[test]
+fn a_dump_merged_with_itself_is_itself() {
+    for entry in catalogue() {
+        let machine = entry.machine().unwrap();
+        let merged = merge(vec![dump(&machine), dump(&machine)]).unwrap();
+        assert_eq!(merged.contradictions, [], "{}", entry.name);
+        let graph = merged.dump.into_machine().unwrap().graph_with_host().unwrap();
+        assert_eq!(facts(&graph), facts(&machine.graph_with_host().unwrap()), "{}", entry.name);
+    }
+}
+
+#[test]
+fn links_of_one_dump_and_the_host_of_another_give_the_machine_whatever_their_numbering() {
+    for entry in catalogue() {
+        let machine = entry.machine().unwrap();
+        let n = machine.fabric.device_count();
+        let straight: Vec<usize> = (0..n).collect();
+        let turned: Vec<usize> = (0..n).rev().collect();
+        for (first, second) in [(true, false), (false, true)] {
+            let dumps = vec![part(&machine, "a", &straight, first), part(&machine, "b", &turned, second)];
+            let merged = merge(dumps).unwrap();
+            assert_eq!(merged.contradictions, [], "{}", entry.name);
+            let graph = merged.dump.into_machine().unwrap().graph_with_host().unwrap();
+            assert_eq!(facts(&graph), facts(&machine.graph_with_host().unwrap()), "{}", entry.name);
+        }
+    }
+}
+
+const LINKS: &str = "\tGPU0\tGPU1\tGPU2\tCPU Affinity\tNUMA Affinity
+GPU0\tX\tNV1\tNV2\t0-7\t0
+GPU1\tNV1\tX\tSYS\t0-7\t0
+GPU2\tNV2\tSYS\tX\t8-15\t1
+";
+
+fn contradictions(a: &str, b: &str) -> Vec<String> {
+    let named = |text: &str, name: &str| {
+        let mut dump = read(text.as_bytes()).unwrap();
+        dump.machine.name = name.to_owned();
+        dump
+    };
+    let merged = merge(vec![named(a, "left"), named(b, "right")]).unwrap();
+    merged.contradictions.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn what_differs_is_told_with_both_sides() {
+    assert_eq!(contradictions(LINKS, LINKS), [] as [&str; 0]);
+    assert_eq!(
+        contradictions(LINKS, &LINKS.replace("NV2", "NV3")),
+        ["GPU0 - GPU2, direct links: left says NV2, right says NV3; left is followed"]
+    );
+    assert_eq!(
+        contradictions(LINKS, &LINKS.replace("NV2", "PHB").replace("NV1", "PHB")),
+        [
+            "GPU0 - GPU1, direct links: left says NV1, right says no direct link; left is followed",
+            "GPU0 - GPU2, direct links: left says NV2, right says no direct link; left is followed"
+        ]
+    );
+    assert_eq!(
+        contradictions(LINKS, &LINKS.replace("SYS", "NODE")),
+        ["GPU1 - GPU2, path through the host: left says SYS, right says NODE; left is followed"]
+    );
+    assert_eq!(
+        contradictions(LINKS, &LINKS.replace("8-15\t1", "8-15\t0")),
+        ["GPU2, NUMA node: left says 1, right says 0; left is followed"]
+    );
+    let two = "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\tX\tNV1\t0-7\t0\nGPU1\tNV1\tX\t0-7\t0\n";
+    let also = "the devices there are: left says there are also GPU2, right says there are 2 in all; left is followed";
+    assert_eq!(contradictions(LINKS, two), [also]);
+    let other =
+        "the devices there are: right says there are also GPU2, left says there are 2 in all; right is followed";
+    assert_eq!(contradictions(two, LINKS), [other]);
+}
+
+#[test]
+fn devices_that_one_dump_lacks_keep_the_links_of_the_other() {
+    let two = "\tGPU0\tGPU1\nGPU0\tX\tNV1\nGPU1\tNV1\tX\n";
+    let merged = merge(vec![read(two.as_bytes()).unwrap(), read(LINKS.as_bytes()).unwrap()]).unwrap();
+    let graph = merged.dump.into_machine().unwrap().graph().unwrap();
+    let pair = |a: u32, b: u32| graph.pair(a.into(), b.into());
+    assert_eq!(graph.len(), 3);
+    assert_eq!((pair(0, 2).direct.class, pair(1, 2).host.class), (LinkClass::Direct(2), LinkClass::Sys));
+    assert_eq!(pair(0, 1).direct.class, LinkClass::Direct(1));
+}
+
+#[test]
+fn an_address_counts_for_more_than_a_number() {
+    let dgx = named("dgx-1v").unwrap();
+    let order: Vec<usize> = (0..8).collect();
+    let mut renumbered = part(&dgx, "b", &order, false);
+    // The same machine, by a tool that counts from the other end.
+    let toml = renumbered.machine.to_toml().unwrap();
+    let turned: Vec<String> = toml
+        .lines()
+        .map(|line| {
+            let name = line
+                .strip_prefix("name = \"GPU")
+                .and_then(|rest| rest.strip_suffix('"'))
+                .and_then(|n| n.parse::<usize>().ok());
+            name.map_or(line.to_owned(), |n| format!("name = \"GPU{n}\"\nindex = {}", 7 - n))
+        })
+        .filter(|line| !line.starts_with("index = ") || line.contains('\n'))
+        .collect();
+    assert!(turned.join("\n").contains("index = 7"), "{toml}");
+    let mut dump = read(turned.join("\n").as_bytes()).unwrap();
+    dump.machine.name = "b".to_owned();
+    dump.says = renumbered.says;
+    renumbered = dump;
+    let merged = merge(vec![part(&dgx, "a", &order, true), renumbered]).unwrap();
+    let told: Vec<String> = merged.contradictions.iter().map(ToString::to_string).collect();
+    assert_eq!(told.len(), 8, "{told:?}");
+    assert_eq!(told[0], "GPU0, number: a says 0, b says 7; a is followed");
+    let graph = merged.dump.into_machine().unwrap().graph().unwrap();
+    assert_eq!(facts(&graph), facts(&dgx.graph().unwrap()));
+}
+
+#[test]
+fn nothing_gives_an_error_and_one_dump_gives_itself() {
+    assert_eq!(merge(Vec::new()).unwrap_err().kind(), ErrorKind::Malformed);
+    let one = read(LINKS.as_bytes()).unwrap();
+    assert_eq!(merge(vec![one.clone()]).unwrap().dump, one);
+}
+
+proptest! {
+    #[test]
+    fn any_machine_comes_together_from_its_parts(whole in testing::machines(1..=8), turn in any::<bool>(), host_first in any::<bool>()) {
+        let machine = Machine { fabric: whole.fabric().clone(), ..named("complete:2").unwrap() };
+        let n = machine.fabric.device_count();
+        let mut order: Vec<usize> = (0..n).collect();
+        let straight = order.clone();
+        if turn {
+            order.reverse();
+        }
+        let merged = merge(vec![part(&machine, "a", &straight, host_first), part(&machine, "b", &order, !host_first)]).unwrap();
+        prop_assert_eq!(&merged.contradictions, &[]);
+        let graph = merged.dump.machine.graph_with_host().unwrap();
+        prop_assert_eq!(facts(&graph), facts(&machine.graph_with_host().unwrap()));
+    }
+}
