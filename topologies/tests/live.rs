@@ -514,6 +514,17 @@ mod nvml {
     }
 
     #[test]
+    fn paths_through_the_host_are_assumed_where_only_links_are_told() {
+        let machine = Machine::new();
+        let found = discover(&machine.with_library(&["machine=\"dgx-1v\"", "lacks=\"ancestors\""])).unwrap();
+        assert_eq!((found.says.host, found.says.direct), (HostDetail::Numa, true));
+        let graph = found.machine.graph().unwrap();
+        let host = |a, b| graph.pair(DeviceId(a), DeviceId(b)).host.class;
+        assert_eq!((host(0, 3), host(0, 4)), (LinkClass::Node, LinkClass::Sys));
+        assert!(found.machine.notes.iter().any(|note| note.contains("are assumed")), "{:?}", found.machine.notes);
+    }
+
+    #[test]
     fn a_library_that_does_not_say_what_joins_devices_is_passed_over() {
         let machine = Machine::new().with_command();
         let live = machine.with_library(&["machine=\"dgx-1v\"", "lacks=\"links\""]);

@@ -6,7 +6,8 @@ use super::{Found, Live};
 use crate::dump::Dump;
 use crate::error::{Error, ErrorKind};
 use crate::machine::Warning;
-use crate::readers::{self, Kind};
+use crate::merge::{Merged, merge};
+use crate::readers;
 
 /// What joins devices, their names, their links' speeds, their links' other ends. The first says the most.
 const QUESTIONS: [&[&str]; 4] = [&["topo", "-m"], &["-L"], &["nvlink", "-s"], &["nvlink", "-R"]];
@@ -69,8 +70,11 @@ fn answer(live: &Live, words: &[&str]) -> Result<Option<Dump>, Unanswered> {
     })
 }
 
-/// One machine of several dumps.
+/// One machine of several dumps; what they do not agree on is odd.
 fn join(dumps: Vec<Dump>) -> Result<Found, Error> {
-    let best = dumps.iter().position(|dump| dump.kind == Kind::NvidiaSmiTopo).unwrap_or(0);
-    dumps.into_iter().nth(best).map_or_else(|| Err(Error::new("nothing was read")), Found::from_dump)
+    let Merged { dump, contradictions } = merge(dumps)?;
+    let mut found = Found::from_dump(dump)?;
+    let odd = contradictions.iter().map(|odd| Warning { line: None, what: odd.to_string() });
+    found.machine.warnings.extend(odd);
+    Ok(found)
 }

@@ -3,7 +3,7 @@
 use mapa_core::{DeviceId, DeviceInfo, Fabric, FabricNode, LinkClass, NodeId, NodeKind};
 
 use super::{Found, State};
-use crate::dump::{HostDetail, MigInstance, PeerAccess, Port, Says};
+use crate::dump::{HostDetail, MigInstance, PeerAccess, Port, Says, assume_host};
 use crate::error::{Error, ErrorKind};
 use crate::links::{ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS};
 use crate::machine::{Labels, Machine, Warning};
@@ -74,7 +74,7 @@ impl Answers {
         self.add_links(&mut fabric, &ids, &mut warnings)?;
         self.add_switch(&mut fabric, &ids)?;
         self.add_host(&mut fabric, &ids)?;
-        let machine = Machine {
+        let mut machine = Machine {
             name: String::new(),
             title: format!("{} devices, asked of NVML", self.devices.len()),
             source: "NVML".to_owned()
@@ -85,6 +85,9 @@ impl Answers {
             warnings: warnings.into_iter().map(|what| Warning { line: None, what }).collect(),
         };
         let (says, ports) = (self.says(), self.ports());
+        if says.host < HostDetail::Classes {
+            assume_host(&mut machine)?;
+        }
         let Self { driver, peer_access, mig_instances, .. } = self;
         let state = State { ports, peer_access, mig_instances, mig_profiles: Vec::new() };
         Ok(Found { machine, says, driver, state })

@@ -340,6 +340,7 @@ mod joins {
         unsafe { say_address(to, &address(device(handle))) }
     }
 
+    #[cfg(not(lacks = "ancestors"))]
     #[unsafe(no_mangle)]
     pub unsafe extern "C" fn nvmlDeviceGetTopologyCommonAncestor(a: Handle, b: Handle, to: *mut c_uint) -> c_int {
         unsafe { give(to, level(device(a), device(b))) }
