@@ -40,3 +40,8 @@ pub struct WorkspaceReadme;
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/mig.md")]
 pub struct MigPage;
+
+/// The example in docs/live.md, compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/live.md")]
+pub struct LivePage;

@@ -9,9 +9,9 @@
 //! (NVIDIA/k8s-device-plugin issue 774), so what was found is [kept in a file](Live::cache) until the machine is started
 //! again or its driver changes. What changes without either ([`State`]: the instances of a GPU that is cut up, links that
 //! are down, counters) is never kept: it is there only if the drivers were asked.
-//!
-//! The parts: [`nvml`] asks and [`nvml_machine`] puts the answers together, [`nvidia_smi`] runs the [`command`]s, [`host`]
-//! reads what the system's files say of the machine itself, [`cache`] keeps it.
+
+// The parts: `nvml` asks and `nvml_machine` puts the answers together, `nvidia_smi` runs the `command`s, `host` reads what
+// the system's files say of the machine itself, `cache` keeps it.
 
 mod cache;
 mod command;
