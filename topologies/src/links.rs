@@ -58,7 +58,8 @@ pub(crate) fn nvlink_of_sm(sm: u32) -> Option<f64> {
     TABLE.nvlink.iter().find(|link| (link.sm[0]..=link.sm[1]).contains(&sm)).map(|link| link.gbps)
 }
 
-/// GB/s per direction that remain for data of the rate that `nvidia-smi nvlink -s` prints: itself, if it is not in the table.
+/// GB/s per direction that remain for data of the rate that `nvidia-smi nvlink -s` prints: itself, if it is not in the
+/// table.
 pub(crate) fn nvlink_of_printed(gbps: f64) -> f64 {
     let is = |printed: &f64| (printed - gbps).abs() < 0.01;
     TABLE.nvlink.iter().find(|link| link.printed.iter().any(is)).map_or(gbps, |link| link.gbps)
@@ -67,6 +68,20 @@ pub(crate) fn nvlink_of_printed(gbps: f64) -> f64 {
 /// GB/s per direction of one Infinity Fabric link between devices of this architecture (`gfx90a`).
 pub(crate) fn xgmi_of_gfx(gfx: &str) -> Option<f64> {
     TABLE.xgmi.iter().find(|link| link.gfx.iter().any(|name| name == gfx)).map(|link| link.gbps)
+}
+
+/// GB/s per direction of one direct link of a product, by the words of its name: `nvidia_h100_80gb_hbm3`, `AMD Instinct
+/// MI300X`. None if it is not in the table.
+pub(crate) fn of_product(name: &str) -> Option<f64> {
+    let plain = |name: &str| {
+        let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        words.fold(" ".to_owned(), |plain, word| plain + &word.to_ascii_lowercase() + " ")
+    };
+    let name = plain(name);
+    let has = |devices: &[String]| devices.iter().any(|device| name.contains(&plain(device)));
+    let nvlink = TABLE.nvlink.iter().filter(|link| has(&link.devices)).map(|link| link.gbps);
+    let xgmi = TABLE.xgmi.iter().filter(|link| has(&link.devices)).map(|link| link.gbps);
+    nvlink.chain(xgmi).next()
 }
 
 /// GB/s per direction of so many PCIe lanes at this rate (GT/s); none if there is no such generation.
@@ -140,6 +155,11 @@ mod tests {
         assert_eq!((nvlink_of_sm(60), nvlink_of_sm(90), nvlink_of_sm(103)), (Some(20.0), Some(25.0), Some(50.0)));
         assert_eq!((nvlink_of_printed(25.781), nvlink_of_printed(26.562), nvlink_of_printed(31.0)), (25.0, 25.0, 31.0));
         assert_eq!(xgmi_of_gfx("gfx942"), Some(64.0));
+        assert_eq!((of_product("nvidia_h100_80gb_hbm3"), of_product("AMD Instinct MI250X")), (Some(25.0), Some(50.0)));
+        assert_eq!(
+            (of_product("gb200"), of_product("GeForce RTX 3090"), of_product("l40s")),
+            (Some(50.0), Some(14.0625), None)
+        );
         assert!((pcie(8.0, 16).unwrap() - 15.75).abs() < 0.01 && (pcie(64.0, 16).unwrap() - 121.0).abs() < 0.1);
         assert_eq!((pcie(7.0, 16), pcie(8.0, 0)), (None, None));
     }

@@ -1,12 +1,273 @@
-//! To come.
+//! Reader for what `amd-smi topology` prints, as text or JSON.
+//!
+//! The text is a table after another (ACCESS, WEIGHT, HOPS, LINK TYPE, NUMA BW and, of no use here, CACHE COHERENCY,
+//! ATOMICS, DMA, BI-DIRECTIONAL) whose rows and columns are PCI addresses; JSON is a list of devices, each with a list
+//! of its links. What the figures mean is told in [`amd`](super::amd).
 
-use crate::dump::Dump;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use mapa_core::{DeviceId, DeviceInfo, MAX_DEVICES};
+use serde::Deserialize;
+
+use super::amd::{self, Built, Grid, Matrix, Scalar, Told, Wire};
+use super::text;
+use crate::dump::{Dump, PeerAccess, PeerStatus};
 use crate::error::Error;
+use crate::machine::{Machine, Warning};
+use crate::pci;
+use crate::readers::Kind;
 
-pub(super) fn is(_text: &str) -> bool {
-    false
+/// A table that is of use here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Title {
+    Access,
+    Weight,
+    Hops,
+    Type,
+    Bandwidth,
+    Other,
 }
 
-pub(super) fn read(_text: &str) -> Result<Dump, Error> {
-    Err(Error::new("to come"))
+pub(super) fn is(text: &str) -> bool {
+    let is_json = || ["\"bdf\"", "\"links\"", "\"link_type\""].iter().all(|key| text.contains(key));
+    let is_table = |line: &str| title(line).is_some_and(|title| title != Title::Other);
+    if amd::is_json(text) { is_json() } else { text.lines().any(is_table) }
+}
+
+/// Reads what `amd-smi topology` prints.
+///
+/// A bandwidth of `50000-100000` is of one link and of all: two links of 50 GB/s. Without bandwidths an XGMI pair gets
+/// one link. The host path of a PCIe pair follows from hops or weight; of others it is taken for the worst, because
+/// NUMA nodes are not in the text.
+///
+/// # Errors
+/// A table that is cut, asymmetric, or has other devices than the one before; JSON that is cut or elided; cells that
+/// are no number, bandwidth or type of link. The message names the line or element.
+pub(super) fn read(text: &str) -> Result<Dump, Error> {
+    let (matrix, access, warnings) = if amd::is_json(text) { from_json(text)? } else { from_text(text)? };
+    let n = matrix.devices.len();
+    let Built { fabric, says, notes } = matrix.build(None)?;
+    let machine = Machine {
+        name: "amd-smi".to_owned(),
+        title: format!("{n} devices, read from amd-smi topology"),
+        source: "amd-smi topology".to_owned(),
+        notes,
+        labels: amd::labels(),
+        fabric,
+        warnings,
+    };
+    Ok(Dump { peer_access: access, ..Dump::new(Kind::AmdSmiTopology, machine, says) })
+}
+
+type Contents = (Matrix, Vec<PeerAccess>, Vec<Warning>);
+
+/// The table that a line announces.
+fn title(line: &str) -> Option<Title> {
+    let upper = line.trim().to_ascii_uppercase();
+    let name = upper.strip_suffix(':').unwrap_or(&upper).strip_suffix(" TABLE")?;
+    Some(match name {
+        "ACCESS" => Title::Access,
+        "WEIGHT" => Title::Weight,
+        "HOPS" => Title::Hops,
+        "LINK TYPE" => Title::Type,
+        "NUMA BW" => Title::Bandwidth,
+        _ => Title::Other,
+    })
+}
+
+fn is_label(word: &str) -> bool {
+    amd::gpu_number(word).is_some() || word.contains(':') && pci::normal(word).is_some()
+}
+
+fn from_text(text: &str) -> Result<Contents, Error> {
+    let lines: Vec<(usize, Cow<'_, str>)> = text::lines(text).collect();
+    let is_legend = |line: &str| line.trim().eq_ignore_ascii_case("Legend:");
+    let end = lines.iter().position(|(_, line)| is_legend(line)).unwrap_or(lines.len());
+    let titles: Vec<(usize, Title)> =
+        lines[..end].iter().enumerate().filter_map(|(i, (_, line))| Some((i, title(line)?))).collect();
+    let mut grids: Vec<(Title, Grid<'_>)> = Vec::new();
+    for (t, &(i, title)) in titles.iter().enumerate() {
+        if title == Title::Other {
+            continue;
+        }
+        if grids.iter().any(|&(before, _)| before == title) {
+            return Err(Error::at(lines[i].0, "this table is here a second time: expected the output for one machine"));
+        }
+        let next = titles.get(t + 1).map_or(end, |&(next, _)| next);
+        let grid = Grid::read(lines[i].0, &lines[i + 1..next], is_label)?;
+        if let Some((_, first)) = grids.first() {
+            grid.same_devices(&first.labels)?;
+        }
+        grids.push((title, grid));
+    }
+    let Some((_, first)) = grids.first() else {
+        return Err(Error::new("no table: expected one such as LINK TYPE TABLE, of PCI addresses"));
+    };
+    let devices = (0..first.labels.len()).map(|i| {
+        let address = first.addresses.get(i).or(first.labels.get(i)).copied().unwrap_or_default();
+        DeviceInfo { index: amd::gpu_number(first.labels[i]), pci: pci::normal(address), ..DeviceInfo::default() }
+    });
+    let mut matrix = Matrix::new(amd::told_apart(devices.collect()));
+    let (mut access, mut warnings) = (Vec::new(), Vec::new());
+    for (title, grid) in &grids {
+        if grid.is_collapsed {
+            let what = "the white space of the table is lost: cells are read in their order".to_owned();
+            warnings.push(Warning { line: Some(grid.line), what });
+        }
+        if *title == Title::Access {
+            access = accesses(grid)?;
+        } else {
+            matrix.fill(grid, |told, cell| put(told, *title, cell))?;
+        }
+    }
+    Ok((matrix, access, warnings))
+}
+
+/// Puts a cell of a table where it belongs.
+fn put(told: &mut Told, title: Title, cell: &str) -> Result<(), String> {
+    let is_known = !cell.eq_ignore_ascii_case("N/A");
+    match title {
+        Title::Weight if is_known => told.weight = Some(amd::number(cell)?),
+        Title::Hops if is_known => told.hops = Some(amd::number(cell)?),
+        Title::Type => {
+            told.wire = Some(Wire::parse(cell).ok_or_else(|| format!("`{cell}`: expected XGMI or PCIE"))?);
+        }
+        Title::Bandwidth => {
+            told.mbps = amd::bandwidth(cell).ok_or_else(|| format!("`{cell}`: expected min-max in MB/s, or N/A"))?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn accesses(grid: &Grid<'_>) -> Result<Vec<PeerAccess>, Error> {
+    let n = grid.labels.len();
+    let mut access = Vec::new();
+    for a in 0..n {
+        for b in (0..n).filter(|&b| b != a) {
+            let cell = grid.cell(a, b);
+            let place =
+                || format!("row {}, column {}: `{cell}`: expected ENABLED or DISABLED", grid.labels[a], grid.labels[b]);
+            let status = enabled(cell).ok_or_else(|| Error::at(grid.lines[a], place()))?;
+            access.push(PeerAccess::new(id(a), id(b), status));
+        }
+    }
+    Ok(access)
+}
+
+fn enabled(word: &str) -> Option<PeerStatus> {
+    match word.to_ascii_uppercase().as_str() {
+        "ENABLED" => Some(PeerStatus::Ok),
+        "DISABLED" => Some(PeerStatus::NotSupported),
+        "N/A" => Some(PeerStatus::Unknown),
+        _ => None,
+    }
+}
+
+fn id(i: usize) -> DeviceId {
+    DeviceId(u32::try_from(i).unwrap_or(u32::MAX))
+}
+
+/// A device and its links. Keys that are of no use here are passed over.
+#[derive(Deserialize)]
+struct Listed<'t> {
+    gpu: Option<u32>,
+    #[serde(borrow)]
+    bdf: Cow<'t, str>,
+    links: Vec<Listing<'t>>,
+}
+
+#[derive(Deserialize)]
+struct Listing<'t> {
+    #[serde(borrow)]
+    bdf: Cow<'t, str>,
+    weight: Option<Scalar>,
+    link_status: Option<Scalar>,
+    link_type: Option<Scalar>,
+    num_hops: Option<Scalar>,
+    bandwidth: Option<Scalar>,
+}
+
+fn from_json(text: &str) -> Result<Contents, Error> {
+    let listed: Vec<Listed<'_>> = amd::json(text)?;
+    let n = listed.len();
+    if n == 0 || n > MAX_DEVICES {
+        return Err(Error::new(format!("{n} devices: expected 1 to {MAX_DEVICES}")));
+    }
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for (i, device) in listed.iter().enumerate() {
+        let element = || format!("[{i}].bdf");
+        let address = pci::normal(&device.bdf);
+        let expected = || Error::in_element(None, element(), format!("`{}`: expected a PCI address", device.bdf));
+        if places.insert(address.ok_or_else(expected)?, i).is_some() {
+            let what = format!("{} is listed twice: expected each device once", device.bdf);
+            return Err(Error::in_element(None, element(), what));
+        }
+    }
+    let mut numbers = HashSet::new();
+    for (i, device) in listed.iter().enumerate() {
+        let number = device.gpu.map_or(i, |gpu| gpu as usize);
+        if !numbers.insert(number) {
+            let what = format!("{number} is listed twice: expected each device once");
+            return Err(Error::in_element(None, format!("[{i}].gpu"), what));
+        }
+    }
+    let info =
+        |device: &Listed<'_>| DeviceInfo { index: device.gpu, pci: pci::normal(&device.bdf), ..DeviceInfo::default() };
+    if let Some(short) = listed.iter().position(|device| device.links.len() + 1 < n) {
+        let what = format!("{} links: expected one to each of {n} devices", listed[short].links.len());
+        return Err(Error::in_element(None, format!("[{short}].links"), what));
+    }
+    let mut matrix = Matrix::new(listed.iter().map(info).collect());
+    let mut access = Vec::new();
+    for (i, device) in listed.iter().enumerate() {
+        let mut seen = vec![false; n];
+        for (l, link) in device.links.iter().enumerate() {
+            let wrong = |key: &str, what: String| Error::in_element(None, format!("[{i}].links[{l}].{key}"), what);
+            let peer = pci::normal(&link.bdf).and_then(|address| places.get(&address).copied());
+            let Some(peer) = peer else {
+                return Err(wrong("bdf", format!("`{}`: expected the address of a listed device", link.bdf)));
+            };
+            if std::mem::replace(&mut seen[peer], true) {
+                return Err(wrong("bdf", format!("a second link to {}: expected one each", link.bdf)));
+            }
+            if peer == i {
+                continue;
+            }
+            let told = link.told().map_err(|(key, what)| wrong(key, what))?;
+            let before = matrix.put(i, peer, told);
+            if before.is_some_and(|before| before != told) {
+                let what = format!("differs from what the list of {} says: expected the same both ways", link.bdf);
+                return Err(Error::in_element(None, format!("[{i}].links[{l}]"), what));
+            }
+            if let Some(Scalar(status)) = &link.link_status {
+                let expected = || wrong("link_status", format!("`{status}`: expected ENABLED or DISABLED"));
+                access.push(PeerAccess::new(id(i), id(peer), enabled(status).ok_or_else(expected)?));
+            }
+        }
+        if let Some(missing) = (0..n).find(|&peer| peer != i && !seen[peer]) {
+            let what = format!("no link to {}: expected one to each device", listed[missing].bdf);
+            return Err(Error::in_element(None, format!("[{i}].links"), what));
+        }
+    }
+    Ok((matrix, access, Vec::new()))
+}
+
+impl Listing<'_> {
+    fn told(&self) -> Result<Told, (&'static str, String)> {
+        let mut told = Told::default();
+        let cells = [
+            ("weight", Title::Weight, &self.weight),
+            ("num_hops", Title::Hops, &self.num_hops),
+            ("link_type", Title::Type, &self.link_type),
+            ("bandwidth", Title::Bandwidth, &self.bandwidth),
+        ];
+        for (key, title, cell) in cells {
+            if let Some(Scalar(cell)) = cell {
+                put(&mut told, title, cell).map_err(|what| (key, what))?;
+            }
+        }
+        Ok(told)
+    }
 }

@@ -1,5 +1,6 @@
 //! Readers, one file each, and the one table by which a text is recognised.
 
+mod amd;
 mod amd_smi_topology;
 mod amd_smi_xgmi;
 mod hwloc;

@@ -1,12 +1,353 @@
-//! To come.
+//! Reader for what `rocm-smi --showtopo` prints, whole or in parts, as text or JSON.
+//!
+//! The text has a section for each matrix (weights, hops, types of link, accessibility, bandwidth), between banner
+//! lines whose width differs by release, and one line a device for its NUMA node. JSON has one entry for each pair,
+//! named in words. What the figures mean is told in [`amd`](super::amd). The number of XGMI links between a pair is in
+//! neither form, unless `--shownodesbw` was given too.
 
-use crate::dump::Dump;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use mapa_core::{DeviceId, DeviceInfo, MAX_DEVICES};
+
+use super::amd::{self, Built, Grid, Matrix, Scalar, Told, Wire};
+use super::text;
+use crate::dump::{Dump, PeerAccess, PeerStatus};
 use crate::error::Error;
+use crate::machine::{Machine, Warning};
+use crate::readers::Kind;
+use crate::{links, pci};
 
-pub(super) fn is(_text: &str) -> bool {
-    false
+/// A matrix between devices, or what follows a banner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Title {
+    Weight,
+    Hops,
+    Type,
+    Access,
+    Bandwidth,
+    Numa,
+    Other,
 }
 
-pub(super) fn read(_text: &str) -> Result<Dump, Error> {
-    Err(Error::new("to come"))
+pub(super) fn is(text: &str) -> bool {
+    let has = |line: &str| {
+        let line = line.to_ascii_lowercase();
+        matches!(title(&line), Some(Title::Weight | Title::Hops | Title::Type | Title::Access))
+            || line.contains("(topology) ")
+            || line.contains("between drm devices")
+    };
+    text.lines().any(has) || text.contains("ROCm System Management Interface") && text.lines().any(is_bandwidth)
+}
+
+/// Reads what `rocm-smi` prints of a machine's topology.
+///
+/// XGMI pairs get one direct link, or as many as `--shownodesbw` tells; those that XGMI joins only over other devices
+/// (weight 30 and more) get none. The host path follows from weight or hops of PCIe pairs, else from NUMA nodes, else
+/// it is taken for the worst.
+///
+/// # Errors
+/// A matrix that is cut, asymmetric, or has other devices than the one before; cells that are no number or type of
+/// link. The message names the line.
+pub(super) fn read(text: &str) -> Result<Dump, Error> {
+    let (told, warnings) = if amd::is_json(text) { from_json(text)? } else { from_text(text)? };
+    let Contents { matrix, access } = told;
+    let products = || matrix.devices.iter().map(|device| device.product.as_deref());
+    let product = products().next().flatten().filter(|product| products().all(|other| other == Some(product)));
+    let each = product.and_then(links::of_product);
+    let n = matrix.devices.len();
+    let Built { fabric, says, notes } = matrix.build(each)?;
+    let machine = Machine {
+        name: "rocm-smi".to_owned(),
+        title: format!("{n} devices, read from rocm-smi --showtopo"),
+        source: "rocm-smi --showtopo".to_owned(),
+        notes,
+        labels: amd::labels(),
+        fabric,
+        warnings,
+    };
+    Ok(Dump { peer_access: access, ..Dump::new(Kind::RocmSmi, machine, says) })
+}
+
+struct Contents {
+    matrix: Matrix,
+    access: Vec<PeerAccess>,
+}
+
+/// The title that a line holds, in lower case.
+fn title(lower: &str) -> Option<Title> {
+    let between = |what: &str| lower.contains(what) && lower.contains("between two gpus");
+    match () {
+        () if between("weight") => Some(Title::Weight),
+        () if between("hops") => Some(Title::Hops),
+        () if between("link type") => Some(Title::Type),
+        () if between("link accessibility") => Some(Title::Access),
+        () if is_bandwidth(lower) => Some(Title::Bandwidth),
+        () if lower.trim_matches(['=', ' ']) == "numa nodes" => Some(Title::Numa),
+        () if lower.trim_start().starts_with("===") => Some(Title::Other),
+        () => None,
+    }
+}
+
+fn is_bandwidth(line: &str) -> bool {
+    line.trim_start().starts_with("===") && line.trim_matches(['=', ' ']).eq_ignore_ascii_case("bandwidth")
+}
+
+fn is_label(word: &str) -> bool {
+    amd::gpu_number(word).is_some()
+}
+
+fn from_text(text: &str) -> Result<(Contents, Vec<Warning>), Error> {
+    let lines: Vec<(usize, Cow<'_, str>)> = text::lines(text).collect();
+    let mut titles: Vec<(usize, Title)> = Vec::new();
+    for (i, (line, text)) in lines.iter().enumerate() {
+        let Some(title) = title(&text.to_ascii_lowercase()) else { continue };
+        if title != Title::Other && titles.iter().any(|&(_, before)| before == title) {
+            return Err(Error::at(*line, "this section is here a second time: expected the output for one machine"));
+        }
+        titles.push((i, title));
+    }
+    let mut grids: Vec<(Title, Grid<'_>)> = Vec::new();
+    for (t, &(i, title)) in titles.iter().enumerate() {
+        if matches!(title, Title::Numa | Title::Other) {
+            continue;
+        }
+        let end = titles.get(t + 1).map_or(lines.len(), |&(next, _)| next);
+        let grid = Grid::read(lines[i].0, &lines[i + 1..end], is_label)?;
+        if let Some((_, first)) = grids.first() {
+            grid.same_devices(&first.labels)?;
+        }
+        grids.push((title, grid));
+    }
+    let (facts, ends) = facts(&lines)?;
+    let mut warnings = Vec::new();
+    let numbers: Vec<u32> = match grids.first() {
+        Some((_, grid)) => grid.labels.iter().filter_map(|label| amd::gpu_number(label)).collect(),
+        None => facts.keys().copied().collect(),
+    };
+    if numbers.is_empty() {
+        return Err(Error::new("no devices: expected a matrix of GPU0, GPU1, ... or lines `GPU[0] : ...`"));
+    }
+    if numbers.len() > MAX_DEVICES {
+        return Err(Error::new(format!("{} devices: expected at most {MAX_DEVICES}", numbers.len())));
+    }
+    if let Some((number, line)) = ends.iter().find(|(number, _)| !numbers.contains(number)) {
+        return Err(Error::at(
+            *line,
+            format!("GPU[{number}] is in no matrix: expected a row and a column GPU{number}"),
+        ));
+    }
+    warn(&grids, &titles, &lines, (&numbers, &facts), &mut warnings);
+    let device = |number: &u32| {
+        let info = facts.get(number).cloned().unwrap_or_default();
+        DeviceInfo { index: Some(*number), ..info }
+    };
+    let mut matrix = Matrix::new(amd::told_apart(numbers.iter().map(device).collect()));
+    let mut access = Vec::new();
+    for (title, grid) in &grids {
+        if *title == Title::Access {
+            access = accesses(grid)?;
+        } else {
+            check_diagonal(grid)?;
+            matrix.fill(grid, |told, cell| put(told, *title, cell))?;
+        }
+    }
+    Ok((Contents { matrix, access }, warnings))
+}
+
+/// What is odd but can be read.
+fn warn(
+    grids: &[(Title, Grid<'_>)],
+    titles: &[(usize, Title)],
+    lines: &[(usize, Cow<'_, str>)],
+    (numbers, facts): (&[u32], &BTreeMap<u32, DeviceInfo>),
+    warnings: &mut Vec<Warning>,
+) {
+    let mut say = |line: usize, what: String| warnings.push(Warning { line: Some(line), what });
+    for (_, grid) in grids.iter().filter(|(_, grid)| grid.is_collapsed) {
+        say(grid.line, "the white space of the matrix is lost: cells are read in their order".to_owned());
+    }
+    let without = |number: &&u32| facts.get(number).is_none_or(|info| info.numa.is_none());
+    let without: Vec<String> = numbers.iter().filter(without).map(|number| format!("GPU{number}")).collect();
+    let numa = titles.iter().find(|(_, title)| *title == Title::Numa).and_then(|&(i, _)| lines.get(i));
+    if let (Some((line, _)), false) = (numa, without.is_empty()) {
+        say(*line, format!("the section has no NUMA node of {}", without.join(", ")));
+    }
+}
+
+/// Cells of devices with themselves.
+fn check_diagonal(grid: &Grid<'_>) -> Result<(), Error> {
+    for (i, label) in grid.labels.iter().enumerate() {
+        let cell = grid.cell(i, i);
+        if !["0", "N/A", "X", "SELF"].iter().any(|own| cell.eq_ignore_ascii_case(own)) {
+            let what = format!("row {label}, column {label}: `{cell}`: expected 0 on the diagonal");
+            return Err(Error::at(grid.lines[i], what));
+        }
+    }
+    Ok(())
+}
+
+/// Puts a cell of a matrix where it belongs.
+fn put(told: &mut Told, title: Title, cell: &str) -> Result<(), String> {
+    match title {
+        Title::Weight => told.weight = Some(amd::number(cell)?),
+        Title::Hops => told.hops = Some(amd::number(cell)?),
+        Title::Type => {
+            told.wire = Some(Wire::parse(cell).ok_or_else(|| format!("`{cell}`: expected XGMI or PCIE"))?);
+        }
+        Title::Bandwidth => {
+            told.mbps = amd::bandwidth(cell).ok_or_else(|| format!("`{cell}`: expected min-max or N/A"))?;
+        }
+        Title::Access | Title::Numa | Title::Other => {}
+    }
+    Ok(())
+}
+
+fn accesses(grid: &Grid<'_>) -> Result<Vec<PeerAccess>, Error> {
+    let n = grid.labels.len();
+    let mut access = Vec::new();
+    for a in 0..n {
+        for b in (0..n).filter(|&b| b != a) {
+            let cell = grid.cell(a, b);
+            let place =
+                || format!("row {}, column {}: `{cell}`: expected True or False", grid.labels[a], grid.labels[b]);
+            let status = reachable(cell).ok_or_else(|| Error::at(grid.lines[a], place()))?;
+            access.push(PeerAccess::new(id(a), id(b), status));
+        }
+    }
+    Ok(access)
+}
+
+fn reachable(word: &str) -> Option<PeerStatus> {
+    match word.to_ascii_lowercase().as_str() {
+        "true" => Some(PeerStatus::Ok),
+        "false" => Some(PeerStatus::NotSupported),
+        "n/a" => Some(PeerStatus::Unknown),
+        _ => None,
+    }
+}
+
+fn id(i: usize) -> DeviceId {
+    DeviceId(u32::try_from(i).unwrap_or(u32::MAX))
+}
+
+/// What lines `GPU[0] : key: value` say of devices, and where each device is named first.
+type Facts = (BTreeMap<u32, DeviceInfo>, BTreeMap<u32, usize>);
+
+fn facts(lines: &[(usize, Cow<'_, str>)]) -> Result<Facts, Error> {
+    let (mut facts, mut first) = (BTreeMap::<u32, DeviceInfo>::new(), BTreeMap::new());
+    for (line, text) in lines {
+        let Some(rest) = text.trim_start().strip_prefix("GPU[") else { continue };
+        let Some((number, rest)) = rest.split_once(']') else { continue };
+        let Ok(number) = number.trim().parse::<u32>() else { continue };
+        let rest = rest.trim().strip_prefix(':').unwrap_or(rest).trim();
+        let Some((key, value)) = rest.split_once(':') else { continue };
+        learn(facts.entry(number).or_default(), key.trim(), value.trim()).map_err(|what| Error::at(*line, what))?;
+        first.entry(number).or_insert(*line);
+    }
+    Ok((facts, first))
+}
+
+/// Puts what is said of a device where it belongs; what has no place is passed over.
+fn learn(info: &mut DeviceInfo, key: &str, value: &str) -> Result<(), String> {
+    let is_known = !value.is_empty() && !value.eq_ignore_ascii_case("N/A");
+    match key.to_ascii_lowercase().as_str() {
+        "(topology) numa node" => {
+            let numa = amd::numa(value)?;
+            if info.numa.is_some() && info.numa != numa {
+                return Err(format!("NUMA node {value}, but another before: expected the output for one machine"));
+            }
+            info.numa = numa;
+        }
+        "card series" if is_known => info.product = Some(value.to_owned()),
+        "pci bus" if is_known => {
+            let expected = || format!("PCI bus {value}: expected an address such as 0000:63:00.0");
+            info.pci = Some(pci::normal(value).ok_or_else(expected)?);
+        }
+        // As rocminfo prints it.
+        "unique id" if is_known => {
+            let digits = value.strip_prefix("0x").unwrap_or(value);
+            let id = u64::from_str_radix(digits, 16).map_err(|_| format!("unique id {value}: expected 0x..."))?;
+            info.uuid = Some(id).filter(|&id| id != 0).map(|id| format!("GPU-{id:016x}"));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn from_json(text: &str) -> Result<(Contents, Vec<Warning>), Error> {
+    let sections: BTreeMap<String, BTreeMap<String, Scalar>> = amd::json(text)?;
+    let mut facts: BTreeMap<u32, DeviceInfo> = BTreeMap::new();
+    for (name, section) in &sections {
+        let Some(number) = name.strip_prefix("card").and_then(|number| number.parse().ok()) else { continue };
+        let info = facts.entry(number).or_default();
+        for (key, Scalar(value)) in section {
+            learn(info, key, value).map_err(|what| Error::in_element(None, format!("{name}.{key}"), what))?;
+        }
+    }
+    let mut pairs: BTreeMap<Title, Pairs<'_>> = BTreeMap::new();
+    for (key, Scalar(value)) in sections.get("system").into_iter().flatten() {
+        let Some((title, a, b)) = pair(key) else { continue };
+        pairs.entry(title).or_default().insert((a.min(b), a.max(b)), (key, value));
+    }
+    let last = pairs.values().flat_map(BTreeMap::keys).map(|&(_, b)| b).max();
+    let most = last.into_iter().chain(facts.keys().copied()).max();
+    let Some(most) = most else {
+        return Err(Error::new(
+            "no devices: expected entries such as `(Topology) Link type between DRM devices 0 and 1`",
+        ));
+    };
+    let n = last.map_or(facts.len(), |last| last as usize + 1);
+    if n > MAX_DEVICES {
+        return Err(Error::in_element(None, "system", format!("{n} devices: expected at most {MAX_DEVICES}")));
+    }
+    if last.is_some_and(|last| last < most) {
+        let what = format!("is in no pair of `system`, which has devices up to {}", n - 1);
+        return Err(Error::in_element(None, format!("card{most}"), what));
+    }
+    for (title, told) in &pairs {
+        if told.len() != n * (n - 1) / 2 || told.keys().any(|&(a, b)| a == b) {
+            let what = format!("{} pairs of {n} devices in matrix {title:?}: expected every pair once", told.len());
+            return Err(Error::in_element(None, "system", what));
+        }
+    }
+    let info = |number: u32| DeviceInfo { index: Some(number), ..facts.get(&number).cloned().unwrap_or_default() };
+    let devices = match last {
+        Some(last) => (0..=last).map(info).collect(),
+        None => facts.keys().copied().map(info).collect(),
+    };
+    let mut matrix = Matrix::new(amd::told_apart(devices));
+    let mut access = Vec::new();
+    for (title, told) in &pairs {
+        for (&(a, b), &(key, value)) in told {
+            let wrong = |what| Error::in_element(None, format!("system.{key}"), what);
+            let (x, y) = (a as usize, b as usize);
+            if *title == Title::Access {
+                let expected = || wrong(format!("`{value}`: expected True or False"));
+                let status = reachable(value).ok_or_else(expected)?;
+                access.extend([PeerAccess::new(id(x), id(y), status), PeerAccess::new(id(y), id(x), status)]);
+            } else {
+                matrix.add(x, y, |told| put(told, *title, value)).map_err(wrong)?;
+            }
+        }
+    }
+    Ok((Contents { matrix, access }, Vec::new()))
+}
+
+/// Key and value of each two devices, the lower first.
+type Pairs<'t> = BTreeMap<(u32, u32), (&'t str, &'t str)>;
+
+/// `(Topology) Weight between DRM devices 0 and 1`.
+fn pair(key: &str) -> Option<(Title, u32, u32)> {
+    let lower = key.to_ascii_lowercase();
+    let (what, ends) = lower.split_once(" between drm devices ")?;
+    let (a, b) = ends.split_once(" and ")?;
+    let title = match what.trim_start_matches("(topology)").trim() {
+        "weight" => Title::Weight,
+        "hops" => Title::Hops,
+        "link type" => Title::Type,
+        "link accessibility" => Title::Access,
+        _ => return None,
+    };
+    Some((title, a.trim().parse().ok()?, b.trim().parse().ok()?))
 }

@@ -1,0 +1,475 @@
+//! KFD's tree, in place and as `grep` prints it, and what is refused.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use mapa_core::{DeviceId, HardwareGraph, LinkClass};
+use mapa_topologies::{Dump, ErrorKind, HostDetail, Kind, Machine, PeerStatus, read, read_kfd};
+use proptest::prelude::*;
+
+/// A tree as files below `nodes`, in the form of the kernel's.
+#[derive(Clone, Default)]
+struct Tree(BTreeMap<String, String>);
+
+impl Tree {
+    fn put(&mut self, path: String, lines: &[(&str, u64)]) {
+        self.0.insert(path, lines.iter().map(|(key, value)| format!("{key} {value}\n")).collect());
+    }
+
+    fn processor(&mut self, node: u32) {
+        self.0.insert(format!("{node}/gpu_id"), "0\n".to_owned());
+        self.put(format!("{node}/properties"), &[("cpu_cores_count", 64), ("simd_count", 0), ("domain", 0)]);
+        self.put(format!("{node}/mem_banks/0/properties"), &[("heap_type", 0), ("size_in_bytes", 1 << 39)]);
+    }
+
+    /// A GPU whose links are put in by [`Tree::link`].
+    fn gpu(&mut self, node: u32, gfx: u64, location: u64, unique: u64, links: u64) {
+        self.0.insert(format!("{node}/gpu_id"), format!("{}\n", 1000 + node));
+        self.0.insert(format!("{node}/name"), "\n".to_owned());
+        let properties = [
+            ("cpu_cores_count", 0),
+            ("simd_count", 416),
+            ("io_links_count", links),
+            ("gfx_target_version", gfx),
+            ("location_id", location),
+            ("domain", 0),
+            ("hive_id", 12_609_507_387_757_274_807),
+            ("unique_id", unique),
+        ];
+        self.put(format!("{node}/properties"), &properties);
+        self.put(format!("{node}/mem_banks/0/properties"), &[("heap_type", 1), ("size_in_bytes", 64 << 30)]);
+        self.put(format!("{node}/caches/0/properties"), &[("size", 16), ("type", 9)]);
+    }
+
+    fn link(&mut self, kind: &str, from: u32, to: u32, told: [u64; 4]) {
+        let prefix = format!("{from}/{kind}/");
+        let number = self.0.keys().filter(|path| path.starts_with(&prefix)).count();
+        let [wire, weight, min, max] = told;
+        let lines = [
+            ("type", wire),
+            ("version_major", 0),
+            ("node_from", u64::from(from)),
+            ("node_to", u64::from(to)),
+            ("weight", weight),
+            ("min_bandwidth", min),
+            ("max_bandwidth", max),
+        ];
+        self.put(format!("{prefix}{number}/properties"), &lines);
+    }
+
+    /// What `grep -r ""` prints of it, below `root`.
+    fn text(&self, root: &str) -> String {
+        let lines = self.0.iter().flat_map(|(path, text)| text.lines().map(move |line| (path, line)));
+        lines.map(|(path, line)| format!("{root}{path}:{line}\n")).collect()
+    }
+
+    fn write(&self, root: &Path) {
+        for (path, text) in &self.0 {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+    }
+}
+
+const ROOT: &str = "/sys/class/kfd/kfd/topology/nodes/";
+
+/// Two sockets with four MI210 each, linked among each other: the shape of a machine of which the kernel's files are
+/// public (ROCm/k8s-device-plugin), with round figures.
+fn mi210() -> Tree {
+    let mut tree = Tree::default();
+    (0..2).for_each(|node| tree.processor(node));
+    for node in 2..10u32 {
+        tree.gpu(node, 90010, u64::from(0x6300 + 0x100 * node), 1_000 + u64::from(node), 4);
+        let socket = (node - 2) / 4;
+        tree.link("io_links", node, socket, [2, 20, 312, 32000]);
+        for peer in (2..10).filter(|&peer| peer != node) {
+            if (peer - 2) / 4 == socket {
+                tree.link("io_links", node, peer, [11, 15, 50000, 50000]);
+            } else {
+                tree.link("p2p_links", node, peer, [2, 72, 0, 0]);
+            }
+        }
+    }
+    tree
+}
+
+fn dump(tree: &Tree) -> Dump {
+    let dump = read(tree.text(ROOT).as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(dump.kind, Kind::Kfd);
+    dump
+}
+
+fn graph(dump: &Dump) -> HardwareGraph {
+    dump.machine.graph().unwrap()
+}
+
+fn classes(graph: &HardwareGraph, a: u32, b: u32) -> (LinkClass, LinkClass) {
+    let pair = graph.pair(DeviceId(a), DeviceId(b));
+    (pair.direct.class, pair.host.class)
+}
+
+fn refused(tree: &Tree, message: &str) {
+    let text = tree.text("nodes/");
+    let error = Kind::Kfd.read(&text).expect_err(message);
+    let line = error.line().and_then(|line| text.lines().nth(line - 1)).unwrap_or_default();
+    assert_eq!(format!("{line}: {}", error.to_string().split_once(": ").unwrap().1), message);
+}
+
+#[test]
+fn links_processors_and_memory_read() {
+    let dump = dump(&mi210());
+    let graph = graph(&dump);
+    assert_eq!(graph.len(), 8);
+    assert_eq!(classes(&graph, 0, 3), (LinkClass::Direct(1), LinkClass::Node));
+    assert_eq!(classes(&graph, 0, 4), (LinkClass::None, LinkClass::Sys));
+    assert_eq!(graph.pair(0.into(), 3.into()).direct.gbps, 50.0);
+    assert_eq!(graph.pair(0.into(), 4.into()).host.gbps, 32.0);
+    let device = graph.device(DeviceId(5));
+    assert_eq!((device.numa, device.memory_bytes, device.index), (Some(1), Some(64 << 30), None));
+    assert_eq!(device.pci.as_deref(), Some("0000:6a:00.0"));
+    assert_eq!(device.uuid.as_deref(), Some("GPU-00000000000003ef"));
+    assert_eq!(device.product.as_deref(), Some("AMD gfx90a"));
+    let says = dump.says;
+    assert!(says.every_device && says.direct && says.direct_gbps && says.host_gbps);
+    assert_eq!(says.host, HostDetail::Classes);
+    assert_eq!(dump.peer_access.len(), 32);
+    assert!(dump.peer_access.iter().all(|access| access.status == PeerStatus::Ok));
+    assert_eq!(dump.machine.warnings, []);
+    let again = Machine::from_toml(&dump.machine.to_toml().unwrap()).unwrap();
+    assert_eq!(again, dump.machine);
+}
+
+#[test]
+fn grep_reads_the_same_from_any_folder() {
+    let plain = graph(&dump(&mi210()));
+    for root in ["", "./", "nodes/", "/sys/devices/virtual/kfd/kfd/topology/nodes/", "/tmp/0000:63:00.0/nodes/"] {
+        let text = mi210().text(root);
+        assert_eq!(graph(&read(text.as_bytes()).unwrap()), plain, "{root}");
+    }
+    let shuffled: String = mi210().text(ROOT).lines().rev().map(|line| format!("{line}\r\n")).collect();
+    assert_eq!(graph(&read(shuffled.as_bytes()).unwrap()), plain);
+}
+
+/// A folder of its own, removed in the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("mapa-kfd-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn the_tree_reads_in_place() {
+    let folder = Folder::new("place");
+    mi210().write(&folder.0.join("topology/nodes"));
+    let plain = dump(&mi210());
+    for root in ["", "topology", "topology/nodes"] {
+        let dump = read_kfd(&folder.0.join(root)).unwrap();
+        assert_eq!(
+            (dump.machine, dump.says, dump.peer_access),
+            (plain.machine.clone(), plain.says, plain.peer_access.clone())
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_had_is_unavailable_and_named() {
+    let folder = Folder::new("none");
+    for root in [folder.0.join("nothing/here"), folder.0.clone()] {
+        let error = read_kfd(&root).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.to_string().contains(&root.display().to_string()), "{error}");
+    }
+    // A file that is a folder cannot be read.
+    fs::create_dir_all(folder.0.join("0/properties")).unwrap();
+    let error = read_kfd(&folder.0).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.to_string().contains("0/properties"), "{error}");
+}
+
+#[test]
+fn errors_in_place_name_the_file() {
+    let folder = Folder::new("errors");
+    let mut tree = mi210();
+    tree.0.insert("4/io_links/1/properties".to_owned(), "type eleven\n".to_owned());
+    tree.write(&folder.0);
+    let error = read_kfd(&folder.0).unwrap_err().to_string();
+    assert!(error.ends_with("4/io_links/1/properties: type `eleven`: expected a whole number"), "{error}");
+    assert!(error.starts_with(&folder.0.display().to_string()), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn links_of_the_file_system_are_not_followed_forever() {
+    let folder = Folder::new("loop");
+    mi210().write(&folder.0);
+    fs::create_dir_all(folder.0.join("3/mem_banks")).unwrap();
+    std::os::unix::fs::symlink(&folder.0, folder.0.join("3/mem_banks/9")).unwrap();
+    std::os::unix::fs::symlink("12", folder.0.join("12")).unwrap();
+    let error = read_kfd(&folder.0).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.to_string().contains("12/properties"), "{error}");
+    fs::remove_file(folder.0.join("12")).unwrap();
+    assert_eq!(graph(&read_kfd(&folder.0).unwrap()), graph(&dump(&mi210())));
+}
+
+#[test]
+fn bandwidths_tell_how_many_links_there_are() {
+    let linked = |min: u64, max: u64, gfx: u64, weight: u64| {
+        let mut tree = Tree::default();
+        tree.processor(0);
+        for (node, peer) in [(1, 2), (2, 1)] {
+            tree.gpu(node, gfx, 0, 0, 2);
+            tree.link("io_links", node, 0, [2, 20, 0, 64000]);
+            tree.link("io_links", node, peer, [11, weight, min, max]);
+        }
+        let dump = dump(&tree);
+        let direct = graph(&dump).pair(0.into(), 1.into()).direct;
+        (direct.class, direct.gbps, dump.says.direct_gbps)
+    };
+    // MI250X: four links in a package. Older drivers give no figure of one link.
+    assert_eq!(linked(50000, 200_000, 90010, 15), (LinkClass::Direct(4), 200.0, true));
+    assert_eq!(linked(0, 100_000, 90010, 15), (LinkClass::Direct(2), 100.0, true));
+    // MI300X.
+    assert_eq!(linked(64000, 64000, 90402, 15), (LinkClass::Direct(1), 64.0, true));
+    assert_eq!(linked(50000, 50000, 90402, 15), (LinkClass::Direct(1), 50.0, true));
+    // No figures at all: the architecture's, or an assumed one.
+    assert_eq!(linked(0, 0, 90008, 15), (LinkClass::Direct(1), 46.0, true));
+    assert_eq!(linked(0, 0, 110_000, 15), (LinkClass::Direct(1), 25.0, false));
+    // Two links on the way: over another device.
+    assert_eq!(linked(0, 0, 90010, 30).0, LinkClass::None);
+}
+
+#[test]
+fn pairs_without_a_bandwidth_have_no_link_where_others_have() {
+    let mut tree = mi210();
+    for (a, b) in [(2, 3), (3, 2)] {
+        let links = tree.0.iter().filter(|(path, _)| path.starts_with(&format!("{a}/io_links/")));
+        let (path, text) = links.clone().find(|(_, text)| text.contains(&format!("node_to {b}\n"))).unwrap();
+        let (path, text) = (path.clone(), text.replace(" 50000", " 0"));
+        tree.0.insert(path, text);
+    }
+    let dump = dump(&tree);
+    assert_eq!(classes(&graph(&dump), 0, 1), (LinkClass::None, LinkClass::Node));
+    assert!(dump.machine.notes.iter().any(|note| note.contains("only over other devices")));
+}
+
+/// Two packages of four partitions each, in the form of the kernel's files for such a machine.
+fn partitions(shared_location: bool) -> Tree {
+    let mut tree = Tree::default();
+    tree.processor(0);
+    for node in 1..9u32 {
+        let (package, part) = ((node - 1) / 4, u64::from((node - 1) % 4));
+        let function = if shared_location { 0 } else { part };
+        tree.gpu(node, 90402, u64::from(0x2700 + 0x1000 * package) + function, 77 + u64::from(package), 8);
+        tree.link("io_links", node, 0, [2, 20, 0, 64000]);
+        for peer in (1..9).filter(|&peer| peer != node) {
+            let inside = (peer - 1) / 4 == package;
+            tree.link("io_links", node, peer, if inside { [11, 13, 819_200, 819_200] } else { [11, 41, 0, 0] });
+        }
+    }
+    tree
+}
+
+#[test]
+fn partitions_are_told_apart_or_left_without_address() {
+    let by_function = dump(&partitions(false));
+    let graph = graph(&by_function);
+    assert_eq!(graph.len(), 8);
+    assert_eq!(graph.device(DeviceId(6)).pci.as_deref(), Some("0000:37:00.2"));
+    assert_eq!(graph.pair(0.into(), 1.into()).direct.gbps, 819.2);
+    assert_eq!(graph.pair(0.into(), 4.into()).direct.class, LinkClass::Direct(1));
+    assert_eq!(graph.pair(0.into(), 4.into()).direct.gbps, 64.0);
+    // They share the unique id, and here the address too.
+    assert!(graph.devices().iter().all(|device| device.uuid.is_none()));
+    let shared = self::graph(&dump(&partitions(true)));
+    assert!(shared.devices().iter().all(|device| device.pci.is_none()));
+    assert_eq!(shared.len(), 8);
+}
+
+#[test]
+fn xgmi_to_the_processor_is_a_way_to_it() {
+    let mut tree = Tree::default();
+    (0..2).for_each(|node| tree.processor(node));
+    for node in 2..4u32 {
+        tree.gpu(node, 90402, 0, 0, 3);
+        // The nearer processor counts, whichever comes first.
+        tree.link("io_links", node, 3 - node, [11, 47, 0, 0]);
+        tree.link("io_links", node, node - 2, [11, 13, 0, 1_228_800]);
+        tree.link("io_links", node, 5 - node, [11, 15, 64000, 128_000]);
+    }
+    let dump = dump(&tree);
+    let graph = graph(&dump);
+    assert_eq!((graph.device(DeviceId(0)).numa, graph.device(DeviceId(1)).numa), (Some(0), Some(1)));
+    assert_eq!(classes(&graph, 0, 1), (LinkClass::Direct(2), LinkClass::Sys));
+    assert_eq!(graph.pair(0.into(), 1.into()).host.gbps, 1228.8);
+}
+
+#[test]
+fn what_the_kernel_hides_from_a_container_is_a_warning() {
+    let mut tree = mi210();
+    tree.0.retain(|path, text| {
+        let hidden = path.starts_with("9/") || text.contains("node_to 9\n");
+        !hidden
+    });
+    let mut text = tree.text(ROOT);
+    for path in ["9/properties", "6/io_links/3/properties", "7/io_links/3/properties", "8/io_links/3/properties"] {
+        text += &format!("grep: {ROOT}{path}: Operation not permitted\n");
+    }
+    let dump = read(text.as_bytes()).unwrap();
+    assert_eq!(graph(&dump).len(), 7);
+    assert!(!dump.says.every_device);
+    assert_eq!(dump.machine.warnings.len(), 1);
+    assert!(dump.machine.warnings[0].what.starts_with("4 files are hidden"), "{}", dump.machine.warnings[0]);
+}
+
+#[test]
+fn old_drivers_and_machines_without_links_read() {
+    // No gfx_target_version, no domain, no counts, no p2p_links.
+    let text = "0/properties:cpu_cores_count 16\n0/properties:simd_count 0\n1/properties:cpu_cores_count 0\n\
+                1/properties:simd_count 256\n1/properties:location_id 6400\n1/io_links/0/properties:type 2\n\
+                1/io_links/0/properties:node_from 1\n1/io_links/0/properties:node_to 0\n1/io_links/0/properties:weight 20\n";
+    let dump = read(text.as_bytes()).unwrap();
+    let device = graph(&dump).device(DeviceId(0)).clone();
+    assert_eq!((device.pci.as_deref(), device.numa, device.product), (Some("0000:19:00.0"), Some(0), None));
+    assert!(!dump.says.host_gbps && dump.into_machine().is_ok());
+}
+
+#[test]
+fn trees_that_are_cut_or_disagree_are_refused_by_line() {
+    let changed = |path: &str, from: &str, to: &str| {
+        let mut tree = mi210();
+        let text = tree.0.get_mut(path).unwrap();
+        assert!(text.contains(from));
+        *text = text.replacen(from, to, 1);
+        tree
+    };
+    refused(
+        &changed("3/io_links/2/properties", "weight 15", "weight heavy"),
+        "nodes/3/io_links/2/properties:weight heavy: 3/io_links/2/properties: weight `heavy`: expected a whole number",
+    );
+    refused(
+        &changed("3/io_links/2/properties", "max_bandwidth 50000", "max_bandwidth 100000"),
+        "nodes/4/io_links/2/properties:node_to 3: 4/io_links/2/properties: differs from 3/io_links/2/properties in type, weight or bandwidth: expected the same from both ends",
+    );
+    refused(
+        &changed("3/io_links/2/properties", "node_from 3", "node_from 4"),
+        "nodes/3/io_links/2/properties:node_from 4: 3/io_links/2/properties: node_from 4: expected 3, whose link it is",
+    );
+    refused(
+        &changed("3/io_links/2/properties", "node_to 4", "node_to 3"),
+        "nodes/3/io_links/2/properties:node_from 3: 3/io_links/2/properties: leads from node 3 to itself: expected another",
+    );
+    refused(
+        &changed("3/io_links/2/properties", "node_to 4", "node_to 2"),
+        "nodes/3/io_links/2/properties:node_to 2: 3/io_links/2/properties: a second link from node 3 to 2: expected one",
+    );
+    refused(
+        &changed("3/io_links/2/properties", "node_to 4", "node_to 40"),
+        "nodes/3/io_links/2/properties:node_to 40: 3/io_links/2/properties: leads to node 40, of which there are no properties: is the tree cut?",
+    );
+    refused(
+        &changed("3/io_links/2/properties", "type 11\n", ""),
+        "nodes/3/io_links/2/properties:node_from 3: 3/io_links/2/properties: expected its type, such as 2 or 11",
+    );
+    refused(
+        &changed("5/properties", "io_links_count 4", "io_links_count 5"),
+        "nodes/5/properties:io_links_count 5: 5/properties: io_links_count is 5, but 4 are here: expected all of them",
+    );
+    let twice = mi210().text("") + &mi210().text("");
+    let error = Kind::Kfd.read(&twice).unwrap_err();
+    assert!(error.to_string().ends_with("a second heap_type: expected the tree of one machine"), "{error}");
+    let mut none = Tree::default();
+    none.processor(0);
+    assert!(Kind::Kfd.read(&none.text("")).unwrap_err().to_string().starts_with("no GPU"));
+}
+
+/// The rule by which AMD's device plugin weighs a pair: lower is better.
+fn plugin_weight(graph: &HardwareGraph, a: usize, b: usize, same_device: bool) -> u64 {
+    let pair = graph.pair(DeviceId(a as u32), DeviceId(b as u32));
+    let device = if same_device { 10 } else { 20 };
+    let link = if pair.direct.class.is_direct() { 10 } else { 40 };
+    device + link + if pair.host.class == LinkClass::Node { 10 } else { 20 }
+}
+
+#[test]
+fn pairs_weigh_what_the_device_plugin_has_for_such_trees() {
+    let Some(data) = common::data("pairs_weigh_what_the_device_plugin_has_for_such_trees") else { return };
+    let text = fs::read_to_string(data.join("oracle/rocm_k8s_device_plugin.json")).unwrap();
+    let oracle: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let topology = &oracle["topologies"]["mi210_8"];
+    let dump = dump(&mi210());
+    let graph = graph(&dump);
+    let devices = topology["devices"].as_array().unwrap();
+    assert_eq!(devices.len(), graph.len());
+    let mut seen = 0;
+    for b in 0..8 {
+        let device = graph.device(DeviceId(b as u32));
+        assert_eq!(device.numa.map(u64::from), devices[b]["NumaNode"].as_u64());
+        for a in 0..b {
+            let node = |i: usize| devices[i]["NodeId"].as_u64().unwrap().to_string();
+            let theirs = &topology["pair_weight_by_node_id"][node(a)][node(b)];
+            assert_eq!(theirs.as_u64(), Some(plugin_weight(&graph, a, b, false)), "{a}-{b}");
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 28);
+    // Partitions of a package weigh 30, those of two packages on one NUMA node 40.
+    let parts = self::graph(&self::dump(&partitions(false)));
+    assert_eq!((plugin_weight(&parts, 0, 1, true), plugin_weight(&parts, 0, 4, false)), (30, 40));
+    let weights = oracle["topologies"]["mi300_cpx_8x8"]["pair_weight_by_node_id"]["2"].as_object().unwrap();
+    assert_eq!((weights["3"].as_u64(), weights["10"].as_u64()), (Some(30), Some(40)));
+}
+
+proptest! {
+    #[test]
+    fn a_text_that_is_cut_is_refused_or_has_the_same_links(cut in 0usize..20_000) {
+        let text = mi210().text("");
+        let Ok(dump) = Kind::Kfd.read(&text[..cut.min(text.len())]) else { return Ok(()) };
+        let (ours, plain) = (graph(&dump), graph(&self::dump(&mi210())));
+        for b in 0..ours.len() as u32 {
+            for a in 0..b {
+                prop_assert_eq!(classes(&ours, a, b), classes(&plain, a, b));
+            }
+        }
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in "(?s).{0,300}") {
+        let _ = Kind::Kfd.read(&text);
+    }
+
+    /// Any figures at any place of the tree.
+    #[test]
+    fn any_figures_are_read_or_refused(changes in proptest::collection::vec((any::<prop::sample::Index>(), prop::sample::select(
+        vec!["0", "1", "2", "3", "9", "11", "15", "41", "50000", "4294967295", "18446744073709551615", "99999999999999999999", "-1", ""],
+    )), 0..6)) {
+        let text = mi210().text("");
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        for (at, value) in changes {
+            let line = at.get(&lines).clone();
+            let key = line.rsplit_once(' ').map_or(line.as_str(), |(key, _)| key);
+            let at = at.index(lines.len());
+            lines[at] = format!("{key} {value}");
+        }
+        if let Ok(dump) = Kind::Kfd.read(&lines.join("\n")) {
+            prop_assert!(!dump.machine.graph().unwrap().is_empty());
+            let again = Machine::from_toml(&dump.machine.to_toml().unwrap()).unwrap();
+            prop_assert_eq!(again, Machine { warnings: Vec::new(), ..dump.machine });
+        }
+    }
+}
