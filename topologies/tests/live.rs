@@ -212,6 +212,59 @@ fn what_a_lesser_question_leaves_open_is_only_a_warning() {
     assert_eq!(warnings, [format!("nvidia-smi nvlink -s: {why}"), format!("nvidia-smi nvlink -R: {why}")]);
 }
 
+/// Files of KFD: a processor and two GPUs with one link of Infinity Fabric between them.
+fn write_kfd(machine: &Machine) {
+    let write = |path: &str, text: &str| machine.write(&format!("sys/class/kfd/kfd/topology/nodes/{path}"), text);
+    let link = |path: &str, wire: u32, from: u32, to: u32, mbps: u32| {
+        let text = format!(
+            "type {wire}\nnode_from {from}\nnode_to {to}\nweight 15\nmin_bandwidth {mbps}\nmax_bandwidth {mbps}\n"
+        );
+        write(&format!("{from}/io_links/{path}/properties"), &text);
+    };
+    write("0/gpu_id", "0\n");
+    write("0/properties", "cpu_cores_count 64\nsimd_count 0\nio_links_count 2\n");
+    (1..=2).for_each(|gpu| link(&(gpu - 1).to_string(), 2, 0, gpu, 32_000));
+    for gpu in 1..=2u32 {
+        write(&format!("{gpu}/gpu_id"), &format!("{}\n", 1000 + gpu));
+        let location = gpu << 8;
+        let properties = format!(
+            "cpu_cores_count 0\nsimd_count 416\nio_links_count 2\ngfx_target_version 90010\nlocation_id {location}\ndomain 0\nunique_id {gpu}\n"
+        );
+        write(&format!("{gpu}/properties"), &properties);
+        link("0", 2, gpu, 0, 32_000);
+        link("1", 11, gpu, 3 - gpu, 50_000);
+    }
+}
+
+#[test]
+fn amd_devices_are_found_where_nvidia_has_none() {
+    let machine = Machine::new();
+    machine.write("sys/module/amdgpu/version", "6.8.5\n");
+    write_kfd(&machine);
+    let found = discover(&machine.cached()).unwrap();
+    assert_eq!((found.by, found.driver.as_deref(), found.tried.len()), (Source::Kfd, Some("6.8.5"), 3));
+    assert_eq!(found.machine.name, "node7");
+    let graph = found.machine.graph().unwrap();
+    assert_eq!(graph.len(), 2);
+    assert_eq!(graph.pair(0.into(), 1.into()).direct.gbps, 50.0);
+    let kept = discover(&machine.cached()).unwrap();
+    assert_eq!((kept.cached, kept.by, &kept.machine), (true, Source::Kfd, &found.machine));
+    machine.write("sys/module/amdgpu/version", "6.10.5\n");
+    assert!(!discover(&machine.cached()).unwrap().cached, "another driver");
+    // NVIDIA's devices come first.
+    let both = discover(&machine.with_command().cached()).unwrap();
+    assert!(both.cached, "who was not there is not looked for until asked");
+}
+
+#[test]
+fn a_tree_without_devices_is_no_machine() {
+    let machine = Machine::new();
+    machine.write("sys/class/kfd/kfd/topology/nodes/0/gpu_id", "0\n");
+    machine.write("sys/class/kfd/kfd/topology/nodes/0/properties", "cpu_cores_count 64\nsimd_count 0\n");
+    let text = machine.refusal(&machine.live());
+    assert!(!text.contains("no such folder"), "{text}");
+}
+
 #[test]
 fn a_second_call_does_not_ask() {
     let machine = Machine::new().with_command();
