@@ -186,9 +186,8 @@ impl Asked<'_> {
     fn pairs(&mut self) {
         for b in 0..self.devices.len() {
             for a in 0..b {
-                // The library's question consumes its second device, which cannot be had twice but from the library.
-                let second = self.devices[b].nvml().device_by_index(self.answers.devices[b].index);
-                let level = second.and_then(|second| self.devices[a].topology_common_ancestor(second));
+                let (first, second) = (&self.devices[a], &self.devices[b]);
+                let level = first.nvml().topology_common_ancestor(first, second);
                 if let Some(level) = self.told("what joins devices through the host", level) {
                     self.answers.ancestors.push((a, b, class_of(level)));
                 }
