@@ -30,7 +30,7 @@ Your own machine:
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// List the machines of the catalogue.
+    /// List the machines of the catalogue, and the formulas for more.
     Machines,
     /// Show a machine: its link matrix, link census and per-device totals.
     Topo(TopoArgs),
@@ -86,7 +86,8 @@ Batch form: one JSON object a line in, one a line out, the state kept between li
 
 #[derive(Args)]
 pub(crate) struct MachineArgs {
-    /// The machine: a name of the catalogue (see `machines`), a file (`nvidia-smi topo -m` or a machine file), or `-`.
+    /// The machine: a name of the catalogue or a formula such as torus:4x4 or fleet:4xdgx-1v (see `machines`), a file
+    /// (`nvidia-smi topo -m` or a machine file), or `-`.
     #[arg(long, value_name = "NAME|FILE|-", required_unless_present = "live")]
     pub(crate) machine: Option<String>,
     /// The machine that this runs on, asked of its drivers: NVML, `nvidia-smi`, or AMD's KFD; or what they said before.

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use mapa_core::testing::{free_sets, joined_machines, machines, oracle, patterns};
 use mapa_core::{
-    BuiltIn, Candidate, Criterion, Decision, DeviceId, DeviceSet, Fabric, HardwareGraph, Limits, LinkClass, Objective,
-    Pattern, Policy, Reason, Refusal, Request, Rules, StopReason, aggregate_gbps, effective_gbps, greedy, lowest_id,
-    lowest_ids, max, min, preserve, preserved_gbps, topo_aware,
+    BuiltIn, Candidate, Criterion, Decision, DeviceId, DeviceSet, Fabric, FabricNode, HardwareGraph, Limits, LinkClass,
+    NodeKind, Objective, Pattern, Policy, Reason, Refusal, Request, Rules, StopReason, aggregate_gbps, effective_gbps,
+    greedy, lowest_id, lowest_ids, max, min, preserve, preserved_gbps, topo_aware,
 };
 use proptest::prelude::*;
 
@@ -440,5 +440,44 @@ proptest! {
             Ok(decision) => prop_assert!(decision.placement().iter().copied().eq(free.iter().take(k))),
             Err(refusal) => prop_assert_eq!(refusal.kind(), if k > n { "infeasible" } else { "busy" }),
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn what_is_left_is_best_also_where_no_table_is_made(
+        graph in joined_machines(17..=19), busy in free_sets(19), two in any::<bool>(), then in criteria(),
+    ) {
+        let free = &graph.all() - &(&busy & &(3..9).map(DeviceId).collect());
+        let request = Request::new(Pattern::ring(if two { 2 } else { 3 }));
+        let kinds: Vec<u8> = std::iter::once(2).chain(then).collect();
+        let rules = kinds.iter().fold(Rules::new("random"), |rules, &kind| rules.prefer(criterion(kind)));
+        let decision = rules.decide(&request, &graph.with_free(&free)).unwrap();
+        prop_assert!(decision.search().complete());
+        prop_assert_eq!(Some(decision.placement().to_vec()), brute_force(&kinds, &request, &graph, &free));
+    }
+}
+
+/// Behind one link switch all pairs are alike, whatever the host beneath them: what stays free is worth as much for any set.
+#[test]
+fn a_rack_behind_one_switch_is_decided_at_once() {
+    let mut fabric = Fabric::new();
+    let switch = fabric.add(FabricNode { name: "switch".into(), kind: NodeKind::LinkSwitch }).unwrap();
+    for tray in 0..36 {
+        let host = fabric.add_numa(format!("cpu{tray}"), tray).unwrap();
+        for i in 0..2 {
+            let device = fabric.add_device(format!("GPU{}", 2 * tray + i)).unwrap();
+            fabric.attach(device, host, 63.0).unwrap();
+            fabric.link(device, switch, LinkClass::Direct(18), 900.0).unwrap();
+        }
+    }
+    let graph = fabric.lower().unwrap();
+    for k in [2, 8, 36, 60] {
+        let decision = preserve().decide(&Request::new(Pattern::ring(k)), &graph.with_free(&graph.all())).unwrap();
+        assert!(decision.search().complete());
+        assert!(decision.search().nodes < 10_000, "{k}: {} nodes", decision.search().nodes);
+        assert_eq!(decision.placement().set(), DeviceSet::first_n(k));
     }
 }

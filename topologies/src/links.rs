@@ -90,6 +90,27 @@ pub(crate) fn pcie(gt_per_s: f64, lanes: u32) -> Option<f64> {
     (1..=64).contains(&lanes).then(|| link.gbps(lanes))
 }
 
+/// The rate (GT/s) and the lanes that carry so many GB/s per direction, the wider first; none if there are none.
+pub(crate) fn pcie_of(gbps: f64) -> Option<(f64, u32)> {
+    let lanes = [16, 8, 4, 2, 1, 32].into_iter();
+    let links = lanes.flat_map(|lanes| TABLE.pcie.iter().map(move |link| (link, lanes)));
+    let found = { links }.find(|(link, lanes)| (link.gbps(*lanes) / gbps - 1.0).abs() < 0.002);
+    found.map(|(link, lanes)| (link.gt_per_s, lanes))
+}
+
+/// A compute capability whose NVLinks carry so many GB/s per direction: that of the product, if it is one of these.
+pub(crate) fn sm_of_nvlink(gbps: f64, product: Option<&str>) -> Option<u32> {
+    let alike = || TABLE.nvlink.iter().filter(|link| (link.gbps - gbps).abs() < 0.01);
+    let is = |link: &&NvLink| product.is_some_and(|product| link.devices.iter().any(|device| product.contains(device)));
+    alike().find(is).or_else(|| alike().next()).map(|link| link.sm[0])
+}
+
+/// An architecture whose Infinity Fabric links carry so many GB/s per direction.
+pub(crate) fn gfx_of_xgmi(gbps: f64) -> Option<&'static str> {
+    let link = TABLE.xgmi.iter().find(|link| (link.gbps - gbps).abs() < 0.01)?;
+    link.gfx.first().map(String::as_str)
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
@@ -162,5 +183,20 @@ mod tests {
         );
         assert!((pcie(8.0, 16).unwrap() - 15.75).abs() < 0.01 && (pcie(64.0, 16).unwrap() - 121.0).abs() < 0.1);
         assert_eq!((pcie(7.0, 16), pcie(8.0, 0)), (None, None));
+    }
+
+    #[test]
+    fn what_carries_a_bandwidth_is_found_again() {
+        for rate in [2.5, 5.0, 8.0, 16.0, 32.0, 64.0] {
+            for lanes in [1, 4, 16] {
+                let gbps = pcie(rate, lanes).unwrap();
+                let (rate, lanes) = pcie_of(gbps).unwrap();
+                assert!((pcie(rate, lanes).unwrap() / gbps - 1.0).abs() < 0.002, "{gbps}");
+            }
+        }
+        assert_eq!((pcie_of(15.753_846), pcie_of(12.0), pcie_of(0.0)), (Some((8.0, 16)), None, None));
+        assert_eq!((sm_of_nvlink(25.0, None), sm_of_nvlink(25.0, Some("NVIDIA H100"))), (Some(70), Some(90)));
+        assert_eq!((sm_of_nvlink(20.0, Some("NVIDIA H100")), sm_of_nvlink(21.0, None)), (Some(60), None));
+        assert_eq!((gfx_of_xgmi(50.0), gfx_of_xgmi(51.0)), (Some("gfx90a"), None));
     }
 }

@@ -6,7 +6,7 @@
 //! meets its bound, and nothing else need be looked at.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::criterion::{Criterion, Kind};
 use crate::matching::Few;
@@ -20,6 +20,12 @@ const MOST_TIERS: usize = 3;
 
 /// Edges that are shared out; with more of them there is no bound, since there are some E² / 2 ways.
 const MOST_EDGES: usize = 256;
+
+/// Sums of multiples of 1 / this, below [`MOST_EXACT`] / this, are exact in any order. Real bandwidths are such.
+const FRACTIONS: f64 = 1024.0;
+
+/// 2^52.
+const MOST_EXACT: f64 = (1u64 << 52) as f64;
 
 pub(super) struct Bounds<'b, 'a> {
     graph: &'b HardwareGraph,
@@ -52,6 +58,7 @@ impl<'b, 'a> Bounds<'b, 'a> {
             Form::Edges(f) => self.edges(|edge| sign * f(edge), set),
             Form::Links(tiers, f) => self.links(at, tiers, |census| sign * f(census), set),
             Form::Devices(f) => self.devices(|seat| sign * f(seat), set),
+            Form::Rest(_) => objective.each_left().map_or(f64::INFINITY, |f| self.left(|link| sign * f(link), set)),
             _ => f64::INFINITY,
         }
     }
@@ -75,6 +82,39 @@ impl<'b, 'a> Bounds<'b, 'a> {
             values.fold(f64::NEG_INFINITY, f64::max)
         };
         self.pattern.demands().iter().map(best).sum()
+    }
+
+    /// What stays free is what is free, less what the chosen devices are joined by to everything free, which counts what
+    /// joins them to each other twice: at most all, less the devices of the least value, plus the best pairs in `set`.
+    fn left(&self, f: impl Fn(Link) -> f64, set: &DeviceSet) -> f64 {
+        let k = self.pattern.len();
+        if self.graph.can_be_cut() || k > set.len() {
+            return f64::INFINITY;
+        }
+        let free = &(self.view.free() & &self.graph.wholes()) | set;
+        let mut lost: BTreeMap<DeviceId, f64> = set.iter().map(|id| (id, 0.0)).collect();
+        let (mut all, mut size, mut within, mut round) = (0.0, 0.0, Vec::new(), true);
+        for (a, b, link) in self.graph.links_within(&free) {
+            let value = f(link);
+            all += value;
+            size += value.abs();
+            round &= (value * FRACTIONS).fract() == 0.0;
+            let inside = [a, b].map(|id| lost.get_mut(&id).map(|sum| *sum += value).is_some());
+            if inside == [true; 2] {
+                within.push(value);
+            }
+        }
+        let mut lost: Vec<f64> = lost.into_values().collect();
+        lost.sort_unstable_by(f64::total_cmp);
+        // A pair that nothing joins is worth nothing.
+        within.resize(set.len() * (set.len() - 1) / 2, 0.0);
+        within.sort_unstable_by(|a, b| b.total_cmp(a));
+        let twice: f64 = within.iter().take(k * k.saturating_sub(1) / 2).sum();
+        // Added up in another order than a score is, so it may be some last digits too low, unless no digit is ever lost.
+        let exact = round && size * FRACTIONS < MOST_EXACT;
+        let noise = if exact { 0.0 } else { size * f64::EPSILON * within.len() as f64 };
+        let bound = all - lost[..k].iter().sum::<f64>() + twice + noise;
+        if bound.is_nan() { f64::INFINITY } else { bound }
     }
 
     fn edges(&self, f: impl Fn(EdgeOn) -> f64, set: &DeviceSet) -> f64 {

@@ -151,6 +151,8 @@ pub struct Objective<'a> {
     /// Whether it tells devices apart that differ in nothing but their ids.
     blind: bool,
     best_on: Option<Bound<'a>>,
+    /// What each pair that stays free is worth, where the value is the sum of these.
+    each_left: Option<Shared<'a, Link>>,
 }
 
 type Bound<'a> = Arc<dyn Fn(Subset<'_>) -> f64 + Send + Sync + 'a>;
@@ -161,7 +163,7 @@ impl<'a> Objective<'a> {
         let blind = matches!(form, Form::Links(..) | Form::Edges(_));
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Relaxed);
-        Self { id, name: name.into(), form, symmetric, of_set: false, blind, best_on: None }
+        Self { id, name: name.into(), form, symmetric, of_set: false, blind, best_on: None, each_left: None }
     }
 
     /// Any function of how many pattern edges lie in each tier.
@@ -191,6 +193,26 @@ impl<'a> Objective<'a> {
     /// A function of the set of devices that stay free.
     pub fn rest(name: impl Into<Cow<'static, str>>, f: impl Fn(Subset<'_>) -> f64 + Send + Sync + 'a) -> Self {
         Self::new(name, Form::Rest(Arc::new(f)))
+    }
+
+    /// A sum over the pairs of whole devices that stay free, each worth what its best link is worth; pairs that nothing joins
+    /// are worth nothing. As [`Objective::rest`], but sets that cannot win are passed over, and where links are alike, as
+    /// behind a link switch, the first set is known to be the best.
+    pub fn links_left(name: impl Into<Cow<'static, str>>, f: impl Fn(Link) -> f64 + Send + Sync + 'a) -> Self {
+        let each: Shared<'a, Link> = Arc::new(f);
+        let worth = each.clone();
+        let sum = move |rest: Subset<'_>| {
+            let wholes = rest.graph.wholes();
+            let only_wholes = rest.devices.last().is_none_or(|last| last.index() < wholes.len());
+            let set = if only_wholes { Cow::Borrowed(rest.devices) } else { Cow::Owned(rest.devices & &wholes) };
+            rest.graph.links_within(&set).fold(0.0, |sum, (.., link)| sum + worth(link))
+        };
+        Self { each_left: Some(each), ..Self::rest(name, sum) }
+    }
+
+    /// What each pair that stays free is worth, if the value is the sum of these.
+    pub(crate) fn each_left(&self) -> Option<&Shared<'a, Link>> {
+        self.each_left.as_ref()
     }
 
     /// A function of the whole placement. Nothing is assumed of it, so every rank order is tried, |automorphisms| times the

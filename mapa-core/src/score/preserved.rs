@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::{Objective, Subset};
+use super::Objective;
 use crate::topology::Link;
 
 /// PreservedBW, GB/s: the sum of the best links between all pairs of devices that stay free, host paths included, as
@@ -11,7 +11,7 @@ use crate::topology::Link;
 #[must_use]
 pub fn preserved_gbps() -> Objective<'static> {
     static PRESERVED: LazyLock<Objective<'static>> =
-        LazyLock::new(|| Objective::rest("preserved_gbps", |rest| preserved(rest, |_| true)).blind_to_ids());
+        LazyLock::new(|| Objective::links_left("preserved_gbps", |link| link.gbps).blind_to_ids());
     PRESERVED.clone()
 }
 
@@ -19,14 +19,8 @@ pub fn preserved_gbps() -> Objective<'static> {
 #[must_use]
 pub fn preserved_direct_gbps() -> Objective<'static> {
     static DIRECT: LazyLock<Objective<'static>> = LazyLock::new(|| {
-        Objective::rest("preserved_direct_gbps", |rest| preserved(rest, |link| link.class.is_direct())).blind_to_ids()
+        let direct = |link: Link| if link.class.is_direct() { link.gbps } else { 0.0 };
+        Objective::links_left("preserved_direct_gbps", direct).blind_to_ids()
     });
     DIRECT.clone()
-}
-
-fn preserved(rest: Subset<'_>, count: impl Fn(Link) -> bool) -> f64 {
-    if rest.devices.last().is_none_or(|last| last.index() < rest.graph.wholes().len()) {
-        return rest.graph.bandwidth_within(rest.devices, count);
-    }
-    rest.graph.bandwidth_within(&(rest.devices & &rest.graph.wholes()), count)
 }

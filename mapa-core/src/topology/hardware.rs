@@ -435,17 +435,16 @@ impl HardwareGraph {
     /// As [`HardwareGraph::pair`].
     #[must_use]
     pub fn bandwidth_within(&self, set: &DeviceSet, count: impl Fn(Link) -> bool) -> f64 {
+        self.links_within(set).map(|(.., link)| link).filter(|&link| count(link)).fold(0.0, |sum, link| sum + link.gbps)
+    }
+
+    /// The best links between all pairs of `set` that are joined, by lower id, then by higher.
+    pub(crate) fn links_within(&self, set: &DeviceSet) -> impl Iterator<Item = (DeviceId, DeviceId, Link)> + '_ {
         let ids: smallvec::SmallVec<[DeviceId; 16]> = set.iter().collect();
-        let mut sum = 0.0;
-        for (i, &a) in ids.iter().enumerate() {
-            for &b in &ids[i + 1..] {
-                let link = self.link(a, b);
-                if count(link) {
-                    sum += link.gbps;
-                }
-            }
-        }
-        sum
+        let n = ids.len();
+        let pairs = (0..n).flat_map(move |i| (i + 1..n).map(move |j| (i, j)));
+        let joined = pairs.map(move |(i, j)| (ids[i], ids[j], self.link(ids[i], ids[j])));
+        joined.filter(|(.., link)| link.exists())
     }
 
     /// The host tree: the whole machine at its root.

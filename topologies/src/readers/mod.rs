@@ -3,6 +3,7 @@
 mod amd;
 mod amd_smi_topology;
 mod amd_smi_xgmi;
+mod headings;
 mod hwloc;
 pub(crate) mod infer;
 mod kfd;

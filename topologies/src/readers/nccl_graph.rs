@@ -1,12 +1,131 @@
-//! To come.
+//! Reader for NCCL's and RCCL's graphs: what `NCCL_GRAPH_DUMP_FILE` writes and `NCCL_GRAPH_FILE` reads.
+//!
+//! For each kind of search (ring, tree, collnet, NVLS) the channels that were found: the order of GPUs, with the network
+//! cards at both ends where there are other machines. It says in which order links were used, not which there are.
 
-use crate::dump::Dump;
-use crate::error::Error;
+use std::collections::BTreeSet;
 
-pub(super) fn is(_text: &str) -> bool {
-    false
+use mapa_core::{DeviceInfo, Fabric, FabricNode, NodeKind};
+use roxmltree::Node;
+
+use super::xml::{self, Lines, elements, tag};
+use crate::dump::{Channel, Dump, Says};
+use crate::error::{Error, ErrorKind};
+use crate::machine::{Labels, Machine};
+use crate::readers::Kind;
+
+/// Reads NCCL's or RCCL's graphs, `<graphs version="1">`.
+///
+/// The devices are those that any channel names, in the order of their `dev` numbers; there are no links. Channels keep
+/// the numbers of the file, for devices and cards. Recent versions write numbers in hexadecimal, with that of the host in
+/// the highest byte; it is dropped for cards, and must be that of the first host for devices.
+///
+/// # Errors
+/// Malformed XML; a graph without its id and pattern; a device or card without a number; devices of several hosts. The
+/// message names line and element.
+pub(super) fn read(text: &str) -> Result<Dump, Error> {
+    let document = xml::parse(text)?;
+    let lines = Lines::new(text);
+    let root = document.root_element();
+    if tag(root) != "graphs" {
+        return Err(xml::error(root, "expected <graphs>"));
+    }
+    let mut warnings = Vec::new();
+    let mut channels = Vec::new();
+    for graph in elements(root).filter(|node| node.has_tag_name("graph")) {
+        let found = read_graph(graph)?;
+        let told: Option<usize> = xml::number(graph, "nchannels")?;
+        if let Some(told) = told.filter(|&told| told != found.len()) {
+            let what = format!("nchannels=\"{told}\", but {} channels", found.len());
+            warnings.push(lines.warning(graph, what));
+        }
+        channels.extend(found);
+    }
+    let fabric = fabric(&channels)?;
+    let machine = Machine {
+        name: "nccl-graph".to_owned(),
+        title: format!("{} devices, read from NCCL's graphs", fabric.device_count()),
+        source: "NCCL_GRAPH_DUMP_FILE".to_owned(),
+        notes: vec!["Channels say in which order links were used, not which links there are.".to_owned()],
+        labels: Labels::default(),
+        fabric,
+        warnings,
+    };
+    Ok(Dump { channels, ..Dump::new(Kind::NcclGraph, machine, Says::default()) })
 }
 
-pub(super) fn read(_text: &str) -> Result<Dump, Error> {
-    Err(Error::new("to come"))
+/// Its first element is `<graphs>`.
+pub(super) fn is(text: &str) -> bool {
+    xml::begins_with(text, &["graphs"])
+}
+
+fn read_graph(node: Node<'_, '_>) -> Result<Vec<Channel>, Error> {
+    let (graph, pattern) = (xml::required(node, "id")?, xml::required(node, "pattern")?);
+    let (intra_gbps, inter_gbps) = (speed(node, "speedintra")?, speed(node, "speedinter")?);
+    let channels = elements(node).filter(|child| child.has_tag_name("channel"));
+    let read = |channel: Node<'_, '_>| {
+        let (mut devices, mut cards) = (Vec::new(), Vec::new());
+        for end in elements(channel) {
+            match tag(end) {
+                "gpu" => devices.push(device(end)?),
+                "net" => cards.extend(card(end)?),
+                _ => {}
+            }
+        }
+        Ok(Channel { graph, pattern, devices, cards, intra_gbps, inter_gbps })
+    };
+    channels.map(read).collect()
+}
+
+/// GB/s; 0 if it is not there.
+fn speed(node: Node<'_, '_>, attribute: &str) -> Result<f64, Error> {
+    let gbps: f64 = xml::number(node, attribute)?.unwrap_or(0.0);
+    if !(gbps.is_finite() && gbps >= 0.0) {
+        return Err(xml::error(node, format!("{attribute}=\"{gbps}\": expected GB/s")));
+    }
+    Ok(gbps)
+}
+
+/// A number as versions of NCCL write it: `3`, or `0x3` with that of the host in the highest byte.
+fn number(node: Node<'_, '_>) -> Result<i128, Error> {
+    let Some(text) = node.attribute("dev") else {
+        return Err(xml::error(node, "no attribute `dev`: expected a number"));
+    };
+    let read = match text.trim().strip_prefix("0x") {
+        Some(digits) => i128::from_str_radix(digits, 16),
+        None => text.trim().parse(),
+    };
+    read.map_err(|_| xml::error(node, format!("dev=\"{text}\": expected a number")))
+}
+
+/// The bits of a number below that of the host.
+const LOCAL: i128 = (1 << 56) - 1;
+
+fn device(node: Node<'_, '_>) -> Result<u32, Error> {
+    let number = number(node)?;
+    if number > LOCAL {
+        let what = "a device of another host: expected the graphs of one machine";
+        return Err(xml::error(node, what).with_kind(ErrorKind::Unsupported));
+    }
+    u32::try_from(number).map_err(|_| xml::error(node, format!("dev=\"{number}\": expected the number of a device")))
+}
+
+/// The number of a card; none for -1, an end without one.
+fn card(node: Node<'_, '_>) -> Result<Option<u32>, Error> {
+    let number = number(node)?;
+    if number == -1 || number == i128::from(u64::MAX) {
+        return Ok(None);
+    }
+    let local = u32::try_from(number & LOCAL).map_err(|_| xml::error(node, "expected the number of a network card"));
+    if number < 0 { Err(xml::error(node, "expected the number of a network card")) } else { local.map(Some) }
+}
+
+fn fabric(channels: &[Channel]) -> Result<Fabric, Error> {
+    let named: BTreeSet<u32> = channels.iter().flat_map(|channel| channel.devices.iter().copied()).collect();
+    let mut fabric = Fabric::new();
+    for (id, number) in (0u32..).zip(named) {
+        let info = DeviceInfo { index: Some(number).filter(|&number| number != id), ..DeviceInfo::default() };
+        fabric.add(FabricNode { name: format!("GPU{number}"), kind: NodeKind::Device(info) })?;
+    }
+    Ok(fabric)
 }

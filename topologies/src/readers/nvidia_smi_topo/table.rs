@@ -6,7 +6,7 @@ use mapa_core::MAX_DEVICES;
 
 use crate::error::Error;
 use crate::machine::Labels;
-use crate::readers::text;
+use crate::readers::text::{self, words};
 
 /// A label at the head of a column or row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,9 +19,7 @@ pub(super) enum Label {
 
 impl Label {
     fn device(word: &str) -> Option<Self> {
-        let number = word.strip_prefix("GPU")?;
-        // "GPU+1" and "GPU " would parse too.
-        number.bytes().all(|b| b.is_ascii_digit()).then(|| number.parse().ok().map(Self::Device))?
+        text::gpu_number(word).map(Self::Device)
     }
 
     /// The label as the tool prints it.
@@ -101,26 +99,6 @@ pub(super) fn find(text: &str) -> Result<Table, Error> {
         return Err(Error::new(format!("no matrix found: {expected}")));
     }
     Ok(table)
-}
-
-/// Words between white space and the marks of tables, comments, lists and quotations, with the character column at which
-/// each begins.
-fn words(line: &str) -> Vec<(&str, usize)> {
-    let is_gap = |c: char| c.is_whitespace() || matches!(c, '|' | '│' | '#' | '>' | '+' | '*' | '"' | '\'' | '`');
-    let mut words = Vec::new();
-    let mut start = None;
-    for (column, (at, c)) in line.char_indices().enumerate() {
-        match (is_gap(c), start) {
-            (true, Some((from, column))) => {
-                words.push((&line[from..at], column));
-                start = None;
-            }
-            (false, None) => start = Some((at, column)),
-            _ => {}
-        }
-    }
-    words.extend(start.map(|(from, column)| (&line[from..], column)));
-    words
 }
 
 /// The cells right of the label, split at pipes if there are any, else at tabs.

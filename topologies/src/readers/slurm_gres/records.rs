@@ -255,7 +255,7 @@ impl Record {
     /// Adds the devices of this record.
     fn list(&self, listed: &mut Vec<Listed>) -> Result<(), Error> {
         let wrong = |what: String| Error::at(self.line, what);
-        let files = self.file.as_deref().map(|file| files(file)).transpose().map_err(wrong)?.unwrap_or_default();
+        let files = self.file.as_deref().map(files).transpose().map_err(wrong)?.unwrap_or_default();
         let (product, profile) = self.kind.as_deref().map_or((None, None), split_type);
         let is_instance = profile.is_some()
             || self.uuid.as_deref().is_some_and(|uuid| uuid.starts_with("MIG-"))

@@ -1,0 +1,301 @@
+//! Reader for what `nvidia-smi mig` lists: the profiles that GPUs offer (`-lgip`), where instances of each can be placed
+//! (`-lgipp`), and the instances that there are (`-lgi`); one of these, or several after each other.
+//!
+//! Tables differ in width from driver to driver, and pages that quote them squeeze or re-type the blanks, so a row is known
+//! by its words ([`line`]). A profile of `-lgip` has two lines, and without the second it is cut. A table that is cut
+//! between rows is read, with a warning. [`model`] finds the GPU of the catalogue that offers the profiles of a device.
+
+mod line;
+mod model;
+
+use std::collections::{BTreeMap, HashMap};
+
+use mapa_core::{DeviceId, DeviceInfo, Fabric, FabricNode, MAX_DEVICES, NodeKind};
+
+use self::line::{Instance, Line, Placements, Profile};
+use super::{Kind, nvidia_smi_topo, text};
+use crate::dump::{Dump, MigInstance, MigProfile, Says};
+use crate::error::Error;
+use crate::machine::{Labels, Machine, Warning};
+
+/// The profile of the whole GPU, which every list of profiles ends with.
+const WHOLE_GPU: u32 = 0;
+
+/// A title or a row of one of the tables, or a line that begins as one of `-lgipp` does; but not beside a matrix, which says more.
+pub(super) fn is(text: &str) -> bool {
+    let known = text::lines(text).any(|(number, clean)| match line::parse(&clean, number) {
+        Ok(line) => {
+            matches!(
+                line,
+                Line::Profile(_) | Line::Instance(_) | Line::Placements(_) | Line::Top { of_instances: true }
+            )
+        }
+        // A broken row is one.
+        Err(_) => true,
+    });
+    known && !nvidia_smi_topo::is(text)
+}
+
+pub(super) fn read(text: &str) -> Result<Dump, Error> {
+    let mut lists = Lists::default();
+    for (number, clean) in text::lines(text) {
+        let line = line::parse(&clean, number)?;
+        lists.read_line(line, number)?;
+    }
+    lists.end_of_text()?;
+    lists.finish()
+}
+
+/// Where in a table the text is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Place {
+    #[default]
+    Outside,
+    /// Below a title, above the first row.
+    Top,
+    /// Below the first line of a profile, which is this.
+    InProfile(usize),
+    /// Below a whole row, which ended at this line.
+    BelowRow(usize),
+    /// Below a border below a row.
+    BelowBorder,
+}
+
+/// What was read so far.
+#[derive(Default)]
+struct Lists {
+    place: Place,
+    /// The table is one of another command: of compute instances, or `nvidia-smi` without options.
+    foreign: bool,
+    /// Devices by the vendor's numbers, in the order in which they were met, with their lines.
+    devices: HashMap<u32, DeviceId>,
+    numbers: Vec<(u32, usize)>,
+    profiles: Vec<MigProfile>,
+    /// The streaming multiprocessors of each profile, where printed.
+    sms: Vec<Option<u32>>,
+    /// The places of profiles by device and number.
+    of: HashMap<(DeviceId, u32), usize>,
+    instances: Vec<MigInstance>,
+    /// The lines of instances by device and number.
+    lines: HashMap<(DeviceId, u32), usize>,
+    computes: bool,
+    warnings: Vec<Warning>,
+}
+
+impl Lists {
+    fn read_line(&mut self, line: Line, number: usize) -> Result<(), Error> {
+        if let Place::InProfile(first) = self.place {
+            return match line {
+                // Pages that double line ends have blank lines between.
+                Line::Blank => Ok(()),
+                Line::ProfileEnd => {
+                    self.place = Place::BelowRow(number);
+                    Ok(())
+                }
+                _ => Err(half(first)),
+            };
+        }
+        match line {
+            Line::Top { of_instances } => {
+                if self.place != Place::Top {
+                    self.end_of_table();
+                    (self.place, self.foreign) = (Place::Top, !of_instances);
+                }
+                self.foreign &= !of_instances;
+            }
+            Line::Border => {
+                if matches!(self.place, Place::BelowRow(_)) {
+                    self.place = Place::BelowBorder;
+                }
+            }
+            Line::Profile(profile) => {
+                self.begin_row(number);
+                self.place = Place::InProfile(number);
+                self.add_profile(profile, number)?;
+            }
+            Line::ProfileEnd if !self.foreign => {
+                let what =
+                    "the second line of a profile whose first is lost: expected `| 0 MIG 1g.5gb 19 7/7 ...` before it";
+                return Err(Error::at(number, what));
+            }
+            Line::Instance(instance) => {
+                self.begin_row(number);
+                self.place = Place::BelowRow(number);
+                self.add_instance(instance, number)?;
+            }
+            Line::Placements(placements) => self.add_placements(placements, number)?,
+            Line::Compute => {
+                if !self.computes {
+                    self.computes = true;
+                    self.warn(number, "compute instances are parts of GPU instances: left out");
+                }
+            }
+            Line::Row if self.place != Place::Outside && !self.foreign => {
+                return Err(Error::at(number, "an unknown row: expected `| 0 MIG 1g.5gb ...`"));
+            }
+            Line::ProfileEnd | Line::Row | Line::Blank | Line::Other => {}
+        }
+        Ok(())
+    }
+
+    fn warn(&mut self, line: usize, what: impl Into<String>) {
+        self.warnings.push(Warning { line: Some(line), what: what.into() });
+    }
+
+    /// A row whose table has no top is read; but there may have been others above.
+    fn begin_row(&mut self, number: usize) {
+        if self.place == Place::Outside {
+            self.warn(number, "the top of the table is missing: there may be more rows");
+        }
+    }
+
+    /// A table ends where another begins, or with the text.
+    fn end_of_table(&mut self) {
+        if let Place::BelowRow(line) = self.place {
+            self.warn(line, "the end of the table is missing: there may be more rows");
+        }
+    }
+
+    fn end_of_text(&mut self) -> Result<(), Error> {
+        if let Place::InProfile(first) = self.place {
+            return Err(half(first));
+        }
+        self.end_of_table();
+        Ok(())
+    }
+
+    /// The device of this number.
+    fn device(&mut self, gpu: u32, number: usize) -> Result<DeviceId, Error> {
+        let next = self.numbers.len();
+        if let Some(&device) = self.devices.get(&gpu) {
+            return Ok(device);
+        }
+        if next == MAX_DEVICES {
+            return Err(Error::at(number, format!("more than {MAX_DEVICES} GPUs: expected a machine's")));
+        }
+        let device = DeviceId(next as u32);
+        self.devices.insert(gpu, device);
+        self.numbers.push((gpu, number));
+        Ok(device)
+    }
+
+    /// The profile of this number, which may be known from another list.
+    fn profile(&mut self, gpu: u32, id: u32, number: usize) -> Result<usize, Error> {
+        let device = self.device(gpu, number)?;
+        let next = self.profiles.len();
+        let place = *self.of.entry((device, id)).or_insert(next);
+        if place == next {
+            self.profiles.push(MigProfile::new(device, id));
+            self.sms.push(None);
+        }
+        Ok(place)
+    }
+
+    fn add_profile(&mut self, row: Profile, number: usize) -> Result<(), Error> {
+        let Profile { gpu, name, id, free_of_total, memory_gib, sms } = row;
+        let place = self.profile(gpu, id, number)?;
+        let profile = &mut self.profiles[place];
+        if profile.name.is_some() {
+            return Err(again(number, format!("profile {id} of GPU {gpu}")));
+        }
+        if free_of_total.0 > free_of_total.1 {
+            let (free, total) = free_of_total;
+            return Err(Error::at(
+                number,
+                format!("{free} of {total} instances are free: expected no more than there are"),
+            ));
+        }
+        profile.name = Some(name);
+        profile.free_of_total = Some(free_of_total);
+        profile.memory_gib = Some(memory_gib);
+        self.sms[place] = Some(sms);
+        Ok(())
+    }
+
+    fn add_placements(&mut self, row: Placements, number: usize) -> Result<(), Error> {
+        let Placements { gpu, id, starts, size } = row;
+        let place = self.profile(gpu, id, number)?;
+        let profile = &mut self.profiles[place];
+        if profile.placements.is_some() {
+            return Err(again(number, format!("the placements of profile {id} of GPU {gpu}")));
+        }
+        profile.placements = Some((starts, size));
+        Ok(())
+    }
+
+    fn add_instance(&mut self, row: Instance, number: usize) -> Result<(), Error> {
+        let Instance { gpu, profile, profile_id, id, placement } = row;
+        let device = self.device(gpu, number)?;
+        if self.lines.insert((device, id), number).is_some() {
+            return Err(again(number, format!("instance {id} of GPU {gpu}")));
+        }
+        let mut instance = MigInstance::new(device, profile);
+        instance.profile_id = Some(profile_id);
+        instance.instance_id = Some(id);
+        instance.placement = Some(placement);
+        self.instances.push(instance);
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Dump, Error> {
+        let Self { numbers, profiles, sms, instances, mut warnings, .. } = self;
+        if numbers.is_empty() {
+            let expected = "expected what `nvidia-smi mig -lgip`, `-lgipp` or `-lgi` prints";
+            return Err(Error::new(format!("no MIG profiles and no MIG instances found: {expected}")));
+        }
+        let mut of_device: BTreeMap<DeviceId, Vec<(&MigProfile, Option<u32>)>> = BTreeMap::new();
+        for (profile, sms) in profiles.iter().zip(sms) {
+            of_device.entry(profile.device).or_default().push((profile, sms));
+        }
+        let mut notes = Vec::new();
+        let mut fabric = Fabric::new();
+        for (id, &(gpu, line)) in numbers.iter().enumerate() {
+            let profiles = of_device.get(&DeviceId(id as u32)).map_or(&[][..], Vec::as_slice);
+            if !profiles.is_empty() && profiles.iter().all(|(profile, _)| profile.id != WHOLE_GPU) {
+                let what = format!("no profile of the whole GPU {gpu}: the list of its profiles is cut");
+                warnings.push(Warning { line: Some(line), what });
+            }
+            let mig = model::identify(profiles);
+            if !profiles.is_empty() {
+                notes.push(note(gpu, mig.as_ref().map(|(table, _)| table.title.as_str())));
+            }
+            let info = DeviceInfo {
+                index: (gpu as usize != id).then_some(gpu),
+                mig: mig.map(|(_, model)| model),
+                ..DeviceInfo::default()
+            };
+            let node = FabricNode { name: format!("GPU{gpu}"), kind: NodeKind::Device(info) };
+            fabric.add(node).map_err(|error| Error::core(Some(line), error))?;
+        }
+        warnings.sort_by_key(|warning| warning.line);
+        let machine = Machine {
+            name: "mig".to_owned(),
+            title: format!("{} devices, read from nvidia-smi mig", fabric.device_count()),
+            source: "nvidia-smi mig".to_owned(),
+            notes,
+            labels: Labels::default(),
+            fabric,
+            warnings,
+        };
+        // Only GPUs that can be cut up are listed.
+        let mut dump = Dump::new(Kind::NvidiaSmiMig, machine, Says::default());
+        dump.mig_profiles = profiles;
+        dump.mig_instances = instances;
+        Ok(dump)
+    }
+}
+
+fn note(gpu: u32, title: Option<&str>) -> String {
+    match title {
+        Some(title) => format!("By its profiles GPU {gpu} is an {title}."),
+        None => format!("The profiles of GPU {gpu} are those of no one GPU that is known."),
+    }
+}
+
+fn half(first: usize) -> Error {
+    Error::at(first, "a profile without its second line: expected one with CE, JPEG and OFA")
+}
+
+fn again(line: usize, what: String) -> Error {
+    Error::at(line, format!("{what} a second time: expected each once"))
+}

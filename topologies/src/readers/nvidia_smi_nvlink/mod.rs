@@ -1,0 +1,261 @@
+//! Reader for what `nvidia-smi nvlink` prints of links, one by one: their state (`-s`), what they support (`-c`), what is
+//! at their other ends (`-R`, `-p`), what went over them (`-g`, `-gt`) and what failed (`-e`). `icn` of T-Head's `ppu-smi`
+//! has the same grammar.
+//!
+//! A line that names a GPU is followed by those of its links ([`line`]). The numbers of links grow, so one that is smaller
+//! than the one before belongs to a device whose own line is lost. What the other ends are is worked out in [`remotes`].
+//!
+//! Some drivers number a device's own links in `-R` by counting those that are up, and in `-s` all of them (two H100 PCIe
+//! with bridges: twelve links up, of 18). So a link of the one print-out need not be that of the same number in the other.
+
+mod line;
+mod remotes;
+
+use mapa_core::{DeviceId, Fabric, FabricNode, LinkClass, NodeId, NodeKind};
+
+use self::line::{Fact, Line};
+use self::remotes::Ends;
+use super::headings::{self, Heading};
+use super::{Kind, nvidia_smi_topo, text};
+use crate::dump::{Dump, Port, Says, Traffic};
+use crate::error::Error;
+use crate::links::ASSUMED_DIRECT_GBPS;
+use crate::machine::{Labels, Machine, Warning};
+
+const EXPECTED: &str = "expected a line such as `Link 0: 25.781 GB/s`, `Link 0: <inactive>`, \
+    `Link 0: Remote Device 00000000:1B:00.0: Link 5`, `Link 0, P2P is supported: true` or `Link 0: Data Tx: 12 KiB`";
+
+/// A line about a link, or in place of all links of a GPU; but not beside a matrix, which says more.
+pub(super) fn is(text: &str) -> bool {
+    let (mut known, mut any, mut named) = (false, false, false);
+    for (number, clean) in text::lines(text) {
+        let line = line::parse(&clean);
+        any |= line.is_some();
+        known |= line.is_some_and(|line| line.fact.is_some()) || line::is_verdict(&clean);
+        // A heading that is cut is one.
+        named |= headings::parse(&clean, number).map_or(true, |heading| heading.is_some());
+    }
+    (known || any && named) && !nvidia_smi_topo::is(text)
+}
+
+pub(super) fn read(text: &str) -> Result<Dump, Error> {
+    let mut links = Links::default();
+    for (number, clean) in text::lines(text) {
+        links.read_line(&clean, number)?;
+    }
+    links.finish()
+}
+
+/// What was read so far.
+#[derive(Default)]
+struct Links {
+    headings: Vec<Heading>,
+    ports: Vec<Port>,
+    /// The link above, if it is of the same device.
+    last: Option<u32>,
+    /// The first link before any heading.
+    unnamed: Option<usize>,
+    /// Since something was left out, no heading was read.
+    lost: bool,
+    /// Something was left out, or a heading is missing.
+    incomplete: bool,
+    warnings: Vec<Warning>,
+}
+
+impl Links {
+    fn read_line(&mut self, text: &str, number: usize) -> Result<(), Error> {
+        if let Some(heading) = headings::parse(text, number)? {
+            if let Some(line) = self.unnamed {
+                return Err(unnamed(line));
+            }
+            self.headings.push(heading);
+            (self.last, self.lost) = (None, false);
+        } else if let Some(line) = line::parse(text) {
+            self.add(line, number)?;
+        } else if line::has_lost_its_beginning(text) {
+            return Err(Error::at(number, format!("the beginning of the line is lost: {EXPECTED}")));
+        } else if text::is_elision(text) && !self.lost {
+            self.warn(number, "something is left out here: links that follow are left out too, up to the next device");
+            (self.lost, self.incomplete) = (true, true);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, Line { link, fact }: Line, number: usize) -> Result<(), Error> {
+        let Some(fact) = fact else { return Err(Error::at(number, format!("link {link}: {EXPECTED}"))) };
+        if self.lost {
+            return Ok(());
+        }
+        if let Some(last) = self.last.filter(|&last| link < last) {
+            let what = format!("link {link} after link {last}: the links of another device begin, which is not named");
+            return Err(Error::at(number, what + ": expected a line `GPU 0: NAME` before them"));
+        }
+        if self.headings.is_empty() && self.unnamed.is_none() {
+            self.unnamed = Some(number);
+        }
+        let device = DeviceId(self.headings.len().saturating_sub(1) as u32);
+        if self.last != Some(link) {
+            self.ports.push(Port::new(device, link));
+        }
+        self.last = Some(link);
+        let known = self.ports.last_mut().is_some_and(|port| set(port, fact));
+        if !known {
+            return Err(Error::at(number, format!("link {link}: the same a second time: expected it once")));
+        }
+        Ok(())
+    }
+
+    fn warn(&mut self, line: usize, what: impl Into<String>) {
+        self.warnings.push(Warning { line: Some(line), what: what.into() });
+    }
+
+    fn finish(mut self) -> Result<Dump, Error> {
+        if let Some(line) = self.unnamed {
+            self.warn(line, "no device is named: the links are taken to be those of GPU0");
+            self.incomplete = true;
+            self.headings.push(Heading::unnamed(line, 0));
+        }
+        if self.headings.is_empty() {
+            return Err(Error::new(format!("no links found: {EXPECTED}")));
+        }
+        let missing = headings::check(&self.headings)?;
+        self.incomplete |= missing.is_some();
+        self.warnings.extend(missing);
+        let Self { headings, ports, incomplete, mut warnings, .. } = self;
+        let (ends, note) = ends(&headings, &ports, incomplete);
+        let direct = ends != Ends::Open;
+        let fabric = fabric(headings, ends, &mut warnings)?;
+        warnings.sort_by_key(|warning| warning.line);
+        let up = || ports.iter().filter(|port| port.active != Some(false));
+        let says = Says {
+            every_device: !incomplete,
+            direct,
+            direct_gbps: up().next().is_some() && up().all(|port| port.gbps.is_some()),
+            ..Says::default()
+        };
+        let machine = Machine {
+            name: "nvlink".to_owned(),
+            title: format!("{} devices, read from nvidia-smi nvlink", fabric.device_count()),
+            source: "nvidia-smi nvlink".to_owned(),
+            notes: note.into_iter().map(str::to_owned).collect(),
+            labels: Labels::default(),
+            fabric,
+            warnings,
+        };
+        let mut dump = Dump::new(Kind::NvidiaSmiNvlink, machine, says);
+        dump.ports = ports;
+        Ok(dump)
+    }
+}
+
+fn unnamed(line: usize) -> Error {
+    Error::at(line, "links of a device that is not named: expected a line `GPU 0: NAME` before them")
+}
+
+/// Notes a fact; false if it was noted before.
+fn set(port: &mut Port, fact: Fact) -> bool {
+    fn fill<T>(place: &mut Option<T>, value: T) -> bool {
+        place.is_none() && place.replace(value).is_none()
+    }
+    match fact {
+        Fact::Rate(gbps) => fill(&mut port.active, true) && fill(&mut port.gbps, gbps),
+        Fact::Active(active) => fill(&mut port.active, active),
+        Fact::Remote(address, link) => fill(&mut port.remote, (address, link)),
+        Fact::PeerToPeer(supported) => fill(&mut port.peer_to_peer, supported),
+        Fact::Traffic { sent, received } => count(&mut port.traffic, sent, received),
+        Fact::Other => true,
+    }
+}
+
+/// Adds what a line counts: one direction or both; false if a direction was counted before.
+fn count(traffic: &mut Option<Traffic>, sent: Option<u64>, received: Option<u64>) -> bool {
+    // A direction that was not counted yet is 0, and so may be one that was: that twice is no contradiction.
+    let so_far = traffic.get_or_insert_default();
+    let fits = (sent.is_none() || so_far.sent == 0) && (received.is_none() || so_far.received == 0);
+    so_far.sent = sent.unwrap_or(so_far.sent);
+    so_far.received = received.unwrap_or(so_far.received);
+    fits
+}
+
+/// What the other ends are, and a note that says so. With devices or links missing, nothing follows.
+fn ends(headings: &[Heading], ports: &[Port], incomplete: bool) -> (Ends, Option<&'static str>) {
+    let up = || ports.iter().filter(|port| port.active != Some(false));
+    let addresses = || up().filter_map(|port| Some((port.device, port.remote.as_ref()?.0.as_str())));
+    if addresses().next().is_none() {
+        return (Ends::Open, None);
+    }
+    let open = "What is at the other ends of links, devices or switches, does not follow from their addresses.";
+    if incomplete || up().any(|port| port.remote.is_none()) {
+        return (Ends::Open, Some(open));
+    }
+    // In the order of the vendor's numbers, whatever that of the lines is.
+    let mut order: Vec<usize> = (0..headings.len()).collect();
+    order.sort_by_key(|&id| headings[id].number);
+    let mut place = vec![0; headings.len()];
+    order.iter().enumerate().for_each(|(nth, &id)| place[id] = nth);
+    let remotes: Vec<(usize, &str)> =
+        addresses().filter_map(|(device, address)| Some((*place.get(device.index())?, address))).collect();
+    match remotes::ends(&remotes) {
+        Ends::Devices { addresses, links } => {
+            let ends = Ends::Devices {
+                addresses: addresses.into_iter().map(|(nth, address)| (order[nth], address)).collect(),
+                links: links.into_iter().map(|((a, b), count)| ((order[a], order[b]), count)).collect(),
+            };
+            (
+                ends,
+                Some(
+                    "The addresses at the other ends of links are as many as the devices: taken to be theirs, in order. \
+                     No bandwidths are printed with them: unless set, a direct link counts 25 GB/s.",
+                ),
+            )
+        }
+        Ends::Switches(links) => {
+            let links = links.into_iter().map(|(nth, count)| (order[nth], count)).collect();
+            (
+                Ends::Switches(links),
+                Some(
+                    "All devices have links to the same addresses: taken to be switches, and one fabric. \
+                     No bandwidths are printed with them: unless set, a direct link counts 25 GB/s.",
+                ),
+            )
+        }
+        Ends::Open => (Ends::Open, Some(open)),
+    }
+}
+
+fn fabric(headings: Vec<Heading>, ends: Ends, warnings: &mut Vec<Warning>) -> Result<Fabric, Error> {
+    let mut fabric = Fabric::new();
+    let mut devices = Vec::new();
+    for (id, heading) in headings.into_iter().enumerate() {
+        let line = heading.line;
+        let pci = match &ends {
+            Ends::Devices { addresses, .. } => addresses.get(&id).cloned(),
+            _ => None,
+        };
+        let node = heading.into_node(id, pci, warnings);
+        let node = fabric.add(node).map_err(|error| Error::core(Some(line), error))?;
+        devices.push((node, line));
+    }
+    match ends {
+        Ends::Devices { links, .. } => {
+            for ((a, b), count) in links {
+                join(&mut fabric, devices[a], devices[b].0, count)?;
+            }
+        }
+        Ends::Switches(links) => {
+            let switch = fabric.add(FabricNode { name: "link-switch0".to_owned(), kind: NodeKind::LinkSwitch })?;
+            for (device, count) in links {
+                join(&mut fabric, devices[device], switch, count)?;
+            }
+        }
+        Ends::Open => {}
+    }
+    Ok(fabric)
+}
+
+fn join(fabric: &mut Fabric, (a, line): (NodeId, usize), b: NodeId, count: usize) -> Result<(), Error> {
+    let links = u8::try_from(count);
+    let links = links.map_err(|_| Error::at(line, format!("{count} links to one device: expected at most 255")))?;
+    let gbps = f64::from(links) * ASSUMED_DIRECT_GBPS;
+    fabric.link(a, b, LinkClass::Direct(links), gbps).map_err(|error| Error::core(Some(line), error))
+}
