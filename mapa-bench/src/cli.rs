@@ -32,7 +32,8 @@ Your own machine:
 pub(crate) enum Command {
     /// List the machines of the catalogue, and the formulas for more.
     Machines,
-    /// Show a machine: its link matrix, link census and per-device totals.
+    /// Show a machine: its link matrix, link census and per-device totals; or write it for other tools.
+    #[command(after_help = TOPO_HELP)]
     Topo(TopoArgs),
     /// Count or list the ways in which a job's pattern lies on a machine, or one graph in another.
     #[command(after_help = MATCH_HELP, override_usage = MATCH_USAGE)]
@@ -70,7 +71,17 @@ and change nothing in a target; a pattern has at most 1,024 vertices:
   labelled         t n m, then v ID LABEL DEGREE for each vertex, e U V for each edge
   mapa-bench match --pattern-file square.txt --target-file grid.txt --induced";
 
+const TOPO_HELP: &str = "\
+Examples:
+  mapa-bench topo --machine dgx-2 --write svg > dgx-2.svg
+  mapa-bench topo --machine dgx-2 --write dot | dot -T pdf > dgx-2.pdf
+  nvidia-smi topo -m | mapa-bench topo --machine - --write toml > my-server.toml
+  mapa-bench topo --machine hgx-h100 --write koordinator";
+
 const ALLOCATE_HELP: &str = "\
+A picture of the machine with the job on it:
+  mapa-bench allocate --machine dgx-1v --gpus 4 --sensitive --busy 0 --svg four.svg
+
 Instances of GPUs with MIG:
   mapa-bench topo --machine dgx-a100 --mig a100-40gb=3g,2g,1g,1g
   mapa-bench allocate --machine dgx-a100 --mig a100-40gb=1g,1g,1g,1g,1g,1g,1g --slice 1g --gpus 4 \\
@@ -198,9 +209,27 @@ pub(crate) struct ReadArgs {
 pub(crate) struct TopoArgs {
     #[command(flatten)]
     pub(crate) machine: MachineArgs,
-    /// Print MAPA's machine file instead.
-    #[arg(long, conflicts_with = "json")]
+    /// Print the machine in this format instead: for other tools, or to look at.
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
+    pub(crate) write: Option<Format>,
+    /// The same as --write toml.
+    #[arg(long, conflicts_with_all = ["json", "write"])]
     pub(crate) toml: bool,
+}
+
+/// How a machine can be written.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// MAPA's machine file.
+    Toml,
+    /// A picture, SVG.
+    Svg,
+    /// Graphviz.
+    Dot,
+    /// JSON Graph Format, version 2.
+    JsonGraph,
+    /// Koordinator's table of GPU partitions, the value of the annotation scheduling.koordinator.sh/gpu-partitions.
+    Koordinator,
 }
 
 #[derive(Args)]
@@ -285,10 +314,13 @@ pub(crate) struct AllocateArgs {
     /// Name the best placement on each of the K best sets of devices [default: 1; 6 with --explain].
     #[arg(long, value_name = "K")]
     pub(crate) top: Option<usize>,
+    /// Draw the machine with the job on it, SVG, to a file; or to standard output, in place of the answer.
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) svg: Option<String>,
     /// Answer a stream of requests, one JSON object a line, from a file or `-` (see below).
     #[arg(long, value_name = "FILE|-", conflicts_with_all = [
         "gpus", "pattern", "policy", "sensitive", "explain", "top", "limit", "busy", "must_include", "avoid", "min_link", "same_numa",
-        "max_nodes", "effective", "preserved", "slice", "memory", "shared", "pcie_traffic", "warps",
+        "max_nodes", "effective", "preserved", "slice", "memory", "shared", "pcie_traffic", "warps", "svg",
     ])]
     pub(crate) batch: Option<String>,
 }

@@ -71,8 +71,10 @@ impl Dump {
             return lacks(format!("{} names no devices", kind.name()));
         }
         let joined = says.direct || says.host > HostDetail::Numa;
-        if !joined && devices > 1 {
-            let told = format!("{} names {devices} devices but not what joins them", kind.name());
+        // One device that is all there is needs nothing to join it.
+        if !joined && !(devices == 1 && says.every_device) {
+            let (named, them) = if devices == 1 { ("one device", "it") } else { ("devices", "them") };
+            let told = format!("{} names {named} but not what joins {them}", kind.name());
             return lacks(told + ": merge it with another dump of the machine, such as `nvidia-smi topo -m`");
         }
         if says.host < HostDetail::Classes {

@@ -32,6 +32,7 @@ pub use links::{LinkSpeed, link_speeds};
 pub use machine::{Labels, Machine, Warning};
 pub use merge::{Contradiction, Merged, Said, merge};
 pub use readers::{Kind, MAX_BYTES, read, read_kfd, recognise};
+pub use writers::Picture;
 
 /// The README's first example, run as a test.
 #[cfg(doctest)]

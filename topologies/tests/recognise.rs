@@ -23,7 +23,7 @@ fn texts() -> Vec<(Kind, String)> {
         own(Kind::SlurmGres, "Name=gpu File=/dev/nvidia0 Links=-1,2\nName=gpu File=/dev/nvidia1 Links=2,-1\n"),
         own(
             Kind::Kfd,
-            "/sys/class/kfd/kfd/topology/nodes/0/gpu_id:0\n/sys/class/kfd/kfd/topology/nodes/0/properties:cpu_cores_count 8\n",
+            "/sys/class/kfd/kfd/topology/nodes/0/gpu_id:0\n/sys/class/kfd/kfd/topology/nodes/0/properties:cpu_cores_count 8\n/sys/class/kfd/kfd/topology/nodes/1/gpu_id:777\n/sys/class/kfd/kfd/topology/nodes/1/properties:simd_count 304\n",
         ),
         own(
             Kind::AmdSmiXgmi,

@@ -1,7 +1,9 @@
 //! `allocate`: which devices, and why.
 
-use mapa_core::{Decision, HardwareGraph, Scored, StopReason};
-use mapa_topologies::Machine;
+use std::fs;
+
+use mapa_core::{Decision, HardwareGraph, Scored, StopReason, View};
+use mapa_topologies::{Machine, Picture};
 use serde_json::{Value, json};
 
 use super::batch;
@@ -20,6 +22,11 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
     if args.batch.as_deref() == Some("-") && args.machine.machine.as_deref() == Some("-") {
         return Err(Failure::malformed("--machine - and --batch - both read standard input: expected one of them"));
     }
+    let on_stdout = args.svg.as_deref() == Some("-");
+    if on_stdout && (output.json || args.explain || args.top.is_some()) {
+        let what = "--svg - prints the picture in place of the answer: expected a file with --json, --explain or --top";
+        return Err(Failure::malformed(what));
+    }
     let loaded = load(&args.machine, output)?;
     if let Some(source) = &args.batch {
         return batch::batch(source, loaded.idle, output);
@@ -36,6 +43,13 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
     let request = request.runners_up(runners_up);
     let decision = state.view().decide(&policy, &request)?;
     let notes = notes(&decision, &request, &state.view());
+    if let Some(file) = &args.svg {
+        let picture = picture(&decision, args, &loaded.machine, &state.view())?;
+        if on_stdout {
+            return output.line(picture.trim_end());
+        }
+        fs::write(file, picture).map_err(|error| Failure::malformed(format_args!("{file}: {error}")))?;
+    }
     if output.json {
         let mut object = decision_json(&decision, graph);
         object.insert("notes".to_owned(), json!(notes));
@@ -46,6 +60,22 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
     }
     print(&decision, &notes, &loaded.machine, graph, output)?;
     if args.explain || top > 1 { explain(&decision, graph, output) } else { Ok(()) }
+}
+
+/// The machine with the job on it, and what the title must say for the picture to stand alone.
+fn picture(decision: &Decision, args: &AllocateArgs, machine: &Machine, view: &View<'_>) -> Result<String, Failure> {
+    let best = decision.best();
+    let ranks = decision.placement().len();
+    let what = format!("{}: {ranks} ranks, pattern {}, policy {}", machine.name, args.pattern, decision.policy());
+    let scores = best.scores().map(|(name, value)| format!("{name} {}", gbps(value)));
+    let links = (!decision.pattern().edges().is_empty()).then(|| format!("links {}", links(best)));
+    let picture = Picture::new()
+        .title(what)
+        .subtitle(links.into_iter().chain(scores).collect::<Vec<_>>().join("; "))
+        .job(decision.pattern(), decision.placement())
+        .busy(view.present() - view.free())
+        .present(view.present().clone());
+    machine.to_svg(&picture).map_err(Failure::malformed)
 }
 
 fn print(

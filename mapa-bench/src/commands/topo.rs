@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use comfy_table::{CellAlignment, Table, presets};
 use mapa_core::{Allocator, DeviceId, HardwareGraph, LinkClass};
-use mapa_topologies::{Labels, Machine};
+use mapa_topologies::{Error, Labels, Machine, Picture};
 use serde_json::{Value, json};
 
-use crate::cli::TopoArgs;
+use crate::cli::{Format, TopoArgs};
 use crate::discovery::Discovery;
 use crate::failure::Failure;
 use crate::fit::instances;
@@ -17,11 +17,8 @@ use crate::output::{Output, gbps, table};
 pub(crate) fn topo(args: &TopoArgs, output: &mut Output) -> Result<(), Failure> {
     let Loaded { machine, discovery, idle } = load(&args.machine, output)?;
     let graph = idle.graph();
-    if args.toml {
-        if ids(graph).any(|id| !idle.view().layout_of(id).is_whole()) {
-            output.warn("a machine file says how devices can be cut up, not how they are: the layout is left out");
-        }
-        let text = machine.to_toml().map_err(Failure::malformed)?;
+    if let Some(format) = args.write.or(args.toml.then_some(Format::Toml)) {
+        let text = write(format, &machine, &idle, output).map_err(Failure::malformed)?;
         return output.line(text.trim_end());
     }
     if output.json {
@@ -45,6 +42,23 @@ pub(crate) fn topo(args: &TopoArgs, output: &mut Output) -> Result<(), Failure> 
     output.line("")?;
     output.line(totals(&idle))
 }
+
+fn write(format: Format, machine: &Machine, idle: &Allocator, output: &Output) -> Result<String, Error> {
+    let cut = || ids(idle.graph()).any(|id| !idle.view().layout_of(id).is_whole());
+    if format != Format::Svg && cut() {
+        output.warn("only pictures show how devices are cut up: the layout is left out");
+    }
+    match format {
+        Format::Toml => machine.to_toml(),
+        Format::Svg => machine.to_svg(&Picture::new().present(idle.view().present().clone())),
+        Format::Dot => Ok(machine.to_dot()),
+        Format::JsonGraph => machine.to_json_graph(),
+        Format::Koordinator => machine.to_koordinator(&SIZES),
+    }
+}
+
+/// The sizes of partitions that Koordinator itself knows; of those, the machine's table has what it has devices for.
+const SIZES: [usize; 4] = [1, 2, 4, 8];
 
 /// The whole devices: what they can be cut into has no links of its own to show.
 fn ids(graph: &HardwareGraph) -> impl Iterator<Item = DeviceId> + use<> {

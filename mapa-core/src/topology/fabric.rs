@@ -100,6 +100,8 @@ pub struct Fabric {
     names: HashSet<String>,
     /// What tells devices apart besides their names: numbers, UUIDs, PCI addresses; and the numbers of NUMA nodes.
     identities: HashSet<String>,
+    /// Pairs with a host path, and pairs with direct links.
+    joined: HashSet<(NodeIndex, NodeIndex, bool)>,
     /// Parent of each node in the host tree.
     up: BTreeMap<NodeIndex, NodeIndex>,
     devices: Vec<NodeIndex>,
@@ -223,14 +225,12 @@ impl Fabric {
             let (a, b) = names();
             return Err(ErrorKind::BadLink { a, b, class }.into());
         }
-        let twice = self
-            .graph
-            .edges_connecting(a.0, b.0)
-            .any(|e| matches!(e.weight(), FabricWire::Link(link) if link.class.is_direct() == class.is_direct()));
-        if twice {
+        let pair = (a.0.min(b.0), a.0.max(b.0), class.is_direct());
+        if self.joined.contains(&pair) {
             let (a, b) = names();
             return Err(ErrorKind::LinkedTwice { a, b }.into());
         }
+        self.joined.insert(pair);
         self.graph.add_edge(a.0, b.0, FabricWire::Link(Link { class, gbps }));
         Ok(())
     }

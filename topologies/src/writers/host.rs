@@ -1,0 +1,375 @@
+//! The host as nested boxes: sockets, bridges and switches around their devices, for writers that draw.
+//!
+//! Where a machine has a host tree, its components are the boxes; where it has classes only, as from `topo -m`, the regions
+//! that the classes imply are. Components without devices below them are no boxes: what is left of them is named apart.
+
+use std::collections::BTreeMap;
+
+use mapa_core::{DeviceId, DeviceSet, Fabric, FabricWire, HardwareGraph, LinkClass, NodeId, NodeKind, Region};
+
+/// Boxes deeper than this are left out, their contents stay: no real machine has as many, and drawing recurses.
+const DEEPEST: usize = 16;
+
+/// What is in a box.
+#[derive(Clone, Debug)]
+pub(super) enum Item {
+    Box(HostBox),
+    Device(DeviceId),
+}
+
+/// A component of the host with what hangs below it.
+#[derive(Clone, Debug)]
+pub(super) struct HostBox {
+    pub(super) name: String,
+    /// What it is, in words; empty where the name says it.
+    pub(super) what: String,
+    /// By lowest device id.
+    pub(super) items: Vec<Item>,
+    /// Network cards that hang here.
+    pub(super) cards: Vec<String>,
+}
+
+/// The whole host.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Host {
+    pub(super) items: Vec<Item>,
+    /// Network cards that hang from nothing that has devices.
+    pub(super) cards: Vec<String>,
+    /// NUMA nodes without devices.
+    pub(super) empty: Vec<String>,
+}
+
+impl HostBox {
+    /// Its name, and what it is unless the name says it.
+    pub(super) fn label(&self) -> String {
+        if self.what.is_empty() || self.what == self.name {
+            self.name.clone()
+        } else {
+            format!("{} · {}", self.name, self.what)
+        }
+    }
+}
+
+impl Item {
+    pub(super) fn devices(&self) -> Vec<DeviceId> {
+        let mut found = Vec::new();
+        let mut open = vec![self];
+        while let Some(item) = open.pop() {
+            match item {
+                Self::Device(id) => found.push(*id),
+                Self::Box(inner) => open.extend(&inner.items),
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+
+    fn first(&self) -> Option<DeviceId> {
+        self.devices().first().copied()
+    }
+}
+
+impl Host {
+    pub(super) fn of(fabric: &Fabric, graph: &HardwareGraph) -> Self {
+        let tree = Tree::of(fabric);
+        let mut host = if tree.devices.iter().any(Option::is_some) {
+            tree.boxes(fabric)
+        } else {
+            Self { items: regions(graph.host_tree(), graph), ..Self::default() }
+        };
+        host.place_cards(fabric, &tree);
+        host
+    }
+
+    /// Network cards whose place is told by classes: in the smallest box with all devices that are nearest to them.
+    fn place_cards(&mut self, fabric: &Fabric, tree: &Tree) {
+        let devices: BTreeMap<NodeId, DeviceId> = tree.device_ids();
+        let mut near: BTreeMap<NodeId, (LinkClass, DeviceSet)> = BTreeMap::new();
+        for (a, b, wire) in fabric.wires() {
+            let FabricWire::Link(link) = wire else { continue };
+            for (card, other) in [(a, b), (b, a)] {
+                let Some(&device) = devices.get(&other) else { continue };
+                if !matches!(fabric.node(card).kind, NodeKind::Nic) || !link.class.is_host() {
+                    continue;
+                }
+                let best = near.entry(card).or_insert_with(|| (link.class, DeviceSet::new()));
+                if link.class > best.0 {
+                    *best = (link.class, DeviceSet::new());
+                }
+                if link.class == best.0 {
+                    best.1.insert(device);
+                }
+            }
+        }
+        for card in tree.loose_cards(fabric) {
+            let name = fabric.node(card).name.clone();
+            let place = near.get(&card).filter(|(class, _)| *class > LinkClass::Sys);
+            let Some((class, set)) = place else {
+                self.cards.push(name);
+                continue;
+            };
+            if let (Some(only), 1, true) = (set.first(), set.len(), *class >= LinkClass::Phb) {
+                enclose(&mut self.items, only, *class);
+            }
+            match smallest(&mut self.items, set) {
+                Some(inner) => inner.cards.push(name),
+                None => self.cards.push(name),
+            }
+        }
+    }
+}
+
+/// Gives a device among others a box of its own, for what is nearer to it than to them.
+fn enclose(items: &mut [Item], device: DeviceId, class: LinkClass) {
+    let alone = items.len() == 1;
+    for item in items {
+        match item {
+            Item::Device(id) if *id == device && !alone => {
+                let (name, what) = (class_name(class), String::new());
+                *item = Item::Box(HostBox { name, what, items: vec![Item::Device(device)], cards: Vec::new() });
+                return;
+            }
+            Item::Box(inner) => enclose(&mut inner.items, device, class),
+            Item::Device(_) => {}
+        }
+    }
+}
+
+/// The smallest box that holds all these devices.
+fn smallest<'i>(items: &'i mut [Item], set: &DeviceSet) -> Option<&'i mut HostBox> {
+    let holds = |item: &Item| {
+        let devices: DeviceSet = item.devices().into_iter().collect();
+        matches!(item, Item::Box(_)) && set.is_subset(&devices)
+    };
+    let Some(Item::Box(inner)) = items.iter_mut().find(|item| holds(item)) else { return None };
+    // Asked first, as a borrow of what is inside would outlive the answer "none".
+    if inner.items.iter().any(holds) { smallest(&mut inner.items, set) } else { Some(inner) }
+}
+
+/// The host tree of a fabric by positions in its list of nodes, as far as it has devices.
+struct Tree {
+    parent: Vec<Option<usize>>,
+    kept: Vec<bool>,
+    /// Nodes below each kept node, and devices.
+    below: Vec<Vec<usize>>,
+    /// The parent of each device.
+    devices: Vec<Option<usize>>,
+    nodes: Vec<NodeId>,
+    /// The position of each device among the nodes.
+    at: Vec<usize>,
+}
+
+impl Tree {
+    /// O(nodes + wires): ways up are followed only as far as they are new.
+    fn of(fabric: &Fabric) -> Self {
+        let nodes: Vec<NodeId> = fabric.nodes().map(|(id, _)| id).collect();
+        let position: BTreeMap<NodeId, usize> = nodes.iter().enumerate().map(|(i, &id)| (id, i)).collect();
+        let mut parent = vec![None; nodes.len()];
+        for (child, above, wire) in fabric.wires() {
+            if matches!(wire, FabricWire::Up { .. }) {
+                parent[position[&child]] = Some(position[&above]);
+            }
+        }
+        let is_device = |i: &usize| matches!(fabric.node(nodes[*i]).kind, NodeKind::Device(_));
+        let at: Vec<usize> = (0..nodes.len()).filter(is_device).collect();
+        let mut kept = vec![false; nodes.len()];
+        let mut below = vec![Vec::new(); nodes.len()];
+        for &device in &at {
+            let mut here = device;
+            while let Some(above) = parent[here] {
+                below[above].push(here);
+                if std::mem::replace(&mut kept[above], true) {
+                    break;
+                }
+                here = above;
+            }
+        }
+        let devices = at.iter().map(|&i| parent[i]).collect();
+        Self { parent, kept, below, devices, nodes, at }
+    }
+
+    fn device_ids(&self) -> BTreeMap<NodeId, DeviceId> {
+        (0u32..).zip(&self.at).map(|(id, &at)| (self.nodes[at], DeviceId(id))).collect()
+    }
+
+    /// The component with devices that a node hangs from, if any.
+    fn holder(&self, node: usize) -> Option<usize> {
+        let mut here = node;
+        // Bounded by the number of nodes: a host tree has no cycles.
+        while let Some(above) = self.parent[here] {
+            if self.kept[above] {
+                return Some(above);
+            }
+            here = above;
+        }
+        None
+    }
+
+    fn is_card(&self, fabric: &Fabric, i: usize) -> bool {
+        matches!(fabric.node(self.nodes[i]).kind, NodeKind::Nic)
+    }
+
+    fn loose_cards(&self, fabric: &Fabric) -> Vec<NodeId> {
+        let loose = |i: &usize| self.is_card(fabric, *i) && self.holder(*i).is_none();
+        (0..self.nodes.len()).filter(loose).map(|i| self.nodes[i]).collect()
+    }
+
+    fn boxes(&self, fabric: &Fabric) -> Host {
+        let roots: Vec<usize> = (0..self.nodes.len()).filter(|&i| self.kept[i] && self.parent[i].is_none()).collect();
+        let mut cards: Vec<Vec<String>> = vec![Vec::new(); self.nodes.len()];
+        for i in (0..self.nodes.len()).filter(|&i| self.is_card(fabric, i)) {
+            if let Some(holder) = self.holder(i) {
+                cards[holder].push(fabric.node(self.nodes[i]).name.clone());
+            }
+        }
+        let order = self.top_down(&roots);
+        let ids: BTreeMap<usize, DeviceId> = (0u32..).zip(&self.at).map(|(id, &at)| (at, DeviceId(id))).collect();
+        let mut items: Vec<Vec<Item>> = vec![Vec::new(); self.nodes.len()];
+        let only_root = roots.len() == 1 && self.devices.iter().all(Option::is_some);
+        let mut host = Host::default();
+        for &(i, depth) in order.iter().rev() {
+            let mut inner: Vec<Item> = Vec::new();
+            for below in &self.below[i] {
+                match ids.get(below) {
+                    Some(&id) => inner.push(Item::Device(id)),
+                    None => inner.append(&mut items[*below]),
+                }
+            }
+            inner.sort_by_key(Item::first);
+            let node = fabric.node(self.nodes[i]);
+            let own_cards = std::mem::take(&mut cards[i]);
+            if only_root && self.parent[i].is_none() && node.kind == NodeKind::Machine {
+                host.cards.extend(own_cards);
+                items[i] = inner;
+            } else if let Some(above) = self.parent[i].filter(|_| depth > DEEPEST) {
+                cards[above].extend(own_cards);
+                items[i] = inner;
+            } else {
+                let what = what(&node.kind);
+                items[i] = vec![Item::Box(HostBox { name: node.name.clone(), what, items: inner, cards: own_cards })];
+            }
+        }
+        host.items = roots.iter().flat_map(|&root| std::mem::take(&mut items[root])).collect();
+        host.items.extend(self.loose_devices().map(Item::Device));
+        host.items.sort_by_key(Item::first);
+        let empty = (0..self.nodes.len()).filter(|&i| !self.kept[i]).map(|i| fabric.node(self.nodes[i]));
+        host.empty =
+            empty.filter(|node| matches!(node.kind, NodeKind::Numa(_))).map(|node| node.name.clone()).collect();
+        host
+    }
+
+    fn loose_devices(&self) -> impl Iterator<Item = DeviceId> {
+        (0u32..).zip(&self.devices).filter(|(_, parent)| parent.is_none()).map(|(id, _)| DeviceId(id))
+    }
+
+    /// Kept nodes with their depths, parents before children.
+    fn top_down(&self, roots: &[usize]) -> Vec<(usize, usize)> {
+        let mut order: Vec<(usize, usize)> = roots.iter().map(|&root| (root, 0)).collect();
+        let mut next = 0;
+        while let Some(&(here, depth)) = order.get(next) {
+            next += 1;
+            order.extend(self.below[here].iter().filter(|&&i| self.kept[i]).map(|&i| (i, depth + 1)));
+        }
+        order
+    }
+}
+
+fn what(kind: &NodeKind) -> String {
+    match kind {
+        NodeKind::Numa(number) => format!("NUMA {number}"),
+        NodeKind::HostBridge => "host bridge".to_owned(),
+        NodeKind::PcieSwitch => "PCIe switch".to_owned(),
+        _ => "machine".to_owned(),
+    }
+}
+
+/// The boxes that classes imply: groups of devices closer to each other than to the rest.
+fn regions(root: &Region, graph: &HardwareGraph) -> Vec<Item> {
+    let between_sockets = root.within() <= LinkClass::Sys;
+    if !between_sockets {
+        return vec![Item::Box(with_socket(region(root, graph), graph))];
+    }
+    if root.parts().is_empty() {
+        return by_numa(root.devices().iter().map(Item::Device).collect(), graph);
+    }
+    let part = |part: &Region| match part.devices().first() {
+        Some(id) if part.devices().len() == 1 => Item::Device(id),
+        // Regions joined by worse than sockets are, as between servers, hold sockets themselves.
+        _ if part.within() <= LinkClass::Sys => {
+            let name = "server".to_owned();
+            Item::Box(HostBox { name, what: String::new(), items: regions(part, graph), cards: Vec::new() })
+        }
+        _ => Item::Box(region(part, graph)),
+    };
+    by_numa(root.parts().iter().map(part).collect(), graph)
+}
+
+/// Single devices of one NUMA node go into one box: tools print "between sockets" for them where they know no better.
+fn by_numa(items: Vec<Item>, graph: &HardwareGraph) -> Vec<Item> {
+    let mut nodes: BTreeMap<u32, Vec<Item>> = BTreeMap::new();
+    let mut rest = Vec::new();
+    for item in items {
+        match item {
+            Item::Device(id) => match graph.device(id).numa {
+                Some(numa) => nodes.entry(numa).or_default().push(item),
+                None => rest.push(item),
+            },
+            Item::Box(inner) => rest.push(Item::Box(with_socket(inner, graph))),
+        }
+    }
+    let node = |(numa, items)| {
+        Item::Box(HostBox { name: format!("NUMA {numa}"), what: String::new(), items, cards: Vec::new() })
+    };
+    rest.extend(nodes.into_iter().map(node));
+    rest.sort_by_key(Item::first);
+    rest
+}
+
+/// A box directly below the machine is a socket too, though its class names something smaller.
+fn with_socket(inner: HostBox, graph: &HardwareGraph) -> HostBox {
+    let devices = Item::Box(inner.clone()).devices();
+    let mut numbers: Vec<u32> = devices.iter().filter_map(|&id| graph.device(id).numa).collect();
+    numbers.dedup();
+    match numbers.as_slice() {
+        [number] if inner.what.is_empty() && !inner.name.starts_with("NUMA") => {
+            HostBox { name: format!("NUMA {number}"), what: inner.name, ..inner }
+        }
+        _ => inner,
+    }
+}
+
+fn region(of: &Region, graph: &HardwareGraph) -> HostBox {
+    let part = |part: &Region| match part.devices().first() {
+        Some(id) if part.devices().len() == 1 => Item::Device(id),
+        _ => Item::Box(region(part, graph)),
+    };
+    let items = if of.parts().is_empty() {
+        of.devices().iter().map(Item::Device).collect()
+    } else {
+        of.parts().iter().map(part).collect()
+    };
+    HostBox { name: region_name(of, graph), what: String::new(), items, cards: Vec::new() }
+}
+
+/// What the devices of a region have in common.
+fn region_name(of: &Region, graph: &HardwareGraph) -> String {
+    let mut numbers: Vec<u32> = of.devices().iter().filter_map(|id| graph.device(id).numa).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    match of.within() {
+        class if class >= LinkClass::Phb => class_name(class),
+        _ if numbers.is_empty() => "socket".to_owned(),
+        _ => format!("NUMA {}", numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// What those have in common who are joined by this class or better.
+fn class_name(class: LinkClass) -> String {
+    match class {
+        LinkClass::Phb => "host bridge",
+        LinkClass::Pxb => "PCIe switches",
+        LinkClass::Board => "board",
+        _ => "PCIe switch",
+    }
+    .to_owned()
+}

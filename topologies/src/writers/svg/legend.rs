@@ -1,0 +1,121 @@
+//! What the lines and fills of a picture mean: exactly those that occur in it.
+
+use mapa_core::{Link, LinkClass};
+
+use super::canvas::{Canvas, Path, gbps, number, width};
+use super::cards::{State, shape};
+use super::layout::{MARGIN, Rect};
+use super::style::{ACCENT, BUSY, BUSY_EDGE, CARD, CARD_EDGE, INK, SOFT, stroke};
+use super::{line, text};
+use crate::machine::Labels;
+
+const SIZE: f64 = 13.0;
+const SWATCH: f64 = 34.0;
+const LINE: f64 = 24.0;
+
+/// What the legend explains.
+pub(super) struct Legend<'a> {
+    pub(super) kinds: &'a [Link],
+    pub(super) labels: &'a Labels,
+    /// None without a job: then all devices are alike.
+    pub(super) states: Option<Vec<State>>,
+    /// Whether lines are drawn as the job's.
+    pub(super) used: bool,
+}
+
+enum Entry {
+    Kind(Link),
+    Used,
+    State(State),
+}
+
+impl Legend<'_> {
+    /// Draws it in lines from `y` on; answers where it ends.
+    pub(super) fn draw(&self, canvas: &mut Canvas, room: f64, y: f64) -> f64 {
+        let mut entries: Vec<Entry> = self.kinds.iter().copied().map(Entry::Kind).collect();
+        entries.extend(self.used.then_some(Entry::Used));
+        entries.extend(self.states.iter().flatten().copied().map(Entry::State));
+        canvas.open("g", &[("class", "legend".to_owned())]);
+        let (mut x, mut y) = (MARGIN, y);
+        for entry in &entries {
+            let label = self.label(entry);
+            let wide = SWATCH + 8.0 + width(&label, SIZE) + 22.0;
+            if x > MARGIN && x + wide > room - MARGIN + 22.0 {
+                (x, y) = (MARGIN, y + LINE);
+            }
+            let attributes = match entry {
+                Entry::Kind(link) => vec![
+                    ("class", "link".to_owned()),
+                    ("data-class", self.labels.print(link.class)),
+                    ("data-gbps", gbps(link.gbps)),
+                ],
+                Entry::Used => vec![("class", "used".to_owned())],
+                Entry::State(state) => vec![("class", state.word().to_owned())],
+            };
+            canvas.open("g", &attributes);
+            self.swatch(canvas, entry, (x, y));
+            text(canvas, (x + SWATCH + 8.0, y + 4.5), SIZE, INK, &[], &label);
+            canvas.close();
+            x += wide;
+        }
+        canvas.close();
+        if entries.is_empty() { y - LINE } else { y }
+    }
+
+    fn label(&self, entry: &Entry) -> String {
+        match entry {
+            Entry::Kind(link) => {
+                let class = self.labels.print(link.class);
+                format!("{class}: {} GB/s{}", gbps(link.gbps), meaning(link.class))
+            }
+            Entry::Used => "used by the job".to_owned(),
+            Entry::State(State::Chosen) => "the job's, by rank".to_owned(),
+            Entry::State(State::Busy) => "in use".to_owned(),
+            Entry::State(State::Free) => "free".to_owned(),
+        }
+    }
+
+    fn swatch(&self, canvas: &mut Canvas, entry: &Entry, (x, y): (f64, f64)) {
+        let path = Path::start(x, y).line(x + SWATCH, y);
+        match entry {
+            Entry::Kind(link) => {
+                let stroke = stroke(*link, self.kinds);
+                line(canvas, &path, stroke.colour, &stroke.width(), stroke.dash, &[]);
+            }
+            Entry::Used => line(canvas, &path, ACCENT, &number(6.0), None, &[]),
+            Entry::State(state) => {
+                let (fill, edge) = match state {
+                    State::Chosen => (INK, INK),
+                    State::Busy => (BUSY, BUSY_EDGE),
+                    State::Free => (CARD, CARD_EDGE),
+                };
+                let mut card = shape(Rect { x: x + 8.0, y: y - 8.0, w: SWATCH - 8.0, h: 16.0 }, 3.0, fill);
+                card.push(("stroke", edge.to_owned()));
+                canvas.add("rect", &card);
+            }
+        }
+    }
+}
+
+/// What a class means, where its word does not say it.
+fn meaning(class: LinkClass) -> &'static str {
+    match class {
+        LinkClass::Network => ", network",
+        LinkClass::Sys => ", host path between sockets",
+        LinkClass::Node => ", host path between bridges",
+        LinkClass::Phb => ", host path over one bridge",
+        LinkClass::Pxb => ", host path over switches",
+        LinkClass::Pix => ", host path over one switch",
+        LinkClass::Board => ", host path on one board",
+        _ => "",
+    }
+}
+
+/// Small print.
+pub(super) fn small_print(canvas: &mut Canvas, lines: &[String], mut y: f64) -> f64 {
+    for line in lines {
+        text(canvas, (MARGIN, y), 11.0, SOFT, &[], line);
+        y += 15.0;
+    }
+    y
+}

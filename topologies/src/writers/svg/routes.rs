@@ -1,0 +1,223 @@
+//! The ways of lines. None passes behind a card: lines leave cards at their edges, and run in channels between rows or in
+//! gaps between columns.
+
+use std::collections::BTreeMap;
+
+use mapa_core::DeviceId;
+
+use super::canvas::Path;
+use super::layout::{Layout, arc_depth, channel_of, ordered};
+use super::rows::Arrangement;
+use super::wires::{Wire, Wires};
+
+/// The edge of a card at which a line ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Side {
+    Top,
+    Bottom,
+}
+
+/// What ends at a card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum End {
+    /// Of a line: its devices.
+    Wire(DeviceId, DeviceId),
+    /// The port at a switch.
+    Port(usize),
+}
+
+/// Where on the edge of a card a line ends: to the left, in the middle or to the right, and in which order there.
+type Place = (i8, isize);
+
+/// Which way a line goes.
+enum Way {
+    /// To the next card of the row.
+    Beside,
+    /// To another card of the row.
+    Arc { span: usize },
+    /// To the next row.
+    Across,
+    /// To a row beyond the next, on the right of this column.
+    Past { column: usize },
+}
+
+/// The ways of all lines of a picture.
+pub(super) struct Routes<'a> {
+    arrangement: &'a Arrangement,
+    layout: &'a Layout,
+    /// By device, side and what ends there: x.
+    ends: BTreeMap<(DeviceId, Side, End), f64>,
+    /// By line that goes past rows, its lane.
+    lanes: BTreeMap<(DeviceId, DeviceId), f64>,
+}
+
+/// The port of a device at a switch: from its card to the switch's bar.
+pub(super) struct Stub {
+    pub(super) x: f64,
+    pub(super) from: f64,
+    pub(super) to: f64,
+    pub(super) channel: usize,
+}
+
+impl<'a> Routes<'a> {
+    pub(super) fn of(arrangement: &'a Arrangement, layout: &'a Layout, wires: &Wires) -> Self {
+        let mut routes = Self { arrangement, layout, ends: BTreeMap::new(), lanes: BTreeMap::new() };
+        routes.spread(wires);
+        routes.assign_lanes(wires);
+        routes
+    }
+
+    fn at(&self, id: DeviceId) -> (usize, usize) {
+        self.arrangement.at[id.index()]
+    }
+
+    fn near(&self, id: DeviceId) -> Side {
+        if self.arrangement.rows[self.at(id).0].faces_up { Side::Top } else { Side::Bottom }
+    }
+
+    fn way(&self, a: DeviceId, b: DeviceId) -> Way {
+        let ((row, i), (other, j)) = ordered(self.at(a), self.at(b));
+        match (other - row, i.abs_diff(j)) {
+            (0, 1) => Way::Beside,
+            (0, span) => Way::Arc { span },
+            (1, _) => Way::Across,
+            _ => Way::Past { column: i },
+        }
+    }
+
+    /// Gives every end of a line its place at the edge of its card, so that neighbouring lines cross as little as can be.
+    fn spread(&mut self, wires: &Wires) {
+        let mut ends: BTreeMap<(DeviceId, Side), Vec<(Place, End)>> = BTreeMap::new();
+        for wire in wires.all() {
+            let end = End::Wire(wire.a, wire.b);
+            for (own, other) in [(wire.a, wire.b), (wire.b, wire.a)] {
+                let ((row, i), (other_row, j)) = (self.at(own), self.at(other));
+                let lower = row > other_row;
+                let (side, place) = match self.way(own, other) {
+                    Way::Beside => continue,
+                    // The longer an arc, the nearer to the middle it ends, so that arcs of one card do not cross.
+                    Way::Arc { span } if j < i => (self.near(own), (-1, span as isize)),
+                    Way::Arc { span } => (self.near(own), (1, -(span as isize))),
+                    Way::Across => (if lower { Side::Top } else { Side::Bottom }, (0, j as isize)),
+                    Way::Past { .. } if lower && i != j => (Side::Top, (0, j as isize + 1)),
+                    Way::Past { .. } => continue,
+                };
+                ends.entry((own, side)).or_default().push((place, end));
+            }
+        }
+        for (s, switch) in wires.switches.iter().enumerate() {
+            for &id in switch.ports.keys() {
+                ends.entry((id, self.near(id))).or_default().push(((0, self.at(id).1 as isize), End::Port(s)));
+            }
+        }
+        for ((id, side), mut list) in ends {
+            list.sort_unstable();
+            let arcs = list.iter().any(|((group, _), _)| *group != 0);
+            for group in [-1, 0, 1] {
+                let here: Vec<&(Place, End)> = list.iter().filter(|((g, _), _)| *g == group).collect();
+                let (from, to) = match group {
+                    -1 => (0.05, 0.3),
+                    1 => (0.7, 0.95),
+                    _ if arcs => (0.32, 0.68),
+                    _ => (0.15, 0.85),
+                };
+                let card = self.layout.cards[id.index()];
+                for (i, (_, end)) in here.iter().enumerate() {
+                    let part = (i as f64 + 0.5) / here.len() as f64;
+                    self.ends.insert((id, side, *end), card.x + card.w * (from + (to - from) * part));
+                }
+            }
+        }
+    }
+
+    fn assign_lanes(&mut self, wires: &Wires) {
+        let mut by_column: BTreeMap<usize, Vec<(DeviceId, DeviceId)>> = BTreeMap::new();
+        for wire in wires.all() {
+            if let Way::Past { column } = self.way(wire.a, wire.b) {
+                by_column.entry(column).or_default().push((wire.a, wire.b));
+            }
+        }
+        for (column, pairs) in by_column {
+            let (middle, reach) = self.layout.gaps[column];
+            let lanes = pairs.len().min(6);
+            for (i, pair) in pairs.into_iter().enumerate() {
+                let part = ((i % lanes) as f64 + 0.5) / lanes as f64;
+                self.lanes.insert(pair, middle + reach * (2.0 * part - 1.0));
+            }
+        }
+    }
+
+    fn x(&self, id: DeviceId, side: Side, end: End) -> f64 {
+        let middle = self.layout.cards[id.index()].middle().0;
+        self.ends.get(&(id, side, end)).copied().unwrap_or(middle)
+    }
+
+    /// The way of a line.
+    pub(super) fn wire(&self, wire: &Wire) -> Path {
+        let (a, b) = if self.at(wire.a) <= self.at(wire.b) { (wire.a, wire.b) } else { (wire.b, wire.a) };
+        let end = End::Wire(wire.a, wire.b);
+        let (from, to) = (self.layout.cards[a.index()], self.layout.cards[b.index()]);
+        match self.way(a, b) {
+            Way::Beside => Path::start(from.right(), from.middle().1).line(to.x, to.middle().1),
+            Way::Arc { span } => {
+                let side = self.near(a);
+                let (x1, x2) = (self.x(a, side, end), self.x(b, side, end));
+                let (y, down) = if side == Side::Top { (from.y, -1.0) } else { (from.bottom(), 1.0) };
+                let depth = y + down * arc_depth(span);
+                Path::start(x1, y).curve([x1, depth], [x2, depth], [x2, y])
+            }
+            Way::Across => {
+                let (x1, x2) = (self.x(a, Side::Bottom, end), self.x(b, Side::Top, end));
+                Path::start(x1, from.bottom()).line(x2, to.y)
+            }
+            Way::Past { .. } => self.past(a, b, end),
+        }
+    }
+
+    /// Out at the right, down between the columns, and, unless the lower card is in the same column, into it from above.
+    fn past(&self, a: DeviceId, b: DeviceId, end: End) -> Path {
+        let (from, to) = (self.layout.cards[a.index()], self.layout.cards[b.index()]);
+        let pair = (a.min(b), a.max(b));
+        let x = self.lanes.get(&pair).copied().unwrap_or(from.right() + 4.0);
+        let radius = (x - from.right()).clamp(1.0, 10.0);
+        // Ends at a third and at two thirds of the height: the middle is for links to the next card.
+        let y = from.y + from.h * 0.75;
+        let path = Path::start(from.right(), y).line(x - radius, y).turn(x, y, x, y + radius);
+        if self.at(a).1 == self.at(b).1 {
+            let y = to.y + to.h * 0.25;
+            return path.line(x, y - radius).turn(x, y, x - radius, y).line(to.right(), y);
+        }
+        let above = self.layout.cards[self.arrangement.rows[self.at(b).0 - 1].devices[0].index()];
+        path.line(x, above.bottom() + 6.0).line(self.x(b, Side::Top, end), to.y)
+    }
+
+    /// The port of a device at a switch.
+    pub(super) fn stub(&self, id: DeviceId, switch: usize) -> Option<Stub> {
+        let side = self.near(id);
+        let row = self.at(id).0;
+        let channel = channel_of(row, side == Side::Top);
+        let bar = self.layout.bars.iter().find(|bar| bar.switch == switch && bar.channel == channel)?;
+        let card = self.layout.cards[id.index()];
+        let (from, to) = match side {
+            Side::Top => (card.y, bar.rect.bottom()),
+            Side::Bottom => (card.bottom(), bar.rect.y),
+        };
+        Some(Stub { x: self.x(id, side, End::Port(switch)), from, to, channel })
+    }
+
+    /// The way between two devices through a switch.
+    pub(super) fn through(&self, a: DeviceId, b: DeviceId, switch: usize) -> Option<Path> {
+        let (a, b) = (self.stub(a, switch)?, self.stub(b, switch)?);
+        let inside = |channel| {
+            let bar = self.layout.bars.iter().find(|bar| bar.switch == switch && bar.channel == channel)?;
+            Some(bar.rect.bottom() - 7.0)
+        };
+        let (y1, y2) = (inside(a.channel)?, inside(b.channel)?);
+        let path = Path::start(a.x, a.from).line(a.x, y1);
+        let path = match self.layout.trunks.get(switch).copied().flatten() {
+            Some(trunk) if a.channel != b.channel => path.line(trunk, y1).line(trunk, y2),
+            _ => path,
+        };
+        Some(path.line(b.x, y2).line(b.x, b.from))
+    }
+}

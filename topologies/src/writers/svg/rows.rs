@@ -1,0 +1,168 @@
+//! Which device goes where: rows of cards on one grid of columns, and boxes over neighbouring columns of a row.
+//!
+//! Lines between devices run in channels between rows. So two rows face each other where many lines are wanted, and a machine
+//! whose sockets are joined crosswise has one row a socket, as a torus is drawn.
+
+use mapa_core::DeviceId;
+
+use super::wires::Wires;
+use crate::writers::host::{Host, HostBox, Item};
+
+/// Devices side by side, and the boxes around them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Row {
+    pub(super) devices: Vec<DeviceId>,
+    /// Outer boxes before inner ones.
+    pub(super) spans: Vec<Span>,
+    /// Whether its lines leave upwards: its boxes' names are below then.
+    pub(super) faces_up: bool,
+}
+
+/// A box over the columns `first..=last` of a row.
+#[derive(Clone, Debug)]
+pub(super) struct Span {
+    pub(super) name: String,
+    pub(super) what: String,
+    pub(super) cards: Vec<String>,
+    pub(super) first: usize,
+    pub(super) last: usize,
+    /// How many boxes it is in.
+    pub(super) depth: usize,
+}
+
+impl Row {
+    /// How many boxes are around its devices at most.
+    pub(super) fn levels(&self) -> usize {
+        self.spans.iter().map(|span| span.depth + 1).max().unwrap_or(0)
+    }
+
+    fn push(&mut self, item: &Item, depth: usize) {
+        match item {
+            Item::Device(id) => self.devices.push(*id),
+            Item::Box(inner) => {
+                let at = self.spans.len();
+                let (name, what, cards) = (inner.name.clone(), inner.what.clone(), inner.cards.clone());
+                self.spans.push(Span { name, what, cards, first: self.devices.len(), last: 0, depth });
+                inner.items.iter().for_each(|item| self.push(item, depth + 1));
+                self.spans[at].last = self.devices.len().saturating_sub(1);
+            }
+        }
+    }
+}
+
+/// The whole arrangement.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Arrangement {
+    /// Boxes around everything, outer ones first.
+    pub(super) frames: Vec<HostBox>,
+    pub(super) rows: Vec<Row>,
+    /// By device, its row and column.
+    pub(super) at: Vec<(usize, usize)>,
+}
+
+impl Arrangement {
+    pub(super) fn of(host: Host, wires: &Wires, devices: usize) -> Self {
+        let mut items = host.items;
+        let mut frames = Vec::new();
+        while let [Item::Box(only)] = items.as_mut_slice() {
+            let inner = std::mem::take(&mut only.items);
+            frames.push(HostBox { items: Vec::new(), ..only.clone() });
+            items = inner;
+        }
+        let counts: Vec<usize> = items.iter().map(|item| item.devices().len()).collect();
+        let across = crosses(&items, wires, devices);
+        let columns = columns(&counts, wires, across, devices);
+        let items: Vec<Item> = items.into_iter().flat_map(|item| pieces(item, columns)).collect();
+        let mut rows = flow(&items, columns);
+        let paired = !wires.switches.is_empty() || rows.len() <= 2;
+        if paired && (across || !wires.switches.is_empty()) {
+            rows.iter_mut().skip(1).step_by(2).for_each(|row| row.faces_up = true);
+        }
+        let mut at = vec![(0, 0); devices];
+        for (r, row) in rows.iter().enumerate() {
+            for (column, id) in row.devices.iter().enumerate() {
+                at[id.index()] = (r, column);
+            }
+        }
+        Self { frames, rows, at }
+    }
+
+    pub(super) fn columns(&self) -> usize {
+        self.rows.iter().map(|row| row.devices.len()).max().unwrap_or(0)
+    }
+}
+
+/// Whether lines join devices of different items.
+fn crosses(items: &[Item], wires: &Wires, devices: usize) -> bool {
+    let mut item_of = vec![0; devices];
+    for (i, item) in items.iter().enumerate() {
+        item.devices().iter().for_each(|id| item_of[id.index()] = i);
+    }
+    wires.direct.iter().any(|wire| item_of[wire.a.index()] != item_of[wire.b.index()])
+}
+
+/// The widest that a row without lines is.
+const WIDE: usize = 8;
+/// The widest that any row is.
+const WIDEST: usize = 12;
+
+/// How many columns there are to be at most.
+fn columns(counts: &[usize], wires: &Wires, across: bool, devices: usize) -> usize {
+    let largest = counts.iter().copied().max().unwrap_or(1).min(WIDEST);
+    let switched = !wires.switches.is_empty();
+    let wanted = match devices {
+        few if few <= 4 && (!across || switched) => few,
+        // Two rows that face each other, or as many pairs of rows as are needed.
+        _ if switched => devices.div_ceil(2).min(WIDEST),
+        _ if !across && devices <= 10 => devices,
+        _ if !across => WIDE,
+        // A row for each of several equal items: a torus, a mesh.
+        _ if counts.len() >= 3 && largest >= 3 && counts.iter().all(|&n| n == counts[0]) => largest,
+        few @ ..=3 => few,
+        4..=8 => devices.div_ceil(2),
+        9..=16 => 4,
+        _ => WIDEST.min(devices.isqrt() + 2),
+    };
+    wanted.max(largest).max(1)
+}
+
+/// The item itself, or, if it has more devices than a row, parts of it that have not.
+fn pieces(item: Item, columns: usize) -> Vec<Item> {
+    let Item::Box(whole) = item else { return vec![item] };
+    if whole.items.iter().map(|item| item.devices().len()).sum::<usize>() <= columns {
+        return vec![Item::Box(whole)];
+    }
+    let inner: Vec<Item> = whole.items.into_iter().flat_map(|item| pieces(item, columns)).collect();
+    let mut parts: Vec<(usize, Vec<Item>)> = Vec::new();
+    for item in inner {
+        let count = item.devices().len();
+        match parts.last_mut() {
+            Some((filled, part)) if *filled + count <= columns => {
+                *filled += count;
+                part.push(item);
+            }
+            _ => parts.push((count, vec![item])),
+        }
+    }
+    let mut cards = whole.cards;
+    let part = |(i, (_, items)): (usize, (usize, Vec<Item>))| {
+        let name = if i == 0 { whole.name.clone() } else { format!("{} (more)", whole.name) };
+        Item::Box(HostBox { name, what: whole.what.clone(), items, cards: std::mem::take(&mut cards) })
+    };
+    parts.into_iter().enumerate().map(part).collect()
+}
+
+/// Items in rows, as words in lines.
+fn flow(items: &[Item], columns: usize) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    for item in items {
+        let count = item.devices().len();
+        if rows.last().is_none_or(|row| row.devices.len() + count > columns) {
+            rows.push(Row::default());
+        }
+        if let Some(row) = rows.last_mut() {
+            row.push(item, 0);
+        }
+    }
+    rows
+}
