@@ -23,6 +23,7 @@ const AFTER_HELP: &str = "\
 Exit status: 0 an answer, 2 a malformed request, 3 a refusal (busy, infeasible or limit_reached).
 
 Your own machine:
+  mapa-bench topo --live
   nvidia-smi topo -m | mapa-bench topo --machine -
   nvidia-smi topo -m > my-server.txt
   mapa-bench allocate --machine my-server.txt --gpus 4 --sensitive --explain";
@@ -57,7 +58,7 @@ Examples:
   mapa-bench mig --gpu b200 --fit 1g.45gb,1g.23gb+me,3g --double-memory --media";
 
 const MATCH_USAGE: &str = "\
-mapa-bench match [OPTIONS] --machine <NAME|FILE|-> --gpus <K>
+mapa-bench match [OPTIONS] <--machine <NAME|FILE|->|--live> --gpus <K>
        mapa-bench match [OPTIONS] --pattern-file <FILE> --target-file <FILE>";
 
 const MATCH_HELP: &str = "\
@@ -98,8 +99,27 @@ Batch form: one JSON object a line in, one a line out, the state kept between li
 pub(crate) struct MachineArgs {
     /// The machine: a name of the catalogue or a formula such as torus:4x4 or fleet:4xdgx-1v (see `machines`), a file
     /// (`nvidia-smi topo -m` or a machine file), or `-`.
-    #[arg(long, value_name = "NAME|FILE|-")]
-    pub(crate) machine: String,
+    #[arg(long, value_name = "NAME|FILE|-", required_unless_present = "live")]
+    pub(crate) machine: Option<String>,
+    /// The machine that this runs on, asked of its drivers: NVML, `nvidia-smi`, or AMD's KFD; or what they said before.
+    #[arg(long, conflicts_with = "machine", help_heading = LIVE)]
+    pub(crate) live: bool,
+    // `requires` alone is not enough: it is waived where `--live` would conflict.
+    /// Ask, whatever was kept from an earlier call, and keep the answer.
+    #[arg(long, requires = "live", conflicts_with = "machine", help_heading = LIVE)]
+    pub(crate) refresh: bool,
+    /// Ask, and keep nothing [default: kept in $XDG_CACHE_HOME/mapa or ~/.cache/mapa until the machine is restarted].
+    #[arg(long, requires = "live", conflicts_with_all = ["machine", "refresh"], help_heading = LIVE)]
+    pub(crate) no_cache: bool,
+    /// The NVML library [default: libnvidia-ml.so.1, where the loader finds it].
+    #[arg(long, value_name = "PATH", requires = "live", conflicts_with = "machine", help_heading = LIVE)]
+    pub(crate) nvml: Option<PathBuf>,
+    /// The command `nvidia-smi` [default: the one in PATH].
+    #[arg(long, value_name = "PATH", requires = "live", conflicts_with = "machine", help_heading = LIVE)]
+    pub(crate) nvidia_smi: Option<PathBuf>,
+    /// The nodes of AMD's KFD [default: /sys/class/kfd/kfd/topology/nodes].
+    #[arg(long, value_name = "DIR", requires = "live", conflicts_with = "machine", help_heading = LIVE)]
+    pub(crate) kfd: Option<PathBuf>,
     /// Give every path through the host this bandwidth, GB/s per direction [default: as the machine says, mostly 12].
     #[arg(long, value_name = "GB/s")]
     pub(crate) pcie_gbps: Option<f64>,
@@ -112,6 +132,8 @@ pub(crate) struct MachineArgs {
     #[arg(long, value_name = "GPU[=PROFILES]")]
     pub(crate) mig: Option<String>,
 }
+
+const LIVE: &str = "This machine";
 
 #[derive(Args)]
 pub(crate) struct JobArgs {
@@ -219,7 +241,7 @@ pub(crate) struct MatchArgs {
     pub(crate) job: Option<JobArgs>,
     /// Look for the graph in this file, instead of a job's pattern on a machine (see below).
     #[arg(long, value_name = "FILE|-", requires = "target_file", help_heading = GRAPHS, conflicts_with_all = [
-        "machine", "pcie_gbps", "nvlink_gbps", "mig", "gpus", "pattern", "slice", "busy", "min_link",
+        "machine", "live", "refresh", "no_cache", "nvml", "nvidia_smi", "kfd", "pcie_gbps", "nvlink_gbps", "mig", "gpus", "pattern", "slice", "busy", "min_link",
     ])]
     pub(crate) pattern_file: Option<String>,
     /// In the graph in this file.

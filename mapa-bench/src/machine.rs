@@ -11,6 +11,7 @@ use mapa_topologies::mig::{Gpu, Offer, ProfileKind};
 use mapa_topologies::{Dump, Machine, mig, named, read};
 
 use crate::cli::MachineArgs;
+use crate::discovery::{Discovery, discover};
 use crate::failure::Failure;
 use crate::fit::{fit, fit_json, no_fit, wanted};
 use crate::output::Output;
@@ -18,6 +19,8 @@ use crate::output::Output;
 /// The machine that is meant.
 pub(crate) struct Loaded {
     pub(crate) machine: Machine,
+    /// How it was found, if it is the one that this runs on.
+    pub(crate) discovery: Option<Discovery>,
     /// Its state while nothing is in use; its devices are cut up as the options say.
     pub(crate) idle: Allocator,
 }
@@ -30,7 +33,11 @@ impl Loaded {
 
 /// Reads the machine and lowers it; its warnings go to standard error.
 pub(crate) fn load(args: &MachineArgs, output: &Output) -> Result<Loaded, Failure> {
-    let mut machine = find(&args.machine)?;
+    let (mut machine, discovery) = match &args.machine {
+        Some(name) => (find(name)?, None),
+        None => discover(args).map(|(machine, discovery)| (machine, Some(discovery)))?,
+    };
+    let name = args.machine.as_deref().unwrap_or("--live");
     let cut = args.mig.as_deref().map(Cut::parse).transpose()?;
     if let Some(Cut { model, .. }) = &cut {
         machine.fabric.set_mig(Some(model));
@@ -45,16 +52,16 @@ pub(crate) fn load(args: &MachineArgs, output: &Output) -> Result<Loaded, Failur
         machine.notes.push(format!("Set by option: {gbps} GB/s for every direct link."));
     }
     for warning in &machine.warnings {
-        output.warn(format_args!("{}: {warning}", args.machine));
+        output.warn(format_args!("{name}: {warning}"));
     }
-    let graph = machine.graph().map_err(|error| Failure::malformed(format_args!("{}: {error}", args.machine)))?;
+    let graph = machine.graph().map_err(|error| Failure::malformed(format_args!("{name}: {error}")))?;
     let mut idle = Allocator::new(Arc::new(graph));
     if let Some(Cut { layout: Some(layout), .. }) = &cut {
         for whole in idle.graph().wholes().iter() {
             idle.layout_is(whole, layout)?;
         }
     }
-    Ok(Loaded { machine, idle })
+    Ok(Loaded { machine, discovery, idle })
 }
 
 /// How every device can be cut up, and how it is: whole, if there is no layout.

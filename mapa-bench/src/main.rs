@@ -15,6 +15,7 @@
 mod answer;
 mod cli;
 mod commands;
+mod discovery;
 mod failure;
 mod fit;
 mod machine;

@@ -85,7 +85,7 @@ impl Dump {
 }
 
 /// Joins devices through the host where nothing says how.
-fn assume_host(machine: &mut Machine) -> Result<(), Error> {
+pub(crate) fn assume_host(machine: &mut Machine) -> Result<(), Error> {
     let mut plain = machine.fabric.clone();
     plain.set_mig(None);
     let graph = plain.lower()?;

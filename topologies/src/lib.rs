@@ -14,6 +14,7 @@ mod error;
 mod graph_file;
 mod isomorphism;
 mod links;
+pub mod live;
 mod machine;
 mod machine_file;
 mod merge;
@@ -42,3 +43,8 @@ pub struct WorkspaceReadme;
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/mig.md")]
 pub struct MigPage;
+
+/// The example in docs/live.md, compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/live.md")]
+pub struct LivePage;

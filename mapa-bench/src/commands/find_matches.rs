@@ -20,7 +20,7 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
         return in_files(args, pattern, target, output);
     }
     let (Some(machine), Some(job)) = (&args.machine, &args.job) else {
-        let expected = "expected --machine and --gpus, or --pattern-file and --target-file";
+        let expected = "expected --machine or --live with --gpus, or --pattern-file and --target-file";
         return Err(Failure::malformed(expected));
     };
     let loaded = load(machine, output)?;

@@ -8,24 +8,32 @@ use mapa_topologies::{Error, Labels, Machine, Picture};
 use serde_json::{Value, json};
 
 use crate::cli::{Format, TopoArgs};
+use crate::discovery::Discovery;
 use crate::failure::Failure;
 use crate::fit::instances;
 use crate::machine::{Loaded, load};
 use crate::output::{Output, gbps, table};
 
 pub(crate) fn topo(args: &TopoArgs, output: &mut Output) -> Result<(), Failure> {
-    let Loaded { machine, idle } = load(&args.machine, output)?;
+    let Loaded { machine, discovery, idle } = load(&args.machine, output)?;
     let graph = idle.graph();
     if let Some(format) = args.write.or(args.toml.then_some(Format::Toml)) {
         let text = write(format, &machine, &idle, output).map_err(Failure::malformed)?;
         return output.line(text.trim_end());
     }
     if output.json {
-        return output.object(&as_json(&machine, &idle));
+        let mut object = as_json(&machine, &idle);
+        if let (Some(discovery), Value::Object(object)) = (&discovery, &mut object) {
+            object.insert("discovery".to_owned(), discovery.as_json());
+        }
+        return output.object(&object);
     }
     output.line(format_args!("{}: {}", machine.name, machine.title))?;
     for note in &machine.notes {
         output.line(format_args!("  {note}"))?;
+    }
+    for line in discovery.iter().flat_map(Discovery::lines) {
+        output.line(format_args!("  {line}"))?;
     }
     output.line("")?;
     output.line(matrix(&machine.labels, graph))?;

@@ -1,0 +1,205 @@
+//! `--live`: the machine that this runs on, here one whose `nvidia-smi` is a script.
+
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::{Value, json};
+
+const TOPO: &str = "\tGPU0\tGPU1\tGPU2\tGPU3\tCPU Affinity\tNUMA Affinity
+GPU0\t X \tNV2\tSYS\tSYS\t0-15\t0
+GPU1\tNV2\t X \tSYS\tSYS\t0-15\t0
+GPU2\tSYS\tSYS\t X \tNV2\t16-31\t1
+GPU3\tSYS\tSYS\tNV2\t X \t16-31\t1
+";
+
+/// A folder with the command and the cache, which goes when the test does.
+struct Room(PathBuf);
+
+impl Room {
+    fn new() -> Self {
+        static ROOMS: AtomicU32 = AtomicU32::new(0);
+        let number = ROOMS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("live-bench-{}-{number}", std::process::id());
+        let room = Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name));
+        fs::create_dir_all(&room.0).unwrap();
+        fs::write(room.0.join("topo.txt"), TOPO).unwrap();
+        let here = room.0.display();
+        let script = format!(
+            "#!/bin/sh\n[ \"$1\" = topo ] && {{ echo asked >> '{here}/asked'; cat '{here}/topo.txt'; }}\nexit 0\n"
+        );
+        fs::write(room.0.join("script.txt"), script).unwrap();
+        // Written by another process: one that this process had open while a second test starts a command could not be run.
+        let mut copy = Command::new("install");
+        copy.args(["-m", "755"]).arg(room.0.join("script.txt")).arg(room.0.join("nvidia-smi"));
+        assert!(copy.status().unwrap().success());
+        room
+    }
+
+    fn place(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+
+    /// The words with `--live` and the places of this room.
+    fn command(&self, words: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mapa-bench"));
+        command.args(words.split_whitespace()).arg("--live").env("XDG_CACHE_HOME", self.0.join("cache"));
+        command.args([
+            "--nvml",
+            &self.place("none.so"),
+            "--nvidia-smi",
+            &self.place("nvidia-smi"),
+            "--kfd",
+            &self.place("kfd"),
+        ]);
+        command
+    }
+
+    fn run(&self, words: &str) -> Output {
+        self.command(words).output().unwrap()
+    }
+
+    fn text(&self, words: &str) -> String {
+        let output = self.run(words);
+        assert_eq!(output.status.code(), Some(0), "{words}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn answer(&self, words: &str) -> Value {
+        serde_json::from_str(&self.text(&format!("{words} --json"))).unwrap()
+    }
+
+    fn asked(&self) -> usize {
+        fs::read_to_string(self.0.join("asked")).map_or(0, |text| text.lines().count())
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn error(words: &str, message: &str) {
+    let output = Command::new(env!("CARGO_BIN_EXE_mapa-bench")).args(words.split_whitespace()).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{words}: {stderr}");
+    assert!(stderr.contains(message), "{words}: {stderr}");
+}
+
+#[test]
+fn topo_shows_the_machine_and_how_it_was_found() {
+    let room = Room::new();
+    let topo = room.answer("topo");
+    assert_eq!(topo["links"][0], json!(["X", "NV2", "SYS", "SYS"]));
+    let discovery = &topo["discovery"];
+    assert_eq!((&discovery["by"], &discovery["cached"]), (&json!("nvidia-smi"), &json!(false)));
+    assert_eq!(discovery["mig_instances"], json!([]));
+    let tried = discovery["tried"].as_array().unwrap();
+    assert_eq!((&tried[0]["source"], &tried[0]["place"]), (&json!("nvml"), &json!(room.place("none.so"))));
+    assert!(tried[0]["failure"].is_string() && tried[1]["failure"].is_null() && tried.len() == 2);
+
+    let again = room.answer("topo");
+    let discovery = &again["discovery"];
+    assert_eq!((&discovery["cached"], &discovery["tried"], room.asked()), (&json!(true), &json!([]), 1));
+    assert!(discovery["mig_instances"].is_null(), "not asked, so not known");
+    for key in ["name", "title", "devices", "links", "host_links", "bandwidth_gbps", "notes"] {
+        assert_eq!(again[key], topo[key], "{key}");
+    }
+    assert!(Path::new(discovery["file"].as_str().unwrap()).starts_with(room.0.join("cache/mapa")));
+}
+
+#[test]
+fn people_read_who_was_asked() {
+    let room = Room::new();
+    let asked = room.text("topo");
+    assert!(asked.contains(&format!("  Asked nvml ({}): ", room.place("none.so"))), "{asked}");
+    assert!(asked.contains(&format!("  Asked nvidia-smi ({}): found", room.place("nvidia-smi"))), "{asked}");
+    assert!(asked.contains("  Kept in "), "{asked}");
+    let kept = room.text("topo");
+    assert!(kept.contains("  Found by nvidia-smi") && kept.contains("; --refresh asks anew."), "{kept}");
+    assert!(!room.text("topo --no-cache").contains("Kept in"));
+}
+
+#[test]
+fn refresh_and_no_cache_ask() {
+    let room = Room::new();
+    room.answer("topo");
+    assert_eq!(room.answer("topo --refresh")["discovery"]["cached"], false);
+    let without = room.answer("topo --no-cache");
+    assert_eq!((&without["discovery"]["cached"], &without["discovery"]["file"]), (&json!(false), &Value::Null));
+    assert_eq!(room.asked(), 3);
+}
+
+#[test]
+fn every_command_takes_it_for_a_machine() {
+    let room = Room::new();
+    let allocate = room.answer("allocate --gpus 2 --policy greedy --busy GPU0");
+    assert_eq!(allocate["devices"], json!([2, 3]));
+    assert_eq!(room.answer("match --gpus 2 --pattern ring --min-link nv2")["count"], 2);
+    let compare = room.answer("compare --gpus 2");
+    assert!(compare.to_string().contains("greedy"));
+    let toml = room.text("topo --toml");
+    assert!(toml.contains("format = \"mapa-machine\""));
+    let set = room.answer("topo --nvlink-gbps 20");
+    assert_eq!(set["bandwidth_gbps"][0][1], json!(40.0), "options hold, and are not kept");
+    assert_eq!(room.answer("topo")["bandwidth_gbps"][0][1], json!(50.0));
+    assert_eq!(room.asked(), 1);
+}
+
+#[test]
+fn where_there_is_nothing_the_error_says_what_was_looked_for() {
+    let room = Room::new();
+    fs::remove_file(room.0.join("nvidia-smi")).unwrap();
+    let output = room.run("topo --json");
+    assert_eq!(output.status.code(), Some(2));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let error = answer["error"].as_str().unwrap();
+    for place in ["none.so", "nvidia-smi", "kfd"] {
+        assert!(error.contains(&room.place(place)), "{error}");
+    }
+}
+
+#[test]
+fn it_stands_in_place_of_machine() {
+    error("topo --live --machine dgx-1v", "'--live' cannot be used with");
+    error("topo", "required arguments were not provided");
+    error("allocate --gpus 2", "required arguments were not provided");
+    error("match --gpus 2", "required arguments were not provided");
+    error("match --live --pattern-file a --target-file b", "cannot be used with");
+    for option in ["--refresh", "--no-cache", "--nvml x", "--nvidia-smi x", "--kfd x"] {
+        error(&format!("topo --machine dgx-1v {option}"), "cannot be used with");
+        error(&format!("match --pattern-file a --target-file b {option}"), "cannot be used with");
+        error(&format!("topo {option}"), "--live");
+    }
+    error("topo --live --refresh --no-cache", "cannot be used with");
+}
+
+#[test]
+fn processes_that_write_at_once_leave_a_whole_file() {
+    let room = Room::new();
+    for _ in 0..3 {
+        let children: Vec<_> = (0..4).map(|_| room.command("topo --refresh --json").spawn_quietly()).collect();
+        for child in children {
+            assert!(child.wait_with_output().unwrap().status.success());
+        }
+        let kept = room.answer("topo");
+        assert_eq!(kept["discovery"]["cached"], true);
+        let files = fs::read_dir(room.0.join("cache/mapa")).unwrap().count();
+        assert_eq!(files, 1, "nothing is left beside it");
+    }
+    assert_eq!(room.asked(), 12);
+}
+
+trait Quietly {
+    fn spawn_quietly(&mut self) -> std::process::Child;
+}
+
+impl Quietly for Command {
+    fn spawn_quietly(&mut self) -> std::process::Child {
+        self.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap()
+    }
+}

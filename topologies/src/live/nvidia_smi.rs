@@ -1,0 +1,80 @@
+//! Asking by NVIDIA's command: what it prints is read as if it had been pasted.
+
+use super::command::{self, Failure};
+use super::host::Host;
+use super::{Found, Live};
+use crate::dump::Dump;
+use crate::error::{Error, ErrorKind};
+use crate::machine::Warning;
+use crate::merge::{Merged, merge};
+use crate::readers;
+
+/// What joins devices, their names, their links' speeds, their links' other ends. The first says the most.
+const QUESTIONS: [&[&str]; 4] = [&["topo", "-m"], &["-L"], &["nvlink", "-s"], &["nvlink", "-R"]];
+
+pub(super) fn ask(live: &Live, host: &Host<'_>) -> Result<Found, Error> {
+    let mut dumps = Vec::new();
+    let mut odd = Vec::new();
+    for words in QUESTIONS {
+        match answer(live, words) {
+            Ok(dump) => dumps.extend(dump),
+            Err(Unanswered::Missing(what)) => return Err(Error::of_kind(ErrorKind::Unavailable, what)),
+            Err(Unanswered::Hung(what)) => {
+                odd.push(format!("{}: {what}", words.join(" ")));
+                break;
+            }
+            Err(Unanswered::Odd(what)) => odd.push(format!("{}: {what}", words.join(" "))),
+        }
+    }
+    if dumps.is_empty() {
+        let what = if odd.is_empty() { "it prints nothing".to_owned() } else { odd.join(", ") };
+        return Err(Error::of_kind(ErrorKind::Unavailable, what));
+    }
+    let mut found = join(dumps)?;
+    found
+        .machine
+        .warnings
+        .extend(odd.into_iter().map(|what| Warning { line: None, what: format!("nvidia-smi {what}") }));
+    Ok(Found { driver: host.nvidia_driver(), ..found })
+}
+
+/// Why a question has no answer.
+enum Unanswered {
+    /// There is nobody to ask.
+    Missing(String),
+    /// Nor would others have one.
+    Hung(String),
+    Odd(String),
+}
+
+/// What one question gives: nothing, if nothing is printed.
+fn answer(live: &Live, words: &[&str]) -> Result<Option<Dump>, Unanswered> {
+    let bytes = command::run(&live.nvidia_smi, words, live.time_limit).map_err(|failure| match failure {
+        Failure::Missing if live.nvidia_smi.components().count() == 1 => Unanswered::Missing("not in PATH".to_owned()),
+        Failure::Missing => Unanswered::Missing("no such command".to_owned()),
+        Failure::Hung(limit) => Unanswered::Hung(format!("no answer within {limit:?}: killed")),
+        Failure::Failed(status, said) if said.is_empty() => Unanswered::Odd(status.to_string()),
+        Failure::Failed(status, said) => Unanswered::Odd(format!("{status}: {said}")),
+        Failure::System(error) => Unanswered::Odd(error.to_string()),
+    })?;
+    if bytes.trim_ascii().is_empty() {
+        return Ok(None);
+    }
+    let read = readers::read(&bytes).map(Some);
+    read.map_err(|error| {
+        let text = String::from_utf8_lossy(&bytes);
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let said = lines.next().filter(|_| lines.next().is_none());
+        let said = said.map(|line| format!("it says `{}`: ", line.chars().take(200).collect::<String>()));
+        Unanswered::Odd(said.unwrap_or_default() + &error.to_string())
+    })
+}
+
+/// One machine of several dumps; what they do not agree on is odd.
+fn join(dumps: Vec<Dump>) -> Result<Found, Error> {
+    let Merged { dump, contradictions } = merge(dumps)?;
+    let mut found = Found::from_dump(dump)?;
+    let odd = contradictions.iter().map(|odd| Warning { line: None, what: odd.to_string() });
+    found.machine.warnings.extend(odd);
+    Ok(found)
+}
