@@ -8,6 +8,9 @@ use crate::error::Error;
 use crate::machine::Labels;
 use crate::readers::text::{self, words};
 
+/// The most columns, or rows, that are read: devices, and as many cards.
+const MOST_LABELS: usize = 2 * MAX_DEVICES;
+
 /// A label at the head of a column or row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Label {
@@ -76,16 +79,22 @@ pub(super) fn find(text: &str) -> Result<Table, Error> {
             if table.header.is_some() || !table.rows.is_empty() {
                 return Err(Error::at(line, "a second matrix begins here: expected the output for one machine"));
             }
-            if header.columns.len() > 2 * MAX_DEVICES {
+            if header.columns.len() > MOST_LABELS {
                 return Err(Error::at(line, format!("{} columns: expected a machine's", header.columns.len())));
             }
             table.header = Some(header);
         } else if let Some((label, at)) = row_label(&words, &table) {
+            // What follows is compared with all rows so far, and the words of a row with all columns.
+            if table.rows.len() == MOST_LABELS || words.len() > 2 * MOST_LABELS {
+                let what = "more rows, or links in a row, than any machine has: expected the output for one machine";
+                return Err(Error::at(line, what));
+            }
             let fields = fields(&clean, words[at].1);
             let words = words[at + 1..].iter().map(|&(word, column)| (word.to_owned(), column)).collect();
             table.rows.push(Row { line, label, words, fields });
         } else if let [(card, _), (name, _)] = words[..]
             && let Some(card) = card.strip_suffix(':')
+            && table.card_names.len() < MOST_LABELS
         {
             table.card_names.push((card.to_owned(), name.to_owned()));
         }
