@@ -97,10 +97,10 @@ Batch form: one JSON object a line in, one a line out, the state kept between li
 
 #[derive(Args)]
 pub(crate) struct MachineArgs {
-    /// The machine: a name of the catalogue or a formula such as torus:4x4 or fleet:4xdgx-1v (see `machines`), a file
-    /// (`nvidia-smi topo -m` or a machine file), or `-`.
+    /// The machine: a name of the catalogue or a formula such as torus:4x4 or fleet:4xdgx-1v (see `machines`), a file (what
+    /// vendors' tools print, XML, a machine file: see `read`), or `-`. Given several times, the dumps are merged.
     #[arg(long, value_name = "NAME|FILE|-", required_unless_present = "live")]
-    pub(crate) machine: Option<String>,
+    pub(crate) machine: Vec<String>,
     /// The machine that this runs on, asked of its drivers: NVML, `nvidia-smi`, or AMD's KFD; or what they said before.
     #[arg(long, conflicts_with = "machine", help_heading = LIVE)]
     pub(crate) live: bool,
@@ -228,6 +228,10 @@ pub(crate) enum Format {
     Dot,
     /// JSON Graph Format, version 2.
     JsonGraph,
+    /// NCCL's topology, XML, for NCCL_TOPO_FILE.
+    Nccl,
+    /// Slurm's gres.conf with Links.
+    Slurm,
     /// Koordinator's table of GPU partitions, the value of the annotation scheduling.koordinator.sh/gpu-partitions.
     Koordinator,
 }

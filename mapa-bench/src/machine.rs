@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mapa_core::mig::{Layout, Model};
-use mapa_core::{Allocator, HardwareGraph};
+use mapa_core::{Allocator, DeviceId, HardwareGraph};
 use mapa_topologies::mig::{Gpu, Offer, ProfileKind};
-use mapa_topologies::{Dump, Machine, mig, named, read};
+use mapa_topologies::{Dump, Error, Kind, Machine, Merged, merge, mig, named, read, read_kfd};
 
 use crate::cli::MachineArgs;
 use crate::discovery::{Discovery, discover};
@@ -33,11 +33,11 @@ impl Loaded {
 
 /// Reads the machine and lowers it; its warnings go to standard error.
 pub(crate) fn load(args: &MachineArgs, output: &Output) -> Result<Loaded, Failure> {
-    let (mut machine, discovery) = match &args.machine {
-        Some(name) => (find(name)?, None),
-        None => discover(args).map(|(machine, discovery)| (machine, Some(discovery)))?,
+    let (mut machine, layouts, discovery) = match &args.machine[..] {
+        [] => discover(args).map(|(machine, discovery)| (machine, Vec::new(), Some(discovery)))?,
+        names => described(names, output).map(|(machine, layouts)| (machine, layouts, None))?,
     };
-    let name = args.machine.as_deref().unwrap_or("--live");
+    let name = if args.live { "--live".to_owned() } else { args.machine.join(", ") };
     let cut = args.mig.as_deref().map(Cut::parse).transpose()?;
     if let Some(Cut { model, .. }) = &cut {
         machine.fabric.set_mig(Some(model));
@@ -52,10 +52,19 @@ pub(crate) fn load(args: &MachineArgs, output: &Output) -> Result<Loaded, Failur
         machine.notes.push(format!("Set by option: {gbps} GB/s for every direct link."));
     }
     for warning in &machine.warnings {
-        output.warn(format_args!("{name}: {warning}"));
+        // Of several, each warning names its own.
+        match args.machine.len() {
+            0 | 1 => output.warn(format_args!("{name}: {warning}")),
+            _ => output.warn(warning),
+        }
     }
     let graph = machine.graph().map_err(|error| Failure::malformed(format_args!("{name}: {error}")))?;
     let mut idle = Allocator::new(Arc::new(graph));
+    if cut.is_none() {
+        for (whole, layout) in &layouts {
+            idle.layout_is(*whole, layout)?;
+        }
+    }
     if let Some(Cut { layout: Some(layout), .. }) = &cut {
         for whole in idle.graph().wholes().iter() {
             idle.layout_is(whole, layout)?;
@@ -93,28 +102,45 @@ fn offer(gpu: &Gpu, words: &str) -> Offer {
     Offer { media: named(ProfileKind::Media), double_memory: named(ProfileKind::DoubleMemory) }
 }
 
-fn find(name: &str) -> Result<Machine, Failure> {
+/// The machine that these describe together, and how its devices are cut up.
+fn described(names: &[String], output: &Output) -> Result<(Machine, Vec<(DeviceId, Layout)>), Failure> {
+    let dumps = names.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?;
+    let wrong = |error: Error| Failure::malformed(format_args!("{}: {error}", names.join(", ")));
+    let Merged { dump, contradictions, .. } = merge(dumps).map_err(wrong)?;
+    for contradiction in contradictions {
+        output.warn(contradiction);
+    }
+    let layouts = dump.layouts().map_err(wrong)?;
+    Ok((dump.into_machine().map_err(wrong)?, layouts))
+}
+
+fn find(name: &str) -> Result<Dump, Failure> {
     let wrong = |error: &dyn std::fmt::Display| Failure::malformed(format_args!("{name}: {error}"));
     if name == "-" {
         let mut bytes = Vec::new();
         io::stdin().read_to_end(&mut bytes).map_err(|error| wrong(&error))?;
-        return read(&bytes).and_then(Dump::into_machine).map_err(|error| wrong(&error));
+        return read(&bytes).map_err(|error| wrong(&error));
     }
     match named(name) {
-        Ok(machine) => Ok(machine),
+        Ok(machine) => Ok(machine.into()),
         Err(unknown) if !Path::new(name).exists() => {
             Err(Failure::malformed(format_args!("{unknown}, a file, or - for standard input")))
         }
         Err(_) => {
-            let bytes = fs::read(name).map_err(|error| wrong(&error))?;
-            let mut machine = read(&bytes).and_then(Dump::into_machine).map_err(|error| wrong(&error))?;
+            let path = Path::new(name);
+            let mut dump = if path.is_dir() {
+                read_kfd(path).map_err(|error| wrong(&error))?
+            } else {
+                let bytes = fs::read(path).map_err(|error| wrong(&error))?;
+                read(&bytes).map_err(|error| wrong(&error))?
+            };
             // A dump does not know its name; its file does.
-            if machine.name == "topo-m"
-                && let Some(stem) = Path::new(name).file_stem()
+            if dump.kind != Kind::MachineFile
+                && let Some(stem) = path.file_stem()
             {
-                machine.name = stem.to_string_lossy().into_owned();
+                dump.machine.name = stem.to_string_lossy().into_owned();
             }
-            Ok(machine)
+            Ok(dump)
         }
     }
 }

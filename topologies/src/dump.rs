@@ -5,6 +5,7 @@
 //! told rather than assumed, and keeps beside it what a [`Fabric`](mapa_core::Fabric) has no place for. A [`Dump`] that
 //! says enough becomes a [`Machine`] by itself; several are [merged](crate::merge).
 
+use mapa_core::mig::{Instance, Layout, ProfileId};
 use mapa_core::{DeviceId, LinkClass, NodeId, NodeKind};
 
 use crate::error::{Error, ErrorKind};
@@ -58,6 +59,36 @@ impl Dump {
         }
     }
 
+    /// How devices are cut up at the moment: those of which it is told how they can be, which instances exist, and where each
+    /// begins. Of what is known by UUIDs alone, nothing follows.
+    ///
+    /// # Errors
+    /// Instances that cannot exist on the device that is said to have them; the message names it.
+    pub fn layouts(&self) -> Result<Vec<(DeviceId, Layout)>, Error> {
+        let infos = self.machine.fabric.nodes().filter_map(|(_, node)| match &node.kind {
+            NodeKind::Device(info) => Some((node.name.as_str(), info)),
+            _ => None,
+        });
+        let mut layouts = Vec::new();
+        for (id, (name, info)) in (0u32..).map(DeviceId).zip(infos) {
+            let own: Vec<&MigInstance> = self.mig_instances.iter().filter(|mig| mig.device == id).collect();
+            let Some(model) = info.mig.as_ref().filter(|_| !own.is_empty()) else { continue };
+            if own.iter().any(|mig| mig.placement.is_none()) {
+                continue;
+            }
+            let wrong = |what: String| Error::new(format!("{name}: {what}"));
+            let instance = |mig: &MigInstance| {
+                let profile = model.profiles().iter().position(|profile| profile.name == mig.profile);
+                let start = mig.placement.map(|(start, _)| start);
+                let found = profile.zip(start).map(|(id, start)| Instance { profile: ProfileId(id as u8), start });
+                found.ok_or_else(|| wrong(format!("`{}` is no profile of {}", mig.profile, model.name())))
+            };
+            let instances = own.into_iter().map(instance).collect::<Result<Vec<_>, _>>()?;
+            layouts.push((id, model.layout(&instances).map_err(|error| wrong(error.to_string()))?));
+        }
+        Ok(layouts)
+    }
+
     /// The machine, if the dump says enough of it: which devices there are, and what joins them. Where it tells direct
     /// links and no paths through the host, those are assumed: within a NUMA node, or else between sockets.
     ///
@@ -81,6 +112,15 @@ impl Dump {
             assume_host(&mut machine)?;
         }
         Ok(machine)
+    }
+}
+
+/// A machine of which everything is known.
+impl From<Machine> for Dump {
+    fn from(machine: Machine) -> Self {
+        let says =
+            Says { every_device: true, direct: true, direct_gbps: true, host: HostDetail::Tree, host_gbps: true };
+        Self::new(Kind::MachineFile, machine, says)
     }
 }
 

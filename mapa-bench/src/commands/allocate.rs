@@ -19,7 +19,7 @@ use crate::request::{demand, pattern, policy, request, slice};
 const TOP: usize = 6;
 
 pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), Failure> {
-    if args.batch.as_deref() == Some("-") && args.machine.machine.as_deref() == Some("-") {
+    if args.batch.as_deref() == Some("-") && args.machine.machine.iter().any(|name| name == "-") {
         return Err(Failure::malformed("--machine - and --batch - both read standard input: expected one of them"));
     }
     let on_stdout = args.svg.as_deref() == Some("-");

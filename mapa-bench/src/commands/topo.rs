@@ -53,6 +53,8 @@ fn write(format: Format, machine: &Machine, idle: &Allocator, output: &Output) -
         Format::Svg => machine.to_svg(&Picture::new().present(idle.view().present().clone())),
         Format::Dot => Ok(machine.to_dot()),
         Format::JsonGraph => machine.to_json_graph(),
+        Format::Nccl => machine.to_nccl_xml(),
+        Format::Slurm => machine.to_slurm_gres(),
         Format::Koordinator => machine.to_koordinator(&SIZES),
     }
 }

@@ -21,7 +21,7 @@ mod text;
 mod unsupported;
 mod xml;
 
-use crate::dump::{Dump, HostDetail, Says};
+use crate::dump::Dump;
 use crate::error::{self, Error, ErrorKind};
 use crate::machine::Machine;
 
@@ -177,7 +177,5 @@ fn is_machine_file(text: &str) -> bool {
 }
 
 fn read_machine_file(text: &str) -> Result<Dump, Error> {
-    let machine = Machine::from_toml(text)?;
-    let says = Says { every_device: true, direct: true, direct_gbps: true, host: HostDetail::Tree, host_gbps: true };
-    Ok(Dump::new(Kind::MachineFile, machine, says))
+    Machine::from_toml(text).map(Dump::from)
 }
