@@ -44,6 +44,11 @@ pub struct WorkspaceReadme;
 #[doc = include_str!("../../docs/mig.md")]
 pub struct MigPage;
 
+/// The example in docs/bring-your-machine.md, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/bring-your-machine.md")]
+pub struct MachinePage;
+
 /// The example in docs/live.md, compiled as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/live.md")]
