@@ -38,9 +38,8 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
 /// Reads the tree of AMD's kernel driver KFD as it lies in sysfs: `/sys/class/kfd/kfd/topology/nodes`, a copy of it, or
 /// a folder above that has `topology/nodes` or `nodes` in it.
 ///
-/// With [`live::discover`](crate::live::discover), the one function of this crate that reads files. It reads at most 4 KiB of each, and at most
-/// 200,000 of them. What the kernel hides from a container is left out,
-/// with a warning.
+/// With [`live::discover`](crate::live::discover), the one function of this crate that reads files. It reads at most 4 KiB of
+/// each, and at most 200,000 of them. What the kernel hides from a container is left out, with a warning.
 ///
 /// ```no_run
 /// let dump = mapa_topologies::read_kfd("/sys/class/kfd/kfd/topology/nodes".as_ref())?;
