@@ -33,12 +33,15 @@ impl Loaded {
 
 /// Reads the machine and lowers it; its warnings go to standard error.
 pub(crate) fn load(args: &MachineArgs, output: &Output) -> Result<Loaded, Failure> {
+    let cut = args.mig.as_deref().map(Cut::parse).transpose()?;
     let (mut machine, layouts, discovery) = match &args.machine[..] {
         [] => discover(args).map(|(machine, discovery)| (machine, Vec::new(), Some(discovery)))?,
-        names => described(names, output).map(|(machine, layouts)| (machine, layouts, None))?,
+        names => {
+            let model = cut.as_ref().map(|cut| &cut.model);
+            described(names, model, output).map(|(machine, layouts)| (machine, layouts, None))?
+        }
     };
     let name = if args.live { "--live".to_owned() } else { args.machine.join(", ") };
-    let cut = args.mig.as_deref().map(Cut::parse).transpose()?;
     if let Some(Cut { model, .. }) = &cut {
         machine.fabric.set_mig(Some(model));
         machine.notes.push(format!("Set by option: every device can be cut up as {}.", model.name()));
@@ -60,7 +63,7 @@ pub(crate) fn load(args: &MachineArgs, output: &Output) -> Result<Loaded, Failur
     }
     let graph = machine.graph().map_err(|error| Failure::malformed(format_args!("{name}: {error}")))?;
     let mut idle = Allocator::new(Arc::new(graph));
-    if cut.is_none() {
+    if cut.as_ref().is_none_or(|cut| cut.layout.is_none()) {
         for (whole, layout) in &layouts {
             idle.layout_is(*whole, layout)?;
         }
@@ -103,14 +106,25 @@ fn offer(gpu: &Gpu, words: &str) -> Offer {
 }
 
 /// The machine that these describe together, and how its devices are cut up.
-fn described(names: &[String], output: &Output) -> Result<(Machine, Vec<(DeviceId, Layout)>), Failure> {
+fn described(
+    names: &[String],
+    model: Option<&Arc<Model>>,
+    output: &Output,
+) -> Result<(Machine, Vec<(DeviceId, Layout)>), Failure> {
     let dumps = names.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?;
     let wrong = |error: Error| Failure::malformed(format_args!("{}: {error}", names.join(", ")));
-    let Merged { dump, contradictions, .. } = merge(dumps).map_err(wrong)?;
+    let Merged { mut dump, contradictions, .. } = merge(dumps).map_err(wrong)?;
+    if model.is_some() {
+        dump.machine.fabric.set_mig(model);
+    }
     for contradiction in contradictions {
         output.warn(contradiction);
     }
     let layouts = dump.layouts().map_err(wrong)?;
+    if layouts.is_empty() && !dump.mig_instances.is_empty() {
+        let lacks = "MIG instances are listed, but not how their GPUs can be cut up and where they begin: left out";
+        output.warn(format_args!("{lacks}; --mig GPU and `nvidia-smi mig -lgi` tell"));
+    }
     Ok((dump.into_machine().map_err(wrong)?, layouts))
 }
 
@@ -123,13 +137,18 @@ fn find(name: &str) -> Result<Dump, Failure> {
     }
     match named(name) {
         Ok(machine) => Ok(machine.into()),
+        Err(_)
+            if !Path::new(name).exists() && (name.contains(['/', '\\']) || Path::new(name).extension().is_some()) =>
+        {
+            Err(Failure::malformed(format_args!("{name}: no such file")))
+        }
         Err(unknown) if !Path::new(name).exists() => {
             Err(Failure::malformed(format_args!("{unknown}, a file, or - for standard input")))
         }
         Err(_) => {
             let path = Path::new(name);
             let mut dump = if path.is_dir() {
-                read_kfd(path).map_err(|error| wrong(&error))?
+                read_kfd(path).map_err(|error| wrong(&format_args!("a folder, so KFD's tree: {error}")))?
             } else {
                 let bytes = fs::read(path).map_err(|error| wrong(&error))?;
                 read(&bytes).map_err(|error| wrong(&error))?

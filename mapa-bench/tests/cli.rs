@@ -352,7 +352,7 @@ fn malformed_requests_have_status_2_and_say_what_was_expected() {
     error("allocate --machine dgx-1v --gpus 3 --min-link nv0", "unknown link `nv0`");
     error("allocate --machine dgx-9 --gpus 3", "no machine is called `dgx-9`");
     error("allocate --machine dgx-1v", "--gpus <K>");
-    error("allocate --machine - --gpus 3", "-: no description of a machine that is known");
+    error("allocate --machine - --gpus 3", "-: the text is empty");
     let (object, status) = no("allocate --machine dgx-9 --gpus 3 --json");
     assert!(object["error"].as_str().unwrap().contains("dgx-9") && status == 2);
 }

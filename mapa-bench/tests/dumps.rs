@@ -153,7 +153,8 @@ fn read_says_what_files_are() {
         text.contains("| topo.txt | nvidia-smi topo -m |       2 | 4                 | classes | machine |"),
         "{text}"
     );
-    assert_eq!(run(&folder, "read nowhere").status.code(), Some(2));
+    let missing = json(&folder, "read topo.txt nowhere");
+    assert_eq!(missing["files"][1]["outcome"], "refused", "one file that is not there does not hide the others");
 }
 
 #[test]

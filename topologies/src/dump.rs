@@ -71,11 +71,12 @@ impl Dump {
         });
         let mut layouts = Vec::new();
         for (id, (name, info)) in (0u32..).map(DeviceId).zip(infos) {
-            let own: Vec<&MigInstance> = self.mig_instances.iter().filter(|mig| mig.device == id).collect();
+            // A list of UUIDs may name the same instances again, without their places.
+            let placed = |mig: &&MigInstance| mig.device == id && mig.placement.is_some();
+            let mut own: Vec<&MigInstance> = self.mig_instances.iter().filter(placed).collect();
+            own.sort_unstable_by_key(|mig| (mig.placement, &mig.profile));
+            own.dedup_by_key(|mig| (mig.placement, &mig.profile));
             let Some(model) = info.mig.as_ref().filter(|_| !own.is_empty()) else { continue };
-            if own.iter().any(|mig| mig.placement.is_none()) {
-                continue;
-            }
             let wrong = |what: String| Error::new(format!("{name}: {what}"));
             let instance = |mig: &MigInstance| {
                 let profile = model.profiles().iter().position(|profile| profile.name == mig.profile);
@@ -95,15 +96,15 @@ impl Dump {
     /// # Errors
     /// [`ErrorKind::Incomplete`]: no devices, or neither direct links nor a host. The message says what is missing.
     pub fn into_machine(self) -> Result<Machine, Error> {
-        let Self { kind, mut machine, says, .. } = self;
+        let Self { kind, mut machine, says, ports, .. } = self;
         let devices = machine.fabric.device_count();
         let lacks = |what: String| Err(Error::of_kind(ErrorKind::Incomplete, what));
         if devices == 0 {
             return lacks(format!("{} names no devices", kind.name()));
         }
         let joined = says.direct || says.host > HostDetail::Numa;
-        // One device that is all there is needs nothing to join it.
-        if !(joined || devices == 1 && says.every_device) {
+        // One device that is all there is needs nothing to join it, unless it has links that go somewhere.
+        if !(joined || devices == 1 && says.every_device && ports.is_empty()) {
             let (named, them) = if devices == 1 { ("one device", "it") } else { ("devices", "them") };
             let told = format!("{} names {named} but not what joins {them}", kind.name());
             return lacks(told + ": merge it with another dump of the machine, such as `nvidia-smi topo -m`");

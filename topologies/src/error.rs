@@ -86,6 +86,16 @@ impl From<mapa_core::Error> for Error {
 
 /// The bytes as text, without the mark that some editors put in front.
 pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, Error> {
+    let not_text = match bytes {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [_, 0, _, 0, ..] | [0, _, 0, _, ..] => {
+            Some("UTF-16 text: expected UTF-8; in PowerShell, `| Out-File -Encoding utf8`")
+        }
+        [0x1f, 0x8b, ..] => Some("compressed by gzip: expected the text itself"),
+        _ => None,
+    };
+    if let Some(what) = not_text {
+        return Err(Error::new(what));
+    }
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
         Err(error) => {

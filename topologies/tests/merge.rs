@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use mapa_core::{DeviceInfo, Fabric, FabricNode, FabricWire, HardwareGraph, LinkClass, NodeId, NodeKind, testing};
+use mapa_core::{DeviceInfo, Fabric, FabricNode, FabricWire, HardwareGraph, NodeId, NodeKind, testing};
 use mapa_topologies::{Dump, ErrorKind, HostDetail, Machine, catalogue, merge, named, read};
 use proptest::prelude::*;
 
@@ -128,23 +128,50 @@ fn what_differs_is_told_with_both_sides() {
         contradictions(LINKS, &LINKS.replace("8-15\t1", "8-15\t0")),
         ["GPU2, NUMA node: left says 1, right says 0; left is followed"]
     );
-    let two = "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\tX\tNV1\t0-7\t0\nGPU1\tNV1\tX\t0-7\t0\n";
-    let also = "the devices there are: left says there are also GPU2, right says there are 2 in all; left is followed";
-    assert_eq!(contradictions(LINKS, two), [also]);
-    let other =
-        "the devices there are: right says there are also GPU2, left says there are 2 in all; right is followed";
-    assert_eq!(contradictions(two, LINKS), [other]);
+}
+
+/// The first devices of a machine, as something that sees no more of it.
+fn seen(machine: &Machine, devices: usize, host: bool) -> Dump {
+    part(machine, "seen", &(0..devices).collect::<Vec<_>>(), host)
 }
 
 #[test]
-fn devices_that_one_dump_lacks_keep_the_links_of_the_other() {
+fn devices_that_only_one_dump_names_are_told() {
+    let dgx = named("dgx-1v").unwrap();
+    let told = |dumps: Vec<Dump>| {
+        let merged = merge(dumps).unwrap();
+        merged.contradictions.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let all: Vec<usize> = (0..8).collect();
+    let whole = || part(&dgx, "whole", &all, true);
+    let said = "devices there are: whole says GPU6, GPU7 too, seen says 6 in all; whole is followed";
+    assert_eq!(told(vec![whole(), seen(&dgx, 6, false)]), [said]);
+    assert_eq!(told(vec![seen(&dgx, 6, false), whole()]), [said]);
+}
+
+#[test]
+fn dumps_that_cannot_be_of_one_machine_are_refused() {
     let two = "\tGPU0\tGPU1\nGPU0\tX\tNV1\nGPU1\tNV1\tX\n";
-    let merged = merge(vec![read(two.as_bytes()).unwrap(), read(LINKS.as_bytes()).unwrap()]).unwrap();
-    let graph = merged.dump.into_machine().unwrap().graph().unwrap();
-    let pair = |a: u32, b: u32| graph.pair(a.into(), b.into());
-    assert_eq!(graph.len(), 3);
-    assert_eq!((pair(0, 2).direct.class, pair(1, 2).host.class), (LinkClass::Direct(2), LinkClass::Sys));
-    assert_eq!(pair(0, 1).direct.class, LinkClass::Direct(1));
+    let dumps = [two, LINKS].map(|text| read(text.as_bytes()).unwrap());
+    let error = merge(dumps.into()).unwrap_err();
+    let what =
+        "topo-m names 2 devices in all, topo-m names 3 devices in all, and nothing but numbers says which are the same";
+    assert_eq!(error.to_string(), format!("{what}: expected dumps of one machine"));
+    let vendors = ["dgx-1v", "frontier"].map(|name| Dump::from(named(name).unwrap()));
+    let error = merge(vendors.into()).unwrap_err();
+    assert_eq!(error.to_string(), "dgx-1v has NV links, frontier has XGMI: expected dumps of one machine");
+}
+
+#[test]
+fn devices_that_one_dump_lacks_are_joined_as_another_says() {
+    let dgx = named("dgx-1v").unwrap();
+    let all: Vec<usize> = (0..8).collect();
+    for host in [false, true] {
+        // One part of three devices, then both parts of all.
+        let dumps = vec![seen(&dgx, 3, host), part(&dgx, "whole", &all, host), part(&dgx, "whole", &all, !host)];
+        let graph = merge(dumps).unwrap().dump.into_machine().unwrap().graph().unwrap();
+        assert_eq!(facts(&graph), facts(&dgx.graph().unwrap()), "{host}");
+    }
 }
 
 #[test]

@@ -105,6 +105,7 @@ fn print(
         output.line(format_args!("note      {note}"))?;
     }
     match visible_devices(decision.placement(), graph) {
+        Some(numbers) if machine.labels.direct == "XGMI" => output.line(format_args!("HIP_VISIBLE_DEVICES={numbers}")),
         Some(numbers) => output.line(format_args!("CUDA_VISIBLE_DEVICES={numbers}")),
         None => {
             output.line("For each rank's process, CUDA_VISIBLE_DEVICES is its instance's MIG UUID: see nvidia-smi -L")

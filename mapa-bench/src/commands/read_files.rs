@@ -15,7 +15,7 @@ use crate::output::{Output, table};
 pub(crate) fn read_files(args: &ReadArgs, output: &mut Output) -> Result<(), Failure> {
     let mut paths = Vec::new();
     for path in &args.paths {
-        walk(path, &mut paths).map_err(|error| Failure::malformed(format_args!("{}: {error}", path.display())))?;
+        walk(path, &mut paths);
     }
     let files: Vec<File> = paths.into_iter().map(File::look).collect();
     if output.json {
@@ -26,11 +26,7 @@ pub(crate) fn read_files(args: &ReadArgs, output: &mut Output) -> Result<(), Fai
         let mut rows = table(["file", "what it is", "devices", "direct links each", "host", "outcome"], [2]);
         for file in &files {
             let devices = file.devices.map_or("-".to_owned(), |devices| devices.to_string());
-            let outcome = if file.says.is_empty() {
-                file.outcome.name().to_owned()
-            } else {
-                format!("{}: {}", file.outcome.name(), file.says.join("; "))
-            };
+            let outcome = file.outcome.name().to_owned();
             let path = file.path.display().to_string();
             let links = file.links.clone().unwrap_or_else(|| "-".to_owned());
             let host = file.host.map_or("-", host_name).to_owned();
@@ -38,6 +34,14 @@ pub(crate) fn read_files(args: &ReadArgs, output: &mut Output) -> Result<(), Fai
         }
         output.line(rows)?;
         output.line("")?;
+        for file in &files {
+            for what in &file.says {
+                output.line(format_args!("{}: {what}", file.path.display()))?;
+            }
+        }
+        if files.iter().any(|file| !file.says.is_empty()) {
+            output.line("")?;
+        }
     }
     let header = ["kind", "files"].into_iter().chain(Outcome::ALL.map(Outcome::name));
     let mut rows = table(header, 1..=1 + Outcome::ALL.len());
@@ -186,20 +190,16 @@ fn links(graph: &HardwareGraph) -> String {
 }
 
 /// Files below a path, by name; a folder that is a KFD tree stays one.
-fn walk(path: &Path, into: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    if !path.is_dir() {
-        fs::metadata(path)?;
+fn walk(path: &Path, into: &mut Vec<PathBuf>) {
+    let is_tree = path.join("nodes").is_dir() || path.join("0").join("properties").is_file();
+    let Some(entries) = fs::read_dir(path).ok().filter(|_| !is_tree) else {
+        // What cannot be read is said when it is looked at.
         into.push(path.to_owned());
-        return Ok(());
-    }
-    if path.join("nodes").is_dir() || path.join("0").join("properties").is_file() {
-        into.push(path.to_owned());
-        return Ok(());
-    }
-    let mut entries =
-        fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>()?;
+        return;
+    };
+    let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     entries.sort();
-    entries.iter().try_for_each(|entry| walk(entry, into))
+    entries.iter().for_each(|entry| walk(entry, into));
 }
 
 /// By kind, in their order, how many files had each outcome.

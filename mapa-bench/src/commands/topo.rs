@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use comfy_table::{CellAlignment, Table, presets};
-use mapa_core::{Allocator, DeviceId, HardwareGraph, LinkClass};
+use mapa_core::{Allocator, DeviceId, DeviceInfo, HardwareGraph, LinkClass, NodeKind};
 use mapa_topologies::{Error, Labels, Machine, Picture};
 use serde_json::{Value, json};
 
@@ -35,12 +35,34 @@ pub(crate) fn topo(args: &TopoArgs, output: &mut Output) -> Result<(), Failure> 
     for line in discovery.iter().flat_map(Discovery::lines) {
         output.line(format_args!("  {line}"))?;
     }
+    for line in parts(&machine) {
+        output.line(format_args!("  {line}"))?;
+    }
     output.line("")?;
     output.line(matrix(&machine.labels, graph))?;
     output.line("")?;
     output.line(census(&machine.labels, graph))?;
     output.line("")?;
     output.line(totals(&idle))
+}
+
+/// The products among the devices, and the network cards.
+fn parts(machine: &Machine) -> Vec<String> {
+    let mut products: BTreeMap<String, usize> = BTreeMap::new();
+    let cards = cards(machine);
+    for (_, node) in machine.fabric.nodes() {
+        let NodeKind::Device(DeviceInfo { product, memory_bytes, .. }) = &node.kind else { continue };
+        let memory = memory_bytes.map(|bytes| format!("{} GiB", gbps(bytes as f64 / f64::from(1 << 30))));
+        let told: Vec<String> = product.clone().into_iter().chain(memory).collect();
+        if !told.is_empty() {
+            *products.entry(told.join(", ")).or_default() += 1;
+        }
+    }
+    let mut lines: Vec<String> = products.into_iter().map(|(told, n)| format!("{n} x {told}")).collect();
+    if !cards.is_empty() {
+        lines.push(format!("Network cards: {}.", cards.join(", ")));
+    }
+    lines
 }
 
 fn write(format: Format, machine: &Machine, idle: &Allocator, output: &Output) -> Result<String, Error> {
@@ -53,7 +75,14 @@ fn write(format: Format, machine: &Machine, idle: &Allocator, output: &Output) -
         Format::Svg => machine.to_svg(&Picture::new().present(idle.view().present().clone())),
         Format::Dot => Ok(machine.to_dot()),
         Format::JsonGraph => machine.to_json_graph(),
-        Format::Nccl => machine.to_nccl_xml(),
+        Format::Nccl => {
+            let text = machine.to_nccl_xml()?;
+            // What is lost stands in front as comments.
+            for comment in text.lines().map_while(|line| line.strip_prefix("<!--")?.strip_suffix("-->")) {
+                output.warn(comment.trim());
+            }
+            Ok(text)
+        }
         Format::Slurm => machine.to_slurm_gres(),
         Format::Koordinator => machine.to_koordinator(&SIZES),
     }
@@ -128,6 +157,10 @@ fn direct(graph: &HardwareGraph, a: DeviceId) -> (u32, f64) {
     ids(graph).map(|b| graph.pair(a, b).direct).fold((0, 0.0), |(n, sum), l| (n + links(l.class), sum + l.gbps))
 }
 
+fn cards(machine: &Machine) -> Vec<&str> {
+    machine.fabric.nodes().filter(|(_, node)| node.kind == NodeKind::Nic).map(|(_, node)| node.name.as_str()).collect()
+}
+
 fn as_json(machine: &Machine, idle: &Allocator) -> Value {
     let graph = idle.graph();
     let square = |cell: &dyn Fn(DeviceId, DeviceId) -> Value| {
@@ -154,6 +187,7 @@ fn as_json(machine: &Machine, idle: &Allocator) -> Value {
         "name": machine.name, "title": machine.title, "source": machine.source, "notes": machine.notes,
         "warnings": machine.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "devices": ids(graph).map(device).collect::<Vec<_>>(),
+        "network_cards": cards(machine),
         "links": square(&|a, b| class(a, b, graph.link(a, b).class)),
         "host_links": square(&|a, b| class(a, b, graph.pair(a, b).host.class)),
         "bandwidth_gbps": square(&|a, b| json!(graph.link(a, b).gbps)),

@@ -86,6 +86,13 @@ pub(super) struct Slot {
     key: Key,
 }
 
+/// A path as it is meant where this runs. A bare name is looked up elsewhere, and stays.
+fn absolute(path: &Path) -> String {
+    let bare = path.components().count() == 1;
+    let path = if bare { path.to_owned() } else { std::path::absolute(path).unwrap_or_else(|_| path.to_owned()) };
+    path.display().to_string()
+}
+
 impl Slot {
     /// None where nothing tells whether the machine was started again.
     pub(super) fn new(folder: &Path, host: &Host<'_>, live: &Live) -> Option<Self> {
@@ -93,7 +100,7 @@ impl Slot {
         let machine = hash(&host.machine().unwrap_or_else(|| boot.clone()));
         let paths = [&live.nvml, &live.nvidia_smi, &live.kfd, &live.root];
         let nvml = if cfg!(all(feature = "nvml", target_os = "linux")) { "with nvml" } else { "without nvml" };
-        let asked = paths.into_iter().map(|path| path.display().to_string()).chain([nvml.to_owned()]).collect();
+        let asked = paths.into_iter().map(|path| absolute(path)).chain([nvml.to_owned()]).collect();
         let key = Key {
             release: env!("CARGO_PKG_VERSION").to_owned(),
             machine,

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use mapa_core::{DeviceId, DeviceInfo, FabricNode, NodeKind};
 
 use super::{Contradiction, Said, Source};
+use crate::error::{Error, ErrorKind};
 use crate::pci;
 
 /// The devices of all dumps, each once.
@@ -61,7 +62,10 @@ pub(super) fn infos<'s>(source: &'s Source<'_>) -> impl Iterator<Item = (&'s Fab
 
 impl Devices {
     /// O(n²) for n devices of each source.
-    pub(super) fn identify(sources: &[Source<'_>], contradictions: &mut Vec<Contradiction>) -> Self {
+    ///
+    /// # Errors
+    /// Two dumps that each name all devices, not as many, and nothing but numbers to say which are the same.
+    pub(super) fn identify(sources: &[Source<'_>], contradictions: &mut Vec<Contradiction>) -> Result<Self, Error> {
         let mut known: Vec<Identity> = Vec::new();
         let mut merged: Vec<Vec<usize>> = Vec::new();
         for (s, source) in sources.iter().enumerate() {
@@ -74,6 +78,17 @@ impl Devices {
                 map[id] = found.inspect(|&k| {
                     taken.insert(k);
                 });
+            }
+            let whole = |other: &&Source<'_>| other.says().every_device && other.devices() != source.devices();
+            if let Some(other) = sources[..s].iter().find(whole)
+                && source.says().every_device
+                && taken.is_empty()
+            {
+                let count =
+                    |source: &Source<'_>| format!("{} names {} devices in all", source.name(), source.devices());
+                let what =
+                    format!("{}, {}, and nothing but numbers says which are the same", count(other), count(source));
+                return Err(Error::of_kind(ErrorKind::Incomplete, what + ": expected dumps of one machine"));
             }
             for (id, identity) in own.iter().enumerate().filter(|(id, _)| map[*id].is_none()).collect::<Vec<_>>() {
                 let alike = |k: usize, other: &Identity| {
@@ -108,7 +123,7 @@ impl Devices {
             own
         };
         let own = merged.iter().map(inverse).collect();
-        Self { merged, own }
+        Ok(Self { merged, own })
     }
 
     /// Devices that one dump names and another, which says that it names them all, does not.
@@ -128,9 +143,9 @@ impl Devices {
         let whole = (0..s).find(|&other| sources[other].says().every_device);
         if let Some(whole) = whole.filter(|_| !new.is_empty()) {
             contradictions.push(Contradiction {
-                about: "the devices there are".to_owned(),
-                kept: source.says_of(format!("there are also {}", names(source, new))),
-                dropped: sources[whole].says_of(format!("there are {} in all", sources[whole].devices())),
+                about: "devices there are".to_owned(),
+                kept: source.says_of(format!("{} too", names(source, new))),
+                dropped: sources[whole].says_of(format!("{} in all", sources[whole].devices())),
             });
         }
         let missing: Vec<usize> = (0..before).filter(|k| !merged[s].contains(k)).collect();
@@ -140,9 +155,9 @@ impl Devices {
             let Some(first) = first else { return };
             let ids: Vec<usize> = (0..merged[first].len()).filter(|&id| missing.contains(&merged[first][id])).collect();
             contradictions.push(Contradiction {
-                about: "the devices there are".to_owned(),
-                kept: sources[first].says_of(format!("there are also {}", names(&sources[first], &ids))),
-                dropped: source.says_of(format!("there are {} in all", source.devices())),
+                about: "devices there are".to_owned(),
+                kept: sources[first].says_of(format!("{} too", names(&sources[first], &ids))),
+                dropped: source.says_of(format!("{} in all", source.devices())),
             });
         }
     }

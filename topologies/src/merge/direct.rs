@@ -1,4 +1,5 @@
-//! Direct links: from the first dump that says which devices they join, one that shows the switches between them before others.
+//! Direct links: from the dump that says of most devices which others they join; one that shows the switches between them before
+//! others.
 
 use std::collections::BTreeMap;
 
@@ -38,8 +39,8 @@ fn tells(source: &Source<'_>) -> bool {
 
 fn best(sources: &[Source<'_>]) -> Option<usize> {
     let switched = |s: &usize| sources[*s].dump.machine.fabric.nodes().any(|(_, n)| n.kind == NodeKind::LinkSwitch);
-    let able: Vec<usize> = (0..sources.len()).filter(|&s| tells(&sources[s])).collect();
-    able.iter().copied().find(switched).or_else(|| able.first().copied())
+    let able = (0..sources.len()).rev().filter(|&s| tells(&sources[s]));
+    able.max_by_key(|s| (switched(s), sources[*s].devices()))
 }
 
 /// The links of each device that are up, by the first dump that counts them.

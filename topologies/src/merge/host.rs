@@ -13,7 +13,7 @@ use crate::error::Error;
 pub(super) fn best(sources: &[Source<'_>]) -> Option<usize> {
     let told = |s: &usize| {
         let says = sources[*s].says();
-        (says.host, says.host_gbps)
+        (says.host, sources[*s].devices(), says.host_gbps)
     };
     let able = (0..sources.len()).rev().filter(|&s| tells(&sources[s]));
     able.max_by_key(told)

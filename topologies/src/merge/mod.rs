@@ -11,10 +11,10 @@ mod host;
 
 use std::fmt;
 
-use mapa_core::{DeviceId, Fabric, FabricNode, HardwareGraph, NodeKind};
+use mapa_core::{DeviceId, Fabric, FabricNode, FabricWire, HardwareGraph, NodeKind};
 
 use crate::dump::{Dump, HostDetail, Says};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::machine::{Machine, Warning};
 use crate::readers::Kind;
 
@@ -63,8 +63,8 @@ impl fmt::Display for Contradiction {
 ///
 /// Devices are the same if they have one UUID or, failing that, one PCI address; else if they have one vendor's number and
 /// nothing else speaks against it. The host is that of the dump that tells most of it (a tree before classes before NUMA
-/// numbers); direct links are those of the first dump that says which devices they join, one that shows the switches between
-/// them before others. Speeds, names, memory, NUMA nodes and cards that these leave open are filled in from the others, in the
+/// numbers, then of most devices); direct links are those of the dump that says of most devices which others they join, one that
+/// shows the switches between them before others; of equals, the first. Speeds, names, memory, NUMA nodes and cards that these leave open are filled in from the others, in the
 /// order given. Devices get ids in the order in which they are met.
 ///
 /// O(d n²) for d dumps of n devices.
@@ -82,7 +82,8 @@ impl fmt::Display for Contradiction {
 /// ```
 ///
 /// # Errors
-/// No dump at all; dumps of which one has a fabric that cannot be lowered; more than [`mapa_core::MAX_DEVICES`] devices in all.
+/// No dump at all; dumps that cannot be of one machine: both name every device, not as many, and nothing but numbers says which
+/// are the same, or their direct links are of two vendors; dumps of which one has a fabric that cannot be lowered; more than [`mapa_core::MAX_DEVICES`] devices in all.
 /// Contradictions are no errors.
 pub fn merge(dumps: Vec<Dump>) -> Result<Merged, Error> {
     let mut dumps = dumps;
@@ -91,8 +92,9 @@ pub fn merge(dumps: Vec<Dump>) -> Result<Merged, Error> {
         return Ok(Merged { dump, contradictions: Vec::new() });
     }
     let sources = dumps.iter().map(Source::new).collect::<Result<Vec<_>, _>>()?;
+    one_vendor(&sources)?;
     let mut contradictions = Vec::new();
-    let devices = Devices::identify(&sources, &mut contradictions);
+    let devices = Devices::identify(&sources, &mut contradictions)?;
     let mut fabric = Fabric::new();
     let host = host::best(&sources);
     let mut nodes = Vec::new();
@@ -147,6 +149,30 @@ impl<'d> Source<'d> {
     fn devices(&self) -> usize {
         self.dump.machine.fabric.device_count()
     }
+}
+
+/// Links that are told of in two vendors' words are those of two machines.
+fn one_vendor(sources: &[Source<'_>]) -> Result<(), Error> {
+    let told = |source: &&Source<'_>| {
+        source.says().direct && source.dump.machine.fabric.wires().any(|(.., wire)| is_direct(wire))
+    };
+    let mut told = sources.iter().filter(told);
+    let Some(first) = told.next() else { return Ok(()) };
+    let word = |source: &Source<'_>| source.dump.machine.labels.direct.clone();
+    match told.find(|source| word(source) != word(first)) {
+        Some(other) => {
+            let (a, b) = (
+                format!("{} has {} links", first.name(), word(first)),
+                format!("{} has {}", other.name(), word(other)),
+            );
+            Err(Error::of_kind(ErrorKind::Incomplete, format!("{a}, {b}: expected dumps of one machine")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn is_direct(wire: FabricWire) -> bool {
+    matches!(wire, FabricWire::Link(link) if link.class.is_direct())
 }
 
 fn description(sources: &[Source<'_>], fabric: Fabric) -> Machine {

@@ -153,6 +153,13 @@ pub fn recognise(text: &str) -> Result<Kind, Error> {
     if let Some(reader) = READERS.iter().find(|reader| (reader.is)(text)) {
         return Ok(reader.kind);
     }
+    if text.trim().is_empty() {
+        return Err(Error::of_kind(ErrorKind::Unknown, "the text is empty: expected what a vendor's tool prints"));
+    }
+    if text.trim_start().starts_with('<') && text.contains("<!ENTITY") {
+        let what = "XML with entities is not read: expected plain elements and attributes";
+        return Err(Error::of_kind(ErrorKind::TooLarge, what));
+    }
     if let Some(what) = unsupported::advice(text) {
         return Err(Error::of_kind(ErrorKind::Unsupported, what));
     }

@@ -5,6 +5,10 @@ use std::borrow::Cow;
 /// A line without escape codes, also those that have lost their escape character on the way, and carriage returns.
 pub(super) fn clean(raw: &str) -> Cow<'_, str> {
     let mut line = Cow::Borrowed(raw);
+    // Every escape code has a bracket, even without its escape character.
+    if !raw.bytes().any(|b| matches!(b, b'[' | 0x1b | b'\r')) {
+        return line;
+    }
     for lost in ["^[[", "\\033[", "\\e[", "\\x1b[", "\u{241b}["] {
         if line.contains(lost) {
             line = Cow::Owned(line.replace(lost, "\u{1b}["));

@@ -3,6 +3,11 @@
 /// What this text is and what to give instead, if it is one of those that are known and not read.
 pub(super) fn advice(text: &str) -> Option<String> {
     let has = |part: &str| text.contains(part);
+    if has("NVIDIA-SMI has failed") || has("Failed to initialize NVML") || has("nvidia-smi: command not found") {
+        return Some(
+            "this is an error message of nvidia-smi, not its output: expected that of a working driver".to_owned(),
+        );
+    }
     let (what, instead) = if has("NVIDIA-SMI ") && has("Driver Version") {
         ("`nvidia-smi` without options, which says nothing of links", "`nvidia-smi topo -m`")
     } else if has("==============NVSMI LOG==============") {

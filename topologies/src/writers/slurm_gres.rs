@@ -30,12 +30,20 @@ impl Machine {
     /// ```
     ///
     /// # Errors
-    /// As [`Machine::graph`].
+    /// As [`Machine::graph`]; devices of several servers, each of which has a file of its own.
     pub fn to_slurm_gres(&self) -> Result<String, Error> {
         let graph = self.graph()?;
         // Behind the devices the graph has their instances, which Slurm counts otherwise.
         let devices = u32::try_from(self.fabric.device_count()).unwrap_or(u32::MAX);
         let is_amd = self.labels.direct.eq_ignore_ascii_case("XGMI");
+        let ids = || (0..devices).map(DeviceId);
+        let apart = |a: DeviceId| ids().find(|&b| graph.pair(a, b).best().class == LinkClass::Network).map(|b| (a, b));
+        if let Some((a, b)) = ids().find_map(apart) {
+            let names = [a, b].map(|id| graph.device(id).name.clone()).join(" and ");
+            return Err(Error::new(format!(
+                "{names} are of two servers: expected one, as gres.conf has lines for each node"
+            )));
+        }
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = writeln!(text, "# {}: {}", line(&self.name), line(&self.title));

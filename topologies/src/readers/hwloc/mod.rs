@@ -92,9 +92,8 @@ fn notes(topology: &Topology<'_, '_>, links: &Links, host_told: bool) -> Vec<Str
         notes.push("Some PCI links have no speed: such a hop counts 12 GB/s.".to_owned());
     }
     if topology.ends_differ {
-        notes.push(
-            "The ends of some PCI links tell different speeds: the slower is taken, though it may be idle.".to_owned(),
-        );
+        let told = "The ends of some PCI links tell different speeds: the slower is taken, though it may be idle";
+        notes.push(format!("{told}; if it is, set the bandwidth of host paths by hand."));
     }
     if !links.told {
         notes.push("Direct links are not told.".to_owned());

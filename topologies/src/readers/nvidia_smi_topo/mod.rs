@@ -12,14 +12,17 @@
 mod matrix;
 mod table;
 
+use std::borrow::Cow;
+
 use mapa_core::{DeviceInfo, Fabric, FabricNode, Link, LinkClass, NodeKind};
 
 use super::infer::{self, MOST_NVLINKS};
 use super::pairs::Pairs;
+use super::{headings, text};
 use crate::dump::{Dump, HostDetail, Says};
 use crate::error::Error;
 use crate::links::{ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS};
-use crate::machine::{Labels, Machine};
+use crate::machine::{Labels, Machine, Warning};
 use crate::readers::Kind;
 use matrix::Matrix;
 
@@ -37,7 +40,14 @@ use matrix::Matrix;
 /// No matrix in the text; rows or cells missing, unknown, doubled or asymmetric. The message names line and cell.
 pub(super) fn read(text: &str) -> Result<Dump, Error> {
     let table = table::find(text)?;
-    let matrix = Matrix::new(table)?;
+    let mut matrix = Matrix::new(table)?;
+    let names = |(line, text): &(usize, Cow<'_, str>)| {
+        headings::parse(text, *line).is_ok_and(|heading| heading.is_some_and(|heading| heading.is_certain()))
+    };
+    if let Some((line, _)) = text::lines(text).find(names) {
+        let what = "another output begins here, which is not read: expected each in a file of its own, to be merged";
+        matrix.warnings.push(Warning { line: Some(line), what: what.to_owned() });
+    }
     let fabric = build(&matrix)?;
     let sys = if matrix.says_soc { "SOC" } else { "SYS" };
     let machine = Machine {
