@@ -127,6 +127,11 @@ impl From<Machine> for Dump {
 
 /// Joins devices through the host where nothing says how.
 pub(crate) fn assume_host(machine: &mut Machine) -> Result<(), Error> {
+    assume_host_between(machine, |_, _| true)
+}
+
+/// The same for the pairs that are asked for.
+pub(crate) fn assume_host_between(machine: &mut Machine, asked: impl Fn(usize, usize) -> bool) -> Result<(), Error> {
     let mut plain = machine.fabric.clone();
     plain.set_mig(None);
     let graph = plain.lower()?;
@@ -135,7 +140,7 @@ pub(crate) fn assume_host(machine: &mut Machine) -> Result<(), Error> {
     let mut assumed = false;
     for (b, y) in graph.devices().iter().enumerate() {
         for (a, x) in graph.devices()[..b].iter().enumerate() {
-            if !graph.pair(DeviceId(a as u32), DeviceId(b as u32)).host.exists() {
+            if asked(a, b) && !graph.pair(DeviceId(a as u32), DeviceId(b as u32)).host.exists() {
                 let same = x.numa.is_some() && x.numa == y.numa;
                 let class = if same { LinkClass::Node } else { LinkClass::Sys };
                 machine.fabric.link(nodes[a], nodes[b], class, ASSUMED_HOST_GBPS)?;
@@ -153,6 +158,7 @@ pub(crate) fn assume_host(machine: &mut Machine) -> Result<(), Error> {
 
 /// Which parts of a machine a dump tells, rather than assuming them or leaving them open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Says {
     /// That there are no devices but those it names.
     pub every_device: bool,
@@ -225,11 +231,13 @@ pub struct PeerAccess {
     pub to: DeviceId,
     /// Whether it can, and if not, why not.
     pub status: PeerStatus,
+    /// Whether it was asked of PCIe alone, or of atomics: such access may be denied where direct links give another.
+    pub partial: bool,
 }
 
 impl PeerAccess {
     pub(crate) fn new(from: DeviceId, to: DeviceId, status: PeerStatus) -> Self {
-        Self { from, to, status }
+        Self { from, to, status, partial: false }
     }
 }
 
@@ -251,6 +259,22 @@ pub enum PeerStatus {
     Disabled,
     /// `U`: not known.
     Unknown,
+}
+
+impl PeerStatus {
+    /// As `nvidia-smi` prints it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "OK",
+            Self::ChipsetNotSupported => "CNS",
+            Self::GpuNotSupported => "GNS",
+            Self::TopologyNotSupported => "TNS",
+            Self::NotSupported => "NS",
+            Self::Disabled => "DR",
+            Self::Unknown => "U",
+        }
+    }
 }
 
 /// A MIG instance that exists.

@@ -212,6 +212,169 @@ fn nothing_gives_an_error_and_one_dump_gives_itself() {
     assert_eq!(merge(vec![one.clone()]).unwrap().dump, one);
 }
 
+/// What is told of the merger of these texts, each named by its letter.
+fn merged(texts: &[&str]) -> (Dump, Vec<String>) {
+    let named = |(text, name): (&&str, char)| {
+        let mut dump = read(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        dump.machine.name = name.to_string();
+        dump
+    };
+    let merged = merge(texts.iter().zip('a'..).map(named).collect()).unwrap();
+    let told = merged.contradictions.iter().map(ToString::to_string).collect();
+    (merged.dump, told)
+}
+
+/// `nvidia-smi nvlink -s` of GPUs with so many links at this rate.
+fn status(gpus: usize, links: usize, rate: &str) -> String {
+    let gpu = |i| {
+        let rows: String = (0..links).map(|link| format!("\t Link {link}: {rate} GB/s\n")).collect();
+        format!("GPU {i}: NVIDIA A100 (UUID: GPU-0000000{i}-0000-0000-0000-000000000000)\n{rows}")
+    };
+    (0..gpus).map(gpu).collect()
+}
+
+/// `nvidia-smi topo -m` of GPUs with this between all of them.
+fn topo(gpus: usize, cell: &str) -> String {
+    let header: String = (0..gpus).map(|i| format!("\tGPU{i}")).collect();
+    let cell = |a, b| if a == b { "X" } else { cell };
+    let row = |a| format!("GPU{a}{}\n", (0..gpus).map(|b| format!("\t{}", cell(a, b))).collect::<String>());
+    format!("{header}\n{}", (0..gpus).map(row).collect::<String>())
+}
+
+#[test]
+fn one_identity_in_other_spellings_is_one_device() {
+    let rocm = "{\"card0\": {\"Unique ID\": \"0x4a7c19da329a2b8c\", \"PCI Bus\": \"0000:C1:00.0\"}, \"card1\": {\"Unique ID\": \
+                \"0x0a7c19da329a2b8d\", \"PCI Bus\": \"0000:C6:00.0\"}, \"system\": {\"(Topology) Link type between DRM devices 0 and \
+                1\": \"XGMI\", \"(Topology) Weight between DRM devices 0 and 1\": \"15\", \"(Topology) Hops between DRM devices 0 and \
+                1\": \"1\"}}";
+    let file = |uuids: [&str; 2]| {
+        let device = |(i, uuid): (usize, &&str)| format!("{{ name = \"GPU{i}\", uuid = \"{uuid}\" }}, ");
+        let devices: String = uuids.iter().enumerate().map(device).collect();
+        format!(
+            "format = \"mapa-machine\"\nversion = 1\nname = \"x\"\ndevices = [{devices}]\n[labels]\ndirect = \"XGMI\"\n"
+        )
+    };
+    for uuids in [["4a7c19da329a2b8c", "a7c19da329a2b8d"], ["GPU-4A7C19DA329A2B8C", "GPU-0a7c19da329a2b8d"]] {
+        let (dump, _) = merged(&[&file(uuids), rocm]);
+        assert_eq!(dump.machine.fabric.device_count(), 2, "{uuids:?}");
+    }
+    // Another UUID at the same address is a contradiction, and no second device.
+    let other = file(["1111", "2222"]).replace("uuid = \"1111\"", "uuid = \"1111\", pci = \"c1:00.0\"");
+    let (dump, told) = merged(&[rocm, &other]);
+    assert_eq!(told.iter().filter(|told| told.contains("UUID")).count(), 1, "{told:?}");
+    assert_eq!(dump.machine.fabric.nodes().filter(|(_, node)| node.name.starts_with("GPU0")).count(), 1);
+}
+
+#[test]
+fn addresses_tie_devices_whatever_the_order_of_dumps() {
+    let file = |devices: &str| format!("format = \"mapa-machine\"\nversion = 1\nname = \"x\"\ndevices = [{devices}]\n");
+    // One counts as CUDA does, one by PCI address; the third knows which is which.
+    let cuda = file("{ name = \"GPU0\", pci = \"02:00.0\" }, { name = \"GPU1\", pci = \"01:00.0\" }");
+    let list = "GPU 0: V100 (UUID: GPU-0a)\nGPU 1: V100 (UUID: GPU-0b)\n";
+    let both = file(
+        "{ name = \"GPU0\", pci = \"01:00.0\", uuid = \"GPU-0a\" }, { name = \"GPU1\", pci = \"02:00.0\", uuid = \"GPU-0b\" }",
+    );
+    for texts in [[&cuda, list, &both], [&both, list, &cuda], [list, &cuda, &both]] {
+        let (dump, _) = merged(&texts);
+        let graph = dump.machine.graph().unwrap();
+        assert_eq!(graph.len(), 2);
+        assert_eq!(graph.find("GPU-0a").unwrap(), graph.find("01:00.0").unwrap(), "{texts:?}");
+        assert_eq!(graph.find("GPU-0b").unwrap(), graph.find("02:00.0").unwrap(), "{texts:?}");
+    }
+}
+
+#[test]
+fn devices_that_the_host_s_dump_does_not_know_are_joined_by_an_assumed_path() {
+    let (dump, told) = merged(&[&topo(2, "NV1"), "GPU 2: V100 (UUID: GPU-0c)\n"]);
+    assert_eq!(told, ["devices there are: b says GPU2 too, a says 2 in all; b is followed"]);
+    let machine = dump.into_machine().unwrap();
+    assert!(machine.notes.iter().any(|note| note.contains("assumed")), "{:?}", machine.notes);
+    let graph = machine.graph().unwrap();
+    assert!((0..2u32).all(|a| graph.pair(a.into(), 2.into()).host.class == mapa_core::LinkClass::Sys));
+}
+
+#[test]
+fn speeds_and_counts_of_links_are_compared() {
+    assert_eq!(merged(&[&status(2, 4, "25"), &status(2, 4, "25.781")]).1, [] as [&str; 0], "with or without overhead");
+    let slower = merged(&[&status(1, 4, "50"), &status(1, 4, "20")]).1;
+    assert_eq!(
+        slower,
+        ["GPU0, direct links: a says 4 links up of 50 GB/s, b says 4 links up of 20 GB/s; a is followed"]
+    );
+    let fewer = merged(&[&status(1, 4, "25"), &status(1, 3, "25")]).1;
+    assert_eq!(
+        fewer,
+        ["GPU0, direct links: a says 4 links up of 25 GB/s, b says 3 links up of 25 GB/s; a is followed"]
+    );
+    let chain = "\tGPU0\tGPU1\tGPU2\nGPU0\tX\tNV12\tSYS\nGPU1\tNV12\tX\tNV12\nGPU2\tSYS\tNV12\tX\n";
+    let claimed = merged(&[&status(3, 12, "25"), chain]).1;
+    assert_eq!(claimed, ["GPU1, direct links: b says 24 in all, a says 12 are up; b is followed"]);
+    let (dump, told) = merged(&[&topo(4, "NV6"), &status(4, 6, "25")]);
+    assert_eq!(told, [] as [&str; 0], "18 links each would be possible, 6 that are up are not: a switch");
+    assert!(dump.machine.graph().unwrap().devices().iter().all(|device| device.switch_port.is_some()));
+    let file = |gbps: f64| {
+        let text = named("dgx-1v").unwrap();
+        let mut fabric = text.fabric.clone();
+        fabric.set_direct_gbps(gbps).unwrap();
+        Dump::from(Machine { fabric, ..text })
+    };
+    let told = merge(vec![file(25.0), file(50.0)]).unwrap().contradictions;
+    assert_eq!(told.len(), 2, "NV1 and NV2: {told:?}");
+    assert_eq!(told[0].kept.what, "25 GB/s");
+}
+
+#[test]
+fn a_product_tells_its_generation_of_links() {
+    let list = "GPU 0: NVIDIA GeForce RTX 3090 (UUID: GPU-0a)\nGPU 1: NVIDIA GeForce RTX 3090 (UUID: GPU-0b)\n";
+    let (dump, _) = merged(&[&topo(2, "NV4"), list]);
+    assert_eq!(dump.machine.graph().unwrap().link(0.into(), 1.into()).gbps, 56.25);
+}
+
+#[test]
+fn denied_access_over_direct_links_is_told_in_either_direction_and_behind_switches() {
+    let denied = |gpus: usize, from: usize, to: usize| {
+        let header: String = (0..gpus).map(|i| format!("\tGPU{i}")).collect();
+        let cell = |a, b| {
+            if a == b {
+                "X"
+            } else if (a, b) == (from, to) {
+                "CNS"
+            } else {
+                "OK"
+            }
+        };
+        let row = |a| format!("GPU{a}{}\n", (0..gpus).map(|b| format!("\t{}", cell(a, b))).collect::<String>());
+        format!("{header}\n{}", (0..gpus).map(row).collect::<String>())
+    };
+    for (gpus, links) in [(2, "NV12"), (8, "NV18")] {
+        for (from, to) in [(0, 1), (1, 0)] {
+            let told = merged(&[&topo(gpus, links), &denied(gpus, from, to)]).1;
+            let pair = format!("GPU{from} - GPU{to}, peer access: a says {links}, b says CNS; a is followed");
+            assert_eq!(told, [pair]);
+        }
+    }
+    // Of PCIe alone it may well be denied.
+    let asked = format!("$ nvidia-smi topo -p2p p\n{}", denied(2, 0, 1));
+    assert_eq!(merged(&[&topo(2, "NV12"), &asked]).1, [] as [&str; 0]);
+}
+
+#[test]
+fn instances_listed_by_uuid_and_by_place_are_one() {
+    let lgi = "| GPU instances: |\n| GPU Name Profile Instance Placement |\n|         ID       ID       Start:Size |\n|=====|\n\
+               |   0  MIG 3g.20gb          9        2          4:4     |\n+---+\n|   0  MIG 1g.5gb          19        9          2:1     |\n+---+\n";
+    let list = "GPU 0: A100 (UUID: GPU-0a)\n  MIG 3g.20gb     Device  0: (UUID: MIG-01)\n  MIG 1g.5gb      Device  1: (UUID: MIG-02)\n";
+    let file =
+        "format = \"mapa-machine\"\nversion = 1\nname = \"x\"\ndevices = [{ name = \"GPU0\", mig = \"a100-40gb\" }]\n";
+    for texts in [&[file, lgi, list][..], &[list, lgi, file], &[file, lgi, lgi, list, list]] {
+        let (dump, _) = merged(texts);
+        let uuids: Vec<_> = dump.mig_instances.iter().map(|one| (one.profile.as_str(), one.uuid.as_deref())).collect();
+        assert_eq!(uuids, [("3g.20gb", Some("MIG-01")), ("1g.5gb", Some("MIG-02"))], "{texts:?}");
+        let layouts = dump.layouts().unwrap();
+        assert_eq!(layouts.len(), 1);
+        assert_eq!(layouts[0].1.instances().len(), 2);
+    }
+}
+
 proptest! {
     #[test]
     fn any_machine_comes_together_from_its_parts(whole in testing::machines(1..=8), turn in any::<bool>(), host_first in any::<bool>()) {

@@ -1,6 +1,6 @@
 //! Which devices of several dumps are the same.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use mapa_core::{DeviceId, DeviceInfo, FabricNode, NodeKind};
 
@@ -17,7 +17,7 @@ pub(super) struct Devices {
 }
 
 /// What tells a device from others, in one spelling.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct Identity {
     uuid: Option<String>,
     pci: Option<String>,
@@ -27,17 +27,9 @@ struct Identity {
 impl Identity {
     fn of(info: &DeviceInfo, id: usize) -> Self {
         Self {
-            uuid: info.uuid.as_ref().map(|uuid| uuid.trim().to_ascii_lowercase()),
+            uuid: info.uuid.as_deref().map(plain_uuid),
             pci: info.pci.as_ref().map(|text| pci::normal(text).unwrap_or_else(|| text.to_ascii_lowercase())),
             number: info.index.unwrap_or(id as u32),
-        }
-    }
-
-    /// One UUID; or, where only one of the two has one, one PCI address.
-    fn is(&self, other: &Self) -> bool {
-        match (&self.uuid, &other.uuid) {
-            (Some(a), Some(b)) => a == b,
-            _ => self.pci.is_some() && self.pci == other.pci,
         }
     }
 
@@ -46,11 +38,15 @@ impl Identity {
         let apart = |a: &Option<String>, b: &Option<String>| a.is_some() && b.is_some() && a != b;
         apart(&self.uuid, &other.uuid) || apart(&self.pci, &other.pci)
     }
+}
 
-    fn learn(&mut self, other: &Self) {
-        self.uuid = self.uuid.take().or_else(|| other.uuid.clone());
-        self.pci = self.pci.take().or_else(|| other.pci.clone());
-    }
+/// AMD's tools print one 64-bit number as `GPU-...`, `0x...` or bare, with leading zeros or not.
+pub(super) fn plain_uuid(text: &str) -> String {
+    let lower = text.trim().to_ascii_lowercase();
+    let digits = lower.strip_prefix("gpu-").unwrap_or(&lower);
+    let digits = digits.strip_prefix("0x").unwrap_or(digits);
+    let short = (1..=16).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_hexdigit());
+    if short { digits.trim_start_matches('0').to_owned() } else { lower }
 }
 
 pub(super) fn infos<'s>(source: &'s Source<'_>) -> impl Iterator<Item = (&'s FabricNode, &'s DeviceInfo)> {
@@ -60,70 +56,98 @@ pub(super) fn infos<'s>(source: &'s Source<'_>) -> impl Iterator<Item = (&'s Fab
     })
 }
 
+/// Devices of several dumps that are one.
+struct Group {
+    /// By source, its device.
+    own: Vec<Option<usize>>,
+    /// Where it was met first.
+    first: (usize, usize),
+}
+
 impl Devices {
-    /// O(n²) for n devices of each source.
+    /// First by UUIDs, then by PCI addresses, whatever the order of the dumps; then, dump by dump, by numbers. Two devices of
+    /// one dump are never the same. O(d n log n) for UUIDs and addresses, O(d n²) for numbers, of d dumps of n devices.
     ///
     /// # Errors
     /// Two dumps that each name all devices, not as many, and nothing but numbers to say which are the same.
     pub(super) fn identify(sources: &[Source<'_>], contradictions: &mut Vec<Contradiction>) -> Result<Self, Error> {
-        let mut known: Vec<Identity> = Vec::new();
-        let mut merged: Vec<Vec<usize>> = Vec::new();
-        for (s, source) in sources.iter().enumerate() {
-            let own: Vec<Identity> = infos(source).enumerate().map(|(id, (_, info))| Identity::of(info, id)).collect();
-            // What is sure first, so that a number does not take what an address is for.
-            let mut map: Vec<Option<usize>> = vec![None; own.len()];
-            let mut taken = HashSet::new();
-            for (id, identity) in own.iter().enumerate() {
-                let found = known.iter().enumerate().position(|(k, other)| !taken.contains(&k) && identity.is(other));
-                map[id] = found.inspect(|&k| {
-                    taken.insert(k);
-                });
-            }
-            let whole = |other: &&Source<'_>| other.says().every_device && other.devices() != source.devices();
-            if let Some(other) = sources[..s].iter().find(whole)
-                && source.says().every_device
-                && taken.is_empty()
-            {
-                let count =
-                    |source: &Source<'_>| format!("{} names {} devices in all", source.name(), source.devices());
-                let what =
-                    format!("{}, {}, and nothing but numbers says which are the same", count(other), count(source));
-                return Err(Error::of_kind(ErrorKind::Incomplete, what + ": expected dumps of one machine"));
-            }
-            for (id, identity) in own.iter().enumerate().filter(|(id, _)| map[*id].is_none()).collect::<Vec<_>>() {
-                let alike = |k: usize, other: &Identity| {
-                    !taken.contains(&k) && other.number == identity.number && !other.differs(identity)
-                };
-                let found = known.iter().enumerate().position(|(k, other)| alike(k, other));
-                map[id] = found.inspect(|&k| {
-                    taken.insert(k);
-                });
-            }
-            let before = known.len();
-            let mut new = Vec::new();
-            for (id, identity) in own.into_iter().enumerate() {
-                let k = map[id].unwrap_or(known.len());
-                map[id] = Some(k);
-                match known.get_mut(k) {
-                    Some(device) => device.learn(&identity),
-                    None => {
-                        new.push(id);
-                        known.push(identity);
-                    }
+        let identity = |source| infos(source).enumerate().map(|(id, (_, info))| Identity::of(info, id)).collect();
+        let identities: Vec<Vec<Identity>> = sources.iter().map(identity).collect();
+        let mut groups: Vec<Option<Group>> = Vec::new();
+        let mut group_of: Vec<Vec<usize>> = Vec::new();
+        for (s, own) in identities.iter().enumerate() {
+            group_of.push((groups.len()..groups.len() + own.len()).collect());
+            groups.extend((0..own.len()).map(|d| {
+                let mut own = vec![None; sources.len()];
+                own[s] = Some(d);
+                Some(Group { own, first: (s, d) })
+            }));
+        }
+        let keys: [fn(&Identity) -> Option<&String>; 2] = [|one| one.uuid.as_ref(), |one| one.pci.as_ref()];
+        for key in keys {
+            let mut known: HashMap<&String, usize> = HashMap::new();
+            for (s, own) in identities.iter().enumerate() {
+                for (d, identity) in own.iter().enumerate() {
+                    let Some(key) = key(identity) else { continue };
+                    let here = group_of[s][d];
+                    let there = *known.entry(key).or_insert(here);
+                    let into = unite(&mut groups, &mut group_of, there, here);
+                    known.insert(key, into);
                 }
             }
-            merged.push(map.into_iter().flatten().collect());
-            if s > 0 && before > 0 {
+        }
+        for s in 1..sources.len() {
+            Self::is_one_machine(sources, &groups, s)?;
+            for (d, identity) in identities[s].iter().enumerate() {
+                let here = group_of[s][d];
+                let alone = groups[here].as_ref().is_some_and(|group| group.own[..s].iter().all(Option::is_none));
+                if !alone {
+                    continue;
+                }
+                let alike = |group: &Option<Group>| {
+                    let Some(Group { own, first: (at, id) }) = group else { return false };
+                    let members = own.iter().enumerate().filter_map(|(t, d)| Some(&identities[t][(*d)?]));
+                    *at < s
+                        && own[s].is_none()
+                        && identities[*at][*id].number == identity.number
+                        && members.into_iter().all(|member| !member.differs(identity))
+                };
+                if let Some(there) = groups.iter().position(alike) {
+                    unite(&mut groups, &mut group_of, there, here);
+                }
+            }
+        }
+        let mut groups: Vec<Group> = groups.into_iter().flatten().collect();
+        groups.sort_unstable_by_key(|group| group.first);
+        let own = |s: usize| groups.iter().map(|group| group.own[s]).collect::<Vec<_>>();
+        let own: Vec<Vec<Option<usize>>> = (0..sources.len()).map(own).collect();
+        let merged = own.iter().zip(&identities).map(|(own, identities)| {
+            let mut merged = vec![0; identities.len()];
+            own.iter().enumerate().for_each(|(k, id)| id.iter().for_each(|&id| merged[id] = k));
+            merged
+        });
+        let merged: Vec<Vec<usize>> = merged.collect();
+        for s in 1..sources.len() {
+            let before = groups.iter().filter(|group| group.first.0 < s).count();
+            let new: Vec<usize> = groups.iter().filter(|group| group.first.0 == s).map(|group| group.first.1).collect();
+            if before > 0 {
                 Self::report(sources, &merged, s, &new, before, contradictions);
             }
         }
-        let inverse = |map: &Vec<usize>| {
-            let mut own = vec![None; known.len()];
-            map.iter().enumerate().for_each(|(id, &k)| own[k] = Some(id));
-            own
-        };
-        let own = merged.iter().map(inverse).collect();
         Ok(Self { merged, own })
+    }
+
+    /// # Errors
+    /// As [`Devices::identify`], for one source and those before.
+    fn is_one_machine(sources: &[Source<'_>], groups: &[Option<Group>], s: usize) -> Result<(), Error> {
+        let source = &sources[s];
+        let whole = |other: &Source<'_>| other.says().every_device && other.devices() != source.devices();
+        let tied = |t: usize| groups.iter().flatten().any(|group| group.own[s].is_some() && group.own[t].is_some());
+        let stranger = (0..s).find(|&t| source.says().every_device && whole(&sources[t]) && !tied(t));
+        let Some(other) = stranger.map(|t| &sources[t]) else { return Ok(()) };
+        let count = |source: &Source<'_>| format!("{} names {} devices in all", source.name(), source.devices());
+        let what = format!("{}, {}, and nothing but numbers says which are the same", count(other), count(source));
+        Err(Error::of_kind(ErrorKind::Incomplete, what + ": expected dumps of one machine"))
     }
 
     /// Devices that one dump names and another, which says that it names them all, does not.
@@ -187,6 +211,7 @@ impl Devices {
         let host_first = || host.into_iter().chain((0..sources.len()).filter(|&s| Some(s) != host));
         let mut names: HashSet<String> = HashSet::new();
         let mut numbers: HashSet<u32> = HashSet::new();
+        let mut taken: HashSet<String> = HashSet::new();
         let mut nodes = Vec::new();
         for k in 0..self.count() {
             let mut facts = Facts::default();
@@ -200,7 +225,10 @@ impl Devices {
                 let numa = graph.and_then(|(own, graph)| graph.devices().get(own)?.numa);
                 facts.add_numa(&sources[s], numa, contradictions);
             }
-            let Facts { name, info, .. } = facts;
+            let Facts { name, mut info, .. } = facts;
+            // Dumps that do not agree may give one to two devices; the first keeps it.
+            info.uuid = info.uuid.filter(|uuid| taken.insert(uuid.trim().to_ascii_lowercase()));
+            info.pci = info.pci.filter(|pci| taken.insert(pci.trim().to_ascii_lowercase()));
             let mut name = name;
             while !names.insert(name.clone()) {
                 name = format!("{name}-{k}");
@@ -217,6 +245,29 @@ impl Devices {
         };
         nodes.into_iter().zip(own).enumerate().map(node).collect()
     }
+}
+
+/// Makes two groups one, unless some source has a device in each; where the device of the second is then.
+fn unite(groups: &mut [Option<Group>], group_of: &mut [Vec<usize>], there: usize, here: usize) -> usize {
+    let clash = match (&groups[there], &groups[here]) {
+        (Some(a), Some(b)) => a.own.iter().zip(&b.own).any(|(a, b)| a.is_some() && b.is_some()),
+        _ => true,
+    };
+    if there == here || clash {
+        return there;
+    }
+    let (into, from) = (there.min(here), there.max(here));
+    if let Some(moved) = groups[from].take()
+        && let Some(group) = &mut groups[into]
+    {
+        for (s, d) in moved.own.into_iter().enumerate() {
+            let Some(d) = d else { continue };
+            group.own[s] = Some(d);
+            group_of[s][d] = into;
+        }
+        group.first = group.first.min(moved.first);
+    }
+    into
 }
 
 /// What is known of one device, fact by fact from the first that tells it.
@@ -247,7 +298,8 @@ impl Facts {
         let known = self.info.clone();
         let mut tell = |what, known, said| contradictions.extend(self.tell(source, what, known, said));
         tell("number", text(known.index), text(number));
-        tell("UUID", known.uuid.clone(), info.uuid.clone());
+        let uuid = |info: &DeviceInfo| info.uuid.as_deref().map(plain_uuid);
+        tell("UUID", uuid(&known), uuid(info));
         tell("PCI address", address(&known), address(info));
         tell("MIG model", model(&known), model(info));
         self.info = DeviceInfo {

@@ -1,7 +1,7 @@
 //! Direct links: from the dump that says of most devices which others they join; one that shows the switches between them before
 //! others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mapa_core::{DeviceId, Fabric, FabricNode, FabricWire, Link, LinkClass, NodeId, NodeKind};
 
@@ -9,7 +9,8 @@ use super::devices::{Devices, infos};
 use super::{Contradiction, Source, free_name};
 use crate::dump::{PeerStatus, Port};
 use crate::error::Error;
-use crate::readers::infer;
+use crate::links::of_product;
+use crate::readers::infer::{self, Switched};
 
 /// Puts direct links into the fabric; answers which dump they are of.
 pub(super) fn take(
@@ -19,14 +20,17 @@ pub(super) fn take(
     devices: &Devices,
     contradictions: &mut Vec<Contradiction>,
 ) -> Result<Option<usize>, Error> {
+    let names: Vec<String> = nodes.iter().map(|&node| fabric.node(node).name.clone()).collect();
+    let ports = Ports::of(sources, devices);
+    ports.compare(sources, devices, &names, contradictions);
     let Some(best) = best(sources) else { return Ok(None) };
     let bonds = Bonds::new(sources, devices, best);
-    let ports = Ports::of(sources, devices);
-    bonds.build(fabric, nodes, &sources[best], &ports)?;
+    let groups = bonds.spread(&ports);
+    bonds.build(fabric, nodes, &sources[best], &ports, &groups)?;
     for s in (0..sources.len()).filter(|&s| s != best && tells(&sources[s])) {
         compare(sources, devices, (best, s), contradictions);
     }
-    bonds.hold_against_ports(&sources[best], &ports, contradictions);
+    bonds.hold_against_ports(&sources[best], &ports, &groups, &names, contradictions);
     for source in sources.iter().enumerate() {
         hold_against_access(&bonds, &sources[best], source, devices, contradictions);
     }
@@ -54,17 +58,39 @@ impl Ports {
         let mut by_device = vec![None; devices.count()];
         for (s, source) in sources.iter().enumerate() {
             for (k, known) in by_device.iter_mut().enumerate().filter(|(_, known)| known.is_none()) {
-                let Some(own) = devices.own(s, k) else { continue };
-                let up = |port: &&Port| port.device.index() == own && port.active == Some(true);
-                let up: Vec<&Port> = source.dump.ports.iter().filter(up).collect();
-                if !up.is_empty() {
-                    let rates: Vec<f64> = up.iter().filter_map(|port| port.gbps).collect();
-                    let each = rates.iter().copied().reduce(f64::min);
-                    *known = Some((up.len() as u32, each, source.name().to_owned()));
-                }
+                let own = devices.own(s, k).and_then(|own| up(source, own));
+                *known = own.map(|(count, each)| (count, each, source.name().to_owned()));
             }
         }
         Self { by_device }
+    }
+
+    /// What two dumps count differently: links that are up, and GB/s of one.
+    fn compare(
+        &self,
+        sources: &[Source<'_>],
+        devices: &Devices,
+        names: &[String],
+        contradictions: &mut Vec<Contradiction>,
+    ) {
+        for (s, source) in sources.iter().enumerate() {
+            for (k, known) in self.by_device.iter().enumerate() {
+                let own = devices.own(s, k).and_then(|own| up(source, own));
+                let (Some((count, each, by)), Some((other, rate))) = (known, own) else { continue };
+                let said = |count: u32, each: Option<f64>| {
+                    let each = each.map_or(String::new(), |each| format!(" of {each} GB/s"));
+                    format!("{count} links up{each}")
+                };
+                let slower = each.zip(rate).is_some_and(|(a, b)| differ(a, b));
+                if *by != source.name() && (*count != other || slower) {
+                    contradictions.push(Contradiction {
+                        about: format!("{}, direct links", names[k]),
+                        kept: super::Said { by: by.clone(), what: said(*count, *each) },
+                        dropped: source.says_of(said(other, rate)),
+                    });
+                }
+            }
+        }
     }
 
     fn count(&self, device: usize) -> Option<u32> {
@@ -74,6 +100,19 @@ impl Ports {
     fn each(&self, device: usize) -> Option<f64> {
         self.by_device[device].as_ref().and_then(|(_, each, _)| *each)
     }
+}
+
+/// The links of a device that a dump says are up: how many, and GB/s of the slowest.
+fn up(source: &Source<'_>, device: usize) -> Option<(u32, Option<f64>)> {
+    let up = |port: &&Port| port.device.index() == device && port.active == Some(true);
+    let up: Vec<&Port> = source.dump.ports.iter().filter(up).collect();
+    let each = up.iter().filter_map(|port| port.gbps).reduce(f64::min);
+    (!up.is_empty()).then_some((up.len() as u32, each))
+}
+
+/// Whether two rates are not one, rounded or printed with and without what the line needs for itself.
+fn differ(a: f64, b: f64) -> bool {
+    (a - b).abs() > 0.07 * a.max(b)
 }
 
 /// The direct links of the merged machine.
@@ -105,10 +144,15 @@ impl Bonds {
         let from = &sources[s].dump.machine.fabric;
         let ids: BTreeMap<NodeId, usize> = super::host::device_nodes(from).zip(0..).collect();
         let merged = |id: NodeId| devices.merged(s, *ids.get(&id)?).map(DeviceId::index);
+        let product = |k: usize| {
+            let own = |t: usize| infos(&sources[t]).nth(devices.own(t, k)?)?.1.product.as_deref().and_then(of_product);
+            (0..sources.len()).find_map(own)
+        };
         let rate = |a: usize, b: Option<usize>, links: u8, gbps: f64| {
             let told = sources[s].says().direct_gbps;
             let each = gbps / f64::from(links);
-            if told { each } else { elsewhere(sources, devices, a, b).unwrap_or(each) }
+            let other = || elsewhere(sources, devices, a, b).or_else(|| product(a));
+            if told { each } else { other().unwrap_or(each) }
         };
         for (x, y, wire) in from.wires() {
             let FabricWire::Link(Link { class: LinkClass::Direct(links), gbps }) = wire else { continue };
@@ -135,12 +179,33 @@ impl Bonds {
         self.pairs[a.min(b) * self.devices + a.max(b)].map(|(links, _)| links)
     }
 
+    /// What claims more links than a device has hangs from a switch that the dump does not show.
+    fn spread(&self, ports: &Ports) -> Vec<Switched> {
+        let counts: Vec<u32> = (0..self.devices).filter_map(|device| ports.count(device)).collect();
+        let most = counts.iter().copied().max().filter(|_| counts.len() == self.devices);
+        most.map(|most| infer::switched_groups(self.devices, |a, b| self.links(a, b), most)).unwrap_or_default()
+    }
+
+    /// The direct links between two devices, those over a switch among them.
+    fn joined(&self, a: usize, b: usize) -> Option<u8> {
+        let port = |ports: &[SwitchPort], device| ports.iter().find(|port| port.0 == device).map(|port| port.1);
+        let over = |(_, ports): &(String, Vec<SwitchPort>)| Some(port(ports, a)?.min(port(ports, b)?));
+        self.links(a, b).or_else(|| self.switches.iter().find_map(over))
+    }
+
     /// Pairwise links of a device, added up.
     fn claimed(&self, device: usize) -> u32 {
         (0..self.devices).filter_map(|other| self.links(device, other)).map(u32::from).sum()
     }
 
-    fn build(&self, fabric: &mut Fabric, nodes: &[NodeId], source: &Source<'_>, ports: &Ports) -> Result<(), Error> {
+    fn build(
+        &self,
+        fabric: &mut Fabric,
+        nodes: &[NodeId],
+        source: &Source<'_>,
+        ports: &Ports,
+        groups: &[Switched],
+    ) -> Result<(), Error> {
         let told = source.says().direct_gbps;
         let each = |device: usize, each: f64| if told { each } else { ports.each(device).unwrap_or(each) };
         for (name, members) in &self.switches {
@@ -151,12 +216,7 @@ impl Bonds {
                 fabric.link(nodes[device], switch, LinkClass::Direct(links), gbps)?;
             }
         }
-        // What claims more links than a device has hangs from a switch that the dump does not show.
-        let counts: Vec<u32> = (0..self.devices).filter_map(|device| ports.count(device)).collect();
-        let most = counts.iter().copied().max().filter(|_| counts.len() == self.devices);
-        let groups = most.map(|most| infer::switched_groups(self.devices, |a, b| self.links(a, b), most));
-        let groups = groups.unwrap_or_default();
-        for group in &groups {
+        for group in groups {
             let name = free_name(fabric, "link-switch");
             let switch = fabric.add(FabricNode { name, kind: NodeKind::LinkSwitch })?;
             for &device in &group.devices {
@@ -179,16 +239,21 @@ impl Bonds {
     }
 
     /// No device has more links to others than it has that are up, unless a switch spreads them.
-    fn hold_against_ports(&self, source: &Source<'_>, ports: &Ports, contradictions: &mut Vec<Contradiction>) {
-        let names: Vec<&str> = infos(source).map(|(node, _)| node.name.as_str()).collect();
+    fn hold_against_ports(
+        &self,
+        source: &Source<'_>,
+        ports: &Ports,
+        groups: &[Switched],
+        names: &[String],
+        contradictions: &mut Vec<Contradiction>,
+    ) {
         for device in 0..self.devices {
             let Some((count, _, by)) = &ports.by_device[device] else { continue };
-            let all_alike =
-                (0..self.devices).filter_map(|other| self.links(device, other)).all(|n| u32::from(n) == *count);
+            let is_spread = groups.iter().any(|group| group.devices.contains(&device));
             let claimed = self.claimed(device);
-            if claimed > *count && !all_alike {
+            if claimed > *count && !is_spread {
                 contradictions.push(Contradiction {
-                    about: format!("{}, direct links", names.get(device).copied().unwrap_or_default()),
+                    about: format!("{}, direct links", names[device]),
                     kept: source.says_of(format!("{claimed} in all")),
                     dropped: super::Said { by: by.clone(), what: format!("{count} are up") },
                 });
@@ -229,7 +294,12 @@ fn compare(
         LinkClass::None => "no direct link".to_owned(),
         class => sources[s].dump.machine.labels.print(class),
     };
-    let mut differing = Differing::default();
+    let gbps = |s: usize, a: usize, b: usize| {
+        let graph = sources[s].graph.as_ref()?;
+        Some(graph.pair(DeviceId(a as u32), DeviceId(b as u32)).direct.gbps)
+    };
+    let told = sources[best].says().direct_gbps && sources[other].says().direct_gbps;
+    let (mut differing, mut rates) = (Differing::default(), Differing::default());
     for b in 0..sources[best].devices() {
         for a in 0..b {
             let own = |device| devices.merged(best, device).and_then(|k| devices.own(other, k.index()));
@@ -238,10 +308,16 @@ fn compare(
                 && kept != dropped
             {
                 differing.add(&sources[best], (a, b), print(best, kept), print(other, dropped));
+            } else if told
+                && let (Some(kept), Some(dropped)) = (gbps(best, a, b), gbps(other, x, y))
+                && differ(kept, dropped)
+            {
+                rates.add(&sources[best], (a, b), format!("{kept} GB/s"), format!("{dropped} GB/s"));
             }
         }
     }
     contradictions.extend(differing.report("direct links", &sources[best], &sources[other]));
+    contradictions.extend(rates.report("bandwidth of direct links", &sources[best], &sources[other]));
 }
 
 /// Devices with direct links to each other can reach each other's memory.
@@ -253,13 +329,14 @@ fn hold_against_access(
     contradictions: &mut Vec<Contradiction>,
 ) {
     let mut differing = Differing::default();
-    for access in &source.dump.peer_access {
+    let mut told = BTreeSet::new();
+    for access in source.dump.peer_access.iter().filter(|access| !access.partial) {
         let merged = |id: DeviceId| devices.merged(s, id.index()).map(DeviceId::index);
-        let Some((a, b)) = merged(access.from).zip(merged(access.to)).filter(|(a, b)| a < b) else { continue };
+        let Some((a, b)) = merged(access.from).zip(merged(access.to)) else { continue };
         let denied = !matches!(access.status, PeerStatus::Ok | PeerStatus::Unknown);
-        if let Some(links) = bonds.links(a, b).filter(|_| denied) {
+        if let Some(links) = bonds.joined(a, b).filter(|_| denied && told.insert((a.min(b), a.max(b)))) {
             let label = best.dump.machine.labels.print(LinkClass::Direct(links));
-            differing.add(source, (access.from.index(), access.to.index()), label, format!("{:?}", access.status));
+            differing.add(source, (access.from.index(), access.to.index()), label, access.status.word().to_owned());
         }
     }
     contradictions.extend(differing.report("peer access", best, source));

@@ -8,6 +8,7 @@ use super::devices::Devices;
 use super::{Contradiction, Source, renamed};
 use crate::dump::HostDetail;
 use crate::error::Error;
+use crate::readers::Kind;
 
 /// The dump whose host is taken: the one that tells most of it.
 pub(super) fn best(sources: &[Source<'_>]) -> Option<usize> {
@@ -136,6 +137,8 @@ fn compare(
     contradictions: &mut Vec<Contradiction>,
 ) {
     let labels = |s: usize, class: LinkClass| sources[s].dump.machine.labels.print(class);
+    // NCCL draws one host bridge a socket, so that its PHB may be NODE.
+    let blurred = [best, other].iter().any(|&s| sources[s].dump.kind == Kind::NcclTopology);
     let mut differing = super::direct::Differing::default();
     for b in 0..sources[best].devices() {
         for a in 0..b {
@@ -144,6 +147,7 @@ fn compare(
             let Some((x, y)) = own(a).zip(own(b)) else { continue };
             if let (Some(kept), Some(dropped)) = (said(&sources[best], a, b), said(&sources[other], x, y))
                 && kept != dropped
+                && !(blurred && [kept, dropped].iter().all(|class| [LinkClass::Phb, LinkClass::Node].contains(class)))
             {
                 differing.add(&sources[best], (a, b), labels(best, kept), labels(other, dropped));
             }

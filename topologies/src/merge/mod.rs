@@ -9,11 +9,12 @@ mod devices;
 mod direct;
 mod host;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use mapa_core::{DeviceId, Fabric, FabricNode, FabricWire, HardwareGraph, NodeKind};
 
-use crate::dump::{Dump, HostDetail, Says};
+use crate::dump::{Dump, HostDetail, MigInstance, Says};
 use crate::error::{Error, ErrorKind};
 use crate::machine::{Machine, Warning};
 use crate::readers::Kind;
@@ -112,7 +113,12 @@ pub fn merge(dumps: Vec<Dump>) -> Result<Merged, Error> {
     host::take(&mut fabric, &nodes, &sources, &devices, host, &mut contradictions)?;
     let direct = direct::take(&mut fabric, &nodes, &sources, &devices, &mut contradictions)?;
     let labels = sources[direct.or(host).unwrap_or(0)].dump.machine.labels.clone();
-    let machine = Machine { labels, ..description(&sources, fabric) };
+    let mut machine = Machine { labels, ..description(&sources, fabric) };
+    // Devices that the dump with the host does not know are joined to the others somehow.
+    let known = |k: usize| host.is_none_or(|host| devices.own(host, k).is_some());
+    if !(0..devices.count()).all(known) {
+        crate::dump::assume_host_between(&mut machine, |a, b| !(known(a) && known(b)))?;
+    }
     let mut dump = Dump::new(Kind::Merged, machine, says(&sources, host, direct));
     facts(&mut dump, &sources, &devices);
     Ok(Merged { dump, contradictions })
@@ -218,13 +224,18 @@ fn says(sources: &[Source<'_>], host: Option<usize>, direct: Option<usize>) -> S
         every_device: any(&|says| says.every_device),
         direct: direct.is_some(),
         direct_gbps: direct.is_some() && any(&|says| says.direct_gbps),
-        host: sources.iter().map(|source| source.says().host).max().unwrap_or(HostDetail::Nothing),
+        host: match host {
+            Some(host) => sources[host].says().host,
+            None if any(&|says| says.host >= HostDetail::Numa) => HostDetail::Numa,
+            None => HostDetail::Nothing,
+        },
         host_gbps: host.is_some_and(|host| sources[host].says().host_gbps),
     }
 }
 
 /// What a fabric has no place for, with the devices' new ids.
 fn facts(dump: &mut Dump, sources: &[Source<'_>], devices: &Devices) {
+    dump.mig_instances = instances(sources, devices);
     for (s, source) in sources.iter().enumerate() {
         let id = |old: DeviceId| devices.merged(s, old.index());
         let of = source.dump;
@@ -236,16 +247,44 @@ fn facts(dump: &mut Dump, sources: &[Source<'_>], devices: &Devices) {
             let (from, to) = (id(access.from)?, id(access.to)?);
             Some(crate::dump::PeerAccess { from, to, ..*access })
         }));
-        dump.mig_instances.extend(of.mig_instances.iter().filter_map(|instance| {
-            let device = id(instance.device)?;
-            Some(crate::dump::MigInstance { device, ..instance.clone() })
-        }));
         dump.mig_profiles.extend(of.mig_profiles.iter().filter_map(|profile| {
             let device = id(profile.device)?;
             Some(crate::dump::MigProfile { device, ..profile.clone() })
         }));
         dump.channels.extend(of.channels.iter().cloned());
     }
+}
+
+/// The MIG instances of all dumps, each once: one that is listed by UUID in one dump and by place in another is one.
+fn instances(sources: &[Source<'_>], devices: &Devices) -> Vec<MigInstance> {
+    let mut all: BTreeMap<DeviceId, Vec<MigInstance>> = BTreeMap::new();
+    for placed in [true, false] {
+        for (s, source) in sources.iter().enumerate() {
+            // Those of one dump are different ones.
+            let mut met: Vec<(DeviceId, usize)> = Vec::new();
+            for instance in source.dump.mig_instances.iter().filter(|one| one.placement.is_some() == placed) {
+                let Some(device) = devices.merged(s, instance.device.index()) else { continue };
+                let known = all.entry(device).or_default();
+                let same = |other: &MigInstance| match (&other.uuid, &instance.uuid) {
+                    (Some(a), Some(b)) => a == b,
+                    _ if placed => other.placement == instance.placement && other.profile == instance.profile,
+                    _ => other.profile == instance.profile,
+                };
+                let found = (0..known.len()).find(|&at| !met.contains(&(device, at)) && same(&known[at]));
+                let at = found.unwrap_or(known.len());
+                met.push((device, at));
+                match known.get_mut(at) {
+                    Some(known) => {
+                        known.uuid = known.uuid.take().or_else(|| instance.uuid.clone());
+                        known.instance_id = known.instance_id.or(instance.instance_id);
+                        known.profile_id = known.profile_id.or(instance.profile_id);
+                    }
+                    None => known.push(MigInstance { device, ..instance.clone() }),
+                }
+            }
+        }
+    }
+    all.into_values().flatten().collect()
 }
 
 /// A name that is not taken: the one wanted, or with a number.

@@ -35,7 +35,8 @@ pub(super) fn is(text: &str) -> bool {
 pub(super) fn read(text: &str) -> Result<Dump, Error> {
     let table = find(text)?;
     let columns = columns(&table)?;
-    let access = peer_access(&table, &columns)?;
+    let mut access = peer_access(&table, &columns)?;
+    access.iter_mut().for_each(|access| access.partial = matches!(table.asked, Some('p' | 'a')));
     let mut fabric = Fabric::new();
     for (id, &number) in columns.iter().enumerate() {
         let info = DeviceInfo { index: (number as usize != id).then_some(number), ..DeviceInfo::default() };
