@@ -45,7 +45,8 @@ impl Likeness {
 /// A renumbering that makes two machines one, if there is any: device `i` of `a` is device `v[i]` of `b`. Which of several
 /// is not said, but it is always the same one.
 ///
-/// Only whole devices and the classes of links count; bandwidths, names, NUMA numbers and network cards do not.
+/// Only whole devices and the classes of links count; bandwidths, names, NUMA numbers and network cards do not, nor whether
+/// links are the devices' own or end at a switch.
 ///
 /// ```
 /// use mapa_topologies::{Likeness, isomorphism, named};

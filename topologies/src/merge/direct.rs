@@ -247,13 +247,13 @@ impl Bonds {
         names: &[String],
         contradictions: &mut Vec<Contradiction>,
     ) {
-        for device in 0..self.devices {
+        for (device, name) in names.iter().enumerate() {
             let Some((count, _, by)) = &ports.by_device[device] else { continue };
             let is_spread = groups.iter().any(|group| group.devices.contains(&device));
             let claimed = self.claimed(device);
             if claimed > *count && !is_spread {
                 contradictions.push(Contradiction {
-                    about: format!("{}, direct links", names[device]),
+                    about: format!("{name}, direct links"),
                     kept: source.says_of(format!("{claimed} in all")),
                     dropped: super::Said { by: by.clone(), what: format!("{count} are up") },
                 });
