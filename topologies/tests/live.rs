@@ -164,6 +164,27 @@ fn a_command_that_hangs_is_killed() {
 }
 
 #[test]
+fn what_a_command_that_hangs_has_started_is_killed_with_it() {
+    let machine = Machine::new();
+    machine.script(r#"sleep 600 & echo $! > "$here/pid"; wait"#);
+    let mut live = machine.live();
+    live.time_limit = Duration::from_secs(1);
+    let start = Instant::now();
+    assert!(machine.refusal(&live).contains("topo -m: no answer within 1s: killed"));
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    let pid = fs::read_to_string(machine.path("pid")).unwrap();
+    // Whoever adopts it may not have asked yet how it ended.
+    let runs = || {
+        let stat = fs::read_to_string(Path::new("/proc").join(pid.trim()).join("stat"));
+        stat.is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    while runs() && start.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(!runs(), "process {pid} is still there");
+}
+
+#[test]
 fn a_command_whose_child_holds_the_pipe_is_not_waited_for() {
     let machine = Machine::new();
     machine.script("sleep 20 & exit 0");
@@ -284,11 +305,48 @@ fn a_second_call_does_not_ask() {
 fn warnings_are_kept_with_the_machine() {
     let machine = Machine::new();
     machine.write("topo.txt", TOPO);
-    machine.script(r#"[ "$1" = topo ] && exec cat "$here/topo.txt"; exit 3"#);
+    machine.write("list.txt", "GPU 0: Tesla V100 (UUID: GPU-00000000-0000-0000-0000-000000000001)\n");
+    machine
+        .script(r#"[ "$1" = topo ] && exec cat "$here/topo.txt"; [ "$1" = -L ] && exec cat "$here/list.txt"; exit 0"#);
     let first = discover(&machine.cached()).unwrap();
     let second = discover(&machine.cached()).unwrap();
     assert!(second.cached && !second.machine.warnings.is_empty());
     assert_eq!(first.machine.warnings, second.machine.warnings);
+}
+
+/// Why an answer was not kept; the next call asks.
+fn unkept(live: &Live) -> String {
+    let found = discover(live).unwrap();
+    assert!(!found.cached && found.file.is_none(), "{:?}", found.file);
+    let why = found.machine.warnings.last().unwrap().what.strip_prefix("not kept for the next call: ");
+    why.unwrap().to_owned()
+}
+
+#[test]
+fn an_answer_that_lacks_a_question_is_not_kept_and_says_so() {
+    let machine = Machine::new();
+    machine.write("topo.txt", TOPO);
+    machine.script(r#"[ "$1" = topo ] && exec cat "$here/topo.txt"; [ "$1" = -L ] && exec sleep 600; exit 0"#);
+    let mut live = machine.cached();
+    live.time_limit = Duration::from_secs(1);
+    assert_eq!(unkept(&live), "nvidia-smi -L: no answer within 1s: killed");
+    machine.script(r#"[ "$1" = topo ] && exec cat "$here/topo.txt"; [ "$1" = -L ] && exit 3; exit 0"#);
+    assert_eq!(unkept(&machine.cached()), "nvidia-smi -L: exit status: 3");
+    // It has recovered.
+    let machine = machine.with_command();
+    assert!(discover(&machine.cached()).unwrap().file.is_some());
+    assert!(discover(&machine.cached()).unwrap().cached);
+}
+
+#[test]
+fn the_answer_of_who_stands_in_for_a_source_that_failed_is_not_kept() {
+    let machine = Machine::new();
+    write_kfd(&machine);
+    machine.script("echo 'the driver restarts'; exit 9");
+    let why = unkept(&machine.cached());
+    assert!(why.starts_with("nvidia-smi: topo -m: exit status: 9: the driver restarts"), "{why}");
+    fs::remove_file(machine.path("nvidia-smi")).unwrap();
+    assert!(discover(&machine.cached()).unwrap().file.is_some(), "who is not there has not failed");
 }
 
 #[test]
@@ -662,6 +720,26 @@ mod nvml {
         let kept = discover(&live).unwrap();
         assert!(kept.cached && kept.state.is_none());
         assert!(!fs::read_to_string(machine.kept()).unwrap().contains("3g.20gb"));
+    }
+
+    #[test]
+    fn a_device_that_is_lost_or_a_library_that_hangs_is_not_kept() {
+        let machine = Machine::new().with_command();
+        let mut live = machine.with_library(&["machine=\"broken\""]);
+        live.cache = Some(machine.path("cache"));
+        assert!(unkept(&live).starts_with("nvml: devices: "));
+        live.nvml = library(&["machine=\"dgx-1v\"", "hangs"]);
+        live.time_limit = Duration::from_secs(2);
+        assert_eq!(unkept(&live), "nvml: no answer within 2s");
+    }
+
+    #[test]
+    fn what_a_library_does_not_know_it_will_not_know_the_next_time() {
+        let machine = Machine::new();
+        let mut live = machine.with_library(&["machine=\"dgx-1v\"", "lacks=\"facts\""]);
+        live.cache = Some(machine.path("cache"));
+        assert!(discover(&live).unwrap().file.is_some());
+        assert!(discover(&live).unwrap().cached);
     }
 
     #[test]

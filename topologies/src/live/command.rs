@@ -1,4 +1,5 @@
-//! Running a command that may hang: after a time limit it is killed, and nothing here waits longer.
+//! Running a command that may hang: after a time limit it is killed, with all that it started, and nothing here waits
+//! longer.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -29,6 +30,7 @@ pub(super) enum Failure {
 pub(super) fn run(program: &Path, words: &[&str], limit: Duration) -> Result<Vec<u8>, Failure> {
     let mut command = Command::new(program);
     command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    alone(&mut command);
     let mut child = command.spawn().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Failure::Missing,
         _ => Failure::System(error),
@@ -86,9 +88,30 @@ fn ended(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>>
     }
 }
 
+/// In a process group of its own, to which belongs what it starts.
+#[cfg(unix)]
+fn alone(command: &mut Command) {
+    std::os::unix::process::CommandExt::process_group(command, 0);
+}
+
+#[cfg(not(unix))]
+fn alone(_: &mut Command) {}
+
+#[cfg(unix)]
+fn kill(child: &mut Child) -> io::Result<()> {
+    use rustix::process::{Pid, Signal, kill_process_group};
+    Ok(kill_process_group(Pid::from_child(child), Signal::KILL)?)
+}
+
+#[cfg(not(unix))]
+fn kill(child: &mut Child) -> io::Result<()> {
+    child.kill()
+}
+
+/// Kills one whose end was not asked for yet, or was not there: its number is nobody else's so far.
 fn stop(child: &mut Child) {
     // One that has gone already needs no killing.
-    let _ = child.kill();
+    let _ = kill(child);
     let _ = ended(child, Instant::now() + GRACE);
 }
 

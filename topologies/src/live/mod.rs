@@ -7,7 +7,8 @@
 //!
 //! Drivers can be slow. A device plugin was seen to lose 16 to 30 seconds a call to finding the links anew
 //! (NVIDIA/k8s-device-plugin issue 774), so what was found is [kept in a file](Live::cache) until the machine is started
-//! again or its driver changes. What changes without either ([`State`]: the instances of a GPU that is cut up, links that
+//! again or its driver changes. Only a whole answer is kept: one that lacks something because a driver failed or hung is asked
+//! for again, and so is one of a source that stood in for another that failed. What changes without either ([`State`]: the instances of a GPU that is cut up, links that
 //! are down, counters) is never kept: it is there only if the drivers were asked.
 
 // The parts: `nvml` asks and `nvml_machine` puts the answers together, `nvidia_smi` runs the `command`s, `host` reads what
@@ -100,7 +101,7 @@ pub struct Discovered {
     pub cached: bool,
     /// When it was asked of the drivers.
     pub at: SystemTime,
-    /// The file in which it is kept, if it is.
+    /// The file in which it is kept, if it is. If it was to be kept and is not, the last of the machine's warnings says why.
     pub file: Option<PathBuf>,
     /// Who was asked in this call, in order; nobody if the answer is from the cache.
     pub tried: Vec<Attempt>,
@@ -171,6 +172,22 @@ struct Found {
     says: Says,
     driver: Option<String>,
     state: State,
+    /// A question that failed or hung, and how: asked again, it may be answered.
+    unanswered: Option<String>,
+}
+
+/// Why a source gave no machine.
+enum Silence {
+    /// It is not there, which will not change before long.
+    Absent(String),
+    /// It failed or hung, or what it says is no machine: asked again, it may say more.
+    Failed(String),
+}
+
+impl From<Error> for Silence {
+    fn from(error: Error) -> Self {
+        Self::Failed(error.to_string())
+    }
 }
 
 impl Found {
@@ -183,7 +200,7 @@ impl Found {
             mig_profiles: dump.mig_profiles.clone(),
         };
         let says = dump.says;
-        Ok(Self { machine: dump.into_machine()?, says, driver: None, state })
+        Ok(Self { machine: dump.into_machine()?, says, driver: None, state, unanswered: None })
     }
 }
 
@@ -201,15 +218,21 @@ pub fn discover(live: &Live) -> Result<Discovered, Error> {
         return Ok(kept);
     }
     let mut tried = Vec::new();
+    let mut failed = None;
     for source in Source::ALL {
         let mut attempt = Attempt { source, place: place(source, live).to_owned(), failure: None };
         match ask(source, live, &host) {
             Ok(mut found) => {
                 tried.push(attempt);
                 found.machine.name = host.name().unwrap_or_else(|| "live".to_owned());
+                found.unanswered = failed.or(found.unanswered);
                 return Ok(keep(found, source, tried, slot.as_ref()));
             }
-            Err(error) => attempt.failure = Some(error.to_string()),
+            Err(Silence::Absent(what)) => attempt.failure = Some(what),
+            Err(Silence::Failed(what)) => {
+                failed.get_or_insert_with(|| format!("{source}: {what}"));
+                attempt.failure = Some(what);
+            }
         }
         tried.push(attempt);
     }
@@ -224,7 +247,7 @@ fn place(source: Source, live: &Live) -> &Path {
     }
 }
 
-fn ask(source: Source, live: &Live, host: &Host<'_>) -> Result<Found, Error> {
+fn ask(source: Source, live: &Live, host: &Host<'_>) -> Result<Found, Silence> {
     match source {
         Source::Nvml => ask_nvml(live),
         Source::NvidiaSmi => nvidia_smi::ask(live, host),
@@ -233,37 +256,40 @@ fn ask(source: Source, live: &Live, host: &Host<'_>) -> Result<Found, Error> {
 }
 
 #[cfg(all(feature = "nvml", target_os = "linux"))]
-fn ask_nvml(live: &Live) -> Result<Found, Error> {
+fn ask_nvml(live: &Live) -> Result<Found, Silence> {
     nvml::ask(live)
 }
 
 #[cfg(not(all(feature = "nvml", target_os = "linux")))]
-fn ask_nvml(_: &Live) -> Result<Found, Error> {
-    let what = "not in this build: expected one for Linux with the feature `nvml`";
-    Err(Error::of_kind(ErrorKind::Unavailable, what))
+fn ask_nvml(_: &Live) -> Result<Found, Silence> {
+    Err(Silence::Absent("not in this build: expected one for Linux with the feature `nvml`".to_owned()))
 }
 
-fn ask_kfd(live: &Live, host: &Host<'_>) -> Result<Found, Error> {
+fn ask_kfd(live: &Live, host: &Host<'_>) -> Result<Found, Silence> {
     if !live.kfd.is_dir() {
-        return Err(Error::of_kind(ErrorKind::Unavailable, "no such folder"));
+        return Err(Silence::Absent("no such folder".to_owned()));
     }
     let found = Found::from_dump(read_kfd(&live.kfd)?)?;
     Ok(Found { driver: host.amd_driver(), ..found })
 }
 
-/// The answer, kept for the next call. That it could not be kept is only odd.
+/// The answer, kept for the next call if it is whole. That it is not kept is only odd.
 fn keep(found: Found, by: Source, tried: Vec<Attempt>, slot: Option<&Slot>) -> Discovered {
-    let Found { machine, says, driver, state } = found;
+    let Found { machine, says, driver, state, unanswered } = found;
     let at = SystemTime::now();
     let mut discovered =
         Discovered { machine, says, state: Some(state), by, driver, cached: false, at, file: None, tried };
-    match slot.map(|slot| (slot, slot.write(&discovered))) {
-        Some((slot, Ok(()))) => discovered.file = Some(slot.file().to_owned()),
-        Some((slot, Err(error))) => {
-            let what = format!("not kept for the next call: {}: {error}", slot.file().display());
+    let Some(slot) = slot else { return discovered };
+    let written = match unanswered {
+        Some(what) => Err(what),
+        None => slot.write(&discovered).map_err(|error| format!("{}: {error}", slot.file().display())),
+    };
+    match written {
+        Ok(()) => discovered.file = Some(slot.file().to_owned()),
+        Err(why) => {
+            let what = format!("not kept for the next call: {why}");
             discovered.machine.warnings.push(Warning { line: None, what });
         }
-        None => {}
     }
     discovered
 }

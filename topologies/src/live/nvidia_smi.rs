@@ -2,9 +2,9 @@
 
 use super::command::{self, Failure};
 use super::host::Host;
-use super::{Found, Live};
+use super::{Found, Live, Silence};
 use crate::dump::Dump;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::machine::Warning;
 use crate::merge::{Merged, merge};
 use crate::readers;
@@ -12,13 +12,13 @@ use crate::readers;
 /// What joins devices, their names, their links' speeds, their links' other ends. The first says the most.
 const QUESTIONS: [&[&str]; 4] = [&["topo", "-m"], &["-L"], &["nvlink", "-s"], &["nvlink", "-R"]];
 
-pub(super) fn ask(live: &Live, host: &Host<'_>) -> Result<Found, Error> {
+pub(super) fn ask(live: &Live, host: &Host<'_>) -> Result<Found, Silence> {
     let mut dumps = Vec::new();
     let mut odd = Vec::new();
     for words in QUESTIONS {
         match answer(live, words) {
             Ok(dump) => dumps.extend(dump),
-            Err(Unanswered::Missing(what)) => return Err(Error::of_kind(ErrorKind::Unavailable, what)),
+            Err(Unanswered::Missing(what)) => return Err(Silence::Absent(what)),
             Err(Unanswered::Hung(what)) => {
                 odd.push(format!("{}: {what}", words.join(" ")));
                 break;
@@ -28,14 +28,13 @@ pub(super) fn ask(live: &Live, host: &Host<'_>) -> Result<Found, Error> {
     }
     if dumps.is_empty() {
         let what = if odd.is_empty() { "it prints nothing".to_owned() } else { odd.join(", ") };
-        return Err(Error::of_kind(ErrorKind::Unavailable, what));
+        return Err(Silence::Failed(what));
     }
     let mut found = join(dumps)?;
-    found
-        .machine
-        .warnings
-        .extend(odd.into_iter().map(|what| Warning { line: None, what: format!("nvidia-smi {what}") }));
-    Ok(Found { driver: host.nvidia_driver(), ..found })
+    let odd: Vec<String> = odd.into_iter().map(|what| format!("nvidia-smi {what}")).collect();
+    let unanswered = odd.first().cloned();
+    found.machine.warnings.extend(odd.into_iter().map(|what| Warning { line: None, what }));
+    Ok(Found { driver: host.nvidia_driver(), unanswered, ..found })
 }
 
 /// Why a question has no answer.

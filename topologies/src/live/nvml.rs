@@ -31,9 +31,8 @@ use nvml_wrapper::sys_exports::field_id::{
 
 use super::host::Host;
 use super::nvml_machine::{Answer, Answers, DirectLink, End};
-use super::{Found, Live};
+use super::{Found, Live, Silence};
 use crate::dump::{MigInstance, PeerAccess, PeerStatus};
-use crate::error::{Error, ErrorKind};
 use crate::links;
 use crate::pci;
 
@@ -43,8 +42,7 @@ const MOST_LINKS: u32 = 36;
 /// Words of NUMA nodes that are asked for: as many nodes as Linux can have.
 const NODE_WORDS: usize = 16;
 
-pub(super) fn ask(live: &Live) -> Result<Found, Error> {
-    let unavailable = |what: String| Error::of_kind(ErrorKind::Unavailable, what);
+pub(super) fn ask(live: &Live) -> Result<Found, Silence> {
     let (sender, receiver) = mpsc::channel();
     let (library, root) = (live.nvml.clone(), live.root.clone());
     // A driver that hangs cannot be stopped, only left alone.
@@ -52,20 +50,20 @@ pub(super) fn ask(live: &Live) -> Result<Found, Error> {
         let _ = sender.send(answers(&library, &Host::new(&root)));
     });
     let answers = receiver.recv_timeout(live.time_limit).map_err(|error| match error {
-        mpsc::RecvTimeoutError::Timeout => unavailable(format!("no answer within {:?}", live.time_limit)),
-        mpsc::RecvTimeoutError::Disconnected => unavailable("the library failed while it was asked".to_owned()),
+        mpsc::RecvTimeoutError::Timeout => Silence::Failed(format!("no answer within {:?}", live.time_limit)),
+        mpsc::RecvTimeoutError::Disconnected => Silence::Failed("the library failed while it was asked".to_owned()),
     })?;
-    answers.map_err(unavailable)?.found()
+    Ok(answers?.found()?)
 }
 
-fn answers(library: &Path, host: &Host<'_>) -> Result<Answers, String> {
+fn answers(library: &Path, host: &Host<'_>) -> Result<Answers, Silence> {
     let nvml = Nvml::builder().lib_path(library.as_os_str()).init().map_err(|error| match error {
-        NvmlError::LibloadingError(error) => format!("cannot be loaded: {error}"),
-        error => error.to_string(),
+        NvmlError::LibloadingError(error) => not_loaded(&error.to_string()),
+        error => Silence::Failed(error.to_string()),
     })?;
-    let count = nvml.device_count().map_err(|error| format!("no count of devices: {error}"))?;
+    let count = nvml.device_count().map_err(|error| Silence::Failed(format!("no count of devices: {error}")))?;
     let mut asked = Asked { answers: Answers { every_device: true, ..Answers::default() }, devices: Vec::new() };
-    asked.answers.driver = nvml.sys_driver_version().ok();
+    asked.answers.driver = heed(&mut asked.answers.failed, "driver", nvml.sys_driver_version());
     for index in 0..count.min(mapa_core::MAX_DEVICES as u32) {
         match nvml.device_by_index(index) {
             Ok(device) => {
@@ -74,6 +72,7 @@ fn answers(library: &Path, host: &Host<'_>) -> Result<Answers, String> {
             }
             Err(error) => {
                 asked.answers.every_device = false;
+                note(&mut asked.answers.failed, "devices", &error);
                 asked.answers.warnings.push(format!("GPU{index} is left out: {error}"));
             }
         }
@@ -85,6 +84,31 @@ fn answers(library: &Path, host: &Host<'_>) -> Result<Answers, String> {
     asked.pairs();
     asked.instances();
     Ok(asked.answers)
+}
+
+/// Only the loader knows where it looked; where it says otherwise, the library may be there.
+fn not_loaded(said: &str) -> Silence {
+    let what = format!("cannot be loaded: {said}");
+    if said.contains("No such file or directory") { Silence::Absent(what) } else { Silence::Failed(what) }
+}
+
+/// Whether the answer would be the same if it was asked again: the library or the device does not know the question, or
+/// this process may not ask it.
+fn lasts(error: &NvmlError) -> bool {
+    use NvmlError::{FailedToLoadSymbol, FunctionNotFound, InvalidArg, NoPermission, NotSupported};
+    matches!(error, NotSupported | InvalidArg | NoPermission | FunctionNotFound | FailedToLoadSymbol(_))
+}
+
+/// Remembers the first failure that may pass.
+fn note(failed: &mut Option<String>, what: &str, error: &NvmlError) {
+    if !lasts(error) {
+        failed.get_or_insert_with(|| format!("nvml: {what}: {error}"));
+    }
+}
+
+/// The answer, if there is one.
+fn heed<T>(failed: &mut Option<String>, what: &str, answer: Result<T, NvmlError>) -> Option<T> {
+    answer.inspect_err(|error| note(failed, what, error)).ok()
 }
 
 /// The devices, and what they have answered so far, in the same order.
@@ -99,7 +123,7 @@ impl Asked<'_> {
         if answer.is_err() && !self.answers.unsaid.contains(&what) {
             self.answers.unsaid.push(what);
         }
-        answer.ok()
+        heed(&mut self.answers.failed, what, answer)
     }
 
     fn identities(&mut self, host: &Host<'_>) {
@@ -113,7 +137,9 @@ impl Asked<'_> {
             let memory = self.told("memory", memory).map(|memory| memory.total);
             let node = nodes.as_deref().ok().and_then(only_node);
             let node = node.or_else(|| host.pci_numa(pci.as_deref()?));
-            let node = self.told("NUMA nodes", node.ok_or(NvmlError::NoData));
+            // A set of several is an answer, and of no use.
+            let why = nodes.err().unwrap_or(NvmlError::NotSupported);
+            let node = self.told("NUMA nodes", node.ok_or(why));
             let info = &mut self.answers.devices[at].info;
             (info.product, info.uuid, info.pci) = (name, uuid, pci);
             (info.memory_bytes, info.numa) = (memory, node);
@@ -133,9 +159,10 @@ impl Asked<'_> {
     fn links(&mut self) {
         for at in 0..self.devices.len() {
             let device = &self.devices[at];
-            let links = links_of(device);
+            let links = links_of(device, &mut self.answers.failed);
             let first = links.iter().flatten().find(|link| link.active).map(|link| link.number);
-            self.answers.devices[at].link_gbps = first.and_then(|link| link_gbps(device, link));
+            self.answers.devices[at].link_gbps =
+                first.and_then(|link| link_gbps(device, link, &mut self.answers.failed));
             self.answers.devices[at].links = self.told("NVLinks", links);
         }
     }
@@ -155,16 +182,18 @@ impl Asked<'_> {
             }
         }
         for at in 0..self.devices.len() {
+            let mut failed = None;
             let links = || self.answers.devices[at].links.iter().flatten();
             if !links().any(|link| link.active && link.end == End::Unknown) {
                 continue;
             }
-            let switched = switched_links(&self.devices[at]).is_some_and(|links| links > 0)
+            let switched = switched_links(&self.devices[at], &mut failed).is_some_and(|links| links > 0)
                 || self.devices.iter().enumerate().any(|(other, device)| {
                     let direct = links().any(|link| link.active && link.end == End::Device(other));
                     let reach = || self.devices[at].p2p_status(device, P2pCapabilitiesIndex::NvLink);
                     other != at && !direct && matches!(reach(), Ok(P2pStatus::Ok))
                 });
+            self.answers.failed = self.answers.failed.take().or(failed);
             if switched {
                 let links = self.answers.devices[at].links.iter_mut().flatten();
                 links.filter(|link| link.end == End::Unknown).for_each(|link| link.end = End::Switch);
@@ -234,7 +263,7 @@ fn only_node(words: &[c_ulong]) -> Option<u32> {
 }
 
 /// The links of a device. One that is not supported is none; a device without NVLink supports none at all.
-fn links_of(device: &Device<'_>) -> Result<Vec<DirectLink>, NvmlError> {
+fn links_of(device: &Device<'_>, failed: &mut Option<String>) -> Result<Vec<DirectLink>, NvmlError> {
     let mut links = Vec::new();
     for number in 0..MOST_LINKS {
         let link = device.link_wrapper_for(number);
@@ -244,7 +273,7 @@ fn links_of(device: &Device<'_>) -> Result<Vec<DirectLink>, NvmlError> {
             Err(NvmlError::InvalidArg) => break,
             Err(error) => return Err(error),
         };
-        let remote = active.then(|| link.remote_pci_info().ok()).flatten();
+        let remote = active.then(|| heed(failed, "ends of links", link.remote_pci_info())).flatten();
         let remote = remote.and_then(|remote| pci::normal(&remote.bus_id));
         links.push(DirectLink { number, active, remote, end: End::Unknown });
     }
@@ -252,8 +281,8 @@ fn links_of(device: &Device<'_>) -> Result<Vec<DirectLink>, NvmlError> {
 }
 
 /// GB/s per direction of one link.
-fn link_gbps(device: &Device<'_>, link: u32) -> Option<f64> {
-    let printed = field(device, NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON).filter(|&mbps| mbps > 0);
+fn link_gbps(device: &Device<'_>, link: u32, failed: &mut Option<String>) -> Option<f64> {
+    let printed = field(device, NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON, failed).filter(|&mbps| mbps > 0);
     let printed = printed.map(|mbps| links::nvlink_of_printed(f64::from(mbps) / 1000.0));
     let of_capability = || {
         let capability = device.cuda_compute_capability().ok()?;
@@ -276,12 +305,13 @@ fn link_gbps(device: &Device<'_>, link: u32) -> Option<f64> {
 }
 
 /// How many of a device's links end at switches.
-fn switched_links(device: &Device<'_>) -> Option<u32> {
-    field(device, NVML_FI_DEV_NVSWITCH_CONNECTED_LINK_COUNT)
+fn switched_links(device: &Device<'_>, failed: &mut Option<String>) -> Option<u32> {
+    field(device, NVML_FI_DEV_NVSWITCH_CONNECTED_LINK_COUNT, failed)
 }
 
-fn field(device: &Device<'_>, id: u32) -> Option<u32> {
-    let sample = device.field_values_for(&[FieldId(id)]).ok()?.pop()?.ok()?;
+fn field(device: &Device<'_>, id: u32, failed: &mut Option<String>) -> Option<u32> {
+    let sample = heed(failed, "fields", device.field_values_for(&[FieldId(id)]))?.pop()?;
+    let sample = heed(failed, "fields", sample)?;
     match sample.value.ok()? {
         SampleValue::U32(value) => Some(value),
         SampleValue::U64(value) => u32::try_from(value).ok(),

@@ -22,6 +22,8 @@ pub(super) struct Answers {
     /// What the library does not tell, in words.
     pub(super) unsaid: Vec<&'static str>,
     pub(super) warnings: Vec<String>,
+    /// The first question that failed, though the library knows it and the device could answer.
+    pub(super) failed: Option<String>,
 }
 
 /// What was answered of one device.
@@ -88,9 +90,9 @@ impl Answers {
         if says.host < HostDetail::Classes {
             assume_host(&mut machine)?;
         }
-        let Self { driver, peer_access, mig_instances, .. } = self;
+        let Self { driver, peer_access, mig_instances, failed: unanswered, .. } = self;
         let state = State { ports, peer_access, mig_instances, mig_profiles: Vec::new() };
-        Ok(Found { machine, says, driver, state })
+        Ok(Found { machine, says, driver, state, unanswered })
     }
 
     fn check(&self) -> Result<(), Error> {
