@@ -11,10 +11,12 @@ mod aggregate;
 mod census;
 mod effective;
 mod objective;
+mod packing;
 mod preserved;
 
 pub use aggregate::aggregate_gbps;
 pub use census::{Census, Tiers};
 pub use effective::{Coefficients, effective_gbps, effective_gbps_with};
 pub use objective::{Candidate, EdgeOn, Form, Objective, Seat, Subset};
+pub use packing::Rates;
 pub use preserved::{preserved_direct_gbps, preserved_gbps};
