@@ -8,6 +8,8 @@
     reason = "libraries answer with errors, and leave printing to their callers"
 )]
 
+mod measurements;
 mod sample;
 
+pub use measurements::{AtSize, Column, Devices, Measurement, PciPlace, Rank, ReadError, read_measurements};
 pub use sample::Sample;

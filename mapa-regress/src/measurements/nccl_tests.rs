@@ -1,0 +1,352 @@
+//! What nccl-tests and rccl-tests print, old and new.
+//!
+//! A run is a list of devices, a header that names the columns, rows, and lines that end it:
+//!
+//! ```text
+//! # Using devices
+//! #  Rank  0 Group  0 Pid   4711 on      node1 device  0 [0000:07:00] NVIDIA H100 80GB HBM3
+//! #  Rank  1 Group  0 Pid   4711 on      node1 device  1 [0000:0a:00] NVIDIA H100 80GB HBM3
+//! #
+//! #                                                              out-of-place                       in-place
+//! #       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong
+//! #        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)
+//!   1073741824     268435456     float     sum      -1   8000.0  134.22  134.22       0   8010.0  134.05  134.05       0
+//! # Out of bounds values : 0 OK
+//! # Avg bus bandwidth    : 134.135
+//! ```
+//!
+//! The header decides what a row is made of: versions differ in `redop` and `root`, in `error`, `res` and `#wrong`, in whether
+//! both ways are measured, and in columns behind. A row is told from log lines by its size, count and type, so that whatever
+//! logs and launchers write between lines, or before each, is passed over.
+
+use super::{AtSize, Devices, Measurement, PciPlace, Rank, ReadError, collective, gbps};
+
+/// See [`read_measurements`](super::read_measurements).
+pub(super) fn read(text: &str) -> Result<Vec<Measurement>, ReadError> {
+    let mut reader = Reader::default();
+    for (i, line) in text.lines().enumerate() {
+        reader.line(i + 1, line)?;
+    }
+    reader.end()
+}
+
+#[derive(Default)]
+struct Reader {
+    run: Run,
+    table: Option<Table>,
+    /// What kinds of measurement the line above a header names.
+    label: Ways,
+    /// `CUDA_VISIBLE_DEVICES` for all that follows.
+    exported: Option<Vec<String>>,
+    done: Vec<Measurement>,
+}
+
+/// What is said before a table.
+#[derive(Default)]
+struct Run {
+    op: Option<String>,
+    /// `CUDA_VISIBLE_DEVICES` of this command alone.
+    visible: Option<Vec<String>>,
+    /// How many devices a process takes.
+    gpus: Option<usize>,
+    /// By rank, with its group and line.
+    ranks: Vec<(usize, Option<u32>, usize, Rank)>,
+    begins: Option<usize>,
+}
+
+/// Which of the two ways of measuring are there.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Ways {
+    #[default]
+    Untold,
+    InPlace,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Cell {
+    Bytes,
+    Busbw,
+    Other,
+}
+
+struct Table {
+    line: usize,
+    cells: Vec<Cell>,
+    ways: Ways,
+    /// GB/s in what the columns count in.
+    scale: f64,
+    sizes: Vec<AtSize>,
+}
+
+impl Reader {
+    fn line(&mut self, number: usize, line: &str) -> Result<(), ReadError> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let has = |word: &str| words.contains(&word);
+        if has("algbw") && has("busbw") {
+            return self.header(number, &words);
+        }
+        if line.contains("Out of bounds values") || line.contains("Avg bus bandwidth") {
+            return self.footer(number, line);
+        }
+        if let Some(at) = (0..words.len()).find(|&at| is_rank(&words, at)) {
+            return self.rank(number, &words[at..]);
+        }
+        if let Some((_, program)) = line.split_once("Collective test starting:") {
+            self.run.op = Some(collective(program.trim()));
+        } else if let Some(program) = words.iter().find(|word| word.contains("_perf") && word.len() < 256)
+            && !line.contains("Collective test concluded")
+        {
+            self.run.op = Some(collective(program));
+            self.run.visible = visible(&words);
+        } else if let Some(list) = visible(&words) {
+            self.exported = Some(list);
+        }
+        let option = words.iter().position(|word| matches!(*word, "nGpus" | "-g" | "--ngpus"));
+        if let Some(count) = option.and_then(|at| words.get(at + 1)?.parse().ok()) {
+            self.run.gpus = Some(count);
+        }
+        if line.contains("# nThread") || line.contains("Using devices") {
+            self.begin(number)?;
+        }
+        if has("in-place") || has("out-of-place") {
+            self.label = if has("out-of-place") { Ways::Untold } else { Ways::InPlace };
+        }
+        match &mut self.table {
+            Some(table) => table.row(number, &words),
+            None => Ok(()),
+        }
+    }
+
+    /// A run that begins where another has not ended was cut off.
+    fn begin(&mut self, number: usize) -> Result<(), ReadError> {
+        self.table.as_ref().map_or(Ok(()), |table| Err(table.cut_off()))?;
+        if self.run.ranks.is_empty() {
+            self.run.begins.get_or_insert(number);
+            return Ok(());
+        }
+        Err(self.run.no_table())
+    }
+
+    fn header(&mut self, number: usize, words: &[&str]) -> Result<(), ReadError> {
+        self.table.as_ref().map_or(Ok(()), |table| Err(table.cut_off()))?;
+        self.table = Some(Table::new(number, words, std::mem::take(&mut self.label))?);
+        Ok(())
+    }
+
+    fn footer(&mut self, number: usize, line: &str) -> Result<(), ReadError> {
+        if let Some((_, count)) = line.split_once("Out of bounds values")
+            && let Some(count) = count.split([':', ' ']).find(|word| !word.is_empty())
+            && count != "0"
+        {
+            let what = format!("{count} values were out of bounds: what was measured is not the collective");
+            return Err(ReadError::at(number, what));
+        }
+        let Some(table) = self.table.take() else { return Ok(()) };
+        if table.sizes.is_empty() {
+            return Err(ReadError::at(
+                table.line,
+                "no rows follow the header that are known: expected size, count, type, ..",
+            ));
+        }
+        let run = std::mem::take(&mut self.run);
+        let line = run.ranks.first().map_or(table.line, |(.., line, _)| *line);
+        let op = run.op.clone();
+        let devices = run.devices(self.exported.as_ref())?;
+        let label = format!("line {line}");
+        self.done.push(Measurement { label, line: Some(line), op, devices, sizes: table.sizes });
+        Ok(())
+    }
+
+    /// A line that says what a rank runs on, from the word `Rank` on.
+    fn rank(&mut self, number: usize, words: &[&str]) -> Result<(), ReadError> {
+        self.table.as_ref().map_or(Ok(()), |table| Err(table.cut_off()))?;
+        let wrong = |what: String| Err(ReadError::at(number, what));
+        let after = |word: &str| words.iter().position(|known| *known == word).and_then(|at| words.get(at + 1));
+        let (Some(rank), Some(device)) =
+            (words.get(1).and_then(|rank| rank.parse::<usize>().ok()), after("device").or(after("->")))
+        else {
+            return wrong(
+                "a rank without its device: cut off? Expected `Rank N .. on HOST device N [PCI] NAME`".to_owned(),
+            );
+        };
+        let Ok(device) = device.parse::<u32>() else {
+            return wrong(format!("device `{device}`: expected a number"));
+        };
+        let place = words.iter().find(|word| word.starts_with('[')).map(|word| word.trim_matches(['[', ']']));
+        let pci = match place.map(|place| (place, PciPlace::parse(place))) {
+            Some((place, None)) => {
+                return wrong(format!("`[{place}]`: expected a place on PCI such as [0000:07:00] or [0x07]"));
+            }
+            place => place.and_then(|(_, pci)| pci),
+        };
+        if self.run.ranks.iter().any(|(known, ..)| *known == rank) {
+            return wrong(format!(
+                "rank {rank} is named twice: outputs of several programs in one another, as of a build without MPI under mpirun?"
+            ));
+        }
+        let host = after("on").map(|host| (*host).to_owned());
+        let group = after("Group").and_then(|group| group.parse().ok());
+        self.run.ranks.push((rank, group, number, Rank { host, number: device, pci }));
+        Ok(())
+    }
+
+    fn end(self) -> Result<Vec<Measurement>, ReadError> {
+        self.table.as_ref().map_or(Ok(()), |table| Err(table.cut_off()))?;
+        if !self.run.ranks.is_empty() || (self.done.is_empty() && self.run.begins.is_some()) {
+            return Err(self.run.no_table());
+        }
+        if self.done.is_empty() {
+            let what = "no measurements: expected what nccl-tests or rccl-tests print, their JSON or CSV, or a CSV with the columns devices and gbps";
+            return Err(ReadError::at(None, what));
+        }
+        Ok(self.done)
+    }
+}
+
+/// Whether this pair of words begins to say what a rank runs on: `# Rank 0 ..`; in NCCL 1 `Rank 0 uses ..` and
+/// `# Device 0 -> ..`.
+fn is_rank(words: &[&str], at: usize) -> bool {
+    let is_number = words.get(at + 1).is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+    let marked = at.checked_sub(1).is_some_and(|before| words[before].ends_with('#'));
+    let second = words.get(at + 2);
+    is_number
+        && match words[at] {
+            "Rank" => marked || second == Some(&"uses"),
+            "Device" => marked && second == Some(&"->"),
+            _ => false,
+        }
+}
+
+/// What `CUDA_VISIBLE_DEVICES=..`, or AMD's equal, among these words lets a program see.
+fn visible(words: &[&str]) -> Option<Vec<String>> {
+    let list = words.iter().find_map(|word| word.split_once("_VISIBLE_DEVICES=").map(|(_, list)| list))?;
+    let names = list.trim_matches(['"', '\'', ';']).split(',').map(|name| name.trim().to_owned());
+    let names: Vec<String> = names.filter(|name| !name.is_empty()).collect();
+    (!names.is_empty()).then_some(names)
+}
+
+impl Run {
+    fn no_table(&self) -> ReadError {
+        let line = self.ranks.first().map(|(.., line, _)| *line).or(self.begins);
+        ReadError::at(line, "the run that begins here has no table: cut off?")
+    }
+
+    fn devices(mut self, exported: Option<&Vec<String>>) -> Result<Devices, ReadError> {
+        let visible = self.visible.take().or_else(|| exported.cloned());
+        if self.ranks.is_empty() {
+            let first = |names: Vec<String>| names.into_iter().take(self.gpus.unwrap_or(usize::MAX)).collect();
+            return Ok(visible.map_or(Devices::Unknown, |names| Devices::Named(first(names))));
+        }
+        self.ranks.sort_by_key(|(rank, ..)| *rank);
+        let (_, group, ..) = self.ranks[0];
+        for (i, (rank, its_group, line, _)) in self.ranks.iter().enumerate() {
+            if *rank != i {
+                return Err(ReadError::at(*line, format_args!("rank {i} is missing before rank {rank}")));
+            }
+            if *its_group != group {
+                let what = "ranks in several groups, which ran side by side: expected one group (no NCCL_TESTS_SPLIT)";
+                return Err(ReadError::at(*line, what));
+            }
+        }
+        Ok(Devices::Ranks { ranks: self.ranks.into_iter().map(|(.., rank)| rank).collect(), visible })
+    }
+}
+
+impl Table {
+    fn new(line: usize, words: &[&str], ways: Ways) -> Result<Self, ReadError> {
+        let wrong = |what: &str| Err(ReadError::at(line, what));
+        let Some(start) = words.iter().position(|word| matches!(word.trim_start_matches('#'), "size" | "bytes")) else {
+            return wrong("a header without `size`: expected size, count, type, .., time, algbw, busbw");
+        };
+        let names = &words[start..];
+        if !matches!(names, [_, "count" | "N", "type", ..]) {
+            return wrong("a header of another shape: expected size, count, type, .., time, algbw, busbw");
+        }
+        let mut cells = vec![Cell::Bytes];
+        for name in &names[1..] {
+            cells.push(if *name == "busbw" { Cell::Busbw } else { Cell::Other });
+            if *name == "timestamp" {
+                // A day and a time.
+                cells.push(Cell::Other);
+            }
+        }
+        match cells.iter().filter(|cell| **cell == Cell::Busbw).count() {
+            1 | 2 => Ok(Self { line, cells, ways, scale: 1.0, sizes: Vec::new() }),
+            _ => wrong("more than two columns `busbw`: expected one out of place, one in place"),
+        }
+    }
+
+    fn cut_off(&self) -> ReadError {
+        let what = "the table that begins here has no end: cut off? Expected `# Out of bounds values` or `# Avg bus bandwidth`";
+        ReadError::at(self.line, what)
+    }
+
+    fn row(&mut self, number: usize, words: &[&str]) -> Result<(), ReadError> {
+        if let Some(unit) = words.iter().find(|word| word.starts_with('(') && word.ends_with("/s)")) {
+            self.scale = match *unit {
+                "(GB/s)" => 1.0,
+                "(MB/s)" => 1e-3,
+                unit => {
+                    return Err(ReadError::at(number, format_args!("bandwidths in {unit}: expected (GB/s) or (MB/s)")));
+                }
+            };
+            return Ok(());
+        }
+        let Some(start) = words.windows(3).position(is_row) else {
+            let is_number = |word: &&str| word.parse::<f64>().is_ok();
+            if !words.is_empty() && words.iter().all(is_number) {
+                return Err(self.short(number, words.len()));
+            }
+            return Ok(());
+        };
+        let row = &words[start..];
+        if row.len() < self.cells.len() {
+            return Err(self.short(number, row.len()));
+        }
+        if row.len() > self.cells.len() {
+            let what = format!(
+                "a row of {} columns: expected the {} of the header on line {}",
+                row.len(),
+                self.cells.len(),
+                self.line
+            );
+            return Err(ReadError::at(number, what));
+        }
+        let mut at = AtSize::default();
+        let mut seen = 0;
+        for (cell, word) in self.cells.iter().zip(row) {
+            match cell {
+                Cell::Bytes => at.bytes = word.parse().ok(),
+                Cell::Busbw => {
+                    let value = gbps(word, self.scale).map_err(|what| ReadError::at(number, what))?;
+                    let in_place = seen == 1 || self.ways == Ways::InPlace;
+                    *(if in_place { &mut at.in_place } else { &mut at.out_of_place }) = value;
+                    seen += 1;
+                }
+                Cell::Other => {}
+            }
+        }
+        self.sizes.push(at);
+        Ok(())
+    }
+
+    fn short(&self, number: usize, columns: usize) -> ReadError {
+        let (all, line) = (self.cells.len(), self.line);
+        ReadError::at(
+            number,
+            format_args!("a row of {columns} columns, where the header on line {line} has {all}: cut off?"),
+        )
+    }
+}
+
+/// The types of elements that the benchmarks know.
+const TYPES: [&str; 16] = [
+    "char", "int", "int8", "uint8", "int32", "uint32", "int64", "uint64", "half", "float", "double", "bfloat16",
+    "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2",
+];
+
+/// Whether a row begins here: a size, a count and a type.
+fn is_row(words: &[&str]) -> bool {
+    let is_count = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+    is_count(words[0]) && is_count(words[1]) && TYPES.contains(&words[2])
+}

@@ -1,0 +1,343 @@
+//! What benchmarks print, in every form: read as it says, or refused with the line.
+
+use mapa_regress::{AtSize, Column, Devices, Measurement, PciPlace, read_measurements};
+
+/// One run as nccl-tests 2.18 print it.
+const NEW: &str = "\
+# nccl-tests version 2.18.0 nccl-headers=22907 nccl-library=22907
+# Collective test starting: all_reduce_perf
+# nThread 1 nGpus 3 minBytes 33554432 maxBytes 67108864 step: 2(factor) warmup iters: 1 iters: 20 agg iters: 1 validation: 1 graph: 0 unalign: 0
+#
+# Using devices
+#  Rank  0 Group  0 Pid   4711 on      node1 device  0 [0000:07:00] NVIDIA H100 80GB HBM3
+#  Rank  1 Group  0 Pid   4711 on      node1 device  3 [0000:8b:00] NVIDIA H100 80GB HBM3
+#  Rank  2 Group  0 Pid   4711 on      node1 device  4 [0009:01:00] NVIDIA H100 80GB HBM3
+#
+#                                                              out-of-place                       in-place
+#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)
+    33554432       8388608     float     sum      -1   1000.0   33.55   44.74       0    990.0   33.89   45.19       0
+    67108864      16777216     float     sum      -1     2000   33.55   46.50       0   2010.0   33.39   44.52     N/A
+# Out of bounds values : 0 OK
+# Avg bus bandwidth    : 45.2375
+#
+# Collective test concluded: all_reduce_perf
+#
+";
+
+fn one(text: &str) -> Measurement {
+    let mut runs = read_measurements(text).unwrap_or_else(|error| panic!("{error} in:\n{text}"));
+    assert_eq!(runs.len(), 1, "{text}");
+    runs.remove(0)
+}
+
+fn refused(text: &str, message: &str) {
+    let error = read_measurements(text).expect_err(text).to_string();
+    assert!(error.contains(message), "`{error}`, expected `{message}`, for:\n{text}");
+}
+
+fn figures(run: &Measurement) -> Vec<(Option<u64>, Option<f64>, Option<f64>)> {
+    run.sizes.iter().map(|AtSize { bytes, out_of_place, in_place }| (*bytes, *out_of_place, *in_place)).collect()
+}
+
+#[test]
+fn a_run_of_today_is_read_whole() {
+    let run = one(NEW);
+    assert_eq!((run.op.as_deref(), run.line, run.label.as_str()), (Some("all_reduce"), Some(6), "line 6"));
+    let sizes = [(Some(33_554_432), Some(44.74), Some(45.19)), (Some(67_108_864), Some(46.5), Some(44.52))];
+    assert_eq!(figures(&run), sizes);
+    let peaks = [Column::OutOfPlace, Column::InPlace, Column::Best].map(|column| run.peak_gbps(column));
+    assert_eq!(peaks, [Some(46.5), Some(45.19), Some(46.5)]);
+    let Devices::Ranks { ranks, visible: None } = &run.devices else { panic!("{:?}", run.devices) };
+    let places: Vec<_> = ranks.iter().map(|rank| (rank.number, rank.pci.unwrap())).collect();
+    let place = |domain, bus| PciPlace { domain: Some(domain), bus, device: Some(0) };
+    assert_eq!(places, [(0, place(0, 7)), (3, place(0, 0x8b)), (4, place(9, 1))]);
+    assert_eq!(ranks[0].host.as_deref(), Some("node1"));
+}
+
+#[test]
+fn headers_of_every_version_and_collective_are_read() {
+    let devices = "# Using devices\n#   Rank  0 Pid  12978 on    node1 device  0 [0x45] Tesla\n#   Rank  1 Pid  12978 on    node1 device  1 [0xc4] Tesla\n#\n";
+    let end = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 12.4 \n#\n";
+    let shapes = [
+        // All-reduce, reduce-scatter of 2.0 to 2.10.
+        (
+            "size count type redop time algbw busbw error time algbw busbw error",
+            "1024 256 float sum 25.34 9.3 12.5 2e-07 25.23 9.2 12.25 0e+00",
+        ),
+        // Reduce of that time, and everything since.
+        (
+            "size count type redop root time algbw busbw #wrong time algbw busbw #wrong",
+            "1024 256 half sum 0 25.34 9.3 12.5 0 25.23 9.2 12.25 N/A",
+        ),
+        // Broadcast.
+        (
+            "size count type root time algbw busbw error time algbw busbw error",
+            "1024 256 int8 0 25.34 9.3 12.5 N/A 25.23 9.2 12.25 N/A",
+        ),
+        // All-gather, all-to-all, send and receive.
+        (
+            "size count type time algbw busbw error time algbw busbw error",
+            "1024 256 bfloat16 25.34 9.3 12.5 0e+00 25.23 9.2 12.25 0e+00",
+        ),
+        // Before 2.0.
+        (
+            "bytes N type op time algbw busbw res time algbw busbw res",
+            "1024 1024 char sum 1.628 9.3 12.5 0e+00 1.932 9.2 12.25 0e+00",
+        ),
+        (
+            "bytes N type op root time algbw busbw res time algbw busbw res",
+            "1024 1024 char sum 1 1.628 9.3 12.5 0e+00 1.932 9.2 12.25 0e+00",
+        ),
+        // Time of the CPU; the algorithm behind (rccl-tests -M 1); the time of day (nccl-tests -S 1); single iterations.
+        (
+            "size count type redop root cputime algbw busbw #wrong cputime algbw busbw #wrong algo proto nchannels",
+            "1024 256 float sum -1 25.34 9.3 12.5 0 25.23 9.2 12.25 0 Ring Simple 24",
+        ),
+        (
+            "size count type redop root time algbw busbw #wrong time algbw busbw #wrong timestamp",
+            "1024 256 f8e4m3 none -1 25.34 9.3 12.5 0 25.23 9.2 12.25 0 2026-01-02 03:04:05",
+        ),
+        (
+            "size count type redop root time algbw busbw #wrong i_min i_max i_p99 i_cv% time algbw busbw #wrong i_min i_max i_p99 i_cv%",
+            "1024 256 uint64 prod -1 25 9.3 12.5 0 1 2 3 4 25 9.2 12.25 0 1 2 3 4",
+        ),
+    ];
+    for (header, row) in shapes {
+        let run =
+            one(&format!("{devices}#  out-of-place  in-place\n#  {header}\n#  (B)  (us)  (GB/s)\n   {row}\n{end}"));
+        assert_eq!(figures(&run), [(Some(1024), Some(12.5), Some(12.25))], "{header}");
+    }
+}
+
+#[test]
+fn one_way_alone_is_read_as_that_way() {
+    let text = |way| {
+        let header = "# size count type redop root time algbw busbw #wrong\n#  (B) (elements) (us) (GB/s) (GB/s)";
+        format!("#   {way}\n{header}\n 1024 256 float sum -1 25.34 9.3 12.5 0\n# Avg bus bandwidth : 12.5\n")
+    };
+    assert_eq!(figures(&one(&text("in-place"))), [(Some(1024), None, Some(12.5))]);
+    assert_eq!(figures(&one(&text("out-of-place"))), [(Some(1024), Some(12.5), None)]);
+    assert_eq!(figures(&one(&text(""))), [(Some(1024), Some(12.5), None)]);
+}
+
+#[test]
+fn devices_are_named_in_every_form() {
+    let table =
+        "# size count type time algbw busbw error\n 1024 256 float 25.34 9.3 12.5 0\n# Avg bus bandwidth : 12.5\n";
+    let forms = [
+        "#   Rank  0 Pid  21284 on node1 device  5 [0000:2f:00.0] AMD Instinct MI100",
+        "#   Rank  0 on       node1 device  5 [0x2f] GeForce RTX 2080 Ti",
+        "Rank  0 uses device  5 [0x2f] NVIDIA GeForce RTX 5060 Ti",
+        "#   Device  0 ->  5 [0x2f] GeForce GTX TITAN X",
+        "[1,0]<stdout>:#  Rank  0 Group  0 Pid     21 on worker-0 device  5 [0x2f] Tesla V100",
+    ];
+    for form in forms {
+        let run = one(&format!("# Using devices\n{form}\n#\n{table}"));
+        let Devices::Ranks { ranks, .. } = &run.devices else { panic!("{form}: {:?}", run.devices) };
+        assert_eq!((ranks.len(), ranks[0].number, ranks[0].pci.unwrap().bus), (1, 5, 0x2f), "{form}");
+    }
+    assert_eq!(one(table).devices, Devices::Unknown);
+}
+
+#[test]
+fn what_a_program_could_see_is_kept_for_its_run() {
+    let run = |command: &str| {
+        format!(
+            "{command}\n# Using devices\n#  Rank  0 Group  0 Pid 1 on n device  0 [0x07] X\n# size count type time algbw busbw error\n 1024 256 float 25.34 9.3 12.5 0\n# Avg bus bandwidth : 12.5\n"
+        )
+    };
+    let seen = |text: &str| {
+        let runs = read_measurements(text).unwrap();
+        let visible = runs.into_iter().map(|run| match run.devices {
+            Devices::Ranks { visible, .. } => visible,
+            other => panic!("{other:?}"),
+        });
+        visible.map(|list| list.map(|names| names.join(" "))).collect::<Vec<_>>()
+    };
+    let for_one = "$ CUDA_VISIBLE_DEVICES=0,3 NCCL_DEBUG=INFO ./build/all_gather_perf -g 1";
+    let exported = "export HIP_VISIBLE_DEVICES=\"5,6\"\n./build/all_gather_perf -g 1";
+    let text = [run(for_one), run("./all_reduce_perf"), run(exported), run("./all_reduce_perf")].concat();
+    let some = |names: &str| Some(names.to_owned());
+    assert_eq!(seen(&text), [some("0 3"), None, some("5 6"), some("5 6")]);
+    assert_eq!(one(&run(for_one)).op.as_deref(), Some("all_gather"));
+    // Without a list of devices it is what is known.
+    let bare = "CUDA_VISIBLE_DEVICES=0,1,6,7 ./build/all_reduce_perf -b 1G -e 10G -f 2 -g 3\n# size count type time algbw busbw error\n 1024 256 float 25.34 9.3 12.5 0\n# Avg bus bandwidth : 12.5\n";
+    assert_eq!(one(bare).devices, Devices::Named(["0", "1", "6"].map(str::to_owned).to_vec()));
+}
+
+#[test]
+fn prefixes_and_log_lines_change_nothing() {
+    let plain = one(NEW);
+    let prefixed = |prefix: &str| NEW.lines().map(|line| format!("{prefix}{line}\r\n")).collect::<String>();
+    for prefix in ["[1,0]<stdout>:", "[1,0]<stdout>: ", "0: ", "    ", "2026-01-02T03:04:05Z worker-0 | "] {
+        let mut run = one(&prefixed(prefix));
+        for devices in [&mut run.devices] {
+            let Devices::Ranks { ranks, .. } = devices else { panic!("{prefix}") };
+            assert_eq!(ranks.len(), 3);
+        }
+        assert_eq!(run, plain, "{prefix}");
+    }
+    let log = "node1:528157:528269 [1] NCCL INFO 24 coll channels, 24 collnet channels, 0 nvls channels\nnode1:1:2 [0] NCCL INFO comm 0x5 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 1000 - Init COMPLETE\nNCCL version 2.20.5+cuda12.4\n\n";
+    let logged: String = NEW.lines().map(|line| format!("{log}{line}\n")).collect();
+    let run = one(&logged);
+    assert_eq!((figures(&run), run.devices), (figures(&plain), plain.devices));
+}
+
+#[test]
+fn several_runs_in_a_file_are_several_measurements() {
+    let runs = read_measurements(&format!("{NEW}{}", NEW.replace("all_reduce", "sendrecv").replace("46.50", "20.50")))
+        .unwrap();
+    let said: Vec<_> =
+        runs.iter().map(|run| (run.op.as_deref().unwrap(), run.peak_gbps(Column::OutOfPlace).unwrap())).collect();
+    assert_eq!(said, [("all_reduce", 46.5), ("sendrecv", 44.74)]);
+    assert_eq!((runs[0].line, runs[1].line), (Some(6), Some(25)));
+}
+
+#[test]
+fn every_text_that_is_cut_off_is_refused() {
+    let lines: Vec<&str> = NEW.lines().collect();
+    // From the first line that begins a run to the last before its end.
+    for upto in 3..14 {
+        refused(
+            &(lines[..upto].join("\n") + "\n"),
+            if upto < 11 { "cut off?" } else { "line 11: the table that begins here has no end" },
+        );
+    }
+    for upto in 14..lines.len() {
+        one(&(lines[..upto + 1].join("\n") + "\n"));
+    }
+    refused(
+        &NEW.replace("   44.52     N/A\n", "\n"),
+        "line 14: a row of 11 columns, where the header on line 11 has 13: cut off?",
+    );
+    refused(
+        &NEW.replace(
+            "8388608     float     sum      -1   1000.0   33.55   44.74       0    990.0   33.89   45.19       0",
+            "8388",
+        ),
+        "line 13: a row of 2 columns",
+    );
+    refused(
+        &NEW.replace("device  4 [0009:01:00] NVIDIA H100 80GB HBM3", ""),
+        "line 8: a rank without its device: cut off?",
+    );
+    refused(&format!("{}{NEW}", lines[..13].join("\n") + "\n"), "line 11: the table that begins here has no end");
+    refused(
+        &format!("{}{NEW}", lines[..7].join("\n") + "\n"),
+        "line 6: the run that begins here has no table: cut off?",
+    );
+    refused(&NEW.replace(lines[6], "#"), "line 8: rank 1 is missing before rank 2");
+    refused(&NEW.replace("float", "complex"), "line 11: no rows follow the header that are known");
+}
+
+#[test]
+fn what_is_no_bandwidth_is_refused_with_its_line() {
+    let expected = "expected a number of GB/s, not negative";
+    for bad in ["nan", "-nan", "inf", "-1.00", "12,5", "x"] {
+        refused(&NEW.replace("46.50", bad), &format!("line 14: bus bandwidth `{bad}`: {expected}"));
+    }
+    assert_eq!(figures(&one(&NEW.replace("46.50", "N/A")))[1].1, None);
+    refused(&NEW.replace("values : 0 OK", "values : 3 FAILED"), "line 15: 3 values were out of bounds");
+    refused(&NEW.replace("(GB/s)", "(GiB/s)"), "line 12: bandwidths in (GiB/s)");
+    assert_eq!(figures(&one(&NEW.replace("(GB/s)", "(MB/s)")))[1].1, Some(0.0465));
+}
+
+#[test]
+fn runs_of_several_programs_or_groups_are_refused() {
+    refused(&NEW.replace("Rank  1 ", "Rank  0 "), "line 7: rank 0 is named twice");
+    refused(&NEW.replace("Rank  1 Group  0", "Rank  1 Group  1"), "line 7: ranks in several groups");
+    refused(&NEW.replace("[0000:07:00]", "[seven]"), "line 6: `[seven]`: expected a place on PCI");
+    refused("", "no measurements: expected");
+    refused("hello\nworld\n", "no measurements: expected");
+}
+
+const JSON: &str = r#"{"version":2,"start_time":"2026-01-02 03:04:05","args":["./build/all_reduce_perf","-g","2","-J","out.json"],
+"env":["HOME=/root","CUDA_VISIBLE_DEVICES=0,3"],"nccl_version":22907,
+"config":{"nthreads":1,"ngpus":2,"minimum_bytes":1024,"maximum_bytes":2048,"devices":[
+{"rank":0,"group":0,"pid":4711,"hostname":"node1","device":0,"device_hex":"0000:07:00","device_info":"NVIDIA H100"}]},
+"results":[{"size":1024,"count":256,"type":"float","redop":"sum","root":"    -1",
+"out_of_place":{"time":25.0,"alg_bw":9.3,"bus_bw":12.5,"nwrong":0.0},"in_place":{"time":25.0,"alg_bw":9.3,"bus_bw":12.25,"nwrong":null}}],
+"out_of_bounds":{"count":0,"okay":"true"},"average_bus_bandwidth":{"bandwidth":12.4,"okay":"unchecked"},"end_time":"2026-01-02 03:04:06"}"#;
+
+#[test]
+fn the_json_of_nccl_tests_is_read() {
+    let run = one(JSON);
+    assert_eq!((run.op.as_deref(), figures(&run)), (Some("all_reduce"), vec![(Some(1024), Some(12.5), Some(12.25))]));
+    let Devices::Ranks { ranks, visible } = &run.devices else { panic!("{:?}", run.devices) };
+    let numbers: Vec<_> = ranks.iter().map(|rank| (rank.number, rank.pci.is_some())).collect();
+    assert_eq!(numbers, [(0, true), (1, false)], "only the first device of a process is written");
+    assert_eq!(visible.as_deref(), Some(&["0".to_owned(), "3".to_owned()][..]));
+    refused(&JSON[..JSON.len() - 200], "cut off?");
+    refused(&JSON.replace("average_bus_bandwidth", "x"), "average_bus_bandwidth: not there: the run did not end");
+    refused(&JSON.replace("12.5", "\"nan\""), "results[0].out_of_place.bus_bw: \"nan\": expected a number");
+    refused(&JSON.replace("12.5", "-3"), "results[0].out_of_place.bus_bw: -3: expected a number");
+    refused(&JSON.replace("\"count\":0,", "\"count\":7,"), "out_of_bounds: 7 values were out of bounds");
+    refused("{}", "results: expected a list");
+}
+
+#[test]
+fn the_files_of_rccl_tests_are_read() {
+    let plain = "numCycle,collective,gpus,size,type,redop,inplace,time,algbw,busbw,#wrong\n\
+        0,AllReduce,4,1024,float,sum,0,25.3,9.3,12.5,0\n0,AllReduce,4,1024,float,sum,1,25.3,9.3,12.25,N/A\n";
+    // Built with MPI, the header lacks the number of nodes.
+    let mpi = "numCycle,collective,ranks,rankspernode,gpusperrank,size,type,redop,inplace,time,algbw,busbw,#wrong\n\
+        0,AllReduce,1,4,4,1,1024,float,sum,0,25.3,9.3,12.5,0\n0,AllReduce,1,4,4,1,1024,float,sum,1,25.3,9.3,12.25,0\n";
+    let json = r#"[
+{"numCycle":0, "name":"AllReduce", "gpus":4, "size":1024, "type":"float", "redop":"sum", "inPlace":0, "time":25.3, "algBw":9.3, "busBw":12.5, "wrong":0},
+{"numCycle":0, "name":"AllReduce", "gpus":4, "size":1024, "type":"float", "redop":"sum", "inPlace":1, "time":25.3, "algBw":9.3, "busBw":12.25, "wrong":0}
+]"#;
+    for text in [plain, mpi, json] {
+        let run = one(text);
+        assert_eq!((run.op.as_deref(), &run.devices), (Some("all_reduce"), &Devices::First(4)), "{text}");
+        assert_eq!(figures(&run), [(Some(1024), Some(12.5), None), (Some(1024), None, Some(12.25))]);
+    }
+    refused(&mpi.replace("AllReduce,1,4", "AllReduce,2,4"), "line 2: ranks on 2 nodes");
+    refused(&plain.replace(",9.3,12.25,N/A", ""), "line 3: a row of 8 columns, where the header has 11: cut off?");
+    refused(&json.replace("12.25", "-1"), "[1].busBw: -1: expected a number");
+}
+
+#[test]
+fn tables_are_read_by_the_names_of_their_columns() {
+    let text = "label,gbps,devices,op,bytes\n# a comment\nbest pair, 46.5 ,0;3,AllReduce,1024\n,5.57,first 5,,\n,7,GPU-abc 0000:07:00.0,,\n";
+    let runs = read_measurements(text).unwrap();
+    let said: Vec<_> =
+        runs.iter().map(|run| (run.label.as_str(), run.devices.clone(), run.op.as_deref(), run.sizes[0])).collect();
+    let named = |names: &[&str]| Devices::Named(names.iter().map(|name| (*name).to_owned()).collect());
+    let at = |bytes, gbps| AtSize { bytes, out_of_place: Some(gbps), in_place: None };
+    assert_eq!(said[0], ("best pair", named(&["0", "3"]), Some("all_reduce"), at(Some(1024), 46.5)));
+    assert_eq!(said[1], ("line 4", Devices::First(5), None, at(None, 5.57)));
+    assert_eq!(said[2].1, named(&["GPU-abc", "0000:07:00.0"]));
+    let tartan = read_measurements("OP,GPU,Bandwidth\nall_reduce_perf,1,0.00\nall_reduce_perf,2,17.28\n").unwrap();
+    assert_eq!((&tartan[1].devices, tartan[1].op.as_deref()), (&Devices::First(2), Some("all_reduce")));
+}
+
+#[test]
+fn tables_that_are_malformed_are_refused_with_their_line() {
+    refused("devices,gbps\n0 3,46.5\n0 4\n", "line 3: a row of 1 columns, where the header has 2: cut off?");
+    refused("devices,gbps\n0 3,nan\n", "line 2: bus bandwidth `nan`");
+    refused("devices,gbps\n0 3,-4\n", "line 2: bus bandwidth `-4`");
+    refused("devices,gbps\n0 3,\n", "line 2: bus bandwidth ``");
+    refused("devices,gbps\n0 3,N/A\n", "line 2: no bandwidth in column `gbps`");
+    refused("devices,gbps\n,4\n", "line 2: no devices");
+    refused("devices,gbps\nfirst few,4\n", "line 2: devices `first few`");
+    refused("devices,gbps,bytes\n0 3,4,1K\n", "line 2: bytes `1K`: expected a whole number");
+    refused("devices,bandwidth\n0 3,4\n", "line 1: no column `gbps`");
+    refused("devices,gbps,size\n0 3,4,1\n", "line 1: column `size`: expected devices, gbps, op, bytes, label");
+    refused("devices,gbps,gbps\n0 3,4,1\n", "line 1: two columns `gbps`");
+    refused("devices,gbps\n", "a table without rows");
+    refused("OP,GPU,Bandwidth\nall_reduce_perf,two,17.28\n", "line 2: gpu `two`");
+}
+
+#[test]
+fn the_tables_of_tartan_are_read() {
+    let Ok(folder) = std::env::var("MAPA_DATA") else {
+        eprintln!("skipped: MAPA_DATA is not set");
+        return;
+    };
+    let file = std::path::Path::new(&folder).join("bandwidth/tartan/scale_up_cl__nccl-v2__bandwidth.txt");
+    let runs = read_measurements(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let all_reduce = runs.iter().filter(|run| run.op.as_deref() == Some("all_reduce"));
+    let gbps: Vec<f64> = all_reduce.map(|run| run.peak_gbps(Column::OutOfPlace).unwrap()).collect();
+    assert_eq!((runs.len(), gbps), (40, vec![0.0, 17.28, 34.56, 52.09, 5.57, 34.70, 34.72, 62.24]));
+}
