@@ -10,6 +10,8 @@
 
 mod measurements;
 mod sample;
+mod samples;
 
 pub use measurements::{AtSize, Column, Devices, Measurement, PciPlace, Rank, ReadError, read_measurements};
 pub use sample::Sample;
+pub use samples::{RankOrder, SampleConfig, Samples, samples};
