@@ -8,10 +8,23 @@
     reason = "libraries answer with errors, and leave printing to their callers"
 )]
 
+mod design;
+mod error;
+mod errors;
+mod file;
+mod fit;
 mod measurements;
 mod sample;
 mod samples;
+mod solve;
+mod validate;
 
-pub use measurements::{AtSize, Column, Devices, Measurement, PciPlace, Rank, ReadError, read_measurements};
+pub use design::Design;
+pub use error::Error;
+pub use errors::{Errors, PublishedErrors};
+pub use file::{read_model, write_model};
+pub use fit::{Fit, FitConfig, Method, Row, fit};
+pub use measurements::{AtSize, Column, Devices, Measurement, PciPlace, Rank, read_measurements};
 pub use sample::Sample;
 pub use samples::{RankOrder, SampleConfig, Samples, samples};
+pub use validate::{Fold, HeldOut, Validation, k_fold, leave_one_size_out};

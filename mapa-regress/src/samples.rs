@@ -1,11 +1,12 @@
 //! From measurements to samples: which devices of the machine took part, on which ring, over which links.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use mapa_core::{Census, DeviceId, DeviceSet, HardwareGraph, Pattern, Request, Tiers, greedy};
+use mapa_core::{Census, DeviceId, DeviceSet, HardwareGraph, LinkClass, Pattern, Request, Tiers, greedy};
 
 use crate::Sample;
-use crate::measurements::{Column, Devices, Measurement, PciPlace, Rank, ReadError};
+use crate::error::{Error, ErrorKind};
+use crate::measurements::{Column, Devices, Measurement, PciPlace, Rank};
 
 /// How measurements become samples.
 #[derive(Clone, Debug)]
@@ -45,6 +46,8 @@ pub struct Samples {
     pub samples: Vec<Sample>,
     /// The ring of each sample.
     pub rings: Vec<Vec<DeviceId>>,
+    /// The classes of link on these rings, best first: for the domain of a model fitted to them.
+    pub classes: Vec<LinkClass>,
     /// By label: measurements that were left out, and why.
     pub left_out: Vec<(String, String)>,
     /// Whether devices were found by the number that the benchmark gave them, as the machine's description has no PCI
@@ -59,15 +62,13 @@ pub struct Samples {
 /// # Errors
 /// A device that the machine has not, or that is named twice; ranks on several hosts; a measurement that does not tell its
 /// devices, or has not the column asked for; devices that nothing joins. The message begins with the measurement's label.
-pub fn samples(
-    measurements: &[Measurement],
-    graph: &HardwareGraph,
-    config: &SampleConfig,
-) -> Result<Samples, ReadError> {
+pub fn samples(measurements: &[Measurement], graph: &HardwareGraph, config: &SampleConfig) -> Result<Samples, Error> {
     let mut finder = Finder { graph, by_number: BTreeMap::new() };
-    let mut found = Samples { samples: Vec::new(), rings: Vec::new(), left_out: Vec::new(), by_number: false };
+    let mut found =
+        Samples { samples: Vec::new(), rings: Vec::new(), classes: Vec::new(), left_out: Vec::new(), by_number: false };
+    let mut classes = BTreeSet::new();
     for run in measurements {
-        let wrong = |what: String| ReadError::at(None, format_args!("{}: {what}", run.label));
+        let wrong = |what: String| Error::from(ErrorKind::BadSample { label: run.label.clone(), what });
         if let Some(why) = other_collective(run, config) {
             found.left_out.push((run.label.clone(), why));
             continue;
@@ -79,10 +80,14 @@ pub fn samples(
         }
         let gbps = run.peak_gbps(config.column).ok_or_else(|| wrong("no figure in the column asked for".to_owned()))?;
         let ring = ring(&devices, graph, config.order).map_err(wrong)?;
-        let links = Census::of(&Pattern::ring(ring.len()), &ring, graph, &config.tiers);
+        let pattern = Pattern::ring(ring.len());
+        let ends = pattern.edges().iter().map(|edge| [edge.a, edge.b].map(|rank| ring[usize::from(rank)]));
+        classes.extend(ends.map(|[a, b]| graph.link(a, b).class));
+        let links = Census::of(&pattern, &ring, graph, &config.tiers);
         found.samples.push(Sample { label: run.label.clone(), links, ranks: ring.len(), gbps });
         found.rings.push(ring);
     }
+    found.classes = classes.into_iter().rev().collect();
     found.by_number = !finder.by_number.is_empty();
     Ok(found)
 }

@@ -1,6 +1,6 @@
 //! Which devices a measurement was made on, and what sample it makes.
 
-use mapa_core::HardwareGraph;
+use mapa_core::{HardwareGraph, LinkClass};
 use mapa_regress::{Column, RankOrder, SampleConfig, Samples, read_measurements, samples};
 
 fn named(name: &str) -> HardwareGraph {
@@ -48,6 +48,7 @@ fn a_ring_is_the_best_of_its_set_or_the_order_of_ranks() {
     let text = "devices,gbps\n0 2 1 3,40\n0 3,46\n";
     let best = read(text, &dgx, &SampleConfig::default()).unwrap();
     let counts: Vec<_> = best.samples.iter().map(|sample| (sample.links.xyz(), sample.ranks, sample.gbps)).collect();
+    assert_eq!(best.classes, [LinkClass::Direct(2), LinkClass::Direct(1)]);
     assert_eq!(counts, [((3, 1, 0), 4, 40.0), ((2, 0, 0), 2, 46.0)]);
     let given = SampleConfig { order: RankOrder::AsGiven, ..SampleConfig::default() };
     let given = read(text, &dgx, &given).unwrap();

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use csv::{ReaderBuilder, StringRecord, Trim};
 
-use super::{AtSize, Devices, Measurement, ReadError, collective, gbps};
+use super::{AtSize, Devices, Measurement, collective, gbps, refused};
+use crate::error::Error;
 
 /// Whose table it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,7 +33,7 @@ pub(super) fn shape(text: &str) -> Option<Shape> {
     }
 }
 
-pub(super) fn read(text: &str, shape: Shape) -> Result<Vec<Measurement>, ReadError> {
+pub(super) fn read(text: &str, shape: Shape) -> Result<Vec<Measurement>> {
     let mut reader =
         ReaderBuilder::new().flexible(true).trim(Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
     let header = reader.headers().map_err(|error| malformed(&error))?;
@@ -48,35 +49,35 @@ pub(super) fn read(text: &str, shape: Shape) -> Result<Vec<Measurement>, ReadErr
         if record.len() != header.len() + extra {
             let what =
                 format_args!("a row of {} columns, where the header has {}: cut off?", record.len(), header.len());
-            return Err(ReadError::at(line, what));
+            return Err(refused(line, what));
         }
         rows.push(Row { line, header: &header, record, extra }.measurement(shape)?);
     }
     if rows.is_empty() {
-        return Err(ReadError::at(None, "a table without rows"));
+        return Err(refused(None, "a table without rows"));
     }
     Ok(if shape == Shape::Rccl { runs(rows) } else { rows })
 }
 
-fn malformed(error: &csv::Error) -> ReadError {
-    ReadError::at(error.position().map(|at| at.line() as usize), error)
+fn malformed(error: &csv::Error) -> Error {
+    refused(error.position().map(|at| at.line() as usize), error)
 }
 
-fn check(header: &[String], shape: Shape) -> Result<(), ReadError> {
+fn check(header: &[String], shape: Shape) -> Result<()> {
     let (needed, known): (&[&str], &[&str]) = match shape {
         Shape::Own => (&["devices", "gbps"], &["devices", "gbps", "op", "bytes", "label"]),
         Shape::Rccl => (&["collective", "size", "inplace", "busbw"], &[]),
         Shape::Tartan => (&[], &[]),
     };
     if let Some(missing) = needed.iter().find(|name| !header.iter().any(|known| known == *name)) {
-        return Err(ReadError::at(1, format_args!("no column `{missing}`: expected {}", needed.join(", "))));
+        return Err(refused(1, format_args!("no column `{missing}`: expected {}", needed.join(", "))));
     }
     let strange = |name: &&String| !known.is_empty() && !known.contains(&name.as_str());
     if let Some(name) = header.iter().find(strange) {
-        return Err(ReadError::at(1, format_args!("column `{name}`: expected {}", known.join(", "))));
+        return Err(refused(1, format_args!("column `{name}`: expected {}", known.join(", "))));
     }
     if let Some(twice) = header.iter().enumerate().find_map(|(i, name)| header[..i].contains(name).then_some(name)) {
-        return Err(ReadError::at(1, format_args!("two columns `{twice}`: expected one")));
+        return Err(refused(1, format_args!("two columns `{twice}`: expected one")));
     }
     Ok(())
 }
@@ -90,8 +91,8 @@ struct Row<'h> {
 }
 
 impl Row<'_> {
-    fn wrong(&self, what: impl std::fmt::Display) -> ReadError {
-        ReadError::at(self.line, what)
+    fn wrong(&self, what: impl std::fmt::Display) -> Error {
+        refused(self.line, what)
     }
 
     /// What stands in a column; none if it is not there or empty.
@@ -102,19 +103,19 @@ impl Row<'_> {
         self.record.get(at).filter(|text| !text.is_empty())
     }
 
-    fn number(&self, name: &str) -> Result<Option<u64>, ReadError> {
+    fn number(&self, name: &str) -> Result<Option<u64>> {
         let number =
             |text: &str| text.parse().map_err(|_| self.wrong(format_args!("{name} `{text}`: expected a whole number")));
         self.get(name).map(number).transpose()
     }
 
-    fn gbps(&self, name: &str) -> Result<f64, ReadError> {
+    fn gbps(&self, name: &str) -> Result<f64> {
         let text = self.get(name).unwrap_or_default();
         let value = gbps(text, 1.0).map_err(|what| self.wrong(what))?;
         value.ok_or_else(|| self.wrong(format_args!("no bandwidth in column `{name}`")))
     }
 
-    fn measurement(&self, shape: Shape) -> Result<Measurement, ReadError> {
+    fn measurement(&self, shape: Shape) -> Result<Measurement> {
         match shape {
             Shape::Own => self.own(),
             Shape::Rccl => self.rccl(),
@@ -127,7 +128,7 @@ impl Row<'_> {
         Measurement { label, line: Some(self.line), op: op.map(collective), devices, sizes: vec![at] }
     }
 
-    fn own(&self) -> Result<Measurement, ReadError> {
+    fn own(&self) -> Result<Measurement> {
         let words = self.get("devices").unwrap_or_default();
         let names: Vec<&str> = words.split([' ', ';', '\t']).filter(|name| !name.is_empty()).collect();
         let devices = match names[..] {
@@ -144,13 +145,13 @@ impl Row<'_> {
         Ok(self.of(self.get("label"), self.get("op"), devices, at))
     }
 
-    fn tartan(&self) -> Result<Measurement, ReadError> {
+    fn tartan(&self) -> Result<Measurement> {
         let count = self.number("gpu")?.ok_or_else(|| self.wrong("no number of GPUs"))?;
         let at = AtSize { bytes: None, out_of_place: Some(self.gbps("bandwidth")?), in_place: None };
         Ok(self.of(None, self.get("op"), Devices::First(count as usize), at))
     }
 
-    fn rccl(&self) -> Result<Measurement, ReadError> {
+    fn rccl(&self) -> Result<Measurement> {
         // The nodes stand before the ranks.
         let ranks = self.header.iter().position(|name| name == "ranks");
         let nodes = ranks.filter(|_| self.extra > 0).and_then(|at| self.record.get(at));

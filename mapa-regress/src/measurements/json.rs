@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{AtSize, Devices, Measurement, PciPlace, Rank, ReadError, collective};
+use super::{AtSize, Devices, Measurement, PciPlace, Rank, collective, refused};
+use crate::error::Error;
 
 pub(super) fn is_json(text: &str) -> bool {
     // A launcher's prefix begins with a bracket too: `[1,0]<stdout>:`.
@@ -17,10 +18,10 @@ pub(super) fn is_json(text: &str) -> bool {
     text.starts_with('{') || after.is_some_and(|after| after.starts_with('{'))
 }
 
-pub(super) fn read(text: &str) -> Result<Vec<Measurement>, ReadError> {
+pub(super) fn read(text: &str) -> Result<Vec<Measurement>> {
     let document: Value = serde_json::from_str(text).map_err(|error| {
         let cut_off = if error.is_eof() { ": cut off?" } else { "" };
-        ReadError::at(error.line(), format_args!("{error}{cut_off}"))
+        refused(error.line(), format_args!("{error}{cut_off}"))
     })?;
     match &document {
         Value::Array(rows) => rccl(rows),
@@ -28,12 +29,12 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, ReadError> {
     }
 }
 
-fn wrong(path: &str, what: &str) -> ReadError {
-    ReadError::at(None, format_args!("{path}: {what}"))
+fn wrong(path: &str, what: &str) -> Error {
+    refused(None, format_args!("{path}: {what}"))
 }
 
 /// A bus bandwidth; none where there is nothing.
-fn busbw(value: &Value, path: &str) -> Result<Option<f64>, ReadError> {
+fn busbw(value: &Value, path: &str) -> Result<Option<f64>> {
     match value {
         Value::Null => Ok(None),
         value => match value.as_f64().filter(|gbps| gbps.is_finite() && *gbps >= 0.0) {
@@ -43,7 +44,7 @@ fn busbw(value: &Value, path: &str) -> Result<Option<f64>, ReadError> {
     }
 }
 
-fn nccl(run: &Value) -> Result<Measurement, ReadError> {
+fn nccl(run: &Value) -> Result<Measurement> {
     let results = run["results"].as_array().filter(|results| !results.is_empty());
     let results =
         results.ok_or_else(|| wrong("results", "expected a list of results: what nccl-tests write with -J"))?;
@@ -73,7 +74,7 @@ fn nccl(run: &Value) -> Result<Measurement, ReadError> {
     Ok(Measurement { label, line: None, op, devices, sizes })
 }
 
-fn ranks(config: &Value) -> Result<Vec<Rank>, ReadError> {
+fn ranks(config: &Value) -> Result<Vec<Rank>> {
     let listed = config["devices"].as_array().map_or(&[][..], Vec::as_slice);
     let mut ranks = Vec::new();
     for (i, device) in listed.iter().enumerate() {
@@ -104,7 +105,7 @@ fn ranks(config: &Value) -> Result<Vec<Rank>, ReadError> {
     Ok(ranks)
 }
 
-fn rccl(rows: &[Value]) -> Result<Vec<Measurement>, ReadError> {
+fn rccl(rows: &[Value]) -> Result<Vec<Measurement>> {
     let mut runs: BTreeMap<(String, usize), Measurement> = BTreeMap::new();
     for (i, row) in rows.iter().enumerate() {
         let path = format!("[{i}]");

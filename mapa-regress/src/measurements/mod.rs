@@ -5,11 +5,12 @@
 //! was on is found out in [`samples`](crate::samples).
 
 mod csv;
-mod error;
 mod json;
 mod nccl_tests;
 
-pub use error::ReadError;
+use std::fmt;
+
+use crate::error::{Error, ErrorKind};
 
 /// One run of a benchmark, or one row of a table: who took part, and what bandwidth was reached.
 #[derive(Clone, Debug, PartialEq)]
@@ -141,8 +142,8 @@ impl PciPlace {
     }
 }
 
-impl std::fmt::Display for PciPlace {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for PciPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.domain, self.device) {
             (Some(domain), Some(device)) => write!(f, "{domain:04x}:{:02x}:{device:02x}", self.bus),
             (_, Some(device)) => write!(f, "{:02x}:{device:02x}", self.bus),
@@ -171,14 +172,14 @@ impl std::fmt::Display for PciPlace {
 /// let text = "devices,gbps\n0 3,46.5\n0;3;4,47.1\n";
 /// let measurements = mapa_regress::read_measurements(text)?;
 /// assert_eq!(measurements[1].sizes[0].out_of_place, Some(47.1));
-/// # Ok::<(), mapa_regress::ReadError>(())
+/// # Ok::<(), mapa_regress::Error>(())
 /// ```
 ///
 /// # Errors
 /// What is cut off (a row with too few columns, a run without its end), a bandwidth that is no number or negative, a run
 /// whose results were wrong, units other than GB/s or MB/s, ranks in several groups, or nothing of a kind that is known.
 /// The message names the line, or the place in the JSON document.
-pub fn read_measurements(text: &str) -> Result<Vec<Measurement>, ReadError> {
+pub fn read_measurements(text: &str) -> Result<Vec<Measurement>, Error> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if json::is_json(text) {
         json::read(text)
@@ -187,6 +188,11 @@ pub fn read_measurements(text: &str) -> Result<Vec<Measurement>, ReadError> {
     } else {
         nccl_tests::read(text)
     }
+}
+
+/// Why a text was refused, on this line if it has lines.
+fn refused(line: impl Into<Option<usize>>, what: impl fmt::Display) -> Error {
+    ErrorKind::BadFile { line: line.into(), what: what.to_string() }.into()
 }
 
 /// A bus bandwidth in GB/s, `scale` of what is written; none for `N/A`.

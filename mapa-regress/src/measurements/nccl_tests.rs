@@ -19,10 +19,11 @@
 //! both ways are measured, and in columns behind. A row is told from log lines by its size, count and type, so that whatever
 //! logs and launchers write between lines, or before each, is passed over.
 
-use super::{AtSize, Devices, Measurement, PciPlace, Rank, ReadError, collective, gbps};
+use super::{AtSize, Devices, Measurement, PciPlace, Rank, collective, gbps, refused};
+use crate::error::Error;
 
 /// See [`read_measurements`](super::read_measurements).
-pub(super) fn read(text: &str) -> Result<Vec<Measurement>, ReadError> {
+pub(super) fn read(text: &str) -> Result<Vec<Measurement>> {
     let mut reader = Reader::default();
     for (i, line) in text.lines().enumerate() {
         reader.line(i + 1, line)?;
@@ -79,7 +80,7 @@ struct Table {
 }
 
 impl Reader {
-    fn line(&mut self, number: usize, line: &str) -> Result<(), ReadError> {
+    fn line(&mut self, number: usize, line: &str) -> Result<()> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let has = |word: &str| words.contains(&word);
         if has("algbw") && has("busbw") {
@@ -118,7 +119,7 @@ impl Reader {
     }
 
     /// A run that begins where another has not ended was cut off.
-    fn begin(&mut self, number: usize) -> Result<(), ReadError> {
+    fn begin(&mut self, number: usize) -> Result<()> {
         self.table.as_ref().map_or(Ok(()), |table| Err(table.cut_off()))?;
         if self.run.ranks.is_empty() {
             self.run.begins.get_or_insert(number);
@@ -127,23 +128,23 @@ impl Reader {
         Err(self.run.no_table())
     }
 
-    fn header(&mut self, number: usize, words: &[&str]) -> Result<(), ReadError> {
+    fn header(&mut self, number: usize, words: &[&str]) -> Result<()> {
         self.table.as_ref().map_or(Ok(()), |table| Err(table.cut_off()))?;
         self.table = Some(Table::new(number, words, std::mem::take(&mut self.label))?);
         Ok(())
     }
 
-    fn footer(&mut self, number: usize, line: &str) -> Result<(), ReadError> {
+    fn footer(&mut self, number: usize, line: &str) -> Result<()> {
         if let Some((_, count)) = line.split_once("Out of bounds values")
             && let Some(count) = count.split([':', ' ']).find(|word| !word.is_empty())
             && count != "0"
         {
             let what = format!("{count} values were out of bounds: what was measured is not the collective");
-            return Err(ReadError::at(number, what));
+            return Err(refused(number, what));
         }
         let Some(table) = self.table.take() else { return Ok(()) };
         if table.sizes.is_empty() {
-            return Err(ReadError::at(
+            return Err(refused(
                 table.line,
                 "no rows follow the header that are known: expected size, count, type, ..",
             ));
@@ -158,9 +159,9 @@ impl Reader {
     }
 
     /// A line that says what a rank runs on, from the word `Rank` on.
-    fn rank(&mut self, number: usize, words: &[&str]) -> Result<(), ReadError> {
+    fn rank(&mut self, number: usize, words: &[&str]) -> Result<()> {
         self.table.as_ref().map_or(Ok(()), |table| Err(table.cut_off()))?;
-        let wrong = |what: String| Err(ReadError::at(number, what));
+        let wrong = |what: String| Err(refused(number, what));
         let after = |word: &str| words.iter().position(|known| *known == word).and_then(|at| words.get(at + 1));
         let (Some(rank), Some(device)) =
             (words.get(1).and_then(|rank| rank.parse::<usize>().ok()), after("device").or(after("->")))
@@ -190,14 +191,14 @@ impl Reader {
         Ok(())
     }
 
-    fn end(self) -> Result<Vec<Measurement>, ReadError> {
+    fn end(self) -> Result<Vec<Measurement>> {
         self.table.as_ref().map_or(Ok(()), |table| Err(table.cut_off()))?;
         if !self.run.ranks.is_empty() || (self.done.is_empty() && self.run.begins.is_some()) {
             return Err(self.run.no_table());
         }
         if self.done.is_empty() {
             let what = "no measurements: expected what nccl-tests or rccl-tests print, their JSON or CSV, or a CSV with the columns devices and gbps";
-            return Err(ReadError::at(None, what));
+            return Err(refused(None, what));
         }
         Ok(self.done)
     }
@@ -226,12 +227,12 @@ fn visible(words: &[&str]) -> Option<Vec<String>> {
 }
 
 impl Run {
-    fn no_table(&self) -> ReadError {
+    fn no_table(&self) -> Error {
         let line = self.ranks.first().map(|(.., line, _)| *line).or(self.begins);
-        ReadError::at(line, "the run that begins here has no table: cut off?")
+        refused(line, "the run that begins here has no table: cut off?")
     }
 
-    fn devices(mut self, exported: Option<&Vec<String>>) -> Result<Devices, ReadError> {
+    fn devices(mut self, exported: Option<&Vec<String>>) -> Result<Devices> {
         let visible = self.visible.take().or_else(|| exported.cloned());
         if self.ranks.is_empty() {
             let first = |names: Vec<String>| names.into_iter().take(self.gpus.unwrap_or(usize::MAX)).collect();
@@ -241,11 +242,11 @@ impl Run {
         let (_, group, ..) = self.ranks[0];
         for (i, (rank, its_group, line, _)) in self.ranks.iter().enumerate() {
             if *rank != i {
-                return Err(ReadError::at(*line, format_args!("rank {i} is missing before rank {rank}")));
+                return Err(refused(*line, format_args!("rank {i} is missing before rank {rank}")));
             }
             if *its_group != group {
                 let what = "ranks in several groups, which ran side by side: expected one group (no NCCL_TESTS_SPLIT)";
-                return Err(ReadError::at(*line, what));
+                return Err(refused(*line, what));
             }
         }
         Ok(Devices::Ranks { ranks: self.ranks.into_iter().map(|(.., rank)| rank).collect(), visible })
@@ -253,8 +254,8 @@ impl Run {
 }
 
 impl Table {
-    fn new(line: usize, words: &[&str], ways: Ways) -> Result<Self, ReadError> {
-        let wrong = |what: &str| Err(ReadError::at(line, what));
+    fn new(line: usize, words: &[&str], ways: Ways) -> Result<Self> {
+        let wrong = |what: &str| Err(refused(line, what));
         let Some(start) = words.iter().position(|word| matches!(word.trim_start_matches('#'), "size" | "bytes")) else {
             return wrong("a header without `size`: expected size, count, type, .., time, algbw, busbw");
         };
@@ -276,18 +277,18 @@ impl Table {
         }
     }
 
-    fn cut_off(&self) -> ReadError {
+    fn cut_off(&self) -> Error {
         let what = "the table that begins here has no end: cut off? Expected `# Out of bounds values` or `# Avg bus bandwidth`";
-        ReadError::at(self.line, what)
+        refused(self.line, what)
     }
 
-    fn row(&mut self, number: usize, words: &[&str]) -> Result<(), ReadError> {
+    fn row(&mut self, number: usize, words: &[&str]) -> Result<()> {
         if let Some(unit) = words.iter().find(|word| word.starts_with('(') && word.ends_with("/s)")) {
             self.scale = match *unit {
                 "(GB/s)" => 1.0,
                 "(MB/s)" => 1e-3,
                 unit => {
-                    return Err(ReadError::at(number, format_args!("bandwidths in {unit}: expected (GB/s) or (MB/s)")));
+                    return Err(refused(number, format_args!("bandwidths in {unit}: expected (GB/s) or (MB/s)")));
                 }
             };
             return Ok(());
@@ -310,7 +311,7 @@ impl Table {
                 self.cells.len(),
                 self.line
             );
-            return Err(ReadError::at(number, what));
+            return Err(refused(number, what));
         }
         let mut at = AtSize::default();
         let mut seen = 0;
@@ -318,7 +319,7 @@ impl Table {
             match cell {
                 Cell::Bytes => at.bytes = word.parse().ok(),
                 Cell::Busbw => {
-                    let value = gbps(word, self.scale).map_err(|what| ReadError::at(number, what))?;
+                    let value = gbps(word, self.scale).map_err(|what| refused(number, what))?;
                     let in_place = seen == 1 || self.ways == Ways::InPlace;
                     *(if in_place { &mut at.in_place } else { &mut at.out_of_place }) = value;
                     seen += 1;
@@ -330,12 +331,9 @@ impl Table {
         Ok(())
     }
 
-    fn short(&self, number: usize, columns: usize) -> ReadError {
+    fn short(&self, number: usize, columns: usize) -> Error {
         let (all, line) = (self.cells.len(), self.line);
-        ReadError::at(
-            number,
-            format_args!("a row of {columns} columns, where the header on line {line} has {all}: cut off?"),
-        )
+        refused(number, format_args!("a row of {columns} columns, where the header on line {line} has {all}: cut off?"))
     }
 }
 

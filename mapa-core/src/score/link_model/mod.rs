@@ -91,9 +91,11 @@ impl LinkModel {
         Self { source: source.into(), ..self }
     }
 
-    /// With what is to be known of the fit, by name: numbers for people, which change nothing.
+    /// With what is to be known of the fit, by name: numbers for people, which change nothing. Those that are not finite are
+    /// left out.
     #[must_use]
-    pub fn with_statistics(self, statistics: BTreeMap<String, f64>) -> Self {
+    pub fn with_statistics(self, mut statistics: BTreeMap<String, f64>) -> Self {
+        statistics.retain(|_, value| value.is_finite());
         Self { statistics, ..self }
     }
 
