@@ -33,7 +33,7 @@ pub(super) fn shape(text: &str) -> Option<Shape> {
     }
 }
 
-pub(super) fn read(text: &str, shape: Shape) -> Result<Vec<Measurement>> {
+pub(super) fn read(text: &str, shape: Shape) -> Result<Vec<Measurement>, Error> {
     let mut reader =
         ReaderBuilder::new().flexible(true).trim(Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
     let header = reader.headers().map_err(|error| malformed(&error))?;
@@ -63,7 +63,7 @@ fn malformed(error: &csv::Error) -> Error {
     refused(error.position().map(|at| at.line() as usize), error)
 }
 
-fn check(header: &[String], shape: Shape) -> Result<()> {
+fn check(header: &[String], shape: Shape) -> Result<(), Error> {
     let (needed, known): (&[&str], &[&str]) = match shape {
         Shape::Own => (&["devices", "gbps"], &["devices", "gbps", "op", "bytes", "label"]),
         Shape::Rccl => (&["collective", "size", "inplace", "busbw"], &[]),
@@ -103,19 +103,19 @@ impl Row<'_> {
         self.record.get(at).filter(|text| !text.is_empty())
     }
 
-    fn number(&self, name: &str) -> Result<Option<u64>> {
+    fn number(&self, name: &str) -> Result<Option<u64>, Error> {
         let number =
             |text: &str| text.parse().map_err(|_| self.wrong(format_args!("{name} `{text}`: expected a whole number")));
         self.get(name).map(number).transpose()
     }
 
-    fn gbps(&self, name: &str) -> Result<f64> {
+    fn gbps(&self, name: &str) -> Result<f64, Error> {
         let text = self.get(name).unwrap_or_default();
         let value = gbps(text, 1.0).map_err(|what| self.wrong(what))?;
         value.ok_or_else(|| self.wrong(format_args!("no bandwidth in column `{name}`")))
     }
 
-    fn measurement(&self, shape: Shape) -> Result<Measurement> {
+    fn measurement(&self, shape: Shape) -> Result<Measurement, Error> {
         match shape {
             Shape::Own => self.own(),
             Shape::Rccl => self.rccl(),
@@ -128,7 +128,7 @@ impl Row<'_> {
         Measurement { label, line: Some(self.line), op: op.map(collective), devices, sizes: vec![at] }
     }
 
-    fn own(&self) -> Result<Measurement> {
+    fn own(&self) -> Result<Measurement, Error> {
         let words = self.get("devices").unwrap_or_default();
         let names: Vec<&str> = words.split([' ', ';', '\t']).filter(|name| !name.is_empty()).collect();
         let devices = match names[..] {
@@ -145,13 +145,13 @@ impl Row<'_> {
         Ok(self.of(self.get("label"), self.get("op"), devices, at))
     }
 
-    fn tartan(&self) -> Result<Measurement> {
+    fn tartan(&self) -> Result<Measurement, Error> {
         let count = self.number("gpu")?.ok_or_else(|| self.wrong("no number of GPUs"))?;
         let at = AtSize { bytes: None, out_of_place: Some(self.gbps("bandwidth")?), in_place: None };
         Ok(self.of(None, self.get("op"), Devices::First(count as usize), at))
     }
 
-    fn rccl(&self) -> Result<Measurement> {
+    fn rccl(&self) -> Result<Measurement, Error> {
         // The nodes stand before the ranks.
         let ranks = self.header.iter().position(|name| name == "ranks");
         let nodes = ranks.filter(|_| self.extra > 0).and_then(|at| self.record.get(at));

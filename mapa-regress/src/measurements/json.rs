@@ -18,7 +18,7 @@ pub(super) fn is_json(text: &str) -> bool {
     text.starts_with('{') || after.is_some_and(|after| after.starts_with('{'))
 }
 
-pub(super) fn read(text: &str) -> Result<Vec<Measurement>> {
+pub(super) fn read(text: &str) -> Result<Vec<Measurement>, Error> {
     let document: Value = serde_json::from_str(text).map_err(|error| {
         let cut_off = if error.is_eof() { ": cut off?" } else { "" };
         refused(error.line(), format_args!("{error}{cut_off}"))
@@ -34,7 +34,7 @@ fn wrong(path: &str, what: &str) -> Error {
 }
 
 /// A bus bandwidth; none where there is nothing.
-fn busbw(value: &Value, path: &str) -> Result<Option<f64>> {
+fn busbw(value: &Value, path: &str) -> Result<Option<f64>, Error> {
     match value {
         Value::Null => Ok(None),
         value => match value.as_f64().filter(|gbps| gbps.is_finite() && *gbps >= 0.0) {
@@ -44,7 +44,7 @@ fn busbw(value: &Value, path: &str) -> Result<Option<f64>> {
     }
 }
 
-fn nccl(run: &Value) -> Result<Measurement> {
+fn nccl(run: &Value) -> Result<Measurement, Error> {
     let results = run["results"].as_array().filter(|results| !results.is_empty());
     let results =
         results.ok_or_else(|| wrong("results", "expected a list of results: what nccl-tests write with -J"))?;
@@ -74,7 +74,7 @@ fn nccl(run: &Value) -> Result<Measurement> {
     Ok(Measurement { label, line: None, op, devices, sizes })
 }
 
-fn ranks(config: &Value) -> Result<Vec<Rank>> {
+fn ranks(config: &Value) -> Result<Vec<Rank>, Error> {
     let listed = config["devices"].as_array().map_or(&[][..], Vec::as_slice);
     let mut ranks = Vec::new();
     for (i, device) in listed.iter().enumerate() {
@@ -105,7 +105,7 @@ fn ranks(config: &Value) -> Result<Vec<Rank>> {
     Ok(ranks)
 }
 
-fn rccl(rows: &[Value]) -> Result<Vec<Measurement>> {
+fn rccl(rows: &[Value]) -> Result<Vec<Measurement>, Error> {
     let mut runs: BTreeMap<(String, usize), Measurement> = BTreeMap::new();
     for (i, row) in rows.iter().enumerate() {
         let path = format!("[{i}]");

@@ -23,7 +23,7 @@ use super::{AtSize, Devices, Measurement, PciPlace, Rank, collective, gbps, refu
 use crate::error::Error;
 
 /// See [`read_measurements`](super::read_measurements).
-pub(super) fn read(text: &str) -> Result<Vec<Measurement>> {
+pub(super) fn read(text: &str) -> Result<Vec<Measurement>, Error> {
     let mut reader = Reader::default();
     for (i, line) in text.lines().enumerate() {
         reader.line(i + 1, line)?;
@@ -80,7 +80,7 @@ struct Table {
 }
 
 impl Reader {
-    fn line(&mut self, number: usize, line: &str) -> Result<()> {
+    fn line(&mut self, number: usize, line: &str) -> Result<(), Error> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let has = |word: &str| words.contains(&word);
         if has("algbw") && has("busbw") {
@@ -119,7 +119,7 @@ impl Reader {
     }
 
     /// A run that begins where another has not ended was cut off.
-    fn begin(&mut self, number: usize) -> Result<()> {
+    fn begin(&mut self, number: usize) -> Result<(), Error> {
         self.table.as_ref().map_or(Ok(()), |table| Err(table.cut_off()))?;
         if self.run.ranks.is_empty() {
             self.run.begins.get_or_insert(number);
@@ -128,13 +128,13 @@ impl Reader {
         Err(self.run.no_table())
     }
 
-    fn header(&mut self, number: usize, words: &[&str]) -> Result<()> {
+    fn header(&mut self, number: usize, words: &[&str]) -> Result<(), Error> {
         self.table.as_ref().map_or(Ok(()), |table| Err(table.cut_off()))?;
         self.table = Some(Table::new(number, words, std::mem::take(&mut self.label))?);
         Ok(())
     }
 
-    fn footer(&mut self, number: usize, line: &str) -> Result<()> {
+    fn footer(&mut self, number: usize, line: &str) -> Result<(), Error> {
         if let Some((_, count)) = line.split_once("Out of bounds values")
             && let Some(count) = count.split([':', ' ']).find(|word| !word.is_empty())
             && count != "0"
@@ -159,7 +159,7 @@ impl Reader {
     }
 
     /// A line that says what a rank runs on, from the word `Rank` on.
-    fn rank(&mut self, number: usize, words: &[&str]) -> Result<()> {
+    fn rank(&mut self, number: usize, words: &[&str]) -> Result<(), Error> {
         self.table.as_ref().map_or(Ok(()), |table| Err(table.cut_off()))?;
         let wrong = |what: String| Err(refused(number, what));
         let after = |word: &str| words.iter().position(|known| *known == word).and_then(|at| words.get(at + 1));
@@ -191,7 +191,7 @@ impl Reader {
         Ok(())
     }
 
-    fn end(self) -> Result<Vec<Measurement>> {
+    fn end(self) -> Result<Vec<Measurement>, Error> {
         self.table.as_ref().map_or(Ok(()), |table| Err(table.cut_off()))?;
         if !self.run.ranks.is_empty() || (self.done.is_empty() && self.run.begins.is_some()) {
             return Err(self.run.no_table());
@@ -232,7 +232,7 @@ impl Run {
         refused(line, "the run that begins here has no table: cut off?")
     }
 
-    fn devices(mut self, exported: Option<&Vec<String>>) -> Result<Devices> {
+    fn devices(mut self, exported: Option<&Vec<String>>) -> Result<Devices, Error> {
         let visible = self.visible.take().or_else(|| exported.cloned());
         if self.ranks.is_empty() {
             let first = |names: Vec<String>| names.into_iter().take(self.gpus.unwrap_or(usize::MAX)).collect();
@@ -254,7 +254,7 @@ impl Run {
 }
 
 impl Table {
-    fn new(line: usize, words: &[&str], ways: Ways) -> Result<Self> {
+    fn new(line: usize, words: &[&str], ways: Ways) -> Result<Self, Error> {
         let wrong = |what: &str| Err(refused(line, what));
         let Some(start) = words.iter().position(|word| matches!(word.trim_start_matches('#'), "size" | "bytes")) else {
             return wrong("a header without `size`: expected size, count, type, .., time, algbw, busbw");
@@ -282,7 +282,7 @@ impl Table {
         refused(self.line, what)
     }
 
-    fn row(&mut self, number: usize, words: &[&str]) -> Result<()> {
+    fn row(&mut self, number: usize, words: &[&str]) -> Result<(), Error> {
         if let Some(unit) = words.iter().find(|word| word.starts_with('(') && word.ends_with("/s)")) {
             self.scale = match *unit {
                 "(GB/s)" => 1.0,
