@@ -18,5 +18,5 @@ pub use aggregate::aggregate_gbps;
 pub use census::{Census, Tiers};
 pub use effective::{Coefficients, effective_gbps, effective_gbps_with};
 pub use objective::{Candidate, EdgeOn, Form, Objective, Seat, Subset};
-pub use packing::Rates;
+pub use packing::{AllToAll, Bandwidth, Channels, Rates, TreePacking};
 pub use preserved::{preserved_direct_gbps, preserved_gbps};
