@@ -38,8 +38,9 @@ pub use policy::{
     random, slo_aware, smallest_first, topo_aware, topo_aware_released, when, within,
 };
 pub use score::{
-    AllToAll, Bandwidth, Candidate, Census, Channels, Coefficients, EdgeOn, Form, Objective, Rates, Seat, Subset,
-    Tiers, TreePacking, aggregate_gbps, effective_gbps, effective_gbps_with, preserved_direct_gbps, preserved_gbps,
+    AllToAll, Bandwidth, Candidate, Census, Channels, Coefficients, EdgeOn, Form, Objective, Rates, RingPacking, Seat,
+    Subset, Tiers, TreePacking, aggregate_gbps, effective_gbps, effective_gbps_with, preserved_direct_gbps,
+    preserved_gbps, ring_packing_gbps,
 };
 pub use state::Usage;
 pub use topology::{

@@ -2,7 +2,7 @@
 
 use mapa_core::{
     AllToAll, Bandwidth, Channels, DeviceId, DeviceSet, Fabric, FabricNode, HardwareGraph, LinkClass, NodeKind, Rates,
-    TreePacking,
+    RingPacking, TreePacking,
 };
 use microlp::{ComparisonOp, OptimizationDirection, Problem, Variable};
 use proptest::collection::vec;
@@ -78,6 +78,10 @@ fn plans(n: std::ops::RangeInclusive<usize>, switches: usize) -> impl Strategy<V
 
 fn trees(graph: &HardwareGraph) -> Bandwidth {
     TreePacking::new(Rates::NOMINAL).of(graph, &graph.all()).unwrap()
+}
+
+fn rings(graph: &HardwareGraph) -> Bandwidth {
+    RingPacking::new(Rates::NOMINAL).of(graph, &graph.all()).unwrap()
 }
 
 fn exchange(graph: &HardwareGraph) -> Bandwidth {
@@ -276,6 +280,14 @@ proptest! {
         let (trees, exchange, unrelayed) = (trees(&graph), exchange(&graph), unrelayed(&graph));
         prop_assert!(unrelayed.gbps <= exchange.at_most_gbps * (1.0 + 1e-9));
         prop_assert!(exchange.gbps <= trees.at_most_gbps * (1.0 + 1e-9));
+    }
+
+    #[test]
+    fn trees_reach_what_rings_reach_and_rings_what_channels_reach(plan in plans(2..=7, 2)) {
+        let graph = plan.graph();
+        let (trees, rings, channels) = (trees(&graph), rings(&graph), channels(&graph));
+        prop_assert!(rings.gbps <= trees.at_most_gbps * (1.0 + 1e-9));
+        prop_assert!(channels.gbps <= rings.at_most_gbps * (1.0 + 1e-9));
     }
 
     #[test]

@@ -18,5 +18,7 @@ pub use aggregate::aggregate_gbps;
 pub use census::{Census, Tiers};
 pub use effective::{Coefficients, effective_gbps, effective_gbps_with};
 pub use objective::{Candidate, EdgeOn, Form, Objective, Seat, Subset};
-pub use packing::{AllToAll, Bandwidth, Channels, Rates, TreePacking};
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use packing::oracle as packing_oracle;
+pub use packing::{AllToAll, Bandwidth, Channels, Rates, RingPacking, TreePacking, ring_packing_gbps};
 pub use preserved::{preserved_direct_gbps, preserved_gbps};

@@ -10,9 +10,8 @@
 //! networks. Bandwidths of links are compared with absolute speeds, so the rates must be those by which the library rates links
 //! (`mapa-topologies` has them as data).
 
-use super::hops::narrowest;
 use super::network::Network;
-use super::{Bandwidth, Rates};
+use super::{Bandwidth, Rates, widest};
 use crate::score::Objective;
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
 
@@ -76,8 +75,8 @@ impl<'s> Channels<'s> {
 
     /// The bus bandwidth of an all-reduce on these channels among some devices; none for fewer than two. The channels are in
     /// `rings`. `at_most_gbps` is what unlimited steps could find at most, by the ways out of each device. Where the host
-    /// reaches more, it is one channel over direct links and host: the highest speed that the narrowest hop of a widest spanning
-    /// tree has, or what that hop has, if it is below all speeds.
+    /// reaches more, it is one channel over direct links and host: the highest speed that all hops of the widest ring have, or
+    /// what its narrowest hop has, if that is below all speeds.
     ///
     /// O(speeds x steps x n) at most.
     ///
@@ -99,7 +98,7 @@ impl<'s> Channels<'s> {
                 best = (speed * rings.len() as f64, rings.into_iter().map(|ring| (ring, speed)).collect());
             }
         }
-        let width = narrowest(&network);
+        let width = widest::ring(&network).gbps;
         let host = speeds.iter().copied().find(|speed| *speed <= width).unwrap_or(width);
         let mut found = Bandwidth::or_host(best.0, at_most, host);
         if !found.over_host {

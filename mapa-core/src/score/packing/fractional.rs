@@ -16,6 +16,8 @@
 
 use microlp::{ComparisonOp, OptimizationDirection, Problem, Solution, Variable};
 
+use super::Bandwidth;
+
 /// Things found by turns before the first linear program.
 const FIRST: usize = 24;
 /// Linear programs at most.
@@ -178,7 +180,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Two bounds as they are told: one number of ten digits where they differ by noise.
-pub(super) fn settled(at_least: f64, at_most: f64) -> (f64, f64) {
+fn settled(at_least: f64, at_most: f64) -> (f64, f64) {
     if at_most - at_least > SAME * at_most {
         return (at_least, at_most);
     }
@@ -186,6 +188,16 @@ pub(super) fn settled(at_least: f64, at_most: f64) -> (f64, f64) {
     let scale = 10f64.powi(digits.clamp(-300, 300));
     let rounded = (at_least * scale).round() / scale;
     (rounded, rounded)
+}
+
+impl Bandwidth {
+    /// A packing on direct links that lies within these bounds, or what the host carries, if that is more.
+    pub(super) fn or_host(gbps: f64, at_most_gbps: f64, host: f64) -> Self {
+        let (gbps, at_most_gbps) = settled(gbps, at_most_gbps);
+        let over_host = host > gbps * (1.0 + 1e-9);
+        let (gbps, at_most_gbps) = settled(gbps.max(host), at_most_gbps.max(host));
+        Self { gbps, at_most_gbps, over_host, rings: Vec::new() }
+    }
 }
 
 #[cfg(test)]
