@@ -22,5 +22,5 @@ pub use link_model::{Domain, LinkModel, Term};
 pub use objective::{Candidate, EdgeOn, Form, Objective, Seat, Subset};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use packing::oracle as packing_oracle;
-pub use packing::{Bandwidth, Rates, RingPacking, ring_packing_gbps};
+pub use packing::{AllToAll, Bandwidth, Channels, Rates, RingPacking, TreePacking, ring_packing_gbps};
 pub use preserved::{preserved_direct_gbps, preserved_gbps};
