@@ -43,12 +43,39 @@ pub(crate) enum Command {
     Allocate(AllocateArgs),
     /// Show what every policy would choose, side by side.
     Compare(CompareArgs),
+    /// Say what a model of bandwidth makes of given devices, term by term or ring by ring.
+    #[command(after_help = SCORE_HELP)]
+    Score(ScoreArgs),
+    /// Fit a model of bandwidth to measurements made on a machine, and say how far it can be trusted.
+    #[command(after_help = FIT_HELP)]
+    Fit(FitArgs),
     /// Show how a GPU with MIG can be cut into instances, and whether wanted ones fit; without --gpu, list the GPUs.
     #[command(after_help = MIG_HELP)]
     Mig(MigArgs),
     /// Say what descriptions of machines are and what they tell: outputs of vendors' tools, XML, machine files.
     Read(ReadArgs),
 }
+
+const SCORE_HELP: &str = "\
+Devices are in rank order; packings depend on the set alone. One device has no collective bandwidth: \"gbps\": null.
+
+Examples:
+  mapa-bench score --machine dgx-1v --devices 0,3,4
+  mapa-bench score --machine dgx-1v --devices 0,3,4 --model ring-packing --rates 0,3=46.5
+  mapa-bench score --machine dgx-1v --devices 0,3,4 --model model.toml --json";
+
+const FIT_HELP: &str = "\
+Measurements are what nccl-tests and rccl-tests print or write (text, JSON, CSV; log lines between do not matter), or a CSV
+with the columns devices (`0 3 4` in rank order, or `first 3`) and gbps, and optionally op, bytes and label. Each run counts
+with its highest bus bandwidth.
+
+Examples:
+  for g in 0,1 0,3 0,1,2 0,3,4; do
+    echo CUDA_VISIBLE_DEVICES=$g
+    CUDA_VISIBLE_DEVICES=$g all_reduce_perf -b 64M -e 1G -f 2 -g $(echo $g | tr , '\\n' | wc -l)
+  done > runs.txt
+  mapa-bench fit --machine my-server.txt runs.txt --terms linear --output model.toml --plot plots
+  mapa-bench allocate --machine my-server.txt --gpus 4 --sensitive --model model.toml";
 
 const MIG_HELP: &str = "\
 Examples:
@@ -90,7 +117,7 @@ Instances of GPUs with MIG:
 Batch form: one JSON object a line in, one a line out, the state kept between lines.
   {\"op\":\"allocate\",\"id\":\"a\",\"gpus\":3,\"pattern\":\"ring\",\"policy\":\"preserve\",\"sensitive\":true}
      also: \"available\":[..] (of what is free, all that counts for this line), \"must_include\":[..],
-     \"avoid\":[..], \"min_link\":\"nv1\", \"same_numa\":true, \"slice\":\"1g\"; devices are ids (numbers) or names
+     \"avoid\":[..], \"min_link\":\"nv1\", \"same_numa\":true, \"slice\":\"1g\", \"model\":\"..\"; devices are ids (numbers) or names
      answers with the keys of `allocate --json`, or {\"refusal\":..,\"reason\":..}, and the id
      malformed lines are answered by {\"ok\":false,\"error\":..} and make the exit status 2; refusals do not
   {\"op\":\"release\",\"id\":\"a\"}   {\"op\":\"reset\"}   {\"op\":\"show\"}";
@@ -324,7 +351,7 @@ pub(crate) struct AllocateArgs {
     /// Answer a stream of requests, one JSON object a line, from a file or `-` (see below).
     #[arg(long, value_name = "FILE|-", conflicts_with_all = [
         "gpus", "pattern", "policy", "sensitive", "explain", "top", "limit", "busy", "must_include", "avoid", "min_link", "same_numa",
-        "max_nodes", "effective", "preserved", "slice", "memory", "shared", "pcie_traffic", "warps", "svg",
+        "max_nodes", "model", "preserved", "slice", "memory", "shared", "pcie_traffic", "warps", "svg",
     ])]
     pub(crate) batch: Option<String>,
 }
@@ -340,8 +367,114 @@ pub(crate) struct CompareArgs {
     /// The job's speed depends on its links.
     #[arg(long)]
     pub(crate) sensitive: bool,
+    /// What preserve and max-bandwidth predict bandwidth by, as for `allocate`.
+    #[arg(long, value_name = "MODEL|FILE")]
+    pub(crate) model: Option<String>,
     #[command(flatten)]
     pub(crate) constraints: ConstraintArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct ScoreArgs {
+    #[command(flatten)]
+    pub(crate) machine: MachineArgs,
+    /// The devices in rank order: ids, names, UUIDs or PCI addresses.
+    #[arg(long, value_name = "DEVICES", value_delimiter = ',', required = true)]
+    pub(crate) devices: Vec<String>,
+    /// paper (Eq. 2), paper-printed (as Table 2 prints it), ring-packing, tree, all-to-all, channels (how NCCL searches rings,
+    /// with the speeds up to Ampere; channels-2022 since Hopper, channels-2024 since Blackwell), or a coefficient file.
+    #[arg(long, value_name = "MODEL|FILE", default_value = "paper")]
+    pub(crate) model: String,
+    /// Who talks to whom, for sums of terms [default: ring].
+    #[arg(long, allow_hyphen_values = true)]
+    pub(crate) pattern: Option<String>,
+    /// What links reach, for packings: nominal, or a bus bandwidth measured between two joined devices, A,B=GBPS
+    /// [default: nominal].
+    #[arg(long, value_name = "RATES")]
+    pub(crate) rates: Option<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct FitArgs {
+    #[command(flatten)]
+    pub(crate) machine: MachineArgs,
+    /// Files of measurements, or `-`.
+    #[arg(required = true, value_name = "FILE|-")]
+    pub(crate) measurements: Vec<String>,
+    /// How coefficients are found: without bounds, with a ridge, none below zero, or such that better links never hurt.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) method: MethodName,
+    /// The weight of the ridge.
+    #[arg(long, required_if_eq("method", "ridge"))]
+    pub(crate) lambda: Option<f64>,
+    /// The least link of each tier but the last, best first: links are counted by tier.
+    #[arg(long, value_name = "LINKS", value_delimiter = ',', default_value = "nv2,nv1")]
+    pub(crate) tiers: Vec<String>,
+    /// What a prediction is a sum of: the terms of Eq. 2 (14 for three tiers), or the counts alone (3), which a handful of
+    /// measurements decide.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) terms: Terms,
+    /// Hold out each of K parts in turn [default: 5, and each size; as far as the samples allow].
+    #[arg(long, value_name = "K")]
+    pub(crate) folds: Option<usize>,
+    /// Which bus bandwidth of a run counts.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) column: ColumnName,
+    /// Only runs of this collective, and those that do not tell theirs; or `all`.
+    #[arg(long, default_value = "all_reduce")]
+    pub(crate) op: String,
+    /// On which ring the devices of a run are counted: the one of highest aggregated bandwidth, as libraries order rings by
+    /// links; or in rank order.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) ring: RingName,
+    /// Take the coefficients of least norm where the samples do not decide them.
+    #[arg(long)]
+    pub(crate) allow_rank_deficient: bool,
+    /// The model's name.
+    #[arg(long, default_value = "fitted_gbps")]
+    pub(crate) name: String,
+    /// Write the coefficient file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Draw predicted.svg and residuals.svg into this folder.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) plot: Option<PathBuf>,
+}
+
+/// How coefficients are found.
+#[derive(Clone, Copy, Default, PartialEq, ValueEnum)]
+pub(crate) enum MethodName {
+    #[default]
+    LeastSquares,
+    Ridge,
+    Nnls,
+    Monotone,
+}
+
+/// What a prediction is a sum of.
+#[derive(Clone, Copy, Default, ValueEnum)]
+pub(crate) enum Terms {
+    #[default]
+    #[value(name = "eq-2")]
+    Eq2,
+    Linear,
+}
+
+/// Which bus bandwidth of a run counts.
+#[derive(Clone, Copy, Default, ValueEnum)]
+pub(crate) enum ColumnName {
+    #[default]
+    OutOfPlace,
+    InPlace,
+    Best,
+}
+
+/// On which ring devices are counted.
+#[derive(Clone, Copy, Default, ValueEnum)]
+pub(crate) enum RingName {
+    #[default]
+    Best,
+    Ranks,
 }
 
 #[derive(Args)]
@@ -368,22 +501,14 @@ pub(crate) struct PolicyArgs {
     /// How to choose.
     #[arg(long, default_value = "preserve", value_parser = policy_names(), long_help = policy_help())]
     pub(crate) policy: String,
-    /// Coefficients of Eq. 2, for the policy preserve.
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) effective: Effective,
+    /// Of what bandwidth is predicted by, for the policies preserve and max-bandwidth: paper (Eq. 2), paper-printed (as Table
+    /// 2 prints it), ring-packing, tree, all-to-all, channels, or a coefficient file that `fit` wrote [default: paper for
+    /// preserve, ring-packing for max-bandwidth].
+    #[arg(long, value_name = "MODEL|FILE")]
+    pub(crate) model: Option<String>,
     /// Links that Eq. 3 counts, for the policy preserve.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) preserved: Preserved,
-}
-
-/// Coefficients of Eq. 2.
-#[derive(Clone, Copy, Default, PartialEq, ValueEnum)]
-pub(crate) enum Effective {
-    /// As in the released code, to ten digits.
-    #[default]
-    Full,
-    /// As printed in Table 2 of the paper, to three decimals.
-    Printed,
 }
 
 /// Links that Eq. 3 counts.

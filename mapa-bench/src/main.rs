@@ -19,8 +19,10 @@ mod discovery;
 mod failure;
 mod fit;
 mod machine;
+mod model;
 mod notes;
 mod output;
+mod plots;
 mod request;
 
 use std::process::ExitCode;
@@ -39,6 +41,8 @@ fn main() -> ExitCode {
         Command::Match(args) => commands::find_matches(args, &mut output),
         Command::Allocate(args) => commands::allocate(args, &mut output),
         Command::Compare(args) => commands::compare(args, &mut output),
+        Command::Score(args) => commands::score(args, &mut output),
+        Command::Fit(args) => commands::fit(args, &mut output),
         Command::Mig(args) => commands::mig(args, &mut output),
         Command::Read(args) => commands::read_files(args, &mut output),
     };

@@ -4,15 +4,16 @@ use std::fs;
 use std::path::Path;
 
 use mapa_core::{
-    Bandwidth, Coefficients, DeviceSet, HardwareGraph, LinkModel, Objective, Rates, RingPacking, Term, Tiers,
-    effective_gbps, effective_gbps_with, ring_packing_gbps,
+    AllToAll, Bandwidth, Channels, Coefficients, DeviceSet, HardwareGraph, LinkModel, Objective, Rates, RingPacking,
+    Term, Tiers, TreePacking, effective_gbps, effective_gbps_with, ring_packing_gbps,
 };
 use mapa_regress::read_model;
 
 use crate::failure::Failure;
 
-/// What `--model` can be, besides a file.
-pub(crate) const WORDS: &str = "paper, paper-printed, ring-packing, or a coefficient file";
+/// What `--model` can be.
+const WORDS: &str = "paper, paper-printed, ring-packing, tree, all-to-all, channels, channels-2022, channels-2024, or a \
+                     coefficient file";
 
 /// A model of what a collective reaches.
 pub(crate) struct Model {
@@ -31,53 +32,73 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy)]
 pub(crate) enum Packing {
     Rings(RingPacking),
+    Trees(TreePacking),
+    AllToAll(AllToAll),
+    Channels(Channels<'static>),
 }
 
 impl Packing {
-    /// None for one device.
+    /// The packing that a word means.
+    fn named(word: &str, rates: Rates) -> Option<Self> {
+        let channels = |speeds| Some(Self::Channels(Channels::new(rates, speeds)));
+        match word {
+            "ring-packing" => Some(Self::Rings(RingPacking::new(rates))),
+            "tree" => Some(Self::Trees(TreePacking::new(rates))),
+            "all-to-all" => Some(Self::AllToAll(AllToAll::new(rates))),
+            "channels" => channels(&Channels::SPEEDS),
+            "channels-2022" => channels(&Channels::SPEEDS_2022),
+            "channels-2024" => channels(&Channels::SPEEDS_2024),
+            _ => None,
+        }
+    }
+
+    /// What it reaches on a set; none for one device.
     pub(crate) fn of(&self, graph: &HardwareGraph, set: &DeviceSet) -> Option<Bandwidth> {
         match self {
             Self::Rings(rings) => rings.of(graph, set),
+            Self::Trees(trees) => trees.of(graph, set),
+            Self::AllToAll(exchange) => exchange.of(graph, set),
+            Self::Channels(channels) => channels.of(graph, set),
+        }
+    }
+
+    fn objective(&self) -> Objective<'static> {
+        match self {
+            Self::Rings(rings) if rings.rates() == Rates::NOMINAL => ring_packing_gbps(),
+            Self::Rings(rings) => rings.objective(),
+            Self::Trees(trees) => trees.objective(),
+            Self::AllToAll(exchange) => exchange.objective(),
+            Self::Channels(channels) => channels.objective(),
         }
     }
 }
 
 impl Model {
-    /// The model that a word or file means, at nominal rates.
-    pub(crate) fn named(word: &str) -> Result<Self, Failure> {
-        let (kind, objective) = match word {
-            "paper" => (Kind::Links(LinkModel::paper()), effective_gbps()),
-            "paper-printed" => {
-                let objective = effective_gbps_with("effective_printed_gbps", Coefficients::PRINTED);
-                (Kind::Links(printed()?), objective)
-            }
-            "ring-packing" => (Kind::Packing(Packing::Rings(RingPacking::default())), ring_packing_gbps()),
+    /// The model that a word or file means, at these rates; only packings take any.
+    pub(crate) fn named(word: &str, rates: Option<Rates>) -> Result<Self, Failure> {
+        if let Some(packing) = Packing::named(word, rates.unwrap_or_default()) {
+            return Ok(Self { objective: packing.objective(), kind: Kind::Packing(packing) });
+        }
+        if rates.is_some() {
+            return Err(Failure::malformed(format_args!(
+                "--rates is for packings; the terms of `{word}` have theirs in them"
+            )));
+        }
+        let (model, objective) = match word {
+            "paper" => (LinkModel::paper(), effective_gbps()),
+            "paper-printed" => (printed()?, effective_gbps_with("effective_printed_gbps", Coefficients::PRINTED)),
             file => {
                 let model = from_file(file)?;
                 let objective = model.objective();
-                (Kind::Links(model), objective)
+                (model, objective)
             }
         };
-        Ok(Self { kind, objective })
+        Ok(Self { kind: Kind::Links(model), objective })
     }
 
-    /// The same with other rates; only packings have any.
-    pub(crate) fn at(self, rates: Rates) -> Result<Self, Failure> {
-        let packing = match self.kind {
-            Kind::Packing(Packing::Rings(_)) => Packing::Rings(RingPacking::new(rates)),
-            Kind::Links(_) => {
-                return Err(Failure::malformed("--rates is for packings, not for sums of terms, which have theirs in them"));
-            }
-        };
-        let objective = match packing {
-            Packing::Rings(rings) => rings.objective(),
-        };
-        Ok(Self { kind: Kind::Packing(packing), objective })
-    }
-
-    /// Whether it is Eq. 2 with the paper's coefficients.
+    /// Whether it is Eq. 2, as fitted or as printed.
     pub(crate) fn is_eq_2(&self) -> bool {
-        self.objective.name().starts_with("effective_")
+        matches!(self.objective.name(), "effective_gbps" | "effective_printed_gbps")
     }
 }
 
@@ -91,7 +112,7 @@ fn printed() -> Result<LinkModel, Failure> {
 
 fn from_file(file: &str) -> Result<LinkModel, Failure> {
     if !Path::new(file).exists() {
-        return Err(Failure::malformed(format_args!("model `{file}`: expected {WORDS}; there is no such file")));
+        return Err(Failure::malformed(format_args!("no model is called `{file}`, and no file: expected {WORDS}")));
     }
     let wrong = |error: &dyn std::fmt::Display| Failure::malformed(format_args!("{file}: {error}"));
     let text = fs::read_to_string(file).map_err(|error| wrong(&error))?;

@@ -1,15 +1,23 @@
 //! What must be said beside a decision.
 
-use mapa_core::{Decision, Policy, Request, View, greedy};
+use mapa_core::{Candidate, Decision, Policy, Request, View, greedy};
+
+use crate::model::Model;
 
 /// What must be known to take the decision for what it is.
-pub(crate) fn notes(decision: &Decision, request: &Request, view: &View<'_>) -> Vec<String> {
+pub(crate) fn notes(decision: &Decision, request: &Request, view: &View<'_>, model: Option<&Model>) -> Vec<String> {
     let mut notes = Vec::new();
     let best = decision.best();
-    let by_eq_2 =
-        decision.policy().starts_with("preserve") && request.bandwidth_sensitive && best.placement().len() > 1;
+    let name = decision.policy();
+    let sensitive = request.bandwidth_sensitive && best.placement().len() > 1;
+    let by_eq_2 = name.starts_with("preserve") && sensitive && model.is_none_or(Model::is_eq_2);
     if by_eq_2 && !best.in_domain() {
         notes.push("Eq. 2, by which preserve chose, was not fitted to placements like this one".to_owned());
+    }
+    let candidate = Candidate { view: *view, pattern: decision.pattern(), placement: best.placement() };
+    if let Some(model) = model.filter(|model| !model.is_eq_2() && !model.objective.in_domain(&candidate)) {
+        let model = model.objective.name();
+        notes.push(format!("{model}, the model by which {name} chooses, was not fitted to placements like this one"));
     }
     if by_eq_2
         && let Ok(greedy) = greedy().decide(&request.clone().runners_up(0), view)

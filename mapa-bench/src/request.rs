@@ -4,13 +4,14 @@ use std::fmt;
 
 use mapa_core::mig::{Model, ProfileId};
 use mapa_core::{
-    Allocator, BuiltIn, Coefficients, Decision, Demand, DeviceSet, HardwareGraph, LinkClass, MAX_DEVICES, Pattern,
-    Policy, Request, Shape, effective_gbps, effective_gbps_with, preserve_with, preserved_direct_gbps, preserved_gbps,
+    Allocator, BuiltIn, Decision, Demand, DeviceSet, HardwareGraph, LinkClass, MAX_DEVICES, Pattern, Policy, Request,
+    Shape, effective_gbps, preserve_with, preserved_direct_gbps, preserved_gbps,
 };
 use mapa_topologies::Labels;
 
-use crate::cli::{ConstraintArgs, Effective, PolicyArgs, Preserved, UseArgs};
+use crate::cli::{ConstraintArgs, Preserved, UseArgs};
 use crate::failure::Failure;
+use crate::model::Model;
 
 /// The pattern that `text` describes, for `k` ranks: a shape's name, `independent`, or edges `0-1,1-2:2.5`.
 pub(crate) fn pattern(text: &str, k: usize) -> Result<Pattern, Failure> {
@@ -151,21 +152,30 @@ pub(crate) fn with_busy(idle: &Allocator, list: &[String]) -> Result<Allocator, 
     Ok(state)
 }
 
-pub(crate) fn policy(args: &PolicyArgs) -> Result<Box<dyn Policy>, Failure> {
-    if (args.effective, args.preserved) == Default::default() {
-        return Ok(BuiltIn::named(&args.policy)?);
+/// The policies that predict bandwidth by a model.
+const BY_MODEL: [&str; 1] = ["preserve"];
+
+/// The policy of this name, which predicts bandwidth by this model, if one is given.
+pub(crate) fn policy(name: &str, model: Option<&Model>, preserved: Preserved) -> Result<Box<dyn Policy>, Failure> {
+    if preserved != Preserved::All && name != "preserve" {
+        return Err(Failure::malformed(format_args!("--preserved is for the policy preserve, not {name}")));
     }
-    if args.policy != "preserve" {
-        let what = format_args!("--effective and --preserved are for the policy preserve, not {}", args.policy);
-        return Err(Failure::malformed(what));
+    if model.is_some() && !takes_model(name) {
+        let known = BY_MODEL.join(", ");
+        return Err(Failure::malformed(format_args!("a model is for the policies {known}, not {name}")));
     }
-    let effective = match args.effective {
-        Effective::Full => effective_gbps(),
-        Effective::Printed => effective_gbps_with("effective_printed_gbps", Coefficients::PRINTED),
-    };
-    let preserved = match args.preserved {
+    if model.is_none() && preserved == Preserved::All {
+        return Ok(BuiltIn::named(name)?);
+    }
+    let objective = model.map(|model| model.objective.clone());
+    let preserved = match preserved {
         Preserved::All => preserved_gbps(),
         Preserved::Direct => preserved_direct_gbps(),
     };
-    Ok(Box::new(preserve_with(effective, preserved)))
+    Ok(Box::new(preserve_with(objective.unwrap_or_else(effective_gbps), preserved)))
+}
+
+/// Whether a policy predicts bandwidth by a model.
+pub(crate) fn takes_model(name: &str) -> bool {
+    BY_MODEL.contains(&name)
 }

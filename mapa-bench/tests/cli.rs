@@ -307,7 +307,7 @@ fn an_answer_that_cannot_be_written_is_an_error_but_a_reader_that_has_seen_enoug
 
 #[test]
 fn the_variants_of_preserve_are_named() {
-    let printed = answer("allocate --machine dgx-1v --gpus 3 --sensitive --effective printed");
+    let printed = answer("allocate --machine dgx-1v --gpus 3 --sensitive --model paper-printed");
     let score = |name: &str| printed["scores"][name].as_f64().unwrap();
     assert!((score("effective_printed_gbps") - score("effective_gbps")).abs() < 0.02);
     let direct = answer("allocate --machine dgx-1v --gpus 3 --preserved direct");

@@ -182,7 +182,7 @@ impl Finder<'_> {
             if known != id {
                 let [a, b] = [known, id].map(|id| &self.graph.device(id).name);
                 return Err(format!(
-                    "the device at {pci} on PCI would be {b}, and in another run {a}: its number depends on CUDA_VISIBLE_DEVICES; describe the machine with PCI addresses, as --live or `nvidia-smi -q` do"
+                    "the device at {pci} on PCI would be {b}, and in another run {a}: its number depends on CUDA_VISIBLE_DEVICES; describe the machine with PCI addresses, as --live, `NCCL_TOPO_DUMP_FILE` and hwloc do"
                 ));
             }
         }

@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 
 use super::batch;
 use crate::answer::{decision as decision_json, label, names, scored as scored_json, visible_devices};
-use crate::cli::AllocateArgs;
+use crate::cli::{AllocateArgs, PolicyArgs};
 use crate::failure::Failure;
 use crate::machine::load;
+use crate::model::Model;
 use crate::notes::notes;
 use crate::output::{Output, gbps, table};
 use crate::request::{demand, pattern, policy, request, slice};
@@ -32,7 +33,9 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
         return batch::batch(source, loaded.idle, output);
     }
     let graph = loaded.graph();
-    let policy = policy(&args.policy)?;
+    let PolicyArgs { policy: name, model, preserved } = &args.policy;
+    let model = model.as_ref().map(|word| Model::named(word, None)).transpose()?;
+    let policy = policy(name, model.as_ref(), *preserved)?;
     let demand = demand(slice(args.slice.as_deref(), graph)?, &args.uses, graph)?;
     let pattern = pattern(&args.pattern, args.gpus.unwrap_or_default())?.each(demand);
     let (request, state) = request(pattern, args.sensitive, &args.constraints, &loaded.idle)?;
@@ -42,7 +45,7 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
     };
     let request = request.runners_up(runners_up);
     let decision = state.view().decide(&policy, &request)?;
-    let notes = notes(&decision, &request, &state.view());
+    let notes = notes(&decision, &request, &state.view(), model.as_ref());
     if let Some(file) = &args.svg {
         let picture = picture(&decision, args, &loaded.machine, &state.view())?;
         if on_stdout {

@@ -5,15 +5,17 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 
-use mapa_core::{Allocator, BuiltIn, DeviceId, DeviceSet, HardwareGraph, LeaseId, Policy, Request};
+use mapa_core::{Allocator, DeviceId, DeviceSet, HardwareGraph, LeaseId, Policy, Request};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::answer::{decision as decision_json, ids, refusal};
+use crate::cli::Preserved;
 use crate::failure::Failure;
+use crate::model::Model;
 use crate::notes::notes;
 use crate::output::Output;
-use crate::request::{min_link, pattern, slice};
+use crate::request::{min_link, pattern, policy, slice};
 
 #[derive(Deserialize)]
 #[serde(
@@ -49,6 +51,7 @@ struct Job {
     #[serde(default)]
     same_numa: bool,
     slice: Option<String>,
+    model: Option<String>,
 }
 
 fn ring() -> String {
@@ -106,7 +109,7 @@ pub(super) fn batch(source: &str, idle: Allocator, output: &mut Output) -> Resul
     } else {
         Box::new(BufReader::new(File::open(source).map_err(wrong)?))
     };
-    let mut server = Server { allocator: idle.clone(), idle, held: BTreeMap::new() };
+    let mut server = Server { allocator: idle.clone(), idle, held: BTreeMap::new(), models: BTreeMap::new() };
     let mut malformed = 0;
     for (i, line) in input.split(b'\n').enumerate() {
         let line = line.map_err(wrong)?;
@@ -145,6 +148,8 @@ struct Server {
     allocator: Allocator,
     /// By name as text: 1 and "1" are one name.
     held: BTreeMap<String, (Name, LeaseId)>,
+    /// By word or file: each is made once.
+    models: BTreeMap<String, Model>,
 }
 
 impl Server {
@@ -170,7 +175,11 @@ impl Server {
             return Err(Failure::malformed(format_args!("`{}` is held already: release it first", job.id)));
         }
         let graph = self.allocator.graph().clone();
-        let policy = BuiltIn::named(&job.policy)?;
+        if let Some(word) = job.model.as_ref().filter(|word| !self.models.contains_key(*word)) {
+            self.models.insert(word.clone(), Model::named(word, None)?);
+        }
+        let model = job.model.as_ref().and_then(|word| self.models.get(word));
+        let policy = policy(&job.policy, model, Preserved::All)?;
         let wants = slice(job.slice.as_deref(), &graph)?;
         let request = Request::new(pattern(&job.pattern, job.gpus)?.each(wants))
             .sensitive(job.sensitive)
@@ -186,7 +195,7 @@ impl Server {
         };
         let decision = policy.decide(&request, &view.limited_to(&free))?;
         let mut object = decision_json(&decision, &graph);
-        object.insert("notes".to_owned(), json!(notes(&decision, &request, &view.limited_to(&free))));
+        object.insert("notes".to_owned(), json!(notes(&decision, &request, &view.limited_to(&free), model)));
         let lease = self.allocator.commit(decision)?;
         object.insert("id".to_owned(), json!(job.id));
         self.held.insert(job.id.to_string(), (job.id, lease.id));

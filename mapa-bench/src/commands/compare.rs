@@ -5,11 +5,12 @@ use serde_json::{Value, json};
 
 use super::allocate::links;
 use crate::answer::{decision as decision_json, label, refusal};
-use crate::cli::CompareArgs;
+use crate::cli::{CompareArgs, Preserved};
 use crate::failure::Failure;
 use crate::machine::load;
+use crate::model::Model;
 use crate::output::{Output, gbps, table};
-use crate::request::{demand, pattern, request, slice};
+use crate::request::{demand, pattern, policy, request, slice, takes_model};
 
 pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Failure> {
     let loaded = load(&args.machine, output)?;
@@ -21,10 +22,12 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
     // Whole devices of one tenant each are all the same to the policies for instances.
     let all = args.job.slice.is_some() || args.uses.shared;
     let scores = ["aggregate_gbps", "effective_gbps", "preserved_gbps"];
+    let model = args.model.as_ref().map(|word| Model::named(word, None)).transpose()?;
     let mut rows = table(["policy", "devices", "links", "aggregate", "effective", "preserved"], [3, 4, 5]);
     let mut list = Vec::new();
     for built_in in BuiltIn::ALL.iter().filter(|built_in| all || !built_in.for_instances) {
-        match BuiltIn::named(built_in.name)?.decide(&request, &view) {
+        let model = model.as_ref().filter(|_| takes_model(built_in.name));
+        match policy(built_in.name, model, Preserved::All)?.decide(&request, &view) {
             Ok(decision) => {
                 let best = decision.best();
                 let ranks: Vec<String> = best.placement().iter().map(|&id| label(id, graph)).collect();

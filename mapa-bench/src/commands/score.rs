@@ -18,10 +18,8 @@ pub(crate) fn score(args: &ScoreArgs, output: &mut Output) -> Result<(), Failure
     let loaded = load(&args.machine, output)?;
     let graph = loaded.graph();
     let devices = in_order(&args.devices, graph)?;
-    let mut model = Model::named(&args.model)?;
-    if let Some(words) = &args.rates {
-        model = model.at(rates(words, graph)?)?;
-    }
+    let rates = args.rates.as_ref().map(|words| rates(words, graph)).transpose()?;
+    let model = Model::named(&args.model, rates)?;
     let mut head = Map::new();
     head.insert("model".to_owned(), json!(args.model));
     head.insert("devices".to_owned(), json!(ids(&devices)));
@@ -33,20 +31,19 @@ pub(crate) fn score(args: &ScoreArgs, output: &mut Output) -> Result<(), Failure
             let pattern = pattern(args.pattern.as_deref().unwrap_or("ring"), devices.len())?;
             shown.links(links, &model.objective, &pattern, output)
         }
-        Kind::Packing(_) if args.pattern.is_some() => {
-            Err(Failure::malformed("--pattern is for sums of terms: what a set of devices can carry depends on no pattern"))
-        }
+        Kind::Packing(_) if args.pattern.is_some() => Err(Failure::malformed(
+            "--pattern is for sums of terms: what a set of devices can carry depends on no pattern",
+        )),
         Kind::Packing(packing) => {
-            let set = devices.set();
-            let bandwidth = packing.of(graph, &set).ok_or_else(|| Failure::malformed("one device"))?;
-            shown.packing(&bandwidth, output)
+            let bandwidth = packing.of(graph, &devices.set());
+            bandwidth.map_or_else(|| shown.one_device(output), |bandwidth| shown.packing(&bandwidth, output))
         }
     }
 }
 
 /// The devices that a list means, in its order.
 fn in_order(list: &[String], graph: &HardwareGraph) -> Result<Placement, Failure> {
-    let mut devices = Placement::new();
+    let mut devices: Vec<DeviceId> = Vec::new();
     for word in list.iter().filter(|word| !word.trim().is_empty()) {
         let id = graph.find(word)?;
         if devices.contains(&id) {
@@ -57,7 +54,7 @@ fn in_order(list: &[String], graph: &HardwareGraph) -> Result<Placement, Failure
     if devices.is_empty() {
         return Err(Failure::malformed("--devices names none: expected such as 0,3,4"));
     }
-    Ok(devices)
+    Ok(devices.into_iter().collect())
 }
 
 /// What `--rates` means.
@@ -138,7 +135,9 @@ impl Shown<'_> {
         let holds = in_domain(self.devices);
         if output.json {
             let term = |(term, value, coefficient): &(String, f64, f64)| json!({ "term": term, "value": value, "coefficient": coefficient, "product": value * coefficient });
-            let order = best.as_ref().map(|(order, gbps, holds)| json!({ "devices": ids(order), "gbps": gbps, "in_domain": holds }));
+            let order = best
+                .as_ref()
+                .map(|(order, gbps, holds)| json!({ "devices": ids(order), "gbps": gbps, "in_domain": holds }));
             let more = json!({
                 "gbps": predicted, "in_domain": holds, "source": model.source(),
                 "links": tiers.into_iter().collect::<std::collections::BTreeMap<_, _>>(),
@@ -202,7 +201,8 @@ impl Shown<'_> {
             output.line("Half of a ring of three or more goes one way round, half the other.")?;
             output.line("")?;
         }
-        let bound = if exact { "no packing is better".to_owned() } else { format!("at most {}", gbps(bandwidth.at_most_gbps)) };
+        let bound =
+            if exact { "no packing is better".to_owned() } else { format!("at most {}", gbps(bandwidth.at_most_gbps)) };
         output.line(format_args!("bandwidth {} GB/s: {bound}", gbps(bandwidth.gbps)))?;
         if bandwidth.over_host {
             output.line("note      the slow path, through the host: direct links carry no more among these devices")?;

@@ -1,0 +1,214 @@
+//! `fit`: from what was measured to a model that the other commands take.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{answer, error, run, text};
+use serde_json::json;
+
+/// A folder for what is temporary, gone when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("mapa-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        std::fs::write(self.0.join(name), text).unwrap();
+        self.path(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// On a DGX-1V, 40 GB/s for each double link of the best ring, 20 for each single one, 5 for each path through the host.
+const EXACT: &str =
+    "devices,gbps,label\n0 3,80,double\n0 1,40,single\n0 5,10,host\n0 2 3,100,three\n0;1;2;3,140,four\n";
+
+/// A run of nccl-tests on the first devices.
+fn run_of(devices: usize, gbps: f64) -> String {
+    let ranks = (0..devices).map(|rank| {
+        format!("#  Rank {rank:2} Group  0 Pid    1 on   node1 device {rank:2} [0x{:02x}] Tesla V100\n", rank + 6)
+    });
+    let ranks: String = ranks.collect();
+    format!(
+        "# nThread 1 nGpus {devices} minBytes 1024 maxBytes 1024\n# Using devices\n{ranks}#\n\
+         #       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n\
+         #        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n\
+         \x20 268435456      67108864     float     sum      -1     9.00    1.00 {gbps:.2}      0     9.00    1.00   {:.2}      0\n\
+         # Out of bounds values : 0 OK\n# Avg bus bandwidth    : {gbps}\n",
+        gbps * 2.0
+    )
+}
+
+#[test]
+fn exact_measurements_give_back_their_coefficients_and_a_file_that_commands_take() {
+    let folder = Folder::new("exact");
+    let (runs, model) = (folder.write("runs.csv", EXACT), folder.path("model.toml"));
+    let fit = answer(&format!("fit --machine dgx-1v {runs} --terms linear --output {model} --name mine"));
+    let terms = fit["model"]["terms"].as_array().unwrap();
+    let coefficients: Vec<f64> = terms.iter().map(|term| term["coefficient"].as_f64().unwrap()).collect();
+    for (found, exact) in coefficients.iter().zip([40.0, 20.0, 5.0]) {
+        assert!((found - exact).abs() < 1e-9, "{coefficients:?}");
+    }
+    assert!(
+        fit["errors"]["rmse"].as_f64().unwrap() < 1e-9 && fit["errors"]["published"]["rmse"].as_f64().unwrap() < 1e-9
+    );
+    assert_eq!((&fit["design"]["rank"], &fit["written"]), (&json!(3), &json!([model])));
+    let scored = answer(&format!("score --machine dgx-1v --devices 0,2,3 --model {model}"));
+    assert!((scored["gbps"].as_f64().unwrap() - 100.0).abs() < 1e-9);
+    assert_eq!((&scored["in_domain"], scored["terms"].as_array().unwrap().len()), (&json!(true), 3));
+    let chosen = answer(&format!("allocate --machine dgx-1v --gpus 4 --sensitive --model {model}"));
+    assert!((chosen["scores"]["mine"].as_f64().unwrap() - 140.0).abs() < 1e-9, "{chosen}");
+    let beyond = answer(&format!("allocate --machine dgx-1v --gpus 8 --sensitive --model {model}"));
+    assert_eq!(beyond["in_domain"], false);
+    assert!(beyond["notes"][0].as_str().unwrap().starts_with("mine, the model by which preserve chooses"), "{beyond}");
+}
+
+#[test]
+fn a_fit_says_what_it_was_made_of_and_how_far_it_is_off() {
+    let folder = Folder::new("says");
+    let runs = folder.write("runs.csv", &EXACT.replace("140", "150"));
+    let printed = text(&format!("fit --machine dgx-1v {runs} --terms linear --folds 3"), "");
+    for said in [
+        "5 samples",
+        "| double ",
+        "| four ",
+        "leverage",
+        "| direct-2 ",
+        "rank 3 of 3, condition",
+        "on the samples",
+        "held out, 3 parts",
+        "paper's RMSE",
+    ] {
+        assert!(printed.contains(said), "{said} in {printed}");
+    }
+    assert!(!printed.contains("held out, each size"), "{printed}");
+}
+
+#[test]
+fn methods_differ_and_are_named() {
+    let folder = Folder::new("methods");
+    // The host path measured fastest: neither a ridge nor bounds would say so.
+    let runs = folder.write("runs.csv", "devices,gbps\n0 3,80\n0 1,40\n0 5,90\n0 2 3,20\n");
+    let linear = |words: &str| {
+        let fit = answer(&format!("fit --machine dgx-1v {runs} --terms linear {words}"));
+        let terms = fit["model"]["terms"].as_array().unwrap();
+        terms.iter().map(|term| term["coefficient"].as_f64().unwrap()).collect::<Vec<f64>>()
+    };
+    let plain = linear("");
+    let (nnls, monotone, ridge) =
+        (linear("--method nnls"), linear("--method monotone"), linear("--method ridge --lambda 10"));
+    assert!(nnls.iter().all(|coefficient| *coefficient >= 0.0), "{nnls:?}");
+    assert!(monotone[0] >= monotone[1] - 1e-6 && monotone[1] >= monotone[2] - 1e-6, "{monotone:?}");
+    let norm = |of: &[f64]| of.iter().map(|c| c * c).sum::<f64>();
+    assert!(norm(&ridge) < norm(&plain));
+    error(&format!("fit --machine dgx-1v {runs} --lambda 3"), "--lambda is for --method ridge");
+    error(&format!("fit --machine dgx-1v {runs} --method ridge"), "--lambda");
+}
+
+#[test]
+fn logs_of_nccl_tests_are_read_and_what_is_no_sample_is_told() {
+    let folder = Folder::new("logs");
+    let logs: String =
+        [(1, 0.0), (2, 20.0), (4, 50.0), (8, 110.0)].map(|(devices, gbps)| run_of(devices, gbps)).concat();
+    let (a, b) = (
+        folder.write("a.log", &logs),
+        folder.write("b.csv", "OP,GPU,Bandwidth\nall_reduce_perf,3,30\nbroadcast_perf,3,40\n"),
+    );
+    let fit = answer(&format!("fit --machine dgx-1v {a} {b} --terms linear --allow-rank-deficient"));
+    let labels: Vec<&str> =
+        fit["samples"].as_array().unwrap().iter().map(|sample| sample["label"].as_str().unwrap()).collect();
+    assert!(labels.len() == 4 && labels.contains(&format!("{b}, line 2").as_str()), "{labels:?}");
+    let left_out: Vec<&str> =
+        fit["left_out"].as_array().unwrap().iter().map(|one| one["reason"].as_str().unwrap()).collect();
+    assert_eq!(left_out, ["one device has no collective bandwidth", "broadcast, not all_reduce"]);
+    assert!(fit["notes"][0].as_str().unwrap().contains("devices were found by number"), "{fit}");
+    let in_place = answer(&format!("fit --machine dgx-1v {a} --terms linear --allow-rank-deficient --column in-place"));
+    assert!(in_place["samples"].as_array().unwrap().iter().any(|sample| sample["gbps"] == 220.0), "{in_place}");
+    let piped = run("fit --machine dgx-1v - --terms linear --allow-rank-deficient --json", &logs);
+    assert_eq!(piped.status.code(), Some(0));
+    assert!(piped.stderr.is_empty(), "no bar without a terminal: {}", String::from_utf8_lossy(&piped.stderr));
+}
+
+#[test]
+fn plots_are_pictures() {
+    let folder = Folder::new("plots");
+    let (runs, plots) = (folder.write("runs.csv", EXACT), folder.path("plots"));
+    let printed = text(&format!("fit --machine dgx-1v {runs} --terms linear --plot {plots}"), "");
+    for name in ["predicted.svg", "residuals.svg"] {
+        let svg = std::fs::read_to_string(Path::new(&plots).join(name)).unwrap();
+        assert!(svg.contains("<svg") && svg.contains("measured, GB/s") && svg.contains("3 devices"), "{name}");
+        assert!(printed.contains(name), "{printed}");
+    }
+}
+
+#[test]
+fn what_cannot_be_fitted_is_refused_with_the_row_and_the_reason() {
+    let folder = Folder::new("refused");
+    let exact = folder.write("runs.csv", EXACT);
+    error(
+        &format!("fit --machine dgx-1v {exact}"),
+        "options: --terms linear, --method ridge --lambda L, --allow-rank-deficient",
+    );
+    let bad = |name: &str, text: &str, message: &str| {
+        let file = folder.write(name, text);
+        error(&format!("fit --machine dgx-1v {file} --terms linear"), message);
+    };
+    bad("nan.csv", "devices,gbps\n0 3,80\n0 1,NaN\n", "nan.csv: line 3: bus bandwidth `NaN`");
+    bad("negative.csv", "devices,gbps\n0 3,-80\n", "line 2: bus bandwidth `-80`");
+    bad("unknown.csv", "devices,gbps\n0 3,80\n0 9,80\n", "line 3: no single device is called `9`");
+    bad("none.csv", "OP,GPU,Bandwidth\nbroadcast_perf,2,3\n", "no samples: line 2: broadcast, not all_reduce");
+    let whole = run_of(4, 50.0);
+    bad("cut.log", &whole[..whole.len() - 90], "cut off?");
+    bad("half.log", &whole[..whole.find("    1.00   100.00").unwrap()], "where the header on line 8 has 13: cut off?");
+    error("fit --machine dgx-1v no-such-file", "no-such-file: ");
+    error(&format!("fit --machine dgx-1v {exact} --tiers nv1,nv2"), "expected tiers from better to worse");
+    error(&format!("fit --machine dgx-1v {exact} --terms linear --folds 1"), "");
+}
+
+/// The page's files and commands, in its order: what it shows is what is printed.
+#[test]
+fn the_example_of_the_page_runs_as_it_is_printed() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/fit-your-machine.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let folder = Folder::new("page");
+    let block = |fence: &str| {
+        let (_, rest) = page.split_once(&format!("```{fence}\n")).unwrap();
+        rest.split_once("```").unwrap().0.to_owned()
+    };
+    folder.write("runs.csv", &block("csv"));
+    let mut shown = page.split("```console\n").skip(1).map(|rest| rest.split_once("```").unwrap().0);
+    let mut commands = 0;
+    for block in &mut shown {
+        let (command, lines) = block.split_once('\n').unwrap();
+        let words = command.strip_prefix("$ mapa-bench ").unwrap();
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_mapa-bench"))
+            .args(words.split_whitespace())
+            .current_dir(&folder.0)
+            .output()
+            .unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        for line in lines.lines().filter(|line| *line != "...") {
+            assert!(
+                printed.lines().any(|known| known.trim_end() == line.trim_end()),
+                "{command}: no `{line}` in:\n{printed}"
+            );
+        }
+        commands += 1;
+    }
+    assert!(commands >= 3, "{commands}");
+}
