@@ -11,7 +11,7 @@ use mapa_topologies::Labels;
 
 use crate::cli::{ConstraintArgs, Preserved, UseArgs};
 use crate::failure::Failure;
-use crate::model::Model;
+use crate::model;
 
 /// The pattern that `text` describes, for `k` ranks: a shape's name, `independent`, or edges `0-1,1-2:2.5`.
 pub(crate) fn pattern(text: &str, k: usize) -> Result<Pattern, Failure> {
@@ -156,7 +156,11 @@ pub(crate) fn with_busy(idle: &Allocator, list: &[String]) -> Result<Allocator, 
 const BY_MODEL: [&str; 1] = ["preserve"];
 
 /// The policy of this name, which predicts bandwidth by this model, if one is given.
-pub(crate) fn policy(name: &str, model: Option<&Model>, preserved: Preserved) -> Result<Box<dyn Policy>, Failure> {
+pub(crate) fn policy(
+    name: &str,
+    model: Option<&model::Model>,
+    preserved: Preserved,
+) -> Result<Box<dyn Policy>, Failure> {
     if preserved != Preserved::All && name != "preserve" {
         return Err(Failure::malformed(format_args!("--preserved is for the policy preserve, not {name}")));
     }

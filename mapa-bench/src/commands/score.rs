@@ -34,10 +34,10 @@ pub(crate) fn score(args: &ScoreArgs, output: &mut Output) -> Result<(), Failure
         Kind::Packing(_) if args.pattern.is_some() => Err(Failure::malformed(
             "--pattern is for sums of terms: what a set of devices can carry depends on no pattern",
         )),
-        Kind::Packing(packing) => {
-            let bandwidth = packing.of(graph, &devices.set());
-            bandwidth.map_or_else(|| shown.one_device(output), |bandwidth| shown.packing(&bandwidth, output))
-        }
+        Kind::Packing(packing) => match packing.of(graph, &devices.set()) {
+            Some(bandwidth) => shown.packing(&bandwidth, output),
+            None => shown.one_device(output),
+        },
     }
 }
 
