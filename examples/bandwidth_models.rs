@@ -72,15 +72,15 @@ fn ids(set: &DeviceSet) -> String {
     set.iter().map(|id| id.to_string()).collect::<Vec<_>>().join(",")
 }
 
-/// The sets that are taken to be free, and the largest job: all sets of up to eight devices; of sixteen, 96 spread by a
-/// multiplicative sequence, and jobs of two to five, as in the paper.
+/// The sets that are taken to be free, and the largest job: all sets of up to eight devices; of sixteen, 1,024 spread by a
+/// multiplicative sequence, and jobs of up to eight.
 fn free_sets(graph: &HardwareGraph) -> (Vec<DeviceSet>, usize) {
     let n = graph.wholes().len();
     let of_bits = |bits: u32| (0..n as u32).filter(|i| bits >> i & 1 == 1).map(DeviceId).collect();
     if n <= 8 {
         return ((1u32..1 << n).map(of_bits).collect(), n);
     }
-    ((1..=96u32).map(|i| of_bits(i.wrapping_mul(40_503) & 0xffff)).collect(), 5)
+    ((1..=1024u32).map(|i| of_bits(i.wrapping_mul(40_503) & 0xffff)).collect(), 8)
 }
 
 /// Every model on every free set and size that leaves a choice.
