@@ -13,6 +13,7 @@ mod error;
 mod errors;
 mod file;
 mod fit;
+pub mod published;
 mod sample;
 mod solve;
 mod validate;
