@@ -187,8 +187,8 @@ fn too_few_or_too_similar_samples_are_refused_unless_the_least_norm_is_asked_for
     let error = fit(&few, &eq_2(Method::LeastSquares)).unwrap_err();
     assert!(error.is_rank_deficient());
     assert!(error.to_string().starts_with("9 samples with 9 distinct link counts for 14 terms: expected"), "{error}");
-    // Sixteen distinct counts with no PCIe: z, and all products with it, are 0 or 1 throughout.
-    let many = samples(&lattice(2, 1..=5)[2..], |at, _| 10.0 * at as f64);
+    // Twenty-five distinct counts with no PCIe: z, and all products with it, are 0 or 1 throughout.
+    let many = samples(&lattice(2, 2..=6), |at, _| 10.0 * at as f64);
     let error = fit(&many, &eq_2(Method::NonNegative)).unwrap_err();
     assert!(error.is_rank_deficient() && error.to_string().contains("undecided are"), "{error}");
     assert!(error.to_string().contains("rest"), "{error}");
@@ -223,7 +223,7 @@ fn samples_that_cannot_be_are_refused_by_their_label() {
     assert!(message(&|s| s.ranks = 1).contains("1 ranks: expected at least two"));
     assert!(message(&|s| s.ranks = 9).contains("links among 9 ranks: expected 8 to 72"));
     assert!(message(&|s| s.links = Census::from_xyz(90, 0, 0)).contains("90 links among"));
-    assert!(message(&|s| s.links = Census::from_counts(&[0, 0, 2, 1]).unwrap()).contains("direct-2, direct-1, rest"));
+    assert!(message(&|s| s.links = Census::from_counts(&[0, 0, 4, 1]).unwrap()).contains("direct-2, direct-1, rest"));
     assert!(fit(&[], &eq_2(Method::LeastSquares)).unwrap_err().to_string().contains("no samples"));
 }
 
