@@ -84,6 +84,8 @@ pub(crate) enum ErrorKind {
     ForeignNode,
     #[error("{place}: bandwidth {gbps} GB/s: expected a positive number, at most 1e9")]
     BadBandwidth { place: String, gbps: f64 },
+    #[error("`{a}` and `{b}` have no direct links: expected a pair whose links were measured")]
+    NoDirectLinks { a: String, b: String },
     #[error("no single device is called `{text}`: expected an id below {devices}, or a name, UUID or PCI address")]
     UnknownDevice { text: String, devices: usize },
     #[error("`{number}` can mean id {number} ({id}) or the vendor's number {number} ({vendors}): expected a name")]
