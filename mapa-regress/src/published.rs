@@ -9,10 +9,11 @@
 
 use std::collections::BTreeSet;
 
-use mapa_core::{Census, Coefficients, DeviceSet, HardwareGraph, LinkModel, Pattern, Term, Tiers};
+use mapa_core::{Census, Coefficients, DeviceSet, HardwareGraph, LinkModel, Pattern, RingPacking, Term, Tiers};
 
 use crate::design::Design;
 use crate::error::Error;
+use crate::sample::Sample;
 
 /// Three error figures as printed, each with the least and the most that it may stand for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -192,6 +193,61 @@ fn pairs(graph: &HardwareGraph, sizes: std::ops::RangeInclusive<usize>) -> Vec<C
         matches.into_iter().map(move |placement| Census::of(&all, &placement, graph, &Tiers::PAPER))
     };
     distinct(sizes.flat_map(of_size))
+}
+
+/// A set of two to five devices by three numbers for its bandwidth, GB/s.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Allocation {
+    /// The devices.
+    pub devices: DeviceSet,
+    /// The links of its ring of the highest aggregated bandwidth.
+    pub links: Census,
+    /// That bandwidth: Eq. 1.
+    pub aggregate: f64,
+    /// Eq. 2 for these links.
+    pub eq_2: f64,
+    /// What rings can carry at once among the devices, whichever way they go: [`RingPacking`].
+    pub packing: f64,
+}
+
+/// Every set of two to five devices.
+#[must_use]
+pub fn allocations(graph: &HardwareGraph, packing: &RingPacking) -> Vec<Allocation> {
+    let rings = rings(graph);
+    let of = |ring: &Ring| Allocation {
+        devices: ring.devices.clone(),
+        links: ring.links,
+        aggregate: ring.gbps,
+        eq_2: Coefficients::FULL.predict(&ring.links),
+        packing: packing.of(graph, &ring.devices).map_or(0.0, |bandwidth| bandwidth.gbps),
+    };
+    best_of_each_set(&rings).into_iter().map(of).collect()
+}
+
+/// Stand-ins for the measurements that were not published: for each of these link counts the first ring that has them, and
+/// what [`RingPacking`] gives its devices. Counts that no ring of two to five devices has are left out.
+#[must_use]
+pub fn stand_ins(graph: &HardwareGraph, links: &[Census], packing: &RingPacking) -> Vec<Sample> {
+    let rings = rings(graph);
+    let first = |links: &Census| rings.iter().find(|ring| ring.links == *links);
+    let sample = |ring: &Ring| Sample {
+        label: format!("{:?} on {:?}", ring.links.xyz(), ring.devices.iter().map(|id| id.0).collect::<Vec<_>>()),
+        links: ring.links,
+        ranks: ring.devices.len(),
+        gbps: packing.of(graph, &ring.devices).map_or(0.0, |bandwidth| bandwidth.gbps),
+    };
+    links.iter().filter_map(first).map(sample).collect()
+}
+
+/// Pearson's correlation of pairs; none where one side does not vary.
+#[must_use]
+pub fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
+    let n = pairs.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / n;
+    let (a, b) = (mean(|pair| pair.0), mean(|pair| pair.1));
+    let sum = |of: &dyn Fn(f64, f64) -> f64| pairs.iter().map(|pair| of(pair.0 - a, pair.1 - b)).sum::<f64>();
+    let size = (sum(&|x, _| x * x) * sum(&|_, y| y * y)).sqrt();
+    (size > 0.0).then(|| sum(&|x, y| x * y) / size)
 }
 
 /// Of all ways to choose `chosen` of these samples, the share for which |A θ|² lies within what the printed figures allow:
