@@ -5,7 +5,7 @@ use std::fmt;
 use mapa_core::mig::{Model, ProfileId};
 use mapa_core::{
     Allocator, BuiltIn, Decision, Demand, DeviceSet, HardwareGraph, LinkClass, MAX_DEVICES, Pattern, Policy, Request,
-    Shape, effective_gbps, preserve_with, preserved_direct_gbps, preserved_gbps,
+    Shape, effective_gbps, max_bandwidth_with, preserve_with, preserved_direct_gbps, preserved_gbps,
 };
 use mapa_topologies::Labels;
 
@@ -153,7 +153,7 @@ pub(crate) fn with_busy(idle: &Allocator, list: &[String]) -> Result<Allocator, 
 }
 
 /// The policies that predict bandwidth by a model.
-const BY_MODEL: [&str; 1] = ["preserve"];
+const BY_MODEL: [&str; 2] = ["preserve", "max-bandwidth"];
 
 /// The policy of this name, which predicts bandwidth by this model, if one is given.
 pub(crate) fn policy(
@@ -161,22 +161,25 @@ pub(crate) fn policy(
     model: Option<&model::Model>,
     preserved: Preserved,
 ) -> Result<Box<dyn Policy>, Failure> {
-    if preserved != Preserved::All && name != "preserve" {
-        return Err(Failure::malformed(format_args!("--preserved is for the policy preserve, not {name}")));
+    let model = model.map(|model| model.objective.clone());
+    match (name, model, preserved) {
+        (name, None, Preserved::All) => Ok(BuiltIn::named(name)?),
+        ("preserve", model, preserved) => {
+            let left = match preserved {
+                Preserved::All => preserved_gbps(),
+                Preserved::Direct => preserved_direct_gbps(),
+            };
+            Ok(Box::new(preserve_with(model.unwrap_or_else(effective_gbps), left)))
+        }
+        ("max-bandwidth", Some(model), Preserved::All) => Ok(Box::new(max_bandwidth_with(model))),
+        (name, _, Preserved::Direct) => {
+            Err(Failure::malformed(format_args!("--preserved is for the policy preserve, not {name}")))
+        }
+        (name, Some(_), _) => {
+            let known = BY_MODEL.join(" and ");
+            Err(Failure::malformed(format_args!("a model is for the policies {known}, not {name}")))
+        }
     }
-    if model.is_some() && !takes_model(name) {
-        let known = BY_MODEL.join(", ");
-        return Err(Failure::malformed(format_args!("a model is for the policies {known}, not {name}")));
-    }
-    if model.is_none() && preserved == Preserved::All {
-        return Ok(BuiltIn::named(name)?);
-    }
-    let objective = model.map(|model| model.objective.clone());
-    let preserved = match preserved {
-        Preserved::All => preserved_gbps(),
-        Preserved::Direct => preserved_direct_gbps(),
-    };
-    Ok(Box::new(preserve_with(objective.unwrap_or_else(effective_gbps), preserved)))
 }
 
 /// Whether a policy predicts bandwidth by a model.

@@ -312,7 +312,10 @@ fn the_variants_of_preserve_are_named() {
     assert!((score("effective_printed_gbps") - score("effective_gbps")).abs() < 0.02);
     let direct = answer("allocate --machine dgx-1v --gpus 3 --preserved direct");
     assert!(direct["scores"]["preserved_direct_gbps"].is_f64());
-    error("allocate --machine dgx-1v --gpus 3 --policy greedy --preserved direct", "are for the policy preserve");
+    error(
+        "allocate --machine dgx-1v --gpus 3 --policy greedy --preserved direct",
+        "--preserved is for the policy preserve, not greedy",
+    );
 }
 
 #[test]

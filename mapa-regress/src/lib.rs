@@ -14,6 +14,7 @@ mod errors;
 mod file;
 mod fit;
 mod measurements;
+pub mod published;
 mod sample;
 mod samples;
 mod solve;

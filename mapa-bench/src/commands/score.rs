@@ -132,9 +132,11 @@ impl Shown<'_> {
         let tiers: Vec<(String, u32)> =
             model.tiers().names().into_iter().enumerate().map(|(i, name)| (name, census.count(i))).collect();
         let terms: Vec<(String, f64, f64)> = model.explain(&census).collect();
+        // Adding 0 makes no -0.
+        let product = |value: f64, coefficient: f64| value * coefficient + 0.0;
         let holds = in_domain(self.devices);
         if output.json {
-            let term = |(term, value, coefficient): &(String, f64, f64)| json!({ "term": term, "value": value, "coefficient": coefficient, "product": value * coefficient });
+            let term = |(term, value, coefficient): &(String, f64, f64)| json!({ "term": term, "value": value, "coefficient": coefficient, "product": product(*value, *coefficient) });
             let order = best
                 .as_ref()
                 .map(|(order, gbps, holds)| json!({ "devices": ids(order), "gbps": gbps, "in_domain": holds }));
@@ -154,7 +156,12 @@ impl Shown<'_> {
         output.line("")?;
         let mut rows = table(["term", "value", "coefficient", "GB/s"], [1, 2, 3]);
         for (term, value, coefficient) in &terms {
-            rows.add_row([term.clone(), short(*value), short(*coefficient), format!("{:.3}", value * coefficient)]);
+            rows.add_row([
+                term.clone(),
+                short(*value),
+                short(*coefficient),
+                format!("{:.3}", product(*value, *coefficient)),
+            ]);
         }
         rows.add_row(["sum".to_owned(), String::new(), String::new(), format!("{predicted:.3}")]);
         output.line(rows)?;
