@@ -429,7 +429,7 @@ fn malformed_batch_lines_are_answered_and_counted() {
 fn compare_shows_every_policy_and_their_refusals() {
     let answer = answer("compare --machine dgx-1v --gpus 2 --busy 1,2,3,4,6,7 --sensitive");
     let policies = answer["policies"].as_array().unwrap();
-    assert_eq!(policies.len(), 6);
+    assert_eq!(policies.len(), 7);
     let named = |name: &str| policies.iter().find(|p| p["policy"] == name).unwrap();
     assert_eq!(named("preserve")["devices"], json!([0, 5]));
     assert_eq!(named("preserve-released")["refusal"], "busy");

@@ -4,7 +4,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{answer, error, run, text};
+use common::{answer, error, no, run, text};
 use serde_json::json;
 
 /// A folder for what is temporary, gone when dropped.
@@ -80,10 +80,10 @@ fn exact_measurements_give_back_their_coefficients_and_a_file_that_commands_take
 #[test]
 fn a_fit_says_what_it_was_made_of_and_how_far_it_is_off() {
     let folder = Folder::new("says");
-    let runs = folder.write("runs.csv", &EXACT.replace("140", "150"));
+    let runs = folder.write("runs.csv", &(EXACT.replace("140", "150") + "1 2 4,52,mixed\n"));
     let printed = text(&format!("fit --machine dgx-1v {runs} --terms linear --folds 3"), "");
     for said in [
-        "5 samples",
+        "6 samples",
         "| double ",
         "| four ",
         "leverage",
@@ -174,6 +174,8 @@ fn what_cannot_be_fitted_is_refused_with_the_row_and_the_reason() {
     let whole = run_of(4, 50.0);
     bad("cut.log", &whole[..whole.len() - 90], "cut off?");
     bad("half.log", &whole[..whole.find("    1.00   100.00").unwrap()], "where the header on line 8 has 13: cut off?");
+    let (object, status) = no(&format!("fit --machine dgx-1v {exact} --json"));
+    assert!(object["error"].as_str().unwrap().contains("distinct link counts") && status == 2, "{object}");
     error("fit --machine dgx-1v no-such-file", "no-such-file: ");
     error(&format!("fit --machine dgx-1v {exact} --tiers nv1,nv2"), "expected tiers from better to worse");
     error(&format!("fit --machine dgx-1v {exact} --terms linear --folds 1"), "");

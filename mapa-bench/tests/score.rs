@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{answer, error, run, text};
+use common::{answer, error, no, run, text};
 use serde_json::{Value, json};
 
 fn gbps(words: &str) -> f64 {
@@ -107,6 +107,8 @@ fn one_device_has_no_collective_bandwidth_and_says_so() {
 #[test]
 fn what_makes_no_sense_is_refused() {
     error("score --machine dgx-1v --devices 0,0", "--devices: GPU0 is named twice");
+    let (object, status) = no("score --machine dgx-1v --devices 0,0 --json");
+    assert_eq!((object["error"].as_str(), status), (Some("--devices: GPU0 is named twice"), 2));
     error("score --machine dgx-1v --devices 0,9", "no single device is called `9`");
     error("score --machine dgx-1v --devices ,", "--devices names none");
     error(

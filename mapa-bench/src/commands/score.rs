@@ -29,7 +29,8 @@ pub(crate) fn score(args: &ScoreArgs, output: &mut Output) -> Result<(), Failure
         _ if devices.len() < 2 => shown.one_device(output),
         Kind::Links(links) => {
             let pattern = pattern(args.pattern.as_deref().unwrap_or("ring"), devices.len())?;
-            shown.links(links, &model.objective, &pattern, output)
+            let explained = Explained::new(links, &model.objective, &pattern, &devices, graph)?;
+            shown.links(&explained, output)
         }
         Kind::Packing(_) if args.pattern.is_some() => Err(Failure::malformed(
             "--pattern is for sums of terms: what a set of devices can carry depends on no pattern",
@@ -104,82 +105,15 @@ impl Shown<'_> {
     }
 
     /// Of a sum of terms.
-    fn links(
-        self,
-        model: &LinkModel,
-        objective: &Objective<'_>,
-        pattern: &Pattern,
-        output: &mut Output,
-    ) -> Result<(), Failure> {
-        let graph = self.graph;
-        let apart = pattern.edges().iter().map(|edge| [edge.a, edge.b].map(|rank| self.devices[usize::from(rank)]));
-        if let Some(pair) = apart.into_iter().find(|[a, b]| !graph.link(*a, *b).exists()) {
-            let [a, b] = pair.map(|id| &graph.device(id).name);
-            return Err(Failure::malformed(format_args!("nothing joins {a} and {b}")));
-        }
-        let idle = graph.all();
-        let in_domain = |placement: &[DeviceId]| {
-            objective.in_domain(&Candidate { view: graph.with_free(&idle), pattern, placement })
-        };
-        let count = |placement: &[DeviceId]| Census::of(pattern, placement, graph, model.tiers());
-        let census = count(self.devices);
-        let predicted = model.predict(&census);
-        let best = best_order(&self.devices.set(), pattern, graph);
-        let best = best.filter(|order| count(order) != census).map(|order| {
-            let (gbps, holds) = (model.predict(&count(&order)), in_domain(&order));
-            (order, gbps, holds)
-        });
-        let tiers: Vec<(String, u32)> =
-            model.tiers().names().into_iter().enumerate().map(|(i, name)| (name, census.count(i))).collect();
-        let terms: Vec<(String, f64, f64)> = model.explain(&census).collect();
-        // Adding 0 makes no -0.
-        let product = |value: f64, coefficient: f64| value * coefficient + 0.0;
-        let holds = in_domain(self.devices);
+    fn links(self, explained: &Explained<'_>, output: &mut Output) -> Result<(), Failure> {
         if output.json {
-            let term = |(term, value, coefficient): &(String, f64, f64)| json!({ "term": term, "value": value, "coefficient": coefficient, "product": product(*value, *coefficient) });
-            let order = best
-                .as_ref()
-                .map(|(order, gbps, holds)| json!({ "devices": ids(order), "gbps": gbps, "in_domain": holds }));
-            let more = json!({
-                "gbps": predicted, "in_domain": holds, "source": model.source(),
-                "links": tiers.into_iter().collect::<std::collections::BTreeMap<_, _>>(),
-                "terms": terms.iter().map(term).collect::<Vec<_>>(), "best_order": order,
-            });
-            return self.answer(more, output);
+            return self.answer(explained.json(), output);
         }
         self.title(output)?;
-        if !model.source().is_empty() {
-            output.line(format_args!("source    {}", model.source()))?;
+        if !explained.model.source().is_empty() {
+            output.line(format_args!("source    {}", explained.model.source()))?;
         }
-        let counts: Vec<String> = tiers.iter().map(|(name, count)| format!("{count} {name}")).collect();
-        output.line(format_args!("links     {}", counts.join(", ")))?;
-        output.line("")?;
-        let mut rows = table(["term", "value", "coefficient", "GB/s"], [1, 2, 3]);
-        for (term, value, coefficient) in &terms {
-            rows.add_row([
-                term.clone(),
-                short(*value),
-                short(*coefficient),
-                format!("{:.3}", product(*value, *coefficient)),
-            ]);
-        }
-        rows.add_row(["sum".to_owned(), String::new(), String::new(), format!("{predicted:.3}")]);
-        output.line(rows)?;
-        output.line("")?;
-        output.line(format_args!("bandwidth {} GB/s predicted", gbps(predicted)))?;
-        if !holds {
-            output.line("note      the model was not fitted to placements like this one")?;
-        }
-        if let Some((order, other, holds)) = best {
-            let order: Vec<String> = order.iter().map(|&id| label(id, graph)).collect();
-            let outside = if holds { "" } else { ", which the model was not fitted to" };
-            output.line(format_args!(
-                "note      the order of highest aggregated bandwidth on these devices is {}: {} GB/s{outside}",
-                order.join(","),
-                gbps(other)
-            ))?;
-        }
-        Ok(())
+        explained.print(self.graph, output)
     }
 
     /// Of what links can carry at once.
@@ -215,6 +149,88 @@ impl Shown<'_> {
             output.line("note      the slow path, through the host: direct links carry no more among these devices")?;
         }
         Ok(())
+    }
+}
+
+/// What a sum of terms makes of a placement.
+struct Explained<'a> {
+    model: &'a LinkModel,
+    census: Census,
+    gbps: f64,
+    in_domain: bool,
+    /// The rank order of highest aggregated bandwidth on the same devices, where its links differ.
+    best: Option<(Placement, f64, bool)>,
+}
+
+impl<'a> Explained<'a> {
+    fn new(
+        model: &'a LinkModel,
+        objective: &Objective<'_>,
+        pattern: &Pattern,
+        devices: &Placement,
+        graph: &HardwareGraph,
+    ) -> Result<Self, Failure> {
+        let mut ends = pattern.edges().iter().map(|edge| [edge.a, edge.b].map(|rank| devices[usize::from(rank)]));
+        if let Some(pair) = ends.find(|[a, b]| !graph.link(*a, *b).exists()) {
+            let [a, b] = pair.map(|id| &graph.device(id).name);
+            return Err(Failure::malformed(format_args!("nothing joins {a} and {b}")));
+        }
+        let idle = graph.all();
+        let view = graph.with_free(&idle);
+        let scored = |placement: &[DeviceId]| {
+            let census = Census::of(pattern, placement, graph, model.tiers());
+            (census, model.predict(&census), objective.in_domain(&Candidate { view, pattern, placement }))
+        };
+        let (census, gbps, in_domain) = scored(devices);
+        let best = best_order(&devices.set(), pattern, graph).and_then(|order| {
+            let (other, gbps, in_domain) = scored(&order);
+            (other != census).then_some((order, gbps, in_domain))
+        });
+        Ok(Self { model, census, gbps, in_domain, best })
+    }
+
+    /// The links of each tier.
+    fn links(&self) -> impl Iterator<Item = (String, u32)> {
+        self.model.tiers().names().into_iter().enumerate().map(|(tier, name)| (name, self.census.count(tier)))
+    }
+
+    /// Each term with its value, coefficient and product; adding 0 makes no -0.
+    fn terms(&self) -> impl Iterator<Item = (String, [f64; 3])> {
+        let with_product = |(term, value, factor): (String, f64, f64)| (term, [value, factor, value * factor + 0.0]);
+        self.model.explain(&self.census).map(with_product)
+    }
+
+    fn json(&self) -> Value {
+        let term = |(term, [value, coefficient, product]): (String, [f64; 3])| json!({ "term": term, "value": value, "coefficient": coefficient, "product": product });
+        let order = |(order, gbps, holds): &(Placement, f64, bool)| json!({ "devices": ids(order), "gbps": gbps, "in_domain": holds });
+        json!({
+            "gbps": self.gbps, "in_domain": self.in_domain, "source": self.model.source(),
+            "links": self.links().map(|(name, count)| (name, json!(count))).collect::<Map<_, _>>(),
+            "terms": self.terms().map(term).collect::<Vec<_>>(), "best_order": self.best.as_ref().map(order),
+        })
+    }
+
+    fn print(&self, graph: &HardwareGraph, output: &mut Output) -> Result<(), Failure> {
+        let counts: Vec<String> = self.links().map(|(name, count)| format!("{count} {name}")).collect();
+        output.line(format_args!("links     {}", counts.join(", ")))?;
+        output.line("")?;
+        let mut rows = table(["term", "value", "coefficient", "GB/s"], [1, 2, 3]);
+        for (term, [value, coefficient, product]) in self.terms() {
+            rows.add_row([term, short(value), short(coefficient), format!("{product:.3}")]);
+        }
+        rows.add_row(["sum".to_owned(), String::new(), String::new(), format!("{:.3}", self.gbps)]);
+        output.line(rows)?;
+        output.line("")?;
+        output.line(format_args!("bandwidth {} GB/s predicted", gbps(self.gbps)))?;
+        if !self.in_domain {
+            output.line("note      the model was not fitted to placements like this one")?;
+        }
+        let Some((order, other, holds)) = &self.best else { return Ok(()) };
+        let order: Vec<String> = order.iter().map(|&id| label(id, graph)).collect();
+        let (order, other) = (order.join(","), gbps(*other));
+        let outside = if *holds { "" } else { ", which the model was not fitted to" };
+        let which = "the order of highest aggregated bandwidth on these devices is";
+        output.line(format_args!("note      {which} {order}: {other} GB/s{outside}"))
     }
 }
 
