@@ -14,7 +14,7 @@ use std::error::Error;
 use kuva::prelude::{BarPlot, Layout, Plot, render_to_svg};
 use mapa_core::{
     AllToAll, Bandwidth, Channels, DeviceId, DeviceSet, HardwareGraph, Pattern, Policy, Rates, Request, RingPacking,
-    Rules, TreePacking, greedy, lowest_id, max, preserve,
+    TreePacking, greedy, lowest_id, max_bandwidth, preserve,
 };
 use mapa_topologies::named;
 
@@ -36,12 +36,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The models, by what the page calls them. Jobs are bandwidth-sensitive, so Preserve takes the highest value of Eq. 2.
 fn models() -> Vec<(&'static str, Box<dyn Policy>)> {
-    let rings = Rules::new("ring-packing").prefer(max(RingPacking::default().objective()));
     vec![
         ("lowest ids", Box::new(lowest_id())),
         ("AggBW (greedy)", Box::new(greedy())),
         ("Eq. 2 (preserve)", Box::new(preserve())),
-        ("ring packing", Box::new(rings)),
+        ("ring packing", Box::new(max_bandwidth())),
     ]
 }
 

@@ -100,13 +100,16 @@ impl TreePacking {
     }
 }
 
-/// Spanning trees by their edges, as many of each as there is room for.
-fn trees(hops: &Hops) -> Packing<Vec<(usize, usize)>> {
+/// A spanning tree by its edges, from parent to child.
+type Tree = Vec<(usize, usize)>;
+
+/// Spanning trees, as many of each as there is room for.
+fn trees(hops: &Hops) -> Packing<Tree> {
     largest(&hops.capacities, |prices| cheapest_tree(hops, prices))
 }
 
 /// Prim's algorithm: a cheapest spanning tree and its load. O(n²) beside the search for the ways.
-fn cheapest_tree(hops: &Hops, prices: &[f64]) -> Option<(Vec<(usize, usize)>, Vec<f64>)> {
+fn cheapest_tree(hops: &Hops, prices: &[f64]) -> Option<(Tree, Vec<f64>)> {
     let mut load = vec![0.0; hops.capacities.len()];
     let mut edges = Vec::with_capacity(hops.devices - 1);
     let mut outside: Vec<usize> = (1..hops.devices).collect();
