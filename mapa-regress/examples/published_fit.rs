@@ -55,13 +55,15 @@ fn by_sample(folder: &Path) -> Result<(), Box<dyn Error>> {
         .with_x_tick_rotate(-90.0)
         .with_x_label("double links, single links, PCIe hops")
         .with_y_label("GB/s")
+        .with_y_axis_min(-10.0)
+        .with_y_axis_max(120.0)
         .with_width(1100.0)
         .with_height(480.0);
-    for at in 1..links.len() {
-        if links[at].edges() != links[at - 1].edges() {
+    for at in 0..links.len() {
+        if at == 0 || links[at].edges() != links[at - 1].edges() {
             let name = format!("{} GPUs", links[at].edges());
-            layout = layout
-                .with_reference_line(ReferenceLine::vertical(at as f64 + 0.5).with_color("#999999").with_label(name));
+            let line = ReferenceLine::vertical(at as f64 + 0.5).with_color("#999999").with_label(name);
+            layout = layout.with_reference_line(line);
         }
     }
     Ok(std::fs::write(folder.join("published-regression-samples.svg"), render_to_svg(plots, layout))?)

@@ -12,7 +12,7 @@ fn any_model() -> impl Strategy<Value = LinkModel> {
     tiers.prop_flat_map(move |tiers| {
         let t = tiers.len();
         let term = (proptest::collection::vec(0..t, 0..=3), any::<bool>());
-        let terms = proptest::collection::btree_map(term, number.clone(), 1..9).prop_map(|terms| {
+        let terms = proptest::collection::btree_map(term, number, 1..9).prop_map(|terms| {
             let made = terms.into_iter().map(|((tiers, inverse), coefficient)| {
                 let term = if inverse { Term::inverse(&tiers) } else { Term::product(&tiers) };
                 (term.unwrap(), coefficient)
@@ -22,7 +22,7 @@ fn any_model() -> impl Strategy<Value = LinkModel> {
         });
         let points = proptest::collection::vec(proptest::collection::vec(any::<u32>(), t), 0..4);
         let ranks = proptest::option::of((0usize..9, 0usize..9).prop_map(|(fewest, more)| (fewest, fewest + more)));
-        let statistics = proptest::collection::btree_map("[a-z .\"\n]{0,6}", number.clone(), 0..4);
+        let statistics = proptest::collection::btree_map("[a-z .\"\n]{0,6}", number, 0..4);
         (Just(tiers), terms, points, ranks, any::<bool>(), text, statistics).prop_map(
             |(tiers, terms, points, ranks, classes, source, statistics)| {
                 let classes = if classes { vec![LinkClass::Direct(2), LinkClass::Sys] } else { Vec::new() };
