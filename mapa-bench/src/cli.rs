@@ -388,8 +388,8 @@ pub(crate) struct ScoreArgs {
     /// Who talks to whom, for sums of terms [default: ring].
     #[arg(long, allow_hyphen_values = true)]
     pub(crate) pattern: Option<String>,
-    /// What links reach, for packings: nominal, or a bus bandwidth measured between two joined devices, A,B=GBPS
-    /// [default: nominal].
+    /// What links reach, for packings: nominal; nccl, what NCCL (or RCCL) counts a link of this generation as; or a bus
+    /// bandwidth measured between two joined devices, A,B=GBPS [default: nominal].
     #[arg(long, value_name = "RATES")]
     pub(crate) rates: Option<String>,
 }

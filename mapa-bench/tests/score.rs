@@ -72,7 +72,13 @@ fn rates_are_those_of_a_measured_pair() {
     assert!((half - gbps("--devices 0,1,2,3 --model ring-packing --rates nominal") / 2.0).abs() < 1e-6);
     error(
         "score --machine dgx-1v --devices 0,3 --model ring-packing --rates fast",
-        "--rates fast: expected nominal, or a measured pair A,B=GBPS",
+        "--rates fast: expected nominal, nccl, or a measured pair A,B=GBPS",
+    );
+    // NCCL counts NVLink 2 as 20 of 25 GB/s.
+    assert_eq!(gbps("--devices 0,3 --model ring-packing --rates nccl"), 40.0);
+    error(
+        "score --machine ring:4 --devices 0,1 --model ring-packing --rates nccl",
+        "is not known: expected a measured pair",
     );
     error("score --machine dgx-1v --devices 0,3 --model ring-packing --rates 0,5=9", "have no direct links");
     error("score --machine dgx-1v --devices 0,3 --rates 0,3=9", "--rates is for packings");

@@ -4,6 +4,7 @@ use mapa_core::{
     Bandwidth, Candidate, Census, DeviceId, DeviceSet, HardwareGraph, LinkModel, Objective, Pattern, Placement, Rates,
     Request, greedy,
 };
+use mapa_topologies::{Machine, collective_rates};
 use serde_json::{Map, Value, json};
 
 use crate::answer::{ids, label, names};
@@ -18,7 +19,7 @@ pub(crate) fn score(args: &ScoreArgs, output: &mut Output) -> Result<(), Failure
     let loaded = load(&args.machine, output)?;
     let graph = loaded.graph();
     let devices = in_order(&args.devices, graph)?;
-    let rates = args.rates.as_ref().map(|words| rates(words, graph)).transpose()?;
+    let rates = args.rates.as_ref().map(|words| rates(words, &loaded.machine, graph)).transpose()?;
     let model = Model::named(&args.model, rates)?;
     let mut head = Map::new();
     head.insert("model".to_owned(), json!(args.model));
@@ -59,16 +60,22 @@ fn in_order(list: &[String], graph: &HardwareGraph) -> Result<Placement, Failure
 }
 
 /// What `--rates` means.
-fn rates(words: &str, graph: &HardwareGraph) -> Result<Rates, Failure> {
-    if words == "nominal" {
-        return Ok(Rates::NOMINAL);
+fn rates(words: &str, machine: &Machine, graph: &HardwareGraph) -> Result<Rates, Failure> {
+    match words {
+        "nominal" => return Ok(Rates::NOMINAL),
+        "nccl" => {
+            let unknown =
+                "--rates nccl: what NCCL or RCCL counts these links as is not known: expected a measured pair A,B=GBPS";
+            return collective_rates(machine).ok_or_else(|| Failure::malformed(unknown));
+        }
+        _ => {}
     }
     let parse = || {
         let (pair, measured) = words.split_once('=')?;
         let (a, b) = pair.split_once(',')?;
         Some((a, b, measured.trim().parse::<f64>().ok()?))
     };
-    let what = "expected nominal, or a measured pair A,B=GBPS";
+    let what = "expected nominal, nccl, or a measured pair A,B=GBPS";
     let (a, b, measured) = parse().ok_or_else(|| Failure::malformed(format_args!("--rates {words}: {what}")))?;
     Ok(Rates::calibrated(graph, graph.find(a)?, graph.find(b)?, measured)?)
 }
