@@ -171,11 +171,7 @@ fn prefixes_and_log_lines_change_nothing() {
     let plain = one(NEW);
     let prefixed = |prefix: &str| NEW.lines().map(|line| format!("{prefix}{line}\r\n")).collect::<String>();
     for prefix in ["[1,0]<stdout>:", "[1,0]<stdout>: ", "0: ", "    ", "2026-01-02T03:04:05Z worker-0 | "] {
-        let mut run = one(&prefixed(prefix));
-        for devices in [&mut run.devices] {
-            let Devices::Ranks { ranks, .. } = devices else { panic!("{prefix}") };
-            assert_eq!(ranks.len(), 3);
-        }
+        let run = one(&prefixed(prefix));
         assert_eq!(run, plain, "{prefix}");
     }
     let log = "node1:528157:528269 [1] NCCL INFO 24 coll channels, 24 collnet channels, 0 nvls channels\nnode1:1:2 [0] NCCL INFO comm 0x5 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 1000 - Init COMPLETE\nNCCL version 2.20.5+cuda12.4\n\n";

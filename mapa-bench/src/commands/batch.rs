@@ -25,7 +25,7 @@ use crate::request::{min_link, pattern, policy, slice};
     expecting = "expected an object with \"op\": allocate, release, reset or show"
 )]
 enum Line {
-    Allocate(Job),
+    Allocate(Box<Job>),
     Release { id: Name },
     Reset {},
     Show {},
@@ -170,7 +170,7 @@ impl Server {
         }
     }
 
-    fn allocate(&mut self, job: Job) -> Result<Value, Failure> {
+    fn allocate(&mut self, job: Box<Job>) -> Result<Value, Failure> {
         if self.held.contains_key(&job.id.to_string()) {
             return Err(Failure::malformed(format_args!("`{}` is held already: release it first", job.id)));
         }
