@@ -1,5 +1,6 @@
 //! `fit`: from measurements to a model of bandwidth, with all that says how far to trust it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
 
@@ -192,8 +193,13 @@ impl Answer {
         let model = self.fit.model();
         output.line(format_args!("machine   {}", self.machine))?;
         output.line(format_args!("model     {}, {} samples", model.name(), self.found.samples.len()))?;
+        let mut left_out: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (label, why) in &self.found.left_out {
-            output.line(format_args!("left out  {label}: {why}"))?;
+            left_out.entry(why).or_default().push(label);
+        }
+        for (why, labels) in left_out {
+            let others = if labels.len() > 1 { format!(" and {} more", labels.len() - 1) } else { String::new() };
+            output.line(format_args!("left out  {}{others}: {why}", labels[0]))?;
         }
         for note in &self.notes {
             output.line(format_args!("note      {note}"))?;
