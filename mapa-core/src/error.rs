@@ -84,6 +84,8 @@ pub(crate) enum ErrorKind {
     ForeignNode,
     #[error("{place}: bandwidth {gbps} GB/s: expected a positive number, at most 1e9")]
     BadBandwidth { place: String, gbps: f64 },
+    #[error("`{a}` and `{b}` have no direct links: expected a pair whose links were measured")]
+    NoDirectLinks { a: String, b: String },
     #[error("no single device is called `{text}`: expected an id below {devices}, or a name, UUID or PCI address")]
     UnknownDevice { text: String, devices: usize },
     #[error("`{number}` can mean id {number} ({id}) or the vendor's number {number} ({vendors}): expected a name")]
@@ -109,6 +111,21 @@ pub(crate) enum ErrorKind {
     UnknownShape(String),
     #[error("no policy is called `{name}`: expected one of {known}")]
     UnknownPolicy { name: String, known: String },
+
+    #[error("{given} tiers of links: expected at most {most}")]
+    TooManyTiers { given: usize, most: usize },
+    #[error("`{0}` cannot be the least class of a tier: expected one from direct-255 down to network")]
+    BadTier(LinkClass),
+    #[error("the tier from {first} is followed by that from {second}: expected tiers from better to worse")]
+    TiersNotDescending { first: LinkClass, second: LinkClass },
+    #[error(
+        "no class of links is called `{0}`: expected none, network, sys, node, phb, pxb, pix, board, same-device, or direct-1 to direct-255"
+    )]
+    UnknownLinkClass(String),
+    #[error("a term of {given} counts multiplied: expected at most {most}")]
+    TooManyFactors { given: usize, most: usize },
+    #[error("the model `{model}`: {what}")]
+    BadModel { model: String, what: String },
 
     #[error("device {0} is not a whole device")]
     NotWhole(crate::DeviceId),

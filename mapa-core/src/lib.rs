@@ -38,8 +38,9 @@ pub use policy::{
     random, slo_aware, smallest_first, topo_aware, topo_aware_released, when, within,
 };
 pub use score::{
-    Candidate, Census, Coefficients, EdgeOn, Form, Objective, Rates, Seat, Subset, Tiers, aggregate_gbps,
-    effective_gbps, effective_gbps_with, preserved_direct_gbps, preserved_gbps,
+    Bandwidth, Candidate, Census, Coefficients, Domain, EdgeOn, Form, LinkModel, Objective, Rates, RingPacking, Seat,
+    Subset, Term, Tiers, aggregate_gbps, effective_gbps, effective_gbps_with, preserved_direct_gbps, preserved_gbps,
+    ring_packing_gbps,
 };
 pub use state::Usage;
 pub use topology::{

@@ -59,6 +59,7 @@ use crate::topology::{DeviceId, DeviceInfo, DeviceSet, Fabric, FabricNode, Hardw
 pub mod oracle {
     pub use crate::matching::oracle::{automorphisms, distinct, injections, raw_matches, raw_placements};
     pub use crate::policy::oracle::best;
+    pub use crate::score::packing_oracle::{check_rings, ring_packing};
 }
 
 /// Machines whose size is in `devices`, with links of all classes and some pairs not joined at all, some of them with two
@@ -116,6 +117,47 @@ fn fabric(n: usize, links: &[Option<LinkClass>], two_nodes: bool, infos: &[Devic
         }
     }
     fabric
+}
+
+/// Machines whose size is in `devices`, with direct links of many bandwidths between some pairs, up to two link switches with
+/// ports on some of the devices, and host paths between all, none or some pairs.
+///
+/// # Panics
+/// As [`machines`].
+pub fn switched_machines(devices: RangeInclusive<usize>) -> impl Strategy<Value = HardwareGraph> {
+    let links = select(vec![0u8, 0, 0, 1, 1, 1, 2, 2, 3, 4]);
+    let paths = select(vec![0u8, 1, 2, 3]);
+    let ports = select(vec![0u8, 1, 2, 3, 6]);
+    let shape = devices.prop_flat_map(move |n| {
+        let switches = vec(vec(ports.clone(), n), 0..=2);
+        (Just(n), vec((links.clone(), paths.clone()), n * (n - 1) / 2), switches, 0u8..=2)
+    });
+    shape.prop_map(|(n, pairs, switches, host)| wired(n, &pairs, &switches, host))
+}
+
+/// Pairs have (direct links, a host path of so many tenths more than 10 GB/s), the latter where `host` is 2, or 1 and it is odd.
+#[expect(clippy::expect_used, reason = "the strategy makes only well-formed machines")]
+fn wired(n: usize, pairs: &[(u8, u8)], switches: &[Vec<u8>], host: u8) -> HardwareGraph {
+    let mut fabric = Fabric::new();
+    let devices: Vec<_> = (0..n).map(|i| fabric.add_device(format!("GPU{i}")).expect("names differ")).collect();
+    let ends = (0..n).flat_map(|b| (0..b).map(move |a| (a, b)));
+    for ((a, b), &(links, path)) in ends.zip(pairs) {
+        let mut link = |class, gbps| fabric.link(devices[a], devices[b], class, gbps).expect("each pair once");
+        if links > 0 {
+            link(LinkClass::Direct(links), 20.0 * f64::from(links));
+        }
+        if host == 2 || host == 1 && path % 2 == 1 {
+            link(LinkClass::Sys, 10.0 + f64::from(path) / 10.0);
+        }
+    }
+    for (i, ports) in switches.iter().enumerate() {
+        let node = FabricNode { name: format!("switch{i}"), kind: NodeKind::LinkSwitch };
+        let switch = fabric.add(node).expect("names differ");
+        for (&device, &links) in devices.iter().zip(ports).filter(|(_, links)| **links > 0) {
+            fabric.link(device, switch, LinkClass::Direct(links), 25.0 * f64::from(links)).expect("each once");
+        }
+    }
+    lowered(fabric, false)
 }
 
 /// Small tables of MIG profiles of any kind: starts at which a profile overlaps itself, maxima that bind before the grid does;

@@ -9,7 +9,7 @@ use super::request::Request;
 use super::rules::{never, paper_scores};
 use crate::error::Error;
 use crate::matching::{Few, Placement, SearchStats, verify};
-use crate::score::{Candidate, Census, Coefficients, Objective, Tiers};
+use crate::score::{Candidate, Census, Objective, Tiers};
 use crate::topology::{DeviceId, HardwareGraph};
 use crate::view::{Stamp, View};
 
@@ -35,7 +35,7 @@ impl Scored {
             placement: placement.into(),
             scores,
             links: Census::of(pattern, placement, view.graph(), &Tiers::PAPER),
-            in_domain: Coefficients::in_domain(pattern, placement, view.graph()),
+            in_domain: objectives.iter().all(|objective| objective.in_domain(candidate)),
         }
     }
 
@@ -62,7 +62,8 @@ impl Scored {
         &self.links
     }
 
-    /// Whether Eq. 2 was fitted to placements of this kind: see [`Coefficients::in_domain`].
+    /// Whether all scores that are models hold for placements of this kind ([`Objective::domain`]): for the paper's policies,
+    /// whether Eq. 2 was fitted to such ([`Coefficients::in_domain`](crate::Coefficients::in_domain)). True if none is a model.
     #[must_use]
     pub fn in_domain(&self) -> bool {
         self.in_domain

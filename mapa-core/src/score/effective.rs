@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use super::{Census, Objective, Tiers};
+use super::{Candidate, Census, Objective, Tiers};
 use crate::pattern::Pattern;
 use crate::topology::{DeviceId, HardwareGraph, LinkClass};
 
@@ -88,8 +88,9 @@ pub fn effective_gbps() -> Objective<'static> {
     FULL.clone()
 }
 
-/// Eq. 2 with other coefficients, under a name that says which.
+/// Eq. 2 with other coefficients, under a name that says which. Its domain is [`Coefficients::in_domain`].
 #[must_use]
 pub fn effective_gbps_with(name: &'static str, coefficients: Coefficients) -> Objective<'static> {
-    Objective::links(name, Tiers::PAPER, move |census| coefficients.predict(census))
+    let holds = |on: &Candidate<'_>| Coefficients::in_domain(on.pattern, on.placement, on.view.graph());
+    Objective::links(name, Tiers::PAPER, move |census| coefficients.predict(census)).domain(holds)
 }

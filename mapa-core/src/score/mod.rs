@@ -10,6 +10,7 @@
 mod aggregate;
 mod census;
 mod effective;
+mod link_model;
 mod objective;
 mod packing;
 mod preserved;
@@ -17,6 +18,9 @@ mod preserved;
 pub use aggregate::aggregate_gbps;
 pub use census::{Census, Tiers};
 pub use effective::{Coefficients, effective_gbps, effective_gbps_with};
+pub use link_model::{Domain, LinkModel, Term};
 pub use objective::{Candidate, EdgeOn, Form, Objective, Seat, Subset};
-pub use packing::Rates;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use packing::oracle as packing_oracle;
+pub use packing::{Bandwidth, Rates, RingPacking, ring_packing_gbps};
 pub use preserved::{preserved_direct_gbps, preserved_gbps};

@@ -153,7 +153,11 @@ pub struct Objective<'a> {
     best_on: Option<Bound<'a>>,
     /// What each pair that stays free is worth, where the value is the sum of these.
     each_left: Option<Shared<'a, Link>>,
+    /// Where a model holds; none for what is no model.
+    domain: Option<Domain<'a>>,
 }
+
+type Domain<'a> = Arc<dyn Fn(&Candidate<'_>) -> bool + Send + Sync + 'a>;
 
 type Bound<'a> = Arc<dyn Fn(Subset<'_>) -> f64 + Send + Sync + 'a>;
 
@@ -163,7 +167,17 @@ impl<'a> Objective<'a> {
         let blind = matches!(form, Form::Links(..) | Form::Edges(_));
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Relaxed);
-        Self { id, name: name.into(), form, symmetric, of_set: false, blind, best_on: None, each_left: None }
+        Self {
+            id,
+            name: name.into(),
+            form,
+            symmetric,
+            of_set: false,
+            blind,
+            best_on: None,
+            each_left: None,
+            domain: None,
+        }
     }
 
     /// Any function of how many pattern edges lie in each tier.
@@ -260,6 +274,19 @@ impl<'a> Objective<'a> {
     /// The best value on exactly these devices, where one is stated.
     pub(crate) fn best_on(&self, subset: Subset<'_>) -> Option<f64> {
         self.best_on.as_ref().map(|best_on| best_on(subset))
+    }
+
+    /// States where the value can be relied on, for what is a model of something measured. It changes no value and no
+    /// choice: decisions say whether what they chose lies within ([`Scored::in_domain`](crate::Scored::in_domain)).
+    #[must_use]
+    pub fn domain(self, holds: impl Fn(&Candidate<'_>) -> bool + Send + Sync + 'a) -> Self {
+        Self { domain: Some(Arc::new(holds)), ..self }
+    }
+
+    /// Whether a placement lies where the value can be relied on; true where nothing is stated.
+    #[must_use]
+    pub fn in_domain(&self, candidate: &Candidate<'_>) -> bool {
+        self.domain.as_ref().is_none_or(|holds| holds(candidate))
     }
 
     /// A number that copies share and others have not.

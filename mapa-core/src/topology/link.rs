@@ -1,6 +1,9 @@
 //! What joins two devices.
 
 use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, ErrorKind};
 
 /// How two devices are joined, worst first, so that "at least" is `>=`.
 ///
@@ -76,6 +79,22 @@ impl fmt::Display for LinkClass {
             Self::SameDevice => f.write_str("same-device"),
             Self::Direct(n) => write!(f, "direct-{n}"),
         }
+    }
+}
+
+/// Reads the neutral names, as they are printed.
+impl FromStr for LinkClass {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        use LinkClass::{Board, Network, Node, None, Phb, Pix, Pxb, SameDevice, Sys};
+        let unknown = || Error::from(ErrorKind::UnknownLinkClass(name.to_owned()));
+        if let Some(bond) = name.strip_prefix("direct-") {
+            let plain = bond.starts_with(|first: char| first.is_ascii_digit() && first != '0');
+            return bond.parse().ok().filter(|_| plain).map(Self::Direct).ok_or_else(unknown);
+        }
+        let named = [None, Network, Sys, Node, Phb, Pxb, Pix, Board, SameDevice];
+        named.into_iter().find(|class| class.to_string() == name).ok_or_else(unknown)
     }
 }
 

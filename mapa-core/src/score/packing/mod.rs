@@ -4,7 +4,16 @@
 //! largest *fractional packing* of these into the capacities of the links (full duplex: each direction counts by itself) and of
 //! the ports of link switches. [`Rates`] say what part of a link's nominal bandwidth is reached on it.
 
+mod cuts;
+mod hamilton;
+mod linear;
+mod long;
 mod network;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) mod oracle;
 mod rates;
+mod ring;
+mod widest;
 
 pub use rates::Rates;
+pub use ring::{Bandwidth, RingPacking, ring_packing_gbps};

@@ -1,0 +1,207 @@
+//! Bandwidth of a set of devices under ring all-reduce: as many rings as the links carry at once.
+
+use std::ops::RangeInclusive;
+use std::sync::LazyLock;
+
+use super::linear::{Capacities, Packed};
+use super::network::Network;
+use super::{Rates, cuts, hamilton, long, widest};
+use crate::score::Objective;
+use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
+
+/// What a collective reaches on a set of devices.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Bandwidth {
+    /// Bus bandwidth as nccl-tests defines it, GB/s, reached by a packing that was found.
+    pub gbps: f64,
+    /// Proven: no packing is better, GB/s. Equal to `gbps` where that is exact.
+    pub at_most_gbps: f64,
+    /// The slow path: no packing on direct links reaches as much.
+    pub over_host: bool,
+    /// The rings of the packing, with their GB/s: devices in ring order, the lowest first. Of three or more, half of it goes one
+    /// way round and half the other; of two, there and back.
+    pub rings: Vec<(Vec<DeviceId>, f64)>,
+}
+
+impl Bandwidth {
+    /// Whether it is known exactly.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        self.gbps == self.at_most_gbps
+    }
+}
+
+/// Bandwidth of a set of devices under ring all-reduce: the largest fractional packing of directed Hamiltonian cycles into the
+/// capacities of direct links and of ports of link switches, each direction by itself.
+///
+/// NCCL's rings are each as fast as their slowest hop, and there are as many as the links carry at once. Between two devices
+/// a ring goes there and back. Where direct links carry less than one ring through the host would
+/// (mostly because they form no ring at all), the host's ring counts instead: the slow path. So more links never lower it, in
+/// contrast to a model that is fitted; and nothing is fitted but what part of its nominal bandwidth a link reaches ([`Rates`]).
+///
+/// ```
+/// use mapa_core::{DeviceSet, Fabric, LinkClass, Rates, RingPacking};
+///
+/// // Three devices, one link of 20 GB/s between every two: two rings, one each way round.
+/// let mut fabric = Fabric::new();
+/// let ids = [0, 1, 2].map(|i| fabric.add_device(format!("GPU{i}")).unwrap());
+/// for (a, b) in [(0, 1), (0, 2), (1, 2)] {
+///     fabric.link(ids[a], ids[b], LinkClass::Direct(1), 20.0)?;
+/// }
+/// let graph = fabric.lower()?;
+/// let rings = RingPacking::new(Rates::NOMINAL);
+/// assert_eq!(rings.of(&graph, &graph.all()).unwrap().gbps, 40.0);
+/// assert!(rings.of(&graph, &DeviceSet::from([1])).is_none(), "one device sends to nobody");
+/// # Ok::<(), mapa_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RingPacking {
+    rates: Rates,
+}
+
+impl RingPacking {
+    /// With these parts of the nominal bandwidths.
+    #[must_use]
+    pub fn new(rates: Rates) -> Self {
+        Self { rates }
+    }
+
+    /// The parts of the nominal bandwidths.
+    #[must_use]
+    pub fn rates(&self) -> Rates {
+        self.rates
+    }
+
+    /// The bandwidth of a set, GB/s per direction; none for fewer than two devices, which have no collective bandwidth.
+    ///
+    /// Up to sixteen devices it is exact: rounded to ten digits, where packing and bound differ by less than 10⁻⁹ of
+    /// themselves. Beyond, packings are looked for in a bounded search and held against the least cut, so there may be a gap. Vertices
+    /// that are not whole devices have no direct links. O(k²) where cuts and a greedy packing agree, else O(2ᵏ k²) for each of
+    /// some dozens of rings, and the linear programs.
+    ///
+    /// # Panics
+    /// If a device of the set is not one of the graph's, as [`HardwareGraph::pair`].
+    #[must_use]
+    pub fn of(&self, graph: &HardwareGraph, set: &DeviceSet) -> Option<Bandwidth> {
+        if set.len() < 2 {
+            return None;
+        }
+        let network = Network::new(graph, set, &self.rates);
+        let (direct, host) = (on_direct_links(&network), widest::ring(&network));
+        let over_host = host.gbps > direct.gbps;
+        let at_most = direct.at_most.max(host.at_most);
+        let Packed { gbps, rings, .. } = if over_host { host } else { direct };
+        let (gbps, at_most_gbps) = settled(gbps, at_most);
+        let named = |ring: Vec<usize>| ring.into_iter().map(|at| network.devices[at]).collect();
+        let rings = rings.into_iter().map(|(ring, gbps)| (named(ring), gbps)).collect();
+        Some(Bandwidth { gbps, at_most_gbps, over_host, rings })
+    }
+
+    /// The bandwidths of all sets of whole devices of these sizes, size by size, lowest ids first, worked out as they are
+    /// asked for. C(m, k) sets of k of m devices.
+    pub fn table<'g>(
+        &self,
+        graph: &'g HardwareGraph,
+        sizes: RangeInclusive<usize>,
+    ) -> impl Iterator<Item = (DeviceSet, Bandwidth)> + use<'g> {
+        let this = *self;
+        let wholes = graph.wholes().len() as u32;
+        let sets = sizes.filter(|k| *k >= 2).flat_map(move |k| sets_of(wholes, k));
+        sets.filter_map(move |set| this.of(graph, &set).map(|bandwidth| (set, bandwidth)))
+    }
+
+    /// [`RingPacking::of`] as an objective, `ring_packing_gbps`: what was found, 0 for one device.
+    #[must_use]
+    pub fn objective(&self) -> Objective<'static> {
+        let this = *self;
+        Objective::chosen("ring_packing_gbps", move |subset| {
+            this.of(subset.graph, subset.devices).map_or(0.0, |bandwidth| bandwidth.gbps)
+        })
+        .blind_to_ids()
+    }
+}
+
+/// [`RingPacking`] at nominal bandwidths, as an objective: only rates that differ between links or from those of the host
+/// could change which of two sets is better.
+#[must_use]
+pub fn ring_packing_gbps() -> Objective<'static> {
+    static NOMINAL: LazyLock<Objective<'static>> = LazyLock::new(|| RingPacking::default().objective());
+    NOMINAL.clone()
+}
+
+/// The largest packing on direct links and link switches.
+fn on_direct_links(network: &Network) -> Packed {
+    let n = network.len();
+    if n == 2 {
+        let gbps = network.alone(0, 1);
+        let rings = if gbps > 0.0 { vec![(vec![0, 1], gbps)] } else { Vec::new() };
+        return Packed { gbps, at_most: gbps, rings };
+    }
+    let by_degree = cuts::by_degree(network);
+    if by_degree == 0.0 || n <= hamilton::MOST && !has_cycle(network) {
+        return Packed::NONE;
+    }
+    let greedy = long::greedy(network);
+    let gbps: f64 = greedy.iter().map(|(_, gbps)| gbps).sum();
+    if agree(gbps, by_degree) {
+        return Packed { gbps, at_most: by_degree, rings: greedy };
+    }
+    let at_most = by_degree.min(cuts::at_most(network));
+    if agree(gbps, at_most) {
+        return Packed { gbps, at_most, rings: greedy };
+    }
+    let capacities = Capacities::new(network);
+    let cycles: Vec<Vec<usize>> = greedy.iter().map(|(cycle, _)| cycle.clone()).collect();
+    let better = if n <= hamilton::MOST {
+        capacities.solve(cycles, at_most)
+    } else {
+        let better = capacities.pack(&cycles, 0.0);
+        Packed { at_most: at_most.max(better.gbps), ..better }
+    };
+    if better.gbps < gbps { Packed { gbps, at_most: better.at_most.max(gbps), rings: greedy } } else { better }
+}
+
+/// Whether direct links and switches form any cycle.
+fn has_cycle(network: &Network) -> bool {
+    let n = network.len();
+    let joined = |a: usize, b: usize| a != b && network.alone(a, b) > 0.0;
+    let near = |a: usize| (0..n).filter(|&b| joined(a, b)).map(|b| 1 << b).sum();
+    hamilton::find(&(0..n).map(near).collect::<Vec<u32>>()).is_some()
+}
+
+/// Whether a packing is known to be the best.
+fn agree(gbps: f64, at_most: f64) -> bool {
+    at_most - gbps <= 1e-9 * at_most
+}
+
+/// One number where the two agree.
+fn settled(gbps: f64, at_most: f64) -> (f64, f64) {
+    if agree(gbps, at_most) { (rounded(gbps), rounded(gbps)) } else { (gbps, at_most) }
+}
+
+/// To ten digits, so that the way in which a packing was found does not show.
+fn rounded(gbps: f64) -> f64 {
+    if gbps == 0.0 || !gbps.is_finite() {
+        return gbps;
+    }
+    let digits = 9 - gbps.log10().floor() as i32;
+    let unit = 10f64.powi(digits.abs());
+    if digits < 0 { (gbps / unit).round() * unit } else { (gbps * unit).round() / unit }
+}
+
+/// The sets of k of the first n devices, as sorted lists of ids are ordered.
+fn sets_of(n: u32, k: usize) -> impl Iterator<Item = DeviceSet> {
+    let first: Option<Vec<u32>> = (k <= n as usize).then(|| (0..k as u32).collect());
+    let next = move |ids: &Vec<u32>| {
+        let mut ids = ids.clone();
+        let last = |at: usize| n - (k - at) as u32;
+        let at = (0..k).rfind(|&at| ids[at] < last(at))?;
+        ids[at] += 1;
+        for after in at + 1..k {
+            ids[after] = ids[after - 1] + 1;
+        }
+        Some(ids)
+    };
+    std::iter::successors(first, next).map(|ids| ids.into_iter().map(DeviceId).collect())
+}

@@ -1,0 +1,112 @@
+//! Ring packings against every directed ring in one linear program, and what holds for all of them.
+
+use mapa_core::testing::{oracle, switched_machines};
+use mapa_core::{
+    Bandwidth, DeviceId, DeviceSet, Fabric, FabricNode, FabricWire, HardwareGraph, LinkClass, NodeKind, Rates,
+    RingPacking,
+};
+use proptest::prelude::*;
+
+const RATES: Rates = Rates { direct: 0.9, host: 0.75, between_sockets: Some(7.6) };
+
+fn packing() -> RingPacking {
+    RingPacking::new(RATES)
+}
+
+fn of(graph: &HardwareGraph) -> Option<Bandwidth> {
+    packing().of(graph, &graph.all())
+}
+
+/// The same machine with its devices in another order, by where each goes.
+fn renumbered(graph: &HardwareGraph, order: &[usize]) -> HardwareGraph {
+    let fabric = graph.fabric();
+    let old: Vec<_> = fabric.nodes().collect();
+    let is_device = |node: &&FabricNode| matches!(node.kind, NodeKind::Device(_));
+    let devices: Vec<_> = old.iter().filter(|(_, node)| is_device(node)).map(|(id, _)| *id).collect();
+    let mut new = Fabric::new();
+    let mut ids = std::collections::BTreeMap::new();
+    for &at in order {
+        ids.insert(devices[at], new.add(fabric.node(devices[at]).clone()).unwrap());
+    }
+    for (id, node) in old.iter().filter(|(_, node)| !is_device(node)) {
+        ids.insert(*id, new.add((*node).clone()).unwrap());
+    }
+    for (a, b, wire) in fabric.wires() {
+        let FabricWire::Link(link) = wire else { continue };
+        new.link(ids[&a], ids[&b], link.class, link.gbps).unwrap();
+    }
+    new.lower().unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 300 } else { 3_000 }))]
+
+    #[test]
+    fn it_is_what_all_directed_rings_can_carry(graph in switched_machines(2..=6)) {
+        let found = of(&graph).unwrap();
+        let expected = oracle::ring_packing(&graph, &graph.all(), &RATES).unwrap();
+        prop_assert!((found.gbps - expected).abs() <= 1e-6 * expected.max(1.0), "{found:?}, expected {expected}");
+        prop_assert!(found.is_exact(), "{found:?}");
+        prop_assert_eq!(oracle::check_rings(&graph, &graph.all(), &RATES, &found), Ok(()));
+    }
+
+    #[test]
+    fn larger_sets_are_exact_and_their_rings_fit(graph in switched_machines(7..=9)) {
+        let found = of(&graph).unwrap();
+        prop_assert!(found.is_exact(), "{found:?}");
+        prop_assert_eq!(oracle::check_rings(&graph, &graph.all(), &RATES, &found), Ok(()));
+    }
+
+    #[test]
+    fn the_numbers_of_devices_do_not_matter(
+        (graph, order) in switched_machines(2..=8).prop_flat_map(|graph| {
+            let order: Vec<usize> = (0..graph.len()).collect();
+            (Just(graph), Just(order).prop_shuffle())
+        })
+    ) {
+        prop_assert_eq!(of(&graph).unwrap().gbps, of(&renumbered(&graph, &order)).unwrap().gbps);
+    }
+
+    #[test]
+    fn a_link_more_never_lowers_it(graph in switched_machines(2..=7), links in 1u8..5, ends in any::<[prop::sample::Index; 2]>()) {
+        let [a, b] = ends.map(|end| DeviceId(end.index(graph.len()) as u32));
+        prop_assume!(a != b && packing_of_pair(&graph, a, b) == 0.0);
+        let mut fabric = graph.fabric().clone();
+        let ids: Vec<_> = fabric.nodes().map(|(id, _)| id).take(graph.len()).collect();
+        fabric.link(ids[a.index()], ids[b.index()], LinkClass::Direct(links), 20.0 * f64::from(links)).unwrap();
+        let (before, after) = (of(&graph).unwrap(), of(&fabric.lower().unwrap()).unwrap());
+        prop_assert!(after.gbps >= before.gbps, "{before:?} became {after:?}");
+    }
+}
+
+/// What the links between two devices themselves carry.
+fn packing_of_pair(graph: &HardwareGraph, a: DeviceId, b: DeviceId) -> f64 {
+    let link = |(x, y, wire)| matches!(wire, FabricWire::Link(link) if link.class.is_direct() && ends(graph, x, y) == [a.min(b), a.max(b)]);
+    graph.fabric().wires().filter(|wire| link(*wire)).count() as f64
+}
+
+fn ends(graph: &HardwareGraph, x: mapa_core::NodeId, y: mapa_core::NodeId) -> [DeviceId; 2] {
+    let ids: Vec<_> = graph.fabric().nodes().map(|(id, _)| id).collect();
+    let at = |id| DeviceId(ids.iter().position(|other| *other == id).unwrap() as u32);
+    let (x, y) = (at(x), at(y));
+    [x.min(y), x.max(y)]
+}
+
+#[test]
+fn few_devices_and_none_at_all() {
+    let mut fabric = Fabric::new();
+    let ids = [0, 1, 2].map(|i| fabric.add_device(format!("GPU{i}")).unwrap());
+    fabric.link(ids[0], ids[1], LinkClass::Direct(2), 50.0).unwrap();
+    let graph = fabric.lower().unwrap();
+    let of = |set: DeviceSet| RingPacking::default().of(&graph, &set);
+    assert!(of([0].into()).is_none() && of(DeviceSet::new()).is_none());
+    let pair = of([0, 1].into()).unwrap();
+    assert_eq!(
+        (pair.gbps, pair.over_host, &pair.rings[..]),
+        (50.0, false, &[(vec![DeviceId(0), DeviceId(1)], 50.0)][..])
+    );
+    let apart = of([0, 2].into()).unwrap();
+    assert_eq!((apart.gbps, apart.at_most_gbps, apart.rings.len()), (0.0, 0.0, 0));
+    let sizes: Vec<usize> = RingPacking::default().table(&graph, 0..=9).map(|(set, _)| set.len()).collect();
+    assert_eq!(sizes, [2, 2, 2, 3]);
+}

@@ -1,0 +1,122 @@
+//! Non-negative least squares: the active set method of Lawson and Hanson (Solving Least Squares Problems, 1974, chapter 23).
+
+use nalgebra::{DMatrix, DVector};
+
+/// A gradient below this share of what its column could have is zero.
+const TOLERANCE: f64 = 1e-12;
+
+/// argmin |A x - b| over x >= 0. None if it does not settle in some rounds per column, which rounding alone could cause.
+///
+/// Some 1 to 3 rounds a column, each a least squares on the columns in use.
+pub(crate) fn nnls(a: &DMatrix<f64>, b: &DVector<f64>) -> Option<DVector<f64>> {
+    let columns = a.ncols();
+    let norms: Vec<f64> = a.column_iter().map(|column| column.norm()).collect();
+    let mut x = DVector::zeros(columns);
+    // Columns that may be positive, in the order they came.
+    let mut used: Vec<usize> = Vec::new();
+    // Columns that came and had to go at once: their gradient was noise.
+    let mut barred = vec![false; columns];
+    for _ in 0..(10 * columns + 100) {
+        let residual = b - a * &x;
+        let gradient = a.tr_mul(&residual);
+        let steep = |&j: &usize| !barred[j] && !used.contains(&j) && gradient[j] > TOLERANCE * norms[j] * b.norm();
+        // The steepest by angle; the first among equals.
+        let angle = |j: usize| gradient[j] / norms[j];
+        let next = (0..columns).filter(steep).reduce(|best, j| if angle(j) > angle(best) { j } else { best });
+        let Some(next) = next else { return Some(x) };
+        used.push(next);
+        let before = x.clone();
+        step_back_until_inside(a, b, &mut x, &mut used)?;
+        if x == before {
+            barred[next] = true;
+        } else {
+            barred.fill(false);
+        }
+    }
+    None
+}
+
+/// Moves `x` to the least squares solution on the columns in use; where that would make some of them negative, only as far
+/// as the first becomes zero, which is then no longer in use.
+fn step_back_until_inside(
+    a: &DMatrix<f64>,
+    b: &DVector<f64>,
+    x: &mut DVector<f64>,
+    used: &mut Vec<usize>,
+) -> Option<()> {
+    while !used.is_empty() {
+        let free = on_columns(a, b, used)?;
+        if free.iter().all(|value| *value > 0.0) {
+            x.fill(0.0);
+            used.iter().zip(free.iter()).for_each(|(&j, value)| x[j] = *value);
+            return Some(());
+        }
+        let falling = used.iter().zip(free.iter()).filter(|(_, to)| **to <= 0.0);
+        let share = falling.map(|(&j, to)| x[j] / (x[j] - to)).filter(|share| share.is_finite()).fold(1.0, f64::min);
+        let worst = used.iter().zip(free.iter()).filter(|(_, to)| **to <= 0.0).min_by(|(j, to), (k, other)| {
+            let share = |j: usize, to: f64| if x[j] > 0.0 { x[j] / (x[j] - to) } else { 0.0 };
+            share(**j, **to).total_cmp(&share(**k, **other))
+        });
+        let worst = worst.map(|(&j, _)| j)?;
+        for (&j, to) in used.iter().zip(free.iter()) {
+            x[j] = (x[j] + share * (to - x[j])).max(0.0);
+        }
+        x[worst] = 0.0;
+        used.retain(|&j| x[j] > 0.0);
+    }
+    Some(())
+}
+
+/// Least squares of least norm on some columns.
+fn on_columns(a: &DMatrix<f64>, b: &DVector<f64>, columns: &[usize]) -> Option<DVector<f64>> {
+    let part = a.select_columns(columns);
+    let rows_and_columns = part.nrows().max(part.ncols()) as f64;
+    let svd = part.try_svd(true, true, f64::EPSILON, 10_000)?;
+    let least = svd.singular_values.max() * f64::EPSILON * rows_and_columns;
+    svd.solve(b, least).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The best over all sets of columns that may be positive: 2^n least squares.
+    fn by_all_supports(a: &DMatrix<f64>, b: &DVector<f64>) -> f64 {
+        let supports = 0u32..1 << a.ncols();
+        let fits = supports.filter_map(|support| {
+            let columns: Vec<usize> = (0..a.ncols()).filter(|j| support >> j & 1 == 1).collect();
+            if columns.is_empty() {
+                return Some(b.norm());
+            }
+            let x = on_columns(a, b, &columns)?;
+            x.iter().all(|value| *value >= -1e-12).then(|| (a.select_columns(&columns) * x - b).norm())
+        });
+        fits.fold(f64::INFINITY, f64::min)
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_the_best_of_all_supports_and_meets_the_conditions_of_kuhn_and_tucker(
+            values in proptest::collection::vec(-4i32..5, 6 * 4), right in proptest::collection::vec(-9i32..10, 6)
+        ) {
+            let a = DMatrix::from_iterator(6, 4, values.into_iter().map(f64::from));
+            let b = DVector::from_iterator(6, right.into_iter().map(f64::from));
+            let x = nnls(&a, &b).unwrap();
+            let gradient = a.tr_mul(&(&b - &a * &x));
+            for (value, slope) in x.iter().zip(gradient.iter()) {
+                prop_assert!(*value >= 0.0 && *slope <= 1e-9, "{x} {gradient}");
+                prop_assert!(*value == 0.0 || slope.abs() < 1e-8, "{x} {gradient}");
+            }
+            prop_assert!(((&a * &x - &b).norm() - by_all_supports(&a, &b)).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn columns_of_zeros_and_columns_that_are_alike_are_no_trouble() {
+        let a = DMatrix::from_row_slice(3, 4, &[0.0, 1.0, 1.0, 0.0, 0.0, 2.0, 2.0, 1.0, 0.0, 3.0, 3.0, 0.0]);
+        let x = nnls(&a, &DVector::from_column_slice(&[1.0, 2.5, 3.0])).unwrap();
+        assert!((x[1] + x[2] - 1.0).abs() < 1e-9 && (x[3] - 0.5).abs() < 1e-9 && x[0] == 0.0, "{x}");
+    }
+}
