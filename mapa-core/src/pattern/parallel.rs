@@ -243,11 +243,9 @@ mod tests {
 
     #[test]
     fn texts_round_trip_in_any_order_and_what_is_missing_is_one() {
-        for (text, printed) in [
-            ("tp=4,pp=2,dp=1", "tp=4,pp=2,dp=1"),
-            ("dp=3, PP = 2", "tp=1,pp=2,dp=3"),
-            ("tp=8", "tp=8,pp=1,dp=1"),
-        ] {
+        for (text, printed) in
+            [("tp=4,pp=2,dp=1", "tp=4,pp=2,dp=1"), ("dp=3, PP = 2", "tp=1,pp=2,dp=3"), ("tp=8", "tp=8,pp=1,dp=1")]
+        {
             assert_eq!(job(text).to_string(), printed);
             assert_eq!(job(printed), job(text));
         }
@@ -270,7 +268,9 @@ mod tests {
             let message = text.parse::<Parallelism>().unwrap_err().to_string();
             assert_eq!(message, format!("parallel job: `{word}`: expected {DEGREES}"), "{text}");
         }
-        for (text, word) in [("tp=NaN", "tp=NaN"), ("pp=-1", "pp=-1"), ("dp=2e18", "dp=2000000000000000000"), ("x", "x")] {
+        for (text, word) in
+            [("tp=NaN", "tp=NaN"), ("pp=-1", "pp=-1"), ("dp=2e18", "dp=2000000000000000000"), ("x", "x")]
+        {
             let message = job("tp=2").with_bytes_of(text).unwrap_err().to_string();
             assert_eq!(message, format!("parallel job: `{word}`: expected {BYTES}"), "{text}");
         }

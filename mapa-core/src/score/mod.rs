@@ -13,10 +13,13 @@ mod effective;
 mod objective;
 mod packing;
 mod preserved;
+mod step_time;
 
 pub use aggregate::aggregate_gbps;
 pub use census::{Census, Tiers};
 pub use effective::{Coefficients, effective_gbps, effective_gbps_with};
+pub(crate) use objective::BestOrder;
 pub use objective::{Candidate, EdgeOn, Form, Objective, Seat, Subset};
 pub use packing::Rates;
 pub use preserved::{preserved_direct_gbps, preserved_gbps};
+pub use step_time::{StepTime, edges_seconds, step_seconds};

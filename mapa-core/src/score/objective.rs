@@ -151,11 +151,18 @@ pub struct Objective<'a> {
     /// Whether it tells devices apart that differ in nothing but their ids.
     blind: bool,
     best_on: Option<Bound<'a>>,
+    /// The best rank order on a set, found by a way of its own.
+    best_order: Option<BestOrder<'a>>,
     /// What each pair that stays free is worth, where the value is the sum of these.
     each_left: Option<Shared<'a, Link>>,
 }
 
 type Bound<'a> = Arc<dyn Fn(Subset<'_>) -> f64 + Send + Sync + 'a>;
+
+/// The best rank order of a pattern on a set of devices and, of those, the smallest; none if the pattern is not one that this can
+/// order. It asks before every step whether it may go on, and gives the best so far if it may not.
+pub(crate) type BestOrder<'a> =
+    Arc<dyn Fn(&Pattern, Subset<'_>, &mut dyn FnMut() -> bool) -> Option<Placement> + Send + Sync + 'a>;
 
 impl<'a> Objective<'a> {
     fn new(name: impl Into<Cow<'static, str>>, form: Form<'a>) -> Self {
@@ -163,7 +170,17 @@ impl<'a> Objective<'a> {
         let blind = matches!(form, Form::Links(..) | Form::Edges(_));
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Relaxed);
-        Self { id, name: name.into(), form, symmetric, of_set: false, blind, best_on: None, each_left: None }
+        Self {
+            id,
+            name: name.into(),
+            form,
+            symmetric,
+            of_set: false,
+            blind,
+            best_on: None,
+            best_order: None,
+            each_left: None,
+        }
     }
 
     /// Any function of how many pattern edges lie in each tier.
@@ -260,6 +277,18 @@ impl<'a> Objective<'a> {
     /// The best value on exactly these devices, where one is stated.
     pub(crate) fn best_on(&self, subset: Subset<'_>) -> Option<f64> {
         self.best_on.as_ref().map(|best_on| best_on(subset))
+    }
+
+    /// States how the best rank order on a set is found, where one is to be had on every set: of lowest value, values rounded
+    /// as criteria are; then the smallest. For an [`Objective::placement`] that is minimised.
+    #[must_use]
+    pub(crate) fn ordered(self, best_order: BestOrder<'a>) -> Self {
+        Self { best_order: Some(best_order), ..self }
+    }
+
+    /// How the best rank order on a set is found, if that is stated.
+    pub(crate) fn best_order(&self) -> Option<&BestOrder<'a>> {
+        self.best_order.as_ref()
     }
 
     /// A number that copies share and others have not.
