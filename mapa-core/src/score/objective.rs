@@ -151,6 +151,8 @@ pub struct Objective<'a> {
     /// Whether it tells devices apart that differ in nothing but their ids.
     blind: bool,
     best_on: Option<Bound<'a>>,
+    /// The same for any placement within so many devices or more.
+    best_within: Option<Bound<'a>>,
     /// The best rank order on a set, found by a way of its own.
     best_order: Option<BestOrder<'a>>,
     /// What each pair that stays free is worth, where the value is the sum of these.
@@ -178,6 +180,7 @@ impl<'a> Objective<'a> {
             of_set: false,
             blind,
             best_on: None,
+            best_within: None,
             best_order: None,
             each_left: None,
         }
@@ -277,6 +280,18 @@ impl<'a> Objective<'a> {
     /// The best value on exactly these devices, where one is stated.
     pub(crate) fn best_on(&self, subset: Subset<'_>) -> Option<f64> {
         self.best_on.as_ref().map(|best_on| best_on(subset))
+    }
+
+    /// States the best value that any placement within these devices can have, whichever of them it is on. Where all links are
+    /// alike the first set is then known to be the best.
+    #[must_use]
+    pub(crate) fn bounded_within(self, best_within: impl Fn(Subset<'_>) -> f64 + Send + Sync + 'a) -> Self {
+        Self { best_within: Some(Arc::new(best_within)), ..self }
+    }
+
+    /// The best value within these devices, where one is stated.
+    pub(crate) fn best_within(&self, subset: Subset<'_>) -> Option<f64> {
+        self.best_within.as_ref().map(|best_within| best_within(subset))
     }
 
     /// States how the best rank order on a set is found, where one is to be had on every set: of lowest value, values rounded

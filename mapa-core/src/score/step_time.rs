@@ -13,6 +13,7 @@
 //! behind which communication may hide; latency. A pattern's own edges have one phase: [`edges_seconds`].
 
 use super::{Candidate, Objective, Rates, Subset};
+use crate::matching::Few;
 use crate::pattern::{Dimension, Parallelism, Pattern};
 use crate::topology::{DeviceId, HardwareGraph, Link, LinkClass};
 
@@ -102,13 +103,15 @@ impl StepTime {
     }
 
     fn named(&self, name: &'static str) -> Objective<'static> {
-        let (model, bound) = (self.clone(), self.clone());
+        let (model, bound, within) = (self.clone(), self.clone(), self.clone());
         let seconds = move |candidate: &Candidate<'_>| {
             let seconds = model.seconds(candidate.view.graph(), candidate.placement);
             seconds.filter(|_| model.is_of(candidate.pattern)).unwrap_or(f64::NAN)
         };
-        let objective =
-            Objective::placement(name, seconds).bounded(move |subset| bound.at_least(subset)).blind_to_ids();
+        let objective = Objective::placement(name, seconds)
+            .bounded(move |subset| bound.at_least(subset))
+            .bounded_within(move |subset| within.at_least(subset))
+            .blind_to_ids();
         if self.is_symmetric() { objective.symmetric() } else { objective }
     }
 
@@ -139,31 +142,32 @@ impl StepTime {
         self.overlapping || !colours.iter().any(clash)
     }
 
-    /// A time that no rank order on these devices goes below, seconds. In a phase every device sends something to some
-    /// neighbour, over its best link within the set at best, and to a second neighbour, if all ranks have two, over its next
-    /// best. O(k²) for k devices.
+    /// A time that no placement within these devices goes below, seconds. In a phase every device that is used sends
+    /// something to some neighbour, over its best link at best, and to a second neighbour, if all ranks have two, over its next
+    /// best; as many devices are used as there are ranks. O(n²) for n devices.
     pub(crate) fn at_least(&self, subset: Subset<'_>) -> f64 {
         self.total(self.floors(subset))
     }
 
     /// The same by phase.
     pub(crate) fn floors(&self, subset: Subset<'_>) -> [f64; 3] {
-        let mut floors = [0.0f64; 3];
-        if subset.devices.len() != self.pattern.len() {
-            return floors;
-        }
-        for a in subset.devices.iter() {
+        let ranks = self.pattern.len();
+        let Some(spare) = subset.devices.len().checked_sub(ranks).filter(|_| ranks > 0) else { return [0.0; 3] };
+        let floor = |a: DeviceId| {
             let mut best = [0.0f64; 2];
             for b in subset.devices.iter().filter(|&b| b != a) {
                 let rate = self.bytes_per_second(subset.graph.link(a, b));
                 best = [best[0].max(rate), best[1].max(rate.min(best[0]))];
             }
-            for (floor, least) in floors.iter_mut().zip(self.least) {
-                let seconds = |i: usize| if least[i] > 0.0 { least[i] / best[i] } else { 0.0 };
-                *floor = floor.max(seconds(0)).max(seconds(1));
-            }
-        }
-        floors
+            let seconds = |sent: f64, rate: f64| if sent > 0.0 { sent / rate } else { 0.0 };
+            self.least.map(|least| seconds(least[0], best[0]).max(seconds(least[1], best[1])))
+        };
+        let floors: Few<[f64; 3]> = subset.devices.iter().map(floor).collect();
+        [0, 1, 2].map(|phase| {
+            let mut of_phase: Few<f64> = floors.iter().map(|floors| floors[phase]).collect();
+            of_phase.sort_unstable_by(|a, b| b.total_cmp(a));
+            of_phase[spare]
+        })
     }
 
     /// What phases of these times come to.
