@@ -28,8 +28,7 @@ pub(crate) fn job(pattern: &str, bytes: Option<&str>, gpus: Option<usize>) -> Re
         if bytes.is_some() {
             return Err(Failure::malformed("--bytes is for patterns such as tp=4,pp=2,dp=1"));
         }
-        let missing =
-            "--gpus is missing: expected how many devices the job needs, unless --pattern tp=4,pp=2,dp=1 says so";
+        let missing = "--gpus <K>: expected how many devices the job needs, unless --pattern tp=4,pp=2,dp=1 says so";
         let ranks = gpus.ok_or_else(|| Failure::malformed(missing))?;
         return Ok(Job { pattern: request::pattern(pattern, ranks)?, ranks, parallel: None });
     }

@@ -34,8 +34,8 @@ fn bytes_default_to_one_gigabyte_each_and_gpus_may_be_left_out_or_agree() {
     error("allocate --machine dgx-1v --pattern tp=4 --bytes tp=-1", "`tp=-1`: expected");
     error("allocate --machine dgx-1v --gpus 4 --bytes tp=1", "--bytes is for patterns such as tp=4,pp=2,dp=1");
     error("allocate --machine dgx-1v --gpus 4 --policy min-step-time", "needs a pattern such as tp=4,pp=2,dp=1");
-    error("allocate --machine dgx-1v", "--gpus is missing");
-    error("compare --machine dgx-1v", "--gpus is missing");
+    error("allocate --machine dgx-1v", "--gpus <K>: expected how many devices");
+    error("compare --machine dgx-1v", "--gpus <K>: expected how many devices");
     error(
         "allocate --machine dgx-1v --pattern tp=4 --policy min-step-time --preserved direct",
         "for the policy preserve",
