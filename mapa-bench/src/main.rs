@@ -21,6 +21,7 @@ mod fit;
 mod machine;
 mod notes;
 mod output;
+mod parallel;
 mod request;
 
 use std::process::ExitCode;
