@@ -4,8 +4,13 @@ use std::path::Path;
 use std::process::Command;
 
 fn run(example: &str) -> String {
+    run_with(example, &[])
+}
+
+fn run_with(example: &str, words: &[&str]) -> String {
     let output = Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "--offline", "--package", "mapa-examples", "--example", example])
+        .args(["run", "--quiet", "--offline", "--package", "mapa-examples", "--example", example, "--"])
+        .args(words)
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
         .output()
         .expect("cargo runs the tests, so it is there");
@@ -127,4 +132,28 @@ fn excerpts_on_the_page_are_the_code() {
 fn the_picture_of_the_readme_is_up_to_date() {
     let committed = include_str!("../../docs/img/dgx-1v.svg");
     assert_eq!(run("picture"), committed, "run the example again, and look at what it draws");
+}
+
+#[test]
+fn the_page_on_choosing_by_models_has_what_its_example_prints() {
+    let page = include_str!("../../docs/choosing-by-model.md");
+    for (words, rows) in [(&[][..], 5 * 4), (&["measured"][..], 7)] {
+        let printed = run_with("bandwidth_models", words);
+        assert_eq!(printed.lines().count(), rows + 2, "a head, a rule and so many rows");
+        assert!(page.contains(&printed), "the page does not have this table:\n{printed}");
+    }
+    let committed = include_str!("../../docs/img/choosing-by-model.svg");
+    assert_eq!(run_with("bandwidth_models", &["plot"]), committed, "run the example again, and look at what it draws");
+}
+
+/// What the page says of them.
+#[test]
+fn eq_2_rates_rings_over_the_host_above_rings_of_direct_links() {
+    use mapa_core::{Census, Coefficients};
+    let rated = |x, y, z| Coefficients::FULL.predict(&Census::from_xyz(x, y, z));
+    assert!(rated(0, 3, 2) > rated(4, 0, 1) && rated(4, 0, 1) > rated(3, 2, 0));
+    let of_eight = (0..=8).flat_map(|x| (0..=8 - x).map(move |y| rated(x, y, 8 - x - y)));
+    let best = of_eight.clone().fold(0.0, f64::max);
+    assert_eq!((best, of_eight.filter(|gbps| *gbps > rated(8, 0, 0)).count()), (rated(0, 4, 4), 3));
+    assert_eq!(format!("{:.1} {:.1}", rated(0, 4, 4), rated(8, 0, 0)), "182.8 161.9");
 }

@@ -197,7 +197,10 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
     /// Whether what is best depends on what is free, or on tests that no key can name.
     fn depends_on_more(&self) -> bool {
         let Optimum { criteria, requirements, .. } = *self.optimum;
-        let of_machine = |o: &Objective<'_>| matches!(o.form(), Form::Links(..) | Form::Edges(_) | Form::Chosen(_));
+        // What takes long to compute is not computed of every set.
+        let of_machine = |o: &Objective<'_>| {
+            matches!(o.form(), Form::Links(..) | Form::Edges(_) | Form::Chosen(_)) && !o.is_chosen_and_bounded()
+        };
         !criteria.iter().filter_map(|criterion| criterion.kind.objective()).all(of_machine)
             || requirements.iter().any(|requirement| !requirement.test.is_of_domains())
     }
@@ -299,6 +302,9 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
     fn scan(&self, valued: &Arc<Valued>, must: Mask, part: Mask, top: &mut Vec<Best>) -> Result<(), Unanswered> {
         let Optimum { request, view, requirements, .. } = *self.optimum;
         let columns = self.columns();
+        if columns.iter().any(|column| matches!(column, Column::Bounded { .. })) {
+            return self.scan_by_bounds(&columns, valued, (must, part), top);
+        }
         let spread = Spread::new(part & !must);
         let open = (part & !must).count_ones() as usize;
         let room = request.runners_up.saturating_add(1);
@@ -325,6 +331,40 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
                 continue;
             }
             if requirements.iter().all(|requirement| self.admits(&requirement.test, set)) {
+                self.offer(Best { set, keys, valued: Arc::clone(valued) }, top);
+            }
+        }
+        Ok(())
+    }
+
+    /// The same in the order of what sets can be worth at most, until the best that was found is as good.
+    fn scan_by_bounds(
+        &self,
+        columns: &[Column<'t, 'a>],
+        valued: &Arc<Valued>,
+        (must, part): (Mask, Mask),
+        top: &mut Vec<Best>,
+    ) -> Result<(), Unanswered> {
+        let Optimum { request, view, requirements, .. } = *self.optimum;
+        let spread = Spread::new(part & !must);
+        let open = (part & !must).count_ones() as usize;
+        let sets = of_size(open, self.k() - must.count_ones() as usize).map(|chosen| spread.of(chosen) | must);
+        let at_most =
+            |set: Mask| -> Few<f64> { columns.iter().map(|column| self.at_most(column, valued, set)).collect() };
+        let mut sets: Vec<(Few<f64>, Mask)> =
+            sets.filter(|&set| valued.at(set).is_some()).map(|set| (at_most(set), set)).collect();
+        sets.sort_unstable_by(|a, b| self.compare((&b.0, b.1), (&a.0, a.1)));
+        let room = request.runners_up.saturating_add(1);
+        for (bounds, set) in sets {
+            let worst = top.last().filter(|_| top.len() >= room);
+            if worst.is_some_and(|worst| self.compare((&bounds, set), (&worst.keys, worst.set)).is_lt()) {
+                break;
+            }
+            if view.stop().is_some_and(|stop| stop()) {
+                return Err(Unanswered::Stopped);
+            }
+            if requirements.iter().all(|requirement| self.admits(&requirement.test, set)) {
+                let keys = columns.iter().map(|column| self.value(column, valued, set)).collect();
                 self.offer(Best { set, keys, valued: Arc::clone(valued) }, top);
             }
         }
@@ -386,6 +426,9 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
                     Some((free, values)) => Column::Rest(criterion, Box::new(move |subset| f(subset)), free, values),
                     None => Column::Set(criterion, objective),
                 },
+                _ if objective.is_chosen_and_bounded() => {
+                    Column::Bounded { criterion, objective, values: self.chosen(objective) }
+                }
                 _ => Column::Set(criterion, objective),
             }
         };
@@ -408,6 +451,32 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         Some((free, graph.memo().get(&key).unwrap_or_else(fresh)))
     }
 
+    /// A place for the value of each set, and for its bound.
+    fn chosen(&self, objective: &Objective<'_>) -> Arc<[Values; 2]> {
+        let memo = self.optimum.view.graph().memo();
+        let mut key: Few<u64> = Few::new();
+        key.extend([7, objective.id()]);
+        key.extend(self.universe.iter().map(|id| u64::from(id.0)));
+        let fresh = || {
+            let values = || -> Values { (0..1 << self.universe.len()).map(|_| OnceLock::new()).collect() };
+            memo.put(&key, 2 * size_of::<OnceLock<f64>>() << self.universe.len(), [values(), values()])
+        };
+        memo.get(&key).unwrap_or_else(fresh)
+    }
+
+    /// The most that a criterion can be on a set.
+    fn at_most(&self, column: &Column<'_, '_>, valued: &Valued, set: Mask) -> f64 {
+        let Column::Bounded { criterion, objective, values } = column else { return self.value(column, valued, set) };
+        if values[0][set as usize].get().is_some() {
+            return self.value(column, valued, set);
+        }
+        let graph = self.optimum.view.graph();
+        let bound = || objective.best_on(Subset { graph, devices: &self.set(set) }).unwrap_or(f64::NAN);
+        let bound = *values[1][set as usize].get_or_init(bound);
+        // A bound that is not a number bounds nothing.
+        if bound.is_nan() { f64::INFINITY } else { criterion.key(bound) }
+    }
+
     fn value(&self, column: &Column<'_, '_>, valued: &Valued, set: Mask) -> f64 {
         let Optimum { request, view, .. } = *self.optimum;
         match column {
@@ -420,6 +489,10 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
                 let rest = free & !set;
                 let value = || f(Subset { graph: view.graph(), devices: &self.set(rest) });
                 criterion.key(*values[rest as usize].get_or_init(value))
+            }
+            Column::Bounded { criterion, objective, values } => {
+                let value = || objective.score_set(view, &request.pattern, &self.set(set)).unwrap_or(f64::NAN);
+                criterion.key(*values[0][set as usize].get_or_init(value))
             }
             Column::Set(criterion, objective) => {
                 let value = objective.score_set(view, &request.pattern, &self.set(set));
@@ -491,4 +564,10 @@ enum Column<'c, 'a> {
     /// What stays free decides; every value is computed once for the machine.
     Rest(&'c Criterion<'a>, Box<dyn Fn(Subset<'_>) -> f64 + 'c>, Mask, Arc<Values>),
     Set(&'c Criterion<'a>, &'c Objective<'a>),
+    /// The chosen set decides, and a bound is cheaper than the value; each is computed once for the machine.
+    Bounded {
+        criterion: &'c Criterion<'a>,
+        objective: &'c Objective<'a>,
+        values: Arc<[Values; 2]>,
+    },
 }

@@ -6,6 +6,7 @@
 
 mod balance;
 mod bound;
+mod by_component;
 mod by_islands;
 mod by_size;
 mod by_table;
@@ -17,6 +18,7 @@ mod edge_sums;
 mod greedy;
 mod links;
 mod lowest_id;
+mod max_bandwidth;
 mod optimum;
 mod or_else;
 #[cfg(any(test, feature = "testing"))]
@@ -43,6 +45,7 @@ pub use criterion::{Criterion, least, lowest_ids, max, min, most};
 pub use decision::{Decision, Reason, Refusal, RunnerUp, Scored};
 pub use greedy::greedy;
 pub use lowest_id::lowest_id;
+pub use max_bandwidth::{max_bandwidth, max_bandwidth_with};
 pub use or_else::OrElse;
 pub use pcie::{PCIE_GEN4_GBPS, pcie_aware, pcie_slowdown, pcie_slowdown_on};
 pub use preserve::{preserve, preserve_released, preserve_with};
@@ -127,9 +130,10 @@ pub struct BuiltIn {
 }
 
 impl BuiltIn {
-    /// Every built-in policy: the paper's in the order of its tables, its released code's variants, then those for
-    /// instances. (Those that need to know more of a job are functions only: `earliest_finish`, `min_step_time`, `slo_aware`, `random`.)
-    pub const ALL: [Self; 12] = [
+    /// Every built-in policy: the paper's in the order of its tables, the one by ring packing, the released code's
+    /// variants, then those for instances. (Those that need to know more of a job are functions only: `earliest_finish`,
+    /// `min_step_time`, `slo_aware`, `random`.)
+    pub const ALL: [Self; 13] = [
         Self {
             name: "lowest-id",
             summary: "the free devices with the lowest ids (the paper's Baseline)",
@@ -153,6 +157,12 @@ impl BuiltIn {
             summary: "sensitive jobs: the highest effective bandwidth (Eq. 2); others: leave the most bandwidth (Eq. 3)",
             for_instances: false,
             make: || Box::new(preserve()),
+        },
+        Self {
+            name: "max-bandwidth",
+            summary: "the most rings at once (ring packing), then leave the most bandwidth (Eq. 3), then a fast ring order",
+            for_instances: false,
+            make: || Box::new(max_bandwidth()),
         },
         Self {
             name: "topo-aware-released",

@@ -20,6 +20,7 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use super::bound::Bounds;
+use super::by_component::within_components;
 use super::by_islands::ByIslands;
 use super::by_table::ByTable;
 use super::criterion::{Criterion, Kind, settle};
@@ -49,7 +50,7 @@ pub(super) struct Optimum<'o, 'a> {
 pub(super) struct Entry {
     /// A value per criterion, the higher the better; 0 for the lowest ids, which `set` decides.
     pub(super) keys: Few<f64>,
-    set: DeviceSet,
+    pub(super) set: DeviceSet,
     pub(super) placement: Placement,
 }
 
@@ -62,6 +63,9 @@ impl Entry {
 impl<'o, 'a> Optimum<'o, 'a> {
     /// The best placement and as many runners-up on other sets as the request wants, best first.
     pub(super) fn best(&self) -> (Vec<Entry>, SearchStats) {
+        if let Some(answer) = within_components(self) {
+            return answer;
+        }
         let spent = match ByTable::best(self, Effort::Little) {
             Ok(answer) => return answer,
             Err(spent) => spent,
@@ -351,6 +355,8 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
         let (must, part) = &self.narrowed(must, part);
         let by_set = self.set_criteria();
         let ideal: Few<f64> = (0..criteria.len()).map(|at| self.ideal(at, part)).collect();
+        let takes_long = |c: &Criterion<'_>| c.kind.objective().is_some_and(Objective::is_chosen_and_bounded);
+        let takes_long = criteria.iter().any(takes_long);
         let cost = self.cost_of_set(part);
         let rest: Vec<DeviceId> = (part - must).iter().collect();
         let below = |id: &DeviceId| rest.binary_search(self.domains.twin_below.get(id)?).ok();
@@ -377,6 +383,13 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
             if self.loses(&ideal, &set) {
                 // Sets come by lowest ids: what follows can be no better, and has higher ids.
                 return;
+            }
+            // What takes long to compute is computed of sets that can still win.
+            if takes_long && self.is_full() {
+                let bound: Few<f64> = (0..criteria.len()).map(|at| self.at_most_at_a_glance(at, &set)).collect();
+                if self.loses(&bound, &set) {
+                    continue;
+                }
             }
             let keys: Few<f64> =
                 criteria[..by_set].iter().filter_map(|criterion| self.optimum.set_key(criterion, &set)).collect();
@@ -446,6 +459,15 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
     fn at_most(&self, at: usize, set: &DeviceSet) -> f64 {
         let criterion = &self.optimum.criteria[at];
         self.optimum.set_key(criterion, set).unwrap_or_else(|| criterion.signed_key(self.bounds.of(at, set)))
+    }
+
+    /// The same, without values of sets that a bound is stated of.
+    fn at_most_at_a_glance(&self, at: usize, set: &DeviceSet) -> f64 {
+        let criterion = &self.optimum.criteria[at];
+        if criterion.kind.objective().is_some_and(Objective::is_chosen_and_bounded) {
+            return criterion.signed_key(self.bounds.of(at, set));
+        }
+        self.at_most(at, set)
     }
 
     /// Whether nothing on `set` with at most these keys can enter the list: its worst is better, or as good with lower ids.

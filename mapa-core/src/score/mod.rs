@@ -20,10 +20,10 @@ pub use aggregate::aggregate_gbps;
 pub use census::{Census, Tiers};
 pub use effective::{Coefficients, effective_gbps, effective_gbps_with};
 pub use link_model::{Domain, LinkModel, Term};
-pub(crate) use objective::BestOrder;
+pub(crate) use objective::{BestOrder, Foresight};
 pub use objective::{Candidate, EdgeOn, Form, Objective, Seat, Subset};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use packing::oracle as packing_oracle;
-pub use packing::{Bandwidth, Rates, RingPacking, ring_packing_gbps};
+pub use packing::{AllToAll, Bandwidth, Channels, Rates, RingPacking, TreePacking, ring_packing_gbps};
 pub use preserved::{preserved_direct_gbps, preserved_gbps};
 pub use step_time::{StepTime, edges_seconds, step_seconds};

@@ -155,6 +155,7 @@ pub struct Objective<'a> {
     best_within: Option<Bound<'a>>,
     /// The best rank order on a set, found by a way of its own.
     best_order: Option<BestOrder<'a>>,
+    foresight: Option<Foresight<'a>>,
     /// What each pair that stays free is worth, where the value is the sum of these.
     each_left: Option<Shared<'a, Link>>,
     /// Where a model holds; none for what is no model.
@@ -169,6 +170,15 @@ type Bound<'a> = Arc<dyn Fn(Subset<'_>) -> f64 + Send + Sync + 'a>;
 /// order. It asks before every step whether it may go on, and gives the best so far if it may not.
 pub(crate) type BestOrder<'a> =
     Arc<dyn Fn(&Pattern, Subset<'_>, &mut dyn FnMut() -> bool) -> Option<Placement> + Send + Sync + 'a>;
+
+/// Bounds of the value of many sets at once, for objectives of the chosen set that are maximised.
+#[derive(Clone)]
+pub(crate) struct Foresight<'a> {
+    /// The most on any so many of these devices.
+    pub(crate) within: Arc<dyn Fn(Subset<'_>, usize) -> f64 + Send + Sync + 'a>,
+    /// The most on any of these devices that direct links do not join to one another, at least by way of others of them.
+    pub(crate) apart: Bound<'a>,
+}
 
 impl<'a> Objective<'a> {
     fn new(name: impl Into<Cow<'static, str>>, form: Form<'a>) -> Self {
@@ -188,6 +198,7 @@ impl<'a> Objective<'a> {
             best_order: None,
             each_left: None,
             domain: None,
+            foresight: None,
         }
     }
 
@@ -275,11 +286,27 @@ impl<'a> Objective<'a> {
     }
 
     /// States the best value (the highest where it is maximised, the lowest where it is minimised) that any placement on
-    /// exactly these devices can have, so that sets which cannot win are passed over. For [`Objective::placement`]; the
-    /// other forms bound themselves. A bound that is too tight costs the optimum.
+    /// exactly these devices can have, so that sets which cannot win are passed over. For [`Objective::placement`], and for
+    /// an [`Objective::chosen`] that takes long to compute: sets are then looked at in the order of their bounds. The other
+    /// forms bound themselves. A bound that is too tight costs the optimum.
     #[must_use]
     pub fn bounded(self, best_on: impl Fn(Subset<'_>) -> f64 + Send + Sync + 'a) -> Self {
         Self { best_on: Some(Arc::new(best_on)), ..self }
+    }
+
+    /// Bounds of many sets at once.
+    pub(crate) fn foreseen(self, foresight: Foresight<'a>) -> Self {
+        Self { foresight: Some(foresight), ..self }
+    }
+
+    /// Bounds of many sets at once, where they are stated.
+    pub(crate) fn foresight(&self) -> Option<&Foresight<'a>> {
+        self.foresight.as_ref()
+    }
+
+    /// Whether the chosen set decides it, and a bound of it is cheaper than its value.
+    pub(crate) fn is_chosen_and_bounded(&self) -> bool {
+        matches!(self.form, Form::Chosen(_)) && self.best_on.is_some()
     }
 
     /// The best value on exactly these devices, where one is stated.

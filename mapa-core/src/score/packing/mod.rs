@@ -4,8 +4,12 @@
 //! largest *fractional packing* of these into the capacities of the links (full duplex: each direction counts by itself) and of
 //! the ports of link switches. [`Rates`] say what part of a link's nominal bandwidth is reached on it.
 
+mod channels;
 mod cuts;
+mod exchange;
+mod fractional;
 mod hamilton;
+mod hops;
 mod linear;
 mod long;
 mod network;
@@ -13,7 +17,11 @@ mod network;
 pub(crate) mod oracle;
 mod rates;
 mod ring;
+mod trees;
 mod widest;
 
+pub use channels::Channels;
+pub use exchange::AllToAll;
 pub use rates::Rates;
 pub use ring::{Bandwidth, RingPacking, ring_packing_gbps};
+pub use trees::TreePacking;

@@ -1,12 +1,12 @@
 //! Bandwidth of a set of devices under ring all-reduce: as many rings as the links carry at once.
 
 use std::ops::RangeInclusive;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use super::linear::{Capacities, Packed};
 use super::network::Network;
 use super::{Rates, cuts, hamilton, long, widest};
-use crate::score::Objective;
+use crate::score::{Foresight, Objective, Subset};
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
 
 /// What a collective reaches on a set of devices.
@@ -119,6 +119,61 @@ impl RingPacking {
             this.of(subset.graph, subset.devices).map_or(0.0, |bandwidth| bandwidth.gbps)
         })
         .blind_to_ids()
+        .bounded(move |subset| this.at_most(subset))
+        .foreseen(Foresight {
+            within: Arc::new(move |part, k| this.at_most_within(part, k)),
+            apart: Arc::new(move |part| this.at_most_apart(part)),
+        })
+    }
+
+    /// What no packing on these devices exceeds, by cuts: cheap.
+    fn at_most(&self, subset: Subset<'_>) -> f64 {
+        let network = Network::new(subset.graph, subset.devices, &self.rates);
+        let n = network.len();
+        if n < 2 {
+            return 0.0;
+        }
+        let host = widest::at_most(&network);
+        let direct = if n == 2 { network.alone(0, 1) } else { cuts::at_most(&network) };
+        let ring = direct <= host || n > hamilton::MOST || has_cycle(&network);
+        rounded(if ring { direct.max(host) } else { host })
+    }
+
+    /// What no packing on k of these devices exceeds: each has its best k - 1 links and its ports. O(m² log m) for m devices.
+    fn at_most_within(&self, part: Subset<'_>, k: usize) -> f64 {
+        let network = Network::new(part.graph, part.devices, &self.rates);
+        let m = network.len();
+        if k < 2 || m < k {
+            return 0.0;
+        }
+        let best = |mut gbps: Vec<f64>, most: usize| {
+            gbps.sort_unstable_by(|a, b| b.total_cmp(a));
+            gbps.truncate(most);
+            gbps
+        };
+        let of = |a: usize| {
+            let links: f64 = best(network.direct[a * m..(a + 1) * m].to_vec(), k - 1).iter().sum();
+            let ports: f64 = network.ports.iter().map(|ports| ports[a]).sum();
+            let hops = (0..m).filter(|&b| b != a).map(|b| network.alone(a, b).max(network.host[a * m + b]));
+            let ring = best(hops.collect(), (k - 1).min(2)).last().copied().unwrap_or(0.0);
+            (links + ports).max(ring)
+        };
+        rounded(best((0..m).map(of).collect(), k).last().copied().unwrap_or(0.0))
+    }
+
+    /// What no packing exceeds on devices of different islands: a ring has to go from one to another over the host. O(m²).
+    fn at_most_apart(&self, part: Subset<'_>) -> f64 {
+        let network = Network::new(part.graph, part.devices, &self.rates);
+        let m = network.len();
+        let mut island: Vec<usize> = (0..m).collect();
+        for a in 0..m {
+            for b in (0..a).filter(|&b| network.alone(a, b) > 0.0) {
+                let (old, new) = (island[a], island[b]);
+                island.iter_mut().filter(|island| **island == old).for_each(|island| *island = new);
+            }
+        }
+        let apart = (0..m * m).filter(|at| island[at / m] != island[at % m]);
+        rounded(apart.map(|at| network.host[at]).fold(0.0, f64::max))
     }
 }
 

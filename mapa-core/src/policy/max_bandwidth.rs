@@ -1,0 +1,44 @@
+//! The most bandwidth for the job, by what its links can carry.
+
+use super::Policy;
+use super::criterion::max;
+use super::rules::Rules;
+use crate::score::{Objective, aggregate_gbps, preserved_gbps, ring_packing_gbps};
+
+/// The set of devices on which rings carry most ([`RingPacking`](crate::RingPacking)); of those the one that leaves the most
+/// bandwidth to others (Eq. 3); and on it the rank order of highest AggBW (Eq. 1), so that a ring of ranks follows good
+/// links. Ties: lowest ids, then smallest rank order. All sets of one device carry nothing: there the bandwidth left decides.
+///
+/// No job gets a set whose ring packing is below the best one that is free, unless the decision says that a limit ended its
+/// search.
+///
+/// ```
+/// use mapa_core::{DeviceSet, Fabric, LinkClass, Pattern, Policy, Request, max_bandwidth};
+///
+/// // A ring of four double links, and a single one across: three devices with the diagonal form a ring.
+/// let mut fabric = Fabric::new();
+/// let root = fabric.add_numa("cpu0", 0)?;
+/// let ids: Vec<_> = (0..4).map(|i| fabric.add_device(format!("GPU{i}")).unwrap()).collect();
+/// for i in 0..4 {
+///     fabric.attach(ids[i], root, 12.0)?;
+///     fabric.link(ids[i], ids[(i + 1) % 4], LinkClass::Direct(2), 50.0)?;
+/// }
+/// fabric.link(ids[1], ids[3], LinkClass::Direct(1), 25.0)?;
+/// let graph = fabric.lower()?;
+/// let all = graph.all();
+/// let decision = max_bandwidth().decide(&Request::new(Pattern::ring(3)), &graph.with_free(&all)).unwrap();
+/// assert_eq!(decision.placement().iter().copied().collect::<DeviceSet>(), [0, 1, 3].into());
+/// assert_eq!(decision.best().score("ring_packing_gbps"), Some(50.0));
+/// # Ok::<(), mapa_core::Error>(())
+/// ```
+#[must_use]
+pub fn max_bandwidth() -> impl Policy + Clone {
+    max_bandwidth_with(ring_packing_gbps())
+}
+
+/// The same with another model of what a placement carries.
+#[must_use]
+pub fn max_bandwidth_with(bandwidth: Objective<'static>) -> impl Policy + Clone {
+    let rules = Rules::new("max-bandwidth").prefer(max(bandwidth));
+    rules.then(max(preserved_gbps())).then(max(aggregate_gbps())).report_paper_scores()
+}

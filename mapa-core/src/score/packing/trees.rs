@@ -1,0 +1,134 @@
+//! All-reduce along trees: the largest fractional packing of spanning trees.
+//!
+//! A tree reduces towards its root and broadcasts back, so that whatever it carries crosses each of its edges once in each
+//! direction. Several trees at once carry a part each. The most that they can carry, t, is the algorithm bandwidth of the
+//! all-reduce: t GB of input are reduced a second.
+//!
+//! With links of pairs only it is the fractional form of the theorem of Tutte and Nash-Williams (J. London Math. Soc. 36,
+//! 1961): the least, over all partitions of the devices, of (capacity between parts) / (parts - 1). With link switches a tree
+//! takes of a device's port as much as it has edges there, and the packing is solved as a linear program with cheapest
+//! spanning trees, which covers both.
+//!
+//! # On one footing with rings
+//!
+//! A ring sends every byte 2(n-1)/n times past each device; nccl-tests therefore multiplies an all-reduce's algorithm
+//! bandwidth by 2(n-1)/n, whatever the algorithm was, and calls it bus bandwidth. A packing of rings *is* a bus bandwidth; a
+//! packing of trees becomes one by that factor. Then trees reach at least what rings reach: as capacities are the same both
+//! ways, let each ring run half either way; drop each edge of a ring in turn, n paths, each a spanning tree. R GB/s of rings
+//! so make (R/2) n/(n-1) GB/s of trees, which is R again as bus bandwidth. And a switch with equal ports of p gives p in
+//! either model.
+
+use super::fractional::{Packing, largest};
+use super::hops::{Hops, narrowest};
+use super::network::Network;
+use super::{Bandwidth, Rates};
+use crate::score::Objective;
+use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
+
+/// The bandwidth of an all-reduce along trees, by links alone.
+///
+/// ```
+/// use mapa_core::{DeviceSet, Fabric, LinkClass, Rates, TreePacking};
+///
+/// // Three links in a row: no ring, but one tree.
+/// let mut fabric = Fabric::new();
+/// let ids = ["GPU0", "GPU1", "GPU2", "GPU3"].map(|name| fabric.add_device(name).unwrap());
+/// for pair in ids.windows(2) {
+///     fabric.link(pair[0], pair[1], LinkClass::Direct(1), 20.0)?;
+/// }
+/// let graph = fabric.lower()?;
+/// let trees = TreePacking::new(Rates::NOMINAL);
+/// assert_eq!(trees.of(&graph, &graph.all()).unwrap().gbps, 30.0, "20 GB/s x 2(n-1)/n");
+/// assert_eq!(trees.of(&graph, &[0].into()), None);
+/// # Ok::<(), mapa_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TreePacking {
+    rates: Rates,
+}
+
+impl TreePacking {
+    /// The model at these rates.
+    #[must_use]
+    pub fn new(rates: Rates) -> Self {
+        Self { rates }
+    }
+
+    /// The bus bandwidth of an all-reduce along trees among some devices; none for fewer than two. Where direct links do not
+    /// join them, or reach less, it is the narrowest hop of a widest spanning tree over direct links and host: all hops of a
+    /// device over the host share its one port, as at a link switch, where b GB/s a port are b GB/s of bus bandwidth.
+    ///
+    /// Exact, up to ten digits, as long as the solver does not fail; else with a gap that is told. Linear programs with as
+    /// many variables as there are links and ports: milliseconds up to 16 devices.
+    ///
+    /// # Panics
+    /// If the set holds an id that the machine has not.
+    #[must_use]
+    pub fn of(&self, graph: &HardwareGraph, set: &DeviceSet) -> Option<Bandwidth> {
+        let network = Network::new(graph, set, &self.rates);
+        let n = network.len();
+        if n < 2 {
+            return None;
+        }
+        let Packing { amount, at_most, .. } = trees(&Hops::new(&network));
+        let as_bus = 2.0 * (n as f64 - 1.0) / n as f64;
+        Some(Bandwidth::or_host(amount * as_bus, at_most * as_bus, narrowest(&network)))
+    }
+
+    /// The trees of a largest packing on direct links, each by its edges, with what it carries, GB/s of algorithm bandwidth;
+    /// none where direct links do not join the set.
+    ///
+    /// # Panics
+    /// As [`TreePacking::of`].
+    #[must_use]
+    pub fn trees(&self, graph: &HardwareGraph, set: &DeviceSet) -> Vec<(Vec<(DeviceId, DeviceId)>, f64)> {
+        let network = Network::new(graph, set, &self.rates);
+        if network.len() < 2 {
+            return Vec::new();
+        }
+        let named = |(a, b): (usize, usize)| (network.devices[a], network.devices[b]);
+        let parts = trees(&Hops::new(&network)).parts.into_iter();
+        parts.map(|(edges, gbps)| (edges.into_iter().map(named).collect(), gbps)).collect()
+    }
+
+    /// It as an objective, `tree_packing_gbps`: 0 for one device.
+    #[must_use]
+    pub fn objective(&self) -> Objective<'static> {
+        let model = *self;
+        let gbps = move |graph: &HardwareGraph, set: &DeviceSet| model.of(graph, set).map_or(0.0, |found| found.gbps);
+        Objective::chosen("tree_packing_gbps", move |chosen| gbps(chosen.graph, chosen.devices)).blind_to_ids()
+    }
+}
+
+/// A spanning tree by its edges, from parent to child.
+type Tree = Vec<(usize, usize)>;
+
+/// Spanning trees, as many of each as there is room for.
+fn trees(hops: &Hops) -> Packing<Tree> {
+    largest(&hops.capacities, |prices| cheapest_tree(hops, prices))
+}
+
+/// Prim's algorithm: a cheapest spanning tree and its load. O(n²) beside the search for the ways.
+fn cheapest_tree(hops: &Hops, prices: &[f64]) -> Option<(Tree, Vec<f64>)> {
+    let mut load = vec![0.0; hops.capacities.len()];
+    let mut edges = Vec::with_capacity(hops.devices - 1);
+    let mut outside: Vec<usize> = (1..hops.devices).collect();
+    let from_first = |b| hops.cheapest(0, b, prices).map(|(price, way)| (price, 0, way));
+    let mut to_tree: Vec<_> = (0..hops.devices).map(|b| if b == 0 { None } else { from_first(b) }).collect();
+    let price = |entry: &Option<(f64, usize, _)>| entry.as_ref().map_or(f64::INFINITY, |(price, ..)| *price);
+    while let Some(at) =
+        (0..outside.len()).min_by(|&a, &b| price(&to_tree[outside[a]]).total_cmp(&price(&to_tree[outside[b]])))
+    {
+        let device = outside.remove(at);
+        let (_, parent, way) = to_tree[device]?;
+        way.iter().flatten().for_each(|&capacity| load[capacity] += 1.0);
+        edges.push((parent, device));
+        for &b in &outside {
+            let entry = hops.cheapest(device, b, prices).map(|(price, way)| (price, device, way));
+            if price(&entry) < price(&to_tree[b]) {
+                to_tree[b] = entry;
+            }
+        }
+    }
+    Some((edges, load))
+}
