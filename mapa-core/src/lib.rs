@@ -32,16 +32,17 @@ pub use matching::{
 };
 pub use pattern::{Demand, Dimension, Edge, Parallelism, Pattern, Shape, Sharing, Want};
 pub use policy::{
-    Bandwidth, BuiltIn, Candidate, Census, Channels, Coefficients, Criterion, Decision, Domain, EdgeOn, Form,
-    LinkModel, Objective, OrElse, PCIE_GEN4_GBPS, Policy, Rates, Reason, Refusal, Request, RingPacking, Rules,
-    RunnerUp, Scored, Seat, SloSignals, StepTime, Subset, Term, Tiers, TreePacking, When, Within, aggregate_gbps, case,
-    distributed, earliest_finish, edges_seconds, effective_gbps, effective_gbps_with, greedy, largest_first, least,
-    lowest_id, lowest_ids, max, max_bandwidth, max_bandwidth_with, min, min_step_time, most, packed, pcie_aware,
-    pcie_slowdown, pcie_slowdown_on, preserve, preserve_released, preserve_with, preserved_direct_gbps, preserved_gbps,
-    random, ring_packing_gbps, slo_aware, smallest_first, step_seconds, topo_aware, topo_aware_released, when, within,
+    BuiltIn, Criterion, Decision, OrElse, PCIE_GEN4_GBPS, Policy, Reason, Refusal, Request, Rules, RunnerUp, Scored,
+    SloSignals, When, Within, case, distributed, earliest_finish, greedy, largest_first, least, lowest_id, lowest_ids,
+    max, max_bandwidth, max_bandwidth_with, min, min_step_time, most, packed, pcie_aware, pcie_slowdown,
+    pcie_slowdown_on, preserve, preserve_released, preserve_with, random, slo_aware, smallest_first, topo_aware,
+    topo_aware_released, when, within,
 };
-pub use score::AllToAll;
-pub use score::Bandwidth;
+pub use score::{
+    AllToAll, Bandwidth, Candidate, Census, Channels, Coefficients, Domain, EdgeOn, Form, LinkModel, Objective, Rates,
+    RingPacking, Seat, StepTime, Subset, Term, Tiers, TreePacking, aggregate_gbps, edges_seconds, effective_gbps,
+    effective_gbps_with, preserved_direct_gbps, preserved_gbps, ring_packing_gbps, step_seconds,
+};
 pub use state::Usage;
 pub use topology::{
     Device, DeviceId, DeviceInfo, DeviceSet, Fabric, FabricNode, FabricWire, HardwareGraph, Link, LinkClass,
