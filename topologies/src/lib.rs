@@ -28,7 +28,7 @@ pub use dump::{Channel, Dump, HostDetail, MigInstance, MigProfile, PeerAccess, P
 pub use error::{Error, ErrorKind};
 pub use graph_file::{read_graph, write_graph};
 pub use isomorphism::{Likeness, isomorphism};
-pub use links::{LinkSpeed, link_speeds};
+pub use links::{LinkSpeed, SocketSpeed, collective_rates, link_speeds, socket_speeds};
 pub use machine::{Labels, Machine, Warning};
 pub use merge::{Contradiction, Merged, Said, merge};
 pub use readers::{Kind, MAX_BYTES, read, read_kfd, recognise};

@@ -2,7 +2,10 @@
 
 use std::sync::LazyLock;
 
+use mapa_core::{FabricWire, Link, LinkClass, NodeKind, Rates};
 use serde::Deserialize;
+
+use crate::machine::Machine;
 
 /// GB/s per direction of one direct link, where nothing is known of it: NVLink 2 to 4.
 pub(crate) const ASSUMED_DIRECT_GBPS: f64 = 25.0;
@@ -53,6 +56,77 @@ pub fn link_speeds() -> impl Iterator<Item = LinkSpeed> {
     nvlink.chain(xgmi).chain(pcie)
 }
 
+/// What the path between two sockets is counted as by NCCL.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct SocketSpeed {
+    /// The CPUs.
+    pub cpu: &'static str,
+    /// GB/s per direction.
+    pub gbps: f64,
+    /// Where the figure comes from.
+    pub source: &'static str,
+}
+
+/// What NCCL counts the paths between sockets as: for [`Rates::between_sockets`](mapa_core::Rates), since no description of a
+/// machine names its CPU.
+pub fn socket_speeds() -> impl Iterator<Item = SocketSpeed> {
+    let rows = TABLE.between_sockets.iter();
+    rows.map(|row| SocketSpeed { cpu: &row.cpu, gbps: row.gbps, source: &row.source })
+}
+
+/// What NCCL or RCCL counts a machine's direct links as, over their nominal bandwidth: 20 of 25 GB/s for NVLink 2.
+///
+/// The generation is that of the first device's product, else of the words of the machine's title, else the one whose links
+/// carry as much; none if several do that are counted differently, or if the library has no figure. Paths through the host stay
+/// at what the description says.
+///
+/// ```
+/// use mapa_topologies::{collective_rates, named};
+///
+/// assert_eq!(collective_rates(&named("dgx-1v")?).unwrap().direct, 0.8);
+/// assert_eq!(collective_rates(&named("dgx-1p")?).unwrap().direct, 0.9);
+/// # Ok::<(), mapa_topologies::Error>(())
+/// ```
+#[must_use]
+pub fn collective_rates(machine: &Machine) -> Option<Rates> {
+    let product = machine.fabric.nodes().find_map(|(_, node)| match &node.kind {
+        NodeKind::Device(info) => Some(info.product.clone()),
+        _ => None,
+    });
+    let link = machine.fabric.wires().find_map(|(.., wire)| match wire {
+        FabricWire::Link(Link { class: LinkClass::Direct(n), gbps }) => Some(gbps / f64::from(n)),
+        _ => None,
+    })?;
+    let rows = || {
+        let nvlink = TABLE.nvlink.iter().map(|row| (&row.devices, row.gbps, Some(row.nccl_gbps)));
+        nvlink.chain(TABLE.xgmi.iter().map(|row| (&row.devices, row.gbps, row.rccl_gbps)))
+    };
+    let of_name = |name: &str| rows().find(|(devices, ..)| is_named(name, devices));
+    let direct = match product.flatten().and_then(|name| of_name(&name)).or_else(|| of_name(&machine.title)) {
+        Some((_, nominal, counted)) => counted? / nominal,
+        None => {
+            let mut alike = rows().filter(|(_, gbps, _)| (gbps - link).abs() < 0.01);
+            let (_, nominal, counted) = alike.next()?;
+            if alike.any(|(.., other)| other != counted) {
+                return None;
+            }
+            counted? / nominal
+        }
+    };
+    Some(Rates { direct, ..Rates::NOMINAL })
+}
+
+/// Whether one of these products is in a name, word by word.
+fn is_named(name: &str, devices: &[String]) -> bool {
+    let plain = |name: &str| {
+        let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        words.fold(" ".to_owned(), |plain, word| plain + &word.to_ascii_lowercase() + " ")
+    };
+    let name = plain(name);
+    devices.iter().any(|device| name.contains(&plain(device)))
+}
+
 /// GB/s per direction of one NVLink of a GPU of this compute capability (`90` for 9.0).
 pub(crate) fn nvlink_of_sm(sm: u32) -> Option<f64> {
     TABLE.nvlink.iter().find(|link| (link.sm[0]..=link.sm[1]).contains(&sm)).map(|link| link.gbps)
@@ -73,12 +147,7 @@ pub(crate) fn xgmi_of_gfx(gfx: &str) -> Option<f64> {
 /// GB/s per direction of one direct link of a product, by the words of its name: `nvidia_h100_80gb_hbm3`, `AMD Instinct
 /// MI300X`. None if it is not in the table.
 pub(crate) fn of_product(name: &str) -> Option<f64> {
-    let plain = |name: &str| {
-        let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-        words.fold(" ".to_owned(), |plain, word| plain + &word.to_ascii_lowercase() + " ")
-    };
-    let name = plain(name);
-    let has = |devices: &[String]| devices.iter().any(|device| name.contains(&plain(device)));
+    let has = |devices: &[String]| is_named(name, devices);
     let nvlink = TABLE.nvlink.iter().filter(|link| has(&link.devices)).map(|link| link.gbps);
     let xgmi = TABLE.xgmi.iter().filter(|link| has(&link.devices)).map(|link| link.gbps);
     nvlink.chain(xgmi).next()
@@ -117,6 +186,15 @@ struct Table {
     nvlink: Vec<NvLink>,
     xgmi: Vec<Xgmi>,
     pcie: Vec<Pcie>,
+    between_sockets: Vec<BetweenSockets>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BetweenSockets {
+    cpu: String,
+    gbps: f64,
+    source: String,
 }
 
 #[derive(Deserialize)]
@@ -124,6 +202,7 @@ struct Table {
 struct NvLink {
     generation: String,
     gbps: f64,
+    nccl_gbps: f64,
     printed: Vec<f64>,
     sm: [u32; 2],
     devices: Vec<String>,
@@ -135,6 +214,7 @@ struct NvLink {
 struct Xgmi {
     generation: String,
     gbps: f64,
+    rccl_gbps: Option<f64>,
     gfx: Vec<String>,
     devices: Vec<String>,
     source: String,
@@ -162,6 +242,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
         nvlink: Vec::new(),
         xgmi: Vec::new(),
         pcie: Vec::new(),
+        between_sockets: Vec::new(),
     })
 });
 
@@ -183,6 +264,29 @@ mod tests {
         );
         assert!((pcie(8.0, 16).unwrap() - 15.75).abs() < 0.01 && (pcie(64.0, 16).unwrap() - 121.0).abs() < 0.1);
         assert_eq!((pcie(7.0, 16), pcie(8.0, 0)), (None, None));
+    }
+
+    #[test]
+    fn what_libraries_count_links_as_is_known_by_product_title_or_bandwidth() {
+        let direct = |name: &str| collective_rates(&crate::named(name).unwrap()).map(|rates| rates.direct);
+        for (name, counted, nominal) in [
+            ("dgx-1p", 18.0, 20.0),
+            ("dgx-1v", 20.0, 25.0),
+            ("dgx-a100", 20.0, 25.0),
+            ("rtx-a6000-x2", 12.0, 14.0625),
+            ("hgx-h100", 20.6, 25.0),
+            ("gb200-nvl72", 40.1, 50.0),
+            ("frontier", 36.0, 50.0),
+            ("mi300x-x8", 48.0, 64.0),
+        ] {
+            assert_eq!(direct(name), Some(counted / nominal), "{name}");
+        }
+        assert_eq!(direct("mi355x-x8"), None, "RCCL's figure is not known");
+        assert_eq!(direct("p40-x8"), None, "no direct links");
+        assert_eq!(direct("ring:4"), None, "25 GB/s are NVLink 2, 3 or 4, which are counted differently");
+        assert_eq!(direct("ring:4@20"), Some(0.9));
+        assert!(socket_speeds().any(|speed| speed.cpu.contains("Skylake") && speed.gbps == 10.0));
+        assert!(socket_speeds().all(|speed| speed.gbps > 0.0 && !speed.source.is_empty()));
     }
 
     #[test]
