@@ -78,6 +78,16 @@ fn instances_are_cut_anew_around_their_tenants() {
     assert_eq!(run("mig_slices").lines().collect::<Vec<_>>(), expected);
 }
 
+#[test]
+fn a_training_job_keeps_off_the_host_paths() {
+    let expected = [
+        "lowest-id      ranks on 1,2,4,3: 175.0 ms a step",
+        "greedy         ranks on 1,2,5,6: 44.0 ms a step",
+        "min-step-time  ranks on 4,7,5,6: 44.0 ms a step",
+    ];
+    assert_eq!(run("training_job").lines().collect::<Vec<_>>(), expected);
+}
+
 /// The lines of code between `// -- at most N lines` and `// -- end`, and N; blank lines and comments aside.
 fn promises(source: &str) -> Vec<(usize, usize)> {
     let mut promises = Vec::new();

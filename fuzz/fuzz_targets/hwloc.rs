@@ -1,19 +1,13 @@
 //! Any text is read or refused; what is read has a symmetric graph, and survives the machine file.
 #![no_main]
 
+mod common;
+
+use common::keeps;
 use libfuzzer_sys::fuzz_target;
-use mapa_topologies::{Dump, Kind, Machine, Warning};
+use mapa_topologies::{Dump, Kind};
 
 fuzz_target!(|text: &str| {
     let Ok(machine) = Kind::Hwloc.read(text).and_then(Dump::into_machine) else { return };
-    let graph = machine.graph().expect("what the reader accepts has a graph");
-    for a in 0..graph.len() as u32 {
-        for b in 0..graph.len() as u32 {
-            assert_eq!(graph.pair(a.into(), b.into()), graph.pair(b.into(), a.into()));
-        }
-    }
-    assert!(machine.warnings.iter().all(|Warning { line, .. }| line.is_none_or(|line| line >= 1)));
-    let toml = machine.to_toml().expect("nothing here is out of TOML's range");
-    let again = Machine::from_toml(&toml).expect("what is written can be read");
-    assert_eq!(again, Machine { warnings: Vec::new(), ..machine });
+    keeps(&machine);
 });

@@ -8,6 +8,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
 use mapa_core::BuiltIn;
 
+use crate::parallel;
+
 /// Which accelerators should this job get?
 #[derive(Parser)]
 #[command(version, about, after_help = AFTER_HELP)]
@@ -114,6 +116,9 @@ Instances of GPUs with MIG:
   mapa-bench allocate --machine dgx-a100 --mig a100-40gb=1g,1g,1g,1g,1g,1g,1g --slice 1g --gpus 4 \\
     --pattern independent --policy packed --busy GPU0,GPU1/1g.5gb@3
 
+A training job, tensor by pipeline parallel:
+  mapa-bench allocate --machine dgx-1v --pattern tp=4,pp=2 --bytes tp=2e9,pp=1e8 --policy min-step-time
+
 Batch form: one JSON object a line in, one a line out, the state kept between lines.
   {\"op\":\"allocate\",\"id\":\"a\",\"gpus\":3,\"pattern\":\"ring\",\"policy\":\"preserve\",\"sensitive\":true}
      also: \"available\":[..] (of what is free, all that counts for this line), \"must_include\":[..],
@@ -164,14 +169,18 @@ const LIVE: &str = "This machine";
 
 #[derive(Args)]
 pub(crate) struct JobArgs {
-    /// How many devices the job needs; with --slice, how many instances.
+    /// How many devices the job needs; with --slice, how many instances. The pattern tp=4,pp=2,dp=1 says so itself.
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
-    pub(crate) gpus: usize,
+    pub(crate) gpus: Option<usize>,
     /// Who talks to whom: ring, chain, star, tree, all-to-all, ring-tree, independent (nobody), or edges of ranks:
     /// 0-1,1-2,2-0. An edge may carry a traffic weight, 0-1:2.5; the built-in policies count every edge alike, weights only
-    /// keep ranks apart.
+    /// keep ranks apart. Or a training job by its degrees of parallelism: tp=4,pp=2,dp=1 (see docs/training-jobs.md).
     #[arg(long, default_value = "ring", allow_hyphen_values = true)]
     pub(crate) pattern: String,
+    /// What each rank of such a job sends in a step, bytes: what it all-reduces with its tensor group, hands to the next stage,
+    /// all-reduces with its data group; for example tp=2e9,pp=1e8,dp=5e8 [default: 1e9 each].
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) bytes: Option<String>,
     /// Each rank gets an instance of exactly the size of this profile (3g.20gb, or 3g for short), not a whole device.
     #[arg(long, value_name = "PROFILE")]
     pub(crate) slice: Option<String>,
@@ -272,7 +281,7 @@ pub(crate) struct MatchArgs {
     pub(crate) job: Option<JobArgs>,
     /// Look for the graph in this file, instead of a job's pattern on a machine (see below).
     #[arg(long, value_name = "FILE|-", requires = "target_file", help_heading = GRAPHS, conflicts_with_all = [
-        "machine", "live", "refresh", "no_cache", "nvml", "nvidia_smi", "kfd", "pcie_gbps", "nvlink_gbps", "mig", "gpus", "pattern", "slice", "busy", "min_link",
+        "machine", "live", "refresh", "no_cache", "nvml", "nvidia_smi", "kfd", "pcie_gbps", "nvlink_gbps", "mig", "gpus", "pattern", "bytes", "slice", "busy", "min_link",
     ])]
     pub(crate) pattern_file: Option<String>,
     /// In the graph in this file.
@@ -309,7 +318,7 @@ pub(crate) struct MatchArgs {
 
 /// What a job's pattern and its machine need, files do not.
 fn unless_files(arg: Arg) -> Arg {
-    let needed = ["machine", "gpus"].contains(&arg.get_id().as_str());
+    let needed = arg.get_id() == "machine";
     if needed { arg.required(false).required_unless_present("pattern_file") } else { arg }
 }
 
@@ -319,14 +328,18 @@ const GRAPHS: &str = "Graphs in files";
 pub(crate) struct AllocateArgs {
     #[command(flatten)]
     pub(crate) machine: MachineArgs,
-    /// How many devices the job needs; with --slice, how many instances.
-    #[arg(long, value_name = "K", required_unless_present = "batch", allow_negative_numbers = true)]
+    /// How many devices the job needs; with --slice, how many instances. The pattern tp=4,pp=2,dp=1 says so itself.
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
     pub(crate) gpus: Option<usize>,
     /// Who talks to whom: ring, chain, star, tree, all-to-all, ring-tree, independent (nobody), or edges of ranks:
     /// 0-1,1-2,2-0. An edge may carry a traffic weight, 0-1:2.5; the built-in policies count every edge alike, weights only
-    /// keep ranks apart.
+    /// keep ranks apart. Or a training job by its degrees of parallelism: tp=4,pp=2,dp=1 (see docs/training-jobs.md).
     #[arg(long, default_value = "ring", allow_hyphen_values = true)]
     pub(crate) pattern: String,
+    /// What each rank of such a job sends in a step, bytes: what it all-reduces with its tensor group, hands to the next stage,
+    /// all-reduces with its data group; for example tp=2e9,pp=1e8,dp=5e8 [default: 1e9 each].
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) bytes: Option<String>,
     /// Each rank gets an instance of exactly the size of this profile (3g.20gb, or 3g for short), not a whole device.
     #[arg(long, value_name = "PROFILE")]
     pub(crate) slice: Option<String>,
@@ -350,7 +363,7 @@ pub(crate) struct AllocateArgs {
     pub(crate) svg: Option<String>,
     /// Answer a stream of requests, one JSON object a line, from a file or `-` (see below).
     #[arg(long, value_name = "FILE|-", conflicts_with_all = [
-        "gpus", "pattern", "policy", "sensitive", "explain", "top", "limit", "busy", "must_include", "avoid", "min_link", "same_numa",
+        "gpus", "pattern", "bytes", "policy", "sensitive", "explain", "top", "limit", "busy", "must_include", "avoid", "min_link", "same_numa",
         "max_nodes", "model", "preserved", "slice", "memory", "shared", "pcie_traffic", "warps", "svg",
     ])]
     pub(crate) batch: Option<String>,
@@ -522,12 +535,14 @@ pub(crate) enum Preserved {
 }
 
 fn policy_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(BuiltIn::ALL.map(|policy| policy.name))
+    PossibleValuesParser::new(BuiltIn::ALL.map(|policy| policy.name).into_iter().chain([parallel::POLICY]))
 }
 
 fn policy_help() -> String {
-    let lines = BuiltIn::ALL.map(|policy| format!("  {:<20} {}", policy.name, policy.summary));
-    format!("How to choose:\n{}", lines.join("\n"))
+    let policies = BuiltIn::ALL.map(|policy| (policy.name, policy.summary)).into_iter();
+    let lines =
+        policies.chain([(parallel::POLICY, parallel::SUMMARY)]).map(|(name, what)| format!("  {name:<20} {what}"));
+    format!("How to choose:\n{}", lines.collect::<Vec<_>>().join("\n"))
 }
 
 impl fmt::Debug for Cli {

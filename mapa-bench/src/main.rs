@@ -22,6 +22,7 @@ mod machine;
 mod model;
 mod notes;
 mod output;
+mod parallel;
 mod plots;
 mod request;
 

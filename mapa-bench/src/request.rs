@@ -12,11 +12,16 @@ use mapa_topologies::Labels;
 use crate::cli::{ConstraintArgs, Preserved, UseArgs};
 use crate::failure::Failure;
 use crate::model;
+use crate::parallel::job;
 
-/// The pattern that `text` describes, for `k` ranks: a shape's name, `independent`, or edges `0-1,1-2:2.5`.
+/// The pattern that `text` describes, for `k` ranks: a shape's name, `independent`, edges `0-1,1-2:2.5`, or degrees
+/// `tp=4,pp=2`.
 pub(crate) fn pattern(text: &str, k: usize) -> Result<Pattern, Failure> {
     if text.eq_ignore_ascii_case("independent") {
         return Ok(Pattern::independent(k));
+    }
+    if text.contains('=') {
+        return Ok(job(text, None, Some(k))?.pattern);
     }
     let is_edges = text.contains(|c: char| c.is_ascii_digit());
     let unknown = |error| Failure::malformed(format_args!("{error}, independent, or edges such as 0-1,1-2"));

@@ -109,6 +109,8 @@ pub(crate) enum ErrorKind {
     PatternGraphTooLarge { vertices: usize, most: usize },
     #[error("no pattern is called `{0}`: expected ring, chain, star, tree, all-to-all or ring-tree")]
     UnknownShape(String),
+    #[error("parallel job: `{word}`: expected {expected}")]
+    BadParallelism { word: String, expected: &'static str },
     #[error("no policy is called `{name}`: expected one of {known}")]
     UnknownPolicy { name: String, known: String },
 

@@ -1,9 +1,9 @@
 //! What one dump says of a machine, and what it leaves open.
 //!
 //! Few dumps say everything: `nvidia-smi nvlink -s` knows speeds and no peers, `hwloc` the host and often no NVLink,
-//! `nvidia-smi -L` nothing but names. So a reader gives the machine as far as it can be told, says which of its parts are
-//! told rather than assumed, and keeps beside it what a [`Fabric`](mapa_core::Fabric) has no place for. A [`Dump`] that
-//! says enough becomes a [`Machine`] by itself; several are [merged](crate::merge).
+//! `nvidia-smi -L` nothing but names. So a reader gives the machine as far as it can be told, says which of its parts
+//! are told rather than assumed, and keeps beside it what a [`Fabric`](mapa_core::Fabric) has no place for. A
+//! [`Dump`] that says enough becomes a [`Machine`] by itself; several are [merged](crate::merge).
 
 use mapa_core::mig::{Instance, Layout, ProfileId};
 use mapa_core::{DeviceId, LinkClass, NodeId, NodeKind};
@@ -59,8 +59,8 @@ impl Dump {
         }
     }
 
-    /// How devices are cut up at the moment: those of which it is told how they can be, which instances exist, and where each
-    /// begins. Of what is known by UUIDs alone, nothing follows.
+    /// How devices are cut up at the moment: those of which it is told how they can be, which instances exist, and
+    /// where each begins. Of what is known by UUIDs alone, nothing follows.
     ///
     /// # Errors
     /// Instances that cannot exist on the device that is said to have them; the message names it.

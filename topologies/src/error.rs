@@ -1,7 +1,7 @@
 //! What can be wrong with a description.
 
-/// Why a description of a machine, or a graph, was refused. The message names the line or element, where there is one, and
-/// what was expected.
+/// Why a description of a machine, or a graph, was refused. The message names the line or element, where there is
+/// one, and what was expected.
 #[derive(Debug, thiserror::Error)]
 #[error("{}{}{what}", .line.map(|line| format!("line {line}: ")).unwrap_or_default(), .element.as_ref().map(|element| format!("{element}: ")).unwrap_or_default())]
 pub struct Error {

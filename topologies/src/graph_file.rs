@@ -6,10 +6,10 @@
 //! | adjacency lists | `n` | for each vertex, how many neighbours and which: `2 0 3`; each edge from both ends |
 //! | labelled | `t n m` | `v id label degree`, for each vertex; `e u v`, for each edge |
 //!
-//! Vertices are numbered from 0 and edges have no direction. Whatever is announced twice must agree: numbers of vertices and
-//! edges, degrees, both ends of an adjacency. An edge given twice is an error, for one of the two would be lost. A loop
-//! counts as an edge, and in adjacency lists as a neighbour, but not in the degree of a labelled vertex. Blank lines mean
-//! nothing.
+//! Vertices are numbered from 0 and edges have no direction. Whatever is announced twice must agree: numbers of
+//! vertices and edges, degrees, both ends of an adjacency. An edge given twice is an error, for one of the two would
+//! be lost. A loop counts as an edge, and in adjacency lists as a neighbour, but not in the degree of a labelled
+//! vertex. Blank lines mean nothing.
 
 use std::collections::HashMap;
 use std::fmt::Write;

@@ -42,11 +42,11 @@ impl Likeness {
     }
 }
 
-/// A renumbering that makes two machines one, if there is any: device `i` of `a` is device `v[i]` of `b`. Which of several
-/// is not said, but it is always the same one.
+/// A renumbering that makes two machines one, if there is any: device `i` of `a` is device `v[i]` of `b`. Which of
+/// several is not said, but it is always the same one.
 ///
-/// Only whole devices and the classes of links count; bandwidths, names, NUMA numbers and network cards do not, nor whether
-/// links are the devices' own or end at a switch.
+/// Only whole devices and the classes of links count; bandwidths, names, NUMA numbers and network cards do not, nor
+/// whether links are the devices' own or end at a switch.
 ///
 /// ```
 /// use mapa_topologies::{Likeness, isomorphism, named};
@@ -57,12 +57,12 @@ impl Likeness {
 /// # Ok::<(), mapa_topologies::Error>(())
 /// ```
 ///
-/// O(n² log n) time a round for n devices, at most n rounds, before the search; machines of 72 devices take milliseconds.
-/// The search itself may take exponential time on made-up machines whose devices all look alike.
+/// O(n² log n) time a round for n devices, at most n rounds, before the search; machines of 72 devices take
+/// milliseconds. The search itself may take exponential time on made-up machines whose devices all look alike.
 ///
 /// # Errors
-/// Machines so large, with so many classes, that the pattern passes the matcher's limit: n devices with c classes need n
-/// times log2(c), rounded up, of its 1,024 vertices.
+/// Machines so large, with so many classes, that the pattern passes the matcher's limit: n devices with c classes
+/// need n times log2(c), rounded up, of its 1,024 vertices.
 pub fn isomorphism(a: &HardwareGraph, b: &HardwareGraph, by: Likeness) -> Result<Option<Vec<DeviceId>>, Error> {
     let mut numbers = HashMap::new();
     let (a, b) = (Classes::new(a, by, &mut numbers), Classes::new(b, by, &mut numbers));

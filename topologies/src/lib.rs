@@ -53,3 +53,8 @@ pub struct MachinePage;
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/live.md")]
 pub struct LivePage;
+
+/// The example in docs/ring-packing.md, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/ring-packing.md")]
+pub struct RingPackingPage;

@@ -1,7 +1,7 @@
 //! GPUs that can be cut into isolated instances (NVIDIA's MIG): their tables of profiles, as data.
 //!
-//! Each table is a file of its own, and says of every figure whether it was read (in a print-out of `nvidia-smi mig -lgip`
-//! or `-lgipp`, or in NVIDIA's guide) or set by analogy with another model. [`Gpu::model`] makes of it the
+//! Each table is a file of its own, and says of every figure whether it was read (in a print-out of `nvidia-smi mig
+//! -lgip` or `-lgipp`, or in NVIDIA's guide) or set by analogy with another model. [`Gpu::model`] makes of it the
 //! [`Model`] that [`mapa_core::mig`] works on. `docs/mig.md` lists the models.
 //!
 //! ```

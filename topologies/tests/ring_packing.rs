@@ -77,9 +77,9 @@ fn compared(system: &str, n: usize, op: &str, metric: &str) -> Compared {
             let rates = Rates::calibrated(&graph, DeviceId(0), DeviceId(1), MEASURED[0].1).unwrap();
             let comment = match (op, n) {
                 ("all_reduce_perf", 2) => "the rate comes from here",
-                (_, 5) => "no ring of NVLinks; four host paths share two QPI links, which is not counted",
-                (_, 7) => "NCCL's search stops at two rings of three",
-                (_, 8) => "three and a half of four rings",
+                (_, 5) => "no ring of NVLinks: one over the host, whose shared hops are not counted",
+                ("all_reduce_perf", 7) => "as much as two of three rings",
+                ("all_reduce_perf", 8) => "nine tenths of four rings",
                 _ => "",
             };
             Compared { rates, ..whole("dgx-1p", comment) }
@@ -88,15 +88,16 @@ fn compared(system: &str, n: usize, op: &str, metric: &str) -> Compared {
             Compared { rates: Rates { direct: 0.0, ..Rates::NOMINAL }, ..whole("dgx-1p", "NCCL 1, over PCIe alone") }
         }
         "8x A100 PCIe NV12 pairs" => whole("a100-pcie-8-bridged", if n == 3 { "one pair, and PCIe" } else { "" }),
-        "2x H100 PCIe NVLink bridge" => whole("h100-nvl-4", "half: the thread asks why"),
+        "2x H100 PCIe NVLink bridge" => whole("h100-nvl-4", "about half"),
         "8x A100-SXM4-80GB" => whole("dgx-a100", ""),
         "8x A100-SXM p2pBandwidthLatencyTest bidir" => {
             Compared { directions: 2.0, ..whole("dgx-a100", "a copy both ways, no collective") }
         }
-        "8x H100 SXM" => {
-            Compared { directions: 2.0, ..whole("hgx-h100", "both ways; above what NCCL counts a link as") }
-        }
-        "2x RTX 2080 Ti NV2 bridge" => whole("rtx-2080ti-x2", "128 MB; half: as if one link of two were used"),
+        "8x H100 SXM" => Compared {
+            directions: 2.0,
+            ..whole("hgx-h100", "both ways; above what NCCL counts a link as, below nominal")
+        },
+        "2x RTX 2080 Ti NV2 bridge" => whole("rtx-2080ti-x2", "128 MB; about as much as one of two links"),
         "2x RTX A6000 NV4" => whole("rtx-a6000-x2", "a copy, no collective"),
         "2x B200/H200 NV18" => whole("hgx-h200", "a copy, no collective; from a test's fixture"),
         other => panic!("a system that is not compared: {other}"),
@@ -116,7 +117,7 @@ fn rows(measured: &str) -> String {
         let ratio = first.parse::<f64>().unwrap() / predicted;
         let op = op.split(' ').next().unwrap().trim_end_matches("_perf");
         let op = if metric.contains("issue") || metric.contains("bidir") { "both ways" } else { op };
-        let op = if op == "see" { "both ways" } else { op };
+        let op = if matches!(op, "p2p" | "nvlink duplex copy" | "nvlink") { "copy" } else { op };
         writeln!(page, "| {machine} | first {n} | {op} | {gbps} | {predicted:.1} | {ratio:.2} | {comment} |").unwrap();
     }
     page

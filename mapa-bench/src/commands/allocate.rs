@@ -13,8 +13,9 @@ use crate::failure::Failure;
 use crate::machine::load;
 use crate::model::Model;
 use crate::notes::notes;
-use crate::output::{Output, gbps, table};
-use crate::request::{demand, pattern, policy, request, slice};
+use crate::output::{Output, score, table};
+use crate::parallel::{Step, job, policy};
+use crate::request::{demand, request, slice};
 
 /// Sets of devices that an explanation names.
 const TOP: usize = 6;
@@ -33,12 +34,12 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
         return batch::batch(source, loaded.idle, output);
     }
     let graph = loaded.graph();
+    let job = job(&args.pattern, args.bytes.as_deref(), args.gpus)?;
     let PolicyArgs { policy: name, model, preserved } = &args.policy;
     let model = model.as_ref().map(|word| Model::named(word, None)).transpose()?;
-    let policy = policy(name, model.as_ref(), *preserved)?;
+    let policy = policy(name, model.as_ref(), *preserved, &job)?;
     let demand = demand(slice(args.slice.as_deref(), graph)?, &args.uses, graph)?;
-    let pattern = pattern(&args.pattern, args.gpus.unwrap_or_default())?.each(demand);
-    let (request, state) = request(pattern, args.sensitive, &args.constraints, &loaded.idle)?;
+    let (request, state) = request(job.pattern.each(demand), args.sensitive, &args.constraints, &loaded.idle)?;
     let top = args.top.unwrap_or(if args.explain { TOP } else { 1 });
     let Some(runners_up) = top.checked_sub(1) else {
         return Err(Failure::malformed("--top 0 names nothing: expected 1 or more"));
@@ -46,6 +47,7 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
     let request = request.runners_up(runners_up);
     let decision = state.view().decide(&policy, &request)?;
     let notes = notes(&decision, &request, &state.view(), model.as_ref());
+    let step = Step::of(&job, &decision, graph);
     if let Some(file) = &args.svg {
         let picture = picture(&decision, args, &loaded.machine, &state.view())?;
         if on_stdout {
@@ -56,12 +58,15 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
     if output.json {
         let mut object = decision_json(&decision, graph);
         object.insert("notes".to_owned(), json!(notes));
+        if let Some(step) = step {
+            step.insert_into(&mut object);
+        }
         if args.explain || args.top.is_some() {
             object.insert("runners_up".to_owned(), runners_up_json(&decision, graph));
         }
         return output.object(&object);
     }
-    print(&decision, &notes, &loaded.machine, graph, output)?;
+    print((&decision, step), &notes, &loaded.machine, graph, output)?;
     if args.explain || top > 1 { explain(&decision, graph, output) } else { Ok(()) }
 }
 
@@ -70,7 +75,7 @@ fn picture(decision: &Decision, args: &AllocateArgs, machine: &Machine, view: &V
     let best = decision.best();
     let ranks = decision.placement().len();
     let what = format!("{}: {ranks} ranks, pattern {}, policy {}", machine.name, args.pattern, decision.policy());
-    let scores = best.scores().map(|(name, value)| format!("{name} {}", gbps(value)));
+    let scores = best.scores().map(|(name, value)| format!("{name} {}", score(name, value)));
     let links = (!decision.pattern().edges().is_empty()).then(|| format!("links {}", links(best)));
     let picture = Picture::new()
         .title(what)
@@ -82,7 +87,7 @@ fn picture(decision: &Decision, args: &AllocateArgs, machine: &Machine, view: &V
 }
 
 fn print(
-    decision: &Decision,
+    (decision, step): (&Decision, Option<Step>),
     notes: &[String],
     machine: &Machine,
     graph: &HardwareGraph,
@@ -101,8 +106,11 @@ fn print(
         n => format!(" ({n} of the double ones within one device or instance)"),
     };
     output.line(format_args!("links     {}{within}", links(best)))?;
+    if let Some(step) = step {
+        output.line(format_args!("step      {}", step.text()))?;
+    }
     for (name, value) in best.scores() {
-        output.line(format_args!("score     {name} {}", gbps(value)))?;
+        output.line(format_args!("score     {name} {}", score(name, value)))?;
     }
     for note in notes {
         output.line(format_args!("note      {note}"))?;
@@ -141,7 +149,7 @@ fn explain(decision: &Decision, graph: &HardwareGraph, output: &mut Output) -> R
             None => "as good, but higher ids".to_owned(),
             Some(name) => {
                 let against = other.scored.score(name).zip(best.score(name));
-                let against = against.map(|(a, b)| format!(" {} against {}", gbps(a), gbps(b)));
+                let against = against.map(|(a, b)| format!(" {} against {}", score(name, a), score(name, b)));
                 format!("{name}{}", against.unwrap_or_default())
             }
         };
@@ -155,6 +163,9 @@ fn explain(decision: &Decision, graph: &HardwareGraph, output: &mut Output) -> R
     let meaning = |name: &&str| match *name {
         "aggregate_gbps" => Some("aggregate_gbps (Eq. 1): the job's links added up"),
         "effective_gbps" => Some("effective_gbps (Eq. 2): what a collective is predicted to reach on them"),
+        "step_seconds" => {
+            Some("step_seconds: the communication of a step, a phase after another, each as slow as its slowest link")
+        }
         "preserved_gbps" => Some("preserved_gbps (Eq. 3): the links left between the devices that stay free"),
         _ => None,
     };

@@ -1,6 +1,6 @@
 //! `compare`: every policy on one request.
 
-use mapa_core::{BuiltIn, Policy};
+use mapa_core::{BuiltIn, Policy, Rates, min_step_time};
 use serde_json::{Value, json};
 
 use super::allocate::links;
@@ -9,38 +9,51 @@ use crate::cli::{CompareArgs, Preserved};
 use crate::failure::Failure;
 use crate::machine::load;
 use crate::model::Model;
-use crate::output::{Output, gbps, table};
-use crate::request::{demand, pattern, policy, request, slice, takes_model};
+use crate::output::{Output, gbps, seconds, table};
+use crate::parallel::{self, Step};
+use crate::request::{demand, policy, request, slice, takes_model};
 
 pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Failure> {
     let loaded = load(&args.machine, output)?;
     let graph = loaded.graph();
     let demand = demand(slice(args.job.slice.as_deref(), graph)?, &args.uses, graph)?;
-    let pattern = pattern(&args.job.pattern, args.job.gpus)?.each(demand);
-    let (request, state) = request(pattern, args.sensitive, &args.constraints, &loaded.idle)?;
+    let job = parallel::job(&args.job.pattern, args.job.bytes.as_deref(), args.job.gpus)?;
+    let (request, state) = request(job.pattern.each(demand), args.sensitive, &args.constraints, &loaded.idle)?;
     let view = state.view();
     // Whole devices of one tenant each are all the same to the policies for instances.
     let all = args.job.slice.is_some() || args.uses.shared;
     let scores = ["aggregate_gbps", "effective_gbps", "preserved_gbps"];
     let model = args.model.as_ref().map(|word| Model::named(word, None)).transpose()?;
-    let mut rows = table(["policy", "devices", "links", "aggregate", "effective", "preserved"], [3, 4, 5]);
+    let step_column = job.parallel.map(|_| "step, s");
+    let header = ["policy", "devices", "links", "aggregate", "effective", "preserved"].into_iter().chain(step_column);
+    let mut rows = table(header, [3, 4, 5, 6]);
     let mut list = Vec::new();
-    for built_in in BuiltIn::ALL.iter().filter(|built_in| all || !built_in.for_instances) {
-        let model = model.as_ref().filter(|_| takes_model(built_in.name));
-        match policy(built_in.name, model, Preserved::All)?.decide(&request, &view) {
+    let built_in = BuiltIn::ALL.iter().filter(|built_in| all || !built_in.for_instances);
+    let by_model = |name| policy(name, model.as_ref().filter(|_| takes_model(name)), Preserved::All);
+    let mut policies = built_in.map(|built_in| by_model(built_in.name)).collect::<Result<Vec<_>, _>>()?;
+    policies.extend(job.parallel.map(|job| Box::new(min_step_time(&job, Rates::NOMINAL)) as Box<dyn Policy>));
+    for policy in &policies {
+        let name = policy.name();
+        match policy.decide(&request, &view) {
             Ok(decision) => {
                 let best = decision.best();
                 let ranks: Vec<String> = best.placement().iter().map(|&id| label(id, graph)).collect();
                 let ranks = ranks.join(",") + if decision.search().complete() { "" } else { " (search stopped early)" };
-                let mut row = vec![built_in.name.to_owned(), ranks, links(best)];
+                let step = Step::of(&job, &decision, graph);
+                let mut row = vec![name.to_owned(), ranks, links(best)];
                 row.extend(scores.map(|name| best.score(name).map_or("-".to_owned(), gbps)));
+                row.extend(step.as_ref().map(|step| seconds(step.seconds)));
                 rows.add_row(row);
-                list.push(Value::Object(decision_json(&decision, graph)));
+                let mut object = decision_json(&decision, graph);
+                if let Some(step) = step {
+                    step.insert_into(&mut object);
+                }
+                list.push(Value::Object(object));
             }
             Err(why) => {
-                rows.add_row([built_in.name.to_owned(), format!("{}: {why}", why.kind())]);
+                rows.add_row([name.to_owned(), format!("{}: {why}", why.kind())]);
                 let mut object = refusal(&why);
-                object["policy"] = json!(built_in.name);
+                object["policy"] = json!(name);
                 list.push(object);
             }
         }
@@ -49,11 +62,15 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
         return output.object(&json!({ "policies": list }));
     }
     let sensitive = if args.sensitive { "bandwidth-sensitive" } else { "not bandwidth-sensitive" };
-    let (name, job) = (&loaded.machine.name, &args.job);
-    let devices = job.slice.as_ref().map_or("devices".to_owned(), |slice| format!("instances of {slice}"));
-    output.line(format_args!("{name}, {} {devices}, {}, {sensitive}", job.gpus, job.pattern))?;
+    let (name, words) = (&loaded.machine.name, &args.job);
+    let devices = words.slice.as_ref().map_or("devices".to_owned(), |slice| format!("instances of {slice}"));
+    output.line(format_args!("{name}, {} {devices}, {}, {sensitive}", job.ranks, words.pattern))?;
     output.line(rows)?;
     output.line(
         "Devices in rank order; scores in GB/s: Eq. 1 (links added up), Eq. 2 (predicted), Eq. 3 (left to others).",
-    )
+    )?;
+    if job.parallel.is_none() {
+        return Ok(());
+    }
+    output.line("Step: the communication of one training step, seconds, each phase as slow as its slowest link.")
 }

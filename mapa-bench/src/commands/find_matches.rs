@@ -13,7 +13,8 @@ use crate::cli::MatchArgs;
 use crate::failure::Failure;
 use crate::machine::load;
 use crate::output::{Output, gbps, table};
-use crate::request::{min_link, pattern, slice, with_busy};
+use crate::parallel;
+use crate::request::{min_link, slice, with_busy};
 
 pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), Failure> {
     if let (Some(pattern), Some(target)) = (&args.pattern_file, &args.target_file) {
@@ -25,7 +26,8 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
     };
     let loaded = load(machine, output)?;
     let graph = loaded.graph();
-    let wanted = pattern(&job.pattern, job.gpus)?.each(slice(job.slice.as_deref(), graph)?);
+    let parallel::Job { pattern, ranks, .. } = parallel::job(&job.pattern, job.bytes.as_deref(), job.gpus)?;
+    let wanted = pattern.each(slice(job.slice.as_deref(), graph)?);
     let state = with_busy(&loaded.idle, &args.busy)?;
     let least = min_link(args.min_link.as_deref())?;
     let enough = |_: &mapa_core::Edge, link: mapa_core::Link| link.class >= least;
@@ -48,14 +50,14 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
         let best = |best: &Scored| scored(best, graph);
         return output.object(&json!({
             "count": stats.matches, "complete": stats.complete(), "stopped": stopped(stats), "distinct": !args.raw,
-            "induced": args.induced, "machine": loaded.machine.name, "gpus": job.gpus, "pattern": job.pattern, "nodes": stats.nodes,
+            "induced": args.induced, "machine": loaded.machine.name, "gpus": ranks, "pattern": job.pattern, "nodes": stats.nodes,
             "matches": listed.iter().map(ids).collect::<Vec<_>>(),
             "names": listed.iter().map(|placement| names(placement, graph)).collect::<Vec<_>>(),
             "top": top.iter().map(best).collect::<Vec<_>>(), "top_complete": top_complete,
         }));
     }
     let devices = job.slice.as_ref().map_or("devices".to_owned(), |slice| format!("instances of {slice}"));
-    let what = format!("{} on {} {devices}, {}", job.pattern, job.gpus, loaded.machine.name);
+    let what = format!("{} on {ranks} {devices}, {}", job.pattern, loaded.machine.name);
     say(args, stats, &what, output)?;
     for placement in listed {
         let ranks: Vec<String> = placement.iter().map(|&id| label(id, graph)).collect();

@@ -5,6 +5,7 @@
 //! all-to-all. What each rank needs of its device is its [`Demand`]: a whole device of its own, unless said otherwise.
 
 mod demand;
+mod parallel;
 mod shape;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 pub use demand::{Demand, Sharing, Want};
+pub use parallel::{Dimension, Parallelism};
 pub use shape::Shape;
 
 use crate::error::{Error, ErrorKind};

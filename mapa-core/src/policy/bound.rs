@@ -65,7 +65,10 @@ impl<'b, 'a> Bounds<'b, 'a> {
                 let most = foresight.map(|foresight| (foresight.within)(part, self.pattern.len()));
                 most.filter(|most| !most.is_nan()).unwrap_or(f64::INFINITY)
             }
-            _ => f64::INFINITY,
+            _ => {
+                let stated = objective.best_within(Subset { graph: self.graph, devices: set });
+                stated.filter(|value| !value.is_nan()).map_or(f64::INFINITY, |value| sign * value)
+            }
         }
     }
 

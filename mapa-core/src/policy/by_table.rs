@@ -459,7 +459,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         key.extend(self.universe.iter().map(|id| u64::from(id.0)));
         let fresh = || {
             let values = || -> Values { (0..1 << self.universe.len()).map(|_| OnceLock::new()).collect() };
-            memo.put(&key, 2 * size_of::<OnceLock<f64>>() << self.universe.len(), [values(), values()])
+            memo.put(&key, (2 * size_of::<OnceLock<f64>>()) << self.universe.len(), [values(), values()])
         };
         memo.get(&key).unwrap_or_else(fresh)
     }

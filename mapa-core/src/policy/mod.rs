@@ -31,6 +31,7 @@ mod requirement;
 mod rules;
 mod slo;
 mod smallest;
+mod step_time;
 mod subsets;
 mod topo_aware;
 mod valued;
@@ -52,6 +53,7 @@ pub use random::random;
 pub use request::Request;
 pub use rules::Rules;
 pub use slo::{SloSignals, slo_aware};
+pub use step_time::min_step_time;
 pub use topo_aware::{topo_aware, topo_aware_released};
 pub use when::{When, when};
 pub use within::{Within, within};
@@ -128,9 +130,9 @@ pub struct BuiltIn {
 }
 
 impl BuiltIn {
-    /// Every built-in policy: the paper's in the order of its tables, the one by ring packing, the
-    /// released code's variants, then those for
-    /// instances. (Those that need to know more of a job are functions only: `earliest_finish`, `slo_aware`, `random`.)
+    /// Every built-in policy: the paper's in the order of its tables, the one by ring packing, the released code's
+    /// variants, then those for instances. (Those that need to know more of a job are functions only: `earliest_finish`,
+    /// `min_step_time`, `slo_aware`, `random`.)
     pub const ALL: [Self; 13] = [
         Self {
             name: "lowest-id",

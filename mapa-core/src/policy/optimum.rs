@@ -30,7 +30,7 @@ use super::requirement::Requirement;
 use super::subsets::Subsets;
 use crate::matching::{Few, Limits, MatchConfig, Matcher, Placement, SearchStats, StopReason, without_layout};
 use crate::reach::Effort;
-use crate::score::{Candidate, EdgeOn, Form, Objective, Seat};
+use crate::score::{BestOrder, Candidate, EdgeOn, Form, Objective, Seat, Subset};
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph, Link, LinkClass};
 use crate::view::View;
 
@@ -295,7 +295,7 @@ struct Run<'r, 'o, 'a> {
     stats: SearchStats,
 }
 
-impl Run<'_, '_, '_> {
+impl<'o, 'a> Run<'_, 'o, 'a> {
     /// What the leading criteria that are sums over devices leave open: the devices that every best set has, and those that a
     /// best set may have. A sum is highest for the devices of highest value; only those that tie for the last places are
     /// open to the next criterion. Without this, a baseline that draws eight of 56 lots would look at 1.4 billion sets.
@@ -364,6 +364,7 @@ impl Run<'_, '_, '_> {
         let rest: Vec<DeviceId> = (part - must).iter().collect();
         let below = |id: &DeviceId| rest.binary_search(self.domains.twin_below.get(id)?).ok();
         let below = rest.iter().map(below).collect();
+        let own_order = self.own_order();
         let mut subsets = Subsets::new(below, request.pattern.len() - must.len());
         while let Some(chosen) = subsets.next() {
             if !self.stats.complete() {
@@ -410,10 +411,47 @@ impl Run<'_, '_, '_> {
                 self.stats.matches += 1;
                 let placement: Placement = set.iter().collect();
                 self.offer(&placement, Some(Known { set: &set, keys: &keys, bound: &bound }));
-            } else {
+            } else if !own_order
+                .is_some_and(|find| self.offer_best(find, Known { set: &set, keys: &keys, bound: &bound }))
+            {
                 self.visit_matches(matcher, &set, Some(Known { set: &set, keys: &keys, bound: &bound }));
             }
         }
+    }
+
+    /// How the only objective that asks for rank orders finds the best on a set, if nothing else is asked of them.
+    fn own_order(&self) -> Option<&'o BestOrder<'a>> {
+        let Optimum { request, criteria, requirements, .. } = *self.optimum;
+        let objective = |criterion: &'o Criterion<'a>| Some((criterion, criterion.kind.objective()?));
+        let mut open = criteria.iter().filter_map(objective).filter(|(_, o)| !o.is_of_set(&request.pattern));
+        let (Some((criterion, objective)), None) = (open.next(), open.next()) else { return None };
+        let minimised = criterion.exact_sum().is_some_and(|(_, sign)| sign < 0.0);
+        objective.best_order().filter(|_| minimised && requirements.is_empty())
+    }
+
+    /// Puts the best rank order on a set where it belongs, if it is found so.
+    fn offer_best(&mut self, find: &BestOrder<'a>, known: Known<'_>) -> bool {
+        let Optimum { request, limits, view, .. } = *self.optimum;
+        if self.stats.matches >= limits.matches {
+            self.stats.stopped = StopReason::MatchLimit;
+            return true;
+        }
+        let stats = &mut self.stats;
+        let mut go_on = || {
+            if stats.nodes >= limits.nodes {
+                stats.stopped = StopReason::NodeLimit;
+            } else if stats.nodes & 1023 == 0 && view.stop().is_some_and(|stop| stop()) {
+                stats.stopped = StopReason::Caller;
+            }
+            stats.nodes = stats.nodes.saturating_add(1).min(limits.nodes);
+            stats.complete()
+        };
+        let found = find(&request.pattern, Subset { graph: view.graph(), devices: known.set }, &mut go_on);
+        if let Some(placement) = &found {
+            self.stats.matches += 1;
+            self.offer(placement, Some(known));
+        }
+        found.is_some() || !self.stats.complete()
     }
 
     /// The most that a criterion can be on any set within `part`.

@@ -14,14 +14,16 @@ mod link_model;
 mod objective;
 mod packing;
 mod preserved;
+mod step_time;
 
 pub use aggregate::aggregate_gbps;
 pub use census::{Census, Tiers};
 pub use effective::{Coefficients, effective_gbps, effective_gbps_with};
 pub use link_model::{Domain, LinkModel, Term};
-pub(crate) use objective::Foresight;
+pub(crate) use objective::{BestOrder, Foresight};
 pub use objective::{Candidate, EdgeOn, Form, Objective, Seat, Subset};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use packing::oracle as packing_oracle;
 pub use packing::{AllToAll, Bandwidth, Channels, Rates, RingPacking, TreePacking, ring_packing_gbps};
 pub use preserved::{preserved_direct_gbps, preserved_gbps};
+pub use step_time::{StepTime, edges_seconds, step_seconds};

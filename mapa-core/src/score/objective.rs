@@ -151,6 +151,10 @@ pub struct Objective<'a> {
     /// Whether it tells devices apart that differ in nothing but their ids.
     blind: bool,
     best_on: Option<Bound<'a>>,
+    /// The same for any placement within so many devices or more.
+    best_within: Option<Bound<'a>>,
+    /// The best rank order on a set, found by a way of its own.
+    best_order: Option<BestOrder<'a>>,
     foresight: Option<Foresight<'a>>,
     /// What each pair that stays free is worth, where the value is the sum of these.
     each_left: Option<Shared<'a, Link>>,
@@ -161,6 +165,11 @@ pub struct Objective<'a> {
 type Domain<'a> = Arc<dyn Fn(&Candidate<'_>) -> bool + Send + Sync + 'a>;
 
 type Bound<'a> = Arc<dyn Fn(Subset<'_>) -> f64 + Send + Sync + 'a>;
+
+/// The best rank order of a pattern on a set of devices and, of those, the smallest; none if the pattern is not one that this can
+/// order. It asks before every step whether it may go on, and gives the best so far if it may not.
+pub(crate) type BestOrder<'a> =
+    Arc<dyn Fn(&Pattern, Subset<'_>, &mut dyn FnMut() -> bool) -> Option<Placement> + Send + Sync + 'a>;
 
 /// Bounds of the value of many sets at once, for objectives of the chosen set that are maximised.
 #[derive(Clone)]
@@ -185,9 +194,11 @@ impl<'a> Objective<'a> {
             of_set: false,
             blind,
             best_on: None,
-            foresight: None,
+            best_within: None,
+            best_order: None,
             each_left: None,
             domain: None,
+            foresight: None,
         }
     }
 
@@ -314,6 +325,30 @@ impl<'a> Objective<'a> {
     #[must_use]
     pub fn in_domain(&self, candidate: &Candidate<'_>) -> bool {
         self.domain.as_ref().is_none_or(|holds| holds(candidate))
+    }
+
+    /// States the best value that any placement within these devices can have, whichever of them it is on. Where all links are
+    /// alike the first set is then known to be the best.
+    #[must_use]
+    pub(crate) fn bounded_within(self, best_within: impl Fn(Subset<'_>) -> f64 + Send + Sync + 'a) -> Self {
+        Self { best_within: Some(Arc::new(best_within)), ..self }
+    }
+
+    /// The best value within these devices, where one is stated.
+    pub(crate) fn best_within(&self, subset: Subset<'_>) -> Option<f64> {
+        self.best_within.as_ref().map(|best_within| best_within(subset))
+    }
+
+    /// States how the best rank order on a set is found, where one is to be had on every set: of lowest value, values rounded
+    /// as criteria are; then the smallest. For an [`Objective::placement`] that is minimised.
+    #[must_use]
+    pub(crate) fn ordered(self, best_order: BestOrder<'a>) -> Self {
+        Self { best_order: Some(best_order), ..self }
+    }
+
+    /// How the best rank order on a set is found, if that is stated.
+    pub(crate) fn best_order(&self) -> Option<&BestOrder<'a>> {
+        self.best_order.as_ref()
     }
 
     /// A number that copies share and others have not.

@@ -65,8 +65,9 @@ struct Group {
 }
 
 impl Devices {
-    /// First by UUIDs, then by PCI addresses, whatever the order of the dumps; then, dump by dump, by numbers. Two devices of
-    /// one dump are never the same. O(d n log n) for UUIDs and addresses, O(d n²) for numbers, of d dumps of n devices.
+    /// First by UUIDs, then by PCI addresses, whatever the order of the dumps; then, dump by dump, by numbers. Two
+    /// devices of one dump are never the same. O(d n log n) for UUIDs and addresses, O(d n²) for numbers, of d dumps
+    /// of n devices.
     ///
     /// # Errors
     /// Two dumps that each name all devices, not as many, and nothing but numbers to say which are the same.
@@ -200,8 +201,8 @@ impl Devices {
         self.own[source].get(merged).copied().flatten()
     }
 
-    /// The devices with all that is known of them. NUMA nodes are first asked of the dump that gives the host, whose tree has
-    /// them anyway.
+    /// The devices with all that is known of them. NUMA nodes are first asked of the dump that gives the host, whose
+    /// tree has them anyway.
     pub(super) fn nodes(
         &self,
         sources: &[Source<'_>],

@@ -1,5 +1,5 @@
-//! Direct links: from the dump that says of most devices which others they join; one that shows the switches between them before
-//! others.
+//! Direct links: from the dump that says of most devices which others they join; one that shows the switches between
+//! them before others.
 
 use std::collections::{BTreeMap, BTreeSet};
 

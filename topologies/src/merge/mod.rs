@@ -1,9 +1,10 @@
-//! Several dumps of one machine put together: direct links from one, the host from another, names and speeds from a third.
+//! Several dumps of one machine put together: direct links from one, the host from another, names and speeds from a
+//! third.
 //!
-//! Each part of the machine is taken whole from the dump that tells most of it, never pieced together pair by pair: a host
-//! tree from one tool and classes from another do not mix. What the other dumps say of the same part is held against it,
-//! and whatever differs is reported. [`devices`] finds out which devices are the same, [`host`] and [`direct`] take over the
-//! two kinds of links; this file does the rest.
+//! Each part of the machine is taken whole from the dump that tells most of it, never pieced together pair by pair: a
+//! host tree from one tool and classes from another do not mix. What the other dumps say of the same part is held
+//! against it, and whatever differs is reported. [`devices`] finds out which devices are the same, [`host`] and
+//! [`direct`] take over the two kinds of links; this file does the rest.
 
 mod devices;
 mod direct;
@@ -62,11 +63,12 @@ impl fmt::Display for Contradiction {
 
 /// Puts several dumps of one machine together.
 ///
-/// Devices are the same if they have one UUID or, failing that, one PCI address; else if they have one vendor's number and
-/// nothing else speaks against it. The host is that of the dump that tells most of it (a tree before classes before NUMA
-/// numbers, then of most devices); direct links are those of the dump that says of most devices which others they join, one that
-/// shows the switches between them before others; of equals, the first. Speeds, names, memory, NUMA nodes and cards that these leave open are filled in from the others, in the
-/// order given. Devices get ids in the order in which they are met.
+/// Devices are the same if they have one UUID or, failing that, one PCI address; else if they have one vendor's
+/// number and nothing else speaks against it. The host is that of the dump that tells most of it (a tree before
+/// classes before NUMA numbers, then of most devices); direct links are those of the dump that says of most devices
+/// which others they join, one that shows the switches between them before others; of equals, the first. Speeds,
+/// names, memory, NUMA nodes and cards that these leave open are filled in from the others, in the order given.
+/// Devices get ids in the order in which they are met.
 ///
 /// O(d n²) for d dumps of n devices.
 ///
@@ -83,9 +85,9 @@ impl fmt::Display for Contradiction {
 /// ```
 ///
 /// # Errors
-/// No dump at all; dumps that cannot be of one machine: both name every device, not as many, and nothing but numbers says which
-/// are the same, or their direct links are of two vendors; dumps of which one has a fabric that cannot be lowered; more than [`mapa_core::MAX_DEVICES`] devices in all.
-/// Contradictions are no errors.
+/// No dump at all; dumps that cannot be of one machine: both name every device, not as many, and nothing but numbers
+/// says which are the same, or their direct links are of two vendors; dumps of which one has a fabric that cannot be
+/// lowered; more than [`mapa_core::MAX_DEVICES`] devices in all. Contradictions are no errors.
 pub fn merge(dumps: Vec<Dump>) -> Result<Merged, Error> {
     let mut dumps = dumps;
     if dumps.len() <= 1 {

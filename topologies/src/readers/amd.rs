@@ -11,11 +11,11 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
-use mapa_core::{DeviceInfo, Fabric, FabricNode, Link, LinkClass, MAX_DEVICES, NodeKind};
+use mapa_core::{DeviceId, DeviceInfo, Fabric, FabricNode, Link, LinkClass, MAX_DEVICES, NodeKind};
 use serde::de::{Deserialize, Deserializer, Visitor};
 
 use super::pairs::Pairs;
-use crate::dump::{HostDetail, Says};
+use crate::dump::{HostDetail, PeerAccess, PeerStatus, Says};
 use crate::error::Error;
 use crate::links::{ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS};
 use crate::machine::Labels;
@@ -43,6 +43,28 @@ impl Wire {
             _ => None,
         }
     }
+}
+
+/// The device in this place.
+pub(super) fn id(i: usize) -> DeviceId {
+    DeviceId(u32::try_from(i).unwrap_or(u32::MAX))
+}
+
+/// What a matrix of peer accesses says; `status` knows its words, of which `expected` tells.
+pub(super) fn accesses(
+    grid: &Grid<'_>,
+    expected: &str,
+    status: fn(&str) -> Option<PeerStatus>,
+) -> Result<Vec<PeerAccess>, Error> {
+    let n = grid.labels.len();
+    let mut access = Vec::new();
+    for (a, b) in (0..n).flat_map(|a| (0..n).map(move |b| (a, b))).filter(|(a, b)| a != b) {
+        let cell = grid.cell(a, b);
+        let place = || format!("row {}, column {}: `{cell}`: expected {expected}", grid.labels[a], grid.labels[b]);
+        let status = status(cell).ok_or_else(|| Error::at(grid.lines[a], place()))?;
+        access.push(PeerAccess::new(id(a), id(b), status));
+    }
+    Ok(access)
 }
 
 /// What is told of a pair.

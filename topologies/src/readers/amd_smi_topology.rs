@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use mapa_core::{DeviceId, DeviceInfo, MAX_DEVICES};
+use mapa_core::{DeviceInfo, MAX_DEVICES};
 use serde::Deserialize;
 
 use super::amd::{self, Built, Grid, Matrix, Scalar, Told, Wire};
@@ -116,7 +116,7 @@ fn from_text(text: &str) -> Result<Contents, Error> {
             warnings.push(Warning { line: Some(grid.line), what });
         }
         if *title == Title::Access {
-            access = accesses(grid)?;
+            access = amd::accesses(grid, "ENABLED or DISABLED", enabled)?;
         } else {
             matrix.fill(grid, |told, cell| put(told, *title, cell))?;
         }
@@ -141,21 +141,6 @@ fn put(told: &mut Told, title: Title, cell: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn accesses(grid: &Grid<'_>) -> Result<Vec<PeerAccess>, Error> {
-    let n = grid.labels.len();
-    let mut access = Vec::new();
-    for a in 0..n {
-        for b in (0..n).filter(|&b| b != a) {
-            let cell = grid.cell(a, b);
-            let place =
-                || format!("row {}, column {}: `{cell}`: expected ENABLED or DISABLED", grid.labels[a], grid.labels[b]);
-            let status = enabled(cell).ok_or_else(|| Error::at(grid.lines[a], place()))?;
-            access.push(PeerAccess::new(id(a), id(b), status));
-        }
-    }
-    Ok(access)
-}
-
 fn enabled(word: &str) -> Option<PeerStatus> {
     match word.to_ascii_uppercase().as_str() {
         "ENABLED" => Some(PeerStatus::Ok),
@@ -163,10 +148,6 @@ fn enabled(word: &str) -> Option<PeerStatus> {
         "N/A" => Some(PeerStatus::Unknown),
         _ => None,
     }
-}
-
-fn id(i: usize) -> DeviceId {
-    DeviceId(u32::try_from(i).unwrap_or(u32::MAX))
 }
 
 /// A device and its links. Keys that are of no use here are passed over.
@@ -243,7 +224,7 @@ fn from_json(text: &str) -> Result<Contents, Error> {
             }
             if let Some(Scalar(status)) = &link.link_status {
                 let expected = || wrong("link_status", format!("`{status}`: expected ENABLED or DISABLED"));
-                access.push(PeerAccess::new(id(i), id(peer), enabled(status).ok_or_else(expected)?));
+                access.push(PeerAccess::new(amd::id(i), amd::id(peer), enabled(status).ok_or_else(expected)?));
             }
         }
         if let Some(missing) = (0..n).find(|&peer| peer != i && !seen[peer]) {

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use mapa_core::{DeviceId, DeviceInfo, MAX_DEVICES};
+use mapa_core::{DeviceInfo, MAX_DEVICES};
 
 use super::amd::{self, Built, Grid, Matrix, Scalar, Told, Wire};
 use super::text;
@@ -146,7 +146,7 @@ fn from_text(text: &str) -> Result<(Contents, Vec<Warning>), Error> {
     let mut access = Vec::new();
     for (title, grid) in &grids {
         if *title == Title::Access {
-            access = accesses(grid)?;
+            access = amd::accesses(grid, "True or False", reachable)?;
         } else {
             check_diagonal(grid)?;
             matrix.fill(grid, |told, cell| put(told, *title, cell))?;
@@ -203,21 +203,6 @@ fn put(told: &mut Told, title: Title, cell: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn accesses(grid: &Grid<'_>) -> Result<Vec<PeerAccess>, Error> {
-    let n = grid.labels.len();
-    let mut access = Vec::new();
-    for a in 0..n {
-        for b in (0..n).filter(|&b| b != a) {
-            let cell = grid.cell(a, b);
-            let place =
-                || format!("row {}, column {}: `{cell}`: expected True or False", grid.labels[a], grid.labels[b]);
-            let status = reachable(cell).ok_or_else(|| Error::at(grid.lines[a], place()))?;
-            access.push(PeerAccess::new(id(a), id(b), status));
-        }
-    }
-    Ok(access)
-}
-
 fn reachable(word: &str) -> Option<PeerStatus> {
     match word.to_ascii_lowercase().as_str() {
         "true" => Some(PeerStatus::Ok),
@@ -225,10 +210,6 @@ fn reachable(word: &str) -> Option<PeerStatus> {
         "n/a" => Some(PeerStatus::Unknown),
         _ => None,
     }
-}
-
-fn id(i: usize) -> DeviceId {
-    DeviceId(u32::try_from(i).unwrap_or(u32::MAX))
 }
 
 /// What lines `GPU[0] : key: value` say of devices, and where each device is named first.
@@ -325,7 +306,10 @@ fn from_json(text: &str) -> Result<(Contents, Vec<Warning>), Error> {
             if *title == Title::Access {
                 let expected = || wrong(format!("`{value}`: expected True or False"));
                 let status = reachable(value).ok_or_else(expected)?;
-                access.extend([PeerAccess::new(id(x), id(y), status), PeerAccess::new(id(y), id(x), status)]);
+                access.extend([
+                    PeerAccess::new(amd::id(x), amd::id(y), status),
+                    PeerAccess::new(amd::id(y), amd::id(x), status),
+                ]);
             } else {
                 matrix.add(x, y, |told| put(told, *title, value)).map_err(wrong)?;
             }

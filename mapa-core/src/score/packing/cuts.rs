@@ -54,9 +54,10 @@ fn least_cut(network: &Network) -> f64 {
             least = least.min(cut);
         }
         has_device[before] |= has_device[last];
-        for v in 0..size {
-            let both = weight[before][v] + weight[last][v];
-            (weight[before][v], weight[v][before]) = (both, both);
+        let moved = weight[last].clone();
+        for (v, gbps) in moved.into_iter().enumerate() {
+            weight[before][v] += gbps;
+            weight[v][before] = weight[before][v];
         }
         left.retain(|&v| v != last);
     }

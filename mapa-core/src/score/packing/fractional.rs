@@ -49,6 +49,12 @@ pub(super) fn largest<T>(capacities: &[f64], cheapest: impl Fn(&[f64]) -> Option
     search.packing()
 }
 
+/// The largest packing of these things alone; what is proven is of these alone, too.
+pub(super) fn of<T>(capacities: &[f64], found: Vec<(T, Vec<f64>)>) -> Packing<T> {
+    let cheapest = |_: &[f64]| None;
+    Search { capacities, cheapest, found, at_most: f64::INFINITY, best: Vec::new() }.packing()
+}
+
 /// The packing of one thing after the other.
 struct Search<'a, T, F> {
     capacities: &'a [f64],
@@ -179,15 +185,22 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Two bounds as they are told: one number of ten digits where they differ by noise.
-fn settled(at_least: f64, at_most: f64) -> (f64, f64) {
-    if at_most - at_least > SAME * at_most {
-        return (at_least, at_most);
-    }
-    let digits = 9 - at_least.abs().max(f64::MIN_POSITIVE).log10().floor() as i32;
-    let scale = 10f64.powi(digits.clamp(-300, 300));
-    let rounded = (at_least * scale).round() / scale;
-    (rounded, rounded)
+/// Whether a packing is known to be the largest: the bounds differ by noise.
+pub(super) fn agree(at_least: f64, at_most: f64) -> bool {
+    at_most - at_least <= SAME * at_most
+}
+
+/// Two bounds as they are told: one number where they agree.
+pub(super) fn settled(at_least: f64, at_most: f64) -> (f64, f64) {
+    if agree(at_least, at_most) { (rounded(at_least), rounded(at_least)) } else { (at_least, at_most) }
+}
+
+/// To ten digits, so that the way in which a packing was found does not show.
+pub(super) fn rounded(gbps: f64) -> f64 {
+    let digits = 9 - gbps.abs().max(f64::MIN_POSITIVE).log10().floor() as i32;
+    let unit = 10f64.powi(digits.clamp(-300, 300));
+    let rounded = (gbps * unit).round() / unit;
+    if rounded.is_finite() { rounded } else { gbps }
 }
 
 impl Bandwidth {

@@ -52,7 +52,7 @@ fn some(n: usize, width: &[f64]) -> Option<(f64, Vec<usize>)> {
     let choices = |used: &[bool], v: usize| {
         let mut next: Vec<usize> = near[v].iter().copied().filter(|&u| !used[u]).collect();
         // The best last: they are popped.
-        next.sort_by(|&a, &b| (ways(used, b), b).cmp(&(ways(used, a), a)));
+        next.sort_by_key(|&v| std::cmp::Reverse((ways(used, v), v)));
         next
     };
     let mut open = vec![choices(&used, 0)];

@@ -10,7 +10,6 @@ mod exchange;
 mod fractional;
 mod hamilton;
 mod hops;
-mod linear;
 mod long;
 mod network;
 #[cfg(any(test, feature = "testing"))]

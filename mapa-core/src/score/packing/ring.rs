@@ -3,7 +3,8 @@
 use std::ops::RangeInclusive;
 use std::sync::{Arc, LazyLock};
 
-use super::linear::{Capacities, Packed};
+use super::fractional::{self, largest, settled};
+use super::hops::{Hops, pairs};
 use super::network::Network;
 use super::{Rates, cuts, hamilton, long, widest};
 use crate::score::{Foresight, Objective, Subset};
@@ -30,6 +31,18 @@ impl Bandwidth {
     pub fn is_exact(&self) -> bool {
         self.gbps == self.at_most_gbps
     }
+}
+
+/// A packing that was found, and a bound that was proven, GB/s.
+pub(super) struct Packed {
+    pub(super) gbps: f64,
+    pub(super) at_most: f64,
+    /// Cycles by position, each half of its GB/s one way and half the other; of two devices, there and back.
+    pub(super) rings: Vec<(Vec<usize>, f64)>,
+}
+
+impl Packed {
+    pub(super) const NONE: Self = Self { gbps: 0.0, at_most: 0.0, rings: Vec::new() };
 }
 
 /// Bandwidth of a set of devices under ring all-reduce: the largest fractional packing of directed Hamiltonian cycles into the
@@ -89,7 +102,7 @@ impl RingPacking {
         }
         let network = Network::new(graph, set, &self.rates);
         let (direct, host) = (on_direct_links(&network), widest::ring(&network));
-        let over_host = host.gbps > direct.gbps;
+        let over_host = host.gbps > direct.gbps * (1.0 + 1e-9);
         let at_most = direct.at_most.max(host.at_most);
         let Packed { gbps, rings, .. } = if over_host { host } else { direct };
         let (gbps, at_most_gbps) = settled(gbps, at_most);
@@ -136,7 +149,7 @@ impl RingPacking {
         let host = widest::at_most(&network);
         let direct = if n == 2 { network.alone(0, 1) } else { cuts::at_most(&network) };
         let ring = direct <= host || n > hamilton::MOST || has_cycle(&network);
-        rounded(if ring { direct.max(host) } else { host })
+        fractional::rounded(if ring { direct.max(host) } else { host })
     }
 
     /// What no packing on k of these devices exceeds: each has its best k - 1 links and its ports. O(m² log m) for m devices.
@@ -158,7 +171,7 @@ impl RingPacking {
             let ring = best(hops.collect(), (k - 1).min(2)).last().copied().unwrap_or(0.0);
             (links + ports).max(ring)
         };
-        rounded(best((0..m).map(of).collect(), k).last().copied().unwrap_or(0.0))
+        fractional::rounded(best((0..m).map(of).collect(), k).last().copied().unwrap_or(0.0))
     }
 
     /// What no packing exceeds on devices of different islands: a ring has to go from one to another over the host. O(m²).
@@ -173,7 +186,7 @@ impl RingPacking {
             }
         }
         let apart = (0..m * m).filter(|at| island[at / m] != island[at % m]);
-        rounded(apart.map(|at| network.host[at]).fold(0.0, f64::max))
+        fractional::rounded(apart.map(|at| network.host[at]).fold(0.0, f64::max))
     }
 }
 
@@ -199,22 +212,53 @@ fn on_direct_links(network: &Network) -> Packed {
     }
     let greedy = long::greedy(network);
     let gbps: f64 = greedy.iter().map(|(_, gbps)| gbps).sum();
-    if agree(gbps, by_degree) {
+    if fractional::agree(gbps, by_degree) {
         return Packed { gbps, at_most: by_degree, rings: greedy };
     }
     let at_most = by_degree.min(cuts::at_most(network));
-    if agree(gbps, at_most) {
+    if fractional::agree(gbps, at_most) {
         return Packed { gbps, at_most, rings: greedy };
     }
-    let capacities = Capacities::new(network);
-    let cycles: Vec<Vec<usize>> = greedy.iter().map(|(cycle, _)| cycle.clone()).collect();
+    let hops = Hops::new(network);
     let better = if n <= hamilton::MOST {
-        capacities.solve(cycles, at_most)
+        largest(&hops.capacities, |prices| cheapest_ring(&hops, prices))
     } else {
-        let better = capacities.pack(&cycles, 0.0);
-        Packed { at_most: at_most.max(better.gbps), ..better }
+        let cheapest = vec![0.0; hops.capacities.len()];
+        let rings = greedy.iter().filter_map(|(ring, _)| Some((ring.clone(), load(&hops, ring, &cheapest)?)));
+        fractional::of(&hops.capacities, rings.collect())
     };
-    if better.gbps < gbps { Packed { gbps, at_most: better.at_most.max(gbps), rings: greedy } } else { better }
+    let at_most = at_most.min(better.at_most);
+    if better.amount < gbps {
+        return Packed { gbps, at_most: at_most.max(gbps), rings: greedy };
+    }
+    Packed { gbps: better.amount, at_most: at_most.max(better.amount), rings: better.parts }
+}
+
+/// The cheapest ring at these prices, and its load.
+///
+/// *Rings need no direction.* Reverse every ring of a packing: that fits as well, since capacities are the same both ways.
+/// Half of each then sends as much one way as the other; so for three or more devices undirected cycles are packed, and each
+/// loads either direction of a link or port by half for every time that it crosses it.
+fn cheapest_ring(hops: &Hops, prices: &[f64]) -> Option<(Vec<usize>, Vec<f64>)> {
+    let n = hops.devices;
+    let mut price = vec![f64::INFINITY; n * n];
+    for (a, b) in pairs(n) {
+        let cheapest = hops.cheapest(a, b, prices).map_or(f64::INFINITY, |(price, _)| price);
+        (price[a * n + b], price[b * n + a]) = (cheapest, cheapest);
+    }
+    let ring = hamilton::cheapest(n, &price)?;
+    let load = load(hops, &ring, prices)?;
+    Some((ring, load))
+}
+
+/// What a ring takes of each capacity, by the cheapest ways at these prices.
+fn load(hops: &Hops, ring: &[usize], prices: &[f64]) -> Option<Vec<f64>> {
+    let mut load = vec![0.0; hops.capacities.len()];
+    for (a, b) in hamilton::hops(ring) {
+        let (_, way) = hops.cheapest(a, b, prices)?;
+        way.iter().flatten().for_each(|&capacity| load[capacity] += 0.5);
+    }
+    Some(load)
 }
 
 /// Whether direct links and switches form any cycle.
@@ -223,26 +267,6 @@ fn has_cycle(network: &Network) -> bool {
     let joined = |a: usize, b: usize| a != b && network.alone(a, b) > 0.0;
     let near = |a: usize| (0..n).filter(|&b| joined(a, b)).map(|b| 1 << b).sum();
     hamilton::find(&(0..n).map(near).collect::<Vec<u32>>()).is_some()
-}
-
-/// Whether a packing is known to be the best.
-fn agree(gbps: f64, at_most: f64) -> bool {
-    at_most - gbps <= 1e-9 * at_most
-}
-
-/// One number where the two agree.
-fn settled(gbps: f64, at_most: f64) -> (f64, f64) {
-    if agree(gbps, at_most) { (rounded(gbps), rounded(gbps)) } else { (gbps, at_most) }
-}
-
-/// To ten digits, so that the way in which a packing was found does not show.
-fn rounded(gbps: f64) -> f64 {
-    if gbps == 0.0 || !gbps.is_finite() {
-        return gbps;
-    }
-    let digits = 9 - gbps.log10().floor() as i32;
-    let unit = 10f64.powi(digits.abs());
-    if digits < 0 { (gbps / unit).round() * unit } else { (gbps * unit).round() / unit }
 }
 
 /// The sets of k of the first n devices, as sorted lists of ids are ordered.

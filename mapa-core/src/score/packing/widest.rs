@@ -7,8 +7,8 @@
 //! carries it once in each direction, at full rate; rings that direct links pull out of that order may reach less.
 
 use super::hamilton;
-use super::linear::Packed;
 use super::network::Network;
+use super::ring::Packed;
 
 /// n x n: what one ring has on each hop.
 fn hops(network: &Network) -> Vec<f64> {

@@ -1,0 +1,74 @@
+//! Ring packings, and decisions by them.
+
+use std::hint::black_box;
+
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use mapa_core::{DeviceSet, HardwareGraph, Pattern, Policy, Request, RingPacking, max_bandwidth};
+use mapa_topologies::named;
+
+fn graph(name: &str) -> HardwareGraph {
+    named(name).and_then(|machine| machine.graph()).expect("it is in the catalogue")
+}
+
+fn packings(c: &mut Criterion) {
+    let mut group = c.benchmark_group("ring packing");
+    group.sample_size(10);
+    let rings = RingPacking::default();
+    let dgx = graph("dgx-1v");
+    group.bench_function("DGX-1V, all 247 sets", |b| {
+        b.iter(|| {
+            let table = rings.table(black_box(&dgx), 2..=8);
+            let (sets, sum) = table.fold((0, 0.0), |(sets, sum), (_, found)| {
+                assert!(found.is_exact());
+                (sets + 1, sum + found.gbps)
+            });
+            assert_eq!((sets, sum), (247, 7098.0));
+        });
+    });
+    for (name, n, gbps) in [("dgx-1v", 8, 150.0), ("torus-2d", 16, 125.0), ("cube-mesh-16", 16, 75.0)] {
+        let graph = graph(name);
+        group.bench_function(format!("{name}, one set of {n}"), |b| {
+            b.iter(|| assert_eq!(rings.of(&graph, &DeviceSet::first_n(n)).map(|found| found.gbps), Some(gbps)));
+        });
+    }
+    // A part of the sets: all of them take as many times longer as `step` says.
+    let torus = graph("torus-2d");
+    for (k, step) in [(4, 1), (6, 16), (8, 32), (10, 32), (12, 32), (14, 32)] {
+        group.bench_function(format!("torus-2d, sets of {k}, every {step}th"), |b| {
+            b.iter(|| assert!(rings.table(&torus, k..=k).step_by(step).all(|(_, found)| found.is_exact())));
+        });
+    }
+    group.finish();
+}
+
+fn decisions(c: &mut Criterion) {
+    let mut group = c.benchmark_group("max-bandwidth");
+    group.sample_size(10);
+    let policy = max_bandwidth();
+    for (name, k, gbps) in [
+        ("dgx-1v", 4, 100.0),
+        ("dgx-2", 8, 150.0),
+        ("gb200-nvl72", 8, 900.0),
+        ("torus-2d", 8, 125.0),
+        ("torus-2d", 11, 12.0),
+        ("cube-mesh-16", 8, 100.0),
+        ("fleet:8xdgx-1v", 8, 150.0),
+    ] {
+        let graph = graph(name);
+        let (all, request) = (graph.all(), Request::new(Pattern::ring(k)));
+        let decide = |graph: &HardwareGraph| {
+            let decision = policy.decide(&request, &graph.with_free(&all)).expect("there are enough");
+            assert!(decision.search().complete());
+            assert_eq!(decision.best().score("ring_packing_gbps"), Some(gbps));
+        };
+        let fresh = || graph.fabric().clone().lower().expect("it was lowered before");
+        group.bench_function(format!("{name}, {k}, cold"), |b| {
+            b.iter_batched_ref(fresh, |graph| decide(graph), BatchSize::LargeInput);
+        });
+        group.bench_function(format!("{name}, {k}, warm"), |b| b.iter(|| decide(&graph)));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, packings, decisions);
+criterion_main!(benches);

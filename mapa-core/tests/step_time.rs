@@ -1,0 +1,317 @@
+//! The communication time of a step against its definition, and the policy that minimises it against brute force.
+
+use mapa_core::testing::{free_sets, joined_machines, machines, oracle, patterns};
+use mapa_core::{
+    Candidate, DeviceId, DeviceSet, Dimension, Fabric, HardwareGraph, Limits, LinkClass, Objective, Parallelism,
+    Pattern, Policy, Rates, Request, Rules, StepTime, edges_seconds, max, min, min_step_time, preserved_gbps,
+    step_seconds,
+};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+const MEASURED: Rates = Rates { direct: 0.75, host: 0.5, between_sockets: Some(5.0) };
+
+fn job(text: &str, bytes: &str) -> Parallelism {
+    text.parse::<Parallelism>().unwrap().with_bytes_of(bytes).unwrap()
+}
+
+/// The DGX-1V by hand: quads 0-3 and 4-7 fully joined, 0-4 to 3-7 across; PCIe of 12 elsewhere.
+fn dgx_1v() -> HardwareGraph {
+    let double = [(0, 3), (0, 4), (1, 2), (1, 5), (2, 3), (4, 7), (5, 6), (6, 7)];
+    let single = [(0, 1), (0, 2), (1, 3), (2, 6), (3, 7), (4, 5), (4, 6), (5, 7)];
+    let mut fabric = Fabric::new();
+    let gpus: Vec<_> = (0..8).map(|i| fabric.add_device(format!("GPU{i}")).unwrap()).collect();
+    for b in 0..8 {
+        for a in 0..b {
+            let (class, gbps) = match (double.contains(&(a, b)), single.contains(&(a, b))) {
+                (true, _) => (LinkClass::Direct(2), 50.0),
+                (_, true) => (LinkClass::Direct(1), 25.0),
+                _ => (LinkClass::Sys, 12.0),
+            };
+            fabric.link(gpus[a], gpus[b], class, gbps).unwrap();
+        }
+    }
+    fabric.lower().unwrap()
+}
+
+/// As it is defined, group by group, without the model's edges.
+fn by_definition(job: &Parallelism, rates: Rates, graph: &HardwareGraph, placement: &[DeviceId], overlap: bool) -> f64 {
+    let [tensor, stages, copies] = Dimension::ALL.map(|dimension| job.degree(dimension));
+    let bytes = Dimension::ALL.map(|dimension| job.bytes(dimension));
+    let rank = |t: usize, p: usize, d: usize| t + tensor * (d + copies * p);
+    let rate = |a: usize, b: usize| {
+        let link = graph.link(placement[a], placement[b]);
+        if link.class.is_direct() {
+            link.gbps * rates.direct
+        } else if link.class == LinkClass::Sys {
+            (link.gbps * rates.host).min(rates.between_sockets.unwrap_or(f64::INFINITY))
+        } else {
+            link.gbps * rates.host
+        }
+    };
+    let mut phases = [0.0f64; 3];
+    for t in 0..tensor {
+        for p in 0..stages {
+            for d in 0..copies {
+                let own = rank(t, p, d);
+                let mut slower = |phase: usize, other: usize, gigabytes: f64| {
+                    if gigabytes > 0.0 {
+                        phases[phase] = phases[phase].max(gigabytes / rate(own, other));
+                    }
+                };
+                if tensor > 1 {
+                    slower(
+                        0,
+                        rank((t + 1) % tensor, p, d),
+                        bytes[0] / 1e9 * 2.0 * (tensor as f64 - 1.0) / tensor as f64,
+                    );
+                }
+                if p + 1 < stages {
+                    slower(1, rank(t, p + 1, d), bytes[1] / 1e9);
+                }
+                if copies > 1 {
+                    slower(
+                        2,
+                        rank(t, p, (d + 1) % copies),
+                        bytes[2] / 1e9 * 2.0 * (copies as f64 - 1.0) / copies as f64,
+                    );
+                }
+            }
+        }
+    }
+    if overlap { phases[0].max(phases[1]).max(phases[2]) } else { phases.iter().sum() }
+}
+
+fn close(a: f64, b: f64) -> bool {
+    a == b || (a - b).abs() <= 1e-12 * b.abs()
+}
+
+/// That the policy takes what brute force takes.
+fn check(job: &Parallelism, rates: Rates, graph: &HardwareGraph, free: &DeviceSet) -> Result<(), TestCaseError> {
+    let request = Request::new(job.pattern());
+    let view = graph.with_free(free);
+    let own = *job;
+    let seconds = Objective::placement("", move |c: &Candidate<'_>| {
+        -by_definition(&own, rates, c.view.graph(), c.placement, false)
+    });
+    let best = oracle::best(&request, &view, &[seconds, preserved_gbps()]);
+    let decision = min_step_time(job, rates).decide(&request, &view).ok();
+    prop_assert_eq!(decision.as_ref().map(|d| d.placement().to_vec()), best.clone(), "{} {:?}", job, job);
+    if let (Some(decision), Some(best)) = (decision, best) {
+        prop_assert!(decision.search().complete());
+        let value = decision.best().score("step_seconds").unwrap();
+        prop_assert!(close(value, by_definition(job, rates, graph, &best, false)));
+    }
+    Ok(())
+}
+
+fn jobs(ranks: usize) -> impl Strategy<Value = Parallelism> {
+    let degrees: Vec<[usize; 3]> = (1..=ranks)
+        .flat_map(|t| (1..=ranks / t).flat_map(move |p| (1..=ranks / t / p).map(move |d| [t, p, d])))
+        .filter(|degrees| degrees.iter().product::<usize>() > 1)
+        .collect();
+    // Some of them make edges of different phases equal.
+    let bytes = || select(vec![0.0, 1e9, 1e9, 1.5e9, 2e9, 1e7]);
+    (select(degrees), [bytes(), bytes(), bytes()]).prop_map(|([tensor, pipeline, data], bytes)| {
+        let job = Parallelism::new(tensor, pipeline, data).unwrap();
+        let with = |job: Parallelism, (dimension, bytes)| job.with_bytes(dimension, bytes).unwrap();
+        Dimension::ALL.into_iter().zip(bytes).fold(job, with)
+    })
+}
+
+fn rates() -> impl Strategy<Value = Rates> {
+    select(vec![Rates::NOMINAL, MEASURED])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn times_are_those_of_the_definition(
+        graph in joined_machines(6..=8), job in jobs(6), rates in rates(), keys in prop::collection::vec(any::<u32>(), 8)
+    ) {
+        let mut order: Vec<DeviceId> = graph.all().iter().collect();
+        order.sort_by_key(|id| keys[id.index()]);
+        order.truncate(job.ranks());
+        let model = StepTime::new(&job, rates);
+        let value = model.seconds(&graph, &order).unwrap();
+        prop_assert!(close(value, by_definition(&job, rates, &graph, &order, false)));
+        let overlapping = model.clone().overlapping().seconds(&graph, &order).unwrap();
+        prop_assert!(close(overlapping, by_definition(&job, rates, &graph, &order, true)));
+        prop_assert!(overlapping <= value);
+        prop_assert_eq!(model.seconds(&graph, &order[1..]), None);
+        // No set allows less than its bound: the objective's own search would lose it.
+        let (set, free) = (order.iter().copied().collect::<DeviceSet>(), graph.all());
+        let one = Rules::new("").prefer(min(step_seconds(&job, rates)));
+        let request = Request::new(job.pattern()).only(set);
+        let decision = one.decide(&request, &graph.with_free(&free)).unwrap();
+        prop_assert!(decision.best().score("step_seconds").unwrap() <= value * (1.0 + 1e-12));
+    }
+
+    #[test]
+    fn decisions_are_those_of_brute_force(
+        graph in joined_machines(2..=6), job in jobs(6), rates in rates(), free in free_sets(6)
+    ) {
+        check(&job, rates, &graph, &(&free & &graph.all()))?;
+        check(&job, rates, &graph, &graph.all())?;
+    }
+
+    #[test]
+    fn decisions_are_those_of_brute_force_where_links_are_missing(graph in machines(2..=6), job in jobs(6)) {
+        check(&job, Rates::NOMINAL, &graph, &graph.all())?;
+    }
+
+    #[test]
+    fn the_objective_alone_and_with_all_phases_at_once_is_minimised(
+        graph in machines(2..=5), job in jobs(5), overlap in any::<bool>()
+    ) {
+        let model = StepTime::new(&job, Rates::NOMINAL);
+        let model = if overlap { model.overlapping() } else { model };
+        let (request, free) = (Request::new(job.pattern()), graph.all());
+        let view = graph.with_free(&free);
+        let seconds = Objective::placement("", move |c: &Candidate<'_>| {
+            -by_definition(&job, Rates::NOMINAL, c.view.graph(), c.placement, overlap)
+        });
+        let best = oracle::best(&request, &view, &[seconds]);
+        let decision = Rules::new("").prefer(min(model.objective())).decide(&request, &view).ok();
+        prop_assert_eq!(decision.map(|d| d.placement().to_vec()), best);
+    }
+
+    #[test]
+    fn the_slowest_edge_of_any_pattern_is_minimised(graph in machines(2..=5), pattern in patterns(2..=5)) {
+        let (request, free) = (Request::new(pattern.clone()), graph.all());
+        let view = graph.with_free(&free);
+        let slowest = |c: &Candidate<'_>| {
+            let seconds = c.pattern.edges().iter().map(|e| {
+                e.traffic / (c.view.graph().link(c.placement[e.a as usize], c.placement[e.b as usize]).gbps * 1e9)
+            });
+            -seconds.fold(0.0, f64::max)
+        };
+        let best = oracle::best(&request, &view, &[Objective::placement("", slowest)]);
+        let decision = Rules::new("").prefer(min(edges_seconds(&pattern, Rates::NOMINAL))).decide(&request, &view).ok();
+        prop_assert_eq!(decision.map(|d| d.placement().to_vec()), best);
+    }
+}
+
+/// All orders of these devices, smallest first.
+fn orders(devices: &[DeviceId]) -> Vec<Vec<DeviceId>> {
+    if devices.is_empty() {
+        return vec![Vec::new()];
+    }
+    let first = |&first: &DeviceId| {
+        let rest: Vec<DeviceId> = devices.iter().copied().filter(|&id| id != first).collect();
+        orders(&rest).into_iter().map(move |order| [vec![first], order].concat())
+    };
+    devices.iter().flat_map(first).collect()
+}
+
+/// That the policy takes the first of the best of all orders of all devices.
+fn check_all(job: &Parallelism, rates: Rates, graph: &HardwareGraph, orders: &[Vec<DeviceId>]) {
+    let free = graph.all();
+    let decision = min_step_time(job, rates).decide(&Request::new(job.pattern()), &graph.with_free(&free)).unwrap();
+    let values: Vec<f64> = orders.iter().map(|order| by_definition(job, rates, graph, order, false)).collect();
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let first = values.iter().position(|value| close(*value, least)).unwrap();
+    assert_eq!(decision.placement().to_vec(), orders[first], "{job:?}");
+    assert!(close(decision.best().score("step_seconds").unwrap(), least) && decision.search().complete());
+}
+
+#[test]
+fn decisions_on_a_dgx_1v_are_those_of_brute_force() {
+    let graph = dgx_1v();
+    let orders = orders(&graph.all().iter().collect::<Vec<_>>());
+    assert_eq!(orders.len(), 40_320);
+    for (text, bytes) in [
+        ("tp=4,pp=2", "tp=1e9"),
+        ("tp=4,pp=2", "tp=2e9,pp=1e8"),
+        ("tp=4,pp=2", "tp=1e9,pp=1.5e9"),
+        ("tp=2,pp=2,dp=2", "tp=1e9"),
+        ("tp=2,pp=2,dp=2", "tp=4e9,pp=1e8,dp=1e9"),
+        ("tp=2,dp=4", "tp=1e9,dp=2e9"),
+        ("tp=8", "tp=1e9"),
+        ("dp=8", "dp=3e9"),
+        ("pp=8", "pp=1e9"),
+        ("pp=4,dp=2", "pp=1e9"),
+    ] {
+        check_all(&job(text, bytes), Rates::NOMINAL, &graph, &orders);
+        check_all(&job(text, bytes), MEASURED, &graph, &orders);
+    }
+    for (text, free) in
+        [("tp=2,pp=2", [0, 1, 4, 5, 6].as_slice()), ("tp=4", &[1, 2, 5, 6, 7]), ("tp=3,dp=2", &[0, 1, 2, 3, 4, 5, 6])]
+    {
+        let free = free.iter().map(|&id| DeviceId(id)).collect();
+        check(&job(text, "tp=1e9"), Rates::NOMINAL, &graph, &free).unwrap();
+    }
+}
+
+/// Every pair joined alike.
+fn alike(n: usize, gbps: f64) -> HardwareGraph {
+    let mut fabric = Fabric::new();
+    let gpus: Vec<_> = (0..n).map(|i| fabric.add_device(format!("GPU{i}")).unwrap()).collect();
+    for (i, a) in gpus.iter().enumerate() {
+        gpus[..i].iter().for_each(|b| fabric.link(*a, *b, LinkClass::Direct(12), gbps).unwrap());
+    }
+    fabric.lower().unwrap()
+}
+
+#[test]
+fn where_all_links_are_alike_a_step_takes_what_is_sent_over_their_bandwidth() {
+    let graph = alike(16, 250.0);
+    let free = graph.all();
+    for (text, gigabytes) in
+        [("tp=4,pp=2,dp=2", 1.5 + 1.0 + 1.0), ("tp=8", 1.75), ("pp=3", 1.0), ("tp=2,dp=4", 1.0 + 1.5)]
+    {
+        let job = job(text, "tp=1e9");
+        let decision =
+            min_step_time(&job, Rates::NOMINAL).decide(&Request::new(job.pattern()), &graph.with_free(&free));
+        let decision = decision.unwrap();
+        assert_eq!(decision.best().score("step_seconds"), Some(gigabytes / 250.0), "{text}");
+        let ids: Vec<usize> = decision.placement().iter().map(|id| id.index()).collect();
+        assert_eq!(ids, (0..job.ranks()).collect::<Vec<_>>());
+        // The first order on the first set meets the bound of all sets.
+        assert!(decision.search().nodes <= 64, "{text}: {} nodes", decision.search().nodes);
+    }
+}
+
+#[test]
+fn another_pattern_has_no_step_time() {
+    let graph = alike(4, 25.0);
+    let (free, placement) = (graph.all(), [0, 1, 2, 3].map(DeviceId));
+    let objective = step_seconds(&job("tp=4", "tp=1e9"), Rates::NOMINAL);
+    let value = |pattern: &Pattern| {
+        objective.score(&Candidate { view: graph.with_free(&free), pattern, placement: &placement })
+    };
+    assert!(value(&Pattern::ring(4)).is_nan());
+    assert_eq!(value(&job("tp=4", "tp=1e9").pattern()), 0.06);
+    assert_eq!(StepTime::new(&job("tp=4", "tp=1"), Rates::NOMINAL).seconds(&graph, &[0, 1, 2, 9].map(DeviceId)), None);
+}
+
+#[test]
+fn a_search_that_stops_early_gives_an_order_and_says_so() {
+    let graph = dgx_1v();
+    let free = graph.all();
+    let job = job("tp=2,pp=2,dp=2", "tp=1e9");
+    let decide = |nodes| {
+        let request = Request::new(job.pattern()).limits(Limits::NONE.nodes(nodes));
+        min_step_time(&job, Rates::NOMINAL).decide(&request, &graph.with_free(&free))
+    };
+    let stopped = decide(12).unwrap();
+    assert!(!stopped.search().complete() && stopped.search().nodes <= 12);
+    let best = decide(Request::NODES).unwrap();
+    assert!(best.search().complete());
+    assert!(best.best().score("step_seconds") < stopped.best().score("step_seconds"));
+    assert_eq!(decide(1).unwrap_err().kind(), "limit_reached");
+}
+
+#[test]
+fn steps_of_another_criterion_are_decided_by_weighing_every_order() {
+    let graph = dgx_1v();
+    let free = graph.all();
+    let job = job("tp=2,pp=2", "tp=1e9");
+    let request = Request::new(job.pattern());
+    let seconds = || step_seconds(&job, Rates::NOMINAL);
+    let coarse = Rules::new("").prefer(min(seconds()).in_steps_of(1.0)).then(max(preserved_gbps()));
+    let any = Rules::new("").prefer(max(preserved_gbps()));
+    let placement = |rules: &Rules<'_>| rules.decide(&request, &graph.with_free(&free)).unwrap().placement().to_vec();
+    assert_eq!(placement(&coarse), placement(&any), "no step takes a second");
+}
