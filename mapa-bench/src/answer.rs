@@ -22,6 +22,7 @@ pub(crate) fn scored(scored: &Scored, graph: &HardwareGraph) -> Map<String, Valu
     object.insert("links".to_owned(), links(scored.links()));
     object.insert("scores".to_owned(), json!(scores));
     object.insert("in_domain".to_owned(), json!(scored.in_domain()));
+    object.insert("out_of_domain".to_owned(), json!(scored.out_of_domain().collect::<Vec<_>>()));
     object
 }
 

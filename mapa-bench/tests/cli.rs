@@ -227,6 +227,7 @@ fn allocate_prints_the_line_to_paste_and_the_reasons() {
     assert_eq!((&five["in_domain"], five["notes"].as_array().unwrap().len()), (&json!(true), 1), "{five}");
     let greedy = answer("allocate --machine dgx-1v --gpus 8 --sensitive --policy greedy");
     assert_eq!(greedy["notes"], json!([]));
+    assert_eq!((&greedy["in_domain"], &greedy["out_of_domain"]), (&json!(false), &json!(["effective_gbps"])));
 }
 
 #[test]

@@ -59,14 +59,9 @@ impl<'b, 'a> Bounds<'b, 'a> {
             Form::Links(tiers, f) => self.links(at, tiers, |census| sign * f(census), set),
             Form::Devices(f) => self.devices(|seat| sign * f(seat), set),
             Form::Rest(_) => objective.each_left().map_or(f64::INFINITY, |f| self.left(|link| sign * f(link), set)),
-            Form::Chosen(_) => {
-                let foresight = objective.foresight().filter(|_| sign == 1.0);
-                let part = Subset { graph: self.graph, devices: set };
-                let most = foresight.map(|foresight| (foresight.within)(part, self.pattern.len()));
-                most.filter(|most| !most.is_nan()).unwrap_or(f64::INFINITY)
-            }
             _ => {
-                let stated = objective.best_within(Subset { graph: self.graph, devices: set });
+                let part = Subset { graph: self.graph, devices: set };
+                let stated = objective.foresight().map(|foresight| (foresight.within)(part, self.pattern.len()));
                 stated.filter(|value| !value.is_nan()).map_or(f64::INFINITY, |value| sign * value)
             }
         }

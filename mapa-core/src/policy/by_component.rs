@@ -20,7 +20,7 @@ pub(super) fn within_components(optimum: &Optimum<'_, '_>) -> Option<(Vec<Entry>
     let Optimum { request, view, criteria, limits, .. } = *optimum;
     let first = criteria.first()?;
     let Kind::Max(objective) = &first.kind else { return None };
-    let foresight = objective.foresight()?;
+    let apart = objective.foresight()?.apart.as_ref()?;
     if request.pattern.may_share() || request.pattern.len() < 2 {
         return None;
     }
@@ -30,7 +30,7 @@ pub(super) fn within_components(optimum: &Optimum<'_, '_>) -> Option<(Vec<Entry>
     if components.len() < 2 {
         return None;
     }
-    let apart = first.key((foresight.apart)(Subset { graph, devices: &domain }));
+    let apart = first.key(apart(Subset { graph, devices: &domain }));
     let wanted = request.runners_up.saturating_add(1);
     let mut stats = SearchStats::default();
     let mut top: Vec<Entry> = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::score::{Objective, Seat};
+use crate::score::{Direction, Objective, Seat};
 
 /// One criterion of [`Rules`](crate::Rules): an objective to maximise or minimise, or the lowest ids.
 #[derive(Clone, Debug)]
@@ -88,13 +88,13 @@ impl<'a> Criterion<'a> {
 /// The higher the better. NaN ranks last.
 #[must_use]
 pub fn max(objective: Objective<'_>) -> Criterion<'_> {
-    Criterion::new(Kind::Max(objective))
+    Criterion::new(Kind::Max(objective.directed(Direction::Highest)))
 }
 
 /// The lower the better. NaN ranks last.
 #[must_use]
 pub fn min(objective: Objective<'_>) -> Criterion<'_> {
-    Criterion::new(Kind::Min(objective))
+    Criterion::new(Kind::Min(objective.directed(Direction::Lowest)))
 }
 
 /// The more the better, summed over the ranks' devices: `max(Objective::devices(..))`.

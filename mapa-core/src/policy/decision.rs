@@ -19,7 +19,8 @@ pub struct Scored {
     placement: Placement,
     scores: Vec<(Cow<'static, str>, f64)>,
     links: Census,
-    in_domain: bool,
+    /// Names of models that do not hold here.
+    out_of_domain: Vec<Cow<'static, str>>,
 }
 
 impl Scored {
@@ -31,11 +32,12 @@ impl Scored {
                 scores.push((Cow::Owned(objective.name().to_owned()), objective.score(candidate)));
             }
         }
+        let outside = objectives.iter().filter(|objective| !objective.in_domain(candidate));
         Self {
             placement: placement.into(),
             scores,
             links: Census::of(pattern, placement, view.graph(), &Tiers::PAPER),
-            in_domain: objectives.iter().all(|objective| objective.in_domain(candidate)),
+            out_of_domain: outside.map(|objective| Cow::Owned(objective.name().to_owned())).collect(),
         }
     }
 
@@ -66,7 +68,12 @@ impl Scored {
     /// whether Eq. 2 was fitted to such ([`Coefficients::in_domain`](crate::Coefficients::in_domain)). True if none is a model.
     #[must_use]
     pub fn in_domain(&self) -> bool {
-        self.in_domain
+        self.out_of_domain.is_empty()
+    }
+
+    /// The names of the scores that are models and do not hold for placements of this kind.
+    pub fn out_of_domain(&self) -> impl Iterator<Item = &str> {
+        self.out_of_domain.iter().map(|name| &**name)
     }
 }
 

@@ -20,7 +20,7 @@ pub use aggregate::aggregate_gbps;
 pub use census::{Census, Tiers};
 pub use effective::{Coefficients, effective_gbps, effective_gbps_with};
 pub use link_model::{Domain, LinkModel, Term};
-pub(crate) use objective::{BestOrder, Foresight};
+pub(crate) use objective::{BestOrder, Direction, Foresight};
 pub use objective::{Candidate, EdgeOn, Form, Objective, Seat, Subset};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use packing::oracle as packing_oracle;

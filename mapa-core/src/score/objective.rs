@@ -151,11 +151,11 @@ pub struct Objective<'a> {
     /// Whether it tells devices apart that differ in nothing but their ids.
     blind: bool,
     best_on: Option<Bound<'a>>,
-    /// The same for any placement within so many devices or more.
-    best_within: Option<Bound<'a>>,
+    foresight: Option<Foresight<'a>>,
     /// The best rank order on a set, found by a way of its own.
     best_order: Option<BestOrder<'a>>,
-    foresight: Option<Foresight<'a>>,
+    /// Whether these three are of the highest value or of the lowest; whichever is asked for, where it is not said.
+    bounds_of: Option<Direction>,
     /// What each pair that stays free is worth, where the value is the sum of these.
     each_left: Option<Shared<'a, Link>>,
     /// Where a model holds; none for what is no model.
@@ -171,13 +171,20 @@ type Bound<'a> = Arc<dyn Fn(Subset<'_>) -> f64 + Send + Sync + 'a>;
 pub(crate) type BestOrder<'a> =
     Arc<dyn Fn(&Pattern, Subset<'_>, &mut dyn FnMut() -> bool) -> Option<Placement> + Send + Sync + 'a>;
 
-/// Bounds of the value of many sets at once, for objectives of the chosen set that are maximised.
+/// Bounds of the best value on many sets at once.
 #[derive(Clone)]
 pub(crate) struct Foresight<'a> {
-    /// The most on any so many of these devices.
+    /// On any so many of these devices. Where all links are alike the first set is then known to be the best.
     pub(crate) within: Arc<dyn Fn(Subset<'_>, usize) -> f64 + Send + Sync + 'a>,
-    /// The most on any of these devices that direct links do not join to one another, at least by way of others of them.
-    pub(crate) apart: Bound<'a>,
+    /// On any of these devices that direct links do not join to one another, at least by way of others of them.
+    pub(crate) apart: Option<Bound<'a>>,
+}
+
+/// What is best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Highest,
+    Lowest,
 }
 
 impl<'a> Objective<'a> {
@@ -194,11 +201,11 @@ impl<'a> Objective<'a> {
             of_set: false,
             blind,
             best_on: None,
-            best_within: None,
+            foresight: None,
             best_order: None,
+            bounds_of: None,
             each_left: None,
             domain: None,
-            foresight: None,
         }
     }
 
@@ -294,6 +301,19 @@ impl<'a> Objective<'a> {
         Self { best_on: Some(Arc::new(best_on)), ..self }
     }
 
+    /// Says that all stated bounds are of the best value in this direction.
+    pub(crate) fn bounds_of(self, direction: Direction) -> Self {
+        Self { bounds_of: Some(direction), ..self }
+    }
+
+    /// As it is looked for in this direction: without bounds of the other.
+    pub(crate) fn directed(self, direction: Direction) -> Self {
+        if self.bounds_of.is_none_or(|own| own == direction) {
+            return self;
+        }
+        Self { best_on: None, foresight: None, best_order: None, ..self }
+    }
+
     /// Bounds of many sets at once.
     pub(crate) fn foreseen(self, foresight: Foresight<'a>) -> Self {
         Self { foresight: Some(foresight), ..self }
@@ -325,18 +345,6 @@ impl<'a> Objective<'a> {
     #[must_use]
     pub fn in_domain(&self, candidate: &Candidate<'_>) -> bool {
         self.domain.as_ref().is_none_or(|holds| holds(candidate))
-    }
-
-    /// States the best value that any placement within these devices can have, whichever of them it is on. Where all links are
-    /// alike the first set is then known to be the best.
-    #[must_use]
-    pub(crate) fn bounded_within(self, best_within: impl Fn(Subset<'_>) -> f64 + Send + Sync + 'a) -> Self {
-        Self { best_within: Some(Arc::new(best_within)), ..self }
-    }
-
-    /// The best value within these devices, where one is stated.
-    pub(crate) fn best_within(&self, subset: Subset<'_>) -> Option<f64> {
-        self.best_within.as_ref().map(|best_within| best_within(subset))
     }
 
     /// States how the best rank order on a set is found, where one is to be had on every set: of lowest value, values rounded

@@ -12,7 +12,9 @@
 //! there, up to twice the time counted; edges that share a path through the host; the bubble of a pipeline and computation,
 //! behind which communication may hide; latency. A pattern's own edges have one phase: [`edges_seconds`].
 
-use super::{Candidate, Objective, Rates, Subset};
+use std::sync::Arc;
+
+use super::{Candidate, Direction, Foresight, Objective, Rates, Subset};
 use crate::matching::Few;
 use crate::pattern::{Dimension, Parallelism, Pattern};
 use crate::topology::{DeviceId, HardwareGraph, Link, LinkClass};
@@ -110,7 +112,8 @@ impl StepTime {
         };
         let objective = Objective::placement(name, seconds)
             .bounded(move |subset| bound.at_least(subset))
-            .bounded_within(move |subset| within.at_least(subset))
+            .foreseen(Foresight { within: Arc::new(move |subset, _| within.at_least(subset)), apart: None })
+            .bounds_of(Direction::Lowest)
             .blind_to_ids();
         if self.is_symmetric() { objective.symmetric() } else { objective }
     }

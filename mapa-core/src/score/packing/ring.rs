@@ -7,7 +7,7 @@ use super::fractional::{self, largest, settled};
 use super::hops::{Hops, pairs};
 use super::network::Network;
 use super::{Rates, cuts, hamilton, long, widest};
-use crate::score::{Foresight, Objective, Subset};
+use crate::score::{Direction, Foresight, Objective, Subset};
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
 
 /// What a collective reaches on a set of devices.
@@ -135,8 +135,9 @@ impl RingPacking {
         .bounded(move |subset| this.at_most(subset))
         .foreseen(Foresight {
             within: Arc::new(move |part, k| this.at_most_within(part, k)),
-            apart: Arc::new(move |part| this.at_most_apart(part)),
+            apart: Some(Arc::new(move |part| this.at_most_apart(part))),
         })
+        .bounds_of(Direction::Highest)
     }
 
     /// What no packing on these devices exceeds, by cuts: cheap.
