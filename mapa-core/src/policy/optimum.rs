@@ -357,9 +357,9 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
         let ideal: Few<f64> = (0..criteria.len()).map(|at| self.ideal(at, part)).collect();
         let takes_long = |c: &Criterion<'_>| c.kind.objective().is_some_and(Objective::is_chosen_and_bounded);
         let takes_long = criteria.iter().any(takes_long);
-        // A table over the subsets of a set may be needed: so many steps.
-        let k = request.pattern.len();
-        let dear = if takes_long { (k as u64) << k.min(16) } else { 0 };
+        // A table over the subsets of a set may be needed, and a minimum cut for its bound: so many steps.
+        let k = request.pattern.len() as u64;
+        let (dear, glance) = if takes_long { (k << k.min(16), k.pow(3) / 4) } else { (0, 0) };
         let cost = self.cost_of_set(part);
         let rest: Vec<DeviceId> = (part - must).iter().collect();
         let below = |id: &DeviceId| rest.binary_search(self.domains.twin_below.get(id)?).ok();
@@ -389,12 +389,13 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
             }
             // What takes long to compute is computed of sets that can still win.
             if takes_long && self.is_full() {
+                self.stats.nodes = self.stats.nodes.saturating_add(glance);
                 let bound: Few<f64> = (0..criteria.len()).map(|at| self.at_most_at_a_glance(at, &set)).collect();
                 if self.loses(&bound, &set) {
                     continue;
                 }
             }
-            self.stats.nodes += dear;
+            self.stats.nodes = self.stats.nodes.saturating_add(dear);
             let keys: Few<f64> =
                 criteria[..by_set].iter().filter_map(|criterion| self.optimum.set_key(criterion, &set)).collect();
             let bound: Few<f64> =
