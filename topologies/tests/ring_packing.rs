@@ -5,8 +5,8 @@ mod common;
 use std::fmt::Write;
 
 use mapa_core::{
-    DeviceId, DeviceSet, HardwareGraph, Pattern, Policy, Rates, Request, RingPacking, max_bandwidth, preserved_gbps,
-    ring_packing_gbps,
+    AllToAll, Channels, DeviceId, DeviceSet, HardwareGraph, Pattern, Policy, Rates, Request, RingPacking, TreePacking,
+    max_bandwidth, preserved_gbps, ring_packing_gbps,
 };
 use mapa_topologies::{collective_rates, named};
 
@@ -130,6 +130,34 @@ fn the_page_has_every_public_figure_beside_what_is_predicted() {
     for (n, gbps) in MEASURED {
         assert!(expected.contains(&format!("| dgx-1p | first {n} | all_reduce | {gbps:.2} |")), "{n}");
     }
+    let page = std::fs::read_to_string("../docs/ring-packing.md").unwrap();
+    assert!(page.contains(&expected), "docs/ring-packing.md should have these rows:\n{expected}");
+}
+
+/// As NCCL rates the links of a P100, and the sockets of a Broadwell.
+const NCCL: Rates = Rates { direct: 18.0 / 20.0, host: 1.0, between_sockets: Some(6.0) };
+
+/// The rows of the page on other collectives and on the search that imitates NCCL's.
+fn other_models() -> String {
+    let graph = graph("dgx-1p");
+    let mut page = String::new();
+    for (n, measured) in MEASURED {
+        let set = DeviceSet::first_n(n);
+        let found = [
+            Channels::new(NCCL, &Channels::SPEEDS).of(&graph, &set),
+            RingPacking::new(NCCL).of(&graph, &set),
+            TreePacking::new(NCCL).of(&graph, &set),
+            AllToAll::new(NCCL).of(&graph, &set),
+        ];
+        let [channels, rings, trees, exchange] = found.map(|found| found.expect("there are two or more").gbps);
+        writeln!(page, "| {n} | {measured:.2} | {channels:.1} | {rings:.1} | {trees:.1} | {exchange:.1} |").unwrap();
+    }
+    page
+}
+
+#[test]
+fn the_page_has_the_other_models_beside_what_was_measured() {
+    let expected = other_models();
     let page = std::fs::read_to_string("../docs/ring-packing.md").unwrap();
     assert!(page.contains(&expected), "docs/ring-packing.md should have these rows:\n{expected}");
 }
