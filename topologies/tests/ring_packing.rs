@@ -162,7 +162,8 @@ fn the_page_has_the_other_models_beside_what_was_measured() {
     assert!(page.contains(&expected), "docs/ring-packing.md should have these rows:\n{expected}");
 }
 
-/// Every free set of a DGX-1V and every size: nobody gets less than the best there is, nor leaves less than that allows.
+/// Every free set of a DGX-1V and every size: nobody gets less than the best there is, nor leaves less than that allows, nor
+/// goes through the host without need.
 #[test]
 fn max_bandwidth_never_gives_less_than_the_best_free_set() {
     let graph = graph("dgx-1v");
@@ -180,6 +181,10 @@ fn max_bandwidth_never_gives_less_than_the_best_free_set() {
             let found = (score(ring_packing_gbps().name()), score(preserved_gbps().name()));
             assert_eq!(found, best, "{k} of {free}");
             assert!(decision.search().complete());
+            // The order of ranks is a ring of direct links where there is one.
+            let set: DeviceSet = decision.placement().iter().copied().collect();
+            let (_, _, host) = decision.best().links().xyz();
+            assert!(host == 0 || rings.of(&graph, &set).is_some_and(|found| found.over_host), "{k} of {free}");
         }
     }
 }

@@ -1,13 +1,14 @@
 //! The most bandwidth for the job, by what its links can carry.
 
 use super::Policy;
-use super::criterion::max;
+use super::criterion::{max, min};
 use super::rules::Rules;
-use crate::score::{Objective, aggregate_gbps, preserved_gbps, ring_packing_gbps};
+use crate::score::{Objective, aggregate_gbps, host_hops, preserved_gbps, ring_packing_gbps};
 
 /// The set of devices on which rings carry most ([`RingPacking`](crate::RingPacking)); of those the one that leaves the most
-/// bandwidth to others (Eq. 3); and on it the rank order of highest AggBW (Eq. 1), so that a ring of ranks follows good
-/// links. Ties: lowest ids, then smallest rank order. All sets of one device carry nothing: there the bandwidth left decides.
+/// bandwidth to others (Eq. 3); and on it the rank order with the fewest hops through the host, then of highest AggBW (Eq. 1),
+/// so that a ring of ranks follows direct links where the set has a ring of them. Ties: lowest ids, then smallest rank order. All
+/// sets of one device carry nothing: there the bandwidth left decides.
 ///
 /// No job gets a set whose ring packing is below the best one that is free, unless the decision says that a limit ended its
 /// search.
@@ -40,5 +41,5 @@ pub fn max_bandwidth() -> impl Policy + Clone {
 #[must_use]
 pub fn max_bandwidth_with(bandwidth: Objective<'static>) -> impl Policy + Clone {
     let rules = Rules::new("max-bandwidth").prefer(max(bandwidth));
-    rules.then(max(preserved_gbps())).then(max(aggregate_gbps())).report_paper_scores()
+    rules.then(max(preserved_gbps())).then(min(host_hops())).then(max(aggregate_gbps())).report_paper_scores()
 }

@@ -353,18 +353,21 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
             return;
         }
         let (must, part) = &self.narrowed(must, part);
-        let by_set = self.set_criteria();
         let ideal: Few<f64> = (0..criteria.len()).map(|at| self.ideal(at, part)).collect();
-        let takes_long = |c: &Criterion<'_>| c.kind.objective().is_some_and(Objective::is_chosen_and_bounded);
-        let takes_long = criteria.iter().any(takes_long);
-        // A table over the subsets of a set may be needed, and a minimum cut for its bound: so many steps.
-        let k = request.pattern.len() as u64;
-        let (dear, glance) = if takes_long { (k << k.min(16), k.pow(3) / 4) } else { (0, 0) };
+        let plan = self.plan(matcher, symmetric);
         let cost = self.cost_of_set(part);
+        if plan.takes_long {
+            for set in self.grown(must, part) {
+                // A part of the limit, lest nothing be left for all the others.
+                if self.stats.nodes.saturating_add(plan.dear) > limits.nodes / 8 || !self.stats.complete() {
+                    break;
+                }
+                self.visit_set(&set, &plan);
+            }
+        }
         let rest: Vec<DeviceId> = (part - must).iter().collect();
         let below = |id: &DeviceId| rest.binary_search(self.domains.twin_below.get(id)?).ok();
         let below = rest.iter().map(below).collect();
-        let own_order = self.own_order();
         let mut subsets = Subsets::new(below, request.pattern.len() - must.len());
         while let Some(chosen) = subsets.next() {
             if !self.stats.complete() {
@@ -387,37 +390,82 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
                 // Sets come by lowest ids: what follows can be no better, and has higher ids.
                 return;
             }
-            // What takes long to compute is computed of sets that can still win.
-            if takes_long && self.is_full() {
-                self.stats.nodes = self.stats.nodes.saturating_add(glance);
-                let bound: Few<f64> = (0..criteria.len()).map(|at| self.at_most_at_a_glance(at, &set)).collect();
-                if self.loses(&bound, &set) {
-                    continue;
-                }
-            }
-            self.stats.nodes = self.stats.nodes.saturating_add(dear);
-            let keys: Few<f64> =
-                criteria[..by_set].iter().filter_map(|criterion| self.optimum.set_key(criterion, &set)).collect();
-            let bound: Few<f64> =
-                keys.iter().copied().chain((by_set..criteria.len()).map(|at| self.at_most(at, &set))).collect();
-            if self.loses(&bound, &set) {
-                continue;
-            }
-            if symmetric && request.pattern.edges().is_empty() {
-                // Ranks that are alike and do not talk: the one distinct match has them in the order of ids.
-                if self.stats.matches >= limits.matches {
-                    self.stats.stopped = StopReason::MatchLimit;
-                    return;
-                }
-                self.stats.matches += 1;
-                let placement: Placement = set.iter().collect();
-                self.offer(&placement, Some(Known { set: &set, keys: &keys, bound: &bound }));
-            } else if !own_order
-                .is_some_and(|find| self.offer_best(find, Known { set: &set, keys: &keys, bound: &bound }))
-            {
-                self.visit_matches(matcher, &set, Some(Known { set: &set, keys: &keys, bound: &bound }));
+            self.visit_set(&set, &plan);
+        }
+    }
+
+    /// How sets are looked at.
+    fn plan<'p>(&self, matcher: &'p Matcher, symmetric: bool) -> Plan<'p, 'o, 'a> {
+        let Optimum { request, criteria, .. } = *self.optimum;
+        let takes_long = |c: &Criterion<'_>| c.kind.objective().is_some_and(Objective::is_chosen_and_bounded);
+        let takes_long = criteria.iter().any(takes_long);
+        // A table over the subsets of a set may be needed, and a minimum cut for its bound: so many steps.
+        let k = request.pattern.len() as u64;
+        let (dear, glance) = if takes_long { (k << k.min(16), k.pow(3) / 4) } else { (0, 0) };
+        let (by_set, own_order) = (self.set_criteria(), self.own_order());
+        Plan { matcher, symmetric, by_set, own_order, takes_long, dear, glance }
+    }
+
+    /// Looks at one set, unless it cannot win.
+    fn visit_set(&mut self, set: &DeviceSet, plan: &Plan<'_, 'o, 'a>) {
+        let Optimum { request, criteria, limits, .. } = *self.optimum;
+        // What takes long to compute is computed of sets that can still win.
+        if plan.takes_long && self.is_full() {
+            self.stats.nodes = self.stats.nodes.saturating_add(plan.glance);
+            let bound: Few<f64> = (0..criteria.len()).map(|at| self.at_most_at_a_glance(at, set)).collect();
+            if self.loses(&bound, set) {
+                return;
             }
         }
+        self.stats.nodes = self.stats.nodes.saturating_add(plan.dear);
+        let keys: Few<f64> =
+            criteria[..plan.by_set].iter().filter_map(|criterion| self.optimum.set_key(criterion, set)).collect();
+        let bound: Few<f64> =
+            keys.iter().copied().chain((plan.by_set..criteria.len()).map(|at| self.at_most(at, set))).collect();
+        if self.loses(&bound, set) {
+            return;
+        }
+        let known = Known { set, keys: &keys, bound: &bound };
+        if plan.symmetric && request.pattern.edges().is_empty() {
+            // Ranks that are alike and do not talk: the one distinct match has them in the order of ids.
+            if self.stats.matches >= limits.matches {
+                self.stats.stopped = StopReason::MatchLimit;
+                return;
+            }
+            self.stats.matches += 1;
+            let placement: Placement = set.iter().collect();
+            self.offer(&placement, Some(known));
+        } else if !plan.own_order.is_some_and(|find| self.offer_best(find, known)) {
+            self.visit_matches(plan.matcher, set, Some(known));
+        }
+    }
+
+    /// Sets that are likely to be good: from each device, always the next that is joined best to those taken. Whoever comes
+    /// first, they only spare others a closer look. O(m² k) for sets of k of m devices.
+    fn grown(&self, must: &DeviceSet, part: &DeviceSet) -> Vec<DeviceSet> {
+        let Optimum { request, view, .. } = *self.optimum;
+        let graph = view.graph();
+        let is_lowest = |id: &DeviceId, set: &DeviceSet| {
+            self.domains.twin_below.get(id).is_none_or(|below| set.contains(*below) || !part.contains(*below))
+        };
+        let from = |first: Option<DeviceId>| {
+            let mut set: DeviceSet = must.iter().chain(first).collect();
+            while set.len() < request.pattern.len() {
+                let joined = |id: DeviceId| set.iter().map(|other| graph.link(id, other).gbps).sum::<f64>();
+                let next = part.iter().filter(|id| !set.contains(*id) && is_lowest(id, &set));
+                let best = next.map(|id| (joined(id), id)).reduce(|a, b| if b.0 > a.0 { b } else { a });
+                set.insert(best?.1);
+            }
+            Some(set)
+        };
+        let mut sets: Vec<DeviceSet> = if must.is_empty() {
+            part.iter().filter(|id| is_lowest(id, must)).filter_map(|first| from(Some(first))).collect()
+        } else {
+            from(None).into_iter().collect()
+        };
+        sets.sort();
+        sets.dedup();
+        sets
     }
 
     /// How the only objective that asks for rank orders finds the best on a set, if nothing else is asked of them.
@@ -560,6 +608,21 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
             .find(|order| order.is_ne())
             .unwrap_or_else(|| b.set.cmp(&a.set).then_with(|| b.placement.cmp(&a.placement)))
     }
+}
+
+/// How sets are looked at.
+struct Plan<'p, 'o, 'a> {
+    matcher: &'p Matcher,
+    symmetric: bool,
+    /// So many of the first criteria are decided by the set.
+    by_set: usize,
+    own_order: Option<&'o BestOrder<'a>>,
+    /// Whether a value of a set is dearer than a bound of it.
+    takes_long: bool,
+    /// What a value costs, in nodes.
+    dear: u64,
+    /// What a bound costs.
+    glance: u64,
 }
 
 /// What is known of a match by its set.

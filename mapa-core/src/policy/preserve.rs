@@ -1,12 +1,13 @@
 //! The paper's Preserve, Algorithm 1.
 
 use super::Policy;
-use super::criterion::max;
+use super::criterion::{max, min};
 use super::request::Request;
 use super::rules::Rules;
 use super::when::when;
 use crate::score::{
-    Census, Coefficients, Objective, aggregate_gbps, effective_gbps, preserved_direct_gbps, preserved_gbps,
+    Census, Coefficients, Form, Objective, aggregate_gbps, effective_gbps, host_hops, preserved_direct_gbps,
+    preserved_gbps,
 };
 
 /// Bandwidth-sensitive jobs get the match of highest EffBW (Eq. 2), others the one of highest PreservedBW (Eq. 3) and,
@@ -19,7 +20,8 @@ pub fn preserve() -> impl Policy + Clone {
     preserve_with(effective_gbps(), preserved_gbps())
 }
 
-/// Algorithm 1 with other models of effective and preserved bandwidth.
+/// Algorithm 1 with other models of effective and preserved bandwidth. Where the effective one is of the set of devices
+/// ([`RingPacking`](crate::RingPacking)), rank orders with the fewest hops through the host are taken, then those of highest AggBW.
 ///
 /// ```
 /// use mapa_core::{Coefficients, effective_gbps_with, preserve_with, preserved_gbps};
@@ -31,7 +33,10 @@ pub fn preserve() -> impl Policy + Clone {
 /// ```
 #[must_use]
 pub fn preserve_with(effective: Objective<'static>, preserved: Objective<'static>) -> impl Policy + Clone {
+    let of_set = matches!(effective.form(), Form::Chosen(_));
     let sensitive = Rules::new("preserve").prefer(max(effective));
+    // A model of sets leaves the rank order open.
+    let sensitive = if of_set { sensitive.then(min(host_hops())).then(max(aggregate_gbps())) } else { sensitive };
     let insensitive = Rules::new("preserve").prefer(max(preserved)).then(max(aggregate_gbps()));
     when("preserve", is_sensitive, sensitive.report_paper_scores(), insensitive.report_paper_scores())
 }

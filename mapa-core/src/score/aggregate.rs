@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use super::Objective;
+use crate::topology::LinkClass;
 
 /// AggBW, GB/s: the sum over the pattern's edges of the best link between the two devices (Eq. 1; traffic weights do not
 /// enter). A ring of two has two edges, both over the one link, and counts it twice, as the published figures do.
@@ -15,4 +16,12 @@ pub fn aggregate_gbps() -> Objective<'static> {
     static AGGREGATE: LazyLock<Objective<'static>> =
         LazyLock::new(|| Objective::edges("aggregate_gbps", |edge| edge.link.gbps));
     AGGREGATE.clone()
+}
+
+/// How many of the pattern's edges lie on no direct link: on a path through the host or a network.
+pub(crate) fn host_hops() -> Objective<'static> {
+    static HOPS: LazyLock<Objective<'static>> = LazyLock::new(|| {
+        Objective::edges("host_hops", |edge| f64::from(u8::from(edge.link.class < LinkClass::SameDevice)))
+    });
+    HOPS.clone()
 }
