@@ -2,8 +2,8 @@
 
 use mapa_core::testing::{oracle, switched_machines};
 use mapa_core::{
-    Bandwidth, DeviceId, DeviceSet, Fabric, FabricNode, FabricWire, HardwareGraph, LinkClass, NodeKind, Rates,
-    RingPacking,
+    AllToAll, Bandwidth, Channels, DeviceId, DeviceSet, Fabric, FabricNode, FabricWire, HardwareGraph, LinkClass,
+    NodeKind, Rates, RingPacking, TreePacking,
 };
 use proptest::prelude::*;
 
@@ -90,6 +90,54 @@ fn ends(graph: &HardwareGraph, x: mapa_core::NodeId, y: mapa_core::NodeId) -> [D
     let at = |id| DeviceId(ids.iter().position(|other| *other == id).unwrap() as u32);
     let (x, y) = (at(x), at(y));
     [x.min(y), x.max(y)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 60 } else { 600 }))]
+
+    /// Beyond sixteen devices there is no promise to find the best, but a ring that is there is found, and fits.
+    #[test]
+    fn a_ring_of_many_devices_is_found_among_chords(
+        order in (17usize..=24).prop_flat_map(|n| Just((0..n).collect::<Vec<_>>()).prop_shuffle()),
+        chords in proptest::collection::vec(any::<[prop::sample::Index; 2]>(), 0..20),
+    ) {
+        let n = order.len();
+        let mut fabric = Fabric::new();
+        let ids: Vec<_> = (0..n).map(|i| fabric.add_device(format!("GPU{i}")).unwrap()).collect();
+        for i in 0..n {
+            fabric.link(ids[order[i]], ids[order[(i + 1) % n]], LinkClass::Direct(1), 25.0).unwrap();
+        }
+        for [a, b] in chords.into_iter().map(|ends| ends.map(|end| ids[end.index(n)])) {
+            let _ = fabric.link(a, b, LinkClass::Direct(1), 25.0);
+        }
+        let graph = fabric.lower().unwrap();
+        let found = RingPacking::default().of(&graph, &graph.all()).unwrap();
+        prop_assert!(found.gbps >= 50.0 && found.at_most_gbps >= found.gbps && !found.over_host, "{found:?}");
+        prop_assert_eq!(oracle::check_rings(&graph, &graph.all(), &Rates::NOMINAL, &found), Ok(()));
+    }
+}
+
+#[test]
+fn links_of_next_to_nothing_carry_nothing() {
+    let mut fabric = Fabric::new();
+    let ids = [0, 1, 2, 3].map(|i| fabric.add_device(format!("GPU{i}")).unwrap());
+    for (a, b) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
+        fabric.link(ids[a], ids[b], LinkClass::Direct(1), if (a, b) == (0, 1) { 1e-320 } else { 20.0 }).unwrap();
+    }
+    let graph = fabric.lower().unwrap();
+    for direct in [1.0, 1e-320, f64::NAN, f64::INFINITY, -1.0] {
+        let rates = Rates { direct, ..Rates::NOMINAL };
+        let found = [
+            RingPacking::new(rates).of(&graph, &graph.all()),
+            TreePacking::new(rates).of(&graph, &graph.all()),
+            AllToAll::new(rates).of(&graph, &graph.all()),
+            Channels::new(rates, &Channels::SPEEDS).of(&graph, &graph.all()),
+        ];
+        for found in found.map(Option::unwrap) {
+            let none = direct < 1.0 || direct.is_nan();
+            assert!(found.gbps.is_finite() && (found.gbps == 0.0) == none, "{direct}: {found:?}");
+        }
+    }
 }
 
 #[test]

@@ -15,20 +15,21 @@ use crate::matching::SearchStats;
 use crate::score::Subset;
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
 
-/// The best placements, if as many as are wanted are each within one component and better than any that is not.
-pub(super) fn within_components(optimum: &Optimum<'_, '_>) -> Option<(Vec<Entry>, SearchStats)> {
+/// The best placements, if as many as are wanted are each within one component and better than any that is not; else the nodes
+/// that it took to see that.
+pub(super) fn within_components(optimum: &Optimum<'_, '_>) -> Result<(Vec<Entry>, SearchStats), u64> {
     let Optimum { request, view, criteria, limits, .. } = *optimum;
-    let first = criteria.first()?;
-    let Kind::Max(objective) = &first.kind else { return None };
-    let apart = objective.foresight()?.apart.as_ref()?;
+    let first = criteria.first().ok_or(0u64)?;
+    let Kind::Max(objective) = &first.kind else { return Err(0) };
+    let apart = objective.foresight().and_then(|foresight| foresight.apart.as_ref()).ok_or(0u64)?;
     if request.pattern.may_share() || request.pattern.len() < 2 {
-        return None;
+        return Err(0);
     }
     let graph = view.graph();
     let domain = Domains::new(optimum).union.clone();
     let components = components(graph, &domain);
     if components.len() < 2 {
-        return None;
+        return Err(0);
     }
     let apart = first.key(apart(Subset { graph, devices: &domain }));
     let wanted = request.runners_up.saturating_add(1);
@@ -51,7 +52,7 @@ pub(super) fn within_components(optimum: &Optimum<'_, '_>) -> Option<(Vec<Entry>
     top.sort_by(|a, b| order(optimum, b, a));
     top.truncate(wanted);
     let settled = top.len() == wanted && top.last().is_some_and(|worst| worst.keys[0] > apart);
-    settled.then_some((top, stats))
+    if settled { Ok((top, stats)) } else { Err(stats.nodes) }
 }
 
 fn order(optimum: &Optimum<'_, '_>, a: &Entry, b: &Entry) -> Ordering {

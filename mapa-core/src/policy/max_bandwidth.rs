@@ -10,8 +10,8 @@ use crate::score::{Objective, aggregate_gbps, host_hops, preserved_gbps, ring_pa
 /// so that a ring of ranks follows direct links where the set has a ring of them. Ties: lowest ids, then smallest rank order. All
 /// sets of one device carry nothing: there the bandwidth left decides.
 ///
-/// No job gets a set whose ring packing is below the best one that is free, unless the decision says that a limit ended its
-/// search.
+/// No job of up to sixteen ranks gets a set whose ring packing is below the best one that is free, unless the decision says that
+/// a limit ended its search. Packings of more devices are those that a search finds.
 ///
 /// ```
 /// use mapa_core::{DeviceSet, Fabric, LinkClass, Pattern, Policy, Request, max_bandwidth};

@@ -63,9 +63,17 @@ impl Entry {
 impl<'o, 'a> Optimum<'o, 'a> {
     /// The best placement and as many runners-up on other sets as the request wants, best first.
     pub(super) fn best(&self) -> (Vec<Entry>, SearchStats) {
-        if let Some(answer) = within_components(self) {
-            return answer;
-        }
+        let spent = match within_components(self) {
+            Ok(answer) => return answer,
+            Err(spent) => spent,
+        };
+        let (entries, mut stats) = self.after(spent).best_of_all();
+        stats.nodes += spent;
+        (entries, stats)
+    }
+
+    /// The same, wherever they are.
+    fn best_of_all(&self) -> (Vec<Entry>, SearchStats) {
         let spent = match ByTable::best(self, Effort::Little) {
             Ok(answer) => return answer,
             Err(spent) => spent,
@@ -399,9 +407,10 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
         let Optimum { request, criteria, .. } = *self.optimum;
         let takes_long = |c: &Criterion<'_>| c.kind.objective().is_some_and(Objective::is_chosen_and_bounded);
         let takes_long = criteria.iter().any(takes_long);
-        // A table over the subsets of a set may be needed, and a minimum cut for its bound: so many steps.
+        // A table over the subsets of a set may be needed up to sixteen, and a minimum cut for its bound: so many steps.
         let k = request.pattern.len() as u64;
-        let (dear, glance) = if takes_long { (k << k.min(16), k.pow(3) / 4) } else { (0, 0) };
+        let of_table = if k <= 16 { k << k } else { 64 * k.pow(3) };
+        let (dear, glance) = if takes_long { (of_table, k.pow(3) / 4) } else { (0, 0) };
         let (by_set, own_order) = (self.set_criteria(), self.own_order());
         Plan { matcher, symmetric, by_set, own_order, takes_long, dear, glance }
     }

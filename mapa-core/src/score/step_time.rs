@@ -17,7 +17,7 @@ use std::sync::Arc;
 use super::{Candidate, Direction, Foresight, Objective, Rates, Subset};
 use crate::matching::Few;
 use crate::pattern::{Dimension, Parallelism, Pattern};
-use crate::topology::{DeviceId, HardwareGraph, Link, LinkClass};
+use crate::topology::{DeviceId, HardwareGraph, Link};
 
 /// Bytes in a GB.
 const GB: f64 = 1e9;
@@ -186,13 +186,7 @@ impl StepTime {
 
     /// What a link carries per direction.
     pub(crate) fn bytes_per_second(&self, link: Link) -> f64 {
-        let Rates { direct, host, between_sockets } = self.rates;
-        let gbps = match link.class {
-            LinkClass::Direct(_) | LinkClass::SameDevice => link.gbps * direct,
-            LinkClass::Sys => (link.gbps * host).min(between_sockets.unwrap_or(f64::INFINITY)),
-            _ => link.gbps * host,
-        };
-        gbps * GB
+        self.rates.of(link) * GB
     }
 }
 

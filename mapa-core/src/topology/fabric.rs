@@ -538,7 +538,7 @@ fn numa_above(way: &[Hop]) -> Option<u32> {
 }
 
 /// No wire is as fast, and sums over all pairs of the largest machine stay finite.
-const MOST_GBPS: f64 = 1e9;
+pub(crate) const MOST_GBPS: f64 = 1e9;
 
 fn check_gbps(gbps: f64, place: impl Fn() -> String) -> Result<(), Error> {
     if gbps > 0.0 && gbps <= MOST_GBPS { Ok(()) } else { Err(ErrorKind::BadBandwidth { place: place(), gbps }.into()) }

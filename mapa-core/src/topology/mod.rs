@@ -13,6 +13,7 @@ mod memo;
 mod vertices;
 
 pub use device_set::{DeviceId, DeviceSet};
+pub(crate) use fabric::MOST_GBPS;
 pub use fabric::{DeviceInfo, Fabric, FabricNode, FabricWire, NodeId, NodeKind};
 pub use hardware::{Device, HardwareGraph, PortId, Unit};
 pub use host_tree::Region;

@@ -16,8 +16,25 @@ use crate::error::{Error, ErrorKind};
 pub use domain::Domain;
 pub use term::Term;
 
-/// Names that always mean the paper's scores.
-const TAKEN: [&str; 3] = ["aggregate_gbps", "effective_gbps", "preserved_gbps"];
+/// Names that always mean scores of the core's own.
+const TAKEN: [&str; 13] = [
+    "aggregate_gbps",
+    "effective_gbps",
+    "effective_printed_gbps",
+    "preserved_gbps",
+    "preserved_direct_gbps",
+    "ring_packing_gbps",
+    "tree_packing_gbps",
+    "all_to_all_gbps",
+    "all_to_all_unrelayed_gbps",
+    "channels_gbps",
+    "step_seconds",
+    "step_seconds_overlapping",
+    "host_hops",
+];
+
+/// The largest coefficient: sums of so large terms are still numbers.
+const MOST: f64 = 1e12;
 
 /// A linear model of bandwidth: a sum of terms of link counts, each with its coefficient. GB/s.
 ///
@@ -48,7 +65,7 @@ impl LinkModel {
     pub fn new(name: impl Into<String>, tiers: Tiers, terms: Vec<(Term, f64)>, domain: Domain) -> Result<Self, Error> {
         let name = name.into();
         let wrong = |what: String| Error::from(ErrorKind::BadModel { model: name.clone(), what });
-        if name.trim().is_empty() || name.contains(char::is_control) || TAKEN.contains(&name.as_str()) {
+        if name.trim() != name || name.is_empty() || name.contains(char::is_control) || TAKEN.contains(&name.as_str()) {
             return Err(wrong(format!("expected a name on one line that is none of {}", TAKEN.join(", "))));
         }
         if terms.is_empty() {
@@ -59,8 +76,9 @@ impl LinkModel {
             if let Some(tier) = term.factors().iter().find(|tier| **tier >= tiers.len()) {
                 return Err(wrong(format!("term {at} has tier {tier}: expected one below {}", tiers.len())));
             }
-            if !coefficient.is_finite() {
-                return Err(wrong(format!("term {at} has coefficient {coefficient}: expected a finite number")));
+            if !(coefficient.abs() <= MOST) {
+                let what = format!("term {at} has coefficient {coefficient}: expected a number between -1e12 and 1e12");
+                return Err(wrong(what));
             }
             if !seen.insert(*term) {
                 return Err(wrong(format!("term {at} ({}) occurs twice: expected it once", term.label(&tiers))));

@@ -23,7 +23,9 @@ const FIRST: usize = 24;
 /// Linear programs at most.
 const ROUNDS: usize = 600;
 /// The two bounds are one where they differ by no more than this part.
-const SAME: f64 = 1e-8;
+const SAME: f64 = 1e-9;
+/// The digits to which such a number is told: that far, no noise shows.
+const DIGITS: i32 = 7;
 
 /// A packing, and what is proven of all others.
 #[derive(Debug)]
@@ -41,18 +43,36 @@ pub(super) struct Packing<T> {
 ///
 /// At most [`ROUNDS`] linear programs with one variable a capacity and one row a thing found; mostly some tens.
 pub(super) fn largest<T>(capacities: &[f64], cheapest: impl Fn(&[f64]) -> Option<(T, Vec<f64>)>) -> Packing<T> {
-    let mut search = Search { capacities, cheapest, found: Vec::new(), at_most: f64::INFINITY, best: Vec::new() };
+    let (scale, capacities) = scaled(capacities);
+    let (found, best) = (Vec::new(), Vec::new());
+    let mut search = Search { capacities: &capacities, cheapest, found, at_most: f64::INFINITY, best };
     if !search.in_turns() {
         return Packing { parts: Vec::new(), amount: 0.0, at_most: 0.0 };
     }
     search.by_prices();
-    search.packing()
+    search.packing().times(scale)
 }
 
 /// The largest packing of these things alone; what is proven is of these alone, too.
 pub(super) fn of<T>(capacities: &[f64], found: Vec<(T, Vec<f64>)>) -> Packing<T> {
+    let (scale, capacities) = scaled(capacities);
     let cheapest = |_: &[f64]| None;
-    Search { capacities, cheapest, found, at_most: f64::INFINITY, best: Vec::new() }.packing()
+    let search = Search { capacities: &capacities, cheapest, found, at_most: f64::INFINITY, best: Vec::new() };
+    search.packing().times(scale)
+}
+
+/// The capacities in units of the largest, which is what the solver's tolerances are made for.
+fn scaled(capacities: &[f64]) -> (f64, Vec<f64>) {
+    let largest = capacities.iter().copied().fold(0.0, f64::max);
+    let scale = if largest > 0.0 { largest } else { 1.0 };
+    (scale, capacities.iter().map(|capacity| capacity / scale).collect())
+}
+
+impl<T> Packing<T> {
+    fn times(self, scale: f64) -> Self {
+        let parts = self.parts.into_iter().map(|(thing, amount)| (thing, amount * scale)).collect();
+        Self { parts, amount: self.amount * scale, at_most: self.at_most * scale }
+    }
 }
 
 /// The packing of one thing after the other.
@@ -106,7 +126,9 @@ impl<T, F: Fn(&[f64]) -> Option<(T, Vec<f64>)>> Search<'_, T, F> {
                 return;
             }
             let halfway: Vec<f64> = prices.iter().zip(&self.best).map(|(a, b)| 0.5 * (a + b)).collect();
-            let Some(row) = self.cut(&halfway, &prices).or_else(|| self.cut(&prices, &prices)) else { return };
+            // Nothing is proven yet where capacities are too far apart for prices.
+            let halfway = if self.best.is_empty() { None } else { self.cut(&halfway, &prices) };
+            let Some(row) = halfway.or_else(|| self.cut(&prices, &prices)) else { return };
             let row = variables.iter().copied().zip(row).filter(|(_, load)| *load > 0.0).collect::<Vec<_>>();
             let next = pricing.add_constraint(&row[..], ComparisonOp::Ge, 1.0).ok();
             let Some(next) = next.and_then(|outcome| outcome.into_solution().ok()) else { return };
@@ -117,7 +139,7 @@ impl<T, F: Fn(&[f64]) -> Option<(T, Vec<f64>)>> Search<'_, T, F> {
     /// The cheapest thing at some prices, if it costs less than 1 at `wanted`: its row.
     fn cut(&mut self, prices: &[f64], wanted: &[f64]) -> Option<Vec<f64>> {
         let (thing, load, _) = self.ask(prices)?;
-        (dot(wanted, &load) < 1.0 - SAME / 100.0).then(|| {
+        (dot(wanted, &load) < 1.0 - SAME / 10.0).then(|| {
             self.found.push((thing, load.clone()));
             load
         })
@@ -187,7 +209,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 /// Whether a packing is known to be the largest: the bounds differ by noise.
 pub(super) fn agree(at_least: f64, at_most: f64) -> bool {
-    at_most - at_least <= SAME * at_most
+    at_most.is_finite() && at_most - at_least <= SAME * at_most
 }
 
 /// Two bounds as they are told: one number where they agree.
@@ -195,9 +217,9 @@ pub(super) fn settled(at_least: f64, at_most: f64) -> (f64, f64) {
     if agree(at_least, at_most) { (rounded(at_least), rounded(at_least)) } else { (at_least, at_most) }
 }
 
-/// To ten digits, so that the way in which a packing was found does not show.
+/// To seven digits, so that the way in which a packing was found does not show.
 pub(super) fn rounded(gbps: f64) -> f64 {
-    let digits = 9 - gbps.abs().max(f64::MIN_POSITIVE).log10().floor() as i32;
+    let digits = DIGITS - 1 - gbps.abs().max(f64::MIN_POSITIVE).log10().floor() as i32;
     let unit = 10f64.powi(digits.clamp(-300, 300));
     let rounded = (gbps * unit).round() / unit;
     if rounded.is_finite() { rounded } else { gbps }

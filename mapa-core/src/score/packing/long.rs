@@ -25,7 +25,8 @@ pub(super) fn greedy(network: &Network) -> Vec<(Vec<usize>, f64)> {
     }
     let mut left: Vec<f64> = network.direct.iter().map(|gbps| 2.0 * gbps).collect();
     while packed.len() < CYCLES {
-        let found = if n <= hamilton::MOST { hamilton::widest(n, &left) } else { some(n, &left) };
+        let found =
+            if n <= hamilton::MOST { hamilton::widest(n, &left) } else { some(n, &left).or_else(|| turned(n, &left)) };
         let Some((gbps, cycle)) = found else { break };
         for (a, b) in hops(&cycle) {
             for at in [a * n + b, b * n + a] {
@@ -72,6 +73,35 @@ fn some(n: usize, width: &[f64]) -> Option<(f64, Vec<usize>)> {
                 used[path.pop()?] = false;
                 open.pop();
             }
+        }
+    }
+    None
+}
+
+/// The same by rotations (Pósa 1976): a path that cannot go on from its end is turned there, so that it ends elsewhere. From
+/// each device in turn, for a while.
+fn turned(n: usize, width: &[f64]) -> Option<(f64, Vec<usize>)> {
+    let joined = |a: usize, b: usize| a != b && width[a * n + b] > 0.0;
+    let degree = |v: usize| (0..n).filter(|&u| joined(v, u)).count();
+    for first in 0..n {
+        let mut path = vec![first];
+        let mut turns = vec![0usize; n];
+        for _ in 0..STEPS / n {
+            let last = *path.last()?;
+            if path.len() == n && joined(last, path[0]) {
+                let gbps = hops(&path).map(|(a, b)| width[a * n + b]).fold(f64::INFINITY, f64::min);
+                return Some((gbps, hamilton::normal(path)));
+            }
+            let next = (0..n).filter(|&v| joined(last, v) && !path.contains(&v)).min_by_key(|&v| (degree(v), v));
+            if let Some(next) = next {
+                path.push(next);
+                continue;
+            }
+            // The new end is what follows a neighbour of the old one: of those, the one that was an end least often.
+            let inner = (0..path.len().saturating_sub(2)).filter(|&at| joined(last, path[at]));
+            let Some(at) = inner.min_by_key(|&at| (turns[path[at + 1]], at)) else { break };
+            path[at + 1..].reverse();
+            turns[path[path.len() - 1]] += 1;
         }
     }
     None

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Rates;
-use crate::topology::{DeviceId, DeviceSet, FabricWire, HardwareGraph, LinkClass, NodeKind};
+use crate::topology::{DeviceId, DeviceSet, FabricWire, HardwareGraph, Link, LinkClass, NodeKind};
 
 /// The capacities among some devices, GB/s per direction, the same both ways. Positions count the devices in order of id.
 pub(super) struct Network {
@@ -23,18 +23,17 @@ impl Network {
         let devices: Vec<DeviceId> = set.iter().collect();
         let n = devices.len();
         let wholes = wiring.wholes;
+        let on_links = |gbps: f64| rates.of(Link { class: LinkClass::Direct(1), gbps });
         let (mut direct, mut host) = (vec![0.0; n * n], vec![0.0; n * n]);
         for (i, &a) in devices.iter().enumerate() {
             for (j, &b) in devices.iter().enumerate().filter(|(j, _)| *j != i) {
                 if a.index() < wholes && b.index() < wholes {
-                    direct[i * n + j] = wiring.direct[a.index() * wholes + b.index()] * rates.direct;
+                    direct[i * n + j] = on_links(wiring.direct[a.index() * wholes + b.index()]);
                 }
-                let path = graph.pair(a, b).host;
-                let cap = rates.between_sockets.filter(|_| path.class == LinkClass::Sys).unwrap_or(f64::INFINITY);
-                host[i * n + j] = (path.gbps * rates.host).min(cap);
+                host[i * n + j] = rates.of(graph.pair(a, b).host);
             }
         }
-        let port = |switch: &Vec<f64>, id: &DeviceId| switch.get(id.index()).map_or(0.0, |gbps| gbps * rates.direct);
+        let port = |switch: &Vec<f64>, id: &DeviceId| switch.get(id.index()).map_or(0.0, |gbps| on_links(*gbps));
         let ports = wiring.ports.iter().map(|switch| devices.iter().map(|id| port(switch, id)).collect::<Vec<f64>>());
         let ports = ports.filter(|ports| ports.iter().filter(|port| **port > 0.0).count() > 1).collect();
         Self { devices, direct, ports, host }

@@ -2,7 +2,7 @@
 
 use super::network::Network;
 use crate::error::{Error, ErrorKind};
-use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
+use crate::topology::{DeviceId, DeviceSet, HardwareGraph, Link, LinkClass, MOST_GBPS};
 
 /// What part of the nominal bandwidth of a link a collective reaches on it. The tables of NCCL and RCCL by generation are in
 /// `mapa-topologies`; a measured pair gives it for one machine.
@@ -17,6 +17,15 @@ pub struct Rates {
 }
 
 impl Rates {
+    /// GB/s per direction of a link. What is not a number, or is less than a byte a second, is nothing; nothing is faster than
+    /// a link can be.
+    pub(crate) fn of(&self, link: Link) -> f64 {
+        let rate = if link.class.is_direct() || link.class == LinkClass::SameDevice { self.direct } else { self.host };
+        let cap = self.between_sockets.filter(|_| link.class == LinkClass::Sys).unwrap_or(f64::INFINITY);
+        let gbps = (link.gbps * rate).min(cap);
+        if gbps >= 1e-9 { gbps.min(MOST_GBPS) } else { 0.0 }
+    }
+
     /// Every link at its nominal bandwidth.
     pub const NOMINAL: Self = Self { direct: 1.0, host: 1.0, between_sockets: None };
 
@@ -41,7 +50,7 @@ impl Rates {
             return Err(ErrorKind::UnknownDevice { text: unknown.to_string(), devices: graph.len() }.into());
         }
         let name = |id: DeviceId| graph.device(id).name.clone();
-        if !(measured_gbps > 0.0 && measured_gbps.is_finite()) {
+        if !(measured_gbps > 0.0 && measured_gbps <= MOST_GBPS) {
             let place = format!("measured between {} and {}", name(a), name(b));
             return Err(ErrorKind::BadBandwidth { place, gbps: measured_gbps }.into());
         }
@@ -63,7 +72,19 @@ impl Default for Rates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::{Fabric, LinkClass};
+
+    #[test]
+    fn what_is_no_rate_carries_nothing() {
+        let link = |class| Link { class, gbps: 25.0 };
+        let of = |direct: f64, host: f64| {
+            let rates = Rates { direct, host, between_sockets: Some(6.0) };
+            [LinkClass::Direct(1), LinkClass::Pix, LinkClass::Sys].map(|class| rates.of(link(class)))
+        };
+        assert_eq!(of(0.8, 0.5), [20.0, 12.5, 6.0]);
+        assert_eq!(of(f64::NAN, -1.0), [0.0; 3]);
+        assert_eq!(of(f64::INFINITY, 1e-320), [MOST_GBPS, 0.0, 0.0]);
+    }
+    use crate::topology::Fabric;
 
     #[test]
     fn one_measured_pair_says_what_links_reach_or_why_it_cannot() {
@@ -80,6 +101,7 @@ mod tests {
             (of(1, 1, 40.0), "`GPU1` and `GPU1`"),
             (of(0, 1, 0.0), "bandwidth 0 GB/s"),
             (of(0, 1, f64::NAN), "bandwidth NaN GB/s"),
+            (of(0, 1, 1e10), "at most 1e9"),
         ] {
             let message = refused.unwrap_err().to_string();
             assert!(message.contains(words), "{message}");

@@ -50,8 +50,8 @@ impl Packed {
 ///
 /// NCCL's rings are each as fast as their slowest hop, and there are as many as the links carry at once. Between two devices
 /// a ring goes there and back. Where direct links carry less than one ring through the host would
-/// (mostly because they form no ring at all), the host's ring counts instead: the slow path. So more links never lower it, in
-/// contrast to a model that is fitted; and nothing is fitted but what part of its nominal bandwidth a link reaches ([`Rates`]).
+/// (mostly because they form no ring at all), the host's ring counts instead: the slow path. So more links never lower it (of up
+/// to sixteen devices; beyond, what a search finds may be less), in contrast to a model that is fitted; and nothing is fitted but what part of its nominal bandwidth a link reaches ([`Rates`]).
 ///
 /// ```
 /// use mapa_core::{DeviceSet, Fabric, LinkClass, Rates, RingPacking};
@@ -88,8 +88,8 @@ impl RingPacking {
 
     /// The bandwidth of a set, GB/s per direction; none for fewer than two devices, which have no collective bandwidth.
     ///
-    /// Up to sixteen devices it is exact: rounded to ten digits, where packing and bound differ by less than 10⁻⁹ of
-    /// themselves. Beyond, packings are looked for in a bounded search and held against the least cut, so there may be a gap. Vertices
+    /// Up to sixteen devices it is exact: packing and bound differ by less than 10⁻⁹ of themselves, and are rounded to seven
+    /// digits. Beyond, packings are looked for in a bounded search and held against the least cut, so there may be a gap. Vertices
     /// that are not whole devices have no direct links. O(k²) where cuts and a greedy packing agree, else O(2ᵏ k²) for each of
     /// some dozens of rings, and the linear programs.
     ///
@@ -212,7 +212,8 @@ fn on_direct_links(network: &Network) -> Packed {
         return Packed::NONE;
     }
     let greedy = long::greedy(network);
-    let gbps: f64 = greedy.iter().map(|(_, gbps)| gbps).sum();
+    // Not `sum`, which makes -0 of nothing.
+    let gbps = greedy.iter().fold(0.0, |sum, (_, gbps)| sum + gbps);
     if fractional::agree(gbps, by_degree) {
         return Packed { gbps, at_most: by_degree, rings: greedy };
     }
