@@ -76,7 +76,7 @@ impl LinkModel {
             if let Some(tier) = term.factors().iter().find(|tier| **tier >= tiers.len()) {
                 return Err(wrong(format!("term {at} has tier {tier}: expected one below {}", tiers.len())));
             }
-            if !(coefficient.abs() <= MOST) {
+            if coefficient.is_nan() || coefficient.abs() > MOST {
                 let what = format!("term {at} has coefficient {coefficient}: expected a number between -1e12 and 1e12");
                 return Err(wrong(what));
             }
