@@ -137,6 +137,9 @@ fn what_cannot_be_held_out_is_told_beside_what_can() {
     let sizes = &fit["validation"][1];
     assert_eq!((&sizes["by"], sizes["folds"].as_array().unwrap().len()), (&json!("each size"), 2));
     assert_eq!(sizes["not_held_out"][0]["held_out"], "the samples of 2 ranks");
+    let one = folder.write("one.csv", "devices,gbps\n0 3,46\n");
+    let printed = text(&format!("fit --machine dgx-1v {one} --terms linear --allow-rank-deficient"), "");
+    assert!(printed.contains("not held out, 2 parts: all samples have the same link counts: "), "{printed}");
 }
 
 #[test]

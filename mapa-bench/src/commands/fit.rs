@@ -214,7 +214,7 @@ type Validations = Vec<(String, Result<Validation, String>)>;
 /// is an error; else it is told.
 fn validations(args: &FitArgs, found: &Samples, config: &FitConfig) -> Result<Validations, Failure> {
     let distinct = found.samples.iter().map(|sample| sample.links).collect::<BTreeSet<_>>().len();
-    let folds = args.folds.unwrap_or(5).min(distinct);
+    let folds = args.folds.unwrap_or(5).min(distinct.max(2));
     if args.folds.is_some() {
         let validation = k_fold(&found.samples, config, folds).map_err(Failure::malformed)?;
         return Ok(vec![(format!("{folds} parts"), Ok(validation))]);
