@@ -457,10 +457,10 @@ pub(crate) struct FitArgs {
 /// How coefficients are found.
 #[derive(Clone, Copy, Default, PartialEq, ValueEnum)]
 pub(crate) enum MethodName {
-    #[default]
     LeastSquares,
     Ridge,
     Nnls,
+    #[default]
     Monotone,
 }
 

@@ -92,10 +92,62 @@ fn a_fit_says_what_it_was_made_of_and_how_far_it_is_off() {
         "on the samples",
         "held out, 3 parts",
         "paper's RMSE",
+        "| 0,2,3 ",
+        "order     all 4 pairs of equal size as measured",
     ] {
         assert!(printed.contains(said), "{said} in {printed}");
     }
     assert!(!printed.contains("held out, each size"), "{printed}");
+    let fit = answer(&format!("fit --machine dgx-1v {runs} --terms linear --folds 40"));
+    assert_eq!(fit["validation"][0]["by"], "6 parts", "no more than there are distinct counts");
+    for (label, devices) in [("double", json!([0, 3])), ("three", json!([0, 2, 3]))] {
+        let samples = fit["samples"].as_array().unwrap();
+        let sample = samples.iter().find(|sample| sample["label"] == label).unwrap();
+        assert_eq!(sample["devices"], devices);
+    }
+}
+
+/// A few sets, of which those of many devices outweigh the pairs.
+#[test]
+fn pairs_that_are_rated_in_the_wrong_order_are_told() {
+    let folder = Folder::new("order");
+    let runs = folder.write("runs.csv", "devices,gbps\n0 3,46.4\n0 1,22.9\n0 5,9.1\n0 1 2 3,40\n0 1 4 5,130\n");
+    let printed = text(&format!("fit --machine dgx-1v {runs} --terms linear --method least-squares"), "");
+    let told = "order     1 of 4 pairs of equal size wrongly: line 2 (46.4) is rated below line 3 (22.9)\n";
+    assert!(printed.contains(told), "{printed}");
+    let fit = answer(&format!("fit --machine dgx-1v {runs} --terms linear --method least-squares"));
+    assert_eq!(fit["compared_pairs"], 4);
+    let wrong = fit["misordered"].as_array().unwrap();
+    let pair = wrong.iter().find(|pair| pair["gbps"] == json!([46.4, 22.9])).unwrap();
+    assert_eq!((&pair["samples"], &pair["tied"]), (&json!(["line 2", "line 3"]), &json!(false)));
+    assert!(pair["predicted"][0].as_f64().unwrap() < pair["predicted"][1].as_f64().unwrap());
+    // By default a better link is never rated worse, and that they tie is still told.
+    let fit = answer(&format!("fit --machine dgx-1v {runs} --terms linear"));
+    let wrong = fit["misordered"].as_array().unwrap();
+    assert!(wrong.iter().any(|pair| pair["gbps"] == json!([46.4, 22.9]) && pair["tied"] == true), "{wrong:?}");
+}
+
+#[test]
+fn what_cannot_be_held_out_is_told_beside_what_can() {
+    let folder = Folder::new("held-out");
+    let runs = folder.write("runs.csv", &(EXACT.to_owned() + "0 1 2,80,other three\n"));
+    let printed = text(&format!("fit --machine dgx-1v {runs} --terms linear"), "");
+    assert!(printed.contains("not held out, each size: the samples of 2 ranks: without them, "), "{printed}");
+    let fit = answer(&format!("fit --machine dgx-1v {runs} --terms linear"));
+    let sizes = &fit["validation"][1];
+    assert_eq!((&sizes["by"], sizes["folds"].as_array().unwrap().len()), (&json!("each size"), 2));
+    assert_eq!(sizes["not_held_out"][0]["held_out"], "the samples of 2 ranks");
+    let one = folder.write("one.csv", "devices,gbps\n0 3,46\n");
+    let printed = text(&format!("fit --machine dgx-1v {one} --terms linear --allow-rank-deficient"), "");
+    assert!(printed.contains("not held out, 2 parts: all samples have the same link counts: "), "{printed}");
+}
+
+#[test]
+fn repeats_that_contradict_each_other_are_noted_with_both_lines() {
+    let folder = Folder::new("repeats");
+    let runs = folder.write("runs.csv", "devices,gbps\n\"0,3\",46\n3 0,10\n0 1,22\n1 0,23\n0 5,9\n");
+    let fit = answer(&format!("fit --machine dgx-1v {runs} --terms linear"));
+    assert_eq!(fit["notes"], json!(["devices 0,3: line 2 measured 46.00 GB/s, line 3 10.00"]));
 }
 
 #[test]
@@ -108,7 +160,7 @@ fn methods_differ_and_are_named() {
         let terms = fit["model"]["terms"].as_array().unwrap();
         terms.iter().map(|term| term["coefficient"].as_f64().unwrap()).collect::<Vec<f64>>()
     };
-    let plain = linear("");
+    let plain = linear("--method least-squares");
     let (nnls, monotone, ridge) =
         (linear("--method nnls"), linear("--method monotone"), linear("--method ridge --lambda 10"));
     assert!(nnls.iter().all(|coefficient| *coefficient >= 0.0), "{nnls:?}");
@@ -151,8 +203,14 @@ fn plots_are_pictures() {
     for name in ["predicted.svg", "residuals.svg"] {
         let svg = std::fs::read_to_string(Path::new(&plots).join(name)).unwrap();
         assert!(svg.contains("<svg") && svg.contains("measured, GB/s") && svg.contains("3 devices"), "{name}");
+        assert!(svg.contains("fitted_gbps, dgx-1v, monotone: "), "{name}");
+        assert!(!svg.contains(">0,2,3<"), "nothing is off: {name}");
         assert!(printed.contains(name), "{printed}");
     }
+    let runs = folder.write("off.csv", &EXACT.replace("100,three", "130,three"));
+    text(&format!("fit --machine dgx-1v {runs} --terms linear --plot {plots}"), "");
+    let svg = std::fs::read_to_string(Path::new(&plots).join("residuals.svg")).unwrap();
+    assert!(svg.contains(">0,2,3<") || svg.contains(">0,3,2<"), "the worst bears its devices");
 }
 
 #[test]
@@ -169,8 +227,14 @@ fn what_cannot_be_fitted_is_refused_with_the_row_and_the_reason() {
     };
     bad("nan.csv", "devices,gbps\n0 3,80\n0 1,NaN\n", "nan.csv: line 3: bus bandwidth `NaN`");
     bad("negative.csv", "devices,gbps\n0 3,-80\n", "line 2: bus bandwidth `-80`");
-    bad("unknown.csv", "devices,gbps\n0 3,80\n0 9,80\n", "line 3: no single device is called `9`");
+    bad("unknown.csv", "devices,gbps\n0 3,80\n0 9,80\n", "unknown.csv: line 3: no single device is called `9`");
     bad("none.csv", "OP,GPU,Bandwidth\nbroadcast_perf,2,3\n", "no samples: line 2: broadcast, not all_reduce");
+    bad("zero.csv", "devices,gbps\n0 3,0\n0 1,0\n", "all 2 samples are of 0 GB/s");
+    bad(
+        "many.csv",
+        "OP,GPU,Bandwidth\nbroadcast_perf,2,3\nreduce_perf,2,3\nbroadcast_perf,3,3\nbroadcast_perf,4,3\n",
+        "no samples: line 2 and 2 more: broadcast, not all_reduce; line 3: reduce, not all_reduce (collectives measured: broadcast, reduce; see --op)",
+    );
     let whole = run_of(4, 50.0);
     bad("cut.log", &whole[..whole.len() - 90], "cut off?");
     bad("half.log", &whole[..whole.find("    1.00   100.00").unwrap()], "where the header on line 8 has 13: cut off?");

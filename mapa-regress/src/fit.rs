@@ -8,6 +8,7 @@ use nalgebra::DVector;
 use crate::design::Design;
 use crate::error::{Error, ErrorKind};
 use crate::errors::Errors;
+use crate::order::Order;
 use crate::sample::{Sample, sorted};
 use crate::solve::{Steps, least_squares, monotone, nnls, ridge};
 
@@ -125,6 +126,13 @@ impl Fit {
     #[must_use]
     pub fn errors(&self) -> &Errors {
         &self.errors
+    }
+
+    /// Whether the predictions order the samples of each size as the measurements do. A model with small errors may still
+    /// rate the slower of two sets higher, and an allocator would take it. O(N²) for N samples.
+    #[must_use]
+    pub fn order(&self) -> Order {
+        Order::of(&self.rows)
     }
 }
 

@@ -33,12 +33,24 @@ pub struct Fold {
     pub errors: Errors,
 }
 
+/// Samples that could not be held out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NotHeldOut {
+    /// Which, in words.
+    pub name: String,
+    /// Why: what the others do not decide.
+    pub why: String,
+}
+
 /// Several such fits.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Validation {
-    /// Each of them.
+    /// Each of them; never empty.
     pub folds: Vec<Fold>,
+    /// The parts without which the others do not tell the terms apart.
+    pub not_held_out: Vec<NotHeldOut>,
     /// The errors on all that was held out.
     pub errors: Errors,
 }
@@ -48,9 +60,14 @@ pub struct Validation {
 /// and no chance is involved. k fits.
 ///
 /// # Errors
-/// If `k` is less than two or more than there are distinct link counts; as [`fit`], with the part that was held out.
+/// If `k` is less than two or more than there are distinct link counts; as [`fit`], with the part that was held out. A part
+/// without which the samples are rank-deficient is told in the answer, and an error only if no part can be held out.
 pub fn k_fold(samples: &[Sample], config: &FitConfig, k: usize) -> Result<Validation, Error> {
     let mut parts: BTreeMap<Census, usize> = samples.iter().map(|sample| (sample.links, 0)).collect();
+    if parts.len() < 2 {
+        let what = "all samples have the same link counts: expected two distinct ones at least, to hold one out";
+        return Err(ErrorKind::BadConfig(what.to_owned()).into());
+    }
     if k < 2 || k > parts.len() {
         let what = format!("{k} parts of {} distinct link counts: expected 2 to {}", parts.len(), parts.len());
         return Err(ErrorKind::BadConfig(what).into());
@@ -64,7 +81,7 @@ pub fn k_fold(samples: &[Sample], config: &FitConfig, k: usize) -> Result<Valida
 /// outside its domain. A fit per size.
 ///
 /// # Errors
-/// If all samples are of one size; as [`fit`], with the size that was held out.
+/// If all samples are of one size; as [`k_fold`], with the size that was held out.
 pub fn leave_one_size_out(samples: &[Sample], config: &FitConfig) -> Result<Validation, Error> {
     let one = samples.first().map(|sample| sample.ranks);
     if let Some(ranks) = one
@@ -87,11 +104,23 @@ fn validate(
         sample.check(&config.tiers)?;
         parts.entry(part(&sample)).or_default().push(sample);
     }
-    let mut folds = Vec::new();
+    let (mut folds, mut not_held_out, mut first) = (Vec::new(), Vec::new(), None);
     for (&at, held_out) in &parts {
         let others: Vec<Sample> =
             parts.iter().filter(|(other, _)| **other != at).flat_map(|(_, s)| s.clone()).collect();
-        let fitted = fit(&others, config).map_err(|source| ErrorKind::Fold { held_out: name(at), source })?;
+        let fitted = match fit(&others, config) {
+            Ok(fitted) => fitted,
+            Err(source) => {
+                let (name, why, few) = (name(at), source.to_string(), source.is_rank_deficient());
+                let error = Error::from(ErrorKind::Fold { held_out: name.clone(), source });
+                if !few {
+                    return Err(error);
+                }
+                not_held_out.push(NotHeldOut { name, why });
+                first.get_or_insert(error);
+                continue;
+            }
+        };
         let model = fitted.model();
         let held_out = held_out.iter().map(|sample| HeldOut {
             predicted: model.predict(&sample.links),
@@ -102,8 +131,11 @@ fn validate(
         let errors = errors_of(&held_out)?;
         folds.push(Fold { name: name(at), held_out, errors });
     }
+    if let Some(error) = first.filter(|_| folds.is_empty()) {
+        return Err(error);
+    }
     let all: Vec<HeldOut> = folds.iter().flat_map(|fold| fold.held_out.clone()).collect();
-    Ok(Validation { errors: errors_of(&all)?, folds })
+    Ok(Validation { errors: errors_of(&all)?, not_held_out, folds })
 }
 
 fn errors_of(held_out: &[HeldOut]) -> Result<Errors, Error> {

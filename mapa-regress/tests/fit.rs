@@ -265,6 +265,83 @@ fn every_count_is_held_out_once_and_never_told() {
 }
 
 #[test]
+fn the_parts_that_can_be_held_out_are_when_others_cannot() {
+    // Two ranks alone have the paths through the host.
+    let size = |links: &Census| links.edges();
+    let data = samples(
+        &lattice(3, 2..=4).into_iter().filter(|links| links.xyz().2 == 0 || size(links) == 2).collect::<Vec<_>>(),
+        |at, _| 10.0 + at as f64,
+    );
+    let config = FitConfig { terms: Term::linear(3), ..eq_2(Method::LeastSquares) };
+    let validation = leave_one_size_out(&data, &config).unwrap();
+    let folds: Vec<&str> = validation.folds.iter().map(|fold| fold.name.as_str()).collect();
+    assert_eq!(folds, ["the samples of 3 ranks", "the samples of 4 ranks"]);
+    assert_eq!(validation.errors.samples, data.iter().filter(|sample| sample.ranks > 2).count());
+    let [open] = &validation.not_held_out[..] else { panic!("{:?}", validation.not_held_out) };
+    assert_eq!(open.name, "the samples of 2 ranks");
+    assert!(open.why.contains("undecided are rest"), "{}", open.why);
+    // If none can, that is an error.
+    let three = [Census::from_xyz(2, 0, 0), Census::from_xyz(0, 3, 0), Census::from_xyz(0, 0, 4)];
+    let error = leave_one_size_out(&samples(&three, |_, _| 10.0), &config).unwrap_err().to_string();
+    assert!(error.starts_with("without the samples of 2 ranks: 2 samples"), "{error}");
+    let alike = samples(&three[..1], |_, _| 10.0);
+    assert!(k_fold(&alike, &config, 2).unwrap_err().to_string().contains("expected two distinct ones"));
+}
+
+#[test]
+fn pairs_of_equal_size_are_misordered_where_the_prediction_reverses_or_ties_them() {
+    let pair = |x, y, gbps| (Census::from_xyz(x, y, 0), gbps);
+    let data = |rows: &[(Census, f64)]| {
+        let links: Vec<Census> = rows.iter().map(|(links, _)| *links).collect();
+        samples(&links, |at, _| rows[at].1)
+    };
+    // Eight devices pull the rates of the pairs past each other.
+    let rows = [pair(2, 0, 46.4), pair(0, 2, 22.9), pair(7, 1, 30.0), pair(1, 7, 200.0), pair(1, 1, 23.5)];
+    let linear = |method| FitConfig {
+        terms: Term::linear(2),
+        ..FitConfig { tiers: Tiers::new(&[LinkClass::Direct(2)]).unwrap(), ..eq_2(method) }
+    };
+    for method in [Method::LeastSquares, Method::Monotone] {
+        let fit = fit(&data(&rows), &linear(method)).unwrap();
+        let order = fit.order();
+        // 46.4 with both other pairs and 30 with 200; 22.9 and 23.5 are within 5 %.
+        assert_eq!(order.pairs, 3);
+        let found: Vec<_> = order
+            .misordered
+            .iter()
+            .map(|pair| {
+                let [higher, lower] = [pair.higher, pair.lower].map(|at| fit.rows()[at].sample.gbps);
+                (higher, lower, pair.tied)
+            })
+            .collect();
+        let wanted: Vec<_> = oracle(&fit).into_iter().collect();
+        assert_eq!(found.len(), wanted.len());
+        assert!(wanted.iter().all(|pair| found.contains(pair)), "{found:?} {wanted:?}");
+        assert!(found.contains(&(46.4, 22.9, method == Method::Monotone)), "{method:?}: {found:?}");
+        assert!(found.windows(2).all(|two| two[0].0 - two[0].1 >= two[1].0 - two[1].1), "worst first: {found:?}");
+    }
+    let exact =
+        samples(&lattice(2, 2..=4), |_, links| f64::from(links.count(0)) * 20.0 + f64::from(links.count(1)) * 10.0);
+    let order = fit(&exact, &linear(Method::Monotone)).unwrap().order();
+    assert_eq!((order.pairs, order.misordered.len()), (3 + 6 + 10, 0));
+    // The same links measured twice, and differently, cannot be told apart.
+    let twice =
+        fit(&data(&[pair(2, 0, 46.0), pair(2, 0, 10.0), pair(0, 2, 5.0)]), &linear(Method::LeastSquares)).unwrap();
+    assert!(twice.order().misordered.iter().any(|pair| pair.tied));
+}
+
+/// Every pair of rows, the higher first, that is in the wrong order.
+fn oracle(fit: &Fit) -> Vec<(f64, f64, bool)> {
+    let rows = fit.rows();
+    let pairs = rows.iter().flat_map(|a| rows.iter().map(move |b| (a, b)));
+    let pairs = pairs.filter(|(a, b)| a.sample.ranks == b.sample.ranks && a.sample.gbps > 1.05 * b.sample.gbps);
+    let wrong = pairs.filter(|(a, b)| a.predicted <= b.predicted + 1e-6 * b.predicted.abs());
+    wrong
+        .map(|(a, b)| (a.sample.gbps, b.sample.gbps, (a.predicted - b.predicted).abs() <= 1e-6 * b.predicted.abs()))
+        .collect()
+}
+
+#[test]
 fn leaving_one_out_agrees_with_the_leverage() {
     let data = noisy(&rings(), 6.0);
     let fit = fit(&data, &eq_2(Method::LeastSquares)).unwrap();

@@ -181,6 +181,26 @@ fn prefixes_and_log_lines_change_nothing() {
 }
 
 #[test]
+fn a_log_without_the_programs_name_tells_the_collective_by_its_columns() {
+    let nameless = NEW.replace("# Collective test starting: all_reduce_perf\n", "");
+    let nameless = nameless.replace("# Collective test concluded: all_reduce_perf\n", "");
+    assert_eq!(one(&nameless).op.as_deref(), Some("all_reduce"));
+    let root = |text: &str| text.replace("      -1 ", "       0 ");
+    let none = |text: &str| text.replace("  sum ", " none ");
+    // The size of the whole beside the count of one of three parts.
+    let parts = |text: &str| text.replace(" 8388608 ", " 2796200 ").replace(" 16777216 ", " 5592404 ");
+    let op = |text: String| one(&text).op.unwrap();
+    assert_eq!(op(root(&nameless)), "reduce");
+    assert_eq!(op(none(&root(&nameless))), "broadcast");
+    assert_eq!(op(none(&nameless)), "sendrecv");
+    assert_eq!(op(parts(&nameless)), "reduce_scatter");
+    assert_eq!(op(parts(&none(&nameless))), "all_gather or alltoall");
+    assert_eq!(op(parts(&none(&root(&nameless)))), "gather or scatter");
+    // What is said counts for more.
+    assert_eq!(op(none(NEW)), "all_reduce");
+}
+
+#[test]
 fn several_runs_in_a_file_are_several_measurements() {
     let runs = read_measurements(&format!("{NEW}{}", NEW.replace("all_reduce", "sendrecv").replace("46.50", "20.50")))
         .unwrap();
@@ -304,6 +324,8 @@ fn tables_are_read_by_the_names_of_their_columns() {
     assert_eq!(said[0], ("best pair", named(&["0", "3"]), Some("all_reduce"), at(Some(1024), 46.5)));
     assert_eq!(said[1], ("line 4", Devices::First(5), None, at(None, 5.57)));
     assert_eq!(said[2].1, named(&["GPU-abc", "0000:07:00.0"]));
+    let commas = read_measurements("devices,gbps\n\"0,3\",46\n\"0, 3,4\",47\n").unwrap();
+    assert_eq!((&commas[0].devices, &commas[1].devices), (&named(&["0", "3"]), &named(&["0", "3", "4"])));
     let tartan = read_measurements("OP,GPU,Bandwidth\nall_reduce_perf,1,0.00\nall_reduce_perf,2,17.28\n").unwrap();
     assert_eq!((&tartan[1].devices, tartan[1].op.as_deref()), (&Devices::First(2), Some("all_reduce")));
 }

@@ -98,6 +98,12 @@ fn what_is_no_sample_is_left_out_with_the_reason() {
     assert_eq!(why, [("line 2", "one device has no collective bandwidth"), ("line 4", "broadcast, not all_reduce")]);
     let all = read(text, &dgx, &SampleConfig { op: None, ..SampleConfig::default() }).unwrap();
     assert_eq!(all.samples.len(), 2);
+    // Without the program's name the columns tell.
+    let gathers = run(&[(0, "0x01"), (1, "0x02")], 5.0).replace(" sum -1 ", " none -1 ").replace(" 256 ", " 128 ");
+    let found = read(&gathers, &dgx, &SampleConfig::default()).unwrap();
+    assert_eq!(found.left_out, [("line 2".to_owned(), "all_gather or alltoall, not all_reduce".to_owned())]);
+    let either = SampleConfig { op: Some("alltoall".to_owned()), ..SampleConfig::default() };
+    assert_eq!(read(&gathers, &dgx, &either).unwrap().samples.len(), 1);
 }
 
 #[test]
@@ -118,7 +124,6 @@ fn measurements_that_cannot_be_on_the_machine_are_refused() {
     assert!(error("devices,gbps\nfirst 9,5\n").contains("the first 9 devices: the machine has 8"));
     let hosts = run(&[(0, "0x01"), (1, "0x02")], 5.0).replacen("node1", "node2", 1);
     assert!(error(&hosts).contains("ranks on node2 and node1: expected one machine"));
-    let unknown =
-        "# size count type time algbw busbw error\n 1024 256 float 25.34 9.3 12.5 0\n# Avg bus bandwidth : 12.5\n";
+    let unknown = "# size count type redop time algbw busbw error\n 1024 256 float sum 25.34 9.3 12.5 0\n# Avg bus bandwidth : 12.5\n";
     assert!(error(unknown).contains("line 1: the run does not tell its devices"));
 }

@@ -130,7 +130,7 @@ impl Row<'_> {
 
     fn own(&self) -> Result<Measurement, Error> {
         let words = self.get("devices").unwrap_or_default();
-        let names: Vec<&str> = words.split([' ', ';', '\t']).filter(|name| !name.is_empty()).collect();
+        let names: Vec<&str> = words.split([' ', ';', ',', '\t']).filter(|name| !name.is_empty()).collect();
         let devices = match names[..] {
             [] => return Err(self.wrong("no devices: expected such as `0 3 4`, or `first 3`")),
             ["first", count] => {

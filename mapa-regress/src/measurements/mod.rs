@@ -19,7 +19,8 @@ pub struct Measurement {
     pub label: String,
     /// The line on which it begins, from 1; none in JSON.
     pub line: Option<usize>,
-    /// The collective in lower case, without what the name of its program ends with: `all_reduce`; none if nothing tells.
+    /// The collective in lower case, without what the name of its program ends with: `all_reduce`. Where a log has
+    /// lost the name, what its columns tell, such as `all_gather or alltoall`; none if nothing tells.
     pub op: Option<String>,
     /// Who took part, in rank order.
     pub devices: Devices,
@@ -160,7 +161,7 @@ impl fmt::Display for PciPlace {
 ///
 /// | column | |
 /// |---|---|
-/// | `devices` | who took part, in rank order: `0 3 4`, `0;3;4`, or `first 3` |
+/// | `devices` | who took part, in rank order: `0 3 4`, `0;3;4`, `"0,3,4"` in quotes, or `first 3` |
 /// | `gbps` | the bus bandwidth, GB/s |
 /// | `op` | optional: the collective, such as `all_reduce` |
 /// | `bytes` | optional: the size of the message |

@@ -16,7 +16,8 @@
 //! ```
 //!
 //! The header decides what a row is made of: versions differ in `redop` and `root`, in `error`, `res` and `#wrong`, in whether
-//! both ways are measured, and in columns behind. A row is told from log lines by its size, count and type, so that whatever
+//! both ways are measured, and in columns behind. Where the name of the program is lost, size, count, `redop` and `root` tell
+//! which collective it was. A row is told from log lines by its size, count and type, so that whatever
 //! logs and launchers write between lines, or before each, is passed over.
 
 use super::{AtSize, Devices, Measurement, PciPlace, Rank, collective, gbps, refused};
@@ -66,6 +67,8 @@ enum Ways {
 #[derive(Clone, Copy, PartialEq)]
 enum Cell {
     Bytes,
+    Redop,
+    Root,
     Busbw,
     Other,
 }
@@ -77,6 +80,8 @@ struct Table {
     /// GB/s in what the columns count in.
     scale: f64,
     sizes: Vec<AtSize>,
+    /// What the columns of the last row that sends anything tell.
+    op: Option<&'static str>,
 }
 
 impl Reader {
@@ -151,7 +156,7 @@ impl Reader {
         }
         let run = std::mem::take(&mut self.run);
         let line = run.ranks.first().map_or(table.line, |(.., line, _)| *line);
-        let op = run.op.clone();
+        let op = run.op.clone().or_else(|| table.op.map(str::to_owned));
         let devices = run.devices(self.exported.as_ref())?;
         let label = format!("line {line}");
         self.done.push(Measurement { label, line: Some(line), op, devices, sizes: table.sizes });
@@ -265,14 +270,19 @@ impl Table {
         }
         let mut cells = vec![Cell::Bytes];
         for name in &names[1..] {
-            cells.push(if *name == "busbw" { Cell::Busbw } else { Cell::Other });
+            cells.push(match *name {
+                "busbw" => Cell::Busbw,
+                "redop" | "op" => Cell::Redop,
+                "root" => Cell::Root,
+                _ => Cell::Other,
+            });
             if *name == "timestamp" {
                 // A day and a time.
                 cells.push(Cell::Other);
             }
         }
         match cells.iter().filter(|cell| **cell == Cell::Busbw).count() {
-            1 | 2 => Ok(Self { line, cells, ways, scale: 1.0, sizes: Vec::new() }),
+            1 | 2 => Ok(Self { line, cells, ways, scale: 1.0, sizes: Vec::new(), op: None }),
             _ => wrong("more than two columns `busbw`: expected one out of place, one in place"),
         }
     }
@@ -314,10 +324,12 @@ impl Table {
             return Err(refused(number, what));
         }
         let mut at = AtSize::default();
-        let mut seen = 0;
+        let (mut seen, mut reduces, mut root) = (0, false, false);
         for (cell, word) in self.cells.iter().zip(row) {
             match cell {
                 Cell::Bytes => at.bytes = word.parse().ok(),
+                Cell::Redop => reduces = *word != "none",
+                Cell::Root => root = !word.starts_with('-'),
                 Cell::Busbw => {
                     let value = gbps(word, self.scale).map_err(|what| refused(number, what))?;
                     let in_place = seen == 1 || self.ways == Ways::InPlace;
@@ -327,6 +339,7 @@ impl Table {
                 Cell::Other => {}
             }
         }
+        self.op = collective_of(row, reduces, root).or(self.op);
         self.sizes.push(at);
         Ok(())
     }
@@ -337,14 +350,45 @@ impl Table {
     }
 }
 
-/// The types of elements that the benchmarks know.
-const TYPES: [&str; 16] = [
-    "char", "int", "int8", "uint8", "int32", "uint32", "int64", "uint64", "half", "float", "double", "bfloat16",
-    "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2",
+/// The types of elements that the benchmarks know, and the bytes of each.
+const TYPES: [(&str, u64); 16] = [
+    ("char", 1),
+    ("int", 4),
+    ("int8", 1),
+    ("uint8", 1),
+    ("int32", 4),
+    ("uint32", 4),
+    ("int64", 8),
+    ("uint64", 8),
+    ("half", 2),
+    ("float", 4),
+    ("double", 8),
+    ("bfloat16", 2),
+    ("f8e4m3", 1),
+    ("f8e5m2", 1),
+    ("fp8_e4m3", 1),
+    ("fp8_e5m2", 1),
 ];
+
+/// Which collective prints such a row: of what is sent, `size` counts the bytes of the whole and `count` the elements of one
+/// rank's part, where there are parts. None for a row that sends nothing.
+fn collective_of(row: &[&str], reduces: bool, root: bool) -> Option<&'static str> {
+    let (size, count): (u64, u64) = (row[0].parse().ok()?, row[1].parse().ok()?);
+    let (_, bytes) = TYPES.iter().find(|(name, _)| *name == row[2])?;
+    let in_parts = size != count.checked_mul(*bytes)?;
+    (count > 0).then_some(match (reduces, root, in_parts) {
+        (true, false, false) => "all_reduce",
+        (true, false, true) => "reduce_scatter",
+        (true, true, _) => "reduce",
+        (false, true, false) => "broadcast",
+        (false, true, true) => "gather or scatter",
+        (false, false, false) => "sendrecv",
+        (false, false, true) => "all_gather or alltoall",
+    })
+}
 
 /// Whether a row begins here: a size, a count and a type.
 fn is_row(words: &[&str]) -> bool {
     let is_count = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
-    is_count(words[0]) && is_count(words[1]) && TYPES.contains(&words[2])
+    is_count(words[0]) && is_count(words[1]) && TYPES.iter().any(|(name, _)| *name == words[2])
 }

@@ -5,7 +5,7 @@ use mapa_core::{Census, Coefficients, HardwareGraph, RingPacking};
 use mapa_regress::published::{
     Allocation, Printed, SampleSet, allocations, correlation, examine, sample_sets, stand_ins,
 };
-use mapa_regress::{FitConfig, Method, Sample, fit, k_fold, leave_one_size_out};
+use mapa_regress::{Error, FitConfig, Method, Sample, Validation, fit, k_fold, leave_one_size_out};
 
 pub(crate) fn dgx1v() -> HardwareGraph {
     mapa_topologies::named("dgx-1v").unwrap().graph().unwrap()
@@ -62,8 +62,12 @@ pub(crate) fn finding_row(set: &SampleSet) -> String {
 pub(crate) fn refit_row(set: &str, samples: &[Sample], name: &str, method: Method) -> String {
     let config = FitConfig { method, ..FitConfig::eq_2("refit") };
     let errors = *fit(samples, &config).unwrap().errors();
-    let held_out = k_fold(samples, &config, 5).map_or("none".to_owned(), |v| format!("{:.1}", v.errors.rmse));
-    let size = leave_one_size_out(samples, &config).map_or("none".to_owned(), |v| format!("{:.1}", v.errors.rmse));
+    // Of all samples, or it would be no figure to compare.
+    let rmse = |validation: Result<Validation, Error>| match validation {
+        Ok(validation) if validation.not_held_out.is_empty() => format!("{:.1}", validation.errors.rmse),
+        _ => "none".to_owned(),
+    };
+    let (held_out, size) = (rmse(k_fold(samples, &config, 5)), rmse(leave_one_size_out(samples, &config)));
     format!(
         "| {set} | {name} | {:.2} | {:.2} | {:.4} | {:.4} | {held_out} | {size} |",
         errors.rmse, errors.mae, errors.published.relative, errors.published.rmse
