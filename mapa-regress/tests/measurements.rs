@@ -359,3 +359,25 @@ fn the_tables_of_tartan_are_read() {
     let gbps: Vec<f64> = all_reduce.map(|run| run.peak_gbps(Column::OutOfPlace).unwrap()).collect();
     assert_eq!((runs.len(), gbps), (40, vec![0.0, 17.28, 34.56, 52.09, 5.57, 34.70, 34.72, 62.24]));
 }
+
+#[test]
+fn wrong_results_are_refused_wherever_they_are_counted() {
+    refused(&NEW.replace("46.50       0 ", "46.50       7 "), "line 14: 7 wrong results");
+    refused(&NEW.replace("values : 0 OK", "values :"), "line 15: no count of values out of bounds");
+    let rccl = "numCycle,collective,gpus,size,type,redop,inplace,time,algbw,busbw,#wrong\n1,AllReduce,2,1024,float,sum,0,10.0,20.0,20.0,0\n";
+    one(rccl);
+    refused(&rccl.replace("20.0,0\n", "20.0,912\n"), "line 2: 912 wrong results");
+}
+
+#[test]
+fn a_table_of_ones_own_ends_with_a_line() {
+    refused("devices,gbps\n0 3,46.4\n0 1,2", "line 3: the last row has no line end");
+    refused("OP,GPU,Bandwidth\nall_reduce_perf,2,17.2", "line 2: the last row has no line end");
+}
+
+#[test]
+fn lines_are_counted_over_comments_and_blank_ones() {
+    refused("# a\n\ndevices,gbps\n# b\n\n0 3,bad\n", "line 6");
+    refused("# a\ndevices,speed\n0 3,1\n", "line 2: no column `gbps`");
+    assert_eq!(one("devices,gbps\n\n# c\n0 3,1.0\n").line, Some(4));
+}

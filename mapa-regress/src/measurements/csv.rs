@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use csv::{ReaderBuilder, StringRecord, Trim};
 
-use super::{AtSize, Devices, Measurement, collective, gbps, refused};
+use super::{AtSize, Devices, Measurement, collective, gbps, none_wrong, refused};
 use crate::error::Error;
 
 /// Whose table it is.
@@ -34,15 +34,20 @@ pub(super) fn shape(text: &str) -> Option<Shape> {
 }
 
 pub(super) fn read(text: &str, shape: Shape) -> Result<Vec<Measurement>, Error> {
+    if shape != Shape::Rccl && !text.ends_with('\n') {
+        // Half a number is a number too.
+        let line = text.lines().count();
+        return Err(refused(line, "the last row has no line end: cut off? Expected one"));
+    }
     let mut reader =
         ReaderBuilder::new().flexible(true).trim(Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
     let header = reader.headers().map_err(|error| malformed(&error))?;
     let header: Vec<String> = header.iter().map(str::to_ascii_lowercase).collect();
-    check(&header, shape)?;
+    check(&header, shape, line_at(text, 0))?;
     let mut rows = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|error| malformed(&error))?;
-        let line = record.position().map_or(0, |at| at.line() as usize);
+        let line = record.position().map_or(0, |at| line_at(text, at.byte() as usize));
         // With MPI, rccl-tests write the number of nodes, and leave it out of the header.
         let nodes = usize::from(shape == Shape::Rccl && header.iter().any(|name| name == "ranks"));
         let extra = if record.len() == header.len() + nodes { nodes } else { 0 };
@@ -63,21 +68,29 @@ fn malformed(error: &csv::Error) -> Error {
     refused(error.position().map(|at| at.line() as usize), error)
 }
 
-fn check(header: &[String], shape: Shape) -> Result<(), Error> {
+/// The line of the first row from this byte on, which may be that of a comment or of nothing.
+fn line_at(text: &str, byte: usize) -> usize {
+    let (before, after) = (&text.as_bytes()[..byte.min(text.len())], text.get(byte..).unwrap_or_default());
+    let ended = before.iter().filter(|byte| **byte == b'\n').count();
+    let skipped = after.lines().take_while(|line| line.trim().is_empty() || line.trim_start().starts_with('#'));
+    ended + skipped.count() + 1
+}
+
+fn check(header: &[String], shape: Shape, line: usize) -> Result<(), Error> {
     let (needed, known): (&[&str], &[&str]) = match shape {
         Shape::Own => (&["devices", "gbps"], &["devices", "gbps", "op", "bytes", "label"]),
         Shape::Rccl => (&["collective", "size", "inplace", "busbw"], &[]),
         Shape::Tartan => (&[], &[]),
     };
     if let Some(missing) = needed.iter().find(|name| !header.iter().any(|known| known == *name)) {
-        return Err(refused(1, format_args!("no column `{missing}`: expected {}", needed.join(", "))));
+        return Err(refused(line, format_args!("no column `{missing}`: expected {}", needed.join(", "))));
     }
     let strange = |name: &&String| !known.is_empty() && !known.contains(&name.as_str());
     if let Some(name) = header.iter().find(strange) {
-        return Err(refused(1, format_args!("column `{name}`: expected {}", known.join(", "))));
+        return Err(refused(line, format_args!("column `{name}`: expected {}", known.join(", "))));
     }
     if let Some(twice) = header.iter().enumerate().find_map(|(i, name)| header[..i].contains(name).then_some(name)) {
-        return Err(refused(1, format_args!("two columns `{twice}`: expected one")));
+        return Err(refused(line, format_args!("two columns `{twice}`: expected one")));
     }
     Ok(())
 }
@@ -160,6 +173,7 @@ impl Row<'_> {
         }
         let count = self.number(if ranks.is_some() { "ranks" } else { "gpus" })?;
         let count = count.ok_or_else(|| self.wrong("no number of ranks: expected a column `ranks` or `gpus`"))?;
+        self.get("#wrong").map_or(Ok(()), none_wrong).map_err(|what| self.wrong(what))?;
         let value = self.gbps("busbw")?;
         let mut at = AtSize { bytes: self.number("size")?, ..AtSize::default() };
         match self.get("inplace") {

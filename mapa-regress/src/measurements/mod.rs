@@ -196,6 +196,14 @@ fn refused(line: impl Into<Option<usize>>, what: impl fmt::Display) -> Error {
     ErrorKind::BadFile { line: line.into(), what: what.to_string() }.into()
 }
 
+/// That a count of wrong results is none; `N/A` where nobody looked.
+fn none_wrong(count: &str) -> Result<(), String> {
+    if matches!(count, "0" | "N/A" | "n/a") || count.parse::<f64>() == Ok(0.0) {
+        return Ok(());
+    }
+    Err(format!("{count} wrong results: what was measured is not the collective"))
+}
+
 /// A bus bandwidth in GB/s, `scale` of what is written; none for `N/A`.
 fn gbps(text: &str, scale: f64) -> Result<Option<f64>, String> {
     if text.eq_ignore_ascii_case("n/a") {

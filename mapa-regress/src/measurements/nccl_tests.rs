@@ -20,7 +20,7 @@
 //! which collective it was. A row is told from log lines by its size, count and type, so that whatever
 //! logs and launchers write between lines, or before each, is passed over.
 
-use super::{AtSize, Devices, Measurement, PciPlace, Rank, collective, gbps, refused};
+use super::{AtSize, Devices, Measurement, PciPlace, Rank, collective, gbps, none_wrong, refused};
 use crate::error::Error;
 
 /// See [`read_measurements`](super::read_measurements).
@@ -70,6 +70,8 @@ enum Cell {
     Redop,
     Root,
     Busbw,
+    /// How many results were wrong.
+    Wrong,
     Other,
 }
 
@@ -140,13 +142,20 @@ impl Reader {
     }
 
     fn footer(&mut self, number: usize, line: &str) -> Result<(), Error> {
-        if let Some((_, count)) = line.split_once("Out of bounds values")
-            && let Some(count) = count.split([':', ' ']).find(|word| !word.is_empty())
-            && count != "0"
-        {
+        if let Some((_, count)) = line.split_once("Out of bounds values") {
+            let count = count.split([':', ' ']).find(|word| !word.is_empty());
+            let count = count.ok_or_else(|| refused(number, "no count of values out of bounds: cut off?"))?;
+            if count == "0" {
+                return self.close();
+            }
             let what = format!("{count} values were out of bounds: what was measured is not the collective");
             return Err(refused(number, what));
         }
+        self.close()
+    }
+
+    /// The end of a table, if there is one.
+    fn close(&mut self) -> Result<(), Error> {
         let Some(table) = self.table.take() else { return Ok(()) };
         if table.sizes.is_empty() {
             return Err(refused(
@@ -274,6 +283,7 @@ impl Table {
                 "busbw" => Cell::Busbw,
                 "redop" | "op" => Cell::Redop,
                 "root" => Cell::Root,
+                "#wrong" => Cell::Wrong,
                 _ => Cell::Other,
             });
             if *name == "timestamp" {
@@ -330,6 +340,7 @@ impl Table {
                 Cell::Bytes => at.bytes = word.parse().ok(),
                 Cell::Redop => reduces = *word != "none",
                 Cell::Root => root = !word.starts_with('-'),
+                Cell::Wrong => none_wrong(word).map_err(|what| refused(number, what))?,
                 Cell::Busbw => {
                     let value = gbps(word, self.scale).map_err(|what| refused(number, what))?;
                     let in_place = seen == 1 || self.ways == Ways::InPlace;
