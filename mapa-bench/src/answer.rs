@@ -15,7 +15,8 @@ pub(crate) fn decision(decision: &Decision, graph: &HardwareGraph) -> Map<String
 
 /// A placement with its scores.
 pub(crate) fn scored(scored: &Scored, graph: &HardwareGraph) -> Map<String, Value> {
-    let scores: Map<String, Value> = scored.scores().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+    let value = |name: &str, value: f64| json!(is_defined(name, scored.placement()).then_some(value));
+    let scores: Map<String, Value> = scored.scores().map(|(name, of)| (name.to_owned(), value(name, of))).collect();
     let mut object = Map::new();
     object.insert("devices".to_owned(), json!(ids(scored.placement())));
     object.insert("names".to_owned(), json!(names(scored.placement(), graph)));
@@ -25,6 +26,13 @@ pub(crate) fn scored(scored: &Scored, graph: &HardwareGraph) -> Map<String, Valu
     object.insert("out_of_domain".to_owned(), json!(scored.out_of_domain().collect::<Vec<_>>()));
     object
 }
+
+/// Whether a score says anything of a placement: one device has no collective bandwidth, which packings score as 0.
+pub(crate) fn is_defined(name: &str, placement: &Placement) -> bool {
+    !OF_PACKINGS.contains(&name) || placement.set().len() > 1
+}
+
+const OF_PACKINGS: [&str; 4] = ["ring_packing_gbps", "tree_packing_gbps", "all_to_all_gbps", "channels_gbps"];
 
 fn links(census: &Census) -> Value {
     let (double, single, pcie) = census.xyz();

@@ -59,7 +59,9 @@ pub(crate) enum Command {
 }
 
 const SCORE_HELP: &str = "\
-Devices are in rank order; packings depend on the set alone. One device has no collective bandwidth: \"gbps\": null.
+The number is a bus bandwidth, GB/s, as nccl-tests and rccl-tests print it (busbw), of large messages. Sums of terms depend on
+the rank order, packings on the set of devices alone. One device has no collective bandwidth: \"gbps\": null. Channels are what an
+imitated search finds: no bound is proven but that of ring packing, \"at_most_gbps\".
 
 Examples:
   mapa-bench score --machine dgx-1v --devices 0,3,4
@@ -123,6 +125,7 @@ Batch form: one JSON object a line in, one a line out, the state kept between li
   {\"op\":\"allocate\",\"id\":\"a\",\"gpus\":3,\"pattern\":\"ring\",\"policy\":\"preserve\",\"sensitive\":true}
      also: \"available\":[..] (of what is free, all that counts for this line), \"must_include\":[..],
      \"avoid\":[..], \"min_link\":\"nv1\", \"same_numa\":true, \"slice\":\"1g\", \"model\":\"..\"; devices are ids (numbers) or names
+     a training job: \"pattern\":\"tp=4,pp=2\",\"bytes\":\"tp=2e9,pp=1e8\",\"policy\":\"min-step-time\", without \"gpus\"
      answers with the keys of `allocate --json`, or {\"refusal\":..,\"reason\":..}, and the id
      malformed lines are answered by {\"ok\":false,\"error\":..} and make the exit status 2; refusals do not
   {\"op\":\"release\",\"id\":\"a\"}   {\"op\":\"reset\"}   {\"op\":\"show\"}";
@@ -515,8 +518,9 @@ pub(crate) struct PolicyArgs {
     #[arg(long, default_value = "preserve", value_parser = policy_names(), long_help = policy_help())]
     pub(crate) policy: String,
     /// Of what bandwidth is predicted by, for the policies preserve and max-bandwidth: paper (Eq. 2), paper-printed (as Table
-    /// 2 prints it), ring-packing, tree, all-to-all, channels, or a coefficient file that `fit` wrote [default: paper for
-    /// preserve, ring-packing for max-bandwidth].
+    /// 2 prints it), ring-packing, tree, all-to-all, channels, channels-2022, channels-2024, or a coefficient file that `fit` wrote
+    /// [default: paper for preserve, ring-packing for max-bandwidth]. All but Eq. 2 and the file
+    /// count links at nominal bandwidth: a factor common to all changes no choice by a packing (see `score --rates`).
     #[arg(long, value_name = "MODEL|FILE")]
     pub(crate) model: Option<String>,
     /// Links that Eq. 3 counts, for the policy preserve.

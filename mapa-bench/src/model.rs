@@ -34,13 +34,14 @@ pub(crate) enum Packing {
     Rings(RingPacking),
     Trees(TreePacking),
     AllToAll(AllToAll),
-    Channels(Channels<'static>),
+    /// What an imitated search finds; what no packing of rings exceeds at the same rates.
+    Channels(Channels<'static>, RingPacking),
 }
 
 impl Packing {
     /// The packing that a word means.
     fn named(word: &str, rates: Rates) -> Option<Self> {
-        let channels = |speeds| Some(Self::Channels(Channels::new(rates, speeds)));
+        let channels = |speeds| Some(Self::Channels(Channels::new(rates, speeds), RingPacking::new(rates)));
         match word {
             "ring-packing" => Some(Self::Rings(RingPacking::new(rates))),
             "tree" => Some(Self::Trees(TreePacking::new(rates))),
@@ -58,7 +59,15 @@ impl Packing {
             Self::Rings(rings) => rings.of(graph, set),
             Self::Trees(trees) => trees.of(graph, set),
             Self::AllToAll(exchange) => exchange.of(graph, set),
-            Self::Channels(channels) => channels.of(graph, set),
+            Self::Channels(channels, _) => channels.of(graph, set),
+        }
+    }
+
+    /// What no packing exceeds, GB/s. Of an imitated search the bandwidth itself says no more than what the search could find.
+    pub(crate) fn at_most(&self, found: &Bandwidth, graph: &HardwareGraph, set: &DeviceSet) -> f64 {
+        match self {
+            Self::Channels(_, rings) => rings.of(graph, set).map_or(found.gbps, |best| best.at_most_gbps),
+            _ => found.at_most_gbps,
         }
     }
 
@@ -68,7 +77,7 @@ impl Packing {
             Self::Rings(rings) => rings.objective(),
             Self::Trees(trees) => trees.objective(),
             Self::AllToAll(exchange) => exchange.objective(),
-            Self::Channels(channels) => channels.objective(),
+            Self::Channels(channels, _) => channels.objective(),
         }
     }
 }

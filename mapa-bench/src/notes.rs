@@ -15,7 +15,11 @@ pub(crate) fn notes(decision: &Decision, request: &Request, view: &View<'_>, mod
         notes.push("Eq. 2, by which preserve chose, was not fitted to placements like this one".to_owned());
     }
     let candidate = Candidate { view: *view, pattern: decision.pattern(), placement: best.placement() };
-    if let Some(model) = model.filter(|model| !model.is_eq_2() && !model.objective.in_domain(&candidate)) {
+    let unasked = name == "preserve" && !request.bandwidth_sensitive;
+    if unasked && model.is_some() {
+        notes.push("preserve asks the model for bandwidth-sensitive jobs only: --sensitive".to_owned());
+    }
+    if let Some(model) = model.filter(|model| !unasked && !model.is_eq_2() && !model.objective.in_domain(&candidate)) {
         let model = model.objective.name();
         notes.push(format!("{model}, the model by which {name} chooses, was not fitted to placements like this one"));
     }

@@ -80,3 +80,32 @@ fn sixteen_devices_are_searched_within_limits() {
     let all = answer("allocate --machine torus-2d --pattern tp=4,pp=2,dp=2 --policy min-step-time --max-nodes 100000");
     assert!(all["step_seconds"].as_f64().unwrap() > 0.0);
 }
+
+#[test]
+fn a_batch_takes_training_jobs_with_their_bytes_and_policy() {
+    let lines = [
+        r#"{"op":"allocate","id":1,"pattern":"tp=4,pp=2","bytes":"tp=2e9,pp=1e8,dp=5e8","policy":"min-step-time"}"#,
+        r#"{"op":"reset"}"#,
+        r#"{"op":"allocate","id":2,"pattern":"ring"}"#,
+        r#"{"op":"allocate","id":3,"gpus":4,"policy":"min-step-time"}"#,
+        r#"{"op":"allocate","id":4,"gpus":4,"bytes":"tp=1"}"#,
+        r#"{"op":"allocate","id":5,"gpus":4,"pattern":"tp=4,pp=2"}"#,
+    ];
+    let output = run("allocate --machine dgx-1v --batch -", &lines.join("\n"));
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let answers: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let alone = answer(&format!("allocate {JOB} --policy min-step-time"));
+    for key in ["devices", "scores", "step_seconds", "phase_seconds", "policy"] {
+        assert_eq!(answers[0][key], alone[key], "{key}: {stdout}");
+    }
+    let wrong = [
+        (2, "missing field `gpus`: expected how many devices the job needs"),
+        (3, "needs a pattern such as tp=4,pp=2,dp=1"),
+        (4, "is for patterns such as tp=4,pp=2,dp=1"),
+        (5, "has 8 ranks: expected 8"),
+    ];
+    for (at, why) in wrong {
+        assert!(answers[at]["error"].as_str().unwrap().contains(why), "{}", answers[at]);
+    }
+    assert_eq!(output.status.code(), Some(2));
+}

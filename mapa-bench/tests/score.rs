@@ -170,3 +170,110 @@ fn a_batch_takes_a_model_line_by_line() {
         lines[4]["error"].as_str().unwrap().contains("no model is called `best`") && output.status.code() == Some(2)
     );
 }
+
+#[test]
+fn an_imitated_search_proves_nothing_of_packings() {
+    let of = |model: &str| answer(&format!("score --machine dgx-1v --devices 0,1,2,3 --model {model}"));
+    let (found, rings) = (of("channels"), of("ring-packing"));
+    assert_eq!([&found["exact"], &found["imitated"]], [&json!(false), &json!(true)]);
+    assert!(found["gbps"].as_f64() < found["at_most_gbps"].as_f64(), "{found}");
+    assert_eq!(found["at_most_gbps"], rings["at_most_gbps"]);
+    assert_eq!([&rings["exact"], &rings["imitated"]], [&json!(true), &json!(false)]);
+    // At the rates of the search, not at nominal ones.
+    let nccl = gbps("--devices 0,1,2,3 --model ring-packing --rates nccl");
+    let found = answer("score --machine dgx-1v --devices 0,1,2,3 --model channels --rates nccl");
+    assert_eq!(found["at_most_gbps"].as_f64(), Some(nccl));
+    let printed = text("score --machine dgx-1v --devices 0,1,2,3 --model channels", "");
+    assert!(printed.contains("found by an imitated search; no packing exceeds 100"), "{printed}");
+    assert!(!printed.contains("no packing is better"), "{printed}");
+}
+
+#[test]
+fn trees_and_exchanges_are_explained() {
+    let trees = answer("score --machine dgx-1v --devices 0,1,2,3 --model tree");
+    let list = trees["trees"].as_array().unwrap();
+    let sum: f64 = list.iter().map(|tree| tree["gbps"].as_f64().unwrap()).sum();
+    assert!((sum * 1.5 - trees["gbps"].as_f64().unwrap()).abs() < 1e-6, "2(n-1)/n of {trees}");
+    assert!(list.iter().all(|tree| tree["edges"].as_array().unwrap().len() == 3), "{trees}");
+    let printed = text("score --machine dgx-1v --devices 0,1,2,3 --model tree", "");
+    assert!(printed.contains("| tree ") && printed.contains("2(n-1)/n"), "{printed}");
+    let slow = answer("score --machine dgx-1v --devices 1,4 --model tree");
+    assert_eq!((&slow["over_host"], &slow["trees"]), (&json!(true), &json!([])));
+    let exchange = answer("score --machine dgx-1v --devices 0,1,2,3 --model all-to-all");
+    assert_eq!(exchange["pair_gbps"].as_f64().unwrap() * 3.0, exchange["gbps"].as_f64().unwrap());
+    assert!(text("score --machine dgx-1v --devices 0,1,2 --model all-to-all", "").contains("each pair "));
+}
+
+#[test]
+fn words_fit_what_they_are_said_of() {
+    let two = text("score --machine dgx-1v --devices 0,3 --model ring-packing", "");
+    assert!(two.contains("There and back.") && !two.contains("Half") && !two.contains("rank order"), "{two}");
+    assert!(text("score --machine dgx-1v --devices 0,1,2 --model ring-packing", "").contains("Half of each"));
+    let fleet = text("score --machine fleet:2xdgx-1v --devices 0,8 --model ring-packing", "");
+    assert!(fleet.contains("the slow path, over the network") && !fleet.contains("through the host"), "{fleet}");
+    error(
+        "score --machine dgx-1v --devices 1,4 --model ring-packing --rates 1,4=20",
+        "what paths through the host reach is --pcie-gbps",
+    );
+}
+
+#[test]
+fn one_device_has_no_packing_among_scores_either() {
+    let one = "allocate --machine dgx-1v --gpus 1 --policy max-bandwidth";
+    assert_eq!(answer(one)["scores"].get("ring_packing_gbps"), Some(&Value::Null));
+    assert!(text(one, "").contains("ring_packing_gbps none: one device"));
+    assert!(answer(&one.replace("--gpus 1", "--gpus 2"))["scores"]["ring_packing_gbps"].is_f64());
+}
+
+#[test]
+fn predictions_that_cannot_be_are_noted() {
+    let notes = |words: &str| answer(&format!("score --machine dgx-1v {words}"))["notes"].clone();
+    assert_eq!(notes("--devices 0,2,3"), json!([]));
+    assert_eq!(notes("--devices 0,2,3 --pattern 0-1,1-2,2-0"), json!([]));
+    assert_eq!(notes("--devices 0,3"), json!([]));
+    let rings = json!("Eq. 2 was fitted to rings");
+    // A ring of six with five paths through the host.
+    let below = answer("score --machine dgx-1v --devices 0,5,1,4,2,7");
+    assert!(below["gbps"].as_f64().unwrap() < 0.0 && below["notes"].to_string().contains("no bandwidth is negative"));
+    assert!(notes("--devices 0,2,1,3 --pattern chain").as_array().unwrap().contains(&rings));
+    assert!(notes("--devices 0,2,1,3 --pattern all-to-all").as_array().unwrap().contains(&rings));
+}
+
+#[test]
+fn preserve_says_when_it_does_not_ask_the_model() {
+    let notes = |words: &str| {
+        let answer = answer(&format!("allocate --machine dgx-1v --gpus 3 --model ring-packing {words}"));
+        answer["notes"].to_string()
+    };
+    let said = "preserve asks the model for bandwidth-sensitive jobs only: --sensitive";
+    assert!(notes("").contains(said));
+    assert!(!notes("--sensitive").contains(said) && !notes("--policy max-bandwidth").contains(said));
+}
+
+#[test]
+fn compare_shows_ring_packing_and_the_model_for_every_policy() {
+    let compared = answer("compare --machine dgx-1v --gpus 4 --sensitive --model tree");
+    for row in compared["policies"].as_array().unwrap() {
+        let list: Vec<String> = row["devices"].as_array().unwrap().iter().map(Value::to_string).collect();
+        let of = |model: &str| gbps(&format!("--devices {} --model {model}", list.join(",")));
+        assert_eq!(
+            [of("ring-packing"), of("tree")].map(Some),
+            ["ring_packing_gbps", "model_gbps"].map(|k| row[k].as_f64())
+        );
+    }
+    let printed = text("compare --machine dgx-1v --gpus 4 --sensitive --model tree", "");
+    assert!(printed.contains("| ring packing |  model |") && printed.contains("Model: tree,"), "{printed}");
+    let without = text("compare --machine dgx-1v --gpus 4", "");
+    assert!(without.contains("| ring packing |") && !without.contains("Model:"), "{without}");
+    assert_eq!(answer("compare --machine dgx-1v --gpus 1")["policies"][0]["ring_packing_gbps"], Value::Null);
+}
+
+#[test]
+fn help_names_every_model_and_what_the_number_is() {
+    let help = text("help allocate", "");
+    for word in ["paper-printed", "ring-packing", "tree", "all-to-all", "channels-2022", "channels-2024", "nominal"] {
+        assert!(help.contains(word), "{word}");
+    }
+    assert!(help.contains("\"policy\":\"min-step-time\""), "{help}");
+    assert!(text("help score", "").contains("bus bandwidth"));
+}

@@ -7,7 +7,7 @@ use mapa_topologies::{Machine, Picture};
 use serde_json::{Value, json};
 
 use super::batch;
-use crate::answer::{decision as decision_json, label, names, scored as scored_json, visible_devices};
+use crate::answer::{decision as decision_json, is_defined, label, names, scored as scored_json, visible_devices};
 use crate::cli::{AllocateArgs, PolicyArgs};
 use crate::failure::Failure;
 use crate::machine::load;
@@ -75,7 +75,8 @@ fn picture(decision: &Decision, args: &AllocateArgs, machine: &Machine, view: &V
     let best = decision.best();
     let ranks = decision.placement().len();
     let what = format!("{}: {ranks} ranks, pattern {}, policy {}", machine.name, args.pattern, decision.policy());
-    let scores = best.scores().map(|(name, value)| format!("{name} {}", score(name, value)));
+    let defined = best.scores().filter(|(name, _)| is_defined(name, best.placement()));
+    let scores = defined.map(|(name, value)| format!("{name} {}", score(name, value)));
     let links = (!decision.pattern().edges().is_empty()).then(|| format!("links {}", links(best)));
     let picture = Picture::new()
         .title(what)
@@ -110,7 +111,8 @@ fn print(
         output.line(format_args!("step      {}", step.text()))?;
     }
     for (name, value) in best.scores() {
-        output.line(format_args!("score     {name} {}", score(name, value)))?;
+        let value = if is_defined(name, best.placement()) { score(name, value) } else { "none: one device".to_owned() };
+        output.line(format_args!("score     {name} {value}"))?;
     }
     for note in notes {
         output.line(format_args!("note      {note}"))?;

@@ -15,7 +15,8 @@ use crate::failure::Failure;
 use crate::model::Model;
 use crate::notes::notes;
 use crate::output::Output;
-use crate::request::{min_link, pattern, policy, slice};
+use crate::parallel::{self, Step};
+use crate::request::{min_link, slice};
 
 #[derive(Deserialize)]
 #[serde(
@@ -35,9 +36,10 @@ enum Line {
 #[serde(deny_unknown_fields)]
 struct Job {
     id: Name,
-    gpus: usize,
+    gpus: Option<usize>,
     #[serde(default = "ring")]
     pattern: String,
+    bytes: Option<String>,
     #[serde(default = "preserve")]
     policy: String,
     #[serde(default)]
@@ -52,6 +54,17 @@ struct Job {
     same_numa: bool,
     slice: Option<String>,
     model: Option<String>,
+}
+
+impl Job {
+    /// What its pattern, bytes and number of devices mean.
+    fn work(&self) -> Result<parallel::Job, Failure> {
+        if self.gpus.is_none() && !self.pattern.contains('=') {
+            let missing = "missing field `gpus`: expected how many devices the job needs, unless its pattern is such as tp=4,pp=2";
+            return Err(Failure::malformed(missing));
+        }
+        parallel::job(&self.pattern, self.bytes.as_deref(), self.gpus)
+    }
 }
 
 fn ring() -> String {
@@ -179,9 +192,10 @@ impl Server {
             self.models.insert(word.clone(), Model::named(word, None)?);
         }
         let model = job.model.as_ref().and_then(|word| self.models.get(word));
-        let policy = policy(&job.policy, model, Preserved::All)?;
+        let work = job.work()?;
+        let policy = parallel::policy(&job.policy, model, Preserved::All, &work)?;
         let wants = slice(job.slice.as_deref(), &graph)?;
-        let request = Request::new(pattern(&job.pattern, job.gpus)?.each(wants))
+        let request = Request::new(work.pattern.clone().each(wants))
             .sensitive(job.sensitive)
             .must_include(set(&job.must_include, &graph)?)
             .avoid(set(&job.avoid, &graph)?)
@@ -196,6 +210,9 @@ impl Server {
         let decision = policy.decide(&request, &view.limited_to(&free))?;
         let mut object = decision_json(&decision, &graph);
         object.insert("notes".to_owned(), json!(notes(&decision, &request, &view.limited_to(&free), model)));
+        if let Some(step) = Step::of(&work, &decision, &graph) {
+            step.insert_into(&mut object);
+        }
         let lease = self.allocator.commit(decision)?;
         object.insert("id".to_owned(), json!(job.id));
         self.held.insert(job.id.to_string(), (job.id, lease.id));

@@ -1,10 +1,10 @@
 //! `compare`: every policy on one request.
 
-use mapa_core::{BuiltIn, Policy, Rates, min_step_time};
+use mapa_core::{BuiltIn, Candidate, Objective, Policy, Rates, min_step_time, ring_packing_gbps};
 use serde_json::{Value, json};
 
 use super::allocate::links;
-use crate::answer::{decision as decision_json, label, refusal};
+use crate::answer::{decision as decision_json, is_defined, label, refusal};
 use crate::cli::{CompareArgs, Preserved};
 use crate::failure::Failure;
 use crate::machine::load;
@@ -25,8 +25,10 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
     let scores = ["aggregate_gbps", "effective_gbps", "preserved_gbps"];
     let model = args.model.as_ref().map(|word| Model::named(word, None)).transpose()?;
     let step_column = job.parallel.map(|_| "step, s");
-    let header = ["policy", "devices", "links", "aggregate", "effective", "preserved"].into_iter().chain(step_column);
-    let mut rows = table(header, [3, 4, 5, 6]);
+    let model_column = model.as_ref().map(|_| "model");
+    let header = ["policy", "devices", "links", "aggregate", "effective", "preserved", "ring packing"];
+    let mut rows = table(header.into_iter().chain(model_column).chain(step_column), 3..=8);
+    let rings = ring_packing_gbps();
     let mut list = Vec::new();
     let built_in = BuiltIn::ALL.iter().filter(|built_in| all || !built_in.for_instances);
     let by_model = |name| policy(name, model.as_ref().filter(|_| takes_model(name)), Preserved::All);
@@ -42,9 +44,21 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
                 let step = Step::of(&job, &decision, graph);
                 let mut row = vec![name.to_owned(), ranks, links(best)];
                 row.extend(scores.map(|name| best.score(name).map_or("-".to_owned(), gbps)));
+                let candidate = Candidate { view, pattern: decision.pattern(), placement: best.placement() };
+                let by = |objective: &Objective<'_>| {
+                    is_defined(objective.name(), best.placement()).then(|| objective.score(&candidate))
+                };
+                let (packed, modelled) = (by(&rings), model.as_ref().map(|model| by(&model.objective)));
+                let shown = |value: Option<f64>| value.map_or("-".to_owned(), gbps);
+                row.push(shown(packed));
+                row.extend(modelled.map(shown));
                 row.extend(step.as_ref().map(|step| seconds(step.seconds)));
                 rows.add_row(row);
                 let mut object = decision_json(&decision, graph);
+                object.insert("ring_packing_gbps".to_owned(), json!(packed));
+                if let Some(value) = modelled {
+                    object.insert("model_gbps".to_owned(), json!(value));
+                }
                 if let Some(step) = step {
                     step.insert_into(&mut object);
                 }
@@ -69,6 +83,13 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
     output.line(
         "Devices in rank order; scores in GB/s: Eq. 1 (links added up), Eq. 2 (predicted), Eq. 3 (left to others).",
     )?;
+    output.line(
+        "Ring packing: what rings carry on these devices at nominal bandwidth, GB/s, whatever the policy chose by.",
+    )?;
+    if let Some(word) = &args.model {
+        let by = "what preserve (for bandwidth-sensitive jobs) and max-bandwidth choose by";
+        output.line(format_args!("Model: {word}, {by}, GB/s for every policy's devices."))?;
+    }
     if job.parallel.is_none() {
         return Ok(());
     }

@@ -7,6 +7,7 @@ mod find_matches;
 mod fit;
 mod machines;
 mod mig;
+mod packed;
 mod read_files;
 mod score;
 mod topo;

@@ -11,9 +11,11 @@ use crate::answer::{ids, label, names};
 use crate::cli::ScoreArgs;
 use crate::failure::Failure;
 use crate::machine::load;
-use crate::model::{Kind, Model};
+use crate::model::{Kind, Model, Packing};
 use crate::output::{Output, gbps, table};
 use crate::request::pattern;
+
+use super::packed::Packed;
 
 pub(crate) fn score(args: &ScoreArgs, output: &mut Output) -> Result<(), Failure> {
     let loaded = load(&args.machine, output)?;
@@ -25,19 +27,23 @@ pub(crate) fn score(args: &ScoreArgs, output: &mut Output) -> Result<(), Failure
     head.insert("model".to_owned(), json!(args.model));
     head.insert("devices".to_owned(), json!(ids(&devices)));
     head.insert("names".to_owned(), json!(names(&devices, graph)));
-    let shown = Shown { head, devices: &devices, graph, model: &args.model };
+    let ordered = matches!(model.kind, Kind::Links(_));
+    let shown = Shown { head, devices: &devices, graph, model: &args.model, ordered };
     match &model.kind {
         _ if devices.len() < 2 => shown.one_device(output),
         Kind::Links(links) => {
             let pattern = pattern(args.pattern.as_deref().unwrap_or("ring"), devices.len())?;
-            let explained = Explained::new(links, &model.objective, &pattern, &devices, graph)?;
+            let mut explained = Explained::new(links, &model.objective, &pattern, &devices, graph)?;
+            if model.is_eq_2() && !is_ring(&pattern) {
+                explained.notes.push("Eq. 2 was fitted to rings");
+            }
             shown.links(&explained, output)
         }
         Kind::Packing(_) if args.pattern.is_some() => Err(Failure::malformed(
             "--pattern is for sums of terms: what a set of devices can carry depends on no pattern",
         )),
         Kind::Packing(packing) => match packing.of(graph, &devices.set()) {
-            Some(bandwidth) => shown.packing(&bandwidth, output),
+            Some(bandwidth) => shown.packing(packing, &bandwidth, output),
             None => shown.one_device(output),
         },
     }
@@ -77,7 +83,12 @@ fn rates(words: &str, machine: &Machine, graph: &HardwareGraph) -> Result<Rates,
     };
     let what = "expected nominal, nccl, or a measured pair A,B=GBPS";
     let (a, b, measured) = parse().ok_or_else(|| Failure::malformed(format_args!("--rates {words}: {what}")))?;
-    Ok(Rates::calibrated(graph, graph.find(a)?, graph.find(b)?, measured)?)
+    let (a, b) = (graph.find(a)?, graph.find(b)?);
+    let over_host = a != b && graph.link(a, b).class.is_host();
+    Rates::calibrated(graph, a, b, measured).map_err(|error| match over_host {
+        true => Failure::malformed(format_args!("{error}; what paths through the host reach is --pcie-gbps")),
+        false => error.into(),
+    })
 }
 
 /// What answers are made of.
@@ -87,6 +98,8 @@ struct Shown<'a> {
     devices: &'a Placement,
     graph: &'a HardwareGraph,
     model: &'a str,
+    /// Whether the order of the devices counts.
+    ordered: bool,
 }
 
 impl Shown<'_> {
@@ -98,7 +111,8 @@ impl Shown<'_> {
     }
 
     fn title(&self, output: &mut Output) -> Result<(), Failure> {
-        output.line(format_args!("devices   {} in rank order", names(self.devices, self.graph).join(", ")))?;
+        let order = if self.ordered { " in rank order" } else { "" };
+        output.line(format_args!("devices   {}{order}", names(self.devices, self.graph).join(", ")))?;
         output.line(format_args!("model     {}", self.model))
     }
 
@@ -124,38 +138,24 @@ impl Shown<'_> {
     }
 
     /// Of what links can carry at once.
-    fn packing(self, bandwidth: &Bandwidth, output: &mut Output) -> Result<(), Failure> {
-        let exact = bandwidth.gbps == bandwidth.at_most_gbps;
+    fn packing(self, packing: &Packing, found: &Bandwidth, output: &mut Output) -> Result<(), Failure> {
+        let set = self.devices.set();
+        let packed = Packed {
+            found,
+            packing,
+            graph: self.graph,
+            at_most: packing.at_most(found, self.graph, &set),
+            trees: match packing {
+                Packing::Trees(trees) if !found.over_host => trees.trees(self.graph, &set),
+                _ => Vec::new(),
+            },
+            devices: self.devices,
+        };
         if output.json {
-            let ring = |(ring, gbps): &(Vec<DeviceId>, f64)| json!({ "devices": ring.iter().map(|id| id.0).collect::<Vec<_>>(), "gbps": gbps });
-            let more = json!({
-                "gbps": bandwidth.gbps, "at_most_gbps": bandwidth.at_most_gbps, "exact": exact,
-                "over_host": bandwidth.over_host, "in_domain": true,
-                "rings": bandwidth.rings.iter().map(ring).collect::<Vec<_>>(),
-            });
-            return self.answer(more, output);
+            return self.answer(packed.json(), output);
         }
         self.title(output)?;
-        let graph = self.graph;
-        if !bandwidth.rings.is_empty() {
-            let mut rows = table(["ring", "GB/s"], [1]);
-            for (ring, each) in &bandwidth.rings {
-                let ring: Vec<String> = ring.iter().map(|&id| label(id, graph)).collect();
-                rows.add_row([ring.join(","), gbps(*each)]);
-            }
-            rows.add_row(["sum".to_owned(), gbps(bandwidth.gbps)]);
-            output.line("")?;
-            output.line(rows)?;
-            output.line("Half of a ring of three or more goes one way round, half the other.")?;
-            output.line("")?;
-        }
-        let bound =
-            if exact { "no packing is better".to_owned() } else { format!("at most {}", gbps(bandwidth.at_most_gbps)) };
-        output.line(format_args!("bandwidth {} GB/s: {bound}", gbps(bandwidth.gbps)))?;
-        if bandwidth.over_host {
-            output.line("note      the slow path, through the host: direct links carry no more among these devices")?;
-        }
-        Ok(())
+        packed.print(output)
     }
 }
 
@@ -167,6 +167,7 @@ struct Explained<'a> {
     in_domain: bool,
     /// The rank order of highest aggregated bandwidth on the same devices, where its links differ.
     best: Option<(Placement, f64, bool)>,
+    notes: Vec<&'static str>,
 }
 
 impl<'a> Explained<'a> {
@@ -193,7 +194,9 @@ impl<'a> Explained<'a> {
             let (other, gbps, in_domain) = scored(&order);
             (other != census).then_some((order, gbps, in_domain))
         });
-        Ok(Self { model, census, gbps, in_domain, best })
+        let outside = (!in_domain).then_some("the model was not fitted to placements like this one");
+        let negative = (gbps < 0.0).then_some("no bandwidth is negative: the model says nothing of these links");
+        Ok(Self { model, census, gbps, in_domain, best, notes: outside.into_iter().chain(negative).collect() })
     }
 
     /// The links of each tier.
@@ -214,6 +217,7 @@ impl<'a> Explained<'a> {
             "gbps": self.gbps, "in_domain": self.in_domain, "source": self.model.source(),
             "links": self.links().map(|(name, count)| (name, json!(count))).collect::<Map<_, _>>(),
             "terms": self.terms().map(term).collect::<Vec<_>>(), "best_order": self.best.as_ref().map(order),
+            "notes": self.notes,
         })
     }
 
@@ -229,8 +233,8 @@ impl<'a> Explained<'a> {
         output.line(rows)?;
         output.line("")?;
         output.line(format_args!("bandwidth {} GB/s predicted", gbps(self.gbps)))?;
-        if !self.in_domain {
-            output.line("note      the model was not fitted to placements like this one")?;
+        for note in &self.notes {
+            output.line(format_args!("note      {note}"))?;
         }
         let Some((order, other, holds)) = &self.best else { return Ok(()) };
         let order: Vec<String> = order.iter().map(|&id| label(id, graph)).collect();
@@ -239,6 +243,23 @@ impl<'a> Explained<'a> {
         let which = "the order of highest aggregated bandwidth on these devices is";
         output.line(format_args!("note      {which} {order}: {other} GB/s{outside}"))
     }
+}
+
+/// Whether all ranks talk in one circle, as those of [`Pattern::ring`]; two ranks, there and back.
+fn is_ring(pattern: &Pattern) -> bool {
+    let n = pattern.len();
+    let near = |rank: usize| {
+        let ends = pattern.edges().iter().map(|edge| [edge.a, edge.b].map(usize::from));
+        ends.filter(move |ends| ends.contains(&rank)).map(move |[a, b]| if a == rank { b } else { a })
+    };
+    if (0..n).any(|rank| near(rank).count() != 2) {
+        return false;
+    }
+    let mut met = vec![0];
+    while let Some(next) = met.last().and_then(|&last| near(last).find(|next| !met.contains(next))) {
+        met.push(next);
+    }
+    met.len() == n
 }
 
 /// The rank order of highest aggregated bandwidth on these devices; none where nothing was found.
