@@ -4,15 +4,19 @@
 //! So on a set of devices the best one is sought by branch and bound: ranks are placed by number on ascending devices, a phase's
 //! time only grows as ranks are placed, and what cannot become better than the best order so far is given up. The first order of a
 //! value is the smallest that has it. Sets themselves are passed over by [`StepTime::at_least`].
+//!
+//! Where that is not over soon, it begins again with an order to beat: whole groups on islands of direct links, or the devices as
+//! they come, improved by swaps. Orders as good as that one are not given up until the first of them is reached, so the answer
+//! stays the same.
 
 use std::sync::Arc;
 
 use super::criterion::{max, min, settle};
 use super::rules::Rules;
 use crate::matching::{Few, Placement};
-use crate::pattern::{Edge, Parallelism, Pattern};
+use crate::pattern::{Dimension, Edge, Parallelism, Pattern};
 use crate::score::{BestOrder, Rates, StepTime, Subset, preserved_gbps};
-use crate::topology::DeviceId;
+use crate::topology::{DeviceId, DeviceSet};
 
 /// The least communication time of a step ([`step_seconds`](crate::step_seconds)); then the most preserved bandwidth (Eq. 3),
 /// the lowest ids, the smallest rank order. For requests with the job's own [pattern](Parallelism::pattern).
@@ -41,17 +45,21 @@ use crate::topology::DeviceId;
 /// ```
 #[must_use]
 pub fn min_step_time(job: &Parallelism, rates: Rates) -> Rules<'static> {
-    let model = StepTime::new(job, rates);
-    let orders = Orders::new(model.clone());
+    let orders = Orders::new(*job, rates);
+    let seconds = orders.model.objective();
     let best_order: BestOrder<'static> = Arc::new(move |pattern, subset, go_on| {
         orders.model.is_of(pattern).then(|| orders.best(subset, go_on)).flatten()
     });
-    let seconds = model.objective().ordered(best_order);
-    Rules::new("min-step-time").prefer(min(seconds)).then(max(preserved_gbps())).report_paper_scores()
+    Rules::new("min-step-time")
+        .prefer(min(seconds.ordered(best_order)))
+        .then(max(preserved_gbps()))
+        .report_paper_scores()
 }
 
 /// What a search over rank orders needs to know of the job.
 struct Orders {
+    job: Parallelism,
+    rates: Rates,
     model: StepTime,
     /// The job's pattern with a traffic of its own for each phase: its symmetries keep phases.
     by_phase: Pattern,
@@ -62,7 +70,8 @@ struct Orders {
 }
 
 impl Orders {
-    fn new(model: StepTime) -> Self {
+    fn new(job: Parallelism, rates: Rates) -> Self {
+        let model = StepTime::new(&job, rates);
         let mut edges: Vec<Few<(usize, usize)>> = Vec::new();
         let (mut bytes, mut coloured) = ([0.0; 3], Vec::new());
         for (phase, a, b, traffic) in model.edges() {
@@ -72,37 +81,39 @@ impl Orders {
             coloured.push(Edge { a: a as u16, b: b as u16, traffic: 1.0 + phase as f64 });
         }
         let by_phase = Pattern::with(model.pattern().len(), coloured, model.pattern().demands().to_vec());
-        Self { model, by_phase, edges, bytes }
+        Self { job, rates, model, by_phase, edges, bytes }
     }
 
     fn best(&self, subset: Subset<'_>, go_on: &mut dyn FnMut() -> bool) -> Option<Placement> {
         let devices: Vec<DeviceId> = subset.devices.iter().collect();
         let k = devices.len();
-        let mut seconds = vec![[0.0; 3]; k * k];
-        for (i, &a) in devices.iter().enumerate() {
-            for (j, &b) in devices.iter().enumerate() {
-                let rate = self.model.bytes_per_second(subset.graph.link_of_ranks(a, b));
-                seconds[i * k + j] = self.bytes.map(|bytes| bytes / rate);
-            }
-        }
-        let floors = self.model.floors(subset);
-        let goal = settle(self.model.total(floors));
-        let order = Vec::with_capacity(k);
-        let mut search = Search {
-            orders: self,
-            seconds,
-            floors,
-            goal,
-            order,
-            used: vec![false; k],
-            best: (f64::INFINITY, None),
-            go_on,
-        };
+        let mut search = Search::new(self, subset, k * k, go_on);
         search.place([0.0; 3]);
-        let order = search.best.1?;
+        if search.halted {
+            search.start(subset, &devices);
+            search.left = usize::MAX;
+            search.place([0.0; 3]);
+        }
+        let order = search.best?;
         Some(order.into_iter().map(|i| devices[i]).collect())
     }
+
+    /// The part of the job that so many devices have room for: whole stages, or else whole tensor groups and nothing between them.
+    fn part(&self, devices: usize) -> Option<Self> {
+        let [tensor, pipeline, data] = Dimension::ALL.map(|dimension| self.job.degree(dimension));
+        let stages = (devices / (tensor * data)).min(pipeline);
+        let (stages, copies) = if stages > 0 { (stages, data) } else { (1, devices / tensor) };
+        let mut part = Parallelism::new(tensor, stages, copies).ok()?;
+        for dimension in Dimension::ALL {
+            let cut = dimension == Dimension::Data && copies < data;
+            part = part.with_bytes(dimension, if cut { 0.0 } else { self.job.bytes(dimension) }).ok()?;
+        }
+        Some(Self::new(part, self.rates))
+    }
 }
+
+/// How many nodes an island may take.
+const NODES_OF_ISLAND: usize = 1000;
 
 /// Over the rank orders of one set; devices are positions in it.
 struct Search<'s> {
@@ -115,29 +126,143 @@ struct Search<'s> {
     goal: f64,
     order: Vec<usize>,
     used: Vec<bool>,
-    /// The time of the best order so far, and it.
-    best: (f64, Option<Vec<usize>>),
+    /// The best order so far.
+    best: Option<Vec<usize>>,
+    /// Its time.
+    least: f64,
+    /// Whether it was reached by placing ranks in order, so that none before it is as good.
+    is_first: bool,
+    /// How many more steps may be taken.
+    left: usize,
+    /// Whether one more was wanted.
+    halted: bool,
     go_on: &'s mut dyn FnMut() -> bool,
 }
 
-impl Search<'_> {
+impl<'s> Search<'s> {
+    fn new(orders: &'s Orders, subset: Subset<'_>, left: usize, go_on: &'s mut dyn FnMut() -> bool) -> Self {
+        let devices: Vec<DeviceId> = subset.devices.iter().collect();
+        let k = devices.len();
+        let mut seconds = vec![[0.0; 3]; k * k];
+        for (i, &a) in devices.iter().enumerate() {
+            for (j, &b) in devices.iter().enumerate() {
+                let rate = orders.model.bytes_per_second(subset.graph.link_of_ranks(a, b));
+                seconds[i * k + j] = orders.bytes.map(|bytes| bytes / rate);
+            }
+        }
+        let floors = orders.model.floors(subset);
+        let goal = settle(orders.model.total(floors));
+        let (order, used) = (Vec::with_capacity(k), vec![false; k]);
+        let (best, least, is_first, halted) = (None, f64::INFINITY, true, false);
+        Self { orders, seconds, floors, goal, order, used, best, least, is_first, left, halted, go_on }
+    }
+
+    /// Whether one more step may be taken.
+    fn step(&mut self) -> bool {
+        self.halted = self.left == 0 || !(self.go_on)();
+        self.left = self.left.saturating_sub(1);
+        !self.halted
+    }
+
+    /// Whether nothing that takes so long can be the answer.
+    fn loses(&self, time: f64) -> bool {
+        time > self.least || time == self.least && self.is_first
+    }
+
+    /// Looks for a good order to begin with.
+    fn start(&mut self, subset: Subset<'_>, devices: &[DeviceId]) {
+        let by_islands = self.by_islands(subset, devices);
+        for order in by_islands.into_iter().chain([(0..devices.len()).collect()]) {
+            if self.least > self.goal {
+                self.improve(order);
+            }
+        }
+    }
+
+    /// Whole groups on islands, each of which is solved by itself; what is left over comes last. None if that says nothing.
+    fn by_islands(&mut self, subset: Subset<'_>, devices: &[DeviceId]) -> Option<Vec<usize>> {
+        let islands = islands(subset, devices);
+        if islands.len() == 1 || islands.len() == devices.len() {
+            return None;
+        }
+        let (mut order, mut rest) = (Vec::new(), Vec::new());
+        for island in islands {
+            let part = self.orders.part(island.len());
+            let (own, left) = island.split_at(part.as_ref().map_or(0, |part| part.model.pattern().len()));
+            rest.extend_from_slice(left);
+            let Some(part) = part else { continue };
+            let set: DeviceSet = own.iter().map(|&i| devices[i]).collect();
+            let subset = Subset { graph: subset.graph, devices: &set };
+            let mut search = Search::new(&part, subset, NODES_OF_ISLAND, &mut *self.go_on);
+            search.place([0.0; 3]);
+            let found = search.best.unwrap_or_else(|| (0..own.len()).collect());
+            order.extend(found.into_iter().map(|i| own[i]));
+        }
+        order.append(&mut rest);
+        Some(order)
+    }
+
+    /// Swaps two ranks, or two tensor groups, as long as that helps; what comes of it is an order to beat. k devices take at most
+    /// k³ swaps.
+    fn improve(&mut self, mut order: Vec<usize>) {
+        let k = order.len();
+        let tensor = self.orders.job.degree(Dimension::Tensor);
+        let moves: Vec<[usize; 3]> = [1, tensor][..if tensor > 1 { 2 } else { 1 }]
+            .iter()
+            .flat_map(|&size| (1..k / size).flat_map(move |b| (0..b).map(move |a| [size, a, b])))
+            .collect();
+        self.left = k.saturating_pow(3);
+        let mut value = self.value(&order);
+        let mut since = 0;
+        for &[size, a, b] in moves.iter().cycle() {
+            if since == moves.len() || !self.step() {
+                break;
+            }
+            swap(&mut order, size, a, b);
+            let next = self.value(&order);
+            since += 1;
+            if next < value {
+                (value, since) = (next, 0);
+            } else {
+                swap(&mut order, size, a, b);
+            }
+        }
+        if value.0 < self.least {
+            (self.least, self.best, self.is_first) = (value.0, Some(order), false);
+        }
+    }
+
+    /// An order's time; and its edges' cubed times, added up: what tells apart orders whose slowest edges take as long.
+    fn value(&self, order: &[usize]) -> (f64, f64) {
+        let (mut times, mut cubes) = (self.floors, 0.0);
+        for (rank, edges) in self.orders.edges.iter().enumerate() {
+            for &(phase, other) in edges {
+                let seconds = self.seconds[order[other] * order.len() + order[rank]][phase];
+                times[phase] = times[phase].max(seconds);
+                cubes += seconds.powi(3);
+            }
+        }
+        (settle(self.orders.model.total(times)), cubes)
+    }
+
     /// Places the next rank, and all after it; whether something better may be left.
     fn place(&mut self, times: [f64; 3]) -> bool {
         let (orders, rank, k) = (self.orders, self.order.len(), self.used.len());
         if rank == k {
-            self.best = (settle(orders.model.total(times)), Some(self.order.clone()));
-            return self.best.0 > self.goal;
+            (self.least, self.best) = (settle(orders.model.total(times)), Some(self.order.clone()));
+            self.is_first = true;
+            return self.least > self.goal;
         }
         let above = orders.by_phase.rank_matcher().lower(rank).map(|lower| self.order[lower] + 1);
         for device in above.unwrap_or(0)..k {
             if self.used[device] {
                 continue;
             }
-            if !(self.go_on)() {
+            if !self.step() {
                 return false;
             }
             let next = self.with(rank, device, times);
-            if settle(orders.model.total(next)) >= self.best.0 {
+            if self.loses(settle(orders.model.total(next))) {
                 continue;
             }
             self.used[device] = true;
@@ -164,4 +289,27 @@ impl Search<'_> {
         }
         next
     }
+}
+
+/// The devices by what direct links connect, as positions.
+fn islands(subset: Subset<'_>, devices: &[DeviceId]) -> Vec<Vec<usize>> {
+    let direct = |a: usize, b: usize| subset.graph.link_of_ranks(devices[a], devices[b]).class.is_direct();
+    let mut left: Vec<usize> = (0..devices.len()).collect();
+    let mut islands = Vec::new();
+    while !left.is_empty() {
+        let (mut island, mut at) = (vec![left.remove(0)], 0);
+        while at < island.len() {
+            let (near, far): (Vec<_>, Vec<_>) = left.into_iter().partition(|&i| direct(island[at], i));
+            island.extend(near);
+            (left, at) = (far, at + 1);
+        }
+        island.sort_unstable();
+        islands.push(island);
+    }
+    islands
+}
+
+/// Swaps blocks a and b of this size.
+fn swap(order: &mut [usize], size: usize, a: usize, b: usize) {
+    (0..size).for_each(|i| order.swap(a * size + i, b * size + i));
 }

@@ -9,8 +9,9 @@
 //! Behind a link switch the devices of a ring each send to one neighbour and receive from the other, so that a port carries one
 //! edge's traffic per direction and the bandwidth of a pair is what it reaches; each device is in one tensor and one
 //! data ring only. What is not counted: an inner stage of three or more sends activations *and* gradients through its one port
-//! there, up to twice the time counted; edges that share a path through the host; the bubble of a pipeline and computation,
-//! behind which communication may hide; latency. A pattern's own edges have one phase: [`edges_seconds`].
+//! there, up to twice the time counted; edges that share a path through the host, or a server's network link; the bubble of a
+//! pipeline and computation, behind which communication may hide; latency. A pattern's own edges have one phase:
+//! [`edges_seconds`].
 
 use std::sync::Arc;
 
