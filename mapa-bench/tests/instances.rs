@@ -250,7 +250,7 @@ fn match_counts_placements_on_instances() {
 fn compare_shows_the_policies_for_instances_where_they_mean_something() {
     let compared = answer(&format!("compare {MIXED} --slice 1g --gpus 2 --pattern independent --busy GPU2/1g.5gb@0"));
     let policies = compared["policies"].as_array().unwrap();
-    assert_eq!(policies.len(), 12);
+    assert_eq!(policies.len(), 13);
     let named = |name: &str| policies.iter().find(|p| p["policy"] == name).unwrap();
     assert_eq!(named("lowest-id")["names"], json!(["GPU0/1g.5gb@0", "GPU0/1g.5gb@1"]));
     assert_eq!(named("distributed")["names"], json!(["GPU0/1g.5gb@0", "GPU1/1g.5gb@0"]));
@@ -258,8 +258,8 @@ fn compare_shows_the_policies_for_instances_where_they_mean_something() {
     let printed = text(&format!("compare {MIXED} --slice 1g --gpus 2 --pattern independent"), "");
     assert!(printed.starts_with("dgx-a100, 2 instances of 1g, independent, not bandwidth-sensitive\n"), "{printed}");
     assert!(printed.contains("| packed              | GPU0/1g.5gb@0,GPU0/1g.5gb@1 |"), "{printed}");
-    assert_eq!(answer("compare --machine dgx-1v --gpus 2")["policies"].as_array().unwrap().len(), 6);
-    assert_eq!(answer("compare --machine dgx-1v --gpus 2 --shared")["policies"].as_array().unwrap().len(), 12);
+    assert_eq!(answer("compare --machine dgx-1v --gpus 2")["policies"].as_array().unwrap().len(), 7);
+    assert_eq!(answer("compare --machine dgx-1v --gpus 2 --shared")["policies"].as_array().unwrap().len(), 13);
 }
 
 #[test]

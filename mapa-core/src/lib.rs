@@ -41,7 +41,7 @@ pub use policy::{
 pub use score::{
     AllToAll, Bandwidth, Candidate, Census, Channels, Coefficients, Domain, EdgeOn, Form, LinkModel, Objective, Rates,
     RingPacking, Seat, StepTime, Subset, Term, Tiers, TreePacking, aggregate_gbps, edges_seconds, effective_gbps,
-    effective_gbps_with, preserved_direct_gbps, preserved_gbps, ring_packing_gbps, step_seconds,
+    effective_gbps_with, host_hops, preserved_direct_gbps, preserved_gbps, ring_packing_gbps, step_seconds,
 };
 pub use state::Usage;
 pub use topology::{

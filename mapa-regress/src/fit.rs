@@ -22,7 +22,7 @@ pub enum Method {
     Ridge(f64),
     /// Least squares over θ >= 0.
     NonNegative,
-    /// Least squares over the θ for which the prediction never falls, by more than 1e-9 of the largest measurement, where a
+    /// Least squares over the θ for which the prediction never falls, by more than some 1e-8 of the largest measurement, where a
     /// link is replaced by a better one: for all link counts of the sizes that the samples have, whether measured or not.
     /// Where the design has not full rank, it is filled up by a ridge of 1e-9 of its largest squared singular value.
     Monotone,

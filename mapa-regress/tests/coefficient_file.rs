@@ -12,7 +12,7 @@ fn any_model() -> impl Strategy<Value = LinkModel> {
     tiers.prop_flat_map(move |tiers| {
         let t = tiers.len();
         let term = (proptest::collection::vec(0..t, 0..=3), any::<bool>());
-        let terms = proptest::collection::btree_map(term, number, 1..9).prop_map(|terms| {
+        let terms = proptest::collection::btree_map(term, -1e12..1e12, 1..9).prop_map(|terms| {
             let made = terms.into_iter().map(|((tiers, inverse), coefficient)| {
                 let term = if inverse { Term::inverse(&tiers) } else { Term::product(&tiers) };
                 (term.unwrap(), coefficient)

@@ -18,8 +18,9 @@ pub fn aggregate_gbps() -> Objective<'static> {
     AGGREGATE.clone()
 }
 
-/// How many of the pattern's edges lie on no direct link: on a path through the host or a network.
-pub(crate) fn host_hops() -> Objective<'static> {
+/// How many of the pattern's edges lie on no direct link, but on a path through the host or a network; nowhere counts too.
+#[must_use]
+pub fn host_hops() -> Objective<'static> {
     static HOPS: LazyLock<Objective<'static>> = LazyLock::new(|| {
         Objective::edges("host_hops", |edge| f64::from(u8::from(edge.link.class < LinkClass::SameDevice)))
     });

@@ -16,8 +16,7 @@ mod packing;
 mod preserved;
 mod step_time;
 
-pub use aggregate::aggregate_gbps;
-pub(crate) use aggregate::host_hops;
+pub use aggregate::{aggregate_gbps, host_hops};
 pub use census::{Census, Tiers};
 pub use effective::{Coefficients, effective_gbps, effective_gbps_with};
 pub use link_model::{Domain, LinkModel, Term};

@@ -66,7 +66,7 @@ fn share_out(edges: u32, tier: usize, counts: &mut [u32], steps: &mut Vec<(Censu
     Ok(())
 }
 
-/// argmin |A θ - b| over the θ for which no step lowers the prediction, up to some 1e-9 of the largest measurement. A design
+/// argmin |A θ - b| over the θ for which no step lowers the prediction, up to some 1e-8 of the largest measurement. A design
 /// of less than full rank is filled up.
 pub(crate) fn monotone(
     design: &Design,
