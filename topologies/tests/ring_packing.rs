@@ -5,8 +5,8 @@ mod common;
 use std::fmt::Write;
 
 use mapa_core::{
-    AllToAll, Channels, DeviceId, DeviceSet, HardwareGraph, Pattern, Policy, Rates, Request, RingPacking, TreePacking,
-    max_bandwidth, preserved_gbps, ring_packing_gbps,
+    AllToAll, Channels, DeviceId, DeviceSet, HardwareGraph, Limits, Pattern, Policy, Rates, Request, RingPacking,
+    TreePacking, max_bandwidth, preserved_gbps, ring_packing_gbps,
 };
 use mapa_topologies::{collective_rates, named};
 
@@ -186,6 +186,19 @@ fn max_bandwidth_never_gives_less_than_the_best_free_set() {
             let (_, _, host) = decision.best().links().xyz();
             assert!(host == 0 || rings.of(&graph, &set).is_some_and(|found| found.over_host), "{k} of {free}");
         }
+    }
+}
+
+#[test]
+fn a_limit_that_ends_the_search_within_a_server_leaves_what_was_found() {
+    let graph = graph("fleet:8xdgx-1v");
+    let request = Request::new(Pattern::ring(4)).runners_up(20_000);
+    let all = graph.all();
+    for nodes in [2_000, 20_000, 200_000] {
+        let request = request.clone().limits(Limits::NONE.nodes(nodes));
+        let decision = max_bandwidth().decide(&request, &graph.with_free(&all)).unwrap();
+        assert!(!decision.search().complete(), "{nodes}");
+        assert_eq!(decision.best().score("ring_packing_gbps"), Some(100.0), "{nodes}");
     }
 }
 

@@ -15,8 +15,8 @@ use crate::matching::SearchStats;
 use crate::score::Subset;
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
 
-/// The best placements, if as many as are wanted are each within one component and better than any that is not; else the nodes
-/// that it took to see that.
+/// The best placements, if as many as are wanted are each within one component and better than any that is not, or a limit ended
+/// the search for them; else the nodes that it took to see that.
 pub(super) fn within_components(optimum: &Optimum<'_, '_>) -> Result<(Vec<Entry>, SearchStats), u64> {
     let Optimum { request, view, criteria, limits, .. } = *optimum;
     let first = criteria.first().ok_or(0u64)?;
@@ -52,7 +52,9 @@ pub(super) fn within_components(optimum: &Optimum<'_, '_>) -> Result<(Vec<Entry>
     top.sort_by(|a, b| order(optimum, b, a));
     top.truncate(wanted);
     let settled = top.len() == wanted && top.last().is_some_and(|worst| worst.keys[0] > apart);
-    if settled { Ok((top, stats)) } else { Err(stats.nodes) }
+    // Once a limit is reached nothing is left for the others, and what was found is the best so far.
+    let is_over = !stats.complete() && !top.is_empty();
+    if settled || is_over { Ok((top, stats)) } else { Err(stats.nodes) }
 }
 
 fn order(optimum: &Optimum<'_, '_>, a: &Entry, b: &Entry) -> Ordering {

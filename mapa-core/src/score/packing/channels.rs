@@ -76,8 +76,9 @@ impl<'s> Channels<'s> {
     /// The bus bandwidth of an all-reduce on these channels among some devices; none for fewer than two. The channels are in
     /// `rings`. `at_most_gbps` is what unlimited steps could find at most, by the ways out of each device: it bounds this search
     /// alone, not packings, of which better ones may exist ([`RingPacking::of`](super::RingPacking::of) bounds these), and so
-    /// [`Bandwidth::is_exact`] says only that more steps would find no more. Where the host reaches more, it is one channel over direct links and host: the highest speed that all hops of the widest ring have, or
-    /// what its narrowest hop has, if that is below all speeds.
+    /// [`Bandwidth::is_exact`] says only that more steps would find no more. Where the host reaches more, it is one channel over
+    /// direct links and host: the highest speed that all hops of the widest ring have, or what its narrowest hop has, if that
+    /// is below all speeds.
     ///
     /// O(speeds x steps x n) at most.
     ///

@@ -60,7 +60,7 @@ impl AllToAll {
     /// or reach less, it is that of the pair worst joined over direct links and host: as all that a device sends over the host
     /// shares its one port, b GB/s there are b GB/s for all pairs of it together.
     ///
-    /// Exact, up to ten digits, as long as the solver does not fail; else with a gap that is told. O(n³) for each routing found
+    /// Exact, up to seven digits, as long as the solver does not fail; else with a gap that is told. O(n³) for each routing found
     /// and linear programs with as many variables as there are links and ports.
     ///
     /// # Panics

@@ -51,7 +51,8 @@ impl Packed {
 /// NCCL's rings are each as fast as their slowest hop, and there are as many as the links carry at once. Between two devices
 /// a ring goes there and back. Where direct links carry less than one ring through the host would
 /// (mostly because they form no ring at all), the host's ring counts instead: the slow path. So more links never lower it (of up
-/// to sixteen devices; beyond, what a search finds may be less), in contrast to a model that is fitted; and nothing is fitted but what part of its nominal bandwidth a link reaches ([`Rates`]).
+/// to sixteen devices; beyond, what a search finds may be less), in contrast to a model that is fitted; and nothing is fitted but
+/// what part of its nominal bandwidth a link reaches ([`Rates`]).
 ///
 /// ```
 /// use mapa_core::{DeviceSet, Fabric, LinkClass, Rates, RingPacking};

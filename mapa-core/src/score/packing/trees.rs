@@ -58,7 +58,7 @@ impl TreePacking {
     /// join them, or reach less, it is the narrowest hop of a widest spanning tree over direct links and host: all hops of a
     /// device over the host share its one port, as at a link switch, where b GB/s a port are b GB/s of bus bandwidth.
     ///
-    /// Exact, up to ten digits, as long as the solver does not fail; else with a gap that is told. Linear programs with as
+    /// Exact, up to seven digits, as long as the solver does not fail; else with a gap that is told. Linear programs with as
     /// many variables as there are links and ports: milliseconds up to 16 devices.
     ///
     /// # Panics
