@@ -8,7 +8,11 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
 use mapa_core::BuiltIn;
 
-use crate::parallel;
+use crate::job;
+
+mod pattern;
+
+pub(crate) use pattern::{FromParallelism, PatternArgs, PatternFrom, ShowPattern, WriteArgs};
 
 /// Which accelerators should this job get?
 #[derive(Parser)]
@@ -54,6 +58,9 @@ pub(crate) enum Command {
     /// Show how a GPU with MIG can be cut into instances, and whether wanted ones fit; without --gpu, list the GPUs.
     #[command(after_help = MIG_HELP)]
     Mig(MigArgs),
+    /// Make an application graph from what a program does: counters, NCCL's logs, source code, or degrees of parallelism.
+    #[command(after_help = pattern::HELP)]
+    Pattern(PatternArgs),
     /// Say what descriptions of machines are and what they tell: outputs of vendors' tools, XML, machine files.
     Read(ReadArgs),
 }
@@ -177,7 +184,8 @@ pub(crate) struct JobArgs {
     pub(crate) gpus: Option<usize>,
     /// Who talks to whom: ring, chain, star, tree, all-to-all, ring-tree, independent (nobody), or edges of ranks:
     /// 0-1,1-2,2-0. An edge may carry a traffic weight, 0-1:2.5; the built-in policies count every edge alike, weights only
-    /// keep ranks apart. Or a training job by its degrees of parallelism: tp=4,pp=2,dp=1 (see docs/training-jobs.md).
+    /// keep ranks apart. Or a training job by its degrees of parallelism: tp=4,pp=2,dp=1 (see docs/training-jobs.md). Or a
+    /// pattern file, as `pattern` writes it.
     #[arg(long, default_value = "ring", allow_hyphen_values = true)]
     pub(crate) pattern: String,
     /// What each rank of such a job sends in a step, bytes: what it all-reduces with its tensor group, hands to the next stage,
@@ -336,7 +344,8 @@ pub(crate) struct AllocateArgs {
     pub(crate) gpus: Option<usize>,
     /// Who talks to whom: ring, chain, star, tree, all-to-all, ring-tree, independent (nobody), or edges of ranks:
     /// 0-1,1-2,2-0. An edge may carry a traffic weight, 0-1:2.5; the built-in policies count every edge alike, weights only
-    /// keep ranks apart. Or a training job by its degrees of parallelism: tp=4,pp=2,dp=1 (see docs/training-jobs.md).
+    /// keep ranks apart. Or a training job by its degrees of parallelism: tp=4,pp=2,dp=1 (see docs/training-jobs.md). Or a
+    /// pattern file, as `pattern` writes it.
     #[arg(long, default_value = "ring", allow_hyphen_values = true)]
     pub(crate) pattern: String,
     /// What each rank of such a job sends in a step, bytes: what it all-reduces with its tensor group, hands to the next stage,
@@ -350,9 +359,9 @@ pub(crate) struct AllocateArgs {
     pub(crate) uses: UseArgs,
     #[command(flatten)]
     pub(crate) policy: PolicyArgs,
-    /// The job's speed depends on its links.
-    #[arg(long)]
-    pub(crate) sensitive: bool,
+    /// Whether the job's speed depends on its links [default: as the pattern file says; false without one].
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) sensitive: Option<bool>,
     #[command(flatten)]
     pub(crate) constraints: ConstraintArgs,
     /// Say why this choice beat the runners-up.
@@ -380,9 +389,9 @@ pub(crate) struct CompareArgs {
     pub(crate) job: JobArgs,
     #[command(flatten)]
     pub(crate) uses: UseArgs,
-    /// The job's speed depends on its links.
-    #[arg(long)]
-    pub(crate) sensitive: bool,
+    /// Whether the job's speed depends on its links [default: as the pattern file says; false without one].
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) sensitive: Option<bool>,
     /// What preserve and max-bandwidth predict bandwidth by, as for `allocate`.
     #[arg(long, value_name = "MODEL|FILE")]
     pub(crate) model: Option<String>,
@@ -539,13 +548,12 @@ pub(crate) enum Preserved {
 }
 
 fn policy_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(BuiltIn::ALL.map(|policy| policy.name).into_iter().chain([parallel::POLICY]))
+    PossibleValuesParser::new(BuiltIn::ALL.map(|policy| policy.name).into_iter().chain([job::POLICY]))
 }
 
 fn policy_help() -> String {
     let policies = BuiltIn::ALL.map(|policy| (policy.name, policy.summary)).into_iter();
-    let lines =
-        policies.chain([(parallel::POLICY, parallel::SUMMARY)]).map(|(name, what)| format!("  {name:<20} {what}"));
+    let lines = policies.chain([(job::POLICY, job::SUMMARY)]).map(|(name, what)| format!("  {name:<20} {what}"));
     format!("How to choose:\n{}", lines.collect::<Vec<_>>().join("\n"))
 }
 

@@ -1,6 +1,11 @@
-//! Training jobs by their degrees of parallelism: the pattern `tp=4,pp=2,dp=1`.
+//! The job that words describe: a shape, edges, degrees of parallelism `tp=4,pp=2,dp=1`, or a pattern file.
+
+use std::fmt::Display;
+use std::fs;
+use std::path::Path;
 
 use mapa_core::{Decision, Dimension, HardwareGraph, Parallelism, Pattern, Policy, Rates, StepTime, min_step_time};
+use mapa_patterns::{Application, Sensitivity, read_pattern};
 use serde_json::{Map, Value, json};
 
 use crate::cli::Preserved;
@@ -21,27 +26,66 @@ pub(crate) struct Job {
     pub(crate) ranks: usize,
     /// Of a training job.
     pub(crate) parallel: Option<Parallelism>,
+    /// Of a pattern file.
+    pub(crate) application: Option<Application>,
+}
+
+impl Job {
+    /// Whether its speed depends on its links: as it is told, else as its pattern file says, else not.
+    pub(crate) fn is_sensitive(&self, told: Option<bool>) -> bool {
+        let of_file = || self.application.as_ref().map(|own| own.verdict.sensitivity == Sensitivity::Sensitive);
+        told.or_else(of_file).unwrap_or(false)
+    }
+}
+
+/// Whether a pattern's words name a file.
+pub(crate) fn is_file(pattern: &str) -> bool {
+    let path = Path::new(pattern);
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
+        || pattern.contains(['/', '\\'])
+        || path.is_file()
+}
+
+/// Reads a pattern file.
+pub(crate) fn read_file(file: &str) -> Result<Application, Failure> {
+    let text = fs::read_to_string(file).map_err(|error| Failure::malformed(format_args!("{file}: {error}")))?;
+    read_pattern(&text).map_err(|error| Failure::malformed(format_args!("{file}: {error}")))
 }
 
 /// The job that a pattern, its bytes and a number of devices describe.
 pub(crate) fn job(pattern: &str, bytes: Option<&str>, gpus: Option<usize>) -> Result<Job, Failure> {
+    if is_file(pattern) {
+        if bytes.is_some() {
+            return Err(Failure::malformed(
+                "--bytes is for patterns such as tp=4,pp=2,dp=1: a pattern file tells its own",
+            ));
+        }
+        let application = read_file(pattern)?;
+        let (pattern, parallel) = (application.pattern.clone(), application.parallelism);
+        let ranks = pattern.len();
+        agrees(gpus, ranks, &application.name)?;
+        return Ok(Job { pattern, ranks, parallel, application: Some(application) });
+    }
     if !pattern.contains('=') {
         if bytes.is_some() {
             return Err(Failure::malformed("--bytes is for patterns such as tp=4,pp=2,dp=1"));
         }
-        let missing = "--gpus <K>: expected how many devices the job needs, unless --pattern tp=4,pp=2,dp=1 says so";
+        let missing = "--gpus <K>: expected how many devices the job needs, unless --pattern tp=4,pp=2,dp=1 or a pattern file says so";
         let ranks = gpus.ok_or_else(|| Failure::malformed(missing))?;
-        return Ok(Job { pattern: request::pattern(pattern, ranks)?, ranks, parallel: None });
+        return Ok(Job { pattern: request::pattern(pattern, ranks)?, ranks, parallel: None, application: None });
     }
     let parallel: Parallelism = pattern.parse()?;
     let parallel = bytes.map_or(Ok(parallel), |bytes| parallel.with_bytes_of(bytes))?;
     let ranks = parallel.ranks();
-    if let Some(other) = gpus.filter(|gpus| *gpus != ranks) {
-        let what =
-            format_args!("--gpus {other}: the pattern {parallel} has {ranks} ranks: expected {ranks}, or no --gpus");
-        return Err(Failure::malformed(what));
-    }
-    Ok(Job { pattern: parallel.pattern(), ranks, parallel: Some(parallel) })
+    agrees(gpus, ranks, &parallel)?;
+    Ok(Job { pattern: parallel.pattern(), ranks, parallel: Some(parallel), application: None })
+}
+
+/// Whether the number of devices, if it is told, is that of the ranks.
+fn agrees(gpus: Option<usize>, ranks: usize, pattern: &dyn Display) -> Result<(), Failure> {
+    let what =
+        |other| format!("--gpus {other}: the pattern {pattern} has {ranks} ranks: expected {ranks}, or no --gpus");
+    gpus.filter(|gpus| *gpus != ranks).map_or(Ok(()), |other| Err(Failure::malformed(what(other))))
 }
 
 /// The policy of this name, which may need to know the job.

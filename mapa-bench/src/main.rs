@@ -18,11 +18,11 @@ mod commands;
 mod discovery;
 mod failure;
 mod fit;
+mod job;
 mod machine;
 mod model;
 mod notes;
 mod output;
-mod parallel;
 mod plots;
 mod request;
 
@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         Command::Score(args) => commands::score(args, &mut output),
         Command::Fit(args) => commands::fit(args, &mut output),
         Command::Mig(args) => commands::mig(args, &mut output),
+        Command::Pattern(args) => commands::pattern(args, &mut output),
         Command::Read(args) => commands::read_files(args, &mut output),
     };
     match done.and_then(|()| output.finish()) {

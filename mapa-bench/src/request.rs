@@ -11,16 +11,16 @@ use mapa_topologies::Labels;
 
 use crate::cli::{ConstraintArgs, Preserved, UseArgs};
 use crate::failure::Failure;
+use crate::job::{is_file, job};
 use crate::model;
-use crate::parallel::job;
 
 /// The pattern that `text` describes, for `k` ranks: a shape's name, `independent`, edges `0-1,1-2:2.5`, or degrees
-/// `tp=4,pp=2`.
+/// `tp=4,pp=2`, or a pattern file.
 pub(crate) fn pattern(text: &str, k: usize) -> Result<Pattern, Failure> {
     if text.eq_ignore_ascii_case("independent") {
         return Ok(Pattern::independent(k));
     }
-    if text.contains('=') {
+    if text.contains('=') || is_file(text) {
         return Ok(job(text, None, Some(k))?.pattern);
     }
     let is_edges = text.contains(|c: char| c.is_ascii_digit());

@@ -10,11 +10,11 @@ use super::batch;
 use crate::answer::{decision as decision_json, is_defined, label, names, scored as scored_json, visible_devices};
 use crate::cli::{AllocateArgs, PolicyArgs};
 use crate::failure::Failure;
+use crate::job::{Step, job, policy};
 use crate::machine::load;
 use crate::model::Model;
 use crate::notes::notes;
 use crate::output::{Output, score, table};
-use crate::parallel::{Step, job, policy};
 use crate::request::{demand, request, slice};
 
 /// Sets of devices that an explanation names.
@@ -39,7 +39,8 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
     let model = model.as_ref().map(|word| Model::named(word, None)).transpose()?;
     let policy = policy(name, model.as_ref(), *preserved, &job)?;
     let demand = demand(slice(args.slice.as_deref(), graph)?, &args.uses, graph)?;
-    let (request, state) = request(job.pattern.each(demand), args.sensitive, &args.constraints, &loaded.idle)?;
+    let (request, state) =
+        request(job.pattern.each(demand), job.is_sensitive(args.sensitive), &args.constraints, &loaded.idle)?;
     let top = args.top.unwrap_or(if args.explain { TOP } else { 1 });
     let Some(runners_up) = top.checked_sub(1) else {
         return Err(Failure::malformed("--top 0 names nothing: expected 1 or more"));

@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use crate::answer::{decision as decision_json, ids, refusal};
 use crate::cli::Preserved;
 use crate::failure::Failure;
+use crate::job::{self, Step};
 use crate::model::Model;
 use crate::notes::notes;
 use crate::output::Output;
-use crate::parallel::{self, Step};
 use crate::request::{min_link, slice};
 
 #[derive(Deserialize)]
@@ -42,8 +42,7 @@ struct Job {
     bytes: Option<String>,
     #[serde(default = "preserve")]
     policy: String,
-    #[serde(default)]
-    sensitive: bool,
+    sensitive: Option<bool>,
     available: Option<Vec<Name>>,
     #[serde(default)]
     must_include: Vec<Name>,
@@ -58,12 +57,12 @@ struct Job {
 
 impl Job {
     /// What its pattern, bytes and number of devices mean.
-    fn work(&self) -> Result<parallel::Job, Failure> {
-        if self.gpus.is_none() && !self.pattern.contains('=') {
-            let missing = "missing field `gpus`: expected how many devices the job needs, unless its pattern is such as tp=4,pp=2";
+    fn work(&self) -> Result<job::Job, Failure> {
+        if self.gpus.is_none() && !self.pattern.contains('=') && !job::is_file(&self.pattern) {
+            let missing = "missing field `gpus`: expected how many devices the job needs, unless its pattern is such as tp=4,pp=2 or a file";
             return Err(Failure::malformed(missing));
         }
-        parallel::job(&self.pattern, self.bytes.as_deref(), self.gpus)
+        job::job(&self.pattern, self.bytes.as_deref(), self.gpus)
     }
 }
 
@@ -193,10 +192,10 @@ impl Server {
         }
         let model = job.model.as_ref().and_then(|word| self.models.get(word));
         let work = job.work()?;
-        let policy = parallel::policy(&job.policy, model, Preserved::All, &work)?;
+        let policy = job::policy(&job.policy, model, Preserved::All, &work)?;
         let wants = slice(job.slice.as_deref(), &graph)?;
         let request = Request::new(work.pattern.clone().each(wants))
-            .sensitive(job.sensitive)
+            .sensitive(work.is_sensitive(job.sensitive))
             .must_include(set(&job.must_include, &graph)?)
             .avoid(set(&job.avoid, &graph)?)
             .min_link(min_link(job.min_link.as_deref())?)

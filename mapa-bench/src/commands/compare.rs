@@ -7,18 +7,19 @@ use super::allocate::links;
 use crate::answer::{decision as decision_json, is_defined, label, refusal};
 use crate::cli::{CompareArgs, Preserved};
 use crate::failure::Failure;
+use crate::job::{self, Step};
 use crate::machine::load;
 use crate::model::Model;
 use crate::output::{Output, gbps, seconds, table};
-use crate::parallel::{self, Step};
 use crate::request::{demand, policy, request, slice, takes_model};
 
 pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Failure> {
     let loaded = load(&args.machine, output)?;
     let graph = loaded.graph();
     let demand = demand(slice(args.job.slice.as_deref(), graph)?, &args.uses, graph)?;
-    let job = parallel::job(&args.job.pattern, args.job.bytes.as_deref(), args.job.gpus)?;
-    let (request, state) = request(job.pattern.each(demand), args.sensitive, &args.constraints, &loaded.idle)?;
+    let job = job::job(&args.job.pattern, args.job.bytes.as_deref(), args.job.gpus)?;
+    let sensitive = job.is_sensitive(args.sensitive);
+    let (request, state) = request(job.pattern.each(demand), sensitive, &args.constraints, &loaded.idle)?;
     let view = state.view();
     // Whole devices of one tenant each are all the same to the policies for instances.
     let all = args.job.slice.is_some() || args.uses.shared;
@@ -75,7 +76,7 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
     if output.json {
         return output.object(&json!({ "policies": list }));
     }
-    let sensitive = if args.sensitive { "bandwidth-sensitive" } else { "not bandwidth-sensitive" };
+    let sensitive = if sensitive { "bandwidth-sensitive" } else { "not bandwidth-sensitive" };
     let (name, words) = (&loaded.machine.name, &args.job);
     let devices = words.slice.as_ref().map_or("devices".to_owned(), |slice| format!("instances of {slice}"));
     output.line(format_args!("{name}, {} {devices}, {}, {sensitive}", job.ranks, words.pattern))?;

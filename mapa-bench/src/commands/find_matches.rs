@@ -11,23 +11,23 @@ use super::allocate::links;
 use crate::answer::{ids, label, names, scored};
 use crate::cli::MatchArgs;
 use crate::failure::Failure;
+use crate::job;
 use crate::machine::load;
 use crate::output::{Output, gbps, table};
-use crate::parallel;
 use crate::request::{min_link, slice, with_busy};
 
 pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), Failure> {
     if let (Some(pattern), Some(target)) = (&args.pattern_file, &args.target_file) {
         return in_files(args, pattern, target, output);
     }
-    let (Some(machine), Some(job)) = (&args.machine, &args.job) else {
+    let (Some(machine), Some(words)) = (&args.machine, &args.job) else {
         let expected = "expected --machine or --live with --gpus, or --pattern-file and --target-file";
         return Err(Failure::malformed(expected));
     };
     let loaded = load(machine, output)?;
     let graph = loaded.graph();
-    let parallel::Job { pattern, ranks, .. } = parallel::job(&job.pattern, job.bytes.as_deref(), job.gpus)?;
-    let wanted = pattern.each(slice(job.slice.as_deref(), graph)?);
+    let job::Job { pattern, ranks, .. } = job::job(&words.pattern, words.bytes.as_deref(), words.gpus)?;
+    let wanted = pattern.each(slice(words.slice.as_deref(), graph)?);
     let state = with_busy(&loaded.idle, &args.busy)?;
     let least = min_link(args.min_link.as_deref())?;
     let enough = |_: &mapa_core::Edge, link: mapa_core::Link| link.class >= least;
@@ -50,14 +50,14 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
         let best = |best: &Scored| scored(best, graph);
         return output.object(&json!({
             "count": stats.matches, "complete": stats.complete(), "stopped": stopped(stats), "distinct": !args.raw,
-            "induced": args.induced, "machine": loaded.machine.name, "gpus": ranks, "pattern": job.pattern, "nodes": stats.nodes,
+            "induced": args.induced, "machine": loaded.machine.name, "gpus": ranks, "pattern": words.pattern, "nodes": stats.nodes,
             "matches": listed.iter().map(ids).collect::<Vec<_>>(),
             "names": listed.iter().map(|placement| names(placement, graph)).collect::<Vec<_>>(),
             "top": top.iter().map(best).collect::<Vec<_>>(), "top_complete": top_complete,
         }));
     }
-    let devices = job.slice.as_ref().map_or("devices".to_owned(), |slice| format!("instances of {slice}"));
-    let what = format!("{} on {ranks} {devices}, {}", job.pattern, loaded.machine.name);
+    let devices = words.slice.as_ref().map_or("devices".to_owned(), |slice| format!("instances of {slice}"));
+    let what = format!("{} on {ranks} {devices}, {}", words.pattern, loaded.machine.name);
     say(args, stats, &what, output)?;
     for placement in listed {
         let ranks: Vec<String> = placement.iter().map(|&id| label(id, graph)).collect();

@@ -1,0 +1,111 @@
+//! `pattern`: application graphs from what a program does.
+
+mod show;
+
+use std::fs;
+
+use mapa_core::Dimension;
+use mapa_patterns::{Application, likeness, write_pattern};
+use serde_json::{Map, Value, json};
+
+use crate::cli::{PatternArgs, PatternFrom, WriteArgs};
+use crate::failure::Failure;
+use crate::output::{Output, table};
+
+/// Edges that are listed for people.
+const LISTED: usize = 40;
+
+pub(crate) fn pattern(args: &PatternArgs, output: &mut Output) -> Result<(), Failure> {
+    match &args.from {
+        PatternFrom::FromNvlink(_) | PatternFrom::FromNccl(_) | PatternFrom::FromSource(_) => {
+            Err(Failure::malformed("not yet"))
+        }
+        PatternFrom::FromParallelism(args) => show::from_parallelism(args, output),
+        PatternFrom::Show(args) => show::show(args, output),
+    }
+}
+
+/// Prints an application, and writes and draws it as the options say. `more` are further keys for programs, and lines for people.
+fn answer(
+    mut application: Application,
+    args: &WriteArgs,
+    more: (Map<String, Value>, Vec<String>),
+    output: &mut Output,
+) -> Result<(), Failure> {
+    if let Some(name) = &args.name {
+        application.name.clone_from(name);
+    }
+    let on_stdout = args.dot.as_deref() == Some("-");
+    if on_stdout && output.json {
+        return Err(Failure::malformed("--dot - draws in place of the answer: expected a file with --json"));
+    }
+    let write = |file: &str, text: String| {
+        fs::write(file, text).map_err(|error| Failure::malformed(format_args!("{file}: {error}")))
+    };
+    if let Some(file) = &args.output {
+        write(&file.to_string_lossy(), write_pattern(&application))?;
+    }
+    if let Some(file) = args.dot.as_ref().filter(|_| !on_stdout) {
+        write(file, application.to_dot())?;
+    }
+    let (keys, lines) = more;
+    if on_stdout {
+        return output.line(application.to_dot().trim_end());
+    }
+    if output.json {
+        let mut object = json(&application);
+        object.extend(keys);
+        return output.object(&object);
+    }
+    print(&application, output)?;
+    lines.into_iter().try_for_each(|line| output.line(line))
+}
+
+fn json(application: &Application) -> Map<String, Value> {
+    let edges = application.pattern.edges().iter().map(|edge| json!([edge.a, edge.b, edge.traffic]));
+    let notes = application.notes.iter();
+    let notes = notes.map(|note| json!({ "kind": note.kind.to_string(), "place": note.place, "what": note.what }));
+    let bytes = application.parallelism.map(|job| {
+        let bytes =
+            Dimension::ALL.into_iter().map(|dimension| (dimension.letters().to_owned(), json!(job.bytes(dimension))));
+        Value::Object(bytes.collect())
+    });
+    let object = json!({
+        "name": application.name, "source": application.source, "ranks": application.pattern.len(),
+        "unit": application.unit.to_string(), "edges": edges.collect::<Vec<_>>(), "labels": application.labels,
+        "shape": likeness(&application.pattern).map(|shape| shape.to_string()),
+        "sensitivity": application.verdict.sensitivity.to_string(), "why": application.verdict.why,
+        "parallelism": application.parallelism.map(|job| job.to_string()), "bytes": bytes,
+        "notes": notes.collect::<Vec<_>>(),
+    });
+    match object {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    }
+}
+
+fn print(application: &Application, output: &mut Output) -> Result<(), Failure> {
+    let pattern = &application.pattern;
+    let shape = likeness(pattern).map(|shape| format!(", the shape of {shape}")).unwrap_or_default();
+    output.line(format_args!("pattern   {}: {}", application.name, application.source))?;
+    output.line(format_args!("ranks     {}, {} edges{shape}", pattern.len(), pattern.edges().len()))?;
+    if !application.labels.is_empty() {
+        output.line(format_args!("seen as   {}", application.labels.join(", ")))?;
+    }
+    output.line(format_args!("links     {}", application.verdict))?;
+    for note in &application.notes {
+        output.line(format_args!("note      {note}"))?;
+    }
+    output.line("")?;
+    let mut rows = table(["edge", "between", "carries"], [2]);
+    for edge in pattern.edges().iter().take(LISTED) {
+        let [a, b] = [edge.a, edge.b].map(|rank| application.label(usize::from(rank)));
+        let carries = application.unit.print(edge.traffic).unwrap_or_else(|| edge.traffic.to_string());
+        rows.add_row([format!("{}-{}", edge.a, edge.b), format!("{a}, {b}"), carries]);
+    }
+    output.line(rows)?;
+    match pattern.edges().len().saturating_sub(LISTED) {
+        0 => Ok(()),
+        rest => output.line(format_args!("and {rest} more: --output or --json tells all")),
+    }
+}

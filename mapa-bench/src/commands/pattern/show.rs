@@ -1,0 +1,32 @@
+//! Patterns that are known already: by words, degrees of parallelism or a file.
+
+use mapa_patterns::Application;
+use serde_json::Map;
+
+use super::answer;
+use crate::cli::{FromParallelism, ShowPattern};
+use crate::failure::Failure;
+use crate::job::job;
+use crate::output::Output;
+
+pub(super) fn from_parallelism(args: &FromParallelism, output: &mut Output) -> Result<(), Failure> {
+    if !args.degrees.contains('=') {
+        return Err(Failure::malformed(format_args!("`{}`: expected degrees such as tp=4,pp=2", args.degrees)));
+    }
+    show_words(&args.degrees, args.bytes.as_deref(), None)
+        .and_then(|own| answer(own, &args.write, Default::default(), output))
+}
+
+pub(super) fn show(args: &ShowPattern, output: &mut Output) -> Result<(), Failure> {
+    show_words(&args.pattern, None, args.gpus)
+        .and_then(|own| answer(own, &args.write, (Map::new(), Vec::new()), output))
+}
+
+fn show_words(words: &str, bytes: Option<&str>, gpus: Option<usize>) -> Result<Application, Failure> {
+    let job = job(words, bytes, gpus)?;
+    Ok(match (job.application, job.parallel) {
+        (Some(application), _) => application,
+        (None, Some(parallel)) => parallel.into(),
+        (None, None) => Application::new(words, "given by words", job.pattern),
+    })
+}

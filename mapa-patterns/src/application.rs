@@ -1,0 +1,187 @@
+//! An application graph with all that is known of it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use mapa_core::{Parallelism, Pattern};
+
+use crate::error::Error;
+use crate::sensitivity::Verdict;
+
+/// Who talks to whom in a job, how much, and how far that is known: a [`Pattern`] with what people and other commands need
+/// beside it.
+///
+/// Readers make one each; [`write_pattern`](crate::write_pattern) and [`read_pattern`](crate::read_pattern) keep it in a file.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Application {
+    /// What it is called, on one line.
+    pub name: String,
+    /// What it was made from, for people.
+    pub source: String,
+    /// Ranks and edges. Each edge carries, per direction, what [`Application::unit`] counts.
+    pub pattern: Pattern,
+    /// What the traffic of edges counts.
+    pub unit: Unit,
+    /// What each rank was called where it was seen, such as `GPU5`; empty if ranks have only their numbers.
+    pub labels: Vec<String>,
+    /// The degrees of parallelism that the pattern follows from, if it does.
+    pub parallelism: Option<Parallelism>,
+    /// Whether its speed depends on the links it gets.
+    pub verdict: Verdict,
+    /// What was assumed where nothing was known, and what is not in the pattern though it was seen.
+    pub notes: Vec<Note>,
+}
+
+impl Application {
+    /// An application of which nothing else is known: traffic without a unit, ranks without names, sensitivity unknown.
+    #[must_use]
+    pub fn new(name: impl Into<String>, source: impl Into<String>, pattern: Pattern) -> Self {
+        let (name, source) = (name.into(), source.into());
+        let (unit, labels, parallelism, verdict, notes) = Default::default();
+        Self { name, source, pattern, unit, labels, parallelism, verdict, notes }
+    }
+
+    /// What a rank is called: its label, or its number.
+    #[must_use]
+    pub fn label(&self, rank: usize) -> String {
+        self.labels.get(rank).cloned().unwrap_or_else(|| rank.to_string())
+    }
+}
+
+/// A training job by its degrees: bytes a step.
+impl From<Parallelism> for Application {
+    fn from(job: Parallelism) -> Self {
+        let new = Self::new(job.to_string(), "degrees of parallelism", job.pattern());
+        Self { unit: Unit::BytesPerStep, parallelism: Some(job), ..new }
+    }
+}
+
+/// What the traffic of an application's edges counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// Nothing: that two ranks talk is all that is known, and every edge counts 1.
+    #[default]
+    Unknown,
+    /// Bytes in the busier direction, over the time that was watched.
+    Bytes,
+    /// Bytes in the busier direction, in one step or iteration of the program.
+    BytesPerStep,
+    /// Channels of a communication library.
+    Channels,
+}
+
+impl Unit {
+    /// All, in the order in which they are declared.
+    pub const ALL: [Self; 4] = [Self::Unknown, Self::Bytes, Self::BytesPerStep, Self::Channels];
+
+    /// Whether edges carry bytes, so that times can be worked out from them.
+    #[must_use]
+    pub fn is_bytes(self) -> bool {
+        matches!(self, Self::Bytes | Self::BytesPerStep)
+    }
+}
+
+/// `unknown`, `bytes`, `bytes-per-step`, `channels`.
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unknown => "unknown",
+            Self::Bytes => "bytes",
+            Self::BytesPerStep => "bytes-per-step",
+            Self::Channels => "channels",
+        })
+    }
+}
+
+impl FromStr for Unit {
+    type Err = Error;
+
+    fn from_str(word: &str) -> Result<Self, Error> {
+        let known = Self::ALL.into_iter().find(|unit| unit.to_string() == word);
+        let all = Self::ALL.map(|unit| unit.to_string()).join(", ");
+        known.ok_or_else(|| Error::new(format!("unit `{word}`: expected one of {all}")))
+    }
+}
+
+/// Something about an application that its pattern does not show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// What kind of thing.
+    pub kind: NoteKind,
+    /// Where it was seen: `train.py:12`, `line 7`; empty if it is of the whole.
+    pub place: String,
+    /// What it is.
+    pub what: String,
+}
+
+impl Note {
+    /// What stands in for something that is not known.
+    #[must_use]
+    pub fn assumed(what: impl Into<String>) -> Self {
+        Self { kind: NoteKind::Assumed, place: String::new(), what: what.into() }
+    }
+
+    /// What could not be decided.
+    #[must_use]
+    pub fn undecided(what: impl Into<String>) -> Self {
+        Self { kind: NoteKind::Undecided, ..Self::assumed(what) }
+    }
+
+    /// What was seen and is not in the pattern.
+    #[must_use]
+    pub fn left_out(what: impl Into<String>) -> Self {
+        Self { kind: NoteKind::LeftOut, ..Self::assumed(what) }
+    }
+
+    /// The same, seen at this place.
+    #[must_use]
+    pub fn at(self, place: impl Into<String>) -> Self {
+        Self { place: place.into(), ..self }
+    }
+}
+
+/// `assumed: train.py:12: what`.
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let gap = if self.place.is_empty() { "" } else { ": " };
+        write!(f, "{}: {}{gap}{}", self.kind, self.place, self.what)
+    }
+}
+
+/// What kind of thing a note says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NoteKind {
+    /// Something stands in for what is not known: mostly all-to-all.
+    Assumed,
+    /// Something could not be decided, and the pattern may lack it.
+    Undecided,
+    /// Something was seen and is not in the pattern, such as traffic below a threshold.
+    LeftOut,
+}
+
+impl NoteKind {
+    /// All, in the order in which they are declared.
+    pub const ALL: [Self; 3] = [Self::Assumed, Self::Undecided, Self::LeftOut];
+}
+
+/// `assumed`, `undecided`, `left-out`.
+impl fmt::Display for NoteKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Assumed => "assumed",
+            Self::Undecided => "undecided",
+            Self::LeftOut => "left-out",
+        })
+    }
+}
+
+impl FromStr for NoteKind {
+    type Err = Error;
+
+    fn from_str(word: &str) -> Result<Self, Error> {
+        let known = Self::ALL.into_iter().find(|kind| kind.to_string() == word);
+        let all = Self::ALL.map(|kind| kind.to_string()).join(", ");
+        known.ok_or_else(|| Error::new(format!("note of the kind `{word}`: expected one of {all}")))
+    }
+}

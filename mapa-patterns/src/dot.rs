@@ -1,0 +1,106 @@
+//! An application graph for Graphviz.
+
+use std::fmt::Write;
+
+use crate::application::{Application, Unit};
+
+/// Widths of edges, in points: that of the busiest, and the least.
+const WIDTHS: (f64, f64) = (6.0, 0.75);
+
+impl Application {
+    /// The application graph for Graphviz: `dot -T svg` draws it. Ranks are nodes; an edge is as wide as it is busy (by the square
+    /// root of its traffic, so that faint ones are seen) and says what it carries, if that has a unit. Edges that join one pair
+    /// several times are drawn as often. A pattern of n ranks and e edges takes O(n + e).
+    ///
+    /// ```
+    /// use mapa_core::Pattern;
+    /// use mapa_patterns::Application;
+    ///
+    /// let dot = Application::new("ring", "an example", Pattern::ring(3)).to_dot();
+    /// assert!(dot.contains("0 -- 1"));
+    /// ```
+    #[must_use]
+    pub fn to_dot(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let mut line = |line: &str| writeln!(text, "{line}").unwrap_or_default();
+        line(&format!("graph {} {{", quoted(&self.name)));
+        let title = format!("{}\n{} ranks, {}", self.name, self.pattern.len(), self.source);
+        line(&format!("  graph [label={}, labelloc=t, fontname=\"sans-serif\", layout=circo];", quoted(&title)));
+        line("  node [shape=circle, style=filled, fillcolor=\"#e3edf6\", fontname=\"sans-serif\"];");
+        line("  edge [fontname=\"sans-serif\", fontsize=10, color=\"#0072b2\"];");
+        let ranks = if self.pattern.edges().is_empty() { self.pattern.demands().len() } else { self.pattern.len() };
+        for rank in 0..ranks {
+            let label = self.labels.get(rank).map(|label| format!("{rank}\n{label}"));
+            line(&format!(
+                "  {rank}{};",
+                label.map(|label| format!(" [label={}]", quoted(&label))).unwrap_or_default()
+            ));
+        }
+        let busiest = self.pattern.edges().iter().map(|edge| edge.traffic).fold(0.0, f64::max);
+        for edge in self.pattern.edges() {
+            let width = (WIDTHS.0 * (edge.traffic / busiest).sqrt()).max(WIDTHS.1);
+            let label = self.unit.print(edge.traffic).map(|text| format!(", label={}", quoted(&text)));
+            line(&format!("  {} -- {} [penwidth={width:.2}{}];", edge.a, edge.b, label.unwrap_or_default()));
+        }
+        line("}");
+        text
+    }
+}
+
+impl Unit {
+    /// So much of it, for people: `6.4 TB`, `4 channels`; none where it has no unit.
+    #[must_use]
+    pub fn print(self, amount: f64) -> Option<String> {
+        const PREFIXES: [&str; 7] = ["", "k", "M", "G", "T", "P", "E"];
+        let bytes = || {
+            let mut scaled = (amount, 0);
+            while scaled.0 >= 999.5 && scaled.1 + 1 < PREFIXES.len() {
+                scaled = (scaled.0 / 1e3, scaled.1 + 1);
+            }
+            let digits = if scaled.1 == 0 || scaled.0 >= 99.95 { 0 } else { 1 };
+            format!("{:.digits$} {}B", scaled.0, PREFIXES.get(scaled.1).unwrap_or(&""))
+        };
+        match self {
+            Self::Unknown => None,
+            Self::Bytes => Some(bytes()),
+            Self::BytesPerStep => Some(bytes() + " a step"),
+            Self::Channels => Some(format!("{amount} channel{}", if amount == 1.0 { "" } else { "s" })),
+        }
+    }
+}
+
+/// A text as Graphviz has it. A backslash would begin an escape such as `\N`, the node's name.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '\n' => quoted.push_str("\\n"),
+            c if c.is_control() => quoted.push(' '),
+            c => quoted.push(c),
+        }
+    }
+    quoted + "\""
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_printed_with_their_unit() {
+        let print = |amount| Unit::Bytes.print(amount).unwrap();
+        assert_eq!(
+            [0.0, 999.0, 1000.0, 6_571_659_550_720.0, 1e21].map(print),
+            ["0 B", "999 B", "1.0 kB", "6.6 TB", "1000 EB"]
+        );
+        assert_eq!(Unit::Channels.print(1.0).unwrap(), "1 channel");
+        assert_eq!(Unit::Unknown.print(1.0), None);
+    }
+
+    #[test]
+    fn texts_cannot_leave_their_quotes() {
+        assert_eq!(quoted("a\"b\\c\nd\te"), "\"a\\\"b\\\\c\\nd e\"");
+    }
+}

@@ -1,0 +1,45 @@
+//! What can be wrong with what a pattern is made from.
+
+/// Why no application graph was made. The message names the line, where there is one, and what was expected.
+#[derive(Debug, thiserror::Error)]
+#[error("{}{what}", .line.map(|line| format!("line {line}: ")).unwrap_or_default())]
+pub struct Error {
+    line: Option<usize>,
+    what: String,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    pub(crate) fn new(what: impl Into<String>) -> Self {
+        Self { line: None, what: what.into(), source: None }
+    }
+
+    pub(crate) fn at(line: usize, what: impl Into<String>) -> Self {
+        Self { line: Some(line), ..Self::new(what) }
+    }
+
+    /// The line at fault, counted from 1.
+    #[must_use]
+    pub fn line(&self) -> Option<usize> {
+        self.line
+    }
+
+    /// An error of another crate, met at this line.
+    pub(crate) fn caused(line: Option<usize>, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        let what = source.to_string();
+        Self { line, source: Some(Box::new(source)), ..Self::new(what) }
+    }
+}
+
+impl From<mapa_core::Error> for Error {
+    fn from(source: mapa_core::Error) -> Self {
+        Self::caused(None, source)
+    }
+}
+
+impl From<mapa_topologies::Error> for Error {
+    fn from(source: mapa_topologies::Error) -> Self {
+        // Its message names the line already.
+        Self::caused(None, source)
+    }
+}

@@ -1,0 +1,212 @@
+//! The pattern file: TOML, versioned. `docs/pattern-file.md` describes it for people who write one.
+
+use std::fmt::Write as _;
+
+use mapa_core::{Dimension, Parallelism, Pattern};
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::application::{Application, Note, Unit};
+use crate::error::Error;
+use crate::sensitivity::Verdict;
+
+const FORMAT: &str = "mapa-pattern";
+const VERSION: i64 = 1;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    format: Spanned<String>,
+    version: Spanned<i64>,
+    name: Spanned<String>,
+    #[serde(default)]
+    source: String,
+    ranks: Option<Spanned<usize>>,
+    unit: Option<Spanned<String>>,
+    edges: Option<Spanned<Vec<Spanned<EdgeOfFile>>>>,
+    labels: Option<Spanned<Vec<String>>>,
+    sensitivity: Option<Spanned<String>>,
+    #[serde(default)]
+    why: String,
+    parallelism: Option<Spanned<String>>,
+    bytes: Option<Spanned<String>>,
+    #[serde(default)]
+    notes: Vec<NoteOfFile>,
+}
+
+/// Two ranks, and what is sent between them; 1 if it is not told.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected [A, B] or [A, B, TRAFFIC]")]
+enum EdgeOfFile {
+    Plain((u16, u16)),
+    Weighted((u16, u16, f64)),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoteOfFile {
+    kind: Spanned<String>,
+    #[serde(default)]
+    place: String,
+    what: String,
+}
+
+/// A text, for the lines of what is wrong in it.
+struct Lines<'t>(&'t str);
+
+impl Lines<'_> {
+    fn at<T>(&self, at: &Spanned<T>, what: impl Into<String>) -> Error {
+        Error::at(self.line(at.span().start), what)
+    }
+
+    fn line(&self, byte: usize) -> usize {
+        let before = self.0.as_bytes().get(..byte).unwrap_or_default();
+        before.iter().filter(|byte| **byte == b'\n').count() + 1
+    }
+
+    /// A word that is parsed, or the default if it is not there.
+    fn word<T: std::str::FromStr<Err = Error> + Default>(&self, word: &Option<Spanned<String>>) -> Result<T, Error> {
+        let parse =
+            |word: &Spanned<String>| word.get_ref().parse().map_err(|error: Error| self.at(word, error.to_string()));
+        word.as_ref().map_or(Ok(T::default()), parse)
+    }
+
+    fn job(&self, file: &File) -> Result<Option<Parallelism>, Error> {
+        let Some(degrees) = &file.parallelism else {
+            return match &file.bytes {
+                Some(bytes) => Err(self.at(bytes, "bytes: expected `parallelism = \"tp=..\"` beside them")),
+                None => Ok(None),
+            };
+        };
+        let job: Parallelism =
+            degrees.get_ref().parse().map_err(|error: mapa_core::Error| self.at(degrees, error.to_string()))?;
+        let told = file
+            .bytes
+            .as_ref()
+            .map(|bytes| job.with_bytes_of(bytes.get_ref()).map_err(|error| self.at(bytes, error.to_string())));
+        told.unwrap_or(Ok(job)).map(Some)
+    }
+
+    fn pattern(&self, file: &File) -> Result<Pattern, Error> {
+        let Some(ranks) = &file.ranks else {
+            return Err(self.at(&file.name, "expected `ranks = N`, or `parallelism = \"tp=..\"`, beside the name"));
+        };
+        let mut edges = Vec::new();
+        for edge in file.edges.iter().flat_map(|edges| edges.get_ref()) {
+            let (a, b, traffic) = match *edge.get_ref() {
+                EdgeOfFile::Plain((a, b)) => (a, b, 1.0),
+                EdgeOfFile::Weighted(weighted) => weighted,
+            };
+            // One by one, so that the line of what is wrong is known.
+            Pattern::from_edges(*ranks.get_ref(), [(a, b, traffic)])
+                .map_err(|error| self.at(edge, error.to_string().replacen("edge 0", "edge", 1)))?;
+            edges.push((a, b, traffic));
+        }
+        Pattern::from_edges(*ranks.get_ref(), edges).map_err(|error| self.at(ranks, error.to_string()))
+    }
+}
+
+/// Reads a pattern file.
+///
+/// # Errors
+/// For what is not described in `docs/pattern-file.md`, with the line and what was expected there.
+pub fn read_pattern(text: &str) -> Result<Application, Error> {
+    let lines = Lines(text);
+    let file: File = toml::from_str(text).map_err(|error| {
+        let what = error.message().trim().to_owned();
+        error.span().map_or_else(|| Error::new(what.clone()), |span| Error::at(lines.line(span.start), what.clone()))
+    })?;
+    if file.format.get_ref() != FORMAT {
+        return Err(lines.at(&file.format, format!("format = \"{}\": expected \"{FORMAT}\"", file.format.get_ref())));
+    }
+    if *file.version.get_ref() != VERSION {
+        let what = format!("version = {}: expected {VERSION}", file.version.get_ref());
+        return Err(lines.at(&file.version, what));
+    }
+    if file.name.get_ref().is_empty() || file.name.get_ref().contains(char::is_control) {
+        return Err(lines.at(&file.name, "name: expected a name on one line"));
+    }
+    let parallelism = lines.job(&file)?;
+    let pattern = match (&parallelism, &file.edges) {
+        // What follows from the degrees is not told a second time.
+        (Some(_), Some(edges)) => {
+            return Err(lines.at(edges, "edges: they follow from `parallelism`; expected one of them"));
+        }
+        (Some(job), None) => {
+            let own = job.pattern();
+            match file.ranks.as_ref().filter(|ranks| *ranks.get_ref() != own.len()) {
+                Some(ranks) => return Err(lines.at(ranks, format!("ranks: expected {}, as {job} has", own.len()))),
+                None => own,
+            }
+        }
+        (None, _) => lines.pattern(&file)?,
+    };
+    let labels = file.labels.as_ref().map(|labels| labels.get_ref().clone()).unwrap_or_default();
+    if let Some(told) = file.labels.as_ref().filter(|told| told.get_ref().len() != pattern.len()) {
+        let what = format!("{} labels for {} ranks: expected one for each", told.get_ref().len(), pattern.len());
+        return Err(lines.at(told, what));
+    }
+    let note = |note: &NoteOfFile| {
+        let kind = note.kind.get_ref().parse().map_err(|error: Error| lines.at(&note.kind, error.to_string()))?;
+        Ok(Note { kind, place: note.place.clone(), what: note.what.clone() })
+    };
+    let unit: Unit = match (&parallelism, &file.unit) {
+        (Some(_), None) => Unit::BytesPerStep,
+        _ => lines.word(&file.unit)?,
+    };
+    Ok(Application {
+        unit,
+        labels,
+        parallelism,
+        verdict: Verdict { sensitivity: lines.word(&file.sensitivity)?, why: file.why.clone() },
+        notes: file.notes.iter().map(note).collect::<Result<_, Error>>()?,
+        ..Application::new(file.name.get_ref().as_str(), file.source.as_str(), pattern)
+    })
+}
+
+/// Writes a pattern file: reading it gives the same application, to the last bit of each edge's traffic. What ranks need of their
+/// devices ([`Pattern::demands`]) is not in it: commands and requests add that.
+#[must_use]
+pub fn write_pattern(application: &Application) -> String {
+    let Application { name, source, pattern, unit, labels, parallelism, verdict, notes } = application;
+    let mut text = format!("format = {}\nversion = {VERSION}\nname = {}\n", quoted(FORMAT), quoted(name));
+    // A `String` takes all that is written to it.
+    let mut line = |line: String| writeln!(text, "{line}").unwrap_or_default();
+    let mut said = |key: &str, value: &str| {
+        if !value.is_empty() {
+            line(format!("{key} = {}", quoted(value)));
+        }
+    };
+    said("source", source);
+    said("sensitivity", &verdict.sensitivity.to_string());
+    said("why", &verdict.why);
+    said("unit", &unit.to_string());
+    if !labels.is_empty() {
+        line(format!("labels = [{}]", labels.iter().map(|label| quoted(label)).collect::<Vec<_>>().join(", ")));
+    }
+    match parallelism {
+        Some(job) => {
+            let bytes = Dimension::ALL.map(|dimension| format!("{}={:?}", dimension.letters(), job.bytes(dimension)));
+            line(format!("parallelism = {}\nbytes = {}", quoted(&job.to_string()), quoted(&bytes.join(","))));
+        }
+        None => {
+            line(format!("ranks = {}\nedges = [", pattern.len()));
+            for edge in pattern.edges() {
+                line(format!("    [{}, {}, {:?}],", edge.a, edge.b, edge.traffic));
+            }
+            line("]".to_owned());
+        }
+    }
+    for note in notes {
+        line(format!("\n[[notes]]\nkind = {}", quoted(&note.kind.to_string())));
+        if !note.place.is_empty() {
+            line(format!("place = {}", quoted(&note.place)));
+        }
+        line(format!("what = {}", quoted(&note.what)));
+    }
+    text
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}

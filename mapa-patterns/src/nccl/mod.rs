@@ -1,0 +1,1 @@
+//! From NCCL's and RCCL's logs and graphs: rings, trees and channels of every communicator.

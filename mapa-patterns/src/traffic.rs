@@ -1,0 +1,86 @@
+//! The traffic matrix: how much each rank sent to each other.
+
+use mapa_core::Pattern;
+
+use crate::error::Error;
+
+/// How much each rank of a job sent to each other rank. A pattern has an edge for each pair of ranks, without direction; links
+/// are full duplex, so an edge carries what its busier direction does.
+///
+/// ```
+/// use mapa_patterns::TrafficMatrix;
+///
+/// let mut traffic = TrafficMatrix::new(3)?;
+/// traffic.add(0, 1, 6e9);
+/// traffic.add(1, 0, 5e9);
+/// traffic.add(1, 2, 1e6);
+/// let (pattern, below) = traffic.pattern(0.01 * traffic.busiest())?;
+/// assert_eq!(pattern.edges().iter().map(|edge| (edge.a, edge.b, edge.traffic)).collect::<Vec<_>>(), [(0, 1, 6e9)]);
+/// assert_eq!(below, [(1, 2, 1e6)]);
+/// # Ok::<(), mapa_patterns::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrafficMatrix {
+    ranks: usize,
+    /// By sender, then receiver.
+    sent: Vec<f64>,
+}
+
+impl TrafficMatrix {
+    /// Of so many ranks, none of which sent anything.
+    ///
+    /// # Errors
+    /// More than [`MAX_DEVICES`](mapa_core::MAX_DEVICES) ranks.
+    pub fn new(ranks: usize) -> Result<Self, Error> {
+        Pattern::from_edges(ranks, [])?;
+        Ok(Self { ranks, sent: vec![0.0; ranks * ranks] })
+    }
+
+    /// How many ranks.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ranks
+    }
+
+    /// Whether it is of no ranks.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ranks == 0
+    }
+
+    /// Notes that `from` sent so much more to `to`. What a rank sends to itself, ranks that are not there, and what is no
+    /// positive number change nothing.
+    pub fn add(&mut self, from: usize, to: usize, amount: f64) {
+        let is_sound = from != to && from < self.ranks && to < self.ranks && amount.is_finite() && amount > 0.0;
+        if let Some(sent) = self.sent.get_mut(from * self.ranks + to).filter(|_| is_sound) {
+            *sent += amount;
+        }
+    }
+
+    /// How much `from` sent to `to`.
+    #[must_use]
+    pub fn sent(&self, from: usize, to: usize) -> f64 {
+        let is_there = from < self.ranks && to < self.ranks;
+        self.sent.get(from * self.ranks + to).copied().filter(|_| is_there).unwrap_or(0.0)
+    }
+
+    /// The most that one rank sent to one other.
+    #[must_use]
+    pub fn busiest(&self) -> f64 {
+        self.sent.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// The pattern of all pairs of ranks of which one sent the other at least this much, and something; and the other pairs that
+    /// talked, each with its busier direction.
+    ///
+    /// # Errors
+    /// Sums beyond what a number can hold.
+    pub fn pattern(&self, least: f64) -> Result<(Pattern, Vec<(u16, u16, f64)>), Error> {
+        let pairs = (1..self.ranks).flat_map(|b| (0..b).map(move |a| (a, b)));
+        let busier = |(a, b): (usize, usize)| (a as u16, b as u16, self.sent(a, b).max(self.sent(b, a)));
+        let mut talked: Vec<(u16, u16, f64)> = pairs.map(busier).filter(|(.., most)| *most > 0.0).collect();
+        talked.sort_unstable_by_key(|&(a, b, _)| (a, b));
+        let (edges, below): (Vec<_>, Vec<_>) = talked.into_iter().partition(|(.., most)| *most >= least);
+        Ok((Pattern::from_edges(self.ranks, edges)?, below))
+    }
+}
