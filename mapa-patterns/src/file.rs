@@ -170,7 +170,8 @@ pub fn read_pattern(text: &str) -> Result<Application, Error> {
 #[must_use]
 pub fn write_pattern(application: &Application) -> String {
     let Application { name, source, pattern, unit, labels, parallelism, verdict, notes } = application;
-    let parallelism = parallelism.filter(|job| job.pattern().edges() == pattern.edges() && job.ranks() == pattern.len());
+    let parallelism =
+        parallelism.filter(|job| job.pattern().edges() == pattern.edges() && job.ranks() == pattern.len());
     let mut text = format!("format = {}\nversion = {VERSION}\nname = {}\n", quoted(FORMAT), quoted(&on_one_line(name)));
     // A `String` takes all that is written to it.
     let mut line = |line: String| writeln!(text, "{line}").unwrap_or_default();

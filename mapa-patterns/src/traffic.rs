@@ -51,8 +51,9 @@ impl TrafficMatrix {
     /// Notes that `from` sent so much more to `to`. What a rank sends to itself, ranks that are not there, and what is no
     /// positive number change nothing.
     pub fn add(&mut self, from: usize, to: usize, amount: f64) {
-        let is_sound = from != to && from < self.ranks && to < self.ranks && amount.is_finite() && amount > 0.0;
-        if let Some(sent) = self.sent.get_mut(from * self.ranks + to).filter(|_| is_sound) {
+        let is_sound = from != to && amount.is_finite() && amount > 0.0;
+        let place = self.place(from, to).filter(|_| is_sound);
+        if let Some(sent) = place.and_then(|place| self.sent.get_mut(place)) {
             *sent += amount;
         }
     }
@@ -60,8 +61,12 @@ impl TrafficMatrix {
     /// How much `from` sent to `to`.
     #[must_use]
     pub fn sent(&self, from: usize, to: usize) -> f64 {
-        let is_there = from < self.ranks && to < self.ranks;
-        self.sent.get(from * self.ranks + to).copied().filter(|_| is_there).unwrap_or(0.0)
+        self.place(from, to).and_then(|place| self.sent.get(place)).copied().unwrap_or(0.0)
+    }
+
+    /// Where it stands, if both ranks are there.
+    fn place(&self, from: usize, to: usize) -> Option<usize> {
+        (from < self.ranks && to < self.ranks).then(|| from * self.ranks + to)
     }
 
     /// The most that one rank sent to one other.

@@ -4,6 +4,8 @@
 //! parameters. Caffe's `NCCL::run` (`src/caffe/parallel.cpp` of version 1.0, from which the paper's Fig. 9a is taken) makes one
 //! all-reduce for each layer with parameters in each iteration, and `NCCL::Broadcast` one broadcast before the first.
 
+use std::fmt;
+
 use super::evidence::{INSENSITIVE_BELOW, Times};
 use super::messages::Messages;
 use super::{Evidence, Sensitivity, Verdict};
@@ -187,6 +189,22 @@ impl Published {
     /// Whether it is a matter of messages, not of times.
     fn is_of_messages(self) -> bool {
         matches!(self, Self::NothingSent | Self::MeanAtLeast(_) | Self::MeanBelow(_) | Self::Calls(_))
+    }
+}
+
+/// `374 s with better links, 511 s with worse`, and so on.
+impl fmt::Display for Published {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Times { fast, slow } => write!(f, "{fast} s with better links, {slow} s with worse"),
+            Self::ImprovementBelow(share) => write!(f, "less than {} % less time with better links", 100.0 * share),
+            Self::TimesChange(true) => f.write_str("times fall with better links"),
+            Self::TimesChange(false) => f.write_str("times do not change with links"),
+            Self::NothingSent => f.write_str("negligible communication"),
+            Self::MeanAtLeast(bytes) => write!(f, "messages of at least {bytes} bytes on average"),
+            Self::MeanBelow(bytes) => write!(f, "messages of less than {bytes} bytes on average"),
+            Self::Calls(calls) => write!(f, "{calls} calls"),
+        }
     }
 }
 
