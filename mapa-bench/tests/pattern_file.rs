@@ -274,7 +274,7 @@ fn evidence_is_judged_without_a_pattern() {
     assert_eq!(object["sensitivity"], "sensitive");
     assert!(text("sensitivity --messages 8x1e9", "").starts_with("unknown: by messages alone, "));
     error("sensitivity", "--published");
-    error("sensitivity --iteration-seconds 1", "--published");
+    error("sensitivity --iteration-seconds 1", "expected its messages beside it");
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! The pattern file: TOML, versioned. `docs/pattern-file.md` describes it for people who write one.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use mapa_core::{Dimension, Parallelism, Pattern};
-use serde::Deserialize;
+use serde::de::{Error as _, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
 use crate::application::{Application, Note, Unit};
@@ -35,11 +36,34 @@ struct File {
 }
 
 /// Two ranks, and what is sent between them; 1 if it is not told.
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "expected [A, B] or [A, B, TRAFFIC]")]
-enum EdgeOfFile {
-    Plain((u16, u16)),
-    Weighted((u16, u16, f64)),
+struct EdgeOfFile(u16, u16, f64);
+
+/// By hand, so that what is wrong in an edge has the line of that edge, and many are read fast.
+impl<'de> Deserialize<'de> for EdgeOfFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(EdgeVisitor)
+    }
+}
+
+struct EdgeVisitor;
+
+impl<'de> Visitor<'de> for EdgeVisitor {
+    type Value = EdgeOfFile;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[A, B] or [A, B, TRAFFIC]")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut edge: A) -> Result<EdgeOfFile, A::Error> {
+        let wrong = |length| A::Error::invalid_length(length, &self);
+        let a = edge.next_element()?.ok_or_else(|| wrong(0))?;
+        let b = edge.next_element()?.ok_or_else(|| wrong(1))?;
+        let traffic = edge.next_element()?.unwrap_or(1.0);
+        match edge.next_element::<IgnoredAny>()? {
+            None => Ok(EdgeOfFile(a, b, traffic)),
+            Some(_) => Err(wrong(4)),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -94,9 +118,9 @@ impl Lines<'_> {
         let told = file.edges.iter().flat_map(|edges| edges.get_ref());
         // The first edge that is not sound ends the reading, so that the last one taken is the one at fault.
         let mut last = None;
-        let edges = told.inspect(|edge| last = Some(*edge)).map(|edge| match *edge.get_ref() {
-            EdgeOfFile::Plain((a, b)) => (a, b, 1.0),
-            EdgeOfFile::Weighted(weighted) => weighted,
+        let edges = told.inspect(|edge| last = Some(*edge)).map(|edge| {
+            let EdgeOfFile(a, b, traffic) = *edge.get_ref();
+            (a, b, traffic)
         });
         Pattern::from_edges(*ranks.get_ref(), edges).map_err(|error| match last {
             Some(edge) => self.at(edge, error.to_string()),

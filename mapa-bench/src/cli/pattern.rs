@@ -90,8 +90,7 @@ Examples:
 #[derive(Args)]
 pub(crate) struct SensitivityArgs {
     /// Show what is published of the paper's nine workloads, and what follows.
-    #[arg(long, conflicts_with_all = ["fast_seconds", "slow_seconds", "messages", "iteration_seconds", "link_gbps"],
-        required_unless_present_any = ["fast_seconds", "messages"])]
+    #[arg(long, conflicts_with_all = ["fast_seconds", "slow_seconds", "messages", "iteration_seconds", "link_gbps"])]
     pub(crate) published: bool,
     #[command(flatten)]
     pub(crate) evidence: EvidenceArgs,

@@ -11,7 +11,12 @@ pub(crate) fn sensitivity(args: &SensitivityArgs, output: &mut Output) -> Result
     if args.published {
         return published(output);
     }
-    let verdict = evidence(&args.evidence)?.verdict().map_err(Failure::malformed)?;
+    let evidence = evidence(&args.evidence)?;
+    if evidence == Evidence::default() {
+        let what = "expected evidence: --fast-seconds with --slow-seconds, or --messages; or --published";
+        return Err(Failure::malformed(what));
+    }
+    let verdict = evidence.verdict().map_err(Failure::malformed)?;
     if output.json {
         return output.object(&json!({ "sensitivity": verdict.sensitivity.to_string(), "why": verdict.why }));
     }

@@ -40,7 +40,7 @@ impl Times {
     /// By how much, as a share of the time on the worse links, the better ones shorten it: by the medians.
     #[must_use]
     pub fn improvement(&self) -> f64 {
-        1.0 - median(&self.fast) / median(&self.slow)
+        improvement(median(&self.fast), median(&self.slow))
     }
 
     /// The least and the most by which a run on the better links is shorter than one on the worse.
@@ -48,7 +48,7 @@ impl Times {
     pub fn improvements(&self) -> (f64, f64) {
         let ends = |times: &[f64]| (times.first().copied().unwrap_or(1.0), times.last().copied().unwrap_or(1.0));
         let ((fastest, slowest), (least, most)) = (ends(&self.fast), ends(&self.slow));
-        (1.0 - slowest / least, 1.0 - fastest / most)
+        (improvement(slowest, least), improvement(fastest, most))
     }
 
     /// At least 10 % less time on better links is sensitive, below 3 % insensitive, what lies between unknown. Of several runs
@@ -202,6 +202,11 @@ impl Messages {
 fn positive(what: &str, unit: &str, value: f64) -> Result<(), Error> {
     let sound = value.is_finite() && value > 0.0;
     sound.then_some(()).ok_or_else(|| Error::new(format!("{what}, {value} {unit}: expected a positive number")))
+}
+
+/// The difference first: its share of round numbers is round.
+fn improvement(fast: f64, slow: f64) -> f64 {
+    (slow - fast) / slow
 }
 
 /// Of sorted values; 0 of none.
