@@ -28,3 +28,13 @@ pub use sensitivity::{
     Workload,
 };
 pub use traffic::TrafficMatrix;
+
+/// The example in docs/pattern-file.md, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/pattern-file.md")]
+pub struct PatternFilePage;
+
+/// The example in docs/sensitivity.md, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/sensitivity.md")]
+pub struct SensitivityPage;
