@@ -10,7 +10,7 @@ use mapa_topologies::named;
 fn main() -> Result<(), Box<dyn Error>> {
     // Bytes in one step between four ranks: two pairs that exchange much, in a ring that exchanges little; and noise.
     let mut traffic = TrafficMatrix::new(4)?;
-    for (a, b, bytes) in [(0, 1, 8e9), (2, 3, 8e9), (1, 2, 1e9), (3, 0, 1e9), (0, 2, 4096.0)] {
+    for (a, b, bytes) in [(1, 2, 8e9), (3, 0, 8e9), (0, 1, 1e9), (2, 3, 1e9), (0, 2, 4096.0)] {
         traffic.add(a, b, bytes);
         traffic.add(b, a, 0.9 * bytes);
     }
