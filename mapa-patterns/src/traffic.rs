@@ -4,6 +4,9 @@ use mapa_core::Pattern;
 
 use crate::error::Error;
 
+/// Two ranks, the lower first, and what the busier direction between them carries.
+type Pair = (u16, u16, f64);
+
 /// How much each rank of a job sent to each other rank. A pattern has an edge for each pair of ranks, without direction; links
 /// are full duplex, so an edge carries what its busier direction does.
 ///
@@ -80,10 +83,10 @@ impl TrafficMatrix {
     ///
     /// # Errors
     /// Sums beyond what a number can hold.
-    pub fn pattern(&self, least: f64) -> Result<(Pattern, Vec<(u16, u16, f64)>), Error> {
+    pub fn pattern(&self, least: f64) -> Result<(Pattern, Vec<Pair>), Error> {
         let pairs = (1..self.ranks).flat_map(|b| (0..b).map(move |a| (a, b)));
         let busier = |(a, b): (usize, usize)| (a as u16, b as u16, self.sent(a, b).max(self.sent(b, a)));
-        let mut talked: Vec<(u16, u16, f64)> = pairs.map(busier).filter(|(.., most)| *most > 0.0).collect();
+        let mut talked: Vec<Pair> = pairs.map(busier).filter(|(.., most)| *most > 0.0).collect();
         talked.sort_unstable_by_key(|&(a, b, _)| (a, b));
         let (edges, below): (Vec<_>, Vec<_>) = talked.into_iter().partition(|(.., most)| *most >= least);
         Ok((Pattern::from_edges(self.ranks, edges)?, below))
