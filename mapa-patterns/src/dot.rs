@@ -34,7 +34,8 @@ impl Application {
         let title = format!("{}\n{} ranks, {}", self.name, self.pattern.len(), self.source);
         line(&format!("  graph [label={}, labelloc=t, fontname=\"sans-serif\"];", quoted(&title)));
         line(&format!("  graph [layout={}];", self.layout()));
-        line("  node [shape=circle, style=filled, fillcolor=\"#e3edf6\", fontname=\"sans-serif\"];");
+        let shape = if self.labels.is_empty() { "circle" } else { "ellipse" };
+        line(&format!("  node [shape={shape}, style=filled, fillcolor=\"#e3edf6\", fontname=\"sans-serif\"];"));
         line("  edge [fontname=\"sans-serif\", fontsize=10, color=\"#0072b2\"];");
         let ranks = if self.pattern.edges().is_empty() { self.pattern.demands().len() } else { self.pattern.len() };
         for rank in 0..ranks {
