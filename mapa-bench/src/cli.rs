@@ -12,7 +12,9 @@ use crate::job;
 
 mod pattern;
 
-pub(crate) use pattern::{FromParallelism, PatternArgs, PatternFrom, ShowPattern, WriteArgs};
+pub(crate) use pattern::{
+    EvidenceArgs, FromParallelism, PatternArgs, PatternFrom, SensitivityArgs, ShowPattern, WriteArgs,
+};
 
 /// Which accelerators should this job get?
 #[derive(Parser)]
@@ -61,6 +63,9 @@ pub(crate) enum Command {
     /// Make an application graph from what a program does: counters, NCCL's logs, source code, or degrees of parallelism.
     #[command(after_help = pattern::HELP)]
     Pattern(PatternArgs),
+    /// Say whether a job's speed depends on its links, by what is known of its times and messages.
+    #[command(after_help = pattern::SENSITIVITY_HELP)]
+    Sensitivity(SensitivityArgs),
     /// Say what descriptions of machines are and what they tell: outputs of vendors' tools, XML, machine files.
     Read(ReadArgs),
 }

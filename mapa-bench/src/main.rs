@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         Command::Fit(args) => commands::fit(args, &mut output),
         Command::Mig(args) => commands::mig(args, &mut output),
         Command::Pattern(args) => commands::pattern(args, &mut output),
+        Command::Sensitivity(args) => commands::sensitivity(args, &mut output),
         Command::Read(args) => commands::read_files(args, &mut output),
     };
     match done.and_then(|()| output.finish()) {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use mapa_core::{Parallelism, Pattern};
+use mapa_core::{Dimension, Parallelism, Pattern};
 
 use crate::error::Error;
 use crate::sensitivity::Verdict;
@@ -46,6 +46,18 @@ impl Application {
     #[must_use]
     pub fn label(&self, rank: usize) -> String {
         self.labels.get(rank).cloned().unwrap_or_else(|| rank.to_string())
+    }
+
+    /// What the busiest edge carries in a step, bytes; of a job of several dimensions of parallelism, the sum of what an edge of
+    /// each carries, as their phases follow one another. None if edges do not carry bytes per step.
+    #[must_use]
+    pub fn step_bytes(&self) -> Option<f64> {
+        let of_phases = |job: Parallelism| {
+            let phases = Dimension::ALL.into_iter().filter(|dimension| job.degree(*dimension) > 1);
+            phases.map(|dimension| job.traffic(dimension)).sum()
+        };
+        let busiest = || self.pattern.edges().iter().map(|edge| edge.traffic).fold(0.0, f64::max);
+        (self.unit == Unit::BytesPerStep).then(|| self.parallelism.map_or_else(busiest, of_phases))
     }
 }
 

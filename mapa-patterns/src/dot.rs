@@ -1,5 +1,6 @@
 //! An application graph for Graphviz.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::application::{Application, Unit};
@@ -7,10 +8,15 @@ use crate::application::{Application, Unit};
 /// Widths of edges, in points: that of the busiest, and the least.
 const WIDTHS: (f64, f64) = (6.0, 0.75);
 
+/// Edges up to which each says what it carries; of more the labels would lie on one another, and SVG shows them where the pointer
+/// is.
+const LABELLED: usize = 24;
+
 impl Application {
     /// The application graph for Graphviz: `dot -T svg` draws it. Ranks are nodes; an edge is as wide as it is busy (by the square
     /// root of its traffic, so that faint ones are seen) and says what it carries, if that has a unit. Edges that join one pair
-    /// several times are drawn as often. A pattern of n ranks and e edges takes O(n + e).
+    /// several times are drawn as often. It is laid out by springs (`neato`), so that a ring is round and rings that are joined
+    /// lie side by side; where most pairs talk, on a circle (`circo`). A pattern of n ranks and e edges takes O(n + e log e).
     ///
     /// ```
     /// use mapa_core::Pattern;
@@ -26,8 +32,10 @@ impl Application {
         let mut line = |line: &str| writeln!(text, "{line}").unwrap_or_default();
         line(&format!("graph {} {{", quoted(&self.name)));
         let title = format!("{}\n{} ranks, {}", self.name, self.pattern.len(), self.source);
-        line(&format!("  graph [label={}, labelloc=t, fontname=\"sans-serif\", layout=circo];", quoted(&title)));
-        line("  node [shape=circle, style=filled, fillcolor=\"#e3edf6\", fontname=\"sans-serif\"];");
+        line(&format!("  graph [label={}, labelloc=t, fontname=\"sans-serif\"];", quoted(&title)));
+        line(&format!("  graph [layout={}];", self.layout()));
+        let shape = if self.labels.is_empty() { "circle" } else { "ellipse" };
+        line(&format!("  node [shape={shape}, style=filled, fillcolor=\"#e3edf6\", fontname=\"sans-serif\"];"));
         line("  edge [fontname=\"sans-serif\", fontsize=10, color=\"#0072b2\"];");
         let ranks = if self.pattern.edges().is_empty() { self.pattern.demands().len() } else { self.pattern.len() };
         for rank in 0..ranks {
@@ -37,14 +45,22 @@ impl Application {
                 label.map(|label| format!(" [label={}]", quoted(&label))).unwrap_or_default()
             ));
         }
+        let shown = if self.pattern.edges().len() > LABELLED { "edgetooltip" } else { "label" };
         let busiest = self.pattern.edges().iter().map(|edge| edge.traffic).fold(0.0, f64::max);
         for edge in self.pattern.edges() {
             let width = (WIDTHS.0 * (edge.traffic / busiest).sqrt()).max(WIDTHS.1);
-            let label = self.unit.print(edge.traffic).map(|text| format!(", label={}", quoted(&text)));
+            let label = self.unit.print(edge.traffic).map(|text| format!(", {shown}={}", quoted(&text)));
             line(&format!("  {} -- {} [penwidth={width:.2}{}];", edge.a, edge.b, label.unwrap_or_default()));
         }
         line("}");
         text
+    }
+
+    /// The layout that suits it. Springs push one of many ranks that all talk into the middle, as if it were another kind.
+    fn layout(&self) -> &'static str {
+        let talk: BTreeSet<_> = self.pattern.edges().iter().map(|edge| (edge.a, edge.b)).collect();
+        let pairs = self.pattern.len().saturating_mul(self.pattern.len().saturating_sub(1)) / 2;
+        if talk.len() > pairs / 2 { "circo" } else { "neato, overlap=false, splines=true" }
     }
 }
 
@@ -86,6 +102,8 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use mapa_core::Shape;
+
     use super::*;
 
     #[test]
@@ -97,6 +115,17 @@ mod tests {
         );
         assert_eq!(Unit::Channels.print(1.0).unwrap(), "1 channel");
         assert_eq!(Unit::Unknown.print(1.0), None);
+    }
+
+    #[test]
+    fn the_layout_follows_from_how_many_pairs_talk_and_labels_from_how_many_edges() {
+        let drawn = |shape: Shape, ranks| {
+            Application { unit: Unit::Channels, ..Application::new("a", "", shape.pattern(ranks)) }.to_dot()
+        };
+        assert!(drawn(Shape::Ring, 8).contains("layout=neato") && drawn(Shape::AllToAll, 8).contains("layout=circo"));
+        assert!(drawn(Shape::Ring, 24).contains("label=\"1 channel\""));
+        let many = drawn(Shape::Ring, 25);
+        assert!(!many.contains(", label=") && many.contains("edgetooltip=\"1 channel\""));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The pattern file: TOML, versioned. `docs/pattern-file.md` describes it for people who write one.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use mapa_core::{Dimension, Parallelism, Pattern};
-use serde::Deserialize;
+use serde::de::{Error as _, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
 use crate::application::{Application, Note, Unit};
@@ -35,11 +36,34 @@ struct File {
 }
 
 /// Two ranks, and what is sent between them; 1 if it is not told.
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "expected [A, B] or [A, B, TRAFFIC]")]
-enum EdgeOfFile {
-    Plain((u16, u16)),
-    Weighted((u16, u16, f64)),
+struct EdgeOfFile(u16, u16, f64);
+
+/// By hand, so that what is wrong in an edge has the line of that edge, and many are read fast.
+impl<'de> Deserialize<'de> for EdgeOfFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(EdgeVisitor)
+    }
+}
+
+struct EdgeVisitor;
+
+impl<'de> Visitor<'de> for EdgeVisitor {
+    type Value = EdgeOfFile;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[A, B] or [A, B, TRAFFIC]")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut edge: A) -> Result<EdgeOfFile, A::Error> {
+        let wrong = |length| A::Error::invalid_length(length, &self);
+        let a = edge.next_element()?.ok_or_else(|| wrong(0))?;
+        let b = edge.next_element()?.ok_or_else(|| wrong(1))?;
+        let traffic = edge.next_element()?.unwrap_or(1.0);
+        match edge.next_element::<IgnoredAny>()? {
+            None => Ok(EdgeOfFile(a, b, traffic)),
+            Some(_) => Err(wrong(4)),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -91,18 +115,17 @@ impl Lines<'_> {
         let Some(ranks) = &file.ranks else {
             return Err(self.at(&file.name, "expected `ranks = N`, or `parallelism = \"tp=..\"`, beside the name"));
         };
-        let mut edges = Vec::new();
-        for edge in file.edges.iter().flat_map(|edges| edges.get_ref()) {
-            let (a, b, traffic) = match *edge.get_ref() {
-                EdgeOfFile::Plain((a, b)) => (a, b, 1.0),
-                EdgeOfFile::Weighted(weighted) => weighted,
-            };
-            // One by one, so that the line of what is wrong is known.
-            Pattern::from_edges(*ranks.get_ref(), [(a, b, traffic)])
-                .map_err(|error| self.at(edge, error.to_string().replacen("edge 0", "edge", 1)))?;
-            edges.push((a, b, traffic));
-        }
-        Pattern::from_edges(*ranks.get_ref(), edges).map_err(|error| self.at(ranks, error.to_string()))
+        let told = file.edges.iter().flat_map(|edges| edges.get_ref());
+        // The first edge that is not sound ends the reading, so that the last one taken is the one at fault.
+        let mut last = None;
+        let edges = told.inspect(|edge| last = Some(*edge)).map(|edge| {
+            let EdgeOfFile(a, b, traffic) = *edge.get_ref();
+            (a, b, traffic)
+        });
+        Pattern::from_edges(*ranks.get_ref(), edges).map_err(|error| match last {
+            Some(edge) => self.at(edge, error.to_string()),
+            None => self.at(ranks, error.to_string()),
+        })
     }
 }
 
@@ -165,11 +188,15 @@ pub fn read_pattern(text: &str) -> Result<Application, Error> {
 }
 
 /// Writes a pattern file: reading it gives the same application, to the last bit of each edge's traffic. What ranks need of their
-/// devices ([`Pattern::demands`]) is not in it: commands and requests add that.
+/// devices ([`Pattern::demands`]) is not in it: commands and requests add that. Whatever is set in the application, the file can
+/// be read, if a pattern file can have as many ranks: control characters of the name become spaces, labels are left out if
+/// there is not one for each rank, and degrees of parallelism if the edges are not what follows from them.
 #[must_use]
 pub fn write_pattern(application: &Application) -> String {
     let Application { name, source, pattern, unit, labels, parallelism, verdict, notes } = application;
-    let mut text = format!("format = {}\nversion = {VERSION}\nname = {}\n", quoted(FORMAT), quoted(name));
+    let parallelism =
+        parallelism.filter(|job| job.pattern().edges() == pattern.edges() && job.ranks() == pattern.len());
+    let mut text = format!("format = {}\nversion = {VERSION}\nname = {}\n", quoted(FORMAT), quoted(&on_one_line(name)));
     // A `String` takes all that is written to it.
     let mut line = |line: String| writeln!(text, "{line}").unwrap_or_default();
     let mut said = |key: &str, value: &str| {
@@ -181,7 +208,7 @@ pub fn write_pattern(application: &Application) -> String {
     said("sensitivity", &verdict.sensitivity.to_string());
     said("why", &verdict.why);
     said("unit", &unit.to_string());
-    if !labels.is_empty() {
+    if !labels.is_empty() && labels.len() == pattern.len() {
         line(format!("labels = [{}]", labels.iter().map(|label| quoted(label)).collect::<Vec<_>>().join(", ")));
     }
     match parallelism {
@@ -205,6 +232,12 @@ pub fn write_pattern(application: &Application) -> String {
         line(format!("what = {}", quoted(&note.what)));
     }
     text
+}
+
+/// A name as the reader takes it.
+fn on_one_line(name: &str) -> String {
+    let name = name.replace(char::is_control, " ");
+    if name.is_empty() { "pattern".to_owned() } else { name }
 }
 
 fn quoted(text: &str) -> String {

@@ -23,5 +23,18 @@ pub use application::{Application, Note, NoteKind, Unit};
 pub use error::Error;
 pub use file::{read_pattern, write_pattern};
 pub use likeness::likeness;
-pub use sensitivity::{Sensitivity, Verdict};
+pub use sensitivity::{
+    CaffeModel, Evidence, LARGE_MESSAGE_BYTES, LinkRates, Messages, PUBLISHED, Published, Sensitivity, Times, Verdict,
+    Workload,
+};
 pub use traffic::TrafficMatrix;
+
+/// The example in docs/pattern-file.md, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/pattern-file.md")]
+pub struct PatternFilePage;
+
+/// The example in docs/sensitivity.md, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/sensitivity.md")]
+pub struct SensitivityPage;

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use mapa_core::{Graph, MatchConfig, Pattern, Shape};
+use mapa_core::{Graph, Limits, MatchConfig, Pattern, Shape};
 
 /// Ranks up to which trees and rings with trees are told: for these isomorphism is sought.
 const MOST: usize = 64;
 
+/// Nodes after which that search is given up. What has the shape is found in some hundreds.
+const NODES: u64 = 200_000;
+
 /// The ready-made shape that a pattern has up to the numbering of its ranks: how many edges join a pair, and what they carry, does
 /// not matter. Of several the first of [`Shape::ALL`], so three ranks that all talk are a ring. None for patterns without
-/// edges, and for trees and rings with trees of more than 64 ranks.
+/// edges, for trees and rings with trees of more than 64 ranks, and should the search for these take too long.
 ///
 /// ```
 /// use mapa_core::{Pattern, Shape};
@@ -75,7 +78,9 @@ fn is_connected(ranks: usize, edges: &BTreeSet<(u32, u32)>) -> bool {
 fn are_isomorphic(ranks: usize, own: &BTreeSet<(u32, u32)>, edges: &BTreeSet<(u32, u32)>) -> bool {
     let graph = |edges: &BTreeSet<(u32, u32)>| Graph::new(ranks, edges.iter().copied());
     let (Ok(own), Ok(target)) = (graph(own), graph(edges)) else { return false };
-    MatchConfig::new().compile_graph(&own).is_ok_and(|matcher| matcher.on(&target).is_match())
+    MatchConfig::new()
+        .compile_graph(&own)
+        .is_ok_and(|matcher| matcher.on(&target).limits(Limits::NONE.nodes(NODES)).is_match())
 }
 
 #[cfg(test)]

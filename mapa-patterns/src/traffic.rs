@@ -4,6 +4,9 @@ use mapa_core::Pattern;
 
 use crate::error::Error;
 
+/// Two ranks, the lower first, and what the busier direction between them carries.
+type Pair = (u16, u16, f64);
+
 /// How much each rank of a job sent to each other rank. A pattern has an edge for each pair of ranks, without direction; links
 /// are full duplex, so an edge carries what its busier direction does.
 ///
@@ -51,8 +54,9 @@ impl TrafficMatrix {
     /// Notes that `from` sent so much more to `to`. What a rank sends to itself, ranks that are not there, and what is no
     /// positive number change nothing.
     pub fn add(&mut self, from: usize, to: usize, amount: f64) {
-        let is_sound = from != to && from < self.ranks && to < self.ranks && amount.is_finite() && amount > 0.0;
-        if let Some(sent) = self.sent.get_mut(from * self.ranks + to).filter(|_| is_sound) {
+        let is_sound = from != to && amount.is_finite() && amount > 0.0;
+        let place = self.place(from, to).filter(|_| is_sound);
+        if let Some(sent) = place.and_then(|place| self.sent.get_mut(place)) {
             *sent += amount;
         }
     }
@@ -60,8 +64,12 @@ impl TrafficMatrix {
     /// How much `from` sent to `to`.
     #[must_use]
     pub fn sent(&self, from: usize, to: usize) -> f64 {
-        let is_there = from < self.ranks && to < self.ranks;
-        self.sent.get(from * self.ranks + to).copied().filter(|_| is_there).unwrap_or(0.0)
+        self.place(from, to).and_then(|place| self.sent.get(place)).copied().unwrap_or(0.0)
+    }
+
+    /// Where it stands, if both ranks are there.
+    fn place(&self, from: usize, to: usize) -> Option<usize> {
+        (from < self.ranks && to < self.ranks).then(|| from * self.ranks + to)
     }
 
     /// The most that one rank sent to one other.
@@ -75,10 +83,10 @@ impl TrafficMatrix {
     ///
     /// # Errors
     /// Sums beyond what a number can hold.
-    pub fn pattern(&self, least: f64) -> Result<(Pattern, Vec<(u16, u16, f64)>), Error> {
+    pub fn pattern(&self, least: f64) -> Result<(Pattern, Vec<Pair>), Error> {
         let pairs = (1..self.ranks).flat_map(|b| (0..b).map(move |a| (a, b)));
         let busier = |(a, b): (usize, usize)| (a as u16, b as u16, self.sent(a, b).max(self.sent(b, a)));
-        let mut talked: Vec<(u16, u16, f64)> = pairs.map(busier).filter(|(.., most)| *most > 0.0).collect();
+        let mut talked: Vec<Pair> = pairs.map(busier).filter(|(.., most)| *most > 0.0).collect();
         talked.sort_unstable_by_key(|&(a, b, _)| (a, b));
         let (edges, below): (Vec<_>, Vec<_>) = talked.into_iter().partition(|(.., most)| *most >= least);
         Ok((Pattern::from_edges(self.ranks, edges)?, below))

@@ -45,6 +45,55 @@ pub(crate) struct WriteArgs {
     /// Draw it for Graphviz, to a file; or to standard output, in place of the answer.
     #[arg(long, value_name = "FILE|-")]
     pub(crate) dot: Option<String>,
+    /// Whether its speed depends on its links, if you know [default: as the evidence says; else as it is told, or unknown].
+    #[arg(long, value_name = "WORD", value_parser = ["sensitive", "insensitive", "unknown"], help_heading = SENSITIVITY,
+        conflicts_with_all = ["fast_seconds", "slow_seconds", "messages", "iteration_seconds", "link_gbps"])]
+    pub(crate) sensitivity: Option<String>,
+    #[command(flatten)]
+    pub(crate) evidence: EvidenceArgs,
+}
+
+const SENSITIVITY: &str = "Whether its speed depends on its links (see docs/sensitivity.md)";
+
+/// What the sensitivity of a job follows from; the first that is told decides.
+#[derive(Args)]
+pub(crate) struct EvidenceArgs {
+    /// Its execution time on an allocation with good links; of several runs, separated by commas.
+    #[arg(long, value_name = "SECONDS", value_delimiter = ',', allow_negative_numbers = true, requires = "slow_seconds",
+        help_heading = SENSITIVITY)]
+    pub(crate) fast_seconds: Vec<f64>,
+    /// Its execution time on an allocation with worse links.
+    #[arg(long, value_name = "SECONDS", value_delimiter = ',', allow_negative_numbers = true, requires = "fast_seconds",
+        help_heading = SENSITIVITY)]
+    pub(crate) slow_seconds: Vec<f64>,
+    /// What a rank hands to communication in an iteration: 8x3e7 is eight calls of 30 MB; others behind commas.
+    #[arg(long, value_name = "CALLSxBYTES", allow_hyphen_values = true, help_heading = SENSITIVITY)]
+    pub(crate) messages: Option<String>,
+    /// How long an iteration takes on good links [with bytes a step, --messages is not needed].
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, help_heading = SENSITIVITY)]
+    pub(crate) iteration_seconds: Option<f64>,
+    /// The worse and the better links that a prediction compares, GB/s [default: 12,50].
+    #[arg(long, value_name = "SLOW,FAST", value_delimiter = ',', num_args = 1, allow_negative_numbers = true,
+        requires = "iteration_seconds", help_heading = SENSITIVITY)]
+    pub(crate) link_gbps: Vec<f64>,
+}
+
+pub(crate) const SENSITIVITY_HELP: &str = "\
+The evidence is weighed in this order: times on two allocations, messages in the time of an iteration, messages alone. `pattern`
+takes the same options, and writes the verdict to the pattern file.
+
+Examples:
+  mapa-bench sensitivity --fast-seconds 374 --slow-seconds 511
+  mapa-bench sensitivity --messages 8x3.05e7 --iteration-seconds 0.0374
+  mapa-bench sensitivity --published";
+
+#[derive(Args)]
+pub(crate) struct SensitivityArgs {
+    /// Show what is published of the paper's nine workloads, and what follows.
+    #[arg(long, conflicts_with_all = ["fast_seconds", "slow_seconds", "messages", "iteration_seconds", "link_gbps"])]
+    pub(crate) published: bool,
+    #[command(flatten)]
+    pub(crate) evidence: EvidenceArgs,
 }
 
 #[derive(Args)]

@@ -11,6 +11,7 @@ mod packed;
 mod pattern;
 mod read_files;
 mod score;
+mod sensitivity;
 mod topo;
 
 pub(crate) use allocate::allocate;
@@ -22,4 +23,5 @@ pub(crate) use mig::mig;
 pub(crate) use pattern::pattern;
 pub(crate) use read_files::read_files;
 pub(crate) use score::score;
+pub(crate) use sensitivity::sensitivity;
 pub(crate) use topo::topo;

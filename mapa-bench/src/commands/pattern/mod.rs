@@ -5,9 +5,10 @@ mod show;
 use std::fs;
 
 use mapa_core::Dimension;
-use mapa_patterns::{Application, likeness, write_pattern};
+use mapa_patterns::{Application, Evidence, Messages, Note, Verdict, likeness, write_pattern};
 use serde_json::{Map, Value, json};
 
+use super::sensitivity::evidence;
 use crate::cli::{PatternArgs, PatternFrom, WriteArgs};
 use crate::failure::Failure;
 use crate::output::{Output, table};
@@ -33,8 +34,12 @@ fn answer(
     output: &mut Output,
 ) -> Result<(), Failure> {
     if let Some(name) = &args.name {
+        if name.is_empty() || name.contains(char::is_control) {
+            return Err(Failure::malformed("--name: expected a name on one line"));
+        }
         application.name.clone_from(name);
     }
+    judge(&mut application, args)?;
     let on_stdout = args.dot.as_deref() == Some("-");
     if on_stdout && output.json {
         return Err(Failure::malformed("--dot - draws in place of the answer: expected a file with --json"));
@@ -59,6 +64,28 @@ fn answer(
     }
     print(&application, output)?;
     lines.into_iter().try_for_each(|line| output.line(line))
+}
+
+/// Sets its sensitivity, if the command line says it or what it follows from.
+fn judge(application: &mut Application, args: &WriteArgs) -> Result<(), Failure> {
+    if let Some(word) = &args.sensitivity {
+        let sensitivity = word.parse().map_err(Failure::malformed)?;
+        application.verdict = Verdict { sensitivity, why: "told by its user".to_owned() };
+        return Ok(());
+    }
+    let mut evidence = evidence(&args.evidence)?;
+    let without_messages = evidence.iteration_seconds.is_some() && evidence.messages.is_none();
+    if let Some(bytes) = application.step_bytes().filter(|_| without_messages && evidence.times.is_none()) {
+        let mut messages = Messages::new();
+        messages.add(bytes, 1.0).map_err(Failure::malformed)?;
+        evidence.messages = Some(messages);
+        let what = "for its sensitivity, what the busiest edge carries in a step is sent at once, and phases follow one another";
+        application.notes.push(Note::assumed(what));
+    }
+    if evidence != Evidence::default() {
+        application.verdict = evidence.verdict().map_err(Failure::malformed)?;
+    }
+    Ok(())
 }
 
 fn json(application: &Application) -> Map<String, Value> {

@@ -1,7 +1,21 @@
 //! Whether a job's speed depends on the links it gets.
+//!
+//! The policy Preserve keeps good links for the jobs that gain by them, so somebody must say which those are; the paper has it
+//! annotated. Here three kinds of evidence decide, the stronger before the weaker: execution times on two allocations, what a
+//! job communicates against the time of its iteration, and its messages alone. The last can say that links do not matter; it
+//! cannot say that they do, for nobody knows what runs between the messages. `docs/sensitivity.md` has the rule with the
+//! arithmetic, and what it makes of the paper's nine workloads.
+
+mod evidence;
+mod messages;
+mod published;
 
 use std::fmt;
 use std::str::FromStr;
+
+pub use evidence::{Evidence, LinkRates, Times};
+pub use messages::{LARGE_MESSAGE_BYTES, Messages};
+pub use published::{CaffeModel, PUBLISHED, Published, Workload};
 
 use crate::error::Error;
 

@@ -1,0 +1,48 @@
+//! From a traffic matrix to an allocation: who sent how much to whom becomes an application graph, is kept in a pattern file,
+//! and gets the devices whose links suit it.
+
+use std::error::Error;
+
+use mapa_core::{Edge, Policy, Rates, Request, Rules, edges_seconds, greedy, lowest_id, min};
+use mapa_patterns::{Application, Evidence, Sensitivity, TrafficMatrix, Unit, likeness, read_pattern, write_pattern};
+use mapa_topologies::named;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    // Bytes in one step between four ranks: two pairs that exchange much, in a ring that exchanges little; and noise.
+    let mut traffic = TrafficMatrix::new(4)?;
+    for (a, b, bytes) in [(1, 2, 8e9), (3, 0, 8e9), (0, 1, 1e9), (2, 3, 1e9), (0, 2, 4096.0)] {
+        traffic.add(a, b, bytes);
+        traffic.add(b, a, 0.9 * bytes);
+    }
+    let (pattern, noise) = traffic.pattern(0.001 * traffic.busiest())?;
+    let mut job = Application::new("exchange", "traffic of one step", pattern);
+    job.unit = Unit::BytesPerStep;
+    // A step takes 0.4 s, of which the busiest edge sends 8 GB, 500 times 16 MB.
+    let evidence =
+        Evidence { messages: Some("500x1.6e7".parse()?), iteration_seconds: Some(0.4), ..Evidence::default() };
+    job.verdict = evidence.verdict()?;
+    let shape = likeness(&job.pattern).map(|shape| shape.to_string()).unwrap_or_default();
+    println!("{}: a {shape} of {} ranks, {} pair left out as noise", job.name, job.pattern.len(), noise.len());
+    println!("{}", job.verdict);
+
+    // What the pattern file keeps is what was written.
+    let job = read_pattern(&write_pattern(&job))?;
+
+    // GPU 0 is in use by somebody else.
+    let graph = named("dgx-1v")?.graph()?;
+    let free = graph.all().iter().filter(|id| id.0 != 0).collect();
+    let request = Request::new(job.pattern.clone()).sensitive(job.verdict.sensitivity == Sensitivity::Sensitive);
+    // Greedy adds up links, whatever is sent over them; the last policy weighs each with what its edge carries.
+    let fastest = Rules::new("least-seconds").prefer(min(edges_seconds(&job.pattern, Rates::NOMINAL)));
+    for policy in [&lowest_id() as &dyn Policy, &greedy(), &fastest] {
+        let decision = graph.with_free(&free).decide(policy, &request)?;
+        let ranks: Vec<String> = decision.placement().iter().map(|id| id.to_string()).collect();
+        let seconds = |edge: &Edge| {
+            let [a, b] = [edge.a, edge.b].map(|rank| decision.placement()[usize::from(rank)]);
+            edge.traffic / (1e9 * graph.link(a, b).gbps)
+        };
+        let slowest = job.pattern.edges().iter().map(seconds).fold(0.0, f64::max);
+        println!("{:<14} ranks on {}: {slowest:.2} s a step", policy.name(), ranks.join(","));
+    }
+    Ok(())
+}

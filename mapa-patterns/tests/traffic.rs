@@ -1,0 +1,82 @@
+//! The traffic matrix against the plainest way to the same edges.
+
+use std::collections::BTreeMap;
+
+use mapa_core::MAX_DEVICES;
+use mapa_patterns::TrafficMatrix;
+use proptest::prelude::*;
+
+#[test]
+fn what_cannot_be_sent_changes_nothing() {
+    let mut traffic = TrafficMatrix::new(3).unwrap();
+    for (from, to, amount) in
+        [(1, 1, 5.0), (0, 3, 5.0), (3, 0, 5.0), (usize::MAX, 0, 5.0), (0, 1, f64::NAN), (0, 1, -5.0), (0, 1, 0.0)]
+    {
+        traffic.add(from, to, amount);
+    }
+    assert_eq!(traffic, TrafficMatrix::new(3).unwrap());
+    assert_eq!([traffic.sent(3, 0), traffic.sent(0, 3), traffic.sent(usize::MAX, 2), traffic.busiest()], [0.0; 4]);
+}
+
+#[test]
+fn an_edge_carries_what_its_busier_direction_does() {
+    let mut traffic = TrafficMatrix::new(4).unwrap();
+    // Fig. 9b of the paper, in kB: GPU 5 and GPU 6.
+    traffic.add(0, 1, 6_417_636_280.0);
+    traffic.add(1, 0, 5_242_973_340.0);
+    let (pattern, below) = traffic.pattern(0.0).unwrap();
+    assert_eq!(pattern.len(), 4);
+    assert_eq!(
+        pattern.edges().iter().map(|edge| (edge.a, edge.b, edge.traffic)).collect::<Vec<_>>(),
+        [(0, 1, 6_417_636_280.0)]
+    );
+    assert!(below.is_empty());
+}
+
+#[test]
+fn sizes_are_those_of_patterns() {
+    assert!(TrafficMatrix::new(MAX_DEVICES).is_ok());
+    assert!(TrafficMatrix::new(MAX_DEVICES + 1).unwrap_err().to_string().contains("1025"));
+    let none = TrafficMatrix::new(0).unwrap();
+    assert!(none.is_empty() && none.pattern(0.0).unwrap().0.is_empty());
+}
+
+#[test]
+fn sums_beyond_numbers_are_refused() {
+    let mut traffic = TrafficMatrix::new(2).unwrap();
+    traffic.add(0, 1, f64::MAX);
+    traffic.add(0, 1, f64::MAX);
+    assert!(traffic.pattern(0.0).is_err());
+}
+
+proptest! {
+    #[test]
+    fn pairs_are_split_by_the_threshold_and_none_is_lost(
+        sent in prop::collection::vec((0..6usize, 0..6usize, -1.0..10.0f64), 0..40),
+        least in 0.0..12.0f64,
+    ) {
+        let mut traffic = TrafficMatrix::new(6).unwrap();
+        let mut plain = BTreeMap::<(usize, usize), f64>::new();
+        for (from, to, amount) in sent {
+            traffic.add(from, to, amount);
+            if from != to && amount > 0.0 {
+                *plain.entry((from, to)).or_default() += amount;
+            }
+        }
+        let mut expected = Vec::new();
+        for a in 0..6 {
+            for b in a + 1..6 {
+                let way = |from, to| plain.get(&(from, to)).copied().unwrap_or(0.0);
+                let most = way(a, b).max(way(b, a));
+                if most > 0.0 {
+                    expected.push((a as u16, b as u16, most));
+                }
+            }
+        }
+        let (pattern, below) = traffic.pattern(least).unwrap();
+        let edges: Vec<_> = pattern.edges().iter().map(|edge| (edge.a, edge.b, edge.traffic)).collect();
+        let of = |most: bool| expected.iter().copied().filter(|edge| (edge.2 >= least) == most).collect::<Vec<_>>();
+        prop_assert_eq!(edges, of(true));
+        prop_assert_eq!(below, of(false));
+    }
+}
