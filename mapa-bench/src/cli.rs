@@ -13,7 +13,7 @@ use crate::job;
 mod pattern;
 
 pub(crate) use pattern::{
-    EvidenceArgs, FromParallelism, PatternArgs, PatternFrom, SensitivityArgs, ShowPattern, WriteArgs,
+    EvidenceArgs, FromNvlink, FromParallelism, PatternArgs, PatternFrom, SensitivityArgs, ShowPattern, WriteArgs,
 };
 
 /// Which accelerators should this job get?

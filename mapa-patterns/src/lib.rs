@@ -20,6 +20,7 @@ mod source;
 mod traffic;
 
 pub use application::{Application, Note, NoteKind, Unit};
+pub use counters::{Counters, PcieSamples, Reading};
 pub use error::Error;
 pub use file::{read_pattern, write_pattern};
 pub use likeness::likeness;

@@ -5,6 +5,8 @@
 //! are told rather than assumed, and keeps beside it what a [`Fabric`](mapa_core::Fabric) has no place for. A
 //! [`Dump`] that says enough becomes a [`Machine`] by itself; several are [merged](crate::merge).
 
+use std::fmt;
+
 use mapa_core::mig::{Instance, Layout, ProfileId};
 use mapa_core::{DeviceId, LinkClass, NodeId, NodeKind};
 
@@ -204,11 +206,13 @@ pub struct Port {
     pub peer_to_peer: Option<bool>,
     /// Bytes sent and received over it so far.
     pub traffic: Option<Traffic>,
+    /// What these bytes are, and on which lines they were read.
+    pub counted: Option<Counted>,
 }
 
 impl Port {
     pub(crate) fn new(device: DeviceId, link: u32) -> Self {
-        Self { device, link, active: None, gbps: None, remote: None, peer_to_peer: None, traffic: None }
+        Self { device, link, active: None, gbps: None, remote: None, peer_to_peer: None, traffic: None, counted: None }
     }
 }
 
@@ -219,6 +223,40 @@ pub struct Traffic {
     pub sent: u64,
     /// Bytes received.
     pub received: u64,
+}
+
+/// How the bytes of a link were counted, and where that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counted {
+    /// Which of a link's counters.
+    pub counter: Counter,
+    /// The line that tells the bytes sent, counted from 1; none if they are not told.
+    pub sent_line: Option<usize>,
+    /// The line that tells the bytes received.
+    pub received_line: Option<usize>,
+}
+
+/// The counters that a link has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// One of the two sets of `nvidia-smi nvlink -g`, 0 or 1; what they count is set with `-sc`.
+    Set(u32),
+    /// Payload: `-gt d`.
+    Data,
+    /// Payload and what the protocol adds to it: `-gt r`.
+    Raw,
+}
+
+/// As it is printed: `Rx0`, `Data`, `Raw`.
+impl fmt::Display for Counter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Set(set) => write!(f, "Rx{set}"),
+            Self::Data => f.write_str("Data"),
+            Self::Raw => f.write_str("Raw"),
+        }
+    }
 }
 
 /// Whether one device can reach another's memory.

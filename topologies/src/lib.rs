@@ -24,7 +24,9 @@ mod readers;
 mod writers;
 
 pub use catalogue::{Entry, Formula, catalogue, formulas, named};
-pub use dump::{Channel, Dump, HostDetail, MigInstance, MigProfile, PeerAccess, PeerStatus, Port, Says, Traffic};
+pub use dump::{
+    Channel, Counted, Counter, Dump, HostDetail, MigInstance, MigProfile, PeerAccess, PeerStatus, Port, Says, Traffic,
+};
 pub use error::{Error, ErrorKind};
 pub use graph_file::{read_graph, write_graph};
 pub use isomorphism::{Likeness, isomorphism};

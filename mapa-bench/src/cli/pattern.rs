@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Arg, Args, Subcommand};
+
+use super::MachineArgs;
 
 pub(crate) const HELP: &str = "\
 Every other command takes the file that --output writes: --pattern job.toml. What is not known becomes all-to-all, and a note
@@ -97,9 +99,44 @@ pub(crate) struct SensitivityArgs {
 }
 
 #[derive(Args)]
+#[command(mut_args(unless_readings))]
 pub(crate) struct FromNvlink {
+    /// What `nvidia-smi nvlink -gt d` (or `-gt r`, `-g 0`, `-g 1`) prints: since the counters began; or before and after a time.
+    #[arg(value_name = "READING", num_args = 1..=2, required_unless_present = "live", conflicts_with = "live")]
+    pub(crate) readings: Vec<String>,
+    #[command(flatten)]
+    pub(crate) machine: Option<MachineArgs>,
+    /// With --live: the time between the two readings, seconds.
+    #[arg(long = "for", value_name = "SECONDS", default_value_t = 10.0, help_heading = "This machine")]
+    pub(crate) seconds: f64,
+    /// What `nvidia-smi nvlink -R` or `-p` prints: who is at the other ends of links.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) remotes: Option<String>,
+    /// What `nvidia-smi dmon -s t` printed in the same time: traffic over PCIe.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcie: Option<String>,
+    /// The time between two samples of --pcie, seconds, where they are not timed.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    pub(crate) pcie_interval: f64,
+    /// The job's devices, in the order of its ranks: ids, names, UUIDs, PCI addresses [default: those with traffic].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) devices: Vec<String>,
+    /// Leave out links that carry less than this share of the busiest, percent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    pub(crate) noise: f64,
+    /// How far the two ends of a link may disagree, percent of what it carries.
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    pub(crate) tolerance: f64,
+    /// Counters that ran backwards count from their reset, rather than being refused.
+    #[arg(long)]
+    pub(crate) resets: bool,
     #[command(flatten)]
     pub(crate) write: WriteArgs,
+}
+
+/// With readings, the machine need not be known.
+fn unless_readings(arg: Arg) -> Arg {
+    if arg.get_id() == "machine" { arg.required(false).required_unless_present("readings") } else { arg }
 }
 
 #[derive(Args)]

@@ -239,6 +239,15 @@ pub fn discover(live: &Live) -> Result<Discovered, Error> {
     Err(Error::of_kind(ErrorKind::Unavailable, nothing(&tried)))
 }
 
+/// Asks `nvidia-smi` what went over the links of this machine's devices so far: [`Port::traffic`] of the dump. Never kept.
+///
+/// # Errors
+/// [`ErrorKind::Unavailable`]: there is no such command, it did not answer in time, or no driver counts bytes. The message
+/// says which.
+pub fn counters(live: &Live) -> Result<Dump, Error> {
+    nvidia_smi::counters(live)
+}
+
 fn place(source: Source, live: &Live) -> &Path {
     match source {
         Source::Nvml => &live.nvml,

@@ -4,7 +4,7 @@ use super::command::{self, Failure};
 use super::host::Host;
 use super::{Found, Live, Silence};
 use crate::dump::Dump;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::machine::Warning;
 use crate::merge::{Merged, merge};
 use crate::readers;
@@ -35,6 +35,25 @@ pub(super) fn ask(live: &Live, host: &Host<'_>) -> Result<Found, Silence> {
     let unanswered = odd.first().cloned();
     found.machine.warnings.extend(odd.into_iter().map(|what| Warning { line: None, what }));
     Ok(Found { driver: host.nvidia_driver(), unanswered, ..found })
+}
+
+/// The counters of all links: payload, or the first set of counters where drivers are too old to tell payload.
+pub(super) fn counters(live: &Live) -> Result<Dump, Error> {
+    let mut odd = Vec::new();
+    for words in [["nvlink", "-gt", "d"], ["nvlink", "-g", "0"]] {
+        let asked = words.join(" ");
+        match answer(live, &words) {
+            Ok(Some(dump)) if dump.ports.iter().any(|port| port.counted.is_some()) => return Ok(dump),
+            Ok(_) => odd.push(format!("{asked}: no bytes are counted")),
+            Err(Unanswered::Odd(what)) => odd.push(format!("{asked}: {what}")),
+            Err(Unanswered::Missing(what) | Unanswered::Hung(what)) => {
+                odd.push(format!("{asked}: {what}"));
+                break;
+            }
+        }
+    }
+    let place = live.nvidia_smi.display();
+    Err(Error::of_kind(ErrorKind::Unavailable, format!("no counters of links: {place} {}", odd.join(", "))))
 }
 
 /// Why a question has no answer.

@@ -1,5 +1,6 @@
 //! One line of `nvidia-smi nvlink`: a link, and a fact about it.
 
+use crate::dump::Counter;
 use crate::links;
 use crate::pci;
 use crate::readers::text;
@@ -132,6 +133,20 @@ fn traffic(text: &str) -> Option<Fact> {
         *counter = bytes;
     }
     Some(if bytes_only { Fact::Traffic { sent, received } } else { Fact::Other })
+}
+
+/// Which counter a line of bytes is of: `Rx0` and `Tx1` are of sets, `Data Tx` and `Raw Rx` of none.
+pub(super) fn counter(text: &str) -> Option<Counter> {
+    let words = text.split_whitespace().map(|word| word.trim_end_matches(':'));
+    words.into_iter().find_map(|word| match word {
+        "Data" => Some(Counter::Data),
+        "Raw" => Some(Counter::Raw),
+        _ => {
+            let set = word.strip_prefix("Rx").or_else(|| word.strip_prefix("Tx"))?;
+            // Without a number there is one set.
+            if set.is_empty() { Some(Counter::Set(0)) } else { set.parse().ok().map(Counter::Set) }
+        }
+    })
 }
 
 /// Bytes; none within, if they are not told or something else is counted.

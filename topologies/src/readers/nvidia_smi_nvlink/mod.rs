@@ -17,7 +17,7 @@ use self::line::{Fact, Line};
 use self::remotes::Ends;
 use super::headings::{self, Heading};
 use super::{Kind, nvidia_smi_topo, text};
-use crate::dump::{Dump, Port, Says, Traffic};
+use crate::dump::{Counted, Counter, Dump, Port, Says, Traffic};
 use crate::error::Error;
 use crate::links::ASSUMED_DIRECT_GBPS;
 use crate::machine::{Labels, Machine, Warning};
@@ -71,7 +71,7 @@ impl Links {
             self.headings.push(heading);
             (self.last, self.lost) = (None, false);
         } else if let Some(line) = line::parse(text) {
-            self.add(line, number)?;
+            self.add(line, number, text)?;
         } else if line::has_lost_its_beginning(text) {
             return Err(Error::at(number, format!("the beginning of the line is lost: {EXPECTED}")));
         } else if text::is_elision(text) && !self.lost {
@@ -81,7 +81,7 @@ impl Links {
         Ok(())
     }
 
-    fn add(&mut self, Line { link, fact }: Line, number: usize) -> Result<(), Error> {
+    fn add(&mut self, Line { link, fact }: Line, number: usize, text: &str) -> Result<(), Error> {
         let Some(fact) = fact else { return Err(Error::at(number, format!("link {link}: {EXPECTED}"))) };
         if self.lost {
             return Ok(());
@@ -98,7 +98,19 @@ impl Links {
             self.ports.push(Port::new(device, link));
         }
         self.last = Some(link);
-        let known = self.ports.last_mut().is_some_and(|port| set(port, fact));
+        let told = match &fact {
+            Fact::Traffic { sent, received } => line::counter(text).map(|counter| (counter, *sent, *received)),
+            _ => None,
+        };
+        let known = self.ports.last_mut().is_some_and(|port| {
+            if let Some((counter, sent, received)) = told {
+                let (sent, received) = (sent.map(|_| number), received.map(|_| number));
+                if !says_where(port, counter, sent, received) {
+                    return false;
+                }
+            }
+            set(port, fact)
+        });
         if !known {
             return Err(Error::at(number, format!("link {link}: the same a second time: expected it once")));
         }
@@ -165,6 +177,14 @@ fn set(port: &mut Port, fact: Fact) -> bool {
         Fact::Traffic { sent, received } => count(&mut port.traffic, sent, received),
         Fact::Other => true,
     }
+}
+
+/// Notes the lines of what is counted; false if it is another counter than before.
+fn says_where(port: &mut Port, counter: Counter, sent: Option<usize>, received: Option<usize>) -> bool {
+    let told = port.counted.get_or_insert(Counted { counter, sent_line: None, received_line: None });
+    told.sent_line = told.sent_line.or(sent);
+    told.received_line = told.received_line.or(received);
+    told.counter == counter
 }
 
 /// Adds what a line counts: one direction or both; false if a direction was counted before.

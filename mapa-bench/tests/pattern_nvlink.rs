@@ -1,0 +1,114 @@
+//! `pattern from-nvlink`: from counters of links to an allocation.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use common::{answer, error, text};
+
+/// As the paper's Fig. 9b prints it.
+const FIG_9B: &str = "$ nvidia-smi nvlink -g 0 -i 5
+GPU 5: Tesla P100-SXM2-16GB (UUID: GPU-e00421d4-7649-f32e-c405-335c546b3e2c)
+Link 0: Rx0: 5242973340 KBytes, Tx0: 6417636280 KBytes
+Link 1: Rx0: 0 KBytes, Tx0: 0 KBytes
+Link 2: Rx0: 0 KBytes, Tx0: 0 KBytes
+Link 3: Rx0: 0 KBytes, Tx0: 0 KBytes
+$ nvidia-smi nvlink -g 0 -i 6
+GPU 6: Tesla P100-SXM2-16GB (UUID: GPU-8d3669aa-dbf3-9df8-dafb-edc9861dc344)
+Link 0: Rx0: 0 KBytes, Tx0: 0 KBytes
+Link 1: Rx0: 0 KBytes, Tx0: 0 KBytes
+Link 2: Rx0: 6417636280 KBytes, Tx0: 5242973340 KBytes
+Link 3: Rx0: 0 KBytes, Tx0: 0 KBytes
+";
+
+/// A folder of this test.
+fn room(name: &str) -> PathBuf {
+    let room = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("nvlink-{name}-{}", std::process::id()));
+    fs::create_dir_all(&room).unwrap();
+    room
+}
+
+/// Writes a file, and gives its path.
+fn file(room: &Path, name: &str, text: &str) -> String {
+    let path = room.join(name);
+    fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+fn payload(forth: u64, back: u64) -> String {
+    format!(
+        "GPU 0: V100 (UUID: GPU-0a)\n\t Link 0: Data Tx: {forth} KiB\n\t Link 0: Data Rx: {back} KiB\n\
+         GPU 1: V100 (UUID: GPU-0b)\n\t Link 0: Data Tx: {back} KiB\n\t Link 0: Data Rx: {forth} KiB\n"
+    )
+}
+
+#[test]
+fn the_papers_example_becomes_a_file_that_allocate_takes() {
+    let room = room("fig9b");
+    let reading = file(&room, "fig9b.txt", FIG_9B);
+    let (pattern, dot) = (room.join("job.toml").display().to_string(), room.join("job.dot").display().to_string());
+    let found = answer(&format!("pattern from-nvlink {reading} --machine dgx-1p --output {pattern} --dot {dot}"));
+    let bytes = 6_417_636_280.0 * 1024.0;
+    assert_eq!(found["edges"], json!([[0, 1, bytes]]));
+    assert_eq!(
+        (&found["labels"], &found["unit"], &found["notes"]),
+        (&json!(["GPU5", "GPU6"]), &json!("bytes"), &json!([]))
+    );
+    assert!(fs::read_to_string(dot).unwrap().contains("GPU5"));
+    let alone = text(&format!("pattern from-nvlink {reading}"), "");
+    assert!(alone.contains("inferred from counters") && alone.contains("6.6 TB"), "{alone}");
+    let placed = answer(&format!("allocate --machine dgx-1p --pattern {pattern}"));
+    assert_eq!(placed["devices"].as_array().unwrap().len(), 2, "{placed}");
+    // From standard input, with ranks in an order of their own.
+    let turned: Value = serde_json::from_str(&text("pattern from-nvlink - --devices GPU6,5 --json", FIG_9B)).unwrap();
+    assert_eq!(turned["labels"], json!(["GPU6", "GPU5"]));
+}
+
+#[test]
+fn two_readings_are_compared_and_what_is_wrong_names_file_and_line() {
+    let room = room("two");
+    let before = file(&room, "before.txt", &payload(1000, 500));
+    let after = file(&room, "after.txt", &payload(9000, 2500));
+    let reset = file(&room, "reset.txt", &payload(900, 2500));
+    assert_eq!(answer(&format!("pattern from-nvlink {before} {after}"))["edges"], json!([[0, 1, 8000.0 * 1024.0]]));
+    error(&format!("pattern from-nvlink {before} {reset}"), "reset.txt: line 3: GPU0 link 0 sent 921600");
+    error(&format!("pattern from-nvlink {after} {before}"), "expected the earlier reading first");
+    let counted = answer(&format!("pattern from-nvlink {before} {reset} --resets"));
+    assert_eq!(counted["edges"], json!([[0, 1, 2500.0 * 1024.0]]));
+    error(&format!("pattern from-nvlink {before} {after} {after}"), "unexpected");
+    error("pattern from-nvlink", "READING");
+    error(&format!("pattern from-nvlink {before} --noise 80"), "expected a share");
+    error(&format!("pattern from-nvlink {before} --machine no-such-machine"), "no-such-machine");
+    error(&format!("pattern from-nvlink {before} --pcie {after}"), "after.txt: line 1: expected what `nvidia-smi dmon");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_live_machine_is_read_twice() {
+    let room = room("live");
+    let place = room.display();
+    let topo = "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tNV1\t0-15\t0\nGPU1\tNV1\t X \t0-15\t0\n";
+    file(&room, "topo.txt", topo);
+    file(&room, "first.txt", &payload(10, 20));
+    file(&room, "later.txt", &payload(5010, 7020));
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in\n'topo -m') cat {place}/topo.txt;;\n'nvlink -gt d') if [ -e {place}/asked ]; then cat \
+         {place}/later.txt; else touch {place}/asked; cat {place}/first.txt; fi;;\nesac\nexit 0\n"
+    );
+    let script = file(&room, "script.txt", &script);
+    let command = room.join("nvidia-smi");
+    // Written by another process: one that this process had open while another test starts a command could not be run.
+    assert!(Command::new("install").args(["-m", "755"]).arg(script).arg(&command).status().unwrap().success());
+    let words = format!(
+        "pattern from-nvlink --live --no-cache --for 0.05 --nvml {place}/none.so --kfd {place}/none --nvidia-smi {}",
+        command.display()
+    );
+    let found = answer(&words);
+    assert_eq!(found["edges"], json!([[0, 1, 7000.0 * 1024.0]]), "{found}");
+    assert!(found["source"].as_str().unwrap().starts_with("two readings"));
+    error(&words.replace("--for 0.05", "--for 0"), "--for 0: expected seconds");
+}

@@ -1,0 +1,359 @@
+//! Which ends are of one link, by counters that mirror each other: what one end sent, the other received.
+//!
+//! Ends that mirror each other within a tolerance make a graph. In a component of it all ends carry alike, so it does not
+//! matter which of them is joined to which, only how many links join each two devices: a table of counts, whose sums over a
+//! device are its ends, and which the machine's links bound from above. Tables are searched for depth first. If there is one,
+//! the peers are known; if there are several, they are not, and the ends are handed back.
+//!
+//! The tolerance begins at nothing and grows in steps until all ends fit: counters that mirror each other exactly are of one
+//! link even where others are near. One linear search over pairs of ends, so O(n^2) for n ends, and a bounded search.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::reading::End;
+
+/// The tolerances that are tried, up to that which is given.
+const STEPS: [f64; 5] = [0.0, 1e-6, 1e-4, 1e-3, 1e-2];
+/// Nodes of the search for tables.
+const NODES: usize = 20_000;
+
+/// What may be joined to what.
+pub(super) struct Rules<'a> {
+    /// Whether these ends, by their places, could be of one link.
+    pub(super) may_join: &'a dyn Fn(usize, usize) -> bool,
+    /// How many links could join these devices, the smaller first; none if that is not known.
+    pub(super) links: &'a dyn Fn(usize, usize) -> Option<usize>,
+    /// How far the ends of a link may disagree, as a share of what its busier direction carries.
+    pub(super) tolerance: f64,
+}
+
+/// Which ends are of one link.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Mirrored {
+    /// Two ends of one link, by their places.
+    pub(super) pairs: Vec<(usize, usize)>,
+    /// Ends that mirror others in more than one way.
+    pub(super) unclear: Vec<usize>,
+    /// Ends that mirror no other.
+    pub(super) lonely: Vec<usize>,
+    /// At which tolerance all others fit.
+    pub(super) at: f64,
+}
+
+/// Whether two ends could be of one link: each received what the other sent, within a share of what the link carries.
+pub(super) fn mirror(a: &End, b: &End, tolerance: f64) -> bool {
+    let most = a.busier().max(b.busier());
+    (a.sent - b.received).abs().max((a.received - b.sent).abs()) <= tolerance * most
+}
+
+fn apart(a: &End, b: &End) -> f64 {
+    (a.sent - b.received).abs() + (a.received - b.sent).abs()
+}
+
+/// Finds the ends of each link.
+pub(super) fn mirrored(ends: &[End], rules: &Rules<'_>) -> Mirrored {
+    let all: Vec<usize> = (0..ends.len()).collect();
+    let (ends_left, lonely): (Vec<usize>, Vec<usize>) =
+        all.iter().partition(|own| all.iter().any(|other| joins(ends, **own, *other, rules, rules.tolerance)));
+    let steps = STEPS.into_iter().filter(|step| *step < rules.tolerance).chain([rules.tolerance]);
+    let mut last = Vec::new();
+    for at in steps {
+        last = components(ends, &ends_left, rules, at);
+        if let Some(found) = last.iter().all(Component::is_even).then(|| settle(ends, &last, rules)).flatten() {
+            return Mirrored { lonely, at, ..found };
+        }
+    }
+    // Nothing fits all: what fits by itself is kept.
+    let (mut good, bad): (Vec<Component>, Vec<Component>) =
+        last.into_iter().partition(|own| own.is_even() && settle(ends, std::slice::from_ref(own), rules).is_some());
+    let mut unclear: Vec<usize> = bad.iter().flat_map(Component::ends).collect();
+    let found = settle(ends, &good, rules).unwrap_or_else(|| {
+        unclear.extend(good.drain(..).flat_map(|own| own.ends().collect::<Vec<_>>()));
+        Mirrored::default()
+    });
+    unclear.extend(found.unclear);
+    unclear.sort_unstable();
+    Mirrored { pairs: found.pairs, unclear, lonely, at: rules.tolerance }
+}
+
+fn joins(ends: &[End], a: usize, b: usize, rules: &Rules<'_>, tolerance: f64) -> bool {
+    let (Some(own), Some(other)) = (ends.get(a), ends.get(b)) else { return false };
+    own.device != other.device
+        && mirror(own, other, tolerance)
+        && (rules.may_join)(a, b)
+        && (rules.links)(own.device.min(other.device), own.device.max(other.device)) != Some(0)
+}
+
+/// The ends of one device in a component, on one side of it.
+struct Slot {
+    device: usize,
+    ends: Vec<usize>,
+}
+
+/// Ends that carry alike.
+struct Component {
+    slots: Vec<Slot>,
+    /// By slot, the slots with ends that mirror its own.
+    partners: Vec<BTreeSet<usize>>,
+    /// By slot: what it sends and receives is on one of two sides, or all are alike.
+    sides: Option<Vec<bool>>,
+}
+
+impl Component {
+    fn ends(&self) -> impl Iterator<Item = usize> + '_ {
+        self.slots.iter().flat_map(|slot| slot.ends.iter().copied())
+    }
+
+    /// Whether its ends could be joined in pairs, by their number.
+    fn is_even(&self) -> bool {
+        let count = |side: bool| -> usize {
+            let own = |sides: &Vec<bool>, at: usize| sides.get(at).copied().unwrap_or_default() == side;
+            let slots = self.slots.iter().enumerate();
+            slots
+                .filter(|(at, _)| self.sides.as_ref().is_none_or(|sides| own(sides, *at)))
+                .map(|(_, s)| s.ends.len())
+                .sum()
+        };
+        match self.sides {
+            Some(_) => count(false) == count(true),
+            None => count(true) % 2 == 0,
+        }
+    }
+}
+
+/// The components of the graph of ends that mirror each other, in the order of their first ends.
+fn components(ends: &[End], of: &[usize], rules: &Rules<'_>, tolerance: f64) -> Vec<Component> {
+    let neighbours = |own: usize| of.iter().copied().filter(move |other| joins(ends, own, *other, rules, tolerance));
+    let mut seen = BTreeSet::new();
+    let mut found = Vec::new();
+    for &first in of {
+        if !seen.insert(first) {
+            continue;
+        }
+        // By end, its side in a colouring with two colours.
+        let (mut colours, mut stack, mut two) = (BTreeMap::from([(first, false)]), vec![first], true);
+        while let Some(own) = stack.pop() {
+            let colour = colours.get(&own).copied().unwrap_or_default();
+            for other in neighbours(own) {
+                match colours.get(&other) {
+                    Some(theirs) => two &= *theirs != colour,
+                    None => {
+                        colours.insert(other, !colour);
+                        seen.insert(other);
+                        stack.push(other);
+                    }
+                }
+            }
+        }
+        found.push(component(ends, &colours, two, &neighbours));
+    }
+    found
+}
+
+fn component<N: Iterator<Item = usize>>(
+    ends: &[End],
+    colours: &BTreeMap<usize, bool>,
+    two: bool,
+    neighbours: &impl Fn(usize) -> N,
+) -> Component {
+    let key = |end: usize| {
+        let side = two && colours.get(&end).copied().unwrap_or_default();
+        ends.get(end).map(|own| (side, own.device))
+    };
+    let mut slots: BTreeMap<(bool, usize), Vec<usize>> = BTreeMap::new();
+    colours.keys().for_each(|end| slots.entry(key(*end).unwrap_or_default()).or_default().push(*end));
+    let place: BTreeMap<(bool, usize), usize> = slots.keys().copied().zip(0..).collect();
+    let partners = |own: &Vec<usize>| {
+        let others = own.iter().flat_map(|end| neighbours(*end)).filter_map(&key);
+        others.filter_map(|key| place.get(&key).copied()).collect()
+    };
+    Component {
+        partners: slots.values().map(partners).collect(),
+        sides: two.then(|| slots.keys().map(|(side, _)| *side).collect()),
+        slots: slots.into_iter().map(|((_, device), ends)| Slot { device, ends }).collect(),
+    }
+}
+
+/// How many links join each two slots, by component and slots, the smaller first.
+type Table = BTreeMap<(usize, usize, usize), usize>;
+
+/// What tables there are.
+enum Tables {
+    None,
+    One(Table),
+    /// Several, which differ in these components.
+    Several(BTreeSet<usize>),
+    /// More than could be looked at.
+    Endless,
+}
+
+/// Pairs, if the counts of links allow any; what could be joined in several ways is left.
+fn settle(ends: &[End], components: &[Component], rules: &Rules<'_>) -> Option<Mirrored> {
+    let mut unclear: BTreeSet<usize> = BTreeSet::new();
+    loop {
+        let left = (0..components.len()).filter(|own| !unclear.contains(own)).collect();
+        let before = unclear.len();
+        match tables(components, left, rules) {
+            Tables::None => return None,
+            Tables::One(table) => {
+                let left = unclear.iter().filter_map(|own| components.get(*own)).flat_map(Component::ends);
+                let pairs = pairs(ends, components, &table);
+                return Some(Mirrored { pairs, unclear: left.collect(), ..Mirrored::default() });
+            }
+            Tables::Several(differ) => unclear.extend(differ),
+            Tables::Endless => {
+                let several = |own: &usize| components.get(*own).is_some_and(|own| own.slots.len() > 2);
+                unclear.extend((0..components.len()).filter(several));
+            }
+        }
+        if unclear.len() == before {
+            return None;
+        }
+    }
+}
+
+fn tables(components: &[Component], left: Vec<usize>, rules: &Rules<'_>) -> Tables {
+    let open = components.iter().map(|own| own.slots.iter().map(|slot| slot.ends.len()).collect()).collect();
+    let mut search = Search { components, left, rules, open, table: Table::new(), found: Vec::new(), nodes: 0 };
+    search.run(None);
+    if search.nodes >= NODES && search.found.len() < 2 {
+        return Tables::Endless;
+    }
+    let mut found = search.found.into_iter();
+    match (found.next(), found.next()) {
+        (Some(first), Some(second)) => {
+            let differ = first.keys().chain(second.keys()).filter(|key| first.get(key) != second.get(key));
+            Tables::Several(differ.map(|(component, ..)| *component).collect())
+        }
+        (Some(only), None) => Tables::One(only),
+        (None, _) => Tables::None,
+    }
+}
+
+/// A search for tables, depth first: the slot with the fewest partners is joined to its partners in order, until none of its
+/// ends is open. So each table is met once.
+struct Search<'a> {
+    components: &'a [Component],
+    left: Vec<usize>,
+    rules: &'a Rules<'a>,
+    /// By component and slot: ends that are not joined yet.
+    open: Vec<Vec<usize>>,
+    table: Table,
+    found: Vec<Table>,
+    nodes: usize,
+}
+
+impl Search<'_> {
+    /// Joins what is open; `at` is the slot in hand, by component, and its first partner that may follow.
+    fn run(&mut self, at: Option<(usize, usize, usize)>) {
+        self.nodes += 1;
+        if self.nodes >= NODES || self.found.len() >= 2 {
+            return;
+        }
+        let at = at.filter(|(component, slot, _)| self.open(*component, *slot) > 0);
+        let Some((component, slot, first)) = at.or_else(|| self.next()) else {
+            self.found.push(self.table.clone());
+            return;
+        };
+        for partner in self.partners(component, slot, first) {
+            let key = (component, slot.min(partner), slot.max(partner));
+            self.join(key, true);
+            if self.is_possible(component, (slot, partner)) {
+                self.run(Some((component, slot, partner)));
+            }
+            self.join(key, false);
+        }
+    }
+
+    fn open(&self, component: usize, slot: usize) -> usize {
+        self.open.get(component).and_then(|open| open.get(slot)).copied().unwrap_or_default()
+    }
+
+    fn join(&mut self, key: (usize, usize, usize), on: bool) {
+        let (component, a, b) = key;
+        let count = self.table.entry(key).or_default();
+        *count = if on { *count + 1 } else { count.saturating_sub(1) };
+        if *count == 0 {
+            self.table.remove(&key);
+        }
+        for slot in [a, b] {
+            if let Some(open) = self.open.get_mut(component).and_then(|open| open.get_mut(slot)) {
+                *open = if on { open.saturating_sub(1) } else { *open + 1 };
+            }
+        }
+    }
+
+    /// The open slot with the fewest partners in the first component that has one.
+    fn next(&self) -> Option<(usize, usize, usize)> {
+        let is_open =
+            |component: &&usize| self.open.get(**component).is_some_and(|open| open.iter().any(|own| *own > 0));
+        let component = *self.left.iter().find(is_open)?;
+        let slots = 0..self.components.get(component)?.slots.len();
+        let open = slots.filter(|slot| self.open(component, *slot) > 0);
+        let slot = open.min_by_key(|slot| (self.partners(component, *slot, 0).len(), *slot))?;
+        Some((component, slot, 0))
+    }
+
+    /// The open slots from `first` on to which one of this slot's ends could be joined.
+    fn partners(&self, component: usize, slot: usize, first: usize) -> Vec<usize> {
+        let Some(own) = self.components.get(component) else { return Vec::new() };
+        let partners = own.partners.get(slot).into_iter().flatten().copied().filter(|partner| *partner >= first);
+        partners
+            .filter(|partner| self.open(component, *partner) > 0 && self.room(component, slot, *partner) > 0)
+            .collect()
+    }
+
+    /// How many more links could join the devices of these slots.
+    fn room(&self, component: usize, a: usize, b: usize) -> usize {
+        let device = |component: usize, slot: usize| {
+            self.components.get(component).and_then(|own| own.slots.get(slot)).map(|slot| slot.device)
+        };
+        let between = |component, a, b| {
+            let (a, b) = (device(component, a)?, device(component, b)?);
+            Some((a.min(b), a.max(b)))
+        };
+        let Some(own) = between(component, a, b) else { return 0 };
+        let Some(most) = (self.rules.links)(own.0, own.1) else { return usize::MAX };
+        let used = self.table.iter().filter(|((component, a, b), _)| between(*component, *a, *b) == Some(own));
+        most.saturating_sub(used.map(|(_, count)| count).sum())
+    }
+
+    /// Whether all other slots of the component still have partners for their open ends.
+    fn is_possible(&self, component: usize, (slot, from): (usize, usize)) -> bool {
+        let Some(own) = self.components.get(component) else { return false };
+        (0..own.slots.len()).all(|other| {
+            let first = if other == slot { from } else { 0 };
+            let partners = self.partners(component, other, first).into_iter();
+            let most: usize = partners
+                .map(|partner| self.open(component, partner).min(self.room(component, other, partner)))
+                .fold(0, usize::saturating_add);
+            most >= self.open(component, other)
+        })
+    }
+}
+
+/// The ends of each link of a table: of all that could be joined, the nearest first.
+fn pairs(ends: &[End], components: &[Component], table: &Table) -> Vec<(usize, usize)> {
+    let mut used = BTreeSet::new();
+    let mut joined = Vec::new();
+    for (&(component, a, b), &count) in table {
+        let slot = |at: usize| components.get(component).and_then(|own| own.slots.get(at)).map(|slot| &slot.ends);
+        let (Some(of_a), Some(of_b)) = (slot(a), slot(b)) else { continue };
+        let mut candidates: Vec<(f64, usize, usize)> = Vec::new();
+        for &own in of_a {
+            let near = |other: &usize| Some((apart(ends.get(own)?, ends.get(*other)?), own, *other));
+            candidates.extend(of_b.iter().filter_map(near));
+        }
+        candidates.sort_by(|x, y| x.0.total_cmp(&y.0).then_with(|| (x.1, x.2).cmp(&(y.1, y.2))));
+        let mut left = count;
+        for (_, own, other) in candidates {
+            if left > 0 && !used.contains(&own) && !used.contains(&other) {
+                used.extend([own, other]);
+                joined.push((own, other));
+                left -= 1;
+            }
+        }
+    }
+    joined.sort_unstable();
+    joined
+}

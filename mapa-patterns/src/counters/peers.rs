@@ -1,0 +1,326 @@
+//! Who is at the other ends of links.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mapa_core::{DeviceId, HardwareGraph, LinkClass, NodeKind};
+use mapa_topologies::Dump;
+
+use super::mirrors::{Mirrored, Rules, mirror, mirrored};
+use super::reading::{End, Seen};
+use super::spread::spread;
+use super::{Counters, bytes, of_graph};
+use crate::application::Note;
+use crate::error::Error;
+use crate::traffic::TrafficMatrix;
+
+/// Links that a note names, of many.
+const NAMED: usize = 8;
+
+/// The device at the other end of a link, and the number of the link there.
+type Remote = (usize, Option<u32>);
+
+/// What is known of the other ends.
+pub(super) struct Peers<'a> {
+    seen: &'a [Seen],
+    graph: Option<&'a HardwareGraph>,
+    /// The machine's device, by that of the reading.
+    ids: Vec<Option<DeviceId>>,
+    /// By device and link.
+    remotes: BTreeMap<(usize, u32), Remote>,
+    /// The links go to switches, so that everybody can talk to everybody.
+    switched: bool,
+    tolerance: f64,
+}
+
+impl<'a> Peers<'a> {
+    pub(super) fn new(counters: &Counters<'a>) -> Result<Self, Error> {
+        let (seen, graph) = (&counters.after.devices[..], counters.machine);
+        let mut ids = vec![None; seen.len()];
+        if let Some(graph) = graph {
+            for (id, seen) in ids.iter_mut().zip(seen) {
+                let own = of_graph(graph, seen.number, seen.uuid.as_deref());
+                let lacks = || Error::new(format!("{} is not in the machine: expected that of the reading", seen.name));
+                *id = Some(own.ok_or_else(lacks)?);
+            }
+        }
+        let port = |id: &Option<DeviceId>| Some(graph?.devices().get((*id)?.index())?.switch_port.is_some());
+        let linked = ids.iter().zip(seen).filter(|(_, seen)| !seen.links.is_empty());
+        let by_graph =
+            graph.is_some() && linked.clone().next().is_some() && linked.clone().all(|(id, _)| port(id) == Some(true));
+        let by_remotes = counters.remotes.is_some_and(has_switches);
+        let (remotes, switched) = (BTreeMap::new(), by_graph || by_remotes);
+        let mut peers = Self { seen, graph, ids, remotes, switched, tolerance: counters.tolerance };
+        if let Some(dump) = counters.remotes {
+            peers.remotes = peers.told(dump)?;
+        }
+        Ok(peers)
+    }
+
+    /// What the dump tells of other ends; addresses that are no device's tell nothing.
+    fn told(&self, dump: &Dump) -> Result<BTreeMap<(usize, u32), Remote>, Error> {
+        let infos: Vec<_> = dump
+            .machine
+            .fabric
+            .nodes()
+            .filter_map(|(_, node)| match &node.kind {
+                NodeKind::Device(info) => Some(info),
+                _ => None,
+            })
+            .collect();
+        if dump.ports.iter().all(|port| port.remote.is_none()) {
+            return Err(Error::new("no other ends of links: expected what `nvidia-smi nvlink -R` or `-p` prints"));
+        }
+        // Which device of the reading each of the dump is.
+        let own = |(id, info): (usize, &&mapa_core::DeviceInfo)| {
+            let same_uuid = |seen: &Seen| info.uuid.is_some() && seen.uuid == info.uuid;
+            let number = info.index.unwrap_or(id as u32);
+            let differ = |seen: &Seen| info.uuid.is_some() && seen.uuid.is_some();
+            let by_number = || self.seen.iter().position(|seen| seen.number == number && !differ(seen));
+            self.seen.iter().position(same_uuid).or_else(by_number)
+        };
+        let places: Vec<Option<usize>> = infos.iter().enumerate().map(own).collect();
+        let at = |address: &str| {
+            let by_dump = infos.iter().position(|info| info.pci.as_deref() == Some(address));
+            let by_dump = by_dump.and_then(|id| places.get(id).copied().flatten());
+            let id = || self.graph?.find(address).ok();
+            by_dump.or_else(|| id().and_then(|id| self.ids.iter().position(|own| *own == Some(id))))
+        };
+        let remote = |port: &mapa_topologies::Port| {
+            let (address, link) = port.remote.as_ref()?;
+            let device = places.get(port.device.index()).copied().flatten()?;
+            Some(((device, port.link), (at(address)?, *link)))
+        };
+        Ok(dump.ports.iter().filter_map(remote).collect())
+    }
+
+    /// The device of the reading that a word means.
+    pub(super) fn find(&self, word: &str) -> Result<usize, Error> {
+        let lacks = || Error::new(format!("device `{word}` is not in the reading: expected one of {}", self.all()));
+        if let Some(graph) = self.graph {
+            let id = graph.find(word)?;
+            return self.ids.iter().position(|own| *own == Some(id)).ok_or_else(lacks);
+        }
+        let (word, number) = (word.trim(), word.trim().parse::<u32>().ok());
+        let is = |seen: &Seen| {
+            number == Some(seen.number)
+                || seen.name.eq_ignore_ascii_case(word)
+                || seen.uuid.as_deref().is_some_and(|uuid| uuid.eq_ignore_ascii_case(word))
+        };
+        self.seen.iter().position(is).ok_or_else(lacks)
+    }
+
+    fn all(&self) -> String {
+        self.seen.iter().map(|seen| seen.name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What a device is called: by the machine, if there is one.
+    pub(super) fn name(&self, device: usize) -> String {
+        let id = self.ids.get(device).copied().flatten();
+        let of_graph = id.and_then(|id| self.graph?.devices().get(id.index())).map(|device| device.name.clone());
+        of_graph.or_else(|| self.seen.get(device).map(|seen| seen.name.clone())).unwrap_or_default()
+    }
+
+    /// How many direct links join two devices; none if that is not known, or they meet in a switch.
+    pub(super) fn links(&self, a: usize, b: usize) -> Option<usize> {
+        let graph = self.graph.filter(|_| !self.switched)?;
+        let id = |device: usize| self.ids.get(device).copied().flatten();
+        match graph.pair(id(a)?, id(b)?).direct.class {
+            LinkClass::Direct(links) => Some(usize::from(links)),
+            _ => Some(0),
+        }
+    }
+
+    fn remote(&self, end: &End) -> Option<Remote> {
+        self.remotes.get(&(end.device, end.link)).copied()
+    }
+
+    /// Whether these are said to be the ends of one link.
+    pub(super) fn are_one(&self, a: &End, b: &End) -> bool {
+        self.remote(a) == Some((b.device, Some(b.link))) || self.remote(b) == Some((a.device, Some(a.link)))
+    }
+
+    /// Whether nothing that is said forbids that these are the ends of one link.
+    fn may_be_one(&self, a: &End, b: &End) -> bool {
+        let fits = |own: &End, other: &End| {
+            self.remote(own)
+                .is_none_or(|(device, link)| device == other.device && link.is_none_or(|link| link == other.link))
+        };
+        fits(a, b) && fits(b, a)
+    }
+
+    /// Adds what went over links to the traffic of the devices that they join.
+    pub(super) fn join(&self, ends: &[End], traffic: &mut TrafficMatrix, notes: &mut Vec<Note>) {
+        let said = self.said(ends, notes);
+        let used: BTreeSet<usize> = said.iter().flat_map(|(a, b)| [*a, *b]).collect();
+        said.iter().for_each(|pair| add(ends, *pair, traffic));
+        let rest: Vec<End> = (0..).zip(ends).filter(|(at, _)| !used.contains(at)).map(|(_, end)| end.clone()).collect();
+        if self.switched {
+            let what = "the links lead to switches, so who talked to whom is not counted: all-to-all of the devices with \
+                        traffic, as evenly as what each sent and received allows (greatest entropy)";
+            if !rest.is_empty() {
+                notes.push(Note::assumed(what));
+            }
+            return self.share(&rest, |_, _| true, traffic, notes);
+        }
+        let mut taken: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+        for (a, b) in said.iter().filter_map(|(a, b)| Some((ends.get(*a)?, ends.get(*b)?))) {
+            *taken.entry((a.device.min(b.device), a.device.max(b.device))).or_default() += 1;
+        }
+        let left = |a: usize, b: usize| {
+            self.links(a, b).map(|links| links.saturating_sub(taken.get(&(a, b)).copied().unwrap_or_default()))
+        };
+        let may_join = |a: usize, b: usize| rest.get(a).zip(rest.get(b)).is_some_and(|(a, b)| self.may_be_one(a, b));
+        let rules = Rules { may_join: &may_join, links: &left, tolerance: self.tolerance };
+        let found = mirrored(&rest, &rules);
+        found.pairs.iter().for_each(|pair| add(&rest, *pair, traffic));
+        self.tell(&rest, &found, notes);
+        self.spread_out(&rest, &found, &rules, traffic, notes);
+    }
+
+    /// The ends of links of which both are told, and notes of those that disagree.
+    fn said(&self, ends: &[End], notes: &mut Vec<Note>) -> Vec<(usize, usize)> {
+        let mut used = BTreeSet::new();
+        let mut said = Vec::new();
+        for (a, own) in ends.iter().enumerate() {
+            for (b, other) in ends.iter().enumerate().skip(a + 1) {
+                if !self.are_one(own, other) || own.device == other.device || used.contains(&a) || used.contains(&b) {
+                    continue;
+                }
+                used.extend([a, b]);
+                said.push((a, b));
+                if !mirror(own, other, self.tolerance) {
+                    let count = |end: &End| {
+                        format!("{} sent {} and received {}", self.end(end), bytes(end.sent), bytes(end.received))
+                    };
+                    let what = format!("the ends of a link disagree by more than {} %", self.tolerance * 100.0);
+                    let what = format!("{what}: {}, {}; what either counted more is taken", count(own), count(other));
+                    notes.push(Note::undecided(what));
+                }
+            }
+        }
+        said
+    }
+
+    fn end(&self, end: &End) -> String {
+        format!("{} link {}", self.name(end.device), end.link)
+    }
+
+    /// Says which links were found by their counters, if nothing else is known.
+    fn tell(&self, ends: &[End], found: &Mirrored, notes: &mut Vec<Note>) {
+        if self.graph.is_some() || found.pairs.is_empty() {
+            return;
+        }
+        let named = found.pairs.iter().take(NAMED).filter_map(|(a, b)| {
+            let (a, b) = (ends.get(*a)?, ends.get(*b)?);
+            Some(format!("{} and {}", self.end(a), self.end(b)))
+        });
+        let named = named.collect::<Vec<_>>().join("; ");
+        let rest = found.pairs.len().saturating_sub(NAMED);
+        let rest = if rest > 0 { format!("; and {rest} more") } else { String::new() };
+        let at = if found.at > 0.0 { format!(" within {} %", found.at * 100.0) } else { String::new() };
+        let what = format!("inferred from counters that mirror each other{at}, without the machine: {named}{rest}");
+        notes.push(Note::assumed(what));
+    }
+
+    /// The traffic of ends whose peers did not follow.
+    fn spread_out(
+        &self,
+        ends: &[End],
+        found: &Mirrored,
+        rules: &Rules<'_>,
+        traffic: &mut TrafficMatrix,
+        notes: &mut Vec<Note>,
+    ) {
+        let pick = |places: &[usize]| -> Vec<End> { places.iter().filter_map(|at| ends.get(*at)).cloned().collect() };
+        let joined = |a: usize, b: usize| (rules.links)(a.min(b), a.max(b)) != Some(0);
+        let unclear = pick(&found.unclear);
+        if !unclear.is_empty() {
+            let devices: BTreeSet<usize> = unclear.iter().map(|end| end.device).collect();
+            let devices = devices.into_iter().map(|device| self.name(device)).collect::<Vec<_>>().join(", ");
+            notes.push(Note::undecided(format!(
+                "more than one assignment of {} link ends of {devices} to peers fits what they counted",
+                unclear.len()
+            )));
+            notes.push(Note::assumed(
+                "their traffic is spread over all pairs that could be joined, as evenly as what each device sent and \
+                 received allows (greatest entropy)",
+            ));
+            let could = |a: usize, b: usize| {
+                let of = |device: usize| unclear.iter().filter(move |end| end.device == device);
+                joined(a, b)
+                    && of(a)
+                        .any(|own| of(b).any(|other| mirror(own, other, self.tolerance) && self.may_be_one(own, other)))
+            };
+            self.share(&unclear, could, traffic, notes);
+        }
+        let lonely = pick(&found.lonely);
+        if lonely.is_empty() {
+            return;
+        }
+        let named = lonely.iter().take(NAMED).map(|end| self.end(end)).collect::<Vec<_>>().join(", ");
+        let rest = lonely.len().saturating_sub(NAMED);
+        let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+        notes.push(Note::undecided(format!(
+            "no other end counted within {} % what {named}{rest} did: the other ends may not be in the reading, or were read \
+             at another time",
+            self.tolerance * 100.0
+        )));
+        let known = |end: &End, other: usize| self.remote(end).is_none_or(|(device, _)| device == other);
+        let could = |a: usize, b: usize| {
+            let of = |device: usize| lonely.iter().filter(move |end| end.device == device);
+            joined(a, b) && of(a).any(|end| known(end, b)) && of(b).any(|end| known(end, a))
+        };
+        self.share(&lonely, could, traffic, notes);
+    }
+
+    /// Spreads what ends carried over the devices that may have talked, and notes what nobody could have received.
+    fn share(
+        &self,
+        ends: &[End],
+        may_talk: impl Fn(usize, usize) -> bool,
+        traffic: &mut TrafficMatrix,
+        notes: &mut Vec<Note>,
+    ) {
+        let sums = |direction: fn(&End) -> f64| -> Vec<f64> {
+            let own =
+                |device| ends.iter().filter(|end| end.device == device).map(direction).fold(0.0, |sum, own| sum + own);
+            (0..self.seen.len()).map(own).collect()
+        };
+        let (sent, received) = (sums(|end| end.sent), sums(|end| end.received));
+        let matrix = spread(&sent, &received, may_talk);
+        let mut placed = 0;
+        for (from, row) in matrix.iter().enumerate() {
+            for (to, sum) in row.iter().enumerate().filter(|(_, sum)| **sum > 0.0) {
+                traffic.add(from, to, *sum);
+                placed += 1;
+            }
+        }
+        let lost = |device: &usize| {
+            let row = matrix.get(*device).map(|row| row.iter().sum::<f64>()).unwrap_or_default();
+            sent.get(*device).is_some_and(|sent| *sent > 0.0) && row == 0.0
+        };
+        let lost: Vec<usize> = (0..self.seen.len()).filter(lost).collect();
+        if !lost.is_empty() || placed == 0 && !ends.is_empty() {
+            let sum: f64 = lost.iter().filter_map(|device| sent.get(*device)).sum();
+            let names = lost.iter().map(|device| self.name(*device)).collect::<Vec<_>>().join(", ");
+            let names = if names.is_empty() {
+                "what was received only".to_owned()
+            } else {
+                format!("{} sent by {names}", bytes(sum))
+            };
+            notes.push(Note::left_out(format!("{names}: no device in the reading could have been its peer")));
+        }
+    }
+}
+
+fn has_switches(dump: &Dump) -> bool {
+    dump.machine.fabric.nodes().any(|(_, node)| matches!(node.kind, NodeKind::LinkSwitch))
+}
+
+/// Adds what went over one link. Each direction is counted at both ends; the larger counts.
+fn add(ends: &[End], (a, b): (usize, usize), traffic: &mut TrafficMatrix) {
+    if let (Some(a), Some(b)) = (ends.get(a), ends.get(b)) {
+        traffic.add(a.device, b.device, a.sent.max(b.received));
+        traffic.add(b.device, a.device, b.sent.max(a.received));
+    }
+}
