@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 
 use mapa_core::{DeviceId, LinkClass, NodeKind};
-use mapa_topologies::{Dump, ErrorKind, Kind, Port, Traffic, read, recognise};
+use mapa_topologies::{Counter, Dump, ErrorKind, Kind, Port, Traffic, read, recognise};
 use proptest::prelude::*;
 
 fn dump(text: &str) -> Dump {
