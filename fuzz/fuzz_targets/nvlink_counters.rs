@@ -2,18 +2,24 @@
 //! that names a line of the text.
 #![no_main]
 
+use std::sync::OnceLock;
+
 use libfuzzer_sys::fuzz_target;
+use mapa_core::HardwareGraph;
 use mapa_patterns::{Counters, Reading, Unit, read_pattern, write_pattern};
+
+static MACHINE: OnceLock<HardwareGraph> = OnceLock::new();
 
 fuzz_target!(|texts: (&str, &str, bool)| {
     let (before, after, resets) = texts;
     let Ok(after) = Reading::read(after) else { return };
     let before = Reading::read(before).ok();
-    for machine in [None, Some(mapa_topologies::named("dgx-1v").unwrap().graph().unwrap())] {
+    let machine = MACHINE.get_or_init(|| mapa_topologies::named("dgx-1v").unwrap().graph().unwrap());
+    for machine in [None, Some(machine)] {
         let mut counters = Counters::new(&after);
         counters.before = before.as_ref();
         counters.resets = resets;
-        counters.machine = machine.as_ref();
+        counters.machine = machine;
         match counters.application() {
             Ok(application) => {
                 assert_eq!(application.unit, Unit::Bytes);

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use common::{answer, error, text};
+use common::{answer, error, no, text};
 
 /// As the paper's Fig. 9b prints it.
 const FIG_9B: &str = "$ nvidia-smi nvlink -g 0 -i 5
@@ -80,6 +80,8 @@ fn two_readings_are_compared_and_what_is_wrong_names_file_and_line() {
     let counted = answer(&format!("pattern from-nvlink {before} {reset} --resets"));
     assert_eq!(counted["edges"], json!([[0, 1, 2500.0 * 1024.0]]));
     error(&format!("pattern from-nvlink {before} {after} {after}"), "unexpected");
+    let (object, status) = no(&format!("pattern from-nvlink {before} {reset} --json"));
+    assert_eq!((status, object["error"].is_null()), (2, false), "{object}");
     error("pattern from-nvlink", "READING");
     error(&format!("pattern from-nvlink {before} --noise 80"), "expected a share");
     error(&format!("pattern from-nvlink {before} --machine no-such-machine"), "no-such-machine");

@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 
 use mapa_core::{DeviceId, LinkClass, NodeKind};
-use mapa_topologies::{Dump, ErrorKind, Kind, Port, Traffic, read, recognise};
+use mapa_topologies::{Counter, Dump, ErrorKind, Kind, Port, Traffic, read, recognise};
 use proptest::prelude::*;
 
 fn dump(text: &str) -> Dump {
@@ -191,6 +191,11 @@ fn counters_add_up_to_traffic() {
     assert_eq!(traffic, [Some(Traffic { sent: 3072, received: 1 << 20 }), None]);
     let old = dump("GPU 0: V100 (UUID: GPU-1)\n  Link 0: Rx0: 100 KBytes, Tx0: 50 KBytes\n");
     assert_eq!(old.ports[0].traffic, Some(Traffic { sent: 51_200, received: 102_400 }));
+    let told = |dump: &Dump| dump.ports[0].counted.map(|own| (own.counter, own.sent_line, own.received_line));
+    assert_eq!(told(&old), Some((Counter::Set(0), Some(2), Some(2))));
+    assert_eq!(told(&self::dump(text)), Some((Counter::Data, Some(2), Some(3))));
+    let mixed = Kind::NvidiaSmiNvlink.read("GPU 0: V100\n  Link 0: Data Tx: 4 KiB\n  Link 0: Raw Rx: 4 KiB\n");
+    assert!(mixed.unwrap_err().to_string().starts_with("line 3: link 0: the same a second time"));
     let errors = dump(
         "GPU 0: V100 (UUID: GPU-1)\n  Link 0: Replay Errors: 7\n  Link 0: CRC Errors: 1\n\n  Link 1: Replay Errors: 0\n",
     );

@@ -3,7 +3,7 @@
 //! A counter says how much went over a link of a device, and not to whom. Who is at the other end follows, strongest first,
 //! from what the driver says (`nvidia-smi nvlink -R`), from the machine's graph and counters that mirror each other (what one
 //! end sent, the other received), or from such counters alone. Behind link switches nothing follows: there, and wherever
-//! counters mirror each other in more than one way, only sums are known, and traffic is [spread](spread) over all pairs that
+//! counters mirror each other in more than one way, only sums are known, and traffic is spread over all pairs that
 //! could have talked. Whatever was inferred or assumed is a note of the application.
 
 mod mirrors;

@@ -15,6 +15,8 @@ use crate::traffic::TrafficMatrix;
 
 /// Links that a note names, of many.
 const NAMED: usize = 8;
+const SPREAD: &str = "their traffic is spread over all pairs that could be joined, as evenly as what each device sent and \
+    received allows (greatest entropy)";
 
 /// The device at the other end of a link, and the number of the link there.
 type Remote = (usize, Option<u32>);
@@ -160,7 +162,8 @@ impl<'a> Peers<'a> {
             if !rest.is_empty() {
                 notes.push(Note::assumed(what));
             }
-            return self.share(&rest, |_, _| true, traffic, notes);
+            self.share(&rest, |_, _| true, traffic, notes);
+            return;
         }
         let mut taken: BTreeMap<(usize, usize), usize> = BTreeMap::new();
         for (a, b) in said.iter().filter_map(|(a, b)| Some((ends.get(*a)?, ends.get(*b)?))) {
@@ -241,17 +244,15 @@ impl<'a> Peers<'a> {
                 "more than one assignment of {} link ends of {devices} to peers fits what they counted",
                 unclear.len()
             )));
-            notes.push(Note::assumed(
-                "their traffic is spread over all pairs that could be joined, as evenly as what each device sent and \
-                 received allows (greatest entropy)",
-            ));
             let could = |a: usize, b: usize| {
                 let of = |device: usize| unclear.iter().filter(move |end| end.device == device);
                 joined(a, b)
                     && of(a)
                         .any(|own| of(b).any(|other| mirror(own, other, self.tolerance) && self.may_be_one(own, other)))
             };
-            self.share(&unclear, could, traffic, notes);
+            if self.share(&unclear, could, traffic, notes) {
+                notes.push(Note::assumed(SPREAD));
+            }
         }
         let lonely = pick(&found.lonely);
         if lonely.is_empty() {
@@ -270,17 +271,20 @@ impl<'a> Peers<'a> {
             let of = |device: usize| lonely.iter().filter(move |end| end.device == device);
             joined(a, b) && of(a).any(|end| known(end, b)) && of(b).any(|end| known(end, a))
         };
-        self.share(&lonely, could, traffic, notes);
+        if self.share(&lonely, could, traffic, notes) {
+            notes.push(Note::assumed(SPREAD));
+        }
     }
 
-    /// Spreads what ends carried over the devices that may have talked, and notes what nobody could have received.
+    /// Spreads what ends carried over the devices that may have talked, and notes what nobody could have received; whether
+    /// anything was spread.
     fn share(
         &self,
         ends: &[End],
         may_talk: impl Fn(usize, usize) -> bool,
         traffic: &mut TrafficMatrix,
         notes: &mut Vec<Note>,
-    ) {
+    ) -> bool {
         let sums = |direction: fn(&End) -> f64| -> Vec<f64> {
             let own =
                 |device| ends.iter().filter(|end| end.device == device).map(direction).fold(0.0, |sum, own| sum + own);
@@ -310,6 +314,7 @@ impl<'a> Peers<'a> {
             };
             notes.push(Note::left_out(format!("{names}: no device in the reading could have been its peer")));
         }
+        placed > 0
     }
 }
 
