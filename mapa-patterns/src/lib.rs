@@ -23,5 +23,8 @@ pub use application::{Application, Note, NoteKind, Unit};
 pub use error::Error;
 pub use file::{read_pattern, write_pattern};
 pub use likeness::likeness;
+pub use nccl::{
+    Algorithm, Call, Collective, Communicator, Connection, JobDevice, NcclJob, Ring, Tree, TreeHalf, read_nccl,
+};
 pub use sensitivity::{Sensitivity, Verdict};
 pub use traffic::TrafficMatrix;

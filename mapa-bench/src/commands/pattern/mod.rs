@@ -1,5 +1,6 @@
 //! `pattern`: application graphs from what a program does.
 
+mod from_nccl;
 mod show;
 
 use std::fs;
@@ -17,7 +18,8 @@ const LISTED: usize = 40;
 
 pub(crate) fn pattern(args: &PatternArgs, output: &mut Output) -> Result<(), Failure> {
     match &args.from {
-        PatternFrom::FromNvlink(_) | PatternFrom::FromNccl(_) | PatternFrom::FromSource(_) => {
+        PatternFrom::FromNccl(args) => from_nccl::from_nccl(args, output),
+        PatternFrom::FromNvlink(_) | PatternFrom::FromSource(_) => {
             Err(Failure::malformed("not yet"))
         }
         PatternFrom::FromParallelism(args) => show::from_parallelism(args, output),

@@ -1,0 +1,210 @@
+//! From communicators to one weighted pattern.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::calls::{Call, Collective};
+use super::communicator::{Communicator, NcclJob, TreeHalf};
+use crate::application::{Application, Note, Unit};
+use crate::error::Error;
+use crate::traffic::TrafficMatrix;
+
+/// Which of NCCL's paths carry an all-reduce: by the size of messages it takes trees or rings, and logs of INIT and GRAPH tell both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// Rings.
+    Ring,
+    /// Trees.
+    Tree,
+    /// Both: each channel of either counts; of bytes, each carries half.
+    #[default]
+    Both,
+}
+
+impl Algorithm {
+    /// All three.
+    pub const ALL: [Self; 3] = [Self::Ring, Self::Tree, Self::Both];
+}
+
+/// `ring`, `tree`, `both`.
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ring => "ring",
+            Self::Tree => "tree",
+            Self::Both => "both",
+        })
+    }
+}
+
+impl FromStr for Algorithm {
+    type Err = Error;
+
+    fn from_str(word: &str) -> Result<Self, Error> {
+        let known = Self::ALL.into_iter().find(|own| own.to_string() == word);
+        let all = Self::ALL.map(|own| own.to_string()).join(", ");
+        known.ok_or_else(|| Error::new(format!("algorithm `{word}`: expected one of {all}")))
+    }
+}
+
+impl NcclJob {
+    /// One pattern of all communicators over the job's devices: bytes if calls were seen, else channels.
+    ///
+    /// A channel counts 1 on each hop of its ring and each edge of its tree. Of an all-reduce of S bytes among n ranks each hop of
+    /// the rings carries 2(n-1)/n S, of an all-gather or reduce-scatter (n-1)/n S, of a broadcast or reduce S but for the hop that ends
+    /// or begins at the root; each edge of the trees carries an all-reduce once up and once down. Rings share this evenly. What has
+    /// neither rings nor trees is all-to-all. Takes time linear in hops times kinds of calls, plus the square of the devices.
+    ///
+    /// # Errors
+    /// More devices than [`MAX_DEVICES`](mapa_core::MAX_DEVICES).
+    pub fn application(&self, algorithm: Algorithm) -> Result<Application, Error> {
+        let mut traffic = TrafficMatrix::new(self.devices.len())?;
+        let mut notes = self.notes.clone();
+        let has_calls = self.communicators.iter().any(|own| !own.calls.is_empty());
+        for own in self.communicators.iter().filter(|own| own.ranks > 1) {
+            let mut laid = Laid { own, algorithm, hops: Vec::new(), notes: Vec::new() };
+            match (has_calls, own.calls.is_empty()) {
+                (true, true) => laid.notes.push(Note::left_out(format!("communicator {}: no call was seen", own.name))),
+                (true, false) => own.calls.iter().for_each(|(from, call, times)| laid.call(*from, call, *times)),
+                (false, _) => laid.channels(),
+            }
+            let mut missing = 0_usize;
+            for (from, to, amount) in laid.hops {
+                let device = |rank: u32| own.devices.get(rank as usize).copied().flatten();
+                match (device(from), device(to)) {
+                    (Some(from), Some(to)) => traffic.add(from, to, amount),
+                    _ => missing += 1,
+                }
+            }
+            laid.notes.dedup();
+            notes.append(&mut laid.notes);
+            if missing > 0 {
+                let what = format!("communicator {}: hops of ranks whose logs are missing", own.name);
+                notes.push(Note::left_out(what));
+            }
+        }
+        let (pattern, _) = traffic.pattern(0.0)?;
+        let unit = if has_calls { Unit::Bytes } else { Unit::Channels };
+        let labels = self.devices.iter().map(|device| device.label.clone()).collect();
+        let source = format!("NCCL, {} over {}", plural(self.communicators.len(), "communicator"), paths(algorithm));
+        Ok(Application { unit, labels, notes, ..Application::new("nccl", source, pattern) })
+    }
+}
+
+fn plural(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+fn paths(algorithm: Algorithm) -> &'static str {
+    match algorithm {
+        Algorithm::Ring => "rings",
+        Algorithm::Tree => "trees",
+        Algorithm::Both => "rings and trees",
+    }
+}
+
+/// What is laid on the ranks of one communicator: sender, receiver, and how much.
+struct Laid<'a> {
+    own: &'a Communicator,
+    algorithm: Algorithm,
+    hops: Vec<(u32, u32, f64)>,
+    notes: Vec<Note>,
+}
+
+impl Laid<'_> {
+    /// Whether rings and trees are used: as asked for, else those that are known.
+    fn uses(&self) -> (bool, bool) {
+        let (rings, trees) = (!self.own.rings.is_empty(), !self.own.trees.is_empty());
+        match self.algorithm {
+            Algorithm::Ring => (rings, trees && !rings),
+            Algorithm::Tree => (rings && !trees, trees),
+            Algorithm::Both => (rings, trees),
+        }
+    }
+
+    fn channels(&mut self) {
+        let (rings, trees) = self.uses();
+        self.tell(rings, trees);
+        if rings {
+            self.hops.extend(self.own.rings.iter().flat_map(|ring| &ring.hops).map(|&(from, to)| (from, to, 1.0)));
+        }
+        if trees {
+            self.trees(1.0, false);
+        }
+        if !rings && !trees {
+            self.all_to_all(1.0);
+        }
+    }
+
+    /// Says what stands in for what.
+    fn tell(&mut self, rings: bool, trees: bool) {
+        let name = &self.own.name;
+        let what = match (rings, trees, self.algorithm) {
+            (false, false, _) => "neither rings nor trees are told: all-to-all",
+            (false, true, Algorithm::Ring) => "no rings are told: trees in their place",
+            (true, false, Algorithm::Tree) => "no trees are told: rings in their place",
+            _ => return,
+        };
+        self.notes.push(Note::assumed(format!("communicator {name}: {what}")));
+    }
+
+    /// So much on each tree, or shared by all of one half, up to the root and down again.
+    fn trees(&mut self, amount: f64, is_shared: bool) {
+        for (half, is_up) in [(TreeHalf::Reduce, true), (TreeHalf::Broadcast, false)] {
+            let of_half = || self.own.trees.iter().filter(|tree| tree.half == TreeHalf::Both || tree.half == half);
+            let share = if is_shared { amount / of_half().count().max(1) as f64 } else { amount };
+            let edges = of_half().flat_map(|tree| &tree.edges);
+            let hops = edges.map(|&(parent, child)| if is_up { (child, parent, share) } else { (parent, child, share) });
+            self.hops.extend(hops);
+        }
+    }
+
+    fn all_to_all(&mut self, amount: f64) {
+        let ranks = self.own.ranks as u32;
+        self.hops.extend((0..ranks).flat_map(|a| (0..ranks).filter(move |&b| b != a).map(move |b| (a, b, amount))));
+    }
+
+    fn call(&mut self, from: u32, call: &Call, times: u64) {
+        let (ranks, bytes) = (self.own.ranks as u32, call.bytes as f64 * times as f64);
+        let others = || (0..ranks).filter(|&rank| rank != call.root);
+        match call.collective {
+            Collective::Send | Collective::Recv => self.hops.push((from, call.root, bytes)),
+            Collective::AllToAll => self.all_to_all(bytes),
+            Collective::Gather => self.hops.extend(others().map(|rank| (rank, call.root, bytes))),
+            Collective::Scatter => self.hops.extend(others().map(|rank| (call.root, rank, bytes))),
+            Collective::AllReduce => {
+                let (rings, trees) = self.uses();
+                self.tell(rings, trees);
+                let half = if rings && trees { 0.5 } else { 1.0 };
+                if trees {
+                    self.trees(half * bytes, true);
+                }
+                if rings || !trees {
+                    self.rings(call, half * bytes);
+                }
+            }
+            // Only all-reduces go over trees.
+            _ => self.rings(call, bytes),
+        }
+    }
+
+    fn rings(&mut self, call: &Call, bytes: f64) {
+        let ranks = self.own.ranks as f64;
+        let Some(each) = call.collective.over_rings(bytes, ranks) else { return };
+        if self.own.rings.is_empty() {
+            let what = format!("communicator {}: no rings are told: all-to-all", self.own.name);
+            if call.collective != Collective::AllReduce {
+                self.notes.push(Note::assumed(what));
+            }
+            return self.all_to_all(each / (ranks - 1.0));
+        }
+        let share = each / self.own.rings.len() as f64;
+        let is_spared = |from: u32, to: u32| match call.collective {
+            Collective::Broadcast => to == call.root,
+            Collective::Reduce => from == call.root,
+            _ => false,
+        };
+        let hops = self.own.rings.iter().flat_map(|ring| &ring.hops);
+        self.hops.extend(hops.filter(|(from, to)| !is_spared(*from, *to)).map(|&(from, to)| (from, to, share)));
+    }
+}
