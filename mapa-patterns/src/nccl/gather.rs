@@ -264,7 +264,9 @@ impl<'a> Member<'a> {
             match (*own, told) {
                 (Some(own), Some(told)) if own != told => {
                     let comm = self.comm;
-                    return Err(place.error(format!("comm {comm:#x}: {what} {told}, but {own} before: expected the same")));
+                    return Err(
+                        place.error(format!("comm {comm:#x}: {what} {told}, but {own} before: expected the same"))
+                    );
                 }
                 (None, Some(told)) => *own = Some(told),
                 _ => {}

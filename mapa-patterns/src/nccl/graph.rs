@@ -34,7 +34,8 @@ pub(super) fn read(files: &[(&str, &str)]) -> Result<NcclJob, Error> {
             _ => first = Some(dump.channels),
         }
     }
-    job(&first.unwrap_or_default()).map_err(|error| files.first().map_or(Error::new(""), |(name, _)| error.within(name)))
+    job(&first.unwrap_or_default())
+        .map_err(|error| files.first().map_or(Error::new(""), |(name, _)| error.within(name)))
 }
 
 fn job(channels: &[Channel]) -> Result<NcclJob, Error> {
@@ -53,7 +54,8 @@ fn job(channels: &[Channel]) -> Result<NcclJob, Error> {
         let order: Vec<u32> = channel.devices.iter().map(rank).collect();
         let distinct: BTreeSet<u32> = order.iter().copied().collect();
         if distinct.len() != ranks || order.len() != ranks {
-            let what = format!("a channel of {} devices, {} of them distinct: expected {ranks}", order.len(), distinct.len());
+            let what =
+                format!("a channel of {} devices, {} of them distinct: expected {ranks}", order.len(), distinct.len());
             return Err(Error::new(what));
         }
         let mut hops: Vec<(u32, u32)> = order.iter().copied().zip(order.iter().copied().skip(1)).collect();
@@ -73,7 +75,8 @@ fn job(channels: &[Channel]) -> Result<NcclJob, Error> {
         own.rings.push(Ring { channel: own.rings.len() as u32, hops, is_whole });
     }
     own.channels = own.rings.len().max(own.trees.len());
-    let device = |number: &u32| JobDevice { number: Some(*number), label: format!("GPU{number}"), ..JobDevice::default() };
+    let device =
+        |number: &u32| JobDevice { number: Some(*number), label: format!("GPU{number}"), ..JobDevice::default() };
     let devices = numbers.iter().map(device).collect();
     let notes = notes.into_iter().map(Note::left_out).collect();
     Ok(NcclJob { devices, communicators: vec![own], messages: Vec::new(), notes })

@@ -168,7 +168,11 @@ fn path(channel: u32, words: &[&str]) -> Result<Fact, Wrong> {
     if let Some(at) = words.iter().position(|word| *word == "via") {
         let (ends, via) = words.split_at(at);
         let [from, "->", to, ..] = ends else { return Err(Wrong::Odd) };
-        return Ok(Fact::Connection { channel, ends: [end(from)?, end(to)?], via: via.get(1..).unwrap_or_default().join(" ") });
+        return Ok(Fact::Connection {
+            channel,
+            ends: [end(from)?, end(to)?],
+            via: via.get(1..).unwrap_or_default().join(" "),
+        });
     }
     match words {
         [before, "->", rank, "->", after] => Ok(Fact::Hop(channel, [number(before)?, number(rank)?, number(after)?])),
@@ -299,7 +303,9 @@ mod tests {
 
     #[test]
     fn heads_are_found_behind_whatever_launchers_put_before_them() {
-        for before in ["", "0: ", "[rank0]:", "[default0]:", "[1,0]<stdout>:", "[1,0]<stdout>", "[2026-03-12 13:57:49] "] {
+        for before in
+            ["", "0: ", "[rank0]:", "[default0]:", "[1,0]<stdout>:", "[1,0]<stdout>", "[2026-03-12 13:57:49] "]
+        {
             let line = format!("{before}node-1:10:20 [3] NCCL INFO Channel 00/02 :    0   1 ");
             let (head, text) = split(&line).unwrap();
             assert_eq!(head, Head { host: "node-1", pid: 10, tid: 20, device: Some(3) }, "{line}");
@@ -339,7 +345,10 @@ mod tests {
         let ends = |id: Option<&str>| [(0, id.map(str::to_owned)), (1, id.map(str::to_owned))];
         let via = |id, via: &str| Fact::Connection { channel: 0, ends: ends(id), via: via.to_owned() };
         assert_eq!(one("Channel 00/0 : 0[3] -> 1[3] via P2P/CUMEM"), via(Some("3"), "P2P/CUMEM"));
-        assert_eq!(one("Ring 00 : 0[1b000] -> 1[1B000] via P2P/direct pointer"), via(Some("1b000"), "P2P/direct pointer"));
+        assert_eq!(
+            one("Ring 00 : 0[1b000] -> 1[1B000] via P2P/direct pointer"),
+            via(Some("1b000"), "P2P/direct pointer")
+        );
         assert_eq!(one("Ring 00 : 0 -> 1 [send] via NET/IB/0/GDRDMA"), via(None, "NET/IB/0/GDRDMA"));
         assert_eq!(read("Channel 00/02 : 0 99999999999"), Err(Wrong::TooLarge("99999999999".to_owned())));
         assert_eq!(read("Channel 00/02 : 0 x"), Err(Wrong::Odd));

@@ -139,8 +139,7 @@ fn best(groups: &[Group<'_>], rank: u32, ranks: u32, told: &Claims<'_>) -> (Opti
 
 fn job(groups: Vec<Group<'_>>, mut notes: Vec<Note>) -> Result<NcclJob, Error> {
     let members = || groups.iter().flat_map(|group| group.members.values());
-    let buses: BTreeMap<_, _> =
-        members().filter_map(|own| Some(((own.host, own.pid, own.cuda?), own.bus?))).collect();
+    let buses: BTreeMap<_, _> = members().filter_map(|own| Some(((own.host, own.pid, own.cuda?), own.bus?))).collect();
     let key = |own: &Member<'_>| {
         let bus = own.bus.or_else(|| buses.get(&(own.host, own.pid, own.cuda?)).copied());
         bus.map_or(KeyOf(None), |bus| KeyOf(Some(bus)))
@@ -235,11 +234,7 @@ fn name_apart(devices: &mut [JobDevice]) {
     }
 }
 
-fn communicator(
-    group: &Group<'_>,
-    devices: Vec<Option<usize>>,
-    notes: &mut Vec<Note>,
-) -> Result<Communicator, Error> {
+fn communicator(group: &Group<'_>, devices: Vec<Option<usize>>, notes: &mut Vec<Note>) -> Result<Communicator, Error> {
     let mut connections: BTreeSet<Connection> = BTreeSet::new();
     let mut others: BTreeSet<&str> = BTreeSet::new();
     for (_, fact) in group.members.values().flat_map(|own| &own.facts) {
@@ -271,7 +266,9 @@ fn communicator(
         notes.push(Note::undecided(what));
     }
     for other in others {
-        notes.push(Note::left_out(format!("communicator {name}: {other}, which it may use in place of rings and trees")));
+        notes.push(Note::left_out(format!(
+            "communicator {name}: {other}, which it may use in place of rings and trees"
+        )));
     }
     let connections = connections.into_iter().collect();
     let (ranks, channels, calls) = (group.ranks as usize, channels.len(), calls(group));

@@ -154,7 +154,8 @@ impl Laid<'_> {
             let of_half = || self.own.trees.iter().filter(|tree| tree.half == TreeHalf::Both || tree.half == half);
             let share = if is_shared { amount / of_half().count().max(1) as f64 } else { amount };
             let edges = of_half().flat_map(|tree| &tree.edges);
-            let hops = edges.map(|&(parent, child)| if is_up { (child, parent, share) } else { (parent, child, share) });
+            let hops =
+                edges.map(|&(parent, child)| if is_up { (child, parent, share) } else { (parent, child, share) });
             self.hops.extend(hops);
         }
     }

@@ -16,7 +16,8 @@ const LISTED: usize = 40;
 
 pub(super) fn from_nccl(args: &FromNccl, output: &mut Output) -> Result<(), Failure> {
     let algorithm: Algorithm = args.algorithm.parse().map_err(|error| Failure::malformed(format_args!("{error}")))?;
-    let texts: Vec<(&str, String)> = args.files.iter().map(|file| Ok((name(file), text(file)?))).collect::<Result<_, Failure>>()?;
+    let texts: Vec<(&str, String)> =
+        args.files.iter().map(|file| Ok((name(file), text(file)?))).collect::<Result<_, Failure>>()?;
     let texts: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
     let wrong = |error| Failure::malformed(format_args!("{error}"));
     let job = read_nccl(&texts).map_err(wrong)?;
@@ -47,7 +48,8 @@ fn text(file: &str) -> Result<String, Failure> {
 }
 
 fn communicator(own: &Communicator) -> Value {
-    let rings = own.rings.iter().map(|ring| json!({ "channel": ring.channel, "ranks": ring.order(), "hops": ring.hops }));
+    let rings =
+        own.rings.iter().map(|ring| json!({ "channel": ring.channel, "ranks": ring.order(), "hops": ring.hops }));
     let half = |half: TreeHalf| match half {
         TreeHalf::Both => "both",
         TreeHalf::Reduce => "reduce",
@@ -74,7 +76,8 @@ fn communicator(own: &Communicator) -> Value {
 fn lines(job: &NcclJob) -> Vec<String> {
     let mut rows = table(["communicator", "ranks", "channels", "rings", "trees", "over", "calls"], [1, 2, 3, 4, 6]);
     for own in &job.communicators {
-        let mut over: Vec<&str> = own.connections.iter().map(|own| own.via.split('/').next().unwrap_or_default()).collect();
+        let mut over: Vec<&str> =
+            own.connections.iter().map(|own| own.via.split('/').next().unwrap_or_default()).collect();
         over.sort_unstable();
         over.dedup();
         let calls: u64 = own.calls.iter().map(|(.., times)| *times).fold(0, u64::saturating_add);

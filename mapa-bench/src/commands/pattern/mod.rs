@@ -19,9 +19,7 @@ const LISTED: usize = 40;
 pub(crate) fn pattern(args: &PatternArgs, output: &mut Output) -> Result<(), Failure> {
     match &args.from {
         PatternFrom::FromNccl(args) => from_nccl::from_nccl(args, output),
-        PatternFrom::FromNvlink(_) | PatternFrom::FromSource(_) => {
-            Err(Failure::malformed("not yet"))
-        }
+        PatternFrom::FromNvlink(_) | PatternFrom::FromSource(_) => Err(Failure::malformed("not yet")),
         PatternFrom::FromParallelism(args) => show::from_parallelism(args, output),
         PatternFrom::Show(args) => show::show(args, output),
     }
