@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{answer, error, run, text};
+use common::{answer, error, no, run, text};
 use serde_json::{Value, json};
 
 const JOB: &str = "../mapa-patterns/tests/logs/tp2-dp2.log";
@@ -25,7 +25,10 @@ fn communicators_of_one_job_unite_into_one_pattern_of_bytes() {
     assert_eq!(carried(0, 1), 16.0 * 16_777_216.0 + 512.0);
     assert_eq!(carried(0, 3), 512.0);
     let printed = text(&format!("pattern from-nccl {JOB}"), "");
-    assert!(printed.contains("P2P") && printed.contains("0x71f3aa10c2d45e01") && printed.contains("536.9 MB"), "{printed}");
+    assert!(
+        printed.contains("P2P") && printed.contains("0x71f3aa10c2d45e01") && printed.contains("536.9 MB"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -58,6 +61,7 @@ fn one_ranks_log_from_standard_input_gives_rings_or_trees_and_says_what_is_missi
 fn what_cannot_be_read_is_refused_with_file_and_line() {
     error("pattern from-nccl", "<FILE>...");
     error("pattern from-nccl no-such.log", "no-such.log");
+    assert_eq!(no("pattern from-nccl -").1, 2);
     error("pattern from-nccl Cargo.toml", "expected `host:pid:tid [device] NCCL INFO ...`");
     error(&format!("pattern from-nccl {JOB} --algorithm star"), "algorithm `star`: expected one of ring, tree, both");
     let log = "a:1:1 [0] NCCL INFO Channel 00/01 : 0 1 1\na:1:1 [0] NCCL INFO comm 0x1 rank 0 nranks 3 cudaDev 0 - Init COMPLETE\n";

@@ -249,7 +249,7 @@ proptest! {
             while !open.is_empty() {
                 let at = picks.next().unwrap().index(open.len());
                 match open[at].pop_front() {
-                    Some(line) => { write!(one, "[rank{at}]:{line}loss = 0.5\n").unwrap(); }
+                    Some(line) => { writeln!(one, "[rank{at}]:{line}loss = 0.5").unwrap(); }
                     None => { open.remove(at); }
                 }
             }

@@ -27,6 +27,9 @@ impl Place<'_> {
     }
 }
 
+/// Facts, and where they stand.
+pub(super) type Facts<'a> = Vec<(Place<'a>, Fact)>;
+
 /// One rank of one communicator.
 #[derive(Clone, Debug)]
 pub(super) struct Member<'a> {
@@ -43,7 +46,7 @@ pub(super) struct Member<'a> {
     pub(super) nvml: Option<u32>,
     pub(super) bus: Option<u64>,
     pub(super) id: Option<u64>,
-    pub(super) facts: Vec<(Place<'a>, Fact)>,
+    pub(super) facts: Facts<'a>,
     /// How often it was asked for what.
     pub(super) calls: BTreeMap<Call, u64>,
     is_complete: bool,
@@ -67,7 +70,7 @@ struct File<'a> {
     /// The member that a thread is making.
     making: BTreeMap<(&'a str, u64, u64), usize>,
     /// What threads printed while it was not known of which communicator.
-    open: BTreeMap<(&'a str, u64, u64), Vec<(Place<'a>, Fact)>>,
+    open: BTreeMap<(&'a str, u64, u64), Facts<'a>>,
     /// The rank and size of each, to count them.
     seen: BTreeMap<(&'a str, u64, u32, u32), usize>,
 }
@@ -237,7 +240,7 @@ impl<'a> Gathered<'a> {
     }
 
     /// Connections made later, on demand, by a thread that makes no communicator.
-    fn homeless(&mut self, head: Head<'a>, open: Vec<(Place<'a>, Fact)>) {
+    fn homeless(&mut self, head: Head<'a>, open: Facts<'a>) {
         for (place, fact) in open {
             let of_process = |own: &&mut Member<'_>| (own.host, own.pid) == (head.host, head.pid);
             let mut own: Vec<_> = self.members.iter_mut().filter(of_process).collect();
