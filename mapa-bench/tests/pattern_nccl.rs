@@ -26,7 +26,7 @@ fn communicators_of_one_job_unite_into_one_pattern_of_bytes() {
     assert_eq!(carried(0, 3), 512.0);
     let printed = text(&format!("pattern from-nccl {JOB}"), "");
     assert!(
-        printed.contains("P2P") && printed.contains("0x71f3aa10c2d45e01") && printed.contains("536.9 MB"),
+        printed.contains("P2P") && printed.contains("0x71f3aa10c2d45e01") && printed.contains("537 MB"),
         "{printed}"
     );
 }
