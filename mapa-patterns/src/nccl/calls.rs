@@ -45,8 +45,7 @@ impl Collective {
         Self::Recv,
     ];
 
-    /// What each hop of the rings carries in all, bytes, if a call of `bytes` among `ranks` goes over them: none if it does not. The
-    /// second is whether the hop into the root (broadcast) or out of it (reduce) is spared.
+    /// What each hop of the rings carries in all, bytes, if a call of so many bytes among `ranks` goes over them; none if it does not.
     pub(super) fn over_rings(self, bytes: f64, ranks: f64) -> Option<f64> {
         match self {
             Self::AllReduce => Some(2.0 * (ranks - 1.0) / ranks * bytes),

@@ -1,9 +1,10 @@
 //! From communicators to one weighted pattern.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use super::calls::{Call, Collective};
+use super::calls::Collective;
 use super::communicator::{Communicator, NcclJob, TreeHalf};
 use crate::application::{Application, Note, Unit};
 use crate::error::Error;
@@ -62,14 +63,16 @@ impl NcclJob {
         let mut notes = self.notes.clone();
         let has_calls = self.communicators.iter().any(|own| !own.calls.is_empty());
         for own in self.communicators.iter().filter(|own| own.ranks > 1) {
-            let mut laid = Laid { own, algorithm, hops: Vec::new(), notes: Vec::new() };
+            let mut laid = Laid { own, algorithm, hops: BTreeMap::new(), notes: Vec::new() };
             match (has_calls, own.calls.is_empty()) {
                 (true, true) => laid.notes.push(Note::left_out(format!("communicator {}: no call was seen", own.name))),
-                (true, false) => own.calls.iter().for_each(|(from, call, times)| laid.call(*from, call, *times)),
+                (true, false) => {
+                    totals(own).into_iter().for_each(|((from, kind, root), bytes)| laid.call(from, kind, root, bytes))
+                }
                 (false, _) => laid.channels(),
             }
             let mut missing = 0_usize;
-            for (from, to, amount) in laid.hops {
+            for ((from, to), amount) in laid.hops {
                 let device = |rank: u32| own.devices.get(rank as usize).copied().flatten();
                 match (device(from), device(to)) {
                     (Some(from), Some(to)) => traffic.add(from, to, amount),
@@ -91,6 +94,15 @@ impl NcclJob {
     }
 }
 
+/// Bytes of all calls of a kind with a root, or from a rank: what is laid is linear in them.
+fn totals(own: &Communicator) -> BTreeMap<(u32, Collective, u32), f64> {
+    let mut totals = BTreeMap::new();
+    for (from, call, times) in &own.calls {
+        *totals.entry((*from, call.collective, call.root)).or_default() += call.bytes as f64 * *times as f64;
+    }
+    totals
+}
+
 fn plural(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
@@ -107,11 +119,17 @@ fn paths(algorithm: Algorithm) -> &'static str {
 struct Laid<'a> {
     own: &'a Communicator,
     algorithm: Algorithm,
-    hops: Vec<(u32, u32, f64)>,
+    hops: BTreeMap<(u32, u32), f64>,
     notes: Vec<Note>,
 }
 
 impl Laid<'_> {
+    fn lay(&mut self, hops: impl IntoIterator<Item = (u32, u32, f64)>) {
+        for (from, to, amount) in hops {
+            *self.hops.entry((from, to)).or_default() += amount;
+        }
+    }
+
     /// Whether rings and trees are used: as asked for, else those that are known.
     fn uses(&self) -> (bool, bool) {
         let (rings, trees) = (!self.own.rings.is_empty(), !self.own.trees.is_empty());
@@ -126,7 +144,8 @@ impl Laid<'_> {
         let (rings, trees) = self.uses();
         self.tell(rings, trees);
         if rings {
-            self.hops.extend(self.own.rings.iter().flat_map(|ring| &ring.hops).map(|&(from, to)| (from, to, 1.0)));
+            let own = self.own;
+            self.lay(own.rings.iter().flat_map(|ring| &ring.hops).map(|&(from, to)| (from, to, 1.0)));
         }
         if trees {
             self.trees(1.0, false);
@@ -151,28 +170,29 @@ impl Laid<'_> {
     /// So much on each tree, or shared by all of one half, up to the root and down again.
     fn trees(&mut self, amount: f64, is_shared: bool) {
         for (half, is_up) in [(TreeHalf::Reduce, true), (TreeHalf::Broadcast, false)] {
-            let of_half = || self.own.trees.iter().filter(|tree| tree.half == TreeHalf::Both || tree.half == half);
+            let own = self.own;
+            let of_half = || own.trees.iter().filter(|tree| tree.half == TreeHalf::Both || tree.half == half);
             let share = if is_shared { amount / of_half().count().max(1) as f64 } else { amount };
             let edges = of_half().flat_map(|tree| &tree.edges);
             let hops =
                 edges.map(|&(parent, child)| if is_up { (child, parent, share) } else { (parent, child, share) });
-            self.hops.extend(hops);
+            self.lay(hops);
         }
     }
 
     fn all_to_all(&mut self, amount: f64) {
         let ranks = self.own.ranks as u32;
-        self.hops.extend((0..ranks).flat_map(|a| (0..ranks).filter(move |&b| b != a).map(move |b| (a, b, amount))));
+        self.lay((0..ranks).flat_map(|a| (0..ranks).filter(move |&b| b != a).map(move |b| (a, b, amount))));
     }
 
-    fn call(&mut self, from: u32, call: &Call, times: u64) {
-        let (ranks, bytes) = (self.own.ranks as u32, call.bytes as f64 * times as f64);
-        let others = || (0..ranks).filter(|&rank| rank != call.root);
-        match call.collective {
-            Collective::Send | Collective::Recv => self.hops.push((from, call.root, bytes)),
+    fn call(&mut self, from: u32, kind: Collective, root: u32, bytes: f64) {
+        let ranks = self.own.ranks as u32;
+        let others = || (0..ranks).filter(|&rank| rank != root);
+        match kind {
+            Collective::Send | Collective::Recv => self.lay([(from, root, bytes)]),
             Collective::AllToAll => self.all_to_all(bytes),
-            Collective::Gather => self.hops.extend(others().map(|rank| (rank, call.root, bytes))),
-            Collective::Scatter => self.hops.extend(others().map(|rank| (call.root, rank, bytes))),
+            Collective::Gather => self.lay(others().map(|rank| (rank, root, bytes))),
+            Collective::Scatter => self.lay(others().map(|rank| (root, rank, bytes))),
             Collective::AllReduce => {
                 let (rings, trees) = self.uses();
                 self.tell(rings, trees);
@@ -181,31 +201,32 @@ impl Laid<'_> {
                     self.trees(half * bytes, true);
                 }
                 if rings || !trees {
-                    self.rings(call, half * bytes);
+                    self.rings(kind, root, half * bytes);
                 }
             }
             // Only all-reduces go over trees.
-            _ => self.rings(call, bytes),
+            _ => self.rings(kind, root, bytes),
         }
     }
 
-    fn rings(&mut self, call: &Call, bytes: f64) {
+    fn rings(&mut self, kind: Collective, root: u32, bytes: f64) {
         let ranks = self.own.ranks as f64;
-        let Some(each) = call.collective.over_rings(bytes, ranks) else { return };
+        let Some(each) = kind.over_rings(bytes, ranks) else { return };
         if self.own.rings.is_empty() {
             let what = format!("communicator {}: no rings are told: all-to-all", self.own.name);
-            if call.collective != Collective::AllReduce {
+            if kind != Collective::AllReduce {
                 self.notes.push(Note::assumed(what));
             }
             return self.all_to_all(each / (ranks - 1.0));
         }
         let share = each / self.own.rings.len() as f64;
-        let is_spared = |from: u32, to: u32| match call.collective {
-            Collective::Broadcast => to == call.root,
-            Collective::Reduce => from == call.root,
+        let is_spared = |from: u32, to: u32| match kind {
+            Collective::Broadcast => to == root,
+            Collective::Reduce => from == root,
             _ => false,
         };
-        let hops = self.own.rings.iter().flat_map(|ring| &ring.hops);
-        self.hops.extend(hops.filter(|(from, to)| !is_spared(*from, *to)).map(|&(from, to)| (from, to, share)));
+        let own = self.own;
+        let hops = own.rings.iter().flat_map(|ring| &ring.hops);
+        self.lay(hops.filter(|(from, to)| !is_spared(*from, *to)).map(|&(from, to)| (from, to, share)));
     }
 }
