@@ -22,6 +22,10 @@ fuzz_target!(|text: &str| {
         let turned: Vec<_> = files.iter().copied().rev().collect();
         assert_eq!(read_nccl(&turned).ok(), read.as_ref().ok().cloned());
         let Ok(job) = read else { continue };
+        // Patterns of many ranks take long to make.
+        if job.devices.len() > 64 {
+            continue;
+        }
         for algorithm in Algorithm::ALL {
             let Ok(application) = job.application(algorithm) else { continue };
             assert_eq!(application.pattern.len(), application.labels.len());

@@ -180,9 +180,13 @@ impl Laid<'_> {
         }
     }
 
+    /// Among the ranks whose devices are known.
     fn all_to_all(&mut self, amount: f64) {
-        let ranks = self.own.ranks as u32;
-        self.lay((0..ranks).flat_map(|a| (0..ranks).filter(move |&b| b != a).map(move |b| (a, b, amount))));
+        let known = self.own.devices.iter().zip(0_u32..).filter(|(device, _)| device.is_some());
+        let known: Vec<u32> = known.map(|(_, rank)| rank).collect();
+        for &a in &known {
+            self.lay(known.iter().filter(|b| **b != a).map(|&b| (a, b, amount)));
+        }
     }
 
     fn call(&mut self, from: u32, kind: Collective, root: u32, bytes: f64) {
