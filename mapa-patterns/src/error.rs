@@ -2,8 +2,9 @@
 
 /// Why no application graph was made. The message names the line, where there is one, and what was expected.
 #[derive(Debug, thiserror::Error)]
-#[error("{}{what}", .line.map(|line| format!("line {line}: ")).unwrap_or_default())]
+#[error("{}{}{what}", .file.iter().map(|file| format!("{file}: ")).collect::<String>(), .line.map(|line| format!("line {line}: ")).unwrap_or_default())]
 pub struct Error {
+    file: Option<String>,
     line: Option<usize>,
     what: String,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
@@ -11,7 +12,7 @@ pub struct Error {
 
 impl Error {
     pub(crate) fn new(what: impl Into<String>) -> Self {
-        Self { line: None, what: what.into(), source: None }
+        Self { file: None, line: None, what: what.into(), source: None }
     }
 
     pub(crate) fn at(line: usize, what: impl Into<String>) -> Self {
@@ -22,6 +23,11 @@ impl Error {
     #[must_use]
     pub fn line(&self) -> Option<usize> {
         self.line
+    }
+
+    /// The same, in this file.
+    pub(crate) fn within(self, file: &str) -> Self {
+        Self { file: Some(file.to_owned()), ..self }
     }
 
     /// An error of another crate, met at this line.

@@ -24,6 +24,9 @@ pub use counters::{Counters, PcieSamples, Reading};
 pub use error::Error;
 pub use file::{read_pattern, write_pattern};
 pub use likeness::likeness;
+pub use nccl::{
+    Algorithm, Call, Collective, Communicator, Connection, JobDevice, NcclJob, Ring, Tree, TreeHalf, read_nccl,
+};
 pub use sensitivity::{
     CaffeModel, Evidence, LARGE_MESSAGE_BYTES, LinkRates, Messages, PUBLISHED, Published, Sensitivity, Times, Verdict,
     Workload,

@@ -141,6 +141,12 @@ fn unless_readings(arg: Arg) -> Arg {
 
 #[derive(Args)]
 pub(crate) struct FromNccl {
+    /// Logs of all ranks, or of some, in any order, or a graph in XML; - for standard input.
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<String>,
+    /// Which paths carry all-reduces: ring, tree or both (see docs/from-nccl.md).
+    #[arg(long, value_name = "PATHS", default_value = "both")]
+    pub(crate) algorithm: String,
     #[command(flatten)]
     pub(crate) write: WriteArgs,
 }

@@ -1,5 +1,6 @@
 //! `pattern`: application graphs from what a program does.
 
+mod from_nccl;
 mod from_nvlink;
 mod show;
 
@@ -20,7 +21,8 @@ const LISTED: usize = 40;
 pub(crate) fn pattern(args: &PatternArgs, output: &mut Output) -> Result<(), Failure> {
     match &args.from {
         PatternFrom::FromNvlink(args) => from_nvlink::from_nvlink(args, output),
-        PatternFrom::FromNccl(_) | PatternFrom::FromSource(_) => Err(Failure::malformed("not yet")),
+        PatternFrom::FromNccl(args) => from_nccl::from_nccl(args, output),
+        PatternFrom::FromSource(_) => Err(Failure::malformed("not yet")),
         PatternFrom::FromParallelism(args) => show::from_parallelism(args, output),
         PatternFrom::Show(args) => show::show(args, output),
     }

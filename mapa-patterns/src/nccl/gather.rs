@@ -1,0 +1,280 @@
+//! From lines to members: what each rank of each communicator printed of itself.
+//!
+//! Lines of rings and trees do not name their communicator. They stand between the lines with which a thread begins and ends to make
+//! one (since 2.9), or before the line with which it ends (older); RCCL names it in each.
+
+use std::collections::BTreeMap;
+
+use super::calls::Call;
+use super::line::{self, Fact, Head, Init, Line, Stage, Wrong};
+use crate::application::Note;
+use crate::error::Error;
+
+/// The most ranks of a communicator.
+pub(super) const MOST_RANKS: u32 = mapa_core::MAX_DEVICES as u32;
+
+/// Where a line stands: its file, and its number from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place<'a>(pub(super) &'a str, pub(super) usize);
+
+impl Place<'_> {
+    pub(super) fn error(self, what: impl Into<String>) -> Error {
+        Error::at(self.1, what).within(self.0)
+    }
+
+    pub(super) fn text(self) -> String {
+        format!("{}:{}", self.0, self.1)
+    }
+}
+
+/// Facts, and where they stand.
+pub(super) type Facts<'a> = Vec<(Place<'a>, Fact)>;
+
+/// One rank of one communicator.
+#[derive(Clone, Debug)]
+pub(super) struct Member<'a> {
+    pub(super) place: Place<'a>,
+    pub(super) host: &'a str,
+    pub(super) pid: u64,
+    /// The pointer by which its process knows it.
+    pub(super) comm: u64,
+    /// How many with that pointer, then with its rank, were there before in its process.
+    pub(super) nth: usize,
+    pub(super) rank: Option<u32>,
+    pub(super) ranks: Option<u32>,
+    pub(super) cuda: Option<u32>,
+    pub(super) nvml: Option<u32>,
+    pub(super) bus: Option<u64>,
+    pub(super) id: Option<u64>,
+    pub(super) facts: Facts<'a>,
+    /// How often it was asked for what.
+    pub(super) calls: BTreeMap<Call, u64>,
+    is_complete: bool,
+}
+
+/// What is gathered from all files.
+#[derive(Default)]
+pub(super) struct Gathered<'a> {
+    pub(super) members: Vec<Member<'a>>,
+    /// Lines of NCCL's or RCCL's.
+    pub(super) lines: usize,
+    /// What was left out, where first, and how often.
+    left_out: BTreeMap<&'static str, (Place<'a>, usize)>,
+}
+
+/// What is under way in one file.
+#[derive(Default)]
+struct File<'a> {
+    /// The member that a process means by a pointer.
+    comms: BTreeMap<(&'a str, u64, u64), usize>,
+    /// The member that a thread is making.
+    making: BTreeMap<(&'a str, u64, u64), usize>,
+    /// What threads printed while it was not known of which communicator.
+    open: BTreeMap<(&'a str, u64, u64), Facts<'a>>,
+    /// The rank and size of each, to count them.
+    seen: BTreeMap<(&'a str, u64, u32, u32), usize>,
+}
+
+const CUT: &str = "the last line has no end, so that figures in it may be cut";
+const ODD: &str = "begins as a line that is known, and does not go on as one";
+const CUT_TREES: &str = "NCCL cut the line before its last tree";
+const HOMELESS: &str = "what could be of several communicators, or of none that is known";
+
+impl<'a> Gathered<'a> {
+    /// Reads one log.
+    pub(super) fn read(&mut self, name: &'a str, text: &'a str) -> Result<(), Error> {
+        let mut file = File::default();
+        for (at, line) in text.split_inclusive('\n').enumerate() {
+            let place = Place(name, at + 1);
+            let Some((head, said)) = line::split(line) else { continue };
+            self.lines += 1;
+            if !line.ends_with('\n') {
+                self.leave(CUT, place);
+                continue;
+            }
+            match line::read(said) {
+                Ok(Line::Nothing) => {}
+                Ok(Line::Init(init)) => self.init(&mut file, head, place, &init)?,
+                Ok(Line::Facts(facts, comm, is_cut)) => {
+                    if is_cut {
+                        self.leave(CUT_TREES, place);
+                    }
+                    facts.into_iter().for_each(|fact| self.fact(&mut file, head, place, comm, fact));
+                }
+                Ok(Line::Call(asked)) => {
+                    let call = Call::of(&asked).map_err(|what| place.error(what))?;
+                    let own = self.of_pointer(&mut file, head, place, asked.comm);
+                    let Some(call) = call else {
+                        self.leave("a call or data type that is not known", place);
+                        continue;
+                    };
+                    if let Some(own) = self.members.get_mut(own) {
+                        own.agree(None, asked.ranks, place)?;
+                        *own.calls.entry(call).or_default() += 1;
+                    }
+                }
+                Err(Wrong::Odd) => self.leave(ODD, place),
+                Err(Wrong::TooLarge(word)) => return Err(place.error(format!("`{word}`: expected a smaller number"))),
+            }
+        }
+        self.end(file)
+    }
+
+    pub(super) fn leave(&mut self, what: &'static str, place: Place<'a>) {
+        let (first, times) = self.left_out.entry(what).or_insert((place, 0));
+        *first = place.min(*first);
+        *times += 1;
+    }
+
+    /// What was left out, as notes.
+    pub(super) fn finish(&mut self) -> Vec<Note> {
+        let notes = std::mem::take(&mut self.left_out).into_iter().map(|(what, (place, times))| {
+            let more = if times > 1 { format!(", and {} more such lines", times - 1) } else { String::new() };
+            Note::left_out(format!("{what}{more}")).at(place.text())
+        });
+        notes.collect()
+    }
+
+    fn of_pointer(&mut self, file: &mut File<'a>, head: Head<'a>, place: Place<'a>, comm: u64) -> usize {
+        *file.comms.entry((head.host, head.pid, comm)).or_insert_with(|| {
+            self.members.push(Member::new(head, place, comm));
+            self.members.len() - 1
+        })
+    }
+
+    fn init(&mut self, file: &mut File<'a>, head: Head<'a>, place: Place<'a>, init: &Init) -> Result<(), Error> {
+        if init.ranks == 0 || init.ranks > MOST_RANKS {
+            return Err(place.error(format!("{} ranks: expected 1 to {MOST_RANKS}", init.ranks)));
+        }
+        if init.rank >= init.ranks {
+            return Err(place.error(format!("rank {} of {}: expected less", init.rank, init.ranks)));
+        }
+        let (key, thread) = ((head.host, head.pid, init.comm), (head.host, head.pid, head.tid));
+        let begins_anew = |own: &Member<'_>| {
+            let is_other = own.id.zip(init.id).is_some_and(|(own, other)| own != other);
+            is_other || own.is_complete && matches!(init.stage, Stage::Start | Stage::Complete)
+        };
+        if file.comms.get(&key).and_then(|&at| self.members.get(at)).is_some_and(begins_anew) {
+            file.comms.remove(&key);
+        }
+        let at = self.of_pointer(file, head, place, init.comm);
+        let Some(own) = self.members.get_mut(at) else { return Ok(()) };
+        if own.rank.is_none() {
+            let nth = file.seen.entry((head.host, head.pid, init.rank, init.ranks)).or_default();
+            own.nth = *nth;
+            *nth += 1;
+        }
+        own.agree(Some(init.rank), Some(init.ranks), place)?;
+        own.cuda = init.cuda.or(own.cuda);
+        own.nvml = own.nvml.or(init.nvml);
+        own.bus = own.bus.or(init.bus);
+        own.id = own.id.or(init.id);
+        let open = file.open.remove(&thread).unwrap_or_default();
+        match init.stage {
+            Stage::Gone => {
+                file.comms.remove(&key);
+                file.making.retain(|_, other| *other != at);
+                file.open.insert(thread, open);
+            }
+            Stage::Start => {
+                file.making.insert(thread, at);
+                self.homeless(head, open);
+            }
+            Stage::Between => {
+                if !own.is_complete {
+                    file.making.insert(thread, at);
+                }
+                self.homeless(head, open);
+            }
+            Stage::Complete => {
+                own.is_complete = true;
+                own.facts.extend(open);
+                file.making.remove(&thread);
+            }
+        }
+        Ok(())
+    }
+
+    fn fact(&mut self, file: &mut File<'a>, head: Head<'a>, place: Place<'a>, comm: Option<u64>, fact: Fact) {
+        let thread = (head.host, head.pid, head.tid);
+        let own = match comm {
+            Some(comm) => Some(self.of_pointer(file, head, place, comm)),
+            None => file.making.get(&thread).copied(),
+        };
+        match own.and_then(|at| self.members.get_mut(at)) {
+            Some(own) => own.facts.push((place, fact)),
+            None => file.open.entry(thread).or_default().push((place, fact)),
+        }
+    }
+
+    /// What threads printed without ever telling of which communicator it is: of their process's only one, or of one of which nothing
+    /// else is told.
+    fn end(&mut self, file: File<'a>) -> Result<(), Error> {
+        for ((host, pid, tid), open) in file.open {
+            let head = Head { host, pid, tid, device: None };
+            if self.members.iter().any(|own| (own.host, own.pid) == (host, pid)) {
+                self.homeless(head, open);
+                continue;
+            }
+            let ring = open.iter().find_map(|(place, fact)| match fact {
+                Fact::Ring(_, ranks) => Some((*place, ranks.len() as u32)),
+                _ => None,
+            });
+            let Some((place, ranks)) = ring else {
+                open.iter().for_each(|(place, _)| self.leave("of a communicator whose size is not told", *place));
+                continue;
+            };
+            if ranks > MOST_RANKS {
+                return Err(place.error(format!("{ranks} ranks: expected 1 to {MOST_RANKS}")));
+            }
+            let rank = open.iter().find_map(|(_, fact)| match fact {
+                Fact::Hop(_, [_, rank, _]) | Fact::Tree(_, _, _, rank, _) => Some(*rank),
+                _ => None,
+            });
+            // Rank 0 alone prints rings.
+            let rank = rank.filter(|rank| *rank < ranks).or(Some(0));
+            let new = Member::new(head, place, tid);
+            self.members.push(Member { rank, ranks: Some(ranks), facts: open, ..new });
+        }
+        Ok(())
+    }
+
+    /// Connections made later, on demand, by a thread that makes no communicator.
+    fn homeless(&mut self, head: Head<'a>, open: Facts<'a>) {
+        for (place, fact) in open {
+            let of_process = |own: &&mut Member<'_>| (own.host, own.pid) == (head.host, head.pid);
+            let mut own: Vec<_> = self.members.iter_mut().filter(of_process).collect();
+            match (own.as_mut_slice(), &fact) {
+                ([only], Fact::Connection { .. }) => only.facts.push((place, fact)),
+                _ => self.leave(HOMELESS, place),
+            }
+        }
+    }
+}
+
+impl<'a> Member<'a> {
+    fn new(head: Head<'a>, place: Place<'a>, comm: u64) -> Self {
+        let (rank, ranks, nvml, bus, id) = Default::default();
+        let cuda = head.device;
+        let (nth, facts, calls, is_complete) = Default::default();
+        let (host, pid) = (head.host, head.pid);
+        Self { place, host, pid, comm, nth, rank, ranks, cuda, nvml, bus, id, facts, calls, is_complete }
+    }
+
+    /// Notes its rank and how many there are.
+    fn agree(&mut self, rank: Option<u32>, ranks: Option<u32>, place: Place<'_>) -> Result<(), Error> {
+        for (what, own, told) in [("rank", &mut self.rank, rank), ("nranks", &mut self.ranks, ranks)] {
+            match (*own, told) {
+                (Some(own), Some(told)) if own != told => {
+                    let comm = self.comm;
+                    return Err(
+                        place.error(format!("comm {comm:#x}: {what} {told}, but {own} before: expected the same"))
+                    );
+                }
+                (None, Some(told)) => *own = Some(told),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,356 @@
+//! One line of a log: who printed it, and what it says.
+//!
+//! NCCL prints `host:pid:tid [device] NCCL INFO text`; launchers and time stamps come before it. What the text says is told by its
+//! first words; forms differ between versions, and `docs/from-nccl.md` lists those that are known.
+
+use std::borrow::Cow;
+
+/// What marks a line of NCCL's or RCCL's.
+const MARK: &str = "NCCL INFO ";
+
+/// Who printed a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Head<'a> {
+    pub(super) host: &'a str,
+    pub(super) pid: u64,
+    pub(super) tid: u64,
+    pub(super) device: Option<u32>,
+}
+
+/// What a line says that belongs to one communicator.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Fact {
+    /// A ring of a channel, from the rank that prints it.
+    Ring(u32, Vec<u32>),
+    /// Of a ring of a channel: the rank before, the rank itself and the one after.
+    Hop(u32, [u32; 3]),
+    /// Of a tree of a channel: the parent, the rank itself and its children.
+    Tree(u32, Half, Option<u32>, u32, Vec<u32>),
+    /// A channel's connection: ranks, what stands in brackets behind them, and the transport.
+    Connection { channel: u32, ends: [(u32, Option<String>); 2], via: String },
+    /// An algorithm other than rings and trees.
+    Other(&'static str),
+}
+
+/// In which half of a reduction a tree is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Half {
+    Both,
+    Reduce,
+    Broadcast,
+    /// From the search, before the final `Trees` line.
+    Draft,
+}
+
+/// What a line says of a communicator itself.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Init {
+    pub(super) comm: u64,
+    pub(super) rank: u32,
+    pub(super) ranks: u32,
+    pub(super) cuda: Option<u32>,
+    pub(super) nvml: Option<u32>,
+    pub(super) bus: Option<u64>,
+    pub(super) id: Option<u64>,
+    pub(super) stage: Stage,
+}
+
+/// Where a communicator is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Start,
+    Between,
+    Complete,
+    Gone,
+}
+
+/// A call, as the library was asked for it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Asked<'a> {
+    pub(super) name: &'a str,
+    pub(super) count: u64,
+    pub(super) datatype: u32,
+    pub(super) root: u32,
+    pub(super) comm: u64,
+    pub(super) ranks: Option<u32>,
+}
+
+/// What a line says.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Line<'a> {
+    /// Facts, of this communicator if the line names it (RCCL), and whether the line was cut.
+    Facts(Vec<Fact>, Option<u64>, bool),
+    Init(Init),
+    Call(Asked<'a>),
+    Nothing,
+}
+
+/// Why a line that begins as a known one is not read.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Wrong {
+    /// Its form is not known.
+    Odd,
+    /// A number that cannot be.
+    TooLarge(String),
+}
+
+/// The line without the escapes that colour it.
+pub(super) fn plain(line: &str) -> Cow<'_, str> {
+    if !line.contains('\u{1b}') {
+        return Cow::Borrowed(line);
+    }
+    let mut parts = line.split('\u{1b}');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        // `ESC [ parameters letter`.
+        let rest = part.strip_prefix('[').map(|rest| rest.trim_start_matches(|c: char| !c.is_ascii_alphabetic()));
+        let mut rest = rest.unwrap_or(part).chars();
+        rest.next();
+        text.push_str(rest.as_str());
+    }
+    Cow::Owned(text)
+}
+
+/// Who printed a line, and its text; none for lines of other programs. Of two that were printed into one line, the second.
+pub(super) fn split(line: &str) -> Option<(Head<'_>, &str)> {
+    let (head, text) = line.rsplit_once(MARK)?;
+    let (before, device) = match head.trim_end().strip_suffix(']').and_then(|rest| rest.rsplit_once('[')) {
+        Some((before, device)) => (before, device.trim().parse().ok()),
+        None => (head, None),
+    };
+    let mut parts = before.split_whitespace().next_back()?.rsplitn(4, ':');
+    let (tid, pid) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    let host = parts.next()?;
+    // `[1,0]<stdout>` of Open MPI may stand before it without a space.
+    let host = host.rsplit_once("<stdout>").or_else(|| host.rsplit_once("<stderr>")).map_or(host, |(_, host)| host);
+    (!host.is_empty()).then_some((Head { host, pid, tid, device }, text.trim_end()))
+}
+
+/// Reads the text of a line.
+pub(super) fn read(text: &str) -> Result<Line<'_>, Wrong> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    match words.as_slice() {
+        ["Channel" | "Ring", channel, ":", rest @ ..] if channel.starts_with(|c: char| c.is_ascii_digit()) => {
+            let (rest, comm) = own(rest)?;
+            Ok(Line::Facts(vec![path(number(channel.split('/').next().unwrap_or(channel))?, rest)?], comm, false))
+        }
+        ["Trees", rest @ ..] if rest.first().is_some_and(|word| word.starts_with('[')) => {
+            let (rest, comm) = own(rest)?;
+            let (facts, is_cut) = trees(rest)?;
+            Ok(Line::Facts(facts, comm, is_cut))
+        }
+        ["Tree", channel, ":", up, "->", rank, "->", down, rest @ ..] => {
+            let (_, comm) = own(rest)?;
+            let fact = Fact::Tree(number(channel)?, Half::Draft, parent(up)?, number(rank)?, children(down)?);
+            Ok(Line::Facts(vec![fact], comm, false))
+        }
+        ["NVLS", "Head" | "Trees", ..] | ["Connected", "NVLS", "tree", ..] => Ok(other("NVLS")),
+        ["CollNet" | "Collnet", ..] | ["Connected", "collnet" | "CollNet" | "Collnet", ..] => Ok(other("CollNet")),
+        [name, "opCount", ..] if name.ends_with(':') => call(name.trim_end_matches(':'), &words).map(Line::Call),
+        _ => Ok(init(text, &words)?.map_or(Line::Nothing, Line::Init)),
+    }
+}
+
+fn other(what: &'static str) -> Line<'static> {
+    Line::Facts(vec![Fact::Other(what)], None, false)
+}
+
+/// The words before `comm 0x...`, which RCCL adds, and the communicator.
+fn own<'a, 'b>(words: &'b [&'a str]) -> Result<(&'b [&'a str], Option<u64>), Wrong> {
+    match words.iter().position(|word| *word == "comm") {
+        Some(at) => Ok((words.get(..at).unwrap_or_default(), value(words, "comm").map(hex).transpose()?)),
+        None => Ok((words, None)),
+    }
+}
+
+/// What follows the channel's number: a ring, a rank between its neighbours, or a connection.
+fn path(channel: u32, words: &[&str]) -> Result<Fact, Wrong> {
+    if let Some(at) = words.iter().position(|word| *word == "via") {
+        let (ends, via) = words.split_at(at);
+        let [from, "->", to, ..] = ends else { return Err(Wrong::Odd) };
+        return Ok(Fact::Connection {
+            channel,
+            ends: [end(from)?, end(to)?],
+            via: via.get(1..).unwrap_or_default().join(" "),
+        });
+    }
+    match words {
+        [before, "->", rank, "->", after] => Ok(Fact::Hop(channel, [number(before)?, number(rank)?, number(after)?])),
+        [] => Err(Wrong::Odd),
+        _ => Ok(Fact::Ring(channel, words.iter().map(|word| number(word)).collect::<Result<_, _>>()?)),
+    }
+}
+
+/// `0[1b000]` or `0`.
+fn end(word: &str) -> Result<(u32, Option<String>), Wrong> {
+    let Some((rank, rest)) = word.split_once('[') else { return Ok((number(word)?, None)) };
+    Ok((number(rank)?, Some(rest.trim_end_matches(']').to_ascii_lowercase())))
+}
+
+/// `[0] 1/-1/-1->0->-1 [1] ...`, and whether its end is missing: the library cuts it at 1,023 characters.
+fn trees(words: &[&str]) -> Result<(Vec<Fact>, bool), Wrong> {
+    let mut facts = Vec::new();
+    for (at, pair) in words.chunks(2).enumerate() {
+        let is_last = (at + 1) * 2 >= words.len();
+        match tree(pair) {
+            Ok(own) => facts.extend(own),
+            Err(Wrong::Odd) if is_last && !facts.is_empty() => return Ok((facts, true)),
+            Err(wrong) => return Err(wrong),
+        }
+    }
+    Ok((facts, false))
+}
+
+/// `[0] 1/-1/-1->0->-1` since 2.8; `[0] -1->0->1/-1/-1` in 2.4; both with a `|` between from 2.5 to 2.7.
+fn tree(pair: &[&str]) -> Result<Vec<Fact>, Wrong> {
+    let [channel, text] = pair else { return Err(Wrong::Odd) };
+    let channel = channel.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).ok_or(Wrong::Odd)?;
+    let channel = number(channel)?;
+    match text.split('|').collect::<Vec<_>>().as_slice() {
+        [only] => {
+            let (up, rank, down) = side(only)?;
+            Ok(vec![Fact::Tree(channel, Half::Both, up, rank, down)])
+        }
+        [reduce, broadcast] => {
+            let halves = [(Half::Reduce, side(reduce)?), (Half::Broadcast, side(broadcast)?)];
+            Ok(halves.map(|(half, (up, rank, down))| Fact::Tree(channel, half, up, rank, down)).into())
+        }
+        _ => Err(Wrong::Odd),
+    }
+}
+
+/// The parent, the rank and its children: these have a `/` between them, on whichever side.
+fn side(text: &str) -> Result<(Option<u32>, u32, Vec<u32>), Wrong> {
+    match text.split("->").collect::<Vec<_>>().as_slice() {
+        [down, rank, up] if down.contains('/') => Ok((parent(up)?, number(rank)?, children(down)?)),
+        [up, rank, down] if down.contains('/') => Ok((parent(up)?, number(rank)?, children(down)?)),
+        _ => Err(Wrong::Odd),
+    }
+}
+
+fn parent(word: &str) -> Result<Option<u32>, Wrong> {
+    if word == "-1" { Ok(None) } else { number(word).map(Some) }
+}
+
+fn children(word: &str) -> Result<Vec<u32>, Wrong> {
+    word.split('/').filter_map(|child| parent(child).transpose()).collect()
+}
+
+fn call<'a>(name: &'a str, words: &[&'a str]) -> Result<Asked<'a>, Wrong> {
+    let need = |key| value(words, key).ok_or(Wrong::Odd);
+    let ranks = words.iter().find_map(|word| word.strip_prefix("[nranks=")?.strip_suffix(']'));
+    Ok(Asked {
+        name,
+        count: large(need("count")?)?,
+        datatype: number(need("datatype")?)?,
+        // Reductions between all and all have none; some versions print -1.
+        root: parent(need("root")?)?.unwrap_or(0),
+        comm: hex(need("comm")?)?,
+        ranks: ranks.map(number).transpose()?,
+    })
+}
+
+fn init(text: &str, words: &[&str]) -> Result<Option<Init>, Wrong> {
+    let get = |key: &str| value(words, key);
+    let ranks = get("nranks").or_else(|| get("nRanks"));
+    let (Some(comm), Some(rank), Some(ranks)) = (get("comm"), get("rank"), ranks) else { return Ok(None) };
+    let Ok(comm) = hex(comm) else { return Ok(None) };
+    let stage = match () {
+        () if text.contains("Init START") => Stage::Start,
+        () if text.contains("Init COMPLETE") => Stage::Complete,
+        () if text.contains("Destroy") || text.contains("Abort") => Stage::Gone,
+        () => Stage::Between,
+    };
+    Ok(Some(Init {
+        comm,
+        rank: number(rank)?,
+        ranks: number(ranks)?,
+        cuda: get("cudaDev").map(number).transpose()?,
+        nvml: get("nvmlDev").map(number).transpose()?,
+        bus: get("busId").map(hex).transpose()?,
+        id: get("commId").map(hex).transpose()?,
+        stage,
+    }))
+}
+
+/// The word after this one.
+fn value<'a>(words: &[&'a str], key: &str) -> Option<&'a str> {
+    words.get(words.iter().position(|word| *word == key)? + 1).copied()
+}
+
+fn number(word: &str) -> Result<u32, Wrong> {
+    u32::try_from(large(word)?).map_err(|_| Wrong::TooLarge(word.to_owned()))
+}
+
+fn large(word: &str) -> Result<u64, Wrong> {
+    if word.is_empty() || !word.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(Wrong::Odd);
+    }
+    word.parse().map_err(|_| Wrong::TooLarge(word.to_owned()))
+}
+
+pub(super) fn hex(word: &str) -> Result<u64, Wrong> {
+    let digits = word.strip_prefix("0x").unwrap_or(word);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(Wrong::Odd);
+    }
+    u64::from_str_radix(digits, 16).map_err(|_| Wrong::TooLarge(word.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_are_found_behind_whatever_launchers_put_before_them() {
+        for before in
+            ["", "0: ", "[rank0]:", "[default0]:", "[1,0]<stdout>:", "[1,0]<stdout>", "[2026-03-12 13:57:49] "]
+        {
+            let line = format!("{before}node-1:10:20 [3] NCCL INFO Channel 00/02 :    0   1 ");
+            let (head, text) = split(&line).unwrap();
+            assert_eq!(head, Head { host: "node-1", pid: 10, tid: 20, device: Some(3) }, "{line}");
+            assert_eq!(text, "Channel 00/02 :    0   1");
+        }
+        assert_eq!(plain("\u{1b}[1;31mred\u{1b}[0m text"), "red text");
+        for other in ["loss 0.3", "NCCL INFO Channel 00 : 0 1", "a:b:c [0] NCCL INFO x", "NCCL version 2.18.1"] {
+            assert_eq!(split(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn trees_of_all_versions_give_parent_and_children() {
+        let both = |text| match read(text).unwrap() {
+            Line::Facts(facts, ..) => facts,
+            other => panic!("{other:?}"),
+        };
+        let own = |half| Fact::Tree(0, half, Some(7), 3, vec![1, 2]);
+        assert_eq!(both("Trees [0] 1/2/-1->3->7"), [own(Half::Both)]);
+        assert_eq!(both("Trees [0] 7->3->1/2/-1"), [own(Half::Both)]);
+        assert_eq!(both("Trees [0] 1/2/-1->3->7|7->3->1/2/-1"), [own(Half::Reduce), own(Half::Broadcast)]);
+        assert_eq!(both("Tree 0 : 7 -> 3 -> 1/2/-1"), [own(Half::Draft)]);
+        assert_eq!(read("Trees [0] 1/2/-1->3->7 [1] 1/2"), Ok(Line::Facts(vec![own(Half::Both)], None, true)));
+        let rccl = "Trees [0] 1/2/-1->3->7 comm 0x2c nRanks 08 busId c8000";
+        assert_eq!(read(rccl), Ok(Line::Facts(vec![own(Half::Both)], Some(0x2c), false)));
+    }
+
+    #[test]
+    fn rings_hops_and_connections_are_told_apart() {
+        let one = |text| match read(text).unwrap() {
+            Line::Facts(facts, ..) => facts.into_iter().next().unwrap(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(one("Channel 03/08 :    0   2   1"), Fact::Ring(3, vec![0, 2, 1]));
+        assert_eq!(one("Channel 00 :    0   1"), Fact::Ring(0, vec![0, 1]));
+        assert_eq!(one("Ring 12 : 3 -> 0 -> 1"), Fact::Hop(12, [3, 0, 1]));
+        let ends = |id: Option<&str>| [(0, id.map(str::to_owned)), (1, id.map(str::to_owned))];
+        let via = |id, via: &str| Fact::Connection { channel: 0, ends: ends(id), via: via.to_owned() };
+        assert_eq!(one("Channel 00/0 : 0[3] -> 1[3] via P2P/CUMEM"), via(Some("3"), "P2P/CUMEM"));
+        assert_eq!(
+            one("Ring 00 : 0[1b000] -> 1[1B000] via P2P/direct pointer"),
+            via(Some("1b000"), "P2P/direct pointer")
+        );
+        assert_eq!(one("Ring 00 : 0 -> 1 [send] via NET/IB/0/GDRDMA"), via(None, "NET/IB/0/GDRDMA"));
+        assert_eq!(read("Channel 00/02 : 0 99999999999"), Err(Wrong::TooLarge("99999999999".to_owned())));
+        assert_eq!(read("Channel 00/02 : 0 x"), Err(Wrong::Odd));
+    }
+}

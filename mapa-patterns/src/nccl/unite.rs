@@ -1,0 +1,293 @@
+//! From members to communicators, and from their devices to the job's.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::calls::{Call, Collective};
+use super::communicator::{Communicator, Connection, JobDevice, NcclJob};
+use super::gather::{Gathered, Member};
+use super::line::Fact;
+use super::paths::{Claims, claim, claims, rings, trees};
+use crate::application::Note;
+use crate::error::Error;
+
+/// Members of one communicator, by rank.
+struct Group<'a> {
+    ranks: u32,
+    members: BTreeMap<u32, Member<'a>>,
+    claims: Claims<'a>,
+}
+
+/// What a device is known by: its host and bus id, or its process and its number there.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Key<'a> {
+    Bus(&'a str, u64),
+    Process(&'a str, u64, Option<u32>),
+}
+
+/// The job that members make.
+///
+/// # Errors
+/// Members that contradict each other; no member.
+pub(super) fn unite(mut gathered: Gathered<'_>) -> Result<NcclJob, Error> {
+    let members = std::mem::take(&mut gathered.members);
+    let (known, unknown): (Vec<_>, Vec<_>) =
+        members.into_iter().partition(|own| own.rank.is_some() && own.ranks.is_some());
+    for own in unknown {
+        gathered.leave("a communicator without its init lines (subsystem INIT), from here on", own.place);
+    }
+    if known.is_empty() {
+        let what = "no communicator: expected lines of the subsystems INIT and GRAPH (NCCL_DEBUG_SUBSYS=INIT,GRAPH)";
+        return Err(Error::new(what));
+    }
+    let mut notes = gathered.finish();
+    let groups = groups(merged(known), &mut notes)?;
+    job(groups, notes)
+}
+
+/// The same rank of the same communicator of the same process is one member, though files share its lines.
+fn merged(mut members: Vec<Member<'_>>) -> Vec<Member<'_>> {
+    members.sort_by_key(|own| (own.id, own.host, own.pid, own.comm, own.rank, own.ranks, own.nth, own.place));
+    let mut merged: Vec<Member<'_>> = Vec::new();
+    for own in members {
+        let key = |own: &Member<'_>| {
+            let nth = if own.id.is_some() { 0 } else { own.nth };
+            (own.id, own.pid, own.comm, own.rank, own.ranks, nth)
+        };
+        match merged.last_mut() {
+            Some(last) if last.host == own.host && key(last) == key(&own) => {
+                last.cuda = last.cuda.or(own.cuda);
+                last.nvml = last.nvml.or(own.nvml);
+                last.bus = last.bus.or(own.bus);
+                last.facts.extend(own.facts);
+                own.calls.into_iter().for_each(|(call, times)| *last.calls.entry(call).or_default() += times);
+            }
+            _ => merged.push(own),
+        }
+    }
+    merged
+}
+
+/// Communicators: by their numbers where these are told; else a member joins, of those of its size that lack its rank and do not
+/// contradict it, the one that it agrees with in most.
+fn groups<'a>(mut members: Vec<Member<'a>>, notes: &mut Vec<Note>) -> Result<Vec<Group<'a>>, Error> {
+    members.sort_by_key(|own| (own.id, own.ranks, own.nth, own.host, own.pid, own.rank, own.comm));
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    let mut by_id: BTreeMap<u64, usize> = BTreeMap::new();
+    let mut is_open = false;
+    for own in members {
+        let (Some(rank), Some(ranks)) = (own.rank, own.ranks) else { continue };
+        let told = claims(&own, ranks)?;
+        let at = match own.id {
+            Some(id) => by_id.get(&id).copied(),
+            None => {
+                let (at, is_tie) = best(&groups, rank, ranks, &told);
+                is_open |= is_tie;
+                at
+            }
+        };
+        let Some(group) = at.and_then(|at| groups.get_mut(at)) else {
+            if let Some(id) = own.id {
+                by_id.insert(id, groups.len());
+            }
+            groups.push(Group { ranks, members: BTreeMap::from([(rank, own)]), claims: told });
+            continue;
+        };
+        if group.ranks != ranks {
+            let what = format!("nranks {ranks} in a communicator of {}: expected the same", group.ranks);
+            return Err(own.place.error(what));
+        }
+        for (key, (value, place)) in told {
+            claim(&mut group.claims, key, value, place)?;
+        }
+        if let Some(other) = group.members.get(&rank) {
+            let what = format!("rank {rank} of the communicator of {}: expected another rank", other.place.text());
+            return Err(own.place.error(what));
+        }
+        group.members.insert(rank, own);
+    }
+    if is_open {
+        let what = "communicators of one size have no commId (NCCL before 2.18): which ranks are together was taken from rings and \
+                    bus ids, else from the order of hosts and processes";
+        notes.push(Note::assumed(what));
+    }
+    Ok(groups)
+}
+
+/// The communicator that a member without a number joins, and whether another would do as well.
+fn best(groups: &[Group<'_>], rank: u32, ranks: u32, told: &Claims<'_>) -> (Option<usize>, bool) {
+    let mut best: Option<(usize, usize)> = None;
+    let mut is_tie = false;
+    for (at, group) in groups.iter().enumerate() {
+        let has_id = group.members.values().any(|own| own.id.is_some());
+        if has_id || group.ranks != ranks || group.members.contains_key(&rank) {
+            continue;
+        }
+        let shared = told.iter().filter_map(|(key, own)| Some((own.0, group.claims.get(key)?.0)));
+        let (agree, contradict): (Vec<_>, Vec<_>) = shared.partition(|(own, other)| own == other);
+        if !contradict.is_empty() {
+            continue;
+        }
+        match best {
+            Some((_, most)) if most > agree.len() => {}
+            Some((_, most)) if most == agree.len() => is_tie = true,
+            _ => (best, is_tie) = (Some((at, agree.len())), false),
+        }
+    }
+    (best.map(|(at, _)| at), is_tie)
+}
+
+fn job(groups: Vec<Group<'_>>, mut notes: Vec<Note>) -> Result<NcclJob, Error> {
+    let members = || groups.iter().flat_map(|group| group.members.values());
+    let buses: BTreeMap<_, _> = members().filter_map(|own| Some(((own.host, own.pid, own.cuda?), own.bus?))).collect();
+    let key = |own: &Member<'_>| {
+        let bus = own.bus.or_else(|| buses.get(&(own.host, own.pid, own.cuda?)).copied());
+        bus.map_or(KeyOf(None), |bus| KeyOf(Some(bus)))
+    };
+    let keys: Vec<BTreeMap<u32, Key<'_>>> = groups
+        .iter()
+        .map(|group| group.members.iter().map(|(&rank, own)| (rank, key(own).of(own))).collect())
+        .collect();
+    let mut order: Vec<usize> = (0..groups.len()).collect();
+    let sort = |&at: &usize| {
+        let (group, keys) = (groups.get(at), keys.get(at));
+        let nth = group.and_then(|group| group.members.values().map(|own| own.nth).min());
+        let id = group.and_then(|group| group.members.values().find_map(|own| own.id));
+        let size = Reverse(group.map(|group| (group.ranks, group.members.len())));
+        (size, nth, keys.cloned(), id)
+    };
+    order.sort_by_cached_key(sort);
+    let mut job = NcclJob::default();
+    let mut places: BTreeMap<Key<'_>, usize> = BTreeMap::new();
+    let mut messages: BTreeMap<usize, BTreeMap<u64, u64>> = BTreeMap::new();
+    for (nth, at) in order.into_iter().enumerate() {
+        let (Some(group), Some(keys)) = (groups.get(at), keys.get(at)) else { continue };
+        let mut devices = Vec::new();
+        for rank in 0..group.ranks {
+            let own = keys.get(&rank).zip(group.members.get(&rank));
+            devices.push(match own {
+                Some((key, own)) => Some(*places.entry(key.clone()).or_insert_with(|| {
+                    job.devices.push(device(own, key));
+                    job.devices.len() - 1
+                })),
+                // Of the largest communicator all ranks are in the pattern.
+                None if nth == 0 => {
+                    job.devices.push(JobDevice { label: format!("rank {rank}"), ..JobDevice::default() });
+                    Some(job.devices.len() - 1)
+                }
+                None => None,
+            });
+        }
+        let distinct: BTreeSet<usize> = devices.iter().flatten().copied().collect();
+        if let Some(own) = group.members.values().next().filter(|_| distinct.len() < devices.iter().flatten().count()) {
+            return Err(own.place.error("two ranks of the communicator on one device: expected one each"));
+        }
+        for (&rank, own) in &group.members {
+            let Some(device) = devices.get(rank as usize).copied().flatten() else { continue };
+            let calls = messages.entry(device).or_default();
+            own.calls.iter().for_each(|(call, times)| *calls.entry(call.bytes).or_default() += times);
+        }
+        job.communicators.push(communicator(group, devices, &mut notes)?);
+    }
+    name_apart(&mut job.devices);
+    let mut most: BTreeMap<u64, u64> = BTreeMap::new();
+    for (bytes, times) in messages.into_values().flatten() {
+        let own = most.entry(bytes).or_default();
+        *own = (*own).max(times);
+    }
+    job.messages = most.into_iter().collect();
+    job.notes = notes;
+    Ok(job)
+}
+
+/// The bus id by which a member's device is known, if it is.
+struct KeyOf(Option<u64>);
+
+impl KeyOf {
+    fn of<'a>(self, own: &Member<'a>) -> Key<'a> {
+        self.0.map_or(Key::Process(own.host, own.pid, own.cuda), |bus| Key::Bus(own.host, bus))
+    }
+}
+
+fn device(own: &Member<'_>, key: &Key<'_>) -> JobDevice {
+    let bus = match key {
+        Key::Bus(_, bus) => format!("{bus:x}"),
+        Key::Process(..) => String::new(),
+    };
+    let word = match own.nvml {
+        Some(number) => number.to_string(),
+        None if bus.is_empty() => own.cuda.unwrap_or(0).to_string(),
+        None => bus.clone(),
+    };
+    JobDevice { host: own.host.to_owned(), bus, number: own.nvml.or(own.cuda), label: format!("{}:{word}", own.host) }
+}
+
+/// Devices of one label, such as the only one that each process sees, are told apart by their bus ids, or their ranks.
+fn name_apart(devices: &mut [JobDevice]) {
+    let mut times: BTreeMap<String, usize> = BTreeMap::new();
+    devices.iter().for_each(|device| *times.entry(device.label.clone()).or_default() += 1);
+    for (at, device) in devices.iter_mut().enumerate() {
+        if times.get(&device.label).is_some_and(|&times| times > 1) {
+            let word = if device.bus.is_empty() { format!("rank {at}") } else { device.bus.clone() };
+            device.label = format!("{}:{word}", device.host);
+        }
+    }
+}
+
+fn communicator(group: &Group<'_>, devices: Vec<Option<usize>>, notes: &mut Vec<Note>) -> Result<Communicator, Error> {
+    let mut connections: BTreeSet<Connection> = BTreeSet::new();
+    let mut others: BTreeSet<&str> = BTreeSet::new();
+    for (_, fact) in group.members.values().flat_map(|own| &own.facts) {
+        match fact {
+            Fact::Connection { channel, ends: [(from, _), (to, _)], via } => {
+                connections.insert(Connection { channel: *channel, from: *from, to: *to, via: via.clone() });
+            }
+            Fact::Other(what) => {
+                others.insert(what);
+            }
+            _ => {}
+        }
+    }
+    let (rings, trees) = (rings(&group.claims, group.ranks)?, trees(&group.claims)?);
+    let mut channels: BTreeSet<u32> =
+        rings.iter().map(|ring| ring.channel).chain(trees.iter().map(|tree| tree.channel)).collect();
+    if channels.is_empty() {
+        channels = connections.iter().map(|own| own.channel).collect();
+    }
+    let id = group.members.values().find_map(|own| own.id);
+    let pointer = group.members.values().next().map_or(0, |own| own.comm);
+    let name = format!("{:#x}", id.unwrap_or(pointer));
+    if group.members.len() < group.ranks as usize {
+        let what = format!("communicator {name}: the logs of {} of its {} ranks", group.members.len(), group.ranks);
+        notes.push(Note::undecided(what));
+    }
+    if let Some(ring) = rings.iter().find(|ring| !ring.is_whole) {
+        let what = format!("communicator {name}: {} of {} hops of ring {}", ring.hops.len(), group.ranks, ring.channel);
+        notes.push(Note::undecided(what));
+    }
+    for other in others {
+        notes.push(Note::left_out(format!(
+            "communicator {name}: {other}, which it may use in place of rings and trees"
+        )));
+    }
+    let connections = connections.into_iter().collect();
+    let (ranks, channels, calls) = (group.ranks as usize, channels.len(), calls(group));
+    Ok(Communicator { name, ranks, devices, channels, rings, trees, connections, calls })
+}
+
+/// What all ranks call is counted once, by the rank that printed most of it; what one sends to another, by the end that did.
+fn calls(group: &Group<'_>) -> Vec<(u32, Call, u64)> {
+    let mut calls: BTreeMap<(u32, Call), u64> = BTreeMap::new();
+    for (&rank, own) in &group.members {
+        for (call, &times) in &own.calls {
+            let key = match call.collective {
+                Collective::Send => (rank, *call),
+                Collective::Recv => (call.root, Call { collective: Collective::Send, root: rank, ..*call }),
+                _ => (0, *call),
+            };
+            let most = calls.entry(key).or_default();
+            *most = times.max(*most);
+        }
+    }
+    calls.into_iter().map(|((from, call), times)| (from, call, times)).collect()
+}
