@@ -24,4 +24,5 @@ pub use error::Error;
 pub use file::{read_pattern, write_pattern};
 pub use likeness::likeness;
 pub use sensitivity::{Sensitivity, Verdict};
+pub use source::{Algorithm, Communication, Decision, Finding, Library, Proposal, Source};
 pub use traffic::TrafficMatrix;
