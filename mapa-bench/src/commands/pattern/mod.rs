@@ -1,5 +1,6 @@
 //! `pattern`: application graphs from what a program does.
 
+mod from_source;
 mod show;
 
 use std::fs;
@@ -17,9 +18,8 @@ const LISTED: usize = 40;
 
 pub(crate) fn pattern(args: &PatternArgs, output: &mut Output) -> Result<(), Failure> {
     match &args.from {
-        PatternFrom::FromNvlink(_) | PatternFrom::FromNccl(_) | PatternFrom::FromSource(_) => {
-            Err(Failure::malformed("not yet"))
-        }
+        PatternFrom::FromNvlink(_) | PatternFrom::FromNccl(_) => Err(Failure::malformed("not yet")),
+        PatternFrom::FromSource(args) => from_source::from_source(args, output),
         PatternFrom::FromParallelism(args) => show::from_parallelism(args, output),
         PatternFrom::Show(args) => show::show(args, output),
     }
