@@ -81,10 +81,14 @@ impl Work<'_> {
 
     /// Whether a communicator is of some ranks only.
     fn is_group(&self, group: Option<&Expr>, library: Library) -> bool {
-        let Some(group) = group else { return false };
-        let bindings = group.path().and_then(|path| self.program.bindings.get(path)).into_iter().flatten();
         // PyTorch's groups are given where they are not of all ranks; other libraries' calls always name one.
-        library == Library::Torch || bindings.into_iter().any(|own| is_split(&own.value)) || is_split(group)
+        if library == Library::Torch {
+            return group.is_some();
+        }
+        let bindings = |value: &Expr| value.path().and_then(|path| self.program.bindings.get(path));
+        let values = self.site.arguments.iter().map(|(_, value)| value).chain(group);
+        let mut bindings = values.filter_map(bindings).flatten();
+        bindings.any(|own| is_split(&own.value))
     }
 
     fn collective(&mut self, call: &Call, root: Option<&Expr>, group: Option<&Expr>) -> Outcome {

@@ -18,8 +18,18 @@ const DEPTH: u32 = 48;
 
 /// Names that by custom are the rank and the number of ranks, where they are parameters.
 const RANKS: [&str; 6] = ["rank", "my_rank", "myrank", "world_rank", "global_rank", "local_rank"];
-const SIZES: [&str; 9] =
-    ["world_size", "worldsize", "nranks", "n_ranks", "num_ranks", "nprocs", "num_procs", "comm_size", "num_gpus"];
+const SIZES: [&str; 10] = [
+    "size",
+    "world_size",
+    "worldsize",
+    "nranks",
+    "n_ranks",
+    "num_ranks",
+    "nprocs",
+    "num_procs",
+    "comm_size",
+    "num_gpus",
+];
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {

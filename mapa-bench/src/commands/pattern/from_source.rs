@@ -82,7 +82,9 @@ impl Tree {
             return Ok(());
         }
         if self.files.len() >= MOST_FILES {
-            return Err(Failure::malformed(format_args!("more than {MOST_FILES} source files: expected fewer at once")));
+            return Err(Failure::malformed(format_args!(
+                "more than {MOST_FILES} source files: expected fewer at once"
+            )));
         }
         if about.len() > MOST_BYTES {
             self.notes.push(Note::left_out(format!("{} bytes are too many", about.len())).at(name));
@@ -124,13 +126,7 @@ fn findings(source: &Source, proposal: Option<&Proposal>) -> Vec<String> {
     for (index, found) in source.findings().iter().enumerate() {
         let decision = proposal.and_then(|proposal| proposal.decisions.get(index));
         let decided = decision.map_or_else(String::new, |decision| decision.what.clone());
-        rows.add_row([
-            found.place(),
-            found.call.clone(),
-            found.library.to_string(),
-            found.kind.to_string(),
-            decided,
-        ]);
+        rows.add_row([found.place(), found.call.clone(), found.library.to_string(), found.kind.to_string(), decided]);
     }
     rows.to_string().lines().map(str::to_owned).collect()
 }
