@@ -12,7 +12,7 @@ use crate::job;
 
 mod pattern;
 
-pub(crate) use pattern::{FromParallelism, PatternArgs, PatternFrom, ShowPattern, WriteArgs};
+pub(crate) use pattern::{FromParallelism, FromSource, PatternArgs, PatternFrom, ShowPattern, WriteArgs};
 
 /// Which accelerators should this job get?
 #[derive(Parser)]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{answer, error, text};
+use common::{answer, error, no, text};
 use serde_json::json;
 
 const LAYER: &str = "../mapa-patterns/tests/programs/layer.cpp";
@@ -38,6 +38,8 @@ fn folders_are_walked_in_order_and_unite() {
 #[test]
 fn what_is_missing_is_named() {
     error(&format!("pattern from-source {LAYER}"), "expected their number (--gpus K)");
+    let (refused, status) = no(&format!("pattern from-source {LAYER} --json"));
+    assert_eq!((refused["error"].is_string(), status), (true, 2));
     error("pattern from-source /no/such/file.c", "/no/such/file.c");
     error(&format!("pattern from-source {LAYER} --algorithm star --gpus 4"), "expected ring, tree or both");
 }
