@@ -12,7 +12,10 @@ use crate::job;
 
 mod pattern;
 
-pub(crate) use pattern::{EvidenceArgs, FromNccl, FromNvlink, FromParallelism, PatternArgs, PatternFrom, SensitivityArgs, ShowPattern, WriteArgs};
+pub(crate) use pattern::{
+    EvidenceArgs, FromNccl, FromNvlink, FromParallelism, FromSource, PatternArgs, PatternFrom, SensitivityArgs,
+    ShowPattern, WriteArgs,
+};
 
 /// Which accelerators should this job get?
 #[derive(Parser)]

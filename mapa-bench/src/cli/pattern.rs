@@ -153,6 +153,15 @@ pub(crate) struct FromNccl {
 
 #[derive(Args)]
 pub(crate) struct FromSource {
+    /// Source files, and folders of them: C (.c), C++ and CUDA (.cpp .cc .cxx .cu .cuh .h .hpp), Python (.py).
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// How many GPUs the program runs on [default: as its constants tell].
+    #[arg(long, value_name = "K")]
+    pub(crate) gpus: Option<usize>,
+    /// What all-reduces run on: ring (large messages), tree (small ones) or both.
+    #[arg(long, value_name = "ALGORITHM", default_value = "ring")]
+    pub(crate) algorithm: String,
     #[command(flatten)]
     pub(crate) write: WriteArgs,
 }

@@ -15,7 +15,6 @@ mod weights;
 
 pub use calls::{Call, Collective};
 pub use communicator::{Communicator, Connection, JobDevice, NcclJob, Ring, Tree, TreeHalf};
-pub use weights::Algorithm;
 
 use crate::error::Error;
 use gather::Gathered;

@@ -1,52 +1,13 @@
 //! From communicators to one weighted pattern.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
 
 use super::calls::Collective;
 use super::communicator::{Communicator, NcclJob, TreeHalf};
+use crate::algorithm::Algorithm;
 use crate::application::{Application, Note, Unit};
 use crate::error::Error;
 use crate::traffic::TrafficMatrix;
-
-/// Which of NCCL's paths carry an all-reduce: by the size of messages it takes trees or rings, and logs of INIT and GRAPH tell both.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Algorithm {
-    /// Rings.
-    Ring,
-    /// Trees.
-    Tree,
-    /// Both: each channel of either counts; of bytes, each carries half.
-    #[default]
-    Both,
-}
-
-impl Algorithm {
-    /// All three.
-    pub const ALL: [Self; 3] = [Self::Ring, Self::Tree, Self::Both];
-}
-
-/// `ring`, `tree`, `both`.
-impl fmt::Display for Algorithm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ring => "ring",
-            Self::Tree => "tree",
-            Self::Both => "both",
-        })
-    }
-}
-
-impl FromStr for Algorithm {
-    type Err = Error;
-
-    fn from_str(word: &str) -> Result<Self, Error> {
-        let known = Self::ALL.into_iter().find(|own| own.to_string() == word);
-        let all = Self::ALL.map(|own| own.to_string()).join(", ");
-        known.ok_or_else(|| Error::new(format!("algorithm `{word}`: expected one of {all}")))
-    }
-}
 
 impl NcclJob {
     /// One pattern of all communicators over the job's devices: bytes if calls were seen, else channels.

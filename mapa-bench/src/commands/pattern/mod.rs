@@ -2,6 +2,7 @@
 
 mod from_nccl;
 mod from_nvlink;
+mod from_source;
 mod show;
 
 use std::fs;
@@ -22,7 +23,7 @@ pub(crate) fn pattern(args: &PatternArgs, output: &mut Output) -> Result<(), Fai
     match &args.from {
         PatternFrom::FromNvlink(args) => from_nvlink::from_nvlink(args, output),
         PatternFrom::FromNccl(args) => from_nccl::from_nccl(args, output),
-        PatternFrom::FromSource(_) => Err(Failure::malformed("not yet")),
+        PatternFrom::FromSource(args) => from_source::from_source(args, output),
         PatternFrom::FromParallelism(args) => show::from_parallelism(args, output),
         PatternFrom::Show(args) => show::show(args, output),
     }

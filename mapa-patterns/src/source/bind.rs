@@ -1,0 +1,361 @@
+//! Where variables get their values: declarations, assignments, loops, parameters, and functions that answer through a pointer.
+
+use std::collections::BTreeSet;
+
+use tree_sitter::Node;
+
+use super::expr::{Argument, Expr, Language, Operator, children, text};
+use super::parse::Walk;
+use super::program::{FrameKind, Place};
+
+/// What the variable becomes that a call is given a pointer to.
+enum Answer {
+    Rank,
+    Size,
+    /// What the call returns, or this part of it.
+    Own,
+    Part(i64),
+    /// The same as another argument.
+    Same(usize),
+}
+
+/// Calls that answer through a pointer, with the argument.
+const ANSWERS: [(&str, usize, Answer); 18] = [
+    ("MPI_Comm_rank", 1, Answer::Rank),
+    ("MPI_Comm_size", 1, Answer::Size),
+    ("MPI_Cart_create", 5, Answer::Own),
+    ("MPI_Cart_shift", 3, Answer::Part(0)),
+    ("MPI_Cart_shift", 4, Answer::Part(1)),
+    ("MPI_Dims_create", 2, Answer::Own),
+    ("MPI_Comm_dup", 1, Answer::Same(0)),
+    ("MPI_Comm_split", 3, Answer::Own),
+    ("MPI_Comm_split_type", 4, Answer::Own),
+    ("MPI_Comm_create", 2, Answer::Own),
+    ("MPI_Cart_sub", 2, Answer::Own),
+    ("ncclCommUserRank", 1, Answer::Rank),
+    ("ncclCommCount", 1, Answer::Size),
+    ("ncclCommInitAll", 0, Answer::Own),
+    ("ncclCommInitRank", 0, Answer::Own),
+    ("ncclCommSplit", 3, Answer::Own),
+    ("cudaGetDeviceCount", 0, Answer::Size),
+    ("hipGetDeviceCount", 0, Answer::Size),
+];
+
+/// Binds what a call of C writes through its pointers.
+pub(super) fn outputs(walk: &mut Walk<'_, '_>, node: Node<'_>, call: &str, arguments: &[Argument], place: Place) {
+    let name = call.rsplit("::").next().unwrap_or(call);
+    if matches!(name, "cudaSetDevice" | "hipSetDevice")
+        && let Some((_, device)) = arguments.first()
+    {
+        walk.program.bind(DEVICE, place, device.clone(), false);
+    }
+    let mut known = BTreeSet::new();
+    for (_, index, answer) in ANSWERS.iter().filter(|(function, ..)| *function == name) {
+        let Some(path) = arguments.get(*index).and_then(|(_, value)| value.path()) else { continue };
+        let own = || Expr::Call(name.to_owned(), arguments.to_vec());
+        let value = match answer {
+            Answer::Rank | Answer::Size if is_group(walk, arguments) => Expr::Unknown,
+            Answer::Rank => Expr::Rank,
+            Answer::Size => Expr::Size,
+            Answer::Own => own(),
+            Answer::Part(part) => own().item(Expr::Int(*part)),
+            Answer::Same(other) => arguments.get(*other).map_or(Expr::Unknown, |(_, value)| value.clone()),
+        };
+        known.insert(*index);
+        walk.program.bind(path, place, value, false);
+    }
+    // What else is pointed to may be written, except what is sent.
+    let is_sent = |index: usize| index == 0 && name.starts_with("MPI_") && !name.contains("ecv") && name != "MPI_Bcast";
+    let nodes = node.child_by_field_name("arguments").map(children).unwrap_or_default();
+    for (index, (argument, (_, value))) in nodes.iter().zip(arguments).enumerate() {
+        let is_pointer = argument.kind() == "pointer_expression" && walk.text(*argument).starts_with('&');
+        if let Some(path) = value.path().filter(|_| is_pointer && !known.contains(&index) && !is_sent(index)) {
+            walk.program.bind(path, place, Expr::Unknown, false);
+        }
+    }
+}
+
+/// The device that `cudaSetDevice` chose last, as a variable.
+pub(super) const DEVICE: &str = "(current device)";
+
+/// Whether a communicator among these was made by splitting.
+fn is_group(walk: &Walk<'_, '_>, arguments: &[Argument]) -> bool {
+    let made = |path: &str| walk.program.bindings.get(path).into_iter().flatten().any(|own| is_split(&own.value));
+    arguments.first().and_then(|(_, comm)| comm.path()).is_some_and(made)
+}
+
+/// Whether a value is a communicator of some of the ranks.
+pub(super) fn is_split(value: &Expr) -> bool {
+    const SPLITS: [&str; 12] = [
+        "MPI_Comm_split",
+        "MPI_Comm_split_type",
+        "MPI_Comm_create",
+        "MPI_Cart_sub",
+        "ncclCommSplit",
+        "Split",
+        "Split_type",
+        "Create",
+        "Create_group",
+        "Sub",
+        "new_group",
+        "new_subgroups",
+    ];
+    matches!(value, Expr::Call(call, _) if SPLITS.contains(&call.rsplit(['.', ':']).next().unwrap_or(call)))
+}
+
+/// Statements of C, C++ and CUDA that give variables values.
+pub(super) fn c(walk: &mut Walk<'_, '_>, kind: &str, node: Node<'_>, place: Place) {
+    match kind {
+        "declaration" => declare(walk, node, place),
+        "init_declarator" => {
+            let is_constant = walk.stack.iter().rev().nth(1).is_some_and(|above| {
+                above.node.kind() == "declaration" && {
+                    let words = walk.source.get(above.node.start_byte()..node.start_byte()).unwrap_or_default();
+                    words.split_whitespace().any(|word| word == "const" || word == "constexpr")
+                }
+            });
+            let name = node.child_by_field_name("declarator").and_then(declared);
+            if let (Some(name), Some(value)) = (name, node.child_by_field_name("value")) {
+                let (name, value) = (walk.text(name).to_owned(), walk.lower(value));
+                walk.program.bind(&name, place, value, !is_constant);
+            }
+        }
+        "field_declaration" => {
+            let name = node.child_by_field_name("declarator").and_then(declared);
+            if let (Some(name), Some(value)) = (name, node.child_by_field_name("default_value")) {
+                let (name, value) = (walk.text(name).to_owned(), walk.lower(value));
+                walk.program.bind(&name, Place { scope: 0, ..place }, value, true);
+            }
+        }
+        "enumerator" => {
+            if let (Some(name), Some(value)) = (node.child_by_field_name("name"), node.child_by_field_name("value")) {
+                let (name, value) = (walk.text(name).to_owned(), walk.lower(value));
+                walk.program.bind(&name, Place { scope: 0, ..place }, value, false);
+            }
+        }
+        "assignment_expression" => assign(walk, node, place),
+        "update_expression" => {
+            let by = if walk.text(node).contains("++") { Operator::Add } else { Operator::Subtract };
+            if let Some(Expr::Name(path)) = node.child_by_field_name("argument").map(|node| walk.lower(node)) {
+                let value = Expr::binary(by, Expr::Name(path.clone()), Expr::Int(1));
+                walk.program.bind(&path, place, value, false);
+            }
+        }
+        "preproc_def" => define(walk, node, place),
+        "preproc_function_def" => {
+            if let (Some(name), Some(value)) = (node.child_by_field_name("name"), node.child_by_field_name("value")) {
+                let line = node.start_position().row + 1;
+                let (name, body) = (walk.text(name).to_owned(), walk.text(value).replace("\\\n", "\n"));
+                walk.program.macros.insert(name, (body, line));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The name that a declarator declares, within its pointers and brackets.
+fn declared(declarator: Node<'_>) -> Option<Node<'_>> {
+    let mut node = declarator;
+    // Real declarators have a few levels.
+    for _ in 0..16 {
+        match node.kind() {
+            "identifier" | "field_identifier" => return Some(node),
+            "init_declarator" | "pointer_declarator" | "array_declarator" => {
+                node = node.child_by_field_name("declarator")?;
+            }
+            "reference_declarator" => node = children(node).into_iter().next()?,
+            _ => return None,
+        }
+    }
+    None
+}
+
+fn declare(walk: &mut Walk<'_, '_>, node: Node<'_>, place: Place) {
+    let names: Vec<String> =
+        children(node).into_iter().filter_map(declared).map(|name| walk.text(name).to_owned()).collect();
+    if let Some(scope) = walk.program.scopes.get_mut(place.scope).filter(|_| place.scope != 0) {
+        scope.declared.extend(names);
+    }
+}
+
+/// `a = b`, `a += b`, and in Python `a, b = c`.
+fn assign(walk: &mut Walk<'_, '_>, node: Node<'_>, place: Place) {
+    let (Some(left), Some(right)) = (node.child_by_field_name("left"), node.child_by_field_name("right")) else {
+        return;
+    };
+    let operator = node.child_by_field_name("operator").map(|operator| walk.text(operator).to_owned());
+    let (target, value) = (walk.lower(left), walk.lower(right));
+    let operator = operator.as_deref().map_or("=", |operator| operator).trim_end_matches('=').to_owned();
+    match target {
+        Expr::Name(path) if operator.is_empty() => walk.program.bind(&path, place, value, false),
+        Expr::Name(path) => {
+            let value = super::expr::operator(&operator)
+                .map_or(Expr::Unknown, |operator| Expr::binary(operator, Expr::Name(path.clone()), value));
+            walk.program.bind(&path, place, value, false);
+        }
+        Expr::List(targets) => {
+            for (index, target) in targets.iter().enumerate() {
+                if let Some(path) = target.path() {
+                    walk.program.bind(path, place, value.clone().item(Expr::Int(index as i64)), false);
+                }
+            }
+        }
+        // An element of a list that was known.
+        Expr::Item(sides) => {
+            if let Some(path) = sides.0.path() {
+                walk.program.bind(path, place, Expr::Unknown, false);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `#define N 4`, `#define reduce ncclAllReduce`.
+fn define(walk: &mut Walk<'_, '_>, node: Node<'_>, place: Place) {
+    let (Some(name), Some(value)) = (node.child_by_field_name("name"), node.child_by_field_name("value")) else {
+        return;
+    };
+    let (name, value) = (walk.text(name).to_owned(), walk.text(value).trim().to_owned());
+    let value = super::parse::expression(&value, walk.program.language);
+    walk.program.bind(&name, Place { scope: 0, frame: None, ..place }, value, false);
+}
+
+/// Statements of Python that give names values.
+pub(super) fn python(walk: &mut Walk<'_, '_>, kind: &str, node: Node<'_>, place: Place) {
+    match kind {
+        "assignment" | "augmented_assignment" => assign(walk, node, place),
+        "global_statement" | "nonlocal_statement" => {
+            let names: Vec<String> = children(node).into_iter().map(|name| walk.text(name).to_owned()).collect();
+            if let Some(scope) = walk.program.scopes.get_mut(place.scope) {
+                scope.declared.extend(names);
+            }
+        }
+        "import_statement" => {
+            for name in children(node) {
+                let (module, alias) = imported(walk, name);
+                // `import a.b` binds a.
+                let alias = alias.unwrap_or_else(|| module.split('.').next().unwrap_or(&module).to_owned());
+                let module = if name.kind() == "aliased_import" { module } else { alias.clone() };
+                walk.program.imports.insert(alias, module);
+            }
+        }
+        "import_from_statement" => {
+            let module = node.child_by_field_name("module_name");
+            let from = module.map(|module| walk.text(module).to_owned()).unwrap_or_default();
+            for name in children(node).into_iter().filter(|name| Some(*name) != module) {
+                if name.kind() == "wildcard_import" {
+                    walk.program.imports.insert(format!("*{from}"), from.clone());
+                    continue;
+                }
+                let (name, alias) = imported(walk, name);
+                walk.program.imports.insert(alias.unwrap_or_else(|| name.clone()), format!("{from}.{name}"));
+            }
+        }
+        "named_expression" => {
+            if let (Some(name), Some(value)) = (node.child_by_field_name("name"), node.child_by_field_name("value")) {
+                let (name, value) = (walk.text(name).to_owned(), walk.lower(value));
+                walk.program.bind(&name, place, value, false);
+            }
+        }
+        "for_statement" => {
+            // After the loop, and where it is not over a range, its variables are unknown.
+            let left = node.child_by_field_name("left").map(|left| walk.lower(left));
+            let names = match left {
+                Some(Expr::List(names)) => names,
+                Some(name) => vec![name],
+                None => Vec::new(),
+            };
+            for name in names.iter().filter_map(Expr::path) {
+                walk.program.bind(name, place, Expr::Unknown, false);
+            }
+        }
+        _ => super::settings::python(walk, kind, node, place),
+    }
+}
+
+fn imported(walk: &Walk<'_, '_>, node: Node<'_>) -> (String, Option<String>) {
+    let name = node.child_by_field_name("name").unwrap_or(node);
+    let alias = node.child_by_field_name("alias").map(|alias| walk.text(alias).to_owned());
+    (walk.text(name).to_owned(), alias)
+}
+
+/// What a `for` statement repeats: over a range of whole numbers, or anything.
+pub(super) fn loop_of(walk: &Walk<'_, '_>, node: Node<'_>) -> FrameKind {
+    let found = if walk.program.language == Language::Python { over_range(walk, node) } else { counted(walk, node) };
+    let Some((variable, first, end, step)) = found else { return FrameKind::Repeat };
+    FrameKind::Loop { variable, first, end, step, at: node.start_byte() }
+}
+
+type Range = (String, Expr, Expr, i64);
+
+/// `for i in range(first, end)`.
+fn over_range(walk: &Walk<'_, '_>, node: Node<'_>) -> Option<Range> {
+    let Expr::Name(variable) = walk.lower(node.child_by_field_name("left")?) else { return None };
+    let Expr::Call(call, arguments) = walk.lower(node.child_by_field_name("right")?) else { return None };
+    if call != "range" {
+        return None;
+    }
+    let mut values = arguments.into_iter().map(|(_, value)| value);
+    match (values.next(), values.next(), values.next()) {
+        (Some(end), None, None) => Some((variable, Expr::Int(0), end, 1)),
+        (Some(first), Some(end), None) => Some((variable, first, end, 1)),
+        (Some(first), Some(end), Some(Expr::Int(step))) if step != 0 => Some((variable, first, end, step)),
+        _ => None,
+    }
+}
+
+/// `for (int i = first; i < end; i++)`.
+fn counted(walk: &Walk<'_, '_>, node: Node<'_>) -> Option<Range> {
+    let start = node.child_by_field_name("initializer")?;
+    let start = match start.kind() {
+        "declaration" => start.child_by_field_name("declarator")?,
+        _ => start,
+    };
+    let variable = start.child_by_field_name("declarator").or_else(|| start.child_by_field_name("left"))?;
+    let variable = walk.text(variable).to_owned();
+    let value = start.child_by_field_name("value").or_else(|| start.child_by_field_name("right"))?;
+    let first = walk.lower(value);
+    let Expr::Binary(operator, sides) = walk.lower(node.child_by_field_name("condition")?) else { return None };
+    let update = node.child_by_field_name("update")?;
+    let update: String = walk.text(update).split_whitespace().collect();
+    let step = match update.strip_prefix(&variable).or_else(|| update.strip_suffix(&variable))? {
+        "++" | "+=1" => 1,
+        "--" | "-=1" => -1,
+        other => other.strip_prefix("+=")?.parse::<i64>().ok().filter(|step| *step > 0)?,
+    };
+    let (left, end) = *sides;
+    let beyond = |end: Expr, by: i64| Expr::binary(Operator::Add, end, Expr::Int(by));
+    match operator {
+        _ if left.path() != Some(&variable) => None,
+        Operator::Less | Operator::Unequal if step > 0 => Some((variable, first, end, step)),
+        Operator::LessEqual if step > 0 => Some((variable, first, beyond(end, 1), step)),
+        Operator::Greater if step < 0 => Some((variable, first, end, step)),
+        Operator::GreaterEqual if step < 0 => Some((variable, first, beyond(end, -1), step)),
+        _ => None,
+    }
+}
+
+/// The names of a function's parameters.
+pub(super) fn parameters(function: Node<'_>, source: &str) -> BTreeSet<String> {
+    let list = match function.child_by_field_name("parameters") {
+        Some(list) => Some(list),
+        // C: within the declarator, behind pointers.
+        None => std::iter::successors(function.child_by_field_name("declarator"), |node| {
+            node.child_by_field_name("declarator")
+        })
+        .take(16)
+        .find_map(|declarator| declarator.child_by_field_name("parameters")),
+    };
+    let name = |parameter: Node<'_>| {
+        let own = match parameter.kind() {
+            "parameter_declaration" | "optional_parameter_declaration" => {
+                parameter.child_by_field_name("declarator").and_then(declared)
+            }
+            "typed_parameter" => children(parameter).into_iter().next(),
+            "identifier" => Some(parameter),
+            _ => parameter.child_by_field_name("name"),
+        };
+        own.map(|own| text(own, source).to_owned())
+    };
+    list.map(children).unwrap_or_default().into_iter().filter_map(name).collect()
+}

@@ -1,0 +1,290 @@
+//! The edges of one call: its arguments worked out for each rank, and for each round of the loops around it.
+
+use std::collections::BTreeSet;
+
+use super::bind::is_split;
+use super::calls::{Call, Communication, Library, Role};
+use super::expr::Expr;
+use super::program::{Frame, FrameKind, Place, Program, Site};
+use super::value::{Evaluator, Value, neighbour};
+use crate::algorithm::Algorithm;
+
+/// The most rounds of a loop that are looked at.
+const ROUNDS: i64 = 4096;
+
+pub(super) type Edges = BTreeSet<(u16, u16)>;
+
+/// What a call comes to.
+pub(super) enum Outcome {
+    /// A graph of a known family, for people, with its edges.
+    Shape(String, Shape),
+    /// These pairs.
+    Pairs(Edges),
+    /// Nothing that adds to the graph, and why.
+    Nothing(&'static str),
+    /// Whatever sends to this one decides.
+    Senders,
+    /// It is among the ranks of a group: parallel settings may tell of it.
+    Group,
+    /// Copies of a model, as parallel settings tell.
+    Copies,
+    /// It cannot be told from the source, and why.
+    Undecided(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    AllReduce(Algorithm),
+    Ring,
+    Chain,
+    AllToAll,
+    Tree(usize),
+    Star(usize),
+}
+
+/// Works out one call.
+pub(super) struct Work<'w> {
+    pub(super) program: &'w Program,
+    pub(super) site: &'w Site,
+    pub(super) ranks: usize,
+    pub(super) algorithm: Algorithm,
+    /// Steps of evaluation that are left.
+    pub(super) fuel: u32,
+}
+
+impl Work<'_> {
+    pub(super) fn outcome(&mut self, call: &Call) -> Outcome {
+        match &call.role {
+            Role::Collective { root, group } => self.collective(call, root.as_ref(), group.as_ref()),
+            Role::Peers { peers, group } => self.peers(call, peers, group.as_ref()),
+            Role::Devices(from, to) => {
+                self.devices(|evaluator, place| Some((evaluator.int(from, place)?, evaluator.int(to, place)?)))
+            }
+            Role::Access(peer) => {
+                self.devices(|evaluator, place| Some((evaluator.device(place)?, evaluator.int(peer, place)?)))
+            }
+            Role::Grid(grid) => self.grid(grid),
+            Role::Unclear(why) => Outcome::Undecided((*why).to_owned()),
+            Role::Ranks(_) => Outcome::Nothing("tells how many ranks there are"),
+            Role::InGroups => Outcome::Group,
+            Role::DataParallel => Outcome::Copies,
+            // Together with others: `proposal.rs`.
+            Role::Degrees(..) | Role::Mesh { .. } => Outcome::Nothing("a setting"),
+        }
+    }
+
+    fn evaluator(&self) -> Evaluator<'_> {
+        let evaluator = Evaluator::new(self.program, Some(self.ranks as i64));
+        evaluator.fuel.set(evaluator.fuel.get().min(self.fuel));
+        evaluator
+    }
+
+    /// Whether a communicator is of some ranks only.
+    fn is_group(&self, group: Option<&Expr>, library: Library) -> bool {
+        // PyTorch's groups are given where they are not of all ranks; other libraries' calls always name one.
+        if library == Library::Torch {
+            return group.is_some();
+        }
+        let bindings = |value: &Expr| value.path().and_then(|path| self.program.bindings.get(path));
+        let values = self.site.arguments.iter().map(|(_, value)| value).chain(group);
+        let mut bindings = values.filter_map(bindings).flatten();
+        bindings.any(|own| is_split(&own.value))
+    }
+
+    fn collective(&mut self, call: &Call, root: Option<&Expr>, group: Option<&Expr>) -> Outcome {
+        if call.kind == Communication::Barrier {
+            return Outcome::Nothing("carries no data");
+        }
+        if !self.runs() {
+            return Outcome::Nothing("never runs");
+        }
+        if self.is_group(group, call.library) {
+            return Outcome::Group;
+        }
+        let root = || {
+            let root = self.evaluator().int(root?, self.site.place)?;
+            usize::try_from(root).ok().filter(|root| *root < self.ranks)
+        };
+        let is_tree = call.library == Library::Mpi;
+        let shape = match call.kind {
+            Communication::AllReduce => Some(Shape::AllReduce(self.algorithm)),
+            Communication::AllToAll => Some(Shape::AllToAll),
+            Communication::Scan => Some(Shape::Chain),
+            Communication::Broadcast | Communication::Reduce if is_tree => root().map(Shape::Tree),
+            Communication::Gather | Communication::Scatter => root().map(Shape::Star),
+            _ => Some(Shape::Ring),
+        };
+        match shape {
+            Some(shape) => Outcome::Shape(shape.name(), shape),
+            None => Outcome::Undecided("its root is not known".to_owned()),
+        }
+    }
+
+    /// Whether any rank comes to the call.
+    fn runs(&mut self) -> bool {
+        let mut runs = false;
+        for rank in 0..self.ranks as i64 {
+            self.each_round(Some(rank), |_, _| {
+                runs = true;
+                false
+            });
+            if runs {
+                break;
+            }
+        }
+        runs
+    }
+
+    fn peers(&mut self, call: &Call, peers: &[Expr], group: Option<&Expr>) -> Outcome {
+        // Ranks are those of the whole job in PyTorch, whatever the group.
+        if call.library != Library::Torch && self.is_group(group, call.library) {
+            return Outcome::Group;
+        }
+        let is_any = |peer: &Expr| matches!(peer.path(), Some("MPI_ANY_SOURCE" | "MPI.ANY_SOURCE"));
+        let named: Vec<&Expr> = peers.iter().filter(|peer| !is_any(peer)).collect();
+        if named.is_empty() {
+            return Outcome::Senders;
+        }
+        // One process with several devices has a communicator for each: `comms[i]` is of rank i.
+        let own = match group {
+            Some(Expr::Item(sides)) if call.library == Library::Nccl => Some(sides.1.clone()),
+            _ => None,
+        };
+        let mut pairs = Edges::new();
+        let (mut runs, mut unknown) = (false, false);
+        for rank in 0..self.ranks as i64 {
+            self.each_round(Some(rank), |evaluator, place| {
+                runs = true;
+                let own = own.as_ref().map_or(Some(rank), |own| evaluator.int(own, place));
+                for peer in &named {
+                    match (own, evaluator.int(peer, place)) {
+                        (Some(own), Some(peer)) => pairs.extend(pair(own, peer, evaluator.size)),
+                        _ => unknown = true,
+                    }
+                }
+                !unknown
+            });
+            if unknown {
+                return Outcome::Undecided("whom it is with is not known".to_owned());
+            }
+        }
+        if runs { Outcome::Pairs(pairs) } else { Outcome::Nothing("never runs") }
+    }
+
+    /// Pairs of devices of a call that names both.
+    fn devices(&mut self, both: impl Fn(&Evaluator<'_>, Place) -> Option<(i64, i64)>) -> Outcome {
+        let mut pairs = Edges::new();
+        let (mut runs, mut unknown) = (false, false);
+        // Most such programs are one process: what does not ask for the rank is the same on every one.
+        let asks = self.program.bindings.values().flatten().any(|own| own.value == Expr::Rank);
+        let is_python = self.program.language == super::expr::Language::Python;
+        let ranks = if asks || is_python { self.ranks as i64 } else { 1 };
+        for rank in 0..ranks {
+            self.each_round(Some(rank), |evaluator, place| {
+                runs = true;
+                match both(evaluator, place) {
+                    Some((from, to)) => pairs.extend(pair(from, to, evaluator.size)),
+                    None => unknown = true,
+                }
+                !unknown
+            });
+            if unknown {
+                return Outcome::Undecided("which devices it is between is not known".to_owned());
+            }
+        }
+        if runs { Outcome::Pairs(pairs) } else { Outcome::Nothing("never runs") }
+    }
+
+    fn grid(&mut self, grid: &Expr) -> Outcome {
+        let value = self.evaluator().any(grid, self.site.place);
+        let Some(Value::Grid(extents, closed)) = value else {
+            return Outcome::Undecided("the extents of its grid are not known".to_owned());
+        };
+        let ranks = extents.iter().try_fold(1_i64, |all, extent| all.checked_mul(*extent));
+        if ranks != Some(self.ranks as i64) {
+            return Outcome::Undecided(format!("its grid is not of {} ranks", self.ranks));
+        }
+        let mut pairs = Edges::new();
+        for rank in 0..self.ranks as i64 {
+            for dimension in 0..extents.len() {
+                if let Some(Some(next)) = neighbour(&extents, &closed, rank, dimension, 1) {
+                    pairs.extend(pair(rank, next, Some(self.ranks as i64)));
+                }
+            }
+        }
+        Outcome::Pairs(pairs)
+    }
+
+    /// Calls `round` for each round of the loops around the call that this rank comes to, until it says no. A condition that is
+    /// not known is taken to hold.
+    fn each_round(&mut self, rank: Option<i64>, mut round: impl FnMut(&Evaluator<'_>, Place) -> bool) {
+        let mut evaluator = self.evaluator();
+        evaluator.rank = rank;
+        let mut frames: Vec<(usize, &Frame)> = self.program.frames_around(self.site.place.frame).collect();
+        frames.reverse();
+        rounds(&mut evaluator, &frames, self.site.place, &mut round);
+        self.fuel = self.fuel.saturating_sub(super::value::FUEL.saturating_sub(evaluator.fuel.get()));
+    }
+}
+
+/// Answers whether to go on.
+fn rounds(
+    evaluator: &mut Evaluator<'_>,
+    frames: &[(usize, &Frame)],
+    place: Place,
+    round: &mut impl FnMut(&Evaluator<'_>, Place) -> bool,
+) -> bool {
+    let Some(((id, frame), rest)) = frames.split_first() else { return round(evaluator, place) };
+    match &frame.what {
+        FrameKind::Guard { condition, holds, at } => {
+            let place_of_guard = Place { scope: place.scope, frame: frame.parent, at: *at };
+            match evaluator.int(condition, place_of_guard) {
+                Some(value) if (value != 0) != *holds => true,
+                _ => rounds(evaluator, rest, place, round),
+            }
+        }
+        FrameKind::Repeat => rounds(evaluator, rest, place, round),
+        FrameKind::Loop { variable, first, end, step, at } => {
+            let place_of_loop = Place { scope: place.scope, frame: frame.parent, at: *at };
+            let is_changed = evaluator
+                .program
+                .bound_in(place.scope, variable)
+                .any(|own| evaluator.program.frames_around(own.place.frame).any(|(around, _)| around == *id));
+            let bounds = [first, end].map(|bound| evaluator.int(bound, place_of_loop));
+            let ([Some(first), Some(end)], false) = (bounds, is_changed) else {
+                return rounds(evaluator, rest, place, round);
+            };
+            let mut value = first;
+            let mut left = ROUNDS;
+            while (if *step > 0 { value < end } else { value > end }) && left > 0 {
+                evaluator.loops.push((*id, value));
+                let goes_on = rounds(evaluator, rest, place, round);
+                evaluator.loops.pop();
+                let (true, Some(next)) = (goes_on, value.checked_add(*step)) else { return goes_on };
+                (value, left) = (next, left - 1);
+            }
+            true
+        }
+    }
+}
+
+/// An edge, if both are ranks and not the same.
+fn pair(a: i64, b: i64, size: Option<i64>) -> Option<(u16, u16)> {
+    let is_rank = |rank: i64| (0..size.unwrap_or(i64::from(u16::MAX))).contains(&rank);
+    let both = (is_rank(a) && is_rank(b) && a != b).then(|| (a.min(b), a.max(b)))?;
+    Some((u16::try_from(both.0).ok()?, u16::try_from(both.1).ok()?))
+}
+
+impl Shape {
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::AllReduce(Algorithm::Ring) | Self::Ring => "ring".to_owned(),
+            Self::AllReduce(Algorithm::Tree) => "tree".to_owned(),
+            Self::AllReduce(Algorithm::Both) => "ring and tree".to_owned(),
+            Self::Chain => "chain".to_owned(),
+            Self::AllToAll => "all-to-all".to_owned(),
+            Self::Tree(root) => format!("tree from {root}"),
+            Self::Star(root) => format!("star around {root}"),
+        }
+    }
+}

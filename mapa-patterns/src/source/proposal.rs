@@ -1,0 +1,480 @@
+//! The application graph of a whole program: how many ranks it has, its parallel settings, and the union of its calls' graphs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mapa_core::{Parallelism, Pattern};
+
+use super::Source;
+use super::calls::{Communication, Role};
+use super::edges::{Edges, Outcome, Shape, Work};
+use super::settings::Axis;
+use super::value::{Evaluator, Value, neighbour};
+use crate::algorithm::Algorithm;
+use crate::application::{Application, Note};
+use crate::error::Error;
+
+/// Steps of evaluation for a whole program; calls beyond are undecided.
+const FUEL: u32 = 50_000_000;
+
+/// What a program's calls come to.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Proposal {
+    /// The union of their graphs; each edge counts 1. Where a call could not be decided, all-to-all.
+    pub application: Application,
+    /// One for each of [`Source::findings`].
+    pub decisions: Vec<Decision>,
+}
+
+/// What a call comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// Whether it could be decided.
+    pub is_decided: bool,
+    /// Its graph, or why there is none: `ring`, `0-1`, `undecided: ..`.
+    pub what: String,
+}
+
+/// Numbers and degrees that the program tells, each with the first place that does.
+#[derive(Default)]
+struct Told {
+    ranks: BTreeMap<usize, String>,
+    degrees: BTreeMap<Axis, BTreeMap<usize, String>>,
+    defaults: BTreeMap<Axis, BTreeMap<usize, String>>,
+    /// Degrees of which the program tells that they are there, but not how large.
+    open: BTreeMap<Axis, String>,
+    meshes: Vec<Mesh>,
+    notes: Vec<Note>,
+}
+
+struct Mesh {
+    extents: Vec<i64>,
+    names: Vec<String>,
+    place: String,
+}
+
+pub(super) fn propose(source: &Source, ranks: Option<usize>, algorithm: Algorithm) -> Result<Proposal, Error> {
+    if source.findings.is_empty() {
+        let files = source.programs.len();
+        return Err(Error::new(format!(
+            "no communication in {files} files: expected calls of NCCL, CUDA, MPI or torch"
+        )));
+    }
+    let mut told = Told::of(source);
+    let degrees = told.settle();
+    let ranks = told.count(source, ranks, &degrees)?;
+    Pattern::from_edges(ranks, [])?;
+    let mut union = Union { ranks, pattern: Pattern::independent(ranks), is_open: false, notes: Vec::new() };
+    let job = union.job(&degrees, &told);
+    let has_groups = union.meshes(&told) | job.is_some();
+    let decisions = union.calls(source, algorithm, has_groups, job.is_some());
+    union.finish(source, job, told, decisions)
+}
+
+impl Told {
+    fn of(source: &Source) -> Self {
+        let mut told = Self::default();
+        for (program, site, call, finding) in source.calls() {
+            let evaluator = Evaluator::new(program, None);
+            let number = |value| {
+                let value = evaluator.int(value, site.place)?;
+                usize::try_from(value).ok().filter(|value| *value > 0)
+            };
+            let place = finding.place();
+            match &call.role {
+                Role::Ranks(value) => {
+                    if let Some(ranks) = number(value) {
+                        told.ranks.entry(ranks).or_insert(place);
+                    }
+                }
+                Role::Degrees(degrees, is_default) => {
+                    for (axis, value) in degrees {
+                        match number(value) {
+                            Some(ranks) if *axis == Axis::Ranks => {
+                                told.ranks.entry(ranks).or_insert_with(|| place.clone());
+                            }
+                            Some(degree) => {
+                                let known = if *is_default { &mut told.defaults } else { &mut told.degrees };
+                                known.entry(*axis).or_default().entry(degree).or_insert_with(|| place.clone());
+                            }
+                            None if *axis != Axis::Ranks => {
+                                told.open.entry(*axis).or_insert_with(|| place.clone());
+                            }
+                            None => {}
+                        }
+                    }
+                }
+                Role::Mesh { shape, names } => told.mesh(&evaluator, site.place, (shape, names.as_ref()), place),
+                Role::Grid(grid) => {
+                    if let Some(Value::Grid(extents, _)) = evaluator.any(grid, site.place)
+                        && let Some(ranks) = product(&extents)
+                    {
+                        told.ranks.entry(ranks).or_insert(place);
+                    }
+                }
+                _ => {}
+            }
+        }
+        told
+    }
+
+    fn mesh(
+        &mut self,
+        evaluator: &Evaluator<'_>,
+        at: super::program::Place,
+        (shape, names): (&super::expr::Expr, Option<&super::expr::Expr>),
+        place: String,
+    ) {
+        let list = |expr| match evaluator.any(expr, at) {
+            Some(Value::List(values)) => values,
+            _ => Vec::new(),
+        };
+        let extents: Option<Vec<i64>> = list(shape).iter().map(Value::int).collect();
+        let names: Vec<String> = names
+            .map(list)
+            .unwrap_or_default()
+            .into_iter()
+            .map(|name| match name {
+                Value::Text(name) => name,
+                _ => String::new(),
+            })
+            .collect();
+        let Some(extents) = extents.filter(|extents| !extents.is_empty()) else {
+            // `(world_size,)` is decided once that is known; of others nothing is.
+            self.meshes.push(Mesh { extents: Vec::new(), names, place });
+            return;
+        };
+        if let Some(ranks) = product(&extents) {
+            self.ranks.entry(ranks).or_insert_with(|| place.clone());
+        }
+        self.meshes.push(Mesh { extents, names, place });
+    }
+
+    /// One degree for each dimension: what calls and launchers tell, or else the default of an option.
+    fn settle(&mut self) -> BTreeMap<Axis, usize> {
+        let mut settled = BTreeMap::new();
+        for axis in [Axis::Tensor, Axis::Pipeline, Axis::Data, Axis::Context, Axis::Expert] {
+            let explicit = self.degrees.get(&axis);
+            let Some(known) = explicit.or_else(|| self.defaults.get(&axis)) else { continue };
+            if known.len() > 1 {
+                let all: Vec<_> = known.iter().map(|(degree, place)| format!("{degree} ({place})")).collect();
+                let what = format!("{}: {}: which of them holds is not known", axis.name(), all.join(", "));
+                self.notes.push(Note::undecided(what));
+                self.open.entry(axis).or_default();
+                continue;
+            }
+            if let Some((degree, place)) = known.iter().next() {
+                if explicit.is_none() {
+                    let what = format!("{}={degree}, the default: nothing tells otherwise", axis.name());
+                    self.notes.push(Note::assumed(what).at(place.as_str()));
+                }
+                // Where it is told, another place that hands it on need not.
+                self.open.remove(&axis);
+                settled.insert(axis, *degree);
+            }
+        }
+        for (axis, place) in &self.open {
+            if !place.is_empty() {
+                let what = format!("{}: its degree is not known", axis.name());
+                self.notes.push(Note::undecided(what).at(place.as_str()));
+            }
+        }
+        settled
+    }
+
+    /// How many ranks: as asked for, or as the program tells.
+    fn count(
+        &mut self,
+        source: &Source,
+        asked: Option<usize>,
+        degrees: &BTreeMap<Axis, usize>,
+    ) -> Result<usize, Error> {
+        if asked == Some(0) {
+            return Err(Error::new("0 ranks: expected at least 1"));
+        }
+        let others: Vec<_> = self.ranks.iter().map(|(ranks, place)| format!("{ranks} ({place})")).collect();
+        match asked {
+            Some(ranks) if !self.ranks.is_empty() && !self.ranks.contains_key(&ranks) => {
+                let what = format!("{ranks} ranks, as asked for; the program tells of {}", others.join(", "));
+                self.notes.push(Note::assumed(what));
+            }
+            None if self.ranks.len() > 1 => {
+                self.notes
+                    .push(Note::assumed(format!("the largest of several numbers of ranks: {}", others.join(", "))));
+            }
+            _ => {}
+        }
+        let degrees = (!degrees.is_empty()).then(|| degrees.values().product());
+        let told = self.ranks.keys().next_back().copied().or(degrees);
+        let most = || Some(devices(source).into_iter().next_back()? + 1);
+        asked.or(told).or_else(most).ok_or_else(|| {
+            Error::new("nothing in the source tells how many ranks there are: expected their number (--gpus K)")
+        })
+    }
+}
+
+/// The devices that copies name by constants.
+fn devices(source: &Source) -> BTreeSet<usize> {
+    let mut devices = BTreeSet::new();
+    for (program, site, call, _) in source.calls() {
+        let evaluator = Evaluator::new(program, None);
+        if let Role::Devices(from, to) = &call.role {
+            let known = [from, to].map(|device| evaluator.int(device, site.place));
+            devices.extend(known.into_iter().flatten().filter_map(|device| usize::try_from(device).ok()));
+        }
+    }
+    devices
+}
+
+fn product(extents: &[i64]) -> Option<usize> {
+    let all = extents.iter().try_fold(1_i64, |all, extent| all.checked_mul(*extent).filter(|all| *all > 0))?;
+    usize::try_from(all).ok()
+}
+
+/// The graph while calls are added to it.
+struct Union {
+    ranks: usize,
+    pattern: Pattern,
+    /// Whether something could not be decided.
+    is_open: bool,
+    notes: Vec<Note>,
+}
+
+impl Union {
+    fn add(&mut self, edges: &Edges) {
+        let edges = edges.iter().map(|(a, b)| (*a, *b, 1.0));
+        // All are of ranks that there are.
+        if let Ok(own) = Pattern::from_edges(self.ranks, edges) {
+            self.pattern = self.pattern.union(&own);
+        }
+    }
+
+    fn undecided(&mut self, what: String, place: &str) {
+        self.is_open = true;
+        self.notes.push(Note::undecided(what).at(place));
+    }
+
+    /// The job that the settings describe, if they do: what is left of the ranks are copies.
+    fn job(&mut self, degrees: &BTreeMap<Axis, usize>, told: &Told) -> Option<Parallelism> {
+        self.is_open |= !told.open.is_empty();
+        if degrees.is_empty() || !told.open.is_empty() {
+            return None;
+        }
+        for axis in [Axis::Context, Axis::Expert] {
+            if let Some(degree) = degrees.get(&axis).filter(|degree| **degree > 1) {
+                let place = told.degrees.get(&axis).or_else(|| told.defaults.get(&axis));
+                let place = place.and_then(|own| own.values().next()).map_or("", String::as_str);
+                self.undecided(format!("{}={degree}: its edges are not worked out", axis.name()), place);
+                return None;
+            }
+        }
+        let degree = |axis| degrees.get(&axis).copied().unwrap_or(1);
+        let (tensor, pipeline) = (degree(Axis::Tensor), degree(Axis::Pipeline));
+        let data = degrees.get(&Axis::Data).copied();
+        let data = data.unwrap_or_else(|| self.ranks / tensor.saturating_mul(pipeline).max(1));
+        let job = Parallelism::new(tensor, pipeline, data.max(1)).ok()?;
+        if job.ranks() != self.ranks {
+            self.undecided(format!("{job} is not of {} ranks", self.ranks), "");
+            return None;
+        }
+        let edges: Vec<_> = job.pattern().edges().iter().map(|edge| (edge.a, edge.b, 1.0)).collect();
+        self.pattern = self.pattern.union(&Pattern::from_edges(self.ranks, edges).ok()?);
+        Some(job)
+    }
+
+    /// Adds the rings, chains and groups along the axes of meshes; answers whether there are any.
+    fn meshes(&mut self, told: &Told) -> bool {
+        let mut has_any = false;
+        for mesh in &told.meshes {
+            let extents = match mesh.extents.is_empty() && mesh.names.len() <= 1 {
+                true => vec![self.ranks as i64],
+                false => mesh.extents.clone(),
+            };
+            if product(&extents) != Some(self.ranks) {
+                self.undecided(format!("the mesh is not known to be of {} ranks", self.ranks), &mesh.place);
+                continue;
+            }
+            has_any = true;
+            for dimension in 0..extents.len() {
+                let name = mesh.names.get(dimension).map(|name| name.to_ascii_lowercase());
+                let edges = along(&extents, dimension, Axes::of(name.as_deref()));
+                self.pattern =
+                    self.pattern.union(&Pattern::from_edges(self.ranks, edges).unwrap_or(self.pattern.clone()));
+            }
+        }
+        has_any
+    }
+
+    fn calls(&mut self, source: &Source, algorithm: Algorithm, has_groups: bool, has_job: bool) -> Vec<Decision> {
+        let mut fuel = FUEL;
+        let mut shapes: Vec<Shape> = Vec::new();
+        let is_sent =
+            source.calls().any(|(_, _, call, _)| matches!(call.kind, Communication::Send | Communication::SendReceive));
+        let mut decisions = Vec::new();
+        for (program, site, call, finding) in source.calls() {
+            let mut work = Work { program, site, ranks: self.ranks, algorithm, fuel };
+            let outcome = work.outcome(call);
+            fuel = work.fuel;
+            let outcome = match outcome {
+                Outcome::Copies if has_groups => Outcome::Nothing("copies, as the settings tell"),
+                Outcome::Copies => {
+                    let shape = Shape::AllReduce(algorithm);
+                    Outcome::Shape(shape.name(), shape)
+                }
+                Outcome::Group if has_groups => Outcome::Nothing("within the groups that the settings tell"),
+                Outcome::Group => Outcome::Undecided("which ranks are in its group is not known".to_owned()),
+                Outcome::Senders if is_sent => Outcome::Nothing("from anyone: the senders decide"),
+                Outcome::Senders => Outcome::Undecided("from anyone, and nobody sends".to_owned()),
+                other => other,
+            };
+            let (is_decided, what) = match outcome {
+                Outcome::Shape(name, shape) => {
+                    if !shapes.contains(&shape) {
+                        shapes.push(shape);
+                        self.pattern = self.pattern.union(&shape.pattern(self.ranks));
+                    }
+                    (true, name)
+                }
+                Outcome::Pairs(pairs) => {
+                    self.add(&pairs);
+                    (true, printed(&pairs))
+                }
+                Outcome::Undecided(why) => {
+                    self.undecided(format!("{}: {why}", finding.call), &finding.place());
+                    (false, format!("undecided: {why}"))
+                }
+                Outcome::Nothing(why) => (true, setting(call, has_job).unwrap_or(why).to_owned()),
+                Outcome::Copies | Outcome::Group | Outcome::Senders => (true, String::new()),
+            };
+            decisions.push(Decision { is_decided, what });
+        }
+        decisions
+    }
+
+    fn finish(
+        mut self,
+        source: &Source,
+        job: Option<Parallelism>,
+        told: Told,
+        decisions: Vec<Decision>,
+    ) -> Result<Proposal, Error> {
+        if self.is_open {
+            self.pattern = self.pattern.union(&Pattern::all_to_all(self.ranks));
+            self.notes.push(Note::assumed("all-to-all, as not everything could be decided"));
+        }
+        let files = source.programs.len();
+        let what =
+            format!("{} calls in {files} source file{}", source.findings.len(), if files == 1 { "" } else { "s" });
+        let is_job_alone = |job: &Parallelism| {
+            let own = job.pattern();
+            let ends = |pattern: &Pattern| {
+                let mut ends: Vec<_> = pattern.edges().iter().map(|edge| (edge.a, edge.b)).collect();
+                ends.sort_unstable();
+                ends
+            };
+            ends(&own) == ends(&self.pattern)
+        };
+        let name = job.filter(|_| !self.is_open).map_or_else(|| "source".to_owned(), |job| job.to_string());
+        let mut application = match job.filter(is_job_alone) {
+            Some(job) => {
+                let what = format!("{:e} bytes a step in each dimension: sources do not tell", Parallelism::BYTES);
+                self.notes.push(Note::assumed(what));
+                Application::from(job)
+            }
+            None => Application::new("source", "", self.pattern),
+        };
+        (application.name, application.source) = (name, what);
+        application.notes = source.notes.iter().cloned().chain(told.notes).chain(self.notes).collect();
+        Ok(Proposal { application, decisions })
+    }
+}
+
+/// What a setting comes to.
+fn setting(call: &super::calls::Call, has_job: bool) -> Option<&'static str> {
+    match &call.role {
+        Role::Degrees(degrees, _) if degrees.iter().all(|(axis, _)| *axis == Axis::Ranks) => {
+            Some("tells how many ranks there are")
+        }
+        Role::Degrees(..) if has_job => Some("part of the degrees"),
+        Role::Degrees(..) => Some("undecided: see the notes"),
+        Role::Mesh { .. } => Some("rings and chains along its axes"),
+        _ => None,
+    }
+}
+
+/// How ranks along one axis of a mesh talk.
+#[derive(Clone, Copy)]
+enum Axes {
+    Ring,
+    Chain,
+    AllToAll,
+}
+
+impl Axes {
+    /// By the custom of programs. Of other names nothing is known.
+    fn of(name: Option<&str>) -> Self {
+        const RINGS: [&str; 12] = [
+            "tp",
+            "dp",
+            "cp",
+            "sp",
+            "fsdp",
+            "shard",
+            "replicate",
+            "tensor",
+            "data",
+            "model",
+            "hsdp",
+            "tensor_parallel",
+        ];
+        match name {
+            None => Self::Ring,
+            Some(name) if name.starts_with("pp") || name.starts_with("pipe") || name.starts_with("stage") => {
+                Self::Chain
+            }
+            Some(name) if RINGS.iter().any(|ring| name.starts_with(ring) || name.ends_with(ring)) => Self::Ring,
+            Some(_) => Self::AllToAll,
+        }
+    }
+}
+
+/// The edges along one axis of a mesh whose ranks are numbered with the last axis fastest.
+fn along(extents: &[i64], dimension: usize, axes: Axes) -> Vec<(u16, u16, f64)> {
+    let Some(ranks) = product(extents) else { return Vec::new() };
+    let extent = extents.get(dimension).copied().unwrap_or(1);
+    let closed = vec![matches!(axes, Axes::Ring) && extent > 1; extents.len()];
+    let steps = if matches!(axes, Axes::AllToAll) { 1..extent } else { 1..2 };
+    let to = |rank: i64, by: i64| neighbour(extents, &closed, rank, dimension, by).flatten();
+    let edges = (0..ranks as i64).flat_map(|rank| steps.clone().filter_map(move |by| Some((rank, to(rank, by)?))));
+    edges.filter(|(a, b)| a != b).map(|(a, b)| (a as u16, b as u16, 1.0)).collect()
+}
+
+/// Pairs for people: `0-1, 1-2`, the first few.
+fn printed(pairs: &Edges) -> String {
+    const SHOWN: usize = 4;
+    let shown: Vec<_> = pairs.iter().take(SHOWN).map(|(a, b)| format!("{a}-{b}")).collect();
+    match pairs.len() {
+        0 => "no edge among these ranks".to_owned(),
+        many if many > SHOWN => format!("{}, .. ({many} edges)", shown.join(", ")),
+        _ => shown.join(", "),
+    }
+}
+
+impl Shape {
+    fn pattern(self, ranks: usize) -> Pattern {
+        let rooted = |pattern: Pattern, root: usize| {
+            let of = |rank: u16| ((usize::from(rank) + root) % ranks) as u16;
+            let edges = pattern.edges().iter().map(|edge| (of(edge.a), of(edge.b), 1.0));
+            Pattern::from_edges(ranks, edges).unwrap_or(pattern.clone())
+        };
+        match self {
+            Self::AllReduce(Algorithm::Ring) | Self::Ring => Pattern::ring(ranks),
+            Self::AllReduce(Algorithm::Tree) => Pattern::binary_tree(ranks),
+            Self::AllReduce(Algorithm::Both) => Pattern::ring_tree(ranks),
+            Self::Chain => Pattern::chain(ranks),
+            Self::AllToAll => Pattern::all_to_all(ranks),
+            Self::Tree(root) => rooted(Pattern::binary_tree(ranks), root),
+            Self::Star(root) => rooted(Pattern::star(ranks), root),
+        }
+    }
+}

@@ -1,0 +1,518 @@
+//! The evaluator: what an expression is for one rank of a job of so many.
+//!
+//! It knows literals; constants of the same file (`#define`, `const`, `enum`, assignments of a module); variables of a function,
+//! each with the last value given to it before, under conditions that can be decided for this rank; variables of loops over
+//! ranges; the rank and the number of ranks as MPI, NCCL, torch.distributed and launchers tell them; grids of MPI and their
+//! neighbours. Whatever else takes part makes the value unknown: parameters of functions, results of other functions, input.
+
+use std::cell::Cell;
+
+use super::bind::{DEVICE, is_split};
+use super::expr::{Argument, Expr, Language, Operator};
+use super::program::{Binding, FrameKind, Place, Program};
+
+/// How many steps an evaluation may take.
+pub(super) const FUEL: u32 = 400_000;
+/// How many values lead to one another.
+const DEPTH: u32 = 48;
+
+/// Names that by custom are the rank and the number of ranks, where they are parameters.
+const RANKS: [&str; 6] = ["rank", "my_rank", "myrank", "world_rank", "global_rank", "local_rank"];
+const SIZES: [&str; 10] = [
+    "size",
+    "world_size",
+    "worldsize",
+    "nranks",
+    "n_ranks",
+    "num_ranks",
+    "nprocs",
+    "num_procs",
+    "comm_size",
+    "num_gpus",
+];
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value {
+    Int(i64),
+    Text(String),
+    List(Vec<Value>),
+    /// MPI's Cartesian grid: extents, and whether each is closed to a ring.
+    Grid(Vec<i64>, Vec<bool>),
+}
+
+impl Value {
+    pub(super) fn int(&self) -> Option<i64> {
+        match self {
+            Self::Int(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    fn ints(&self) -> Option<Vec<i64>> {
+        match self {
+            Self::List(values) => values.iter().map(Self::int).collect(),
+            _ => None,
+        }
+    }
+}
+
+/// Evaluates for one rank, within loops whose variables have these values.
+pub(super) struct Evaluator<'p> {
+    pub(super) program: &'p Program,
+    pub(super) rank: Option<i64>,
+    /// How many ranks, if that is known.
+    pub(super) size: Option<i64>,
+    /// Frames of loops, with the values of their variables.
+    pub(super) loops: Vec<(usize, i64)>,
+    pub(super) fuel: Cell<u32>,
+}
+
+impl<'p> Evaluator<'p> {
+    pub(super) fn new(program: &'p Program, size: Option<i64>) -> Self {
+        Self { program, rank: None, size, loops: Vec::new(), fuel: Cell::new(FUEL) }
+    }
+
+    pub(super) fn int(&self, expr: &Expr, place: Place) -> Option<i64> {
+        self.value(expr, place, DEPTH)?.int()
+    }
+
+    pub(super) fn any(&self, expr: &Expr, place: Place) -> Option<Value> {
+        self.value(expr, place, DEPTH)
+    }
+
+    fn value(&self, expr: &Expr, place: Place, depth: u32) -> Option<Value> {
+        let depth = depth.checked_sub(1)?;
+        self.fuel.set(self.fuel.get().checked_sub(1)?);
+        match expr {
+            Expr::Int(value) => Some(Value::Int(*value)),
+            Expr::Text(text) => Some(Value::Text(text.clone())),
+            Expr::Rank => self.rank.map(Value::Int),
+            Expr::Size => self.size.map(Value::Int),
+            Expr::Unknown => None,
+            Expr::List(elements) => {
+                elements.iter().map(|element| self.value(element, place, depth)).collect::<Option<_>>().map(Value::List)
+            }
+            Expr::If(parts) => {
+                let holds = self.value(&parts.0, place, depth)?.int()? != 0;
+                self.value(if holds { &parts.1 } else { &parts.2 }, place, depth)
+            }
+            Expr::Unary(operator, value) => {
+                let value = self.value(value, place, depth)?.int()?;
+                Some(Value::Int(match operator {
+                    Operator::Subtract => value.checked_neg()?,
+                    Operator::Add => value,
+                    Operator::Not => i64::from(value == 0),
+                    Operator::Invert => !value,
+                    _ => return None,
+                }))
+            }
+            Expr::Binary(operator, sides) => self.binary(*operator, &sides.0, &sides.1, place, depth),
+            Expr::Item(sides) => self.item(&sides.0, &sides.1, place, depth),
+            Expr::Call(call, arguments) => self.call(call, arguments, place, depth),
+            Expr::Name(name) => self.name(name, place, depth),
+        }
+    }
+
+    fn binary(&self, operator: Operator, left: &Expr, right: &Expr, place: Place, depth: u32) -> Option<Value> {
+        let side = |side| self.value(side, place, depth);
+        // One side may decide.
+        if matches!(operator, Operator::Both | Operator::Either) {
+            let decisive = i64::from(operator == Operator::Either);
+            let truths =
+                [left, right].map(|s| side(s).and_then(|value| value.int()).map(|value| i64::from(value != 0)));
+            return match truths {
+                [Some(left), _] if left == decisive => Some(Value::Int(decisive)),
+                [_, Some(right)] if right == decisive => Some(Value::Int(decisive)),
+                [Some(_), Some(_)] => Some(Value::Int(1 - decisive)),
+                _ => None,
+            };
+        }
+        let (left, right) = (side(left)?, side(right)?);
+        if let (Value::Text(left), Value::Text(right)) = (&left, &right) {
+            return match operator {
+                Operator::Equal => Some(Value::Int(i64::from(left == right))),
+                Operator::Unequal => Some(Value::Int(i64::from(left != right))),
+                _ => None,
+            };
+        }
+        arithmetic(operator, left.int()?, right.int()?, self.program.language).map(Value::Int)
+    }
+
+    fn item(&self, list: &Expr, index: &Expr, place: Place, depth: u32) -> Option<Value> {
+        if is_environment(list) {
+            return match index {
+                Expr::Text(name) => self.environment(name),
+                _ => None,
+            };
+        }
+        let index = self.value(index, place, depth)?.int()?;
+        match list {
+            Expr::Call(call, arguments) if last(call) == "MPI_Cart_shift" || last(call) == "Shift" => {
+                self.shift(call, arguments, index, place, depth).map(Value::Int)
+            }
+            _ => match self.value(list, place, depth)? {
+                Value::List(values) => {
+                    let index = if index < 0 { index.checked_add(values.len() as i64)? } else { index };
+                    values.get(usize::try_from(index).ok()?).cloned()
+                }
+                _ => None,
+            },
+        }
+    }
+
+    /// The rank at the other end of a shift on a grid: the source (0) or the destination (1); -2 beyond an open border.
+    fn shift(&self, call: &str, arguments: &[Argument], end: i64, place: Place, depth: u32) -> Option<i64> {
+        let (grid, rest) = match call.strip_suffix(".Shift") {
+            Some(grid) => (Expr::Name(grid.to_owned()), arguments),
+            None => (arguments.first()?.1.clone(), arguments.get(1..)?),
+        };
+        let Value::Grid(extents, closed) = self.grid(&grid, place, depth)? else { return None };
+        let number = |index: usize| self.value(&rest.get(index)?.1, place, depth)?.int();
+        let (dimension, by) = (usize::try_from(number(0)?).ok()?, number(1)?);
+        let by = if end == 0 { by.checked_neg()? } else { by };
+        Some(neighbour(&extents, &closed, self.rank?, dimension, by)?.unwrap_or(-2))
+    }
+
+    /// The grid that a communicator is, or the file's only one.
+    fn grid(&self, communicator: &Expr, place: Place, depth: u32) -> Option<Value> {
+        if let Some(grid @ Value::Grid(..)) = self.value(communicator, place, depth) {
+            return Some(grid);
+        }
+        let is_grid = |own: &&Binding| matches!(&own.value, Expr::Call(call, _) if is_grid(call));
+        let mut grids = self.program.bindings.values().flatten().filter(is_grid);
+        match (grids.next(), grids.next()) {
+            (Some(only), None) => self.value(&only.value, only.place, depth),
+            _ => None,
+        }
+    }
+
+    fn call(&self, call: &str, arguments: &[Argument], place: Place, depth: u32) -> Option<Value> {
+        let argument = |index: usize, name: &str| {
+            let named = arguments.iter().find(|(own, _)| own.as_deref() == Some(name));
+            named.or_else(|| arguments.get(index).filter(|(own, _)| own.is_none())).map(|(_, value)| value)
+        };
+        let values = |index: usize, name: &str| {
+            argument(index, name).and_then(|list| self.value(list, place, depth)).and_then(|list| list.ints())
+        };
+        let of_all = arguments.is_empty();
+        match last(call) {
+            "int" | "atoi" | "tuple" | "list" => self.value(argument(0, "x")?, place, depth),
+            "len" => match self.value(argument(0, "obj")?, place, depth)? {
+                Value::List(values) => Some(Value::Int(values.len() as i64)),
+                _ => None,
+            },
+            "getenv" | "get" if call == "getenv" || call == "std.getenv" || is_getter(call) => {
+                match argument(0, "key")? {
+                    Expr::Text(name) => self.environment(name),
+                    _ => None,
+                }
+            }
+            "min" | "max" => {
+                let values = arguments.iter().map(|(_, value)| self.value(value, place, depth)?.int());
+                let values = values.collect::<Option<Vec<_>>>()?;
+                let best = if last(call) == "min" { values.into_iter().min() } else { values.into_iter().max() };
+                best.map(Value::Int)
+            }
+            "get_rank" | "Get_rank" | "rank" | "process_index" | "get_global_rank" if of_all && self.is_world(call) => {
+                self.rank.map(Value::Int)
+            }
+            "get_world_size" | "Get_size" | "size" | "device_count" | "process_count" | "getDeviceCount"
+                if of_all && self.is_world(call) =>
+            {
+                self.size.map(Value::Int)
+            }
+            "MPI_Cart_create" => {
+                let closed = values(3, "")?.into_iter().map(|closed| closed != 0).collect();
+                Some(Value::Grid(values(2, "")?, closed))
+            }
+            "Create_cart" => {
+                let extents = values(0, "dims")?;
+                let closed = match argument(1, "periods") {
+                    Some(_) => values(1, "periods")?.into_iter().map(|closed| closed != 0).collect(),
+                    None => vec![false; extents.len()],
+                };
+                Some(Value::Grid(extents, closed))
+            }
+            "MPI_Dims_create" | "Compute_dims" => {
+                let nodes = self.value(argument(0, "nnodes")?, place, depth)?.int()?;
+                let dims = match argument(1, "dims").and_then(|dims| self.value(dims, place, depth))? {
+                    Value::Int(dims) => usize::try_from(dims).ok()?,
+                    Value::List(zeros) if zeros.iter().all(|zero| *zero == Value::Int(0)) => zeros.len(),
+                    _ => return None,
+                };
+                balanced(nodes, dims).map(|dims| Value::List(dims.into_iter().map(Value::Int).collect()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether `comm.Get_rank()` asks about all ranks: not where `comm` was made by splitting.
+    fn is_world(&self, call: &str) -> bool {
+        let object = call.rsplit_once('.').map_or("", |(object, _)| object);
+        !self.program.bindings.get(object).into_iter().flatten().any(|own| is_split(&own.value))
+    }
+
+    fn environment(&self, name: &str) -> Option<Value> {
+        match name {
+            "RANK"
+            | "LOCAL_RANK"
+            | "OMPI_COMM_WORLD_RANK"
+            | "OMPI_COMM_WORLD_LOCAL_RANK"
+            | "PMI_RANK"
+            | "SLURM_PROCID"
+            | "MV2_COMM_WORLD_RANK" => self.rank.map(Value::Int),
+            "WORLD_SIZE" | "LOCAL_WORLD_SIZE" | "OMPI_COMM_WORLD_SIZE" | "PMI_SIZE" | "SLURM_NTASKS" => {
+                self.size.map(Value::Int)
+            }
+            _ => None,
+        }
+    }
+
+    fn name(&self, name: &str, place: Place, depth: u32) -> Option<Value> {
+        for (id, frame) in self.program.frames_around(place.frame) {
+            if matches!(&frame.what, FrameKind::Loop { variable, .. } if variable == name) {
+                return self.loops.iter().find(|(own, _)| *own == id).map(|(_, value)| Value::Int(*value));
+            }
+        }
+        let is_module = place.scope == 0 && self.program.language == Language::Python;
+        if is_module || self.program.is_local(place.scope, name) {
+            return self.within(name, place, depth);
+        }
+        let mut scope = place.scope;
+        while scope != 0 {
+            scope = self.program.scopes.get(scope)?.parent;
+            if scope != 0 && self.program.is_local(scope, name) {
+                return self
+                    .only(self.program.bound_in(scope, name).collect(), depth)
+                    .or_else(|| self.custom(scope, name));
+            }
+        }
+        let is_own = |own: &&Binding| name.contains('.') || !self.program.is_local(own.place.scope, name);
+        let bindings = self.program.bindings.get(name).into_iter().flatten();
+        let bindings: Vec<_> = bindings.filter(|own| own.place.scope == 0 || is_own(own)).collect();
+        if bindings.is_empty() { self.constant(name) } else { self.only(bindings, depth) }
+    }
+
+    /// The value of a name that is given one once, whatever values it begins with.
+    fn only(&self, bindings: Vec<&Binding>, depth: u32) -> Option<Value> {
+        let is_replaced = bindings.iter().any(|own| !own.is_initial);
+        let mut bindings = bindings.into_iter().filter(|own| !(is_replaced && own.is_initial));
+        match (bindings.next(), bindings.next()) {
+            (Some(only), None) if only.place.frame.is_none() => self.value(&only.value, only.place, depth),
+            _ => None,
+        }
+    }
+
+    /// The value of a variable where it is used in its own function: the last one before that is given for this rank.
+    fn within(&self, name: &str, place: Place, depth: u32) -> Option<Value> {
+        let around: Vec<usize> = self.program.frames_around(place.frame).map(|(id, _)| id).collect();
+        let is_loop = |id: &usize| {
+            let what = self.program.frames.get(*id).map(|frame| &frame.what);
+            matches!(what, Some(FrameKind::Loop { .. } | FrameKind::Repeat))
+        };
+        let loops: Vec<usize> = around.iter().copied().filter(is_loop).collect();
+        let bindings: Vec<&Binding> = self.program.bound_in(place.scope, name).collect();
+        self.fuel.set(self.fuel.get().checked_sub(bindings.len() as u32)?);
+        // What comes later in a loop around both comes before, too.
+        let returns = |own: &&&Binding| {
+            own.place.at >= place.at && self.program.frames_around(own.place.frame).any(|(id, _)| loops.contains(&id))
+        };
+        if bindings.iter().any(|own| returns(&own)) {
+            return None;
+        }
+        for own in bindings.iter().rev().filter(|own| own.place.at < place.at) {
+            self.fuel.set(self.fuel.get().checked_sub(1)?);
+            match self.applies(own, &around)? {
+                false => continue,
+                true if own.value.mentions(name) && self.is_repeated(own) => return None,
+                true => return self.value(&own.value, own.place, depth),
+            }
+        }
+        if bindings.is_empty() || self.program.scopes.get(place.scope).is_some_and(|s| s.parameters.contains(name)) {
+            self.custom(place.scope, name).or_else(|| self.constant(name))
+        } else {
+            None
+        }
+    }
+
+    fn is_repeated(&self, own: &Binding) -> bool {
+        let mut frames = self.program.frames_around(own.place.frame);
+        frames.any(|(_, frame)| matches!(frame.what, FrameKind::Loop { .. } | FrameKind::Repeat))
+    }
+
+    /// Whether the conditions around an assignment hold, of those that are not around its use as well; none if unknown.
+    fn applies(&self, own: &Binding, around: &[usize]) -> Option<bool> {
+        let mut is_known = true;
+        for (_, frame) in self.program.frames_around(own.place.frame).filter(|(id, _)| !around.contains(id)) {
+            if let FrameKind::Guard { condition, holds, at } = &frame.what {
+                let place = Place { scope: own.place.scope, frame: frame.parent, at: *at };
+                match self.int(condition, place) {
+                    Some(value) if (value != 0) != *holds => return Some(false),
+                    Some(_) => {}
+                    None => is_known = false,
+                }
+            }
+        }
+        is_known.then_some(true)
+    }
+
+    /// A parameter that by custom is the rank or the number of ranks.
+    fn custom(&self, scope: usize, name: &str) -> Option<Value> {
+        let is_parameter = self.program.scopes.get(scope)?.parameters.contains(name);
+        match name {
+            _ if !is_parameter => None,
+            name if RANKS.contains(&name) => self.rank.map(Value::Int),
+            name if SIZES.contains(&name) => self.size.map(Value::Int),
+            _ => None,
+        }
+    }
+
+    /// Constants of libraries and languages.
+    fn constant(&self, name: &str) -> Option<Value> {
+        match name {
+            "MPI_PROC_NULL" | "MPI.PROC_NULL" | "MPI_ANY_SOURCE" | "MPI.ANY_SOURCE" => Some(Value::Int(-2)),
+            "true" | "True" => Some(Value::Int(1)),
+            "false" | "False" | "NULL" | "nullptr" => Some(Value::Int(0)),
+            "MPI.COMM_WORLD.rank" => self.rank.map(Value::Int),
+            "MPI.COMM_WORLD.size" => self.size.map(Value::Int),
+            _ => {
+                // mpi4py: `comm.rank`, where `comm` is the world.
+                let (object, member) = name.rsplit_once('.')?;
+                let world = |own: &Binding| matches!(own.value.path(), Some(path) if path.ends_with("COMM_WORLD"));
+                let is_world = self.program.bindings.get(object).into_iter().flatten().any(world);
+                match member {
+                    "rank" if is_world => self.rank.map(Value::Int),
+                    "size" if is_world => self.size.map(Value::Int),
+                    _ => None,
+                }
+            }
+        }
+    }
+
+    /// The device that `cudaSetDevice` chose last before this.
+    pub(super) fn device(&self, place: Place) -> Option<i64> {
+        match self.program.bound_in(place.scope, DEVICE).any(|own| own.place.at < place.at) {
+            true => self.within(DEVICE, place, DEPTH)?.int(),
+            false => None,
+        }
+    }
+}
+
+/// What follows the last dot or colon.
+pub(super) fn last(call: &str) -> &str {
+    call.rsplit(['.', ':']).next().unwrap_or(call)
+}
+
+pub(super) fn is_grid(call: &str) -> bool {
+    matches!(last(call), "MPI_Cart_create" | "Create_cart")
+}
+
+fn is_environment(list: &Expr) -> bool {
+    matches!(list.path(), Some("os.environ" | "environ"))
+}
+
+fn is_getter(call: &str) -> bool {
+    matches!(call, "os.environ.get" | "environ.get" | "os.getenv")
+}
+
+fn arithmetic(operator: Operator, left: i64, right: i64, language: Language) -> Option<i64> {
+    // Python rounds down, C towards zero.
+    let is_python = language == Language::Python;
+    let shift = || u32::try_from(right).ok().filter(|by| *by < 63);
+    let truth = |holds: bool| Some(i64::from(holds));
+    match operator {
+        Operator::Add => left.checked_add(right),
+        Operator::Subtract => left.checked_sub(right),
+        Operator::Multiply => left.checked_mul(right),
+        Operator::Divide if is_python => {
+            let (quotient, rest) = (left.checked_div(right)?, left.checked_rem(right)?);
+            Some(if rest != 0 && (rest < 0) != (right < 0) { quotient - 1 } else { quotient })
+        }
+        Operator::Remainder if is_python => {
+            let rest = left.checked_rem(right)?;
+            Some(if rest != 0 && (rest < 0) != (right < 0) { rest + right } else { rest })
+        }
+        Operator::Divide => left.checked_div(right),
+        Operator::Remainder => left.checked_rem(right),
+        Operator::Power => left.checked_pow(u32::try_from(right).ok()?),
+        Operator::Xor => Some(left ^ right),
+        Operator::And => Some(left & right),
+        Operator::Or => Some(left | right),
+        Operator::Left => left.checked_mul(1_i64.checked_shl(shift()?)?),
+        Operator::Right => left.checked_shr(shift()?),
+        Operator::Less => truth(left < right),
+        Operator::LessEqual => truth(left <= right),
+        Operator::Greater => truth(left > right),
+        Operator::GreaterEqual => truth(left >= right),
+        Operator::Equal => truth(left == right),
+        Operator::Unequal => truth(left != right),
+        Operator::Both | Operator::Either | Operator::Not | Operator::Invert => None,
+    }
+}
+
+/// The rank so far along one dimension of a grid, numbered with the last dimension fastest; none beyond an open border; no
+/// answer if there is no such grid, rank or dimension.
+pub(super) fn neighbour(extents: &[i64], closed: &[bool], rank: i64, dimension: usize, by: i64) -> Option<Option<i64>> {
+    let extent = *extents.get(dimension).filter(|extent| **extent > 0)?;
+    let stride = extents.get(dimension + 1..)?.iter().try_fold(1_i64, |all, extent| all.checked_mul(*extent))?;
+    let all = extents.iter().try_fold(1_i64, |all, extent| all.checked_mul(*extent))?;
+    if stride < 1 || !(0..all).contains(&rank) {
+        return None;
+    }
+    let own = rank / stride % extent;
+    let to = own.checked_add(by)?;
+    let wrapped = if *closed.get(dimension)? { to.rem_euclid(extent) } else { to };
+    Some((0..extent).contains(&wrapped).then(|| rank + (wrapped - own) * stride))
+}
+
+/// So many nodes in a grid of these dimensions, its extents as close to each other as can be, the largest first, as
+/// `MPI_Dims_create` must choose them (MPI 4.1, section 8.5.2).
+fn balanced(nodes: i64, dims: usize) -> Option<Vec<i64>> {
+    if !(1..=1 << 16).contains(&nodes) {
+        return None;
+    }
+    let largest = |nodes: i64, most: i64| (1..=most).rev().find(|factor| nodes % factor == 0);
+    match dims {
+        1 => Some(vec![nodes]),
+        2 => {
+            let short = largest(nodes, nodes.isqrt())?;
+            Some(vec![nodes / short, short])
+        }
+        3 => {
+            let shorts = (1..=nodes).take_while(|short| short * short * short <= nodes).filter(|s| nodes % s == 0);
+            let best = shorts.filter_map(|short| {
+                let middle = largest(nodes / short, (nodes / short).isqrt())?;
+                Some((nodes / short / middle - short, vec![nodes / short / middle, middle, short]))
+            });
+            best.min().map(|(_, dims)| dims)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remainders_are_those_of_the_language() {
+        let of = |language| arithmetic(Operator::Remainder, -1, 4, language);
+        assert_eq!((of(Language::C), of(Language::Python)), (Some(-1), Some(3)));
+        assert_eq!(arithmetic(Operator::Divide, -1, 4, Language::Python), Some(-1));
+        assert_eq!(arithmetic(Operator::Divide, 1, 0, Language::C), None);
+    }
+
+    #[test]
+    fn grids_are_numbered_with_the_last_dimension_fastest() {
+        let step = |rank, dimension, by| neighbour(&[2, 4], &[false, true], rank, dimension, by);
+        assert_eq!([step(0, 0, 1), step(0, 0, -1), step(0, 1, -1)], [Some(Some(4)), Some(None), Some(Some(3))]);
+        assert_eq!(step(8, 0, 1), None);
+    }
+
+    #[test]
+    fn balanced_grids_are_as_square_as_can_be() {
+        assert_eq!([balanced(8, 2), balanced(6, 2)], [Some(vec![4, 2]), Some(vec![3, 2])]);
+        assert_eq!([balanced(8, 3), balanced(12, 3)], [Some(vec![2, 2, 2]), Some(vec![3, 2, 2])]);
+        assert_eq!(balanced(7, 1), Some(vec![7]));
+    }
+}
