@@ -30,7 +30,7 @@ pub use matching::{
     GraphMatcher, GraphMatches, GraphSearch, Leaf, Limits, LinkTest, MatchConfig, Matcher, Matches, Outcome, Placement,
     Search, SearchStats, ShareTest, Stop, StopReason, Verifier, Violation,
 };
-pub use pattern::{Demand, Dimension, Edge, Parallelism, Pattern, Shape, Sharing, Want};
+pub use pattern::{Demand, Dimension, Edge, ModelShape, Parallelism, Pattern, Shape, Sharing, Want};
 pub use policy::{
     BuiltIn, Criterion, Decision, OrElse, PCIE_GEN4_GBPS, Policy, Reason, Refusal, Request, Rules, RunnerUp, Scored,
     SloSignals, When, Within, case, distributed, earliest_finish, greedy, largest_first, least, lowest_id, lowest_ids,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mapa_core::{Dimension, Parallelism};
+use mapa_core::{Dimension, ModelShape, Parallelism};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -107,6 +107,62 @@ proptest! {
     #[test]
     fn texts_round_trip((job, ..) in jobs()) {
         prop_assert_eq!(job.to_string().parse::<Parallelism>().unwrap(), job);
+    }
+}
+
+#[test]
+fn errors_name_the_word() {
+    for (text, word, form) in [
+        ("tp=2,dp=2,ep=4", "ep=4", "divides sp x dp"),
+        ("tp=2,dp=2,ep=3,etp=1", "ep=3", "with etp=1 tp x sp x dp"),
+        ("tp=4,dp=2,ep=2,etp=2", "etp=2", "etp=1"),
+        ("sp=2,ulysses=2", "ulysses=2", "sp=S or ulysses=S"),
+        ("sp=2,cp=2", "cp=2", "each once"),
+        ("tp=2,dp=2,order=tp-pp", "order=tp-pp", "none missing whose degree is above 1"),
+        ("tp=2,order=tp-tp", "order=tp-tp", "each once"),
+        ("tp=2,order=horovod", "order=horovod", "megatron, deepspeed"),
+        ("ep=0", "ep=0", "at least 1"),
+        ("edp=2", "edp=2", "ep=E"),
+    ] {
+        let message = text.parse::<Parallelism>().unwrap_err().to_string();
+        assert!(message.starts_with(&format!("parallel job: `{word}`: expected ")), "{message}");
+        assert!(message.contains(form), "{message}");
+    }
+    assert_eq!(
+        "tp=2,pp=2,order=tp-pp".parse::<Parallelism>().unwrap().to_string(),
+        "tp=2,pp=2,dp=1,order=tp-pp-sp-ep-dp"
+    );
+}
+
+#[test]
+fn bytes_of_a_model_are_those_worked_out_by_hand() {
+    let text = "layers=32,hidden=4096,sequence=2048,micro-batch=1,micro-batches=8,expert-parameters=8e9,top-k=2";
+    let model: ModelShape = text.parse().unwrap();
+    let bytes = |degrees: &str, dimension| {
+        degrees.parse::<Parallelism>().unwrap().with_bytes_of_model(&model).unwrap().bytes(dimension)
+    };
+    // 8 x 2048 tokens of 4096 numbers of two bytes are 2^27 bytes: 134,217,728.
+    let activations = 134_217_728.0;
+    assert_eq!(bytes("tp=4,pp=2", Dimension::Pipeline), activations);
+    assert_eq!(bytes("tp=4,pp=2", Dimension::Tensor), 8_589_934_592.0);
+    // 12 x 32 x 4096^2 = 6,442,450,944 parameters, an eighth of them on each rank.
+    assert_eq!(bytes("tp=4,pp=2,dp=2", Dimension::Data), 1_610_612_736.0);
+    // Half the sequence each: 6 x 32 x 2^26 / 2 and 8 x 32 x 2^26 / 2.
+    assert_eq!(bytes("tp=2,sp=2", Dimension::Sequence), 6_442_450_944.0);
+    assert_eq!(bytes("tp=2,ulysses=2", Dimension::Sequence), 8_589_934_592.0);
+    assert_eq!(bytes("dp=4,ep=2", Dimension::Expert), 4.0 * 2.0 * 32.0 * activations);
+    assert_eq!(bytes("dp=4,ep=2", Dimension::ExpertData), 8e9);
+    assert_eq!(bytes("dp=4,ep=2", Dimension::Tensor), Parallelism::BYTES);
+    for (text, word) in [
+        ("layers=2,hidden=3", "sequence=?"),
+        ("layers=0,hidden=3,sequence=1", "layers=0"),
+        ("depth=2", "depth=2"),
+        ("layers=2,layers=2", "layers=2"),
+        ("layers=inf", "layers=inf"),
+        ("", ""),
+    ] {
+        let message = text.parse::<ModelShape>().unwrap_err().to_string();
+        assert!(message.starts_with(&format!("parallel job: `{word}`: expected layers=L")), "{message}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use mapa_core::{Dimension, Parallelism, Pattern};
+use mapa_core::{Parallelism, Pattern};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -186,8 +186,9 @@ pub fn write_pattern(application: &Application) -> String {
     }
     match parallelism {
         Some(job) => {
-            let bytes = Dimension::ALL.map(|dimension| format!("{}={:?}", dimension.letters(), job.bytes(dimension)));
-            line(format!("parallelism = {}\nbytes = {}", quoted(&job.to_string()), quoted(&bytes.join(","))));
+            let bytes = job.dimensions().map(|own| format!("{}={:?}", own.letters(), job.bytes(own)));
+            let bytes = bytes.collect::<Vec<_>>().join(",");
+            line(format!("parallelism = {}\nbytes = {}", quoted(&job.to_string()), quoted(&bytes)));
         }
         None => {
             line(format!("ranks = {}\nedges = [", pattern.len()));

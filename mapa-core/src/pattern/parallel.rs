@@ -11,11 +11,13 @@
 //! and replaces each of its all-reduces by a reduce-scatter and an all-gather, which send as much.
 
 mod layout;
+mod model;
 mod text;
 
 use super::{Edge, Pattern};
 use crate::error::{Error, ErrorKind};
 use layout::ORDER;
+pub use model::ModelShape;
 
 /// One of the ways in which a training job is spread over devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -184,10 +186,11 @@ impl Parallelism {
         self.degrees.get(dimension as usize).copied().unwrap_or_else(same_experts)
     }
 
-    /// The dimensions that its text tells: tensor, pipeline and data, and others of a degree above 1.
+    /// The dimensions of which something is said: tensor, pipeline and data, and others of a degree above 1 or bytes of their own.
     pub fn dimensions(&self) -> impl Iterator<Item = Dimension> {
         let job = *self;
-        Dimension::ALL.into_iter().enumerate().filter(move |&(i, own)| i < 3 || job.degree(own) > 1).map(|(_, own)| own)
+        let is_said = move |own: Dimension| job.degree(own) > 1 || job.bytes(own) != Self::BYTES;
+        Dimension::ALL.into_iter().enumerate().filter(move |&(i, own)| i < 3 || is_said(own)).map(|(_, own)| own)
     }
 
     /// Bytes per rank and step; see [`Parallelism::with_bytes`].
