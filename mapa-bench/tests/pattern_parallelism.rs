@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::PathBuf;
 
-use common::{answer, error, run, text};
+use common::{answer, error, no, run, text};
 use serde_json::{Value, json};
 
 /// A file of these contents, of its own.
@@ -69,6 +69,8 @@ fn wrong_words_are_named() {
     error("pattern from-parallelism tp=2,order=horovod", "`order=horovod`: expected");
     error("pattern from-parallelism tp=2 --model layers=2", "`hidden=?`: expected layers=L");
     error("allocate --machine dgx-1v --pattern tp=2,sp=2,cp=2", "`cp=2`: expected");
+    let (refusal, code) = no("allocate --machine dgx-1v --pattern tp=4,sp=4 --policy min-step-time --json");
+    assert_eq!((&refusal["refusal"], code), (&json!("infeasible"), 3));
 }
 
 #[test]
