@@ -4,7 +4,10 @@ use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 
-use mapa_core::{Decision, Dimension, HardwareGraph, Parallelism, Pattern, Policy, Rates, StepTime, min_step_time};
+use mapa_core::{
+    Candidate, Decision, Dimension, HardwareGraph, Parallelism, Pattern, Policy, Rates, Rules, StepTime, edges_seconds,
+    min_edges_seconds, min_step_time,
+};
 use mapa_patterns::{Application, Sensitivity, read_pattern};
 use serde_json::{Map, Value, json};
 
@@ -18,7 +21,7 @@ use crate::request;
 pub(crate) const POLICY: &str = "min-step-time";
 
 /// What it does, for help texts.
-pub(crate) const SUMMARY: &str = "with a pattern such as tp=4,pp=2: the least communication time of a step";
+pub(crate) const SUMMARY: &str = "with a pattern such as tp=4,pp=2, or a file with bytes: the least communication time";
 
 /// What the words of the command line say of who talks to whom.
 pub(crate) struct Job {
@@ -35,6 +38,18 @@ impl Job {
     pub(crate) fn is_sensitive(&self, told: Option<bool>) -> bool {
         let of_file = || self.application.as_ref().map(|own| own.verdict.sensitivity == Sensitivity::Sensitive);
         told.or_else(of_file).unwrap_or(false)
+    }
+
+    /// The policy that takes the least communication time, where that is known: of a training job's step, or of the slowest edge of
+    /// a pattern in bytes.
+    pub(crate) fn fastest(&self) -> Option<Rules<'static>> {
+        let of_edges = || self.has_bytes().then(|| min_edges_seconds(&self.pattern, Rates::NOMINAL));
+        self.parallel.map(|job| min_step_time(&job, Rates::NOMINAL)).or_else(of_edges)
+    }
+
+    /// Whether it is of a file that tells how many bytes edges carry.
+    fn has_bytes(&self) -> bool {
+        self.application.as_ref().is_some_and(|own| own.unit.is_bytes() && !own.pattern.edges().is_empty())
     }
 }
 
@@ -98,38 +113,65 @@ pub(crate) fn policy(
     if name != POLICY || model.is_some() || preserved != Preserved::All {
         return request::policy(name, model, preserved);
     }
-    let needs = || Failure::malformed(format_args!("--policy {POLICY} needs a pattern such as tp=4,pp=2,dp=1"));
-    Ok(Box::new(min_step_time(job.parallel.as_ref().ok_or_else(needs)?, Rates::NOMINAL)))
+    let needs = || {
+        Failure::malformed(match &job.application {
+            Some(own) if own.unit.is_bytes() => format!("--policy {POLICY}: the pattern {} has no edges", own.name),
+            Some(own) => format!(
+                "--policy {POLICY}: what edges of the pattern {} carry is counted in `{}`: expected a pattern file with \
+                 unit = \"bytes\" or \"bytes-per-step\"",
+                own.name, own.unit
+            ),
+            None => format!("--policy {POLICY} needs a pattern such as tp=4,pp=2,dp=1, or a pattern file in bytes"),
+        })
+    };
+    Ok(Box::new(job.fastest().ok_or_else(needs)?))
 }
 
-/// The communication time of a step where a training job was placed.
+/// The communication time of a step where a training job was placed; or of the slowest edge of a pattern in bytes.
 pub(crate) struct Step {
     pub(crate) seconds: f64,
-    by_dimension: Vec<(Dimension, f64)>,
+    /// None if edges are of no dimension.
+    by_dimension: Option<Vec<(Dimension, f64)>>,
 }
 
 impl Step {
     /// None for jobs of another kind.
     pub(crate) fn of(job: &Job, decision: &Decision, graph: &HardwareGraph) -> Option<Self> {
-        let model = StepTime::new(job.parallel.as_ref()?, Rates::NOMINAL);
+        let Some(parallel) = &job.parallel else { return Self::of_edges(job, decision, graph) };
+        let model = StepTime::new(parallel, Rates::NOMINAL);
         let times = model.by_dimension(graph, decision.placement())?;
         let by_dimension = Dimension::ALL.into_iter().zip(times).filter(|(_, seconds)| *seconds > 0.0).collect();
-        Some(Self { seconds: model.seconds(graph, decision.placement())?, by_dimension })
+        Some(Self { seconds: model.seconds(graph, decision.placement())?, by_dimension: Some(by_dimension) })
+    }
+
+    fn of_edges(job: &Job, decision: &Decision, graph: &HardwareGraph) -> Option<Self> {
+        let all = graph.all();
+        let (pattern, placement) = (&job.pattern, decision.placement());
+        let candidate = Candidate { view: graph.with_free(&all), pattern, placement };
+        let seconds = job.has_bytes().then(|| edges_seconds(pattern, Rates::NOMINAL).score(&candidate));
+        seconds.map(|seconds| Self { seconds, by_dimension: None })
     }
 
     /// As a person reads it.
     pub(crate) fn text(&self) -> String {
-        let parts = self.by_dimension.iter().map(|(dimension, own)| format!("{dimension} {}", seconds(*own)));
+        let Some(by_dimension) = &self.by_dimension else {
+            return format!("{} s for the slowest edge, if all send at once", seconds(self.seconds));
+        };
+        let parts = by_dimension.iter().map(|(dimension, own)| format!("{dimension} {}", seconds(*own)));
         let parts = parts.collect::<Vec<_>>().join(" + ");
-        let of = if self.by_dimension.len() > 1 { format!(": {parts}") } else { String::new() };
+        let of = if by_dimension.len() > 1 { format!(": {parts}") } else { String::new() };
         format!("{} s of communication{of}", seconds(self.seconds))
     }
 
-    /// The keys `step_seconds` and `phase_seconds`.
+    /// The keys `step_seconds` and `phase_seconds`; or `edges_seconds`.
     pub(crate) fn insert_into(&self, object: &mut Map<String, Value>) {
+        let Some(by_dimension) = &self.by_dimension else {
+            object.insert("edges_seconds".to_owned(), json!(self.seconds));
+            return;
+        };
         object.insert("step_seconds".to_owned(), json!(self.seconds));
         let phases: Map<String, Value> =
-            self.by_dimension.iter().map(|(dimension, seconds)| (dimension.to_string(), json!(seconds))).collect();
+            by_dimension.iter().map(|(dimension, seconds)| (dimension.to_string(), json!(seconds))).collect();
         object.insert("phase_seconds".to_owned(), Value::Object(phases));
     }
 }

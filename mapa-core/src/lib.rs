@@ -30,13 +30,13 @@ pub use matching::{
     GraphMatcher, GraphMatches, GraphSearch, Leaf, Limits, LinkTest, MatchConfig, Matcher, Matches, Outcome, Placement,
     Search, SearchStats, ShareTest, Stop, StopReason, Verifier, Violation,
 };
-pub use pattern::{Demand, Dimension, Edge, Parallelism, Pattern, Shape, Sharing, Want};
+pub use pattern::{Demand, Dimension, Edge, ModelShape, Parallelism, Pattern, Shape, Sharing, Want};
 pub use policy::{
     BuiltIn, Criterion, Decision, OrElse, PCIE_GEN4_GBPS, Policy, Reason, Refusal, Request, Rules, RunnerUp, Scored,
     SloSignals, When, Within, case, distributed, earliest_finish, greedy, largest_first, least, lowest_id, lowest_ids,
-    max, max_bandwidth, max_bandwidth_with, min, min_step_time, most, packed, pcie_aware, pcie_slowdown,
-    pcie_slowdown_on, preserve, preserve_released, preserve_with, random, slo_aware, smallest_first, topo_aware,
-    topo_aware_released, when, within,
+    max, max_bandwidth, max_bandwidth_with, min, min_edges_seconds, min_step_time, most, packed, pcie_aware,
+    pcie_slowdown, pcie_slowdown_on, preserve, preserve_released, preserve_with, random, slo_aware, smallest_first,
+    topo_aware, topo_aware_released, when, within,
 };
 pub use score::{
     AllToAll, Bandwidth, Candidate, Census, Channels, Coefficients, Domain, EdgeOn, Form, LinkModel, Objective, Rates,

@@ -2,9 +2,9 @@
 
 use mapa_core::testing::{free_sets, joined_machines, machines, oracle, patterns};
 use mapa_core::{
-    Candidate, DeviceId, DeviceSet, Dimension, Fabric, HardwareGraph, Limits, LinkClass, Objective, Parallelism,
-    Pattern, Policy, Rates, Request, Rules, StepTime, edges_seconds, max, min, min_step_time, preserved_gbps,
-    step_seconds,
+    Candidate, DeviceId, DeviceSet, Dimension, Fabric, FabricNode, HardwareGraph, Limits, LinkClass, NodeKind,
+    Objective, Parallelism, Pattern, Policy, Rates, Request, Rules, StepTime, edges_seconds, max, min,
+    min_edges_seconds, min_step_time, preserved_gbps, step_seconds,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -36,11 +36,8 @@ fn dgx_1v() -> HardwareGraph {
 
 /// As it is defined, group by group, without the model's edges.
 fn by_definition(job: &Parallelism, rates: Rates, graph: &HardwareGraph, placement: &[DeviceId], overlap: bool) -> f64 {
-    let [tensor, stages, copies] = Dimension::ALL.map(|dimension| job.degree(dimension));
-    let bytes = Dimension::ALL.map(|dimension| job.bytes(dimension));
-    let rank = |t: usize, p: usize, d: usize| t + tensor * (d + copies * p);
-    let rate = |a: usize, b: usize| {
-        let link = graph.link(placement[a], placement[b]);
+    let rate = |a: u16, b: u16| {
+        let link = graph.link(placement[a as usize], placement[b as usize]);
         if link.class.is_direct() {
             link.gbps * rates.direct
         } else if link.class == LinkClass::Sys {
@@ -49,37 +46,36 @@ fn by_definition(job: &Parallelism, rates: Rates, graph: &HardwareGraph, placeme
             link.gbps * rates.host
         }
     };
-    let mut phases = [0.0f64; 3];
-    for t in 0..tensor {
-        for p in 0..stages {
-            for d in 0..copies {
-                let own = rank(t, p, d);
-                let mut slower = |phase: usize, other: usize, gigabytes: f64| {
-                    if gigabytes > 0.0 {
-                        phases[phase] = phases[phase].max(gigabytes / rate(own, other));
-                    }
-                };
-                if tensor > 1 {
-                    slower(
-                        0,
-                        rank((t + 1) % tensor, p, d),
-                        bytes[0] / 1e9 * 2.0 * (tensor as f64 - 1.0) / tensor as f64,
-                    );
+    let has_port = |a: u16| graph.device(placement[a as usize]).switch_port.is_some();
+    let is_shared = |a: u16, b: u16| {
+        !graph.link(placement[a as usize], placement[b as usize]).class.is_direct() || has_port(a) && has_port(b)
+    };
+    let time = |dimension: Dimension| {
+        let gigabytes = job.bytes(dimension) / 1e9;
+        let mut slowest = 0.0f64;
+        for group in job.groups(dimension).iter().filter(|group| group.len() > 1 && gigabytes > 0.0) {
+            let n = group.len() as f64;
+            let slowest_of = |ways: usize, gigabytes: f64| {
+                (0..ways).map(|i| gigabytes / rate(group[i], group[(i + 1) % group.len()])).fold(0.0, f64::max)
+            };
+            slowest = slowest.max(match dimension {
+                Dimension::Pipeline => slowest_of(group.len() - 1, gigabytes),
+                _ if job.is_all_to_all(dimension) => {
+                    let one = |a: u16| {
+                        let others = || group.iter().copied().filter(move |b| *b != a);
+                        let own = others().map(|b| gigabytes / n / rate(a, b)).fold(0.0, f64::max);
+                        own.max(others().filter(|b| is_shared(a, *b)).map(|b| gigabytes / n / rate(a, b)).sum())
+                    };
+                    group.iter().map(|a| one(*a)).fold(0.0, f64::max)
                 }
-                if p + 1 < stages {
-                    slower(1, rank(t, p + 1, d), bytes[1] / 1e9);
-                }
-                if copies > 1 {
-                    slower(
-                        2,
-                        rank(t, p, (d + 1) % copies),
-                        bytes[2] / 1e9 * 2.0 * (copies as f64 - 1.0) / copies as f64,
-                    );
-                }
-            }
+                Dimension::Sequence => slowest_of(group.len(), (n - 1.0) * gigabytes),
+                _ => slowest_of(group.len(), 2.0 * (n - 1.0) / n * gigabytes),
+            });
         }
-    }
-    if overlap { phases[0].max(phases[1]).max(phases[2]) } else { phases.iter().sum() }
+        slowest
+    };
+    let times = Dimension::ALL.map(time);
+    if overlap { times.into_iter().fold(0.0, f64::max) } else { times.iter().sum() }
 }
 
 fn close(a: f64, b: f64) -> bool {
@@ -106,17 +102,25 @@ fn check(job: &Parallelism, rates: Rates, graph: &HardwareGraph, free: &DeviceSe
 }
 
 fn jobs(ranks: usize) -> impl Strategy<Value = Parallelism> {
-    let degrees: Vec<[usize; 3]> = (1..=ranks)
+    let degrees: Vec<[usize; 4]> = (1..=ranks)
         .flat_map(|t| (1..=ranks / t).flat_map(move |p| (1..=ranks / t / p).map(move |d| [t, p, d])))
+        .flat_map(|[t, p, d]| (1..=ranks / t / p / d).map(move |s| [t, p, d, s]))
         .filter(|degrees| degrees.iter().product::<usize>() > 1)
         .collect();
     // Some of them make edges of different phases equal.
     let bytes = || select(vec![0.0, 1e9, 1e9, 1.5e9, 2e9, 1e7]);
-    (select(degrees), [bytes(), bytes(), bytes()]).prop_map(|([tensor, pipeline, data], bytes)| {
-        let job = Parallelism::new(tensor, pipeline, data).unwrap();
-        let with = |job: Parallelism, (dimension, bytes)| job.with_bytes(dimension, bytes).unwrap();
-        Dimension::ALL.into_iter().zip(bytes).fold(job, with)
-    })
+    let order = select(vec!["megatron", "vllm", "pp-dp-ep-cp-tp", "dp-tp-cp-ep-pp"]);
+    let experts = (any::<prop::sample::Index>(), any::<bool>());
+    (select(degrees), prop::array::uniform6(bytes()), order, experts, any::<bool>()).prop_map(
+        |([tensor, pipeline, data, sequence], bytes, order, (at, whole), ulysses)| {
+            let job = Parallelism::new(tensor, pipeline, data).unwrap().with_sequence(sequence, ulysses).unwrap();
+            let stage = data * sequence * if whole { tensor } else { 1 };
+            let divisors: Vec<usize> = (1..=stage).filter(|degree| stage % degree == 0).collect();
+            let job = job.with_experts(divisors[at.index(divisors.len())], whole && tensor > 1).unwrap();
+            let with = |job: Parallelism, (dimension, bytes)| job.with_bytes(dimension, bytes).unwrap();
+            Dimension::ALL.into_iter().zip(bytes).fold(job.with_order(order).unwrap(), with)
+        },
+    )
 }
 
 fn rates() -> impl Strategy<Value = Rates> {
@@ -193,6 +197,60 @@ proptest! {
     }
 }
 
+/// Devices of which some are behind a link switch, and some of these have a link of their own besides.
+fn switched(gbps: [f64; 3], on_switch: usize) -> HardwareGraph {
+    let mut fabric = Fabric::new();
+    let gpus: Vec<_> = (0..6).map(|i| fabric.add_device(format!("GPU{i}")).unwrap()).collect();
+    let switch = fabric.add(FabricNode { name: "switch".to_owned(), kind: NodeKind::LinkSwitch }).unwrap();
+    for gpu in &gpus[..on_switch] {
+        fabric.link(*gpu, switch, LinkClass::Direct(6), gbps[0]).unwrap();
+    }
+    for (i, a) in gpus.iter().enumerate() {
+        for (j, b) in gpus[..i].iter().enumerate() {
+            if i >= on_switch && j >= on_switch {
+                fabric.link(*a, *b, LinkClass::Direct(1), gbps[1]).unwrap();
+            } else if i >= on_switch {
+                fabric.link(*a, *b, LinkClass::Sys, gbps[2]).unwrap();
+            }
+        }
+    }
+    fabric.lower().unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn decisions_behind_link_switches_are_those_of_brute_force(
+        gbps in prop::array::uniform3(select(vec![12.0, 25.0, 50.0, 100.0])),
+        on_switch in 2usize..=6, job in jobs(6), free in free_sets(6)
+    ) {
+        let graph = switched(gbps, on_switch);
+        check(&job, Rates::NOMINAL, &graph, &graph.all())?;
+        check(&job, Rates::NOMINAL, &graph, &(&free & &graph.all()))?;
+    }
+
+    #[test]
+    fn the_slowest_edge_of_weighted_patterns_is_minimised_then_as_for_jobs(
+        graph in joined_machines(2..=6), free in free_sets(6), ranks in 2usize..=5,
+        edges in prop::collection::vec((0u16..5, 0u16..5, select(vec![1e9, 2e9, 3.3e9, 1e7])), 1..9)
+    ) {
+        let edges = edges.into_iter().map(|(a, b, bytes)| (a % ranks as u16, b % ranks as u16, bytes));
+        let pattern = Pattern::from_edges(ranks, edges.filter(|(a, b, _)| a != b)).unwrap();
+        let free = &free & &graph.all();
+        let (request, view) = (Request::new(pattern.clone()), graph.with_free(&free));
+        let slowest = |c: &Candidate<'_>| {
+            let seconds = c.pattern.edges().iter().map(|e| {
+                e.traffic / (c.view.graph().link(c.placement[e.a as usize], c.placement[e.b as usize]).gbps * 1e9)
+            });
+            -seconds.fold(0.0, f64::max)
+        };
+        let best = oracle::best(&request, &view, &[Objective::placement("", slowest), preserved_gbps()]);
+        let decision = min_edges_seconds(&pattern, Rates::NOMINAL).decide(&request, &view).ok();
+        prop_assert_eq!(decision.map(|d| d.placement().to_vec()), best);
+    }
+}
+
 /// All orders of these devices, smallest first.
 fn orders(devices: &[DeviceId]) -> Vec<Vec<DeviceId>> {
     if devices.is_empty() {
@@ -232,13 +290,20 @@ fn decisions_on_a_dgx_1v_are_those_of_brute_force() {
         ("dp=8", "dp=3e9"),
         ("pp=8", "pp=1e9"),
         ("pp=4,dp=2", "pp=1e9"),
+        ("dp=8,ep=4", "dp=1e8,ep=2e9,edp=1e9"),
+        ("tp=2,dp=4,ep=8,etp=1", "tp=1e9,dp=1e8,ep=4e9"),
+        ("tp=2,sp=4", "tp=1e9,sp=1e9,dp=1e8"),
+        ("tp=2,ulysses=2,pp=2,order=pp-tp-cp", "pp=1e9,sp=2e9,dp=0"),
     ] {
         check_all(&job(text, bytes), Rates::NOMINAL, &graph, &orders);
         check_all(&job(text, bytes), MEASURED, &graph, &orders);
     }
-    for (text, free) in
-        [("tp=2,pp=2", [0, 1, 4, 5, 6].as_slice()), ("tp=4", &[1, 2, 5, 6, 7]), ("tp=3,dp=2", &[0, 1, 2, 3, 4, 5, 6])]
-    {
+    for (text, free) in [
+        ("tp=2,pp=2", [0, 1, 4, 5, 6].as_slice()),
+        ("tp=4", &[1, 2, 5, 6, 7]),
+        ("tp=3,dp=2", &[0, 1, 2, 3, 4, 5, 6]),
+        ("dp=4,ep=4", &[0, 1, 2, 4, 5, 6]),
+    ] {
         let free = free.iter().map(|&id| DeviceId(id)).collect();
         check(&job(text, "tp=1e9"), Rates::NOMINAL, &graph, &free).unwrap();
     }
@@ -271,6 +336,32 @@ fn where_all_links_are_alike_a_step_takes_what_is_sent_over_their_bandwidth() {
         // The first order on the first set meets the bound of all sets.
         assert!(decision.search().nodes <= 64, "{text}: {} nodes", decision.search().nodes);
     }
+}
+
+#[test]
+fn behind_a_link_switch_an_all_to_all_takes_what_a_port_sends_and_the_first_order_is_known_to_be_best() {
+    let graph = switched([100.0, 0.0, 0.0], 6);
+    let free = graph.all();
+    for (text, bytes, gigabytes) in [
+        // Of 6 GB, 1 GB stays and 5 leave by the port.
+        ("dp=6,ep=6", "dp=0,edp=0,ep=6e9", 5.0),
+        ("dp=6,ep=3", "dp=0,edp=0,ep=6e9", 4.0),
+        ("ulysses=6", "dp=0,sp=6e9", 5.0),
+        // A ring of six hands 1 GB on five times.
+        ("sp=6", "dp=0,sp=1e9", 5.0),
+        ("pp=2,dp=3,ep=3", "pp=1e9,dp=1.5e9,ep=3e9", 1.0 + 2.0 + 2.0),
+    ] {
+        let job = job(text, bytes);
+        let decision =
+            min_step_time(&job, Rates::NOMINAL).decide(&Request::new(job.pattern()), &graph.with_free(&free));
+        let decision = decision.unwrap();
+        assert_eq!(decision.best().score("step_seconds"), Some(gigabytes / 100.0), "{text}");
+        assert!(decision.search().nodes <= 16, "{text}: {} nodes", decision.search().nodes);
+    }
+    // Links of their own carry an edge each.
+    let job = job("dp=6,ep=6", "dp=0,ep=6e9");
+    let own: Vec<DeviceId> = alike(6, 100.0).all().iter().collect();
+    assert_eq!(StepTime::new(&job, Rates::NOMINAL).seconds(&alike(6, 100.0), &own), Some(0.01));
 }
 
 #[test]

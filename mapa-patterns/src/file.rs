@@ -213,8 +213,9 @@ pub fn write_pattern(application: &Application) -> String {
     }
     match parallelism {
         Some(job) => {
-            let bytes = Dimension::ALL.map(|dimension| format!("{}={:?}", dimension.letters(), job.bytes(dimension)));
-            line(format!("parallelism = {}\nbytes = {}", quoted(&job.to_string()), quoted(&bytes.join(","))));
+            let bytes = job.dimensions().map(|own| format!("{}={:?}", own.letters(), job.bytes(own)));
+            let bytes = bytes.collect::<Vec<_>>().join(",");
+            line(format!("parallelism = {}\nbytes = {}", quoted(&job.to_string()), quoted(&bytes)));
         }
         None => {
             line(format!("ranks = {}\nedges = [", pattern.len()));

@@ -168,12 +168,17 @@ pub(crate) struct FromSource {
 
 #[derive(Args)]
 pub(crate) struct FromParallelism {
-    /// The degrees: tp=4,pp=2,dp=1, in any order; what is missing is 1 (see docs/training-jobs.md).
+    /// The degrees: tp=4,pp=2,dp=1, in any order; what is missing is 1. Also sp=S or ulysses=S, ep=E, etp=1, and order=ORDER or
+    /// order=FRAMEWORK (megatron, deepspeed, torchtitan, vllm); see docs/training-jobs.md.
     #[arg(value_name = "DEGREES")]
     pub(crate) degrees: String,
     /// What each rank sends in a step, bytes; as for `allocate` [default: 1e9 each].
     #[arg(long, value_name = "BYTES")]
     pub(crate) bytes: Option<String>,
+    /// The bytes that follow from a model's shape: layers=32,hidden=4096,sequence=2048,micro-batch=1,micro-batches=8, also
+    /// parameters=P, expert-parameters=Q, top-k=K and bytes=2 of a number. What --bytes tells goes before.
+    #[arg(long, value_name = "SHAPE")]
+    pub(crate) model: Option<String>,
     #[command(flatten)]
     pub(crate) write: WriteArgs,
 }

@@ -169,6 +169,7 @@ fn explain(decision: &Decision, graph: &HardwareGraph, output: &mut Output) -> R
         "step_seconds" => {
             Some("step_seconds: the communication of a step, a phase after another, each as slow as its slowest link")
         }
+        "edges_seconds" => Some("edges_seconds: what the slowest edge takes, if all send at once"),
         "preserved_gbps" => Some("preserved_gbps (Eq. 3): the links left between the devices that stay free"),
         _ => None,
     };

@@ -1,6 +1,6 @@
 //! `compare`: every policy on one request.
 
-use mapa_core::{BuiltIn, Candidate, Objective, Policy, Rates, min_step_time, ring_packing_gbps};
+use mapa_core::{BuiltIn, Candidate, Objective, Policy, ring_packing_gbps};
 use serde_json::{Value, json};
 
 use super::allocate::links;
@@ -25,7 +25,9 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
     let all = args.job.slice.is_some() || args.uses.shared;
     let scores = ["aggregate_gbps", "effective_gbps", "preserved_gbps"];
     let model = args.model.as_ref().map(|word| Model::named(word, None)).transpose()?;
-    let step_column = job.parallel.map(|_| "step, s");
+    let fastest = job.fastest();
+    let time = if job.parallel.is_some() { "step, s" } else { "slowest edge, s" };
+    let step_column = fastest.as_ref().map(|_| time);
     let model_column = model.as_ref().map(|_| "model");
     let header = ["policy", "devices", "links", "aggregate", "effective", "preserved", "ring packing"];
     let mut rows = table(header.into_iter().chain(model_column).chain(step_column), 3..=8);
@@ -34,7 +36,7 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
     let built_in = BuiltIn::ALL.iter().filter(|built_in| all || !built_in.for_instances);
     let by_model = |name| policy(name, model.as_ref().filter(|_| takes_model(name)), Preserved::All);
     let mut policies = built_in.map(|built_in| by_model(built_in.name)).collect::<Result<Vec<_>, _>>()?;
-    policies.extend(job.parallel.map(|job| Box::new(min_step_time(&job, Rates::NOMINAL)) as Box<dyn Policy>));
+    policies.extend(fastest.map(|policy| Box::new(policy) as Box<dyn Policy>));
     for policy in &policies {
         let name = policy.name();
         match policy.decide(&request, &view) {
@@ -91,8 +93,11 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
         let by = "what preserve (for bandwidth-sensitive jobs) and max-bandwidth choose by";
         output.line(format_args!("Model: {word}, {by}, GB/s for every policy's devices."))?;
     }
-    if job.parallel.is_none() {
-        return Ok(());
+    match step_column {
+        None => Ok(()),
+        Some(_) if job.parallel.is_none() => output
+            .line("Slowest edge: what it carries over the bandwidth of its link, seconds, if all edges send at once."),
+        Some(_) => output
+            .line("Step: the communication of one training step, seconds, each phase as slow as its slowest link."),
     }
-    output.line("Step: the communication of one training step, seconds, each phase as slow as its slowest link.")
 }

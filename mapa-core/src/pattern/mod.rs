@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 pub use demand::{Demand, Sharing, Want};
-pub use parallel::{Dimension, Parallelism};
+pub use parallel::{Dimension, ModelShape, Parallelism};
 pub use shape::Shape;
 
 use crate::error::{Error, ErrorKind};

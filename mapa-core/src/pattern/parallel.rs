@@ -1,63 +1,77 @@
-//! Training jobs: tensor x pipeline x data parallel.
+//! Training jobs: tensor x sequence x pipeline x data parallel, with experts.
 //!
-//! A model too large for one device is cut twice: each layer's matrices among the devices of a *tensor* group, which add up
-//! their parts of every layer's result; the layers among the *stages* of a pipeline, which hand activations on and gradients
-//! back. Copies of all that, fed with different *data*, add up their gradients once a step. Who talks to whom, and how much,
-//! follows from the three degrees (Narayanan et al., *Efficient Large-Scale Language Model Training on GPU Clusters Using
-//! Megatron-LM*, SC 2021, section 2).
+//! A model too large for one device is cut: each layer's matrices among the devices of a *tensor* group, which add up their
+//! parts of every layer's result; the layers among the *stages* of a pipeline, which hand activations on and gradients back; the
+//! *sequence* among devices that hand each other keys and values; the *experts* of a layer among devices that send each other the
+//! tokens. Copies of all that, fed with different *data*, add up their gradients once a step. Who talks to whom, and how much,
+//! follows from the degrees (Narayanan et al., *Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM*,
+//! SC 2021, section 2; for experts `megatron/core/parallel_state.py` of NVIDIA/Megatron-LM).
+//!
+//! What Megatron-LM calls *sequence parallelism* (Korthikanti et al. 2022) is no dimension of its own: it shares the tensor group,
+//! and replaces each of its all-reduces by a reduce-scatter and an all-gather, which send as much.
 
-use std::fmt;
-use std::str::FromStr;
+mod layout;
+mod model;
+mod text;
 
 use super::{Edge, Pattern};
 use crate::error::{Error, ErrorKind};
-use crate::topology::MAX_DEVICES;
+use layout::ORDER;
+pub use model::ModelShape;
 
-/// One of the three ways in which a training job is spread over devices.
+/// One of the ways in which a training job is spread over devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dimension {
     /// `tp`: the devices of a group share each layer and all-reduce its results.
     Tensor,
     /// `pp`: stages have consecutive layers and send activations to the next stage, gradients to the one before.
     Pipeline,
-    /// `dp`: copies of the model all-reduce their gradients.
+    /// `dp`: copies of the model all-reduce their gradients, and so do the devices that share a sequence.
     Data,
+    /// `sp`, or `cp` (context parallel): the devices of a group share each sequence and exchange keys and values.
+    Sequence,
+    /// `ep`: the devices of a group have different experts of each layer and send each other tokens, all to all.
+    Expert,
+    /// `edp`: the devices that have the same experts all-reduce their gradients. Its degree follows from the others.
+    ExpertData,
 }
 
 impl Dimension {
-    /// All three, in the order in which a job is written.
-    pub const ALL: [Self; 3] = [Self::Tensor, Self::Pipeline, Self::Data];
+    /// How many there are.
+    pub const COUNT: usize = 6;
 
-    /// As it is written: `tp`, `pp`, `dp`.
+    /// All, in the order in which a job is written.
+    pub const ALL: [Self; Self::COUNT] =
+        [Self::Tensor, Self::Pipeline, Self::Data, Self::Sequence, Self::Expert, Self::ExpertData];
+
+    /// As it is written: `tp`, `pp`, `dp`, `sp`, `ep`, `edp`.
     #[must_use]
     pub fn letters(self) -> &'static str {
         match self {
             Self::Tensor => "tp",
             Self::Pipeline => "pp",
             Self::Data => "dp",
+            Self::Sequence => "sp",
+            Self::Expert => "ep",
+            Self::ExpertData => "edp",
         }
     }
 }
 
-/// `tensor`, `pipeline`, `data`.
-impl fmt::Display for Dimension {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Tensor => "tensor",
-            Self::Pipeline => "pipeline",
-            Self::Data => "data",
-        })
-    }
-}
-
-/// A tensor x pipeline x data parallel job: its degrees, and how many bytes a step each rank hands to each dimension.
+/// A training job: its degrees, how many bytes a step each rank hands to each dimension, and how its ranks are numbered.
 ///
-/// Parsed from and printed as `tp=4,pp=2,dp=1`, in any order; what is missing is 1. Of a number of bytes only its ratio to the
-/// others decides where a job is best placed. Unless they are given, all three are [`Parallelism::BYTES`]: nothing is known of
-/// the model, and the dimensions count alike.
+/// Parsed from and printed as `tp=4,pp=2,dp=1`, in any order; what is missing is 1. Further words: `sp=S` (or `cp=S`) for
+/// sequences shared by ring attention, or `ulysses=S` by all-to-all; `ep=E` for experts, of which each tensor group has its own
+/// unless `etp=1` says that each device has whole ones; and `order=tp-cp-ep-dp-pp`.
 ///
-/// Ranks are numbered as Megatron-LM numbers them (`megatron/core/parallel_state.py`, order `tp-cp-ep-dp-pp`): tensor fastest,
-/// then data, then pipeline. Of degrees T, P and D the rank of part t, stage p and copy d is t + T (d + D p).
+/// Of a number of bytes only its ratio to the others decides where a job is best placed. Unless they are given, all are
+/// [`Parallelism::BYTES`]: nothing is known of the model, and the dimensions count alike.
+///
+/// Ranks are numbered as Megatron-LM numbers them (`megatron/core/parallel_state.py`, class `RankGenerator`), by an order of the
+/// dimensions, the fastest first: `tp-cp-ep-dp-pp` unless another is given. Of degrees T, P and D alone the rank of part t, stage p
+/// and copy d is then t + T (d + D p). The order is also given by the name of a framework: `megatron`, `deepspeed` and `torchtitan`
+/// have this one; `vllm`, and Megatron-LM with `--use-tp-pp-dp-mapping`, `tp-cp-ep-pp-dp`. Experts do not multiply the number of
+/// ranks: they divide those of a stage, T x S x D of them, in the same order with `ep` in the place of `cp`.
 ///
 /// ```
 /// use mapa_core::{Dimension, Parallelism};
@@ -68,12 +82,22 @@ impl fmt::Display for Dimension {
 /// let edges = job.pattern().edges().to_vec();
 /// // Two rings of four that send 2 * 3/4 of 2 GB, and four pairs of neighbouring stages.
 /// assert_eq!((edges.len(), edges[0].traffic, edges[8].traffic), (12, 3e9, 1e8));
+///
+/// let experts: Parallelism = "tp=2,dp=4,ep=2".parse()?;
+/// assert_eq!((experts.ranks(), experts.groups(Dimension::Expert)[0].as_slice()), (8, [0, 2].as_slice()));
 /// # Ok::<(), mapa_core::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parallelism {
-    degrees: [usize; 3],
-    bytes: [f64; 3],
+    /// Of all dimensions but the last, by number.
+    degrees: [usize; 5],
+    bytes: [f64; Dimension::COUNT],
+    /// The fastest first.
+    order: [Dimension; 5],
+    /// Whether sequences are shared by all-to-all.
+    ulysses: bool,
+    /// Whether an expert is on one device, not on a tensor group.
+    whole_experts: bool,
 }
 
 impl Parallelism {
@@ -83,21 +107,66 @@ impl Parallelism {
     /// The most that can be said.
     const MOST_BYTES: f64 = 1e18;
 
-    /// A job of these degrees, [`Parallelism::BYTES`] in each dimension.
+    /// A job of these degrees, [`Parallelism::BYTES`] in each dimension, no other dimension.
     ///
     /// # Errors
     /// A degree of 0; the message names the dimension.
     pub fn new(tensor: usize, pipeline: usize, data: usize) -> Result<Self, Error> {
-        let degrees = [tensor, pipeline, data];
-        match Dimension::ALL.iter().zip(degrees).find(|(_, degree)| *degree == 0) {
-            Some((dimension, _)) => Err(bad(format!("{}=0", dimension.letters()), DEGREES)),
-            None => Ok(Self { degrees, bytes: [Self::BYTES; 3] }),
+        let degrees = [tensor, pipeline, data, 1, 1];
+        let bytes = [Self::BYTES; Dimension::COUNT];
+        let new = Self { degrees, bytes, order: ORDER, ulysses: false, whole_experts: false };
+        new.checked()
+    }
+
+    /// The same job with another degree of sequence parallelism: by ring attention, or by all-to-all (DeepSpeed-Ulysses).
+    ///
+    /// # Errors
+    /// A degree of 0; experts that no longer divide the ranks of a stage.
+    pub fn with_sequence(mut self, degree: usize, all_to_all: bool) -> Result<Self, Error> {
+        (self.degrees[Dimension::Sequence as usize], self.ulysses) = (degree, all_to_all && degree > 1);
+        self.checked()
+    }
+
+    /// The same job with its experts among so many devices; each expert on one device (`whole`), or on a tensor group.
+    ///
+    /// # Errors
+    /// A degree of 0, or one that does not divide the ranks of a stage: S x D, and T x S x D for whole experts.
+    pub fn with_experts(mut self, degree: usize, whole: bool) -> Result<Self, Error> {
+        self.degrees[Dimension::Expert as usize] = degree;
+        self.whole_experts = whole && degree > 1 && self.degree(Dimension::Tensor) > 1;
+        self.checked()
+    }
+
+    /// The same job with its ranks numbered in another order, such as `tp-cp-ep-pp-dp`, the fastest first; or as a framework does:
+    /// `megatron`, `deepspeed`, `torchtitan`, `vllm`. Dimensions of degree 1 may be left out.
+    ///
+    /// # Errors
+    /// A word that is no dimension or is there twice; a dimension that is missing.
+    pub fn with_order(mut self, order: &str) -> Result<Self, Error> {
+        self.order = layout::order(order, |dimension| self.degree(dimension))?;
+        Ok(self)
+    }
+
+    fn checked(self) -> Result<Self, Error> {
+        if let Some((dimension, _)) = Dimension::ALL.iter().zip(self.degrees).find(|(_, degree)| *degree == 0) {
+            return Err(bad(format!("{}=0", dimension.letters()), DEGREES));
         }
+        let [expert, stage] = [self.degree(Dimension::Expert), self.expert_stage()];
+        if stage % expert != 0 {
+            return Err(bad(format!("ep={expert}"), EXPERTS));
+        }
+        Ok(self)
+    }
+
+    /// Among how many ranks of a stage the experts of one tensor part, or of all, can be spread; saturates.
+    fn expert_stage(&self) -> usize {
+        let [tensor, _, data, sequence, _] = self.degrees;
+        data.saturating_mul(sequence).saturating_mul(if self.whole_experts { tensor } else { 1 })
     }
 
     /// The same job with so many bytes per rank and step in one dimension: the size of what a rank all-reduces in its tensor
-    /// group, or in its data group; of the activations that it hands to the next stage, and as much of gradients back. With 0
-    /// the dimension has no edges.
+    /// group, or as gradients; of the activations that it hands to the next stage, and as much of gradients back; of its own keys
+    /// and values that go round a ring; of all that it hands to all-to-alls. With 0 the dimension has no edges.
     ///
     /// # Errors
     /// Not a number from 0 to 1e18; the message names the dimension.
@@ -109,23 +178,19 @@ impl Parallelism {
         Ok(self)
     }
 
-    /// The same job with the bytes that a text such as `tp=2e9,pp=1e8,dp=5e8` tells; what it does not name stays.
-    ///
-    /// # Errors
-    /// A word that is not of this form, or names a dimension twice; the message names it.
-    pub fn with_bytes_of(self, text: &str) -> Result<Self, Error> {
-        let mut job = self;
-        for (dimension, value, word) in words(text, BYTES)? {
-            let bytes = value.parse().map_err(|_| bad(word.to_owned(), BYTES))?;
-            job = job.with_bytes(dimension, bytes)?;
-        }
-        Ok(job)
-    }
-
     /// Among how many devices the job is spread in this dimension.
     #[must_use]
     pub fn degree(&self, dimension: Dimension) -> usize {
-        self.degrees[dimension as usize]
+        let expert = self.degrees[Dimension::Expert as usize];
+        let same_experts = || if expert > 1 { self.expert_stage() / expert } else { 1 };
+        self.degrees.get(dimension as usize).copied().unwrap_or_else(same_experts)
+    }
+
+    /// The dimensions of which something is said: tensor, pipeline and data, and others of a degree above 1 or bytes of their own.
+    pub fn dimensions(&self) -> impl Iterator<Item = Dimension> {
+        let job = *self;
+        let is_said = move |own: Dimension| job.degree(own) > 1 || job.bytes(own) != Self::BYTES;
+        Dimension::ALL.into_iter().enumerate().filter(move |&(i, own)| i < 3 || is_said(own)).map(|(_, own)| own)
     }
 
     /// Bytes per rank and step; see [`Parallelism::with_bytes`].
@@ -134,49 +199,68 @@ impl Parallelism {
         self.bytes[dimension as usize]
     }
 
-    /// How many devices it needs: the product of its degrees; saturates.
+    /// How many devices it needs: the product of its degrees but for the experts'; saturates.
     #[must_use]
     pub fn ranks(&self) -> usize {
-        self.degrees.iter().fold(1, |product, &degree| product.saturating_mul(degree))
+        self.degrees[..4].iter().fold(1, |product, &degree| product.saturating_mul(degree))
     }
 
-    /// What each edge of a dimension carries per direction and step, bytes. A ring all-reduce of n ranks sends 2 (n - 1) / n
+    /// Whether every rank of a group sends to every other in this dimension: experts, and sequences shared by all-to-all.
+    #[must_use]
+    pub fn is_all_to_all(&self, dimension: Dimension) -> bool {
+        dimension == Dimension::Expert || dimension == Dimension::Sequence && self.ulysses
+    }
+
+    /// How many ranks talk to one another in this dimension: its degree, but gradients are all-reduced among copies *and* the
+    /// devices that share a sequence, as these have the same weights.
+    #[must_use]
+    pub fn group_size(&self, dimension: Dimension) -> usize {
+        match dimension {
+            Dimension::Data => self.degree(dimension).saturating_mul(self.degree(Dimension::Sequence)),
+            _ => self.degree(dimension),
+        }
+    }
+
+    /// What each edge of a dimension carries per direction and step, bytes, in groups of n. A ring all-reduce sends 2 (n - 1) / n
     /// times what is reduced along each edge of the ring, in the ring's direction (Patarasuk and Yuan, *Bandwidth optimal
     /// all-reduce algorithms for clusters of workstations*, 2009). Between stages activations go one way, gradients the other.
+    /// Ring attention hands each rank's part on n - 1 times (Liu et al., *Ring Attention with Blockwise Transformers*, 2023). In an
+    /// all-to-all each pair carries a part of n, either way.
     #[must_use]
     pub fn traffic(&self, dimension: Dimension) -> f64 {
-        let (degree, bytes) = (self.degree(dimension) as f64, self.bytes(dimension));
+        let (ranks, bytes) = (self.group_size(dimension) as f64, self.bytes(dimension));
         match dimension {
-            Dimension::Tensor | Dimension::Data => 2.0 * (degree - 1.0) / degree * bytes,
             Dimension::Pipeline => bytes,
+            _ if self.is_all_to_all(dimension) => bytes / ranks,
+            Dimension::Sequence => (ranks - 1.0) * bytes,
+            _ => 2.0 * (ranks - 1.0) / ranks * bytes,
         }
     }
 
-    /// The pairs of ranks that talk in a dimension: a ring for each tensor and each data group (of two: two edges, both over
-    /// the one link, as in [`Pattern::ring`]), a chain for each pipeline. None if the degree is 1, nothing is sent, or the
-    /// job has more than [`MAX_DEVICES`] ranks.
+    /// The pairs of ranks that talk in a dimension: a ring for each group that all-reduces (of two: two edges, both over
+    /// the one link, as in [`Pattern::ring`]) or shares sequences, a chain for each pipeline, every pair of a group that sends all
+    /// to all. None if groups are of one, nothing is sent, or the job has more than [`MAX_DEVICES`](crate::MAX_DEVICES) ranks.
     pub(crate) fn edges(&self, dimension: Dimension) -> Vec<(u16, u16)> {
-        let degree = self.degree(dimension);
-        if self.ranks() > MAX_DEVICES || degree == 1 || self.traffic(dimension) == 0.0 {
+        if self.group_size(dimension) == 1 || self.traffic(dimension) == 0.0 {
             return Vec::new();
         }
-        let [tensor, _, data] = self.degrees;
-        let stride = match dimension {
-            Dimension::Tensor => 1,
-            Dimension::Data => tensor,
-            Dimension::Pipeline => tensor * data,
+        let (all, chain) = (self.is_all_to_all(dimension), dimension == Dimension::Pipeline);
+        let edges = |group: Vec<u16>| -> Vec<(u16, u16)> {
+            let pairs = group.windows(2).filter_map(|pair| Some((*pair.first()?, *pair.last()?)));
+            if all {
+                group.iter().enumerate().flat_map(|(i, &a)| group[i + 1..].iter().map(move |&b| (a, b))).collect()
+            } else if chain {
+                pairs.collect()
+            } else {
+                pairs.chain(group.last().copied().zip(group.first().copied())).collect()
+            }
         };
-        let last = if dimension == Dimension::Pipeline { degree - 1 } else { degree };
-        let first_of_group = (0..self.ranks()).filter(|rank| rank / stride % degree == 0);
-        let group = |first: usize| {
-            let member = move |i: usize| (first + stride * (i % degree)) as u16;
-            (0..last).map(move |i| (member(i), member(i + 1)))
-        };
-        first_of_group.flat_map(group).collect()
+        self.groups(dimension).into_iter().flat_map(edges).collect()
     }
 
-    /// Who talks to whom: the edges of the tensor groups, then of the pipelines, then of the data groups, each with its
-    /// [traffic](Parallelism::traffic). A job of more than [`MAX_DEVICES`] ranks fits no machine; its pattern has no edges.
+    /// Who talks to whom: the edges of the tensor groups, then of the pipelines, then of the data groups and so on as in
+    /// [`Dimension::ALL`], each with its [traffic](Parallelism::traffic). A job of more than [`MAX_DEVICES`](crate::MAX_DEVICES) ranks fits no machine;
+    /// its pattern has no edges.
     #[must_use]
     pub fn pattern(&self) -> Pattern {
         let of = |dimension: Dimension| {
@@ -187,46 +271,14 @@ impl Parallelism {
     }
 }
 
-/// `tp=4,pp=2,dp=1`.
-impl fmt::Display for Parallelism {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [tensor, pipeline, data] = self.degrees;
-        write!(f, "tp={tensor},pp={pipeline},dp={data}")
-    }
-}
-
-impl FromStr for Parallelism {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let mut degrees = [1; 3];
-        for (dimension, value, word) in words(text, DEGREES)? {
-            let degree = value.parse().ok().filter(|degree| *degree > 0);
-            degrees[dimension as usize] = degree.ok_or_else(|| bad(word.to_owned(), DEGREES))?;
-        }
-        let [tensor, pipeline, data] = degrees;
-        Self::new(tensor, pipeline, data)
-    }
-}
-
-const DEGREES: &str = "tp=T,pp=P,dp=D, each once and a whole number of at least 1, such as tp=4,pp=2,dp=1";
-const BYTES: &str = "tp=T,pp=P,dp=D, each once and a number of bytes from 0 to 1e18, such as tp=2e9,pp=1e8";
+const DEGREES: &str = "tp=T,pp=P,dp=D, sp=S or ulysses=S, ep=E and etp=1, order=tp-cp-ep-dp-pp, each once and degrees whole \
+                       numbers of at least 1, such as tp=4,pp=2,dp=1";
+const EXPERTS: &str = "experts among a number of devices that divides sp x dp, or with etp=1 tp x sp x dp";
+const BYTES: &str =
+    "tp=T,pp=P,dp=D, sp=S, ep=E, edp=F, each once and a number of bytes from 0 to 1e18, such as tp=2e9,pp=1e8";
 
 fn bad(word: String, expected: &'static str) -> Error {
     ErrorKind::BadParallelism { word, expected }.into()
-}
-
-/// The words of a text, each with its dimension and what is said of it.
-fn words<'t>(text: &'t str, expected: &'static str) -> Result<Vec<(Dimension, &'t str, &'t str)>, Error> {
-    let mut said: Vec<(Dimension, &str, &str)> = Vec::new();
-    for word in text.split(',').map(str::trim) {
-        let parts = word.split_once('=').map(|(name, value)| (name.trim(), value.trim()));
-        let known = |name: &str| Dimension::ALL.into_iter().find(|d| d.letters().eq_ignore_ascii_case(name));
-        let part = parts.and_then(|(name, value)| Some((known(name)?, value, word)));
-        let new = part.filter(|(dimension, ..)| said.iter().all(|(other, ..)| other != dimension));
-        said.push(new.ok_or_else(|| bad(word.to_owned(), expected))?);
-    }
-    Ok(said)
 }
 
 #[cfg(test)]
@@ -250,7 +302,7 @@ mod tests {
             assert_eq!(job(printed), job(text));
         }
         let told = job("tp=2,dp=2").with_bytes_of("dp=5e8,tp=2e9").unwrap();
-        assert_eq!(Dimension::ALL.map(|dimension| told.bytes(dimension)), [2e9, 1e9, 5e8]);
+        assert_eq!(Dimension::ALL.map(|dimension| told.bytes(dimension)), [2e9, 1e9, 5e8, 1e9, 1e9, 1e9]);
     }
 
     #[test]

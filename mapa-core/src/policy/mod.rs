@@ -53,7 +53,7 @@ pub use random::random;
 pub use request::Request;
 pub use rules::Rules;
 pub use slo::{SloSignals, slo_aware};
-pub use step_time::min_step_time;
+pub use step_time::{min_edges_seconds, min_step_time};
 pub use topo_aware::{topo_aware, topo_aware_released};
 pub use when::{When, when};
 pub use within::{Within, within};

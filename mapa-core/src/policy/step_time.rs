@@ -2,20 +2,21 @@
 //!
 //! Rank orders that differ by more than a symmetry of the job are many: 2,520 of eight ranks as `tp=4,pp=2`, some 10^12 of sixteen.
 //! So on a set of devices the best one is sought by branch and bound: ranks are placed by number on ascending devices, a phase's
-//! time only grows as ranks are placed, and what cannot become better than the best order so far is given up. The first order of a
+//! time only grows as ranks are placed, that of a shared port too, and what cannot become better than the best order so far is given up. The first order of a
 //! value is the smallest that has it. Sets themselves are passed over by [`StepTime::at_least`].
 //!
 //! Where that is not over soon, it begins again with an order to beat: whole groups on islands of direct links, or the devices as
 //! they come, improved by swaps. Orders as good as that one are not given up until the first of them is reached, so the answer
 //! stays the same.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::criterion::{max, min, settle};
 use super::rules::Rules;
 use crate::matching::{Few, Placement};
 use crate::pattern::{Dimension, Edge, Parallelism, Pattern};
-use crate::score::{BestOrder, Rates, StepTime, Subset, preserved_gbps};
+use crate::score::{BestOrder, Objective, Rates, StepTime, Subset, Times, Way, edges_seconds, preserved_gbps};
 use crate::topology::{DeviceId, DeviceSet};
 
 /// The least communication time of a step ([`step_seconds`](crate::step_seconds)); then the most preserved bandwidth (Eq. 3),
@@ -45,8 +46,36 @@ use crate::topology::{DeviceId, DeviceSet};
 /// ```
 #[must_use]
 pub fn min_step_time(job: &Parallelism, rates: Rates) -> Rules<'static> {
-    let orders = Orders::new(*job, rates);
-    let seconds = orders.model.objective();
+    let model = StepTime::new(job, rates);
+    let seconds = model.objective();
+    rules(seconds, Orders::new(Some(*job), model, rates))
+}
+
+/// The least time of a pattern's slowest edge, if all send at once ([`edges_seconds`](crate::edges_seconds)); then as
+/// [`min_step_time`], and as exact. For patterns whose traffic is in bytes, and requests with this pattern.
+///
+/// ```
+/// use mapa_core::{Pattern, Policy, Rates, Request, min_edges_seconds};
+/// # let mut fabric = mapa_core::Fabric::new();
+/// # let gpus = [0, 1, 2].map(|i| fabric.add_device(format!("GPU{i}")).unwrap());
+/// # for (a, b, gbps) in [(0, 1, 25.0), (1, 2, 50.0), (0, 2, 25.0)] {
+/// #     fabric.link(gpus[a], gpus[b], mapa_core::LinkClass::Direct(1), gbps)?;
+/// # }
+/// # let graph = fabric.lower()?;
+/// // 1-2 are joined by 50 GB/s, all others by 25: there the heavy edge goes.
+/// let pattern = Pattern::from_edges(3, [(0, 1, 4e9), (1, 2, 1e9)])?;
+/// let free = graph.all();
+/// let decision = min_edges_seconds(&pattern, Rates::NOMINAL).decide(&Request::new(pattern), &graph.with_free(&free)).unwrap();
+/// assert_eq!(decision.placement().iter().map(|id| id.0).collect::<Vec<_>>(), [1, 2, 0]);
+/// assert_eq!(decision.best().score("edges_seconds"), Some(4.0 / 50.0));
+/// # Ok::<(), mapa_core::Error>(())
+/// ```
+#[must_use]
+pub fn min_edges_seconds(pattern: &Pattern, rates: Rates) -> Rules<'static> {
+    rules(edges_seconds(pattern, rates), Orders::new(None, StepTime::of_edges(pattern, rates), rates))
+}
+
+fn rules(seconds: Objective<'static>, orders: Orders) -> Rules<'static> {
     let best_order: BestOrder<'static> = Arc::new(move |pattern, subset, go_on| {
         orders.model.is_of(pattern).then(|| orders.best(subset, go_on)).flatten()
     });
@@ -58,57 +87,50 @@ pub fn min_step_time(job: &Parallelism, rates: Rates) -> Rules<'static> {
 
 /// What a search over rank orders needs to know of the job.
 struct Orders {
-    job: Parallelism,
+    job: Option<Parallelism>,
     rates: Rates,
     model: StepTime,
-    /// The job's pattern with a traffic of its own for each phase: its symmetries keep phases.
+    /// The job's pattern with a traffic of its own for each phase and number of bytes: its symmetries keep them.
     by_phase: Pattern,
-    /// By rank, the edges to lower ranks: phase and other end.
-    edges: Vec<Few<(usize, usize)>>,
-    /// By phase, what each edge carries.
-    bytes: [f64; 3],
+    /// By rank, the edges to lower ranks: phase, other end and bytes.
+    edges: Vec<Few<(usize, usize, f64)>>,
 }
 
 impl Orders {
-    fn new(job: Parallelism, rates: Rates) -> Self {
-        let model = StepTime::new(&job, rates);
-        let mut edges: Vec<Few<(usize, usize)>> = Vec::new();
-        let (mut bytes, mut coloured) = ([0.0; 3], Vec::new());
-        for (phase, a, b, traffic) in model.edges() {
+    fn new(job: Option<Parallelism>, model: StepTime, rates: Rates) -> Self {
+        let mut edges: Vec<Few<(usize, usize, f64)>> = Vec::new();
+        let mut coloured = Vec::new();
+        let colours: BTreeSet<(usize, u64)> =
+            model.edges().map(|(phase, .., bytes)| (phase, bytes.to_bits())).collect();
+        let colours: BTreeMap<(usize, u64), f64> = colours.into_iter().zip((1u32..).map(f64::from)).collect();
+        for (phase, a, b, bytes) in model.edges() {
             edges.resize(edges.len().max(b + 1), Few::new());
-            edges[b].push((phase, a));
-            bytes[phase] = traffic;
-            coloured.push(Edge { a: a as u16, b: b as u16, traffic: 1.0 + phase as f64 });
+            edges[b].push((phase, a, bytes));
+            let traffic = colours.get(&(phase, bytes.to_bits())).copied().unwrap_or(1.0);
+            coloured.push(Edge { a: a as u16, b: b as u16, traffic });
         }
         let by_phase = Pattern::with(model.pattern().len(), coloured, model.pattern().demands().to_vec());
-        Self { job, rates, model, by_phase, edges, bytes }
+        Self { job, rates, model, by_phase, edges }
     }
 
     fn best(&self, subset: Subset<'_>, go_on: &mut dyn FnMut() -> bool) -> Option<Placement> {
         let devices: Vec<DeviceId> = subset.devices.iter().collect();
         let k = devices.len();
         let mut search = Search::new(self, subset, k * k, go_on);
-        search.place([0.0; 3]);
+        search.place([0.0; Dimension::COUNT]);
         if search.halted {
             search.start(subset, &devices);
             search.left = usize::MAX;
-            search.place([0.0; 3]);
+            search.place([0.0; Dimension::COUNT]);
         }
         let order = search.best?;
         Some(order.into_iter().map(|i| devices[i]).collect())
     }
 
-    /// The part of the job that so many devices have room for: whole stages, or else whole tensor groups and nothing between them.
+    /// The part of the job that so many devices have room for.
     fn part(&self, devices: usize) -> Option<Self> {
-        let [tensor, pipeline, data] = Dimension::ALL.map(|dimension| self.job.degree(dimension));
-        let stages = (devices / (tensor * data)).min(pipeline);
-        let (stages, copies) = if stages > 0 { (stages, data) } else { (1, devices / tensor) };
-        let mut part = Parallelism::new(tensor, stages, copies).ok()?;
-        for dimension in Dimension::ALL {
-            let cut = dimension == Dimension::Data && copies < data;
-            part = part.with_bytes(dimension, if cut { 0.0 } else { self.job.bytes(dimension) }).ok()?;
-        }
-        Some(Self::new(part, self.rates))
+        let part = self.job?.part(devices)?;
+        Some(Self::new(Some(part), StepTime::new(&part, self.rates), self.rates))
     }
 }
 
@@ -118,10 +140,10 @@ const NODES_OF_ISLAND: usize = 1000;
 /// Over the rank orders of one set; devices are positions in it.
 struct Search<'s> {
     orders: &'s Orders,
-    /// k x k: what an edge of each phase takes there.
-    seconds: Vec<[f64; 3]>,
+    /// k x k: how devices are joined.
+    ways: Vec<Way>,
     /// What each phase takes at least.
-    floors: [f64; 3],
+    floors: Times,
     /// What no order goes below.
     goal: f64,
     order: Vec<usize>,
@@ -143,18 +165,13 @@ impl<'s> Search<'s> {
     fn new(orders: &'s Orders, subset: Subset<'_>, left: usize, go_on: &'s mut dyn FnMut() -> bool) -> Self {
         let devices: Vec<DeviceId> = subset.devices.iter().collect();
         let k = devices.len();
-        let mut seconds = vec![[0.0; 3]; k * k];
-        for (i, &a) in devices.iter().enumerate() {
-            for (j, &b) in devices.iter().enumerate() {
-                let rate = orders.model.bytes_per_second(subset.graph.link_of_ranks(a, b));
-                seconds[i * k + j] = orders.bytes.map(|bytes| bytes / rate);
-            }
-        }
+        let from = |&a: &DeviceId| devices.iter().map(move |&b| orders.model.way(subset.graph, a, b));
+        let ways = devices.iter().flat_map(from).collect();
         let floors = orders.model.floors(subset);
         let goal = settle(orders.model.total(floors));
         let (order, used) = (Vec::with_capacity(k), vec![false; k]);
         let (best, least, is_first, halted) = (None, f64::INFINITY, true, false);
-        Self { orders, seconds, floors, goal, order, used, best, least, is_first, left, halted, go_on }
+        Self { orders, ways, floors, goal, order, used, best, least, is_first, left, halted, go_on }
     }
 
     /// Whether one more step may be taken.
@@ -194,7 +211,7 @@ impl<'s> Search<'s> {
             let set: DeviceSet = own.iter().map(|&i| devices[i]).collect();
             let subset = Subset { graph: subset.graph, devices: &set };
             let mut search = Search::new(&part, subset, NODES_OF_ISLAND, &mut *self.go_on);
-            search.place([0.0; 3]);
+            search.place([0.0; Dimension::COUNT]);
             let found = search.best.unwrap_or_else(|| (0..own.len()).collect());
             order.extend(found.into_iter().map(|i| own[i]));
         }
@@ -206,7 +223,7 @@ impl<'s> Search<'s> {
     /// k³ swaps.
     fn improve(&mut self, mut order: Vec<usize>) {
         let k = order.len();
-        let tensor = self.orders.job.degree(Dimension::Tensor);
+        let tensor = self.orders.job.map_or(1, |job| job.degree(Dimension::Tensor));
         let moves: Vec<[usize; 3]> = [1, tensor][..if tensor > 1 { 2 } else { 1 }]
             .iter()
             .flat_map(|&size| (1..k / size).flat_map(move |b| (0..b).map(move |a| [size, a, b])))
@@ -234,19 +251,14 @@ impl<'s> Search<'s> {
 
     /// An order's time; and its edges' cubed times, added up: what tells apart orders whose slowest edges take as long.
     fn value(&self, order: &[usize]) -> (f64, f64) {
-        let (mut times, mut cubes) = (self.floors, 0.0);
-        for (rank, edges) in self.orders.edges.iter().enumerate() {
-            for &(phase, other) in edges {
-                let seconds = self.seconds[order[other] * order.len() + order[rank]][phase];
-                times[phase] = times[phase].max(seconds);
-                cubes += seconds.powi(3);
-            }
-        }
+        let way = |a: usize, b: usize| self.ways[order[a] * order.len() + order[b]];
+        let times = self.orders.model.times(self.floors, way);
+        let cubes = self.orders.model.edges().map(|(_, a, b, bytes)| (bytes / way(a, b).rate).powi(3)).sum();
         (settle(self.orders.model.total(times)), cubes)
     }
 
     /// Places the next rank, and all after it; whether something better may be left.
-    fn place(&mut self, times: [f64; 3]) -> bool {
+    fn place(&mut self, times: Times) -> bool {
         let (orders, rank, k) = (self.orders, self.order.len(), self.used.len());
         if rank == k {
             (self.least, self.best) = (settle(orders.model.total(times)), Some(self.order.clone()));
@@ -278,14 +290,22 @@ impl<'s> Search<'s> {
     }
 
     /// What the phases take at least with one more rank placed.
-    fn with(&self, rank: usize, device: usize, times: [f64; 3]) -> [f64; 3] {
-        let k = self.used.len();
+    fn with(&self, rank: usize, device: usize, times: Times) -> Times {
         let mut next = times;
         for (time, floor) in next.iter_mut().zip(self.floors) {
             *time = time.max(floor);
         }
-        for &(phase, other) in self.orders.edges.get(rank).into_iter().flatten() {
-            next[phase] = next[phase].max(self.seconds[self.order[other] * k + device][phase]);
+        let k = self.used.len();
+        for &(phase, other, bytes) in self.orders.edges.get(rank).into_iter().flatten() {
+            next[phase] = next[phase].max(bytes / self.ways[self.order[other] * k + device].rate);
+        }
+        for exchange in self.orders.model.exchanges() {
+            let at = |rank: usize| self.order.get(rank).copied().or((rank == self.order.len()).then_some(device));
+            let way = |a: usize, b: usize| Some(self.ways[at(a)? * k + at(b)?]);
+            let peers = exchange.peers.get(rank).into_iter().flatten().copied();
+            for own in peers.filter(|peer| *peer < rank).chain([rank]) {
+                next[exchange.phase] = next[exchange.phase].max(exchange.port(own, |peer| way(own, peer)));
+            }
         }
         next
     }

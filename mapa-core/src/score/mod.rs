@@ -27,3 +27,4 @@ pub(crate) use packing::oracle as packing_oracle;
 pub use packing::{AllToAll, Bandwidth, Channels, Rates, RingPacking, TreePacking, ring_packing_gbps};
 pub use preserved::{preserved_direct_gbps, preserved_gbps};
 pub use step_time::{StepTime, edges_seconds, step_seconds};
+pub(crate) use step_time::{Times, Way};

@@ -96,8 +96,7 @@ fn json(application: &Application) -> Map<String, Value> {
     let notes = application.notes.iter();
     let notes = notes.map(|note| json!({ "kind": note.kind.to_string(), "place": note.place, "what": note.what }));
     let bytes = application.parallelism.map(|job| {
-        let bytes =
-            Dimension::ALL.into_iter().map(|dimension| (dimension.letters().to_owned(), json!(job.bytes(dimension))));
+        let bytes = job.dimensions().map(|dimension| (dimension.letters().to_owned(), json!(job.bytes(dimension))));
         Value::Object(bytes.collect())
     });
     let object = json!({

@@ -1,5 +1,6 @@
 //! Patterns that are known already: by words, degrees of parallelism or a file.
 
+use mapa_core::{ModelShape, Parallelism};
 use mapa_patterns::Application;
 use serde_json::Map;
 
@@ -13,17 +14,23 @@ pub(super) fn from_parallelism(args: &FromParallelism, output: &mut Output) -> R
     if !args.degrees.contains('=') {
         return Err(Failure::malformed(format_args!("`{}`: expected degrees such as tp=4,pp=2", args.degrees)));
     }
-    show_words(&args.degrees, args.bytes.as_deref(), None)
-        .and_then(|own| answer(own, &args.write, Default::default(), output))
+    let degrees: Parallelism = args.degrees.parse()?;
+    let model = args.model.as_deref().map(str::parse::<ModelShape>).transpose()?;
+    let job = model.map_or(Ok(degrees), |model| degrees.with_bytes_of_model(&model))?;
+    let job = args.bytes.as_deref().map_or(Ok(job), |bytes| job.with_bytes_of(bytes))?;
+    let mut own = Application::from(job);
+    if let Some(shape) = &args.model {
+        own.source = format!("degrees of parallelism, and a model of {shape}");
+    }
+    answer(own, &args.write, Default::default(), output)
 }
 
 pub(super) fn show(args: &ShowPattern, output: &mut Output) -> Result<(), Failure> {
-    show_words(&args.pattern, None, args.gpus)
-        .and_then(|own| answer(own, &args.write, (Map::new(), Vec::new()), output))
+    show_words(&args.pattern, args.gpus).and_then(|own| answer(own, &args.write, (Map::new(), Vec::new()), output))
 }
 
-fn show_words(words: &str, bytes: Option<&str>, gpus: Option<usize>) -> Result<Application, Failure> {
-    let job = job(words, bytes, gpus)?;
+fn show_words(words: &str, gpus: Option<usize>) -> Result<Application, Failure> {
+    let job = job(words, None, gpus)?;
     Ok(match (job.application, job.parallel) {
         (Some(application), _) => application,
         (None, Some(parallel)) => parallel.into(),
