@@ -309,7 +309,7 @@ fn python(program: &Program, site: &Site) -> Option<Call> {
         return torch(name, site);
     }
     if module.starts_with("horovod.") {
-        return horovod(name, site);
+        return horovod(name);
     }
     if module == "deepspeed" && name == "initialize" {
         return Some(Call { library: Library::DeepSpeed, kind: Communication::DataParallel, role: Role::DataParallel });
@@ -369,9 +369,8 @@ fn torch(name: &str, site: &Site) -> Option<Call> {
     }
 }
 
-fn horovod(name: &str, site: &Site) -> Option<Call> {
+fn horovod(name: &str) -> Option<Call> {
     use Communication as Kind;
-    let _ = site;
     let kind = match name {
         "allreduce" | "allreduce_" | "allreduce_async" | "grouped_allreduce" => Kind::AllReduce,
         "allgather" | "allgather_async" => Kind::AllGather,

@@ -363,8 +363,8 @@ impl Union {
             self.notes.push(Note::assumed("all-to-all, as not everything could be decided"));
         }
         let files = source.programs.len();
-        let what =
-            format!("{} calls in {files} source file{}", source.findings.len(), if files == 1 { "" } else { "s" });
+        let counted = |many: usize, one: &str| format!("{many} {one}{}", if many == 1 { "" } else { "s" });
+        let what = format!("{} in {}", counted(source.findings.len(), "call"), counted(files, "source file"));
         let is_job_alone = |job: &Parallelism| {
             let own = job.pattern();
             let ends = |pattern: &Pattern| {
