@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use mapa_core::{Dimension, Parallelism, Pattern};
+use mapa_core::{Parallelism, Pattern};
 use serde::de::{Error as _, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;

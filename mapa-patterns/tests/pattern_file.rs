@@ -1,7 +1,6 @@
 //! The pattern file: what is written is read again, and what is wrong is refused with its line.
 
 use std::fmt::Write;
-use std::time::{Duration, Instant};
 
 use mapa_core::{Parallelism, Pattern, Shape};
 use mapa_patterns::{Application, Note, NoteKind, Sensitivity, Unit, Verdict, read_pattern, write_pattern};
@@ -108,12 +107,8 @@ fn what_a_file_cannot_say_is_left_out_of_it() {
 fn a_thousand_ranks_that_all_talk_are_read_at_once() {
     let own = Application::new("large", "", Shape::AllToAll.pattern(1024));
     let text = write_pattern(&own);
-    let start = Instant::now();
     assert_eq!(read_pattern(&text).unwrap(), own);
-    let took = start.elapsed();
-    println!("{} edges, {} bytes: {took:?}", own.pattern.edges().len(), text.len());
-    // Not a benchmark: an edge that costs as much as all before it would take minutes.
-    assert!(took < Duration::from_secs(30), "{took:?}");
+    // An edge that cost as much as all before it would take minutes here.
     // The last line at fault is found as fast.
     let wrong = text.replacen("[1022, 1023, 1.0]", "[1022, 1023, -1.0]", 1);
     let error = read_pattern(&wrong).unwrap_err();

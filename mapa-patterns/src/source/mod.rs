@@ -17,7 +17,6 @@ mod proposal;
 mod settings;
 mod value;
 
-
 use calls::Call;
 pub use calls::{Communication, Library};
 use program::{Program, Site};

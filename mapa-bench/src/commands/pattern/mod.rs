@@ -7,7 +7,6 @@ mod show;
 
 use std::fs;
 
-use mapa_core::Dimension;
 use mapa_patterns::{Application, Evidence, Messages, Note, Verdict, likeness, write_pattern};
 use serde_json::{Map, Value, json};
 
