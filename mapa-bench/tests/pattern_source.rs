@@ -41,5 +41,5 @@ fn what_is_missing_is_named() {
     let (refused, status) = no(&format!("pattern from-source {LAYER} --json"));
     assert_eq!((refused["error"].is_string(), status), (true, 2));
     error("pattern from-source /no/such/file.c", "/no/such/file.c");
-    error(&format!("pattern from-source {LAYER} --algorithm star --gpus 4"), "expected ring, tree or both");
+    error(&format!("pattern from-source {LAYER} --algorithm star --gpus 4"), "expected one of ring, tree, both");
 }
