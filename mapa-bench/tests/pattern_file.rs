@@ -222,7 +222,7 @@ fn evidence_on_the_command_line_reaches_the_answer_and_the_file() {
     assert_eq!(answer(&format!("pattern show {file}"))["why"], "told by its user");
     assert_eq!(answer(&format!("pattern show {file} --sensitivity sensitive"))["sensitivity"], "sensitive");
     let text = text(&format!("pattern show {file}"), "");
-    assert!(text.contains("links     insensitive: told by its user\n"), "{text}");
+    assert!(text.contains("verdict   insensitive: told by its user\n"), "{text}");
 }
 
 #[test]

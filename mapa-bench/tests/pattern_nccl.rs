@@ -10,7 +10,7 @@ const RANK0: &str = "../mapa-patterns/tests/logs/rank0-of-16.log";
 
 #[test]
 fn communicators_of_one_job_unite_into_one_pattern_of_bytes() {
-    let job = answer(&format!("pattern from-nccl {JOB}"));
+    let job = answer(&format!("pattern from-nccl {JOB} --noise 0"));
     assert_eq!((&job["ranks"], &job["unit"]), (&json!(4), &json!("bytes")));
     assert_eq!(job["labels"], json!(["gpu01:0", "gpu01:1", "gpu01:2", "gpu01:3"]));
     assert_eq!(job["communicators"].as_array().unwrap().len(), 5);
@@ -24,6 +24,10 @@ fn communicators_of_one_job_unite_into_one_pattern_of_bytes() {
     assert_eq!((carried(0, 2), carried(1, 3)), (2.0 * 536_870_912.0, 2.0 * 536_870_912.0));
     assert_eq!(carried(0, 1), 16.0 * 16_777_216.0 + 512.0);
     assert_eq!(carried(0, 3), 512.0);
+    // What one broadcast put on each ring is noise beside that.
+    let plain = answer(&format!("pattern from-nccl {JOB}"));
+    assert_eq!((plain["edges"].as_array().unwrap().len(), &plain["shape"]), (4, &json!("ring")));
+    assert_eq!(plain["notes"][0]["what"], "2 edges below 1 % of the busiest, 512 B at most");
     let printed = text(&format!("pattern from-nccl {JOB}"), "");
     assert!(
         printed.contains("P2P") && printed.contains("0x71f3aa10c2d45e01") && printed.contains("537 MB"),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use mapa_core::{Dimension, Parallelism, Pattern};
+use mapa_core::{Demand, Dimension, Edge, Parallelism, Pattern};
 
 use crate::error::Error;
 use crate::sensitivity::Verdict;
@@ -48,12 +48,66 @@ impl Application {
         self.labels.get(rank).cloned().unwrap_or_else(|| rank.to_string())
     }
 
+    /// The same without the edges that carry less than this share of what the busiest does, as control messages and first exchanges
+    /// do, and with a note of what is left out. Policies that count all edges alike would make as much of them as of the others.
+    ///
+    /// # Errors
+    /// A share that is not from 0 to below 1.
+    pub fn without_noise(mut self, share: f64) -> Result<Self, Error> {
+        if !(0.0..1.0).contains(&share) {
+            return Err(Error::new(format!("noise of {} %: expected from 0 to below 100 %", 100.0 * share)));
+        }
+        let busiest = self.pattern.edges().iter().map(|edge| edge.traffic).fold(0.0, f64::max);
+        let is_kept = |edge: &&Edge| edge.traffic >= share * busiest;
+        let (kept, left): (Vec<&Edge>, Vec<&Edge>) = self.pattern.edges().iter().partition(is_kept);
+        let most = left.iter().map(|edge| edge.traffic).fold(0.0, f64::max);
+        if left.is_empty() {
+            return Ok(self);
+        }
+        let what = format!(
+            "{} edge{} below {} % of the busiest, {} at most",
+            left.len(),
+            if left.len() == 1 { "" } else { "s" },
+            100.0 * share,
+            self.unit.print(most).unwrap_or_else(|| most.to_string()),
+        );
+        self.pattern = self.of_edges(kept.into_iter().map(|edge| (edge.a, edge.b, edge.traffic)))?;
+        self.notes.push(Note::left_out(what));
+        self.parallelism = None;
+        Ok(self)
+    }
+
+    /// The same in bytes a step, where bytes were counted over so many steps.
+    ///
+    /// # Errors
+    /// Edges that do not carry bytes; no positive number of steps.
+    pub fn over_steps(mut self, steps: f64) -> Result<Self, Error> {
+        if self.unit != Unit::Bytes {
+            return Err(Error::new(format!("steps: expected edges that carry bytes, not {}", self.unit)));
+        }
+        if !(steps.is_finite() && steps > 0.0) {
+            return Err(Error::new(format!("{steps} steps: expected a positive number")));
+        }
+        let edges = self.pattern.edges().iter();
+        self.pattern = self.of_edges(edges.map(|edge| (edge.a, edge.b, edge.traffic / steps)))?;
+        self.unit = Unit::BytesPerStep;
+        Ok(self)
+    }
+
+    /// Its pattern with other edges.
+    fn of_edges(&self, edges: impl Iterator<Item = (u16, u16, f64)>) -> Result<Pattern, Error> {
+        let plain = Pattern::from_edges(self.pattern.len(), edges)?;
+        let demands = self.pattern.demands().iter().enumerate();
+        let is_other = |(_, demand): &(usize, &Demand)| **demand != Demand::whole();
+        Ok(demands.filter(is_other).fold(plain, |own, (rank, demand)| own.with_demand(rank, *demand)))
+    }
+
     /// What the busiest edge carries in a step, bytes; of a job of several dimensions of parallelism, the sum of what an edge of
     /// each carries, as their phases follow one another. None if edges do not carry bytes per step.
     #[must_use]
     pub fn step_bytes(&self) -> Option<f64> {
         let of_phases = |job: Parallelism| {
-            let phases = Dimension::ALL.into_iter().filter(|dimension| job.degree(*dimension) > 1);
+            let phases = Dimension::ALL.into_iter().filter(|dimension| job.group_size(*dimension) > 1);
             phases.map(|dimension| job.traffic(dimension)).sum()
         };
         let busiest = || self.pattern.edges().iter().map(|edge| edge.traffic).fold(0.0, f64::max);
@@ -195,5 +249,48 @@ impl FromStr for NoteKind {
         let known = Self::ALL.into_iter().find(|kind| kind.to_string() == word);
         let all = Self::ALL.map(|kind| kind.to_string()).join(", ");
         known.ok_or_else(|| Error::new(format!("note of the kind `{word}`: expected one of {all}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(edges: &[(u16, u16, f64)]) -> Application {
+        let pattern = Pattern::from_edges(3, edges.iter().copied()).unwrap().with_demand(2, Demand::any());
+        Application { unit: Unit::Bytes, ..Application::new("job", "", pattern) }
+    }
+
+    #[test]
+    fn noise_is_left_out_and_told() {
+        let all = job(&[(0, 1, 1e9), (1, 2, 2e7), (0, 2, 9e6)]);
+        let own = all.clone().without_noise(0.01).unwrap();
+        assert_eq!(own.pattern.edges().len(), 2);
+        assert_eq!(own.pattern.demands(), all.pattern.demands());
+        assert_eq!(own.notes[0].to_string(), "left-out: 1 edge below 1 % of the busiest, 9.0 MB at most");
+        assert_eq!(all.clone().without_noise(0.0).unwrap(), all);
+        assert_eq!(job(&[]).without_noise(0.5).unwrap(), job(&[]));
+        for share in [-0.1, 1.0, f64::NAN] {
+            assert!(all.clone().without_noise(share).is_err(), "{share}");
+        }
+    }
+
+    #[test]
+    fn bytes_over_steps_are_bytes_a_step() {
+        let own = job(&[(0, 1, 1e9)]).over_steps(4.0).unwrap();
+        assert_eq!((own.unit, own.pattern.edges()[0].traffic), (Unit::BytesPerStep, 2.5e8));
+        assert_eq!(own.step_bytes(), Some(2.5e8));
+        assert!(own.over_steps(2.0).is_err(), "a second time");
+        for steps in [0.0, -1.0, f64::INFINITY] {
+            assert!(job(&[(0, 1, 1e9)]).over_steps(steps).is_err(), "{steps}");
+        }
+    }
+
+    #[test]
+    fn a_step_of_a_job_that_shares_sequences_sends_gradients_too() {
+        let job: Parallelism = "sp=2".parse().unwrap();
+        let phases = [Dimension::Data, Dimension::Sequence].map(|own| job.traffic(own));
+        assert!(phases.iter().all(|bytes| *bytes > 0.0));
+        assert_eq!(Application::from(job).step_bytes(), Some(phases.iter().sum()));
     }
 }

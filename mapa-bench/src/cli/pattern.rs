@@ -47,6 +47,9 @@ pub(crate) struct WriteArgs {
     /// Draw it for Graphviz, to a file; or to standard output, in place of the answer.
     #[arg(long, value_name = "FILE|-")]
     pub(crate) dot: Option<String>,
+    /// Where bytes were counted: over how many steps, so that edges carry bytes a step [default: not told].
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) steps: Option<f64>,
     /// Whether its speed depends on its links, if you know [default: as the evidence says; else as it is told, or unknown].
     #[arg(long, value_name = "WORD", value_parser = ["sensitive", "insensitive", "unknown"], help_heading = SENSITIVITY,
         conflicts_with_all = ["fast_seconds", "slow_seconds", "messages", "iteration_seconds", "link_gbps"])]
@@ -147,6 +150,9 @@ pub(crate) struct FromNccl {
     /// Which paths carry all-reduces: ring, tree or both (see docs/from-nccl.md).
     #[arg(long, value_name = "PATHS", default_value = "both")]
     pub(crate) algorithm: String,
+    /// Where calls were logged: leave out edges that carry less than this share of the busiest, percent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, allow_negative_numbers = true)]
+    pub(crate) noise: f64,
     #[command(flatten)]
     pub(crate) write: WriteArgs,
 }

@@ -93,12 +93,12 @@ impl Messages {
     }
 }
 
-/// `16 calls an iteration, 15 MB on average`.
+/// `16 calls, 15 MB on average`.
 impl fmt::Display for Messages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(mean) = self.mean_bytes() else { return f.write_str("no calls") };
         let mean = crate::Unit::Bytes.print(mean).unwrap_or_default();
-        write!(f, "{} calls an iteration, {mean} on average", super::evidence::short(self.calls()))
+        write!(f, "{} calls, {mean} on average", super::evidence::short(self.calls()))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, Read};
 
-use mapa_patterns::{Algorithm, Call, Collective, Communicator, NcclJob, TreeHalf, Unit, read_nccl};
+use mapa_patterns::{Algorithm, Call, Collective, Communicator, Error, Messages, NcclJob, TreeHalf, Unit, read_nccl};
 use serde_json::{Map, Value, json};
 
 use super::answer;
@@ -21,14 +21,27 @@ pub(super) fn from_nccl(args: &FromNccl, output: &mut Output) -> Result<(), Fail
     let texts: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
     let wrong = |error| Failure::malformed(format_args!("{error}"));
     let job = read_nccl(&texts).map_err(wrong)?;
-    let application = job.application(algorithm).map_err(wrong)?;
+    let mut application = job.application(algorithm).map_err(wrong)?;
+    if application.unit.is_bytes() {
+        application = application.without_noise(args.noise / 100.0).map_err(wrong)?;
+    }
+    let messages = messages(&job, args.write.steps).map_err(wrong)?;
     let mut keys = Map::new();
     keys.insert("communicators".to_owned(), job.communicators.iter().map(communicator).collect());
     keys.insert("messages".to_owned(), json!(job.messages));
     keys.insert("algorithm".to_owned(), json!(algorithm.to_string()));
     let devices = job.devices.iter().map(|own| json!({ "host": own.host, "bus": own.bus, "number": own.number }));
     keys.insert("devices".to_owned(), devices.collect());
-    answer(application, &args.write, (keys, lines(&job)), output)
+    answer(application, messages, &args.write, (keys, lines(&job)), output)
+}
+
+/// What a rank hands to calls, in a step if it is told how many there were; none where no calls were seen.
+fn messages(job: &NcclJob, steps: Option<f64>) -> Result<Option<Messages>, Error> {
+    let mut messages = Messages::new();
+    for &(bytes, calls) in &job.messages {
+        messages.add(bytes as f64, calls as f64 / steps.unwrap_or(1.0))?;
+    }
+    Ok((!job.messages.is_empty()).then_some(messages))
 }
 
 fn name(file: &str) -> &str {

@@ -33,7 +33,7 @@ pub(super) fn from_nvlink(args: &FromNvlink, output: &mut Output) -> Result<(), 
     // What is wrong is mostly of the last reading, and names its line.
     let place = args.readings.last().map_or("--live", String::as_str);
     let application = counters.application().map_err(|error| wrong(place, &error))?;
-    answer(application, &args.write, Default::default(), output)
+    answer(application, None, &args.write, Default::default(), output)
 }
 
 /// The readings in files: one, or the earlier and the later.

@@ -48,7 +48,7 @@ pub(super) fn from_source(args: &FromSource, output: &mut Output) -> Result<(), 
     let keys = keys(&source, &proposal);
     let lines = findings(&source, Some(&proposal));
     let lines = std::iter::once(String::new()).chain(lines).collect();
-    answer(proposal.application, &args.write, (keys, lines), output)
+    answer(proposal.application, None, &args.write, (keys, lines), output)
 }
 
 fn is_plain(name: &str) -> bool {

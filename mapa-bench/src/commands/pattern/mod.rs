@@ -28,9 +28,11 @@ pub(crate) fn pattern(args: &PatternArgs, output: &mut Output) -> Result<(), Fai
     }
 }
 
-/// Prints an application, and writes and draws it as the options say. `more` are further keys for programs, and lines for people.
+/// Prints an application, and writes and draws it as the options say. `messages` are those that were seen; `more` are further keys
+/// for programs, and lines for people.
 fn answer(
     mut application: Application,
+    messages: Option<Messages>,
     args: &WriteArgs,
     more: (Map<String, Value>, Vec<String>),
     output: &mut Output,
@@ -41,7 +43,10 @@ fn answer(
         }
         application.name.clone_from(name);
     }
-    judge(&mut application, args)?;
+    if let Some(steps) = args.steps {
+        application = application.over_steps(steps).map_err(Failure::malformed)?;
+    }
+    judge(&mut application, messages, args)?;
     let on_stdout = args.dot.as_deref() == Some("-");
     if on_stdout && output.json {
         return Err(Failure::malformed("--dot - draws in place of the answer: expected a file with --json"));
@@ -68,14 +73,18 @@ fn answer(
     lines.into_iter().try_for_each(|line| output.line(line))
 }
 
-/// Sets its sensitivity, if the command line says it or what it follows from.
-fn judge(application: &mut Application, args: &WriteArgs) -> Result<(), Failure> {
+/// Sets its sensitivity, if the command line says it or what it follows from, or messages were seen.
+fn judge(application: &mut Application, seen: Option<Messages>, args: &WriteArgs) -> Result<(), Failure> {
     if let Some(word) = &args.sensitivity {
         let sensitivity = word.parse().map_err(Failure::malformed)?;
         application.verdict = Verdict { sensitivity, why: "told by its user".to_owned() };
         return Ok(());
     }
     let mut evidence = evidence(&args.evidence)?;
+    // Without the number of steps, what was seen is of no iteration: its sizes count, not its time.
+    if evidence.messages.is_none() && (args.steps.is_some() || evidence.iteration_seconds.is_none()) {
+        evidence.messages = seen;
+    }
     let without_messages = evidence.iteration_seconds.is_some() && evidence.messages.is_none();
     if let Some(bytes) = application.step_bytes().filter(|_| without_messages && evidence.times.is_none()) {
         let mut messages = Messages::new();
@@ -120,7 +129,7 @@ fn print(application: &Application, output: &mut Output) -> Result<(), Failure> 
     if !application.labels.is_empty() {
         output.line(format_args!("seen as   {}", application.labels.join(", ")))?;
     }
-    output.line(format_args!("links     {}", application.verdict))?;
+    output.line(format_args!("verdict   {}", application.verdict))?;
     for note in &application.notes {
         output.line(format_args!("note      {note}"))?;
     }

@@ -22,11 +22,12 @@ pub(super) fn from_parallelism(args: &FromParallelism, output: &mut Output) -> R
     if let Some(shape) = &args.model {
         own.source = format!("degrees of parallelism, and a model of {shape}");
     }
-    answer(own, &args.write, Default::default(), output)
+    answer(own, None, &args.write, Default::default(), output)
 }
 
 pub(super) fn show(args: &ShowPattern, output: &mut Output) -> Result<(), Failure> {
-    show_words(&args.pattern, args.gpus).and_then(|own| answer(own, &args.write, (Map::new(), Vec::new()), output))
+    show_words(&args.pattern, args.gpus)
+        .and_then(|own| answer(own, None, &args.write, (Map::new(), Vec::new()), output))
 }
 
 fn show_words(words: &str, gpus: Option<usize>) -> Result<Application, Failure> {
