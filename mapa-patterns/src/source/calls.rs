@@ -28,11 +28,13 @@ pub enum Library {
     Vllm,
     /// Horovod.
     Horovod,
+    /// Settings that are no known library's own.
+    Settings,
     /// What starts a program, such as `torchrun`.
     Launcher,
 }
 
-/// `NCCL`, `CUDA`, `MPI`, `torch`, `DeepSpeed`, `Megatron`, `vLLM`, `Horovod`, `launcher`.
+/// `NCCL`, `CUDA`, `MPI`, `torch`, `DeepSpeed`, `Megatron`, `vLLM`, `Horovod`, `settings`, `launcher`.
 impl fmt::Display for Library {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -44,6 +46,7 @@ impl fmt::Display for Library {
             Self::Megatron => "Megatron",
             Self::Vllm => "vLLM",
             Self::Horovod => "Horovod",
+            Self::Settings => "settings",
             Self::Launcher => "launcher",
         })
     }
@@ -364,6 +367,10 @@ fn torch(name: &str, site: &Site) -> Option<Call> {
         "DistributedDataParallel" | "FullyShardedDataParallel" | "fully_shard" => {
             call(Kind::DataParallel, Role::DataParallel)
         }
+        "DataParallel" => call(
+            Kind::DataParallel,
+            Role::Unclear("one process copies to and from its devices: which is not worked out"),
+        ),
         "parallelize_module" | "PipelineStage" => call(Kind::Degrees, Role::InGroups),
         _ => None,
     }
