@@ -425,6 +425,36 @@ fn comprehensions_over_ranges_are_loops_and_known_breaks_end_them() {
     assert_eq!(pairs(&mpi(tree)), [(0, 1), (0, 2), (2, 3)]);
 }
 
+#[test]
+fn ranks_that_there_are_not_are_named() {
+    let proposal = mpi("if (rank == 0) MPI_Send(b, n, MPI_INT, 12, 0, MPI_COMM_WORLD);");
+    assert_eq!(proposal.application.notes[0].what, "MPI_Send: rank 12 is not among 4");
+    assert_eq!((pairs(&proposal), proposal.application.notes[0].place.as_str()), (vec![], "x.c:5"));
+    assert!(mpi("MPI_Send(b, n, MPI_INT, rank + 1, 0, MPI_COMM_WORLD);").application.notes.is_empty());
+}
+
+#[test]
+fn sources_without_known_calls_say_what_was_not_read() {
+    let error = Source::scan([("run.sh", ""), ("x.py", "Trainer(devices=4)")]).propose(Some(4), Algorithm::Ring);
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("no call that is known in 1 source file:"), "{error}");
+    assert!(error.contains("run.sh: expected C, C++, CUDA or Python"), "{error}");
+}
+
+#[test]
+fn groups_are_known_by_their_place_and_libraries_by_what_is_theirs() {
+    for call in ["all_reduce(x, op, g)", "all_to_all_single(o, x, None, None, g)", "broadcast(x, 0, g)"] {
+        assert!(is_open(&torch(&format!("g = dist.new_group([0, 2])\ndist.{call}"))), "{call}");
+    }
+    assert!(is_open(&propose("x.py", "import torch.nn as nn\nnn.DataParallel(model, device_ids=[0, 1])", 4)));
+    let library = |text: &str| Source::scan([("x.py", text)]).findings()[0].library;
+    assert_eq!(library("parser.add_argument('--num_processes', default=2)"), Library::Launcher);
+    assert_eq!(library("x = dict(tp_size=1, tensor_parallel_size=2)"), Library::Settings);
+    assert_eq!(library("initialize_model_parallel(4)"), Library::Megatron);
+    let buffer = "void push(void* b, int size) { if (size > 65536) MPI_Send(b, size, MPI_INT, 3, 0, MPI_COMM_WORLD); }";
+    assert_eq!(pairs(&propose("x.c", buffer, 4)), [(0, 3), (1, 3), (2, 3)]);
+}
+
 /// Words that programs are made of.
 fn soup() -> impl Strategy<Value = String> {
     let words = prop::sample::select(vec![

@@ -374,9 +374,12 @@ impl<'p> Evaluator<'p> {
 
     /// A parameter that by custom is the rank or the number of ranks.
     fn custom(&self, scope: usize, name: &str) -> Option<Value> {
-        let is_parameter = self.program.scopes.get(scope)?.parameters.contains(name);
+        let parameters = &self.program.scopes.get(scope)?.parameters;
+        let has_rank = RANKS.iter().any(|rank| parameters.contains(*rank));
         match name {
-            _ if !is_parameter => None,
+            _ if !parameters.contains(name) => None,
+            // Of a buffer, more often than of the job.
+            "size" if !has_rank => None,
             name if RANKS.contains(&name) => self.rank.map(Value::Int),
             name if SIZES.contains(&name) => self.size.map(Value::Int),
             _ => None,
