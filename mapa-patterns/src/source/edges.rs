@@ -279,7 +279,7 @@ fn repeat(
         let Some(own) = value else { break };
         evaluator.loops.push((id, own));
         let going = evaluator.int(going, within);
-        let goes_on = !going.is_some_and(|going| going != 0) || rounds(evaluator, rest, place, round);
+        let goes_on = going.is_none_or(|going| going == 0) || rounds(evaluator, rest, place, round);
         let is_left = going.is_some() && is_left(evaluator, id);
         value = evaluator.int(next, Place { at: *updated_at, ..within }).filter(|_| going.is_some());
         evaluator.loops.pop();
