@@ -342,6 +342,119 @@ fn nothing_is_too_deep() {
     assert!(is_open(&mpi(&format!("int x = 1;\n{sums}MPI_Send(b, n, MPI_INT, x, 0, MPI_COMM_WORLD);"))));
 }
 
+/// The pairs of copies of CUDA over so many devices, with `d`, `n` and `size` as given before.
+fn copies(statements: &str, devices: usize) -> Proposal {
+    propose("x.cu", &body(&format!("int n = {devices};\n{statements}")), devices)
+}
+
+#[test]
+fn loops_are_run_however_they_count() {
+    let copy = |head: &str| pairs(&copies(&format!("{head} cudaMemcpyPeer(d, i + 1, d, i, b);"), 4));
+    for head in [
+        "for (int i = 0; i + 1 < n; i++)",
+        "for (int i = 0; n > i + 1; ++i)",
+        "for (int i = 0, j = 0; i < n - 1; i += 1, j--)",
+        "for (int i = n - 2; i >= 0; i = i - 1)",
+        "int i; for (i = 0; i != n - 1; i++)",
+    ] {
+        assert_eq!(copy(head), of(&Pattern::chain(4)), "{head}");
+    }
+    let halves = "for (int s = n / 2; s > 0; s /= 2)\nfor (int i = 0; i < s; i++) cudaMemcpyPeer(d, i, d, i + s, b);";
+    assert_eq!(pairs(&copies(halves, 4)), [(0, 1), (0, 2), (1, 3)]);
+    let cube: Vec<_> = (0..8).flat_map(|a| [1, 2, 4].map(|bit| (a, a ^ bit))).filter(|(a, b)| a < b).collect();
+    let start = "int rank, size;\nMPI_Comm_rank(MPI_COMM_WORLD, &rank);\nMPI_Comm_size(MPI_COMM_WORLD, &size);\n";
+    let send = "int p = rank ^ mask;\nMPI_Send(b, n, MPI_INT, p, 0, MPI_COMM_WORLD);\n";
+    for lines in [
+        format!("for (int mask = 1; mask < size; mask <<= 1) {{\n{send}}}"),
+        format!("for (int mask = size >> 1; mask; mask >>= 1) {{\n{send}}}"),
+        format!("int mask = 1;\nwhile (mask < size) {{\n{send}mask *= 2;\n}}"),
+    ] {
+        let proposal = propose("x.c", &body(&format!("{start}{lines}")), 8);
+        assert_eq!(pairs(&proposal), cube, "{lines}");
+        assert!(proposal.application.notes.is_empty(), "{lines}");
+    }
+    assert_eq!(
+        pairs(&torch("for i in range(3, 0, -1):\n    dist.send(x, i - 1) if dist.get_rank() == i else None")),
+        { of(&Pattern::all_to_all(4)).into_iter().filter(|(a, _)| *a < 3).collect::<Vec<_>>() }
+    );
+    assert_eq!(pairs(&torch("d = 1\nr = dist.get_rank()\nwhile d < 4:\n    dist.send(x, r ^ d)\n    d *= 2")).len(), 4);
+}
+
+#[test]
+fn what_a_loop_changes_in_other_ways_is_unknown() {
+    for lines in [
+        "int i = 0, j = 1; for (; i < n; i++, j--) cudaMemcpyPeer(d, j, d, 0, b);",
+        "for (int i = 0, j = 2; i < n; i++, j--) cudaMemcpyPeer(d, j, d, 0, b);",
+        "for (int i = 0, j = 2; i < n; i++, j = 3) cudaMemcpyPeer(d, j, d, 0, b);",
+        "for (int i = 0; i < n; i++) { if (odd(i)) i++; cudaMemcpyPeer(d, i, d, 0, b); }",
+        "int i = 4; while (i-- > 1) cudaMemcpyPeer(d, i, d, 0, b);",
+        "int i = 4; do cudaMemcpyPeer(d, i, d, 0, b); while (--i > 1);",
+        "int i = 1; while (i < n) { i++; cudaMemcpyPeer(d, i - 1, d, 0, b); }",
+        "int i = 1; while (i < n) { if (odd(i)) continue; cudaMemcpyPeer(d, i, d, 0, b); i++; }",
+        "int p = 1; for (int i = 0; i < m; i++) p = 2; cudaMemcpyPeer(d, p, d, 0, b);",
+        "int p = 1; for (int i = 0; i < n; i++) { if (i == 0) break; p = 2; } cudaMemcpyPeer(d, p, d, 0, b);",
+        "int i; for (i = 0; i < n; i++) { } cudaMemcpyPeer(d, i, d, 0, b);",
+        "int p = 1; odd(n) && (p = 2); cudaMemcpyPeer(d, p, d, 0, b);",
+        "int p = 1; odd(n) ? (p = 2) : (p = 3); cudaMemcpyPeer(d, p, d, 0, b);",
+        "int p = 1; switch (n) { case 3: p = 2; } cudaMemcpyPeer(d, p, d, 0, b);",
+        "int p = 1; try { run(); } catch (...) { p = 2; } cudaMemcpyPeer(d, p, d, 0, b);",
+        "int p = 1; for (int p : list) cudaMemcpyPeer(d, p, d, 0, b);",
+        "for (int i = 0; i < 5000; i++) if (i > 4500) cudaMemcpyPeer(d, i - 4500, d, 0, b);",
+    ] {
+        let proposal = copies(lines, 4);
+        assert!(is_open(&proposal), "{lines}: {:?}", pairs(&proposal));
+    }
+    for lines in [
+        "p = 1\nfor q in peers:\n    p = 2\ndist.send(x, p)",
+        "p = 1\nfor q in peers:\n    pass\nelse:\n    p = 2\ndist.send(x, p)",
+        "p = 1\n[dist.send(x, p) for p in peers]",
+        "p = 1\nf = lambda p: dist.send(x, p)",
+        "p = 1\ndef f():\n    global p\n    p = 2\ndist.send(x, p)",
+    ] {
+        assert!(is_open(&torch(lines)), "{lines}: {:?}", pairs(&torch(lines)));
+    }
+}
+
+#[test]
+fn comprehensions_over_ranges_are_loops_and_known_breaks_end_them() {
+    let star = "comm = MPI.COMM_WORLD\nif comm.Get_rank() == 0:\n    \
+        x = [comm.recv(source=i) for i in range(1, comm.Get_size()) if i != 2]\n";
+    assert_eq!(pairs(&propose("x.py", &format!("from mpi4py import MPI\n{star}"), 4)), [(0, 1), (0, 3)]);
+    let tree = "for (int d = 1; d < size; d *= 2) {\nif (rank & d) { MPI_Send(b, n, MPI_INT, rank - d, 0, MPI_COMM_WORLD); \
+        break; }\nelse MPI_Recv(b, n, MPI_INT, rank + d, 0, MPI_COMM_WORLD, &s);\n}";
+    assert_eq!(pairs(&mpi(tree)), [(0, 1), (0, 2), (2, 3)]);
+}
+
+#[test]
+fn ranks_that_there_are_not_are_named() {
+    let proposal = mpi("if (rank == 0) MPI_Send(b, n, MPI_INT, 12, 0, MPI_COMM_WORLD);");
+    assert_eq!(proposal.application.notes[0].what, "MPI_Send: rank 12 is not among 4");
+    assert_eq!((pairs(&proposal), proposal.application.notes[0].place.as_str()), (vec![], "x.c:5"));
+    assert!(mpi("MPI_Send(b, n, MPI_INT, rank + 1, 0, MPI_COMM_WORLD);").application.notes.is_empty());
+}
+
+#[test]
+fn sources_without_known_calls_say_what_was_not_read() {
+    let error = Source::scan([("run.sh", ""), ("x.py", "Trainer(devices=4)")]).propose(Some(4), Algorithm::Ring);
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("no call that is known in 1 source file:"), "{error}");
+    assert!(error.contains("run.sh: expected C, C++, CUDA or Python"), "{error}");
+}
+
+#[test]
+fn groups_are_known_by_their_place_and_libraries_by_what_is_theirs() {
+    for call in ["all_reduce(x, op, g)", "all_to_all_single(o, x, None, None, g)", "broadcast(x, 0, g)"] {
+        assert!(is_open(&torch(&format!("g = dist.new_group([0, 2])\ndist.{call}"))), "{call}");
+    }
+    assert!(is_open(&propose("x.py", "import torch.nn as nn\nnn.DataParallel(model, device_ids=[0, 1])", 4)));
+    let library = |text: &str| Source::scan([("x.py", text)]).findings()[0].library;
+    assert_eq!(library("parser.add_argument('--num_processes', default=2)"), Library::Launcher);
+    assert_eq!(library("x = dict(tp_size=1, tensor_parallel_size=2)"), Library::Settings);
+    assert_eq!(library("initialize_model_parallel(4)"), Library::Megatron);
+    let buffer = "void push(void* b, int size) { if (size > 65536) MPI_Send(b, size, MPI_INT, 3, 0, MPI_COMM_WORLD); }";
+    assert_eq!(pairs(&propose("x.c", buffer, 4)), [(0, 3), (1, 3), (2, 3)]);
+}
+
 /// Words that programs are made of.
 fn soup() -> impl Strategy<Value = String> {
     let words = prop::sample::select(vec![

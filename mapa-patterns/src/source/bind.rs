@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use tree_sitter::Node;
 
-use super::expr::{Argument, Expr, Language, Operator, children, text};
+use super::expr::{Argument, Expr, children, text};
 use super::parse::Walk;
-use super::program::{FrameKind, Place};
+use super::program::Place;
 
 /// What the variable becomes that a call is given a pointer to.
 enum Answer {
@@ -135,9 +135,7 @@ pub(super) fn c(walk: &mut Walk<'_, '_>, kind: &str, node: Node<'_>, place: Plac
         }
         "assignment_expression" => assign(walk, node, place),
         "update_expression" => {
-            let by = if walk.text(node).contains("++") { Operator::Add } else { Operator::Subtract };
-            if let Some(Expr::Name(path)) = node.child_by_field_name("argument").map(|node| walk.lower(node)) {
-                let value = Expr::binary(by, Expr::Name(path.clone()), Expr::Int(1));
+            if let Some((path, value)) = super::loops::updated(walk, node) {
                 walk.program.bind(&path, place, value, false);
             }
         }
@@ -154,7 +152,7 @@ pub(super) fn c(walk: &mut Walk<'_, '_>, kind: &str, node: Node<'_>, place: Plac
 }
 
 /// The name that a declarator declares, within its pointers and brackets.
-fn declared(declarator: Node<'_>) -> Option<Node<'_>> {
+pub(super) fn declared(declarator: Node<'_>) -> Option<Node<'_>> {
     let mut node = declarator;
     // Real declarators have a few levels.
     for _ in 0..16 {
@@ -183,16 +181,11 @@ fn assign(walk: &mut Walk<'_, '_>, node: Node<'_>, place: Place) {
     let (Some(left), Some(right)) = (node.child_by_field_name("left"), node.child_by_field_name("right")) else {
         return;
     };
-    let operator = node.child_by_field_name("operator").map(|operator| walk.text(operator).to_owned());
+    if let Some((path, value)) = super::loops::updated(walk, node) {
+        return walk.program.bind(&path, place, value, false);
+    }
     let (target, value) = (walk.lower(left), walk.lower(right));
-    let operator = operator.as_deref().map_or("=", |operator| operator).trim_end_matches('=').to_owned();
     match target {
-        Expr::Name(path) if operator.is_empty() => walk.program.bind(&path, place, value, false),
-        Expr::Name(path) => {
-            let value = super::expr::operator(&operator)
-                .map_or(Expr::Unknown, |operator| Expr::binary(operator, Expr::Name(path.clone()), value));
-            walk.program.bind(&path, place, value, false);
-        }
         Expr::List(targets) => {
             for (index, target) in targets.iter().enumerate() {
                 if let Some(path) = target.path() {
@@ -277,62 +270,6 @@ fn imported(walk: &Walk<'_, '_>, node: Node<'_>) -> (String, Option<String>) {
     let name = node.child_by_field_name("name").unwrap_or(node);
     let alias = node.child_by_field_name("alias").map(|alias| walk.text(alias).to_owned());
     (walk.text(name).to_owned(), alias)
-}
-
-/// What a `for` statement repeats: over a range of whole numbers, or anything.
-pub(super) fn loop_of(walk: &Walk<'_, '_>, node: Node<'_>) -> FrameKind {
-    let found = if walk.program.language == Language::Python { over_range(walk, node) } else { counted(walk, node) };
-    let Some((variable, first, end, step)) = found else { return FrameKind::Repeat };
-    FrameKind::Loop { variable, first, end, step, at: node.start_byte() }
-}
-
-type Range = (String, Expr, Expr, i64);
-
-/// `for i in range(first, end)`.
-fn over_range(walk: &Walk<'_, '_>, node: Node<'_>) -> Option<Range> {
-    let Expr::Name(variable) = walk.lower(node.child_by_field_name("left")?) else { return None };
-    let Expr::Call(call, arguments) = walk.lower(node.child_by_field_name("right")?) else { return None };
-    if call != "range" {
-        return None;
-    }
-    let mut values = arguments.into_iter().map(|(_, value)| value);
-    match (values.next(), values.next(), values.next()) {
-        (Some(end), None, None) => Some((variable, Expr::Int(0), end, 1)),
-        (Some(first), Some(end), None) => Some((variable, first, end, 1)),
-        (Some(first), Some(end), Some(Expr::Int(step))) if step != 0 => Some((variable, first, end, step)),
-        _ => None,
-    }
-}
-
-/// `for (int i = first; i < end; i++)`.
-fn counted(walk: &Walk<'_, '_>, node: Node<'_>) -> Option<Range> {
-    let start = node.child_by_field_name("initializer")?;
-    let start = match start.kind() {
-        "declaration" => start.child_by_field_name("declarator")?,
-        _ => start,
-    };
-    let variable = start.child_by_field_name("declarator").or_else(|| start.child_by_field_name("left"))?;
-    let variable = walk.text(variable).to_owned();
-    let value = start.child_by_field_name("value").or_else(|| start.child_by_field_name("right"))?;
-    let first = walk.lower(value);
-    let Expr::Binary(operator, sides) = walk.lower(node.child_by_field_name("condition")?) else { return None };
-    let update = node.child_by_field_name("update")?;
-    let update: String = walk.text(update).split_whitespace().collect();
-    let step = match update.strip_prefix(&variable).or_else(|| update.strip_suffix(&variable))? {
-        "++" | "+=1" => 1,
-        "--" | "-=1" => -1,
-        other => other.strip_prefix("+=")?.parse::<i64>().ok().filter(|step| *step > 0)?,
-    };
-    let (left, end) = *sides;
-    let beyond = |end: Expr, by: i64| Expr::binary(Operator::Add, end, Expr::Int(by));
-    match operator {
-        _ if left.path() != Some(&variable) => None,
-        Operator::Less | Operator::Unequal if step > 0 => Some((variable, first, end, step)),
-        Operator::LessEqual if step > 0 => Some((variable, first, beyond(end, 1), step)),
-        Operator::Greater if step < 0 => Some((variable, first, end, step)),
-        Operator::GreaterEqual if step < 0 => Some((variable, first, beyond(end, -1), step)),
-        _ => None,
-    }
 }
 
 /// The names of a function's parameters.

@@ -28,11 +28,13 @@ pub enum Library {
     Vllm,
     /// Horovod.
     Horovod,
+    /// Settings that are no known library's own.
+    Settings,
     /// What starts a program, such as `torchrun`.
     Launcher,
 }
 
-/// `NCCL`, `CUDA`, `MPI`, `torch`, `DeepSpeed`, `Megatron`, `vLLM`, `Horovod`, `launcher`.
+/// `NCCL`, `CUDA`, `MPI`, `torch`, `DeepSpeed`, `Megatron`, `vLLM`, `Horovod`, `settings`, `launcher`.
 impl fmt::Display for Library {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -44,6 +46,7 @@ impl fmt::Display for Library {
             Self::Megatron => "Megatron",
             Self::Vllm => "vLLM",
             Self::Horovod => "Horovod",
+            Self::Settings => "settings",
             Self::Launcher => "launcher",
         })
     }
@@ -314,6 +317,10 @@ fn python(program: &Program, site: &Site) -> Option<Call> {
     if module == "deepspeed" && name == "initialize" {
         return Some(Call { library: Library::DeepSpeed, kind: Communication::DataParallel, role: Role::DataParallel });
     }
+    if name == "DataParallel" && module.starts_with("torch") {
+        let role = Role::Unclear("one process copies to and from its devices: which they are is not worked out");
+        return Some(Call { library: Library::Torch, kind: Communication::DataParallel, role });
+    }
     if matches!(name, "DistributedDataParallel" | "FullyShardedDataParallel" | "fully_shard") {
         return Some(Call { library: Library::Torch, kind: Communication::DataParallel, role: Role::DataParallel });
     }
@@ -326,7 +333,15 @@ fn python(program: &Program, site: &Site) -> Option<Call> {
 fn torch(name: &str, site: &Site) -> Option<Call> {
     use Communication as Kind;
     let at = |index: usize, names: &[&str]| argument(&site.arguments, index, names);
-    let group = site.arguments.iter().find(|(own, _)| own.as_deref() == Some("group")).map(|(_, value)| value);
+    let place_of_group = match name {
+        "barrier" | "monitored_barrier" => 0,
+        "reduce" | "reduce_scatter" | "reduce_scatter_tensor" | "_reduce_scatter_base" => 3,
+        "gather" | "gather_object" | "scatter" | "scatter_object_list" => 3,
+        "all_to_all_single" => 4,
+        name if name.starts_with("all_") || name.starts_with("broadcast") => 2,
+        _ => usize::MAX,
+    };
+    let group = argument(&site.arguments, place_of_group, &["group"]);
     let group = group.filter(|group| !matches!(group.path(), Some("None" | "dist.group.WORLD" | "group.WORLD")));
     let zero = Expr::Int(0);
     let all = |kind| Some(collective(Library::Torch, kind, None, group));

@@ -20,6 +20,8 @@ pub(super) enum Outcome {
     Shape(String, Shape),
     /// These pairs.
     Pairs(Edges),
+    /// Only with a rank that there is not.
+    Outside(i64),
     /// Nothing that adds to the graph, and why.
     Nothing(&'static str),
     /// Whatever sends to this one decides.
@@ -151,14 +153,18 @@ impl Work<'_> {
             _ => None,
         };
         let mut pairs = Edges::new();
-        let (mut runs, mut unknown) = (false, false);
-        for rank in 0..self.ranks as i64 {
+        let (mut runs, mut unknown, mut outside) = (false, false, None);
+        let ranks = self.ranks as i64;
+        for rank in 0..ranks {
             self.each_round(Some(rank), |evaluator, place| {
                 runs = true;
                 let own = own.as_ref().map_or(Some(rank), |own| evaluator.int(own, place));
                 for peer in &named {
                     match (own, evaluator.int(peer, place)) {
-                        (Some(own), Some(peer)) => pairs.extend(pair(own, peer, evaluator.size)),
+                        (Some(own), Some(peer)) => {
+                            outside = outside.or(Some(peer).filter(|peer| *peer >= ranks));
+                            pairs.extend(pair(own, peer, evaluator.size));
+                        }
                         _ => unknown = true,
                     }
                 }
@@ -168,13 +174,14 @@ impl Work<'_> {
                 return Outcome::Undecided("whom it is with is not known".to_owned());
             }
         }
-        if runs { Outcome::Pairs(pairs) } else { Outcome::Nothing("never runs") }
+        outcome(pairs, runs, outside)
     }
 
     /// Pairs of devices of a call that names both.
     fn devices(&mut self, both: impl Fn(&Evaluator<'_>, Place) -> Option<(i64, i64)>) -> Outcome {
         let mut pairs = Edges::new();
-        let (mut runs, mut unknown) = (false, false);
+        let (mut runs, mut unknown, mut outside) = (false, false, None);
+        let all = self.ranks as i64;
         // Most such programs are one process: what does not ask for the rank is the same on every one.
         let asks = self.program.bindings.values().flatten().any(|own| own.value == Expr::Rank);
         let is_python = self.program.language == super::expr::Language::Python;
@@ -183,7 +190,10 @@ impl Work<'_> {
             self.each_round(Some(rank), |evaluator, place| {
                 runs = true;
                 match both(evaluator, place) {
-                    Some((from, to)) => pairs.extend(pair(from, to, evaluator.size)),
+                    Some((from, to)) => {
+                        outside = outside.or([from, to].into_iter().find(|device| *device >= all));
+                        pairs.extend(pair(from, to, evaluator.size));
+                    }
                     None => unknown = true,
                 }
                 !unknown
@@ -192,7 +202,7 @@ impl Work<'_> {
                 return Outcome::Undecided("which devices it is between is not known".to_owned());
             }
         }
-        if runs { Outcome::Pairs(pairs) } else { Outcome::Nothing("never runs") }
+        outcome(pairs, runs, outside)
     }
 
     fn grid(&mut self, grid: &Expr) -> Outcome {
@@ -243,28 +253,82 @@ fn rounds(
                 _ => rounds(evaluator, rest, place, round),
             }
         }
-        FrameKind::Repeat => rounds(evaluator, rest, place, round),
-        FrameKind::Loop { variable, first, end, step, at } => {
-            let place_of_loop = Place { scope: place.scope, frame: frame.parent, at: *at };
-            let is_changed = evaluator
-                .program
-                .bound_in(place.scope, variable)
-                .any(|own| evaluator.program.frames_around(own.place.frame).any(|(around, _)| around == *id));
-            let bounds = [first, end].map(|bound| evaluator.int(bound, place_of_loop));
-            let ([Some(first), Some(end)], false) = (bounds, is_changed) else {
-                return rounds(evaluator, rest, place, round);
-            };
-            let mut value = first;
-            let mut left = ROUNDS;
-            while (if *step > 0 { value < end } else { value > end }) && left > 0 {
-                evaluator.loops.push((*id, value));
-                let goes_on = rounds(evaluator, rest, place, round);
-                evaluator.loops.pop();
-                let (true, Some(next)) = (goes_on, value.checked_add(*step)) else { return goes_on };
-                (value, left) = (next, left - 1);
-            }
-            true
+        FrameKind::Repeat(_) | FrameKind::While { .. } => rounds(evaluator, rest, place, round),
+        FrameKind::Loop { .. } => repeat(evaluator, (*id, frame), rest, place, round),
+    }
+}
+
+/// Runs a loop round by round. Where its variable is no longer known, one round more stands for all others.
+fn repeat(
+    evaluator: &mut Evaluator<'_>,
+    (id, frame): (usize, &Frame),
+    rest: &[(usize, &Frame)],
+    place: Place,
+    round: &mut impl FnMut(&Evaluator<'_>, Place) -> bool,
+) -> bool {
+    let FrameKind::Loop { variable, first, going, next, at, updated_at } = &frame.what else { return true };
+    let program = evaluator.program;
+    let is_own = |own: &Place| own.at == *updated_at && own.frame == Some(id);
+    let changes = program.bound_in(place.scope, variable).filter(|own| program.is_within(own.place.frame, id));
+    let changes: Vec<bool> = changes.map(|own| is_own(&own.place)).collect();
+    let is_changed = changes.contains(&false) || changes.len() > 1;
+    let before = Place { scope: place.scope, frame: frame.parent, at: *at };
+    let within = Place { frame: Some(id), at: *at, ..before };
+    let mut value = if is_changed { None } else { evaluator.int(first, before) };
+    for _ in 0..ROUNDS {
+        let Some(own) = value else { break };
+        evaluator.loops.push((id, own));
+        let going = evaluator.int(going, within);
+        let goes_on = going.is_none_or(|going| going == 0) || rounds(evaluator, rest, place, round);
+        let is_left = going.is_some() && is_left(evaluator, id);
+        value = evaluator.int(next, Place { at: *updated_at, ..within }).filter(|_| going.is_some());
+        evaluator.loops.pop();
+        if !goes_on || going == Some(0) || is_left {
+            return goes_on;
         }
+    }
+    rounds(evaluator, rest, place, round)
+}
+
+/// Whether a round that is known ends the loop.
+fn is_left(evaluator: &Evaluator<'_>, id: usize) -> bool {
+    let program = evaluator.program;
+    let own = |is_continue| {
+        let jumps = program.jumps.iter().filter(move |jump| jump.is_continue == is_continue);
+        jumps.filter(|jump| program.is_within(jump.place.frame, id))
+    };
+    // What a `continue` may leave out may not be come to.
+    if own(true).next().is_some() {
+        return false;
+    }
+    own(false).any(|jump| {
+        let mut frames = program.frames_around(jump.place.frame);
+        let mut holds = true;
+        let found = frames.by_ref().find(|(own, frame)| {
+            holds &= *own == id || is_met(evaluator, frame, jump.place);
+            *own == id
+        });
+        holds && found.is_some()
+    })
+}
+
+/// Whether the condition that a frame is, is known to be met.
+fn is_met(evaluator: &Evaluator<'_>, frame: &Frame, place: Place) -> bool {
+    match &frame.what {
+        FrameKind::Guard { condition, holds, at } => {
+            let value = evaluator.int(condition, Place { scope: place.scope, frame: frame.parent, at: *at });
+            value.is_some_and(|value| (value != 0) == *holds)
+        }
+        _ => false,
+    }
+}
+
+/// The pairs of a call, if it runs and is with ranks that there are.
+fn outcome(pairs: Edges, runs: bool, outside: Option<i64>) -> Outcome {
+    match outside.filter(|_| pairs.is_empty()) {
+        _ if !runs => Outcome::Nothing("never runs"),
+        Some(rank) => Outcome::Outside(rank),
+        None => Outcome::Pairs(pairs),
     }
 }
 

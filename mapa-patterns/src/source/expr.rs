@@ -1,5 +1,7 @@
 //! Expressions of C and Python, as far as devices and ranks are worked out with them.
 
+use std::collections::BTreeSet;
+
 use tree_sitter::Node;
 
 /// How deep an expression is read; what lies deeper is unknown. Real peers are a handful of operations.
@@ -123,6 +125,23 @@ impl Expr {
             Self::Call(_, arguments) => arguments.iter().any(|(_, value)| value.mentions(name)),
             Self::List(elements) => elements.iter().any(|element| element.mentions(name)),
             Self::Int(_) | Self::Text(_) | Self::Rank | Self::Size | Self::Unknown => false,
+        }
+    }
+}
+
+impl Expr {
+    /// Collects the variables that it mentions.
+    pub(super) fn names(&self, all: &mut BTreeSet<String>) {
+        match self {
+            Self::Name(path) => {
+                all.insert(path.clone());
+            }
+            Self::Unary(_, value) => value.names(all),
+            Self::Binary(_, sides) | Self::Item(sides) => [&sides.0, &sides.1].iter().for_each(|side| side.names(all)),
+            Self::If(parts) => [&parts.0, &parts.1, &parts.2].iter().for_each(|part| part.names(all)),
+            Self::Call(_, arguments) => arguments.iter().for_each(|(_, value)| value.names(all)),
+            Self::List(elements) => elements.iter().for_each(|element| element.names(all)),
+            Self::Int(_) | Self::Text(_) | Self::Rank | Self::Size | Self::Unknown => {}
         }
     }
 }

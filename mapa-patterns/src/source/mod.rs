@@ -11,6 +11,7 @@ mod bind;
 mod calls;
 mod edges;
 mod expr;
+mod loops;
 mod parse;
 mod program;
 mod proposal;

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree, TreeCursor};
 
-use super::bind;
-use super::expr::{Expr, Language, lower, text};
-use super::program::{FrameKind, Place, Program, Site};
+use super::expr::{Expr, Language, children, lower, text};
+use super::program::{FrameKind, Jump, Place, Program, Site};
+use super::{bind, loops};
 
 /// Lines of broken code that are kept.
 const BROKEN: usize = 1000;
@@ -52,8 +52,13 @@ pub(super) fn parse(name: &str, source: &str, language: Language) -> Option<Prog
     let tree = tree(source, language)?;
     let mut program = Program::new(name, language);
     Walk { source, program: &mut program, stack: Vec::new() }.run(tree.walk());
+    loops::settle(&mut program);
     expand_macros(&mut program);
     Some(program)
+}
+
+fn is_comprehension(kind: &str) -> bool {
+    matches!(kind, "list_comprehension" | "set_comprehension" | "dictionary_comprehension" | "generator_expression")
 }
 
 /// A node on the way to where the walk is.
@@ -64,6 +69,10 @@ pub(super) struct Step<'tree> {
     pub(super) frame: Option<usize>,
     /// What is around the alternatives of a condition: it, and those before, do not hold.
     otherwise: Option<usize>,
+    /// What is around what a loop repeats.
+    repeated: Option<usize>,
+    /// Of what a `for` does after each round: its end.
+    at: Option<usize>,
 }
 
 pub(super) struct Walk<'w, 'tree> {
@@ -91,7 +100,11 @@ impl<'tree> Walk<'_, 'tree> {
     /// Looks at a node, and says whether to look within it.
     fn enter(&mut self, node: Node<'tree>, field: Option<&str>) -> bool {
         let (scope, frame) = self.context(field);
-        let step = Step { node, scope, frame, otherwise: None };
+        let is_update = |above: &&Step<'_>| above.node.kind() == "for_statement" && field == Some("update");
+        let above = self.stack.last();
+        let end = above.filter(is_update).map(|above| above.node.end_byte());
+        let at = end.or(above.and_then(|above| above.at));
+        let step = Step { node, scope, frame, otherwise: None, repeated: None, at };
         self.stack.push(step);
         if node.is_error() || node.is_missing() {
             self.broken(node);
@@ -99,11 +112,16 @@ impl<'tree> Walk<'_, 'tree> {
         if self.is_dead(node, field) {
             return false;
         }
-        let place = Place { scope, frame, at: node.start_byte() };
+        let place = Place { scope, frame, at: at.unwrap_or(node.start_byte()) };
         match node.kind() {
             "function_definition" => self.function(node),
             "if_statement" | "elif_clause" => self.condition(node),
             "call_expression" | "call" => self.call(node, place),
+            kind @ ("break_statement" | "continue_statement" | "return_statement") => {
+                if kind != "break_statement" || !self.is_of_switch() {
+                    self.program.jumps.push(Jump { place, is_continue: kind == "continue_statement" });
+                }
+            }
             kind => {
                 if self.program.language == Language::Python {
                     bind::python(self, kind, node, place);
@@ -137,20 +155,97 @@ impl<'tree> Walk<'_, 'tree> {
         let frame = match (above.kind(), field) {
             ("if_statement" | "elif_clause", Some("consequence")) => self.guard(above, frame, true),
             ("if_statement", Some("alternative")) => otherwise.or(frame),
-            ("while_statement" | "do_statement" | "for_range_loop", Some("body")) => {
-                self.program.frame(frame, FrameKind::Repeat)
+            ("while_statement" | "do_statement", Some("condition" | "body"))
+            | ("for_range_loop" | "lambda" | "lambda_expression", Some("body"))
+            | ("for_statement", Some("condition" | "update" | "body")) => self.repeated(above),
+            (kind, Some("body")) if is_comprehension(kind) => self.repeated(above),
+            ("binary_expression", Some("right")) => self.after(above, frame),
+            ("conditional_expression", Some(branch @ ("consequence" | "alternative"))) => {
+                self.guard(above, frame, branch == "consequence")
             }
-            ("for_statement", Some("body")) => {
-                let what = bind::loop_of(self, above);
-                self.program.frame(frame, what)
+            ("boolean_operator", Some("right")) | ("for_statement" | "while_statement", Some("alternative")) => {
+                self.unknown(above, frame)
             }
-            ("case_statement" | "switch_statement" | "case_clause" | "except_clause" | "lambda_expression", _) => {
-                let unknown = FrameKind::Guard { condition: Expr::Unknown, holds: true, at: above.start_byte() };
-                self.program.frame(frame, unknown)
-            }
+            ("conditional_expression", _) if self.program.language == Language::Python => self.unknown(above, frame),
+            ("case_statement" | "switch_statement" | "case_clause" | "except_clause" | "except_group_clause", _)
+            | ("catch_clause", _) => self.unknown(above, frame),
             _ => frame,
         };
         (scope, frame)
+    }
+
+    fn unknown(&mut self, node: Node<'_>, frame: Option<usize>) -> Option<usize> {
+        self.program.frame(frame, FrameKind::Guard { condition: Expr::Unknown, holds: true, at: node.start_byte() })
+    }
+
+    /// What is around the right side of `a && b`, which runs if the left one holds; or of `||`.
+    fn after(&mut self, node: Node<'_>, frame: Option<usize>) -> Option<usize> {
+        let holds = match node.child_by_field_name("operator").map(|operator| self.text(operator)) {
+            Some("&&" | "and") => true,
+            Some("||" | "or") => false,
+            _ => return frame,
+        };
+        let condition = node.child_by_field_name("left").map_or(Expr::Unknown, |left| self.lower(left));
+        self.program.frame(frame, FrameKind::Guard { condition, holds, at: node.start_byte() })
+    }
+
+    /// What is around all that a loop repeats: its body, its condition, what it does after each round.
+    fn repeated(&mut self, node: Node<'tree>) -> Option<usize> {
+        let own = self.stack.last()?;
+        if own.repeated.is_some() {
+            return own.repeated;
+        }
+        let frame = own.frame;
+        let repeated = match node.kind() {
+            "for_statement" => {
+                let what = loops::loop_of(self, node);
+                self.program.frame(frame, what)
+            }
+            "while_statement" => {
+                let going = node.child_by_field_name("condition").map_or(Expr::Unknown, |own| self.lower(own));
+                self.program.frame(frame, FrameKind::While { going, at: node.start_byte() })
+            }
+            kind if is_comprehension(kind) => self.comprehension(node, frame),
+            _ => {
+                let names = loops::names_of(self, node);
+                self.program.frame(frame, FrameKind::Repeat(names))
+            }
+        };
+        if let Some(own) = self.stack.last_mut() {
+            own.repeated = repeated;
+        }
+        repeated
+    }
+
+    /// `[.. for a in .. for b in .. if ..]`: one within the other.
+    fn comprehension(&mut self, node: Node<'tree>, mut frame: Option<usize>) -> Option<usize> {
+        for clause in children(node) {
+            match clause.kind() {
+                "for_in_clause" => {
+                    let what = loops::over_range(self, clause);
+                    frame = self.program.frame(frame, what);
+                }
+                "if_clause" => {
+                    let condition = children(clause).first().map_or(Expr::Unknown, |own| self.lower(*own));
+                    let guard = FrameKind::Guard { condition, holds: true, at: clause.start_byte() };
+                    frame = self.program.frame(frame, guard);
+                }
+                _ => {}
+            }
+        }
+        frame
+    }
+
+    /// Whether what breaks off here is a `switch`, not a loop.
+    fn is_of_switch(&self) -> bool {
+        let kinds = self.stack.iter().rev().map(|above| above.node.kind());
+        let mut kinds = kinds.filter(|kind| {
+            matches!(
+                *kind,
+                "switch_statement" | "for_statement" | "while_statement" | "do_statement" | "for_range_loop"
+            )
+        });
+        kinds.next() == Some("switch_statement")
     }
 
     fn guard(&mut self, node: Node<'_>, frame: Option<usize>, holds: bool) -> Option<usize> {

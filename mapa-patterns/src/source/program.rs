@@ -18,6 +18,8 @@ pub(super) struct Program {
     pub(super) macros: BTreeMap<String, (String, usize)>,
     /// Lines at which the parser found no sense, in order.
     pub(super) broken: Vec<usize>,
+    /// Where loops and functions are left, or a round is.
+    pub(super) jumps: Vec<Jump>,
     /// Functions and macros that are called.
     pub(super) called: BTreeSet<String>,
 }
@@ -40,10 +42,13 @@ pub(super) struct Frame {
 pub(super) enum FrameKind {
     /// Code that runs if this holds, or does not.
     Guard { condition: Expr, holds: bool, at: usize },
-    /// Code that runs for each value of a variable, from the first one, while below (or above) the last.
-    Loop { variable: String, first: Expr, end: Expr, step: i64, at: usize },
-    /// Code that runs any number of times.
-    Repeat,
+    /// Code that runs for each value of a variable: from the first, and as long as `going` holds, the next; both of the value
+    /// before. From `updated_at` on its value is no longer that of the round.
+    Loop { variable: String, first: Expr, going: Expr, next: Expr, at: usize, updated_at: usize },
+    /// Code that runs as long as a condition holds; which variable that is about is found once all is read.
+    While { going: Expr, at: usize },
+    /// Code that runs any number of times, with values for these names that are not known.
+    Repeat(BTreeSet<String>),
 }
 
 /// Where something stands.
@@ -61,6 +66,12 @@ pub(super) struct Binding {
     pub(super) value: Expr,
     /// The value of a declaration that is no constant, which a later assignment replaces.
     pub(super) is_initial: bool,
+}
+
+/// `break` or `return`, or `continue`.
+pub(super) struct Jump {
+    pub(super) place: Place,
+    pub(super) is_continue: bool,
 }
 
 /// A call, or a setting that stands for calls of a library.
@@ -84,6 +95,7 @@ impl Program {
             imports: BTreeMap::new(),
             macros: BTreeMap::new(),
             broken: Vec::new(),
+            jumps: Vec::new(),
             called: BTreeSet::new(),
         }
     }
@@ -109,6 +121,11 @@ impl Program {
         std::iter::successors(frame.and_then(get), move |(_, frame)| frame.parent.and_then(get)).take(MOST_FRAMES)
     }
 
+    /// Whether a frame is this one, or within it.
+    pub(super) fn is_within(&self, frame: Option<usize>, outer: usize) -> bool {
+        self.frames_around(frame).any(|(id, _)| id == outer)
+    }
+
     /// Whether a scope binds a name itself.
     pub(super) fn is_local(&self, scope: usize, name: &str) -> bool {
         let Some(own) = self.scopes.get(scope) else { return false };
@@ -131,6 +148,12 @@ impl Program {
         let (first, rest) = path.split_once('.').map_or((path, ""), |(first, rest)| (first, rest));
         let gap = if rest.is_empty() { "" } else { "." };
         self.imports.get(first).map_or_else(|| path.to_owned(), |module| format!("{module}{gap}{rest}"))
+    }
+}
+
+impl FrameKind {
+    pub(super) fn is_loop(&self) -> bool {
+        !matches!(self, Self::Guard { .. })
     }
 }
 

@@ -56,8 +56,12 @@ struct Mesh {
 pub(super) fn propose(source: &Source, ranks: Option<usize>, algorithm: Algorithm) -> Result<Proposal, Error> {
     if source.findings.is_empty() {
         let files = source.programs.len();
+        let why: Vec<_> = source.notes.iter().take(3).map(|note| format!("; {}: {}", note.place, note.what)).collect();
         return Err(Error::new(format!(
-            "no communication in {files} files: expected calls of NCCL, CUDA, MPI or torch"
+            "no call that is known in {files} source file{}: expected calls of NCCL, CUDA, MPI, torch.distributed or Horovod, or \
+             settings of DeepSpeed, Megatron or vLLM{}",
+            if files == 1 { "" } else { "s" },
+            why.concat()
         )));
     }
     let mut told = Told::of(source);
@@ -307,6 +311,7 @@ impl Union {
 
     fn calls(&mut self, source: &Source, algorithm: Algorithm, has_groups: bool, has_job: bool) -> Vec<Decision> {
         let mut fuel = FUEL;
+        let has_open = self.is_open;
         let mut shapes: Vec<Shape> = Vec::new();
         let is_sent =
             source.calls().any(|(_, _, call, _)| matches!(call.kind, Communication::Send | Communication::SendReceive));
@@ -320,6 +325,9 @@ impl Union {
                 Outcome::Copies => {
                     let shape = Shape::AllReduce(algorithm);
                     Outcome::Shape(shape.name(), shape)
+                }
+                Outcome::Group if has_groups && has_open => {
+                    Outcome::Nothing("within groups, of which not all are known")
                 }
                 Outcome::Group if has_groups => Outcome::Nothing("within the groups that the settings tell"),
                 Outcome::Group => Outcome::Undecided("which ranks are in its group is not known".to_owned()),
@@ -342,6 +350,11 @@ impl Union {
                 Outcome::Undecided(why) => {
                     self.undecided(format!("{}: {why}", finding.call), &finding.place());
                     (false, format!("undecided: {why}"))
+                }
+                Outcome::Outside(rank) => {
+                    let what = format!("rank {rank} is not among {}", self.ranks);
+                    self.notes.push(Note::left_out(format!("{}: {what}", finding.call)).at(finding.place()));
+                    (true, what)
                 }
                 Outcome::Nothing(why) => (true, setting(call, has_job).unwrap_or(why).to_owned()),
                 Outcome::Copies | Outcome::Group | Outcome::Senders => (true, String::new()),

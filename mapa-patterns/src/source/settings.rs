@@ -189,7 +189,10 @@ pub(super) fn degrees(program: &Program, site: &Site) -> Option<Call> {
             _ => None,
         });
         let default = site.arguments.iter().find(|(own, _)| own.as_deref() == Some("default"))?;
-        return Some(call(Library::Megatron, vec![(flags.next()?, default.1.clone())], true));
+        let flag = flags.next()?;
+        let is_ranks = flag == Axis::Ranks;
+        let library = if is_ranks { Library::Launcher } else { library(program, name, "") };
+        return Some(call(library, vec![(flag, default.1.clone())], true));
     }
     let positional: &[Axis] = if name == "initialize_model_parallel" { &[Axis::Tensor, Axis::Pipeline] } else { &[] };
     let by_place = site.arguments.iter().zip(positional).filter(|((own, _), _)| own.is_none());
@@ -224,6 +227,9 @@ fn library(program: &Program, name: &str, call: &str) -> Library {
         _ if path.starts_with("deepspeed") || matches!(name, "PipelineModule" | "init_inference") => Library::DeepSpeed,
         "--tensor-parallel-size" | "--pipeline-parallel-size" => Library::Vllm,
         "--tp_size" | "--autotp_size" => Library::DeepSpeed,
-        _ => Library::Megatron,
+        "initialize_model_parallel" => Library::Megatron,
+        name if name.contains("model-parallel") => Library::Megatron,
+        _ if program.imports.values().any(|module| module.starts_with("megatron")) => Library::Megatron,
+        _ => Library::Settings,
     }
 }

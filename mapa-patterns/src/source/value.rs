@@ -270,8 +270,13 @@ impl<'p> Evaluator<'p> {
 
     fn name(&self, name: &str, place: Place, depth: u32) -> Option<Value> {
         for (id, frame) in self.program.frames_around(place.frame) {
-            if matches!(&frame.what, FrameKind::Loop { variable, .. } if variable == name) {
-                return self.loops.iter().find(|(own, _)| *own == id).map(|(_, value)| Value::Int(*value));
+            match &frame.what {
+                FrameKind::Loop { variable, updated_at, .. } if variable == name => {
+                    let own = self.loops.iter().find(|(own, _)| *own == id).filter(|_| place.at <= *updated_at);
+                    return own.map(|(_, value)| Value::Int(*value));
+                }
+                FrameKind::Repeat(names) if names.contains(name) => return None,
+                _ => {}
             }
         }
         let is_module = place.scope == 0 && self.program.language == Language::Python;
@@ -308,10 +313,18 @@ impl<'p> Evaluator<'p> {
         let around: Vec<usize> = self.program.frames_around(place.frame).map(|(id, _)| id).collect();
         let is_loop = |id: &usize| {
             let what = self.program.frames.get(*id).map(|frame| &frame.what);
-            matches!(what, Some(FrameKind::Loop { .. } | FrameKind::Repeat))
+            what.is_some_and(FrameKind::is_loop)
         };
         let loops: Vec<usize> = around.iter().copied().filter(is_loop).collect();
-        let bindings: Vec<&Binding> = self.program.bound_in(place.scope, name).collect();
+        // `global`: when the function runs that changes it is not looked at.
+        let mut all = self.program.bindings.get(name).into_iter().flatten();
+        let is_elsewhere = |own: &Binding| own.place.scope != 0 && !self.program.is_local(own.place.scope, name);
+        if place.scope == 0 && !name.contains('.') && all.any(is_elsewhere) {
+            return None;
+        }
+        let mut bindings: Vec<&Binding> = self.program.bound_in(place.scope, name).collect();
+        // What a `for` does after each round is written before.
+        bindings.sort_by_key(|own| own.place.at);
         self.fuel.set(self.fuel.get().checked_sub(bindings.len() as u32)?);
         // What comes later in a loop around both comes before, too.
         let returns = |own: &&&Binding| {
@@ -337,7 +350,7 @@ impl<'p> Evaluator<'p> {
 
     fn is_repeated(&self, own: &Binding) -> bool {
         let mut frames = self.program.frames_around(own.place.frame);
-        frames.any(|(_, frame)| matches!(frame.what, FrameKind::Loop { .. } | FrameKind::Repeat))
+        frames.any(|(_, frame)| frame.what.is_loop())
     }
 
     /// Whether the conditions around an assignment hold, of those that are not around its use as well; none if unknown.
@@ -351,6 +364,9 @@ impl<'p> Evaluator<'p> {
                     Some(_) => {}
                     None => is_known = false,
                 }
+            } else {
+                // How often a loop runs, and what it leaves out at last, is not looked at.
+                is_known = false;
             }
         }
         is_known.then_some(true)
@@ -358,9 +374,12 @@ impl<'p> Evaluator<'p> {
 
     /// A parameter that by custom is the rank or the number of ranks.
     fn custom(&self, scope: usize, name: &str) -> Option<Value> {
-        let is_parameter = self.program.scopes.get(scope)?.parameters.contains(name);
+        let parameters = &self.program.scopes.get(scope)?.parameters;
+        let has_rank = RANKS.iter().any(|rank| parameters.contains(*rank));
         match name {
-            _ if !is_parameter => None,
+            _ if !parameters.contains(name) => None,
+            // Of a buffer, more often than of the job.
+            "size" if !has_rank => None,
             name if RANKS.contains(&name) => self.rank.map(Value::Int),
             name if SIZES.contains(&name) => self.size.map(Value::Int),
             _ => None,
