@@ -55,6 +55,8 @@ pub(super) struct Member<'a> {
     pub(super) tid: u64,
     /// Whether a log ends before the line with its pointer.
     pub(super) is_nameless: bool,
+    /// Whether it was split off another: its number is made of that one's, for commId is not told, or not its own.
+    pub(super) is_split: bool,
     is_complete: bool,
 }
 
@@ -81,6 +83,8 @@ struct File<'a> {
     seen: BTreeMap<(&'a str, u64, u32, u32), usize>,
     /// The member that last made a call of so many bytes, and which, by process and bytes.
     last: BTreeMap<(&'a str, u64, u64), (usize, Collective)>,
+    /// How often communicators were split, by process and pointer.
+    splits: BTreeMap<(&'a str, u64, u64), u32>,
 }
 
 const CUT: &str = "the last line has no end, so that figures in it may be cut";
@@ -110,8 +114,9 @@ impl<'a> Gathered<'a> {
                     facts.into_iter().for_each(|fact| self.fact(&mut file, head, place, comm, fact));
                 }
                 Ok(Line::Call(asked)) => {
-                    let call = Call::of(&asked).map_err(|what| place.error(what))?;
                     let at = self.of_pointer(&mut file, head, place, asked.comm);
+                    let ranks = asked.ranks.or_else(|| self.members.get(at)?.ranks);
+                    let call = Call::of(&asked, ranks).map_err(|what| place.error(what))?;
                     let Some(call) = call else {
                         self.leave("a call or data type that is not known", place);
                         continue;
@@ -174,6 +179,19 @@ impl<'a> Gathered<'a> {
         }
     }
 
+    /// The number of a communicator that is split off one with a number: of that, of which of its splits this is, and of the color. In
+    /// 2.18 to 2.2x the commId of splits is made of the parent's and the color alone, later it is not told.
+    fn split(&self, file: &mut File<'a>, head: Head<'a>, init: &Init) -> Option<u64> {
+        let (parent, count, color) = init.split?;
+        let key = (head.host, head.pid, parent);
+        let id = self.members.get(*file.comms.get(&key)?)?.id?;
+        let ordinal = file.splits.entry(key).or_default();
+        *ordinal += u32::from(init.stage == Stage::Start);
+        let words = [id, u64::from(count.unwrap_or(*ordinal)), u64::from(count.is_some()), u64::from(color)];
+        // FNV-1a, by words.
+        Some(words.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ word).wrapping_mul(0x0100_0000_01b3)))
+    }
+
     fn init(&mut self, file: &mut File<'a>, head: Head<'a>, place: Place<'a>, init: &Init) -> Result<(), Error> {
         if init.ranks == 0 || init.ranks > MOST_RANKS {
             return Err(place.error(format!("{} ranks: expected 1 to {MOST_RANKS}", init.ranks)));
@@ -183,12 +201,13 @@ impl<'a> Gathered<'a> {
         }
         let (key, thread) = ((head.host, head.pid, init.comm), (head.host, head.pid, head.tid));
         let begins_anew = |own: &Member<'_>| {
-            let is_other = own.id.zip(init.id).is_some_and(|(own, other)| own != other);
+            let is_other = !own.is_split && own.id.zip(init.id).is_some_and(|(own, other)| own != other);
             is_other || own.is_complete && matches!(init.stage, Stage::Start | Stage::Complete)
         };
         if file.comms.get(&key).and_then(|&at| self.members.get(at)).is_some_and(begins_anew) {
             file.comms.remove(&key);
         }
+        let split = self.split(file, head, init);
         let at = self.of_pointer(file, head, place, init.comm);
         let Some(own) = self.members.get_mut(at) else { return Ok(()) };
         if own.rank.is_none() {
@@ -200,7 +219,9 @@ impl<'a> Gathered<'a> {
         own.cuda = init.cuda.or(own.cuda);
         own.nvml = own.nvml.or(init.nvml);
         own.bus = own.bus.or(init.bus);
-        own.id = own.id.or(init.id);
+        if own.id.is_none() {
+            (own.id, own.is_split) = (split.or(init.id), split.is_some());
+        }
         let open = file.open.remove(&thread).unwrap_or_default();
         match init.stage {
             Stage::Gone => {
@@ -288,7 +309,7 @@ impl<'a> Member<'a> {
     fn new(head: Head<'a>, place: Place<'a>, comm: u64) -> Self {
         let (rank, ranks, nvml, bus, id) = Default::default();
         let cuda = head.device;
-        let (nth, facts, calls, choices, is_nameless, is_complete) = Default::default();
+        let (nth, facts, calls, choices, is_nameless, is_split, is_complete) = Default::default();
         let Head { host, pid, tid, .. } = head;
         Self {
             place,
@@ -307,6 +328,7 @@ impl<'a> Member<'a> {
             choices,
             tid,
             is_nameless,
+            is_split,
             is_complete,
         }
     }

@@ -52,6 +52,8 @@ pub(super) struct Init {
     pub(super) nvml: Option<u32>,
     pub(super) bus: Option<u64>,
     pub(super) id: Option<u64>,
+    /// Of one that was split off another: the pointer of that, which of its splits (newer versions), and the color.
+    pub(super) split: Option<(u64, Option<u32>, u32)>,
     pub(super) stage: Stage,
 }
 
@@ -201,6 +203,8 @@ fn path(channel: u32, words: &[&str]) -> Result<Fact, Wrong> {
     match words {
         [before, "->", rank, "->", after] => Ok(Fact::Hop(channel, [number(before)?, number(rank)?, number(after)?])),
         [] => Err(Wrong::Odd),
+        // Newer versions end a line that they cut with dots, perhaps within a rank.
+        [ranks @ .., last] if last.ends_with("...") => path(channel, ranks),
         _ => Ok(Fact::Ring(channel, words.iter().map(|word| number(word)).collect::<Result<_, _>>()?)),
     }
 }
@@ -299,6 +303,13 @@ fn init(text: &str, words: &[&str]) -> Result<Option<Init>, Wrong> {
         () if text.contains("Destroy") || text.contains("Abort") => Stage::Gone,
         () => Stage::Between,
     };
+    let split = match (get("parent"), get("color")) {
+        (Some(parent), Some(color)) => {
+            let count = get("splitCount").or_else(|| get("childCount")).map(number).transpose()?;
+            Some((hex(parent)?, count, number(color)?))
+        }
+        _ => None,
+    };
     Ok(Some(Init {
         comm,
         rank: number(rank)?,
@@ -307,6 +318,7 @@ fn init(text: &str, words: &[&str]) -> Result<Option<Init>, Wrong> {
         nvml: get("nvmlDev").map(number).transpose()?,
         bus: get("busId").map(hex).transpose()?,
         id: get("commId").map(hex).transpose()?,
+        split,
         stage,
     }))
 }

@@ -323,7 +323,7 @@ fn communicator(group: &Group<'_>, devices: Vec<Option<usize>>, notes: &mut Vec<
 
 /// Its number, else the pointer of its least rank; where a log ends before these, who printed it.
 fn name(group: &Group<'_>) -> String {
-    let id = group.members.values().find_map(|own| own.id);
+    let id = group.members.values().find_map(|own| own.id.filter(|_| !own.is_split));
     let least = group.members.values().next();
     match (id, least) {
         (Some(id), _) => format!("{id:#x}"),
