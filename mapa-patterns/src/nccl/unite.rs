@@ -74,8 +74,11 @@ fn merged<'a>(mut members: Vec<Member<'a>>, notes: &mut Vec<Note>) -> Vec<Member
         }
     }
     for (file, ranks) in twice {
-        let what = "of communicators, that stand in the logs more than once with their calls: a run that was given twice, counted once";
-        notes.push(Note::assumed(format!("ranks {what} ({ranks} times)")).at(file));
+        let what = format!(
+            "{ranks} members of communicators stand in the logs more than once with their calls: a run that was given twice, \
+             counted once"
+        );
+        notes.push(Note::assumed(what).at(file));
     }
     merged
 }
