@@ -55,7 +55,9 @@ fn one_ranks_log_from_standard_input_gives_rings_or_trees_and_says_what_is_missi
     let ring = of("ring");
     assert_eq!((&ring["unit"], &ring["shape"]), (&json!("channels"), &json!("ring")));
     assert_eq!(ring["edges"].as_array().unwrap().len(), 16);
-    assert_eq!(of("tree")["edges"], json!([[0, 1, 2.0], [0, 8, 2.0]]));
+    // One rank's log tells a piece of each tree, which cannot stand for the whole.
+    assert_eq!(of("tree")["edges"], ring["edges"]);
+    assert!(of("tree")["notes"].to_string().contains("its trees are told in part: rings in their place"));
     assert!(ring["notes"][0]["what"].as_str().unwrap().contains("the logs of 1 of its 16 ranks"), "{ring}");
     let printed = text("pattern from-nccl -", &log);
     assert!(printed.contains("NET, P2P") && printed.contains("worker-0:1a000"), "{printed}");

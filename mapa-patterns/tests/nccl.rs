@@ -437,7 +437,10 @@ fn one_ranks_log_gives_all_rings_and_what_is_missing_is_said() {
     let application = job.application(Algorithm::Ring).unwrap();
     assert_eq!(application.pattern.edges().len(), 8);
     assert_eq!((application.labels[0].as_str(), application.labels[7].as_str()), ("node0:10000", "rank 7"));
-    assert_eq!(application.notes[0].to_string(), "undecided: communicator 0x7f000000: the logs of 1 of its 8 ranks");
+    assert_eq!(
+        application.notes[0].to_string(),
+        "undecided: communicator 0x7f000000: only the logs of 1 of its 8 ranks were given"
+    );
 }
 
 #[test]
@@ -456,4 +459,139 @@ fn a_communicator_of_which_nothing_is_told_is_all_to_all_and_says_so() {
         "{:?}",
         application.notes
     );
+}
+
+/// Four ranks of one process each with rings and trees, then so many all-reduces of 4,000 bytes by each, by rank.
+fn four(version: Version, calls: usize) -> Vec<String> {
+    let chain = (0..4_usize).map(|rank| rank.checked_sub(1)).collect();
+    let comm = Comm { devices: (0..4).collect(), rings: vec![vec![0, 1, 2, 3], vec![0, 3, 2, 1]], trees: vec![chain] };
+    let mut logs: Vec<String> = logs(&[comm], version).into_iter().map(|lines| lines.concat()).collect();
+    for (rank, log) in logs.iter_mut().enumerate() {
+        let (pid, comm) = (100 + rank, 0x7f00_0000 + rank);
+        for count in 0..calls {
+            writeln!(log, "node0:{pid}:{pid} [{rank}] NCCL INFO AllReduce: opCount {count} {CALL} root 0 comm {comm:#x} [nranks=4]")
+                .unwrap();
+        }
+    }
+    logs
+}
+
+fn notes(application: &Application) -> String {
+    application.notes.iter().map(|note| format!("{note}\n")).collect()
+}
+
+fn ring(bytes: f64) -> BTreeMap<(u16, u16), f64> {
+    [(0, 1), (0, 3), (1, 2), (2, 3)].into_iter().map(|edge| (edge, bytes)).collect()
+}
+
+#[test]
+fn trees_told_in_part_leave_all_bytes_to_the_rings_and_rings_told_in_part_are_all_to_all() {
+    let logs = four(Version::V28, 1);
+    for algorithm in Algorithm::ALL {
+        let own = read(&logs[..1]).application(algorithm).unwrap();
+        assert_eq!(edges(&own), ring(3000.0), "{algorithm}");
+        assert_eq!(
+            notes(&own).contains("its trees are told in part: rings in their place"),
+            algorithm != Algorithm::Ring
+        );
+    }
+    // Rank 2 alone tells two hops of each ring of four.
+    let own = read(&logs[2..3]).application(Algorithm::Both).unwrap();
+    assert_eq!(edges(&own).into_values().collect::<Vec<_>>(), [2000.0; 6]);
+    assert!(notes(&own).contains("all-to-all in their place"), "{}", notes(&own));
+    assert!(notes(&own).contains("of ring 0 only 2 of 4 hops are told"), "{}", notes(&own));
+}
+
+#[test]
+fn a_run_given_twice_is_counted_once_and_two_runs_are_said() {
+    for version in [Version::V28, Version::V2x] {
+        let logs = four(version, 3);
+        let once = read(&[logs.concat()]).application(Algorithm::Ring).unwrap();
+        assert_eq!(edges(&once), ring(9000.0));
+        let all = logs.concat();
+        for twice in
+            [vec![all.clone() + &all], vec![all.clone(), logs[0].clone()], vec![all.clone(), all.clone() + "end\n"]]
+        {
+            let own = read(&twice).application(Algorithm::Ring).unwrap();
+            assert_eq!(edges(&own), edges(&once), "{version:?}");
+            assert!(notes(&own).contains("given twice, counted once"), "{}", notes(&own));
+        }
+        let other = all.replace("node0:10", "node0:70").replace("0xf6b0", "0xf6c0");
+        let own = read(&[all + &other]).application(Algorithm::Ring).unwrap();
+        assert_eq!(edges(&own), ring(18_000.0), "{version:?}");
+        assert!(notes(&own).contains("4 devices are used by more than one process"), "{}", notes(&own));
+    }
+}
+
+#[test]
+fn a_log_that_ends_early_is_named_after_who_printed_it() {
+    let log =
+        four(Version::V28, 0)[0].lines().take_while(|line| !line.contains("COMPLETE")).collect::<Vec<_>>().join("\n");
+    let job = read(&[log + "\n"]);
+    assert_eq!(job.communicators[0].name, "node0:100:5000");
+    assert!(notes(&job.application(Algorithm::Ring).unwrap()).contains("ends before its line `Init COMPLETE`"));
+}
+
+#[test]
+fn all_reduces_go_where_nccl_says_that_it_sent_them() {
+    let of = |line: &str| {
+        let mut logs = four(Version::V2x, 1);
+        writeln!(logs[0], "node0:100:100 [0] NCCL INFO {line}").unwrap();
+        let own = read(&logs).application(Algorithm::Both).unwrap();
+        (edges(&own), notes(&own))
+    };
+    let chain: BTreeMap<_, _> = [(0, 1), (1, 2), (2, 3)].into_iter().map(|edge| (edge, 4000.0)).collect();
+    for line in
+        ["AllReduce: 4000 Bytes -> Algo TREE proto LL channel{Lo..Hi}={0..0}", "4000 Bytes -> Algo 0 proto 0 time 9.5"]
+    {
+        assert_eq!(of(line), (chain.clone(), String::new()), "{line}");
+    }
+    assert_eq!(of("4000 Bytes -> Algo 1 proto 2 time 34.6"), (ring(3000.0), String::new()));
+    for line in ["AllGather: 4000 Bytes -> Algo 1 proto 2 time 3.1", "AllReduce: 8 Bytes -> Algo RING proto LL"] {
+        let (edges, notes) = of(line);
+        assert_eq!(edges[&(0, 1)], 1500.0 + 2000.0, "{line}");
+        assert!(notes.contains("half of the bytes over each"), "{notes}");
+    }
+    let (_, notes) = of("AllReduce: 4000 Bytes -> Algo NVLS proto SIMPLE channel{Lo..Hi}={0..7}");
+    assert!(notes.contains("NVLS, which it may use"), "{notes}");
+}
+
+#[test]
+fn communicators_split_off_another_are_told_apart_by_count_and_color() {
+    // Pairs 0-1 and 2-3 of the first split, 0-2 and 1-3 of the second, which all-reduces; in 2.19 commId is of the color alone.
+    for is_numbered in [false, true] {
+        let mut logs = four(Version::V2x, 0);
+        for (rank, log) in logs.iter_mut().enumerate() {
+            for (count, color, own) in [(1, rank / 2, rank % 2), (2, rank % 2, rank / 2)] {
+                let (pid, comm) = (100 + rank, 0x9000_0000 + 0x100 * count + rank);
+                let more = if is_numbered { format!("commId 0xabc{color} ") } else { String::new() };
+                let count = if is_numbered { String::new() } else { format!("splitCount {count} ") };
+                let head = format!("node0:{pid}:{pid} [{rank}] NCCL INFO");
+                let init = format!(
+                    "ncclCommSplit comm {comm:#x} rank {own} nranks 2 cudaDev {rank} nvmlDev {rank} busId {:x} parent {:#x} \
+                     {count}color {color} key {rank} {more}",
+                    bus(rank),
+                    0x7f00_0000 + rank
+                );
+                writeln!(log, "{head} {init}- Init START").unwrap();
+                if own == 0 {
+                    writeln!(log, "{head} Channel 00/01 :    0   1").unwrap();
+                }
+                writeln!(log, "{head} {init}- Init COMPLETE").unwrap();
+                if comm & 0x200 != 0 {
+                    writeln!(log, "{head} AllReduce: opCount 0 {CALL} root 0 comm {comm:#x} [nranks=2]").unwrap();
+                }
+            }
+        }
+        let own = read(&logs).application(Algorithm::Both).unwrap();
+        assert_eq!(edges(&own), BTreeMap::from([((0, 2), 4000.0), ((1, 3), 4000.0)]), "{is_numbered}");
+    }
+}
+
+#[test]
+fn a_ring_cut_with_dots_gives_the_ranks_before_them() {
+    let start = "a:1:2 [0] NCCL INFO comm 0xa0 rank 0 nranks 64 cudaDev 0 busId 1b000 commId 0x1 - Init";
+    let ranks: String = (0..25).map(|rank| format!(" {rank}")).collect();
+    let job = read(&[format!("{start} START\na:1:2 [0] NCCL INFO Channel 00/01 :{ranks} 2...\n{start} COMPLETE\n")]);
+    assert_eq!(job.communicators[0].rings[0].hops.len(), 23);
 }

@@ -76,16 +76,16 @@ pub struct Call {
 }
 
 impl Call {
-    /// What was asked for; none if the call or the type of its data is not known.
-    pub(super) fn of(asked: &Asked<'_>) -> Result<Option<Self>, String> {
+    /// What was asked for among so many ranks, if that is known; none if the call or the type of its data is not known.
+    pub(super) fn of(asked: &Asked<'_>, ranks: Option<u32>) -> Result<Option<Self>, String> {
         let known = Collective::ALL.into_iter().find(|own| own.to_string().eq_ignore_ascii_case(asked.name));
         let (Some(collective), Some(width)) = (known, width(asked.datatype)) else { return Ok(None) };
         let parts = match collective {
-            Collective::AllGather | Collective::ReduceScatter => u64::from(asked.ranks.unwrap_or(1)),
+            Collective::AllGather | Collective::ReduceScatter => u64::from(ranks.unwrap_or(1)),
             _ => 1,
         };
-        if asked.ranks.is_some_and(|ranks| asked.root >= ranks) {
-            return Err(format!("root {} of {} ranks: expected less", asked.root, asked.ranks.unwrap_or(0)));
+        if ranks.is_some_and(|ranks| asked.root >= ranks) {
+            return Err(format!("root {} of {} ranks: expected less", asked.root, ranks.unwrap_or(0)));
         }
         let bytes = asked.count.checked_mul(width).and_then(|bytes| bytes.checked_mul(parts));
         let bytes = bytes.ok_or_else(|| format!("count {}: expected fewer bytes than 2^64", asked.count))?;

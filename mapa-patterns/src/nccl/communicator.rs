@@ -35,7 +35,7 @@ pub struct JobDevice {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Communicator {
-    /// Its commId, such as `0xf6bfaf5466e2b71f`, or the pointer of its least rank.
+    /// Its commId, such as `0xf6bfaf5466e2b71f`, or the pointer of its least rank; `host:pid:tid` where its log ends before either.
     pub name: String,
     /// How many ranks.
     pub ranks: usize,
@@ -51,6 +51,8 @@ pub struct Communicator {
     pub connections: Vec<Connection>,
     /// The calls, by the sending rank for those between two (all others are of rank 0 here), and how often each was made.
     pub calls: Vec<(u32, Call, u64)>,
+    /// What NCCL chose for all-reduces, if it told (subsystem TUNING): their bytes, and how often it took rings and trees.
+    pub choices: Vec<(u64, u64, u64)>,
 }
 
 /// A ring of a channel.

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use super::calls::Call;
-use super::line::{self, Fact, Head, Init, Line, Stage, Wrong};
+use super::calls::{Call, Collective};
+use super::line::{self, Chosen, Fact, Head, Init, Line, Runs, Stage, Wrong};
 use crate::application::Note;
 use crate::error::Error;
 
@@ -49,6 +49,14 @@ pub(super) struct Member<'a> {
     pub(super) facts: Facts<'a>,
     /// How often it was asked for what.
     pub(super) calls: BTreeMap<Call, u64>,
+    /// For all-reduces of so many bytes, how often the library took rings and trees.
+    pub(super) choices: BTreeMap<u64, (u64, u64)>,
+    /// The thread that made it.
+    pub(super) tid: u64,
+    /// Whether a log ends before the line with its pointer.
+    pub(super) is_nameless: bool,
+    /// Whether it was split off another: its number is made of that one's, for commId is not told, or not its own.
+    pub(super) is_split: bool,
     is_complete: bool,
 }
 
@@ -73,6 +81,10 @@ struct File<'a> {
     open: BTreeMap<(&'a str, u64, u64), Facts<'a>>,
     /// The rank and size of each, to count them.
     seen: BTreeMap<(&'a str, u64, u32, u32), usize>,
+    /// The member that last made a call of so many bytes, and which, by process and bytes.
+    last: BTreeMap<(&'a str, u64, u64), (usize, Collective)>,
+    /// How often communicators were split, by process and pointer.
+    splits: BTreeMap<(&'a str, u64, u64), u32>,
 }
 
 const CUT: &str = "the last line has no end, so that figures in it may be cut";
@@ -102,17 +114,20 @@ impl<'a> Gathered<'a> {
                     facts.into_iter().for_each(|fact| self.fact(&mut file, head, place, comm, fact));
                 }
                 Ok(Line::Call(asked)) => {
-                    let call = Call::of(&asked).map_err(|what| place.error(what))?;
-                    let own = self.of_pointer(&mut file, head, place, asked.comm);
+                    let at = self.of_pointer(&mut file, head, place, asked.comm);
+                    let ranks = asked.ranks.or_else(|| self.members.get(at)?.ranks);
+                    let call = Call::of(&asked, ranks).map_err(|what| place.error(what))?;
                     let Some(call) = call else {
                         self.leave("a call or data type that is not known", place);
                         continue;
                     };
-                    if let Some(own) = self.members.get_mut(own) {
+                    if let Some(own) = self.members.get_mut(at) {
                         own.agree(None, asked.ranks, place)?;
                         *own.calls.entry(call).or_default() += 1;
+                        file.last.insert((head.host, head.pid, call.bytes), (at, call.collective));
                     }
                 }
+                Ok(Line::Chosen(chosen)) => self.chosen(&file, head, place, &chosen),
                 Err(Wrong::Odd) => self.leave(ODD, place),
                 Err(Wrong::TooLarge(word)) => return Err(place.error(format!("`{word}`: expected a smaller number"))),
             }
@@ -142,6 +157,41 @@ impl<'a> Gathered<'a> {
         })
     }
 
+    /// A choice is of the communicator that it names, else of the one in which the process last made a call of this size.
+    fn chosen(&mut self, file: &File<'a>, head: Head<'a>, place: Place<'a>, chosen: &Chosen<'_>) {
+        let last = file.last.get(&(head.host, head.pid, chosen.bytes));
+        let named = chosen.comm.and_then(|comm| file.comms.get(&(head.host, head.pid, comm)));
+        let (at, kind) = match (named, last) {
+            (Some(&at), _) if chosen.name.is_some() => (at, None),
+            (_, Some(&(at, kind))) => (at, Some(kind)),
+            _ => return,
+        };
+        let is = |kind: Collective| kind == Collective::AllReduce;
+        let told = chosen.name.map(|name| name == Collective::AllReduce.to_string());
+        if !told.unwrap_or(true) || !kind.is_none_or(is) {
+            return;
+        }
+        let Some(own) = self.members.get_mut(at) else { return };
+        match chosen.runs {
+            Runs::OnRings => own.choices.entry(chosen.bytes).or_default().0 += 1,
+            Runs::OnTrees => own.choices.entry(chosen.bytes).or_default().1 += 1,
+            Runs::On(what) => own.facts.push((place, Fact::Other(what))),
+        }
+    }
+
+    /// The number of a communicator that is split off one with a number: of that, of which of its splits this is, and of the color. In
+    /// 2.18 to 2.2x the commId of splits is made of the parent's and the color alone, later it is not told.
+    fn split(&self, file: &mut File<'a>, head: Head<'a>, init: &Init) -> Option<u64> {
+        let (parent, count, color) = init.split?;
+        let key = (head.host, head.pid, parent);
+        let id = self.members.get(*file.comms.get(&key)?)?.id?;
+        let ordinal = file.splits.entry(key).or_default();
+        *ordinal += u32::from(init.stage == Stage::Start);
+        let words = [id, u64::from(count.unwrap_or(*ordinal)), u64::from(count.is_some()), u64::from(color)];
+        // FNV-1a, by words.
+        Some(words.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ word).wrapping_mul(0x0100_0000_01b3)))
+    }
+
     fn init(&mut self, file: &mut File<'a>, head: Head<'a>, place: Place<'a>, init: &Init) -> Result<(), Error> {
         if init.ranks == 0 || init.ranks > MOST_RANKS {
             return Err(place.error(format!("{} ranks: expected 1 to {MOST_RANKS}", init.ranks)));
@@ -151,24 +201,27 @@ impl<'a> Gathered<'a> {
         }
         let (key, thread) = ((head.host, head.pid, init.comm), (head.host, head.pid, head.tid));
         let begins_anew = |own: &Member<'_>| {
-            let is_other = own.id.zip(init.id).is_some_and(|(own, other)| own != other);
+            let is_other = !own.is_split && own.id.zip(init.id).is_some_and(|(own, other)| own != other);
             is_other || own.is_complete && matches!(init.stage, Stage::Start | Stage::Complete)
         };
         if file.comms.get(&key).and_then(|&at| self.members.get(at)).is_some_and(begins_anew) {
             file.comms.remove(&key);
         }
+        let split = self.split(file, head, init);
         let at = self.of_pointer(file, head, place, init.comm);
         let Some(own) = self.members.get_mut(at) else { return Ok(()) };
         if own.rank.is_none() {
             let nth = file.seen.entry((head.host, head.pid, init.rank, init.ranks)).or_default();
-            own.nth = *nth;
+            (own.nth, own.tid) = (*nth, head.tid);
             *nth += 1;
         }
         own.agree(Some(init.rank), Some(init.ranks), place)?;
         own.cuda = init.cuda.or(own.cuda);
         own.nvml = own.nvml.or(init.nvml);
         own.bus = own.bus.or(init.bus);
-        own.id = own.id.or(init.id);
+        if own.id.is_none() {
+            (own.id, own.is_split) = (split.or(init.id), split.is_some());
+        }
         let open = file.open.remove(&thread).unwrap_or_default();
         match init.stage {
             Stage::Gone => {
@@ -234,7 +287,7 @@ impl<'a> Gathered<'a> {
             // Rank 0 alone prints rings.
             let rank = rank.filter(|rank| *rank < ranks).or(Some(0));
             let new = Member::new(head, place, tid);
-            self.members.push(Member { rank, ranks: Some(ranks), facts: open, ..new });
+            self.members.push(Member { rank, ranks: Some(ranks), facts: open, is_nameless: true, ..new });
         }
         Ok(())
     }
@@ -256,9 +309,28 @@ impl<'a> Member<'a> {
     fn new(head: Head<'a>, place: Place<'a>, comm: u64) -> Self {
         let (rank, ranks, nvml, bus, id) = Default::default();
         let cuda = head.device;
-        let (nth, facts, calls, is_complete) = Default::default();
-        let (host, pid) = (head.host, head.pid);
-        Self { place, host, pid, comm, nth, rank, ranks, cuda, nvml, bus, id, facts, calls, is_complete }
+        let (nth, facts, calls, choices, is_nameless, is_split, is_complete) = Default::default();
+        let Head { host, pid, tid, .. } = head;
+        Self {
+            place,
+            host,
+            pid,
+            comm,
+            nth,
+            rank,
+            ranks,
+            cuda,
+            nvml,
+            bus,
+            id,
+            facts,
+            calls,
+            choices,
+            tid,
+            is_nameless,
+            is_split,
+            is_complete,
+        }
     }
 
     /// Notes its rank and how many there are.

@@ -52,6 +52,8 @@ pub(super) struct Init {
     pub(super) nvml: Option<u32>,
     pub(super) bus: Option<u64>,
     pub(super) id: Option<u64>,
+    /// Of one that was split off another: the pointer of that, which of its splits (newer versions), and the color.
+    pub(super) split: Option<(u64, Option<u32>, u32)>,
     pub(super) stage: Stage,
 }
 
@@ -75,6 +77,25 @@ pub(super) struct Asked<'a> {
     pub(super) ranks: Option<u32>,
 }
 
+/// What a call runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Runs {
+    OnRings,
+    OnTrees,
+    /// On this other algorithm.
+    On(&'static str),
+}
+
+/// What the library chose for a call (subsystem TUNING).
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Chosen<'a> {
+    /// The call; older versions do not tell it.
+    pub(super) name: Option<&'a str>,
+    pub(super) bytes: u64,
+    pub(super) runs: Runs,
+    pub(super) comm: Option<u64>,
+}
+
 /// What a line says.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Line<'a> {
@@ -82,6 +103,7 @@ pub(super) enum Line<'a> {
     Facts(Vec<Fact>, Option<u64>, bool),
     Init(Init),
     Call(Asked<'a>),
+    Chosen(Chosen<'a>),
     Nothing,
 }
 
@@ -147,6 +169,10 @@ pub(super) fn read(text: &str) -> Result<Line<'_>, Wrong> {
         ["NVLS", "Head" | "Trees", ..] | ["Connected", "NVLS", "tree", ..] => Ok(other("NVLS")),
         ["CollNet" | "Collnet", ..] | ["Connected", "collnet" | "CollNet" | "Collnet", ..] => Ok(other("CollNet")),
         [name, "opCount", ..] if name.ends_with(':') => call(name.trim_end_matches(':'), &words).map(Line::Call),
+        [name, bytes, "Bytes", "->", "Algo", runs, ..] if name.ends_with(':') => {
+            chosen(Some(name.trim_end_matches(':')), bytes, runs, &words)
+        }
+        [bytes, "Bytes", "->", "Algo", runs, ..] => chosen(None, bytes, runs, &words),
         _ => Ok(init(text, &words)?.map_or(Line::Nothing, Line::Init)),
     }
 }
@@ -177,6 +203,8 @@ fn path(channel: u32, words: &[&str]) -> Result<Fact, Wrong> {
     match words {
         [before, "->", rank, "->", after] => Ok(Fact::Hop(channel, [number(before)?, number(rank)?, number(after)?])),
         [] => Err(Wrong::Odd),
+        // Newer versions end a line that they cut with dots, perhaps within a rank.
+        [ranks @ .., last] if last.ends_with("...") => path(channel, ranks),
         _ => Ok(Fact::Ring(channel, words.iter().map(|word| number(word)).collect::<Result<_, _>>()?)),
     }
 }
@@ -250,6 +278,20 @@ fn call<'a>(name: &'a str, words: &[&'a str]) -> Result<Asked<'a>, Wrong> {
     })
 }
 
+/// `AllReduce: 1024 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..1}`; up to 2.22 numbers, and earlier no name.
+fn chosen<'a>(name: Option<&'a str>, bytes: &str, runs: &str, words: &[&'a str]) -> Result<Line<'a>, Wrong> {
+    let runs = match runs.to_ascii_uppercase().as_str() {
+        "0" | "TREE" => Runs::OnTrees,
+        "1" | "RING" => Runs::OnRings,
+        "2" | "3" | "COLLNET" | "COLLNET_DIRECT" | "COLLNET_CHAIN" => Runs::On("CollNet"),
+        "4" | "5" | "NVLS" | "NVLS_TREE" => Runs::On("NVLS"),
+        "6" | "PAT" => Runs::On("PAT"),
+        _ => return Err(Wrong::Odd),
+    };
+    let comm = value(words, "comm").map(hex).transpose()?;
+    Ok(Line::Chosen(Chosen { name, bytes: large(bytes)?, runs, comm }))
+}
+
 fn init(text: &str, words: &[&str]) -> Result<Option<Init>, Wrong> {
     let get = |key: &str| value(words, key);
     let ranks = get("nranks").or_else(|| get("nRanks"));
@@ -261,6 +303,13 @@ fn init(text: &str, words: &[&str]) -> Result<Option<Init>, Wrong> {
         () if text.contains("Destroy") || text.contains("Abort") => Stage::Gone,
         () => Stage::Between,
     };
+    let split = match (get("parent"), get("color")) {
+        (Some(parent), Some(color)) => {
+            let count = get("splitCount").or_else(|| get("childCount")).map(number).transpose()?;
+            Some((hex(parent)?, count, number(color)?))
+        }
+        _ => None,
+    };
     Ok(Some(Init {
         comm,
         rank: number(rank)?,
@@ -269,6 +318,7 @@ fn init(text: &str, words: &[&str]) -> Result<Option<Init>, Wrong> {
         nvml: get("nvmlDev").map(number).transpose()?,
         bus: get("busId").map(hex).transpose()?,
         id: get("commId").map(hex).transpose()?,
+        split,
         stage,
     }))
 }
@@ -331,6 +381,34 @@ mod tests {
         assert_eq!(read("Trees [0] 1/2/-1->3->7 [1] 1/2"), Ok(Line::Facts(vec![own(Half::Both)], None, true)));
         let rccl = "Trees [0] 1/2/-1->3->7 comm 0x2c nRanks 08 busId c8000";
         assert_eq!(read(rccl), Ok(Line::Facts(vec![own(Half::Both)], Some(0x2c), false)));
+    }
+
+    #[test]
+    fn choices_of_all_versions_tell_rings_from_trees() {
+        let own = |name, bytes, runs, comm| Ok(Line::Chosen(Chosen { name, bytes, runs, comm }));
+        let channels = "channel{Lo..Hi}={0..1}";
+        for (text, expected) in [
+            (
+                format!("AllReduce: 8 Bytes -> Algo RING proto LL {channels}"),
+                own(Some("AllReduce"), 8, Runs::OnRings, None),
+            ),
+            (
+                format!("AllReduce: 8 Bytes -> Algo Tree proto LL {channels} comm 0x7e"),
+                own(Some("AllReduce"), 8, Runs::OnTrees, Some(0x7e)),
+            ),
+            (
+                format!("AllReduce: 8 Bytes -> Algo NVLS proto SIMPLE {channels} cgaClusterSize 4"),
+                own(Some("AllReduce"), 8, Runs::On("NVLS"), None),
+            ),
+            (
+                "AllGather: 37756928 Bytes -> Algo 1 proto 2 time 2860.208008".to_owned(),
+                own(Some("AllGather"), 37_756_928, Runs::OnRings, None),
+            ),
+            ("1024 Bytes -> Algo 0 proto 0 time 9.5".to_owned(), own(None, 1024, Runs::OnTrees, None)),
+            ("AllReduce: 8 Bytes -> Algo star proto LL".to_owned(), Err(Wrong::Odd)),
+        ] {
+            assert_eq!(read(&text), expected, "{text}");
+        }
     }
 
     #[test]

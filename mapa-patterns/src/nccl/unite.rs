@@ -41,31 +41,54 @@ pub(super) fn unite(mut gathered: Gathered<'_>) -> Result<NcclJob, Error> {
         return Err(Error::new(what));
     }
     let mut notes = gathered.finish();
-    let groups = groups(merged(known), &mut notes)?;
+    let groups = groups(merged(known, &mut notes), &mut notes)?;
     job(groups, notes)
 }
 
-/// The same rank of the same communicator of the same process is one member, though files share its lines.
-fn merged(mut members: Vec<Member<'_>>) -> Vec<Member<'_>> {
+/// The same rank of the same communicator of the same process is one member, though files share its lines. A communicator is made
+/// once, so where a log tells it twice a call was made as often as the one or the other tells, and not as both together.
+fn merged<'a>(mut members: Vec<Member<'a>>, notes: &mut Vec<Note>) -> Vec<Member<'a>> {
     members.sort_by_key(|own| (own.id, own.host, own.pid, own.comm, own.rank, own.ranks, own.nth, own.place));
     let mut merged: Vec<Member<'_>> = Vec::new();
+    let mut twice: BTreeMap<String, usize> = BTreeMap::new();
     for own in members {
-        let key = |own: &Member<'_>| {
-            let nth = if own.id.is_some() { 0 } else { own.nth };
-            (own.id, own.pid, own.comm, own.rank, own.ranks, nth)
-        };
         match merged.last_mut() {
-            Some(last) if last.host == own.host && key(last) == key(&own) => {
+            Some(last) if is_same(last, &own) => {
                 last.cuda = last.cuda.or(own.cuda);
                 last.nvml = last.nvml.or(own.nvml);
                 last.bus = last.bus.or(own.bus);
                 last.facts.extend(own.facts);
-                own.calls.into_iter().for_each(|(call, times)| *last.calls.entry(call).or_default() += times);
+                if !last.calls.is_empty() && !own.calls.is_empty() {
+                    *twice.entry(own.place.0.to_owned()).or_default() += 1;
+                }
+                for (call, times) in own.calls {
+                    let most = last.calls.entry(call).or_default();
+                    *most = times.max(*most);
+                }
+                for (bytes, (rings, trees)) in own.choices {
+                    let most = last.choices.entry(bytes).or_default();
+                    *most = (rings.max(most.0), trees.max(most.1));
+                }
             }
             _ => merged.push(own),
         }
     }
+    for (file, ranks) in twice {
+        let what = format!(
+            "{ranks} members of communicators stand in the logs more than once with their calls: a run that was given twice, \
+             counted once"
+        );
+        notes.push(Note::assumed(what).at(file));
+    }
     merged
+}
+
+/// Whether both are one rank of one communicator: by its number; else by its place in the life of its process, or by all that it tells.
+fn is_same(last: &Member<'_>, own: &Member<'_>) -> bool {
+    let key = |own: &Member<'_>| (own.id, own.pid, own.comm, own.rank, own.ranks);
+    let told = |own: &Member<'_>| own.facts.iter().map(|(_, fact)| fact.clone()).collect::<Vec<_>>();
+    let is_alike = || last.tid == own.tid && last.calls == own.calls && told(last) == told(own);
+    last.host == own.host && key(last) == key(own) && (own.id.is_some() || last.nth == own.nth || is_alike())
 }
 
 /// Communicators: by their numbers where these are told; else a member joins, of those of its size that lack its rank and do not
@@ -189,6 +212,7 @@ fn job(groups: Vec<Group<'_>>, mut notes: Vec<Note>) -> Result<NcclJob, Error> {
         }
         job.communicators.push(communicator(group, devices, &mut notes)?);
     }
+    notes.extend(several(&groups));
     name_apart(&mut job.devices);
     let mut most: BTreeMap<u64, u64> = BTreeMap::new();
     for (bytes, times) in messages.into_values().flatten() {
@@ -198,6 +222,23 @@ fn job(groups: Vec<Group<'_>>, mut notes: Vec<Note>) -> Result<NcclJob, Error> {
     job.messages = most.into_iter().collect();
     job.notes = notes;
     Ok(job)
+}
+
+/// What is said where several processes use one device: two runs in one log, or two programs of one job.
+fn several(groups: &[Group<'_>]) -> Option<Note> {
+    let mut processes: BTreeMap<(&str, u64), BTreeSet<u64>> = BTreeMap::new();
+    for own in groups.iter().flat_map(|group| group.members.values()) {
+        if let Some(bus) = own.bus {
+            processes.entry((own.host, bus)).or_default().insert(own.pid);
+        }
+    }
+    let devices = processes.values().filter(|pids| pids.len() > 1).count();
+    let what = format!(
+        "{devices} device{} used by more than one process: taken for one job, and what they carry added; if these are several runs, \
+         give the logs of one",
+        if devices == 1 { " is" } else { "s are" }
+    );
+    (devices > 0).then(|| Note::assumed(what))
 }
 
 /// The bus id by which a member's device is known, if it is.
@@ -254,16 +295,24 @@ fn communicator(group: &Group<'_>, devices: Vec<Option<usize>>, notes: &mut Vec<
     if channels.is_empty() {
         channels = connections.iter().map(|own| own.channel).collect();
     }
-    let id = group.members.values().find_map(|own| own.id);
-    let pointer = group.members.values().next().map_or(0, |own| own.comm);
-    let name = format!("{:#x}", id.unwrap_or(pointer));
+    let name = name(group);
     if group.members.len() < group.ranks as usize {
-        let what = format!("communicator {name}: the logs of {} of its {} ranks", group.members.len(), group.ranks);
+        let (given, ranks) = (group.members.len(), group.ranks);
+        notes.push(Note::undecided(format!(
+            "communicator {name}: only the logs of {given} of its {ranks} ranks were given"
+        )));
+    }
+    if group.members.values().any(|own| own.is_nameless) {
+        let what = format!(
+            "communicator {name}: the log ends before its line `Init COMPLETE`, so that its calls are not known"
+        );
         notes.push(Note::undecided(what));
     }
     if let Some(ring) = rings.iter().find(|ring| !ring.is_whole) {
-        let what = format!("communicator {name}: {} of {} hops of ring {}", ring.hops.len(), group.ranks, ring.channel);
-        notes.push(Note::undecided(what));
+        let (channel, hops, ranks) = (ring.channel, ring.hops.len(), group.ranks);
+        notes.push(Note::undecided(format!(
+            "communicator {name}: of ring {channel} only {hops} of {ranks} hops are told"
+        )));
     }
     for other in others {
         notes.push(Note::left_out(format!(
@@ -271,8 +320,29 @@ fn communicator(group: &Group<'_>, devices: Vec<Option<usize>>, notes: &mut Vec<
         )));
     }
     let connections = connections.into_iter().collect();
-    let (ranks, channels, calls) = (group.ranks as usize, channels.len(), calls(group));
-    Ok(Communicator { name, ranks, devices, channels, rings, trees, connections, calls })
+    let (ranks, channels, calls, choices) = (group.ranks as usize, channels.len(), calls(group), choices(group));
+    Ok(Communicator { name, ranks, devices, channels, rings, trees, connections, calls, choices })
+}
+
+/// Its number, else the pointer of its least rank; where a log ends before these, who printed it.
+fn name(group: &Group<'_>) -> String {
+    let id = group.members.values().find_map(|own| own.id.filter(|_| !own.is_split));
+    let least = group.members.values().next();
+    match (id, least) {
+        (Some(id), _) => format!("{id:#x}"),
+        (None, Some(own)) if own.is_nameless => format!("{}:{}:{}", own.host, own.pid, own.comm),
+        (None, own) => format!("{:#x}", own.map_or(0, |own| own.comm)),
+    }
+}
+
+/// What the library chose, as the rank told that told most of it: mostly rank 0 alone does.
+fn choices(group: &Group<'_>) -> Vec<(u64, u64, u64)> {
+    let mut choices: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    for (&bytes, &(rings, trees)) in group.members.values().flat_map(|own| &own.choices) {
+        let most = choices.entry(bytes).or_default();
+        *most = (rings.max(most.0), trees.max(most.1));
+    }
+    choices.into_iter().map(|(bytes, (rings, trees))| (bytes, rings, trees)).collect()
 }
 
 /// What all ranks call is counted once, by the rank that printed most of it; what one sends to another, by the end that did.

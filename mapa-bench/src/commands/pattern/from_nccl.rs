@@ -78,10 +78,13 @@ fn communicator(own: &Communicator) -> Value {
         let from = (*collective == Collective::Send).then_some(from);
         json!({ "call": collective.to_string(), "bytes": bytes, "times": times, "from": from, "root": root })
     });
+    let choices = own.choices.iter();
+    let choices = choices.map(|(bytes, rings, trees)| json!({ "bytes": bytes, "rings": rings, "trees": trees }));
     json!({
         "name": own.name, "ranks": own.ranks, "devices": own.devices, "channels": own.channels,
         "rings": rings.collect::<Vec<_>>(), "trees": trees.collect::<Vec<_>>(),
         "connections": connections.collect::<Vec<_>>(), "calls": calls.collect::<Vec<_>>(),
+        "choices": choices.collect::<Vec<_>>(),
     })
 }
 
