@@ -1,13 +1,21 @@
 //! The JSON shapes of answers.
 
-use mapa_core::{Census, Decision, DeviceId, HardwareGraph, Placement, Refusal, Scored};
+use mapa_core::{Census, Decision, DeviceId, HardwareGraph, LinkClass, Placement, Refusal, Scored};
 use serde_json::{Map, Value, json};
 
 /// A decision.
 pub(crate) fn decision(decision: &Decision, graph: &HardwareGraph) -> Map<String, Value> {
     let mut object = scored(decision.best(), graph);
     object.insert("policy".to_owned(), json!(decision.policy()));
-    object.insert("cuda_visible_devices".to_owned(), json!(visible_devices(decision.placement(), graph)));
+    let servers = visible_by_server(decision.placement(), graph);
+    // One text cannot be of two servers.
+    let one = servers.as_deref().and_then(|servers| if let [(_, one)] = servers { Some(one) } else { None });
+    object.insert("cuda_visible_devices".to_owned(), json!(one));
+    if let Some(several) = servers.as_ref().filter(|servers| servers.len() > 1) {
+        let of = |(devices, numbers): &(Vec<DeviceId>, String)| json!({ "devices": devices.iter().map(|id| id.0).collect::<Vec<_>>(), "numbers": numbers });
+        let servers: Vec<_> = several.iter().map(of).collect();
+        object.insert("cuda_visible_devices_by_server".to_owned(), json!(servers));
+    }
     object.insert("complete".to_owned(), json!(decision.search().complete()));
     object.insert("nodes".to_owned(), json!(decision.search().nodes));
     object
@@ -62,17 +70,34 @@ pub(crate) fn label(id: DeviceId, graph: &HardwareGraph) -> String {
     if is_instance(id, graph) { graph.device(id).name.clone() } else { id.to_string() }
 }
 
-/// The vendor's numbers in rank order, as `CUDA_VISIBLE_DEVICES` takes them: each once, where ranks share. None for
-/// instances: these are known by UUIDs, which they get when they are created.
-pub(crate) fn visible_devices(placement: &Placement, graph: &HardwareGraph) -> Option<String> {
-    let mut numbers = Vec::new();
+/// The devices on each server, and the vendor's numbers of them there, as `CUDA_VISIBLE_DEVICES` takes them: in rank order, each
+/// once, where ranks share. None for instances: these are known by UUIDs, which they get when they are created.
+pub(crate) fn visible_by_server(placement: &Placement, graph: &HardwareGraph) -> Option<Vec<(Vec<DeviceId>, String)>> {
+    let mut servers: Vec<Vec<DeviceId>> = Vec::new();
     for &id in placement.iter() {
-        let number = graph.device(id).index.unwrap_or(id.0).to_string();
         if is_instance(id, graph) {
             return None;
-        } else if !numbers.contains(&number) {
-            numbers.push(number);
+        }
+        let apart = |mine: &Vec<DeviceId>| mine.iter().all(|&other| are_on_two_servers(id, other, graph));
+        match servers.iter_mut().find(|mine| !apart(mine)) {
+            Some(mine) if mine.contains(&id) => {}
+            Some(mine) => mine.push(id),
+            None => servers.push(vec![id]),
         }
     }
-    Some(numbers.join(","))
+    let numbered = |mine: Vec<DeviceId>| {
+        let numbers = mine.iter().map(|&id| number(id, graph).to_string()).collect::<Vec<_>>().join(",");
+        (mine, numbers)
+    };
+    Some(servers.into_iter().map(numbered).collect())
+}
+
+/// Its number on its own server: the vendor's, or as devices come there.
+fn number(id: DeviceId, graph: &HardwareGraph) -> u32 {
+    let is_before = |other: &DeviceId| *other < id && !are_on_two_servers(*other, id, graph);
+    graph.device(id).index.unwrap_or_else(|| graph.wholes().iter().filter(is_before).count() as u32)
+}
+
+fn are_on_two_servers(a: DeviceId, b: DeviceId, graph: &HardwareGraph) -> bool {
+    a != b && graph.pair(a, b).host.class == LinkClass::Network
 }

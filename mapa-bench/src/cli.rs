@@ -102,7 +102,7 @@ Examples:
   mapa-bench mig --gpu b200 --fit 1g.45gb,1g.23gb+me,3g --double-memory --media";
 
 const MATCH_USAGE: &str = "\
-mapa-bench match [OPTIONS] <--machine <NAME|FILE|->|--live> --gpus <K>
+mapa-bench match [OPTIONS] <--machine <NAME|FILE|->|--live> <--gpus <K>|--pattern <tp=4,..|FILE>>
        mapa-bench match [OPTIONS] --pattern-file <FILE> --target-file <FILE>";
 
 const MATCH_HELP: &str = "\

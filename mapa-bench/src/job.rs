@@ -5,10 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use mapa_core::{
-    Candidate, Decision, Dimension, HardwareGraph, Parallelism, Pattern, Policy, Rates, Rules, StepTime, edges_seconds,
-    min_edges_seconds, min_step_time,
+    Candidate, Decision, Dimension, HardwareGraph, Parallelism, Pattern, Policy, Rates, Rules, Shape, StepTime,
+    edges_seconds, min_edges_seconds, min_step_time,
 };
-use mapa_patterns::{Application, Sensitivity, read_pattern};
+use mapa_patterns::{Application, Sensitivity, Unit, read_pattern};
 use serde_json::{Map, Value, json};
 
 use crate::cli::Preserved;
@@ -58,7 +58,16 @@ pub(crate) fn is_file(pattern: &str) -> bool {
     let path = Path::new(pattern);
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
         || pattern.contains(['/', '\\'])
-        || path.is_file()
+        || !is_words(pattern) && path.is_file()
+}
+
+/// Whether it is a shape, edges or degrees, whatever files there are.
+fn is_words(pattern: &str) -> bool {
+    let is_edges = || pattern.contains('-') && pattern.chars().all(|c| c.is_ascii_digit() || "-,:. ".contains(c));
+    pattern.eq_ignore_ascii_case("independent")
+        || pattern.parse::<Shape>().is_ok()
+        || is_edges()
+        || pattern.parse::<Parallelism>().is_ok()
 }
 
 /// Reads a pattern file.
@@ -132,6 +141,8 @@ pub(crate) struct Step {
     pub(crate) seconds: f64,
     /// None if edges are of no dimension.
     by_dimension: Option<Vec<(Dimension, f64)>>,
+    /// Whether it is known that what edges carry is of one step.
+    of_step: bool,
 }
 
 impl Step {
@@ -141,7 +152,11 @@ impl Step {
         let model = StepTime::new(parallel, Rates::NOMINAL);
         let times = model.by_dimension(graph, decision.placement())?;
         let by_dimension = Dimension::ALL.into_iter().zip(times).filter(|(_, seconds)| *seconds > 0.0).collect();
-        Some(Self { seconds: model.seconds(graph, decision.placement())?, by_dimension: Some(by_dimension) })
+        Some(Self {
+            seconds: model.seconds(graph, decision.placement())?,
+            by_dimension: Some(by_dimension),
+            of_step: true,
+        })
     }
 
     fn of_edges(job: &Job, decision: &Decision, graph: &HardwareGraph) -> Option<Self> {
@@ -149,18 +164,23 @@ impl Step {
         let (pattern, placement) = (&job.pattern, decision.placement());
         let candidate = Candidate { view: graph.with_free(&all), pattern, placement };
         let seconds = job.has_bytes().then(|| edges_seconds(pattern, Rates::NOMINAL).score(&candidate));
-        seconds.map(|seconds| Self { seconds, by_dimension: None })
+        let of_step = job.application.as_ref().is_some_and(|own| own.unit == Unit::BytesPerStep);
+        seconds.map(|seconds| Self { seconds, by_dimension: None, of_step })
     }
 
-    /// As a person reads it.
+    /// As a person reads it: a line with its heading. Bytes of a whole run are of no step.
     pub(crate) fn text(&self) -> String {
         let Some(by_dimension) = &self.by_dimension else {
-            return format!("{} s for the slowest edge, if all send at once", seconds(self.seconds));
+            let (heading, sent) = match self.of_step {
+                true => ("step     ", "all send at once"),
+                false => ("time     ", "all its bytes were sent at once"),
+            };
+            return format!("{heading} {} s for the slowest edge, if {sent}", seconds(self.seconds));
         };
         let parts = by_dimension.iter().map(|(dimension, own)| format!("{dimension} {}", seconds(*own)));
         let parts = parts.collect::<Vec<_>>().join(" + ");
         let of = if by_dimension.len() > 1 { format!(": {parts}") } else { String::new() };
-        format!("{} s of communication{of}", seconds(self.seconds))
+        format!("step      {} s of communication{of}", seconds(self.seconds))
     }
 
     /// The keys `step_seconds` and `phase_seconds`; or `edges_seconds`.

@@ -119,3 +119,58 @@ fn min_step_time_says_what_it_needs_of_a_file() {
     let path = file("silent", &format!("{RING}unit = \"bytes\"\n"));
     error(&format!("allocate --machine dgx-1v --pattern {path} --policy min-step-time"), "ring has no edges");
 }
+
+#[test]
+fn more_ranks_than_any_machine_has_are_refused() {
+    for words in ["from-parallelism tp=1024,dp=2", "show tp=1025", "show ring --gpus 2048"] {
+        error(&format!("pattern {words}"), "ranks: expected at most 1024");
+    }
+}
+
+#[test]
+fn made_up_bytes_are_noted() {
+    let notes = |words: &str| answer(&format!("pattern {words}"))["notes"].clone();
+    assert!(
+        notes("from-parallelism tp=4,pp=2 --bytes tp=1e9")[0]["what"]
+            .as_str()
+            .unwrap()
+            .starts_with("1e9 bytes each for pp,")
+    );
+    assert!(notes("show tp=4,pp=2")[0]["what"].as_str().unwrap().starts_with("1e9 bytes each for tp, pp,"));
+    assert_eq!(notes("from-parallelism tp=4,pp=2 --bytes tp=1e9,pp=1e9"), json!([]));
+}
+
+#[test]
+fn each_server_numbers_its_own_devices() {
+    let path = file("two-servers", &format!("{RING}unit = \"bytes\"\nedges = [[0, 1, 5e9], [1, 2, 5e9]]\n"));
+    let words = "allocate --machine fleet:2xdgx-1v --pattern ring --gpus 16 --policy lowest-id";
+    let own = answer(words);
+    assert_eq!(own["cuda_visible_devices"], json!(null));
+    let servers = own["cuda_visible_devices_by_server"].as_array().unwrap();
+    assert_eq!(servers.len(), 2);
+    assert!(servers.iter().all(|server| server["numbers"] == "0,3,2,1,5,6,7,4"), "{own}");
+    let printed = text(words, "");
+    assert_eq!(printed.matches("CUDA_VISIBLE_DEVICES=0,3,2,1,5,6,7,4   # on the server of ").count(), 2, "{printed}");
+    // On the second server alone.
+    let second = "allocate --machine fleet:2xdgx-1v --gpus 2 --busy 0,1,2,3,4,5,6,7 --policy lowest-id";
+    assert_eq!(answer(second)["cuda_visible_devices"], "0,1");
+    // Bytes of a whole run are of no step.
+    let printed = text(&format!("allocate --machine dgx-1v --pattern {path}"), "");
+    assert!(printed.contains("time      ") && printed.contains("if all its bytes were sent at once"), "{printed}");
+}
+
+#[test]
+fn edges_alike_are_one_row_and_what_was_written_is_told() {
+    let path = file("written", "");
+    let printed = text(&format!("pattern from-parallelism tp=2 --output {path}"), "");
+    assert_eq!(printed.matches("0-1").count(), 1, "{printed}");
+    assert!(printed.contains("0-1 (twice)") && printed.contains(&format!("written   {path}")), "{printed}");
+    assert!(text("pattern show pp=2", "").contains("2, 1 edge, a pair"));
+    let alone = text("pattern show tp=1", "");
+    assert!(alone.contains("No two ranks talk.") && !alone.contains("| edge"), "{alone}");
+}
+
+#[test]
+fn score_speaks_of_what_was_given() {
+    error("score --machine dgx-1v --devices 1,2,6 --pattern tp=2", "has 2 ranks: expected 2 devices, not 3");
+}

@@ -103,12 +103,14 @@ impl Application {
     }
 
     /// What the busiest edge carries in a step, bytes; of a job of several dimensions of parallelism, the sum of what an edge of
-    /// each carries, as their phases follow one another. None if edges do not carry bytes per step.
+    /// each carries, as their phases follow one another, or a rank sends to all of its group. None if edges do not carry bytes
+    /// per step.
     #[must_use]
     pub fn step_bytes(&self) -> Option<f64> {
         let of_phases = |job: Parallelism| {
             let phases = Dimension::ALL.into_iter().filter(|dimension| job.group_size(*dimension) > 1);
-            phases.map(|dimension| job.traffic(dimension)).sum()
+            let sent = |own: Dimension| if job.is_all_to_all(own) { (job.group_size(own) - 1) as f64 } else { 1.0 };
+            phases.map(|own| sent(own) * job.traffic(own)).sum()
         };
         let busiest = || self.pattern.edges().iter().map(|edge| edge.traffic).fold(0.0, f64::max);
         (self.unit == Unit::BytesPerStep).then(|| self.parallelism.map_or_else(busiest, of_phases))
@@ -292,5 +294,11 @@ mod tests {
         let phases = [Dimension::Data, Dimension::Sequence].map(|own| job.traffic(own));
         assert!(phases.iter().all(|bytes| *bytes > 0.0));
         assert_eq!(Application::from(job).step_bytes(), Some(phases.iter().sum()));
+    }
+
+    #[test]
+    fn a_rank_sends_to_all_others_in_an_all_to_all() {
+        let job = "dp=8,ep=8".parse::<Parallelism>().and_then(|job| job.with_bytes_of("ep=1e9,dp=0"));
+        assert_eq!(Application::from(job.unwrap()).step_bytes(), Some(8.75e8));
     }
 }

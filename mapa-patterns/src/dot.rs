@@ -1,6 +1,6 @@
 //! An application graph for Graphviz.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use crate::application::{Application, Unit};
@@ -12,11 +12,18 @@ const WIDTHS: (f64, f64) = (6.0, 0.75);
 /// is.
 const LABELLED: usize = 24;
 
+/// Strands up to which all are drawn.
+const STRANDS: usize = 4;
+
+/// Ranks up to which a circle shows all.
+const FEW: usize = 6;
+
 impl Application {
     /// The application graph for Graphviz: `dot -T svg` draws it. Ranks are nodes; an edge is as wide as it is busy (by the square
-    /// root of its traffic, so that faint ones are seen) and says what it carries, if that has a unit. Edges that join one pair
-    /// several times are drawn as often. It is laid out by springs (`neato`), so that a ring is round and rings that are joined
-    /// lie side by side; where most pairs talk, on a circle (`circo`). A pattern of n ranks and e edges takes O(n + e log e).
+    /// root of its traffic, so that faint ones are seen) and says what it carries, if that has a unit; the title says it where all
+    /// carry as much. Edges alike that join one pair are drawn as one of so many strands, `2 x 1.0 GB`. It is laid out by springs
+    /// (`neato`), so that a ring is round and rings that are joined lie side by side; few ranks, or many of which most pairs talk,
+    /// on a circle (`circo`). A pattern of n ranks and e edges takes O(n + e log e).
     ///
     /// ```
     /// use mapa_core::Pattern;
@@ -31,12 +38,20 @@ impl Application {
         // Writing to a string does not fail.
         let mut line = |line: &str| writeln!(text, "{line}").unwrap_or_default();
         line(&format!("graph {} {{", quoted(&self.name)));
-        let title = format!("{}\n{} ranks, {}", self.name, self.pattern.len(), self.source);
+        let edges = self.pattern.edges();
+        let is_one = edges.windows(2).all(|pair| pair.first().map(|e| e.traffic) == pair.last().map(|e| e.traffic));
+        let one = edges.first().filter(|_| is_one).and_then(|edge| self.unit.print(edge.traffic));
+        let counted = match (one, self.unit) {
+            (Some(one), _) => format!("\nevery edge: {one}"),
+            (None, Unit::BytesPerStep) if !edges.is_empty() => "\nedges: bytes a step".to_owned(),
+            _ => String::new(),
+        };
+        let title = format!("{}\n{} ranks, {}{counted}", self.name, self.pattern.len(), self.source);
         line(&format!("  graph [label={}, labelloc=t, fontname=\"sans-serif\"];", quoted(&title)));
         line(&format!("  graph [layout={}];", self.layout()));
         let shape = if self.labels.is_empty() { "circle" } else { "ellipse" };
         line(&format!("  node [shape={shape}, style=filled, fillcolor=\"#e3edf6\", fontname=\"sans-serif\"];"));
-        line("  edge [fontname=\"sans-serif\", fontsize=10, color=\"#0072b2\"];");
+        line("  edge [fontname=\"sans-serif\", fontsize=10, color=\"#0072b2\", len=2];");
         let ranks = if self.pattern.edges().is_empty() { self.pattern.demands().len() } else { self.pattern.len() };
         for rank in 0..ranks {
             let label = self.labels.get(rank).map(|label| format!("{rank}\n{label}"));
@@ -45,22 +60,55 @@ impl Application {
                 label.map(|label| format!(" [label={}]", quoted(&label))).unwrap_or_default()
             ));
         }
-        let shown = if self.pattern.edges().len() > LABELLED { "edgetooltip" } else { "label" };
-        let busiest = self.pattern.edges().iter().map(|edge| edge.traffic).fold(0.0, f64::max);
-        for edge in self.pattern.edges() {
-            let width = (WIDTHS.0 * (edge.traffic / busiest).sqrt()).max(WIDTHS.1);
-            let label = self.unit.print(edge.traffic).map(|text| format!(", {shown}={}", quoted(&text)));
-            line(&format!("  {} -- {} [penwidth={width:.2}{}];", edge.a, edge.b, label.unwrap_or_default()));
+        let busiest = edges.iter().map(|edge| edge.traffic).fold(0.0, f64::max);
+        for (a, b, traffic, count) in self.strands() {
+            let width = (WIDTHS.0 * (traffic / busiest).sqrt()).max(WIDTHS.1);
+            let color = ["#0072b2"].repeat(count.min(STRANDS)).join(":white:");
+            let color = if count > 1 { format!(", color=\"{color}\"") } else { String::new() };
+            let label = self.strand_label(traffic, count).filter(|_| !is_one || count > 1);
+            let label = label.map(|text| match edges.len() > LABELLED {
+                true => format!(", edgetooltip={}", quoted(&text)),
+                // On white, so that it is read where it lies on a line.
+                false => {
+                    format!(", label=<<table border=\"0\" cellpadding=\"1\" bgcolor=\"white\"><tr><td>{text}</td></tr></table>>")
+                }
+            });
+            line(&format!("  {a} -- {b} [penwidth={width:.2}{color}{}];", label.unwrap_or_default()));
         }
         line("}");
         text
     }
 
-    /// The layout that suits it. Springs push one of many ranks that all talk into the middle, as if it were another kind.
+    /// The edges; those that join the same ranks and carry as much are one, with their number.
+    fn strands(&self) -> Vec<(u16, u16, f64, usize)> {
+        let mut places = BTreeMap::new();
+        let mut strands: Vec<(u16, u16, f64, usize)> = Vec::new();
+        for edge in self.pattern.edges() {
+            let place = *places.entry((edge.a, edge.b, edge.traffic.to_bits())).or_insert(strands.len());
+            match strands.get_mut(place) {
+                Some((.., count)) => *count += 1,
+                None => strands.push((edge.a, edge.b, edge.traffic, 1)),
+            }
+        }
+        strands
+    }
+
+    /// `2 x 1.0 GB`: what it carries; `a step` is in the title.
+    fn strand_label(&self, traffic: f64, count: usize) -> Option<String> {
+        let unit = if self.unit == Unit::BytesPerStep { Unit::Bytes } else { self.unit };
+        unit.print(traffic).map(|text| if count > 1 { format!("{count} x {text}") } else { text })
+    }
+
+    /// The layout that suits it. Springs cross rings of four, and push one of many ranks that all talk into the middle, as if it
+    /// were another kind.
     fn layout(&self) -> &'static str {
         let talk: BTreeSet<_> = self.pattern.edges().iter().map(|edge| (edge.a, edge.b)).collect();
         let pairs = self.pattern.len().saturating_mul(self.pattern.len().saturating_sub(1)) / 2;
-        if talk.len() > pairs / 2 { "circo" } else { "neato, overlap=false, splines=true" }
+        if self.pattern.len() <= FEW || talk.len() > pairs / 2 {
+            "circo, mindist=1.2, splines=line"
+        } else {
+            "neato, overlap=false, splines=line"
+        }
     }
 }
 
@@ -102,7 +150,7 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use mapa_core::Shape;
+    use mapa_core::{Pattern, Shape};
 
     use super::*;
 
@@ -120,12 +168,30 @@ mod tests {
     #[test]
     fn the_layout_follows_from_how_many_pairs_talk_and_labels_from_how_many_edges() {
         let drawn = |shape: Shape, ranks| {
-            Application { unit: Unit::Channels, ..Application::new("a", "", shape.pattern(ranks)) }.to_dot()
+            let mut pattern: Vec<_> = shape.pattern(ranks).edges().iter().map(|e| (e.a, e.b, e.traffic)).collect();
+            pattern[0].2 = 2.0;
+            let pattern = Pattern::from_edges(ranks, pattern).unwrap();
+            Application { unit: Unit::Channels, ..Application::new("a", "", pattern) }.to_dot()
         };
         assert!(drawn(Shape::Ring, 8).contains("layout=neato") && drawn(Shape::AllToAll, 8).contains("layout=circo"));
-        assert!(drawn(Shape::Ring, 24).contains("label=\"1 channel\""));
+        assert!(
+            drawn(Shape::Ring, 4).contains("layout=circo") && drawn(Shape::Ring, 24).contains("<td>1 channel</td>")
+        );
         let many = drawn(Shape::Ring, 25);
         assert!(!many.contains(", label=") && many.contains("edgetooltip=\"1 channel\""));
+    }
+
+    #[test]
+    fn what_all_edges_carry_is_said_once_and_edges_alike_are_strands() {
+        let of = |edges: &[(u16, u16, f64)]| {
+            let pattern = Pattern::from_edges(3, edges.iter().copied()).unwrap();
+            Application { unit: Unit::BytesPerStep, ..Application::new("a", "", pattern) }.to_dot()
+        };
+        let even = of(&[(0, 1, 1e9), (1, 2, 1e9)]);
+        assert!(even.contains("every edge: 1.0 GB a step") && !even.contains("<td>"), "{even}");
+        let twice = of(&[(0, 1, 1e9), (1, 2, 2e9), (0, 1, 1e9)]);
+        assert!(twice.contains("edges: bytes a step") && twice.matches("0 -- 1").count() == 1, "{twice}");
+        assert!(twice.contains("<td>2 x 1.0 GB</td>") && twice.contains("#0072b2:white:#0072b2"), "{twice}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use mapa_core::{Parallelism, Pattern};
+use mapa_core::{MAX_DEVICES, Parallelism, Pattern};
 use serde::de::{Error as _, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
@@ -104,6 +104,10 @@ impl Lines<'_> {
         };
         let job: Parallelism =
             degrees.get_ref().parse().map_err(|error: mapa_core::Error| self.at(degrees, error.to_string()))?;
+        if job.ranks() > MAX_DEVICES {
+            let what = format!("parallelism: {job} has {} ranks: expected at most {MAX_DEVICES}", job.ranks());
+            return Err(self.at(degrees, what));
+        }
         let told = file
             .bytes
             .as_ref()
@@ -177,6 +181,9 @@ pub fn read_pattern(text: &str) -> Result<Application, Error> {
         (Some(_), None) => Unit::BytesPerStep,
         _ => lines.word(&file.unit)?,
     };
+    if let Some(told) = file.unit.as_ref().filter(|_| parallelism.is_some() && unit != Unit::BytesPerStep) {
+        return Err(lines.at(told, format!("unit `{unit}`: expected bytes-per-step, beside `parallelism`")));
+    }
     Ok(Application {
         unit,
         labels,
@@ -190,12 +197,13 @@ pub fn read_pattern(text: &str) -> Result<Application, Error> {
 /// Writes a pattern file: reading it gives the same application, to the last bit of each edge's traffic. What ranks need of their
 /// devices ([`Pattern::demands`]) is not in it: commands and requests add that. Whatever is set in the application, the file can
 /// be read, if a pattern file can have as many ranks: control characters of the name become spaces, labels are left out if
-/// there is not one for each rank, and degrees of parallelism if the edges are not what follows from them.
+/// there is not one for each rank, and degrees of parallelism if the edges are not what follows from them, in bytes a step.
 #[must_use]
 pub fn write_pattern(application: &Application) -> String {
     let Application { name, source, pattern, unit, labels, parallelism, verdict, notes } = application;
     let parallelism =
         parallelism.filter(|job| job.pattern().edges() == pattern.edges() && job.ranks() == pattern.len());
+    let parallelism = parallelism.filter(|_| *unit == Unit::BytesPerStep);
     let mut text = format!("format = {}\nversion = {VERSION}\nname = {}\n", quoted(FORMAT), quoted(&on_one_line(name)));
     // A `String` takes all that is written to it.
     let mut line = |line: String| writeln!(text, "{line}").unwrap_or_default();

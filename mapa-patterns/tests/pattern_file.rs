@@ -1,5 +1,6 @@
 //! The pattern file: what is written is read again, and what is wrong is refused with its line.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use mapa_core::{Parallelism, Pattern, Shape};
@@ -40,6 +41,8 @@ fn every_error_names_its_line_and_what_was_expected() {
         ("parallelism = \"tp=two\"", 4, "tp=two"),
         ("parallelism = \"tp=2\"\nbytes = \"pp\"", 5, "pp"),
         ("parallelism = \"tp=2\"\nranks = 3", 5, "ranks: expected 2"),
+        ("parallelism = \"tp=1024,dp=2\"", 4, "2048 ranks: expected at most 1024"),
+        ("unit = \"channels\"\nparallelism = \"tp=2\"", 4, "expected bytes-per-step"),
         ("parallelism = \"tp=2\"\nedges = [[0, 1]]", 5, "they follow from `parallelism`"),
         ("ranks = 2\nranks = 3", 5, "duplicate"),
         ("ranks = 2\nedges = [[0, 1]", 5, ""),
@@ -163,6 +166,7 @@ prop_compose! {
         let mut own = Application::new(name, source, pattern);
         own.labels = labels.into_iter().cycle().take(if labelled { own.pattern.len() } else { 0 }).collect();
         own.verdict = Verdict { sensitivity, why };
+        let unit = if parallelism.is_some() { Unit::BytesPerStep } else { unit };
         (own.unit, own.parallelism, own.notes) = (unit, parallelism, notes);
         own
     }
@@ -208,7 +212,8 @@ proptest! {
         }
         prop_assert!(!inside, "{dot}");
         let edges = bare.matches(" -- ").count();
-        prop_assert_eq!(edges, own.pattern.edges().len(), "{}", dot);
+        let strands: BTreeSet<_> = own.pattern.edges().iter().map(|e| (e.a, e.b, e.traffic.to_bits())).collect();
+        prop_assert_eq!(edges, strands.len(), "{}", dot);
         prop_assert!(bare.chars().all(|c| c.is_ascii() && (c == '\n' || !c.is_ascii_control())), "{}", bare);
         prop_assert_eq!(bare.matches('{').count(), 1);
     }

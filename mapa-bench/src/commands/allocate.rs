@@ -7,7 +7,7 @@ use mapa_topologies::{Machine, Picture};
 use serde_json::{Value, json};
 
 use super::batch;
-use crate::answer::{decision as decision_json, is_defined, label, names, scored as scored_json, visible_devices};
+use crate::answer::{decision as decision_json, is_defined, label, names, scored as scored_json, visible_by_server};
 use crate::cli::{AllocateArgs, PolicyArgs};
 use crate::failure::Failure;
 use crate::job::{Step, job, policy};
@@ -109,7 +109,7 @@ fn print(
     };
     output.line(format_args!("links     {}{within}", links(best)))?;
     if let Some(step) = step {
-        output.line(format_args!("step      {}", step.text()))?;
+        output.line(step.text())?;
     }
     for (name, value) in best.scores() {
         let value = if is_defined(name, best.placement()) { score(name, value) } else { "none: one device".to_owned() };
@@ -118,13 +118,27 @@ fn print(
     for note in notes {
         output.line(format_args!("note      {note}"))?;
     }
-    match visible_devices(decision.placement(), graph) {
-        Some(numbers) if machine.labels.direct == "XGMI" => output.line(format_args!("HIP_VISIBLE_DEVICES={numbers}")),
-        Some(numbers) => output.line(format_args!("CUDA_VISIBLE_DEVICES={numbers}")),
-        None => {
-            output.line("For each rank's process, CUDA_VISIBLE_DEVICES is its instance's MIG UUID: see nvidia-smi -L")
-        }
-    }
+    print_visible(decision, machine, graph, output)
+}
+
+/// What its processes are given to see: a line for each server.
+fn print_visible(
+    decision: &Decision,
+    machine: &Machine,
+    graph: &HardwareGraph,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let Some(servers) = visible_by_server(decision.placement(), graph) else {
+        return output
+            .line("For each rank's process, CUDA_VISIBLE_DEVICES is its instance's MIG UUID: see nvidia-smi -L");
+    };
+    let several = servers.len() > 1;
+    servers.into_iter().try_for_each(|(devices, numbers)| {
+        let variable = if machine.labels.direct == "XGMI" { "HIP" } else { "CUDA" };
+        let names = devices.iter().map(|&id| graph.device(id).name.as_str()).collect::<Vec<_>>().join(", ");
+        let server = if several { format!("   # on the server of {names}") } else { String::new() };
+        output.line(format_args!("{variable}_VISIBLE_DEVICES={numbers}{server}"))
+    })
 }
 
 pub(super) fn links(scored: &Scored) -> String {

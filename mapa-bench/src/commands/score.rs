@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::answer::{ids, label, names};
 use crate::cli::ScoreArgs;
 use crate::failure::Failure;
+use crate::job::{is_file, job};
 use crate::machine::load;
 use crate::model::{Kind, Model, Packing};
 use crate::output::{Output, gbps, table};
@@ -32,7 +33,7 @@ pub(crate) fn score(args: &ScoreArgs, output: &mut Output) -> Result<(), Failure
     match &model.kind {
         _ if devices.len() < 2 => shown.one_device(output),
         Kind::Links(links) => {
-            let pattern = pattern(args.pattern.as_deref().unwrap_or("ring"), devices.len())?;
+            let pattern = own_pattern(args.pattern.as_deref().unwrap_or("ring"), devices.len())?;
             let mut explained = Explained::new(links, &model.objective, &pattern, &devices, graph)?;
             if model.is_eq_2() && !is_ring(&pattern) {
                 explained.notes.push("Eq. 2 was fitted to rings");
@@ -47,6 +48,21 @@ pub(crate) fn score(args: &ScoreArgs, output: &mut Output) -> Result<(), Failure
             None => shown.one_device(output),
         },
     }
+}
+
+/// The pattern of these devices; of a file or degrees, if it has as many ranks.
+fn own_pattern(words: &str, devices: usize) -> Result<Pattern, Failure> {
+    if !words.contains('=') && !is_file(words) {
+        return pattern(words, devices);
+    }
+    let own = job(words, None, None)?;
+    if own.ranks == devices {
+        return Ok(own.pattern);
+    }
+    let (name, ranks) = (own.application.map_or_else(|| words.to_owned(), |own| own.name), own.ranks);
+    Err(Failure::malformed(format_args!(
+        "--devices: the pattern {name} has {ranks} ranks: expected {ranks} devices, not {devices}"
+    )))
 }
 
 /// The devices that a list means, in its order.

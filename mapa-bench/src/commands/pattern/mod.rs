@@ -5,8 +5,10 @@ mod from_nvlink;
 mod from_source;
 mod show;
 
+use std::collections::BTreeMap;
 use std::fs;
 
+use mapa_core::{Edge, MAX_DEVICES, Pattern};
 use mapa_patterns::{Application, Evidence, Messages, Note, Verdict, likeness, write_pattern};
 use serde_json::{Map, Value, json};
 
@@ -46,6 +48,11 @@ fn answer(
     if let Some(steps) = args.steps {
         application = application.over_steps(steps).map_err(Failure::malformed)?;
     }
+    let ranks = application.pattern.len();
+    if ranks > MAX_DEVICES {
+        let name = &application.name;
+        return Err(Failure::malformed(format_args!("{name} has {ranks} ranks: expected at most {MAX_DEVICES}")));
+    }
     judge(&mut application, messages, args)?;
     let on_stdout = args.dot.as_deref() == Some("-");
     if on_stdout && output.json {
@@ -70,7 +77,11 @@ fn answer(
         return output.object(&object);
     }
     print(&application, output)?;
-    lines.into_iter().try_for_each(|line| output.line(line))
+    lines.into_iter().try_for_each(|line| output.line(line))?;
+    if let Some(file) = &args.output {
+        output.line(format_args!("written   {}", file.display()))?;
+    }
+    args.dot.as_ref().map_or(Ok(()), |file| output.line(format_args!("drawn     {file}")))
 }
 
 /// Sets its sensitivity, if the command line says it or what it follows from, or messages were seen.
@@ -123,26 +134,67 @@ fn json(application: &Application) -> Map<String, Value> {
 
 fn print(application: &Application, output: &mut Output) -> Result<(), Failure> {
     let pattern = &application.pattern;
-    let shape = likeness(pattern).map(|shape| format!(", the shape of {shape}")).unwrap_or_default();
+    let count = pattern.edges().len();
+    let shape = match likeness(pattern) {
+        Some(_) if count == 1 => ", a pair".to_owned(),
+        shape => shape.map(|shape| format!(", the shape of {shape}")).unwrap_or_default(),
+    };
     output.line(format_args!("pattern   {}: {}", application.name, application.source))?;
-    output.line(format_args!("ranks     {}, {} edges{shape}", pattern.len(), pattern.edges().len()))?;
+    let edges = if count == 1 { "edge" } else { "edges" };
+    output.line(format_args!("ranks     {}, {count} {edges}{shape}", pattern.len()))?;
     if !application.labels.is_empty() {
-        output.line(format_args!("seen as   {}", application.labels.join(", ")))?;
+        output.line(format_args!("seen as   {}", on_one_line(&application.labels.join(", "))))?;
     }
     output.line(format_args!("verdict   {}", application.verdict))?;
     for note in &application.notes {
         output.line(format_args!("note      {note}"))?;
     }
+    if count == 0 {
+        return output.line("No two ranks talk.");
+    }
     output.line("")?;
+    edges_of(application, output)
+}
+
+/// A table of the edges, and how to read it.
+fn edges_of(application: &Application, output: &mut Output) -> Result<(), Failure> {
+    let edges = alike(&application.pattern);
     let mut rows = table(["edge", "between", "carries"], [2]);
-    for edge in pattern.edges().iter().take(LISTED) {
-        let [a, b] = [edge.a, edge.b].map(|rank| application.label(usize::from(rank)));
+    for (edge, count) in edges.iter().take(LISTED) {
+        let [a, b] = [edge.a, edge.b].map(|rank| on_one_line(&application.label(usize::from(rank))));
         let carries = application.unit.print(edge.traffic).unwrap_or_else(|| edge.traffic.to_string());
-        rows.add_row([format!("{}-{}", edge.a, edge.b), format!("{a}, {b}"), carries]);
+        let times = match count {
+            1 => String::new(),
+            2 => " (twice)".to_owned(),
+            n => format!(" ({n} times)"),
+        };
+        rows.add_row([format!("{}-{}{times}", edge.a, edge.b), format!("{a}, {b}"), carries]);
     }
     output.line(rows)?;
-    match pattern.edges().len().saturating_sub(LISTED) {
+    if edges.iter().any(|(_, count)| *count > 1) {
+        output.line("Twice: an edge each way, as in a ring of two ranks; each carries so much.")?;
+    }
+    match edges.len().saturating_sub(LISTED) {
         0 => Ok(()),
         rest => output.line(format_args!("and {rest} more: --output or --json tells all")),
     }
+}
+
+/// Its edges, with how often each is there that joins the same ranks and carries as much, in their order.
+fn alike(pattern: &Pattern) -> Vec<(Edge, usize)> {
+    let mut places = BTreeMap::new();
+    let mut alike: Vec<(Edge, usize)> = Vec::new();
+    for edge in pattern.edges() {
+        let place = *places.entry((edge.a, edge.b, edge.traffic.to_bits())).or_insert(alike.len());
+        match alike.get_mut(place) {
+            Some((_, count)) => *count += 1,
+            None => alike.push((*edge, 1)),
+        }
+    }
+    alike
+}
+
+/// A label may be any text; tables are of lines.
+fn on_one_line(text: &str) -> String {
+    text.replace(char::is_control, " ")
 }
