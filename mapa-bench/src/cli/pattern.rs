@@ -24,7 +24,7 @@ pub(crate) struct PatternArgs {
 #[derive(Subcommand)]
 pub(crate) enum PatternFrom {
     /// From counters of links: readings of `nvidia-smi nvlink -g 0` or `-gt d`.
-    FromNvlink(FromNvlink),
+    FromNvlink(Box<FromNvlink>),
     /// From NCCL's or RCCL's logs (NCCL_DEBUG=INFO) and graphs (NCCL_GRAPH_DUMP_FILE).
     FromNccl(FromNccl),
     /// From source code in C, C++, CUDA and Python; nothing is executed.

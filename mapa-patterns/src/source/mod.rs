@@ -60,6 +60,8 @@ pub struct Source {
     calls: Vec<(usize, usize, Call)>,
     findings: Vec<Finding>,
     notes: Vec<Note>,
+    /// Whether calls may be missing: something was not understood, or too large to read.
+    is_partial: bool,
 }
 
 impl Source {
@@ -84,7 +86,13 @@ impl Source {
     /// ```
     #[must_use]
     pub fn scan<'t>(files: impl IntoIterator<Item = (&'t str, &'t str)>) -> Self {
-        let mut source = Self { programs: Vec::new(), calls: Vec::new(), findings: Vec::new(), notes: Vec::new() };
+        let mut source = Self {
+            programs: Vec::new(),
+            calls: Vec::new(),
+            findings: Vec::new(),
+            notes: Vec::new(),
+            is_partial: false,
+        };
         for (name, text) in files {
             source.add(name, text);
         }
@@ -96,12 +104,15 @@ impl Source {
             return self.notes.push(Note::left_out("expected C, C++, CUDA or Python by the end of its name").at(name));
         };
         if text.len() > MOST_BYTES {
+            self.is_partial = true;
             return self.notes.push(Note::left_out(format!("{} bytes are too many", text.len())).at(name));
         }
         let Some(program) = parse::parse(name, text, language) else {
+            self.is_partial = true;
             return self.notes.push(Note::left_out("the parser finds no sense in it").at(name));
         };
         if let Some(first) = program.broken.first() {
+            self.is_partial = true;
             let many = program.broken.len();
             let lines = if many > 1 { format!(", and at {} more lines", many - 1) } else { String::new() };
             let what = format!("not understood{lines}: calls there may be missing");

@@ -68,7 +68,8 @@ pub(super) fn propose(source: &Source, ranks: Option<usize>, algorithm: Algorith
     let degrees = told.settle();
     let ranks = told.count(source, ranks, &degrees)?;
     Pattern::from_edges(ranks, [])?;
-    let mut union = Union { ranks, pattern: Pattern::independent(ranks), is_open: false, notes: Vec::new() };
+    let mut union =
+        Union { ranks, pattern: Pattern::independent(ranks), is_open: source.is_partial, notes: Vec::new() };
     let job = union.job(&degrees, &told);
     let has_groups = union.meshes(&told) | job.is_some();
     let decisions = union.calls(source, algorithm, has_groups, job.is_some());
