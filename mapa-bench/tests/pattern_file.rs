@@ -298,3 +298,14 @@ fn drawings_go_to_a_file_or_replace_the_answer() {
     error("pattern show ring --gpus 4 --dot - --json", "expected a file with --json");
     error(&format!("pattern show ring --gpus 4 --dot {}", folder.path("no/where.dot")), "where.dot: ");
 }
+
+#[test]
+fn shapes_edges_and_degrees_are_that_whatever_files_there_are() {
+    let folder = Folder::new();
+    for name in ["ring", "0-1,1-2", "tp=3"] {
+        folder.file(name, "no pattern");
+        let line = format!(r#"{{"op":"allocate","id":"a","gpus":3,"pattern":"{name}"}}"#);
+        let answers = batch(&folder.0, &line);
+        assert!(answers[0]["devices"].is_array(), "{name}: {}", answers[0]);
+    }
+}

@@ -60,7 +60,7 @@ fn with_all_bytes(job: Parallelism, bytes: f64) -> Result<Parallelism, Failure> 
 fn assumed(probe: &Parallelism) -> Option<Note> {
     let is_made_up = |own: &Dimension| probe.group_size(*own) > 1 && probe.bytes(*own) == PROBE;
     let own: Vec<_> = Dimension::ALL.into_iter().filter(is_made_up).map(|own| own.letters()).collect();
-    let what = "as neither --bytes nor --model tells them, and what follows from them, times and a verdict too";
+    let what = "as neither --bytes nor --model tells them: times and a verdict that follow from them are assumed too";
     (!own.is_empty())
         .then(|| Note::assumed(format!("{:e} bytes each for {}, {what}", Parallelism::BYTES, own.join(", "))))
 }
