@@ -83,7 +83,9 @@ fn two_readings_are_compared_and_what_is_wrong_names_file_and_line() {
     let (object, status) = no(&format!("pattern from-nvlink {before} {reset} --json"));
     assert_eq!((status, object["error"].is_null()), (2, false), "{object}");
     error("pattern from-nvlink", "READING");
-    error(&format!("pattern from-nvlink {before} --noise 80"), "expected a share");
+    error(&format!("pattern from-nvlink {before} --noise 80"), "--noise 80: expected a percentage");
+    error(&format!("pattern from-nvlink {before} --tolerance 80"), "--tolerance 80: expected a percentage");
+    error(&format!("pattern from-nvlink {before} --devices 0,99"), "--devices 99: ");
     error(&format!("pattern from-nvlink {before} --machine no-such-machine"), "no-such-machine");
     error(&format!("pattern from-nvlink {before} --pcie {after}"), "after.txt: line 1: expected what `nvidia-smi dmon");
 }

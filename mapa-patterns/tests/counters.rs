@@ -210,6 +210,76 @@ fn a_busy_machine_whose_links_all_carry_the_same_is_its_own_graph() {
 }
 
 #[test]
+fn traffic_with_devices_that_were_not_read_is_left_out_and_named() {
+    // A ring of 0, 1, 2 and 3: 0 sends 50,000, all others 80,000, striped over the links of each pair.
+    let machine = graph("dgx-1v");
+    let idle = (0, 0);
+    let gpu0 = [(50_000, 0), (0, 40_000), (0, 40_000), idle, idle, idle];
+    let gpu1 = [(0, 50_000), (40_000, 0), (40_000, 0), idle, idle, idle];
+    let gpu2 = [(0, 40_000), (0, 40_000), (40_000, 0), (40_000, 0), idle, idle];
+    let cases: [(&[(u32, &[(u64, u64)])], _); 2] = [
+        (&[(0, &gpu0), (1, &gpu1)], vec![edge(0, 1, 50_000)]),
+        (&[(0, &gpu0), (1, &gpu1), (2, &gpu2)], vec![edge(0, 1, 50_000), edge(1, 2, 80_000)]),
+    ];
+    for (devices, expected) in cases {
+        let reading = reading(devices);
+        let mut counters = Counters::new(&reading);
+        counters.machine = Some(&machine);
+        let application = counters.application().unwrap();
+        assert_eq!(edges(&application), expected, "{}", notes(&application));
+        let told = notes(&application);
+        assert!(
+            told.contains("left-out: traffic with devices that were not read, 164 MB in all: GPU0 link 1 (41.0 MB)"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn what_could_lead_inside_or_outside_is_told_and_keeps_to_the_links() {
+    // A ring of equal traffic over GPUs of which two were read, joined by one link.
+    let machine = graph("dgx-1v");
+    let ring = [(7000, 0), (0, 7000), (0, 0), (0, 0), (0, 0), (0, 0)];
+    let reading = reading(&[(0, &ring), (1, &ring)]);
+    let mut counters = Counters::new(&reading);
+    counters.machine = Some(&machine);
+    let application = counters.application().unwrap();
+    assert_eq!(edges(&application), [edge(0, 1, 7000)]);
+    assert_eq!(kinds(&application), [NoteKind::Undecided, NoteKind::LeftOut], "{}", notes(&application));
+    assert!(notes(&application).contains("(--remotes)"));
+}
+
+#[test]
+fn another_machine_than_that_of_the_reading_is_told() {
+    let machine = graph("dgx-1v");
+    let reading = Reading::read(FIG_9B).unwrap();
+    let mut counters = Counters::new(&reading);
+    counters.machine = Some(&machine);
+    counters.title = Some("NVIDIA DGX-1 with eight Tesla V100");
+    let told = notes(&counters.application().unwrap());
+    assert!(told.contains("GPU5 has 4 links, the machine's 6"), "{told}");
+    assert!(told.contains("GPU5 is a Tesla P100"), "{told}");
+}
+
+#[test]
+fn near_counters_are_no_evidence_against_others_that_are_near_enough() {
+    // A ring of 0, 1, 3 and 2, of which 0 and 3 were read at almost the same moment.
+    let machine = graph("dgx-1v");
+    let gpu = |kib: u64| [(kib, kib), (kib, kib), (0, 0), (0, 0), (0, 0), (0, 0)];
+    let (first, second) = (gpu(10_000_000), gpu(10_050_000));
+    let (late, later) = (gpu(10_000_010), gpu(10_050_010));
+    let none = gpu(0);
+    let mut devices: Vec<(u32, &[(u64, u64)])> = vec![(0, &first), (1, &second), (2, &later), (3, &late)];
+    devices.extend((4..8).map(|number| (number, &none[..])));
+    let reading = reading(&devices);
+    let mut counters = Counters::new(&reading);
+    counters.machine = Some(&machine);
+    let application = counters.application().unwrap();
+    assert!(kinds(&application).contains(&NoteKind::Undecided), "{}", notes(&application));
+    assert!(application.pattern.edges().len() > 2);
+}
+
+#[test]
 fn what_the_driver_says_of_other_ends_comes_first() {
     let text = print(&[(0, &[(9000, 4000), (3000, 1000)]), (1, &[(4000, 9000)]), (2, &[(1000, 2000)])]);
     let says = "GPU 0: V100 (UUID: GPU-0000)\n Link 0: Remote Device 00000000:07:00.0: Link 0\n Link 1: Remote Device 00000000:0A:00.0: Link 0

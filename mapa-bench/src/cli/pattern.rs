@@ -102,7 +102,10 @@ pub(crate) struct SensitivityArgs {
 }
 
 #[derive(Args)]
-#[command(mut_args(unless_readings))]
+#[command(
+    mut_args(unless_readings),
+    override_usage = "mapa-bench pattern from-nvlink [OPTIONS] <READING> [LATER READING]\n       mapa-bench pattern from-nvlink [OPTIONS] --live"
+)]
 pub(crate) struct FromNvlink {
     /// What `nvidia-smi nvlink -gt d` (or `-gt r`, `-g 0`, `-g 1`) prints: since the counters began; or before and after a time.
     #[arg(value_name = "READING", num_args = 1..=2, required_unless_present = "live", conflicts_with = "live")]
@@ -125,10 +128,10 @@ pub(crate) struct FromNvlink {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) devices: Vec<String>,
     /// Leave out links that carry less than this share of the busiest, percent.
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, allow_negative_numbers = true)]
     pub(crate) noise: f64,
     /// How far the two ends of a link may disagree, percent of what it carries.
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, allow_negative_numbers = true)]
     pub(crate) tolerance: f64,
     /// Counters that ran backwards count from their reset, rather than being refused.
     #[arg(long)]

@@ -6,7 +6,7 @@
 //! the peers are known; if there are several, they are not, and the ends are handed back.
 //!
 //! The tolerance begins at nothing and grows in steps until all ends fit: counters that mirror each other exactly are of one
-//! link even where others are near. One linear search over pairs of ends, so O(n^2) for n ends, and a bounded search.
+//! link even where others are near. If they do not exactly, but others fit within the whole tolerance, they are unclear. One linear search over pairs of ends, so O(n^2) for n ends, and a bounded search.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,6 +60,10 @@ pub(super) fn mirrored(ends: &[End], rules: &Rules<'_>) -> Mirrored {
     for at in steps {
         last = components(ends, &ends_left, rules, at);
         if let Some(found) = last.iter().all(Component::is_even).then(|| settle(ends, &last, rules)).flatten() {
+            // Near counters are no evidence against others that are near enough, too.
+            let all = (at > 0.0 && at < rules.tolerance).then(|| components(ends, &ends_left, rules, rules.tolerance));
+            let all = all.and_then(|all| settle(ends, &all, rules)).filter(|all| !all.unclear.is_empty());
+            let (at, found) = all.map_or((at, found), |all| (rules.tolerance, all));
             return Mirrored { lonely, at, ..found };
         }
     }

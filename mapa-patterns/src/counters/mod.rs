@@ -7,6 +7,7 @@
 //! could have talked. Whatever was inferred or assumed is a note of the application.
 
 mod mirrors;
+mod outside;
 mod pcie;
 mod peers;
 mod reading;
@@ -53,6 +54,8 @@ pub struct Counters<'a> {
     pub resets: bool,
     /// The machine's graph.
     pub machine: Option<&'a HardwareGraph>,
+    /// What the machine is called, such as `NVIDIA DGX-1 with eight Tesla V100`: a reading of another model is noted.
+    pub title: Option<&'a str>,
     /// What `nvidia-smi nvlink -R` or `-p` says of the other ends of links.
     pub remotes: Option<&'a Dump>,
     /// What went over PCIe in about the same time.
@@ -71,8 +74,8 @@ impl<'a> Counters<'a> {
     /// One reading, of which nothing else is known.
     #[must_use]
     pub fn new(after: &'a Reading) -> Self {
-        let (before, machine, remotes, pcie) = Default::default();
-        Self { after, before, resets: false, machine, remotes, pcie, devices: &[], noise: 0.01, tolerance: 0.01 }
+        let (before, machine, title, remotes, pcie) = Default::default();
+        Self { after, before, resets: false, machine, title, remotes, pcie, devices: &[], noise: 0.01, tolerance: 0.01 }
     }
 
     /// The application that these counters show: an edge for each two devices that talked, of the bytes in its busier
@@ -84,12 +87,14 @@ impl<'a> Counters<'a> {
     pub fn application(&self) -> Result<Application, Error> {
         for (what, share) in [("noise", self.noise), ("tolerance", self.tolerance)] {
             if !(0.0..=0.5).contains(&share) {
-                return Err(Error::new(format!("{what} {share}: expected a share from 0 to 0.5")));
+                let what = format!("{what} of {} %: expected a share from 0 to 50 %", percent(share));
+                return Err(Error::new(what));
             }
         }
         let mut notes = Vec::new();
         let ends = reading::ends(self.before, self.after, self.resets, &mut notes)?;
         let peers = Peers::new(self)?;
+        peers.compare(self.title, &mut notes);
         let told = self.devices.iter().map(|word| peers.find(word)).collect::<Result<Vec<usize>, _>>()?;
         let busiest = ends.iter().map(End::busier).fold(0.0, f64::max);
         let ends = self.loud(ends, busiest, &peers, &mut notes);
@@ -127,7 +132,7 @@ impl<'a> Counters<'a> {
                 "{} of {} link ends with traffic carry less than {} % of the busiest ({}): at most {}, {} in all",
                 out.len(),
                 out.len() + loud.len() + kept.len(),
-                self.noise * 100.0,
+                percent(self.noise),
                 bytes(busiest),
                 bytes(most),
                 bytes(sum),
@@ -228,6 +233,11 @@ fn job(ranks: &[usize], traffic: &TrafficMatrix, notes: &mut Vec<Note>) -> Resul
 /// Bytes, for people.
 fn bytes(amount: f64) -> String {
     Unit::Bytes.print(amount).unwrap_or_default()
+}
+
+/// A share in percent, without what binary fractions add.
+fn percent(share: f64) -> f64 {
+    (share * 1e10).round() / 1e8
 }
 
 /// The device of the graph that a number, or better a UUID, means.

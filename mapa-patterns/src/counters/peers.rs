@@ -6,9 +6,10 @@ use mapa_core::{DeviceId, HardwareGraph, LinkClass, NodeKind};
 use mapa_topologies::Dump;
 
 use super::mirrors::{Mirrored, Rules, mirror, mirrored};
+use super::outside::{Partly, partly};
 use super::reading::{End, Seen};
 use super::spread::spread;
-use super::{Counters, bytes, of_graph};
+use super::{Counters, bytes, of_graph, percent};
 use crate::application::Note;
 use crate::error::Error;
 use crate::traffic::TrafficMatrix;
@@ -29,6 +30,8 @@ pub(super) struct Peers<'a> {
     ids: Vec<Option<DeviceId>>,
     /// By device and link.
     remotes: BTreeMap<(usize, u32), Remote>,
+    /// Devices and links whose other ends are said to be of devices that were not read.
+    elsewhere: BTreeSet<(usize, u32)>,
     /// The links go to switches, so that everybody can talk to everybody.
     switched: bool,
     tolerance: f64,
@@ -50,16 +53,16 @@ impl<'a> Peers<'a> {
         let by_graph =
             graph.is_some() && linked.clone().next().is_some() && linked.clone().all(|(id, _)| port(id) == Some(true));
         let by_remotes = counters.remotes.is_some_and(has_switches);
-        let (remotes, switched) = (BTreeMap::new(), by_graph || by_remotes);
-        let mut peers = Self { seen, graph, ids, remotes, switched, tolerance: counters.tolerance };
+        let (remotes, elsewhere, switched) = (BTreeMap::new(), BTreeSet::new(), by_graph || by_remotes);
+        let mut peers = Self { seen, graph, ids, remotes, elsewhere, switched, tolerance: counters.tolerance };
         if let Some(dump) = counters.remotes {
-            peers.remotes = peers.told(dump)?;
+            (peers.remotes, peers.elsewhere) = peers.told(dump)?;
         }
         Ok(peers)
     }
 
     /// What the dump tells of other ends; addresses that are no device's tell nothing.
-    fn told(&self, dump: &Dump) -> Result<BTreeMap<(usize, u32), Remote>, Error> {
+    fn told(&self, dump: &Dump) -> Result<(BTreeMap<(usize, u32), Remote>, BTreeSet<(usize, u32)>), Error> {
         let infos: Vec<_> = dump
             .machine
             .fabric
@@ -92,14 +95,28 @@ impl<'a> Peers<'a> {
             let device = places.get(port.device.index()).copied().flatten()?;
             Some(((device, port.link), (at(address)?, *link)))
         };
-        Ok(dump.ports.iter().filter_map(remote).collect())
+        let is_device = |address: &str| {
+            infos.iter().any(|info| info.pci.as_deref() == Some(address))
+                || self.graph.is_some_and(|graph| graph.find(address).is_ok())
+        };
+        let elsewhere = |port: &mapa_topologies::Port| {
+            let (address, _) = port.remote.as_ref()?;
+            let device = places.get(port.device.index()).copied().flatten()?;
+            (at(address).is_none() && is_device(address)).then_some((device, port.link))
+        };
+        Ok((dump.ports.iter().filter_map(remote).collect(), dump.ports.iter().filter_map(elsewhere).collect()))
     }
 
     /// The device of the reading that a word means.
     pub(super) fn find(&self, word: &str) -> Result<usize, Error> {
-        let lacks = || Error::new(format!("device `{word}` is not in the reading: expected one of {}", self.all()));
+        let lacks = || {
+            Error::new(format!(
+                "--devices {word}: device `{word}` is not in the reading: expected one of {}",
+                self.all()
+            ))
+        };
         if let Some(graph) = self.graph {
-            let id = graph.find(word)?;
+            let id = graph.find(word).map_err(|error| Error::new(format!("--devices {word}: {error}")))?;
             return self.ids.iter().position(|own| *own == Some(id)).ok_or_else(lacks);
         }
         let (word, number) = (word.trim(), word.trim().parse::<u32>().ok());
@@ -152,6 +169,14 @@ impl<'a> Peers<'a> {
 
     /// Adds what went over links to the traffic of the devices that they join.
     pub(super) fn join(&self, ends: &[End], traffic: &mut TrafficMatrix, notes: &mut Vec<Note>) {
+        let is_elsewhere = |end: &&End| self.elsewhere.contains(&(end.device, end.link));
+        let (out, ends): (Vec<&End>, Vec<&End>) = ends.iter().partition(is_elsewhere);
+        let (out, ends): (Vec<End>, Vec<End>) =
+            (out.into_iter().cloned().collect(), ends.into_iter().cloned().collect());
+        let ends = &ends[..];
+        if !out.is_empty() {
+            notes.push(self.left_out(&out));
+        }
         let said = self.said(ends, notes);
         let used: BTreeSet<usize> = said.iter().flat_map(|(a, b)| [*a, *b]).collect();
         said.iter().for_each(|pair| add(ends, *pair, traffic));
@@ -174,6 +199,12 @@ impl<'a> Peers<'a> {
         };
         let may_join = |a: usize, b: usize| rest.get(a).zip(rest.get(b)).is_some_and(|(a, b)| self.may_be_one(a, b));
         let rules = Rules { may_join: &may_join, links: &left, tolerance: self.tolerance };
+        if (0..self.seen.len()).any(|device| self.outside(device) > 0) {
+            let found = partly(&rest, &rules, &|device| self.outside(device));
+            found.pairs.iter().for_each(|pair| add(&rest, *pair, traffic));
+            self.tell_outside(&rest, &found, notes);
+            return;
+        }
         let found = mirrored(&rest, &rules);
         found.pairs.iter().for_each(|pair| add(&rest, *pair, traffic));
         self.tell(&rest, &found, notes);
@@ -195,7 +226,7 @@ impl<'a> Peers<'a> {
                     let count = |end: &End| {
                         format!("{} sent {} and received {}", self.end(end), bytes(end.sent), bytes(end.received))
                     };
-                    let what = format!("the ends of a link disagree by more than {} %", self.tolerance * 100.0);
+                    let what = format!("the ends of a link disagree by more than {} %", percent(self.tolerance));
                     let what = format!("{what}: {}, {}; what either counted more is taken", count(own), count(other));
                     notes.push(Note::undecided(what));
                 }
@@ -206,6 +237,98 @@ impl<'a> Peers<'a> {
 
     fn end(&self, end: &End) -> String {
         format!("{} link {}", self.name(end.device), end.link)
+    }
+
+    /// What would tell more.
+    fn advice(&self) -> &'static str {
+        if self.remotes.is_empty() { "; what `nvidia-smi nvlink -R` prints would tell (--remotes)" } else { "" }
+    }
+
+    /// How many links of the machine join a device to devices that were not read.
+    fn outside(&self, device: usize) -> usize {
+        self.links_of(device, |id| !self.ids.contains(&Some(id)))
+    }
+
+    /// How many direct links join a device to the devices of the machine that are wanted; none behind switches.
+    fn links_of(&self, device: usize, wanted: impl Fn(DeviceId) -> bool) -> usize {
+        let (Some(graph), Some(own)) = (self.graph, self.ids.get(device).copied().flatten()) else { return 0 };
+        let others = graph.wholes();
+        let links = |id: DeviceId| match graph.pair(own, id).direct.class {
+            LinkClass::Direct(links) => usize::from(links),
+            _ => 0,
+        };
+        others.iter().filter(|id| *id != own && wanted(*id)).map(links).sum()
+    }
+
+    /// Says where the machine does not look like that of the reading.
+    pub(super) fn compare(&self, title: Option<&str>, notes: &mut Vec<Note>) {
+        let Some(graph) = self.graph else { return };
+        let product = |(at, seen): (usize, &Seen)| {
+            let of_graph = graph.devices().get(self.ids.get(at).copied().flatten()?.index())?.product.as_deref();
+            let of_graph = of_graph.or(title)?;
+            let read = seen.product.as_deref()?;
+            let (own, machines) = (models(read), models(of_graph));
+            let differ = !own.is_empty() && !machines.is_empty() && own.is_disjoint(&machines);
+            differ.then(|| format!("{} is a {read}, the machine's: {of_graph}", seen.name))
+        };
+        let links = |(at, seen): (usize, &Seen)| {
+            let (read, of_graph) = (seen.links.len(), self.links_of(at, |_| true));
+            let differ = !self.switched && read > 0 && read != of_graph;
+            differ.then(|| format!("{} has {read} links, the machine's {of_graph}", seen.name))
+        };
+        for what in [self.seen.iter().enumerate().find_map(product), self.seen.iter().enumerate().find_map(links)] {
+            let what = what.map(|what| format!("the machine is that of the reading, although {what}"));
+            notes.extend(what.map(Note::assumed));
+        }
+    }
+
+    /// Ends, and what their busier directions carried.
+    fn list(&self, ends: &[End]) -> String {
+        let count = |end: &End| format!("{} ({})", self.end(end), bytes(end.busier()));
+        let named = ends.iter().take(NAMED).map(count).collect::<Vec<_>>().join(", ");
+        let rest = ends.len().saturating_sub(NAMED);
+        if rest > 0 { format!("{named} and {rest} more") } else { named }
+    }
+
+    fn left_out(&self, ends: &[End]) -> Note {
+        let sum: f64 = ends.iter().map(End::busier).sum();
+        let what = "traffic with devices that were not read";
+        Note::left_out(format!("{what}, {} in all: {}", bytes(sum), self.list(ends)))
+    }
+
+    /// Says what could not be joined to devices that were read, and what was joined in one way of several.
+    fn tell_outside(&self, ends: &[End], found: &Partly, notes: &mut Vec<Note>) {
+        let pick = |places: &[usize]| -> Vec<End> { places.iter().filter_map(|at| ends.get(*at)).cloned().collect() };
+        if !found.doubtful.is_empty() {
+            let places: Vec<usize> = found.doubtful.iter().flat_map(|(a, b)| [*a, *b]).collect();
+            notes.push(Note::undecided(format!(
+                "more than one assignment fits, to devices that were read and others: {} are joined, as many as the machine                  has links{}",
+                self.list(&pick(&places)),
+                self.advice()
+            )));
+        }
+        if !found.open.is_empty() {
+            notes.push(self.left_out(&pick(&found.open)));
+        }
+        if !found.spared.is_empty() {
+            let pair = |(a, b): &(usize, usize)| format!("{} and {}", self.name(*a), self.name(*b));
+            let pairs = found.spared.iter().take(NAMED).map(pair).collect::<Vec<_>>().join("; ");
+            notes.push(Note::undecided(format!(
+                "a part of what is left out could have gone over links between {pairs}{}",
+                self.advice()
+            )));
+        }
+        let lacks = |device: &usize| {
+            let open = found.open.iter().filter_map(|at| ends.get(*at)).filter(|end| end.device == *device);
+            open.count() > self.outside(*device)
+        };
+        let lacking = (0..self.seen.len()).filter(lacks).map(|device| self.name(device)).collect::<Vec<_>>().join(", ");
+        if !lacking.is_empty() {
+            notes.push(Note::undecided(format!(
+                "{lacking} have more such links than lead to devices that were not read: no other end that was read counted                  the same within {} %, perhaps as they were read at different times",
+                percent(self.tolerance)
+            )));
+        }
     }
 
     /// Says which links were found by their counters, if nothing else is known.
@@ -220,7 +343,7 @@ impl<'a> Peers<'a> {
         let named = named.collect::<Vec<_>>().join("; ");
         let rest = found.pairs.len().saturating_sub(NAMED);
         let rest = if rest > 0 { format!("; and {rest} more") } else { String::new() };
-        let at = if found.at > 0.0 { format!(" within {} %", found.at * 100.0) } else { String::new() };
+        let at = if found.at > 0.0 { format!(" within {} %", percent(found.at)) } else { String::new() };
         let what = format!("inferred from counters that mirror each other{at}, without the machine: {named}{rest}");
         notes.push(Note::assumed(what));
     }
@@ -241,8 +364,9 @@ impl<'a> Peers<'a> {
             let devices: BTreeSet<usize> = unclear.iter().map(|end| end.device).collect();
             let devices = devices.into_iter().map(|device| self.name(device)).collect::<Vec<_>>().join(", ");
             notes.push(Note::undecided(format!(
-                "more than one assignment of {} link ends of {devices} to peers fits what they counted",
-                unclear.len()
+                "more than one assignment of {} link ends of {devices} to peers fits what they counted{}",
+                unclear.len(),
+                self.advice()
             )));
             let could = |a: usize, b: usize| {
                 let of = |device: usize| unclear.iter().filter(move |end| end.device == device);
@@ -264,7 +388,7 @@ impl<'a> Peers<'a> {
         notes.push(Note::undecided(format!(
             "no other end counted within {} % what {named}{rest} did: the other ends may not be in the reading, or were read \
              at another time",
-            self.tolerance * 100.0
+            percent(self.tolerance)
         )));
         let known = |end: &End, other: usize| self.remote(end).is_none_or(|(device, _)| device == other);
         let could = |a: usize, b: usize| {
@@ -316,6 +440,17 @@ impl<'a> Peers<'a> {
         }
         placed > 0
     }
+}
+
+/// The words of a name that tell models: `V100` of `Tesla V100-SXM2-16GB`.
+fn models(name: &str) -> BTreeSet<String> {
+    let is_model = |word: &&str| {
+        let letters = word.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let digits = word.bytes().skip(letters).take_while(u8::is_ascii_digit).count();
+        (1..=2).contains(&letters) && (2..=4).contains(&digits) && word.len() <= letters + digits + 1
+    };
+    let words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
+    words.filter(is_model).map(str::to_ascii_uppercase).collect()
 }
 
 fn has_switches(dump: &Dump) -> bool {

@@ -28,6 +28,7 @@ pub(super) struct Seen {
     /// The vendor's number.
     pub(super) number: u32,
     pub(super) name: String,
+    pub(super) product: Option<String>,
     pub(super) uuid: Option<String>,
     pub(super) links: BTreeMap<u32, Count>,
 }
@@ -92,6 +93,7 @@ fn devices(dump: &Dump) -> Vec<Seen> {
     let seen = |(id, (name, info)): (u32, (&String, &mapa_core::DeviceInfo))| Seen {
         number: info.index.unwrap_or(id),
         name: name.clone(),
+        product: info.product.clone(),
         uuid: info.uuid.clone(),
         links: BTreeMap::new(),
     };

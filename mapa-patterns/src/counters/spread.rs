@@ -40,6 +40,9 @@ pub(super) fn spread(sent: &[f64], received: &[f64], may_talk: impl Fn(usize, us
             break;
         }
     }
+    // Where the sums cannot be had, cells shrink round by round, and would stay as edges of nothing.
+    let least = 1e-9 * total(sent);
+    matrix.iter_mut().flatten().filter(|cell| **cell < least).for_each(|cell| *cell = 0.0);
     matrix
 }
 

@@ -26,13 +26,23 @@ pub(super) fn from_nvlink(args: &FromNvlink, output: &mut Output) -> Result<(), 
     counters.before = before.as_ref();
     counters.resets = args.resets;
     counters.machine = loaded.as_ref().map(|loaded| loaded.graph().as_ref());
+    counters.title = loaded.as_ref().map(|loaded| loaded.machine.title.as_str());
     counters.remotes = remotes.as_ref();
     counters.pcie = pcie.as_ref();
     counters.devices = &args.devices;
     (counters.noise, counters.tolerance) = (args.noise / 100.0, args.tolerance / 100.0);
-    // What is wrong is mostly of the last reading, and names its line.
+    for (option, percent) in [("--noise", args.noise), ("--tolerance", args.tolerance)] {
+        if !(0.0..=50.0).contains(&percent) {
+            return Err(Failure::malformed(format_args!("{option} {percent}: expected a percentage from 0 to 50")));
+        }
+    }
+    // What has a line is of the last reading; all else is of options, or of what was given together.
     let place = args.readings.last().map_or("--live", String::as_str);
-    let application = counters.application().map_err(|error| wrong(place, &error))?;
+    let failure = |error: mapa_patterns::Error| match error.line() {
+        Some(_) => wrong(place, &error),
+        None => Failure::malformed(error),
+    };
+    let application = counters.application().map_err(failure)?;
     answer(application, None, &args.write, Default::default(), output)
 }
 
