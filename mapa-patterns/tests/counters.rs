@@ -217,12 +217,10 @@ fn traffic_with_devices_that_were_not_read_is_left_out_and_named() {
     let gpu0 = [(50_000, 0), (0, 40_000), (0, 40_000), idle, idle, idle];
     let gpu1 = [(0, 50_000), (40_000, 0), (40_000, 0), idle, idle, idle];
     let gpu2 = [(0, 40_000), (0, 40_000), (40_000, 0), (40_000, 0), idle, idle];
-    let cases: [(&[(u32, &[(u64, u64)])], _); 2] = [
-        (&[(0, &gpu0), (1, &gpu1)], vec![edge(0, 1, 50_000)]),
-        (&[(0, &gpu0), (1, &gpu1), (2, &gpu2)], vec![edge(0, 1, 50_000), edge(1, 2, 80_000)]),
-    ];
-    for (devices, expected) in cases {
-        let reading = reading(devices);
+    let two = reading(&[(0, &gpu0), (1, &gpu1)]);
+    let three = reading(&[(0, &gpu0), (1, &gpu1), (2, &gpu2)]);
+    for (reading, expected) in [(two, vec![edge(0, 1, 50_000)]), (three, vec![edge(0, 1, 50_000), edge(1, 2, 80_000)])]
+    {
         let mut counters = Counters::new(&reading);
         counters.machine = Some(&machine);
         let application = counters.application().unwrap();

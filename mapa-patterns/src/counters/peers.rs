@@ -19,6 +19,9 @@ const NAMED: usize = 8;
 const SPREAD: &str = "their traffic is spread over all pairs that could be joined, as evenly as what each device sent and \
     received allows (greatest entropy)";
 
+/// A device, and the number of one of its links.
+type Port = (usize, u32);
+
 /// The device at the other end of a link, and the number of the link there.
 type Remote = (usize, Option<u32>);
 
@@ -62,7 +65,7 @@ impl<'a> Peers<'a> {
     }
 
     /// What the dump tells of other ends; addresses that are no device's tell nothing.
-    fn told(&self, dump: &Dump) -> Result<(BTreeMap<(usize, u32), Remote>, BTreeSet<(usize, u32)>), Error> {
+    fn told(&self, dump: &Dump) -> Result<(BTreeMap<Port, Remote>, BTreeSet<Port>), Error> {
         let infos: Vec<_> = dump
             .machine
             .fabric
