@@ -64,7 +64,7 @@ fn counters(c: &mut Criterion) {
         if let LinkClass::Direct(links) = graph.pair(DeviceId(a as u32), DeviceId(b as u32)).direct.class {
             pairs += 1;
             for _ in 0..links {
-                let bytes = 1_000_000 + 1000 * ends.iter().map(Vec::len).sum::<usize>() as u64;
+                let bytes = 1_000_000 + 100_000 * ends.iter().map(Vec::len).sum::<usize>() as u64;
                 ends[a].push(bytes);
                 ends[b].push(bytes);
             }
