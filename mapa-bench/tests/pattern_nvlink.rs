@@ -11,19 +11,7 @@ use serde_json::{Value, json};
 use common::{answer, error, no, text};
 
 /// As the paper's Fig. 9b prints it.
-const FIG_9B: &str = "$ nvidia-smi nvlink -g 0 -i 5
-GPU 5: Tesla P100-SXM2-16GB (UUID: GPU-e00421d4-7649-f32e-c405-335c546b3e2c)
-Link 0: Rx0: 5242973340 KBytes, Tx0: 6417636280 KBytes
-Link 1: Rx0: 0 KBytes, Tx0: 0 KBytes
-Link 2: Rx0: 0 KBytes, Tx0: 0 KBytes
-Link 3: Rx0: 0 KBytes, Tx0: 0 KBytes
-$ nvidia-smi nvlink -g 0 -i 6
-GPU 6: Tesla P100-SXM2-16GB (UUID: GPU-8d3669aa-dbf3-9df8-dafb-edc9861dc344)
-Link 0: Rx0: 0 KBytes, Tx0: 0 KBytes
-Link 1: Rx0: 0 KBytes, Tx0: 0 KBytes
-Link 2: Rx0: 6417636280 KBytes, Tx0: 5242973340 KBytes
-Link 3: Rx0: 0 KBytes, Tx0: 0 KBytes
-";
+const FIG_9B: &str = include_str!("../../mapa-patterns/tests/readings/fig-9b.txt");
 
 /// A folder of this test.
 fn room(name: &str) -> PathBuf {

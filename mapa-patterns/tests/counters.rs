@@ -10,19 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 /// As the paper's Fig. 9b prints it: GPUs 5 and 6 of a DGX-1 with P100s.
-const FIG_9B: &str = "$ nvidia-smi nvlink -g 0 -i 5
-GPU 5: Tesla P100-SXM2-16GB (UUID: GPU-e00421d4-7649-f32e-c405-335c546b3e2c)
-Link 0: Rx0: 5242973340 KBytes, Tx0: 6417636280 KBytes
-Link 1: Rx0: 0 KBytes, Tx0: 0 KBytes
-Link 2: Rx0: 0 KBytes, Tx0: 0 KBytes
-Link 3: Rx0: 0 KBytes, Tx0: 0 KBytes
-$ nvidia-smi nvlink -g 0 -i 6
-GPU 6: Tesla P100-SXM2-16GB (UUID: GPU-8d3669aa-dbf3-9df8-dafb-edc9861dc344)
-Link 0: Rx0: 0 KBytes, Tx0: 0 KBytes
-Link 1: Rx0: 0 KBytes, Tx0: 0 KBytes
-Link 2: Rx0: 6417636280 KBytes, Tx0: 5242973340 KBytes
-Link 3: Rx0: 0 KBytes, Tx0: 0 KBytes
-";
+const FIG_9B: &str = include_str!("readings/fig-9b.txt");
 
 fn graph(name: &str) -> HardwareGraph {
     named(name).unwrap().graph().unwrap()

@@ -259,8 +259,8 @@ impl Parallelism {
     }
 
     /// Who talks to whom: the edges of the tensor groups, then of the pipelines, then of the data groups and so on as in
-    /// [`Dimension::ALL`], each with its [traffic](Parallelism::traffic). A job of more than [`MAX_DEVICES`](crate::MAX_DEVICES) ranks fits no machine;
-    /// its pattern has no edges.
+    /// [`Dimension::ALL`], each with its [traffic](Parallelism::traffic). A job of more than [`MAX_DEVICES`](crate::MAX_DEVICES)
+    /// ranks fits no machine; its pattern has no edges.
     #[must_use]
     pub fn pattern(&self) -> Pattern {
         let of = |dimension: Dimension| {

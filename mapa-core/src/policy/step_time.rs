@@ -2,8 +2,8 @@
 //!
 //! Rank orders that differ by more than a symmetry of the job are many: 2,520 of eight ranks as `tp=4,pp=2`, some 10^12 of sixteen.
 //! So on a set of devices the best one is sought by branch and bound: ranks are placed by number on ascending devices, a phase's
-//! time only grows as ranks are placed, that of a shared port too, and what cannot become better than the best order so far is given up. The first order of a
-//! value is the smallest that has it. Sets themselves are passed over by [`StepTime::at_least`].
+//! time only grows as ranks are placed, that of a shared port too, and what cannot become better than the best order so far is
+//! given up. The first order of a value is the smallest that has it. Sets themselves are passed over by [`StepTime::at_least`].
 //!
 //! Where that is not over soon, it begins again with an order to beat: whole groups on islands of direct links, or the devices as
 //! they come, improved by swaps. Orders as good as that one are not given up until the first of them is reached, so the answer

@@ -15,7 +15,8 @@ impl NcclJob {
     /// A channel counts 1 on each hop of its ring and each edge of its tree. Of an all-reduce of S bytes among n ranks each hop of
     /// the rings carries 2(n-1)/n S, of an all-gather or reduce-scatter (n-1)/n S, of a broadcast or reduce S but for the hop that ends
     /// or begins at the root; each edge of the trees carries an all-reduce once up and once down. Rings share this evenly. Rings and trees
-    /// that are told in part are not used; what has no others is all-to-all. Takes time linear in hops times kinds of calls, plus the square of the devices.
+    /// that are told in part are not used; what has no others is all-to-all. Takes time linear in hops times kinds of calls,
+    /// plus the square of the devices.
     ///
     /// # Errors
     /// More devices than [`MAX_DEVICES`](mapa_core::MAX_DEVICES).
