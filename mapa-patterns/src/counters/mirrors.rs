@@ -6,7 +6,8 @@
 //! the peers are known; if there are several, they are not, and the ends are handed back.
 //!
 //! The tolerance begins at nothing and grows in steps until all ends fit: counters that mirror each other exactly are of one
-//! link even where others are near. If they do not exactly, but others fit within the whole tolerance, they are unclear. One linear search over pairs of ends, so O(n^2) for n ends, and a bounded search.
+//! link even where others are near. If they do not exactly, but others fit within the whole tolerance, they are unclear. One linear
+//! search over pairs of ends, so O(n^2) for n ends, and a bounded search.
 
 use std::collections::{BTreeMap, BTreeSet};
 

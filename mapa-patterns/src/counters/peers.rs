@@ -305,7 +305,7 @@ impl<'a> Peers<'a> {
         if !found.doubtful.is_empty() {
             let places: Vec<usize> = found.doubtful.iter().flat_map(|(a, b)| [*a, *b]).collect();
             notes.push(Note::undecided(format!(
-                "more than one assignment fits, to devices that were read and others: {} are joined, as many as the machine                  has links{}",
+                "more than one assignment fits, to devices that were read and others: {} are joined, as many as the machine has links{}",
                 self.list(&pick(&places)),
                 self.advice()
             )));
@@ -328,7 +328,7 @@ impl<'a> Peers<'a> {
         let lacking = (0..self.seen.len()).filter(lacks).map(|device| self.name(device)).collect::<Vec<_>>().join(", ");
         if !lacking.is_empty() {
             notes.push(Note::undecided(format!(
-                "{lacking} have more such links than lead to devices that were not read: no other end that was read counted                  the same within {} %, perhaps as they were read at different times",
+                "{lacking} have more such links than lead to devices that were not read: no other end that was read counted the same within {} %, perhaps as they were read at different times",
                 percent(self.tolerance)
             )));
         }
