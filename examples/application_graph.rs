@@ -3,7 +3,7 @@
 
 use std::error::Error;
 
-use mapa_core::{Edge, Policy, Rates, Request, Rules, edges_seconds, greedy, lowest_id, min};
+use mapa_core::{Edge, Policy, Rates, Request, greedy, lowest_id, min_edges_seconds};
 use mapa_patterns::{Application, Evidence, Sensitivity, TrafficMatrix, Unit, likeness, read_pattern, write_pattern};
 use mapa_topologies::named;
 
@@ -14,15 +14,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         traffic.add(a, b, bytes);
         traffic.add(b, a, 0.9 * bytes);
     }
-    let (pattern, noise) = traffic.pattern(0.001 * traffic.busiest())?;
-    let mut job = Application::new("exchange", "traffic of one step", pattern);
+    let mut job = Application::new("exchange", "traffic of one step", traffic.pattern()?);
     job.unit = Unit::BytesPerStep;
+    let mut job = job.without_noise(0.001)?;
     // A step takes 0.4 s, of which the busiest edge sends 8 GB, 500 times 16 MB.
     let evidence =
         Evidence { messages: Some("500x1.6e7".parse()?), iteration_seconds: Some(0.4), ..Evidence::default() };
     job.verdict = evidence.verdict()?;
     let shape = likeness(&job.pattern).map(|shape| shape.to_string()).unwrap_or_default();
-    println!("{}: a {shape} of {} ranks, {} pair left out as noise", job.name, job.pattern.len(), noise.len());
+    println!("{}: a {shape} of {} ranks", job.name, job.pattern.len());
+    job.notes.iter().for_each(|note| println!("{note}"));
     println!("{}", job.verdict);
 
     // What the pattern file keeps is what was written.
@@ -32,8 +33,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let graph = named("dgx-1v")?.graph()?;
     let free = graph.all().iter().filter(|id| id.0 != 0).collect();
     let request = Request::new(job.pattern.clone()).sensitive(job.verdict.sensitivity == Sensitivity::Sensitive);
-    // Greedy adds up links, whatever is sent over them; the last policy weighs each with what its edge carries.
-    let fastest = Rules::new("least-seconds").prefer(min(edges_seconds(&job.pattern, Rates::NOMINAL)));
+    // Greedy adds up links, whatever is sent over them; `min_edges_seconds` weighs each with what its edge carries.
+    let fastest = min_edges_seconds(&job.pattern, Rates::NOMINAL);
     for policy in [&lowest_id() as &dyn Policy, &greedy(), &fastest] {
         let decision = graph.with_free(&free).decide(policy, &request)?;
         let ranks: Vec<String> = decision.placement().iter().map(|id| id.to_string()).collect();

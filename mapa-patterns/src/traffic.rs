@@ -4,9 +4,6 @@ use mapa_core::Pattern;
 
 use crate::error::Error;
 
-/// Two ranks, the lower first, and what the busier direction between them carries.
-type Pair = (u16, u16, f64);
-
 /// How much each rank of a job sent to each other rank. A pattern has an edge for each pair of ranks, without direction; links
 /// are full duplex, so an edge carries what its busier direction does.
 ///
@@ -16,10 +13,8 @@ type Pair = (u16, u16, f64);
 /// let mut traffic = TrafficMatrix::new(3)?;
 /// traffic.add(0, 1, 6e9);
 /// traffic.add(1, 0, 5e9);
-/// traffic.add(1, 2, 1e6);
-/// let (pattern, below) = traffic.pattern(0.01 * traffic.busiest())?;
+/// let pattern = traffic.pattern()?;
 /// assert_eq!(pattern.edges().iter().map(|edge| (edge.a, edge.b, edge.traffic)).collect::<Vec<_>>(), [(0, 1, 6e9)]);
-/// assert_eq!(below, [(1, 2, 1e6)]);
 /// # Ok::<(), mapa_patterns::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -78,17 +73,17 @@ impl TrafficMatrix {
         self.sent.iter().copied().fold(0.0, f64::max)
     }
 
-    /// The pattern of all pairs of ranks of which one sent the other at least this much, and something; and the other pairs that
-    /// talked, each with its busier direction.
+    /// The pattern of all pairs of ranks of which one sent the other something. What is little beside the rest is left out by
+    /// [`Application::without_noise`](crate::Application::without_noise).
     ///
     /// # Errors
     /// Sums beyond what a number can hold.
-    pub fn pattern(&self, least: f64) -> Result<(Pattern, Vec<Pair>), Error> {
-        let pairs = (1..self.ranks).flat_map(|b| (0..b).map(move |a| (a, b)));
-        let busier = |(a, b): (usize, usize)| (a as u16, b as u16, self.sent(a, b).max(self.sent(b, a)));
-        let mut talked: Vec<Pair> = pairs.map(busier).filter(|(.., most)| *most > 0.0).collect();
-        talked.sort_unstable_by_key(|&(a, b, _)| (a, b));
-        let (edges, below): (Vec<_>, Vec<_>) = talked.into_iter().partition(|(.., most)| *most >= least);
-        Ok((Pattern::from_edges(self.ranks, edges)?, below))
+    pub fn pattern(&self) -> Result<Pattern, Error> {
+        let pairs = (0..self.ranks).flat_map(|a| (a + 1..self.ranks).map(move |b| (a, b)));
+        let edges = pairs.filter_map(|(a, b)| {
+            let most = self.sent(a, b).max(self.sent(b, a));
+            (most > 0.0).then_some((a as u16, b as u16, most))
+        });
+        Ok(Pattern::from_edges(self.ranks, edges)?)
     }
 }

@@ -24,13 +24,12 @@ fn an_edge_carries_what_its_busier_direction_does() {
     // Fig. 9b of the paper, in kB: GPU 5 and GPU 6.
     traffic.add(0, 1, 6_417_636_280.0);
     traffic.add(1, 0, 5_242_973_340.0);
-    let (pattern, below) = traffic.pattern(0.0).unwrap();
+    let pattern = traffic.pattern().unwrap();
     assert_eq!(pattern.len(), 4);
     assert_eq!(
         pattern.edges().iter().map(|edge| (edge.a, edge.b, edge.traffic)).collect::<Vec<_>>(),
         [(0, 1, 6_417_636_280.0)]
     );
-    assert!(below.is_empty());
 }
 
 #[test]
@@ -38,7 +37,7 @@ fn sizes_are_those_of_patterns() {
     assert!(TrafficMatrix::new(MAX_DEVICES).is_ok());
     assert!(TrafficMatrix::new(MAX_DEVICES + 1).unwrap_err().to_string().contains("1025"));
     let none = TrafficMatrix::new(0).unwrap();
-    assert!(none.is_empty() && none.pattern(0.0).unwrap().0.is_empty());
+    assert!(none.is_empty() && none.pattern().unwrap().is_empty());
 }
 
 #[test]
@@ -46,14 +45,13 @@ fn sums_beyond_numbers_are_refused() {
     let mut traffic = TrafficMatrix::new(2).unwrap();
     traffic.add(0, 1, f64::MAX);
     traffic.add(0, 1, f64::MAX);
-    assert!(traffic.pattern(0.0).is_err());
+    assert!(traffic.pattern().is_err());
 }
 
 proptest! {
     #[test]
-    fn pairs_are_split_by_the_threshold_and_none_is_lost(
+    fn edges_are_the_pairs_that_talked_and_none_is_lost(
         sent in prop::collection::vec((0..6usize, 0..6usize, -1.0..10.0f64), 0..40),
-        least in 0.0..12.0f64,
     ) {
         let mut traffic = TrafficMatrix::new(6).unwrap();
         let mut plain = BTreeMap::<(usize, usize), f64>::new();
@@ -73,10 +71,8 @@ proptest! {
                 }
             }
         }
-        let (pattern, below) = traffic.pattern(least).unwrap();
+        let pattern = traffic.pattern().unwrap();
         let edges: Vec<_> = pattern.edges().iter().map(|edge| (edge.a, edge.b, edge.traffic)).collect();
-        let of = |most: bool| expected.iter().copied().filter(|edge| (edge.2 >= least) == most).collect::<Vec<_>>();
-        prop_assert_eq!(edges, of(true));
-        prop_assert_eq!(below, of(false));
+        prop_assert_eq!(edges, expected);
     }
 }

@@ -227,7 +227,7 @@ fn job(ranks: &[usize], traffic: &TrafficMatrix, notes: &mut Vec<Note>) -> Resul
     if outside > 0.0 {
         notes.push(Note::left_out(format!("{} between the job's devices and others", bytes(outside))));
     }
-    Ok(own.pattern(0.0)?.0)
+    own.pattern()
 }
 
 /// Bytes, for people.

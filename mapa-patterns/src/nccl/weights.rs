@@ -45,7 +45,7 @@ impl NcclJob {
                 notes.push(Note::left_out(what));
             }
         }
-        let (pattern, _) = traffic.pattern(0.0)?;
+        let pattern = traffic.pattern()?;
         let unit = if has_calls { Unit::Bytes } else { Unit::Channels };
         let labels = self.devices.iter().map(|device| device.label.clone()).collect();
         let source = format!("NCCL, {} over {}", plural(self.communicators.len(), "communicator"), paths(algorithm));
