@@ -526,3 +526,23 @@ proptest! {
         prop_assert_eq!(pairs(&propose("jacobi.c", &text, 5)), pairs(&propose("jacobi.c", JACOBI, 5)));
     }
 }
+
+#[test]
+fn communicators_of_some_ranks_are_known_by_any_name() {
+    let alias = "MPI_Comm sub; MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &sub); MPI_Comm pass = sub; MPI_Comm on = pass; \
+                 MPI_Allreduce(a, b, 1, MPI_INT, MPI_SUM, on);";
+    assert!(is_open(&propose("x.c", &body(alias), 4)));
+    let world = "MPI_Comm pass = MPI_COMM_WORLD; MPI_Allreduce(a, b, 1, MPI_INT, MPI_SUM, pass);";
+    assert_eq!(pairs(&propose("x.c", &body(world), 4)), of(&Pattern::ring(4)));
+    let nccl = |ranks: &str| {
+        format!(
+            "ncclComm_t dp; ncclCommInitRank(&dp, {ranks}, id, rank); ncclAllReduce(a, b, 1, ncclFloat, ncclSum, dp, s);"
+        )
+    };
+    let size = "int size; MPI_Comm_size(MPI_COMM_WORLD, &size); ";
+    assert!(is_open(&propose("x.cu", &body(&(size.to_owned() + &nccl("size / 2"))), 4)));
+    assert_eq!(pairs(&propose("x.cu", &body(&(size.to_owned() + &nccl("size"))), 4)), of(&Pattern::ring(4)));
+    // A command is no communicator.
+    let text = "from mpi4py import MPI\ncomm = MPI.COMM_WORLD\ncommand.send(x, 3)\ncomm.send(x, dest=1)\n";
+    assert_eq!(Source::scan([("x.py", text)]).findings().len(), 1);
+}

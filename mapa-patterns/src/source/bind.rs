@@ -20,7 +20,7 @@ enum Answer {
 }
 
 /// Calls that answer through a pointer, with the argument.
-const ANSWERS: [(&str, usize, Answer); 18] = [
+const ANSWERS: [(&str, usize, Answer); 19] = [
     ("MPI_Comm_rank", 1, Answer::Rank),
     ("MPI_Comm_size", 1, Answer::Size),
     ("MPI_Cart_create", 5, Answer::Own),
@@ -36,6 +36,7 @@ const ANSWERS: [(&str, usize, Answer); 18] = [
     ("ncclCommCount", 1, Answer::Size),
     ("ncclCommInitAll", 0, Answer::Own),
     ("ncclCommInitRank", 0, Answer::Own),
+    ("ncclCommInitRankConfig", 0, Answer::Own),
     ("ncclCommSplit", 3, Answer::Own),
     ("cudaGetDeviceCount", 0, Answer::Size),
     ("hipGetDeviceCount", 0, Answer::Size),

@@ -254,11 +254,7 @@ fn mpi(name: &str, site: &Site) -> Option<Call> {
     use Communication as Kind;
     let name = name.strip_prefix("PMPI_").or_else(|| name.strip_prefix("MPI_"))?;
     let at = |index: usize| argument(&site.arguments, index, &[]);
-    let group = site
-        .arguments
-        .iter()
-        .map(|(_, value)| value)
-        .find(|value| matches!(value.path(), Some(path) if path.to_ascii_lowercase().contains("comm")));
+    let group = site.arguments.iter().map(|(_, value)| value).find(|value| value.path().is_some_and(is_communicator));
     let all = |kind| Some(collective(Library::Mpi, kind, None, group));
     let rooted = |kind, root| Some(collective(Library::Mpi, kind, at(root), group));
     let with = |kind, ranks: &[usize]| {
@@ -384,6 +380,18 @@ fn torch(name: &str, site: &Site) -> Option<Call> {
     }
 }
 
+/// Whether a name is one that people give communicators: `comm`, `MPI_COMM_WORLD`, `row_comm`, `newcomm`, `comm2`, `commRow`; not
+/// `command`.
+fn is_communicator(path: &str) -> bool {
+    let own = last(path);
+    let name = own.to_ascii_lowercase();
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
+    plain.ends_with("comm")
+        || plain.ends_with("communicator")
+        || name.split('_').any(|word| word == "comm")
+        || own.strip_prefix("comm").is_some_and(|rest| rest.starts_with(char::is_uppercase))
+}
+
 fn horovod(name: &str) -> Option<Call> {
     use Communication as Kind;
     let kind = match name {
@@ -403,7 +411,7 @@ fn horovod(name: &str) -> Option<Call> {
 fn mpi4py(program: &Program, site: &Site) -> Option<Call> {
     use Communication as Kind;
     let (object, name) = site.call.rsplit_once('.')?;
-    let is_comm = object.to_ascii_lowercase().contains("comm")
+    let is_comm = is_communicator(object)
         || program.bindings.get(object).into_iter().flatten().any(|own| match &own.value {
             Expr::Name(path) => path.ends_with("COMM_WORLD"),
             Expr::Call(call, _) => matches!(last(call), "Create_cart" | "Split" | "Dup" | "Clone" | "Sub"),

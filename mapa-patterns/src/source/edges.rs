@@ -5,12 +5,15 @@ use std::collections::BTreeSet;
 use super::bind::is_split;
 use super::calls::{Call, Communication, Library, Role};
 use super::expr::Expr;
-use super::program::{Frame, FrameKind, Place, Program, Site};
-use super::value::{Evaluator, Value, neighbour};
+use super::program::{Binding, Frame, FrameKind, Place, Program, Site};
+use super::value::{Evaluator, Value, last, neighbour};
 use crate::algorithm::Algorithm;
 
 /// The most rounds of a loop that are looked at.
 const ROUNDS: i64 = 4096;
+
+/// The most names of one communicator that are followed.
+const NAMES: u32 = 8;
 
 pub(super) type Edges = BTreeSet<(u16, u16)>;
 
@@ -87,10 +90,27 @@ impl Work<'_> {
         if library == Library::Torch {
             return group.is_some();
         }
-        let bindings = |value: &Expr| value.path().and_then(|path| self.program.bindings.get(path));
-        let values = self.site.arguments.iter().map(|(_, value)| value).chain(group);
-        let mut bindings = values.filter_map(bindings).flatten();
-        bindings.any(|own| is_split(&own.value))
+        let mut values = self.site.arguments.iter().map(|(_, value)| value).chain(group);
+        values.any(|value| self.is_of_some(value, NAMES))
+    }
+
+    /// Whether a value is a communicator of some ranks, made by splitting or of fewer ranks than there are, or another name of one.
+    fn is_of_some(&self, value: &Expr, names: u32) -> bool {
+        let Some(path) = value.path().filter(|_| names > 0) else { return false };
+        self.program
+            .bindings
+            .get(path)
+            .into_iter()
+            .flatten()
+            .any(|own| is_split(&own.value) || self.is_small(own) || self.is_of_some(&own.value, names - 1))
+    }
+
+    /// Whether NCCL makes a communicator of another number of ranks than there are.
+    fn is_small(&self, own: &Binding) -> bool {
+        let Expr::Call(call, arguments) = &own.value else { return false };
+        let ranks = arguments.get(1).filter(|_| last(call).starts_with("ncclCommInitRank"));
+        let ranks = ranks.and_then(|(_, ranks)| self.evaluator().int(ranks, own.place));
+        ranks.is_some_and(|ranks| ranks != self.ranks as i64)
     }
 
     fn collective(&mut self, call: &Call, root: Option<&Expr>, group: Option<&Expr>) -> Outcome {
