@@ -11,11 +11,17 @@ use mapa_core::BuiltIn;
 use crate::job;
 
 mod pattern;
+mod reproduce;
+mod simulate;
+mod sweep;
 
 pub(crate) use pattern::{
     EvidenceArgs, FromNccl, FromNvlink, FromParallelism, FromSource, PatternArgs, PatternFrom, SensitivityArgs,
     ShowPattern, WriteArgs,
 };
+pub(crate) use reproduce::ReproduceArgs;
+pub(crate) use simulate::SimulateArgs;
+pub(crate) use sweep::SweepArgs;
 
 /// Which accelerators should this job get?
 #[derive(Parser)]
@@ -67,6 +73,15 @@ pub(crate) enum Command {
     /// Say whether a job's speed depends on its links, by what is known of its times and messages.
     #[command(after_help = pattern::SENSITIVITY_HELP)]
     Sensitivity(SensitivityArgs),
+    /// Replay a workload on a machine, under one policy or several.
+    #[command(after_help = simulate::HELP)]
+    Simulate(SimulateArgs),
+    /// Simulate every combination of machines, workloads, schedulers and policies: resumed where it was cut off, split over many computers.
+    #[command(after_help = sweep::HELP)]
+    Sweep(SweepArgs),
+    /// Run a published evaluation again, and set what comes out beside what was printed.
+    #[command(after_help = reproduce::HELP)]
+    Reproduce(ReproduceArgs),
     /// Say what descriptions of machines are and what they tell: outputs of vendors' tools, XML, machine files.
     Read(ReadArgs),
 }

@@ -25,6 +25,7 @@ mod notes;
 mod output;
 mod plots;
 mod request;
+mod simulation;
 
 use std::process::ExitCode;
 
@@ -47,6 +48,9 @@ fn main() -> ExitCode {
         Command::Mig(args) => commands::mig(args, &mut output),
         Command::Pattern(args) => commands::pattern(args, &mut output),
         Command::Sensitivity(args) => commands::sensitivity(args, &mut output),
+        Command::Simulate(args) => commands::simulate(args, &mut output),
+        Command::Sweep(args) => commands::sweep(args, &mut output),
+        Command::Reproduce(args) => commands::reproduce(args, &mut output),
         Command::Read(args) => commands::read_files(args, &mut output),
     };
     match done.and_then(|()| output.finish()) {

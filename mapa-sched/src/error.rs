@@ -42,6 +42,8 @@ pub(crate) enum ErrorKind {
     UnknownMachine { id: MachineId, machines: usize },
     #[error("{0} holds no lease")]
     HoldsNothing(Tenant),
+    #[error("no scheduler is called `{name}`: expected {known}")]
+    UnknownScheduler { name: String, known: String },
     #[error(transparent)]
     Core(mapa_core::Error),
 }

@@ -70,6 +70,8 @@ pub struct Job {
     pub run_time: RunTime,
     /// When it should have finished. Default: no deadline.
     pub deadline: Option<Time>,
+    /// How important it is to its owner's institution: the higher the more, for schedulers that ask. Default: 0.
+    pub priority: i64,
     /// Whether it must be alone on its instance. Default: no.
     pub isolated: bool,
     /// The slope of Eq. 1 of the PCIe-aware scheduler. Default: 1.
@@ -88,6 +90,7 @@ impl Job {
             arrived: Time::ZERO,
             run_time: RunTime::Unknown,
             deadline: None,
+            priority: 0,
             isolated: false,
             pcie_alpha: 1.0,
             slo: None,

@@ -8,6 +8,7 @@
     reason = "libraries answer with errors, and leave printing to their callers"
 )]
 
+mod built_in;
 mod error;
 mod event;
 mod fifo;
@@ -17,6 +18,7 @@ mod scheduler;
 mod time;
 mod turn;
 
+pub use built_in::BuiltIn;
 pub use error::Error;
 pub use event::{Action, Event, Guard, Latency, Placed, Signals, Token};
 pub use fifo::Fifo;

@@ -1,0 +1,8 @@
+//! The words of `reproduce`.
+
+use clap::Args;
+
+pub(crate) const HELP: &str = "";
+
+#[derive(Args)]
+pub(crate) struct ReproduceArgs {}

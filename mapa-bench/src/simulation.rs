@@ -1,0 +1,39 @@
+//! Simulations, by the words of the command line.
+
+use std::sync::Arc;
+
+use mapa_core::{HardwareGraph, Policy};
+use mapa_sched::{BuiltIn, Fleet, Scheduler};
+use mapa_sim::{ByBandwidth, Execution, Fixed, Generator, Workload};
+
+use crate::failure::Failure;
+
+/// The scheduler of this name, every job placed by this policy.
+pub(crate) fn scheduler(name: &str, policy: Box<dyn Policy>) -> Result<Box<dyn Scheduler + Send>, Failure> {
+    BuiltIn::named(name, policy).map_err(Failure::malformed)
+}
+
+/// The execution model that a word means: `fixed`, `effective-bandwidth` (Eq. 2) or `ring-packing`.
+pub(crate) fn execution(word: &str) -> Result<Box<dyn Execution>, Failure> {
+    match word {
+        "fixed" => Ok(Box::new(Fixed)),
+        "effective-bandwidth" => Ok(Box::new(ByBandwidth::eq_2())),
+        "ring-packing" => Ok(Box::new(ByBandwidth::ring_packing())),
+        _ => Err(Failure::malformed(format_args!(
+            "no execution model is called `{word}`: expected fixed, effective-bandwidth or ring-packing"
+        ))),
+    }
+}
+
+/// The workload that a word means, drawn from this seed.
+pub(crate) fn generated(word: &str, seed: u64) -> Result<Workload, Failure> {
+    match word {
+        "mapa" => Generator::mapa().generate(seed).map_err(Failure::malformed),
+        _ => Err(Failure::malformed(format_args!("no generator is called `{word}`: expected mapa"))),
+    }
+}
+
+/// The idle fleet of one machine.
+pub(crate) fn fleet(graph: &Arc<HardwareGraph>) -> Fleet {
+    Fleet::new([graph.clone()])
+}

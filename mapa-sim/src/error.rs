@@ -1,0 +1,57 @@
+//! What can be wrong with a workload, and with what a scheduler orders.
+
+use mapa_sched::Tenant;
+
+/// Why a workload was refused, or a simulation stopped. Messages name the file's line or the job, and what was expected.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct Error(Box<ErrorKind>);
+
+impl Error {
+    /// The line of the file at fault, counted from 1.
+    #[must_use]
+    pub fn line(&self) -> Option<usize> {
+        match &*self.0 {
+            ErrorKind::BadLine { line, .. } => Some(*line),
+            _ => None,
+        }
+    }
+}
+
+impl From<ErrorKind> for Error {
+    fn from(kind: ErrorKind) -> Self {
+        Self(Box::new(kind))
+    }
+}
+
+impl From<mapa_core::Error> for Error {
+    fn from(error: mapa_core::Error) -> Self {
+        ErrorKind::Core(error).into()
+    }
+}
+
+impl From<mapa_sched::Error> for Error {
+    fn from(error: mapa_sched::Error) -> Self {
+        ErrorKind::Sched(error).into()
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ErrorKind {
+    #[error("line {line}: {what}")]
+    BadLine { line: usize, what: String },
+    #[error("{0}")]
+    BadWorkload(String),
+    #[error("the scheduler ordered {order} for {tenant}: {what}")]
+    BadOrder { order: &'static str, tenant: Tenant, what: &'static str },
+    #[error("the scheduler ordered {0}, which the simulator does not carry out")]
+    Unsupported(&'static str),
+    #[error("job {job}: {what}")]
+    BadJob { job: u64, what: String },
+    #[error("after {0} instants at one moment the scheduler still asks to be woken: it never lets time go on")]
+    Stuck(u64),
+    #[error(transparent)]
+    Core(mapa_core::Error),
+    #[error(transparent)]
+    Sched(mapa_sched::Error),
+}

@@ -1,0 +1,27 @@
+#![doc = include_str!("../README.md")]
+#![warn(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "libraries answer with errors, and leave printing to their callers"
+)]
+
+mod error;
+mod execution;
+mod metrics;
+mod outcome;
+mod random;
+mod simulation;
+mod table;
+mod workload;
+
+pub use error::Error;
+pub use execution::{ByBandwidth, Coupling, Execution, Fixed};
+pub use metrics::{Row, Scorer, Scores};
+pub use outcome::{Outcome, Rejected, Run, Stay};
+pub use random::{GENERATOR, stream};
+pub use simulation::Simulation;
+pub use table::{Column, Table};
+pub use workload::{Generator, Submission, Workload};
