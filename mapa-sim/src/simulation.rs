@@ -29,8 +29,10 @@ pub struct Simulation<'a> {
     workload: &'a Workload,
     fleet: Fleet,
     repartition: Duration,
-    observer: Option<Box<dyn FnMut(Time, &Fleet) + 'a>>,
+    observer: Option<Observer<'a>>,
 }
+
+type Observer<'a> = Box<dyn FnMut(Time, &Fleet) + 'a>;
 
 /// Instants at one moment after which a scheduler is taken to wake itself forever.
 const STUCK: u64 = 1_000_000;
@@ -133,7 +135,7 @@ struct Running<'a> {
     execution: &'a dyn Execution,
     fleet: Fleet,
     repartition: Duration,
-    observer: Option<Box<dyn FnMut(Time, &Fleet) + 'a>>,
+    observer: Option<Observer<'a>>,
     now: Time,
     /// Places in the workload, last arrival first.
     to_come: Vec<usize>,
