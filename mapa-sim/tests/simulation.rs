@@ -251,6 +251,23 @@ fn jobs_that_nobody_places_are_listed_as_waiting() {
 }
 
 #[test]
+fn a_scheduler_that_asks_to_be_woken_forever_ends_with_its_last_job_or_when_it_is_told() {
+    let forever: fn(&mut Turn<'_>, Time) = |turn, now| turn.wake(now + Duration::from_nanos(7), Token(0));
+    let never = Workload::new("never", [submission(0, 1, 0, 10)]);
+    let stopped = Simulation::new(&never, Fleet::new([machine(2)])).until(Time(30));
+    let outcome = stopped.run(&mut Orders(forever), &Fixed).unwrap();
+    assert_eq!((outcome.waiting, outcome.end, outcome.instants), (vec![0], Time(28), 5));
+    let once: fn(&mut Turn<'_>, Time) = |turn, now| {
+        if now == Time::ZERO {
+            turn.start(Tenant::Job(JobId(0)), lowest_id(), &Request::new(Pattern::ring(1))).unwrap();
+        }
+        turn.wake(now + Duration::from_nanos(7), Token(0));
+    };
+    let outcome = run(&never, &Fleet::new([machine(2)]), &mut Orders(once), &Fixed);
+    assert_eq!((outcome.runs.len(), outcome.end), (1, Time(10)));
+}
+
+#[test]
 fn layouts_take_as_long_as_is_said_and_the_observer_sees_every_instant() {
     let graph = named("dgx-a100").unwrap();
     let mut fabric = graph.fabric.clone();

@@ -59,7 +59,7 @@ pub fn replay(
     let mut layouts: Vec<(Time, MachineId, DeviceId, Layout)> = Vec::new();
     let mut now = Time::ZERO;
     let mut orders = Vec::new();
-    loop {
+    while !(to_come.is_empty() && present.is_empty()) {
         let ends = present.iter().filter_map(|own| own.end(now));
         let arrivals = to_come.iter().map(|&index| workload.jobs[index].job.arrived);
         let others = wakes.iter().map(|(at, _)| *at).chain(layouts.iter().map(|(at, ..)| *at));
