@@ -124,7 +124,7 @@ pub fn write_jobs(workload: &Workload) -> Result<String, Error> {
 fn comments(workload: &Workload) -> Result<String, Error> {
     let mut text = String::new();
     for (key, said) in [(SOURCE, &workload.source)].into_iter().chain(workload.notes.iter().map(|note| (NOTE, note))) {
-        if said.contains(['\n', '\r']) || said.trim() != said {
+        if said.contains('\n') || said.trim() != said {
             return Err(bad_workload(format_args!("{key} `{said}`: expected one line without blanks at its ends")));
         }
         text.push_str(&format!("# {key} {said}\n"));
