@@ -366,7 +366,11 @@ proptest! {
     }
 
     #[test]
-    fn any_words_are_read_or_refused(words in "\\PC*", key in "(jobs|sizes|tasks|times|arrivals|pattern)", value in "[a-z0-9.:@+!/-]{0,20}") {
+    fn any_words_are_read_or_refused(
+        words in "\\PC*",
+        key in "(jobs|sizes|tasks|times|arrivals|pattern)",
+        value in "[a-z0-9.:@+!/-]{0,20}",
+    ) {
         let _ = words.parse::<Generator>();
         let _ = format!("mapa,{key}={value}").parse::<Generator>();
     }

@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use mapa_core::{Pattern, Shape};
-use mapa_sched::{JobId, Time};
-use mapa_sim::{Selection, TraceKind, Workload, read_run_times, read_trace, read_trace_part};
+use mapa_core::{Pattern, Shape, lowest_id};
+use mapa_sched::{Fifo, Fleet, JobId, Time};
+use mapa_sim::{Fixed, Selection, Simulation, TraceKind, Workload, read_run_times, read_trace, read_trace_part};
 use proptest::prelude::*;
 
 const OPENB: &str = "submit_s,gpus,duration_s,gpu_milli,cpus,qos,gpu_spec,phase\n\
     0,1,100,1000,12,LS,,Running\n10,1,0,460,6,LS,,Running\n20,8,30,1000,6,BE,V100,Failed\n30,1,5,590,3,BE,,Pending\n";
 const PHILLY: &str = "submit_s,gpus,duration_s,job_type,vc\n\
-    0,1,2683,Transformer (batch size 128),23dbec\n7,4,60,ResNet-50 (batch size 64),795a4c\n9,2,60,ResNet-18 (batch size 64),23dbec\n";
+    0,1,2683,Transformer (batch size 128),23dbec\n7,4,60,ResNet-50 (batch size 64),795a4c\n\
+    9,2,60,ResNet-18 (batch size 64),23dbec\n";
 
 fn part(kind: TraceKind, text: &str, words: &str) -> Workload {
     read_trace_part(kind, text, &words.parse().unwrap()).unwrap()
@@ -144,6 +146,18 @@ fn malformed_rows_are_refused_with_their_line() {
 fn rows_out_of_order_are_kept_and_told() {
     let text = "submit_s,gpus,duration_s,model,iterations\n5,1,1,vgg19,6\n3,1,1,vgg19,6\n";
     has_note(&read_trace(TraceKind::Tiresias, text).unwrap(), "first on line 3");
+}
+
+#[test]
+fn jobs_larger_than_the_machine_are_rejected_and_jobs_without_work_end_as_they_start() {
+    let text = "submit_s,gpus,duration_s,model,iterations\n0,16,5,vgg19,6\n1,2,0,vgg19,6\n2,8,7,vgg19,6\n";
+    let workload = read_trace(TraceKind::Tiresias, text).unwrap();
+    let graph = mapa_topologies::named("dgx-1v").unwrap().graph().unwrap();
+    let simulation = Simulation::new(&workload, Fleet::new([Arc::new(graph)]));
+    let outcome = simulation.run(&mut Fifo::new(lowest_id()), &Fixed).unwrap();
+    assert_eq!(outcome.rejected.iter().map(|own| own.index).collect::<Vec<_>>(), [0]);
+    let times: Vec<_> = outcome.runs.iter().map(|run| (run.index, run.started(), run.ended())).collect();
+    assert_eq!(times, [(1, Time::from_secs(1), Time::from_secs(1)), (2, Time::from_secs(2), Time::from_secs(9))]);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Jobs that will arrive: read from files, drawn, or made by hand.
 //!
-//! Three ways lead to a [`Workload`]: [`read_jobs`] for job files, [`read_trace`] for logs of real clusters, and a [`Generator`]. What a
-//! file does not say and must be assumed is in [`Workload::notes`], so that it can be shown beside results.
+//! Three ways lead to a [`Workload`]: [`read_jobs`] for job files, [`read_trace`] for logs of real clusters, and a
+//! [`Generator`]. What a file does not say and must be assumed is in [`Workload::notes`], so that it can be shown beside
+//! results.
 
 use std::fmt;
 use std::sync::Arc;

@@ -21,8 +21,8 @@ pub enum Arrivals {
         /// So many an hour on average.
         per_hour: f64,
     },
-    /// A Poisson process whose rate is load · devices / (mean size · mean run time): at a load of 1 the jobs that come keep so many devices busy
-    /// on average, if they run at full speed.
+    /// A Poisson process whose rate is load · devices / (mean size · mean run time): at a load of 1 the jobs that come keep so
+    /// many devices busy on average, if they run at full speed.
     Load {
         /// Of what the devices can do.
         load: f64,

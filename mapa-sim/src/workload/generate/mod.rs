@@ -1,8 +1,8 @@
 //! Workloads that are drawn.
 //!
-//! Each property has a [stream](crate::stream) of its own: `sizes`, `tasks`, `run times`, `arrivals`, `patterns`. Other run times so leave
-//! sizes as they were, and the first hundred jobs of a longer workload are those of a shorter one (save where arrivals are
-//! [spread](Arrivals::Spread), which are sorted). [`Generator`] is read from words, see `docs/job-files.md`.
+//! Each property has a [stream](crate::stream) of its own: `sizes`, `tasks`, `run times`, `arrivals`, `patterns`. Other run
+//! times so leave sizes as they were, and the first hundred jobs of a longer workload are those of a shorter one (save where
+//! arrivals are [spread](Arrivals::Spread), which are sorted). [`Generator`] is read from words, see `docs/job-files.md`.
 
 use std::sync::Arc;
 
@@ -77,8 +77,8 @@ impl Generator {
     /// More jobs are refused: they would not fit into memory.
     pub const MAX_JOBS: usize = 10_000_000;
 
-    /// `mapa`: the paper's mix (section 4): 300 rings of one to five devices over its nine workloads, all there from the beginning. Run
-    /// times are those of the released generator, 5 to 24 seconds, as the paper tells none.
+    /// `mapa`: the paper's mix (section 4): 300 rings of one to five devices over its nine workloads, all there from the
+    /// beginning. Run times are those of the released generator, 5 to 24 seconds, as the paper tells none.
     #[must_use]
     pub fn mapa() -> Self {
         Self {
@@ -99,8 +99,8 @@ impl Generator {
         generator
     }
 
-    /// `mapa-released`: what socal-ucr/jobGenerator draws by default, 300 of it: six networks, two to five devices, 5 to 24 s. It also writes
-    /// arrivals (`arrivals=spread:14.5`), which the released simulator sets to 0; here they are 0.
+    /// `mapa-released`: what socal-ucr/jobGenerator draws by default, 300 of it: six networks, two to five devices, 5 to 24 s.
+    /// It also writes arrivals (`arrivals=spread:14.5`), which the released simulator sets to 0; here they are 0.
     #[must_use]
     pub fn mapa_released() -> Self {
         Self { sizes: Sizes::Uniform(2..=5), ..Self::mapa_six() }
@@ -109,9 +109,9 @@ impl Generator {
     /// Draws them. O(n log t) for n jobs and t tasks.
     ///
     /// # Errors
-    /// Nothing to draw from, as an empty range or no task; sizes of no device or more than [`MAX_DEVICES`](mapa_core::MAX_DEVICES); weights, rates, means and
-    /// loads that are not finite numbers above 0 (some weights may be 0); arrivals or run times beyond 584 years; more than
-    /// [`Generator::MAX_JOBS`] jobs.
+    /// Nothing to draw from, as an empty range or no task; sizes of no device or more than
+    /// [`MAX_DEVICES`](mapa_core::MAX_DEVICES); weights, rates, means and loads that are not finite numbers above 0 (some
+    /// weights may be 0); arrivals or run times beyond 584 years; more than [`Generator::MAX_JOBS`] jobs.
     pub fn generate(&self, seed: u64) -> Result<Workload, Error> {
         let wrong = |what: String| bad_workload(format_args!("generator {self}: {what}"));
         let jobs = self.draw(seed).map_err(wrong)?;

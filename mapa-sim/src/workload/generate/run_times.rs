@@ -19,8 +19,8 @@ pub enum RunTimes {
         /// The mean, s.
         mean_s: f64,
     },
-    /// Lognormal: half of the jobs run for longer than the median, and ln T has this standard deviation. Logs of real clusters are near
-    /// 1.5 to 3.
+    /// Lognormal: half of the jobs run for longer than the median, and ln T has this standard deviation. Logs of real clusters
+    /// are near 1.5 to 3.
     LogNormal {
         /// The median, s.
         median_s: f64,

@@ -157,7 +157,8 @@ fn arrivals(value: &str) -> Result<Arrivals, String> {
     }
 }
 
-/// The words that are read back, save run times from a file (`times=empirical(n)`), and tasks whose names hold `,`, `+`, `:` or `!`.
+/// The words that are read back, save run times from a file (`times=empirical(n)`), and tasks whose names hold `,`, `+`, `:` or
+/// `!`.
 impl fmt::Display for Generator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = NAMES.map(|(name, make)| [vec![name.to_owned()], self.beside(&make())].concat());

@@ -1,7 +1,8 @@
 //! Job files: MAPA's released form, and our own.
 //!
-//! The released form has six columns without names, and no place for a job's number, its owner's estimate or fractions of a second. Our
-//! own names its columns, with their units, so that more can be added and none can be mistaken. `docs/job-files.md` shows both.
+//! The released form has six columns without names, and no place for a job's number, its owner's estimate or fractions of a
+//! second. Our own names its columns, with their units, so that more can be added and none can be mistaken. `docs/job-files.md`
+//! shows both.
 
 use super::sheet::below_comments;
 use super::{Workload, bad_line, bad_workload};
@@ -15,11 +16,11 @@ pub use own::write_jobs;
 const EXPECTED: &str =
     "a header with the columns gpus and duration_s, or lines such as 3,ring,120,17,1,vgg16.sh (MAPA's job file)";
 
-/// Reads a job file: MAPA's (`numGpus,pattern,arrival,duration,bwSensitive,task`, without a header or with this one) or our own, which its
-/// header tells. A header without rows is a workload of no jobs. O(n log n) for n lines.
+/// Reads a job file: MAPA's (`numGpus,pattern,arrival,duration,bwSensitive,task`, without a header or with this one) or our
+/// own, which its header tells. A header without rows is a workload of no jobs. O(n log n) for n lines.
 ///
-/// Jobs need not be in order of arrival; a [note](Workload::notes) names the first that is not. A job larger than the machine is the
-/// scheduler's to reject, as it does not depend on the file.
+/// Jobs need not be in order of arrival; a [note](Workload::notes) names the first that is not. A job larger than the machine
+/// is the scheduler's to reject, as it does not depend on the file.
 ///
 /// ```
 /// let workload = mapa_sim::read_jobs("3,ring,120,17,1,vgg16.sh\n")?;
@@ -32,8 +33,9 @@ const EXPECTED: &str =
 /// ```
 ///
 /// # Errors
-/// A text without any line; and the line of: a number that is malformed, negative, not finite or too large; no devices, or more than
-/// [`MAX_DEVICES`](mapa_core::MAX_DEVICES); an unknown pattern; too few or too many fields; an unknown column; a job's number given twice.
+/// A text without any line; and the line of: a number that is malformed, negative, not finite or too large; no devices, or more
+/// than [`MAX_DEVICES`](mapa_core::MAX_DEVICES); an unknown pattern; too few or too many fields; an unknown column; a job's
+/// number given twice.
 pub fn read_jobs(text: &str) -> Result<Workload, Error> {
     let (body, skipped, _) = below_comments(text);
     let Some(first) = body.lines().next() else {

@@ -96,14 +96,15 @@ fn estimate(text: &str) -> Result<RunTime, String> {
     numbers::nanoseconds(text).map(|length| RunTime::Fixed(Duration::from_nanos(length))).map_err(known)
 }
 
-/// Writes a workload as a job file that [`read_jobs`](super::read_jobs) reads back: the jobs equal to the last nanosecond and bit, in their order,
-/// and the source. Notes are kept; reading adds one where arrivals are not in order. Columns in which all jobs have the default are
-/// left out. O(n).
+/// Writes a workload as a job file that [`read_jobs`](super::read_jobs) reads back: the jobs equal to the last nanosecond and
+/// bit, in their order, and the source. Notes are kept; reading adds one where arrivals are not in order. Columns in which all
+/// jobs have the default are left out. O(n).
 ///
 /// # Errors
-/// The first job that has what the format cannot hold: a pattern that is no [`Shape`](mapa_core::Shape) and not independent, or without ranks; demands for
-/// less than whole devices; constraints besides `same_numa`; limits of its own; run times by size of instance; times beyond 584 years; a `pcie_alpha` that is
-/// not finite; a task's name with blanks at its ends. Sources and notes of several lines.
+/// The first job that has what the format cannot hold: a pattern that is no [`Shape`](mapa_core::Shape) and not independent, or
+/// without ranks; demands for less than whole devices; constraints besides `same_numa`; limits of its own; run times by size of
+/// instance; times beyond 584 years; a `pcie_alpha` that is not finite; a task's name with blanks at its ends. Sources and
+/// notes of several lines.
 pub fn write_jobs(workload: &Workload) -> Result<String, Error> {
     let rows = workload.jobs.iter().map(cells).collect::<Result<Vec<_>, _>>()?;
     let plain = |at: usize| match COLUMNS[at] {

@@ -1,8 +1,8 @@
 //! Logs of real clusters as workloads.
 //!
-//! A log says when jobs came, how many devices they had and how long they ran. It does not say who talked to whom, nor whether links
-//! mattered; these are assumed, each assumption is a [note](Workload::notes) with its count, and [`Selection`] changes them. All rows
-//! are read and checked before any is left out.
+//! A log says when jobs came, how many devices they had and how long they ran. It does not say who talked to whom, nor whether
+//! links mattered; these are assumed, each assumption is a [note](Workload::notes) with its count, and [`Selection`] changes
+//! them. All rows are read and checked before any is left out.
 
 use std::fmt;
 use std::str::FromStr;
@@ -100,8 +100,8 @@ impl FromStr for TraceKind {
 
 /// Reads all jobs of a trace, under the defaults of [`Selection`]. O(n log n) for n rows.
 ///
-/// Job numbers are rows, counted from 0. Jobs larger than a machine stay: its scheduler rejects them as infeasible. A run time of 0 is
-/// kept: such a job ends in the moment in which it starts.
+/// Job numbers are rows, counted from 0. Jobs larger than a machine stay: its scheduler rejects them as infeasible. A run time
+/// of 0 is kept: such a job ends in the moment in which it starts.
 ///
 /// # Errors
 /// Those of [`read_trace_part`].
@@ -124,8 +124,9 @@ pub fn read_trace(kind: TraceKind, text: &str) -> Result<Workload, Error> {
 /// ```
 ///
 /// # Errors
-/// A header without the kind's columns, or without a column that the selection names; and the line of a number that is malformed, negative,
-/// not finite or too large, of no devices or more than [`MAX_DEVICES`](mapa_core::MAX_DEVICES), of a row with too few or too many fields.
+/// A header without the kind's columns, or without a column that the selection names; and the line of a number that is
+/// malformed, negative, not finite or too large, of no devices or more than [`MAX_DEVICES`](mapa_core::MAX_DEVICES), of a row
+/// with too few or too many fields.
 pub fn read_trace_part(kind: TraceKind, text: &str, selection: &Selection) -> Result<Workload, Error> {
     let sheet = Sheet::read(text, "the header of a trace and its jobs")?;
     sheet.header().check(kind.columns(), kind.columns())?;
@@ -242,7 +243,8 @@ fn task(text: &str) -> &str {
 /// The column of a file of run times.
 const RUN_TIME: &str = "runtime_s";
 
-/// Reads run times, one a row under the header `runtime_s`: what [`RunTimes::Empirical`](super::RunTimes::Empirical) draws from. O(n).
+/// Reads run times, one a row under the header `runtime_s`: what [`RunTimes::Empirical`](super::RunTimes::Empirical) draws
+/// from. O(n).
 ///
 /// # Errors
 /// Another header, no rows, or the line of a number that is malformed, negative, not finite or too large.

@@ -10,8 +10,8 @@ use super::{Row, is_shared, jobs};
 use crate::error::Error;
 use crate::workload::{Submission, bad_workload, numbers, patterns};
 
-/// Which jobs of a trace, and what is assumed of them. As words: `KEY=VALUE` with commas between, such as `first=100,max-gpus=8,vc=23dbec`;
-/// a key that is no option is a column of the trace.
+/// Which jobs of a trace, and what is assumed of them. As words: `KEY=VALUE` with commas between, such as
+/// `first=100,max-gpus=8,vc=23dbec`; a key that is no option is a column of the trace.
 ///
 /// | words | what they do |
 /// |---|---|
