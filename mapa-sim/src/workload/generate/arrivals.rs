@@ -103,7 +103,7 @@ fn bursts(jobs: usize, together: usize, gap_s: f64, stream: &mut Pcg64) -> Resul
     let gaps = exponential("a mean gap of", gap_s)?;
     let mut now = Time::ZERO;
     let mut next = |job: usize| {
-        if job > 0 && job % together == 0 {
+        if job > 0 && job.is_multiple_of(together) {
             now = after(now, duration(gaps.sample(stream))?)?;
         }
         Ok(now)

@@ -10,7 +10,9 @@ use super::{Arrivals, Generator, RunTimes, Sizes, Task};
 use crate::error::Error;
 use crate::workload::{bad_workload, numbers, patterns, tasks};
 
-const NAMES: [(&str, fn() -> Generator); 3] =
+type Named = (&'static str, fn() -> Generator);
+
+const NAMES: [Named; 3] =
     [("mapa", Generator::mapa), ("mapa-six", Generator::mapa_six), ("mapa-released", Generator::mapa_released)];
 
 const KEYS: [&str; 6] = ["jobs", "sizes", "tasks", "times", "arrivals", "pattern"];
