@@ -4,3 +4,8 @@
 #[cfg(doctest)]
 #[doc = include_str!("../docs/write-a-policy.md")]
 pub struct WriteAPolicy;
+
+/// The code on the page "Job files, traces and generators", run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/job-files.md")]
+pub struct JobFiles;
