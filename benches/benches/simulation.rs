@@ -45,7 +45,7 @@ fn paper(c: &mut Criterion) {
 /// The loop alone: one device a job, lowest ids, and a queue of thousands.
 fn events(c: &mut Criterion) {
     let mut jobs = Generator::mapa();
-    (jobs.jobs, jobs.sizes) = (3000, 1..=1);
+    (jobs.jobs, jobs.sizes) = (3000, (1..=1).into());
     let workload = jobs.generate(1).expect("jobs on one device");
     let fleet = Fleet::new([machine("dgx-1v")]);
     let run = || Simulation::new(&workload, fleet.clone()).run(&mut Fifo::new(lowest_id()), &Fixed).expect("sound");
