@@ -1,5 +1,7 @@
 //! Schedulers on fleets, against slow and obvious ways of saying the same.
 
+mod backfill;
+mod counts;
 mod decide;
 mod driver;
 mod facts;
