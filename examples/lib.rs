@@ -4,3 +4,8 @@
 #[cfg(doctest)]
 #[doc = include_str!("../docs/write-a-policy.md")]
 pub struct WriteAPolicy;
+
+/// The code on the page "Schedulers", run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/schedulers.md")]
+pub struct Schedulers;

@@ -1,9 +1,10 @@
 //! How long jobs are expected to run, and until when those that run are expected to.
 //!
-//! Estimates are [`Job::run_time`]; what nobody knows is longer than everything. A job that outlives its estimate is expected to run
-//! as long again as it has run by then, and so on: the estimate doubles. Users' estimates are mostly far too long, but
+//! Estimates are [`Job::run_time`]; what nobody knows is longer than everything. A job that outlives its estimate is expected
+//! to run as long again as it has run by then, and so on: the estimate doubles. Users' estimates are mostly far too long, but
 //! predictions that replace them are as often too short, and a plan must not wait for an end that has passed (Tsafrir, Etsion
-//! and Feitelson, "Backfilling using system-generated predictions rather than user runtime estimates", IEEE TPDS 18(6), 2007).
+//! and Feitelson, "Backfilling using system-generated predictions rather than user runtime estimates", IEEE TPDS 18(6),
+//! 2007).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -18,8 +18,8 @@ pub enum Order {
     /// First come first.
     #[default]
     Arrival,
-    /// The shortest by [`Job::run_time`] first; where that depends on the size of an instance, the longest that it can be. Jobs of
-    /// which nobody knows come last.
+    /// The shortest by [`Job::run_time`] first; where that depends on the size of an instance, the longest that it can be.
+    /// Jobs of which nobody knows come last.
     ShortestFirst,
     /// Those that ask for fewest devices first.
     SmallestFirst,

@@ -23,25 +23,25 @@ use crate::waiting::{Entry, Waiting};
 /// reservation its moment. A later job may start before an earlier one where that delays none. (Feitelson and Weil, "Utilization
 /// and predictability in scheduling the IBM SP2 with backfilling", IPPS/SPDP 1998; Mu'alem and Feitelson, IEEE TPDS 12(6), 2001.)
 ///
-/// **What is promised is the moment.** Devices are reserved so that it can be kept, and exchanged for others where the plan changes. What
-/// a job starts on is what its policy decides then, unless an earlier reservation needs those devices; then what it
-/// decides on the others.
+/// **What is promised is the moment.** Devices are reserved so that it can be kept, and exchanged for others where the plan
+/// changes. What a job starts on is what its policy decides then, unless an earlier reservation needs those devices; then
+/// what it decides on the others.
 ///
-/// **When a plan changes.** What goes as expected changes nothing. When a job ends early or withdraws, every reservation is moved to the
-/// earliest moment that is open to it, in order of arrival, never to a later one (compression). When one outlives its
-/// estimate, when a layout changes, or somebody else takes or gives back devices, all is planned anew in order of arrival; only
-/// then may a job be put off. With estimates that are right, every job starts no later than it was promised when it came within
-/// the depth.
+/// **When a plan changes.** What goes as expected changes nothing. When a job ends early or withdraws, every reservation is
+/// moved to the earliest moment that is open to it, in order of arrival, never to a later one, until none moves any more
+/// (compression). When one outlives its estimate, when a layout changes, or somebody else takes or gives back devices, all is
+/// planned anew in order of arrival; only then may a job be put off. With estimates that are right, every job starts no later
+/// than it was promised when it came within the depth.
 ///
 /// **Estimates** are as for [`Easy`](crate::Easy).
 ///
-/// **Who has no reservation.** Jobs behind the first [`depth`](Self::depth) that have one; they wait. Jobs that their policy refuses even on the idle fleet
-/// in its present layout are tried at every change, and hold up nobody. One that is [`Infeasible`](Refusal::Infeasible) is rejected when it comes
-/// within the depth.
+/// **Who has no reservation.** Jobs behind the first [`depth`](Self::depth) that have one; they wait. Jobs that their policy
+/// refuses even on the idle fleet in its present layout are tried at every change, and hold up nobody. One that is
+/// [`Infeasible`](Refusal::Infeasible) is rejected when it comes within the depth.
 ///
-/// **Sharing.** A job shares a device with those that run there when it starts at once. In plans a device has one job at a time, and policies are
-/// asked as if nothing else ran: promises are later than need be for jobs that share, and hold for policies that look at
-/// what is free, not at who uses the rest.
+/// **Sharing.** A job shares a device with those that run there when it starts at once. In plans a device has one job at a
+/// time, and policies are asked as if nothing else ran: promises are later than need be for jobs that share, and hold for
+/// policies that look at what is free, not at who uses the rest.
 ///
 /// **Cost.** Putting a job into a plan of n takes O(n log n), one decision, and one for each reservation that must change its
 /// devices; the same again for every moment that devices rule out and their number does not. Compression and planning anew do
@@ -150,6 +150,24 @@ impl Conservative {
         false
     }
 
+    /// Goes through the queue once; whether any reservation was given up for an earlier moment.
+    fn pass(&mut self, now: Time, compress: bool, turn: &mut Turn<'_>) -> bool {
+        let (mut at, mut reserved, mut moved) = (0, 0, false);
+        while at < self.waiting.len() && reserved < self.depth {
+            let before = self.waiting.get(at).and_then(|entry| entry.own.reserved);
+            if self.plan_one(at, now, compress, turn) {
+                moved |= before.is_some_and(|before| before > now);
+                self.waiting.remove(at);
+                continue;
+            }
+            let after = self.waiting.get(at).and_then(|entry| entry.own.reserved);
+            moved |= before > after && after.is_some();
+            reserved += usize::from(after.is_some());
+            at += 1;
+        }
+        moved
+    }
+
     /// Starts, rejects or reserves for a job; whether it has left the queue.
     fn plan_one(&mut self, at: usize, now: Time, compress: bool, turn: &mut Turn<'_>) -> bool {
         let Some(entry) = self.waiting.get(at).cloned() else { return false };
@@ -247,7 +265,8 @@ impl Conservative {
         }
         let until = now + length(&entry.job);
         let limit = |view: mapa_core::View<'_>| {
-            let places = self.plan.slots().iter().filter(|slot| slot.from < until).filter_map(|slot| slot.place.as_ref());
+            let places =
+                self.plan.slots().iter().filter(|slot| slot.from < until).filter_map(|slot| slot.place.as_ref());
             let here = places.filter(|place| place.machine == view.machine());
             here.fold(open(&view, &entry.job.request), |left, place| &left - &place.set)
         };
@@ -282,7 +301,11 @@ impl Conservative {
 impl fmt::Debug for Conservative {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("Conservative");
-        debug.field("name", &self.name).field("waiting", &self.waiting).field("plan", &self.plan).finish_non_exhaustive()
+        debug
+            .field("name", &self.name)
+            .field("waiting", &self.waiting)
+            .field("plan", &self.plan)
+            .finish_non_exhaustive()
     }
 }
 
@@ -313,15 +336,8 @@ impl Scheduler for Conservative {
         if anew || compress || self.is_due(now) {
             self.outlook = Outlook::of(turn.fleet(), &self.running);
             self.plan.count(&self.outlook);
-            let (mut at, mut reserved) = (0, 0);
-            while at < self.waiting.len() && reserved < self.depth {
-                if self.plan_one(at, now, compress, turn) {
-                    self.waiting.remove(at);
-                    continue;
-                }
-                reserved += usize::from(self.waiting.get(at).is_some_and(|entry| entry.own.reserved.is_some()));
-                at += 1;
-            }
+            // What one leaves for an earlier moment may be room for those before it.
+            while self.pass(now, compress, turn) && compress {}
         }
         if self.waiting.len() > 0 {
             let planned = self.plan.slots().first().map(|slot| slot.from);

@@ -16,26 +16,28 @@ use crate::time::Time;
 use crate::turn::Turn;
 use crate::waiting::{Entry, Waiting};
 
-/// First come, first served, and the first job that cannot start holds a reservation: the earliest moment at which, by the expected
-/// ends of those that run, its policy will have a decision. A later job may start before it if it is expected to have ended by
-/// then, or if with it running the head can be placed at that moment all the same: on an image of the fleet at that moment,
-/// without the devices that such jobs have taken, the head's policy is asked. Where it then says no, the later job is tried on
-/// what the head would leave. (Lifka, "The ANL/IBM SP scheduling system", JSSPP 1995; Mu'alem and Feitelson, "Utilization,
-/// predictability, workloads, and user runtime estimates in scheduling the IBM SP2 with backfilling", IEEE TPDS 12(6), 2001.)
+/// First come, first served, and the first job that cannot start holds a reservation: the earliest moment at which, by the
+/// expected ends of those that run, its policy will have a decision. A later job may start before it if it is expected to
+/// have ended by then, or if with it running the head can be placed at that moment all the same: on an image of the fleet at
+/// that moment, without the devices that such jobs have taken, the head's policy is asked. Where it then says no, the later
+/// job is tried on what the head would leave. (Lifka, "The ANL/IBM SP scheduling system", JSSPP 1995; Mu'alem and Feitelson,
+/// "Utilization, predictability, workloads, and user runtime estimates in scheduling the IBM SP2 with backfilling", IEEE TPDS
+/// 12(6), 2001.)
 ///
-/// **Estimates** are [`Job::run_time`](crate::Job::run_time); an unknown one counts as ten years, and a job that outlives its estimate as running as
-/// long again as it has run. With estimates that are never too short the head starts no later than it was promised. A driver
-/// is asked to wake the scheduler when a job should have ended.
+/// **Estimates** are [`Job::run_time`](crate::Job::run_time); an unknown one counts as ten years, and a job that outlives its
+/// estimate as running as long again as it has run. With estimates that are never too short the head starts no later than it
+/// was promised. A driver is asked to wake the scheduler when a job should have ended.
 ///
-/// **Who is not protected.** Jobs behind the head may be delayed by those that overtake them. A job that its policy refuses even with
-/// everybody gone (a rule, a limit, a layout that must change first) is passed over and has no reservation; one that is
-/// [`Infeasible`](Refusal::Infeasible) is rejected, when it is first looked at.
+/// **Who is not protected.** Jobs behind the head may be delayed by those that overtake them. A job that its policy refuses
+/// even with everybody gone (a rule, a limit, a layout that must change first) is passed over and has no reservation; one
+/// that is [`Infeasible`](Refusal::Infeasible) is rejected, when it is first looked at.
 ///
-/// **Sharing.** A device on which a later job stays beyond the reservation counts as gone for the head, though they might share it.
-/// Layouts count as they are.
+/// **Sharing.** A device on which a later job stays beyond the reservation counts as gone for the head, though they might
+/// share it. Layouts count as they are.
 ///
-/// **Cost.** An instant at which something has ended: a copy of the fleet, a decision for each expected end until the head fits, and two
-/// decisions for each different request that waits, after each start; nothing if neither the fleet nor the queue has changed.
+/// **Cost.** An instant at which something has ended: a copy of the fleet, a decision for each expected end until the head
+/// fits, and two decisions for each different request that waits, after each start; nothing if neither the fleet nor the
+/// queue has changed.
 pub struct Easy {
     name: String,
     policies: Policies,
@@ -119,7 +121,9 @@ impl Easy {
             self.answers.insert(entry.class, Answer { now: answer.ok(), stays: None });
         }
         let at = self.head.as_ref().filter(|_| guarded).map_or(Time(u64::MAX), |head| head.at);
-        let Some(Answer { now: Some(decision), stays }) = self.answers.get_mut(entry.class) else { return Tried::Waits };
+        let Some(Answer { now: Some(decision), stays }) = self.answers.get_mut(entry.class) else {
+            return Tried::Waits;
+        };
         if now + expected(&entry.job, decision, turn.fleet()) <= at {
             let decision = decision.clone();
             return self.start(&entry, decision, now, turn);

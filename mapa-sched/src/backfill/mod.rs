@@ -1,8 +1,8 @@
 //! Backfilling: later jobs start before earlier ones where they are not in their way.
 //!
-//! Published backfilling counts processors. Here "fits" means that the job's policy has a decision, so a reservation is of devices,
-//! and what counts says is checked on an image of the fleet as it will be. Where all devices are alike the schedules are
-//! those of the counts.
+//! Published backfilling counts processors. Here "fits" means that the job's policy has a decision, so a reservation is of
+//! devices, and what counts says is checked on an image of the fleet as it will be. Where all devices are alike the schedules
+//! are those of the counts.
 
 mod conservative;
 mod easy;

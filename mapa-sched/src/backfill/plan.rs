@@ -1,9 +1,9 @@
 //! Who will run when and where, if all goes as expected.
 //!
-//! A plan is replayed rather than drawn on a chart of devices: at each planned start, in order of time, a job takes the devices that
-//! it was promised if they are free then, or what its policy decides on those that are. So a moment can be promised whenever
-//! counts allow it, as in published schedulers. On a chart with fixed devices it could not: of two devices one may be free now and
-//! the other later, and neither for as long as a job runs.
+//! A plan is replayed rather than drawn on a chart of devices: at each planned start, in order of time, a job takes the
+//! devices that it was promised if they are free then, or what its policy decides on those that are. So a moment can be
+//! promised whenever counts allow it, as in published schedulers. On a chart with fixed devices it could not: of two devices
+//! one may be free now and the other later, and neither for as long as a job runs.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -88,8 +88,8 @@ pub(super) struct Plan {
     slots: Vec<Slot>,
     /// Devices free now.
     count: i64,
-    /// What is added to them when.
-    changes: BTreeMap<Time, i64>,
+    /// What is added to them when, and how many starts and ends that is.
+    changes: BTreeMap<Time, (i64, usize)>,
 }
 
 impl Plan {
@@ -106,21 +106,34 @@ impl Plan {
         self.count = outlook.free.iter().map(|free| free.len() as i64).sum();
         self.changes.clear();
         for (until, place) in &outlook.ends {
-            *self.changes.entry(*until).or_default() += place.set.len() as i64;
+            self.change(*until, place.set.len() as i64);
         }
         for at in 0..self.slots.len() {
             let Slot { from, length, ref job, .. } = self.slots[at];
-            self.change(from, length, -need(job));
+            let need = need(job);
+            self.change(from, -need);
+            self.change(from + length, need);
         }
     }
 
-    fn change(&mut self, from: Time, length: Duration, by: i64) {
-        *self.changes.entry(from).or_default() += by;
-        *self.changes.entry(from + length).or_default() -= by;
+    fn change(&mut self, at: Time, by: i64) {
+        let (sum, times) = self.changes.entry(at).or_default();
+        (*sum, *times) = (*sum + by, *times + 1);
+    }
+
+    fn undo(&mut self, at: Time, by: i64) {
+        if let Some((sum, times)) = self.changes.get_mut(&at) {
+            (*sum, *times) = (*sum - by, *times - 1);
+            if *times == 0 {
+                self.changes.remove(&at);
+            }
+        }
     }
 
     pub(super) fn add(&mut self, slot: Slot) {
-        self.change(slot.from, slot.length, -need(&slot.job));
+        let need = need(&slot.job);
+        self.change(slot.from, -need);
+        self.change(slot.from + slot.length, need);
         let at = self.slots.partition_point(|other| (other.from, other.told) < (slot.from, slot.told));
         self.slots.insert(at, slot);
     }
@@ -128,17 +141,19 @@ impl Plan {
     pub(super) fn remove(&mut self, told: u64) -> Option<Slot> {
         let at = self.slots.iter().position(|slot| slot.told == told)?;
         let slot = self.slots.remove(at);
-        self.change(slot.from, slot.length, need(&slot.job));
+        let need = need(&slot.job);
+        self.undo(slot.from, -need);
+        self.undo(slot.from + slot.length, need);
         Some(slot)
     }
 
-    /// The first moment from `from` on, which is a moment at which something ends or `from` itself, from which so many devices are
-    /// free for so long by their number. O(changes).
+    /// The first moment from `from` on, which is a moment at which something ends or `from` itself, from which so many
+    /// devices are free for so long by their number. O(changes).
     pub(super) fn earliest(&self, need: i64, length: Duration, from: Time) -> Option<Time> {
-        let before: i64 = self.changes.range(..=from).map(|(_, by)| by).sum();
+        let before: i64 = self.changes.range(..=from).map(|(_, (by, _))| by).sum();
         let mut free = self.count + before;
         let mut since = (free >= need).then_some(from);
-        for (&at, by) in self.changes.range((Bound::Excluded(from), Bound::Unbounded)) {
+        for (&at, (by, _)) in self.changes.range((Bound::Excluded(from), Bound::Unbounded)) {
             if since.is_some_and(|since| since + length <= at) {
                 break;
             }
@@ -153,8 +168,9 @@ impl Plan {
         self.changes.range((Bound::Excluded(after), Bound::Unbounded)).next().map(|(&at, _)| at)
     }
 
-    /// Replays the plan from an outlook: the place of each slot, by the slots' order; none if one finds no place. `decide` is shown
-    /// what is free on each machine. O(slots x log(slots)) and a decision for each slot that must go elsewhere than planned.
+    /// Replays the plan from an outlook: the place of each slot, by the slots' order; none if one finds no place. `decide` is
+    /// shown what is free on each machine. O(slots x log(slots)) and a decision for each slot that must go elsewhere than
+    /// planned.
     pub(super) fn replay(
         &self,
         outlook: &Outlook,

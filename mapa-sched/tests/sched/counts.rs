@@ -1,5 +1,5 @@
-//! Backfilling as published, on processors that are only counted: a free-count profile, looked up moment by moment. Knows nothing of
-//! devices, policies or fleets.
+//! Backfilling as published, on processors that are only counted: a free-count profile, looked up moment by moment. Knows
+//! nothing of devices, policies or fleets.
 
 use std::collections::BTreeSet;
 
@@ -132,6 +132,18 @@ impl Naive<'_> {
         if anew {
             self.reserved.clear();
         }
+        loop {
+            let before: BTreeSet<_> = self.reserved.iter().copied().collect();
+            self.pass(depth, compress);
+            let after: BTreeSet<_> = self.reserved.iter().copied().collect();
+            // Some reservation was given up for an earlier moment.
+            if !compress || before.is_subset(&after) {
+                break;
+            }
+        }
+    }
+
+    fn pass(&mut self, depth: usize, compress: bool) {
         let mut have = 0;
         for job in self.waiting.clone() {
             if have == depth {

@@ -7,5 +7,6 @@ mod driver;
 mod facts;
 mod fifo;
 mod machines;
+mod orders;
 mod own;
 mod turn;
