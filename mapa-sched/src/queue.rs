@@ -35,7 +35,7 @@ impl Choose {
             Self::ByPolicy(_, refused) if refused.get(class).is_some() => None,
             Self::ByPolicy(policy, refused) => {
                 let answer = turn.decide(&*policy, &job.request);
-                if answer.is_err() {
+                if matches!(answer, Err(Refusal::Busy(_) | Refusal::LimitReached(_))) {
                     refused.insert(class, ());
                 }
                 Some(answer)

@@ -4,15 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use mapa_core::mig::Size;
 use mapa_core::testing::{joined_machines, patterns};
-use mapa_core::{BuiltIn, HardwareGraph, Pattern, Policy, Refusal, Request, greedy, lowest_id, random};
-use mapa_sched::{Action, Conservative, Easy, Event, Fleet, Job, JobId, RunTime, Scheduler, Time, Turn};
+use mapa_core::{
+    BuiltIn, Demand, DeviceId, HardwareGraph, MachineId, Pattern, Policy, Refusal, Request, greedy, lowest_id, packed,
+    random,
+};
+use mapa_sched::{
+    Action, BuiltIn as SchedulerName, Conservative, Easy, Event, Fleet, Job, JobId, RunTime, Scheduler, Time, Turn,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::counts::{Kind, Simple, exact, starts, wrong};
 use crate::driver::Driver;
-use crate::machines::{joined, whole_machines};
+use crate::machines::{cuttable, joined, layout, whole_machines};
 
 fn job(id: usize, simple: &Simple, request: Request) -> Job {
     let mut job = Job::new(JobId(id as u64), request);
@@ -23,13 +29,8 @@ fn job(id: usize, simple: &Simple, request: Request) -> Job {
     job
 }
 
-/// Runs jobs that ask for what `request` says of them.
-fn run(
-    machines: &[Arc<HardwareGraph>],
-    scheduler: &mut dyn Scheduler,
-    jobs: &[Simple],
-    request: impl Fn(usize, &Simple) -> Request,
-) -> Driver {
+/// Jobs to come, that ask for what `request` says of them.
+fn prepared(machines: &[Arc<HardwareGraph>], jobs: &[Simple], request: impl Fn(usize, &Simple) -> Request) -> Driver {
     let mut driver = Driver::new(machines.iter().cloned());
     for (id, simple) in jobs.iter().enumerate() {
         driver.lengths.insert(JobId(id as u64), Duration::from_secs(simple.length));
@@ -38,8 +39,22 @@ fn run(
             driver.at(Time::from_secs(cancelled), Event::Cancelled(JobId(id as u64)));
         }
     }
+    driver
+}
+
+fn run(
+    machines: &[Arc<HardwareGraph>],
+    scheduler: &mut dyn Scheduler,
+    jobs: &[Simple],
+    request: impl Fn(usize, &Simple) -> Request,
+) -> Driver {
+    let mut driver = prepared(machines, jobs, request);
     driver.run(scheduler);
     driver
+}
+
+fn placed_and_rejected(driver: &Driver) -> Vec<&(Time, Action)> {
+    driver.log.iter().filter(|(_, order)| !matches!(order, Action::Wake { .. })).collect()
 }
 
 fn ring(_: usize, simple: &Simple) -> Request {
@@ -53,7 +68,7 @@ fn started(driver: &Driver, jobs: usize) -> Vec<Option<u64>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
     fn on_devices_that_are_all_alike_easy_is_what_counts_say(jobs in exact(30), devices in 6usize..=8) {
@@ -121,7 +136,7 @@ fn is_rejected(driver: &Driver, id: usize) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn with_exact_estimates_the_head_never_starts_later_than_it_was_promised(
@@ -191,7 +206,11 @@ proptest! {
 
     #[test]
     fn wrong_estimates_lose_no_job_and_leave_nobody_waiting_on_an_idle_fleet(
-        machines in whole_machines(), jobs in wrong(16), shapes in vec(patterns(1..=5), 1..8), name in names(), depth in 1usize..5,
+        machines in whole_machines(),
+        jobs in wrong(16),
+        shapes in vec(patterns(1..=5), 1..8),
+        name in names(),
+        depth in 1usize..5,
     ) {
         let policy = || BuiltIn::named(name).unwrap();
         let easy = Watched(Easy::new(policy()), |own: &Easy, _, turn: &mut Turn<'_>| {
@@ -226,6 +245,51 @@ proptest! {
         prop_assert_eq!(easy(), easy());
         let conservative = || run(&machines, &mut Conservative::choosing(drawn), &jobs, shaped(&shapes)).log;
         prop_assert_eq!(conservative(), conservative());
+    }
+
+    #[test]
+    fn facts_of_unknown_jobs_change_nothing(
+        machines in whole_machines(), jobs in wrong(12), facts in vec((0u64..40, any::<bool>()), 1..6),
+    ) {
+        for built_in in SchedulerName::ALL {
+            let make = || SchedulerName::named(built_in.name, Box::new(greedy())).unwrap();
+            let plain = run(&machines, &mut *make(), &jobs, ring);
+            let mut driver = prepared(&machines, &jobs, ring);
+            for (second, ended) in &facts {
+                let unknown = JobId(1000 + second);
+                let fact = if *ended { Event::Finished(unknown) } else { Event::Cancelled(unknown) };
+                driver.at(Time::from_secs(*second), fact);
+            }
+            driver.run(&mut *make());
+            prop_assert_eq!(placed_and_rejected(&driver), placed_and_rejected(&plain), "{}", built_in.name);
+        }
+    }
+
+    #[test]
+    fn jobs_that_share_devices_or_take_instances_all_run(jobs in wrong(14), depth in 1usize..20) {
+        let request = |_: usize, simple: &Simple| {
+            let demand = match simple.devices {
+                1 | 2 => Demand::any().shared().memory(simple.length << 30),
+                3 => Demand::slice(Size::new(1, 1)),
+                4 => Demand::at_least(Size::new(2, 2)),
+                _ => Demand::whole(),
+            };
+            Request::new(Pattern::ring(1 + simple.devices % 2).each(demand))
+        };
+        let schedulers: [Box<dyn Scheduler>; 2] =
+            [Box::new(Easy::new(packed())), Box::new(Conservative::new(packed()).depth(depth))];
+        for mut scheduler in schedulers {
+            let mut driver = prepared(&[cuttable(3), cuttable(1)], &jobs, request);
+            driver.fleet.layout_is(MachineId(0), DeviceId(0), &layout(&["1g", "1g", "2g"])).unwrap();
+            driver.fleet.layout_is(MachineId(1), DeviceId(0), &layout(&["2g", "2g"])).unwrap();
+            driver.run(&mut *scheduler);
+            let all = started(&driver, jobs.len());
+            for id in 0..jobs.len() {
+                let gone = all[id].is_some() || is_rejected(&driver, id) || jobs[id].cancelled.is_some();
+                prop_assert!(gone, "job {} waits for ever", id);
+            }
+            prop_assert_eq!(driver.fleet.tenants().count(), 0, "all is given back");
+        }
     }
 
     #[test]
