@@ -15,10 +15,13 @@ use mapa_core::{DeviceSet, Policy, Request, View};
 
 use crate::job::Job;
 
+/// Makes a job's policy.
+type Make = Box<dyn FnMut(&Job) -> Box<dyn Policy> + Send>;
+
 /// Which policy places a job.
 enum Policies {
     One(Box<dyn Policy>),
-    PerJob(Box<dyn FnMut(&Job) -> Box<dyn Policy> + Send>),
+    PerJob(Make),
 }
 
 impl Policies {

@@ -54,6 +54,9 @@ impl<K: Ord> Scheduler for Sorted<K> {
     }
 }
 
+/// The gap before a job, what it asks for, whether it is sensitive, its seconds, its priority, when it withdraws.
+type Row = (u64, Pattern, bool, Option<u64>, i64, Option<u64>);
+
 /// Jobs with the second at which they withdraw, if they do.
 fn jobs() -> impl Strategy<Value = Vec<(Job, Option<u64>)>> {
     let one = (
@@ -66,10 +69,8 @@ fn jobs() -> impl Strategy<Value = Vec<(Job, Option<u64>)>> {
     );
     vec(one, 1..14).prop_map(|rows| {
         let mut arrives = 0;
-        let job = |(id, (gap, pattern, sensitive, length, priority, cancelled)): (
-            u64,
-            (u64, Pattern, _, Option<u64>, _, Option<u64>),
-        )| {
+        let job = |(id, row): (u64, Row)| {
+            let (gap, pattern, sensitive, length, priority, cancelled) = row;
             arrives += gap;
             let mut job = Job::new(JobId(id), Request::new(pattern).sensitive(sensitive));
             (job.arrived, job.priority) = (Time::from_secs(arrives), priority);
@@ -97,6 +98,7 @@ fn run(
 }
 
 type Key = (i64, Duration);
+type ByKey = fn(&Job) -> Key;
 
 fn by_arrival(_: &Job) -> Key {
     (0, Duration::ZERO)
@@ -119,7 +121,7 @@ proptest! {
 
     #[test]
     fn each_order_is_that_of_sorting_anew(machines in whole_machines(), jobs in jobs()) {
-        let orders: [(Order, fn(&Job) -> Key); 5] = [
+        let orders: [(Order, ByKey); 5] = [
             (Order::Arrival, by_arrival),
             (Order::ShortestFirst, by_length),
             (Order::SmallestFirst, by_size),
