@@ -9,3 +9,8 @@ pub struct WriteAPolicy;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/job-files.md")]
 pub struct JobFiles;
+
+/// The code on the page "Schedulers", run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/schedulers.md")]
+pub struct Schedulers;

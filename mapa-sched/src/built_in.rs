@@ -2,8 +2,11 @@
 
 use mapa_core::Policy;
 
+use crate::backfill::{Conservative, Easy};
 use crate::error::{Error, ErrorKind};
 use crate::fifo::Fifo;
+use crate::order::Order;
+use crate::queue::Queue;
 use crate::scheduler::Scheduler;
 
 /// A built-in scheduler that takes any policy: its name and what it does in one line; [`BuiltIn::named`] makes it.
@@ -18,11 +21,38 @@ pub struct BuiltIn {
 
 impl BuiltIn {
     /// Every built-in scheduler.
-    pub const ALL: [Self; 1] = [Self {
-        name: "fifo",
-        summary: "first in, first out; a head that cannot start blocks all others, as in the paper's evaluation",
-        make: |policy| Box::new(Fifo::new(policy)),
-    }];
+    pub const ALL: [Self; 6] = [
+        Self {
+            name: "fifo",
+            summary: "first in, first out; a head that cannot start blocks all others, as in the paper's evaluation",
+            make: |policy| Box::new(Fifo::new(policy)),
+        },
+        Self {
+            name: "easy-backfill",
+            summary: "by arrival; later jobs may start first if they do not delay the head",
+            make: |policy| Box::new(Easy::new(policy)),
+        },
+        Self {
+            name: "conservative-backfill",
+            summary: "by arrival; later jobs may start first if they delay nobody",
+            make: |policy| Box::new(Conservative::new(policy)),
+        },
+        Self {
+            name: "shortest-first",
+            summary: "the shortest by its expected run time; a head that cannot start blocks all others",
+            make: |policy| Box::new(Queue::new(policy, Order::ShortestFirst)),
+        },
+        Self {
+            name: "smallest-first",
+            summary: "the job that asks for fewest devices; a head that cannot start blocks all others",
+            make: |policy| Box::new(Queue::new(policy, Order::SmallestFirst)),
+        },
+        Self {
+            name: "priority",
+            summary: "the highest priority, then by arrival; a head that cannot start blocks all others",
+            make: |policy| Box::new(Queue::new(policy, Order::Priority)),
+        },
+    ];
 
     /// The built-in scheduler of this name, every job placed by this policy.
     ///

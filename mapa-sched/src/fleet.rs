@@ -86,17 +86,7 @@ impl Fleet {
     /// Where no machine has a decision: `LimitReached` if any search stopped early; else `Busy` if any machine is (one that
     /// a re-partition would help first); else `Infeasible`.
     pub fn decide(&self, policy: impl Policy, request: &Request) -> Result<Decision, Refusal> {
-        let mut best: Option<Decision> = None;
-        let mut refusal = Refusal::Infeasible(Reason::TooFewDevices { wanted: request.pattern.len(), allowed: 0 });
-        for view in self.views() {
-            match policy.decide(request, &view) {
-                Ok(decision) if best.as_ref().is_none_or(|best| decision.order(best).is_lt()) => best = Some(decision),
-                Ok(_) => {}
-                Err(why) if view.machine() == MachineId(0) || why.hope() > refusal.hope() => refusal = why,
-                Err(_) => {}
-            }
-        }
-        best.ok_or(refusal)
+        best_of(self.views(), policy, request)
     }
 
     pub(crate) fn place(&mut self, tenant: Tenant, decision: Decision) -> Result<Placed, Refusal> {
@@ -183,4 +173,23 @@ impl Fleet {
     pub fn layout_is(&mut self, machine: MachineId, whole: DeviceId, layout: &Layout) -> Result<(), Error> {
         Ok(self.machine_mut(machine)?.layout_is(whole, layout)?)
     }
+}
+
+/// As [`Fleet::decide`], on these states of machines.
+pub(crate) fn best_of<'a>(
+    views: impl IntoIterator<Item = View<'a>>,
+    policy: impl Policy,
+    request: &Request,
+) -> Result<Decision, Refusal> {
+    let mut best: Option<Decision> = None;
+    let mut refusal = Refusal::Infeasible(Reason::TooFewDevices { wanted: request.pattern.len(), allowed: 0 });
+    for view in views {
+        match policy.decide(request, &view) {
+            Ok(decision) if best.as_ref().is_none_or(|best| decision.order(best).is_lt()) => best = Some(decision),
+            Ok(_) => {}
+            Err(why) if view.machine() == MachineId(0) || why.hope() > refusal.hope() => refusal = why,
+            Err(_) => {}
+        }
+    }
+    best.ok_or(refusal)
 }

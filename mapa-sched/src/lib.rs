@@ -8,22 +8,31 @@
     reason = "libraries answer with errors, and leave printing to their callers"
 )]
 
+mod backfill;
 mod built_in;
 mod error;
+mod estimate;
 mod event;
 mod fifo;
 mod fleet;
 mod job;
+mod memo;
+mod order;
+mod queue;
 mod scheduler;
 mod time;
 mod turn;
+mod waiting;
 
+pub use backfill::{Conservative, Easy};
 pub use built_in::BuiltIn;
 pub use error::Error;
 pub use event::{Action, Event, Guard, Latency, Placed, Signals, Token};
 pub use fifo::Fifo;
 pub use fleet::Fleet;
 pub use job::{Job, JobId, RunTime, TaskId, Tenant};
+pub use order::Order;
+pub use queue::Queue;
 pub use scheduler::{Scheduler, step};
 pub use time::Time;
 pub use turn::Turn;

@@ -1,0 +1,127 @@
+//! How long jobs are expected to run, and until when those that run are expected to.
+//!
+//! Estimates are [`Job::run_time`]; what nobody knows is longer than everything. A job that outlives its estimate is expected
+//! to run as long again as it has run by then, and so on: the estimate doubles. Users' estimates are mostly far too long, but
+//! predictions that replace them are as often too short, and a plan must not wait for an end that has passed (Tsafrir, Etsion
+//! and Feitelson, "Backfilling using system-generated predictions rather than user runtime estimates", IEEE TPDS 18(6),
+//! 2007).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use mapa_core::{HardwareGraph, Placement};
+
+use crate::event::Token;
+use crate::fleet::Fleet;
+use crate::job::{Job, JobId, RunTime};
+use crate::time::Time;
+use crate::turn::Turn;
+
+/// What an unknown run time counts as: ten years. A number, so that plans behind such a job are ordinary plans.
+const UNKNOWN: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+/// How long a job that waits is expected to run, wherever it will lie.
+pub(crate) fn length(job: &Job) -> Duration {
+    match &job.run_time {
+        RunTime::Unknown => UNKNOWN,
+        RunTime::Fixed(length) => *length,
+        RunTime::BySize(lengths) => lengths.values().max().copied().unwrap_or(UNKNOWN),
+    }
+}
+
+/// How long a job is expected to run there: by the slowest of its devices.
+pub(crate) fn length_at(job: &Job, graph: &HardwareGraph, placement: &Placement) -> Duration {
+    match &job.run_time {
+        RunTime::BySize(_) => {
+            let on = |&id| job.run_time.on(graph.device(id).size).unwrap_or(UNKNOWN);
+            placement.iter().map(on).max().unwrap_or(UNKNOWN)
+        }
+        _ => length(job),
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Stay {
+    from: Time,
+    length: Duration,
+    until: Time,
+}
+
+impl Stay {
+    fn new(from: Time, length: Duration) -> Self {
+        Self { from, length, until: from + length }
+    }
+
+    /// Doubles the estimate until it is not over at `now`; whether it was.
+    fn go_on(&mut self, now: Time) -> bool {
+        let over = self.until <= now;
+        while self.until <= now && self.until < Time(u64::MAX) {
+            let length = self.length.max(Duration::from_nanos(1)).saturating_mul(2);
+            *self = Self::new(self.from, length);
+        }
+        over
+    }
+}
+
+/// The jobs that run, with their expected ends.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Running {
+    jobs: BTreeMap<JobId, Stay>,
+    /// The last moment that it asked to be woken at.
+    asked: Option<Time>,
+}
+
+impl Running {
+    /// Notes that a job has started.
+    pub(crate) fn start(&mut self, job: JobId, now: Time, length: Duration) {
+        self.jobs.insert(job, Stay::new(now, length));
+    }
+
+    /// Notes that a job has ended; whether that was before it was expected.
+    pub(crate) fn end(&mut self, job: JobId, now: Time) -> bool {
+        self.jobs.remove(&job).is_some_and(|stay| stay.until > now)
+    }
+
+    /// Until when a job is expected to run.
+    pub(crate) fn until(&self, job: JobId) -> Option<Time> {
+        self.jobs.get(&job).map(|stay| stay.until)
+    }
+
+    /// Brings itself up to date: with who holds anything, whoever gave it to them, and with ends that have passed. Whether
+    /// anything was not as expected. O(tenants).
+    pub(crate) fn refresh(&mut self, now: Time, fleet: &Fleet) -> bool {
+        let mut surprised = false;
+        if !fleet.tenants().map(|(tenant, ..)| tenant.job()).eq(self.jobs.keys().copied()) {
+            let there: BTreeSet<JobId> = fleet.tenants().map(|(tenant, ..)| tenant.job()).collect();
+            let before = self.jobs.len();
+            self.jobs.retain(|job, _| there.contains(job));
+            let kept = self.jobs.len();
+            surprised = kept < before || kept < there.len();
+            for job in there {
+                self.jobs.entry(job).or_insert(Stay::new(now, UNKNOWN));
+            }
+        }
+        for stay in self.jobs.values_mut() {
+            surprised |= stay.go_on(now);
+        }
+        surprised
+    }
+
+    /// The jobs by their expected ends, all that end at one moment together.
+    pub(crate) fn ends(&self) -> BTreeMap<Time, Vec<JobId>> {
+        let mut ends: BTreeMap<Time, Vec<JobId>> = BTreeMap::new();
+        for (&job, stay) in &self.jobs {
+            ends.entry(stay.until).or_default().push(job);
+        }
+        ends
+    }
+
+    /// Asks to be woken when the next job should have ended: if it has not, plans change. Or earlier, if a plan says so.
+    pub(crate) fn wake(&mut self, planned: Option<Time>, turn: &mut Turn<'_>) {
+        let next = self.jobs.values().map(|stay| stay.until).chain(planned).min();
+        if let Some(at) = next.filter(|&at| self.asked != Some(at) && at < Time(u64::MAX)) {
+            self.asked = Some(at);
+            turn.wake(at, Token(at.0));
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! One queue in any order.
+
+use std::fmt;
+
+use mapa_core::{Decision, Policy, Refusal};
+
+use crate::event::Event;
+use crate::job::{Job, Tenant};
+use crate::memo::Memo;
+use crate::order::Order;
+use crate::scheduler::Scheduler;
+use crate::time::Time;
+use crate::turn::Turn;
+use crate::waiting::Waiting;
+
+/// Places jobs by what it is shown of the fleet.
+type ByTurn = Box<dyn FnMut(&Job, &Turn<'_>) -> Result<Decision, Refusal> + Send>;
+
+enum Choose {
+    /// A policy has no state: what it has refused, it refuses until the fleet changes.
+    ByPolicy(Box<dyn Policy>, Memo<()>),
+    ByTurn(ByTurn),
+}
+
+impl Choose {
+    fn refresh(&mut self, turn: &Turn<'_>) {
+        if let Self::ByPolicy(_, refused) = self {
+            refused.refresh(turn.fleet());
+        }
+    }
+
+    /// None: it has been refused on this state before.
+    fn ask(&mut self, job: &Job, class: u64, turn: &Turn<'_>) -> Option<Result<Decision, Refusal>> {
+        match self {
+            Self::ByPolicy(_, refused) if refused.get(class).is_some() => None,
+            Self::ByPolicy(policy, refused) => {
+                let answer = turn.decide(&*policy, &job.request);
+                if matches!(answer, Err(Refusal::Busy(_) | Refusal::LimitReached(_))) {
+                    refused.insert(class, ());
+                }
+                Some(answer)
+            }
+            Self::ByTurn(choose) => Some(choose(job, turn)),
+        }
+    }
+}
+
+/// Jobs in some [`Order`], each started as soon as its turn has come and its policy has a decision.
+///
+/// The head blocks: a job starts once none before it waits. With [`first_fit`](Self::first_fit) it does not, and whoever has
+/// room starts, in that order (list scheduling; Graham, SIAM J. Appl. Math. 17(2), 1969): devices idle less, but nothing keeps
+/// small jobs from overtaking a large one for ever. [`Easy`](crate::Easy) and [`Conservative`](crate::Conservative) do.
+///
+/// A job that can never be placed ([`Refusal::Infeasible`]) is rejected, when it is first looked at, and blocks nobody. Any other
+/// refusal keeps it waiting. An instant costs a decision per job started and one more; with first fit one per different
+/// request that waits, after each start. On a fleet that has not changed nobody is asked twice.
+///
+/// ```
+/// use mapa_core::greedy;
+/// use mapa_sched::{Order, Queue};
+///
+/// let shortest = Queue::new(greedy(), Order::ShortestFirst);
+/// let small_ones_slip_through = Queue::new(greedy(), Order::Arrival).first_fit();
+/// # let _ = (shortest, small_ones_slip_through);
+/// ```
+pub struct Queue {
+    name: String,
+    waiting: Waiting,
+    first_fit: bool,
+    choose: Choose,
+}
+
+impl Queue {
+    /// Every job placed by the same policy, on the best machine of the fleet.
+    #[must_use]
+    pub fn new(policy: impl Policy + 'static, order: Order) -> Self {
+        let name = format!("{}, {}", order.name(), policy.name());
+        let choose = Choose::ByPolicy(Box::new(policy), Memo::new());
+        Self { name, waiting: Waiting::new(order, false), first_fit: false, choose }
+    }
+
+    /// Every job placed as `choose` says, which is asked anew at every instant.
+    #[must_use]
+    pub fn choosing(
+        choose: impl FnMut(&Job, &Turn<'_>) -> Result<Decision, Refusal> + Send + 'static,
+        order: Order,
+    ) -> Self {
+        let choose = Choose::ByTurn(Box::new(choose));
+        Self { name: order.name().to_owned(), waiting: Waiting::new(order, false), first_fit: false, choose }
+    }
+
+    /// A job that cannot start holds up nobody. To be said before the first job arrives.
+    #[must_use]
+    pub fn first_fit(self) -> Self {
+        let same_answers = matches!(self.choose, Choose::ByPolicy(..));
+        let waiting = Waiting::new(self.waiting.order().clone(), same_answers);
+        Self { name: format!("first-fit, {}", self.name), waiting, first_fit: true, ..self }
+    }
+
+    pub(crate) fn named(self, name: String) -> Self {
+        Self { name, ..self }
+    }
+
+    /// The jobs that wait, next one first.
+    pub fn waiting(&self) -> impl ExactSizeIterator<Item = &Job> {
+        self.waiting.jobs()
+    }
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue").field("name", &self.name).field("waiting", &self.waiting).finish_non_exhaustive()
+    }
+}
+
+impl Scheduler for Queue {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn on_event(&mut self, _now: Time, event: Event) {
+        match event {
+            Event::Arrived(job) => self.waiting.push(job),
+            Event::Cancelled(job) | Event::Failed(job) | Event::Finished(job) => drop(self.waiting.forget(job)),
+            _ => {}
+        }
+    }
+
+    fn act(&mut self, _now: Time, turn: &mut Turn<'_>) {
+        self.choose.refresh(turn);
+        let mut at = 0;
+        while let Some(entry) = self.waiting.get(at) {
+            let choice = self.choose.ask(&entry.job, entry.class, turn);
+            let tenant = Tenant::Job(entry.job.id);
+            match choice.map(|choice| choice.and_then(|decision| turn.place(tenant, decision))) {
+                Some(Ok(_)) => self.choose.refresh(turn),
+                Some(Err(why @ Refusal::Infeasible(_))) => turn.reject(entry.job.id, why),
+                _ if self.first_fit => {
+                    at += 1;
+                    continue;
+                }
+                _ => break,
+            }
+            self.waiting.remove(at);
+        }
+    }
+}
