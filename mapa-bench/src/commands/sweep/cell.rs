@@ -39,7 +39,9 @@ fn summary(rows: &[Row], outcome: &Outcome, workload: &Workload, cell: &Cell<'_>
     let integer = |number: usize| Column::Integers(vec![i64::try_from(number).ok()]);
     let number = |value: f64| Column::Numbers(vec![value.is_finite().then_some(value)]);
     let seconds = |length: Duration| length.as_secs_f64();
-    let mean = |length: fn(&Row) -> Duration| number(rows.iter().map(|row| seconds(length(row))).sum::<f64>() / rows.len() as f64);
+    let mean = |length: fn(&Row) -> Duration| {
+        number(rows.iter().map(|row| seconds(length(row))).sum::<f64>() / rows.len() as f64)
+    };
     let first = rows.iter().map(|row| row.arrived).min().unwrap_or_default();
     let last = rows.iter().map(|row| row.ended).max().unwrap_or_default();
     let makespan = seconds(last - first);

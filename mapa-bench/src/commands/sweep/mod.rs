@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use self::file::SweepFile;
 use self::plan::{Cell, Plan};
-use self::store::{Found, Kept, Store, what_is};
+use self::store::{Found, Store, what_is};
 use crate::cli::{Shard, SweepArgs};
 use crate::failure::Failure;
 use crate::output::{Output, table};
@@ -37,9 +37,14 @@ pub(crate) fn sweep(args: &SweepArgs, output: &mut Output) -> Result<(), Failure
     let store = Store::at(folder);
     clear(args, folder, &store, &cells, output)?;
     store.make()?;
-    let done = if args.merge.is_empty() { run(args, &store, &cells, output) } else { gather(args, &store, &cells, output) }?;
+    let done =
+        if args.merge.is_empty() { run(args, &store, &cells, output) } else { gather(args, &store, &cells, output) }?;
     let report = finish(args, folder, &store, &cells, done, output)?;
-    if output.json { output.object(&report.json(args, folder))? } else { report.print(output)? }
+    if output.json {
+        output.object(&report.json(args, folder))?
+    } else {
+        report.print(output)?
+    }
     report.verdict(args)
 }
 
@@ -59,9 +64,9 @@ fn clear(args: &SweepArgs, folder: &Path, store: &Store, cells: &[Cell<'_>], out
     }
     if args.discard {
         output.warn(format_args!("{}: {} cells of something else are deleted", folder.display(), strangers.len()));
-        let results = ["results", "rows"].into_iter().flat_map(|name| {
-            ["csv", "json", "parquet"].map(|extension| folder.join(format!("{name}.{extension}")))
-        });
+        let results = ["results", "rows"]
+            .into_iter()
+            .flat_map(|name| ["csv", "json", "parquet"].map(|extension| folder.join(format!("{name}.{extension}"))));
         // Another process may be at it too.
         strangers.into_iter().chain(results).for_each(|path| drop(fs::remove_file(path)));
         return Ok(());
@@ -105,7 +110,7 @@ fn run(args: &SweepArgs, store: &Store, cells: &[Cell<'_>], output: &Output) -> 
     let threads = args.threads.map_or(0, |threads| threads.get());
     let pool = ThreadPoolBuilder::new().num_threads(threads).build().map_err(Failure::malformed)?;
     let bar = progress(left.len(), output)?;
-    let one = |cell: &&Cell<'_>| {
+    let one = |cell: &&Cell<'_>| -> Result<usize, Failure> {
         // Another process may have been here meanwhile.
         let there = matches!(store.find(cell, args.rows)?, Found::Whole(_));
         if !there {
@@ -144,26 +149,21 @@ fn gather(args: &SweepArgs, store: &Store, cells: &[Cell<'_>], output: &Output) 
         }
     }
     for cell in cells {
-        let mut places = [store].into_iter().chain(&others).enumerate();
-        let found = places.try_fold(None, |found: Option<(usize, Box<Kept>)>, (place, store)| match found {
-            Some(found) => Ok(Some(found)),
-            None => match store.find(cell, args.rows)? {
-                Found::Whole(kept) => Ok(Some((place, kept))),
-                Found::Nothing => Ok(None),
+        for (place, other) in [store].into_iter().chain(&others).enumerate() {
+            match other.find(cell, args.rows)? {
+                Found::Nothing => continue,
                 Found::Damaged(what) => {
                     output.warn(format_args!("{what}: passed over"));
                     done.damaged += 1;
-                    Ok(None)
+                    continue;
                 }
-            },
-        })?;
-        match found {
-            Some((0, _)) => done.there += 1,
-            Some((_, kept)) => {
-                store.keep(cell, &kept)?;
-                done.new += 1;
+                Found::Whole(_) if place == 0 => done.there += 1,
+                Found::Whole(kept) => {
+                    store.keep(cell, &kept)?;
+                    done.new += 1;
+                }
             }
-            None => {}
+            break;
         }
     }
     Ok(done)
@@ -211,7 +211,8 @@ fn finish(
 
 impl Report {
     fn json(&self, args: &SweepArgs, folder: &Path) -> Value {
-        let failed = self.failed.iter().map(|(cell, what, error)| json!({ "cell": cell, "what": what, "error": error }));
+        let failed =
+            self.failed.iter().map(|(cell, what, error)| json!({ "cell": cell, "what": what, "error": error }));
         json!({
             "sweep": args.file.display().to_string(),
             "folder": folder.display().to_string(),

@@ -111,7 +111,7 @@ impl Plan {
         let mut hash = Hash::new(VERSION);
         hash.number(machine.key);
         hash.number(jobs.key);
-        [scheduler, execution, policy].map(|word| hash.text(word));
+        [scheduler, execution, policy].into_iter().for_each(|word| hash.text(word));
         let key = hash.finish();
         Cell { index, machine: &machine.word, jobs, scheduler, execution, policy, idle: &machine.idle, key }
     }

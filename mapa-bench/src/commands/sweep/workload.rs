@@ -41,7 +41,10 @@ impl Jobs {
 impl fmt::Display for Jobs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { word, seed, .. } = self;
-        seed.map_or_else(|| write!(f, "{word}"), |seed| write!(f, "{word} seed {seed}"))
+        match seed {
+            Some(seed) => write!(f, "{word} seed {seed}"),
+            None => write!(f, "{word}"),
+        }
     }
 }
 
