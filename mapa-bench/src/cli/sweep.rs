@@ -16,7 +16,9 @@ A sweep file lists what is combined; every combination is a cell:
   generate = [\"mapa\"]                      # workloads: drawn from each seed,
   seeds = \"1..60\"                          # both ends included, or a list
   jobs = [\"night.csv\"]                     # and read from job files
-  traces = [\"philly=cluster_job_log\"]      # and from traces, KIND=FILE
+  traces = [\"gavel-philly=philly.csv\"]    # and from traces, [KIND=]FILE
+  select = \"first=1000\"                  # which jobs of the traces, as simulate --select
+  at_once = false                        # default; true: jobs of files and traces are all there from the beginning
 Paths are taken from the working directory. See docs/sweeps.md for the columns, and for Slurm and Kubernetes.
 
 Examples:

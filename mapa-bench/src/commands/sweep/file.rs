@@ -30,6 +30,12 @@ pub(super) struct SweepFile {
     pub(super) jobs: Words,
     #[serde(default)]
     pub(super) traces: Words,
+    /// Which jobs of the traces, as `--select`.
+    #[serde(default)]
+    pub(super) select: Option<String>,
+    /// Jobs of files and traces are all there from the beginning.
+    #[serde(default)]
+    pub(super) at_once: bool,
 }
 
 /// Different words.
@@ -127,6 +133,13 @@ impl SweepFile {
         }
         if [&self.generate, &self.jobs, &self.traces].iter().all(|words| words.0.is_empty()) {
             return Err("no workload: expected `generate` with `seeds`, `jobs` or `traces`".to_owned());
+        }
+        if self.select.is_some() && self.traces.0.is_empty() {
+            return Err("`select` is for `traces`: expected traces = [\"KIND=FILE\"] too".to_owned());
+        }
+        let inputs = [("machines", &self.machines), ("jobs", &self.jobs), ("traces", &self.traces)];
+        if let Some((key, _)) = inputs.iter().find(|(_, words)| words.0.iter().any(|word| word == "-")) {
+            return Err(format!("`{key}`: standard input cannot be read twice: expected a file"));
         }
         let seeds = self.seeds.as_ref().map_or(0, |seeds| seeds.0.len());
         let workloads = self.generate.0.len() * seeds + self.jobs.0.len() + self.traces.0.len();

@@ -1,7 +1,8 @@
 //! `sweep`: every combination of machines, workloads, schedulers, execution models and policies.
 //!
-//! A sweep is a list of cells that do not know each other. Each is kept in a file of its own as soon as it is there, and a cell that
-//! has its file is not run again: so a killed sweep loses what was under way and no more, and parts of it can run anywhere.
+//! A sweep is a list of cells that do not know each other. Each is kept in a file of its own as soon as it is there, and a
+//! cell that has its file is not run again: so a killed sweep loses what was under way and no more, and parts of it can run
+//! anywhere.
 
 mod cell;
 mod file;
@@ -86,8 +87,8 @@ fn foreign(strangers: &[PathBuf], cells: &[Cell<'_>]) -> Failure {
     };
     let (path, count) = (first.display(), strangers.len());
     Failure::malformed(format_args!(
-        "{path} is of {has}, and {differs}; {count} such files: expected cells of this sweep only, another folder, or --discard to \
-         delete those"
+        "{path} is of {has}, and {differs}; {count} such files: expected cells of this sweep only, another folder, \
+         or --discard to delete those"
     ))
 }
 

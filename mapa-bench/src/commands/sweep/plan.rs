@@ -1,8 +1,9 @@
 //! Which cells there are, and what each depends on.
 //!
-//! Every word is looked at, and every machine and workload read, before anything runs: a sweep that begins can be gone through with.
-//! Cells are numbered from 0 as nested loops would, from the outside: machines; workloads, which are the generators, each with all
-//! seeds, then the job files, then the traces; schedulers; executions; policies. Each list is in the order of the file.
+//! Every word is looked at, and every machine and workload read, before anything runs: a sweep that begins can be gone
+//! through with. Cells are numbered from 0 as nested loops would, from the outside: machines; workloads, which are the
+//! generators, each with all seeds, then the job files, then the traces; schedulers; executions; policies. Each list is in
+//! the order of the file.
 
 use std::fmt;
 use std::hash::Hasher;

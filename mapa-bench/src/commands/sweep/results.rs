@@ -1,7 +1,7 @@
 //! The results of a whole sweep: its cells' files, put below one another in order.
 //!
-//! They are made of what is on disk alone, however it came there, so they have the same bits whatever was cut off, split up or run at
-//! once.
+//! They are made of what is on disk alone, however it came there, so they have the same bits whatever was cut off, split up
+//! or run at once.
 
 use std::path::{Path, PathBuf};
 

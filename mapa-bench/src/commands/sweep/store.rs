@@ -1,8 +1,8 @@
 //! Finished cells on disk.
 //!
-//! A cell is one file, FOLDER/cells/INDEX-KEY.cell: a line with a checksum, then JSON. It is written under a name of its own, brought
-//! to disk, and only then given its name, so a file of that name is whole: a killed process leaves drafts, which nobody reads.
-//! Processes on several computers may share the folder. What two of them write for one cell is the same.
+//! A cell is one file, FOLDER/cells/INDEX-KEY.cell: a line with a checksum, then JSON. It is written under a name of its own,
+//! brought to disk, and only then given its name, so a file of that name is whole: a killed process leaves drafts, which
+//! nobody reads. Processes on several computers may share the folder. What two of them write for one cell is the same.
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::Hasher;

@@ -2,14 +2,13 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::fs;
 
 use mapa_sim::Workload;
 
 use super::file::SweepFile;
 use super::plan::{Hash, under};
 use crate::failure::Failure;
-use crate::simulation::generated;
+use crate::simulation::{WorkloadArgs, generated, workload};
 
 /// A workload.
 pub(super) struct Jobs {
@@ -56,23 +55,22 @@ pub(super) fn workloads(file: &SweepFile) -> Result<Vec<Jobs>, Failure> {
         let workload = generated(word, seed).map_err(|failure| under("generate", failure))?;
         Ok(Jobs::new(word, Some(seed), workload))
     });
-    let jobs = file.jobs.0.iter().map(|word| {
-        let workload = job_file(word).map_err(|failure| under("jobs", failure))?;
+    let read = |key, word: &str, args: WorkloadArgs| {
+        let workload = workload(&args).map_err(|failure| under(key, failure))?;
         Ok(Jobs::new(word, None, workload))
-    });
+    };
+    let plain = || WorkloadArgs {
+        jobs: None,
+        trace: None,
+        select: None,
+        generate: None,
+        run_times: None,
+        seed: 1,
+        at_once: file.at_once,
+    };
+    let jobs = file.jobs.0.iter().map(|word| read("jobs", word, WorkloadArgs { jobs: Some(word.clone()), ..plain() }));
     let traces = file.traces.0.iter().map(|word| {
-        let workload = trace(word).map_err(|failure| under("traces", failure))?;
-        Ok(Jobs::new(word, None, workload))
+        read("traces", word, WorkloadArgs { trace: Some(word.clone()), select: file.select.clone(), ..plain() })
     });
     drawn.chain(jobs).chain(traces).collect()
-}
-
-fn job_file(path: &str) -> Result<Workload, Failure> {
-    let wrong = |error: &dyn fmt::Display| Failure::malformed(format_args!("{path}: {error}"));
-    let _ = fs::read_to_string(path).map_err(|error| wrong(&error))?;
-    Err(wrong(&"not yet"))
-}
-
-fn trace(word: &str) -> Result<Workload, Failure> {
-    Err(Failure::malformed(format_args!("{word}: not yet")))
 }
