@@ -68,7 +68,10 @@ fn table<'a>(
         ("execution".to_owned(), texts(|cell| cell.execution.to_owned())),
         ("policy".to_owned(), texts(|cell| cell.policy.to_owned())),
     ];
-    columns.extend(stack(&parts));
+    // Jobs have columns of such names too, as `machine`, a number in the fleet.
+    let taken: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
+    let own = |name: String| if taken.contains(&name) { format!("job_{name}") } else { name };
+    columns.extend(stack(&parts).into_iter().map(|(name, column)| (own(name), column)));
     if errors {
         columns.push(("error".to_owned(), Column::Texts(each().map(|(_, kept)| kept.error.clone()).collect())));
     }
