@@ -20,7 +20,8 @@ mod workload;
 pub use error::Error;
 pub use execution::{ByBandwidth, Coupling, Execution, Fixed};
 pub use metrics::{
-    BOUND, Interval, Quartiles, Row, Scorer, Scores, mean_interval, paired_interval, quantile, share_interval,
+    BOUND, Fragmentation, Group, Interval, OverTime, Point, Quartiles, Row, Scorer, Scores, Sizes, Spread, Summary,
+    mean_interval, paired_interval, quantile, share_interval,
 };
 pub use outcome::{Outcome, Rejected, Run, Stay};
 pub use random::{GENERATOR, stream};
