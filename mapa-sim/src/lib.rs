@@ -15,6 +15,8 @@ mod outcome;
 mod random;
 mod simulation;
 mod table;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod workload;
 
 pub use error::Error;
