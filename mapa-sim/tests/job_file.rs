@@ -1,0 +1,246 @@
+//! Job files: what they mean, what is refused and where, and that what is written is read back.
+
+use std::time::Duration;
+
+use mapa_core::{DeviceSet, Pattern, Request, Shape};
+use mapa_sched::{Job, JobId, RunTime, Time};
+use mapa_sim::{Submission, Workload, read_jobs, write_jobs};
+use proptest::prelude::*;
+
+/// The text is refused, on this line (0: no line), with these words.
+#[track_caller]
+fn refused(text: &str, line: usize, words: &[&str]) {
+    let error = read_jobs(text).expect_err(text);
+    assert_eq!(error.line().unwrap_or(0), line, "{text}: {error}");
+    for word in words {
+        assert!(error.to_string().contains(word), "{text}: {error}: expected `{word}`");
+    }
+}
+
+#[test]
+fn a_line_of_the_released_form_means_what_it_does_to_the_released_simulator() {
+    let workload = read_jobs("3,ring,120,17,1,vgg16.sh\n1,all,0,5,0,googlenet.sh\n").unwrap();
+    let [first, second] = &workload.jobs[..] else { panic!("{workload:?}") };
+    assert_eq!(first.job.request, Request::new(Pattern::ring(3)).sensitive(true));
+    assert_eq!(first.job.arrived, Time::from_secs(120));
+    assert_eq!((first.work, &*first.task), (Duration::from_secs(17), "VGG-16"));
+    assert_eq!(first.job.run_time, RunTime::Fixed(Duration::from_secs(17)));
+    assert_eq!(second.job.request, Request::new(Pattern::all_to_all(1)));
+    assert_eq!((first.job.id, second.job.id), (JobId(0), JobId(1)));
+    assert!(workload.notes[0].contains("cycles"), "{:?}", workload.notes);
+    assert!(workload.notes[1].contains("first on line 2"), "{:?}", workload.notes);
+}
+
+#[test]
+fn patterns_of_the_released_form_are_shapes() {
+    for (word, shape) in [
+        ("ring", Shape::Ring),
+        ("clique", Shape::AllToAll),
+        ("all", Shape::AllToAll),
+        ("star", Shape::Star),
+        ("tree", Shape::Tree),
+    ] {
+        let workload = read_jobs(&format!("4,{word},0,5,1,alexnet.sh")).unwrap();
+        assert_eq!(workload.jobs[0].job.request.pattern, shape.pattern(4), "{word}");
+    }
+}
+
+#[test]
+fn names_comments_blank_lines_and_line_ends_of_windows_change_nothing() {
+    let plain = read_jobs("3,ring,1,17,1,my job\n2,ring,2,18,0,x\n").unwrap();
+    let header = "numGpus,pattern,arrival,duration,bwSensitive,task";
+    let dressed = format!("\u{feff}# by hand\r\n\r\n{header}\r\n3, ring,1,17,1,my job\r\n\r\n2,ring,2,18,0,x");
+    assert_eq!(read_jobs(&dressed).unwrap(), plain);
+    let own = read_jobs("gpus,duration_s,arrival_s,task,sensitive\n3,17,1,my job,1\n2,18,2,x,0\n").unwrap();
+    assert_eq!(own.jobs, plain.jobs);
+    let quoted = "# x\n\n\"task\",arrival_s , GPUS,sensitive,duration_s\r\n\n\"my job\",1, 3,1,17\r\n\r\nx,2,2 ,no,18";
+    assert_eq!(read_jobs(quoted).unwrap().jobs, plain.jobs);
+}
+
+#[test]
+fn malformed_lines_of_the_released_form_are_refused_with_line_and_expected_form() {
+    let with = |line: &str| format!("# two lines\n1,ring,0,5,0,x\n\n{line}\n");
+    for (line, words) in [
+        ("0,ring,0,5,0,x", ["numGpus `0`", "from 1 to 1024"]),
+        ("1025,ring,0,5,0,x", ["numGpus `1025`", "from 1 to 1024"]),
+        ("-3,ring,0,5,0,x", ["numGpus `-3`", "from 1 to 1024"]),
+        ("99999999999999999999,ring,0,5,0,x", ["numGpus", "from 1 to 1024"]),
+        ("3,torus,0,5,0,x", ["pattern `torus`", "ring, chain, star"]),
+        ("3,ring,-1,5,0,x", ["arrival `-1`", "whole cycles"]),
+        ("3,ring,nan,5,0,x", ["arrival `nan`", "whole cycles"]),
+        ("3,ring,1.5,5,0,x", ["arrival `1.5`", "whole cycles"]),
+        ("3,ring,0,inf,0,x", ["duration `inf`", "whole cycles"]),
+        ("3,ring,0,,0,x", ["duration ``", "whole cycles"]),
+        ("3,ring,0,18446744074,0,x", ["duration `18446744074`", "to 18446744073"]),
+        ("3,ring,0,5,2,x", ["bwSensitive `2`", "0 or 1"]),
+        ("3,ring,0,5,true,x", ["bwSensitive `true`", "0 or 1"]),
+        ("3,ring,0,5,0", ["5 fields", "expected 6"]),
+        ("3,ring,0,5,0,x,y", ["7 fields", "expected 6"]),
+    ] {
+        refused(&with(line), 4, &words);
+    }
+}
+
+#[test]
+fn every_column_of_our_own_form_is_read() {
+    let text = "# source: by hand\n# note: a guess\n# 2026\n\
+        id,arrival_s,gpus,duration_s,pattern,sensitive,task,estimate_s,priority,deadline_s,same_numa,isolated,slo_s,pcie_alpha\n\
+        7,0.1,4,12.000000001,all-to-all,yes,\"a, b\",unknown,-2,100,true,no,0.05,0.25\n\
+        8,3,2,5,independent,,,7.5,,,,,,\n";
+    let workload = read_jobs(text).unwrap();
+    assert_eq!((workload.source.as_str(), &workload.notes[..]), ("by hand", &["a guess".to_owned()][..]));
+    let request = Request::new(Pattern::all_to_all(4)).sensitive(true).same_numa(true);
+    let mut job = Job::new(JobId(7), request);
+    job.arrived = Time(100_000_000);
+    job.priority = -2;
+    job.deadline = Some(Time::from_secs(100));
+    job.slo = Some(Duration::from_millis(50));
+    job.pcie_alpha = 0.25;
+    let mut first = Submission::new(job, Duration::from_nanos(12_000_000_001)).task("a, b");
+    first.job.run_time = RunTime::Unknown;
+    let mut job = Job::new(JobId(8), Request::new(Pattern::independent(2)));
+    job.arrived = Time::from_secs(3);
+    let mut second = Submission::new(job, Duration::from_secs(5));
+    second.job.run_time = RunTime::Fixed(Duration::from_millis(7500));
+    assert_eq!(workload.jobs, [first, second]);
+}
+
+#[test]
+fn malformed_rows_of_our_own_form_are_refused_with_line_and_expected_form() {
+    let header = "# c\nid,gpus,duration_s,arrival_s,pattern,sensitive,estimate_s,priority,pcie_alpha\n";
+    let with = |row: &str| format!("{header}5,1,1,0,,,,,\n\n{row}\n");
+    for (row, words) in [
+        ("6,0,1,0,,,,,", ["gpus `0`", "from 1 to 1024"]),
+        ("6,+2,1,0,,,,,", ["gpus `+2`", "from 1 to 1024"]),
+        ("6,,1,0,,,,,", ["gpus is empty", "expected a value"]),
+        ("6,1,-1,0,,,,,", ["duration_s `-1`", "not negative"]),
+        ("6,1,NaN,0,,,,,", ["duration_s `NaN`", "such as 12.5"]),
+        ("6,1,1,inf,,,,,", ["arrival_s `inf`", "such as 12.5"]),
+        ("6,1,1,1e99,,,,,", ["arrival_s `1e99`", "584 years"]),
+        ("6,1,1,0.0000000001,,,,,", ["arrival_s", "nine digits"]),
+        ("6,1,1,0,loop,,,,", ["pattern `loop`", "ring, chain"]),
+        ("6,1,1,0,,maybe,,,", ["sensitive `maybe`", "true or false"]),
+        ("6,1,1,0,,,soon,,", ["estimate_s `soon`", "or unknown"]),
+        ("6,1,1,0,,,,high,", ["priority `high`", "integer"]),
+        ("6,1,1,0,,,,,nan", ["pcie_alpha `nan`", "a number such as"]),
+        ("x,1,1,0,,,,,", ["id `x`", "whole number"]),
+        ("5,1,1,0,,,,,", ["id 5 again, as on line 3", "differ"]),
+        ("6,1,1,0,,,,", ["8 fields", "expected 9"]),
+        ("6,1,1,0,,,,,,", ["10 fields", "expected 9"]),
+    ] {
+        refused(&with(row), 5, &words);
+    }
+}
+
+#[test]
+fn a_malformed_header_is_refused_with_what_is_known() {
+    refused("gpus,duration\n1,5\n", 1, &["column `duration`", "duration_s"]);
+    refused("# c\n\ngpus,arrival_s\n1,5\n", 3, &["no column `duration_s`"]);
+    refused("gpus,duration_s,gpus\n", 1, &["two columns `gpus`"]);
+    refused("hello\n", 1, &["gpus and duration_s", "3,ring,120,17,1,vgg16.sh"]);
+    refused("", 0, &["no jobs", "gpus and duration_s"]);
+    refused("# nothing\n\n", 0, &["no jobs"]);
+    assert_eq!(read_jobs("gpus,duration_s\n").unwrap().jobs, []);
+}
+
+#[test]
+fn rows_keep_their_lines_where_a_field_spans_several() {
+    refused("task,gpus,duration_s\n\"a\nb\",1,5\n\n\nx,0,5\n", 6, &["gpus `0`"]);
+}
+
+#[test]
+fn columns_that_say_nothing_are_not_written() {
+    let workload = read_jobs("2,ring,0,5,0,x\n3,ring,0,6,0,x\n").unwrap();
+    let mut plain = Workload::new("two jobs", workload.jobs);
+    assert_eq!(write_jobs(&plain).unwrap(), "# source: two jobs\ngpus,duration_s,task\n2,5,x\n3,6,x\n");
+    plain.jobs.clear();
+    assert_eq!(read_jobs(&write_jobs(&plain).unwrap()).unwrap(), plain);
+}
+
+#[test]
+fn what_a_file_cannot_hold_is_refused_with_the_job() {
+    let own = |request: Request| Submission::new(Job::new(JobId(3), request), Duration::from_secs(1));
+    let plain = || own(Request::new(Pattern::ring(2)));
+    let refused = |own: Submission, word: &str| {
+        let error = write_jobs(&Workload::new("", [own])).unwrap_err().to_string();
+        assert!(error.starts_with("job 3: a job file cannot hold") && error.contains(word), "{error}");
+    };
+    refused(own(Request::new(Pattern::from_edges(3, [(0, 1, 2.0)]).unwrap())), "pattern");
+    refused(own(Request::new(Pattern::ring(0))), "pattern");
+    refused(own(Request::new(Pattern::ring(2)).avoid(DeviceSet::from([1]))), "constraints");
+    refused(plain().task(" x"), "blanks");
+    refused(Submission { work: Duration::MAX, ..plain() }, "584 years");
+    let mut strange = plain();
+    strange.job.pcie_alpha = f64::NAN;
+    refused(strange, "pcie_alpha");
+    let mut strange = plain();
+    strange.job.run_time = RunTime::BySize([].into());
+    refused(strange, "by size");
+    assert!(write_jobs(&Workload::new("a\nb", [])).is_err());
+}
+
+#[test]
+fn all_at_once_changes_arrivals_and_says_so() {
+    let workload = read_jobs("2,ring,7,5,0,x\n").unwrap();
+    let notes = workload.notes.len();
+    let at_once = workload.all_at_once();
+    assert_eq!(at_once.jobs[0].job.arrived, Time::ZERO);
+    assert_eq!(at_once.notes.len(), notes + 1);
+    assert_eq!(at_once.clone().all_at_once(), at_once);
+}
+
+fn any_submission() -> impl Strategy<Value = Submission> {
+    let shapes = proptest::sample::select(Shape::ALL.map(Some).into_iter().chain([None]).collect::<Vec<_>>());
+    let times = (any::<u64>(), any::<u64>(), any::<Option<u64>>(), any::<Option<u64>>());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    let run_time = prop_oneof![
+        Just(None),
+        Just(Some(RunTime::Unknown)),
+        any::<u64>().prop_map(|estimate| Some(RunTime::Fixed(Duration::from_nanos(estimate)))),
+    ];
+    let rest = (any::<i64>(), -1e300..1e300, "([!-~]([ -~\n\"é]*[!-~])?)?");
+    (shapes, 1..40_usize, times, flags, run_time, rest).prop_map(|(shape, size, times, flags, run_time, rest)| {
+        let pattern = shape.map_or_else(|| Pattern::independent(size), |shape| shape.pattern(size));
+        let request = Request::new(pattern).sensitive(flags.0).same_numa(flags.1);
+        let mut job = Job::new(JobId(0), request);
+        (job.arrived, job.deadline) = (Time(times.0), times.2.map(Time));
+        (job.slo, job.isolated) = (times.3.map(Duration::from_nanos), flags.2);
+        (job.priority, job.pcie_alpha) = (rest.0, rest.1);
+        let mut own = Submission::new(job, Duration::from_nanos(times.1)).task(rest.2);
+        own.job.run_time = run_time.unwrap_or(own.job.run_time);
+        own
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { rng_seed: proptest::test_runner::RngSeed::Fixed(8), ..ProptestConfig::with_cases(256) })]
+
+    #[test]
+    fn what_is_written_is_read_back(
+        mut jobs in proptest::collection::vec(any_submission(), 0..12),
+        first in 0..1000_u64,
+        source in "([!-~]([ -~]*[!-~])?)?",
+    ) {
+        for (id, own) in (first..).zip(&mut jobs) {
+            own.job.id = JobId(id);
+        }
+        let workload = Workload::new(source, jobs);
+        let text = write_jobs(&workload).unwrap();
+        let again = read_jobs(&text).unwrap();
+        prop_assert_eq!(&again.jobs, &workload.jobs, "{}", text);
+        prop_assert_eq!(&again.source, &workload.source);
+        // What is added, the order of arrivals, is added once.
+        prop_assert_eq!(&read_jobs(&write_jobs(&again).unwrap()).unwrap(), &again);
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in "\\PC*") {
+        let _ = read_jobs(&text);
+    }
+
+    #[test]
+    fn any_fields_are_read_or_refused(rows in proptest::collection::vec("[0-9]{0,4}(,(ring|x|\"|-?[0-9.e]{0,25}|)){0,8}", 0..6)) {
+        let _ = read_jobs(&rows.join("\n"));
+        let _ = read_jobs(&format!("gpus,duration_s,arrival_s,task\n{}", rows.join("\n")));
+    }
+}

@@ -1,0 +1,247 @@
+//! Traces: what is read of them, what is selected, and the counts of the real ones.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use mapa_core::{Pattern, Shape};
+use mapa_sched::{JobId, Time};
+use mapa_sim::{Selection, TraceKind, Workload, read_run_times, read_trace, read_trace_part};
+use proptest::prelude::*;
+
+const OPENB: &str = "submit_s,gpus,duration_s,gpu_milli,cpus,qos,gpu_spec,phase\n\
+    0,1,100,1000,12,LS,,Running\n10,1,0,460,6,LS,,Running\n20,8,30,1000,6,BE,V100,Failed\n30,1,5,590,3,BE,,Pending\n";
+const PHILLY: &str = "submit_s,gpus,duration_s,job_type,vc\n\
+    0,1,2683,Transformer (batch size 128),23dbec\n7,4,60,ResNet-50 (batch size 64),795a4c\n9,2,60,ResNet-18 (batch size 64),23dbec\n";
+
+fn part(kind: TraceKind, text: &str, words: &str) -> Workload {
+    read_trace_part(kind, text, &words.parse().unwrap()).unwrap()
+}
+
+fn ids(workload: &Workload) -> Vec<u64> {
+    workload.jobs.iter().map(|own| own.job.id.0).collect()
+}
+
+#[track_caller]
+fn has_note(workload: &Workload, words: &str) {
+    assert!(workload.notes.iter().any(|note| note.contains(words)), "{words}: {:?}", workload.notes);
+}
+
+#[test]
+fn what_a_trace_does_not_say_is_assumed_and_told_with_counts() {
+    let workload = read_trace(TraceKind::AlibabaOpenb, OPENB).unwrap();
+    assert_eq!(ids(&workload), [0, 1, 2, 3]);
+    assert_eq!(workload.jobs[2].job.request.pattern, Pattern::ring(8));
+    assert_eq!(workload.jobs[1].work, Duration::ZERO);
+    for words in [
+        "every job is of the pattern ring",
+        "4 jobs which the paper does not classify: assumed to be not sensitive",
+        "2 jobs of less than a device",
+        "1 job without run time",
+        "2 jobs that are services",
+        "3 jobs that were Running or Pending",
+        "1 job that Failed",
+    ] {
+        has_note(&workload, words);
+    }
+}
+
+#[test]
+fn models_bear_the_papers_names_and_its_verdicts() {
+    let workload = read_trace(TraceKind::GavelPhilly, PHILLY).unwrap();
+    let told: Vec<_> = workload.jobs.iter().map(|own| (&*own.task, own.job.request.bandwidth_sensitive)).collect();
+    let expected = [("Transformer (batch size 128)", false), ("ResNet-50", true), ("ResNet-18 (batch size 64)", true)];
+    assert_eq!(told, expected);
+    has_note(&workload, "1 job which the paper does not classify");
+    let other = part(TraceKind::GavelPhilly, PHILLY, "sensitive=yes,pattern=star");
+    assert!(other.jobs.iter().all(|own| own.job.request.bandwidth_sensitive));
+    assert_eq!(other.jobs[1].job.request.pattern, Shape::Star.pattern(4));
+}
+
+#[test]
+fn selections_leave_out_what_they_say_and_count_it() {
+    let openb = |words: &str| part(TraceKind::AlibabaOpenb, OPENB, words);
+    assert_eq!(ids(&openb("first=2")), [0, 1]);
+    has_note(&openb("first=2"), "left out: 2 jobs after the first 2");
+    assert_eq!(ids(&openb("shared=leave-out")), [0, 2]);
+    has_note(&openb("shared=leave-out"), "left out: 2 jobs that share a device");
+    assert_eq!(ids(&openb("max-gpus=1")), [0, 1, 3]);
+    assert_eq!(ids(&openb("phase=Failed,phase=Pending,qos=BE")), [2, 3]);
+    assert_eq!(ids(&openb("gpu_spec=V100")), [2]);
+    let window = openb("from=10,until=30");
+    assert_eq!(ids(&window), [1, 2]);
+    assert_eq!(window.jobs.iter().map(|own| own.job.arrived).collect::<Vec<_>>(), [Time(0), Time::from_secs(10)]);
+    has_note(&window, "left out: 2 jobs that arrive outside the window");
+    let closer = openb("compress=4");
+    assert_eq!(closer.jobs[1].job.arrived, Time(2_500_000_000));
+    assert_eq!(closer.jobs[0].work, Duration::from_secs(100));
+    assert_eq!(ids(&part(TraceKind::GavelPhilly, PHILLY, "vc=23dbec")), [0, 2]);
+}
+
+#[test]
+fn selections_are_read_back_from_their_words() {
+    for words in [
+        "",
+        "vc=23dbec,from=1.5,until=7,max-gpus=8,shared=leave-out,first=3,compress=2.5,pattern=independent,sensitive=yes",
+    ] {
+        assert_eq!(words.parse::<Selection>().unwrap().to_string(), words);
+    }
+    for (words, expected) in [
+        ("first", "first=100"),
+        ("first=x", "whole number"),
+        ("from=-1", "not negative"),
+        ("max-gpus=0", "from 1 to"),
+        ("shared=maybe", "leave-out"),
+        ("compress=0", "above 0"),
+        ("compress=nan", "above 0"),
+        ("pattern=torus", "ring, chain"),
+        ("sensitive=perhaps", "true or false"),
+    ] {
+        let error = words.parse::<Selection>().unwrap_err().to_string();
+        assert!(error.contains(expected), "{words}: {error}");
+    }
+    let strange = read_trace_part(TraceKind::GavelPhilly, PHILLY, &"user=me".parse().unwrap()).unwrap_err().to_string();
+    assert!(strange.contains("`user`") && strange.contains("job_type") && strange.contains("max-gpus"), "{strange}");
+}
+
+#[test]
+fn headers_tell_the_kind() {
+    assert_eq!(TraceKind::recognise(OPENB).unwrap(), TraceKind::AlibabaOpenb);
+    assert_eq!(TraceKind::recognise(PHILLY).unwrap(), TraceKind::GavelPhilly);
+    for kind in TraceKind::ALL {
+        assert_eq!(TraceKind::recognise(&kind.columns().join(",")).unwrap(), kind);
+        assert_eq!(kind.to_string().parse::<TraceKind>().unwrap(), kind);
+    }
+    let error = |text: &str| TraceKind::recognise(text).unwrap_err().to_string();
+    assert!(error("a,b\n1,2\n").contains("tiresias (submit_s,gpus,duration_s,model,iterations)"));
+    assert!(error("runtime_s\n1\n").contains("run times alone"));
+    assert!(error("").contains("nothing in it"));
+    assert!("philly".parse::<TraceKind>().is_err());
+}
+
+#[test]
+fn malformed_rows_are_refused_with_their_line() {
+    let header = "submit_s,gpus,duration_s,model,iterations\n0,1,164,vgg19,606\n";
+    for (row, words) in [
+        ("x,1,164,vgg19,606", "submit_s `x`"),
+        ("-1,1,164,vgg19,606", "not negative"),
+        ("1,0,164,vgg19,606", "gpus `0`"),
+        ("1,2000,164,vgg19,606", "from 1 to 1024"),
+        ("1,1,NaN,vgg19,606", "duration_s `NaN`"),
+        ("1,1,,vgg19,606", "duration_s is empty"),
+        ("1,1,164,vgg19", "4 fields: expected 5"),
+    ] {
+        let error = read_trace(TraceKind::Tiresias, &format!("{header}{row}\n")).unwrap_err();
+        assert_eq!(error.line(), Some(3), "{row}");
+        assert!(error.to_string().contains(words), "{row}: {error}");
+    }
+    let milli = OPENB.replace("460", "0");
+    assert!(read_trace(TraceKind::AlibabaOpenb, &milli).unwrap_err().to_string().contains("gpu_milli `0`"));
+}
+
+#[test]
+fn rows_out_of_order_are_kept_and_told() {
+    let text = "submit_s,gpus,duration_s,model,iterations\n5,1,1,vgg19,6\n3,1,1,vgg19,6\n";
+    has_note(&read_trace(TraceKind::Tiresias, text).unwrap(), "first on line 3");
+}
+
+#[test]
+fn run_times_are_read_with_exponents() {
+    let times = read_run_times("runtime_s\n0\n1.5\n4.62824e+06\n").unwrap();
+    assert_eq!(times, [Duration::ZERO, Duration::from_millis(1500), Duration::from_secs(4_628_240)]);
+    assert_eq!(read_run_times("runtime_s\n0\n-1\n").unwrap_err().line(), Some(3));
+    assert!(read_run_times("runtime_s\n").is_err());
+    assert!(read_run_times("seconds\n1\n").is_err());
+}
+
+/// A file of the folder that `MAPA_DATA` names; none, and a word on standard error, if it is unset.
+fn data(test: &str, file: &str) -> Option<String> {
+    let folder = std::env::var_os("MAPA_DATA").map(PathBuf::from);
+    let Some(folder) = folder else {
+        // Not `eprintln`, which the test harness keeps to itself.
+        let _ = writeln!(std::io::stderr(), "{test}: skipped, MAPA_DATA is not set");
+        return None;
+    };
+    // Tests run in their package's folder, people set it relative to the workspace's.
+    let folder = if folder.is_relative() { PathBuf::from("..").join(folder) } else { folder };
+    Some(std::fs::read_to_string(folder.join("traces").join(file)).unwrap())
+}
+
+/// What the manifest says of a real trace.
+#[track_caller]
+fn check_real(kind: TraceKind, text: &str, sizes: &[(usize, usize)], [p50, longest, span]: [u64; 3]) -> Workload {
+    assert_eq!(TraceKind::recognise(text).unwrap(), kind);
+    let workload = read_trace(kind, text).unwrap();
+    let mut counted = BTreeMap::new();
+    for own in &workload.jobs {
+        *counted.entry(own.devices()).or_insert(0) += 1;
+    }
+    assert_eq!(counted.into_iter().collect::<Vec<_>>(), sizes);
+    let mut work: Vec<_> = workload.jobs.iter().map(|own| own.work).collect();
+    work.sort_unstable();
+    assert_eq!(work[work.len() / 2], Duration::from_secs(p50));
+    assert_eq!(work[work.len() - 1], Duration::from_secs(longest));
+    let arrivals = workload.jobs.iter().map(|own| own.job.arrived);
+    assert_eq!(arrivals.clone().min(), Some(Time::ZERO));
+    assert_eq!(arrivals.max(), Some(Time::from_secs(span)));
+    assert_eq!(workload.jobs.last().unwrap().job.id, JobId(workload.jobs.len() as u64 - 1));
+    workload
+}
+
+#[test]
+fn alibabas_pods_are_as_many_as_the_manifest_says() {
+    let Some(text) = data("alibabas_pods", "alibaba_openb_v2023_gpu_pods.csv") else { return };
+    let sizes = [(1, 6989), (2, 16), (4, 15), (8, 44)];
+    let workload = check_real(TraceKind::AlibabaOpenb, &text, &sizes, [492, 12_537_496, 12_901_761]);
+    has_note(&workload, "3078 jobs of less than a device");
+    has_note(&workload, "4011 jobs that are services");
+    has_note(&workload, "1 job without run time");
+    assert_eq!(part(TraceKind::AlibabaOpenb, &text, "phase=Succeeded").jobs.len(), 185);
+    assert_eq!(part(TraceKind::AlibabaOpenb, &text, "shared=leave-out").jobs.len(), 7064 - 3078);
+}
+
+#[test]
+fn phillys_jobs_are_as_many_as_the_manifest_says() {
+    let Some(text) = data("phillys_jobs", "gavel_philly_msr_seed0.csv") else { return };
+    let sizes =
+        [(1, 10480), (2, 463), (4, 2044), (7, 2), (8, 1916), (12, 6), (16, 255), (20, 1), (24, 5), (32, 91), (64, 1)];
+    check_real(TraceKind::GavelPhilly, &text, &sizes, [8801, 11_337_572, 10_817_570]);
+    let small = part(TraceKind::GavelPhilly, &text, "max-gpus=8,vc=51b7ef");
+    assert!(small.jobs.len() <= 18);
+    let all: usize =
+        ["51b7ef", "2869ce"].map(|vc| part(TraceKind::GavelPhilly, &text, &format!("vc={vc}")).jobs.len()).iter().sum();
+    assert_eq!(all, 18 + 533);
+}
+
+#[test]
+fn tiresias_jobs_are_as_many_as_the_manifest_says() {
+    let Some(text) = data("tiresias_jobs", "tiresias_60_job.csv") else { return };
+    let sizes = [(1, 30), (2, 10), (4, 10), (8, 10)];
+    let workload = check_real(TraceKind::Tiresias, &text, &sizes, [125, 1800, 1779]);
+    let sensitive = workload.jobs.iter().filter(|own| own.job.request.bandwidth_sensitive).count();
+    assert_eq!(sensitive, 54, "all but the six of GoogleNet");
+}
+
+#[test]
+fn phillys_run_times_are_as_many_as_the_manifest_says() {
+    let Some(text) = data("phillys_run_times", "philly_runtime_s.csv") else { return };
+    let mut times = read_run_times(&text).unwrap();
+    times.sort_unstable();
+    assert_eq!((times.len(), times[times.len() / 2]), (83154, Duration::from_secs(1186)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { rng_seed: proptest::test_runner::RngSeed::Fixed(8), ..ProptestConfig::with_cases(256) })]
+
+    #[test]
+    fn any_text_is_read_or_refused(text in "\\PC*", words in "\\PC*", rows in "([0-9a-z.,\"-]{0,30}\n){0,5}") {
+        let _ = TraceKind::recognise(&text);
+        let _ = read_run_times(&text);
+        let selection = words.parse::<Selection>().unwrap_or_default();
+        for kind in TraceKind::ALL {
+            let _ = read_trace(kind, &text);
+            let _ = read_trace_part(kind, &format!("{}\n{rows}", kind.columns().join(",")), &selection);
+        }
+    }
+}
