@@ -22,7 +22,7 @@ mod workload;
 pub use error::Error;
 pub use execution::{ByBandwidth, Coupling, Execution, Fixed};
 pub use metrics::{
-    BOUND, Fragmentation, Group, Interval, OverTime, Point, Quartiles, Row, Scorer, Scores, Sizes, Spread, Summary,
+    BOUND, Fragmentation, Group, GroupSize, Interval, OverTime, Point, Quartiles, Row, Scorer, Scores, Spread, Summary,
     mean_interval, paired_interval, quantile, share_interval,
 };
 pub use outcome::{Outcome, Rejected, Run, Stay};

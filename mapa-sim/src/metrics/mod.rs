@@ -10,4 +10,4 @@ pub use fragmentation::{Fragmentation, OverTime, Point};
 pub use interval::{Interval, mean_interval, paired_interval, share_interval};
 pub use quantile::{Quartiles, quantile};
 pub use rows::{BOUND, Row, Scorer, Scores};
-pub use summary::{Group, Sizes, Spread, Summary};
+pub use summary::{Group, GroupSize, Spread, Summary};

@@ -77,7 +77,7 @@ impl Spread {
 
 /// How many devices the jobs of a group have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Sizes {
+pub enum GroupSize {
     /// Any number, one among them, as the paper's box plots have it.
     Pooled,
     /// Two or more.
@@ -86,7 +86,7 @@ pub enum Sizes {
     Of(usize),
 }
 
-impl Sizes {
+impl GroupSize {
     fn has(self, devices: usize) -> bool {
         match self {
             Self::Pooled => true,
@@ -111,7 +111,7 @@ pub struct Group {
     /// Whether they are sensitive; none: whether or not.
     pub sensitive: Option<bool>,
     /// How many devices they have.
-    pub sizes: Sizes,
+    pub sizes: GroupSize,
     /// How many they are.
     pub jobs: usize,
     /// Effective bandwidth (Eq. 2), in which one device has 12.335 GB/s.
@@ -129,7 +129,7 @@ pub struct Group {
 }
 
 impl Group {
-    fn of(rows: &[Row], sensitive: Option<bool>, sizes: Sizes) -> Self {
+    fn of(rows: &[Row], sensitive: Option<bool>, sizes: GroupSize) -> Self {
         let is_in = |row: &&Row| sensitive.is_none_or(|own| row.sensitive == own) && sizes.has(row.devices);
         let within: Vec<&Row> = rows.iter().filter(is_in).collect();
         let effective = sorted(within.iter().map(|row| row.scores.effective_gbps));
@@ -185,7 +185,7 @@ impl Summary {
 
     /// The group of these jobs, if there are any.
     #[must_use]
-    pub fn group(&self, sensitive: Option<bool>, sizes: Sizes) -> Option<&Group> {
+    pub fn group(&self, sensitive: Option<bool>, sizes: GroupSize) -> Option<&Group> {
         self.groups.iter().find(|group| group.sensitive == sensitive && group.sizes == sizes)
     }
 
@@ -204,12 +204,12 @@ impl Summary {
         numbers.extend(named(BOUNDED, &self.bounded_slowdown));
         numbers.push(("execution_slowdown_mean", Some(self.execution_slowdown)));
         let group = |sensitive, sizes| self.group(sensitive, sizes);
-        let sensitive = group(Some(true), Sizes::Several);
+        let sensitive = group(Some(true), GroupSize::Several);
         numbers.extend(quartiles(EFFECTIVE, sensitive.and_then(|group| group.effective)));
-        let pooled = group(Some(true), Sizes::Pooled);
+        let pooled = group(Some(true), GroupSize::Pooled);
         numbers.extend(quartiles(EFFECTIVE_POOLED, pooled.and_then(|group| group.effective)));
         numbers.extend(quartiles(RINGS, sensitive.and_then(|group| group.ring_packing)));
-        let all = group(None, Sizes::Several);
+        let all = group(None, GroupSize::Several);
         numbers.extend(quartiles(IDEAL, all.and_then(|group| group.share_of_ideal)));
         numbers.push(("sensitive_below_12_5_gbps_share", sensitive.map(|group| group.below_12_5)));
         numbers.push(("at_most_80_of_ideal_share", all.map(|group| group.at_most_80)));
@@ -262,8 +262,8 @@ impl Summary {
 
 fn groups(rows: &[Row]) -> Vec<Group> {
     let sizes: BTreeSet<usize> = rows.iter().map(|row| row.devices).collect();
-    let sizes: Vec<Sizes> =
-        [Sizes::Pooled, Sizes::Several].into_iter().chain(sizes.into_iter().map(Sizes::Of)).collect();
+    let sizes: Vec<GroupSize> =
+        [GroupSize::Pooled, GroupSize::Several].into_iter().chain(sizes.into_iter().map(GroupSize::Of)).collect();
     let of = |sensitive| sizes.iter().map(move |&sizes| Group::of(rows, sensitive, sizes));
     [Some(true), Some(false), None].into_iter().flat_map(of).filter(|group| group.jobs > 0).collect()
 }
