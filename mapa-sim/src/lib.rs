@@ -15,12 +15,15 @@ mod outcome;
 mod random;
 mod simulation;
 mod table;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod workload;
 
 pub use error::Error;
 pub use execution::{ByBandwidth, Coupling, Execution, Fixed};
 pub use metrics::{
-    BOUND, Interval, Quartiles, Row, Scorer, Scores, mean_interval, paired_interval, quantile, share_interval,
+    BOUND, Fragmentation, Group, GroupSize, Interval, OverTime, Point, Quartiles, Row, Scorer, Scores, Spread, Summary,
+    mean_interval, paired_interval, quantile, share_interval,
 };
 pub use outcome::{Outcome, Rejected, Run, Stay};
 pub use random::{GENERATOR, stream};

@@ -80,7 +80,8 @@ pub struct Outcome {
     pub runs: Vec<Run>,
     /// The jobs that were told no, by their place in the workload.
     pub rejected: Vec<Rejected>,
-    /// Places in the workload of jobs that had not finished when nothing more could happen: they waited for what never came.
+    /// Places in the workload of the jobs that had arrived and not finished at the end: they waited for what never came, or for a time after
+    /// [`Simulation::until`](crate::Simulation::until).
     pub waiting: Vec<usize>,
     /// When the last thing happened.
     pub end: Time,

@@ -29,8 +29,11 @@ pub struct Simulation<'a> {
     workload: &'a Workload,
     fleet: Fleet,
     repartition: Duration,
-    observer: Option<Box<dyn FnMut(Time, &Fleet) + 'a>>,
+    until: Option<Time>,
+    observer: Option<Observer<'a>>,
 }
+
+type Observer<'a> = Box<dyn FnMut(Time, &Fleet) + 'a>;
 
 /// Instants at one moment after which a scheduler is taken to wake itself forever.
 const STUCK: u64 = 1_000_000;
@@ -39,7 +42,7 @@ impl<'a> Simulation<'a> {
     /// This workload on this fleet. What holds leases on it already stays there.
     #[must_use]
     pub fn new(workload: &'a Workload, fleet: Fleet) -> Self {
-        Self { workload, fleet, repartition: Duration::ZERO, observer: None }
+        Self { workload, fleet, repartition: Duration::ZERO, until: None, observer: None }
     }
 
     /// How long it takes to cut a device up anew. Default: no time.
@@ -48,13 +51,19 @@ impl<'a> Simulation<'a> {
         Self { repartition, ..self }
     }
 
+    /// Stops after the last instant that is not later: for schedulers that ask to be woken forever while a job waits. Default: never.
+    #[must_use]
+    pub fn until(self, until: Time) -> Self {
+        Self { until: Some(until), ..self }
+    }
+
     /// Is shown the fleet after every instant: for progress, and for what changes over time.
     #[must_use]
     pub fn observe(self, observer: impl FnMut(Time, &Fleet) + 'a) -> Self {
         Self { observer: Some(Box::new(observer)), ..self }
     }
 
-    /// Runs until nothing more can happen. O((jobs + orders) log jobs) besides what the scheduler does.
+    /// Runs until every job has ended or was told no, or nothing more can happen. O((jobs + orders) log jobs) besides what the scheduler does.
     ///
     /// # Errors
     /// A workload in which two jobs have one number; an order that cannot be: for a tenant that is not there, for a task; a
@@ -133,7 +142,8 @@ struct Running<'a> {
     execution: &'a dyn Execution,
     fleet: Fleet,
     repartition: Duration,
-    observer: Option<Box<dyn FnMut(Time, &Fleet) + 'a>>,
+    until: Option<Time>,
+    observer: Option<Observer<'a>>,
     now: Time,
     /// Places in the workload, last arrival first.
     to_come: Vec<usize>,
@@ -150,7 +160,7 @@ struct Running<'a> {
 
 impl<'a> Running<'a> {
     fn new(simulation: Simulation<'a>, execution: &'a dyn Execution) -> Result<Self, Error> {
-        let Simulation { workload, fleet, repartition, observer } = simulation;
+        let Simulation { workload, fleet, repartition, until, observer } = simulation;
         let mut ids: Vec<JobId> = workload.jobs.iter().map(|own| own.job.id).collect();
         ids.sort_unstable();
         if let Some(twice) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -163,6 +173,7 @@ impl<'a> Running<'a> {
             execution,
             fleet,
             repartition,
+            until,
             observer,
             now: Time::ZERO,
             to_come,
@@ -188,9 +199,15 @@ impl<'a> Running<'a> {
         {
             self.due.pop();
         }
+        if self.to_come.is_empty() && self.active.is_empty() {
+            return Ok(false);
+        }
         let arrival = self.to_come.last().map(|&index| self.workload.jobs[index].job.arrived);
         let due = self.due.peek().map(|Reverse((at, _))| *at);
         let Some(next) = arrival.into_iter().chain(due).min() else { return Ok(false) };
+        if self.until.is_some_and(|until| next > until) {
+            return Ok(false);
+        }
         self.at_this_moment = if next == self.now { self.at_this_moment + 1 } else { 0 };
         if self.at_this_moment > STUCK {
             return Err(ErrorKind::Stuck(STUCK).into());

@@ -1,0 +1,394 @@
+//! The loop: against two simulators without an event queue, against closed forms, and at its edges.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mapa_core::{Fabric, HardwareGraph, LinkClass, MachineId, Pattern, Policy, Request, greedy, lowest_id, preserve};
+use mapa_sched::{Event, Fifo, Fleet, Guard, Job, JobId, Placed, Scheduler, Tenant, Time, Token, Turn};
+use mapa_sim::testing::{fifo, replay};
+use mapa_sim::{ByBandwidth, Coupling, Execution, Fixed, Generator, Outcome, Simulation, Submission, Workload};
+use mapa_topologies::named;
+use proptest::prelude::*;
+
+/// Devices that are all joined, in pairs by double links.
+fn machine(devices: usize) -> Arc<HardwareGraph> {
+    let mut fabric = Fabric::new();
+    let ids: Vec<_> = (0..devices).map(|i| fabric.add_device(format!("GPU{i}")).unwrap()).collect();
+    for a in 0..devices {
+        for b in 0..a {
+            let class = if a % 2 == 1 && b + 1 == a { LinkClass::Direct(2) } else { LinkClass::Direct(1) };
+            let gbps = if class == LinkClass::Direct(2) { 50.0 } else { 25.0 };
+            fabric.link(ids[b], ids[a], class, gbps).unwrap();
+        }
+    }
+    Arc::new(fabric.lower().unwrap())
+}
+
+fn submission(id: u64, devices: usize, arrives: u64, runs: u64) -> Submission {
+    let mut job = Job::new(JobId(id), Request::new(Pattern::ring(devices)).sensitive(id % 2 == 0));
+    job.arrived = Time(arrives);
+    Submission::new(job, Duration::from_nanos(runs)).task(["VGG-16", "GMM", "AlexNet"][id as usize % 3])
+}
+
+/// Jobs in any order of arrival, many at one moment, some without work and some too large; times of a few nanoseconds, where ties
+/// and roundings are frequent, or of seconds.
+fn workloads() -> impl Strategy<Value = Workload> {
+    let jobs = prop::collection::vec((1usize..7, 0u64..40, 0u64..30), 0..25);
+    (jobs, prop::sample::select(vec![1u64, 7, 1_000_000_007])).prop_map(|(jobs, unit)| {
+        let jobs =
+            (0..).zip(jobs).map(|(id, (devices, arrives, runs))| submission(id, devices, arrives * unit, runs * unit));
+        Workload::new("drawn", jobs)
+    })
+}
+
+/// Whoever shares a machine is slower by a quarter for each other job; odd jobs by a third.
+struct Shared;
+
+impl Execution for Shared {
+    fn name(&self) -> &str {
+        "shared"
+    }
+    fn slowdown(&self, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
+        let here = fleet.tenants().filter(|(_, machine, _)| *machine == at.machine).count();
+        let each = if job.job.id.0 % 2 == 0 { 0.25 } else { 1.0 / 3.0 };
+        1.0 + each * (here as f64 - 1.0)
+    }
+    fn coupling(&self) -> Coupling {
+        Coupling::Machine
+    }
+}
+
+/// First come first served; and, by the hash of the moment, suspends a job, brings one back, moves one, or asks to be woken.
+#[derive(Default)]
+struct Restless {
+    waiting: Vec<Job>,
+    running: Vec<Job>,
+    wakes: u64,
+}
+
+impl Scheduler for Restless {
+    fn name(&self) -> &str {
+        "restless"
+    }
+    fn on_event(&mut self, _: Time, event: Event) {
+        match event {
+            Event::Arrived(job) => self.waiting.push(job),
+            Event::Finished(job) => self.running.retain(|own| own.id != job),
+            _ => {}
+        }
+    }
+    fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
+        let draw = now.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        if draw % 3 == 0 && !self.running.is_empty() {
+            let job = self.running.remove(draw as usize % self.running.len());
+            turn.suspend(Tenant::Job(job.id)).unwrap();
+            self.waiting.push(job);
+        } else if draw % 3 == 1 && !self.running.is_empty() {
+            let job = &self.running[draw as usize % self.running.len()];
+            let tenant = Tenant::Job(job.id);
+            let elsewhere = turn.without(tenant).map(|without| without.view().decide(greedy(), &job.request));
+            if let Some(Ok(decision)) = elsewhere {
+                turn.relocate(tenant, decision).unwrap();
+            }
+        }
+        for job in std::mem::take(&mut self.waiting) {
+            match turn.decide(lowest_id(), &job.request) {
+                Ok(decision) => {
+                    turn.place(Tenant::Job(job.id), decision).unwrap();
+                    self.running.push(job);
+                }
+                Err(why) if why.kind() == "infeasible" => turn.reject(job.id, why),
+                Err(_) => self.waiting.push(job),
+            }
+        }
+        if draw % 4 == 0 && self.wakes < 40 && !(self.running.is_empty() && self.waiting.is_empty()) {
+            self.wakes += 1;
+            turn.wake(Time(now.0.saturating_sub(3) + draw % 9), Token(draw % 5));
+        }
+    }
+}
+
+fn run(workload: &Workload, fleet: &Fleet, scheduler: &mut dyn Scheduler, execution: &dyn Execution) -> Outcome {
+    Simulation::new(workload, fleet.clone()).run(scheduler, execution).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_scheduler_has_the_schedule_of_the_simulator_that_looks_through_everything(
+        workload in workloads(), devices in prop::collection::vec(2usize..6, 1..3), which in 0usize..3,
+    ) {
+        let fleet = Fleet::new(devices.iter().map(|&n| machine(n)));
+        let execution: [&dyn Execution; 3] = [&Fixed, &Shared, &ByBandwidth::eq_2()];
+        let execution = execution[which];
+        let fast = run(&workload, &fleet, &mut Fifo::new(preserve()), execution);
+        prop_assert_eq!(&fast, &replay(&workload, fleet.clone(), &mut Fifo::new(preserve()), execution).unwrap());
+        let fast = run(&workload, &fleet, &mut Restless::default(), execution);
+        prop_assert_eq!(&fast, &replay(&workload, fleet, &mut Restless::default(), execution).unwrap());
+    }
+
+    #[test]
+    fn first_in_first_out_is_what_a_queue_and_free_sets_make_of_it(
+        mut workload in workloads(), devices in prop::collection::vec(2usize..6, 1..3),
+    ) {
+        // What takes no time still has its devices for an instant, which free sets do not show.
+        workload.jobs.iter_mut().for_each(|own| own.work = own.work.max(Duration::from_nanos(1)));
+        let graphs: Vec<_> = devices.iter().map(|&n| machine(n)).collect();
+        let outcome = run(&workload, &Fleet::new(graphs.iter().cloned()), &mut Fifo::new(preserve()), &Fixed);
+        let expected = fifo(&workload, &graphs, &preserve());
+        let mut starts = vec![None; workload.jobs.len()];
+        for run in &outcome.runs {
+            prop_assert_eq!(run.stays.len(), 1);
+            let at = &run.stays[0].at;
+            starts[run.index] = Some((run.started(), at.machine, at.placement.to_vec()));
+            prop_assert_eq!(run.ran(), workload.jobs[run.index].work);
+        }
+        prop_assert_eq!(starts, expected);
+    }
+
+    #[test]
+    fn a_job_s_work_is_exactly_what_it_did_at_each_speed(workload in workloads(), devices in 2usize..6) {
+        // By the log alone: the time of each job, cut wherever anybody starts or ends, at the speed of that time.
+        let outcome = run(&workload, &Fleet::new([machine(devices)]), &mut Fifo::new(lowest_id()), &Shared);
+        let mut cuts: Vec<Time> = outcome.runs.iter().flat_map(|run| [run.started(), run.ended()]).collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        for run in &outcome.runs {
+            let each = if run.job.0 % 2 == 0 { 0.25 } else { 1.0 / 3.0 };
+            let mut done = 0u128;
+            let mut last = 0;
+            for pair in cuts.windows(2).filter(|pair| run.started() <= pair[0] && pair[1] <= run.ended()) {
+                let here = outcome.runs.iter().filter(|own| own.started() <= pair[0] && pair[1] <= own.ended()).count();
+                let rate = (((1u64 << 32) as f64) / (1.0 + each * (here as f64 - 1.0))).round() as u128;
+                done += rate * u128::from(pair[1].0 - pair[0].0);
+                last = rate;
+            }
+            let work = workload.jobs[run.index].work.as_nanos() << 32;
+            prop_assert!(done >= work && done.saturating_sub(last) < work.max(1), "{run:?} has done {done} of {work}");
+        }
+    }
+}
+
+#[test]
+fn two_jobs_that_slow_each_other_end_when_the_closed_form_says() {
+    // Each takes 1.256 times as long while both are there (theory: piecewise linear). The second comes after x.
+    struct Pair;
+    impl Execution for Pair {
+        fn name(&self) -> &str {
+            "pair"
+        }
+        fn slowdown(&self, _: &Submission, _: &Placed, fleet: &Fleet) -> f64 {
+            if fleet.tenants().count() == 2 { 1.256 } else { 1.0 }
+        }
+        fn coupling(&self) -> Coupling {
+            Coupling::Machine
+        }
+    }
+    let second = 1_000_000_000;
+    for x in [0, second, 37 * second, 99 * second] {
+        let jobs = [submission(0, 1, 0, 100 * second), submission(1, 1, x, 100 * second)];
+        let outcome = run(&Workload::new("pair", jobs), &Fleet::new([machine(2)]), &mut Fifo::new(lowest_id()), &Pair);
+        let ends: Vec<f64> = outcome.runs.iter().map(|run| run.ended().0 as f64 / 1e9).collect();
+        let x = x as f64 / 1e9;
+        let first = x + 1.256 * (100.0 - x);
+        let then = first + (100.0 - (first - x) / 1.256);
+        assert!((ends[0] - first).abs() < 1e-7 && (ends[1] - then).abs() < 1e-7, "{ends:?}, {first}, {then}");
+    }
+}
+
+#[test]
+fn devices_of_a_job_that_ends_are_free_for_one_that_arrives_at_that_nanosecond() {
+    let jobs = [submission(0, 2, 0, 10), submission(1, 2, 10, 10)];
+    let outcome = run(&Workload::new("tie", jobs), &Fleet::new([machine(2)]), &mut Fifo::new(lowest_id()), &Fixed);
+    assert_eq!(outcome.runs[1].waited(), Duration::ZERO);
+    assert_eq!((outcome.end, outcome.events, outcome.instants), (Time(20), 4, 3));
+}
+
+#[test]
+fn jobs_of_one_moment_are_told_in_the_order_of_the_workload_whatever_their_numbers() {
+    let jobs = [submission(9, 2, 5, 10), submission(3, 2, 5, 10), submission(7, 2, 0, 1)];
+    let outcome = run(&Workload::new("ties", jobs), &Fleet::new([machine(2)]), &mut Fifo::new(lowest_id()), &Fixed);
+    let starts: Vec<u64> = outcome.runs.iter().map(|run| run.started().0).collect();
+    assert_eq!(starts, [5, 15, 0]);
+}
+
+#[test]
+fn with_fixed_run_times_no_policy_that_never_waits_changes_when_jobs_run() {
+    let workload = Generator::mapa().generate(3).unwrap();
+    let graph = Arc::new(named("dgx-1v").unwrap().graph().unwrap());
+    let policies: [Box<dyn Policy>; 3] = [Box::new(lowest_id()), Box::new(greedy()), Box::new(preserve())];
+    let times = policies.map(|policy| {
+        let outcome = run(&workload, &Fleet::new([graph.clone()]), &mut Fifo::new(policy), &Fixed);
+        outcome.runs.iter().map(|run| (run.started(), run.ended())).collect::<Vec<_>>()
+    });
+    assert_eq!(times[0].len(), 300);
+    assert!(times.iter().all(|own| *own == times[0]));
+}
+
+#[test]
+fn what_can_never_fit_is_told_no_and_blocks_nobody() {
+    let jobs = [submission(0, 6, 0, 10), submission(1, 2, 0, 10)];
+    let outcome = run(&Workload::new("large", jobs), &Fleet::new([machine(2)]), &mut Fifo::new(lowest_id()), &Fixed);
+    assert_eq!(outcome.rejected.len(), 1);
+    assert!(outcome.rejected[0].why.to_string().contains("6 devices are wanted"), "{}", outcome.rejected[0].why);
+    assert_eq!(outcome.runs.len(), 1);
+}
+
+#[test]
+fn jobs_that_nobody_places_are_listed_as_waiting() {
+    struct Idle;
+    impl Scheduler for Idle {
+        fn name(&self) -> &str {
+            "idle"
+        }
+        fn on_event(&mut self, _: Time, _: Event) {}
+        fn act(&mut self, _: Time, _: &mut Turn<'_>) {}
+    }
+    let jobs = [submission(0, 1, 4, 10), submission(1, 1, 0, 10)];
+    let outcome = run(&Workload::new("idle", jobs), &Fleet::new([machine(2)]), &mut Idle, &Fixed);
+    assert_eq!((outcome.waiting, outcome.end), (vec![0, 1], Time(4)));
+}
+
+#[test]
+fn a_scheduler_that_asks_to_be_woken_forever_ends_with_its_last_job_or_when_it_is_told() {
+    let forever: fn(&mut Turn<'_>, Time) = |turn, now| turn.wake(now + Duration::from_nanos(7), Token(0));
+    let never = Workload::new("never", [submission(0, 1, 0, 10)]);
+    let stopped = Simulation::new(&never, Fleet::new([machine(2)])).until(Time(30));
+    let outcome = stopped.run(&mut Orders(forever), &Fixed).unwrap();
+    assert_eq!((outcome.waiting, outcome.end, outcome.instants), (vec![0], Time(28), 5));
+    let once: fn(&mut Turn<'_>, Time) = |turn, now| {
+        if now == Time::ZERO {
+            turn.start(Tenant::Job(JobId(0)), lowest_id(), &Request::new(Pattern::ring(1))).unwrap();
+        }
+        turn.wake(now + Duration::from_nanos(7), Token(0));
+    };
+    let outcome = run(&never, &Fleet::new([machine(2)]), &mut Orders(once), &Fixed);
+    assert_eq!((outcome.runs.len(), outcome.end), (1, Time(10)));
+}
+
+#[test]
+fn layouts_take_as_long_as_is_said_and_the_observer_sees_every_instant() {
+    let graph = named("dgx-a100").unwrap();
+    let mut fabric = graph.fabric.clone();
+    let model = mapa_topologies::mig::named("a100-40gb").unwrap().model(mapa_topologies::mig::Offer::PLAIN).unwrap();
+    fabric.set_mig(Some(&model));
+    let graph = Arc::new(fabric.lower().unwrap());
+    struct Cutter(mapa_core::mig::Layout);
+    impl Scheduler for Cutter {
+        fn name(&self) -> &str {
+            "cutter"
+        }
+        fn on_event(&mut self, _: Time, _: Event) {}
+        fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
+            if now == Time(3) {
+                turn.repartition(MachineId(0), mapa_core::DeviceId(0), self.0.clone()).unwrap();
+            }
+        }
+    }
+    let layout = model.fit(&[model.find("3g").unwrap(), model.find("2g").unwrap()]).unwrap();
+    let workload = Workload::new("cut", [submission(0, 1, 3, 10)]);
+    let mut seen = Vec::new();
+    let simulation = Simulation::new(&workload, Fleet::new([graph])).repartition(Duration::from_nanos(40));
+    let mut cutter = Cutter(layout.clone());
+    simulation
+        .observe(|now, fleet| seen.push((now, fleet.machines()[0].view().layout_of(mapa_core::DeviceId(0)) == layout)))
+        .run(&mut cutter, &Fixed)
+        .unwrap();
+    assert_eq!(seen, [(Time(3), false), (Time(43), true)]);
+}
+
+/// Gives the same order at every instant.
+struct Orders(fn(&mut Turn<'_>, Time));
+
+impl Scheduler for Orders {
+    fn name(&self) -> &str {
+        "orders"
+    }
+    fn on_event(&mut self, _: Time, _: Event) {}
+    fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
+        (self.0)(turn, now);
+    }
+}
+
+#[track_caller]
+fn check_refused(order: fn(&mut Turn<'_>, Time), why: &str) {
+    let workload = Workload::new("one", [submission(0, 1, 0, 10)]);
+    let error = Simulation::new(&workload, Fleet::new([machine(2)])).run(&mut Orders(order), &Fixed).unwrap_err();
+    assert!(error.to_string().contains(why), "{error}");
+}
+
+#[test]
+fn orders_that_cannot_be_carried_out_name_whom_they_are_for() {
+    check_refused(
+        |turn, _| drop(turn.start(Tenant::Job(JobId(7)), lowest_id(), &Request::new(Pattern::ring(1)))),
+        "a place for job 7: no such job",
+    );
+    check_refused(
+        |turn, _| {
+            let task = Tenant::Task(JobId(0), mapa_sched::TaskId(1));
+            drop(turn.start(task, lowest_id(), &Request::new(Pattern::ring(1))));
+        },
+        "task 1 of job 0: the simulator runs no tasks",
+    );
+    check_refused(|turn, _| turn.launch(JobId(0)), "a launch");
+    check_refused(|turn, _| turn.throttle(JobId(0), Guard::MpsPercent(Some(3))), "a guard");
+    check_refused(|turn, now| turn.wake(now, Token(1)), "never lets time go on");
+}
+
+#[test]
+fn a_workload_that_cannot_be_run_is_refused_by_the_job_at_fault() {
+    struct Never(f64);
+    impl Execution for Never {
+        fn name(&self) -> &str {
+            "never"
+        }
+        fn slowdown(&self, _: &Submission, _: &Placed, _: &Fleet) -> f64 {
+            self.0
+        }
+    }
+    let fleet = Fleet::new([machine(2)]);
+    let error = |jobs: Vec<Submission>, execution: &dyn Execution| {
+        let workload = Workload::new("bad", jobs);
+        Simulation::new(&workload, fleet.clone()).run(&mut Fifo::new(lowest_id()), execution).unwrap_err().to_string()
+    };
+    let twice = error(vec![submission(4, 1, 0, 1), submission(4, 1, 1, 1)], &Fixed);
+    assert_eq!(twice, "job 4: its number is given twice");
+    for slowdown in [f64::NAN, f64::INFINITY, 0.0, -1.0, 1e300] {
+        let wrong = error(vec![submission(4, 1, 0, 1)], &Never(slowdown));
+        assert!(wrong.starts_with("job 4: a slowdown of"), "{wrong}");
+    }
+    let long = error(vec![submission(5, 1, 10, u64::MAX)], &Fixed);
+    assert!(long.starts_with("job 5: it would end after more than 584 years"), "{long}");
+    assert!(!error(vec![Submission { work: Duration::MAX, ..submission(6, 1, 0, 1) }], &Fixed).is_empty());
+}
+
+#[test]
+fn sensitive_jobs_take_as_long_as_the_documented_curve_says() {
+    // On a DGX-1V by Eq. 2: 3 and 0 share a double link (58.93, so full speed), 0 and 1 a single one (27.72), 0 and 5 only PCIe
+    // (10.37).
+    let graph = Arc::new(named("dgx-1v").unwrap().graph().unwrap());
+    let fleet = Fleet::new([graph.clone()]);
+    let model = ByBandwidth::eq_2();
+    let slowdown = |devices: &[u32], task: &str, sensitive: bool| {
+        let request = Request::new(Pattern::ring(devices.len())).sensitive(sensitive);
+        let own = Submission::new(Job::new(JobId(0), request), Duration::from_secs(1)).task(task);
+        let placement = devices.iter().map(|&id| mapa_core::DeviceId(id)).collect();
+        let at = Placed { machine: MachineId(0), lease: mapa_core::LeaseId(0), placement };
+        model.slowdown(&own, &at, &fleet)
+    };
+    let curve = |ratio: f64, gbps: f64| 1.0 + (ratio - 1.0) * (1.0 / gbps - 0.02) / 0.08;
+    for (found, expected) in [
+        (slowdown(&[0, 3], "VGG-16", true), 1.0),
+        (slowdown(&[0, 1], "VGG-16", true), curve(3.0, 27.720_348)),
+        (slowdown(&[0, 5], "VGG-16", true), curve(3.0, 10.37)),
+        (slowdown(&[0, 5], "AlexNet", true), curve(2.2, 10.37)),
+        (slowdown(&[0, 5], "other", true), curve(1.6, 10.37)),
+        (slowdown(&[0, 5], "other", false), curve(1.1, 10.37)),
+        // Two hops over PCIe: 3.21 GB/s by Eq. 2, taken as the floor.
+        (slowdown(&[0, 5, 7], "VGG-16", true), 3.0),
+        (slowdown(&[0], "VGG-16", true), 1.0),
+    ] {
+        assert!((found - expected).abs() < 2e-3, "{found} is not {expected}");
+    }
+}
