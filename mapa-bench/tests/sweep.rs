@@ -225,8 +225,6 @@ fn rows_of_jobs_are_worked_out_where_they_are_not_there_yet() {
     assert_eq!(folder.answer("--into night")["there"], json!(24));
     let rows = String::from_utf8(folder.results("night").remove("rows.csv").unwrap()).unwrap();
     assert!(rows.starts_with("cell,machine,workload,seed,scheduler,execution,policy,"), "{rows}");
-    // All jobs finish but the one of six devices on the four, or six, of a Summit node: each has a row in all eight cells of
-    // a workload.
     let results: Value = serde_json::from_slice(&folder.results("night")["results.json"]).unwrap();
     let finished = |cell: &Value| cell["finished"].as_u64().unwrap() as usize;
     let finished: usize = results["results"].as_array().unwrap().iter().map(finished).sum();
@@ -239,7 +237,7 @@ fn a_cell_that_fails_says_so_in_its_row_and_stops_no_other() {
                 jobs = [\"long.csv\", \"own.csv\"]";
     let folder = Folder::with(file);
     // Over the slowest links it would end beyond the last moment there is.
-    folder.write("long.csv", "5,ring,0,15000000000,1,VGG-16\n");
+    folder.write("long.csv", "2,ring,0,18400000000,1,VGG-16\n");
     folder.write("own.csv", JOBS);
     let output = folder.run("--into night --json");
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -300,7 +298,7 @@ fn sweep_files_that_make_no_sense_are_refused_with_the_key_and_what_was_expected
         ("policies", "[\"best\"]", "`policies`: no policy is called `best`"),
         ("policies", "[\"greedy\", 1]", "`1`: expected a list of words"),
         ("policies", "[\"greedy\", \"greedy\"]", "`greedy` is there twice"),
-        ("schedulers", "[\"lifo\"]", "`schedulers`: no scheduler is called `lifo`: expected fifo"),
+        ("schedulers", "[\"lifo\"]", "`schedulers`: no scheduler is called `lifo`: expected"),
         ("executions", "[\"magic\"]", "`executions`: no execution model is called `magic`"),
         ("generate", "[\"nobody\"]", "`generate`: "),
         ("seeds", "\"9..1\"", "`9..1`: expected a range such as \"1..60\""),

@@ -202,7 +202,8 @@ proptest! {
 #[test]
 fn series_weigh_what_is_the_case_by_how_long_it_lasts() {
     let (_, summary, over_time) = simulated(&four_jobs(), lowest_id());
-    let at: Vec<(u64, f64)> = over_time.points().iter().map(|own| (own.at.0 / 1_000_000_000, own.utilisation)).collect();
+    let at: Vec<(u64, f64)> =
+        over_time.points().iter().map(|own| (own.at.0 / 1_000_000_000, own.utilisation)).collect();
     assert_eq!(at, [(10, 0.625), (20, 0.875), (50, 0.625), (110, 1.0), (115, 0.0)]);
     assert!((over_time.mean_utilisation().unwrap() - summary.utilisation).abs() < 1e-12);
     // Free are 5, 6 and 7, then one device, then the three again, then none.
