@@ -21,7 +21,7 @@ pub(crate) use pattern::{
 };
 pub(crate) use reproduce::ReproduceArgs;
 pub(crate) use simulate::SimulateArgs;
-pub(crate) use sweep::SweepArgs;
+pub(crate) use sweep::{Shard, SweepArgs};
 
 /// Which accelerators should this job get?
 #[derive(Parser)]

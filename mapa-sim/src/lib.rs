@@ -21,7 +21,10 @@ mod workload;
 
 pub use error::Error;
 pub use execution::{ByBandwidth, Coupling, Execution, Fixed};
-pub use metrics::{Row, Scorer, Scores};
+pub use metrics::{
+    BOUND, Fragmentation, Group, GroupSize, Interval, OverTime, Point, Quartiles, Row, Scorer, Scores, Spread, Summary,
+    mean_interval, paired_interval, quantile, share_interval,
+};
 pub use outcome::{Outcome, Rejected, Run, Stay};
 pub use random::{GENERATOR, stream};
 pub use simulation::Simulation;

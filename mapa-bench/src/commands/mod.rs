@@ -28,6 +28,6 @@ pub(crate) use read_files::read_files;
 pub(crate) use reproduce::reproduce;
 pub(crate) use score::score;
 pub(crate) use sensitivity::sensitivity;
-pub(crate) use simulate::simulate;
+pub(crate) use simulate::{PolicyRun, simulate};
 pub(crate) use sweep::sweep;
 pub(crate) use topo::topo;

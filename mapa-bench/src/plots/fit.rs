@@ -7,6 +7,8 @@ use kuva::render_to_svg;
 use mapa_core::DeviceId;
 use mapa_regress::{Fit, Row};
 
+use super::COLOURS;
+
 pub(crate) struct Plots;
 
 impl Plots {
@@ -36,8 +38,6 @@ impl Plots {
 pub(crate) fn ids(ring: &[DeviceId]) -> String {
     ring.iter().map(|id| id.0.to_string()).collect::<Vec<_>>().join(",")
 }
-
-const COLOURS: [&str; 7] = ["steelblue", "darkorange", "seagreen", "firebrick", "mediumpurple", "sienna", "dimgray"];
 
 /// Of so many rows, those that are furthest off.
 const NAMED: usize = 5;

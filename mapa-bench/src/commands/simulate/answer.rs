@@ -1,0 +1,173 @@
+//! What a simulation comes to, as text and as JSON.
+
+use mapa_sim::{GroupSize, Quartiles, Rejected, Row, Table};
+use serde_json::{Map, Value, json};
+
+use super::{Answer, PolicyRun, seconds};
+use crate::answer::refusal;
+use crate::failure::Failure;
+use crate::output::{Output, gbps, table};
+
+/// Of the jobs that were told no, those that the text names.
+const NAMED: usize = 5;
+
+impl Answer {
+    pub(super) fn print(&self, output: &mut Output) -> Result<(), Failure> {
+        output.line(format_args!("machine    {}", self.machine))?;
+        output.line(format_args!("workload   {} jobs: {}", self.workload.jobs.len(), self.workload.source))?;
+        output.line(format_args!("scheduler  {}; run times: {}", self.scheduler, self.execution))?;
+        for note in &self.workload.notes {
+            output.line(format_args!("note       {note}"))?;
+        }
+        output.line("")?;
+        output.line(self.times())?;
+        output.line("")?;
+        output.line(self.bandwidths())?;
+        LEGEND.iter().try_for_each(|line| output.line(line))?;
+        self.runs.iter().try_for_each(|run| self.left(run, output))?;
+        self.written.iter().try_for_each(|file| output.line(format_args!("written    {file}")))
+    }
+
+    fn times(&self) -> comfy_table::Table {
+        let header = [
+            "policy",
+            "finished",
+            "makespan, s",
+            "jobs/h",
+            "relative",
+            "mean wait, s",
+            "p95 wait, s",
+            "slowdown",
+            "utilisation",
+            "fragmentation",
+        ];
+        let mut rows = table(header, 1..header.len());
+        let first = self.runs.first().map_or(f64::NAN, |run| run.summary.jobs_per_hour);
+        for PolicyRun { policy, summary, over_time, .. } in &self.runs {
+            rows.add_row([
+                policy.clone(),
+                summary.finished.to_string(),
+                seconds(summary.makespan),
+                number(summary.jobs_per_hour, 1),
+                number(summary.jobs_per_hour / first, 3),
+                number(summary.wait_s.mean, 1),
+                number(summary.wait_s.p95, 1),
+                number(summary.execution_slowdown, 3),
+                number(summary.utilisation, 3),
+                over_time.mean_fragmentation().map_or("-".to_owned(), |mean| number(mean, 3)),
+            ]);
+        }
+        rows
+    }
+
+    fn bandwidths(&self) -> comfy_table::Table {
+        let header = [
+            "effective bandwidth, GB/s",
+            "jobs",
+            "min",
+            "p25",
+            "p50",
+            "p75",
+            "max",
+            "below 12.5",
+            "median of rings",
+            "median of ideal",
+        ];
+        let mut rows = table(header, 1..header.len());
+        for PolicyRun { policy, summary, .. } in &self.runs {
+            let Some(group) = summary.group(Some(true), GroupSize::Several) else {
+                rows.add_row([policy.as_str(), "0"]);
+                continue;
+            };
+            let median =
+                |of: Option<Quartiles>, text: fn(f64) -> String| of.map_or("-".to_owned(), |own| text(own.p50));
+            let mut cells = vec![policy.clone(), group.jobs.to_string()];
+            let values = group.effective.map(|own| [own.min, own.p25, own.p50, own.p75, own.max].map(gbps));
+            cells.extend(values.unwrap_or_else(|| std::array::from_fn(|_| "-".to_owned())));
+            cells.push(percent(group.below_12_5));
+            cells.push(median(group.ring_packing, gbps));
+            cells.push(median(group.share_of_ideal, percent));
+            rows.add_row(cells);
+        }
+        rows
+    }
+
+    /// The jobs that did not finish, and why.
+    fn left(&self, run: &PolicyRun, output: &mut Output) -> Result<(), Failure> {
+        let PolicyRun { policy, outcome, .. } = run;
+        for Rejected { index, job, why, .. } in outcome.rejected.iter().take(NAMED) {
+            let devices = self.workload.jobs.get(*index).map_or(0, |job| job.devices());
+            output.line(format_args!("rejected   {policy}: job {job}, {devices} devices: {why}"))?;
+        }
+        if let Some(more) = outcome.rejected.len().checked_sub(NAMED).filter(|&more| more > 0) {
+            output.line(format_args!("rejected   {policy}: {more} more"))?;
+        }
+        if !outcome.waiting.is_empty() {
+            let waiting = outcome.waiting.len();
+            output.line(format_args!("waiting    {policy}: {waiting} jobs never started or never ended"))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "machine": self.machine,
+            "workload": {
+                "source": self.workload.source, "jobs": self.workload.jobs.len(), "notes": self.workload.notes,
+            },
+            "scheduler": self.scheduler,
+            "execution": self.execution,
+            "policies": self.runs.iter().map(|run| self.run_json(run)).collect::<Vec<_>>(),
+            "written": self.written,
+        })
+    }
+
+    fn run_json(&self, run: &PolicyRun) -> Value {
+        let PolicyRun { policy, outcome, rows, summary, over_time } = run;
+        let mut object = first(summary.table());
+        let first = self.runs.first().map(|run| run.summary.jobs_per_hour);
+        object.insert("policy".to_owned(), json!(policy));
+        object.insert("relative_throughput".to_owned(), json!(first.map(|first| summary.jobs_per_hour / first)));
+        object.insert("mean_fragmentation".to_owned(), json!(over_time.mean_fragmentation()));
+        object.insert("max_fragmentation".to_owned(), json!(over_time.max_fragmentation()));
+        object.insert("groups".to_owned(), summary.groups_table().to_json());
+        object.insert("jobs".to_owned(), Row::table(rows, &self.fleet).to_json());
+        object.insert("series".to_owned(), over_time.table().to_json());
+        let rejected = |own: &Rejected| {
+            let mut object = refusal(&own.why);
+            object["index"] = json!(own.index);
+            object["job"] = json!(own.job.0);
+            object
+        };
+        object.insert("rejections".to_owned(), outcome.rejected.iter().map(rejected).collect());
+        let number = |index: &usize| self.workload.jobs.get(*index).map(|own| own.job.id.0);
+        object.insert("never_ended".to_owned(), json!(outcome.waiting.iter().map(number).collect::<Vec<_>>()));
+        Value::Object(object)
+    }
+}
+
+const LEGEND: [&str; 4] = [
+    "Relative: jobs per hour, that of the first policy being 1. Slowdown: time of execution over the time at full speed, mean.",
+    "Fragmentation: of the best ring of 2 to 5 free devices, the bandwidth that is lacking to that on the idle machine; mean over time.",
+    "Bandwidths are of sensitive jobs of two or more devices, as Eq. 2 predicts them; below 12.5: their share below 12.5 GB/s.",
+    "Rings: what rings carry at once on the devices, GB/s. Ideal: links added up, over the most that the idle machine has.",
+];
+
+/// The row of a table of one.
+fn first(table: Table) -> Map<String, Value> {
+    match table.to_json() {
+        Value::Array(rows) => match rows.into_iter().next() {
+            Some(Value::Object(row)) => row,
+            _ => Map::new(),
+        },
+        _ => Map::new(),
+    }
+}
+
+fn number(value: f64, decimals: usize) -> String {
+    if value.is_finite() { format!("{value:.decimals$}") } else { "-".to_owned() }
+}
+
+fn percent(share: f64) -> String {
+    if share.is_finite() { format!("{:.1} %", 100.0 * share) } else { "-".to_owned() }
+}

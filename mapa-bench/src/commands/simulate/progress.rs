@@ -1,0 +1,37 @@
+//! How far a simulation has come, for those who wait.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use mapa_sched::{Event, Scheduler, Time, Turn};
+
+use crate::failure::Failure;
+
+/// A bar over the jobs of all simulations, on a terminal's standard error; hidden for programs.
+pub(super) fn bar(jobs: usize, hidden: bool) -> Result<ProgressBar, Failure> {
+    let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let bar = ProgressBar::with_draw_target(Some(jobs as u64), target);
+    bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} jobs, {msg}").map_err(Failure::malformed)?);
+    Ok(bar)
+}
+
+/// A scheduler that moves the bar on at each job that ends.
+pub(super) struct Counted<'a> {
+    pub(super) scheduler: Box<dyn Scheduler + Send>,
+    pub(super) bar: &'a ProgressBar,
+}
+
+impl Scheduler for Counted<'_> {
+    fn name(&self) -> &str {
+        self.scheduler.name()
+    }
+
+    fn on_event(&mut self, now: Time, event: Event) {
+        if matches!(event, Event::Finished(_)) {
+            self.bar.inc(1);
+        }
+        self.scheduler.on_event(now, event);
+    }
+
+    fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
+        self.scheduler.act(now, turn);
+    }
+}

@@ -1,0 +1,132 @@
+//! Pictures of simulations.
+
+use std::collections::BTreeSet;
+
+use kuva::backend::svg::SvgBackend;
+use kuva::plot::{BoxPlot, LinePlot};
+use kuva::render::figure::Figure;
+use kuva::render::layout::Layout;
+use kuva::render::plots::Plot;
+use kuva::render_to_svg;
+use mapa_core::MachineId;
+use mapa_sched::{Fleet, Time};
+use mapa_sim::{Outcome, OverTime, Workload};
+
+use super::COLOURS;
+use crate::commands::PolicyRun;
+
+/// By file name: effective bandwidths by policy, utilisation and fragmentation over time, and who had which device under each policy.
+pub(crate) fn simulation(runs: &[PolicyRun], workload: &Workload, title: &str, fleet: &Fleet) -> Vec<(String, String)> {
+    let mut pictures = vec![
+        ("bandwidth.svg".to_owned(), bandwidth(runs, title)),
+        ("over-time.svg".to_owned(), over_time(runs, title)),
+    ];
+    pictures.extend(runs.iter().map(|run| {
+        let title = format!("{}: who has which device, {title}", run.policy);
+        (format!("timeline-{}.svg", run.policy), timeline(&run.outcome, workload, &title, fleet))
+    }));
+    pictures
+}
+
+/// A box a policy: sensitive jobs of two or more devices.
+fn bandwidth(runs: &[PolicyRun], title: &str) -> String {
+    let of = |run: &PolicyRun| {
+        let rows = run.rows.iter().filter(|row| row.sensitive && row.devices > 1);
+        rows.map(|row| row.scores.effective_gbps).collect::<Vec<f64>>()
+    };
+    let boxes = BoxPlot::new().with_color(COLOURS[0]).with_width(0.5);
+    let boxes = runs.iter().fold(boxes, |boxes, run| boxes.with_group(run.policy.clone(), of(run)));
+    let plots: Vec<Plot> = vec![boxes.into()];
+    let layout = Layout::auto_from_plots(&plots).with_title(title).with_title_wrap(WRAP).with_x_label("policy");
+    let y = "effective bandwidth of sensitive jobs, 2 devices or more, GB/s";
+    render_to_svg(plots, layout.with_y_label(y).with_y_axis_min(0.0))
+}
+
+/// Characters of a line of a title.
+const WRAP: usize = 70;
+
+/// A panel a policy, both series in percent.
+fn over_time(runs: &[PolicyRun], title: &str) -> String {
+    let end = runs.iter().map(|run| run.outcome.end).max().unwrap_or_default();
+    let (unit, scale) = unit(end);
+    let panels: Vec<Vec<Plot>> = runs.iter().map(|run| series(&run.over_time, scale)).collect();
+    let layout = |(plots, run): (&Vec<Plot>, &PolicyRun)| {
+        let layout =
+            Layout::auto_from_plots(plots).with_title(run.policy.clone()).with_x_label(format!("time, {unit}"));
+        let layout = layout.with_y_label("percent").with_y_axis_min(0.0).with_y_axis_max(100.0).with_x_axis_min(0.0);
+        layout.with_x_axis_max(hours(end) * scale)
+    };
+    let layouts = panels.iter().zip(runs).map(layout).collect();
+    let figure = Figure::new(runs.len(), 1).with_plots(panels).with_layouts(layouts).with_cell_size(1000.0, 260.0);
+    SvgBackend.render_scene(&figure.with_title(title).with_shared_legend_bottom().render())
+}
+
+fn series(over_time: &OverTime, scale: f64) -> Vec<Plot> {
+    let points = |of: &dyn Fn(&mapa_sim::Point) -> Option<f64>| {
+        let percent = |point| of(point).map(|share| (hours(point.at) * scale, 100.0 * share));
+        over_time.points().iter().filter_map(percent).collect::<Vec<(f64, f64)>>()
+    };
+    let line = |name: &str, colour: &str, of: &dyn Fn(&mapa_sim::Point) -> Option<f64>| {
+        LinePlot::new().with_data(points(of)).with_step().with_color(colour).with_legend(name).with_stroke_width(1.2)
+    };
+    vec![
+        line("utilisation", COLOURS[0], &|point| Some(point.utilisation)).into(),
+        line("fragmentation", COLOURS[1], &|point| point.fragmentation).into(),
+    ]
+}
+
+/// A unit for so long a time, and how many of it are an hour.
+fn unit(end: Time) -> (&'static str, f64) {
+    if hours(end) > 2.0 { ("h", 1.0) } else { ("s", 3600.0) }
+}
+
+fn hours(at: Time) -> f64 {
+    (at - Time::ZERO).as_secs_f64() / 3600.0
+}
+
+/// A line a device, a bar a job in the colour of its size: dark, if it is sensitive, else pale.
+fn timeline(outcome: &Outcome, workload: &Workload, title: &str, fleet: &Fleet) -> String {
+    let (unit, scale) = unit(outcome.end);
+    let gap = hours(outcome.end) * scale / 1500.0;
+    let mut plots: Vec<Plot> = Vec::new();
+    let mut named = BTreeSet::new();
+    for run in &outcome.runs {
+        let Some(job) = workload.jobs.get(run.index) else { continue };
+        let (size, sensitive) = (job.devices(), job.job.request.bandwidth_sensitive);
+        let [dark, pale] = SIZES[size.saturating_sub(1).min(SIZES.len() - 1)];
+        for stay in &run.stays {
+            let [from, until] = [stay.from, stay.until].map(|at| hours(at) * scale);
+            let before = devices_before(fleet, stay.at.machine);
+            for id in stay.at.placement.set().iter() {
+                let y = (before + id.index()) as f64;
+                let bar = LinePlot::new().with_data(vec![(from, y), ((until - gap).max(from), y)]);
+                let bar = bar.with_color(if sensitive { dark } else { pale }).with_stroke_width(BAR);
+                let name = format!("{size}, {}", if sensitive { "sensitive" } else { "not sensitive" });
+                plots.push(if named.insert((size, !sensitive)) { bar.with_legend(name).into() } else { bar.into() });
+            }
+        }
+    }
+    let devices: usize = fleet.machines().iter().map(|machine| machine.graph().devices().len()).sum();
+    let layout = Layout::auto_from_plots(&plots).with_title(title).with_title_wrap(WRAP);
+    let layout = layout.with_x_label(format!("time, {unit}")).with_y_label("device").with_y_tick_step(1.0);
+    let layout = layout.with_y_axis_min(-0.6).with_y_axis_max(devices as f64 - 0.4).with_x_axis_min(0.0);
+    let layout = layout.with_legend_title("devices of the job").with_width(1100.0);
+    render_to_svg(plots, layout.with_height(120.0 + (BAR + 4.0) * devices.max(4) as f64))
+}
+
+/// Pixels.
+const BAR: f64 = 16.0;
+
+/// For jobs of one device, two, ..: dark and pale.
+const SIZES: [[&str; 2]; 6] = [
+    ["#555555", "#c8c8c8"],
+    ["#1f77b4", "#aec7e8"],
+    ["#2ca02c", "#a9dfa0"],
+    ["#ff7f0e", "#ffcf9e"],
+    ["#d62728", "#f5a9a8"],
+    ["#9467bd", "#d0c1e0"],
+];
+
+fn devices_before(fleet: &Fleet, machine: MachineId) -> usize {
+    fleet.machines().iter().take(machine.0 as usize).map(|machine| machine.graph().devices().len()).sum()
+}

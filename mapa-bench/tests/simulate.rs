@@ -1,0 +1,133 @@
+//! `simulate`: policies side by side, files, pictures, and what is wrong with requests.
+
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+
+use common::{answer, error, run, text};
+use serde_json::Value;
+
+/// A folder that is there for one test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("mapa-simulate-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+const FEW: &str = "simulate --machine dgx-1v --generate mapa,jobs=40";
+
+#[test]
+fn the_papers_policies_stand_side_by_side_the_first_being_one() {
+    let policies = answer(FEW);
+    let policies = policies["policies"].as_array().unwrap();
+    let names: Vec<&str> = policies.iter().map(|own| own["policy"].as_str().unwrap()).collect();
+    assert_eq!(names, ["lowest-id", "topo-aware", "greedy", "preserve"]);
+    assert_eq!(policies[0]["relative_throughput"], 1.0);
+    for policy in policies {
+        assert_eq!(policy["finished"], 40);
+        assert_eq!(policy["jobs"].as_array().unwrap().len(), 40);
+        let share = policy["utilisation"].as_f64().unwrap();
+        assert!(share > 0.5 && share <= 1.0, "{share}");
+        let fragmentation = policy["mean_fragmentation"].as_f64().unwrap();
+        assert!((0.0..1.0).contains(&fragmentation), "{fragmentation}");
+    }
+    let median = |at: usize| policies[at]["sensitive_effective_p50_gbps"].as_f64().unwrap();
+    assert!(median(2) > median(0), "greedy above lowest-id");
+}
+
+#[test]
+fn the_same_words_print_the_same_and_text_has_the_numbers_of_json() {
+    let told = text(FEW, "");
+    assert_eq!(told, text(FEW, ""));
+    let object = answer(FEW);
+    for policy in object["policies"].as_array().unwrap() {
+        let line = told.lines().find(|line| line.contains(policy["policy"].as_str().unwrap())).unwrap();
+        let wait = format!("{:.1}", policy["wait_mean_s"].as_f64().unwrap());
+        assert!(line.contains(&wait), "{wait} in {line}");
+    }
+    assert!(told.contains(object["workload"]["source"].as_str().unwrap()), "{told}");
+}
+
+#[test]
+fn files_have_a_row_a_job_and_policy_in_each_format_and_the_same_numbers() {
+    let folder = Folder::new("files");
+    let csv = folder.file("jobs.csv");
+    let json = folder.file("jobs.json");
+    let parquet = folder.file("jobs.parquet");
+    let series = folder.file("series.csv");
+    for file in [&csv, &json, &parquet] {
+        text(&format!("{FEW} --policy greedy --policy lowest-id,greedy --output {file} --series {series}"), "");
+    }
+    let lines = fs::read_to_string(&csv).unwrap();
+    assert_eq!(lines.lines().count(), 1 + 2 * 40);
+    assert!(lines.starts_with("policy,index,job,task,devices,sensitive,"), "{lines}");
+    let rows: Vec<Value> = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    assert_eq!((rows[0]["policy"].as_str(), rows[40]["policy"].as_str()), (Some("greedy"), Some("lowest-id")));
+    let header: Vec<&str> = lines.lines().next().unwrap().split(',').collect();
+    let at = header.iter().position(|name| *name == "effective_gbps").unwrap();
+    for (line, row) in lines.lines().skip(1).zip(&rows) {
+        let cell: f64 = line.split(',').nth(at).unwrap().parse().unwrap();
+        assert_eq!(Some(cell), row["effective_gbps"].as_f64());
+    }
+    assert!(fs::read(&parquet).unwrap().starts_with(b"PAR1"));
+    let series = fs::read_to_string(&series).unwrap();
+    assert!(series.starts_with("policy,time_s,utilisation,fragmentation\ngreedy,0.0,"), "{series}");
+}
+
+#[test]
+fn pictures_are_drawn_for_all_policies_and_one_timeline_each() {
+    let folder = Folder::new("plots");
+    let plots = folder.file("plots");
+    let told = text(&format!("{FEW} --policy greedy,preserve --plot {plots}"), "");
+    for name in ["bandwidth.svg", "over-time.svg", "timeline-greedy.svg", "timeline-preserve.svg"] {
+        let picture = fs::read_to_string(PathBuf::from(&plots).join(name)).unwrap();
+        assert!(picture.contains("<svg") && picture.contains("preserve") | picture.contains("greedy"), "{name}");
+        assert!(told.contains(name), "{told}");
+    }
+}
+
+#[test]
+fn jobs_that_never_fit_are_told_and_no_failure() {
+    let jobs = "numGpus,pattern,arrival,duration,bwSensitive,task\n2,ring,0,10,1,a\n9,ring,0,10,1,b\n";
+    let output = run("simulate --machine dgx-1v --jobs - --policy lowest-id", jobs);
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let line = told.lines().find(|line| line.starts_with("rejected")).unwrap();
+    assert!(line.contains("lowest-id") && line.contains("9 devices"), "{line}");
+}
+
+#[test]
+fn a_fleet_is_a_machine() {
+    let few = "simulate --machine fleet:2xdgx-1v --generate mapa,jobs=20 --policy greedy";
+    let object = answer(few);
+    assert_eq!(object["policies"][0]["finished"], 20);
+}
+
+#[test]
+fn wrong_requests_name_what_is_wrong() {
+    error("simulate --machine dgx-1v --policy best", "best");
+    error("simulate --machine dgx-1v --policy ,", "--policy names none");
+    error("simulate --machine dgx-1v --scheduler lifo", "lifo");
+    error("simulate --machine dgx-1v --execution magic", "no execution model is called `magic`");
+    error("simulate --machine dgx-1v --output jobs.xlsx", "jobs.xlsx: expected a name that ends in .csv");
+    error("simulate --machine dgx-1v --policy greedy --model paper", "neither is simulated");
+    error("simulate --machine - --jobs -", "both read standard input");
+    let output = run("simulate --machine dgx-1v --jobs -", "3,ring,120,17,1,vgg16.sh\n0,ring,120,17,1,vgg16.sh\n");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("line 2"), "{output:?}");
+}

@@ -1,0 +1,254 @@
+//! What is read off outcomes: against numbers worked out by hand and by brute force.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mapa_core::{
+    Candidate, DeviceId, DeviceSet, Fabric, HardwareGraph, LinkClass, Pattern, Policy, Request, aggregate_gbps, greedy,
+    lowest_id, preserve,
+};
+use mapa_sched::{Fifo, Fleet, Job, JobId, Time};
+use mapa_sim::{
+    Fixed, Fragmentation, Generator, GroupSize, OverTime, Quartiles, Row, Scorer, Simulation, Submission, Summary,
+    Workload, mean_interval, paired_interval, quantile, share_interval,
+};
+use mapa_topologies::named;
+use proptest::prelude::*;
+
+fn dgx_1v() -> Arc<HardwareGraph> {
+    Arc::new(named("dgx-1v").unwrap().graph().unwrap())
+}
+
+/// Rows and summary of a workload under a policy, and how the fleet was used meanwhile.
+fn simulated(workload: &Workload, policy: impl Policy + 'static) -> (Vec<Row>, Summary, OverTime) {
+    let fleet = Fleet::new([dgx_1v()]);
+    let (mut over_time, mut fragmentation) = (OverTime::default(), Fragmentation::default());
+    let simulation = Simulation::new(workload, fleet.clone())
+        .observe(|now, fleet| over_time.observe(now, fleet, &mut fragmentation));
+    let outcome = simulation.run(&mut Fifo::new(policy), &Fixed).unwrap();
+    let rows = Row::of(&outcome, workload, &fleet, &mut Scorer::new());
+    let summary = Summary::of(&outcome, &rows, &fleet);
+    (rows, summary, over_time)
+}
+
+fn job(id: u64, devices: usize, sensitive: bool, arrived: u64, work: u64) -> Submission {
+    let mut job = Job::new(JobId(id), Request::new(Pattern::ring(devices)).sensitive(sensitive));
+    job.arrived = Time::from_secs(arrived);
+    Submission::new(job, Duration::from_secs(work))
+}
+
+/// On devices 0 to 4, then 5 and 6, then 0 to 7 once all are gone; the last asks for nine.
+fn four_jobs() -> Workload {
+    Workload::new(
+        "by hand",
+        [job(0, 5, true, 10, 100), job(1, 2, false, 20, 30), job(2, 8, true, 20, 5), job(3, 9, true, 20, 5)],
+    )
+}
+
+#[test]
+fn times_are_those_worked_out_by_hand() {
+    let (rows, summary, _) = simulated(&four_jobs(), lowest_id());
+    assert_eq!((summary.finished, summary.rejected, summary.waiting), (3, 1, 0));
+    // 10 s to 110 s, 20 s to 50 s, 110 s to 115 s.
+    assert_eq!(summary.makespan, Duration::from_secs(105));
+    assert_eq!(summary.jobs_per_hour, 3.0 / (105.0 / 3600.0));
+    assert_eq!(summary.utilisation, (5.0 * 100.0 + 2.0 * 30.0 + 8.0 * 5.0) / (8.0 * 105.0));
+    assert_eq!(rows.iter().map(|row| row.waited().as_secs()).collect::<Vec<_>>(), [0, 0, 90]);
+    assert_eq!((summary.wait_s.mean, summary.wait_s.p50, summary.wait_s.max), (30.0, 0.0, 90.0));
+    assert_eq!(summary.wait_s.p95, 81.0);
+    assert_eq!(summary.completion_s.p50, 95.0);
+    assert_eq!(rows.iter().map(Row::slowdown).collect::<Vec<_>>(), [Some(1.0), Some(1.0), Some(19.0)]);
+    // Five seconds of work count as ten.
+    assert_eq!(rows[2].bounded_slowdown(), 9.5);
+    assert_eq!(summary.execution_slowdown, 1.0);
+}
+
+#[test]
+fn a_job_shorter_than_the_bound_is_not_sped_up_by_it_and_no_work_has_no_slowdown() {
+    let (rows, ..) = simulated(&Workload::new("short", [job(0, 1, true, 0, 2), job(1, 1, true, 0, 0)]), lowest_id());
+    assert_eq!((rows[0].slowdown(), rows[0].bounded_slowdown()), (Some(1.0), 1.0));
+    assert_eq!((rows[1].slowdown(), rows[1].bounded_slowdown(), rows[1].execution_slowdown()), (None, 1.0, None));
+}
+
+#[test]
+fn single_devices_are_pooled_where_the_name_says_so_and_nowhere_else() {
+    let jobs = [job(0, 1, true, 0, 9), job(1, 2, true, 0, 9), job(2, 1, true, 0, 9), job(3, 2, false, 0, 9)];
+    let (rows, summary, _) = simulated(&Workload::new("mixed", jobs), greedy());
+    let of = |size| summary.group(Some(true), size).unwrap();
+    let [single, double] = [rows[0].scores.effective_gbps, rows[1].scores.effective_gbps];
+    assert!((single - 12.335).abs() < 5e-4 && (double - 58.93).abs() < 5e-3, "{single} {double}");
+    assert_eq!(of(GroupSize::Pooled).jobs, 3);
+    assert_eq!(of(GroupSize::Pooled).effective.map(|own| own.p50), Some(single));
+    assert_eq!(of(GroupSize::Several).effective.map(|own| [own.min, own.max]), Some([double; 2]));
+    assert_eq!(of(GroupSize::Of(1)).below_12_5, 1.0);
+    assert_eq!((of(GroupSize::Of(1)).ring_packing, of(GroupSize::Of(1)).share_of_ideal), (None, None));
+    assert_eq!(of(GroupSize::Pooled).share_of_ideal, of(GroupSize::Several).share_of_ideal);
+    assert_eq!(summary.group(None, GroupSize::Of(2)).map(|own| own.jobs), Some(2));
+    assert_eq!(summary.group(Some(false), GroupSize::Of(1)), None);
+    let number = |name: &str| summary.numbers().into_iter().find(|(own, _)| *own == name).unwrap().1;
+    assert_eq!(number("sensitive_effective_p50_gbps"), Some(double));
+    assert_eq!(number("sensitive_pooled_effective_p50_gbps"), Some(single));
+}
+
+#[test]
+fn three_devices_of_a_dgx_1v_have_87_of_an_ideal_125() {
+    let fleet = Fleet::new([dgx_1v()]);
+    // All but 0, 1 and 4 are busy with a job of five, which `must_include` keeps there.
+    let five = Request::new(Pattern::ring(5)).must_include([2, 3, 5, 6, 7].into());
+    let busy = Submission::new(Job::new(JobId(0), five), Duration::from_secs(50));
+    let workload = Workload::new("Fig. 3", [busy, job(1, 3, true, 1, 5)]);
+    let outcome = Simulation::new(&workload, fleet.clone()).run(&mut Fifo::new(preserve()), &Fixed).unwrap();
+    let rows = Row::of(&outcome, &workload, &fleet, &mut Scorer::new());
+    assert_eq!((rows[1].scores.aggregate_gbps, rows[1].scores.ideal_aggregate_gbps), (87.0, Some(125.0)));
+    assert_eq!(rows[1].share_of_ideal(), Some(87.0 / 125.0));
+    let group = Summary::of(&outcome, &rows, &fleet).group(Some(true), GroupSize::Of(3)).unwrap().clone();
+    assert_eq!((group.at_most_80, group.at_most_55), (1.0, 0.0));
+    let table = Row::table(&rows, &fleet).to_json();
+    assert_eq!(table[1]["aggregate_gbps"], 87.0);
+    assert_eq!(table[1]["placement"].as_str().unwrap().split(' ').count(), 3);
+}
+
+#[test]
+fn every_summary_has_the_same_columns_and_no_number_is_nan() {
+    let (_, full, _) = simulated(&Generator::mapa().generate(1).unwrap(), preserve());
+    let (_, empty, _) = simulated(&Workload::new("none", []), preserve());
+    let mut table = full.table();
+    table.append(&empty.table()).unwrap();
+    assert_eq!(table.rows(), 2);
+    assert!(full.numbers().iter().all(|(_, value)| value.is_some_and(f64::is_finite)), "{:?}", full.numbers());
+    assert!(empty.numbers().iter().all(|(_, value)| value.is_none_or(f64::is_finite)), "{:?}", empty.numbers());
+    assert_eq!(full.groups_table().rows(), 3 * 7);
+}
+
+#[test]
+fn fragmentation_on_a_dgx_1v_by_hand() {
+    let graph = dgx_1v();
+    let mut fragmentation = Fragmentation::default();
+    let mut of = |ids: &[u32]| fragmentation.of(&graph, &ids.iter().map(|&id| DeviceId(id)).collect());
+    // The paper's GPUs 1, 2 and 5: a double link, as any machine's best pair; 87 of 125 GB/s in three.
+    assert_eq!(of(&[0, 1, 4]), Some((0.0 + (1.0 - 87.0 / 125.0)) / 2.0));
+    assert_eq!(of(&[0, 1, 2, 3, 4, 5, 6, 7]), Some(0.0));
+    // GPUs 1 and 6: no direct link, 12 of 50 GB/s.
+    assert_eq!(of(&[0, 5]), Some(1.0 - 12.0 / 50.0));
+    assert_eq!((of(&[3]), of(&[])), (None, None));
+}
+
+/// The highest aggregated bandwidth of k of these devices, over all of their orders.
+fn best(graph: &HardwareGraph, free: &[DeviceId], k: usize) -> f64 {
+    fn extend(graph: &HardwareGraph, free: &[DeviceId], k: usize, chosen: &mut Vec<DeviceId>) -> f64 {
+        if chosen.len() == k {
+            let (all, pattern) = (graph.all(), Pattern::ring(k));
+            return aggregate_gbps().score(&Candidate {
+                view: graph.with_free(&all),
+                pattern: &pattern,
+                placement: chosen,
+            });
+        }
+        let mut best = f64::NEG_INFINITY;
+        for &id in free {
+            if !chosen.contains(&id) {
+                chosen.push(id);
+                best = best.max(extend(graph, free, k, chosen));
+                chosen.pop();
+            }
+        }
+        best
+    }
+    extend(graph, free, k, &mut Vec::new())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn fragmentation_is_that_of_all_rings_on_all_free_sets(links in prop::collection::vec(0u8..3, 15)) {
+        let mut fabric = Fabric::new();
+        let gpus: Vec<_> = (0..6).map(|i| fabric.add_device(format!("GPU{i}")).unwrap()).collect();
+        let mut links = links.iter();
+        for (i, &a) in gpus.iter().enumerate() {
+            for &b in &gpus[..i] {
+                let n = *links.next().unwrap();
+                if n > 0 {
+                    fabric.link(a, b, LinkClass::Direct(n), 25.0 * f64::from(n)).unwrap();
+                }
+            }
+        }
+        fabric.set_host_gbps(12.0).unwrap();
+        let graph = fabric.lower().unwrap();
+        let all: Vec<DeviceId> = graph.wholes().iter().collect();
+        let idle: Vec<f64> = (2..=4).map(|k| best(&graph, &all, k)).collect();
+        let mut fragmentation = Fragmentation::new(4);
+        for bits in 0u32..64 {
+            let free: Vec<DeviceId> = all.iter().copied().filter(|id| bits >> id.0 & 1 == 1).collect();
+            let sizes = 2..=4.min(free.len());
+            let lost: Vec<f64> = sizes.map(|k| 1.0 - best(&graph, &free, k) / idle[k - 2]).collect();
+            let expected = lost.iter().sum::<f64>() / lost.len() as f64;
+            match fragmentation.of(&graph, &DeviceSet::from_iter(free.iter().copied())) {
+                None => prop_assert!(free.len() < 2),
+                Some(found) => prop_assert!((found - expected).abs() < 1e-9, "{free:?}: {found} {expected}"),
+            }
+        }
+    }
+
+    #[test]
+    fn quantiles_are_between_their_neighbours_and_grow(mut values in prop::collection::vec(-1e9..1e9, 1..40), p in 0.0..=1.0) {
+        values.sort_by(f64::total_cmp);
+        let place = (values.len() - 1) as f64 * p;
+        let at = quantile(&values, p);
+        prop_assert!(values[place.floor() as usize] <= at && at <= values[place.ceil() as usize]);
+        prop_assert!(quantile(&values, p / 2.0) <= at);
+    }
+}
+
+#[test]
+fn series_weigh_what_is_the_case_by_how_long_it_lasts() {
+    let (_, summary, over_time) = simulated(&four_jobs(), lowest_id());
+    let at: Vec<(u64, f64)> =
+        over_time.points().iter().map(|own| (own.at.0 / 1_000_000_000, own.utilisation)).collect();
+    assert_eq!(at, [(10, 0.625), (20, 0.875), (50, 0.625), (110, 1.0), (115, 0.0)]);
+    assert!((over_time.mean_utilisation().unwrap() - summary.utilisation).abs() < 1e-12);
+    // Free are 5, 6 and 7, then one device, then the three again, then none.
+    let mut fragmentation = Fragmentation::default();
+    let three = fragmentation.of(&dgx_1v(), &[5, 6, 7].into()).unwrap();
+    assert!(three > 0.0);
+    let known: Vec<Option<f64>> = over_time.points().iter().map(|own| own.fragmentation).collect();
+    assert_eq!(known, [Some(three), None, Some(three), None, Some(0.0)]);
+    assert!((over_time.mean_fragmentation().unwrap() - three).abs() < 1e-12);
+    assert_eq!(over_time.max_fragmentation(), Some(three));
+    assert_eq!(over_time.table().rows(), 5);
+}
+
+#[test]
+fn quantiles_are_those_of_numpy() {
+    let values = [3.2, 9.0, 12.0, 31.2, 55.5, 58.9];
+    let found = [0.1, 0.25, 0.5, 0.75, 0.99].map(|p| quantile(&values, p));
+    // numpy.quantile(values, [0.1, 0.25, 0.5, 0.75, 0.99])
+    for (found, numpy) in found.iter().zip([6.1, 9.75, 21.6, 49.425, 58.73]) {
+        assert!((found - numpy).abs() < 1e-12, "{found} {numpy}");
+    }
+    assert!(quantile(&[], 0.5).is_nan() && quantile(&values, 1.1).is_nan() && quantile(&values, f64::NAN).is_nan());
+    assert_eq!(quantile(&[f64::NEG_INFINITY, f64::INFINITY, f64::INFINITY], 0.75), f64::INFINITY);
+    assert_eq!(Quartiles::of(&[]), None);
+    assert_eq!(Quartiles::of(&[7.0]).map(|own| [own.min, own.p25, own.p50, own.p75, own.max]), Some([7.0; 5]));
+}
+
+#[test]
+fn intervals_are_those_of_the_textbook() {
+    // t of 4 degrees of freedom, 0.975: 2.776445; the deviation is sqrt(2.5).
+    let five = mean_interval(&[1.0, 2.0, 3.0, 4.0, 5.0]);
+    let half = 2.776_445_105_197_793 * (2.5f64 / 5.0).sqrt();
+    assert!((five.low - (3.0 - half)).abs() < 1e-6 && (five.high - (3.0 + half)).abs() < 1e-6, "{five:?}");
+    let one = mean_interval(&[7.0]);
+    assert!(one.mean == 7.0 && one.low.is_nan() && one.high.is_nan());
+    assert!(mean_interval(&[]).mean.is_nan());
+    assert_eq!(mean_interval(&[2.0; 9]), mapa_sim::Interval { mean: 2.0, low: 2.0, high: 2.0 });
+    // What pairs have in common drops out.
+    let paired = paired_interval(&[101.0, 12.0, 7.0], &[100.0, 11.0, 6.0]);
+    assert_eq!([paired.mean, paired.low, paired.high], [1.0; 3]);
+    // Wilson's interval of 0 of 10 ends at z² / (n + z²).
+    let none = share_interval(0, 10);
+    let z2 = 1.959_963_984_540_054_f64.powi(2);
+    assert!(none.mean == 0.0 && none.low == 0.0 && (none.high - z2 / (10.0 + z2)).abs() < 1e-9, "{none:?}");
+    let all = share_interval(10, 10);
+    assert!(all.high == 1.0 && (all.low - (1.0 - none.high)).abs() < 1e-12, "{all:?}");
+    assert!(share_interval(0, 0).low.is_nan());
+}
