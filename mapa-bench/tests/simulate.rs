@@ -131,3 +131,17 @@ fn wrong_requests_name_what_is_wrong() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("line 2"), "{output:?}");
 }
+
+/// The commands of docs/simulate.md print what it says.
+#[test]
+fn the_page_shows_what_commands_print() {
+    let page = include_str!("../../docs/simulate.md");
+    let mut commands = 0;
+    for block in page.split("\n```console\n$ mapa-bench ").skip(1) {
+        let (words, rest) = block.split_once('\n').unwrap();
+        let (told, _) = rest.split_once("\n```").unwrap();
+        assert_eq!(text(words, "").trim_end(), told, "docs/simulate.md: {words}");
+        commands += 1;
+    }
+    assert_eq!(commands, 2);
+}

@@ -9,7 +9,7 @@ use indicatif::ProgressBar;
 use mapa_core::{BuiltIn, Policy};
 use mapa_sched::Fleet;
 use mapa_sim::{
-    Column, Execution, Fragmentation, Outcome, OverTime, Row, Scorer, Simulation, Summary, Table, Workload,
+    Column, Execution, Fragmentation, GENERATOR, Outcome, OverTime, Row, Scorer, Simulation, Summary, Table, Workload,
 };
 
 use crate::cli::{Preserved, SimulateArgs};
@@ -158,8 +158,10 @@ impl Answer {
         Ok(())
     }
 
+    /// What pictures are of; how random numbers are made is told by the text.
     fn title(&self) -> String {
-        format!("{}, {}", self.machine, self.workload.source)
+        let source = self.workload.source.replace(&format!(", {GENERATOR}"), "");
+        format!("{}, {source}", self.machine)
     }
 
     /// A row for each job under each policy.
