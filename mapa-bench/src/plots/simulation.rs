@@ -68,13 +68,13 @@ fn over_time(runs: &[PolicyRun], title: &str) -> String {
 }
 
 fn series(over_time: &OverTime, scale: f64) -> Vec<Plot> {
-    let lines = |name: &str, colour: &str, of: &dyn Fn(&Point) -> Option<f64>| -> Vec<Plot> {
-        let line = |points| LinePlot::new().with_data(points).with_step().with_color(colour).with_stroke_width(1.2);
+    let lines = |name: &str, (colour, width): (&str, f64), of: &dyn Fn(&Point) -> Option<f64>| -> Vec<Plot> {
+        let line = |points| LinePlot::new().with_data(points).with_step().with_color(colour).with_stroke_width(width);
         let parts = parts(over_time.points(), scale, of).into_iter().map(line).enumerate();
         parts.map(|(at, line)| if at == 0 { line.with_legend(name).into() } else { line.into() }).collect()
     };
-    let mut plots = lines("utilisation", COLOURS[0], &|point| Some(point.utilisation));
-    plots.extend(lines("fragmentation", COLOURS[1], &|point| point.fragmentation));
+    let mut plots = lines("utilisation", (COLOURS[0], 1.2), &|point| Some(point.utilisation));
+    plots.extend(lines("fragmentation", (COLOURS[1], 3.0), &|point| point.fragmentation));
     plots
 }
 
