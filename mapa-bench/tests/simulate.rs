@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::PathBuf;
 
-use common::{answer, error, run, text};
+use common::{answer, error, no, run, text};
 use serde_json::Value;
 
 /// A folder that is there for one test.
@@ -122,6 +122,7 @@ fn a_fleet_is_a_machine() {
 
 #[test]
 fn wrong_requests_name_what_is_wrong() {
+    assert_eq!(no("simulate --machine dgx-1v --policy best --json").1, 2);
     error("simulate --machine dgx-1v --policy best", "best");
     error("simulate --machine dgx-1v --policy ,", "--policy names none");
     error("simulate --machine dgx-1v --scheduler lifo", "lifo");
