@@ -24,7 +24,8 @@ pub(crate) struct SimulateArgs {
     pub(crate) machine: MachineArgs,
     #[command(flatten)]
     pub(crate) workload: WorkloadArgs,
-    /// How devices are chosen, one simulation each: names as for `allocate`, `paper` for its four, `all` for those of whole devices.
+    /// How devices are chosen, one simulation each: names as for `allocate`, `paper` for its four, `all` for those of
+    /// whole devices.
     #[arg(long, value_name = "POLICIES", value_delimiter = ',', default_value = "paper")]
     pub(crate) policy: Vec<String>,
     /// Which job is next, and when.

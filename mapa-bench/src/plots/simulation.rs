@@ -1,6 +1,6 @@
 //! Pictures of simulations.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use kuva::backend::svg::SvgBackend;
 use kuva::plot::{BoxPlot, LinePlot};
@@ -8,9 +8,9 @@ use kuva::render::figure::Figure;
 use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 use kuva::render_to_svg;
-use mapa_core::MachineId;
+use mapa_core::{DeviceId, MachineId};
 use mapa_sched::{Fleet, Time};
-use mapa_sim::{Outcome, OverTime, Workload};
+use mapa_sim::{Outcome, OverTime, Point, Workload};
 
 use super::COLOURS;
 use crate::commands::PolicyRun;
@@ -34,16 +34,22 @@ fn bandwidth(runs: &[PolicyRun], title: &str) -> String {
         let rows = run.rows.iter().filter(|row| row.sensitive && row.devices > 1);
         rows.map(|row| row.scores.effective_gbps).collect::<Vec<f64>>()
     };
-    let boxes = BoxPlot::new().with_color(COLOURS[0]).with_width(0.5);
+    let boxes = BoxPlot::new().with_color("#aec7e8").with_width(0.5).with_strip(0.25);
+    let boxes = boxes.with_overlay_color("#1f3f5f").with_overlay_size(1.8);
     let boxes = runs.iter().fold(boxes, |boxes, run| boxes.with_group(run.policy.clone(), of(run)));
     let plots: Vec<Plot> = vec![boxes.into()];
-    let layout = Layout::auto_from_plots(&plots).with_title(title).with_title_wrap(WRAP).with_x_label("policy");
+    let layout = Layout::auto_from_plots(&plots).with_title(title).with_title_wrap(WRAP);
+    let layout = layout.with_x_label("policy; boxes are quartiles, dots are jobs").with_title_size(TITLE);
+    let all = runs.iter().flat_map(|run| of(run));
+    let top = (all.fold(10.0, f64::max) / 10.0).ceil() * 10.0;
     let y = "effective bandwidth of sensitive jobs, 2 devices or more, GB/s";
-    render_to_svg(plots, layout.with_y_label(y).with_y_axis_min(0.0))
+    render_to_svg(plots, layout.with_y_label(y).with_y_axis_min(0.0).with_y_axis_max(top))
 }
 
 /// Characters of a line of a title.
-const WRAP: usize = 70;
+const WRAP: usize = 90;
+/// Their size, pixels.
+const TITLE: u32 = 14;
 
 /// A panel a policy, both series in percent.
 fn over_time(runs: &[PolicyRun], title: &str) -> String {
@@ -58,21 +64,39 @@ fn over_time(runs: &[PolicyRun], title: &str) -> String {
     };
     let layouts = panels.iter().zip(runs).map(layout).collect();
     let figure = Figure::new(runs.len(), 1).with_plots(panels).with_layouts(layouts).with_cell_size(1000.0, 260.0);
-    SvgBackend.render_scene(&figure.with_title(title).with_shared_legend_bottom().render())
+    SvgBackend.render_scene(&figure.with_title(title).with_title_size(TITLE).with_shared_legend_bottom().render())
 }
 
 fn series(over_time: &OverTime, scale: f64) -> Vec<Plot> {
-    let points = |of: &dyn Fn(&mapa_sim::Point) -> Option<f64>| {
-        let percent = |point| of(point).map(|share| (hours(point.at) * scale, 100.0 * share));
-        over_time.points().iter().filter_map(percent).collect::<Vec<(f64, f64)>>()
+    let lines = |name: &str, (colour, width): (&str, f64), of: &dyn Fn(&Point) -> Option<f64>| -> Vec<Plot> {
+        let line = |points| LinePlot::new().with_data(points).with_step().with_color(colour).with_stroke_width(width);
+        let parts = parts(over_time.points(), scale, of).into_iter().map(line).enumerate();
+        parts.map(|(at, line)| if at == 0 { line.with_legend(name).into() } else { line.into() }).collect()
     };
-    let line = |name: &str, colour: &str, of: &dyn Fn(&mapa_sim::Point) -> Option<f64>| {
-        LinePlot::new().with_data(points(of)).with_step().with_color(colour).with_legend(name).with_stroke_width(1.2)
-    };
-    vec![
-        line("utilisation", COLOURS[0], &|point| Some(point.utilisation)).into(),
-        line("fragmentation", COLOURS[1], &|point| point.fragmentation).into(),
-    ]
+    let mut plots = lines("utilisation", (COLOURS[0], 1.2), &|point| Some(point.utilisation));
+    plots.extend(lines("fragmentation", (COLOURS[1], 3.0), &|point| point.fragmentation));
+    plots
+}
+
+/// The stretches in which there is a number, in percent; each ends where the next point begins.
+fn parts(points: &[Point], scale: f64, of: &dyn Fn(&Point) -> Option<f64>) -> Vec<Vec<(f64, f64)>> {
+    let mut parts: Vec<Vec<(f64, f64)>> = Vec::new();
+    let mut open = false;
+    for point in points {
+        let at = hours(point.at) * scale;
+        if let Some(part) = parts.last_mut().filter(|_| open)
+            && let Some(&(_, last)) = part.last()
+        {
+            part.push((at, last));
+        }
+        let value = of(point).map(|share| (at, 100.0 * share));
+        match parts.last_mut().filter(|_| open) {
+            Some(part) => part.extend(value),
+            None => parts.extend(value.map(|value| vec![value])),
+        }
+        open = value.is_some();
+    }
+    parts
 }
 
 /// A unit for so long a time, and how many of it are an hour.
@@ -88,8 +112,7 @@ fn hours(at: Time) -> f64 {
 fn timeline(outcome: &Outcome, workload: &Workload, title: &str, fleet: &Fleet) -> String {
     let (unit, scale) = unit(outcome.end);
     let gap = hours(outcome.end) * scale / 1500.0;
-    let mut plots: Vec<Plot> = Vec::new();
-    let mut named = BTreeSet::new();
+    let mut bars: BTreeMap<(usize, bool), Vec<LinePlot>> = BTreeMap::new();
     for run in &outcome.runs {
         let Some(job) = workload.jobs.get(run.index) else { continue };
         let (size, sensitive) = (job.devices(), job.job.request.bandwidth_sensitive);
@@ -97,20 +120,26 @@ fn timeline(outcome: &Outcome, workload: &Workload, title: &str, fleet: &Fleet) 
         for stay in &run.stays {
             let [from, until] = [stay.from, stay.until].map(|at| hours(at) * scale);
             let before = devices_before(fleet, stay.at.machine);
-            for id in stay.at.placement.set().iter() {
+            let bar = |id: DeviceId| {
                 let y = (before + id.index()) as f64;
                 let bar = LinePlot::new().with_data(vec![(from, y), ((until - gap).max(from), y)]);
-                let bar = bar.with_color(if sensitive { dark } else { pale }).with_stroke_width(BAR);
-                let name = format!("{size}, {}", if sensitive { "sensitive" } else { "not sensitive" });
-                plots.push(if named.insert((size, !sensitive)) { bar.with_legend(name).into() } else { bar.into() });
-            }
+                bar.with_color(if sensitive { dark } else { pale }).with_stroke_width(BAR)
+            };
+            bars.entry((size, !sensitive)).or_default().extend(stay.at.placement.set().iter().map(bar));
         }
+    }
+    let mut plots: Vec<Plot> = Vec::new();
+    for ((size, insensitive), bars) in bars {
+        let name = format!("{size}, {}", if insensitive { "not sensitive" } else { "sensitive" });
+        let named = |(at, bar): (usize, LinePlot)| if at == 0 { bar.with_legend(&*name).into() } else { bar.into() };
+        plots.extend(bars.into_iter().enumerate().map(named));
     }
     let devices: usize = fleet.machines().iter().map(|machine| machine.graph().devices().len()).sum();
     let layout = Layout::auto_from_plots(&plots).with_title(title).with_title_wrap(WRAP);
     let layout = layout.with_x_label(format!("time, {unit}")).with_y_label("device").with_y_tick_step(1.0);
     let layout = layout.with_y_axis_min(-0.6).with_y_axis_max(devices as f64 - 0.4).with_x_axis_min(0.0);
-    let layout = layout.with_legend_title("devices of the job").with_width(1100.0);
+    let layout = layout.with_x_axis_max(hours(outcome.end) * scale).with_title_size(TITLE);
+    let layout = layout.with_legend_title("devices").with_width(1100.0);
     render_to_svg(plots, layout.with_height(120.0 + (BAR + 4.0) * devices.max(4) as f64))
 }
 

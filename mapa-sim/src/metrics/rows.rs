@@ -30,11 +30,14 @@ pub struct Scores {
     pub ring_packing_gbps: Option<f64>,
 }
 
+/// A machine by its fingerprint, a placement in rank order.
+type Where = (u64, Vec<DeviceId>);
+
 /// Works out what placements are worth, each once.
 #[derive(Debug, Default)]
 pub struct Scorer {
     ideals: Vec<(u64, Pattern, Option<f64>)>,
-    known: BTreeMap<(u64, Vec<DeviceId>), Vec<(Pattern, Scores)>>,
+    known: BTreeMap<Where, Vec<(Pattern, Scores)>>,
 }
 
 impl Scorer {

@@ -1,7 +1,6 @@
 //! `simulate`: a workload under one policy or several, side by side.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, io};
 
@@ -9,7 +8,7 @@ use indicatif::ProgressBar;
 use mapa_core::{BuiltIn, Policy};
 use mapa_sched::Fleet;
 use mapa_sim::{
-    Column, Execution, Fragmentation, Outcome, OverTime, Row, Scorer, Simulation, Summary, Table, Workload,
+    Column, Execution, Fragmentation, GENERATOR, Outcome, OverTime, Row, Scorer, Simulation, Summary, Table, Workload,
 };
 
 use crate::cli::{Preserved, SimulateArgs};
@@ -19,7 +18,7 @@ use crate::model::Model;
 use crate::output::Output;
 use crate::plots;
 use crate::request::{policy, takes_model};
-use crate::simulation::{WorkloadArgs, execution, scheduler, workload};
+use crate::simulation::{WorkloadArgs, execution, fleet, scheduler, workload};
 
 mod answer;
 mod progress;
@@ -83,7 +82,7 @@ pub(crate) struct PolicyRun {
 
 /// The machine, nobody on it; its devices cut up as it says.
 fn idle(loaded: &Loaded) -> Fleet {
-    let mut fleet = Fleet::new([Arc::clone(loaded.graph())]);
+    let mut fleet = fleet(loaded.graph());
     let view = loaded.idle.view();
     for whole in loaded.graph().wholes().iter() {
         // Taken from a state of the same machine, so it can be booked.
@@ -158,8 +157,10 @@ impl Answer {
         Ok(())
     }
 
+    /// What pictures are of; how random numbers are made is told by the text.
     fn title(&self) -> String {
-        format!("{}, {}", self.machine, self.workload.source)
+        let source = self.workload.source.replace(&format!(", {GENERATOR}"), "");
+        format!("{}, {source}", self.machine)
     }
 
     /// A row for each job under each policy.
