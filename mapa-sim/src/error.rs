@@ -50,6 +50,10 @@ pub(crate) enum ErrorKind {
     BadJob { job: u64, what: String },
     #[error("after {0} instants at one moment the scheduler still asks to be woken: it never lets time go on")]
     Stuck(u64),
+    #[error("table: {0}")]
+    BadTable(String),
+    #[error("table, as {format}: {what}")]
+    Unwritten { format: &'static str, what: String },
     #[error(transparent)]
     Core(mapa_core::Error),
     #[error(transparent)]

@@ -19,7 +19,9 @@ mod workload;
 
 pub use error::Error;
 pub use execution::{ByBandwidth, Coupling, Execution, Fixed};
-pub use metrics::{Row, Scorer, Scores};
+pub use metrics::{
+    BOUND, Interval, Quartiles, Row, Scorer, Scores, mean_interval, paired_interval, quantile, share_interval,
+};
 pub use outcome::{Outcome, Rejected, Run, Stay};
 pub use random::{GENERATOR, stream};
 pub use simulation::Simulation;

@@ -11,6 +11,7 @@ use mapa_core::{HardwareGraph, Policy, Tiers};
 use mapa_sched::{Fleet, JobId, Placed, Time};
 
 use crate::outcome::Outcome;
+use crate::table::{Column, Table};
 use crate::workload::{Submission, Workload};
 
 /// What a placement is worth on its machine, whoever else is there.
@@ -79,6 +80,13 @@ impl Scorer {
     }
 }
 
+/// What work counts as at least in a bounded slowdown: ten seconds, as Feitelson and Rudolph (1998) have it.
+pub const BOUND: Duration = Duration::from_secs(10);
+
+fn ratio(of: Duration, to: Duration) -> Option<f64> {
+    (!to.is_zero()).then(|| of.as_secs_f64() / to.as_secs_f64())
+}
+
 /// A job that has finished.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
@@ -144,5 +152,81 @@ impl Row {
     #[must_use]
     pub fn completion(&self) -> Duration {
         self.ended - self.arrived
+    }
+
+    /// Its completion time over its work: how many times as long it took as alone and at full speed. None, if it has no work.
+    #[must_use]
+    pub fn slowdown(&self) -> Option<f64> {
+        ratio(self.completion(), self.work)
+    }
+
+    /// The same with [`BOUND`] in place of shorter work, at least 1: the bounded slowdown of Feitelson and Rudolph (1998), so that
+    /// jobs of no length do not outweigh all others. Theirs divides by the time a job ran, which here is part of what policies are
+    /// compared by.
+    #[must_use]
+    pub fn bounded_slowdown(&self) -> f64 {
+        ratio(self.completion(), self.work.max(BOUND)).unwrap_or(1.0).max(1.0)
+    }
+
+    /// How long it ran over its work: what its links cost it. None, if it has no work.
+    #[must_use]
+    pub fn execution_slowdown(&self) -> Option<f64> {
+        ratio(self.ran, self.work)
+    }
+
+    /// Its aggregated bandwidth over the highest that it could have on the idle machine, as Fig. 4 has it. None of one device, and
+    /// where the highest is not known.
+    #[must_use]
+    pub fn share_of_ideal(&self) -> Option<f64> {
+        self.scores.ideal_aggregate_gbps.filter(|&ideal| ideal > 0.0).map(|ideal| self.scores.aggregate_gbps / ideal)
+    }
+
+    /// These rows as a table: times in seconds, bandwidths in GB/s. `devices` is how many a job has, `placement` the names of its devices
+    /// in rank order on `machine`, `links_*` its pattern's edges by kind, `share_of_ideal` that of Fig. 4. The fleet is the one
+    /// they ran on. O(devices of all jobs).
+    #[must_use]
+    pub fn table(rows: &[Self], fleet: &Fleet) -> Table {
+        let integers =
+            |of: &dyn Fn(&Self) -> u64| Column::Integers(rows.iter().map(|row| i64::try_from(of(row)).ok()).collect());
+        let numbers = |of: &dyn Fn(&Self) -> Option<f64>| Column::Numbers(rows.iter().map(of).collect());
+        let texts = |of: &dyn Fn(&Self) -> String| Column::Texts(rows.iter().map(|row| Some(of(row))).collect());
+        let seconds = |of: &dyn Fn(&Self) -> Duration| numbers(&|row| Some(of(row).as_secs_f64()));
+        let moment = |of: &dyn Fn(&Self) -> Time| seconds(&|row| of(row) - Time::ZERO);
+        let links = |of: fn((u32, u32, u32)) -> u32| integers(&|row| u64::from(of(row.scores.links.xyz())));
+        Table::of([
+            ("index", integers(&|row| row.index as u64)),
+            ("job", integers(&|row| row.job.0)),
+            ("task", texts(&|row| row.task.to_string())),
+            ("devices", integers(&|row| row.devices as u64)),
+            ("sensitive", Column::Flags(rows.iter().map(|row| Some(row.sensitive)).collect())),
+            ("arrived_s", moment(&|row| row.arrived)),
+            ("started_s", moment(&|row| row.started)),
+            ("ended_s", moment(&|row| row.ended)),
+            ("work_s", seconds(&|row| row.work)),
+            ("ran_s", seconds(&|row| row.ran)),
+            ("wait_s", seconds(&Self::waited)),
+            ("completion_s", seconds(&Self::completion)),
+            ("slowdown", numbers(&Self::slowdown)),
+            ("bounded_slowdown", numbers(&|row| Some(row.bounded_slowdown()))),
+            ("execution_slowdown", numbers(&Self::execution_slowdown)),
+            ("machine", integers(&|row| u64::from(row.at.machine.0))),
+            ("placement", texts(&|row| row.names(fleet))),
+            ("links_double", links(|(double, ..)| double)),
+            ("links_single", links(|(_, single, _)| single)),
+            ("links_pcie", links(|(.., pcie)| pcie)),
+            ("aggregate_gbps", numbers(&|row| Some(row.scores.aggregate_gbps))),
+            ("ideal_aggregate_gbps", numbers(&|row| row.scores.ideal_aggregate_gbps)),
+            ("share_of_ideal", numbers(&Self::share_of_ideal)),
+            ("effective_gbps", numbers(&|row| Some(row.scores.effective_gbps))),
+            ("ring_packing_gbps", numbers(&|row| row.scores.ring_packing_gbps)),
+        ])
+    }
+
+    /// The names of its devices in rank order; their numbers, if the fleet is another one.
+    fn names(&self, fleet: &Fleet) -> String {
+        let graph = fleet.machine(self.at.machine).ok().map(|machine| machine.graph());
+        let known = |id: DeviceId| graph.filter(|graph| (id.0 as usize) < graph.devices().len());
+        let name = |&id: &DeviceId| known(id).map_or_else(|| id.to_string(), |graph| graph.device(id).name.clone());
+        self.at.placement.iter().map(name).collect::<Vec<_>>().join(" ")
     }
 }

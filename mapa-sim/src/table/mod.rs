@@ -1,6 +1,28 @@
 //! Tables of results, for people's spreadsheets and data frames.
+//!
+//! A table is columns of one length under different names, and nothing else: no index, no types of its own. What is not there is an
+//! empty cell, so that columns for some rows only need no number that means nothing. CSV, JSON and Parquet say the same table; only
+//! Parquet keeps every type and every bit by itself, only CSV can be read without a library.
+
+use crate::error::{Error, ErrorKind};
+
+mod csv;
+mod json;
+#[cfg(feature = "parquet")]
+mod parquet;
 
 /// A table: named columns of one length.
+///
+/// ```
+/// use mapa_sim::{Column, Table};
+///
+/// let table = Table::new([
+///     ("job", Column::Integers(vec![Some(0), Some(1)])),
+///     ("wait_s", Column::Numbers(vec![Some(0.1), None])),
+/// ])?;
+/// assert_eq!(table.to_csv()?, "job,wait_s\n0,0.1\n1,\n");
+/// # Ok::<(), mapa_sim::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     columns: Vec<(String, Column)>,
@@ -20,17 +42,116 @@ pub enum Column {
     Flags(Vec<Option<bool>>),
 }
 
-impl Table {
-    /// With one more column. Its name bears its unit, as `wait_s` or `effective_gbps`.
+impl Column {
+    /// How many cells it has.
     #[must_use]
-    pub fn with(mut self, name: impl Into<String>, column: Column) -> Self {
-        self.columns.push((name.into(), column));
-        self
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Integers(cells) => cells.len(),
+            Self::Numbers(cells) => cells.len(),
+            Self::Texts(cells) => cells.len(),
+            Self::Flags(cells) => cells.len(),
+        }
     }
 
-    /// The columns.
+    /// Whether it has no cell.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Integers(_) => "integers",
+            Self::Numbers(_) => "numbers",
+            Self::Texts(_) => "texts",
+            Self::Flags(_) => "flags",
+        }
+    }
+
+    fn append(&mut self, other: &Self) {
+        match (self, other) {
+            (Self::Integers(own), Self::Integers(more)) => own.extend_from_slice(more),
+            (Self::Numbers(own), Self::Numbers(more)) => own.extend_from_slice(more),
+            (Self::Texts(own), Self::Texts(more)) => own.extend_from_slice(more),
+            (Self::Flags(own), Self::Flags(more)) => own.extend_from_slice(more),
+            // Kinds were compared before.
+            _ => {}
+        }
+    }
+}
+
+impl Table {
+    /// These columns. A name bears its unit, as `wait_s` or `effective_gbps`.
+    ///
+    /// # Errors
+    /// As [`with`](Self::with).
+    pub fn new<N: Into<String>>(columns: impl IntoIterator<Item = (N, Column)>) -> Result<Self, Error> {
+        columns.into_iter().try_fold(Self::default(), |table, (name, column)| table.with(name, column))
+    }
+
+    /// With one more column, the last. O(columns).
+    ///
+    /// # Errors
+    /// A column of another length than those before it, and a name that is there already.
+    pub fn with(mut self, name: impl Into<String>, column: Column) -> Result<Self, Error> {
+        let name = name.into();
+        if self.column(&name).is_some() {
+            return Err(ErrorKind::BadTable(format!("column `{name}` is there twice: expected different names")).into());
+        }
+        if !self.columns.is_empty() && column.len() != self.rows() {
+            let (has, rows) = (column.len(), self.rows());
+            let what = format!("column `{name}` has {has} cells: expected {rows}, as the columns before it");
+            return Err(ErrorKind::BadTable(what).into());
+        }
+        self.columns.push((name, column));
+        Ok(self)
+    }
+
+    /// These columns, which are known to differ in name and to be of one length.
+    pub(crate) fn of(columns: impl IntoIterator<Item = (&'static str, Column)>) -> Self {
+        Self { columns: columns.into_iter().map(|(name, column)| (name.to_owned(), column)).collect() }
+    }
+
+    /// The columns, in order.
     #[must_use]
     pub fn columns(&self) -> &[(String, Column)] {
         &self.columns
+    }
+
+    /// The column of this name. O(columns).
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|(own, _)| own == name).map(|(_, column)| column)
+    }
+
+    /// How many rows it has.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |(_, column)| column.len())
+    }
+
+    /// Adds the rows of a table of the same columns, below its own. A table without columns takes over the other's.
+    ///
+    /// # Errors
+    /// Columns of other names or kinds, or in another order; nothing is added then.
+    pub fn append(&mut self, other: &Self) -> Result<(), Error> {
+        if self.columns.is_empty() {
+            self.columns.clone_from(&other.columns);
+            return Ok(());
+        }
+        let [own, more] = [self.heading(), other.heading()];
+        if own != more {
+            return Err(ErrorKind::BadTable(format!("rows of other columns: expected {own}, got {more}")).into());
+        }
+        for ((_, own), (_, more)) in self.columns.iter_mut().zip(&other.columns) {
+            own.append(more);
+        }
+        Ok(())
+    }
+
+    fn heading(&self) -> String {
+        let names = self.columns.iter().map(|(name, column)| format!("{name} ({})", column.kind()));
+        names.collect::<Vec<_>>().join(", ")
     }
 }
