@@ -26,4 +26,7 @@ pub use outcome::{Outcome, Rejected, Run, Stay};
 pub use random::{GENERATOR, stream};
 pub use simulation::Simulation;
 pub use table::{Column, Table};
-pub use workload::{Generator, Submission, Workload};
+pub use workload::{
+    Arrivals, Generator, RunTimes, Selection, Shared, Sizes, Submission, Task, TraceKind, Workload, read_jobs,
+    read_run_times, read_trace, read_trace_part, write_jobs,
+};

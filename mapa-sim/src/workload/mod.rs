@@ -1,13 +1,27 @@
 //! Jobs that will arrive: read from files, drawn, or made by hand.
+//!
+//! Three ways lead to a [`Workload`]: [`read_jobs`] for job files, [`read_trace`] for logs of real clusters, and a [`Generator`]. What a
+//! file does not say and must be assumed is in [`Workload::notes`], so that it can be shown beside results.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mapa_sched::{Job, RunTime};
+use mapa_sched::{Job, RunTime, Time};
+
+use crate::error::{Error, ErrorKind};
 
 mod generate;
+mod job_file;
+mod numbers;
+mod patterns;
+mod sheet;
+mod tasks;
+mod trace;
 
-pub use generate::Generator;
+pub use generate::{Arrivals, Generator, RunTimes, Sizes, Task};
+pub use job_file::{read_jobs, write_jobs};
+pub use trace::{Selection, Shared, TraceKind, read_run_times, read_trace, read_trace_part};
 
 /// A job as it will be submitted, and what its owner does not know.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,4 +73,41 @@ impl Workload {
     pub fn new(source: impl Into<String>, jobs: impl IntoIterator<Item = Submission>) -> Self {
         Self { source: source.into(), jobs: jobs.into_iter().collect(), notes: Vec::new() }
     }
+
+    /// The same jobs, all there from the beginning, as MAPA's released simulator takes every job file. Deadlines stay.
+    #[must_use]
+    pub fn all_at_once(mut self) -> Self {
+        if self.jobs.iter().any(|own| own.job.arrived != Time::ZERO) {
+            self.notes.push("arrivals were set to 0: all jobs are there from the beginning".to_owned());
+        }
+        for own in &mut self.jobs {
+            own.job.arrived = Time::ZERO;
+        }
+        self
+    }
+}
+
+/// What a note about the order of arrivals begins with.
+const UNORDERED: &str = "arrivals are not in order";
+
+/// Notes the first job that arrives before the one above it; `lines` has a line for each job.
+fn note_order(workload: &mut Workload, lines: &[usize]) {
+    let first = workload.jobs.windows(2).position(|pair| pair[1].job.arrived < pair[0].job.arrived);
+    if let Some(at) = first
+        && !workload.notes.iter().any(|note| note.starts_with(UNORDERED))
+    {
+        let line = lines.get(at + 1).copied().unwrap_or_default();
+        let note = format!("{UNORDERED}, first on line {line}: jobs are taken by arrival, those of one moment by line");
+        workload.notes.push(note);
+    }
+}
+
+/// An error of a line, counted from 1.
+fn bad_line(line: usize, what: impl fmt::Display) -> Error {
+    ErrorKind::BadLine { line, what: what.to_string() }.into()
+}
+
+/// An error of no line.
+fn bad_workload(what: impl fmt::Display) -> Error {
+    ErrorKind::BadWorkload(what.to_string()).into()
 }

@@ -4,9 +4,13 @@ use std::sync::Arc;
 
 use mapa_core::{HardwareGraph, Policy};
 use mapa_sched::{BuiltIn, Fleet, Scheduler};
-use mapa_sim::{ByBandwidth, Execution, Fixed, Generator, Workload};
+use mapa_sim::{ByBandwidth, Execution, Fixed};
 
 use crate::failure::Failure;
+
+mod workload;
+
+pub(crate) use workload::{WorkloadArgs, generated, workload};
 
 /// The scheduler of this name, every job placed by this policy.
 pub(crate) fn scheduler(name: &str, policy: Box<dyn Policy>) -> Result<Box<dyn Scheduler + Send>, Failure> {
@@ -22,14 +26,6 @@ pub(crate) fn execution(word: &str) -> Result<Box<dyn Execution>, Failure> {
         _ => Err(Failure::malformed(format_args!(
             "no execution model is called `{word}`: expected fixed, effective-bandwidth or ring-packing"
         ))),
-    }
-}
-
-/// The workload that a word means, drawn from this seed.
-pub(crate) fn generated(word: &str, seed: u64) -> Result<Workload, Failure> {
-    match word {
-        "mapa" => Generator::mapa().generate(seed).map_err(Failure::malformed),
-        _ => Err(Failure::malformed(format_args!("no generator is called `{word}`: expected mapa"))),
     }
 }
 

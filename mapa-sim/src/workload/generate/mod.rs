@@ -1,0 +1,148 @@
+//! Workloads that are drawn.
+//!
+//! Each property has a [stream](crate::stream) of its own: `sizes`, `tasks`, `run times`, `arrivals`, `patterns`. Other run times so leave
+//! sizes as they were, and the first hundred jobs of a longer workload are those of a shorter one (save where arrivals are
+//! [spread](Arrivals::Spread), which are sorted). [`Generator`] is read from words, see `docs/job-files.md`.
+
+use std::sync::Arc;
+
+use mapa_core::{Request, Shape};
+use mapa_sched::{Job, JobId};
+
+use super::patterns::Patterns;
+use super::{Submission, Workload, bad_workload, tasks};
+use crate::error::Error;
+use crate::random::{GENERATOR, stream};
+
+mod arrivals;
+mod choice;
+mod run_times;
+mod words;
+
+pub use arrivals::Arrivals;
+pub use choice::Sizes;
+pub use run_times::RunTimes;
+
+use choice::Choice;
+
+/// What jobs are drawn from: all of it independently.
+///
+/// ```
+/// use mapa_sim::{Arrivals, Generator};
+///
+/// let mut generator = Generator::mapa();
+/// generator.jobs = 1000;
+/// generator.arrivals = Arrivals::Poisson { per_hour: 120.0 };
+/// assert_eq!(generator.to_string(), "mapa,jobs=1000,arrivals=poisson:120/h");
+/// assert_eq!("mapa,jobs=1000,arrivals=poisson:120/h".parse::<Generator>()?, generator);
+/// # Ok::<(), mapa_sim::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Generator {
+    /// How many jobs, at most [`Generator::MAX_JOBS`].
+    pub jobs: usize,
+    /// Of how many devices.
+    pub sizes: Sizes,
+    /// What they run, and whether that is sensitive.
+    pub tasks: Vec<Task>,
+    /// How long.
+    pub run_times: RunTimes,
+    /// When they come.
+    pub arrivals: Arrivals,
+    /// Who talks to whom, by weight: shapes, and `None` for ranks that do not talk.
+    pub patterns: Vec<(Option<Shape>, f64)>,
+}
+
+/// Something that jobs run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Task {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Whether its speed depends on its links.
+    pub sensitive: bool,
+    /// How often it is drawn, beside the others.
+    pub weight: f64,
+}
+
+impl Task {
+    /// As often as others.
+    #[must_use]
+    pub fn new(name: impl Into<Arc<str>>, sensitive: bool) -> Self {
+        Self { name: name.into(), sensitive, weight: 1.0 }
+    }
+}
+
+impl Generator {
+    /// More jobs are refused: they would not fit into memory.
+    pub const MAX_JOBS: usize = 10_000_000;
+
+    /// `mapa`: the paper's mix (section 4): 300 rings of one to five devices over its nine workloads, all there from the beginning. Run
+    /// times are those of the released generator, 5 to 24 seconds, as the paper tells none.
+    #[must_use]
+    pub fn mapa() -> Self {
+        Self {
+            jobs: 300,
+            sizes: Sizes::Uniform(1..=5),
+            tasks: tasks::MAPA.map(|(name, sensitive)| Task::new(name, sensitive)).to_vec(),
+            run_times: RunTimes::Uniform(5..=24),
+            arrivals: Arrivals::AtOnce,
+            patterns: vec![(Some(Shape::Ring), 1.0)],
+        }
+    }
+
+    /// `mapa-six`: the same over its six networks, without Cusimann, GMM and Jacobi.
+    #[must_use]
+    pub fn mapa_six() -> Self {
+        let mut generator = Self::mapa();
+        generator.tasks.truncate(6);
+        generator
+    }
+
+    /// `mapa-released`: what socal-ucr/jobGenerator draws by default, 300 of it: six networks, two to five devices, 5 to 24 s. It also writes
+    /// arrivals (`arrivals=spread:14.5`), which the released simulator sets to 0; here they are 0.
+    #[must_use]
+    pub fn mapa_released() -> Self {
+        Self { sizes: Sizes::Uniform(2..=5), ..Self::mapa_six() }
+    }
+
+    /// Draws them. O(n log t) for n jobs and t tasks.
+    ///
+    /// # Errors
+    /// Nothing to draw from, as an empty range or no task; sizes of no device or more than [`MAX_DEVICES`](mapa_core::MAX_DEVICES); weights, rates, means and
+    /// loads that are not finite numbers above 0 (some weights may be 0); arrivals or run times beyond 584 years; more than
+    /// [`Generator::MAX_JOBS`] jobs.
+    pub fn generate(&self, seed: u64) -> Result<Workload, Error> {
+        let wrong = |what: String| bad_workload(format_args!("generator {self}: {what}"));
+        let jobs = self.draw(seed).map_err(wrong)?;
+        Ok(Workload::new(format!("generator {self}, seed {seed}, {GENERATOR}"), jobs))
+    }
+
+    fn draw(&self, seed: u64) -> Result<Vec<Submission>, String> {
+        if self.jobs > Self::MAX_JOBS {
+            return Err(format!("jobs={}: expected at most {}", self.jobs, Self::MAX_JOBS));
+        }
+        let choose = |what: &str, weights: &mut dyn Iterator<Item = f64>| {
+            Choice::new(weights).map_err(|error| format!("{what}: {error}"))
+        };
+        let sizes = self.sizes.compile()?;
+        let tasks = choose("tasks", &mut self.tasks.iter().map(|task| task.weight))?;
+        let patterns = choose("pattern", &mut self.patterns.iter().map(|(_, weight)| *weight))?;
+        let run_times = self.run_times.compile()?;
+        let arrivals = self.arrivals.draw(self, &mut stream(seed, "arrivals"))?;
+        let [mut size, mut task, mut run_time, mut pattern] =
+            ["sizes", "tasks", "run times", "patterns"].map(|name| stream(seed, name));
+        let mut made = Patterns::default();
+        let job = |(id, arrived)| {
+            let devices = sizes.draw(&mut size);
+            let task = &self.tasks[tasks.draw(&mut task)];
+            let (shape, _) = self.patterns[patterns.draw(&mut pattern)];
+            let work = run_times.draw(&mut run_time)?;
+            let request = Request::new(made.get(shape, devices)).sensitive(task.sensitive);
+            let mut job = Job::new(JobId(id), request);
+            job.arrived = arrived;
+            Ok(Submission::new(job, work).task(task.name.clone()))
+        };
+        (0..).zip(arrivals).map(job).collect()
+    }
+}
