@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 pub(crate) const HELP: &str = "\
-Every experiment writes the same files: NAME.md (tables: the claim, the paper's figure, ours, its interval, the verdict; what was
-assumed; what cannot be had, and why), and in a folder NAME beside it claims.csv, results.json (every number, the seeds, the name of
-the random numbers) and pictures, *.svg. All but what is timed is a function of --files and --seed.
+Every experiment writes the same files: NAME.md (tables: the claim, the paper's figure, ours, its interval, the verdict; what
+was assumed; what cannot be had, and why), and in a folder NAME beside it claims.csv, results.json (every number, the seeds, the
+name of the random numbers) and pictures, *.svg. All but what is timed is a function of --files and --seed.
 
 Examples:
   mapa-bench reproduce --list

@@ -150,7 +150,11 @@ pub(super) fn range(low: f64, high: f64) -> String {
 /// A mean and half the width of its interval.
 pub(super) fn mean_pm(value: Interval) -> String {
     let half = (value.high - value.low) / 2.0;
-    if half.is_finite() && half > 0.0 { format!("{:.2} ± {half:.2}", value.mean) } else { format!("{:.2}", value.mean) }
+    if half.is_finite() && half > 0.0 {
+        format!("{:.2} ± {half:.2}", value.mean)
+    } else {
+        format!("{:.2}", value.mean)
+    }
 }
 
 #[cfg(test)]

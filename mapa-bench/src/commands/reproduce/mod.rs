@@ -1,7 +1,7 @@
 //! `reproduce`: published evaluations, run again.
 //!
-//! An experiment is a row of [`EXPERIMENTS`] and a folder: it makes a [`Report`], and what becomes of that, text, JSON or files, is
-//! the same for all. Nothing in it is fitted to the paper: where a published figure does not come out, the report says so.
+//! An experiment is a row of [`EXPERIMENTS`] and a folder: it makes a [`Report`], and what becomes of that, text, JSON or files,
+//! is the same for all. Nothing in it is fitted to the paper: where a published figure does not come out, the report says so.
 
 use std::fs;
 use std::path::Path;
@@ -66,7 +66,9 @@ pub(crate) fn reproduce(args: &ReproduceArgs, output: &mut Output) -> Result<(),
         Failure::malformed(format_args!("no experiment is called `{name}`: expected one of: {}", known()))
     })?;
     if args.files < 2 {
-        return Err(Failure::malformed("--files: expected at least 2, as an interval needs them, and 50 to be believed"));
+        return Err(Failure::malformed(
+            "--files: expected at least 2, as an interval needs them, and 50 to be believed",
+        ));
     }
     if args.files < ENOUGH {
         output.warn(format_args!("intervals are over {} files: expected at least {ENOUGH}", args.files));
@@ -77,7 +79,11 @@ pub(crate) fn reproduce(args: &ReproduceArgs, output: &mut Output) -> Result<(),
     let report = (experiment.run)(&plan, &bar);
     bar.finish_and_clear();
     let report = report?;
-    if output.json { output.object(&report.json())? } else { output.line(report.text())? }
+    if output.json {
+        output.object(&report.json())?
+    } else {
+        output.line(report.text())?
+    }
     let Some(folder) = &args.into else { return Ok(()) };
     let written = write(&report, folder)?;
     if output.json {

@@ -1,10 +1,10 @@
 //! What an experiment tells, and the forms in which it is written.
 
-use mapa_sim::GENERATOR;
+use mapa_sim::{Column, GENERATOR, Interval, Table};
 use serde_json::{Map, Value, json};
 
 use super::Plan;
-use super::claim::{Claim, HEADER};
+use super::claim::{Claim, HEADER, Verdict};
 use crate::failure::Failure;
 use crate::output::table;
 
@@ -18,6 +18,8 @@ pub(super) struct Report {
     /// What is assumed, numbered from 1 as claims name it.
     pub(super) assumptions: Vec<String>,
     pub(super) sections: Vec<Section>,
+    /// Numbers per job file, in the order of the seeds.
+    pub(super) per_file: Value,
 }
 
 /// A figure or a table of the paper, or a question of ours.
@@ -48,7 +50,11 @@ impl Section {
         self
     }
 
-    pub(super) fn table<H: Into<String>>(mut self, header: impl IntoIterator<Item = H>, rows: Vec<Vec<String>>) -> Self {
+    pub(super) fn table<H: Into<String>>(
+        mut self,
+        header: impl IntoIterator<Item = H>,
+        rows: Vec<Vec<String>>,
+    ) -> Self {
         self.blocks.push(Block::Table { header: header.into_iter().map(Into::into).collect(), rows });
         self
     }
@@ -82,6 +88,7 @@ impl Report {
             opening: String::new(),
             assumptions: Vec::new(),
             sections: Vec::new(),
+            per_file: Value::Null,
         }
     }
 
@@ -95,27 +102,33 @@ impl Report {
         };
         json!({
             "experiment": self.name, "paper": self.paper, "command": self.command, "generator": GENERATOR,
-            "seeds": self.seeds, "assumptions": self.assumptions,
+            "seeds": self.seeds, "assumptions": self.assumptions, "per_file": self.per_file,
             "sections": self.sections.iter().map(section).collect::<Map<_, _>>(),
         })
     }
 
     /// The claims, one a line.
     pub(super) fn csv(&self) -> Result<String, Failure> {
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        let header = ["section", "claim", "paper", "ours", "mean", "low", "high", "verdict", "assumes"];
-        writer.write_record(header).map_err(Failure::malformed)?;
-        for (section, claim) in self.sections.iter().flat_map(|own| own.claims.iter().map(move |claim| (own, claim))) {
-            let [what, paper, ours, _, verdict, assumes] = claim.cells();
-            let bound = |of: fn(&mapa_sim::Interval) -> f64| {
-                claim.value.as_ref().map(of).filter(|bound| bound.is_finite()).map(|it| it.to_string()).unwrap_or_default()
-            };
-            let [mean, low, high] = [bound(|it| it.mean), bound(|it| it.low), bound(|it| it.high)];
-            let record = [section.id.to_owned(), what, paper, ours, mean, low, high, verdict, assumes];
-            writer.write_record(record).map_err(Failure::malformed)?;
-        }
-        let bytes = writer.into_inner().map_err(Failure::malformed)?;
-        String::from_utf8(bytes).map_err(Failure::malformed)
+        let all = || self.sections.iter().flat_map(|own| own.claims.iter().map(move |claim| (own.id, claim)));
+        let text = |of: &dyn Fn(&'static str, [String; 6]) -> String| {
+            Column::Texts(all().map(|(section, claim)| Some(of(section, claim.cells()))).collect())
+        };
+        let number = |of: fn(Interval) -> f64| Column::Numbers(all().map(|(_, claim)| claim.value.map(of)).collect());
+        let cell = |at: usize| text(&|_, cells| cells[at].clone());
+        let columns = [
+            ("section", text(&|section, _| section.to_owned())),
+            ("claim", cell(0)),
+            ("paper", cell(1)),
+            ("ours", cell(2)),
+            ("mean", number(|it| it.mean)),
+            ("low", number(|it| it.low)),
+            ("high", number(|it| it.high)),
+            ("verdict", cell(4)),
+            ("assumes", cell(5)),
+        ];
+        let with = |table: Table, (name, column)| table.with(name, column);
+        let table = columns.into_iter().try_fold(Table::default(), with).map_err(Failure::malformed)?;
+        table.to_csv().map_err(Failure::malformed)
     }
 
     /// By file name.
@@ -148,12 +161,28 @@ impl Report {
         parts.push("## What is assumed".to_owned());
         let numbered = self.assumptions.iter().enumerate().map(|(at, what)| format!("- **A{}.** {what}", at + 1));
         parts.push(numbered.collect::<Vec<_>>().join("\n"));
+        parts.extend(self.in_short());
         for section in &self.sections {
             parts.extend(section.timed.then(|| TIMED[0].to_owned()));
             parts.extend(section.written(pictures.then_some(self.name)));
             parts.extend(section.timed.then(|| TIMED[1].to_owned()));
         }
         parts.join("\n\n")
+    }
+}
+
+impl Report {
+    /// How many claims of each section hold; without those that no two runs agree on.
+    fn in_short(&self) -> [String; 2] {
+        let verdicts = [Verdict::Holds, Verdict::Fails, Verdict::Open, Verdict::NotHad];
+        let row = |own: &Section| {
+            let count = |verdict| own.claims.iter().filter(|claim| claim.verdict == verdict).count().to_string();
+            std::iter::once(own.title.clone()).chain(verdicts.map(count)).collect()
+        };
+        let told = self.sections.iter().filter(|own| !own.timed && !own.claims.is_empty());
+        let header: Vec<String> =
+            std::iter::once("claims".to_owned()).chain(verdicts.map(|verdict| verdict.to_string())).collect();
+        ["## In short".to_owned(), grid(&header, &told.map(row).collect())]
     }
 }
 
@@ -175,7 +204,7 @@ impl Section {
 
 /// A table; columns in which every cell is a number, or nothing, are flush right.
 fn grid(header: &[String], rows: &Vec<Vec<String>>) -> String {
-    let is_number = |cell: &str| cell.is_empty() || cell == "-" || cell.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    let is_number = |cell: &str| cell.chars().all(|c| "0123456789.-± ".contains(c));
     let numbers = (0..header.len()).filter(|&at| rows.iter().all(|row| row.get(at).is_none_or(|cell| is_number(cell))));
     let mut table = table(header.iter().map(String::as_str), numbers.collect::<Vec<_>>());
     for row in rows {

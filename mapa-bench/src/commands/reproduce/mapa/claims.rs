@@ -33,8 +33,11 @@ pub(super) fn exact_median(trials: &Trials, name: &str, who: Who, population: &s
     let medians = quartile(trials, name, who, EQ_2, 2);
     let hits = medians.iter().filter(|&&median| (median - exact).abs() < 1e-6).count();
     let share = share_interval(hits, medians.len());
-    let what = format!("{name}: median Eq. 2 of sensitive jobs {population} is exactly 57.86 GB/s in more than half of the files");
-    let ours = format!("in {hits} of {} files; mean of the medians {}", medians.len(), number(mean_interval(&medians).mean));
+    let what = format!(
+        "{name}: median Eq. 2 of sensitive jobs {population} is exactly 57.86 GB/s in more than half of the files"
+    );
+    let ours =
+        format!("in {hits} of {} files; mean of the medians {}", medians.len(), number(mean_interval(&medians).mean));
     Claim::new(what, "57.85", &[1, 2, 3]).found(ours, Some(share), Verdict::above(share, 0.5))
 }
 
@@ -58,7 +61,10 @@ pub(super) fn medians_apart(trials: &Trials, who: Who, measure: Measure) -> Clai
     let means = ["lowest-id", "topo-aware", "greedy", "preserve"].map(|name| number(mean_interval(&median(name)).mean));
     let verdict = Verdict::all(gaps.iter().map(|&gap| Verdict::above(gap, 0.0)));
     let what = format!("medians by {}: greedy and preserve above lowest-id and topo-aware", measure.name);
-    let ours = format!("lowest-id {}, topo-aware {}, greedy {}, preserve {} GB/s; smallest gap", means[0], means[1], means[2], means[3]);
+    let ours = format!(
+        "lowest-id {}, topo-aware {}, greedy {}, preserve {} GB/s; smallest gap",
+        means[0], means[1], means[2], means[3]
+    );
     Claim::new(what, "57.85 against lower (Fig. 13c)", &[1, 2, 3]).found(ours, least, verdict)
 }
 
@@ -96,7 +102,10 @@ pub(super) fn lower_quartile(trials: &Trials, who: Who, population: &str, measur
         number(mean_interval(&preserve).mean),
         number(gap.mean)
     );
-    let what = format!("25th percentile by {} of sensitive jobs {population}: preserve's at least greedy's on average", measure.name);
+    let what = format!(
+        "25th percentile by {} of sensitive jobs {population}: preserve's at least greedy's on average",
+        measure.name
+    );
     let paper = "12.33, and preserve higher (Fig. 13c)";
     Claim::new(what, paper, &[1, 2, 3]).found(ours, Some(gap), Verdict::at_least(gap, 0.0))
 }
@@ -105,7 +114,8 @@ pub(super) fn lower_quartile(trials: &Trials, who: Who, population: &str, measur
 pub(super) fn above_all(trials: &Trials, who: Who, population: &str, measure: Measure, at: usize) -> Claim {
     let own = quartile(trials, "preserve", who, measure, at);
     let others = ["lowest-id", "topo-aware", "greedy"].map(|name| (name, quartile(trials, name, who, measure, at)));
-    let gaps: Vec<(&str, Interval)> = others.iter().map(|(name, values)| (*name, paired_interval(&own, values))).collect();
+    let gaps: Vec<(&str, Interval)> =
+        others.iter().map(|(name, values)| (*name, paired_interval(&own, values))).collect();
     let above = |file: usize| others.iter().all(|(_, values)| own[file] > values[file]);
     let files = (0..own.len()).filter(|&file| above(file)).count();
     let nearest = gaps.iter().min_by(|a, b| a.1.mean.total_cmp(&b.1.mean)).copied();
@@ -134,7 +144,8 @@ pub(super) fn by_eq_2(trials: &Trials) -> Vec<Claim> {
     let mut claims = Vec::new();
     for (who, population) in [(Who::Sensitive, "(one-GPU jobs pooled)"), (Who::Several, "(two GPUs and more)")] {
         claims.extend(["greedy", "preserve"].map(|name| exact_median(trials, name, who, population)));
-        claims.extend(["lowest-id", "topo-aware"].map(|name| low_median(trials, name, who, population)));
+        let low = ["lowest-id", "topo-aware", "topo-aware-released"];
+        claims.extend(low.map(|name| low_median(trials, name, who, population)));
         claims.push(lower_quartile(trials, who, population, EQ_2));
     }
     claims.extend(throughput_steps(trials));

@@ -19,8 +19,9 @@ fn lower_tail(trials: &Trials, (who, population): (Who, &str), measure: Measure)
 
 pub(super) fn section(all: &All) -> Result<Section, Failure> {
     let mut section = Section::new("fig-18", "Fig. 18: sixteen GPUs").text(
-        "Fixed run times, as the released simulator has them; the same with run times by Eq. 2 and on the machines as the released code has \
-         them (links missing or contradictory there) is in the table. Means over files of each file's quartiles of Eq. 2, GB/s.",
+        "Fixed run times, as the released simulator has them; the same with run times by Eq. 2 and on the machines as \
+         the released code has them (links missing or contradictory there) is in the table. Means over files of each \
+         file's quartiles of Eq. 2, GB/s.",
     );
     let mut rows = Vec::new();
     let shown = ["torus", "torus-released", "torus-eq-2", "cube", "cube-released", "cube-eq-2"];
@@ -41,7 +42,11 @@ pub(super) fn section(all: &All) -> Result<Section, Failure> {
         section = section.claims(lower_tail(trials, POOLED, EQ_2)).claims(lower_tail(trials, SEVERAL, EQ_2));
         section = section.claims([above_all(trials, Who::Several, SEVERAL.1, EQ_2, 2)]);
     }
-    Ok(section.picture("fig-18.svg", picture(all)?, "Effective bandwidth of sensitive jobs on sixteen GPUs by policy, as Fig. 18"))
+    Ok(section.picture(
+        "fig-18.svg",
+        picture(all)?,
+        "Effective bandwidth of sensitive jobs on sixteen GPUs by policy, as Fig. 18",
+    ))
 }
 
 fn group(trials: &Trials, name: &str, who: Who) -> Group {
@@ -60,9 +65,8 @@ fn picture(all: &All) -> Result<String, Failure> {
     let words = Words {
         title: "Sensitive jobs on sixteen GPUs: torus-2d, cube-mesh-16",
         y: "effective bandwidth (Eq. 2), GB/s",
-        published: Vec::new(),
-        marked: Vec::new(),
-        top: 80.0,
+        top: 90.0,
+        ..Words::default()
     };
     Ok(boxes(&groups, &words))
 }

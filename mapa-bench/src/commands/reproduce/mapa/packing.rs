@@ -18,7 +18,9 @@ pub(super) fn section(all: &All) -> Result<Section, Failure> {
             section.numbers.insert(format!("{id}, {name}"), numbers);
             let words = [trials.setting.machine.name.to_owned(), (*name).to_owned()];
             let throughput = throughput::cell(trials, name);
-            rows.push(words.into_iter().chain(cells).chain([throughput, left(trials.policy(name)).to_string()]).collect());
+            rows.push(
+                words.into_iter().chain(cells).chain([throughput, left(trials.policy(name)).to_string()]).collect(),
+            );
         }
     }
     let header = ["machine", "policy"].into_iter().chain(QUARTILES).chain(["throughput", "jobs left"]);
@@ -26,9 +28,10 @@ pub(super) fn section(all: &All) -> Result<Section, Failure> {
         .claims(claims::by_packing(all.of("packing")?))
         .claims(fig18::by_packing(all)?)
         .text(
-            "Run times by ring packing (A4 with its bandwidth), allocations judged by it; the policies as published, and two that choose by it: \
-             max-bandwidth, and Algorithm 1 with ring packing in place of Eq. 2. Sensitive jobs of two GPUs and more, since one GPU has no ring; \
-             GB/s, means over files of each file's quartiles. Throughput is over lowest-id's.",
+            "Run times by ring packing (A4 with its bandwidth), allocations judged by it; the policies as published, \
+             and two that choose by it: max-bandwidth, and Algorithm 1 with ring packing in place of Eq. 2. Sensitive \
+             jobs of two GPUs and more, since one GPU has no ring; GB/s, means over files of each file's quartiles. \
+             Throughput is over lowest-id's.",
         )
         .table(header, rows))
 }

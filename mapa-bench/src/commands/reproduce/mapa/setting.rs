@@ -127,19 +127,6 @@ impl Setting {
     }
 }
 
-/// The six networks of the released generator: those of Fig. 5.
-pub(super) fn six_networks() -> Generator {
-    let mut jobs = Generator::mapa();
-    jobs.tasks.retain(|(task, _)| !["Cusimann", "GMM", "Jacobi"].contains(task));
-    jobs
-}
-
-fn sizes_from_two() -> Generator {
-    let mut jobs = Generator::mapa();
-    jobs.sizes = 2..=5;
-    jobs
-}
-
 fn a_hundred() -> Generator {
     let mut jobs = Generator::mapa();
     jobs.jobs = 100;
@@ -154,16 +141,17 @@ pub(super) fn settings() -> Vec<Setting> {
     let on = |id, what, name, runs| Setting::new(id, what, Machine::new(name), runs).with(&PACKING);
     let mut all = vec![
         eq_2("main", "run times by Eq. 2, nine workloads", curve).with(&RELEASED).with(&PACKING),
-        eq_2("six-networks", "six networks", curve).jobs(six_networks()).with(&RELEASED),
-        eq_2("from-two", "two to five GPUs, none alone", curve).jobs(sizes_from_two()).with(&RELEASED),
+        eq_2("six-networks", "six networks", curve).jobs(Generator::mapa_six()).with(&RELEASED),
+        eq_2("released", "six networks, two to five GPUs", curve).jobs(Generator::mapa_released()).with(&RELEASED),
         Setting::new("fixed", "fixed run times", Machine::DGX, Runs::Fixed).with(&RELEASED).with(&PACKING),
-        Setting::new("packing", "run times by ring packing", Machine::DGX, Runs::Packing).with(&RELEASED).with(&PACKING),
+        Setting::new("packing", "run times by ring packing", Machine::DGX, Runs::Packing)
+            .with(&RELEASED)
+            .with(&PACKING),
         eq_2("half", "sensitive networks gain half as much", Curve { gain: 0.5, ..curve }),
         eq_2("one-and-a-half", "sensitive networks gain half as much again", Curve { gain: 1.5, ..curve }),
         eq_2("insensitive-1", "insensitive jobs gain nothing", Curve { insensitive: 1.0, ..curve }),
         eq_2("floor-12", "floor 12 GB/s", Curve { floor: 12.0, ..curve }),
-        eq_2("floor-3", "floor 3 GB/s", Curve { floor: 3.0, ..curve }),
-        eq_2("no-floor", "floor 0.4 GB/s", Curve { floor: 0.4, ..curve }),
+        eq_2("no-floor", "no floor (0.4 GB/s)", Curve { floor: 0.4, ..curve }),
         Setting::new("pcie-10", "PCIe 10 GB/s for Eq. 1 and 3", pcie_10, Runs::Eq2(curve)),
         eq_2("hundred", "100 jobs", curve).jobs(a_hundred()),
         Setting::new("hundred-fixed", "100 jobs, fixed run times", Machine::DGX, Runs::Fixed).jobs(a_hundred()),

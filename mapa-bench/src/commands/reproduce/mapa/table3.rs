@@ -87,9 +87,10 @@ pub(super) fn section(all: &All) -> Result<Section, Failure> {
         .claims([fits])
         .claims(arithmetic())
         .text(
-            "Quartiles of lowest-id's execution times over the policy's: of all jobs, of sensitive ones, as the mean over the nine workloads of \
-             their own quartiles, and quartiles of the speedups of single jobs. Means over files, in brackets the middle 95 % of files; * where \
-             the printed figure lies in it. Work of 5 to 24 s whatever the network (A2) spreads times by itself, more than links do.",
+            "Quartiles of lowest-id's execution times over the policy's: of all jobs, of sensitive ones, as the mean \
+             over the nine workloads of their own quartiles, and quartiles of the speedups of single jobs. Means over \
+             files, in brackets the middle 95 % of files; * where the printed figure lies in it. Work of 5 to 24 s \
+             whatever the network (A2) spreads times by itself, more than links do.",
         )
         .table(["policy", "column", "printed"].into_iter().chain(POPULATIONS), rows)
         .numbers("cells", Value::Object(numbers)))
@@ -101,7 +102,11 @@ pub(super) fn arithmetic() -> Vec<Claim> {
     let claim = |policy: &str, printed: f64, seconds: &str, ratio: f64| {
         let what = format!("{policy}: the 75th percentiles of section 4.1 give Table 3's speedup");
         let is_it = (ratio - printed).abs() < 5e-4;
-        Claim::new(what, format!("{printed:.3}"), &[]).found(format!("540 / {seconds} = {ratio:.3}"), None, Verdict::of(is_it))
+        Claim::new(what, format!("{printed:.3}"), &[]).found(
+            format!("540 / {seconds} = {ratio:.3}"),
+            None,
+            Verdict::of(is_it),
+        )
     };
     let odd = Claim::new("Table 3: the better policy of the text has the higher median speedup", "preserve 1.119", &[]);
     let odd = odd.found("topo-aware 1.385 and greedy 1.519 are above it", None, Verdict::Fails);

@@ -86,7 +86,6 @@ impl Trial {
 /// A setting, and for each of its policies what came of each file.
 pub(super) struct Trials {
     pub(super) setting: Setting,
-    pub(super) graph: Arc<HardwareGraph>,
     pub(super) of: Vec<(&'static str, Vec<Trial>)>,
 }
 
@@ -134,8 +133,7 @@ struct Ready {
 pub(super) fn run(plan: &Plan, bar: &ProgressBar) -> Result<All, Failure> {
     let ready = ready()?;
     let seeds: Vec<u64> = plan.seeds().collect();
-    let tasks: Vec<(usize, u64)> =
-        (0..ready.len()).flat_map(|at| seeds.iter().map(move |&seed| (at, seed))).collect();
+    let tasks: Vec<(usize, u64)> = (0..ready.len()).flat_map(|at| seeds.iter().map(move |&seed| (at, seed))).collect();
     bar.set_length(tasks.len() as u64);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(plan.threads).build().map_err(Failure::malformed)?;
     let scorers: Vec<Mutex<Scorer>> = (0..plan.threads).map(|_| Mutex::default()).collect();
@@ -154,7 +152,7 @@ pub(super) fn run(plan: &Plan, bar: &ProgressBar) -> Result<All, Failure> {
         for trials in done.by_ref().take(seeds.len()) {
             of.iter_mut().zip(trials).for_each(|((_, all), trial)| all.push(trial));
         }
-        Trials { setting: ready.setting, graph: ready.graph, of }
+        Trials { setting: ready.setting, of }
     };
     Ok(All(ready.into_iter().map(gather).collect()))
 }
