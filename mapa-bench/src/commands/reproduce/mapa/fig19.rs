@@ -83,7 +83,8 @@ fn point(machine: usize, size: usize, graph: &HardwareGraph) -> Result<Point, Fa
     Ok(point)
 }
 
-pub(super) fn section(plan: &Plan, bar: &ProgressBar) -> Result<Section, Failure> {
+/// All machines and sizes.
+fn measured(bar: &ProgressBar) -> Result<Vec<Point>, Failure> {
     bar.set_message("decisions by the clock");
     let mut points = Vec::new();
     for (machine, own) in MACHINES.into_iter().enumerate() {
@@ -94,25 +95,33 @@ pub(super) fn section(plan: &Plan, bar: &ProgressBar) -> Result<Section, Failure
             bar.inc(1);
         }
     }
-    let threads = threads(plan)?;
+    Ok(points)
+}
+
+/// "In the order of milliseconds" is taken as below ten.
+fn overhead(points: &[Point]) -> [Claim; 2] {
     let worst = |of: fn(&Point) -> f64| points.iter().map(of).fold(0.0, f64::max);
     let [cold, warm] = [worst(|it| it.cold[0].max(it.cold[1])), worst(|it| it.warm[0].max(it.warm[1]))];
     let judged = |what: &str, worst: f64| {
         let ours = format!("at most {} ms", ms(worst));
-        // "In the order of milliseconds": below ten.
         Claim::new(what, "order of ms", &[6]).found(ours, None, Verdict::of(worst < 0.01))
     };
-    let overhead = [
+    [
         judged(
             "a decision takes milliseconds on 6, 8 and 16 GPUs (idle, one thread): all but the first on a machine",
             warm,
         ),
         judged("the first on a machine, which works out tables, does too", cold),
-    ];
+    ]
+}
+
+pub(super) fn section(plan: &Plan, bar: &ProgressBar) -> Result<Section, Failure> {
+    let points = measured(bar)?;
+    let threads = threads(plan)?;
     let built = if cfg!(debug_assertions) { "without optimisation (a debug build)" } else { "with optimisation" };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     let mut section = Section::new("fig-19", "Fig. 19: overhead per decision")
-        .claims(overhead)
+        .claims(overhead(&points))
         .claims([growth(&points)])
         .text(format!(
             "Preserve, a bandwidth-sensitive ring on an idle machine, milliseconds, medians; by a program built \
