@@ -1,0 +1,194 @@
+//! What a paper says, what came out, and whether the one bears out the other.
+
+use std::fmt;
+
+use mapa_sim::Interval;
+use serde_json::{Value, json};
+
+/// Whether what came out bears out what was said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The whole interval is where the claim has it.
+    Holds,
+    /// The whole interval is elsewhere.
+    Fails,
+    /// The interval reaches across the limit.
+    Open,
+    /// It takes what only the authors have.
+    NotHad,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Holds => "holds",
+            Self::Fails => "does not hold",
+            Self::Open => "undecided",
+            Self::NotHad => "cannot be had",
+        })
+    }
+}
+
+impl Verdict {
+    /// Of something exact.
+    pub(super) fn of(holds: bool) -> Self {
+        if holds { Self::Holds } else { Self::Fails }
+    }
+
+    /// Whether it is above this, or as high if it may be.
+    pub(super) fn above(value: Interval, limit: f64) -> Self {
+        match () {
+            () if value.low > limit => Self::Holds,
+            () if value.high < limit => Self::Fails,
+            // Intervals of values that are all equal have no width.
+            () if value.low == value.high => Self::Fails,
+            () => Self::Open,
+        }
+    }
+
+    /// Whether it is this or more.
+    pub(super) fn at_least(value: Interval, limit: f64) -> Self {
+        if value.low >= limit { Self::Holds } else { Self::above(value, limit) }
+    }
+
+    /// Whether it is below this.
+    pub(super) fn below(value: Interval, limit: f64) -> Self {
+        Self::above(Interval { mean: -value.mean, low: -value.high, high: -value.low }, -limit)
+    }
+
+    /// Whether it is between these.
+    pub(super) fn within(value: Interval, low: f64, high: f64) -> Self {
+        Self::all([Self::at_least(value, low), Self::below(value, high)])
+    }
+
+    /// Whether all of them hold.
+    pub(super) fn all(parts: impl IntoIterator<Item = Self>) -> Self {
+        parts.into_iter().max_by_key(|part| part.weight()).unwrap_or(Self::Holds)
+    }
+
+    /// Which of several decides.
+    fn weight(self) -> u8 {
+        match self {
+            Self::Holds => 0,
+            Self::Open => 1,
+            Self::NotHad => 2,
+            Self::Fails => 3,
+        }
+    }
+}
+
+/// A statement, put to the test.
+#[derive(Clone, Debug)]
+pub(super) struct Claim {
+    /// The statement.
+    pub(super) what: String,
+    /// The figure that was published, in words.
+    pub(super) paper: String,
+    /// Ours, in words.
+    pub(super) ours: String,
+    /// The number that is judged, if it is one.
+    pub(super) value: Option<Interval>,
+    pub(super) verdict: Verdict,
+    /// The numbers of what is assumed, as the report lists it.
+    pub(super) assumes: &'static [usize],
+}
+
+impl Claim {
+    pub(super) fn new(what: impl Into<String>, paper: impl Into<String>, assumes: &'static [usize]) -> Self {
+        let verdict = Verdict::NotHad;
+        Self { what: what.into(), paper: paper.into(), ours: String::new(), value: None, verdict, assumes }
+    }
+
+    /// With what came out.
+    pub(super) fn found(self, ours: impl Into<String>, value: Option<Interval>, verdict: Verdict) -> Self {
+        Self { ours: ours.into(), value, verdict, ..self }
+    }
+
+    /// With why nothing can come out.
+    pub(super) fn not_had(self, why: impl Into<String>) -> Self {
+        Self { ours: why.into(), ..self }
+    }
+
+    pub(super) fn cells(&self) -> [String; 6] {
+        let interval = self.value.map(|value| range(value.low, value.high)).unwrap_or_default();
+        let assumes = self.assumes.iter().map(|number| format!("A{number}")).collect::<Vec<_>>().join(", ");
+        [self.what.clone(), self.paper.clone(), self.ours.clone(), interval, self.verdict.to_string(), assumes]
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "claim": self.what, "paper": self.paper, "ours": self.ours,
+            "value": self.value.map(interval_json), "verdict": self.verdict.to_string(), "assumes": self.assumes,
+        })
+    }
+}
+
+/// The header of a table of claims.
+pub(super) const HEADER: [&str; 6] = ["claim", "paper", "ours", "95 %", "verdict", "assumes"];
+
+pub(super) fn interval_json(value: Interval) -> Value {
+    json!({ "mean": value.mean, "low": value.low, "high": value.high })
+}
+
+/// Four digits, without zeros at the end.
+pub(super) fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return "-".to_owned();
+    }
+    let size = if value == 0.0 { 0.0 } else { value.abs().log10().floor() };
+    let decimals = (3.0 - size).clamp(0.0, 3.0) as usize;
+    let text = format!("{value:.decimals$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text };
+    if text == "-0" { "0".to_owned() } else { text }
+}
+
+/// From one to the other.
+pub(super) fn range(low: f64, high: f64) -> String {
+    format!("{} to {}", number(low), number(high))
+}
+
+/// A mean and half the width of its interval.
+pub(super) fn mean_pm(value: Interval) -> String {
+    let half = (value.high - value.low) / 2.0;
+    if half.is_finite() && half > 0.0 {
+        format!("{:.2} ± {half:.2}", value.mean)
+    } else {
+        format!("{:.2}", value.mean)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn between(low: f64, high: f64) -> Interval {
+        Interval { mean: (low + high) / 2.0, low, high }
+    }
+
+    #[test]
+    fn an_interval_across_the_limit_decides_nothing() {
+        let verdicts = [between(0.6, 0.8), between(0.4, 0.6), between(0.2, 0.4)].map(|it| Verdict::above(it, 0.5));
+        assert_eq!(verdicts, [Verdict::Holds, Verdict::Open, Verdict::Fails]);
+        assert_eq!(Verdict::below(between(0.6, 0.8), 0.5), Verdict::Fails);
+        assert_eq!(Verdict::within(between(1.07, 1.1), 1.06, 1.16), Verdict::Holds);
+        assert_eq!(Verdict::within(between(1.05, 1.1), 1.06, 1.16), Verdict::Open);
+        assert_eq!(Verdict::within(between(1.0, 1.05), 1.06, 1.16), Verdict::Fails);
+    }
+
+    #[test]
+    fn equal_is_not_above_and_is_at_least() {
+        assert_eq!(Verdict::above(between(1.0, 1.0), 1.0), Verdict::Fails);
+        assert_eq!(Verdict::at_least(between(1.0, 1.0), 1.0), Verdict::Holds);
+    }
+
+    #[test]
+    fn one_part_that_fails_decides() {
+        assert_eq!(Verdict::all([Verdict::Holds, Verdict::Open, Verdict::Holds]), Verdict::Open);
+        assert_eq!(Verdict::all([Verdict::Fails, Verdict::Open]), Verdict::Fails);
+    }
+
+    #[test]
+    fn numbers_have_four_digits() {
+        assert_eq!([57.857_1, 1.0, 0.123_46, 1234.5, f64::NAN].map(number), ["57.86", "1", "0.123", "1234", "-"]);
+    }
+}

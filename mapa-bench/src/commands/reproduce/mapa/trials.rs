@@ -1,0 +1,203 @@
+//! Simulations: every setting on every job file, each under all of its policies.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use indicatif::ProgressBar;
+use mapa_core::HardwareGraph;
+use mapa_sched::{Fifo, Fleet};
+use mapa_sim::{Execution, Quartiles, Row, Scorer, Simulation, Workload};
+use rayon::prelude::*;
+
+use super::super::Plan;
+use super::setting::{Machine, Setting, policy, settings};
+use crate::failure::Failure;
+
+/// A job that has finished.
+#[derive(Clone, Debug)]
+pub(super) struct Sample {
+    pub(super) task: Arc<str>,
+    pub(super) devices: usize,
+    pub(super) sensitive: bool,
+    /// Eq. 2, GB/s.
+    pub(super) effective: f64,
+    /// Ring packing, GB/s; NaN for one device.
+    pub(super) packing: f64,
+    /// Aggregated bandwidth over the ideal one; NaN for one device.
+    pub(super) share: f64,
+    /// Seconds at full speed.
+    pub(super) work: f64,
+    /// Seconds that it ran.
+    pub(super) ran: f64,
+}
+
+/// A job file under a policy.
+#[derive(Clone, Debug)]
+pub(super) struct Trial {
+    /// Seconds until the last job ended.
+    pub(super) makespan: f64,
+    /// Jobs that have not finished.
+    pub(super) left: usize,
+    pub(super) samples: Vec<Sample>,
+}
+
+/// Which jobs are looked at together.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Who {
+    All,
+    /// Sensitive jobs, those on one GPU too: as the paper pools them.
+    Sensitive,
+    /// Sensitive jobs of two GPUs and more.
+    Several,
+    Insensitive,
+    Task(&'static str),
+}
+
+impl Who {
+    pub(super) fn has(self, job: &Sample) -> bool {
+        match self {
+            Self::All => true,
+            Self::Sensitive => job.sensitive,
+            Self::Several => job.sensitive && job.devices > 1,
+            Self::Insensitive => !job.sensitive,
+            Self::Task(task) => *job.task == *task,
+        }
+    }
+}
+
+/// A property of a job.
+pub(super) type Of = fn(&Sample) -> f64;
+
+impl Trial {
+    /// The values of these jobs that are numbers, in order of size.
+    pub(super) fn sorted(&self, who: Who, of: Of) -> Vec<f64> {
+        let mut values: Vec<f64> =
+            self.samples.iter().filter(|job| who.has(job)).map(of).filter(|value| value.is_finite()).collect();
+        values.sort_by(f64::total_cmp);
+        values
+    }
+
+    /// Least, quartiles and largest.
+    pub(super) fn spread(&self, who: Who, of: Of) -> [f64; 5] {
+        let spread = |q: Quartiles| [q.min, q.p25, q.p50, q.p75, q.max];
+        Quartiles::of(&self.sorted(who, of)).map_or([f64::NAN; 5], spread)
+    }
+}
+
+/// A setting, and for each of its policies what came of each file.
+pub(super) struct Trials {
+    pub(super) setting: Setting,
+    pub(super) of: Vec<(&'static str, Vec<Trial>)>,
+}
+
+impl Trials {
+    /// Of a policy that the setting has.
+    pub(super) fn policy(&self, name: &str) -> &[Trial] {
+        self.of.iter().find(|(own, _)| *own == name).map_or(&[], |(_, trials)| trials)
+    }
+
+    /// A number per file.
+    pub(super) fn per_file(&self, name: &str, of: impl Fn(&Trial) -> f64) -> Vec<f64> {
+        self.policy(name).iter().map(of).collect()
+    }
+
+    /// Jobs per time, as a multiple of what the lowest ids reach, per file.
+    pub(super) fn throughput(&self, name: &str) -> Vec<f64> {
+        let base = self.per_file("lowest-id", |trial| trial.makespan);
+        base.iter().zip(self.policy(name)).map(|(base, trial)| base / trial.makespan).collect()
+    }
+}
+
+/// What came of all settings.
+pub(super) struct All(Vec<Trials>);
+
+impl All {
+    /// The setting of this name, which must be one of [`settings`].
+    pub(super) fn of(&self, id: &str) -> Result<&Trials, Failure> {
+        let found = self.0.iter().find(|own| own.setting.id == id);
+        found.ok_or_else(|| Failure::malformed(format_args!("no setting is called `{id}`")))
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Trials> {
+        self.0.iter()
+    }
+}
+
+/// What a setting is lowered to once.
+struct Ready {
+    setting: Setting,
+    graph: Arc<HardwareGraph>,
+    execution: Box<dyn Execution>,
+}
+
+/// Runs all settings. Which thread runs what changes no number.
+pub(super) fn run(plan: &Plan, bar: &ProgressBar) -> Result<All, Failure> {
+    let ready = ready()?;
+    let seeds: Vec<u64> = plan.seeds().collect();
+    let tasks: Vec<(usize, u64)> = (0..ready.len()).flat_map(|at| seeds.iter().map(move |&seed| (at, seed))).collect();
+    bar.set_length(tasks.len() as u64);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(plan.threads).build().map_err(Failure::malformed)?;
+    let scorers: Vec<Mutex<Scorer>> = (0..plan.threads).map(|_| Mutex::default()).collect();
+    let one = |&(at, seed): &(usize, u64)| {
+        bar.set_message(ready[at].setting.what);
+        let own = &scorers[rayon::current_thread_index().unwrap_or_default() % scorers.len()];
+        let mut scorer = own.lock().unwrap_or_else(PoisonError::into_inner);
+        let trials = file(&ready[at], seed, &mut scorer);
+        bar.inc(1);
+        trials
+    };
+    let done: Vec<Vec<Trial>> = pool.install(|| tasks.par_iter().map(one).collect::<Result<_, _>>())?;
+    let mut done = done.into_iter();
+    let gather = |ready: Ready| {
+        let mut of: Vec<_> = ready.setting.policies.iter().map(|&name| (name, Vec::new())).collect();
+        for trials in done.by_ref().take(seeds.len()) {
+            of.iter_mut().zip(trials).for_each(|((_, all), trial)| all.push(trial));
+        }
+        Trials { setting: ready.setting, of }
+    };
+    Ok(All(ready.into_iter().map(gather).collect()))
+}
+
+/// Settings on one machine share its graph, and so the tables that decisions are made by.
+fn ready() -> Result<Vec<Ready>, Failure> {
+    let mut graphs: Vec<(Machine, Arc<HardwareGraph>)> = Vec::new();
+    let mut all = Vec::new();
+    for setting in settings() {
+        let known = graphs.iter().find(|(machine, _)| *machine == setting.machine).map(|(_, graph)| graph.clone());
+        let graph = known.map_or_else(|| setting.machine.graph(), Ok)?;
+        graphs.push((setting.machine, graph.clone()));
+        let execution = setting.runs.model();
+        all.push(Ready { setting, graph, execution });
+    }
+    Ok(all)
+}
+
+fn file(ready: &Ready, seed: u64, scorer: &mut Scorer) -> Result<Vec<Trial>, Failure> {
+    let jobs = ready.setting.jobs.generate(seed).map_err(Failure::malformed)?;
+    ready.setting.policies.iter().map(|name| trial(ready, &jobs, name, scorer)).collect()
+}
+
+fn trial(ready: &Ready, jobs: &Workload, name: &str, scorer: &mut Scorer) -> Result<Trial, Failure> {
+    let fleet = Fleet::new([ready.graph.clone()]);
+    let mut scheduler = Fifo::new(policy(name)?);
+    let simulation = Simulation::new(jobs, fleet.clone());
+    let outcome = simulation.run(&mut scheduler, &*ready.execution).map_err(Failure::malformed)?;
+    let rows = Row::of(&outcome, jobs, &fleet, scorer);
+    let makespan = rows.iter().map(|row| row.ended).max().unwrap_or_default().0 as f64 / 1e9;
+    let left = outcome.rejected.len() + outcome.waiting.len();
+    Ok(Trial { makespan, left, samples: rows.iter().map(sample).collect() })
+}
+
+fn sample(row: &Row) -> Sample {
+    let several = row.devices > 1;
+    let ideal = row.scores.ideal_aggregate_gbps.filter(|_| several).unwrap_or(f64::NAN);
+    Sample {
+        task: row.task.clone(),
+        devices: row.devices,
+        sensitive: row.sensitive,
+        effective: row.scores.effective_gbps,
+        packing: row.scores.ring_packing_gbps.unwrap_or(f64::NAN),
+        share: row.scores.aggregate_gbps / ideal,
+        work: row.work.as_secs_f64(),
+        ran: row.ran.as_secs_f64(),
+    }
+}

@@ -1,0 +1,160 @@
+//! Pictures that all experiments draw alike: one colour a policy, box plots with what was published marked.
+
+use kuva::plot::annotations::{ReferenceLine, TextAnnotation};
+use kuva::plot::legend::{LegendEntry, LegendPosition, LegendShape};
+use kuva::plot::scatter::MarkerShape;
+use kuva::plot::{BarPlot, BoxPlot, LinePlot, ScatterPlot};
+use kuva::render::layout::Layout;
+use kuva::render::plots::Plot;
+use kuva::render::theme::Theme;
+use kuva::render_to_svg;
+
+/// The colour of a policy, the same in every picture; safe for the colour-blind (after Okabe and Ito).
+pub(super) fn colour(policy: &str) -> &'static str {
+    match policy {
+        "lowest-id" => "#a6a6a6",
+        "topo-aware" | "topo-aware-released" => "#e69f00",
+        "greedy" => "#2fae86",
+        "preserve" | "preserve-released" => "#4a9fe0",
+        "max-bandwidth" => "#cc79a7",
+        _ => "#8d7fd1",
+    }
+}
+
+/// A group of boxes: its name, and a box of values for each policy.
+pub(super) type Group = (String, Vec<(&'static str, Vec<f64>)>);
+
+/// What a picture says besides its boxes.
+#[derive(Default)]
+pub(super) struct Words<'a> {
+    pub(super) title: &'a str,
+    pub(super) y: &'a str,
+    /// Published values, each a line across with its words.
+    pub(super) published: Vec<(f64, &'a str)>,
+    /// Published values of single boxes: group, policy, value; and what they are.
+    pub(super) marked: Vec<(usize, usize, f64)>,
+    pub(super) marks: &'a str,
+    pub(super) bottom: f64,
+    pub(super) top: f64,
+}
+
+/// Boxes from quartile to quartile with the median across, whiskers to the last value within 1.5 of the box's height; groups side
+/// by side, in each a box a policy. Values further out are not drawn.
+pub(super) fn boxes(groups: &[Group], words: &Words<'_>) -> String {
+    let per_group = groups.iter().map(|(_, boxes)| boxes.len()).max().unwrap_or(1);
+    let slots = per_group + 1;
+    let mut plot = BoxPlot::new().with_width(0.78);
+    let mut colours = Vec::new();
+    for (at, (_, boxes)) in groups.iter().enumerate() {
+        if at > 0 {
+            plot = plot.with_group("", Vec::<f64>::new());
+            colours.push("#ffffff");
+        }
+        for (policy, values) in boxes {
+            plot = plot.with_group("", values.iter().copied());
+            colours.push(colour(policy));
+        }
+    }
+    let plots: Vec<Plot> = vec![plot.with_group_colors(colours).into(), marks(&words.marked, slots)];
+    let policies =
+        groups.first().map(|(_, boxes)| boxes.iter().map(|(policy, _)| *policy).collect()).unwrap_or_default();
+    let places = groups.len() * slots - 1;
+    let mut layout = layout(&plots, words, policies)
+        .with_x_categories(vec![String::new(); places])
+        .with_tick_length(0.0)
+        .with_width((300.0 + 40.0 * places as f64).max(760.0))
+        .with_y_axis_max(words.top)
+        .with_y_axis_min(words.bottom);
+    for (at, (name, _)) in groups.iter().enumerate() {
+        let middle = (at * slots) as f64 + (per_group as f64 + 1.0) / 2.0;
+        layout = layout.with_annotation(
+            TextAnnotation::new(name, middle, words.top - 0.045 * (words.top - words.bottom)).with_font_size(14),
+        );
+        if at > 0 {
+            let line = ReferenceLine::vertical((at * slots) as f64).with_color("#bbbbbb").with_dasharray("1 0");
+            layout = layout.with_reference_line(line);
+        }
+    }
+    render_to_svg(plots, layout)
+}
+
+/// Published values of single boxes, as diamonds.
+fn marks(marked: &[(usize, usize, f64)], slots: usize) -> Plot {
+    let place = |&(group, at, value): &(usize, usize, f64)| ((group * slots + at + 1) as f64, value);
+    let points: Vec<(f64, f64)> = marked.iter().map(place).collect();
+    ScatterPlot::new().with_data(points).with_color(PUBLISHED).with_marker(MarkerShape::Diamond).with_size(7.0).into()
+}
+
+/// The colour of what the paper printed.
+pub(super) const PUBLISHED: &str = "#d62728";
+
+/// Title, axis, legend and published lines.
+fn layout(plots: &[Plot], words: &Words<'_>, policies: Vec<&'static str>) -> Layout {
+    let theme = Theme { grid_color: "#e4e4e4".to_owned(), box_median: "black".to_owned(), ..Theme::light() };
+    let mut layout = Layout::auto_from_plots(plots)
+        .with_theme(theme)
+        .with_title(words.title)
+        .with_y_label(words.y)
+        .with_height(460.0)
+        .with_legend_entries(legend(policies, words))
+        .with_legend_position(LegendPosition::OutsideRightTop);
+    for ((value, _), dash) in words.published.iter().zip(DASHES) {
+        let line = ReferenceLine::horizontal(*value).with_color(PUBLISHED).with_stroke_width(1.5);
+        layout = layout.with_reference_line(line.with_dasharray(dash));
+    }
+    layout
+}
+
+/// Tells published values apart.
+const DASHES: [&str; 3] = ["7 4", "2 3", "10 3 2 3"];
+
+/// The policies by colour, and what is red.
+fn legend(policies: Vec<&'static str>, words: &Words<'_>) -> Vec<LegendEntry> {
+    let entry = |label: &str, color: &str, shape, dash: Option<&str>| LegendEntry {
+        label: label.to_owned(),
+        color: color.to_owned(),
+        shape,
+        dasharray: dash.map(str::to_owned),
+    };
+    let mut entries: Vec<LegendEntry> =
+        policies.into_iter().map(|policy| entry(policy, colour(policy), LegendShape::Rect, None)).collect();
+    let lines = words.published.iter().zip(DASHES);
+    entries.extend(lines.map(|((_, what), dash)| entry(what, PUBLISHED, LegendShape::Line, Some(dash))));
+    let diamond = LegendShape::Marker(MarkerShape::Diamond);
+    entries.extend((!words.marked.is_empty()).then(|| entry(words.marks, PUBLISHED, diamond, None)));
+    entries
+}
+
+/// Lines over numbers, each with a colour and a name; solid, or dashed.
+pub(super) struct Line {
+    pub(super) name: String,
+    pub(super) colour: &'static str,
+    pub(super) dashed: bool,
+    pub(super) points: Vec<(f64, f64)>,
+}
+
+/// Lines with a dot at every point, the heights by powers of ten.
+pub(super) fn lines(lines: Vec<Line>, title: &str, x: &str, y: &str) -> String {
+    let mut plots: Vec<Plot> = Vec::new();
+    for line in lines {
+        let dots = ScatterPlot::new().with_data(line.points.clone()).with_color(line.colour).with_size(3.5);
+        let path = LinePlot::new().with_data(line.points).with_color(line.colour).with_stroke_width(1.8);
+        let path = if line.dashed { path.with_dashed() } else { path };
+        plots.extend([path.with_legend(line.name).into(), dots.into()]);
+    }
+    let layout = Layout::auto_from_plots(&plots).with_title(title).with_x_label(x).with_y_label(y).with_log_y();
+    render_to_svg(plots, layout.with_width(860.0).with_height(460.0))
+}
+
+/// Bars in groups: a bar of each of the names in every group.
+pub(super) fn bars(groups: &[(String, Vec<f64>)], names: &[(&str, &'static str)], title: &str, y: &str) -> String {
+    let bar = |mut plot: BarPlot, (name, values): &(String, Vec<f64>)| {
+        let coloured = values.iter().zip(names).map(|(value, (_, colour))| (*value, *colour));
+        plot = plot.with_group(name.as_str(), coloured.collect::<Vec<_>>());
+        plot
+    };
+    let plot = groups.iter().fold(BarPlot::new(), bar).with_legend(names.iter().map(|(name, _)| *name).collect());
+    let plots: Vec<Plot> = vec![plot.into()];
+    let layout = Layout::auto_from_plots(&plots).with_title(title).with_y_label(y).with_width(860.0).with_height(420.0);
+    render_to_svg(plots, layout)
+}
