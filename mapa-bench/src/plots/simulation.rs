@@ -40,7 +40,7 @@ fn bandwidth(runs: &[PolicyRun], title: &str) -> String {
     let plots: Vec<Plot> = vec![boxes.into()];
     let layout = Layout::auto_from_plots(&plots).with_title(title).with_title_wrap(WRAP);
     let layout = layout.with_x_label("policy; boxes are quartiles, dots are jobs").with_title_size(TITLE);
-    let all = runs.iter().flat_map(|run| of(run));
+    let all = runs.iter().flat_map(of);
     let top = (all.fold(10.0, f64::max) / 10.0).ceil() * 10.0;
     let y = "effective bandwidth of sensitive jobs, 2 devices or more, GB/s";
     render_to_svg(plots, layout.with_y_label(y).with_y_axis_min(0.0).with_y_axis_max(top))

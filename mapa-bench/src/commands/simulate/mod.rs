@@ -29,8 +29,8 @@ use progress::Counted;
 const PAPER: [&str; 4] = ["lowest-id", "topo-aware", "greedy", "preserve"];
 
 pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), Failure> {
-    let files = [&args.output, &args.series].into_iter().flatten();
-    files.map(|file| Format::of(file).map(drop)).collect::<Result<(), _>>()?;
+    let mut files = [&args.output, &args.series].into_iter().flatten();
+    files.try_for_each(|file| Format::of(file).map(drop))?;
     if reads_standard_input(&args.workload) && args.machine.machine.iter().any(|name| name == "-") {
         return Err(Failure::malformed("--machine - and the jobs both read standard input: expected one of them"));
     }
