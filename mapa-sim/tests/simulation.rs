@@ -25,7 +25,7 @@ fn machine(devices: usize) -> Arc<HardwareGraph> {
 }
 
 fn submission(id: u64, devices: usize, arrives: u64, runs: u64) -> Submission {
-    let mut job = Job::new(JobId(id), Request::new(Pattern::ring(devices)).sensitive(id % 2 == 0));
+    let mut job = Job::new(JobId(id), Request::new(Pattern::ring(devices)).sensitive(id.is_multiple_of(2)));
     job.arrived = Time(arrives);
     Submission::new(job, Duration::from_nanos(runs)).task(["VGG-16", "GMM", "AlexNet"][id as usize % 3])
 }
@@ -50,7 +50,7 @@ impl Execution for Shared {
     }
     fn slowdown(&self, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
         let here = fleet.tenants().filter(|(_, machine, _)| *machine == at.machine).count();
-        let each = if job.job.id.0 % 2 == 0 { 0.25 } else { 1.0 / 3.0 };
+        let each = if job.job.id.0.is_multiple_of(2) { 0.25 } else { 1.0 / 3.0 };
         1.0 + each * (here as f64 - 1.0)
     }
     fn coupling(&self) -> Coupling {
@@ -79,7 +79,7 @@ impl Scheduler for Restless {
     }
     fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
         let draw = now.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-        if draw % 3 == 0 && !self.running.is_empty() {
+        if draw.is_multiple_of(3) && !self.running.is_empty() {
             let job = self.running.remove(draw as usize % self.running.len());
             turn.suspend(Tenant::Job(job.id)).unwrap();
             self.waiting.push(job);
@@ -101,7 +101,7 @@ impl Scheduler for Restless {
                 Err(_) => self.waiting.push(job),
             }
         }
-        if draw % 4 == 0 && self.wakes < 40 && !(self.running.is_empty() && self.waiting.is_empty()) {
+        if draw.is_multiple_of(4) && self.wakes < 40 && !(self.running.is_empty() && self.waiting.is_empty()) {
             self.wakes += 1;
             turn.wake(Time(now.0.saturating_sub(3) + draw % 9), Token(draw % 5));
         }
@@ -155,7 +155,7 @@ proptest! {
         cuts.sort_unstable();
         cuts.dedup();
         for run in &outcome.runs {
-            let each = if run.job.0 % 2 == 0 { 0.25 } else { 1.0 / 3.0 };
+            let each = if run.job.0.is_multiple_of(2) { 0.25 } else { 1.0 / 3.0 };
             let mut done = 0u128;
             let mut last = 0;
             for pair in cuts.windows(2).filter(|pair| run.started() <= pair[0] && pair[1] <= run.ended()) {
