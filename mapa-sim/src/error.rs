@@ -48,7 +48,7 @@ pub(crate) enum ErrorKind {
     Unsupported(&'static str),
     #[error("job {job}: {what}")]
     BadJob { job: u64, what: String },
-    #[error("after {0} instants at one moment the scheduler still asks to be woken: it never lets time go on")]
+    #[error("after {0} wakes at one moment the scheduler still asks to be woken: it never lets time go on")]
     Stuck(u64),
     #[error("table: {0}")]
     BadTable(String),

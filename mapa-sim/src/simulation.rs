@@ -35,7 +35,7 @@ pub struct Simulation<'a> {
 
 type Observer<'a> = Box<dyn FnMut(Time, &Fleet) + 'a>;
 
-/// Instants at one moment after which a scheduler is taken to wake itself forever.
+/// Wakes at one moment, with nothing else, after which a scheduler is taken to wake itself forever.
 const STUCK: u64 = 1_000_000;
 
 impl<'a> Simulation<'a> {
@@ -154,7 +154,8 @@ struct Running<'a> {
     changed: Vec<MachineId>,
     /// Jobs that were put somewhere in this instant.
     moved: Vec<JobId>,
-    at_this_moment: u64,
+    /// At how many instants of this moment nothing but a wake was told.
+    woken: u64,
     outcome: Outcome,
 }
 
@@ -182,7 +183,7 @@ impl<'a> Running<'a> {
             layouts: BTreeMap::new(),
             changed: Vec::new(),
             moved: Vec::new(),
-            at_this_moment: 0,
+            woken: 0,
             outcome: Outcome::default(),
         })
     }
@@ -208,10 +209,7 @@ impl<'a> Running<'a> {
         if self.until.is_some_and(|until| next > until) {
             return Ok(false);
         }
-        self.at_this_moment = if next == self.now { self.at_this_moment + 1 } else { 0 };
-        if self.at_this_moment > STUCK {
-            return Err(ErrorKind::Stuck(STUCK).into());
-        }
+        let is_later = next > self.now;
         self.now = next.max(self.now);
         let mut wakes = Vec::new();
         while let Some(&Reverse((at, due))) = self.due.peek()
@@ -236,6 +234,11 @@ impl<'a> Running<'a> {
         {
             self.to_come.pop();
             facts.push(self.arrive(index));
+        }
+        // Whoever is only woken, again and again at one moment, never lets time go on.
+        self.woken = if is_later || !facts.is_empty() { 0 } else { self.woken + 1 };
+        if self.woken > STUCK {
+            return Err(ErrorKind::Stuck(STUCK).into());
         }
         facts.extend(wakes);
         Ok(true)

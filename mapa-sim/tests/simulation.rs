@@ -391,4 +391,14 @@ fn sensitive_jobs_take_as_long_as_the_documented_curve_says() {
     ] {
         assert!((found - expected).abs() < 2e-3, "{found} is not {expected}");
     }
+    for floor in [50.0, 60.0, f64::NAN] {
+        let mut model = ByBandwidth::eq_2();
+        model.floor_gbps = floor;
+        let at = Placed {
+            machine: MachineId(0),
+            lease: mapa_core::LeaseId(0),
+            placement: [0, 5].into_iter().map(mapa_core::DeviceId).collect(),
+        };
+        assert_eq!(model.slowdown(&submission(0, 2, 0, 1), &at, &fleet).to_bits(), 1f64.to_bits());
+    }
 }

@@ -30,7 +30,7 @@ use crate::waiting::{Entry, Waiting};
 /// **When a plan changes.** What goes as expected changes nothing. When a job ends early or withdraws, every reservation is
 /// moved to the earliest moment that is open to it, in order of arrival, never to a later one, until none moves any more
 /// (compression). When one outlives its estimate, when a layout changes, or somebody else takes or gives back devices, all is
-/// planned anew in order of arrival; only then may a job be put off. With estimates that are right, every job starts no later
+/// planned anew in order of arrival; only then may a job be put off, and where estimates are too short again and again. With estimates that are right, every job starts no later
 /// than it was promised when it came within the depth.
 ///
 /// **Estimates** are as for [`Easy`](crate::Easy).

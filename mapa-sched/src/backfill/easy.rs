@@ -26,7 +26,10 @@ use crate::waiting::{Entry, Waiting};
 ///
 /// **Estimates** are [`Job::run_time`](crate::Job::run_time); an unknown one counts as ten years, and a job that outlives its
 /// estimate as running as long again as it has run. With estimates that are never too short the head starts no later than it
-/// was promised. A driver is asked to wake the scheduler when a job should have ended.
+/// was promised. Where they are too short the reservation moves, but not what later jobs are held against: the earliest moment
+/// that the head was ever promised. Once that has passed, only such jobs start as leave the head its devices; else a queue of
+/// jobs with too short estimates would overtake it forever. A driver is asked to wake the scheduler when a job should have
+/// ended.
 ///
 /// **Who is not protected.** Jobs behind the head may be delayed by those that overtake them. A job that its policy refuses
 /// even with everybody gone (a rule, a limit, a layout that must change first) is passed over and has no reservation; one
@@ -45,6 +48,8 @@ pub struct Easy {
     running: Running,
     answers: Memo<Answer>,
     head: Option<Head>,
+    /// The earliest moment that the head was ever promised, and who that is.
+    promised: Option<(u64, Time)>,
 }
 
 /// What there is for a class of jobs on the present state.
@@ -95,6 +100,7 @@ impl Easy {
             running: Running::default(),
             answers: Memo::new(),
             head: None,
+            promised: None,
         }
     }
 
@@ -120,11 +126,11 @@ impl Easy {
             }
             self.answers.insert(entry.class, Answer { now: answer.ok(), stays: None });
         }
-        let at = self.head.as_ref().filter(|_| guarded).map_or(Time(u64::MAX), |head| head.at);
+        let promised = self.promised.filter(|_| guarded).map_or(Time(u64::MAX), |(_, at)| at);
         let Some(Answer { now: Some(decision), stays }) = self.answers.get_mut(entry.class) else {
             return Tried::Waits;
         };
-        if now + expected(&entry.job, decision, turn.fleet()) <= at {
+        if now + expected(&entry.job, decision, turn.fleet()) <= promised {
             let decision = decision.clone();
             return self.start(&entry, decision, now, turn);
         }
@@ -215,6 +221,8 @@ impl Easy {
             let fits = self.policies.ask(&entry.job, |policy| then.decide(policy, &entry.job.request)).is_ok();
             if fits {
                 let taken = vec![DeviceSet::new(); then.machines().len()];
+                let before = self.promised.filter(|(told, _)| *told == entry.told);
+                self.promised = Some((entry.told, before.map_or(at, |(_, before)| before.min(at))));
                 self.head = Some(Head { told: entry.told, job: entry.job.id, at, then, taken });
                 return true;
             }

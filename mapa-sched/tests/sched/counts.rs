@@ -67,6 +67,8 @@ struct Naive<'a> {
     /// Job, start.
     reserved: Vec<(usize, u64)>,
     starts: Vec<Option<u64>>,
+    /// The earliest moment that each was ever promised.
+    promised: Vec<Option<u64>>,
 }
 
 impl Naive<'_> {
@@ -98,6 +100,12 @@ impl Naive<'_> {
         moments.into_iter().find(|&moment| self.fits(job, moment)).unwrap()
     }
 
+    fn promise(&mut self, job: usize, moment: u64) -> u64 {
+        let earliest = self.promised[job].map_or(moment, |before| before.min(moment));
+        self.promised[job] = Some(earliest);
+        earliest
+    }
+
     fn start(&mut self, job: usize) {
         self.running.push((job, self.now, self.now + self.estimate(job)));
         self.starts[job] = Some(self.now);
@@ -109,10 +117,11 @@ impl Naive<'_> {
         for job in self.waiting.clone() {
             let devices = self.jobs[job].devices;
             if devices > self.free_at(self.now) {
-                shadow = shadow.or_else(|| {
+                if shadow.is_none() {
                     let moment = self.earliest(job);
-                    Some((moment, self.free_at(moment) - devices))
-                });
+                    let extra = self.free_at(moment) - devices;
+                    shadow = Some((self.promise(job, moment), extra));
+                }
                 continue;
             }
             match &mut shadow {
@@ -189,8 +198,17 @@ impl Naive<'_> {
 /// When each job starts on so many devices; none, if it withdraws before.
 pub(crate) fn starts(devices: usize, jobs: &[Simple], kind: Kind) -> Vec<Option<u64>> {
     let starts = vec![None; jobs.len()];
-    let mut naive =
-        Naive { jobs, devices, now: 0, waiting: Vec::new(), running: Vec::new(), reserved: Vec::new(), starts };
+    let promised = vec![None; jobs.len()];
+    let mut naive = Naive {
+        jobs,
+        devices,
+        now: 0,
+        waiting: Vec::new(),
+        running: Vec::new(),
+        reserved: Vec::new(),
+        starts,
+        promised,
+    };
     let mut told = 0;
     let mut first = true;
     while let Some(now) = if first { Some(0) } else { naive.next() } {

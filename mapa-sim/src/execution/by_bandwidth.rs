@@ -5,6 +5,7 @@
 //! times as fast as over PCIe (Fig. 2b). Between those two points the time is taken to be linear in 1 / bandwidth, as that of a
 //! program which computes for a while and then sends so many bytes.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,15 +24,14 @@ use crate::workload::Submission;
 /// it such predictions, not links, would make the tail.
 #[derive(Clone)]
 pub struct ByBandwidth {
-    /// What says B. Default: the paper's Eq. 2.
-    pub model: Objective<'static>,
+    model: Objective<'static>,
     /// The ratio of each task, by name. Default: [`RATIOS`](Self::RATIOS).
     pub ratios: BTreeMap<Arc<str>, f64>,
     /// The ratio of all other tasks that are sensitive; and of those that are not. Default: 1.6 and 1.1.
     pub other: (f64, f64),
     /// No job has less. Default: 10 GB/s, what the released code takes PCIe for.
     pub floor_gbps: f64,
-    /// More makes no job faster. Default: 50 GB/s (Fig. 16).
+    /// More makes no job faster. Default: 50 GB/s (Fig. 16). If it is not above the floor, every job runs at full speed.
     pub full_gbps: f64,
     known: Arc<Mutex<BTreeMap<Where, f64>>>,
 }
@@ -62,6 +62,12 @@ impl ByBandwidth {
     pub fn new(model: Objective<'static>) -> Self {
         let ratios = Self::RATIOS.into_iter().map(|(task, ratio)| (Arc::from(task), ratio)).collect();
         Self { model, ratios, other: (1.6, 1.1), floor_gbps: 10.0, full_gbps: 50.0, known: Arc::default() }
+    }
+
+    /// What says B.
+    #[must_use]
+    pub fn model(&self) -> &Objective<'static> {
+        &self.model
     }
 
     /// What the model says of where a job lies, GB/s.
@@ -97,7 +103,10 @@ impl Execution for ByBandwidth {
         if job.devices() < 2 {
             return 1.0;
         }
-        let inverse = 1.0 / self.gbps(job, at, fleet).clamp(self.floor_gbps, self.full_gbps);
+        if self.floor_gbps.partial_cmp(&self.full_gbps) != Some(Ordering::Less) {
+            return 1.0;
+        }
+        let inverse = 1.0 / self.gbps(job, at, fleet).max(self.floor_gbps).min(self.full_gbps);
         let [full, floor] = [1.0 / self.full_gbps, 1.0 / self.floor_gbps];
         1.0 + (self.ratio(job) - 1.0) * (inverse - full) / (floor - full)
     }
