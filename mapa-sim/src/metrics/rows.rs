@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mapa_core::{
-    Candidate, Census, Coefficients, DeviceId, Objective, Pattern, Request, aggregate_gbps, effective_gbps, greedy, ring_packing_gbps,
+    Candidate, Census, Coefficients, DeviceId, Objective, Pattern, Request, aggregate_gbps, effective_gbps, greedy,
+    ring_packing_gbps,
 };
 use mapa_core::{HardwareGraph, Policy, Tiers};
 use mapa_sched::{Fleet, JobId, Placed, Time};
