@@ -220,8 +220,8 @@ fn finish(
 
 /// Where results are, if there are any.
 fn results_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    let names = |name| ["csv", "json", "parquet"].map(|extension| format!("{name}.{extension}"));
-    ["results", "rows"].into_iter().flat_map(names).map(|name| folder.join(name))
+    let names = |name: &str| ["csv", "json", "parquet"].map(|extension| format!("{name}.{extension}"));
+    ["results", "rows"].into_iter().flat_map(names).map(move |name| folder.join(name))
 }
 
 impl Report {
