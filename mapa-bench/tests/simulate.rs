@@ -75,7 +75,7 @@ fn files_have_a_row_a_job_and_policy_in_each_format_and_the_same_numbers() {
     }
     let lines = fs::read_to_string(&csv).unwrap();
     assert_eq!(lines.lines().count(), 1 + 2 * 40);
-    assert!(lines.starts_with("policy,index,job,task,devices,sensitive,"), "{lines}");
+    assert!(lines.starts_with("policy,status,index,job,task,devices,sensitive,"), "{lines}");
     let rows: Vec<Value> = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
     assert_eq!((rows[0]["policy"].as_str(), rows[40]["policy"].as_str()), (Some("greedy"), Some("lowest-id")));
     let header: Vec<&str> = lines.lines().next().unwrap().split(',').collect();
@@ -111,6 +111,52 @@ fn jobs_that_never_fit_are_told_and_no_failure() {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let line = told.lines().find(|line| line.starts_with("rejected")).unwrap();
     assert!(line.contains("lowest-id") && line.contains("9 devices"), "{line}");
+}
+
+#[test]
+fn every_job_has_a_row_whatever_came_of_it() {
+    let folder = Folder::new("status");
+    let csv = folder.file("jobs.csv");
+    let jobs = "9,ring,0,10,1,b\n2,ring,3,10,1,a\n";
+    let words = format!("simulate --machine dgx-1v --jobs - --policy lowest-id --output {csv}");
+    assert_eq!(run(&words, jobs).status.code(), Some(0));
+    let rows = fs::read_to_string(&csv).unwrap();
+    let rows: Vec<&str> = rows.lines().collect();
+    assert_eq!(rows.len(), 3, "{rows:?}");
+    assert!(rows[1].starts_with("lowest-id,finished,1,1,a,2,true,3.0,3.0,13.0,"), "{rows:?}");
+    assert!(rows[2].starts_with("lowest-id,rejected,0,0,b,9,true,0.0,,,10.0,,"), "{rows:?}");
+}
+
+#[test]
+fn what_eq_2_was_not_fitted_to_and_more_than_the_machine_can_do_are_noted() {
+    let words = "simulate --machine dgx-1v --jobs - --policy greedy --execution fixed";
+    let jobs = "6,ring,0,100,1,a\n8,ring,1,100,0,b\n5,ring,2,100,1,c\n1,ring,3,3600,0,d\n";
+    let output = run(words, jobs);
+    let told = String::from_utf8(output.stdout).unwrap();
+    let expected =
+        "note       greedy: 2 jobs of more than 5 devices or on links of other kinds: Eq. 2 was not fitted to such";
+    assert!(told.contains(expected), "{told}");
+    assert!(told.contains("note       greedy: more was asked for than the machine can do"), "{told}");
+    assert!(told.contains("| 3.") || told.contains(" 3.7"), "few jobs an hour have digits: {told}");
+    let output = run(&format!("{words} --json"), jobs);
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let policy = &object["policies"][0];
+    assert_eq!((&policy["out_of_domain"], &policy["search_limit_reached"]), (&2.into(), &0.into()));
+    let within: Vec<bool> =
+        policy["jobs"].as_array().unwrap().iter().map(|job| job["in_domain"].as_bool().unwrap()).collect();
+    assert_eq!(within, [false, false, true, false]);
+    let told = text("simulate --machine dgx-1v --generate mapa,jobs=1 --policy greedy", "");
+    assert!(told.contains("workload   1 job: ") && !told.contains("\nnote "), "{told}");
+}
+
+#[test]
+fn decisions_that_reached_the_limit_of_the_search_are_counted() {
+    let words = "simulate --machine fleet:2xdgx-1v --jobs - --policy greedy --execution fixed";
+    let output = run(&format!("{words} --json"), "12,ring,0,10,1,a\n");
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(object["policies"][0]["search_limit_reached"], 1, "{object}");
+    let told = String::from_utf8(run(words, "12,ring,0,10,1,a\n").stdout).unwrap();
+    assert!(told.contains("note       greedy: 1 decision reached the search's limit"), "{told}");
 }
 
 #[test]

@@ -82,6 +82,7 @@ fn single_devices_are_pooled_where_the_name_says_so_and_nowhere_else() {
     assert_eq!(of(GroupSize::Of(1)).below_12_5, 1.0);
     assert_eq!((of(GroupSize::Of(1)).ring_packing, of(GroupSize::Of(1)).share_of_ideal), (None, None));
     assert_eq!(of(GroupSize::Pooled).share_of_ideal, of(GroupSize::Several).share_of_ideal);
+    assert_eq!((of(GroupSize::Pooled).with_ideal, of(GroupSize::Of(1)).with_ideal), (1, 0));
     assert_eq!(summary.group(None, GroupSize::Of(2)).map(|own| own.jobs), Some(2));
     assert_eq!(summary.group(Some(false), GroupSize::Of(1)), None);
     let number = |name: &str| summary.numbers().into_iter().find(|(own, _)| *own == name).unwrap().1;
@@ -105,6 +106,17 @@ fn three_devices_of_a_dgx_1v_have_87_of_an_ideal_125() {
     let table = Row::table(&rows, &fleet).to_json();
     assert_eq!(table[1]["aggregate_gbps"], 87.0);
     assert_eq!(table[1]["placement"].as_str().unwrap().split(' ').count(), 3);
+}
+
+#[test]
+fn jobs_that_eq_2_was_not_fitted_to_are_counted() {
+    let jobs = [job(0, 1, true, 0, 9), job(1, 5, true, 0, 9), job(2, 6, true, 20, 9), job(3, 8, false, 40, 9)];
+    let (rows, summary, _) = simulated(&Workload::new("large", jobs), greedy());
+    let within: Vec<bool> = rows.iter().map(|row| row.scores.in_domain).collect();
+    assert_eq!(within, [false, true, false, false]);
+    // One device has no bonds, and no bandwidth to be wrong about.
+    assert_eq!(summary.out_of_domain, 2);
+    assert_eq!(summary.table().to_json()[0]["out_of_domain"], 2);
 }
 
 #[test]
@@ -245,4 +257,5 @@ fn intervals_are_those_of_the_textbook() {
     let all = share_interval(10, 10);
     assert!(all.high == 1.0 && (all.low - (1.0 - none.high)).abs() < 1e-12, "{all:?}");
     assert!(share_interval(0, 0).low.is_nan());
+    assert_eq!(share_interval(7, 5), share_interval(5, 5));
 }

@@ -92,6 +92,7 @@ fn selections_are_read_back_from_their_words() {
     for (words, expected) in [
         ("first", "first=100"),
         ("first=x", "whole number"),
+        ("first=5,first=10", "first is there twice"),
         ("from=-1", "not negative"),
         ("max-gpus=0", "from 1 to"),
         ("shared=maybe", "leave-out"),

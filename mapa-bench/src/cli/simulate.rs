@@ -24,8 +24,8 @@ pub(crate) struct SimulateArgs {
     pub(crate) machine: MachineArgs,
     #[command(flatten)]
     pub(crate) workload: WorkloadArgs,
-    /// How devices are chosen, one simulation each: names as for `allocate`, `paper` for its four, `all` for those of
-    /// whole devices.
+    /// How devices are chosen, one simulation each: names as for `allocate` without min-step-time, `paper` for its four, `all`
+    /// for those of whole devices.
     #[arg(long, value_name = "POLICIES", value_delimiter = ',', default_value = "paper")]
     pub(crate) policy: Vec<String>,
     /// Which job is next, and when.
@@ -37,7 +37,7 @@ pub(crate) struct SimulateArgs {
     /// What preserve and max-bandwidth predict bandwidth by, as for `allocate`.
     #[arg(long, value_name = "MODEL|FILE")]
     pub(crate) model: Option<String>,
-    /// Write a row for each job under each policy.
+    /// Write a row for each job under each policy, those that were rejected or never ended too.
     #[arg(long, value_name = "FILE.{csv,json,parquet}")]
     pub(crate) output: Option<PathBuf>,
     /// Write utilisation and fragmentation over time, a row for each moment at which something happened.

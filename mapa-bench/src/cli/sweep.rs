@@ -10,7 +10,7 @@ use clap::Args;
 pub(crate) const HELP: &str = "\
 A sweep file lists what is combined; every combination is a cell:
   machines = [\"dgx-1v\", \"torus-2d\"]        # names, formulas and files, as for --machine
-  policies = [\"lowest-id\", \"preserve\"]
+  policies = [\"lowest-id\", \"preserve\"]    # or \"paper\" for its four, \"all\" for those of whole devices
   schedulers = [\"fifo\"]                    # default
   executions = [\"effective-bandwidth\"]     # default
   generate = [\"mapa\"]                      # workloads: drawn from each seed,

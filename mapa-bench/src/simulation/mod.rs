@@ -12,6 +12,23 @@ mod workload;
 
 pub(crate) use workload::{WorkloadArgs, generated, workload};
 
+/// The policies of the paper's evaluation.
+const PAPER: [&str; 4] = ["lowest-id", "topo-aware", "greedy", "preserve"];
+
+/// The names that these words mean, each once: names, `paper` for its four, `all` for the policies of whole devices.
+pub(crate) fn policy_names(words: &[String]) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for word in words.iter().map(|word| word.trim()).filter(|word| !word.is_empty()) {
+        let more: Vec<&str> = match word {
+            "paper" => PAPER.to_vec(),
+            "all" => mapa_core::BuiltIn::ALL.iter().filter(|own| !own.for_instances).map(|own| own.name).collect(),
+            name => vec![name],
+        };
+        names.extend(more.into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>());
+    }
+    names
+}
+
 /// The scheduler of this name, every job placed by this policy.
 pub(crate) fn scheduler(name: &str, policy: Box<dyn Policy>) -> Result<Box<dyn Scheduler + Send>, Failure> {
     BuiltIn::named(name, policy).map_err(Failure::malformed)

@@ -19,7 +19,7 @@ pub(crate) struct WorkloadArgs {
     #[arg(long, value_name = "[KIND=]FILE|-", conflicts_with = "generate")]
     pub(crate) trace: Option<String>,
     /// Which jobs of the trace, and what is assumed of them: such as first=1000,max-gpus=8,vc=23dbec,compress=10.
-    #[arg(long, value_name = "WORDS", requires = "trace")]
+    #[arg(long, value_name = "WORDS", requires = "trace", conflicts_with_all = ["jobs", "generate", "run_times"])]
     pub(crate) select: Option<String>,
     /// Jobs that are drawn: mapa, mapa-six or mapa-released, and what is different, such as
     /// mapa,jobs=1000,arrivals=poisson:120/h,times=lognormal:60s:1.5.
@@ -29,7 +29,7 @@ pub(crate) struct WorkloadArgs {
     #[arg(long, value_name = "FILE|-", conflicts_with_all = ["jobs", "trace"])]
     pub(crate) run_times: Option<String>,
     /// The seed of what is drawn.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["jobs", "trace"])]
     pub(crate) seed: u64,
     /// All jobs there from the beginning, whatever their arrivals: as MAPA's released simulator has it.
     #[arg(long)]
@@ -180,6 +180,25 @@ mod tests {
         assert!(meant(&["--trace", file.name(), "--select", "first"]).unwrap_err().starts_with("--select: `first`"));
         assert!(meant(&["--select", "first=1"]).is_err());
         assert!(meant(&["--trace", file.name(), "--jobs", file.name()]).is_err());
+        let nothing = meant(&["--trace", file.name(), "--select", "model=none"]).unwrap();
+        assert!(nothing.jobs.is_empty() && nothing.notes.iter().any(|note| note.starts_with("no job is left")));
+    }
+
+    #[test]
+    fn words_that_do_not_apply_are_refused() {
+        let file = File::new("applies.csv", b"submit_s,gpus,duration_s,model,iterations\n0,1,164,vgg19,606\n");
+        let (jobs, trace) = (["--jobs", file.name()], ["--trace", file.name()]);
+        for (from, more) in [
+            (jobs, ["--seed", "3"]),
+            (jobs, ["--select", "first=1"]),
+            (jobs, ["--run-times", "times.csv"]),
+            (trace, ["--seed", "1"]),
+            (trace, ["--run-times", "times.csv"]),
+            (["--generate", "mapa"], ["--select", "first=1"]),
+        ] {
+            let error = meant(&[from, more].concat()).unwrap_err();
+            assert!(error.contains("cannot be used with"), "{from:?} {more:?}: {error}");
+        }
     }
 
     #[test]

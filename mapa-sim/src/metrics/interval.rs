@@ -46,7 +46,7 @@ pub fn paired_interval(a: &[f64], b: &[f64]) -> Interval {
 }
 
 /// The share of `hits` in `n` independent tries, and its interval by Wilson (1927), which stays within 0 to 1 and holds for small
-/// numbers. NaN of no tries.
+/// numbers. NaN of no tries; more hits than tries count as all.
 ///
 /// ```
 /// let share = mapa_sim::share_interval(42, 60);
@@ -55,7 +55,7 @@ pub fn paired_interval(a: &[f64], b: &[f64]) -> Interval {
 /// ```
 #[must_use]
 pub fn share_interval(hits: usize, n: usize) -> Interval {
-    let (share, n) = (hits as f64 / n as f64, n as f64);
+    let (share, n) = (hits.min(n) as f64 / n as f64, n as f64);
     let z = Normal::standard().inverse_cdf(UPPER);
     let whole = 1.0 + z * z / n;
     let middle = (share + z * z / (2.0 * n)) / whole;

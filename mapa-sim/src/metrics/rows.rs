@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mapa_core::{
-    Candidate, Census, DeviceId, Objective, Pattern, Request, aggregate_gbps, effective_gbps, greedy, ring_packing_gbps,
+    Candidate, Census, Coefficients, DeviceId, Objective, Pattern, Request, aggregate_gbps, effective_gbps, greedy,
+    ring_packing_gbps,
 };
 use mapa_core::{HardwareGraph, Policy, Tiers};
 use mapa_sched::{Fleet, JobId, Placed, Time};
@@ -26,6 +27,9 @@ pub struct Scores {
     pub ideal_aggregate_gbps: Option<f64>,
     /// Predicted effective bandwidth (Eq. 2), GB/s. Of one device it is what Eq. 2 makes of no links, 12.335 GB/s.
     pub effective_gbps: f64,
+    /// Whether Eq. 2 was fitted to such ([`Coefficients::in_domain`]): two to five devices, no bond of more than two links. Outside, its
+    /// predictions mean nothing: they may be negative or above what any link carries.
+    pub in_domain: bool,
     /// The most rings of NCCL's kind at once, GB/s; none for one device.
     pub ring_packing_gbps: Option<f64>,
 }
@@ -63,6 +67,7 @@ impl Scorer {
             aggregate_gbps: score(aggregate_gbps()),
             ideal_aggregate_gbps: self.ideal(graph, pattern),
             effective_gbps: score(effective_gbps()),
+            in_domain: Coefficients::in_domain(pattern, placement, graph),
             ring_packing_gbps: (pattern.len() > 1).then(|| score(ring_packing_gbps())),
         };
         self.known.entry(here).or_default().push((pattern.clone(), scores));
@@ -185,8 +190,8 @@ impl Row {
     }
 
     /// These rows as a table: times in seconds, bandwidths in GB/s. `devices` is how many a job has, `placement` the names of its devices
-    /// in rank order on `machine`, `links_*` its pattern's edges by kind, `share_of_ideal` that of Fig. 4. The fleet is the one
-    /// they ran on. O(devices of all jobs).
+    /// in rank order on `machine`, `links_*` its pattern's edges by kind, `share_of_ideal` that of Fig. 4, `in_domain` whether Eq. 2,
+    /// `effective_gbps`, was fitted to such. The fleet is the one they ran on. O(devices of all jobs).
     #[must_use]
     pub fn table(rows: &[Self], fleet: &Fleet) -> Table {
         let integers =
@@ -221,6 +226,7 @@ impl Row {
             ("ideal_aggregate_gbps", numbers(&|row| row.scores.ideal_aggregate_gbps)),
             ("share_of_ideal", numbers(&Self::share_of_ideal)),
             ("effective_gbps", numbers(&|row| Some(row.scores.effective_gbps))),
+            ("in_domain", Column::Flags(rows.iter().map(|row| Some(row.scores.in_domain)).collect())),
             ("ring_packing_gbps", numbers(&|row| row.scores.ring_packing_gbps)),
         ])
     }

@@ -29,6 +29,9 @@ pub struct Summary {
     pub rejected: usize,
     /// Jobs that waited for what never came.
     pub waiting: usize,
+    /// Jobs of several devices that finished where Eq. 2 was not fitted to such ([`Scores::in_domain`](super::Scores::in_domain)): their
+    /// effective bandwidths are no predictions.
+    pub out_of_domain: usize,
     /// From the first arrival of a job that finished to the last end.
     pub makespan: Duration,
     /// Jobs that finished over the makespan.
@@ -112,8 +115,11 @@ pub struct Group {
     pub sensitive: Option<bool>,
     /// How many devices they have.
     pub sizes: GroupSize,
-    /// How many they are.
+    /// How many they are; `effective` and `below_12_5` are of these.
     pub jobs: usize,
+    /// How many of them have several devices and a pattern that the machine can hold, so that there is an ideal: `share_of_ideal`,
+    /// `at_most_80` and `at_most_55` are of these.
+    pub with_ideal: usize,
     /// Effective bandwidth (Eq. 2), in which one device has 12.335 GB/s.
     pub effective: Option<Quartiles>,
     /// Ring packing, of jobs of several devices.
@@ -139,6 +145,7 @@ impl Group {
             sensitive,
             sizes,
             jobs: within.len(),
+            with_ideal: ideal.len(),
             effective: Quartiles::of(&effective),
             ring_packing: Quartiles::of(&ring_packing),
             share_of_ideal: Quartiles::of(&ideal),
@@ -171,6 +178,7 @@ impl Summary {
             finished: rows.len(),
             rejected: outcome.rejected.len(),
             waiting: outcome.waiting.len(),
+            out_of_domain: rows.iter().filter(|row| row.devices > 1 && !row.scores.in_domain).count(),
             makespan,
             jobs_per_hour: rows.len() as f64 / (makespan.as_secs_f64() / 3600.0),
             utilisation: busy.sum::<f64>() / (devices as f64 * makespan.as_secs_f64()),
@@ -218,18 +226,24 @@ impl Summary {
         numbers
     }
 
-    /// A row: how many jobs `finished`, were `rejected`, are left `waiting`, then its [`numbers`](Self::numbers). Rows of any summaries
+    /// A row: how many jobs `finished`, were `rejected`, are left `waiting`, are `out_of_domain`, then its [`numbers`](Self::numbers). Rows of any summaries
     /// may be appended to each other.
     #[must_use]
     pub fn table(&self) -> Table {
         let count = |n: usize| Column::Integers(vec![i64::try_from(n).ok()]);
-        let counts = [("finished", self.finished), ("rejected", self.rejected), ("waiting", self.waiting)];
+        let counts = [
+            ("finished", self.finished),
+            ("rejected", self.rejected),
+            ("waiting", self.waiting),
+            ("out_of_domain", self.out_of_domain),
+        ];
         let numbers = self.numbers().into_iter().map(|(name, value)| (name, Column::Numbers(vec![value])));
         Table::of(counts.map(|(name, n)| (name, count(n))).into_iter().chain(numbers))
     }
 
     /// A row for each group: `jobs` (sensitive, insensitive, all), `sizes` (pooled, several, or a number), `count`, then quartiles and
-    /// shares.
+    /// shares. Effective bandwidths and `below_12_5_gbps_share` are of `count` jobs; what is of the ideal, of `count_with_ideal`; ring
+    /// packing, of those with several devices.
     #[must_use]
     pub fn groups_table(&self) -> Table {
         let numbers = |of: &dyn Fn(&Group) -> Option<f64>| {
@@ -238,10 +252,12 @@ impl Summary {
         let texts =
             |of: &dyn Fn(&Group) -> String| Column::Texts(self.groups.iter().map(|own| Some(of(own))).collect());
         let counts = self.groups.iter().map(|group| i64::try_from(group.jobs).ok()).collect();
+        let with_ideal = self.groups.iter().map(|group| i64::try_from(group.with_ideal).ok()).collect();
         let mut columns = vec![
             ("jobs", texts(&|group| group.jobs_name().to_owned())),
             ("sizes", texts(&|group| group.sizes.name())),
             ("count", Column::Integers(counts)),
+            ("count_with_ideal", Column::Integers(with_ideal)),
         ];
         type Of = fn(&Group) -> Option<Quartiles>;
         let spreads: [([&'static str; 5], Of); 3] = [

@@ -91,12 +91,27 @@ impl Workload {
 /// What a note about the order of arrivals begins with.
 const UNORDERED: &str = "arrivals are not in order";
 
+/// What a note about deadlines begins with that nobody can keep.
+const TOO_EARLY: &str = "deadlines before arrivals";
+
+/// Whether a note names lines of the file that was read: it is made anew by whoever reads a file, and never written.
+fn names_lines(note: &str) -> bool {
+    [UNORDERED, TOO_EARLY].iter().any(|own| note.starts_with(own))
+}
+
+/// Notes the first job whose deadline is before its arrival; `lines` has a line for each job.
+fn note_deadlines(workload: &mut Workload, lines: &[usize]) {
+    let is_early = |own: &Submission| own.job.deadline.is_some_and(|deadline| deadline < own.job.arrived);
+    if let Some(at) = workload.jobs.iter().position(is_early) {
+        let line = lines.get(at).copied().unwrap_or_default();
+        workload.notes.push(format!("{TOO_EARLY}, first on line {line}: nobody can keep them"));
+    }
+}
+
 /// Notes the first job that arrives before the one above it; `lines` has a line for each job.
 fn note_order(workload: &mut Workload, lines: &[usize]) {
     let first = workload.jobs.windows(2).position(|pair| pair[1].job.arrived < pair[0].job.arrived);
-    if let Some(at) = first
-        && !workload.notes.iter().any(|note| note.starts_with(UNORDERED))
-    {
+    if let Some(at) = first {
         let line = lines.get(at + 1).copied().unwrap_or_default();
         let note = format!("{UNORDERED}, first on line {line}: jobs are taken by arrival, those of one moment by line");
         workload.notes.push(note);

@@ -45,10 +45,31 @@ pub(super) fn below_comments(text: &str) -> (&str, usize, Vec<&str>) {
     (rest, skipped, comments)
 }
 
+/// The first line, counted from 1, at whose end a quoted field is still open: else one forgotten quote would take the lines
+/// below it, up to the next quote, for one field. O(length).
+fn open_quote(body: &str) -> Option<usize> {
+    let (mut line, mut is_quoted, mut may_open) = (1, false, true);
+    for byte in body.bytes() {
+        match byte {
+            b'\n' | b'\r' if is_quoted => return Some(line),
+            // A doubled quote closes and opens.
+            b'"' if is_quoted => (is_quoted, may_open) = (false, true),
+            b'"' if may_open => is_quoted = true,
+            _ => may_open = matches!(byte, b',' | b'\n' | b'\r'),
+        }
+        line += usize::from(byte == b'\n');
+    }
+    is_quoted.then_some(line)
+}
+
 impl<'t> Sheet<'t> {
-    /// Reads all of it. Every row has as many cells as the header.
+    /// Reads all of it. Every row has as many cells as the header, and is a line.
     pub(super) fn read(text: &'t str, expected: &str) -> Result<Self, Error> {
         let (body, skipped, comments) = below_comments(text);
+        if let Some(line) = open_quote(body) {
+            let what = "a quote opens and does not close on its line: expected fields without line breaks";
+            return Err(bad_line(skipped + line, what));
+        }
         let mut reader = ReaderBuilder::new().flexible(true).has_headers(false).from_reader(body.as_bytes());
         let mut records = Vec::new();
         let mut record = StringRecord::new();

@@ -1,9 +1,9 @@
 //! What a simulation comes to, as text and as JSON.
 
-use mapa_sim::{GroupSize, Quartiles, Rejected, Row, Table};
+use mapa_sim::{GroupSize, Quartiles, Rejected, Table};
 use serde_json::{Map, Value, json};
 
-use super::{Answer, PolicyRun, seconds};
+use super::{Answer, PolicyRun, jobs, seconds};
 use crate::answer::refusal;
 use crate::failure::Failure;
 use crate::output::{Output, gbps, table};
@@ -14,7 +14,7 @@ const NAMED: usize = 5;
 impl Answer {
     pub(super) fn print(&self, output: &mut Output) -> Result<(), Failure> {
         output.line(format_args!("machine    {}", self.machine))?;
-        output.line(format_args!("workload   {} jobs: {}", self.workload.jobs.len(), self.workload.source))?;
+        output.line(format_args!("workload   {}: {}", count(self.workload.jobs.len(), "job"), self.workload.source))?;
         output.line(format_args!("scheduler  {}; run times: {}", self.scheduler, self.execution))?;
         for note in &self.workload.notes {
             output.line(format_args!("note       {note}"))?;
@@ -48,7 +48,7 @@ impl Answer {
                 policy.clone(),
                 summary.finished.to_string(),
                 seconds(summary.makespan),
-                number(summary.jobs_per_hour, 1),
+                rate(summary.jobs_per_hour),
                 number(summary.jobs_per_hour / first, 3),
                 number(summary.wait_s.mean, 1),
                 number(summary.wait_s.p95, 1),
@@ -97,33 +97,63 @@ impl Answer {
         let PolicyRun { policy, outcome, .. } = run;
         for Rejected { index, job, why, .. } in outcome.rejected.iter().take(NAMED) {
             let devices = self.workload.jobs.get(*index).map_or(0, |job| job.devices());
-            output.line(format_args!("rejected   {policy}: job {job}, {devices} devices: {why}"))?;
+            let devices = count(devices, "device");
+            output.line(format_args!("rejected   {policy}: job {job}, {devices}: {why}"))?;
         }
         if let Some(more) = outcome.rejected.len().checked_sub(NAMED).filter(|&more| more > 0) {
             output.line(format_args!("rejected   {policy}: {more} more"))?;
         }
         if !outcome.waiting.is_empty() {
-            let waiting = outcome.waiting.len();
-            output.line(format_args!("waiting    {policy}: {waiting} jobs never started or never ended"))?;
+            let waiting = count(outcome.waiting.len(), "job");
+            output.line(format_args!("waiting    {policy}: {waiting} never started or never ended"))?;
         }
-        Ok(())
+        self.remarks(run).iter().try_for_each(|remark| output.line(format_args!("note       {policy}: {remark}")))
     }
 
-    pub(super) fn json(&self) -> Value {
-        json!({
+    /// What should be known before a run's numbers are believed.
+    fn remarks(&self, run: &PolicyRun) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if run.summary.out_of_domain > 0 {
+            let jobs = count(run.summary.out_of_domain, "job");
+            remarks.push(format!(
+                "{jobs} of more than 5 devices or on links of other kinds: Eq. 2 was not fitted to such"
+            ));
+        }
+        if run.cut > 0 {
+            let decisions = count(run.cut, "decision");
+            remarks.push(format!("{decisions} reached the search's limit: better placements may have been there"));
+        }
+        if self.is_overload(run) {
+            remarks.push("more was asked for than the machine can do: jobs wait ever longer".to_owned());
+        }
+        remarks
+    }
+
+    /// Whether the last job to start did so later after the last arrival than that was after the first.
+    fn is_overload(&self, run: &PolicyRun) -> bool {
+        let arrivals = || self.workload.jobs.iter().map(|own| own.job.arrived);
+        let (Some(first), Some(last)) = (arrivals().min(), arrivals().max()) else { return false };
+        let span = last - first;
+        let started = run.rows.iter().map(|row| row.started).max().unwrap_or_default();
+        !span.is_zero() && started > last && started - last > span
+    }
+
+    pub(super) fn json(&self) -> Result<Value, Failure> {
+        let policies: Vec<Value> = self.runs.iter().map(|run| self.run_json(run)).collect::<Result<_, _>>()?;
+        Ok(json!({
             "machine": self.machine,
             "workload": {
                 "source": self.workload.source, "jobs": self.workload.jobs.len(), "notes": self.workload.notes,
             },
             "scheduler": self.scheduler,
             "execution": self.execution,
-            "policies": self.runs.iter().map(|run| self.run_json(run)).collect::<Vec<_>>(),
+            "policies": policies,
             "written": self.written,
-        })
+        }))
     }
 
-    fn run_json(&self, run: &PolicyRun) -> Value {
-        let PolicyRun { policy, outcome, rows, summary, over_time } = run;
+    fn run_json(&self, run: &PolicyRun) -> Result<Value, Failure> {
+        let PolicyRun { policy, outcome, summary, over_time, cut, .. } = run;
         let mut object = first(summary.table());
         let first = self.runs.first().map(|run| run.summary.jobs_per_hour);
         object.insert("policy".to_owned(), json!(policy));
@@ -131,7 +161,9 @@ impl Answer {
         object.insert("mean_fragmentation".to_owned(), json!(over_time.mean_fragmentation()));
         object.insert("max_fragmentation".to_owned(), json!(over_time.max_fragmentation()));
         object.insert("groups".to_owned(), summary.groups_table().to_json());
-        object.insert("jobs".to_owned(), Row::table(rows, &self.fleet).to_json());
+        object.insert("jobs".to_owned(), jobs::table(run, &self.workload, &self.fleet)?.to_json());
+        object.insert("search_limit_reached".to_owned(), json!(cut));
+        object.insert("remarks".to_owned(), json!(self.remarks(run)));
         object.insert("series".to_owned(), over_time.table().to_json());
         let rejected = |own: &Rejected| {
             let mut object = refusal(&own.why);
@@ -142,15 +174,16 @@ impl Answer {
         object.insert("rejections".to_owned(), outcome.rejected.iter().map(rejected).collect());
         let number = |index: &usize| self.workload.jobs.get(*index).map(|own| own.job.id.0);
         object.insert("never_ended".to_owned(), json!(outcome.waiting.iter().map(number).collect::<Vec<_>>()));
-        Value::Object(object)
+        Ok(Value::Object(object))
     }
 }
 
-const LEGEND: [&str; 4] = [
+const LEGEND: [&str; 5] = [
     "Relative: jobs per hour, that of the first policy being 1. Slowdown: time of execution over the time at full speed, mean.",
     "Fragmentation: of the best ring of 2 to 5 free devices, the bandwidth that is lacking to that on the idle machine; mean over time.",
-    "Bandwidths are of sensitive jobs of two or more devices, as Eq. 2 predicts them; below 12.5: their share below 12.5 GB/s.",
-    "Rings: what rings carry at once on the devices, GB/s. Ideal: links added up, over the most that the idle machine has.",
+    "The second table is of sensitive jobs of two or more devices: bandwidths as Eq. 2 predicts them, and the share below 12.5 GB/s.",
+    "Rings: what rings carry at once on the devices, GB/s. Ideal: links added up, over the most that the idle machine has; the",
+    "numbers share_of_ideal of JSON and sweeps are of all jobs of two or more devices, sensitive or not, as Fig. 4 is.",
 ];
 
 /// The row of a table of one.
@@ -162,6 +195,16 @@ fn first(table: Table) -> Map<String, Value> {
         },
         _ => Map::new(),
     }
+}
+
+/// So many of something, in words.
+fn count(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+/// Jobs per hour: three digits at least, of machines whose jobs take hours too.
+fn rate(value: f64) -> String {
+    number(value, if value < 10.0 { 3 } else { 1 })
 }
 
 fn number(value: f64, decimals: usize) -> String {

@@ -1,11 +1,13 @@
 //! `simulate`: a workload under one policy or several, side by side.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use std::{fs, io};
 
 use indicatif::ProgressBar;
-use mapa_core::{BuiltIn, Policy};
+use mapa_core::Policy;
 use mapa_sched::Fleet;
 use mapa_sim::{
     Column, Execution, Fragmentation, GENERATOR, Outcome, OverTime, Row, Scorer, Simulation, Summary, Table, Workload,
@@ -18,15 +20,13 @@ use crate::model::Model;
 use crate::output::Output;
 use crate::plots;
 use crate::request::{policy, takes_model};
-use crate::simulation::{WorkloadArgs, execution, fleet, scheduler, workload};
+use crate::simulation::{WorkloadArgs, execution, fleet, policy_names, scheduler, workload};
 
 mod answer;
+mod jobs;
 mod progress;
 
-use progress::Counted;
-
-/// The policies of the paper's evaluation.
-const PAPER: [&str; 4] = ["lowest-id", "topo-aware", "greedy", "preserve"];
+use progress::{Counted, Watched};
 
 pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), Failure> {
     let mut files = [&args.output, &args.series].into_iter().flatten();
@@ -52,7 +52,7 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
         written: Vec::new(),
     };
     answer.write(args)?;
-    if output.json { output.object(&answer.json()) } else { answer.print(output) }
+    if output.json { output.object(&answer.json()?) } else { answer.print(output) }
 }
 
 fn reads_standard_input(args: &WorkloadArgs) -> bool {
@@ -78,6 +78,8 @@ pub(crate) struct PolicyRun {
     pub(crate) rows: Vec<Row>,
     pub(crate) summary: Summary,
     pub(crate) over_time: OverTime,
+    /// Decisions whose search stopped at its limit.
+    pub(crate) cut: usize,
 }
 
 /// The machine, nobody on it; its devices cut up as it says.
@@ -92,15 +94,7 @@ fn idle(loaded: &Loaded) -> Fleet {
 }
 
 fn policies(words: &[String], model: Option<&Model>) -> Result<Vec<Box<dyn Policy>>, Failure> {
-    let mut names: Vec<&str> = Vec::new();
-    for word in words.iter().map(|word| word.trim()).filter(|word| !word.is_empty()) {
-        let more: Vec<&str> = match word {
-            "paper" => PAPER.to_vec(),
-            "all" => BuiltIn::ALL.iter().filter(|own| !own.for_instances).map(|own| own.name).collect(),
-            name => vec![name],
-        };
-        names.extend(more.into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>());
-    }
+    let names = policy_names(words);
     if names.is_empty() {
         return Err(Failure::malformed("--policy names none: expected names, `paper` or `all`"));
     }
@@ -125,12 +119,15 @@ fn runs(
         bar.set_message(name.clone());
         let mut over_time = OverTime::default();
         let observe = |now, fleet: &Fleet| over_time.observe(now, fleet, &mut fragmentation);
-        let mut scheduler = Counted { scheduler: scheduler(&args.scheduler, policy)?, bar };
+        let cut = Arc::new(AtomicUsize::new(0));
+        let watched = Box::new(Watched { policy, cut: cut.clone() });
+        let mut scheduler = Counted { scheduler: scheduler(&args.scheduler, watched)?, bar };
         let simulation = Simulation::new(workload, fleet.clone()).observe(observe);
         let outcome = simulation.run(&mut scheduler, execution).map_err(Failure::malformed)?;
         let rows = Row::of(&outcome, workload, fleet, &mut scorer);
         let summary = Summary::of(&outcome, &rows, fleet);
-        Ok(PolicyRun { policy: name, outcome, rows, summary, over_time })
+        let cut = cut.load(Ordering::Relaxed);
+        Ok(PolicyRun { policy: name, outcome, rows, summary, over_time, cut })
     };
     policies.into_iter().map(run).collect()
 }
@@ -165,19 +162,19 @@ impl Answer {
 
     /// A row for each job under each policy.
     fn jobs(&self) -> Result<Table, Failure> {
-        self.stacked(|run| Row::table(&run.rows, &self.fleet))
+        self.stacked(|run| jobs::table(run, &self.workload, &self.fleet))
     }
 
     /// A row for each moment under each policy.
     fn series(&self) -> Result<Table, Failure> {
-        self.stacked(|run| run.over_time.table())
+        self.stacked(|run| Ok(run.over_time.table()))
     }
 
     /// The tables of all policies below each other, the policy's name before the other columns.
-    fn stacked(&self, table: impl Fn(&PolicyRun) -> Table) -> Result<Table, Failure> {
+    fn stacked(&self, table: impl Fn(&PolicyRun) -> Result<Table, Failure>) -> Result<Table, Failure> {
         let mut all = Table::default();
         for run in &self.runs {
-            let table = table(run);
+            let table = table(run)?;
             let names = Column::Texts(vec![Some(run.policy.clone()); table.rows()]);
             let columns = std::iter::once(("policy".to_owned(), names)).chain(table.columns().iter().cloned());
             let named = Table::new(columns).map_err(Failure::malformed)?;

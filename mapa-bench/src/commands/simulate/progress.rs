@@ -1,6 +1,10 @@
-//! How far a simulation has come, for those who wait.
+//! How far a simulation has come, for those who wait, and what its policy could not finish.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use mapa_core::{Decision, Policy, Refusal, Request, View};
 use mapa_sched::{Event, Scheduler, Time, Turn};
 
 use crate::failure::Failure;
@@ -33,5 +37,23 @@ impl Scheduler for Counted<'_> {
 
     fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
         self.scheduler.act(now, turn);
+    }
+}
+
+/// A policy that counts those of its decisions whose search stopped at its limit: a better placement may have been there.
+pub(super) struct Watched {
+    pub(super) policy: Box<dyn Policy>,
+    pub(super) cut: Arc<AtomicUsize>,
+}
+
+impl Policy for Watched {
+    fn name(&self) -> &str {
+        self.policy.name()
+    }
+
+    fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
+        let decision = self.policy.decide(request, view)?;
+        self.cut.fetch_add(usize::from(!decision.search().complete()), Ordering::Relaxed);
+        Ok(decision)
     }
 }

@@ -21,10 +21,10 @@ use crate::failure::Failure;
 use crate::machine::load;
 use crate::output::Output;
 use crate::request::policy;
-use crate::simulation::{self, execution, scheduler};
+use crate::simulation::{self, execution, policy_names, scheduler};
 
 /// What a cell's file holds and how it is computed: changes with both.
-const VERSION: &str = concat!("cell 1 of mapa-bench ", env!("CARGO_PKG_VERSION"));
+const VERSION: &str = concat!("cell 2 of mapa-bench ", env!("CARGO_PKG_VERSION"));
 
 pub(super) struct Plan {
     machines: Vec<Machine>,
@@ -67,7 +67,8 @@ impl Plan {
     /// Looks at every word of the file and reads what it names.
     pub(super) fn new(file: &SweepFile, output: &Output) -> Result<Self, Failure> {
         let known = |key, what: Result<(), Failure>| what.map_err(|failure| under(key, failure));
-        for word in &file.policies.0 {
+        let policies = policy_names(&file.policies.0);
+        for word in &policies {
             known("policies", policy(word, None, Preserved::All).map(drop))?;
         }
         let any = || policy("lowest-id", None, Preserved::All);
@@ -83,7 +84,7 @@ impl Plan {
             workloads: workloads(file)?,
             schedulers: file.schedulers.0.clone(),
             executions: file.executions.0.clone(),
-            policies: file.policies.0.clone(),
+            policies: policies.into_iter().map(str::to_owned).collect(),
         })
     }
 

@@ -4,6 +4,7 @@
 //! brought to disk, and only then given its name, so a file of that name is whole: a killed process leaves drafts, which
 //! nobody reads. Processes on several computers may share the folder. What two of them write for one cell is the same.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::hash::Hasher;
 use std::io::{self, ErrorKind, Write};
@@ -99,6 +100,29 @@ impl Store {
         let json = serde_json::to_string(kept).map_err(Failure::malformed)? + "\n";
         let text = format!("{HEAD}{:016x}\n{json}", checksum(json.as_bytes()));
         write_whole(&self.path(cell), text.as_bytes())
+    }
+
+    /// Gives files of this sweep's cells that have another number, as in a sweep with fewer seeds, the number that they have
+    /// now; how many. A cell's key says whether it is the same.
+    pub(super) fn renumber(&self, cells: &[Cell<'_>]) -> Result<usize, Failure> {
+        let strangers = self.strangers(cells)?;
+        let mut by_key: BTreeMap<String, Vec<&Cell<'_>>> = BTreeMap::new();
+        for cell in cells.iter().filter(|_| !strangers.is_empty()) {
+            by_key.entry(format!("{:016x}", cell.key)).or_default().push(cell);
+        }
+        let mut moved = 0;
+        for path in strangers {
+            let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+            let same = stem.split_once('-').and_then(|(_, key)| by_key.get(key)).into_iter().flatten();
+            let Some(target) = same.map(|cell| self.path(cell)).find(|target| !target.exists()) else { continue };
+            match fs::rename(&path, &target) {
+                Ok(()) => moved += 1,
+                // Another process was faster.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(wrong(&path, &error)),
+            }
+        }
+        Ok(moved)
     }
 
     /// Files of cells that the sweep does not have: of another sweep, of other machines or jobs, of another version.

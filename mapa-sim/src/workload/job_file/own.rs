@@ -9,7 +9,7 @@ use mapa_sched::{Job, JobId, RunTime, Time};
 use crate::error::{Error, ErrorKind};
 use crate::workload::patterns::{self, Patterns};
 use crate::workload::sheet::{Row, Sheet};
-use crate::workload::{Submission, Workload, bad_line, bad_workload, note_order, numbers};
+use crate::workload::{Submission, Workload, bad_line, bad_workload, names_lines, note_deadlines, note_order, numbers};
 
 const NEEDED: [&str; 2] = ["gpus", "duration_s"];
 
@@ -50,8 +50,9 @@ pub(super) fn read(text: &str) -> Result<Workload, Error> {
     }
     let tell = |key: &'static str| sheet.comments.iter().filter_map(move |own| own.strip_prefix(key)).map(str::trim);
     let mut workload = Workload::new(tell(SOURCE).next().unwrap_or("a job file"), jobs);
-    workload.notes = tell(NOTE).map(str::to_owned).collect();
+    workload.notes = tell(NOTE).filter(|note| !names_lines(note)).map(str::to_owned).collect();
     note_order(&mut workload, &lines);
+    note_deadlines(&mut workload, &lines);
     Ok(workload)
 }
 
@@ -68,7 +69,7 @@ fn submission(row: &Row<'_>, number: u64, made: &mut Patterns) -> Result<Submiss
     job.priority = row.read("priority", integer)?.unwrap_or(0);
     job.isolated = row.read("isolated", numbers::flag)?.unwrap_or(false);
     job.slo = row.read("slo_s", numbers::nanoseconds)?.map(Duration::from_nanos);
-    job.pcie_alpha = row.read("pcie_alpha", finite)?.unwrap_or(1.0);
+    job.pcie_alpha = row.read("pcie_alpha", slope)?.unwrap_or(1.0);
     let estimate = row.read("estimate_s", estimate)?;
     let mut own = Submission::new(job, work).task(row.get("task").unwrap_or_default());
     own.job.run_time = estimate.unwrap_or(RunTime::Fixed(work));
@@ -83,9 +84,13 @@ fn integer(text: &str) -> Result<i64, String> {
     text.parse().map_err(|_| format!("`{text}`: expected an integer, such as -1 or 10"))
 }
 
-fn finite(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number: &f64| number.is_finite());
-    number.ok_or_else(|| format!("`{text}`: expected a number such as 0.5"))
+fn slope(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(is_slope);
+    number.ok_or_else(|| format!("`{text}`: expected a number such as 0.5, finite and not below 0"))
+}
+
+fn is_slope(number: &f64) -> bool {
+    number.is_finite() && *number >= 0.0
 }
 
 fn estimate(text: &str) -> Result<RunTime, String> {
@@ -97,14 +102,14 @@ fn estimate(text: &str) -> Result<RunTime, String> {
 }
 
 /// Writes a workload as a job file that [`read_jobs`](super::read_jobs) reads back: the jobs equal to the last nanosecond and
-/// bit, in their order, and the source. Notes are kept; reading adds one where arrivals are not in order. Columns in which all
-/// jobs have the default are left out. O(n).
+/// bit, in their order, and the source. Notes are kept but for those that name lines of the file that was read; reading adds
+/// such where arrivals are not in order, and deadlines before them. Columns in which all jobs have the default are left out. O(n).
 ///
 /// # Errors
 /// The first job that has what the format cannot hold: a pattern that is no [`Shape`](mapa_core::Shape) and not independent, or
 /// without ranks; demands for less than whole devices; constraints besides `same_numa`; limits of its own; run times by size of
-/// instance; times beyond 584 years; a `pcie_alpha` that is not finite; a task's name with blanks at its ends. Sources and
-/// notes of several lines.
+/// instance; times beyond 584 years; a `pcie_alpha` that is not finite or below 0; a task's name with blanks at its ends or of
+/// several lines. Sources and notes of several lines.
 pub fn write_jobs(workload: &Workload) -> Result<String, Error> {
     let rows = workload.jobs.iter().map(cells).collect::<Result<Vec<_>, _>>()?;
     let plain = |at: usize| match COLUMNS[at] {
@@ -124,7 +129,8 @@ pub fn write_jobs(workload: &Workload) -> Result<String, Error> {
 
 fn comments(workload: &Workload) -> Result<String, Error> {
     let mut text = String::new();
-    for (key, said) in [(SOURCE, &workload.source)].into_iter().chain(workload.notes.iter().map(|note| (NOTE, note))) {
+    let notes = workload.notes.iter().filter(|note| !names_lines(note)).map(|note| (NOTE, note));
+    for (key, said) in [(SOURCE, &workload.source)].into_iter().chain(notes) {
         if said.contains('\n') || said.trim() != said {
             return Err(bad_workload(format_args!("{key} `{said}`: expected one line without blanks at its ends")));
         }
@@ -165,8 +171,11 @@ fn cells(own: &Submission) -> Result<[String; COLUMNS.len()], Error> {
     if own.task.trim() != &*own.task {
         return Err(cannot("a task's name with blanks at its ends"));
     }
-    if !job.pcie_alpha.is_finite() {
-        return Err(cannot("a pcie_alpha that is not finite"));
+    if own.task.contains(['\n', '\r']) {
+        return Err(cannot("a task's name of several lines"));
+    }
+    if !is_slope(&job.pcie_alpha) {
+        return Err(cannot("a pcie_alpha that is not finite or below 0"));
     }
     let estimate = match &job.run_time {
         RunTime::Fixed(length) if *length == own.work => String::new(),

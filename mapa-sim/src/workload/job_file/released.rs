@@ -33,6 +33,9 @@ pub(super) fn read(body: &str, skipped: usize, has_header: bool) -> Result<Workl
 }
 
 fn job(text: &str, id: u64, made: &mut Patterns) -> Result<Submission, String> {
+    if text.contains('"') {
+        return Err("a quote: expected 6 fields without quotes, as the released simulator reads them".to_owned());
+    }
     let fields: Vec<&str> = text.split(',').map(str::trim).collect();
     let [devices, pattern, arrival, duration, sensitive, task] = fields[..] else {
         let expected = "expected 6, numGpus,pattern,arrival,duration,bwSensitive,task";

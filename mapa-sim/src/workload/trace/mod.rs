@@ -146,6 +146,9 @@ pub fn read_trace_part(kind: TraceKind, text: &str, selection: &Selection) -> Re
     }
     let mut workload = Workload::new(format!("trace {kind}"), jobs);
     workload.notes = reading.notes();
+    if workload.jobs.is_empty() && sheet.rows().next().is_some() {
+        workload.notes.push("no job is left: the selection fits none of the trace".to_owned());
+    }
     note_order(&mut workload, &lines);
     Ok(workload)
 }

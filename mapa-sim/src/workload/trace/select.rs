@@ -157,14 +157,19 @@ impl FromStr for Selection {
     type Err = Error;
 
     /// # Errors
-    /// A word without `=`; a value that is not as expected. Columns are checked against the trace.
+    /// A word without `=`; a value that is not as expected; an option that is there twice. Columns are checked against the trace.
     fn from_str(words: &str) -> Result<Self, Error> {
         let mut selection = Self::default();
+        let mut seen: Vec<&str> = Vec::new();
         for word in words.split(',').map(str::trim).filter(|word| !word.is_empty()) {
             let (key, value) = word
                 .split_once('=')
                 .ok_or_else(|| bad_workload(format_args!("`{word}`: expected such as first=100 or vc=23dbec")))?;
             let (key, value) = (key.trim(), value.trim());
+            if OPTIONS.contains(&key) && seen.contains(&key) {
+                return Err(bad_workload(format_args!("`{word}`: {key} is there twice: expected it once")));
+            }
+            seen.push(key);
             selection.set(key, value).map_err(|what| bad_workload(format_args!("{key}={what}")))?;
         }
         Ok(selection)
