@@ -127,6 +127,14 @@ fn assumptions_that_claims_name_are_listed() {
 }
 
 #[test]
+fn every_verdict_has_its_rule() {
+    for (_, claim) in claims(&fresh().1) {
+        let judged = claim["verdict"] != "cannot be had";
+        assert_eq!(judged, !claim["rule"].as_str().unwrap().is_empty(), "{claim}");
+    }
+}
+
+#[test]
 fn the_papers_own_figures_contradict_its_table() {
     let found = |what: &str| {
         let all = claims(&fresh().1);

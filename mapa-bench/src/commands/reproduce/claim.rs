@@ -67,7 +67,7 @@ impl Verdict {
     }
 
     /// Which of several decides.
-    fn weight(self) -> u8 {
+    pub(super) fn weight(self) -> u8 {
         match self {
             Self::Holds => 0,
             Self::Open => 1,
@@ -88,6 +88,8 @@ pub(super) struct Claim {
     pub(super) ours: String,
     /// The number that is judged, if it is one.
     pub(super) value: Option<Interval>,
+    /// By what rule it is judged; empty where nothing can be.
+    pub(super) rule: &'static str,
     pub(super) verdict: Verdict,
     /// The numbers of what is assumed, as the report lists it.
     pub(super) assumes: &'static [usize],
@@ -96,12 +98,18 @@ pub(super) struct Claim {
 impl Claim {
     pub(super) fn new(what: impl Into<String>, paper: impl Into<String>, assumes: &'static [usize]) -> Self {
         let verdict = Verdict::NotHad;
-        Self { what: what.into(), paper: paper.into(), ours: String::new(), value: None, verdict, assumes }
+        Self { what: what.into(), paper: paper.into(), ours: String::new(), value: None, rule: "", verdict, assumes }
     }
 
-    /// With what came out.
-    pub(super) fn found(self, ours: impl Into<String>, value: Option<Interval>, verdict: Verdict) -> Self {
-        Self { ours: ours.into(), value, verdict, ..self }
+    /// With what came out, and the rule by which it is judged.
+    pub(super) fn found(
+        self,
+        ours: impl Into<String>,
+        value: Option<Interval>,
+        rule: &'static str,
+        verdict: Verdict,
+    ) -> Self {
+        Self { ours: ours.into(), value, rule, verdict, ..self }
     }
 
     /// With why nothing can come out.
@@ -109,22 +117,27 @@ impl Claim {
         Self { ours: why.into(), ..self }
     }
 
-    pub(super) fn cells(&self) -> [String; 6] {
+    pub(super) fn cells(&self) -> [String; 7] {
         let interval = self.value.map(|value| range(value.low, value.high)).unwrap_or_default();
         let assumes = self.assumes.iter().map(|number| format!("A{number}")).collect::<Vec<_>>().join(", ");
-        [self.what.clone(), self.paper.clone(), self.ours.clone(), interval, self.verdict.to_string(), assumes]
+        let [what, paper, ours] = [&self.what, &self.paper, &self.ours].map(String::clone);
+        [what, paper, ours, interval, self.rule.to_owned(), self.verdict.to_string(), assumes]
     }
 
     pub(super) fn json(&self) -> Value {
         json!({
             "claim": self.what, "paper": self.paper, "ours": self.ours,
-            "value": self.value.map(interval_json), "verdict": self.verdict.to_string(), "assumes": self.assumes,
+            "value": self.value.map(interval_json), "rule": self.rule, "verdict": self.verdict.to_string(),
+            "assumes": self.assumes,
         })
     }
 }
 
 /// The header of a table of claims.
-pub(super) const HEADER: [&str; 6] = ["claim", "paper", "ours", "95 %", "verdict", "assumes"];
+pub(super) const HEADER: [&str; 7] = ["claim", "paper", "ours", "95 %", "rule", "verdict", "assumes"];
+
+/// The rule of what has no spread.
+pub(super) const EXACT: &str = "exact";
 
 pub(super) fn interval_json(value: Interval) -> Value {
     json!({ "mean": value.mean, "low": value.low, "high": value.high })

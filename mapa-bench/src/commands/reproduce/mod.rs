@@ -81,6 +81,8 @@ pub(crate) fn reproduce(args: &ReproduceArgs, output: &mut Output) -> Result<(),
     let report = report?;
     if output.json {
         output.object(&report.json())?
+    } else if args.into.is_some() {
+        output.line(report.summary())?
     } else {
         output.line(report.text())?
     }

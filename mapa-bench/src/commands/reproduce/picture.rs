@@ -2,6 +2,7 @@
 
 use kuva::plot::annotations::{ReferenceLine, TextAnnotation};
 use kuva::plot::legend::{LegendEntry, LegendPosition, LegendShape};
+use kuva::plot::line::LineStyle;
 use kuva::plot::scatter::MarkerShape;
 use kuva::plot::{BarPlot, BoxPlot, LinePlot, ScatterPlot};
 use kuva::render::layout::Layout;
@@ -38,8 +39,8 @@ pub(super) struct Words<'a> {
     pub(super) top: f64,
 }
 
-/// Boxes from quartile to quartile with the median across, whiskers to the last value within 1.5 of the box's height; groups side
-/// by side, in each a box a policy. Values further out are not drawn.
+/// Boxes from quartile to quartile with the median across, lines to the smallest and the largest value, as the tails are what the
+/// figures are about; groups side by side, in each a box a policy. Published values lie behind the boxes.
 pub(super) fn boxes(groups: &[Group], words: &Words<'_>) -> String {
     let per_group = groups.iter().map(|(_, boxes)| boxes.len()).max().unwrap_or(1);
     let slots = per_group + 1;
@@ -55,10 +56,15 @@ pub(super) fn boxes(groups: &[Group], words: &Words<'_>) -> String {
             colours.push(colour(policy));
         }
     }
-    let plots: Vec<Plot> = vec![plot.with_group_colors(colours).into(), marks(&words.marked, slots)];
+    let places = groups.len() * slots - 1;
+    let mut plots: Vec<Plot> =
+        words.published.iter().zip(DASHES).map(|((value, _), dash)| across(*value, dash, places)).collect();
+    plots.extend(groups.iter().enumerate().flat_map(|(at, (_, boxes))| {
+        boxes.iter().enumerate().flat_map(move |(own, (_, values))| tails((at * slots + own + 1) as f64, values))
+    }));
+    plots.extend([plot.with_group_colors(colours).into(), marks(&words.marked, slots)]);
     let policies =
         groups.first().map(|(_, boxes)| boxes.iter().map(|(policy, _)| *policy).collect()).unwrap_or_default();
-    let places = groups.len() * slots - 1;
     let mut layout = layout(&plots, words, policies)
         .with_x_categories(vec![String::new(); places])
         .with_tick_length(0.0)
@@ -78,6 +84,24 @@ pub(super) fn boxes(groups: &[Group], words: &Words<'_>) -> String {
     render_to_svg(plots, layout)
 }
 
+/// A published value, thin and dashed from side to side.
+fn across(value: f64, dash: &str, places: usize) -> Plot {
+    let line = LinePlot::new().with_data(vec![(0.5, value), (places as f64 + 0.5, value)]).with_color(PUBLISHED);
+    line.with_stroke_width(1.0).with_line_style(LineStyle::Custom(dash.to_owned())).into()
+}
+
+/// From the smallest to the largest value, with a cap at each end.
+fn tails(place: f64, values: &[f64]) -> Vec<Plot> {
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if low > high {
+        return Vec::new();
+    }
+    let line = |from, to| LinePlot::new().with_data(vec![from, to]).with_color("#333333").with_stroke_width(1.0).into();
+    let cap = |value: f64| line((place - 0.15, value), (place + 0.15, value));
+    vec![line((place, low), (place, high)), cap(low), cap(high)]
+}
+
 /// Published values of single boxes, as diamonds.
 fn marks(marked: &[(usize, usize, f64)], slots: usize) -> Plot {
     let place = |&(group, at, value): &(usize, usize, f64)| ((group * slots + at + 1) as f64, value);
@@ -91,18 +115,13 @@ pub(super) const PUBLISHED: &str = "#d62728";
 /// Title, axis, legend and published lines.
 fn layout(plots: &[Plot], words: &Words<'_>, policies: Vec<&'static str>) -> Layout {
     let theme = Theme { grid_color: "#e4e4e4".to_owned(), box_median: "black".to_owned(), ..Theme::light() };
-    let mut layout = Layout::auto_from_plots(plots)
+    Layout::auto_from_plots(plots)
         .with_theme(theme)
         .with_title(words.title)
         .with_y_label(words.y)
         .with_height(460.0)
         .with_legend_entries(legend(policies, words))
-        .with_legend_position(LegendPosition::OutsideRightTop);
-    for ((value, _), dash) in words.published.iter().zip(DASHES) {
-        let line = ReferenceLine::horizontal(*value).with_color(PUBLISHED).with_stroke_width(1.5);
-        layout = layout.with_reference_line(line.with_dasharray(dash));
-    }
-    layout
+        .with_legend_position(LegendPosition::OutsideRightTop)
 }
 
 /// Tells published values apart.

@@ -110,7 +110,7 @@ impl Report {
     /// The claims, one a line.
     pub(super) fn csv(&self) -> Result<String, Failure> {
         let all = || self.sections.iter().flat_map(|own| own.claims.iter().map(move |claim| (own.id, claim)));
-        let text = |of: &dyn Fn(&'static str, [String; 6]) -> String| {
+        let text = |of: &dyn Fn(&'static str, [String; 7]) -> String| {
             Column::Texts(all().map(|(section, claim)| Some(of(section, claim.cells()))).collect())
         };
         let number = |of: fn(Interval) -> f64| Column::Numbers(all().map(|(_, claim)| claim.value.map(of)).collect());
@@ -123,8 +123,9 @@ impl Report {
             ("mean", number(|it| it.mean)),
             ("low", number(|it| it.low)),
             ("high", number(|it| it.high)),
-            ("verdict", cell(4)),
-            ("assumes", cell(5)),
+            ("rule", cell(4)),
+            ("verdict", cell(5)),
+            ("assumes", cell(6)),
         ];
         let with = |table: Table, (name, column)| table.with(name, column);
         let table = columns.into_iter().try_fold(Table::default(), with).map_err(Failure::malformed)?;
@@ -147,6 +148,12 @@ impl Report {
     /// For people who read Markdown; pictures lie in the folder of the experiment's name beside it.
     pub(super) fn markdown(&self) -> String {
         self.written(true) + "\n"
+    }
+
+    /// How many claims hold, for those who have the rest in files.
+    pub(super) fn summary(&self) -> String {
+        let [_, table] = self.in_short();
+        [format!("{}, run again over {} job files", self.paper, self.seeds.len()), table].join("\n\n")
     }
 
     fn written(&self, pictures: bool) -> String {

@@ -78,7 +78,11 @@ pub(super) fn section(all: &All) -> Result<Section, Failure> {
         )
         .table(["network", "ratio (A4)", "most", "r, times by Eq. 2", "r, times by ring packing"], rows)
         .numbers("networks", json!(numbers))
-        .picture("fig-16.svg", picture(main, &model), "Execution time over effective bandwidth by network, as Fig. 16"))
+        .picture(
+            "fig-16.svg",
+            picture(main, &model),
+            "Execution time over effective bandwidth by network, as Fig. 16; assumed curves",
+        ))
 }
 
 fn picture(trials: &Trials, model: &ByBandwidth) -> String {
@@ -96,7 +100,7 @@ fn picture(trials: &Trials, model: &ByBandwidth) -> String {
         plots.push(seen.into());
     }
     let layout = Layout::auto_from_plots(&plots)
-        .with_title("Execution time by effective bandwidth, DGX-1V")
+        .with_title("DGX-1V: points lie on the assumed curves (A4), nothing is measured")
         .with_x_label("effective bandwidth (Eq. 2), GB/s")
         .with_y_label("time over time at full speed")
         .with_x_axis_min(0.0)

@@ -9,7 +9,7 @@ use mapa_sched::{Fleet, Job, JobId, Placed};
 use mapa_sim::{ByBandwidth, Execution, Submission};
 use serde_json::json;
 
-use super::super::claim::{Claim, Verdict};
+use super::super::claim::{Claim, EXACT, Verdict};
 use super::super::picture::bars;
 use super::super::report::Section;
 use super::setting::Machine;
@@ -88,10 +88,11 @@ pub(super) fn fig_5() -> Section {
     let same = PUBLISHED.iter().filter(|own| own.verdict().sensitivity == own.class).count();
     let classes =
         Claim::new("the nine workloads' classes follow from what is published of them", "4 sensitive, 5 not", &[]);
-    let classes = classes.found(format!("{same} of 9 as printed"), None, Verdict::of(same == PUBLISHED.len()));
+    let classes = classes.found(format!("{same} of 9 as printed"), None, EXACT, Verdict::of(same == PUBLISHED.len()));
     let rule = Claim::new("messages and calls alone decide the class (section 2.3)", "implied", &[]).found(
         "CaffeNet makes 84,936 calls of AlexNet's size and is insensitive, AlexNet 80,001 and is sensitive",
         None,
+        EXACT,
         Verdict::Fails,
     );
     let bytes = Claim::new("distribution of message sizes (Fig. 5a)", "curves without numbers", &[]);

@@ -28,7 +28,7 @@ pub(super) fn section(all: &All) -> Result<Section, Failure> {
         .claims(claims::by_packing(all.of("packing")?))
         .claims(fig18::by_packing(all)?)
         .text(
-            "Run times by ring packing (A4 with its bandwidth), allocations judged by it; the policies as published, \
+            "Run times by ring packing (A7), allocations judged by it; the policies as published, \
              and two that choose by it: max-bandwidth, and Algorithm 1 with ring packing in place of Eq. 2. Sensitive \
              jobs of two GPUs and more, since one GPU has no ring; GB/s, means over files of each file's quartiles. \
              Throughput is over lowest-id's.",
