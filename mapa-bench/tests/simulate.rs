@@ -118,7 +118,7 @@ fn every_job_has_a_row_whatever_came_of_it() {
     let folder = Folder::new("status");
     let csv = folder.file("jobs.csv");
     let jobs = "9,ring,0,10,1,b\n2,ring,3,10,1,a\n";
-    let words = format!("simulate --machine dgx-1v --jobs - --policy lowest-id --output {csv}");
+    let words = format!("simulate --machine dgx-1v --jobs - --policy lowest-id --execution fixed --output {csv}");
     assert_eq!(run(&words, jobs).status.code(), Some(0));
     let rows = fs::read_to_string(&csv).unwrap();
     let rows: Vec<&str> = rows.lines().collect();
@@ -137,7 +137,6 @@ fn what_eq_2_was_not_fitted_to_and_more_than_the_machine_can_do_are_noted() {
         "note       greedy: 2 jobs of more than 5 devices or on links of other kinds: Eq. 2 was not fitted to such";
     assert!(told.contains(expected), "{told}");
     assert!(told.contains("note       greedy: more was asked for than the machine can do"), "{told}");
-    assert!(told.contains("| 3.") || told.contains(" 3.7"), "few jobs an hour have digits: {told}");
     let output = run(&format!("{words} --json"), jobs);
     let object: Value = serde_json::from_slice(&output.stdout).unwrap();
     let policy = &object["policies"][0];
@@ -147,16 +146,6 @@ fn what_eq_2_was_not_fitted_to_and_more_than_the_machine_can_do_are_noted() {
     assert_eq!(within, [false, false, true, false]);
     let told = text("simulate --machine dgx-1v --generate mapa,jobs=1 --policy greedy", "");
     assert!(told.contains("workload   1 job: ") && !told.contains("\nnote "), "{told}");
-}
-
-#[test]
-fn decisions_that_reached_the_limit_of_the_search_are_counted() {
-    let words = "simulate --machine fleet:2xdgx-1v --jobs - --policy greedy --execution fixed";
-    let output = run(&format!("{words} --json"), "12,ring,0,10,1,a\n");
-    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(object["policies"][0]["search_limit_reached"], 1, "{object}");
-    let told = String::from_utf8(run(words, "12,ring,0,10,1,a\n").stdout).unwrap();
-    assert!(told.contains("note       greedy: 1 decision reached the search's limit"), "{told}");
 }
 
 #[test]

@@ -57,3 +57,23 @@ impl Policy for Watched {
         Ok(decision)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use mapa_core::{BuiltIn, Limits, Pattern};
+    use mapa_topologies::named;
+
+    use super::*;
+
+    #[test]
+    fn decisions_that_reached_the_limit_of_the_search_are_counted() {
+        let graph = named("dgx-1v").unwrap().graph().unwrap();
+        let cut = Arc::new(AtomicUsize::new(0));
+        let watched = Watched { policy: BuiltIn::named("greedy").unwrap(), cut: cut.clone() };
+        let (all, request) = (graph.all(), Request::new(Pattern::ring(3)));
+        watched.decide(&request, &graph.with_free(&all)).unwrap();
+        assert_eq!(cut.load(Ordering::Relaxed), 0);
+        watched.decide(&request.limits(Limits::NONE.matches(1)), &graph.with_free(&all)).unwrap();
+        assert_eq!(cut.load(Ordering::Relaxed), 1);
+    }
+}
