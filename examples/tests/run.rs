@@ -41,6 +41,18 @@ fn an_application_graph_gets_links_by_what_its_edges_carry() {
 }
 
 #[test]
+fn a_workload_is_replayed_with_run_times_of_one_s_own() {
+    let expected = [
+        "generator mapa, seed 1, PCG-XSL-RR 128/64 (rand_pcg 0.10), seeded by FNV-1a of stream and seed",
+        "lowest-id    113 of 300 jobs use the host, the last ends after 2332.0 s",
+        "topo-aware    71 of 300 jobs use the host, the last ends after 2231.4 s",
+        "greedy        81 of 300 jobs use the host, the last ends after 2261.6 s",
+        "preserve      80 of 300 jobs use the host, the last ends after 2265.1 s",
+    ];
+    assert_eq!(run("replay").lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn own_policies_decide() {
     let expected = [
         "healthy: 4,7 at 100 GB/s",
