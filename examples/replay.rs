@@ -1,5 +1,5 @@
-//! What would another policy have made of these jobs? The paper's mix on a DGX-1V, replayed under its four policies, with a model of
-//! run times of one's own: jobs that send over the host share it.
+//! What would another policy have made of these jobs? The paper's mix on a DGX-1V, replayed under its four policies, with a model
+//! of run times of one's own: jobs that send over the host share it.
 
 use std::error::Error;
 use std::sync::Arc;

@@ -76,7 +76,8 @@ pub(crate) enum Command {
     /// Replay a workload on a machine, under one policy or several.
     #[command(after_help = simulate::HELP)]
     Simulate(SimulateArgs),
-    /// Simulate every combination of machines, workloads, schedulers and policies: resumed where it was cut off, split over many computers.
+    /// Simulate every combination of machines, workloads, schedulers and policies: resumed where it was cut off, split over
+    /// many computers.
     #[command(after_help = sweep::HELP)]
     Sweep(SweepArgs),
     /// Run a published evaluation again, and set what comes out beside what was printed.
