@@ -1,19 +1,18 @@
 //! Simulations, by the words of the command line.
 
-use std::sync::Arc;
-
-use mapa_core::{HardwareGraph, Policy};
+use mapa_core::Policy;
 use mapa_sched::{BuiltIn, Fleet, Scheduler};
 use mapa_sim::{ByBandwidth, Execution, Fixed};
 
 use crate::failure::Failure;
+use crate::machine::Loaded;
 
 mod workload;
 
 pub(crate) use workload::{WorkloadArgs, generated, workload};
 
 /// The policies of the paper's evaluation.
-const PAPER: [&str; 4] = ["lowest-id", "topo-aware", "greedy", "preserve"];
+pub(crate) const PAPER: [&str; 4] = ["lowest-id", "topo-aware", "greedy", "preserve"];
 
 /// The names that these words mean, each once: names, `paper` for its four, `all` for the policies of whole devices.
 pub(crate) fn policy_names(words: &[String]) -> Vec<&str> {
@@ -46,7 +45,12 @@ pub(crate) fn execution(word: &str) -> Result<Box<dyn Execution>, Failure> {
     }
 }
 
-/// The idle fleet of one machine.
-pub(crate) fn fleet(graph: &Arc<HardwareGraph>) -> Fleet {
-    Fleet::new([graph.clone()])
+/// The machine as a fleet of one, nobody on it; its devices cut up as it says.
+pub(crate) fn fleet(loaded: &Loaded) -> Result<Fleet, Failure> {
+    let mut fleet = Fleet::new([loaded.graph().clone()]);
+    let view = loaded.idle.view();
+    for whole in loaded.graph().wholes().iter() {
+        fleet.layout_is(view.machine(), whole, &view.layout_of(whole)).map_err(Failure::malformed)?;
+    }
+    Ok(fleet)
 }

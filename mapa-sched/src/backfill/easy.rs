@@ -26,10 +26,8 @@ use crate::waiting::{Entry, Waiting};
 ///
 /// **Estimates** are [`Job::run_time`](crate::Job::run_time); an unknown one counts as ten years, and a job that outlives its
 /// estimate as running as long again as it has run. With estimates that are never too short the head starts no later than it
-/// was promised. Where they are too short the reservation moves, but not what later jobs are held against: the earliest moment
-/// that the head was ever promised. Once that has passed, only such jobs start as leave the head its devices; else a queue of
-/// jobs with too short estimates would overtake it forever. A driver is asked to wake the scheduler when a job should have
-/// ended.
+/// was promised. Where they are too short the reservation moves; but once the earliest moment that the head was ever promised
+/// has passed, nobody overtakes it any more, else a queue of jobs with too short estimates might do so forever. A driver is asked to wake the scheduler when a job should have ended.
 ///
 /// **Who is not protected.** Jobs behind the head may be delayed by those that overtake them. A job that its policy refuses
 /// even with everybody gone (a rule, a limit, a layout that must change first) is passed over and has no reservation; one
@@ -126,11 +124,14 @@ impl Easy {
             }
             self.answers.insert(entry.class, Answer { now: answer.ok(), stays: None });
         }
-        let promised = self.promised.filter(|_| guarded).map_or(Time(u64::MAX), |(_, at)| at);
+        if guarded && self.promised.is_some_and(|(_, promised)| promised <= now) {
+            return Tried::Waits;
+        }
+        let at = self.head.as_ref().filter(|_| guarded).map_or(Time(u64::MAX), |head| head.at);
         let Some(Answer { now: Some(decision), stays }) = self.answers.get_mut(entry.class) else {
             return Tried::Waits;
         };
-        if now + expected(&entry.job, decision, turn.fleet()) <= promised {
+        if now + expected(&entry.job, decision, turn.fleet()) <= at {
             let decision = decision.clone();
             return self.start(&entry, decision, now, turn);
         }

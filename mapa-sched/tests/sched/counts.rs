@@ -114,14 +114,20 @@ impl Naive<'_> {
 
     fn easy(&mut self) {
         let mut shadow: Option<(u64, usize)> = None;
+        let mut overdue = false;
         for job in self.waiting.clone() {
             let devices = self.jobs[job].devices;
             if devices > self.free_at(self.now) {
                 if shadow.is_none() {
                     let moment = self.earliest(job);
                     let extra = self.free_at(moment) - devices;
-                    shadow = Some((self.promise(job, moment), extra));
+                    shadow = Some((moment, extra));
+                    overdue = self.promise(job, moment) <= self.now;
                 }
+                continue;
+            }
+            // The head was promised to have started by now.
+            if overdue {
                 continue;
             }
             match &mut shadow {

@@ -146,7 +146,7 @@ impl OverTime {
         self.mean(|point| Some(point.utilisation))
     }
 
-    /// The highest fragmentation that lasted for any time.
+    /// The highest fragmentation of any point.
     #[must_use]
     pub fn max_fragmentation(&self) -> Option<f64> {
         self.points.iter().filter_map(|point| point.fragmentation).max_by(f64::total_cmp)

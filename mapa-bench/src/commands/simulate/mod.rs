@@ -15,7 +15,7 @@ use mapa_sim::{
 
 use crate::cli::{Preserved, SimulateArgs};
 use crate::failure::Failure;
-use crate::machine::{Loaded, load};
+use crate::machine::load;
 use crate::model::Model;
 use crate::output::Output;
 use crate::plots;
@@ -39,14 +39,15 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
     let execution = execution(&args.execution)?;
     let loaded = load(&args.machine, output)?;
     let workload = workload(&args.workload)?;
+    let fleet = fleet(&loaded)?;
     let bar = progress::bar(workload.jobs.len() * policies.len(), output.json)?;
-    let runs = runs(args, policies, &workload, &idle(&loaded), &*execution, &bar);
+    let runs = runs(args, policies, &workload, &fleet, &*execution, &bar);
     bar.finish_and_clear();
     let mut answer = Answer {
         machine: loaded.machine.name.clone(),
         scheduler: args.scheduler.clone(),
         execution: args.execution.clone(),
-        fleet: idle(&loaded),
+        fleet,
         workload,
         runs: runs?,
         written: Vec::new(),
@@ -80,17 +81,6 @@ pub(crate) struct PolicyRun {
     pub(crate) over_time: OverTime,
     /// Decisions whose search stopped at its limit.
     pub(crate) cut: usize,
-}
-
-/// The machine, nobody on it; its devices cut up as it says.
-fn idle(loaded: &Loaded) -> Fleet {
-    let mut fleet = fleet(loaded.graph());
-    let view = loaded.idle.view();
-    for whole in loaded.graph().wholes().iter() {
-        // Taken from a state of the same machine, so it can be booked.
-        let _ = fleet.layout_is(view.machine(), whole, &view.layout_of(whole));
-    }
-    fleet
 }
 
 fn policies(words: &[String], model: Option<&Model>) -> Result<Vec<Box<dyn Policy>>, Failure> {

@@ -10,7 +10,7 @@ use std::hash::Hasher;
 use std::sync::Arc;
 
 use fnv::FnvHasher;
-use mapa_core::{HardwareGraph, MachineId};
+use mapa_core::HardwareGraph;
 use mapa_sched::Fleet;
 use mapa_sim::Workload;
 
@@ -130,7 +130,7 @@ pub(super) fn under(key: &str, failure: Failure) -> Failure {
 fn machine(word: &str, output: &Output) -> Result<Machine, Failure> {
     let loaded = load(&words(word), output)?;
     let graph: &Arc<HardwareGraph> = loaded.graph();
-    let mut idle = simulation::fleet(graph);
+    let idle = simulation::fleet(&loaded)?;
     let mut hash = Hash::new("machine");
     hash.number(graph.fingerprint());
     graph.devices().iter().for_each(|device| hash.text(&device.name));
@@ -138,7 +138,6 @@ fn machine(word: &str, output: &Output) -> Result<Machine, Failure> {
         let layout = loaded.idle.view().layout_of(whole);
         if !layout.is_whole() {
             hash.text(&format!("{whole} {layout:?}"));
-            idle.layout_is(MachineId(0), whole, &layout).map_err(Failure::malformed)?;
         }
     }
     Ok(Machine { word: word.to_owned(), idle, key: hash.finish() })

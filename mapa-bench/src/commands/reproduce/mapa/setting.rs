@@ -8,8 +8,7 @@ use mapa_topologies::named;
 
 use crate::failure::Failure;
 
-/// The paper's policies, in the order of its tables.
-pub(super) const PAPER: [&str; 4] = ["lowest-id", "topo-aware", "greedy", "preserve"];
+pub(super) use crate::simulation::PAPER;
 
 /// Those of the released code that differ from the paper's words.
 pub(super) const RELEASED: [&str; 2] = ["topo-aware-released", "preserve-released"];
