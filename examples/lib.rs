@@ -10,7 +10,32 @@ pub struct WriteAPolicy;
 #[doc = include_str!("../docs/job-files.md")]
 pub struct JobFiles;
 
+/// The code on the page "Fleets", run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/fleets.md")]
+pub struct Fleets;
+
 /// The code on the page "Schedulers", run as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/schedulers.md")]
 pub struct Schedulers;
+
+/// The code on the page "The device plugins' choices, drop-in", run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/drop-in-policies.md")]
+pub struct DropInPolicies;
+
+/// The code on the page "Defragmentation", run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/defrag.md")]
+pub struct DefragPage;
+
+/// The code on the page "Jobs that share PCIe", run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/pcie.md")]
+pub struct PciePage;
+
+/// The code on the page "Scheduling MIG GPUs by PCIe bandwidth", run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/mig-scheduling.md")]
+pub struct MigSchedulingPage;

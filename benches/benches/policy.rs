@@ -1,17 +1,19 @@
 //! Whole decisions: a request in, a placement with its scores out.
 
 use std::hint::black_box;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use mapa_core::mig::Size;
 use mapa_core::{
-    Allocator, BuiltIn, Demand, DeviceSet, HardwareGraph, MachineId, PCIE_GEN4_GBPS, Pattern, Policy, Reason, Refusal,
-    Request, case, packed, pcie_aware,
+    Allocator, BuiltIn, Demand, DeviceSet, Foresight, HardwareGraph, MachineId, Next, Outlook, PCIE_GEN4_GBPS,
+    Patience, Pattern, Policy, Reason, Refusal, Request, View, case, effective_gbps, packed, pcie_aware, preserve_with,
+    preserved_gbps, ring_packing_gbps,
 };
-use mapa_sched::Fleet;
+use mapa_sched::{Fifo, Fleet};
+use mapa_sim::{ByBandwidth, Generator, Simulation};
 use mapa_topologies::mig::{self, Offer};
-use mapa_topologies::named;
+use mapa_topologies::{named, policies};
 
 fn graph(name: &str) -> HardwareGraph {
     named(name).and_then(|machine| machine.graph()).expect("it is in the catalogue")
@@ -141,5 +143,72 @@ fn fleet(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, dgx_1v, larger, instances, fleet);
+/// The policies of vendors' device plugins on sixteen idle devices: what takes the originals up to a minute.
+fn peers(c: &mut Criterion) {
+    for built_in in policies::BUILT_IN {
+        for name in ["dgx-2", "cube-mesh-16"] {
+            let graph = graph(name);
+            let mut group = c.benchmark_group(format!("{}, 16 free of {name}", built_in.name));
+            let policy = built_in.policy();
+            for k in 1..=16 {
+                let request = Request::new(Pattern::independent(k));
+                let expected = policy.decide(&request, &graph.with_free(&graph.all())).expect("the machine is idle");
+                group.bench_function(k.to_string(), |b| {
+                    b.iter(|| {
+                        let decision = policy.decide(black_box(&request), &graph.with_free(&graph.all()));
+                        assert_eq!(decision.as_ref(), Ok(&expected));
+                    });
+                });
+            }
+            group.finish();
+        }
+    }
+}
+
+/// Decisions on machines under load: the states at which 300 jobs start that are all there from the beginning. One iteration is a
+/// decision on each of them.
+fn under_load(c: &mut Criterion) {
+    for name in ["dgx-1v", "torus-2d", "cube-mesh-16"] {
+        let graph = Arc::new(graph(name));
+        let workload = Generator::mapa_six().generate(1).expect("a mix");
+        for (model, run_times) in
+            [(effective_gbps(), ByBandwidth::eq_2()), (ring_packing_gbps(), ByBandwidth::ring_packing())]
+        {
+            let asked = Arc::new(Mutex::new(Vec::new()));
+            let policy = Foresight::new(model.clone());
+            let (placing, seen) = (policy.clone(), asked.clone());
+            let mut fifo = Fifo::choosing(move |job, turn| {
+                let decision = turn.decide(&placing, &job.request)?;
+                seen.lock().expect("nobody panics").push((turn.fleet().machines()[0].clone(), job.request.clone()));
+                Ok(decision)
+            });
+            let simulation = Simulation::new(&workload, Fleet::new([graph.clone()]));
+            let outcome = simulation.run(&mut fifo, &run_times).expect("a workload that fits");
+            let asked = std::mem::take(&mut *asked.lock().expect("nobody panics"));
+            assert_eq!(asked.len(), outcome.runs.len());
+            let patience = Patience::default();
+            let preserve = preserve_with(model.clone(), preserved_gbps());
+            let mut group = c.benchmark_group(format!("decisions under load, {name}, {}", model.name()));
+            group.throughput(Throughput::Elements(asked.len() as u64));
+            let mut bench = |what: &str, decide: &dyn Fn(&Request, &View<'_>) -> bool| {
+                let all = || asked.iter().filter(|(machine, request)| decide(request, &machine.view())).count();
+                let expected = all();
+                group.bench_function(what, |b| b.iter(|| assert_eq!(black_box(all()), expected)));
+            };
+            bench("preserve", &|request, view| preserve.decide(request, view).is_ok());
+            bench("foresight", &|request, view| policy.decide(request, view).is_ok());
+            bench("foresight and patience", &|request, view| {
+                let decision = policy.decide(request, view).expect("as before");
+                policy.worth_waiting(request, view, &decision, &patience).is_some()
+            });
+            let next = |(at, devices)| Next { devices, sensitive: at % 3 < 2, seconds: 10.0 };
+            let outlook = Outlook { next: (0..).zip([3, 2, 5, 1, 4, 2]).map(next).collect(), ends: None };
+            let expecting = policy.expecting(outlook);
+            bench("foresight, six next jobs", &|request, view| expecting.decide(request, view).is_ok());
+            group.finish();
+        }
+    }
+}
+
+criterion_group!(benches, dgx_1v, larger, peers, under_load, instances, fleet);
 criterion_main!(benches);

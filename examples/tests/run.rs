@@ -53,6 +53,37 @@ fn a_workload_is_replayed_with_run_times_of_one_s_own() {
 }
 
 #[test]
+fn an_own_policy_is_simulated_beside_preserve() {
+    let expected = [
+        "off-the-host: 494 jobs an hour, 1.06 times as long as at full speed",
+        "preserve: 468 jobs an hour, 1.07 times as long as at full speed",
+    ];
+    assert_eq!(run("simulate").lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn policies_are_compared_on_a_pasted_dump() {
+    let table = run("compare");
+    let of = |policy: &str| table.lines().find(|line| line.starts_with(&format!("{policy} "))).unwrap_or_default();
+    let words = |policy: &str| of(policy).split_whitespace().skip(1).collect::<Vec<_>>().join(" ");
+    assert_eq!(words("lowest-id"), "0,1 24 GB/s 12 GB/s 72 GB/s");
+    assert_eq!(words("topo-aware"), "4,5 24 GB/s 12 GB/s 148 GB/s");
+    assert_eq!(words("preserve"), "0,2 100 GB/s 50 GB/s 110 GB/s");
+}
+
+#[test]
+fn a_fleet_places_and_spreads() {
+    let expected = [
+        "job 0: GPUs 4 on server 20",
+        "job 1: GPUs 12 on server 20",
+        "job 2: GPUs 16 on server 21, 8 on server 0, 8 on server 1, 8 on server 2",
+        "job 3: 500 devices are wanted, the request and the machine allow 192",
+    ];
+    assert_eq!(run("fleet").lines().collect::<Vec<_>>(), expected);
+    assert!(run_with("fleet", &["80", "200"]).starts_with("10 servers: 200 jobs ended by "));
+}
+
+#[test]
 fn own_policies_decide() {
     let expected = [
         "healthy: 4,7 at 100 GB/s",
@@ -127,12 +158,14 @@ fn promises(source: &str) -> Vec<(usize, usize)> {
 }
 
 #[test]
-fn a_policy_takes_twelve_lines_and_a_scheduler_forty() {
+fn examples_are_as_short_as_they_say() {
     let policies = promises(include_str!("../own_policy.rs"));
     let scheduler = promises(include_str!("../own_scheduler.rs"));
+    let simulation = promises(include_str!("../simulate.rs"));
     assert_eq!(policies.iter().map(|(_, most)| *most).collect::<Vec<_>>(), [12, 12]);
     assert_eq!(scheduler.iter().map(|(_, most)| *most).collect::<Vec<_>>(), [40]);
-    for (lines, most) in [policies, scheduler].concat() {
+    assert_eq!(simulation.iter().map(|(_, most)| *most).collect::<Vec<_>>(), [20]);
+    for (lines, most) in [policies, scheduler, simulation].concat() {
         assert!((1..=most).contains(&lines), "{lines} lines, {most} are promised");
     }
 }

@@ -6,22 +6,28 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
-use mapa_core::BuiltIn;
 
 use crate::job;
+use crate::policies::policies;
 
+mod defrag;
 mod pattern;
+mod pcie;
 mod reproduce;
 mod simulate;
 mod sweep;
+mod workers;
 
+pub(crate) use defrag::DefragArgs;
 pub(crate) use pattern::{
     EvidenceArgs, FromNccl, FromNvlink, FromParallelism, FromSource, PatternArgs, PatternFrom, SensitivityArgs,
     ShowPattern, WriteArgs,
 };
+pub(crate) use pcie::{ContentionArgs, ProfileArgs};
 pub(crate) use reproduce::ReproduceArgs;
 pub(crate) use simulate::SimulateArgs;
 pub(crate) use sweep::{Shard, SweepArgs};
+pub(crate) use workers::{CopyArgs, ReplayArgs, WorkersArgs, WorkersDo};
 
 /// Which accelerators should this job get?
 #[derive(Parser)]
@@ -80,11 +86,23 @@ pub(crate) enum Command {
     /// many computers.
     #[command(after_help = sweep::HELP)]
     Sweep(SweepArgs),
+    /// Show what a running machine or fleet has lost to fragmentation, and the fewest jobs to move for a wanted placement.
+    #[command(after_help = defrag::HELP)]
+    Defrag(DefragArgs),
+    /// Fit how jobs are slowed down by others on their PCIe link to measured runs, and write their profiles.
+    #[command(after_help = pcie::PROFILE_HELP)]
+    Profile(ProfileArgs),
+    /// Show which jobs share which way to the host, and how slow each is for it by two models.
+    #[command(after_help = pcie::CONTENTION_HELP)]
+    Contention(ContentionArgs),
     /// Run a published evaluation again, and set what comes out beside what was printed.
     #[command(after_help = reproduce::HELP)]
     Reproduce(ReproduceArgs),
     /// Say what descriptions of machines are and what they tell: outputs of vendors' tools, XML, machine files.
     Read(ReadArgs),
+    /// Real processes in place of GPUs: what simulations are held against.
+    #[command(hide = true)]
+    Workers(WorkersArgs),
 }
 
 const SCORE_HELP: &str = "\
@@ -195,6 +213,24 @@ pub(crate) struct MachineArgs {
     /// [default: as the machine file says, and whole].
     #[arg(long, value_name = "GPU[=PROFILES]")]
     pub(crate) mig: Option<String>,
+}
+
+impl MachineArgs {
+    /// As `--machine` alone.
+    pub(crate) fn named(machine: &str) -> Self {
+        Self {
+            machine: vec![machine.to_owned()],
+            live: false,
+            refresh: false,
+            no_cache: false,
+            nvml: None,
+            nvidia_smi: None,
+            kfd: None,
+            pcie_gbps: None,
+            nvlink_gbps: None,
+            mig: None,
+        }
+    }
 }
 
 const LIVE: &str = "This machine";
@@ -414,7 +450,7 @@ pub(crate) struct CompareArgs {
     /// Whether the job's speed depends on its links [default: as the pattern file says; false without one].
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) sensitive: Option<bool>,
-    /// What preserve and max-bandwidth predict bandwidth by, as for `allocate`.
+    /// What preserve, max-bandwidth and foresight predict bandwidth by, as for `allocate`.
     #[arg(long, value_name = "MODEL|FILE")]
     pub(crate) model: Option<String>,
     #[command(flatten)]
@@ -548,7 +584,7 @@ pub(crate) struct PolicyArgs {
     /// How to choose.
     #[arg(long, default_value = "preserve", value_parser = policy_names(), long_help = policy_help())]
     pub(crate) policy: String,
-    /// Of what bandwidth is predicted by, for the policies preserve and max-bandwidth: paper (Eq. 2), paper-printed (as Table
+    /// Of what bandwidth is predicted by, for preserve, max-bandwidth and foresight: paper (Eq. 2), paper-printed (as Table
     /// 2 prints it), ring-packing, tree, all-to-all, channels, channels-2022, channels-2024, or a coefficient file that `fit` wrote
     /// [default: paper for preserve, ring-packing for max-bandwidth]. All but Eq. 2 and the file
     /// count links at nominal bandwidth: a factor common to all changes no choice by a packing (see `score --rates`).
@@ -570,11 +606,11 @@ pub(crate) enum Preserved {
 }
 
 fn policy_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(BuiltIn::ALL.map(|policy| policy.name).into_iter().chain([job::POLICY]))
+    PossibleValuesParser::new(policies().map(|policy| policy.name).chain([job::POLICY]))
 }
 
 fn policy_help() -> String {
-    let policies = BuiltIn::ALL.map(|policy| (policy.name, policy.summary)).into_iter();
+    let policies = policies().map(|policy| (policy.name, policy.summary));
     let lines = policies.chain([(job::POLICY, job::SUMMARY)]).map(|(name, what)| format!("  {name:<20} {what}"));
     format!("How to choose:\n{}", lines.collect::<Vec<_>>().join("\n"))
 }

@@ -18,14 +18,17 @@ mod commands;
 mod discovery;
 mod failure;
 mod fit;
+mod input;
 mod job;
 mod machine;
 mod model;
 mod notes;
 mod output;
 mod plots;
+mod policies;
 mod request;
 mod simulation;
+mod workers;
 
 use std::process::ExitCode;
 
@@ -50,8 +53,12 @@ fn main() -> ExitCode {
         Command::Sensitivity(args) => commands::sensitivity(args, &mut output),
         Command::Simulate(args) => commands::simulate(args, &mut output),
         Command::Sweep(args) => commands::sweep(args, &mut output),
+        Command::Defrag(args) => commands::defrag(args, &mut output),
+        Command::Profile(args) => commands::profile(args, &mut output),
+        Command::Contention(args) => commands::contention(args, &mut output),
         Command::Reproduce(args) => commands::reproduce(args, &mut output),
         Command::Read(args) => commands::read_files(args, &mut output),
+        Command::Workers(args) => commands::workers(args, &mut output),
     };
     match done.and_then(|()| output.finish()) {
         Ok(()) => ExitCode::SUCCESS,

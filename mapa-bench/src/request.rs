@@ -4,7 +4,7 @@ use std::fmt;
 
 use mapa_core::mig::{Model, ProfileId};
 use mapa_core::{
-    Allocator, BuiltIn, Decision, Demand, DeviceSet, HardwareGraph, LinkClass, MAX_DEVICES, Pattern, Policy, Request,
+    Allocator, Decision, Demand, DeviceSet, Foresight, HardwareGraph, LinkClass, MAX_DEVICES, Pattern, Policy, Request,
     Shape, effective_gbps, max_bandwidth_with, preserve_with, preserved_direct_gbps, preserved_gbps,
 };
 use mapa_topologies::Labels;
@@ -13,6 +13,7 @@ use crate::cli::{ConstraintArgs, Preserved, UseArgs};
 use crate::failure::Failure;
 use crate::job::{is_file, job};
 use crate::model;
+use crate::policies;
 
 /// The pattern that `text` describes, for `k` ranks: a shape's name, `independent`, edges `0-1,1-2:2.5`, or degrees
 /// `tp=4,pp=2`, or a pattern file.
@@ -158,7 +159,7 @@ pub(crate) fn with_busy(idle: &Allocator, list: &[String]) -> Result<Allocator, 
 }
 
 /// The policies that predict bandwidth by a model.
-const BY_MODEL: [&str; 2] = ["preserve", "max-bandwidth"];
+const BY_MODEL: [&str; 3] = ["preserve", "max-bandwidth", "foresight"];
 
 /// The policy of this name, which predicts bandwidth by this model, if one is given.
 pub(crate) fn policy(
@@ -168,7 +169,7 @@ pub(crate) fn policy(
 ) -> Result<Box<dyn Policy>, Failure> {
     let model = model.map(|model| model.objective.clone());
     match (name, model, preserved) {
-        (name, None, Preserved::All) => Ok(BuiltIn::named(name)?),
+        (name, None, Preserved::All) => policies::named(name),
         ("preserve", model, preserved) => {
             let left = match preserved {
                 Preserved::All => preserved_gbps(),
@@ -177,11 +178,12 @@ pub(crate) fn policy(
             Ok(Box::new(preserve_with(model.unwrap_or_else(effective_gbps), left)))
         }
         ("max-bandwidth", Some(model), Preserved::All) => Ok(Box::new(max_bandwidth_with(model))),
+        ("foresight", Some(model), Preserved::All) => Ok(Box::new(Foresight::new(model))),
         (name, _, Preserved::Direct) => {
             Err(Failure::malformed(format_args!("--preserved is for the policy preserve, not {name}")))
         }
         (name, Some(_), _) => {
-            let known = BY_MODEL.join(" and ");
+            let known = BY_MODEL.join(", ");
             Err(Failure::malformed(format_args!("a model is for the policies {known}, not {name}")))
         }
     }

@@ -430,7 +430,7 @@ fn malformed_batch_lines_are_answered_and_counted() {
 fn compare_shows_every_policy_and_their_refusals() {
     let answer = answer("compare --machine dgx-1v --gpus 2 --busy 1,2,3,4,6,7 --sensitive");
     let policies = answer["policies"].as_array().unwrap();
-    assert_eq!(policies.len(), 7);
+    assert_eq!(policies.len(), 10);
     let named = |name: &str| policies.iter().find(|p| p["policy"] == name).unwrap();
     assert_eq!(named("preserve")["devices"], json!([0, 5]));
     assert_eq!(named("preserve-released")["refusal"], "busy");
@@ -492,4 +492,53 @@ fn the_batch_form_reaches_the_released_decisions() {
             assert!((theirs.as_f64().unwrap() - ours.as_f64().unwrap()).abs() < 1e-3, "{d}: {answer}");
         }
     }
+}
+
+/// The commands of these pages print what the pages say.
+#[test]
+fn pages_show_what_commands_print() {
+    let pages = [
+        (include_str!("../../docs/drop-in-policies.md"), "docs/drop-in-policies.md", 1),
+        (include_str!("../../docs/defrag.md"), "docs/defrag.md", 2),
+    ];
+    for (page, name, expected) in pages {
+        let blocks: Vec<&str> = page.split("\n```console\n$ mapa-bench ").skip(1).collect();
+        assert_eq!(blocks.len(), expected, "{name}");
+        for block in blocks {
+            let (words, rest) = block.split_once('\n').unwrap();
+            let (told, _) = rest.split_once("\n```").unwrap();
+            assert_eq!(text(words, "").trim_end(), told, "{name}: {words}");
+        }
+    }
+}
+
+#[test]
+fn defrag_takes_what_the_batch_form_shows_and_says_why_there_is_no_plan() {
+    let jobs = r#"{"op":"allocate","id":"a","gpus":2,"policy":"lowest-id"}
+        {"op":"allocate","id":4,"gpus":1,"available":[4],"pattern":"independent"}
+        {"op":"allocate","id":"c","gpus":1,"available":[6]}
+        {"op":"show"}"#;
+    let shown = text("allocate --machine dgx-1v --batch -", jobs);
+    let state = shown.lines().last().unwrap();
+    let words = "defrag --machine dgx-1v --state - --want 4 --json";
+    let plan: Value = serde_json::from_str(&text(words, state)).unwrap();
+    assert_eq!(plan["moves"][0]["id"], "a");
+    assert_eq!(plan["moves"][0]["from"]["devices"], json!([0, 1]));
+    assert_eq!((&plan["jobs_moved"], &plan["devices_moved"]), (&json!(1), &json!(2)));
+    assert_eq!(plan["target"]["devices"], json!([0, 1, 2, 3]));
+    assert_eq!(plan["wanted"]["idle"], plan["target"]["score"]);
+    let already: Value = serde_json::from_str(&text(&format!("{words} --at-least 20"), state)).unwrap();
+    assert_eq!(already["moves"], json!([]));
+    assert!(text("defrag --machine dgx-1v --job a=0,1 --want 2 --at-least 50", "").contains("Nothing to move: 58.93"));
+    let (refused, status) = no("defrag --machine dgx-1v --job a=0,1 --job b=4 --job c=6 --pin a,b --want 4 --json");
+    assert_eq!((status, &refused["refusal"]), (3, &json!("infeasible")));
+    let (refused, status) = no("defrag --machine dgx-1v --job a=0,1 --job b=4 --job c=6 --want 4 --max-nodes 1 --json");
+    assert_eq!((status, &refused["refusal"]), (3, &json!("limit_reached")));
+    error("defrag --machine dgx-1v --job a=0,1 --job b=1", "job `b`");
+    error("defrag --machine dgx-1v --job a=0 --job a=1", "job `a`: it is there already");
+    error("defrag --machine dgx-1v --job a", "expected ID=[SERVER/]DEVICES[:SHAPE]");
+    error("defrag --machine dgx-1v --servers 2 --job a=2/0", "no server 2: expected 0 to 1");
+    error("defrag --machine dgx-1v --job a=0 --pin b --want 2", "no job is called so");
+    error("defrag --machine dgx-1v --want 9", "no room for it on the idle machine either");
+    error("defrag --machine dgx-1v --want 2 --may-lose 2", "expected a share from 0 to 1");
 }

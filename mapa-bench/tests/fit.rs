@@ -5,7 +5,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{answer, error, no, run, text};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A folder for what is temporary, gone when dropped.
 struct Folder(PathBuf);
@@ -277,4 +277,66 @@ fn the_example_of_the_page_runs_as_it_is_printed() {
         commands += 1;
     }
     assert!(commands >= 3, "{commands}");
+}
+
+/// Runs that Eq. 2 makes of the jobs of Tang et al., Table 2, with a constant error up and down.
+fn pcie_runs() -> String {
+    let mut rows = "job,copies,runtime_s\n".to_owned();
+    for (job, demand, alpha) in [("Bloom560m", 5.7, 1.25), ("Bloom7b1", 17.65, 1.07)] {
+        for copies in 1..=7 {
+            let exact = 50.0 * (alpha * demand * f64::from(copies) / 30.08_f64).max(1.0);
+            rows += &format!("{job},{copies},{}\n{job},{copies},{}\n", exact + 0.2, exact - 0.2);
+        }
+    }
+    rows
+}
+
+#[test]
+fn slopes_of_contention_come_from_runs_and_go_into_profiles_that_commands_take() {
+    let folder = Folder::new("profile");
+    let (runs, file, svg) = (folder.write("runs.csv", &pcie_runs()), folder.path("p.toml"), folder.path("p.svg"));
+    let demand = "--demand Bloom560m=5.7 --demand Bloom7b1=17.65";
+    let fit = answer(&format!("profile {runs} {demand} --output {file} --svg {svg}"));
+    for (job, (alpha, knee)) in fit["jobs"].as_array().unwrap().iter().zip([(1.25, 4.2217), (1.07, 1.5928)]) {
+        let number = |key: &str| job[key].as_f64().unwrap();
+        assert!((number("pcie_alpha") - alpha).abs() < 1e-9 && (number("knee_copies") - knee).abs() < 1e-3, "{job}");
+        assert!(number("low") < alpha && alpha < number("high") && number("high") - number("low") < 0.03, "{job}");
+        assert_eq!((job["points"].as_array().unwrap().len(), number("base_s")), (7, 50.0));
+    }
+    assert_eq!(fit["jobs"][0]["points"][3]["on_line"], false, "four copies of 560m are not slowed down");
+    assert_eq!(fit["written"], json!([file, svg]));
+    assert!(std::fs::read_to_string(&svg).unwrap().contains("alpha 1.250"));
+    let printed = text(&format!("profile {runs} {demand}"), "");
+    assert!(printed.contains("| Bloom560m |") && printed.contains("1.2500") && printed.contains("4.22"), "{printed}");
+    // The slopes are those of the published profiles, so the command says the same by both.
+    let jobs = folder.write("jobs.csv", "job,profile,device\na,Bloom7b1,GPU0/1g.5gb@0\nb,Bloom560m,GPU0/1g.5gb@1\n");
+    let on = "contention --machine dgx-a100 --mig a100-40gb=1g,1g,1g,1g,1g,1g,1g";
+    let [own, published] = [format!(" --profiles {file}"), String::new()].map(|option| {
+        let answer = answer(&format!("{on} --jobs {jobs}{option}"));
+        ["equal-share", "max-min"].map(|model| answer["jobs"][0]["slowdown"][model].as_f64().unwrap())
+    });
+    assert!(own.iter().zip(published).all(|(own, other)| (own - other).abs() < 1e-9), "{own:?} {published:?}");
+    error(&format!("profile {runs} --demand Bloom7b1=17.65"), "expected --demand Bloom560m=GB/s");
+    error(&format!("profile {runs} {demand} --demand x=1"), "--demand x: no runs of it");
+    error(&format!("profile {runs} --demand Bloom7b1"), "expected JOB=GB/s");
+    error(&format!("profile {runs} --demand Bloom7b1=0.0003"), "0 or from 0.001");
+    let short = folder.write("short.csv", "job,copies,runtime_s\na,1,5\na,2,5\n");
+    error(&format!("profile {short} --demand a=1"), "job `a`: the link was never short");
+}
+
+#[test]
+fn throughputs_are_measured_too_and_a_job_without_a_demand_is_not_pcie_bound() {
+    let folder = Folder::new("throughput");
+    let rows =
+        "job,slice,copies,runtime_s,tokens\na,1g.1m,1,50,100\na,1g.1m,2,80,100\na,2g.2m,1,25,100\nb,1g.1m,1,10,300\n";
+    let (runs, file) = (folder.write("runs.csv", rows), folder.path("p.toml"));
+    let fit = answer(&format!("profile {runs} --demand a=20 --demand b=0 --output {file}"));
+    assert_eq!(fit["jobs"][0]["throughput"], json!({ "1g.1m": 2.0, "2g.2m": 4.0 }));
+    assert_eq!(
+        (&fit["jobs"][1]["pcie_alpha"], &fit["jobs"][1]["throughput"]),
+        (&Value::Null, &json!({ "1g.1m": 30.0 }))
+    );
+    let written = std::fs::read_to_string(&file).unwrap();
+    assert!(written.contains("throughput = { \"1g.1m\" = 2.0, \"2g.2m\" = 4.0 }"), "{written}");
+    assert!(text(&format!("profile {runs} --demand a=20 --demand b=0"), "").contains("1g.1m 2.00, 2g.2m 4.00"));
 }

@@ -68,7 +68,7 @@ fn a_gpu_is_shown_with_its_profiles_and_maximal_layouts() {
         json!({
             "name": "3g.20gb", "kind": "plain", "id": 9, "compute_slices": 3, "memory_slices": 4, "starts": [0, 4],
             "max_instances": 2, "memory_gib": 19.62, "memory_bytes": 21_066_814_586u64, "sms": 42, "copy_engines": 3,
-            "decoders": 2, "encoders": 0, "jpeg": 0, "ofa": 0, "by_analogy": [],
+            "decoders": 2, "encoders": 0, "jpeg": 0, "ofa": 0, "create_s": 0.2, "destroy_s": 0.21, "by_analogy": [],
         })
     );
     let b200 = answer("mig --gpu b200 --layouts");
@@ -95,7 +95,7 @@ fn people_read_a_table_and_a_grid() {
     let printed = text("mig --gpu a100-40gb --layouts", "");
     for line in [
         "a100-40gb: NVIDIA A100 with 40 GB, 7g.8m in all",
-        "| 3g.20gb |  3g.4m | 19.62 | 0,4           |    2 |  42 |    3 |      2 |      0 |    0 |    0 |",
+        "| 3g.20gb |  3g.4m | 19.62 | 0,4           |    2 |  42 |    3 |      2 |      0 |    0 |    0 |     0.20 |      0.21 |",
         "--double-memory offers 1g.10gb too.",
         "19 maximal layouts, to which nothing can be added; 297 legal ones.",
         " 0      1      2      3      4      5      6      7",

@@ -141,7 +141,10 @@ fn policies_choose_by_the_model_that_is_given() {
     assert_eq!(most["scores"]["ring_packing_gbps"].as_f64().unwrap(), best);
     let trees = answer("allocate --machine dgx-1v --gpus 5 --policy max-bandwidth --model tree");
     assert!(trees["scores"]["tree_packing_gbps"].as_f64().unwrap() >= best - 1e-6, "{trees}");
-    error("allocate --machine dgx-1v --gpus 3 --policy greedy --model paper", "preserve and max-bandwidth, not greedy");
+    error(
+        "allocate --machine dgx-1v --gpus 3 --policy greedy --model paper",
+        "preserve, max-bandwidth, foresight, not greedy",
+    );
     error("allocate --machine dgx-1v --gpus 3 --model best", "no model is called `best`");
     let compared = answer("compare --machine dgx-1v --gpus 5 --sensitive --model ring-packing");
     let of = |policy: &str| {

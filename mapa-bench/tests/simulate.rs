@@ -156,6 +156,43 @@ fn a_fleet_is_a_machine() {
 }
 
 #[test]
+fn servers_are_a_fleet_of_their_own() {
+    let few = "simulate --servers 3xdgx-1v,dgx-2 --generate mapa,jobs=60 --policy greedy";
+    let object = answer(few);
+    assert_eq!(object["servers"]["count"], 4);
+    assert!(object["servers"]["network_gbps"].is_null());
+    let jobs = object["policies"][0]["jobs"].as_array().unwrap();
+    let on = |server: u64| jobs.iter().filter(|job| job["machine"] == server).count();
+    assert_eq!((0..4).map(on).sum::<usize>(), 60);
+    assert!(on(3) > 0 && on(0) > 0, "{} {}", on(0), on(3));
+    assert!(text(few, "").starts_with("machine    4 servers: 3xdgx-1v, dgx-2\n"));
+    assert!(answer(FEW)["servers"].is_null());
+    error("simulate --servers 0xdgx-1v", "expected [K x] a machine");
+    error("simulate --servers dgx-1w", "dgx-1w");
+    error("simulate --servers dgx-1v --network 0", "expected a number of GB/s above 0");
+    assert_eq!(run("simulate --servers dgx-1v --machine dgx-2", "").status.code(), Some(2));
+    assert_eq!(run("simulate --machine dgx-2 --network 25", "").status.code(), Some(2));
+    assert_eq!(run("simulate", "").status.code(), Some(2));
+}
+
+#[test]
+fn a_job_that_is_too_large_for_every_server_needs_a_network() {
+    let alone = "simulate --servers 2xdgx-1v --generate mapa,jobs=3,sizes=12 --policy preserve";
+    let told = text(alone, "");
+    assert!(told.contains("job 0, 12 devices: 12 devices are wanted, the request and the machine allow 8"), "{told}");
+    let object = answer(&format!("{alone} --network 25"));
+    let run = &object["policies"][0];
+    assert_eq!(run["finished"], 3);
+    assert_eq!(object["servers"]["network_gbps"], 25.0);
+    let job = &run["jobs"][0];
+    assert_eq!(job["placement"].as_str().unwrap().matches("GPU").count(), 12);
+    assert!(job["placement"].as_str().unwrap().starts_with("0: GPU"));
+    assert!(job["effective_gbps"].as_f64().unwrap() <= 25.0 && job["in_domain"] == false);
+    let told = text(&format!("{alone} --network 25 --scheduler easy-backfill"), "");
+    assert!(told.contains("one machine for all 12 devices, as backfilling plans for (8 at most)"), "{told}");
+}
+
+#[test]
 fn wrong_requests_name_what_is_wrong() {
     assert_eq!(no("simulate --machine dgx-1v --policy best --json").1, 2);
     error("simulate --machine dgx-1v --policy best", "best");
@@ -163,7 +200,7 @@ fn wrong_requests_name_what_is_wrong() {
     error("simulate --machine dgx-1v --scheduler lifo", "lifo");
     error("simulate --machine dgx-1v --execution magic", "no execution model is called `magic`");
     error("simulate --machine dgx-1v --output jobs.xlsx", "jobs.xlsx: expected a name that ends in .csv");
-    error("simulate --machine dgx-1v --policy greedy --model paper", "neither is simulated");
+    error("simulate --machine dgx-1v --policy greedy --model paper", "none of them is simulated");
     error("simulate --machine - --jobs -", "both read standard input");
     let output = run("simulate --machine dgx-1v --jobs -", "3,ring,120,17,1,vgg16.sh\n0,ring,120,17,1,vgg16.sh\n");
     assert_eq!(output.status.code(), Some(2));

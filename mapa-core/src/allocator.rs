@@ -98,13 +98,15 @@ impl Allocator {
     /// The state, read-only.
     #[must_use]
     pub fn view(&self) -> View<'_> {
-        View::new(&self.graph, &self.state, self.stamp(None))
+        View::new(&self.graph, &self.state, self.stamp())
     }
 
-    fn stamp(&self, vacated: Option<LeaseId>) -> Stamp {
+    /// Which state this is.
+    #[must_use]
+    pub fn stamp(&self) -> Stamp {
         let fingerprint = self.graph.fingerprint();
         let (generation, lineage) = (self.generation, self.lineage);
-        Stamp { machine: self.id, fingerprint, generation, lineage, vacated, imagined: false }
+        Stamp { machine: self.id, fingerprint, generation, lineage, vacated: None, imagined: false }
     }
 
     /// Counts a change, and adds it to the hash of all.
@@ -141,7 +143,7 @@ impl Allocator {
         let gone = self.leases.get(&lease).ok_or(ErrorKind::UnknownLease(lease.0))?;
         let mut state = self.state.clone();
         state.release(&self.graph, lease, &gone.pattern, &gone.placement);
-        Ok(WhatIf { graph: self.graph.clone(), state, stamp: self.stamp(Some(lease)) })
+        Ok(WhatIf { graph: self.graph.clone(), state, stamp: Stamp { vacated: Some(lease), ..self.stamp() } })
     }
 
     /// A lease held.

@@ -129,11 +129,18 @@ pub(crate) enum ErrorKind {
     #[error("the model `{model}`: {what}")]
     BadModel { model: String, what: String },
 
+    #[error("link {link}: a capacity of {gbps} GB/s: expected a number from 0 to 1e9")]
+    BadCapacity { link: usize, gbps: f64 },
+    #[error("flow {flow}: {what}")]
+    BadFlow { flow: usize, what: String },
+
     #[error("device {0} is not a whole device")]
     NotWhole(crate::DeviceId),
     #[error("device {0} cannot be cut up")]
     CannotBeCut(crate::DeviceId),
 
+    #[error("`{0}`: expected a size such as 1g.2m, so many compute slices (g) and memory slices (m)")]
+    BadSize(String),
     #[error("profile `{profile}` of {model}: {what}")]
     BadProfile { model: String, profile: String, what: &'static str },
     #[error("{model}: more than {most} instances could exist: expected fewer profiles or starts")]

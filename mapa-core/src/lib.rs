@@ -17,6 +17,7 @@ mod pattern;
 mod policy;
 mod reach;
 mod score;
+pub mod sharing;
 mod state;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -32,11 +33,12 @@ pub use matching::{
 };
 pub use pattern::{Demand, Dimension, Edge, ModelShape, Parallelism, Pattern, Shape, Sharing, Want};
 pub use policy::{
-    BuiltIn, Criterion, Decision, OrElse, PCIE_GEN4_GBPS, Policy, Reason, Refusal, Request, Rules, RunnerUp, Scored,
-    SloSignals, When, Within, case, distributed, earliest_finish, greedy, largest_first, least, lowest_id, lowest_ids,
-    max, max_bandwidth, max_bandwidth_with, min, min_edges_seconds, min_step_time, most, packed, pcie_aware,
-    pcie_slowdown, pcie_slowdown_on, preserve, preserve_released, preserve_with, random, slo_aware, smallest_first,
-    topo_aware, topo_aware_released, when, within,
+    BestPartition, BuiltIn, Criterion, Decision, Ends, Foresight, LeastWeight, Next, OrElse, Outlook, PCIE_GEN4_GBPS,
+    Patience, Policy, PolicyId, Reason, Refusal, Request, Rules, RunnerUp, Scored, SloSignals, Wait, When, Within,
+    best_partition, case, distributed, earliest_finish, foresight, greedy, largest_first, least, least_weight,
+    lowest_id, lowest_ids, max, max_bandwidth, max_bandwidth_with, min, min_edges_seconds, min_step_time, most, packed,
+    pcie_aware, pcie_slowdown, pcie_slowdown_on, preserve, preserve_released, preserve_with, random, slo_aware,
+    smallest_first, topo_aware, topo_aware_released, when, within,
 };
 pub use score::{
     AllToAll, Bandwidth, Candidate, Census, Channels, Coefficients, Domain, EdgeOn, Form, LinkModel, Objective, Rates,
@@ -45,7 +47,7 @@ pub use score::{
 };
 pub use state::Usage;
 pub use topology::{
-    Device, DeviceId, DeviceInfo, DeviceSet, Fabric, FabricNode, FabricWire, HardwareGraph, Link, LinkClass,
+    Device, DeviceId, DeviceInfo, DeviceSet, Fabric, FabricNode, FabricWire, HardwareGraph, HostLinks, Link, LinkClass,
     MAX_DEVICES, NodeId, NodeKind, Pair, PortId, Region, Unit,
 };
 pub use view::{MachineId, Stamp, View};

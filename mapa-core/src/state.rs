@@ -127,7 +127,9 @@ impl State {
             let device = graph.device(id);
             let use_of = Usage::of(demand);
             self.usage[id.index()].change(use_of, sign);
-            if let Some(whole) = self.wholes.get_mut(device.parent.index()) {
+            // What belongs to the host is a part of no device.
+            let is_part = matches!(device.unit, Unit::Whole | Unit::Slice(_));
+            if let Some(whole) = self.wholes.get_mut(device.parent.index()).filter(|_| is_part) {
                 whole.change(use_of, sign);
             }
             if let Some(port) = device.port {
@@ -156,6 +158,12 @@ impl State {
         let put = |set: &mut DeviceSet, there: bool| if there { set.insert(id) } else { set.remove(id) };
         put(&mut self.free, present && usage.tenants == 0);
         put(&mut self.open, present && usage.exclusive == 0);
+    }
+
+    /// Whether every device is whole and stays so, and every tenant shares with nobody.
+    pub(crate) fn is_of_free_set(&self, graph: &HardwareGraph) -> bool {
+        let is_whole = || self.changing.is_empty() && self.layouts.iter().all(Layout::is_whole);
+        self.open == self.free && (!graph.can_be_cut() || is_whole())
     }
 
     pub(crate) fn layout(&self, whole: DeviceId) -> Layout {

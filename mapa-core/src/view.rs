@@ -129,6 +129,14 @@ impl<'a> View<'a> {
         self.free
     }
 
+    /// Whether the graph and what is free are all there is to know: every device is whole and stays so, whoever is there
+    /// shares with nobody, nothing is imagined, and nothing limits what may be had. O(devices) on machines that can be cut up.
+    #[must_use]
+    pub fn is_of_free_set(&self) -> bool {
+        let state = self.state.filter(|_| self.limit.is_none() && self.until.is_none() && !self.stamp.imagined);
+        state.is_some_and(|state| state.is_of_free_set(self.graph)) && self.stamp.vacated.is_none()
+    }
+
     /// Which state this is.
     #[must_use]
     pub fn stamp(&self) -> Stamp {

@@ -190,3 +190,59 @@ fn the_fingerprint_tells_machines_apart() {
     assert_ne!(machine("a", 25.0), machine("a", 20.0));
     assert_ne!(machine("a", 25.0), machine("c", 25.0));
 }
+
+#[test]
+fn ways_to_the_host_end_at_the_nearest_numa_node_and_are_shared_behind_switches() {
+    let mut f = Fabric::new();
+    let machine = add(&mut f, "machine", NodeKind::Machine);
+    let cpu = f.add_numa("cpu0", 0).unwrap();
+    let [bridge, lone] = ["b0", "b1"].map(|name| add(&mut f, name, NodeKind::HostBridge));
+    let switch = add(&mut f, "sw", NodeKind::PcieSwitch);
+    let gpus: Vec<NodeId> = (0..5).map(|i| f.add_device(format!("GPU{i}")).unwrap()).collect();
+    for (child, parent, gbps) in [
+        (cpu, machine, 20.0),
+        (bridge, cpu, 60.0),
+        (switch, bridge, 31.5),
+        (gpus[0], switch, 31.0),
+        (gpus[1], switch, 30.0),
+        (gpus[2], bridge, 15.0),
+        (lone, machine, 64.0),
+        (gpus[3], lone, 16.0),
+    ] {
+        f.attach(child, parent, gbps).unwrap();
+    }
+    f.link(gpus[3], gpus[4], LinkClass::Phb, 9.0).unwrap();
+    f.link(gpus[0], gpus[4], LinkClass::Sys, 8.0).unwrap();
+    let with_host = f.clone().lower_with_host().unwrap();
+    let g = f.lower().unwrap();
+    assert_eq!(g.host_links(), with_host.host_links());
+    let links = g.host_links();
+    let path = |id: u32| {
+        let hop = |&hop: &u32| format!("{} {}", links.names()[hop as usize], links.capacities()[hop as usize]);
+        links.path(DeviceId(id)).unwrap_or_default().iter().map(hop).collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(path(0), "GPU0 31, sw 31.5, b0 60", "not the way between sockets");
+    assert_eq!(path(1), "GPU1 30, sw 31.5, b0 60");
+    assert_eq!(path(2), "GPU2 15, b0 60");
+    assert_eq!(path(3), "GPU3 16, b1 64", "to the root, where no NUMA node is above");
+    assert_eq!(path(4), "GPU4 9", "no place in the tree: one hop, as fast as its fastest path");
+    let together: Vec<String> = (0..5).map(|id| links.together(DeviceId(id)).to_string()).collect();
+    assert_eq!(together, ["0,1,2", "0,1,2", "0,1,2", "3", "4"]);
+    assert_eq!((links.path(DeviceId(9)), links.together(DeviceId(9)).len()), (None, 0));
+}
+
+#[test]
+fn machines_that_differ_in_a_way_to_the_host_alone_are_different() {
+    let machine = |gbps: f64| {
+        let mut f = Fabric::new();
+        let cpu = f.add_numa("cpu0", 0).unwrap();
+        let gpu = f.add_device("GPU0").unwrap();
+        f.attach(gpu, cpu, gbps).unwrap();
+        f.lower().unwrap()
+    };
+    assert_eq!(machine(16.0), machine(16.0));
+    assert_ne!(machine(16.0), machine(32.0));
+    let mut alone = Fabric::new();
+    alone.add_device("GPU0").unwrap();
+    assert_eq!(alone.lower().unwrap().host_links().path(DeviceId(0)), None, "nobody says how it reaches the host");
+}

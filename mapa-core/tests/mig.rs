@@ -445,3 +445,16 @@ fn tables_that_make_no_sense_are_refused() {
     let nothing = Model::new("nothing", Size::new(1, 1), Vec::new()).unwrap();
     assert_eq!((nothing.layouts().len(), nothing.fit(&[])), (0, Some(nothing.layout(&[]).unwrap())));
 }
+
+#[test]
+fn sizes_are_read_as_they_are_printed() {
+    for size in [Size::new(1, 1), Size::new(7, 8), Size::new(255, 12)] {
+        assert_eq!(size.to_string().parse::<Size>().unwrap(), size);
+    }
+    for text in
+        ["", "1g", "1g.", "1m.1g", "0g.1m", "1g.0m", "01g.1m", "+1g.1m", "1g.5gb", "256g.1m", " 1g.1m", "1g.1m.1m"]
+    {
+        let error = text.parse::<Size>().unwrap_err().to_string();
+        assert!(error.starts_with(&format!("`{text}`: expected a size such as 1g.2m")), "{error}");
+    }
+}

@@ -1,5 +1,8 @@
 //! Policies against brute force, and the three ways of saying no.
 
+#[path = "policy/peers.rs"]
+mod peers;
+
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 

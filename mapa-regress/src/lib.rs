@@ -8,6 +8,7 @@
     reason = "libraries answer with errors, and leave printing to their callers"
 )]
 
+mod alpha;
 mod design;
 mod error;
 mod errors;
@@ -21,6 +22,7 @@ mod samples;
 mod solve;
 mod validate;
 
+pub use alpha::{Alpha, AlphaConfig, AlphaPoint, MeasuredJob, Runs, fit_alpha, read_runs};
 pub use design::Design;
 pub use error::Error;
 pub use errors::{Errors, PublishedErrors};

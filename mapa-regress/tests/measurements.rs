@@ -1,6 +1,8 @@
 //! What benchmarks print, in every form: read as it says, or refused with the line.
 
-use mapa_regress::{AtSize, Column, Devices, Measurement, PciPlace, read_measurements};
+use mapa_regress::{
+    AlphaConfig, AtSize, Column, Devices, Measurement, PciPlace, fit_alpha, read_measurements, read_runs,
+};
 
 /// One run as nccl-tests 2.18 print it.
 const NEW: &str = "\
@@ -381,4 +383,101 @@ fn lines_are_counted_over_comments_and_blank_ones() {
     refused("# a\n\ndevices,gbps\n# b\n\n0 3,bad\n", "line 6");
     refused("# a\ndevices,speed\n0 3,1\n", "line 2: no column `gbps`");
     assert_eq!(one("devices,gbps\n\n# c\n0 3,1.0\n").line, Some(4));
+}
+
+/// What Eq. 2 makes of n copies of a job, s.
+fn eq_2(demand: f64, alpha: f64, copies: u32) -> f64 {
+    50.0 * (alpha * demand * f64::from(copies) / 30.08).max(1.0)
+}
+
+/// The jobs of Tang et al., Table 2.
+const TABLE_2: [(f64, f64); 2] = [(5.7, 1.25), (17.65, 1.07)];
+
+#[test]
+fn the_published_slopes_come_back_from_runs_that_eq_2_makes() {
+    for (demand, alpha) in TABLE_2 {
+        let runs: Vec<(u32, f64)> = (1..=7).map(|copies| (copies, eq_2(demand, alpha, copies))).collect();
+        let fit = fit_alpha(&runs, &AlphaConfig::new(demand, 30.08)).unwrap();
+        assert!((fit.alpha - alpha).abs() < 1e-12 && (fit.high - fit.low).abs() < 1e-9, "{fit:?}");
+        assert!((fit.knee - 30.08 / (alpha * demand)).abs() < 1e-9 && (fit.base_s - 50.0).abs() < 1e-12);
+        for point in &fit.points {
+            assert_eq!(point.on_line, f64::from(point.copies) > fit.knee);
+            assert!((point.slowdown - point.predicted).abs() < 1e-9);
+        }
+    }
+    // With those below the knee the line bends.
+    let runs: Vec<(u32, f64)> = (1..=7).map(|copies| (copies, eq_2(5.7, 1.25, copies))).collect();
+    let bent = fit_alpha(&runs, &AlphaConfig { from_copies: Some(1), ..AlphaConfig::new(5.7, 30.08) }).unwrap();
+    assert!(bent.alpha > 1.3, "{bent:?}");
+}
+
+#[test]
+fn the_interval_of_a_slope_covers_it_as_often_as_it_says() {
+    // Normal errors of one size along the line, three runs of each number of copies; a fixed stream (Box and Muller over SplitMix64).
+    let mut state = 7u64;
+    let mut uniform = || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    };
+    let mut normal = || (-2.0 * (1.0 - uniform()).ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos();
+    for (demand, alpha) in TABLE_2 {
+        let seeds = 4000;
+        let mut covered = 0;
+        for _ in 0..seeds {
+            let runs = (1..=7).flat_map(|copies| [copies; 3]);
+            let runs: Vec<(u32, f64)> =
+                runs.map(|copies| (copies, eq_2(demand, alpha, copies) + 0.4 * normal())).collect();
+            let fit = fit_alpha(&runs, &AlphaConfig::new(demand, 30.08)).unwrap();
+            covered += u32::from(fit.low <= alpha && alpha <= fit.high);
+        }
+        let share = f64::from(covered) / f64::from(seeds);
+        assert!((0.94..0.97).contains(&share), "{share} of the intervals cover {alpha}");
+    }
+}
+
+#[test]
+fn runs_of_which_no_slope_follows_are_refused() {
+    let config = AlphaConfig::new(5.7, 30.08);
+    let refused = |runs: &[(u32, f64)], config| fit_alpha(runs, &config).unwrap_err().to_string();
+    assert!(refused(&[(2, 5.0)], config).starts_with("no run of one copy"));
+    assert!(refused(&[(1, 5.0), (4, 5.0)], config).starts_with("the link was never short with up to 4 copies"));
+    assert!(refused(&[(1, 5.0), (0, 5.0)], config).starts_with("0 copies in 5 s"));
+    assert!(refused(&[(1, f64::NAN)], config).starts_with("1 copies in NaN s"));
+    assert!(refused(&[(1, 5.0)], AlphaConfig::new(-1.0, 30.08)).starts_with("a demand of -1 GB/s"));
+    assert!(refused(&[(1, 5.0)], AlphaConfig::new(1.0, 0.0)).starts_with("a capacity of 0 GB/s"));
+    // One run beyond the knee has a slope, and no interval.
+    let one = fit_alpha(&[(1, 50.0), (7, 83.0)], &config).unwrap();
+    assert!(one.alpha > 1.2 && one.low.is_nan() && one.high.is_nan());
+    for (text, line, words) in [
+        ("", None, "0 columns `job`"),
+        ("job,copies,runtime_s\n", None, "without rows"),
+        ("job,copies,copies,runtime_s\n", None, "2 columns `copies`"),
+        ("job,copies,runtime_s,gpu\n", None, "column `gpu`"),
+        ("# x\njob,copies,runtime_s\na,1\n", Some(3), "2 fields: expected 3"),
+        ("job,copies,runtime_s\n,1,5\n", Some(2), "no job"),
+        ("job,copies,runtime_s\na,0,5\n", Some(2), "copies `0`"),
+        ("job,copies,runtime_s\na,1,5\na,2,-5\n", Some(3), "runtime_s `-5`"),
+        ("job,copies,runtime_s,slice\na,1,5,1g\n", Some(2), "`1g`: expected a size"),
+        ("job,copies,runtime_s,slice,tokens\na,1,5,1g.1m,0\n", Some(2), "tokens `0`"),
+        ("job,copies,runtime_s,tokens\na,1,5,9\n", Some(2), "tokens without a slice"),
+        ("job,copies,runtime_s,slice\na,2,5,1g.1m\na,2,5,2g.2m\n", None, "copies side by side on 1g.1m, 2g.2m"),
+    ] {
+        let error = read_runs(text).expect_err(text);
+        assert!(error.to_string().contains(words), "{text}: {error}");
+        assert_eq!(error.line(), line, "{text}: {error}");
+    }
+}
+
+#[test]
+fn throughput_is_of_copies_alone_and_slopes_are_of_the_size_on_which_copies_ran_side_by_side() {
+    let text = "slice,job,tokens,copies,runtime_s\n\
+                1g.1m,a,1000,1,50\n1g.1m,a,1200,1,50\n1g.1m,a,1000,2,80\n2g.2m,a,1000,1,20\n2g.2m,b,,1,7\n";
+    let jobs = read_runs(text).unwrap();
+    assert_eq!(jobs["a"].runs, [(1, 50.0), (1, 50.0), (2, 80.0)]);
+    let rates: Vec<(String, f64)> = jobs["a"].throughput.iter().map(|(size, rate)| (size.to_string(), *rate)).collect();
+    assert_eq!(rates, [("1g.1m".to_owned(), 22.0), ("2g.2m".to_owned(), 50.0)]);
+    assert_eq!((&jobs["b"].runs[..], jobs["b"].throughput.len()), (&[(1, 7.0)][..], 0));
 }

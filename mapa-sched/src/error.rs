@@ -1,6 +1,6 @@
 //! What can be wrong with what a driver or a scheduler says.
 
-use mapa_core::MachineId;
+use mapa_core::{MachineId, Reason, Refusal};
 
 use crate::job::Tenant;
 
@@ -21,6 +21,16 @@ impl Error {
     #[must_use]
     pub fn is_unknown_tenant(&self) -> bool {
         matches!(*self.0, ErrorKind::HoldsNothing(_))
+    }
+}
+
+impl Error {
+    /// What is said of a decision that could not be booked.
+    pub(crate) fn into_refusal(self) -> Refusal {
+        match *self.0 {
+            ErrorKind::Core(error) => Refusal::from_commit(error),
+            other => Refusal::Busy(Reason::Rule(other.to_string().into())),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Facts that drivers tell, and orders that schedulers give.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 
 use mapa_core::mig::Layout;
@@ -89,6 +90,43 @@ pub struct Placed {
     pub lease: LeaseId,
     /// The device of each rank.
     pub placement: Placement,
+    /// Where the ranks after those are, machine by machine; empty unless it is on several.
+    pub rest: Vec<Part>,
+}
+
+/// Some consecutive ranks of a tenant that is on several machines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The machine.
+    pub machine: MachineId,
+    /// The lease that the tenant holds there.
+    pub lease: LeaseId,
+    /// The device of each of these ranks.
+    pub placement: Placement,
+}
+
+impl Placed {
+    /// Its parts by rank: the ranks, their machine, and the device of each.
+    pub fn parts(&self) -> impl Iterator<Item = (Range<usize>, MachineId, &Placement)> {
+        let rest = self.rest.iter().map(|part| (part.machine, &part.placement));
+        let mut from = 0;
+        std::iter::once((self.machine, &self.placement)).chain(rest).map(move |(machine, placement)| {
+            let ranks = from..from + placement.len();
+            from = ranks.end;
+            (ranks, machine, placement)
+        })
+    }
+
+    /// The machines that it is on.
+    pub fn machines(&self) -> impl Iterator<Item = MachineId> + '_ {
+        std::iter::once(self.machine).chain(self.rest.iter().map(|part| part.machine))
+    }
+
+    /// How many different devices it has.
+    #[must_use]
+    pub fn devices(&self) -> usize {
+        self.parts().map(|(.., placement)| placement.set().len()).sum()
+    }
 }
 
 /// An order. Leases are booked already when it is given; a task that gets no `Place` is blocked; a rollback is a `Move` or a

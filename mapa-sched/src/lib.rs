@@ -10,14 +10,17 @@
 
 mod backfill;
 mod built_in;
+mod defrag;
 mod error;
 mod estimate;
 mod event;
 mod fifo;
 mod fleet;
+mod foresight;
 mod job;
 mod memo;
 mod order;
+mod pcie;
 mod queue;
 mod scheduler;
 mod time;
@@ -26,12 +29,15 @@ mod waiting;
 
 pub use backfill::{Conservative, Easy};
 pub use built_in::BuiltIn;
+pub use defrag::{Defrag, Defragmented, Move, Plan, Reach, Target};
 pub use error::Error;
-pub use event::{Action, Event, Guard, Latency, Placed, Signals, Token};
+pub use event::{Action, Event, Guard, Latency, Part, Placed, Signals, Token};
 pub use fifo::Fifo;
 pub use fleet::Fleet;
+pub use foresight::Foresight;
 pub use job::{Job, JobId, RunTime, TaskId, Tenant};
 pub use order::Order;
+pub use pcie::PcieAware;
 pub use queue::Queue;
 pub use scheduler::{Scheduler, step};
 pub use time::Time;

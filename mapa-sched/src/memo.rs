@@ -2,30 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use mapa_core::Stamp;
-
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, FleetState};
 
 /// Answers by class of job, as long as the fleet stays as it is.
 #[derive(Clone, Debug)]
 pub(crate) struct Memo<T> {
-    stamps: Vec<Stamp>,
+    state: Option<FleetState>,
     answers: BTreeMap<u64, T>,
 }
 
 impl<T> Memo<T> {
     pub(crate) fn new() -> Self {
-        Self { stamps: Vec::new(), answers: BTreeMap::new() }
+        Self { state: None, answers: BTreeMap::new() }
     }
 
-    /// Forgets everything if the fleet has changed; whether it has. O(machines).
+    /// Forgets everything if the fleet has changed; whether it has. O(1) besides what is forgotten.
     pub(crate) fn refresh(&mut self, fleet: &Fleet) -> bool {
-        let stamps = || fleet.views().map(|view| view.stamp());
-        let changed = !stamps().eq(self.stamps.iter().copied());
+        let state = Some(fleet.state());
+        let changed = self.state != state;
         if changed {
             self.answers.clear();
-            self.stamps.clear();
-            self.stamps.extend(stamps());
+            self.state = state;
         }
         changed
     }

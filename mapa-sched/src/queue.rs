@@ -4,7 +4,7 @@ use std::fmt;
 
 use mapa_core::{Decision, Policy, Refusal};
 
-use crate::event::Event;
+use crate::event::{Event, Placed};
 use crate::job::{Job, Tenant};
 use crate::memo::Memo;
 use crate::order::Order;
@@ -29,18 +29,19 @@ impl Choose {
         }
     }
 
-    /// None: it has been refused on this state before.
-    fn ask(&mut self, job: &Job, class: u64, turn: &Turn<'_>) -> Option<Result<Decision, Refusal>> {
+    /// Starts a job if it can be; none if that has been refused on this state before.
+    fn start(&mut self, job: &Job, class: u64, turn: &mut Turn<'_>) -> Option<Result<Placed, Refusal>> {
+        let tenant = Tenant::Job(job.id);
         match self {
             Self::ByPolicy(_, refused) if refused.get(class).is_some() => None,
             Self::ByPolicy(policy, refused) => {
-                let answer = turn.decide(&*policy, &job.request);
+                let answer = turn.start(tenant, &**policy, &job.request);
                 if matches!(answer, Err(Refusal::Busy(_) | Refusal::LimitReached(_))) {
                     refused.insert(class, ());
                 }
                 Some(answer)
             }
-            Self::ByTurn(choose) => Some(choose(job, turn)),
+            Self::ByTurn(choose) => Some(choose(job, turn).and_then(|decision| turn.place(tenant, decision))),
         }
     }
 }
@@ -130,9 +131,7 @@ impl Scheduler for Queue {
         self.choose.refresh(turn);
         let mut at = 0;
         while let Some(entry) = self.waiting.get(at) {
-            let choice = self.choose.ask(&entry.job, entry.class, turn);
-            let tenant = Tenant::Job(entry.job.id);
-            match choice.map(|choice| choice.and_then(|decision| turn.place(tenant, decision))) {
+            match self.choose.start(&entry.job, entry.class, turn) {
                 Some(Ok(_)) => self.choose.refresh(turn),
                 Some(Err(why @ Refusal::Infeasible(_))) => turn.reject(entry.job.id, why),
                 _ if self.first_fit => {

@@ -59,12 +59,34 @@ impl<'a> Turn<'a> {
         Ok(at)
     }
 
-    /// Decides and places.
+    /// As [`Fleet::spread`].
     ///
     /// # Errors
-    /// As [`Turn::decide`] and [`Turn::place`]; `Busy` for a policy that decides for another job.
+    /// As [`Fleet::spread`].
+    pub fn spread(&self, policy: impl Policy, request: &Request) -> Result<Vec<Decision>, Refusal> {
+        self.fleet.spread(policy, request)
+    }
+
+    /// Gives a tenant what was decided for its ranks machine by machine, all or none, and orders it to start there.
+    ///
+    /// # Errors
+    /// As [`Turn::place`], for any of them, or if two are on one machine; nothing is booked then.
+    pub fn place_parts(&mut self, tenant: Tenant, parts: Vec<Decision>) -> Result<Placed, Refusal> {
+        let at = self.fleet.place_parts(tenant, parts)?;
+        self.orders.push(Action::Place { tenant, at: at.clone() });
+        Ok(at)
+    }
+
+    /// Decides and places: on one machine, or where none can ever hold the job and a [network](Fleet::with_network) joins them, on
+    /// several.
+    ///
+    /// # Errors
+    /// As [`Turn::decide`], [`Turn::spread`] and [`Turn::place`]; `Busy` for a policy that decides for another job.
     pub fn start(&mut self, tenant: Tenant, policy: impl Policy, request: &Request) -> Result<Placed, Refusal> {
-        let decision = self.decide(policy, request)?;
+        let (decision, rest) = self.fleet.choose(policy, request)?;
+        if !rest.is_empty() {
+            return self.place_parts(tenant, std::iter::once(decision).chain(rest).collect());
+        }
         if let Ok(machine) = self.fleet.machine(decision.stamp().machine) {
             decision.answers(request, machine.graph())?;
         }

@@ -1,6 +1,7 @@
 //! The jobs that wait, in order.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
+use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
 use mapa_core::Request;
@@ -24,6 +25,8 @@ pub(crate) struct Entry<T> {
 pub(crate) struct Waiting<T = ()> {
     order: Order,
     entries: VecDeque<Entry<T>>,
+    /// Who waits: most that end do not.
+    there: HashSet<JobId, BuildHasherDefault<DefaultHasher>>,
     told: u64,
     /// What is asked for, and how often, by class; none if every job is a class of its own.
     classes: Option<Vec<(u64, Request, usize)>>,
@@ -32,7 +35,7 @@ pub(crate) struct Waiting<T = ()> {
 impl<T: Default> Waiting<T> {
     /// `classes`: whether jobs that ask for the same get the same answer.
     pub(crate) fn new(order: Order, classes: bool) -> Self {
-        Self { order, entries: VecDeque::new(), told: 0, classes: classes.then(Vec::new) }
+        Self { order, entries: VecDeque::new(), there: HashSet::default(), told: 0, classes: classes.then(Vec::new) }
     }
 
     pub(crate) fn order(&self) -> &Order {
@@ -67,6 +70,7 @@ impl<T: Default> Waiting<T> {
         let told = self.told;
         self.told += 1;
         let class = self.class_of(&job.request, told);
+        self.there.insert(job.id);
         let at = self.entries.partition_point(|other| self.order.compare(&other.job, &job).is_le());
         self.entries.insert(at, Entry { job: Arc::new(job), told, class, own: T::default() });
     }
@@ -87,6 +91,7 @@ impl<T: Default> Waiting<T> {
 
     pub(crate) fn remove(&mut self, at: usize) -> Option<Entry<T>> {
         let entry = self.entries.remove(at)?;
+        self.there.remove(&entry.job.id);
         if let Some(classes) = &mut self.classes
             && let Some(place) = classes.iter().position(|(class, ..)| *class == entry.class)
         {
@@ -100,7 +105,7 @@ impl<T: Default> Waiting<T> {
 
     /// Takes a job out, if it waits.
     pub(crate) fn forget(&mut self, job: JobId) -> Option<Entry<T>> {
-        let at = self.entries.iter().position(|entry| entry.job.id == job)?;
-        self.remove(at)
+        let at = self.there.contains(&job).then(|| self.entries.iter().position(|entry| entry.job.id == job))?;
+        self.remove(at?)
     }
 }

@@ -20,7 +20,7 @@ pub mod testing;
 mod workload;
 
 pub use error::Error;
-pub use execution::{ByBandwidth, Coupling, Execution, Fixed};
+pub use execution::{ByBandwidth, Coupling, Execution, Fixed, PcieEqualShare, PcieMaxMin};
 pub use metrics::{
     BOUND, Fragmentation, Group, GroupSize, Interval, OverTime, Point, Quartiles, Row, Scorer, Scores, Spread, Summary,
     mean_interval, paired_interval, quantile, share_interval,
@@ -30,6 +30,6 @@ pub use random::{GENERATOR, stream};
 pub use simulation::Simulation;
 pub use table::{Column, Table};
 pub use workload::{
-    Arrivals, Generator, RunTimes, Selection, Shared, Sizes, Submission, Task, TraceKind, Workload, read_jobs,
-    read_run_times, read_trace, read_trace_part, write_jobs,
+    Arrivals, Generator, Profile, RunTimes, Selection, Shared, Sizes, Submission, Task, TraceKind, Workload, read_jobs,
+    read_profiles, read_run_times, read_trace, read_trace_part, write_jobs, write_profiles,
 };

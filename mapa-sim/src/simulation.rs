@@ -12,10 +12,11 @@
 //! generations are passed over when they come up.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 use std::time::Duration;
 
-use mapa_core::mig::Layout;
+use fnv::FnvBuildHasher;
+use mapa_core::mig::{Layout, Model};
 use mapa_core::{DeviceId, MachineId};
 use mapa_sched::{Action, Event, Fleet, JobId, Placed, Scheduler, Tenant, Time, Token, step};
 
@@ -28,12 +29,15 @@ use crate::workload::Workload;
 pub struct Simulation<'a> {
     workload: &'a Workload,
     fleet: Fleet,
-    repartition: Duration,
+    repartition: Repartition<'a>,
     until: Option<Time>,
     observer: Option<Observer<'a>>,
 }
 
 type Observer<'a> = Box<dyn FnMut(Time, &Fleet) + 'a>;
+
+/// How long it takes to cut a device of this model up anew: from one layout to the other.
+type Repartition<'a> = Box<dyn Fn(&Model, &Layout, &Layout) -> Duration + 'a>;
 
 /// Wakes at one moment, with nothing else, after which a scheduler is taken to wake itself forever.
 const STUCK: u64 = 1_000_000;
@@ -42,13 +46,20 @@ impl<'a> Simulation<'a> {
     /// This workload on this fleet. What holds leases on it already stays there.
     #[must_use]
     pub fn new(workload: &'a Workload, fleet: Fleet) -> Self {
-        Self { workload, fleet, repartition: Duration::ZERO, until: None, observer: None }
+        Self { workload, fleet, repartition: Box::new(|_, _, _| Duration::ZERO), until: None, observer: None }
     }
 
     /// How long it takes to cut a device up anew. Default: no time.
     #[must_use]
     pub fn repartition(self, repartition: Duration) -> Self {
-        Self { repartition, ..self }
+        self.repartition_by(move |_, _, _| repartition)
+    }
+
+    /// How long it takes to cut a device up anew, by its model and its layouts before and after: for times of each instance that is
+    /// destroyed or created.
+    #[must_use]
+    pub fn repartition_by(self, takes: impl Fn(&Model, &Layout, &Layout) -> Duration + 'a) -> Self {
+        Self { repartition: Box::new(takes), ..self }
     }
 
     /// Stops after the last instant that is not later: for schedulers that ask to be woken forever while a job waits. Default: never.
@@ -107,7 +118,8 @@ struct Active {
     /// 2⁻³² of full speed; 0 while it is suspended or waits.
     rate: u64,
     generation: u64,
-    at: Option<Placed>,
+    /// Whether it lies anywhere: on the last of its stays, which is then still open.
+    runs: bool,
     stays: Vec<Stay>,
 }
 
@@ -128,12 +140,17 @@ impl Active {
         u64::try_from(takes).ok().and_then(|takes| self.since.0.checked_add(takes)).map(Time)
     }
 
+    /// Where it lies.
+    fn at(&self) -> Option<&Placed> {
+        self.stays.last().filter(|_| self.runs).map(|open| &open.at)
+    }
+
     /// Closes its stay.
     fn leave(&mut self, now: Time) {
-        if let Some(at) = self.at.take() {
-            let from = self.stays.pop().map_or(now, |open| open.from);
-            self.stays.push(Stay { from, until: now, at });
+        if let Some(open) = self.stays.last_mut().filter(|_| self.runs) {
+            open.until = now;
         }
+        self.runs = false;
     }
 }
 
@@ -141,14 +158,16 @@ struct Running<'a> {
     workload: &'a Workload,
     execution: &'a dyn Execution,
     fleet: Fleet,
-    repartition: Duration,
+    repartition: Repartition<'a>,
     until: Option<Time>,
     observer: Option<Observer<'a>>,
     now: Time,
     /// Places in the workload, last arrival first.
     to_come: Vec<usize>,
     due: BinaryHeap<Reverse<(Time, Due)>>,
-    active: BTreeMap<JobId, Active>,
+    active: HashMap<JobId, Active, FnvBuildHasher>,
+    /// Who lies on which machine, if jobs of one machine notice each other.
+    there: HashMap<MachineId, BTreeSet<JobId>, FnvBuildHasher>,
     layouts: BTreeMap<u64, (MachineId, DeviceId, Layout)>,
     /// Machines on which something has changed in this instant.
     changed: Vec<MachineId>,
@@ -179,7 +198,8 @@ impl<'a> Running<'a> {
             now: Time::ZERO,
             to_come,
             due: BinaryHeap::new(),
-            active: BTreeMap::new(),
+            active: HashMap::default(),
+            there: HashMap::default(),
             layouts: BTreeMap::new(),
             changed: Vec::new(),
             moved: Vec::new(),
@@ -247,14 +267,14 @@ impl<'a> Running<'a> {
     fn arrive(&mut self, index: usize) -> Event {
         let own = &self.workload.jobs[index];
         let left = own.work.as_nanos() << 32;
-        let active = Active { index, left, since: self.now, rate: 0, generation: 0, at: None, stays: Vec::new() };
+        let active = Active { index, left, since: self.now, rate: 0, generation: 0, runs: false, stays: Vec::new() };
         self.active.insert(own.job.id, active);
         Event::Arrived(own.job.clone())
     }
 
     fn end(&mut self, job: JobId) -> Event {
         if let Some(mut active) = self.active.remove(&job) {
-            self.changed.extend(active.at.as_ref().map(|at| at.machine));
+            self.goes(job, active.at());
             active.leave(self.now);
             let arrived = self.workload.jobs[active.index].job.arrived;
             self.outcome.runs.push(Run { index: active.index, job, arrived, stays: active.stays });
@@ -272,15 +292,19 @@ impl<'a> Running<'a> {
                 active.advance(now);
                 active.rate = 0;
                 active.generation += 1;
-                let machine = active.at.as_ref().map(|at| at.machine);
+                let from = active.at().cloned();
                 active.leave(now);
-                self.changed.extend(machine);
+                self.goes(tenant.job(), from.as_ref());
                 Ok(())
             }
             Action::Repartition { machine, whole, layout } => {
                 let number = self.layouts.keys().next_back().map_or(0, |last| last + 1);
+                let view = self.fleet.machine(machine)?.view();
+                // Only what can be cut up is ordered to be.
+                let model = view.graph().model(whole);
+                let takes = model.map(|model| (self.repartition)(model, &view.layout_of(whole), &layout));
                 self.layouts.insert(number, (machine, whole, layout));
-                self.due.push(Reverse((self.now + self.repartition, Due::Layout(number))));
+                self.due.push(Reverse((self.now + takes.unwrap_or_default(), Due::Layout(number))));
                 Ok(())
             }
             Action::Reject { job, why } => {
@@ -314,25 +338,39 @@ impl<'a> Running<'a> {
         let now = self.now;
         let active = self.job_of(tenant, order)?;
         active.advance(now);
-        let left = active.at.as_ref().map(|at| at.machine);
+        let from = active.at().cloned();
         active.leave(now);
-        active.stays.push(Stay { from: now, until: now, at: at.clone() });
-        let machine = at.machine;
-        active.at = Some(at);
-        self.changed.extend(left);
-        self.changed.push(machine);
+        let to: Vec<MachineId> = at.machines().collect();
+        active.stays.push(Stay { from: now, until: now, at });
+        active.runs = true;
+        self.goes(tenant.job(), from.as_ref());
         self.moved.push(tenant.job());
+        if self.is_coupled() {
+            for machine in to {
+                self.there.entry(machine).or_default().insert(tenant.job());
+                self.changed.push(machine);
+            }
+        }
         Ok(())
+    }
+
+    /// Notes that a job is no longer where it was.
+    fn goes(&mut self, job: JobId, from: Option<&Placed>) {
+        for machine in from.filter(|_| self.is_coupled()).into_iter().flat_map(Placed::machines) {
+            self.there.entry(machine).or_default().remove(&job);
+            self.changed.push(machine);
+        }
+    }
+
+    fn is_coupled(&self) -> bool {
+        self.execution.coupling() == Coupling::Machine
     }
 
     /// Works out the speeds that this instant has changed, once all of it is known.
     fn settle(&mut self) -> Result<(), Error> {
         let mut jobs = std::mem::take(&mut self.moved);
         let changed = std::mem::take(&mut self.changed);
-        if self.execution.coupling() == Coupling::Machine && !changed.is_empty() {
-            let is_there = |active: &Active| active.at.as_ref().is_some_and(|at| changed.contains(&at.machine));
-            jobs.extend(self.active.iter().filter(|(_, active)| is_there(active)).map(|(&job, _)| job));
-        }
+        jobs.extend(changed.iter().filter_map(|machine| self.there.get(machine)).flatten());
         jobs.sort_unstable();
         jobs.dedup();
         jobs.into_iter().try_for_each(|job| self.set_speed(job))
@@ -340,7 +378,7 @@ impl<'a> Running<'a> {
 
     fn set_speed(&mut self, job: JobId) -> Result<(), Error> {
         let Some(active) = self.active.get_mut(&job) else { return Ok(()) };
-        let Some(at) = &active.at else { return Ok(()) };
+        let Some(at) = active.at() else { return Ok(()) };
         let slowdown = self.execution.slowdown(&self.workload.jobs[active.index], at, &self.fleet);
         let rate = (FULL / slowdown).round();
         if !(2.0..=FULL * FULL / 2.0).contains(&rate) {

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use mapa_core::{DeviceSet, Pattern, Request, Shape};
+use mapa_core::mig::Size;
+use mapa_core::{Demand, DeviceSet, Pattern, Request, Shape};
 use mapa_sched::{Job, JobId, RunTime, Time};
-use mapa_sim::{Submission, Workload, read_jobs, write_jobs};
+use mapa_sim::{Profile, Submission, Workload, read_jobs, read_profiles, write_jobs, write_profiles};
 use proptest::prelude::*;
 
 /// The text is refused, on this line (0: no line), with these words.
@@ -208,6 +209,95 @@ fn what_a_file_cannot_hold_is_refused_with_the_job() {
 }
 
 #[test]
+fn jobs_on_slices_and_their_traffic_are_read_and_written() {
+    let text = "gpus,duration_s,estimate_s,slice,pcie_gbps,pcie_alpha\n\
+                1,50,,1g.1m,5.7,1.25\n1,25,1g.1m=50 2g.2m=25,2g.2m,17.65,1.07\n2,9,,,0,1\n";
+    let workload = read_jobs(text).unwrap();
+    let [one, two, whole] = &workload.jobs[..] else { panic!("three jobs") };
+    let demand = |own: &Submission| own.job.request.pattern.demands()[0];
+    assert_eq!(demand(one), Demand::slice(Size::new(1, 1)).pcie_gbps(5.7));
+    assert_eq!(demand(two), Demand::slice(Size::new(2, 2)).pcie_gbps(17.65));
+    assert_eq!(demand(whole), Demand::whole());
+    let lengths = [(Size::new(1, 1), Duration::from_secs(50)), (Size::new(2, 2), Duration::from_secs(25))];
+    assert_eq!(two.job.run_time, RunTime::BySize(lengths.into()));
+    let written = write_jobs(&workload).unwrap();
+    assert_eq!(written, format!("# source: a job file\n{text}"));
+    let header = "gpus,duration_s,estimate_s,slice,pcie_gbps\n";
+    refused(&format!("{header}1,5,,1g,0\n"), 2, &["slice `1g`", "such as 1g.2m"]);
+    refused(&format!("{header}1,5,,0g.1m,0\n"), 2, &["slice `0g.1m`", "such as 1g.2m"]);
+    refused(&format!("{header}1,5,,01g.1m,0\n"), 2, &["slice `01g.1m`"]);
+    refused(&format!("{header}1,5,,1g.1m,-1\n"), 2, &["pcie_gbps `-1`", "from 0 to"]);
+    refused(&format!("{header}1,5,,1g.1m,5.7001\n"), 2, &["pcie_gbps `5.7001`", "three digits"]);
+    refused(&format!("{header}1,5,1g=5,1g.1m,0\n"), 2, &["estimate_s `1g`", "such as 1g.2m"]);
+    refused(&format!("{header}1,5,x,1g.1m,0\n"), 2, &["estimate_s `x`", "by size of slice"]);
+}
+
+#[test]
+fn profiles_make_jobs_that_files_hold() {
+    let mut own = Profile::tang()[2].clone();
+    own.throughput.insert(Size::new(2, 2), 2.5);
+    let size = Size::new(2, 2);
+    let job = own.submission(JobId(0), Time::from_secs(3), size, 100.0).unwrap();
+    assert_eq!((job.work, &*job.task, job.job.pcie_alpha), (Duration::from_secs(40), "Bloom7b1", 1.07));
+    assert_eq!(job.job.run_time.on(Some(Size::new(1, 1))), Some(Duration::from_secs(100)));
+    assert_eq!(job.job.request.pattern.demands()[0], Demand::slice(size).pcie_gbps(17.65));
+    let workload = Workload::new("profiles", [job]);
+    assert_eq!(read_jobs(&write_jobs(&workload).unwrap()).unwrap(), workload);
+    let refused = |size, tokens| own.submission(JobId(0), Time::ZERO, size, tokens).unwrap_err().to_string();
+    assert_eq!(
+        refused(Size::new(3, 4), 1.0),
+        "profile `Bloom7b1`: no throughput on 3g.4m: expected one of 1g.1m, 2g.2m"
+    );
+    for tokens in [-1.0, f64::NAN, f64::INFINITY, 1e30] {
+        assert!(refused(size, tokens).contains("tokens: expected a number"), "{tokens}");
+    }
+}
+
+#[test]
+fn what_is_wrong_in_a_file_of_profiles_is_named_with_its_line() {
+    let head = "format = \"mapa-profiles\"\nversion = 1\n";
+    let profile = |lines: &str| format!("{head}[[profiles]]\nname = \"x\"\n{lines}\n");
+    assert_eq!(read_profiles(head).unwrap(), []);
+    assert_eq!(read_profiles(&profile("")).unwrap(), [Profile::new("x")]);
+    for (text, line, words) in [
+        ("".to_owned(), 1, "missing field"),
+        (head.replace("profiles", "profile"), 1, "expected \"mapa-profiles\""),
+        (head.replace('1', "2"), 2, "version = 2: expected 1"),
+        (profile("pcie_gbps = -1.0"), 3, "profile `x`: pcie_gbps = -1: expected 0, or GB/s"),
+        (profile("pcie_gbps = 0.0001"), 3, "expected 0, or GB/s from 0.001"),
+        (profile("pcie_gbps = nan"), 3, "pcie_gbps = NaN"),
+        (profile("pcie_alpha = inf"), 3, "pcie_alpha = inf: expected a finite number"),
+        (profile("throughput = { \"1g\" = 1.0 }"), 5, "throughput of `1g`: expected a size such as 1g.2m"),
+        (profile("throughput = { \"1g.1m\" = 0.0 }"), 3, "throughput of 1g.1m = 0: expected slices and a positive"),
+        (profile("\n[[profiles]]\nname = \"x\""), 6, "another of this name is above"),
+        (profile("[[profiles]]\nname = \" \""), 5, "expected some text in one line"),
+        (profile("speed = 1"), 5, "unknown field"),
+    ] {
+        let error = read_profiles(&text).expect_err(&text);
+        assert!(error.to_string().contains(words), "{text}: {error}");
+        assert_eq!(error.line(), Some(line), "{text}: {error}");
+    }
+    let twice = write_profiles(&[Profile::new("x"), Profile::new("x")]).unwrap_err().to_string();
+    assert_eq!(twice, "profile `x` twice: expected names that differ");
+}
+
+fn any_profile() -> impl Strategy<Value = Profile> {
+    let gbps = prop_oneof![Just(0.0), 0.001..4e6];
+    let rates = proptest::collection::btree_map(sizes(), 1e-300..1e300, 0..4);
+    let text = "\\PC{0,12}";
+    ("[!-~]([ -~é]{0,9}[!-~])?", gbps, 0.0..1e300, rates, text, proptest::collection::vec(text, 0..3)).prop_map(
+        |(name, pcie_gbps, pcie_alpha, throughput, source, notes)| Profile {
+            name,
+            pcie_gbps,
+            pcie_alpha,
+            throughput,
+            source,
+            notes,
+        },
+    )
+}
+
+#[test]
 fn all_at_once_changes_arrivals_and_says_so() {
     let workload = read_jobs("2,ring,7,5,0,x\n").unwrap();
     let notes = workload.notes.len();
@@ -215,6 +305,17 @@ fn all_at_once_changes_arrivals_and_says_so() {
     assert_eq!(at_once.jobs[0].job.arrived, Time::ZERO);
     assert_eq!(at_once.notes.len(), notes + 1);
     assert_eq!(at_once.clone().all_at_once(), at_once);
+}
+
+fn sizes() -> impl Strategy<Value = Size> {
+    (1u8.., 1u8..).prop_map(|(compute, memory)| Size::new(compute, memory))
+}
+
+/// Whole devices or slices, with and without traffic.
+fn demands() -> impl Strategy<Value = Demand> {
+    let want = prop_oneof![2 => Just(Demand::whole()), 1 => sizes().prop_map(Demand::slice)];
+    let traffic = prop_oneof![2 => Just(0), 1 => any::<u32>()];
+    (want, traffic).prop_map(|(demand, pcie_mb_s)| Demand { pcie_mb_s, ..demand })
 }
 
 fn any_submission() -> impl Strategy<Value = Submission> {
@@ -225,10 +326,12 @@ fn any_submission() -> impl Strategy<Value = Submission> {
         Just(None),
         Just(Some(RunTime::Unknown)),
         any::<u64>().prop_map(|estimate| Some(RunTime::Fixed(Duration::from_nanos(estimate)))),
+        proptest::collection::btree_map(sizes(), any::<u64>().prop_map(Duration::from_nanos), 1..4)
+            .prop_map(|lengths| Some(RunTime::BySize(lengths))),
     ];
-    let rest = (any::<i64>(), 0.0..1e300, "([!-~]([ -~\"é]*[!-~])?)?");
+    let rest = (any::<i64>(), 0.0..1e300, "([!-~]([ -~\"é]*[!-~])?)?", demands());
     (shapes, 1..40_usize, times, flags, run_time, rest).prop_map(|(shape, size, times, flags, run_time, rest)| {
-        let pattern = shape.map_or_else(|| Pattern::independent(size), |shape| shape.pattern(size));
+        let pattern = shape.map_or_else(|| Pattern::independent(size), |shape| shape.pattern(size)).each(rest.3);
         let request = Request::new(pattern).sensitive(flags.0).same_numa(flags.1);
         let mut job = Job::new(JobId(0), request);
         (job.arrived, job.deadline) = (Time(times.0), times.2.map(Time));
@@ -264,6 +367,22 @@ proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in "\\PC*") {
         let _ = read_jobs(&text);
+        let _ = read_profiles(&text);
+    }
+
+    #[test]
+    fn profiles_that_are_written_are_read_back(mut profiles in proptest::collection::vec(any_profile(), 0..5)) {
+        profiles.sort_by(|a, b| a.name.cmp(&b.name));
+        profiles.dedup_by(|a, b| a.name == b.name);
+        let text = write_profiles(&profiles).unwrap();
+        prop_assert_eq!(&read_profiles(&text).unwrap(), &profiles, "{}", text);
+    }
+
+    #[test]
+    fn any_lines_of_profiles_are_read_or_refused(
+        lines in proptest::collection::vec("(\\[\\[profiles\\]\\]|name|pcie_gbps|throughput|notes)( = (\"[a-z]?\"|-?[0-9.e]{0,9}|\\{ \"[0-9]?g.[0-9]m\" = [0-9.]{0,3} \\}))?", 0..8),
+    ) {
+        let _ = read_profiles(&format!("format = \"mapa-profiles\"\nversion = 1\n{}", lines.join("\n")));
     }
 
     #[test]

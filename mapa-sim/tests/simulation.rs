@@ -6,9 +6,14 @@ use std::time::Duration;
 use mapa_core::{Fabric, HardwareGraph, LinkClass, MachineId, Pattern, Policy, Request, greedy, lowest_id, preserve};
 use mapa_sched::{Event, Fifo, Fleet, Guard, Job, JobId, Placed, Scheduler, Tenant, Time, Token, Turn};
 use mapa_sim::testing::{fifo, replay};
-use mapa_sim::{ByBandwidth, Coupling, Execution, Fixed, Generator, Outcome, Simulation, Submission, Workload};
+use mapa_sim::{
+    ByBandwidth, Coupling, Execution, Fixed, Generator, Outcome, Row, Scorer, Simulation, Submission, Workload,
+};
 use mapa_topologies::named;
 use proptest::prelude::*;
+
+#[path = "simulation/pcie.rs"]
+mod pcie;
 
 /// Devices that are all joined, in pairs by double links.
 fn machine(devices: usize) -> Arc<HardwareGraph> {
@@ -49,7 +54,7 @@ impl Execution for Shared {
         "shared"
     }
     fn slowdown(&self, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
-        let here = fleet.tenants().filter(|(_, machine, _)| *machine == at.machine).count();
+        let here = at.machines().flat_map(|own| fleet.tenants().filter(move |(_, machine, _)| *machine == own)).count();
         let each = if job.job.id.0.is_multiple_of(2) { 0.25 } else { 1.0 / 3.0 };
         1.0 + each * (here as f64 - 1.0)
     }
@@ -117,9 +122,14 @@ proptest! {
 
     #[test]
     fn any_scheduler_has_the_schedule_of_the_simulator_that_looks_through_everything(
-        workload in workloads(), devices in prop::collection::vec(2usize..6, 1..3), which in 0usize..3,
+        workload in workloads(), devices in prop::collection::vec(2usize..6, 1..3), which in 0usize..3, network in 0..3,
     ) {
         let fleet = Fleet::new(devices.iter().map(|&n| machine(n)));
+        let fleet = match network {
+            0 => fleet,
+            1 => fleet.with_network(20.0),
+            _ => fleet.with_network(20.0).spread_when_busy(),
+        };
         let execution: [&dyn Execution; 3] = [&Fixed, &Shared, &ByBandwidth::eq_2()];
         let execution = execution[which];
         let fast = run(&workload, &fleet, &mut Fifo::new(preserve()), execution);
@@ -130,7 +140,7 @@ proptest! {
 
     #[test]
     fn first_in_first_out_is_what_a_queue_and_free_sets_make_of_it(
-        mut workload in workloads(), devices in prop::collection::vec(2usize..6, 1..3),
+        mut workload in workloads(), devices in prop::collection::vec(2usize..6, 1..7),
     ) {
         // What takes no time still has its devices for an instant, which free sets do not show.
         workload.jobs.iter_mut().for_each(|own| own.work = own.work.max(Duration::from_nanos(1)));
@@ -374,7 +384,7 @@ fn sensitive_jobs_take_as_long_as_the_documented_curve_says() {
         let request = Request::new(Pattern::ring(devices.len())).sensitive(sensitive);
         let own = Submission::new(Job::new(JobId(0), request), Duration::from_secs(1)).task(task);
         let placement = devices.iter().map(|&id| mapa_core::DeviceId(id)).collect();
-        let at = Placed { machine: MachineId(0), lease: mapa_core::LeaseId(0), placement };
+        let at = Placed { machine: MachineId(0), lease: mapa_core::LeaseId(0), placement, rest: Vec::new() };
         model.slowdown(&own, &at, &fleet)
     };
     let curve = |ratio: f64, gbps: f64| 1.0 + (ratio - 1.0) * (1.0 / gbps - 0.02) / 0.08;
@@ -398,7 +408,67 @@ fn sensitive_jobs_take_as_long_as_the_documented_curve_says() {
             machine: MachineId(0),
             lease: mapa_core::LeaseId(0),
             placement: [0, 5].into_iter().map(mapa_core::DeviceId).collect(),
+            rest: Vec::new(),
         };
         assert_eq!(model.slowdown(&submission(0, 2, 0, 1), &at, &fleet).to_bits(), 1f64.to_bits());
     }
+}
+
+#[test]
+fn a_replay_is_the_same_on_any_number_of_threads() {
+    let mut generator = Generator::mapa();
+    (generator.jobs, generator.sizes) = (400, (1..=12).into());
+    let workload = generator.generate(3).unwrap();
+    // Made anew, so that threads race for the tables that they share.
+    let fleet = || {
+        let graphs =
+            ["dgx-1v", "dgx-1p", "dgx-1v", "dgx-1v"].map(|name| Arc::new(named(name).unwrap().graph().unwrap()));
+        Fleet::new(graphs).with_network(25.0)
+    };
+    let run = |fleet: &Fleet| run(&workload, fleet, &mut Fifo::new(preserve()), &ByBandwidth::eq_2());
+    let expected = run(&fleet());
+    assert_eq!(expected.runs.len(), 400);
+    assert!(expected.runs.iter().any(|run| !run.stays[0].at.rest.is_empty()));
+    for threads in [1, 2, 4] {
+        let fleet = fleet();
+        std::thread::scope(|scope| {
+            let runs: Vec<_> = (0..threads).map(|_| scope.spawn(|| run(&fleet))).collect();
+            for outcome in runs {
+                assert_eq!(outcome.join().unwrap(), expected, "{threads} threads");
+            }
+        });
+    }
+}
+
+#[test]
+fn over_several_machines_the_least_bandwidth_counts_and_an_edge_between_them_is_the_network_s() {
+    // Four devices, then three: a ring of seven is two chains and two edges over the network.
+    let workload = Workload::new("one", [submission(0, 7, 0, 1000)]);
+    let [slow, fast] = [20.0, 1000.0].map(|gbps| {
+        let fleet = Fleet::new([machine(4), machine(4)]).with_network(gbps);
+        let outcome = run(&workload, &fleet, &mut Fifo::new(greedy()), &Fixed);
+        Row::of(&outcome, &workload, &fleet, &mut Scorer::new()).remove(0)
+    });
+    assert_eq!(slow.at.devices(), 7);
+    assert_eq!((slow.scores.effective_gbps, slow.scores.in_domain), (20.0, false));
+    let own = |n: usize| {
+        let (graph, part) = (machine(4), Pattern::chain(n));
+        let ids: Vec<_> = (0..n as u32).map(mapa_core::DeviceId).collect();
+        Scorer::new().scores(&graph, &part, &ids)
+    };
+    // The rank orders are those that greedy takes; each part has both double links, or one.
+    let parts = [own(4), own(3)];
+    let least = parts[0].ring_packing_gbps.zip(parts[1].ring_packing_gbps).map(|(a, b)| a.min(b));
+    assert_eq!(fast.scores.ring_packing_gbps, least);
+    assert_eq!(fast.scores.aggregate_gbps, slow.scores.aggregate_gbps + 2.0 * 980.0);
+    assert_eq!(fast.scores.links.edges(), 7);
+    assert_eq!(fast.scores.links.xyz().2, 2, "both edges over the network");
+    assert!(fast.share_of_ideal().is_none());
+    let table = Row::table(&[slow.clone(), fast.clone()], &Fleet::new([machine(4), machine(4)]));
+    assert!(table.to_csv().unwrap().contains("\"0: GPU"), "devices go by their machine's number");
+    // How long it runs follows.
+    let fleet = Fleet::new([machine(4), machine(4)]).with_network(20.0);
+    let model = ByBandwidth::eq_2();
+    assert_eq!(model.gbps(&workload.jobs[0], &slow.at, &fleet), 20.0);
+    assert!(model.slowdown(&workload.jobs[0], &slow.at, &fleet) > 1.0);
 }

@@ -20,6 +20,7 @@ mod machine_file;
 mod merge;
 pub mod mig;
 mod pci;
+pub mod policies;
 mod readers;
 mod writers;
 

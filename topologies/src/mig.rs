@@ -15,8 +15,9 @@
 //! ```
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use mapa_core::mig::{Model, Profile, Size};
+use mapa_core::mig::{Instance, Layout, Model, Profile, Size};
 use serde::Deserialize;
 
 use crate::error::Error;
@@ -146,6 +147,36 @@ impl Gpu {
         let profiles = self.offered(offer).map(ProfileFacts::profile).collect();
         Ok(Arc::new(Model::new(self.name.clone(), self.size(), profiles)?))
     }
+
+    /// How long it takes to cut the GPU up anew: what is in `from` alone is destroyed and what is in `to` alone is created, one after the
+    /// other, as drivers do it. Whether the GPU can be cut up at all (MIG mode) is switched beforehand, and is not in it. `model` is the
+    /// one of both layouts.
+    ///
+    /// None if the time of a profile is not known, or `model` is not of this GPU. O(instances x profiles).
+    ///
+    /// ```
+    /// use mapa_topologies::mig::{Offer, named};
+    ///
+    /// let gpu = named("a100-40gb")?;
+    /// let model = gpu.model(Offer::PLAIN)?;
+    /// let [one, two] = [model.find("1g")?, model.find("2g")?];
+    /// let (from, to) = (model.fit(&[one; 7]).ok_or("fits")?, model.fit(&[one, one, one, two, two]).ok_or("fits")?);
+    /// // Four of 1g go, two of 2g come.
+    /// assert_eq!(gpu.repartition_time(&model, &from, &to).ok_or("measured")?.as_millis(), 4 * 200 + 2 * 170);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn repartition_time(&self, model: &Model, from: &Layout, to: &Layout) -> Option<Duration> {
+        let takes = |instance: &Instance, of: fn(&ProfileFacts) -> Option<f64>| {
+            let name = &model.profiles().get(usize::from(instance.profile.0))?.name;
+            let seconds = of(self.profiles.iter().find(|profile| profile.name == *name)?)?;
+            Duration::try_from_secs_f64(seconds).ok()
+        };
+        let destroyed = from.instances().iter().filter(|&&instance| !to.has(instance));
+        let created = to.instances().iter().filter(|&&instance| !from.has(instance));
+        let destroyed = destroyed.map(|instance| takes(instance, |profile| profile.destroy_s));
+        destroyed.chain(created.map(|instance| takes(instance, |profile| profile.create_s))).sum()
+    }
 }
 
 /// What is known of a profile. A figure's [status](ProfileFacts::status) says how.
@@ -180,6 +211,10 @@ pub struct ProfileFacts {
     pub jpeg: u8,
     /// Optical flow accelerators.
     pub ofa: u8,
+    /// How long it takes to create an instance, s, where that was measured.
+    pub create_s: Option<f64>,
+    /// How long it takes to destroy one, s, where that was measured.
+    pub destroy_s: Option<f64>,
     /// The figures that were not read.
     #[serde(default)]
     pub by_analogy: Vec<Figure>,

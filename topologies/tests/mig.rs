@@ -326,3 +326,34 @@ fn print_outs_of_profiles_are_the_tables_and_not_by_analogy() {
         assert_eq!(seen, rows, "{file}");
     }
 }
+
+#[test]
+fn a_change_of_layout_takes_what_it_destroys_and_creates() {
+    let gpu = named("a100-40gb").unwrap();
+    let model = gpu.model(Offer::PLAIN).unwrap();
+    let layout = |names: &str| {
+        let wanted: Vec<_> = names.split_whitespace().map(|name| model.find(name).unwrap()).collect();
+        model.fit(&wanted).unwrap()
+    };
+    let takes =
+        |from: &str, to: &str| gpu.repartition_time(&model, &layout(from), &layout(to)).map(|time| time.as_millis());
+    assert_eq!(takes("7g", "1g 1g 1g 1g 1g 1g 1g"), Some(220 + 7 * 160));
+    assert_eq!(takes("3g 3g", "3g 3g"), Some(0));
+    assert_eq!(takes("4g 3g", "3g 3g"), Some(210 + 200), "one 3g stays where it is");
+    let whole = mapa_core::mig::Layout::whole();
+    assert_eq!(gpu.repartition_time(&model, &whole, &layout("2g 1g")).unwrap().as_millis(), 330);
+    // Nobody has measured an instance with media engines, nor those of an H200.
+    let all = gpu.model(Offer::ALL).unwrap();
+    let media = all.fit(&[all.find("1g.5gb+me").unwrap()]).unwrap();
+    assert_eq!(gpu.repartition_time(&all, &whole, &media), None);
+    let h200 = named("h200").unwrap();
+    let other = h200.model(Offer::PLAIN).unwrap();
+    let one = other.fit(&[other.find("1g").unwrap()]).unwrap();
+    assert_eq!(h200.repartition_time(&other, &whole, &one), None);
+    assert_eq!(gpu.repartition_time(&other, &whole, &one), None, "another GPU's layout");
+    // Times of every table are some tenths of a second, or not there, both or neither.
+    for profile in catalogue().iter().flat_map(|entry| entry.gpu().unwrap().profiles) {
+        let known = [profile.create_s, profile.destroy_s].map(|time| time.map(|time| (0.05..1.0).contains(&time)));
+        assert!([[None; 2], [Some(true); 2]].contains(&known), "{}", profile.name);
+    }
+}

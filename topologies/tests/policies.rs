@@ -1,6 +1,8 @@
 //! The choices of four published schedulers and of NVIDIA's device plugin, each against its source.
 
 mod common;
+#[path = "policies/peers.rs"]
+mod peers;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

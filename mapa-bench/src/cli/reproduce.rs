@@ -26,12 +26,13 @@ pub(crate) struct ReproduceArgs {
     /// Write the report, the claims, the numbers and the pictures into this folder.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) into: Option<PathBuf>,
-    /// How many job files are drawn; intervals are over files, so at least 50 for those that are to be believed.
-    #[arg(long, value_name = "N", default_value_t = 60)]
-    pub(crate) files: usize,
-    /// The seed of the first job file; the others count up from it.
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    pub(crate) seed: u64,
+    /// How many job files are drawn; intervals are over files, so at least 50 for those that are to be believed [default: the
+    /// experiment's, which --list gives].
+    #[arg(long, value_name = "N")]
+    pub(crate) files: Option<usize>,
+    /// The seed of the first job file; the others count up from it [default: the experiment's].
+    #[arg(long, value_name = "SEED")]
+    pub(crate) seed: Option<u64>,
     /// On how many threads simulations run, and how many decide at once where that is timed [default: as many as there are].
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,

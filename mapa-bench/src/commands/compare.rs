@@ -1,6 +1,6 @@
 //! `compare`: every policy on one request.
 
-use mapa_core::{BuiltIn, Candidate, Objective, Policy, ring_packing_gbps};
+use mapa_core::{Candidate, Objective, Policy, ring_packing_gbps};
 use serde_json::{Value, json};
 
 use super::allocate::links;
@@ -11,6 +11,7 @@ use crate::job::{self, Step};
 use crate::machine::load;
 use crate::model::Model;
 use crate::output::{Output, gbps, seconds, table};
+use crate::policies::policies;
 use crate::request::{demand, policy, request, slice, takes_model};
 
 pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Failure> {
@@ -33,7 +34,7 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
     let mut rows = table(header.into_iter().chain(model_column).chain(step_column), 3..=8);
     let rings = ring_packing_gbps();
     let mut list = Vec::new();
-    let built_in = BuiltIn::ALL.iter().filter(|built_in| all || !built_in.for_instances);
+    let built_in = policies().filter(|built_in| all || !built_in.for_instances);
     let by_model = |name| policy(name, model.as_ref().filter(|_| takes_model(name)), Preserved::All);
     let mut policies = built_in.map(|built_in| by_model(built_in.name)).collect::<Result<Vec<_>, _>>()?;
     policies.extend(fastest.map(|policy| Box::new(policy) as Box<dyn Policy>));

@@ -116,8 +116,23 @@ fn gib(gib: f64) -> String {
 }
 
 fn profiles(gpu: &Gpu, offer: Offer) -> Table {
-    let header = ["profile", "slices", "GiB", "starts", "most", "SMs", "copy", "decode", "encode", "JPEG", "flow"];
-    let mut rows = table(header, [1, 2, 4, 5, 6, 7, 8, 9, 10]);
+    let header = [
+        "profile",
+        "slices",
+        "GiB",
+        "starts",
+        "most",
+        "SMs",
+        "copy",
+        "decode",
+        "encode",
+        "JPEG",
+        "flow",
+        "create s",
+        "destroy s",
+    ];
+    let mut rows = table(header, [1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+    let seconds = |seconds: Option<f64>| seconds.map_or("-".to_owned(), |seconds| format!("{seconds:.2}"));
     for profile in gpu.offered(offer) {
         let figure = |figure: Figure, text: String| match profile.status(figure) {
             Status::Read => text,
@@ -136,6 +151,8 @@ fn profiles(gpu: &Gpu, offer: Offer) -> Table {
             figure(Figure::Encoders, profile.encoders.to_string()),
             figure(Figure::Jpeg, profile.jpeg.to_string()),
             figure(Figure::Ofa, profile.ofa.to_string()),
+            seconds(profile.create_s),
+            seconds(profile.destroy_s),
         ]);
     }
     rows
@@ -192,6 +209,7 @@ fn profile_json(profile: &ProfileFacts) -> Value {
         "memory_gib": profile.memory_gib, "memory_bytes": profile.memory_bytes(), "sms": profile.sms,
         "copy_engines": profile.copy_engines, "decoders": profile.decoders, "encoders": profile.encoders,
         "jpeg": profile.jpeg, "ofa": profile.ofa,
+        "create_s": profile.create_s, "destroy_s": profile.destroy_s,
         "by_analogy": profile.by_analogy.iter().map(|figure| figure.name()).collect::<Vec<_>>(),
     })
 }

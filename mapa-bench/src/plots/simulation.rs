@@ -119,13 +119,15 @@ fn timeline(outcome: &Outcome, workload: &Workload, title: &str, fleet: &Fleet) 
         let [dark, pale] = SIZES[size.saturating_sub(1).min(SIZES.len() - 1)];
         for stay in &run.stays {
             let [from, until] = [stay.from, stay.until].map(|at| hours(at) * scale);
-            let before = devices_before(fleet, stay.at.machine);
-            let bar = |id: DeviceId| {
-                let y = (before + id.index()) as f64;
-                let bar = LinePlot::new().with_data(vec![(from, y), ((until - gap).max(from), y)]);
-                bar.with_color(if sensitive { dark } else { pale }).with_stroke_width(BAR)
-            };
-            bars.entry((size, !sensitive)).or_default().extend(stay.at.placement.set().iter().map(bar));
+            for (_, machine, placement) in stay.at.parts() {
+                let before = devices_before(fleet, machine);
+                let bar = |id: DeviceId| {
+                    let y = (before + id.index()) as f64;
+                    let bar = LinePlot::new().with_data(vec![(from, y), ((until - gap).max(from), y)]);
+                    bar.with_color(if sensitive { dark } else { pale }).with_stroke_width(BAR)
+                };
+                bars.entry((size, !sensitive)).or_default().extend(placement.set().iter().map(bar));
+            }
         }
     }
     let mut plots: Vec<Plot> = Vec::new();

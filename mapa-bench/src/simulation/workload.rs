@@ -1,13 +1,12 @@
 //! The workload that the words of the command line mean.
 
-use std::fs;
-use std::io::{self, Read};
 use std::path::Path;
 
 use clap::Args;
 use mapa_sim::{Generator, RunTimes, Selection, TraceKind, Workload, read_jobs, read_run_times, read_trace_part};
 
 use crate::failure::Failure;
+use crate::input::text;
 
 /// Which jobs. Without any of these, `--generate mapa`.
 #[derive(Args, Clone, Debug)]
@@ -83,27 +82,13 @@ fn of_file(file: &str, read: &dyn Fn(&str) -> Result<Workload, mapa_sim::Error>)
     Ok(workload)
 }
 
-/// What is in a file, or `-`: it is text.
-fn text(file: &str) -> Result<String, Failure> {
-    let mut bytes = Vec::new();
-    let read = match file {
-        "-" => io::stdin().read_to_end(&mut bytes).map(|_| bytes),
-        _ => fs::read(file),
-    };
-    let bytes = read.map_err(|error| wrong(file, &error))?;
-    String::from_utf8(bytes).map_err(|error| {
-        let line =
-            1 + error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
-        wrong(file, &format_args!("line {line}: expected text in UTF-8"))
-    })
-}
-
 fn wrong(file: &str, error: &dyn std::fmt::Display) -> Failure {
     Failure::malformed(format_args!("{file}: {error}"))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::path::PathBuf;
 
     use clap::Parser;

@@ -44,7 +44,7 @@ pub(crate) use verify::{verify, without_layout};
 use crate::topology::{DeviceId, DeviceSet};
 
 /// Which device each rank gets: `placement[rank]` is its device.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct Placement(SmallVec<[DeviceId; 8]>);
 
@@ -53,6 +53,13 @@ impl Placement {
     #[must_use]
     pub fn set(&self) -> DeviceSet {
         self.iter().copied().collect()
+    }
+}
+
+/// A copy of ids: what is derived would push them one by one.
+impl Clone for Placement {
+    fn clone(&self) -> Self {
+        Self(SmallVec::from_slice(&self.0))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::hash::Hasher;
 use std::ops::Range;
+use std::str::FromStr;
 
 use super::layout::{Layout, Legal};
 use crate::error::{Error, ErrorKind};
@@ -36,6 +37,20 @@ impl Size {
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}g.{}m", self.compute, self.memory)
+    }
+}
+
+/// Reads it as it is printed.
+impl FromStr for Size {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let slices = |part: &str, unit: char| part.strip_suffix(unit)?.parse().ok().filter(|slices| *slices > 0);
+        let size = text.split_once('.').and_then(|(compute, memory)| {
+            let size = Self::new(slices(compute, 'g')?, slices(memory, 'm')?);
+            Some(size).filter(|size| size.to_string() == text)
+        });
+        size.ok_or_else(|| ErrorKind::BadSize(text.to_owned()).into())
     }
 }
 

@@ -10,6 +10,7 @@ mod shape;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 pub use demand::{Demand, Sharing, Want};
@@ -174,6 +175,19 @@ impl Pattern {
         self.0.rank_matcher.get_or_init(|| MatchConfig::new().by_rank(true).compile(self))
     }
 
+    /// The pattern that consecutive ranks have among themselves, numbered from 0: a ring's part is a chain. Ranks that it does not
+    /// have are left out. O(edges).
+    #[must_use]
+    pub fn part(&self, ranks: Range<usize>) -> Self {
+        let ranks = ranks.start.min(self.len())..ranks.end.min(self.len());
+        let inside = |edge: &&Edge| ranks.contains(&usize::from(edge.a)) && ranks.contains(&usize::from(edge.b));
+        let from = ranks.start as u16;
+        let moved = |edge: &Edge| Edge { a: edge.a - from, b: edge.b - from, traffic: edge.traffic };
+        let edges = self.edges().iter().filter(inside).map(moved).collect();
+        let demands = self.demands().iter().skip(ranks.start).take(ranks.len()).copied().collect();
+        Self::with(ranks.len(), edges, demands)
+    }
+
     /// Both patterns at once on the same ranks, as NCCL runs rings and trees side by side (Fig. 8 of the paper): an edge
     /// that both have is there as often as in the one that has it more often. Demands are those of `self`; ranks that only
     /// `other` has bring theirs.
@@ -202,7 +216,8 @@ impl Pattern {
 /// Equal numbers of vertices, equal edges in the same order, and equal demands.
 impl PartialEq for Pattern {
     fn eq(&self, other: &Self) -> bool {
-        self.len() == other.len() && self.demands() == other.demands() && self.edges() == other.edges()
+        Arc::ptr_eq(&self.0, &other.0)
+            || self.len() == other.len() && self.demands() == other.demands() && self.edges() == other.edges()
     }
 }
 

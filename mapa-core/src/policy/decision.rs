@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
+use std::sync::Arc;
 
 use super::optimum::meets_request;
 use super::request::Request;
@@ -17,7 +18,8 @@ use crate::view::{Stamp, View};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scored {
     placement: Placement,
-    scores: Vec<(Cow<'static, str>, f64)>,
+    /// Shared by copies.
+    scores: Arc<[(Cow<'static, str>, f64)]>,
     links: Census,
     /// Names of models that do not hold here.
     out_of_domain: Vec<Cow<'static, str>>,
@@ -35,10 +37,17 @@ impl Scored {
         let outside = objectives.iter().filter(|objective| !objective.in_domain(candidate));
         Self {
             placement: placement.into(),
-            scores,
+            scores: scores.into(),
             links: Census::of(pattern, placement, view.graph(), &Tiers::PAPER),
             out_of_domain: outside.map(|objective| Cow::Owned(objective.name().to_owned())).collect(),
         }
+    }
+
+    /// With a score before all others.
+    pub(super) fn with_score(mut self, name: &'static str, value: f64) -> Self {
+        let first = std::iter::once((Cow::Borrowed(name), value));
+        self.scores = first.chain(self.scores.iter().cloned()).collect();
+        self
     }
 
     /// The device of each rank.
@@ -121,6 +130,11 @@ impl Decision {
         self
     }
 
+    /// After this search.
+    pub(super) fn searched(self, search: SearchStats) -> Self {
+        Self { search, ..self }
+    }
+
     pub(super) fn renamed(self, policy: Cow<'static, str>) -> Self {
         Self { policy, ..self }
     }
@@ -179,6 +193,14 @@ impl Decision {
             meets_request(request, graph, placement).err()
         };
         unmet.map_or(Ok(()), |rule| Err(Refusal::Busy(Reason::Rule(rule.into()))))
+    }
+
+    /// The same answer for another machine of the same graph: where its policy promises the same for the states of both
+    /// ([`Policy::of_free_set`](crate::Policy::of_free_set)). None for a machine of another graph.
+    #[must_use]
+    pub fn restated(&self, view: &View<'_>) -> Option<Self> {
+        let stamp = view.stamp();
+        (stamp.fingerprint == self.stamp.fingerprint).then(|| Self { stamp, ..self.clone() })
     }
 
     /// The policy that made it.

@@ -5,17 +5,22 @@
 //! exact lexicographic optimum is found.
 
 mod balance;
+mod best_partition;
 mod bound;
 mod by_component;
 mod by_islands;
 mod by_size;
 mod by_table;
 mod case;
+mod chosen;
 mod criterion;
 mod decision;
 mod domains;
 mod edge_sums;
+mod foresight;
 mod greedy;
+mod identity;
+mod least_weight;
 mod links;
 mod lowest_id;
 mod max_bandwidth;
@@ -39,11 +44,15 @@ mod when;
 mod within;
 
 pub use balance::{distributed, packed};
+pub use best_partition::{BestPartition, best_partition};
 pub use by_size::{earliest_finish, largest_first, smallest_first};
 pub use case::case;
 pub use criterion::{Criterion, least, lowest_ids, max, min, most};
 pub use decision::{Decision, Reason, Refusal, RunnerUp, Scored};
+pub use foresight::{Ends, Foresight, Next, Outlook, Patience, Wait, foresight};
 pub use greedy::greedy;
+pub use identity::PolicyId;
+pub use least_weight::{LeastWeight, least_weight};
 pub use lowest_id::lowest_id;
 pub use max_bandwidth::{max_bandwidth, max_bandwidth_with};
 pub use or_else::OrElse;
@@ -88,13 +97,24 @@ pub trait Policy: Send + Sync {
     /// The three ways of saying no: see [`Refusal`].
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal>;
 
+    /// Promises that on states that are [no more than a free set](View::is_of_free_set) the answer is a function of the
+    /// machine's graph, what is free, and the request: not of who the machine is or has been. A fleet then asks one of many
+    /// servers in equal states for all of them. The number is the policy's own, shared by its copies only. Default: no
+    /// promise, and every server is asked.
+    ///
+    /// [`Rules`] whose criteria, requirements and reports see links, edges and sets keep the promise by themselves; those that see
+    /// a [`Seat`](crate::Seat) or a whole placement, and so usage, do not make it.
+    fn of_free_set(&self) -> Option<PolicyId> {
+        None
+    }
+
     /// This policy, and where it says `Busy` or `Infeasible`, another. A search that stopped at its limit is not followed by
     /// another; a decision carries the name of the policy that made it.
     fn or_else<Q: Policy>(self, other: Q) -> OrElse<Self, Q>
     where
         Self: Sized,
     {
-        OrElse { first: self, second: other }
+        OrElse { id: PolicyId::unique(), first: self, second: other }
     }
 }
 
@@ -105,6 +125,9 @@ impl<P: Policy + ?Sized> Policy for &P {
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
         (**self).decide(request, view)
     }
+    fn of_free_set(&self) -> Option<PolicyId> {
+        (**self).of_free_set()
+    }
 }
 
 impl<P: Policy + ?Sized> Policy for Box<P> {
@@ -113,6 +136,9 @@ impl<P: Policy + ?Sized> Policy for Box<P> {
     }
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
         (**self).decide(request, view)
+    }
+    fn of_free_set(&self) -> Option<PolicyId> {
+        (**self).of_free_set()
     }
 }
 
@@ -130,10 +156,22 @@ pub struct BuiltIn {
 }
 
 impl BuiltIn {
-    /// Every built-in policy: the paper's in the order of its tables, the one by ring packing, the released code's
-    /// variants, then those for instances. (Those that need to know more of a job are functions only: `earliest_finish`,
+    /// A policy to be offered by name beside the built-in ones, for whole devices. What `make` makes carries the name.
+    #[must_use]
+    pub const fn new(name: &'static str, summary: &'static str, make: fn() -> Box<dyn Policy>) -> Self {
+        Self { name, summary, for_instances: false, make }
+    }
+
+    /// The policy.
+    #[must_use]
+    pub fn policy(&self) -> Box<dyn Policy> {
+        (self.make)()
+    }
+
+    /// Every built-in policy: the paper's in the order of its tables, the one by ring packing, the one that looks ahead, the
+    /// released code's variants, then those for instances. (Those that need to know more of a job are functions only: `earliest_finish`,
     /// `min_step_time`, `slo_aware`, `random`.)
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self {
             name: "lowest-id",
             summary: "the free devices with the lowest ids (the paper's Baseline)",
@@ -163,6 +201,12 @@ impl BuiltIn {
             summary: "the most rings at once (ring packing), then leave the most bandwidth (Eq. 3), then a fast ring order",
             for_instances: false,
             make: || Box::new(max_bandwidth()),
+        },
+        Self {
+            name: "foresight",
+            summary: "as preserve, but weighs what the leases that run will leave to later jobs once they end",
+            for_instances: false,
+            make: || Box::new(foresight()),
         },
         Self {
             name: "topo-aware-released",
@@ -221,9 +265,7 @@ impl BuiltIn {
     pub fn named(name: &str) -> Result<Box<dyn Policy>, Error> {
         let known = || Self::ALL.map(|policy| policy.name).join(", ");
         let found = Self::ALL.iter().find(|policy| policy.name == name);
-        found
-            .map(|policy| (policy.make)())
-            .ok_or_else(|| ErrorKind::UnknownPolicy { name: name.to_owned(), known: known() }.into())
+        found.map(Self::policy).ok_or_else(|| ErrorKind::UnknownPolicy { name: name.to_owned(), known: known() }.into())
     }
 }
 

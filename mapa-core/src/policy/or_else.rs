@@ -2,12 +2,14 @@
 
 use super::Policy;
 use super::decision::{Decision, Refusal};
+use super::identity::PolicyId;
 use super::request::Request;
 use crate::view::View;
 
 /// Made by [`Policy::or_else`].
 #[derive(Clone, Debug)]
 pub struct OrElse<P, Q> {
+    pub(super) id: PolicyId,
     pub(super) first: P,
     pub(super) second: Q,
 }
@@ -15,6 +17,10 @@ pub struct OrElse<P, Q> {
 impl<P: Policy, Q: Policy> Policy for OrElse<P, Q> {
     fn name(&self) -> &str {
         self.first.name()
+    }
+
+    fn of_free_set(&self) -> Option<PolicyId> {
+        self.first.of_free_set().and(self.second.of_free_set()).map(|_| self.id)
     }
 
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {

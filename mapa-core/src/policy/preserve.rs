@@ -54,6 +54,7 @@ pub fn preserve_released() -> impl Policy + Clone {
     when("preserve-released", is_sensitive, sensitive.report_paper_scores(), insensitive.report_paper_scores())
 }
 
-fn is_sensitive(request: &Request) -> bool {
+/// Whether its links are what it is placed by.
+pub(super) fn is_sensitive(request: &Request) -> bool {
     request.bandwidth_sensitive && request.pattern.len() > 1
 }

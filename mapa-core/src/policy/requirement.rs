@@ -52,6 +52,15 @@ impl<'a> Test<'a> {
         }
     }
 
+    /// Whether the machine, the placement and what is free decide it, whoever has the rest.
+    pub(super) fn sees_only_the_free_set(&self) -> bool {
+        match self {
+            Self::Seat(_) | Self::Placement(_) => false,
+            Self::Link(_) | Self::Set(_) => true,
+            Self::Score(objective, _) => objective.sees_only_the_free_set(),
+        }
+    }
+
     /// Whether domains say all of it: then no set is ruled out by the rest of it.
     pub(super) fn is_of_domains(&self) -> bool {
         matches!(self, Self::Seat(_))

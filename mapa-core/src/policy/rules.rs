@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::Policy;
 use super::criterion::Criterion;
 use super::decision::{Decision, Reason, Refusal, RunnerUp, Scored};
+use super::identity::PolicyId;
 use super::optimum::{Entry, Optimum};
 use super::request::Request;
 use super::requirement::{Requirement, Test};
@@ -38,6 +39,8 @@ use crate::view::View;
 /// ```
 #[derive(Clone)]
 pub struct Rules<'a> {
+    /// Another one after every rule that is added.
+    id: PolicyId,
     name: Cow<'static, str>,
     requirements: Vec<Requirement<'a>>,
     criteria: Vec<Criterion<'a>>,
@@ -48,12 +51,13 @@ impl<'a> Rules<'a> {
     /// No rules yet: any match, by lowest ids.
     #[must_use]
     pub fn new(name: impl Into<Cow<'static, str>>) -> Self {
-        Self { name: name.into(), requirements: Vec::new(), criteria: Vec::new(), reports: Vec::new() }
+        let (requirements, criteria, reports) = Default::default();
+        Self { id: PolicyId::unique(), name: name.into(), requirements, criteria, reports }
     }
 
     fn requiring(mut self, name: Cow<'static, str>, test: Test<'a>) -> Self {
         self.requirements.push(Requirement { name, test });
-        self
+        Self { id: PolicyId::unique(), ..self }
     }
 
     /// Only devices that pass `test` for the rank that would be put there. The name is what a refusal says.
@@ -108,7 +112,7 @@ impl<'a> Rules<'a> {
     #[must_use]
     pub fn prefer(mut self, criterion: Criterion<'a>) -> Self {
         self.criteria.push(criterion);
-        self
+        Self { id: PolicyId::unique(), ..self }
     }
 
     /// The same as [`Rules::prefer`], for reading aloud.
@@ -121,14 +125,14 @@ impl<'a> Rules<'a> {
     #[must_use]
     pub fn report(mut self, objective: Objective<'a>) -> Self {
         self.reports.push(objective);
-        self
+        Self { id: PolicyId::unique(), ..self }
     }
 
     /// Reports the paper's three scores.
     #[must_use]
     pub fn report_paper_scores(mut self) -> Self {
         self.reports.extend(paper_scores());
-        self
+        Self { id: PolicyId::unique(), ..self }
     }
 
     fn scored(&self, view: &View<'_>, request: &Request, entry: &Entry) -> Scored {
@@ -188,6 +192,15 @@ pub(super) fn paper_scores() -> [Objective<'static>; 3] {
 impl Policy for Rules<'_> {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn of_free_set(&self) -> Option<PolicyId> {
+        let mut criteria = self.criteria.iter().filter_map(|criterion| criterion.kind.objective());
+        let mut tests = self.requirements.iter().map(|requirement| &requirement.test);
+        let promised = criteria.all(Objective::sees_only_the_free_set)
+            && self.reports.iter().all(Objective::sees_only_the_free_set)
+            && tests.all(Test::sees_only_the_free_set);
+        promised.then_some(self.id)
     }
 
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {

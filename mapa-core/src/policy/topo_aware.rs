@@ -20,7 +20,7 @@ use crate::view::View;
 #[must_use]
 pub fn topo_aware() -> impl Policy + Clone {
     let rules = Rules::new("topo-aware").prefer(lowest_ids()).then(max(aggregate_gbps())).report_paper_scores();
-    within("topo-aware", "closeness in the host tree", halves, rules.clone(), rules)
+    within("topo-aware", "closeness in the host tree", halves, rules.clone(), rules).parts_of_free_set()
 }
 
 /// Topo-aware as the released code runs it: a job smaller than a socket's devices gets the lowest free ids within the
@@ -29,7 +29,7 @@ pub fn topo_aware() -> impl Policy + Clone {
 #[must_use]
 pub fn topo_aware_released() -> impl Policy + Clone {
     let rules = Rules::new("topo-aware-released").prefer(lowest_ids()).report_paper_scores();
-    within("topo-aware-released", "closeness in the host tree", sockets, rules, lowest_id())
+    within("topo-aware-released", "closeness in the host tree", sockets, rules, lowest_id()).parts_of_free_set()
 }
 
 /// The halves on the way down, narrowest first.

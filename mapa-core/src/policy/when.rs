@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use super::Policy;
 use super::decision::{Decision, Refusal};
+use super::identity::PolicyId;
 use super::request::Request;
 use crate::view::View;
 
 /// Made by [`when`].
 #[derive(Clone)]
 pub struct When<'a, Y, N> {
+    id: PolicyId,
     name: Cow<'static, str>,
     test: Arc<dyn Fn(&Request) -> bool + Send + Sync + 'a>,
     yes: Y,
@@ -24,12 +26,16 @@ pub fn when<'a, Y: Policy, N: Policy>(
     yes: Y,
     no: N,
 ) -> When<'a, Y, N> {
-    When { name: name.into(), test: Arc::new(test), yes, no }
+    When { id: PolicyId::unique(), name: name.into(), test: Arc::new(test), yes, no }
 }
 
 impl<Y: Policy, N: Policy> Policy for When<'_, Y, N> {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn of_free_set(&self) -> Option<PolicyId> {
+        self.yes.of_free_set().and(self.no.of_free_set()).map(|_| self.id)
     }
 
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Policy;
 use super::decision::{Decision, Refusal};
+use super::identity::PolicyId;
 use super::request::Request;
 use crate::topology::DeviceSet;
 use crate::view::View;
@@ -15,11 +16,14 @@ type Parts<'a> = dyn Fn(&Request, &View<'_>) -> Vec<DeviceSet> + Send + Sync + '
 /// Made by [`within`].
 #[derive(Clone)]
 pub struct Within<'a, P, Q> {
+    id: PolicyId,
     name: Cow<'static, str>,
     why: &'static str,
     parts: Arc<Parts<'a>>,
     here: P,
     anywhere: Q,
+    /// Whether the parts are a function of what is free.
+    of_free_set: bool,
 }
 
 /// Tries `here` in each of the `parts` in turn, as if there were nothing else, and takes its first decision; where it has none,
@@ -50,12 +54,27 @@ pub fn within<'a, P: Policy, Q: Policy>(
     here: P,
     anywhere: Q,
 ) -> Within<'a, P, Q> {
-    Within { name: name.into(), why, parts: Arc::new(parts), here, anywhere }
+    let (id, name, parts) = (PolicyId::unique(), name.into(), Arc::new(parts));
+    Within { id, name, why, parts, here, anywhere, of_free_set: false }
+}
+
+impl<P, Q> Within<'_, P, Q> {
+    /// Promises that the parts are a function of the machine's graph, what is free on it, and the request, wherever
+    /// [`View::is_of_free_set`] holds: [`Policy::of_free_set`] then holds if it holds of both policies.
+    #[must_use]
+    pub fn parts_of_free_set(self) -> Self {
+        Self { of_free_set: true, ..self }
+    }
 }
 
 impl<P: Policy, Q: Policy> Policy for Within<'_, P, Q> {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn of_free_set(&self) -> Option<PolicyId> {
+        let both = self.here.of_free_set().and(self.anywhere.of_free_set());
+        both.filter(|_| self.of_free_set).map(|_| self.id)
     }
 
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {

@@ -442,7 +442,12 @@ impl<'a> Objective<'a> {
 
     /// Whether the machine and the placement decide the value, whatever else is in use.
     pub(crate) fn sees_only_the_machine(&self) -> bool {
-        !matches!(self.form, Form::Devices(_) | Form::Rest(_) | Form::Placement(_))
+        self.sees_only_the_free_set() && !matches!(self.form, Form::Rest(_))
+    }
+
+    /// Whether the machine, the placement and what is free decide the value, whoever has the rest.
+    pub(crate) fn sees_only_the_free_set(&self) -> bool {
+        !matches!(self.form, Form::Devices(_) | Form::Placement(_))
     }
 }
 

@@ -41,7 +41,7 @@ impl fmt::Display for DeviceId {
 /// assert!(free.contains(DeviceId(2)));
 /// assert!(DeviceSet::from([0, 3]) < DeviceSet::from([1, 2]));
 /// ```
-#[derive(Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Default, PartialEq, Eq, Hash)]
 pub struct DeviceSet {
     /// No trailing zero word, so that equal sets have equal words.
     words: SmallVec<[u64; 4]>,
@@ -151,6 +151,13 @@ impl DeviceSet {
     }
 }
 
+/// A copy of words: what is derived would push them one by one.
+impl Clone for DeviceSet {
+    fn clone(&self) -> Self {
+        Self { words: SmallVec::from_slice(&self.words) }
+    }
+}
+
 impl Ord for DeviceSet {
     fn cmp(&self, other: &Self) -> Ordering {
         let word = |set: &Self, i: usize| set.words.get(i).copied().unwrap_or(0);
@@ -178,7 +185,9 @@ impl PartialOrd for DeviceSet {
 impl BitAnd for &DeviceSet {
     type Output = DeviceSet;
     fn bitand(self, other: Self) -> DeviceSet {
-        let mut set = DeviceSet { words: self.words.iter().zip(&other.words).map(|(a, b)| a & b).collect() };
+        let (long, short) = if self.words.len() >= other.words.len() { (self, other) } else { (other, self) };
+        let mut set = short.clone();
+        set.words.iter_mut().zip(&long.words).for_each(|(a, b)| *a &= b);
         set.trim();
         set
     }

@@ -5,6 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::fabric::Fabric;
+use super::host_links::HostLinks;
 use super::host_tree::Region;
 use super::link::{Link, LinkClass, Pair};
 use super::memo::Memo;
@@ -135,6 +136,7 @@ pub struct HardwareGraph {
     /// By vertex, the lowest that only its id tells apart from it.
     twins: Vec<DeviceId>,
     host: Region,
+    host_links: HostLinks,
     /// What joins a vertex to itself, for ranks that share one.
     same: Link,
     fingerprint: u64,
@@ -168,6 +170,8 @@ impl HardwareGraph {
                 parts[device.parent.index()].insert(DeviceId(id));
             }
         }
+        let host_gbps = |a: usize| pairs[a * n..a * n + wholes].iter().map(|pair| pair.host.gbps).fold(0.0, f64::max);
+        let host_links = HostLinks::new(&fabric, host_gbps);
         let fastest = pairs.iter().map(|pair| pair.best().gbps).fold(0.0, f64::max);
         let mut graph = Self {
             all: DeviceSet::first_n(devices.len()),
@@ -180,6 +184,7 @@ impl HardwareGraph {
             neighbours: Vec::new(),
             twins: Vec::new(),
             host,
+            host_links,
             same: Link { class: LinkClass::SameDevice, gbps: fastest },
             fingerprint: fingerprint(&devices, &pairs, &models),
             devices,
@@ -453,6 +458,12 @@ impl HardwareGraph {
         &self.host
     }
 
+    /// The hops over which devices reach the host's memory.
+    #[must_use]
+    pub fn host_links(&self) -> &HostLinks {
+        &self.host_links
+    }
+
     /// The sets of vertices on one NUMA node, by number; devices whose node is unknown are in none.
     #[must_use]
     pub fn numa_nodes(&self) -> Vec<(u32, DeviceSet)> {
@@ -535,10 +546,13 @@ impl fmt::Debug for HardwareGraph {
     }
 }
 
-/// Two graphs are equal if their devices and pairs are.
+/// Two graphs are equal if their devices, their pairs and their ways to the host are.
 impl PartialEq for HardwareGraph {
     fn eq(&self, other: &Self) -> bool {
-        self.devices == other.devices && self.pairs == other.pairs && self.models == other.models
+        self.devices == other.devices
+            && self.pairs == other.pairs
+            && self.models == other.models
+            && self.host_links == other.host_links
     }
 }
 

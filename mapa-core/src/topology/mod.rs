@@ -7,6 +7,7 @@
 mod device_set;
 mod fabric;
 mod hardware;
+mod host_links;
 mod host_tree;
 mod link;
 mod memo;
@@ -16,6 +17,7 @@ pub use device_set::{DeviceId, DeviceSet};
 pub(crate) use fabric::MOST_GBPS;
 pub use fabric::{DeviceInfo, Fabric, FabricNode, FabricWire, NodeId, NodeKind};
 pub use hardware::{Device, HardwareGraph, PortId, Unit};
+pub use host_links::HostLinks;
 pub use host_tree::Region;
 pub use link::{Link, LinkClass, Pair};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mapa_core::{Decision, DeviceSet, MachineId, Policy, Refusal};
 
 use super::plan::{Outlook, Place, Plan, Slot, need};
-use super::{Policies, open};
+use super::{Policies, open, rejection};
 use crate::estimate::{Running, length, length_at};
 use crate::event::Event;
 use crate::fleet::{Fleet, best_of};
@@ -179,7 +179,7 @@ impl Conservative {
         let possible = match self.is_possible(at, &entry) {
             Ok(possible) => possible,
             Err(why) => {
-                turn.reject(entry.job.id, why);
+                turn.reject(entry.job.id, rejection(why, turn.fleet()));
                 return true;
             }
         };

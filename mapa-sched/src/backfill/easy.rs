@@ -4,7 +4,7 @@ use std::fmt;
 
 use mapa_core::{Decision, DeviceSet, MachineId, Policy, Refusal};
 
-use super::{Policies, open};
+use super::{Policies, open, rejection};
 use crate::estimate::{Running, length_at};
 use crate::event::Event;
 use crate::fleet::{Fleet, best_of};
@@ -27,11 +27,14 @@ use crate::waiting::{Entry, Waiting};
 /// **Estimates** are [`Job::run_time`](crate::Job::run_time); an unknown one counts as ten years, and a job that outlives its
 /// estimate as running as long again as it has run. With estimates that are never too short the head starts no later than it
 /// was promised. Where they are too short the reservation moves; but once the earliest moment that the head was ever promised
-/// has passed, nobody overtakes it any more, else a queue of jobs with too short estimates might do so forever. A driver is asked to wake the scheduler when a job should have ended.
+/// has passed, nobody overtakes it any more, else a queue of jobs with too short estimates might do so forever. A driver is
+/// asked to wake the scheduler when a job should have ended.
 ///
 /// **Who is not protected.** Jobs behind the head may be delayed by those that overtake them. A job that its policy refuses
 /// even with everybody gone (a rule, a limit, a layout that must change first) is passed over and has no reservation; one
 /// that is [`Infeasible`](Refusal::Infeasible) is rejected, when it is first looked at.
+/// Reservations are on one machine: a job that is too large for each is rejected, whatever [network](Fleet::with_network) joins
+/// them.
 ///
 /// **Sharing.** A device on which a later job stays beyond the reservation counts as gone for the head, though they might
 /// share it. Layouts count as they are.
@@ -119,7 +122,7 @@ impl Easy {
         if self.answers.get(entry.class).is_none() {
             let answer = self.policies.ask(&entry.job, |policy| turn.decide(policy, &entry.job.request));
             if let Err(why @ Refusal::Infeasible(_)) = answer {
-                turn.reject(entry.job.id, why);
+                turn.reject(entry.job.id, rejection(why, turn.fleet()));
                 return Tried::Left;
             }
             self.answers.insert(entry.class, Answer { now: answer.ok(), stays: None });

@@ -11,8 +11,9 @@ mod plan;
 pub use conservative::Conservative;
 pub use easy::Easy;
 
-use mapa_core::{DeviceSet, Policy, Request, View};
+use mapa_core::{DeviceSet, Policy, Reason, Refusal, Request, View};
 
+use crate::fleet::Fleet;
 use crate::job::Job;
 
 /// Makes a job's policy.
@@ -35,6 +36,17 @@ impl Policies {
     /// Whether jobs that ask for the same get the same answer.
     fn is_one(&self) -> bool {
         matches!(self, Self::One(_))
+    }
+}
+
+/// Why a job is rejected that no machine can ever hold. Reservations are on one machine: jobs over several are not planned.
+fn rejection(why: Refusal, fleet: &Fleet) -> Refusal {
+    match why {
+        Refusal::Infeasible(Reason::TooFewDevices { wanted, allowed }) if fleet.network_gbps().is_some() => {
+            let rule = format!("one machine for all {wanted} devices, as backfilling plans for ({allowed} at most)");
+            Refusal::Infeasible(Reason::Rule(rule.into()))
+        }
+        why => why,
     }
 }
 

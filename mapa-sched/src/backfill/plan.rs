@@ -38,8 +38,9 @@ impl Outlook {
     pub(super) fn of(fleet: &Fleet, running: &Running) -> Self {
         let free = fleet.views().map(|view| view.free().clone()).collect();
         let mut outlook = Self { free, ends: Vec::new() };
-        for (tenant, machine, _) in fleet.tenants() {
-            let held = fleet.lease_of(tenant).map(|(_, lease)| lease.placement.set());
+        for (tenant, machine, lease) in fleet.tenants() {
+            let held = fleet.machine(machine).ok().and_then(|machine| machine.lease(lease));
+            let held = held.map(|lease| lease.placement.set());
             if let (Some(set), Some(until)) = (held, running.until(tenant.job())) {
                 outlook.take(&Place { machine, set }, until);
             }

@@ -17,7 +17,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::counts::{Kind, Simple, exact, starts, wrong};
-use crate::driver::Driver;
+use crate::driver::{Driver, Watched};
 use crate::machines::{cuttable, joined, layout, whole_machines};
 
 fn job(id: usize, simple: &Simple, request: Request) -> Job {
@@ -110,22 +110,6 @@ fn jobs_that_run_three_times_as_long_as_they_say_do_not_overtake_the_head_of_eas
         let start = starts[40].unwrap();
         assert!(start <= before + 2 * 15, "{devices} devices: {start} is long after {before}");
         assert!(starts.iter().all(Option::is_some));
-    }
-}
-
-/// Runs a scheduler, and shows what it says after each instant, with the fleet as it was left.
-struct Watched<S, F>(S, F);
-
-impl<S: Scheduler, F: FnMut(&S, Time, &mut Turn<'_>)> Scheduler for Watched<S, F> {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-    fn on_event(&mut self, now: Time, event: Event) {
-        self.0.on_event(now, event);
-    }
-    fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
-        self.0.act(now, turn);
-        (self.1)(&self.0, now, turn);
     }
 }
 

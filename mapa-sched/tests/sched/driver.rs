@@ -207,3 +207,19 @@ pub(crate) fn in_turn(fleet: &mut Fleet, act: impl FnMut(&mut Turn<'_>)) -> Vec<
     check(fleet);
     orders
 }
+
+/// Runs a scheduler, and shows what it says after each instant, with the fleet as it was left.
+pub(crate) struct Watched<S, F>(pub(crate) S, pub(crate) F);
+
+impl<S: Scheduler, F: FnMut(&S, Time, &mut Turn<'_>)> Scheduler for Watched<S, F> {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    fn on_event(&mut self, now: Time, event: Event) {
+        self.0.on_event(now, event);
+    }
+    fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
+        self.0.act(now, turn);
+        (self.1)(&self.0, now, turn);
+    }
+}

@@ -3,10 +3,15 @@
 mod backfill;
 mod counts;
 mod decide;
+mod defrag;
 mod driver;
 mod facts;
 mod fifo;
+mod foresight;
+mod index;
 mod machines;
 mod orders;
 mod own;
+mod pcie;
+mod spread;
 mod turn;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mapa_core::{Candidate, DeviceId, Objective, effective_gbps, ring_packing_gbps};
+use mapa_core::{Candidate, DeviceId, MachineId, Objective, Pattern, Placement, effective_gbps, ring_packing_gbps};
 use mapa_sched::{Fleet, Placed};
 
 use super::Execution;
@@ -70,20 +70,31 @@ impl ByBandwidth {
         &self.model
     }
 
-    /// What the model says of where a job lies, GB/s.
+    /// What the model says of where a job lies, GB/s. On several machines it is the least of what the model says of each part and what
+    /// a machine sends over the [network](Fleet::with_network); parts of one rank send over the network alone.
     #[must_use]
     pub fn gbps(&self, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
-        let Ok(machine) = fleet.machine(at.machine) else { return f64::NAN };
-        let graph = machine.graph();
         let pattern = &job.job.request.pattern;
+        if at.rest.is_empty() {
+            return self.gbps_on(pattern, at.machine, &at.placement, fleet);
+        }
+        let parts = at.parts().filter(|(ranks, ..)| ranks.len() > 1);
+        let parts =
+            parts.map(|(ranks, machine, placement)| self.gbps_on(&pattern.part(ranks), machine, placement, fleet));
+        parts.fold(fleet.network_gbps().unwrap_or(f64::NAN), f64::min)
+    }
+
+    fn gbps_on(&self, pattern: &Pattern, machine: MachineId, placement: &Placement, fleet: &Fleet) -> f64 {
+        let Ok(machine) = fleet.machine(machine) else { return f64::NAN };
+        let graph = machine.graph();
         let score = || {
             let all = graph.all();
-            self.model.score(&Candidate { view: graph.with_free(&all), pattern, placement: &at.placement })
+            self.model.score(&Candidate { view: graph.with_free(&all), pattern, placement })
         };
-        if *pattern != mapa_core::Pattern::ring(pattern.len()) {
+        if *pattern != Pattern::ring(pattern.len()) {
             return score();
         }
-        let here = (graph.fingerprint(), at.placement.to_vec());
+        let here = (graph.fingerprint(), placement.to_vec());
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         *known.entry(here).or_insert_with(score)
     }

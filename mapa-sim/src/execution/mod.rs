@@ -5,8 +5,10 @@ use mapa_sched::{Fleet, Placed};
 use crate::workload::Submission;
 
 mod by_bandwidth;
+mod pcie;
 
 pub use by_bandwidth::ByBandwidth;
+pub use pcie::{PcieEqualShare, PcieMaxMin};
 
 /// How much slower than at full speed jobs run where they lie. A pure function of what it is shown.
 pub trait Execution: Send + Sync {

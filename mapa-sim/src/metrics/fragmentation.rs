@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use mapa_core::{DeviceSet, HardwareGraph, Pattern, Policy, Request, greedy};
+use mapa_core::{DeviceId, DeviceSet, HardwareGraph, Pattern, Policy, Request, Unit, View, greedy};
 use mapa_sched::{Fleet, Time};
 
 use crate::table::{Column, Table};
@@ -77,12 +77,25 @@ fn best(greedy: &dyn Policy, ring: &Request, graph: &HardwareGraph, free: &Devic
     greedy.decide(ring, &graph.with_free(free)).ok()?.best().score("aggregate_gbps")
 }
 
+/// The share of a whole device that a vertex is, by compute slices; nothing of one that belongs to the host.
+pub(super) fn share_of_device(graph: &HardwareGraph, id: DeviceId) -> f64 {
+    let device = graph.device(id);
+    match device.unit {
+        Unit::Whole => 1.0,
+        Unit::Slice(_) => {
+            let slices = |id: DeviceId| graph.device(id).size.map(|size| f64::from(size.compute));
+            slices(id).zip(slices(device.parent)).map_or(0.0, |(own, all)| own / all)
+        }
+        _ => 0.0,
+    }
+}
+
 /// What was the case from one moment on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     /// From when.
     pub at: Time,
-    /// The share of the devices that are there and have a tenant.
+    /// The share of the devices that have a tenant; instances count for their share of their device's compute slices.
     pub utilisation: f64,
     /// [`Fragmentation::of_fleet`].
     pub fragmentation: Option<f64>,
@@ -119,10 +132,12 @@ pub struct OverTime {
 impl OverTime {
     /// Takes down what is the case. At one moment the last word counts, as it is that which lasts.
     pub fn observe(&mut self, now: Time, fleet: &Fleet, fragmentation: &mut Fragmentation) {
-        let [present, free] = fleet
-            .views()
-            .fold([0, 0], |[present, free], view| [present + view.present().len(), free + view.free().len()]);
-        let utilisation = 1.0 - free as f64 / present as f64;
+        let held = |view: View<'_>| {
+            let in_use = view.present() - view.free();
+            in_use.iter().map(|id| share_of_device(view.graph(), id)).sum::<f64>()
+        };
+        let devices: usize = fleet.views().map(|view| view.graph().wholes().len()).sum();
+        let utilisation = fleet.views().map(held).sum::<f64>() / devices as f64;
         let point = Point { at: now, utilisation, fragmentation: fragmentation.of_fleet(fleet) };
         self.points.pop_if(|last| last.at == now);
         self.points.push(point);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mapa_core::{
-    Candidate, Census, Coefficients, DeviceId, Objective, Pattern, Request, aggregate_gbps, effective_gbps, greedy,
-    ring_packing_gbps,
+    Candidate, Census, Coefficients, DeviceId, MachineId, Objective, Pattern, Placement, Request, aggregate_gbps,
+    effective_gbps, greedy, ring_packing_gbps,
 };
 use mapa_core::{HardwareGraph, Policy, Tiers};
 use mapa_sched::{Fleet, JobId, Placed, Time};
@@ -74,6 +74,42 @@ impl Scorer {
         scores
     }
 
+    /// The same for a job on one machine of a fleet or on several. There an edge of the pattern between machines counts as
+    /// PCIe, and in Eq. 1 for what a machine sends over the network; effective bandwidth and ring packing are the least over the
+    /// parts of several ranks and the network, which no model was fitted to; an ideal is not known. None if the fleet does not have the machines.
+    #[must_use]
+    pub fn scores_at(&mut self, fleet: &Fleet, pattern: &Pattern, at: &Placed) -> Option<Scores> {
+        if at.rest.is_empty() {
+            return Some(self.scores(fleet.machine(at.machine).ok()?.graph(), pattern, &at.placement));
+        }
+        let network = fleet.network_gbps().unwrap_or(f64::NAN);
+        let mut all = Scores {
+            links: Census::default(),
+            aggregate_gbps: 0.0,
+            ideal_aggregate_gbps: None,
+            effective_gbps: network,
+            in_domain: false,
+            ring_packing_gbps: Some(network),
+        };
+        let (mut double, mut single, mut pcie, mut inside) = (0, 0, 0, 0);
+        for (ranks, machine, placement) in at.parts() {
+            let part = pattern.part(ranks);
+            inside += part.edges().len();
+            let own = self.scores(fleet.machine(machine).ok()?.graph(), &part, placement);
+            let (x, y, z) = own.links.xyz();
+            (double, single, pcie) = (double + x, single + y, pcie + z);
+            all.aggregate_gbps += own.aggregate_gbps;
+            if part.len() > 1 {
+                all.effective_gbps = all.effective_gbps.min(own.effective_gbps);
+                all.ring_packing_gbps = all.ring_packing_gbps.zip(own.ring_packing_gbps).map(|(a, b)| a.min(b));
+            }
+        }
+        let between = pattern.edges().len() - inside;
+        all.links = Census::from_xyz(double, single, pcie + between as u32);
+        all.aggregate_gbps += network * between as f64;
+        Some(all)
+    }
+
     fn ideal(&mut self, graph: &HardwareGraph, pattern: &Pattern) -> Option<f64> {
         let fingerprint = graph.fingerprint();
         let known = self.ideals.iter().find(|(machine, own, _)| *machine == fingerprint && own == pattern);
@@ -131,7 +167,6 @@ impl Row {
         let row = |run: &crate::outcome::Run| {
             let Submission { job, work, task } = workload.jobs.get(run.index)?;
             let at = &run.stays.last()?.at;
-            let graph = fleet.machine(at.machine).ok()?.graph();
             Some(Self {
                 index: run.index,
                 job: run.job,
@@ -144,7 +179,7 @@ impl Row {
                 work: *work,
                 ran: run.ran(),
                 at: at.clone(),
-                scores: scorer.scores(graph, &job.request.pattern, &at.placement),
+                scores: scorer.scores_at(fleet, &job.request.pattern, at)?,
             })
         };
         outcome.runs.iter().filter_map(row).collect()
@@ -190,8 +225,8 @@ impl Row {
     }
 
     /// These rows as a table: times in seconds, bandwidths in GB/s. `devices` is how many a job has, `placement` the names of its devices
-    /// in rank order on `machine`, `links_*` its pattern's edges by kind, `share_of_ideal` that of Fig. 4, `in_domain` whether Eq. 2,
-    /// `effective_gbps`, was fitted to such. The fleet is the one they ran on. O(devices of all jobs).
+    /// in rank order on `machine` (its first one, of a job on several), `links_*` its pattern's edges by kind, `share_of_ideal` that of
+    /// Fig. 4, `in_domain` whether Eq. 2, `effective_gbps`, was fitted to such. The fleet is the one they ran on. O(devices of all jobs).
     #[must_use]
     pub fn table(rows: &[Self], fleet: &Fleet) -> Table {
         let integers =
@@ -231,11 +266,16 @@ impl Row {
         ])
     }
 
-    /// The names of its devices in rank order; their numbers, if the fleet is another one.
+    /// The names of its devices in rank order; their numbers, if the fleet is another one. On several machines each begins with its
+    /// number and a colon.
     fn names(&self, fleet: &Fleet) -> String {
-        let graph = fleet.machine(self.at.machine).ok().map(|machine| machine.graph());
-        let known = |id: DeviceId| graph.filter(|graph| (id.0 as usize) < graph.devices().len());
-        let name = |&id: &DeviceId| known(id).map_or_else(|| id.to_string(), |graph| graph.device(id).name.clone());
-        self.at.placement.iter().map(name).collect::<Vec<_>>().join(" ")
+        let part = |(_, machine, placement): (_, MachineId, &Placement)| {
+            let graph = fleet.machine(machine).ok().map(|machine| machine.graph());
+            let known = |id: DeviceId| graph.filter(|graph| (id.0 as usize) < graph.devices().len());
+            let name = |&id: &DeviceId| known(id).map_or_else(|| id.to_string(), |graph| graph.device(id).name.clone());
+            let names = placement.iter().map(name).collect::<Vec<_>>().join(" ");
+            if self.at.rest.is_empty() { names } else { format!("{machine}: {names}") }
+        };
+        self.at.parts().map(part).collect::<Vec<_>>().join(", ")
     }
 }

@@ -7,8 +7,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use mapa_sched::Fleet;
+use mapa_core::Placement;
+use mapa_sched::{Fleet, Placed};
 
+use super::fragmentation::share_of_device;
 use super::quantile::{Quartiles, quantile};
 use super::rows::Row;
 use crate::outcome::Outcome;
@@ -36,8 +38,8 @@ pub struct Summary {
     pub makespan: Duration,
     /// Jobs that finished over the makespan.
     pub jobs_per_hour: f64,
-    /// Device-seconds that jobs held, over the fleet's devices x makespan. Devices are those that are there, instances among them; above 1
-    /// where tenants share them.
+    /// Device-seconds that jobs held, over the fleet's whole devices x makespan. An instance counts for its share of its device's compute
+    /// slices, however the device is cut up at the moment. Above 1 where tenants share devices.
     pub utilisation: f64,
     /// From arrival to end, seconds.
     pub completion_s: Spread,
@@ -160,6 +162,15 @@ impl Group {
     }
 }
 
+/// How much a job holds: whole devices, and shares of such.
+fn held(at: &Placed, fleet: &Fleet) -> f64 {
+    let on = |(_, machine, placement): (_, _, &Placement)| {
+        let graph = fleet.machine(machine).ok()?.graph();
+        Some(placement.set().iter().map(|id| share_of_device(graph, id)).sum::<f64>())
+    };
+    at.parts().filter_map(on).sum()
+}
+
 /// A number of a summary, under its name.
 type Named = (&'static str, Option<f64>);
 
@@ -170,9 +181,9 @@ impl Summary {
         let first = rows.iter().map(|row| row.arrived).min().unwrap_or_default();
         let last = rows.iter().map(|row| row.ended).max().unwrap_or_default();
         let makespan = last - first;
-        let devices: usize = fleet.views().map(|view| view.present().len()).sum();
+        let devices: usize = fleet.machines().iter().map(|machine| machine.graph().wholes().len()).sum();
         let stays = outcome.runs.iter().flat_map(|run| &run.stays);
-        let busy = stays.map(|stay| (stay.until - stay.from).as_secs_f64() * stay.at.placement.set().len() as f64);
+        let busy = stays.map(|stay| (stay.until - stay.from).as_secs_f64() * held(&stay.at, fleet));
         let spread = |of: &dyn Fn(&Row) -> Option<f64>| Spread::of(rows.iter().filter_map(of));
         Self {
             finished: rows.len(),

@@ -16,12 +16,14 @@ mod generate;
 mod job_file;
 mod numbers;
 mod patterns;
+mod profiles;
 mod sheet;
 mod tasks;
 mod trace;
 
 pub use generate::{Arrivals, Generator, RunTimes, Sizes, Task};
 pub use job_file::{read_jobs, write_jobs};
+pub use profiles::{Profile, read_profiles, write_profiles};
 pub use trace::{Selection, Shared, TraceKind, read_run_times, read_trace, read_trace_part};
 
 /// A job as it will be submitted, and what its owner does not know.

@@ -3,6 +3,7 @@
 //! Seconds are read digit by digit. A binary fraction would move 0.1 s, and 31 years have more nanoseconds than its 53 bits.
 
 use mapa_core::MAX_DEVICES;
+use mapa_core::mig::Size;
 
 /// Nanoseconds of decimal seconds, exactly. An exponent may follow, as in `4.62824e+06`.
 pub(super) fn nanoseconds(text: &str) -> Result<u64, String> {
@@ -43,6 +44,29 @@ pub(super) fn devices(text: &str) -> Result<usize, String> {
     let fits = |devices: &usize| (1..=MAX_DEVICES).contains(devices);
     let devices = text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit())).filter(fits);
     devices.ok_or_else(|| format!("`{text}`: expected a number of devices from 1 to {MAX_DEVICES}"))
+}
+
+/// MB/s of decimal GB/s, exactly.
+pub(super) fn pcie_mb_s(text: &str) -> Result<u32, String> {
+    // As seconds are read: nine digits after the point, of which the last six must be zeros here.
+    let exact = nanoseconds(text).ok().filter(|nano| nano % 1_000_000 == 0);
+    let mb_s = exact.and_then(|nano| u32::try_from(nano / 1_000_000).ok());
+    mb_s.ok_or_else(|| format!("`{text}`: expected GB/s from 0 to 4294967.295, at most three digits after the point"))
+}
+
+/// The same of a number: 0, or what is not rounded to it and can be counted.
+pub(super) fn is_pcie_gbps(gbps: f64) -> bool {
+    gbps == 0.0 && gbps.is_sign_positive() || (0.001..=f64::from(u32::MAX) / 1000.0).contains(&gbps)
+}
+
+/// Whether it is one that can be read: it has slices of both kinds.
+pub(super) fn is_size(size: Size) -> bool {
+    size.covers(Size::new(1, 1))
+}
+
+/// Whether it can be the slope of Eq. 1.
+pub(super) fn is_slope(number: f64) -> bool {
+    number.is_finite() && number >= 0.0
 }
 
 /// Yes or no.

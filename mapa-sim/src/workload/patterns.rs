@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mapa_core::{Pattern, Shape};
+use mapa_core::{Demand, Pattern, Shape};
 
 /// What job files call patterns: [`Shape`]s, and `independent` for ranks that do not talk, which is `None`.
 pub(super) fn shape(word: &str) -> Result<Option<Shape>, String> {
@@ -20,10 +20,12 @@ pub(super) fn word(shape: Option<Shape>) -> String {
     shape.map_or_else(|| "independent".to_owned(), |shape| shape.to_string())
 }
 
-/// The first word that means this pattern, if one does.
-pub(super) fn word_of(pattern: &Pattern) -> Option<String> {
+/// The first word that means this pattern, if one does, and what all of its ranks need.
+pub(super) fn word_of(pattern: &Pattern) -> Option<(String, Demand)> {
+    let demand = *pattern.demands().first()?;
+    let is = |shape: &Option<Shape>| make(*shape, pattern.len()).each(demand) == *pattern;
     let shapes = Shape::ALL.into_iter().map(Some).chain([None]);
-    shapes.into_iter().find(|shape| make(*shape, pattern.len()) == *pattern).map(word)
+    shapes.into_iter().find(is).map(|shape| (word(shape), demand))
 }
 
 fn make(shape: Option<Shape>, devices: usize) -> Pattern {
@@ -32,11 +34,17 @@ fn make(shape: Option<Shape>, devices: usize) -> Pattern {
 
 /// Patterns that were made already.
 #[derive(Default)]
-pub(super) struct Patterns(BTreeMap<(String, usize), Pattern>);
+pub(super) struct Patterns(BTreeMap<(String, usize, Demand), Pattern>);
 
 impl Patterns {
-    /// The pattern of this shape with so many ranks.
+    /// The pattern of this shape with so many ranks on devices of their own.
     pub(super) fn get(&mut self, shape: Option<Shape>, devices: usize) -> Pattern {
-        self.0.entry((word(shape), devices)).or_insert_with(|| make(shape, devices)).clone()
+        self.with(shape, devices, Demand::default())
+    }
+
+    /// The same where every rank needs this.
+    pub(super) fn with(&mut self, shape: Option<Shape>, devices: usize, demand: Demand) -> Pattern {
+        let make = || make(shape, devices).each(demand);
+        self.0.entry((word(shape), devices, demand)).or_insert_with(make).clone()
     }
 }

@@ -4,13 +4,13 @@ use kuva::plot::annotations::{ReferenceLine, TextAnnotation};
 use kuva::plot::legend::{LegendEntry, LegendPosition, LegendShape};
 use kuva::plot::line::LineStyle;
 use kuva::plot::scatter::MarkerShape;
-use kuva::plot::{BarPlot, BoxPlot, LinePlot, ScatterPlot};
-use kuva::render::layout::Layout;
+use kuva::plot::{BarPlot, BoxPlot, DensityPlot, LinePlot, ScatterPlot};
+use kuva::render::layout::{Layout, TickFormat};
 use kuva::render::plots::Plot;
 use kuva::render::theme::Theme;
 use kuva::render_to_svg;
 
-/// The colour of a policy, the same in every picture; safe for the colour-blind (after Okabe and Ito).
+/// The colour of a policy, or of a model of what it chooses by, the same in every picture; safe for the colour-blind (after Okabe and Ito).
 pub(super) fn colour(policy: &str) -> &'static str {
     match policy {
         "lowest-id" => "#a6a6a6",
@@ -18,6 +18,10 @@ pub(super) fn colour(policy: &str) -> &'static str {
         "greedy" => "#2fae86",
         "preserve" | "preserve-released" => "#4a9fe0",
         "max-bandwidth" => "#cc79a7",
+        "first-gpu" => "#a6a6a6",
+        "pcie-aware" => "#4a9fe0",
+        "Eq. 2" => "#e69f00",
+        "max-min" => "#2fae86",
         _ => "#8d7fd1",
     }
 }
@@ -152,8 +156,18 @@ pub(super) struct Line {
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// Lines with a dot at every point, the heights by powers of ten.
-pub(super) fn lines(lines: Vec<Line>, title: &str, x: &str, y: &str) -> String {
+/// How heights are drawn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heights {
+    /// As they are.
+    Linear,
+    /// By powers of ten.
+    Log,
+}
+
+/// Lines with a dot at every point.
+pub(super) fn lines(lines: Vec<Line>, heights: Heights, title: &str, x: &str, y: &str) -> String {
+    let least = lines.iter().flat_map(|line| &line.points).map(|point| point.1).fold(f64::INFINITY, f64::min);
     let mut plots: Vec<Plot> = Vec::new();
     for line in lines {
         let dots = ScatterPlot::new().with_data(line.points.clone()).with_color(line.colour).with_size(3.5);
@@ -161,8 +175,44 @@ pub(super) fn lines(lines: Vec<Line>, title: &str, x: &str, y: &str) -> String {
         let path = if line.dashed { path.with_dashed() } else { path };
         plots.extend([path.with_legend(line.name).into(), dots.into()]);
     }
-    let layout = Layout::auto_from_plots(&plots).with_title(title).with_x_label(x).with_y_label(y).with_log_y();
+    let layout = Layout::auto_from_plots(&plots).with_title(title).with_x_label(x).with_y_label(y);
+    let layout = match heights {
+        Heights::Log => layout.with_log_y(),
+        Heights::Linear if least >= 0.0 => layout.with_y_axis_min(0.0),
+        Heights::Linear => layout,
+    };
     render_to_svg(plots, layout.with_width(860.0).with_height(460.0))
+}
+
+/// A name, its colour, and its pairs.
+pub(super) type Dots = (&'static str, &'static str, Vec<(f64, f64)>);
+
+/// Dots of pairs, and the line on which both are equal.
+pub(super) fn pairs(dots: Vec<Dots>, title: &str, x: &str, y: &str) -> String {
+    let most = dots.iter().flat_map(|(.., pairs)| pairs).map(|(x, y)| x.max(*y)).fold(0.0, f64::max);
+    let equal = LinePlot::new().with_data(vec![(0.0, 0.0), (most, most)]).with_color("#bbbbbb").with_stroke_width(1.0);
+    let mut plots: Vec<Plot> = vec![equal.with_legend("equal").into()];
+    plots.extend(dots.into_iter().map(|(name, colour, pairs)| -> Plot {
+        ScatterPlot::new().with_data(pairs).with_color(colour).with_size(3.0).with_legend(name).into()
+    }));
+    let layout = Layout::auto_from_plots(&plots).with_title(title).with_x_label(x).with_y_label(y);
+    render_to_svg(plots, layout.with_width(700.0).with_height(560.0))
+}
+
+/// A name, its colour, whether its line is dashed, and its values.
+pub(super) type Curve = (String, &'static str, bool, Vec<f64>);
+
+/// How dense values lie, by Gaussian kernels of this width.
+pub(super) fn densities(curves: Vec<Curve>, width: f64, title: &str, x: &str) -> String {
+    let curve = |(name, colour, dashed, values): Curve| -> Plot {
+        let plot = DensityPlot::new().with_data(values).with_bandwidth(width).with_kde_samples(400).with_x_lo(0.0);
+        let plot = plot.with_color(colour).with_stroke_width(2.0);
+        let plot = if dashed { plot.with_line_dash("6 4") } else { plot };
+        plot.with_legend(name).into()
+    };
+    let plots: Vec<Plot> = curves.into_iter().map(curve).collect();
+    let layout = Layout::auto_from_plots(&plots).with_title(title).with_x_label(x).with_y_label("density, 1/s");
+    render_to_svg(plots, layout.with_y_tick_format(TickFormat::Fixed(4)).with_width(860.0).with_height(460.0))
 }
 
 /// Bars in groups: a bar of each of the names in every group.

@@ -12,6 +12,7 @@ use crate::output::table;
 pub(super) struct Report {
     pub(super) name: &'static str,
     pub(super) paper: &'static str,
+    pub(super) title: String,
     pub(super) command: String,
     pub(super) seeds: Vec<u64>,
     pub(super) opening: String,
@@ -83,6 +84,7 @@ impl Report {
         Self {
             name,
             paper,
+            title: format!("{paper}, run again"),
             command: plan.command.clone(),
             seeds: plan.seeds().collect(),
             opening: String::new(),
@@ -153,11 +155,11 @@ impl Report {
     /// How many claims hold, for those who have the rest in files.
     pub(super) fn summary(&self) -> String {
         let [_, table] = self.in_short();
-        [format!("{}, run again over {} job files", self.paper, self.seeds.len()), table].join("\n\n")
+        [format!("{}; {} job files", self.title, self.seeds.len()), table].join("\n\n")
     }
 
     fn written(&self, pictures: bool) -> String {
-        let mut parts = vec![format!("# {}, run again", self.paper), self.opening.clone()];
+        let mut parts = vec![format!("# {}", self.title), self.opening.clone()];
         let last = self.seeds.last().copied().unwrap_or_default();
         let first = self.seeds.first().copied().unwrap_or_default();
         parts.push(format!(

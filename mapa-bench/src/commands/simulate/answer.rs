@@ -142,6 +142,9 @@ impl Answer {
         let policies: Vec<Value> = self.runs.iter().map(|run| self.run_json(run)).collect::<Result<_, _>>()?;
         Ok(json!({
             "machine": self.machine,
+            "servers": (!self.servers.is_empty()).then_some(json!({
+                "words": self.servers, "count": self.fleet.machines().len(), "network_gbps": self.fleet.network_gbps(),
+            })),
             "workload": {
                 "source": self.workload.source, "jobs": self.workload.jobs.len(), "notes": self.workload.notes,
             },

@@ -9,9 +9,7 @@ use std::{fs, io};
 use indicatif::ProgressBar;
 use mapa_core::Policy;
 use mapa_sched::Fleet;
-use mapa_sim::{
-    Column, Execution, Fragmentation, GENERATOR, Outcome, OverTime, Row, Scorer, Simulation, Summary, Table, Workload,
-};
+use mapa_sim::{Column, Execution, Fragmentation, GENERATOR, Outcome, OverTime, Row, Scorer, Summary, Table, Workload};
 
 use crate::cli::{Preserved, SimulateArgs};
 use crate::failure::Failure;
@@ -20,7 +18,9 @@ use crate::model::Model;
 use crate::output::Output;
 use crate::plots;
 use crate::request::{policy, takes_model};
-use crate::simulation::{WorkloadArgs, execution, fleet, policy_names, scheduler, workload};
+use crate::simulation::{
+    WorkloadArgs, execution, fleet, own_policy, policy_names, scheduler, servers, simulation, workload,
+};
 
 mod answer;
 mod jobs;
@@ -29,22 +29,29 @@ mod progress;
 use progress::{Counted, Watched};
 
 pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), Failure> {
+    if args.network.is_some() && args.servers.is_empty() {
+        return Err(Failure::malformed("--network: it joins servers: expected --servers too"));
+    }
     let mut files = [&args.output, &args.series].into_iter().flatten();
     files.try_for_each(|file| Format::of(file).map(drop))?;
-    if reads_standard_input(&args.workload) && args.machine.machine.iter().any(|name| name == "-") {
+    let machines = args.machine.iter().flat_map(|machine| &machine.machine).chain(&args.servers);
+    if reads_standard_input(&args.workload) && machines.into_iter().any(|name| name == "-") {
         return Err(Failure::malformed("--machine - and the jobs both read standard input: expected one of them"));
     }
     let model = args.model.as_ref().map(|word| Model::named(word, None)).transpose()?;
-    let policies = policies(&args.policy, model.as_ref())?;
-    let execution = execution(&args.execution)?;
-    let loaded = load(&args.machine, output)?;
+    let own = own_policy(&args.scheduler).map_or_else(|| vec!["paper".to_owned()], |own| vec![own.to_owned()]);
+    let policies = policies(args.policy.as_ref().unwrap_or(&own), model.as_ref())?;
+    // An unknown word is told before anything is read.
+    execution(&args.execution, &Workload::default())?;
+    let (machine, fleet) = machines_of(args, output)?;
     let workload = workload(&args.workload)?;
-    let fleet = fleet(&loaded)?;
+    let execution = execution(&args.execution, &workload)?;
     let bar = progress::bar(workload.jobs.len() * policies.len(), output.json)?;
     let runs = runs(args, policies, &workload, &fleet, &*execution, &bar);
     bar.finish_and_clear();
     let mut answer = Answer {
-        machine: loaded.machine.name.clone(),
+        machine,
+        servers: args.servers.clone(),
         scheduler: args.scheduler.clone(),
         execution: args.execution.clone(),
         fleet,
@@ -56,6 +63,25 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
     if output.json { output.object(&answer.json()?) } else { answer.print(output) }
 }
 
+/// What is simulated, in words, and as a fleet that nobody is on.
+fn machines_of(args: &SimulateArgs, output: &Output) -> Result<(String, Fleet), Failure> {
+    if let Some(gbps) = args.network.filter(|gbps| !(gbps.is_finite() && *gbps > 0.0)) {
+        return Err(Failure::malformed(format_args!("--network {gbps}: expected a number of GB/s above 0")));
+    }
+    match &args.machine {
+        Some(machine) => {
+            let loaded = load(machine, output)?;
+            Ok((loaded.machine.name.clone(), fleet(&loaded)?))
+        }
+        None => {
+            let fleet = servers(&args.servers, output)?;
+            let joined = args.network.map(|gbps| format!(", {gbps} GB/s each between them")).unwrap_or_default();
+            let name = format!("{} servers: {}{joined}", fleet.machines().len(), args.servers.join(", "));
+            Ok((name, if let Some(gbps) = args.network { fleet.with_network(gbps) } else { fleet }))
+        }
+    }
+}
+
 fn reads_standard_input(args: &WorkloadArgs) -> bool {
     let trace = args.trace.as_deref().map(|trace| trace.rsplit('=').next().unwrap_or(trace));
     [args.jobs.as_deref(), trace, args.run_times.as_deref()].contains(&Some("-"))
@@ -64,6 +90,8 @@ fn reads_standard_input(args: &WorkloadArgs) -> bool {
 /// What came of a workload under each policy.
 struct Answer {
     machine: String,
+    /// The words for a fleet of separate servers; none of one machine.
+    servers: Vec<String>,
     scheduler: String,
     execution: String,
     fleet: Fleet,
@@ -89,7 +117,9 @@ fn policies(words: &[String], model: Option<&Model>) -> Result<Vec<Box<dyn Polic
         return Err(Failure::malformed("--policy names none: expected names, `paper` or `all`"));
     }
     if model.is_some() && !names.iter().any(|name| takes_model(name)) {
-        return Err(Failure::malformed("--model is for the policies preserve and max-bandwidth: neither is simulated"));
+        return Err(Failure::malformed(
+            "--model is for the policies preserve, max-bandwidth and foresight: none of them is simulated",
+        ));
     }
     names.into_iter().map(|name| policy(name, model.filter(|_| takes_model(name)), Preserved::All)).collect()
 }
@@ -111,8 +141,8 @@ fn runs(
         let observe = |now, fleet: &Fleet| over_time.observe(now, fleet, &mut fragmentation);
         let cut = Arc::new(AtomicUsize::new(0));
         let watched = Box::new(Watched { policy, cut: cut.clone() });
-        let mut scheduler = Counted { scheduler: scheduler(&args.scheduler, watched)?, bar };
-        let simulation = Simulation::new(workload, fleet.clone()).observe(observe);
+        let mut scheduler = Counted { scheduler: scheduler(&args.scheduler, watched, &args.execution)?, bar };
+        let simulation = simulation(workload, fleet.clone()).observe(observe);
         let outcome = simulation.run(&mut scheduler, execution).map_err(Failure::malformed)?;
         let rows = Row::of(&outcome, workload, fleet, &mut scorer);
         let summary = Summary::of(&outcome, &rows, fleet);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use mapa_core::{Decision, Policy, Refusal, Request, View};
+use mapa_core::{Decision, Policy, PolicyId, Refusal, Request, View};
 use mapa_sched::{Event, Scheduler, Time, Turn};
 
 use crate::failure::Failure;
@@ -49,6 +49,10 @@ pub(super) struct Watched {
 impl Policy for Watched {
     fn name(&self) -> &str {
         self.policy.name()
+    }
+
+    fn of_free_set(&self) -> Option<PolicyId> {
+        self.policy.of_free_set()
     }
 
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {

@@ -1,7 +1,7 @@
 //! One cell: a simulation, and its numbers.
 
 use mapa_sched::Fleet;
-use mapa_sim::{Outcome, Row, Scorer, Simulation, Summary, Workload};
+use mapa_sim::{Outcome, Row, Scorer, Summary, Workload};
 
 use super::plan::Cell;
 use super::store::Kept;
@@ -9,7 +9,7 @@ use super::values::{Columns, Values, columns};
 use crate::cli::Preserved;
 use crate::failure::Failure;
 use crate::request::policy;
-use crate::simulation::{execution, scheduler};
+use crate::simulation::{execution, scheduler, simulation};
 
 /// Simulates a cell. What goes wrong is what came of it.
 pub(super) fn run(cell: &Cell<'_>, rows: bool) -> Kept {
@@ -24,9 +24,9 @@ pub(super) fn run(cell: &Cell<'_>, rows: bool) -> Kept {
 fn simulate(cell: &Cell<'_>, rows: bool) -> Result<(Columns, Option<Columns>), Failure> {
     let workload = cell.jobs.get()?;
     let policy = policy(cell.policy, None, Preserved::All)?;
-    let mut scheduler = scheduler(cell.scheduler, policy)?;
-    let execution = execution(cell.execution)?;
-    let simulation = Simulation::new(&workload, cell.idle.clone());
+    let mut scheduler = scheduler(cell.scheduler, policy, cell.execution)?;
+    let execution = execution(cell.execution, &workload)?;
+    let simulation = simulation(&workload, cell.idle.clone());
     let outcome = simulation.run(scheduler.as_mut(), execution.as_ref()).map_err(Failure::malformed)?;
     let own = Row::of(&outcome, &workload, cell.idle, &mut Scorer::new());
     let jobs = rows.then(|| columns(&Row::table(&own, cell.idle)));

@@ -71,12 +71,15 @@ impl Plan {
         for word in &policies {
             known("policies", policy(word, None, Preserved::All).map(drop))?;
         }
-        let any = || policy("lowest-id", None, Preserved::All);
+        // Not every scheduler takes every policy.
         for word in &file.schedulers.0 {
-            known("schedulers", any().and_then(|any| scheduler(word, any)).map(drop))?;
+            for name in &policies {
+                let made = policy(name, None, Preserved::All).and_then(|policy| scheduler(word, policy, "fixed"));
+                known("schedulers", made.map(drop))?;
+            }
         }
         for word in &file.executions.0 {
-            known("executions", execution(word).map(drop))?;
+            known("executions", execution(word, &Workload::default()).map(drop))?;
         }
         let machine = |word: &String| machine(word, output).map_err(|failure| under("machines", failure));
         Ok(Self {
@@ -128,7 +131,7 @@ pub(super) fn under(key: &str, failure: Failure) -> Failure {
 }
 
 fn machine(word: &str, output: &Output) -> Result<Machine, Failure> {
-    let loaded = load(&words(word), output)?;
+    let loaded = load(&MachineArgs::named(word), output)?;
     let graph: &Arc<HardwareGraph> = loaded.graph();
     let idle = simulation::fleet(&loaded)?;
     let mut hash = Hash::new("machine");
@@ -141,22 +144,6 @@ fn machine(word: &str, output: &Output) -> Result<Machine, Failure> {
         }
     }
     Ok(Machine { word: word.to_owned(), idle, key: hash.finish() })
-}
-
-/// As `--machine` alone.
-fn words(machine: &str) -> MachineArgs {
-    MachineArgs {
-        machine: vec![machine.to_owned()],
-        live: false,
-        refresh: false,
-        no_cache: false,
-        nvml: None,
-        nvidia_smi: None,
-        kfd: None,
-        pcie_gbps: None,
-        nvlink_gbps: None,
-        mig: None,
-    }
 }
 
 /// FNV-1a, 64 bits: the same on every machine and release.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use mapa_core::Request;
+use mapa_core::mig::Size;
+use mapa_core::{Demand, Request, Want};
 use mapa_sched::{Job, JobId, RunTime, Time};
 
 use crate::error::{Error, ErrorKind};
@@ -14,7 +15,7 @@ use crate::workload::{Submission, Workload, bad_line, bad_workload, names_lines,
 const NEEDED: [&str; 2] = ["gpus", "duration_s"];
 
 /// Every column, in the order in which they are written.
-const COLUMNS: [&str; 14] = [
+const COLUMNS: [&str; 16] = [
     "id",
     "arrival_s",
     "gpus",
@@ -28,6 +29,8 @@ const COLUMNS: [&str; 14] = [
     "same_numa",
     "isolated",
     "slo_s",
+    "slice",
+    "pcie_gbps",
     "pcie_alpha",
 ];
 
@@ -59,7 +62,10 @@ pub(super) fn read(text: &str) -> Result<Workload, Error> {
 fn submission(row: &Row<'_>, number: u64, made: &mut Patterns) -> Result<Submission, Error> {
     let devices = row.need("gpus", numbers::devices)?;
     let shape = row.read("pattern", patterns::shape)?.unwrap_or(Some(mapa_core::Shape::Ring));
-    let mut request = Request::new(made.get(shape, devices));
+    let slice = row.read("slice", |text| text.parse::<Size>().map_err(|error| error.to_string()))?;
+    let demand = slice.map_or(Demand::whole(), Demand::slice);
+    let demand = Demand { pcie_mb_s: row.read("pcie_gbps", numbers::pcie_mb_s)?.unwrap_or(0), ..demand };
+    let mut request = Request::new(made.with(shape, devices, demand));
     request.bandwidth_sensitive = row.read("sensitive", numbers::flag)?.unwrap_or(false);
     request.same_numa = row.read("same_numa", numbers::flag)?.unwrap_or(false);
     let work = Duration::from_nanos(row.need("duration_s", numbers::nanoseconds)?);
@@ -85,20 +91,25 @@ fn integer(text: &str) -> Result<i64, String> {
 }
 
 fn slope(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(is_slope);
+    let number = text.parse().ok().filter(|number| numbers::is_slope(*number));
     number.ok_or_else(|| format!("`{text}`: expected a number such as 0.5, finite and not below 0"))
-}
-
-fn is_slope(number: &f64) -> bool {
-    number.is_finite() && *number >= 0.0
 }
 
 fn estimate(text: &str) -> Result<RunTime, String> {
     if text.eq_ignore_ascii_case("unknown") {
         return Ok(RunTime::Unknown);
     }
-    let known = |what| format!("{what}, or unknown");
+    if text.contains('=') {
+        return text.split_whitespace().map(on_slice).collect::<Result<_, _>>().map(RunTime::BySize);
+    }
+    let known = |what| format!("{what}, or 1g.1m=50 2g.2m=25 and so on by size of slice, or unknown");
     numbers::nanoseconds(text).map(|length| RunTime::Fixed(Duration::from_nanos(length))).map_err(known)
+}
+
+fn on_slice(text: &str) -> Result<(Size, Duration), String> {
+    let (size, length) = text.split_once('=').ok_or_else(|| format!("`{text}`: expected such as 1g.1m=50"))?;
+    let size = size.parse().map_err(|error: mapa_core::Error| error.to_string())?;
+    Ok((size, Duration::from_nanos(numbers::nanoseconds(length)?)))
 }
 
 /// Writes a workload as a job file that [`read_jobs`](super::read_jobs) reads back: the jobs equal to the last nanosecond and
@@ -107,8 +118,8 @@ fn estimate(text: &str) -> Result<RunTime, String> {
 ///
 /// # Errors
 /// The first job that has what the format cannot hold: a pattern that is no [`Shape`](mapa_core::Shape) and not independent, or
-/// without ranks; demands for less than whole devices; constraints besides `same_numa`; limits of its own; run times by size of
-/// instance; times beyond 584 years; a `pcie_alpha` that is not finite or below 0; a task's name with blanks at its ends or of
+/// without ranks; demands that differ between ranks, or are for other than whole devices or slices of a size with some PCIe traffic;
+/// constraints besides `same_numa`; limits of its own; run times by size for no size; times beyond 584 years; a `pcie_alpha` that is not finite or below 0; a task's name with blanks at its ends or of
 /// several lines. Sources and notes of several lines.
 pub fn write_jobs(workload: &Workload) -> Result<String, Error> {
     let rows = workload.jobs.iter().map(cells).collect::<Result<Vec<_>, _>>()?;
@@ -145,7 +156,8 @@ fn default_of(column: &str) -> Option<&'static str> {
         "arrival_s" | "priority" => Some("0"),
         "pattern" => Some("ring"),
         "sensitive" | "same_numa" | "isolated" => Some("false"),
-        "task" | "estimate_s" | "deadline_s" | "slo_s" => Some(""),
+        "task" | "estimate_s" | "deadline_s" | "slo_s" | "slice" => Some(""),
+        "pcie_gbps" => Some("0"),
         "pcie_alpha" => Some("1"),
         _ => None,
     }
@@ -163,7 +175,16 @@ fn cells(own: &Submission) -> Result<[String; COLUMNS.len()], Error> {
     };
     let request = &job.request;
     let pattern = patterns::word_of(&request.pattern).filter(|_| own.devices() > 0);
-    let pattern = pattern.ok_or_else(|| cannot("its pattern: expected a shape, or independent, on whole devices"))?;
+    let (pattern, demand) =
+        pattern.ok_or_else(|| cannot("its pattern: expected a shape, or independent, of equal ranks"))?;
+    let slice = match demand.want {
+        Want::Slice(size) if numbers::is_size(size) => size.to_string(),
+        _ => String::new(),
+    };
+    let plain = slice.parse().map_or(Demand::whole(), Demand::slice);
+    if demand != (Demand { pcie_mb_s: demand.pcie_mb_s, ..plain }) {
+        return Err(cannot("its demand: expected whole devices or slices of a size, and PCIe traffic"));
+    }
     let plain = Request::new(request.pattern.clone()).sensitive(request.bandwidth_sensitive);
     if *request != plain.same_numa(request.same_numa) {
         return Err(cannot("its constraints: expected none but same_numa"));
@@ -174,14 +195,20 @@ fn cells(own: &Submission) -> Result<[String; COLUMNS.len()], Error> {
     if own.task.contains(['\n', '\r']) {
         return Err(cannot("a task's name of several lines"));
     }
-    if !is_slope(&job.pcie_alpha) {
+    if !numbers::is_slope(job.pcie_alpha) {
         return Err(cannot("a pcie_alpha that is not finite or below 0"));
     }
     let estimate = match &job.run_time {
         RunTime::Fixed(length) if *length == own.work => String::new(),
         RunTime::Fixed(length) => time(*length)?,
         RunTime::Unknown => "unknown".to_owned(),
-        RunTime::BySize(_) => return Err(cannot("run times by size of instance")),
+        RunTime::BySize(times) if times.is_empty() || !times.keys().all(|&size| numbers::is_size(size)) => {
+            return Err(cannot("run times by size for no size"));
+        }
+        RunTime::BySize(times) => {
+            let each = times.iter().map(|(size, length)| Ok(format!("{size}={}", time(*length)?)));
+            each.collect::<Result<Vec<_>, Error>>()?.join(" ")
+        }
     };
     Ok([
         job.id.to_string(),
@@ -197,6 +224,8 @@ fn cells(own: &Submission) -> Result<[String; COLUMNS.len()], Error> {
         request.same_numa.to_string(),
         job.isolated.to_string(),
         job.slo.map(time).transpose()?.unwrap_or_default(),
+        slice,
+        numbers::seconds(u64::from(demand.pcie_mb_s) * 1_000_000),
         job.pcie_alpha.to_string(),
     ])
 }

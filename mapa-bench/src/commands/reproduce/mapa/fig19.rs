@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::super::Plan;
 use super::super::claim::{Claim, Verdict};
-use super::super::picture::{Line, lines};
+use super::super::picture::{Heights, Line, lines};
 use super::super::report::Section;
 use super::setting::Machine;
 use crate::failure::Failure;
@@ -172,7 +172,7 @@ fn picture(points: &[Point], class: usize) -> String {
     };
     let all = colours.into_iter().enumerate().flat_map(|own| [true, false].map(|first| line(own, first)));
     let title = format!("One decision on an idle machine, preserve, {} jobs", CLASSES[class].to_lowercase());
-    lines(all.collect(), &title, "GPUs wanted", "time, ms")
+    lines(all.collect(), Heights::Log, &title, "GPUs wanted", "time, ms")
 }
 
 fn ms(time: f64) -> String {

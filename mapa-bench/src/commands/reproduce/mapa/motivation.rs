@@ -19,7 +19,8 @@ use crate::failure::Failure;
 fn slowdown(model: &ByBandwidth, fleet: &Fleet, task: &str, sensitive: bool, devices: &[DeviceId]) -> f64 {
     let request = Request::new(Pattern::ring(devices.len())).sensitive(sensitive);
     let job = Submission::new(Job::new(JobId(0), request), Duration::from_secs(1)).task(task);
-    let at = Placed { machine: MachineId(0), lease: LeaseId(0), placement: Placement::from(devices) };
+    let placement = Placement::from(devices);
+    let at = Placed { machine: MachineId(0), lease: LeaseId(0), placement, rest: Vec::new() };
     model.slowdown(&job, &at, fleet)
 }
 

@@ -6,9 +6,8 @@ use indicatif::ProgressBar;
 use mapa_core::HardwareGraph;
 use mapa_sched::{Fifo, Fleet};
 use mapa_sim::{Execution, Quartiles, Row, Scorer, Simulation, Workload};
-use rayon::prelude::*;
 
-use super::super::Plan;
+use super::super::{Plan, on_files};
 use super::setting::{Machine, Setting, policy, settings};
 use crate::failure::Failure;
 
@@ -129,32 +128,20 @@ struct Ready {
     execution: Box<dyn Execution>,
 }
 
-/// Runs all settings. Which thread runs what changes no number.
+/// Runs all settings.
 pub(super) fn run(plan: &Plan, bar: &ProgressBar) -> Result<All, Failure> {
     let ready = ready()?;
-    let seeds: Vec<u64> = plan.seeds().collect();
-    let tasks: Vec<(usize, u64)> = (0..ready.len()).flat_map(|at| seeds.iter().map(move |&seed| (at, seed))).collect();
-    bar.set_length(tasks.len() as u64);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(plan.threads).build().map_err(Failure::malformed)?;
     let scorers: Vec<Mutex<Scorer>> = (0..plan.threads).map(|_| Mutex::default()).collect();
-    let one = |&(at, seed): &(usize, u64)| {
+    let done = on_files(plan, bar, ready.len(), |at, seed| {
         bar.set_message(ready[at].setting.what);
         let own = &scorers[rayon::current_thread_index().unwrap_or_default() % scorers.len()];
-        let mut scorer = own.lock().unwrap_or_else(PoisonError::into_inner);
-        let trials = file(&ready[at], seed, &mut scorer);
-        bar.inc(1);
-        trials
-    };
-    let done: Vec<Vec<Trial>> = pool.install(|| tasks.par_iter().map(one).collect::<Result<_, _>>())?;
-    let mut done = done.into_iter();
-    let gather = |ready: Ready| {
-        let mut of: Vec<_> = ready.setting.policies.iter().map(|&name| (name, Vec::new())).collect();
-        for trials in done.by_ref().take(seeds.len()) {
-            of.iter_mut().zip(trials).for_each(|((_, all), trial)| all.push(trial));
-        }
+        file(&ready[at], seed, &mut own.lock().unwrap_or_else(PoisonError::into_inner))
+    })?;
+    let gather = |(ready, of): (Ready, Vec<Vec<Trial>>)| {
+        let of = ready.setting.policies.iter().copied().zip(of).collect();
         Trials { setting: ready.setting, of }
     };
-    Ok(All(ready.into_iter().map(gather).collect()))
+    Ok(All(ready.into_iter().zip(done).map(gather).collect()))
 }
 
 /// Settings on one machine share its graph, and so the tables that decisions are made by.

@@ -1,0 +1,96 @@
+//! What sets of devices are worth to patterns.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use mapa_core::{
+    Allocator, Candidate, DeviceId, DeviceSet, HardwareGraph, Lease, Objective, Pattern, Placement, Policy, Request,
+    Rules, max,
+};
+
+use super::Target;
+
+/// Devices of one machine, by bits.
+pub(super) type Mask = u64;
+
+pub(super) fn mask(set: &DeviceSet) -> Mask {
+    set.words().first().copied().unwrap_or_default()
+}
+
+pub(super) fn set(mask: Mask) -> DeviceSet {
+    (0..u64::BITS).filter(|bit| mask >> bit & 1 == 1).map(DeviceId).collect()
+}
+
+pub(super) struct Scores<'a> {
+    machines: &'a [Allocator],
+    objective: &'a Objective<'a>,
+    best: Rules<'a>,
+    /// By fingerprint of the machine's graph, so that machines that are alike share what is known.
+    known: RefCell<HashMap<(u64, usize, Mask), Option<f64>>>,
+    patterns: RefCell<Vec<Pattern>>,
+}
+
+impl<'a> Scores<'a> {
+    pub(super) fn new(objective: &'a Objective<'a>, machines: &'a [Allocator]) -> Self {
+        let best = Rules::new("the best rank order").prefer(max(objective.clone()));
+        Self { machines, objective, best, known: RefCell::default(), patterns: RefCell::default() }
+    }
+
+    fn graph(&self, machine: usize) -> &'a HardwareGraph {
+        self.machines[machine].graph()
+    }
+
+    fn on_free(&self, machine: usize, pattern: &Pattern, free: &DeviceSet) -> Option<Target> {
+        let graph = self.graph(machine);
+        let decision = self.best.decide(&Request::new(pattern.clone()), &graph.with_free(free)).ok()?;
+        Some(Target {
+            machine: self.machines[machine].id(),
+            placement: decision.placement().clone(),
+            score: decision.best().score(self.objective.name())?,
+        })
+    }
+
+    /// The best for a pattern on what is free, or on the idle machine; whole devices only.
+    pub(super) fn best_on(&self, machine: usize, pattern: &Pattern, idle: bool) -> Option<Target> {
+        let wholes = self.graph(machine).wholes();
+        let free = if idle { wholes } else { &wholes & self.machines[machine].view().free() };
+        self.on_free(machine, pattern, &free)
+    }
+
+    /// The same on these devices.
+    pub(super) fn best_of(&self, machine: usize, pattern: usize, free: Mask) -> Option<Target> {
+        self.on_free(machine, &self.patterns.borrow()[pattern], &set(free))
+    }
+
+    /// What exactly these devices are worth; none if the pattern does not lie on them.
+    pub(super) fn of(&self, machine: usize, pattern: usize, devices: Mask) -> Option<f64> {
+        let key = (self.graph(machine).fingerprint(), pattern, devices);
+        if let Some(known) = self.known.borrow().get(&key) {
+            return *known;
+        }
+        let score = self.best_of(machine, pattern, devices).map(|target| target.score);
+        self.known.borrow_mut().insert(key, score);
+        score
+    }
+
+    /// The number of a pattern: equal patterns share what is known.
+    pub(super) fn pattern(&self, pattern: &Pattern) -> usize {
+        let mut patterns = self.patterns.borrow_mut();
+        patterns.iter().position(|known| known == pattern).unwrap_or_else(|| {
+            patterns.push(pattern.clone());
+            patterns.len() - 1
+        })
+    }
+
+    /// What a job has.
+    pub(super) fn of_lease(&self, machine: usize, lease: &Lease) -> Target {
+        let (allocator, placement) = (&self.machines[machine], lease.placement.clone());
+        let candidate = Candidate { view: allocator.view(), pattern: &lease.pattern, placement: &placement };
+        let score = self.objective.score(&candidate);
+        Target { machine: allocator.id(), placement, score }
+    }
+
+    pub(super) fn placement(&self, machine: usize, pattern: usize, devices: Mask) -> Option<Placement> {
+        Some(self.best_of(machine, pattern, devices)?.placement)
+    }
+}

@@ -1,0 +1,302 @@
+//! The search for plans: by the number of jobs that move, from none on.
+//!
+//! For each set of devices good enough for what is wanted, the jobs on it must move; others may. For each choice of as many as are
+//! allowed, their new places are gone through, what is lighter to move than the best so far.
+
+use mapa_core::{Allocator, Lease, Pattern, Sharing, StopReason, Want};
+
+use super::order::{Place, Step, Way, order};
+use super::scores::{Mask, Scores, mask};
+use super::{Defrag, Defragmented, Move, Plan, Target};
+
+/// Values this close are equal.
+const SAME: f64 = 1.0 - 1e-9;
+
+/// A job that can move.
+struct Job<'a> {
+    lease: &'a Lease,
+    pattern: usize,
+    devices: Mask,
+    /// What it must have, wherever it goes.
+    least: f64,
+}
+
+/// Plans are compared by this, the least first: steps, devices, and what is wanted, negative.
+type Key = (usize, usize, f64);
+
+struct Found {
+    key: Key,
+    machine: usize,
+    target: Mask,
+    movers: Vec<usize>,
+    steps: Vec<Step>,
+}
+
+pub(super) struct Search<'a, 'd> {
+    defrag: &'a Defrag<'d>,
+    machines: &'a [Allocator],
+    scores: Scores<'a>,
+    want: &'a Pattern,
+    pattern: usize,
+    at_least: f64,
+    /// Whole devices that nobody has, of each machine.
+    free: Vec<Mask>,
+    /// The jobs of each machine that can move.
+    jobs: Vec<Vec<Job<'a>>>,
+    nodes: u64,
+    best: Option<Found>,
+    but_for_room: bool,
+}
+
+impl<'a, 'd> Search<'a, 'd> {
+    pub(super) fn new(defrag: &'a Defrag<'d>, machines: &'a [Allocator], want: &'a Pattern, at_least: f64) -> Self {
+        let scores = Scores::new(&defrag.objective, machines);
+        let pattern = scores.pattern(want);
+        let free = |machine: &Allocator| mask(&(&machine.graph().wholes() & machine.view().free()));
+        let mut search = Self {
+            defrag,
+            machines,
+            scores,
+            want,
+            pattern,
+            at_least,
+            free: machines.iter().map(free).collect(),
+            jobs: Vec::new(),
+            nodes: 0,
+            best: None,
+            but_for_room: false,
+        };
+        search.jobs = (0..machines.len()).map(|machine| search.movable(machine)).collect();
+        search
+    }
+
+    fn movable(&self, machine: usize) -> Vec<Job<'a>> {
+        let allocator = &self.machines[machine];
+        let stays = |lease: &Lease| self.defrag.pinned.contains(&(allocator.id(), lease.id));
+        let on_wholes = |lease: &Lease| {
+            let wanted =
+                lease.pattern.demands().iter().all(|d| d.want == Want::Whole && d.sharing == Sharing::Exclusive);
+            wanted && lease.placement.iter().all(|id| id.0 < Mask::BITS)
+        };
+        let job = |lease: &'a Lease| {
+            let least = self.scores.of_lease(machine, lease).score * (1.0 - self.defrag.may_lose);
+            let (pattern, devices) = (self.scores.pattern(&lease.pattern), mask(&lease.placement.set()));
+            Job { lease, pattern, devices, least }
+        };
+        allocator.leases().filter(|lease| on_wholes(lease) && !stays(lease)).map(job).collect()
+    }
+
+    pub(super) fn run(mut self) -> Defragmented {
+        if let Some(target) = self.now() {
+            return Defragmented::Already(target);
+        }
+        let most = self.jobs.iter().map(Vec::len).max().unwrap_or(0);
+        for movers in 1..=most {
+            for machine in 0..self.machines.len() {
+                self.on(machine, movers);
+            }
+            if self.best.is_some() || self.is_stopped() {
+                break;
+            }
+        }
+        match self.best.take() {
+            Some(found) => self.plan(found).map_or(Defragmented::Impossible { but_for_room: false }, Defragmented::By),
+            None if self.is_stopped() => Defragmented::LimitReached(StopReason::NodeLimit),
+            None => Defragmented::Impossible { but_for_room: self.but_for_room },
+        }
+    }
+
+    /// What can be had without any move, the most.
+    fn now(&self) -> Option<Target> {
+        let here = (0..self.machines.len()).filter_map(|machine| self.scores.best_on(machine, self.want, false));
+        let enough = here.filter(|target| target.score >= self.at_least * SAME);
+        enough.reduce(|best, other| if other.score > best.score { other } else { best })
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.nodes >= self.defrag.limits.nodes
+    }
+
+    /// All plans in which `movers` jobs of this machine move.
+    fn on(&mut self, machine: usize, movers: usize) {
+        let jobs = self.jobs[machine].len();
+        if jobs < movers || self.machines[machine].graph().wholes().len() > Mask::BITS as usize {
+            return;
+        }
+        let movable = self.jobs[machine].iter().fold(self.free[machine], |all, job| all | job.devices);
+        each_subset(movable, self.want.len(), &mut |target| {
+            self.nodes += 1;
+            let on_it = |&job: &usize| self.jobs[machine][job].devices & target != 0;
+            let must: Vec<usize> = (0..jobs).filter(on_it).collect();
+            let score = if must.len() > movers { None } else { self.scores.of(machine, self.pattern, target) };
+            if let Some(score) = score.filter(|&score| score >= self.at_least * SAME) {
+                let others = (0..jobs).filter(|job| !must.contains(job)).fold(0, |all, job| all | 1 << job);
+                each_subset(others, movers - must.len(), &mut |more| {
+                    let more = (0..jobs).filter(|job| more >> job & 1 == 1);
+                    self.with((machine, target, score), must.iter().copied().chain(more).collect());
+                    !self.is_stopped()
+                });
+            }
+            !self.is_stopped()
+        });
+    }
+
+    /// All plans in which exactly these jobs move, for that target.
+    fn with(&mut self, (machine, target, score): (usize, Mask, f64), movers: Vec<usize>) {
+        let mut room = self.free.clone();
+        for &job in &movers {
+            room[machine] |= self.jobs[machine][job].devices;
+        }
+        room[machine] &= !target;
+        self.place(&Ahead { machine, target, score, movers }, &mut Vec::new(), &mut room, 0);
+    }
+
+    /// A place for the next of the jobs that move, and on to the one after it.
+    fn place(&mut self, ahead: &Ahead, places: &mut Vec<Place>, room: &mut Vec<Mask>, devices: usize) {
+        let best = self.best.as_ref().map(|best| best.key);
+        if self.is_stopped() || best.is_some_and(|best| (ahead.movers.len(), devices, -ahead.score) >= best) {
+            return;
+        }
+        let Some(&mover) = ahead.movers.get(places.len()) else { return self.reached(ahead, places, devices) };
+        let job = &self.jobs[ahead.machine][mover];
+        let (pattern, least, now, size) = (job.pattern, job.least * SAME, job.devices, job.lease.placement.len());
+        let mut here = subsets(room[ahead.machine], size, self.defrag.limits.nodes - self.nodes);
+        self.nodes += here.len() as u64;
+        let worth = |place: Mask| self.scores.of(ahead.machine, pattern, place).unwrap_or(f64::NEG_INFINITY);
+        here.retain(|&place| place != now && worth(place) >= least);
+        // Those that keep most of what it has come first, and of those the best: of plans that are equal the first is taken.
+        let moved = |place: Mask| (place & !now).count_ones();
+        here.sort_by(|&a, &b| moved(a).cmp(&moved(b)).then(worth(b).total_cmp(&worth(a))));
+        let mut open: Vec<Place> = here.into_iter().map(|place| (ahead.machine, place)).collect();
+        open.extend(self.elsewhere(ahead.machine, pattern, least, room));
+        for (machine, place) in open {
+            let new = if machine == ahead.machine { place & !now } else { place };
+            room[machine] &= !place;
+            places.push((machine, place));
+            self.place(ahead, places, room, devices + new.count_ones() as usize);
+            places.pop();
+            room[machine] |= place;
+        }
+    }
+
+    /// The best place on each other machine that is not like one before it.
+    fn elsewhere(&self, not: usize, pattern: usize, least: f64, room: &[Mask]) -> Vec<Place> {
+        let mut seen = Vec::new();
+        let mut places = Vec::new();
+        for machine in (0..self.machines.len()).filter(|&machine| machine != not) {
+            let alike = (self.machines[machine].graph().fingerprint(), room[machine]);
+            if seen.contains(&alike) {
+                continue;
+            }
+            seen.push(alike);
+            let best = self.scores.best_of(machine, pattern, room[machine]).filter(|target| target.score >= least);
+            places.extend(best.map(|target| (machine, mask(&target.placement.set()))));
+        }
+        places
+    }
+
+    /// All jobs have a place: whether they can get there.
+    fn reached(&mut self, ahead: &Ahead, places: &[Place], devices: usize) {
+        let jobs = &self.jobs[ahead.machine];
+        let way = |(&mover, &to): (&usize, &Place)| Way { now: (ahead.machine, jobs[mover].devices), to };
+        let ways: Vec<Way> = ahead.movers.iter().zip(places).map(way).collect();
+        let (mut tried, left) = (0, self.defrag.limits.nodes - self.nodes);
+        let mut aside = |job: usize, free: &[Mask], now: Place| {
+            let job = &jobs[ahead.movers[job]];
+            let here = subsets(free[now.0] | now.1, job.lease.placement.len(), left.saturating_sub(tried));
+            tried += here.len() as u64;
+            let runs = |&place: &Mask| place != now.1 && self.scores.of(now.0, job.pattern, place).is_some();
+            let mut places: Vec<Place> = here.into_iter().filter(runs).map(|place| (now.0, place)).collect();
+            places.extend(self.elsewhere(now.0, job.pattern, f64::NEG_INFINITY, free));
+            places
+        };
+        let most = 2 * ways.len();
+        let best = self.best.as_ref().map(|best| best.key);
+        let key = |steps: usize| (steps, devices, -ahead.score);
+        let asides = (0..=most).take_while(|&asides| best.is_none_or(|best| key(ways.len() + asides) < best));
+        let steps = { asides }.find_map(|asides| order(&mut ways.clone(), &mut self.free.clone(), asides, &mut aside));
+        self.nodes += tried;
+        match steps {
+            Some(steps) => {
+                let (machine, target, movers) = (ahead.machine, ahead.target, ahead.movers.clone());
+                self.best = Some(Found { key: key(steps.len()), machine, target, movers, steps });
+            }
+            None => self.but_for_room |= best.is_none(),
+        }
+    }
+
+    /// A plan in words: placements for sets.
+    fn plan(&self, found: Found) -> Option<Plan> {
+        let target = |machine: usize, pattern: usize, devices: Mask| {
+            let placement = self.scores.placement(machine, pattern, devices)?;
+            let score = self.scores.of(machine, pattern, devices)?;
+            Some(Target { machine: self.machines[machine].id(), placement, score })
+        };
+        let jobs = &self.jobs[found.machine];
+        let mut free = self.free.clone();
+        let mut now: Vec<(Place, Target)> = Vec::new();
+        for &mover in &found.movers {
+            let place = (found.machine, jobs[mover].devices);
+            now.push((place, self.scores.of_lease(found.machine, jobs[mover].lease)));
+        }
+        let mut moves = Vec::new();
+        for step in &found.steps {
+            let job = &jobs[found.movers[step.job]];
+            let to = target(step.to.0, job.pattern, step.to.1)?;
+            let (place, from) = std::mem::replace(&mut now[step.job], (step.to, to.clone()));
+            free[place.0] |= place.1;
+            free[step.to.0] &= !step.to.1;
+            let reach = |machine: usize| Some(self.scores.best_of(machine, self.pattern, free[machine])?.score);
+            moves.push(Move {
+                job: (self.machines[found.machine].id(), job.lease.id),
+                from,
+                to,
+                aside: step.aside,
+                reach: (0..free.len()).filter_map(reach).max_by(f64::total_cmp),
+            });
+        }
+        Some(Plan {
+            moves,
+            jobs: found.movers.len(),
+            devices: found.key.1,
+            target: target(found.machine, self.pattern, found.target)?,
+            complete: !self.is_stopped(),
+        })
+    }
+}
+
+/// What is decided before places are.
+struct Ahead {
+    machine: usize,
+    target: Mask,
+    score: f64,
+    movers: Vec<usize>,
+}
+
+/// All sets of `size` of these, in lexicographic order, as long as `visit` goes on.
+fn each_subset(of: Mask, size: usize, visit: &mut dyn FnMut(Mask) -> bool) {
+    fn extend(mut open: Mask, missing: usize, set: Mask, visit: &mut dyn FnMut(Mask) -> bool) -> bool {
+        if missing == 0 {
+            return visit(set);
+        }
+        while open.count_ones() as usize >= missing {
+            let next = open & open.wrapping_neg();
+            open ^= next;
+            if !extend(open, missing - 1, set | next, visit) {
+                return false;
+            }
+        }
+        true
+    }
+    extend(of, size, 0, visit);
+}
+
+/// The first of them, at most so many.
+fn subsets(of: Mask, size: usize, most: u64) -> Vec<Mask> {
+    let mut sets = Vec::new();
+    each_subset(of, size, &mut |set| {
+        sets.push(set);
+        (sets.len() as u64) < most
+    });
+    sets
+}

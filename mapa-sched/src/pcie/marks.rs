@@ -1,0 +1,196 @@
+//! Which GPUs are to be cut up anew, and how: stage 2.
+
+use std::collections::{BTreeMap, btree_set};
+
+use mapa_core::mig::{Layout, Model, ProfileId, Size};
+
+use super::gpus::{Gpu, Gpus};
+use super::queue::Queue;
+use crate::time::Time;
+
+/// A GPU that is kept free until it is idle.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Mark {
+    /// When its last job was expected to end as it was marked: a job that ends later does not start there.
+    pub(super) until: Time,
+    /// The job for which it was marked, by its number: those told of before it may start there once they starve.
+    pub(super) head: u64,
+}
+
+/// The GPUs that are marked, and the layouts that others are being given.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Marks {
+    pub(super) marks: BTreeMap<Gpu, Mark>,
+    pub(super) coming: BTreeMap<Gpu, Layout>,
+}
+
+/// Waiting jobs of a size for which no unmarked GPU has a free instance, as far as nothing has been planned for them: by their numbers.
+struct Need<'a> {
+    size: Size,
+    waiting: btree_set::Iter<'a, u64>,
+}
+
+/// All of them.
+pub(super) struct Needs<'a>(Vec<Need<'a>>);
+
+impl<'a> Needs<'a> {
+    pub(super) fn new(queue: &'a Queue, gpus: &Gpus) -> Self {
+        let lacks = |size| gpus.offers(size).next().is_none();
+        let lacking = queue.by_size().filter(|(size, _)| lacks(*size));
+        Self(lacking.map(|(size, all)| Need { size, waiting: all.iter() }).collect())
+    }
+
+    /// The first of them: its number and its size.
+    fn head(&self) -> Option<(u64, Size)> {
+        self.0.iter().filter_map(|need| Some((*need.waiting.clone().next()?, need.size))).min()
+    }
+
+    /// Counts those out that a layout provides for, first come first. O(those).
+    fn provide(&mut self, model: &Model, layout: &Layout) {
+        for need in &mut self.0 {
+            need.waiting.by_ref().take(count(model, layout, need.size)).for_each(drop);
+        }
+    }
+
+    /// Gives up on a size.
+    fn drop(&mut self, size: Size) {
+        self.0.retain(|need| need.size != size);
+    }
+
+    /// How many of the jobs a layout admits.
+    fn admitted(&self, model: &Model, layout: &Layout) -> usize {
+        self.0.iter().map(|need| count(model, layout, need.size).min(need.waiting.len())).sum()
+    }
+
+    /// The layout that admits the first job and most others; of those with most, the one of fewest instances destroyed and created,
+    /// then the lexicographically first. Only layouts to which nothing can be added are looked at: a GPU in use is not cut up
+    /// further. None, if no layout has what the first job wants, or `now` admits it and as many. O(layouts x sizes).
+    fn plan(&self, model: &Model, now: &Layout) -> Option<Layout> {
+        let (_, size) = self.head()?;
+        let worth = |layout: &Layout| {
+            let kept = layout.instances().iter().filter(|&&own| now.has(own)).count();
+            let changes = layout.instances().len() + now.instances().len() - 2 * kept;
+            (self.admitted(model, layout), std::cmp::Reverse(changes))
+        };
+        let able: Vec<Layout> = model.maximal_layouts().filter(|layout| count(model, layout, size) > 0).collect();
+        // `rev`, because `max_by_key` takes the last of equals.
+        let best = able.into_iter().rev().max_by_key(|layout| worth(layout))?;
+        let admits_head = count(model, now, size) > 0;
+        let gains = !admits_head || self.admitted(model, &best) > self.admitted(model, now);
+        gains.then_some(best)
+    }
+}
+
+/// How many instances of this size a layout has.
+fn count(model: &Model, layout: &Layout, size: Size) -> usize {
+    let is_it = |profile: ProfileId| model.profile(profile).size == size;
+    layout.instances().iter().filter(|instance| is_it(instance.profile)).count()
+}
+
+/// A GPU to be cut up so.
+pub(super) struct Recut {
+    pub(super) gpu: Gpu,
+    pub(super) layout: Layout,
+}
+
+impl Marks {
+    /// The marked GPUs, in the order of the jobs for which they were marked; of one job's, the one that will be idle first.
+    fn in_order(&self) -> Vec<Gpu> {
+        let mut gpus: Vec<Gpu> = self.marks.keys().copied().collect();
+        gpus.sort_unstable_by_key(|gpu| (self.marks[gpu].head, self.marks[gpu].until, *gpu));
+        gpus
+    }
+
+    /// Forgets layouts that are there, and counts those out that are under way.
+    fn count_coming(&mut self, needs: &mut Needs<'_>, gpus: &Gpus) {
+        self.coming
+            .retain(|&gpu, _| gpus.get(gpu).is_some_and(|state| state.model.is_some() && state.layout.is_none()));
+        for (&gpu, layout) in &self.coming {
+            if let Some(model) = gpus.get(gpu).and_then(|state| state.model.as_ref()) {
+                needs.provide(model, layout);
+            }
+        }
+    }
+
+    /// Looks at the marked GPUs: those that are idle are to be cut up anew; marks that are of no use any more are taken away. The former,
+    /// and whether any of the latter was.
+    pub(super) fn review(&mut self, queue: &Queue, gpus: &mut Gpus) -> (Vec<Recut>, bool) {
+        let mut recuts = Vec::new();
+        if self.marks.is_empty() && self.coming.is_empty() {
+            return (recuts, false);
+        }
+        let mut needs = Needs::new(queue, gpus);
+        self.count_coming(&mut needs, gpus);
+        let mut useless = Vec::new();
+        for gpu in self.in_order() {
+            let known = gpus.get(gpu).and_then(|state| Some((state.tenants, &gpus.layouts()[state.layout?])));
+            let planned = known.and_then(|(tenants, own)| Some((tenants, own, needs.plan(&own.model, &own.layout)?)));
+            let Some((tenants, own, layout)) = planned else {
+                useless.push(gpu);
+                continue;
+            };
+            needs.provide(&own.model, &layout);
+            if tenants == 0 {
+                recuts.push(Recut { gpu, layout });
+            }
+        }
+        for gpu in useless.iter().copied().chain(recuts.iter().map(|recut| recut.gpu)) {
+            self.marks.remove(&gpu);
+            gpus.mark(gpu, false);
+        }
+        self.coming.extend(recuts.iter().map(|recut| (recut.gpu, recut.layout.clone())));
+        (recuts, !useless.is_empty())
+    }
+
+    /// Marks GPUs for jobs that find no instance of their size: of those that another layout would make of use the one that is idle
+    /// first, one after another until all jobs are provided for that can be. Those with tenants that nobody knows of have no end, and are not
+    /// marked. Whether any was marked.
+    pub(super) fn mark(&mut self, queue: &Queue, gpus: &mut Gpus, until: impl Fn(&Gpus, Gpu) -> Option<Time>) -> bool {
+        let mut needs = Needs::new(queue, gpus);
+        if needs.head().is_none() {
+            return false;
+        }
+        self.count_coming(&mut needs, gpus);
+        for gpu in self.in_order() {
+            let in_use = gpus.get(gpu).and_then(|state| state.layout).map(|number| &gpus.layouts()[number]);
+            if let Some((in_use, plan)) = in_use.and_then(|own| Some((own, needs.plan(&own.model, &own.layout)?))) {
+                needs.provide(&in_use.model, &plan);
+            }
+        }
+        let mut marked = Vec::new();
+        let mut first: Option<Vec<(Time, Gpu, usize)>> = None;
+        while let Some((head, size)) = needs.head() {
+            let plans: Vec<Option<Layout>> = gpus
+                .layouts()
+                .iter()
+                .map(|own| if own.gpus > 0 { needs.plan(&own.model, &own.layout) } else { None })
+                .collect();
+            if plans.iter().all(Option::is_none) {
+                needs.drop(size);
+                continue;
+            }
+            let candidates = first.get_or_insert_with(|| {
+                let free = gpus.iter().filter(|state| !self.marks.contains_key(&state.gpu));
+                let ends = |gpu, layout| Some((until(gpus, gpu)?, gpu, layout));
+                let mut all: Vec<_> = free.filter_map(|state| ends(state.gpu, state.layout?)).collect();
+                // Taken from the end.
+                all.sort_unstable_by(|a, b| b.cmp(a));
+                all
+            });
+            let Some(at) = candidates.iter().rposition(|(.., layout)| plans[*layout].is_some()) else {
+                needs.drop(size);
+                continue;
+            };
+            let (until, gpu, layout) = candidates.remove(at);
+            if let Some(plan) = &plans[layout] {
+                needs.provide(&gpus.layouts()[layout].model, plan);
+            }
+            marked.push((gpu, Mark { until, head }));
+        }
+        for &(gpu, mark) in &marked {
+            gpus.mark(gpu, true);
+            self.marks.insert(gpu, mark);
+        }
+        !marked.is_empty()
+    }
+}

@@ -1,0 +1,154 @@
+//! The jobs that wait, by what they ask for: jobs of one class get one answer.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use mapa_core::mig::Size;
+use mapa_core::{Request, Want};
+
+use crate::job::{Job, JobId};
+use crate::time::Time;
+
+/// A job that waits.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) job: Arc<Job>,
+    /// How many were told of before it.
+    pub(super) told: u64,
+    /// Since when it has waited.
+    pub(super) since: Time,
+}
+
+/// Jobs that ask for the same and are slowed down alike.
+#[derive(Clone, Debug)]
+pub(super) struct Class {
+    pub(super) request: Request,
+    pub(super) alpha: f64,
+    /// PCIe traffic of the rank of highest demand, GB/s.
+    pub(super) gbps: f64,
+    /// The size, if all that is asked for is one instance of it.
+    pub(super) size: Option<Size>,
+    /// Whether it is known that they can be placed at all.
+    pub(super) feasible: bool,
+    jobs: BTreeMap<u64, Entry>,
+}
+
+impl Class {
+    fn new(job: &Job) -> Self {
+        let request = job.request.clone();
+        let demands = request.pattern.demands();
+        let mb_s = demands.iter().map(|demand| demand.pcie_mb_s).max().unwrap_or(0);
+        let plain =
+            Request { bandwidth_sensitive: request.bandwidth_sensitive, ..Request::new(request.pattern.clone()) };
+        let size = match demands {
+            [demand] if plain == request && !demand.is_shared() && demand.memory_bytes == 0 => match demand.want {
+                Want::Slice(size) => Some(size),
+                _ => None,
+            },
+            _ => None,
+        };
+        let (alpha, gbps) = (job.pcie_alpha, f64::from(mb_s) / 1000.0);
+        Self { request, alpha, gbps, size, feasible: false, jobs: BTreeMap::new() }
+    }
+
+    fn is_of(&self, job: &Job) -> bool {
+        self.alpha.to_bits() == job.pcie_alpha.to_bits() && self.request == job.request
+    }
+}
+
+/// First come first, in classes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Queue {
+    classes: BTreeMap<u64, Class>,
+    /// Where a job is: its class and its number.
+    there: HashMap<JobId, (u64, u64), BuildHasherDefault<DefaultHasher>>,
+    /// By size of the one instance that is asked for.
+    of_size: BTreeMap<Size, BTreeSet<u64>>,
+    since: BTreeMap<u64, Time>,
+    told: u64,
+    /// Everybody told of before has waited too long.
+    starving: u64,
+}
+
+impl Queue {
+    pub(super) fn len(&self) -> usize {
+        self.there.len()
+    }
+
+    pub(super) fn jobs(&self) -> impl Iterator<Item = &Job> {
+        let mut all: Vec<&Entry> = self.classes.values().flat_map(|class| class.jobs.values()).collect();
+        all.sort_unstable_by_key(|entry| entry.told);
+        all.into_iter().map(|entry| &*entry.job)
+    }
+
+    /// O(classes).
+    pub(super) fn push(&mut self, job: Job, now: Time) {
+        let told = self.told;
+        self.told += 1;
+        let found = self.classes.iter().find(|(_, class)| class.is_of(&job)).map(|(&number, _)| number);
+        // A class is numbered by its first job.
+        let number = found.unwrap_or(told);
+        let class = self.classes.entry(number).or_insert_with(|| Class::new(&job));
+        if let Some(size) = class.size {
+            self.of_size.entry(size).or_default().insert(told);
+        }
+        self.there.insert(job.id, (number, told));
+        self.since.insert(told, now);
+        class.jobs.insert(told, Entry { job: Arc::new(job), told, since: now });
+    }
+
+    /// Takes a job out, if it waits.
+    pub(super) fn forget(&mut self, job: JobId) {
+        let Some((number, told)) = self.there.remove(&job) else { return };
+        self.since.remove(&told);
+        let Some(class) = self.classes.get_mut(&number) else { return };
+        class.jobs.remove(&told);
+        if let Some(waiting) = class.size.and_then(|size| self.of_size.get_mut(&size)) {
+            waiting.remove(&told);
+        }
+        if class.jobs.is_empty() {
+            self.classes.remove(&number);
+        }
+    }
+
+    pub(super) fn class(&self, number: u64) -> Option<&Class> {
+        self.classes.get(&number)
+    }
+
+    pub(super) fn class_mut(&mut self, number: u64) -> Option<&mut Class> {
+        self.classes.get_mut(&number)
+    }
+
+    /// The classes, by number.
+    pub(super) fn classes(&self) -> impl Iterator<Item = u64> + '_ {
+        self.classes.keys().copied()
+    }
+
+    /// The jobs of a class.
+    pub(super) fn of_class(&self, number: u64) -> impl Iterator<Item = &Entry> {
+        self.class(number).into_iter().flat_map(|class| class.jobs.values())
+    }
+
+    /// The first job of a class that was told of no earlier than this.
+    pub(super) fn next_of(&self, number: u64, from: u64) -> Option<&Entry> {
+        self.class(number)?.jobs.range(from..).next().map(|(_, entry)| entry)
+    }
+
+    /// Who waits for one instance of some size: the size, and when they were told of.
+    pub(super) fn by_size(&self) -> impl Iterator<Item = (Size, &BTreeSet<u64>)> {
+        self.of_size.iter().filter(|(_, waiting)| !waiting.is_empty()).map(|(&size, waiting)| (size, waiting))
+    }
+
+    /// When the next job will have waited for so long. Amortised O(log n).
+    pub(super) fn next_starving(&mut self, now: Time, threshold: Duration) -> Option<Time> {
+        loop {
+            let (&told, &since) = self.since.range(self.starving..).next()?;
+            if now.since(since) < threshold {
+                return Some(since + threshold);
+            }
+            self.starving = told + 1;
+        }
+    }
+}
