@@ -366,7 +366,7 @@ fn jobs_of_contention_that_cannot_be_are_refused_by_line() {
     for (jobs, message) in [
         ("job,profile,device\na,Bloom8,GPU0\n", "line 2: no profile is called `Bloom8`: expected ResNet50"),
         ("job,speed\n", "column `speed`: expected job, profile"),
-        ("job,pcie_gbps\na,-1\n", "line 2: pcie_gbps `-1`: expected a number from 0"),
+        ("job,pcie_gbps\na,-1\n", "line 2: pcie_gbps `-1`: expected GB/s from 0"),
         ("job,pcie_gbps\na,1\na,1\n", "line 3: job `a` again"),
         ("job,device\na,GPU0/1g.5gb@0\n", "line 2: expected a profile, or pcie_gbps"),
         ("job,pcie_gbps,device\na,1,GPU77\n", "line 2: no single device is called `GPU77`"),
