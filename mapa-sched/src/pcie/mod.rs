@@ -71,6 +71,8 @@ pub struct PcieAware {
     records: Records,
     gpus: Gpus,
     marks: Marks,
+    /// Sizes of instances that can be had at all.
+    had: BTreeSet<Size>,
     /// GPUs from which a job has gone.
     left: Vec<Gpu>,
     asked: Option<Time>,
@@ -90,6 +92,7 @@ impl PcieAware {
             records: Records::default(),
             gpus: Gpus::default(),
             marks: Marks::default(),
+            had: BTreeSet::new(),
             left: Vec::new(),
             asked: None,
         }
@@ -160,10 +163,15 @@ impl PcieAware {
         for of in unknown {
             let Some(class) = self.queue.class_mut(of) else { continue };
             class.feasible = true;
-            let Class { gbps, alpha, .. } = *class;
+            let Class { gbps, alpha, size, .. } = *class;
+            if size.is_some_and(|size| self.had.contains(&size)) {
+                continue;
+            }
             let chooser = Chooser { choice: self.choice, gbps, alpha, max_gbps: self.max_gbps };
             if let Err(why @ Refusal::Infeasible(_)) = turn.decide(chooser.policy(Vec::new()), &class.request) {
                 never.extend(self.queue.of_class(of).map(|entry| (entry.told, entry.job.id, why.clone())));
+            } else {
+                self.had.extend(size);
             }
         }
         never.sort_unstable_by_key(|(told, ..)| *told);
