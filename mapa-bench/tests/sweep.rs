@@ -356,6 +356,10 @@ fn sweep_files_that_make_no_sense_are_refused_with_the_key_and_what_was_expected
         ("policies", "[\"best\"]", "`policies`: no policy is called `best`"),
         ("policies", "[\"greedy\", 1]", "`1`: expected a list of words"),
         ("policies", "[\"greedy\", \"greedy\"]", "`greedy` is there twice"),
+        ("mig", "\"a100-40gb=9g\"", "`machines`: "),
+        ("policies", "[]", "`policies`: empty: expected at least one word, as fifo has no policy of its own"),
+        ("executions", "[\"pcie-equal-share,gbps=x\"]", "`executions`: pcie-equal-share,gbps=x: expected GB/s above 0"),
+        ("schedulers", "[\"pcie-aware,speed=1\"]", "`schedulers`: scheduler `pcie-aware,speed=1`: it has no setting"),
         ("schedulers", "[\"lifo\"]", "`schedulers`: no scheduler is called `lifo`: expected"),
         ("executions", "[\"magic\"]", "`executions`: no execution model is called `magic`"),
         ("generate", "[\"nobody\"]", "`generate`: "),
@@ -368,7 +372,7 @@ fn sweep_files_that_make_no_sense_are_refused_with_the_key_and_what_was_expected
         ("jobs", "[\"own.csv\"]", "`jobs`: own.csv: line 1"),
         ("traces", "[\"none.csv\"]", "`traces`: none.csv: "),
         ("select", "\"first=1\"", "`select` is for `traces`"),
-        ("polices", "[\"greedy\"]", "unknown field `polices`, expected one of `machines`, `policies`"),
+        ("polices", "[\"greedy\"]", "unknown field `polices`, expected one of `machines`, `mig`, `policies`"),
     ];
     for (key, value, message) in cases {
         let mut keys: BTreeMap<&str, &str> = plain.into();
@@ -383,8 +387,10 @@ fn sweep_files_that_make_no_sense_are_refused_with_the_key_and_what_was_expected
     assert!(folder.error("--into night").contains("no workload: expected `generate` with `seeds`, `jobs` or `traces`"));
     folder.write("night.toml", "machines = [\"summit\"]\npolicies = [\"greedy\"]\ngenerate = [\"mapa\"]");
     assert!(folder.error("--into night").contains("`generate` without `seeds`: expected seeds = \"1..60\""));
-    folder.write("night.toml", "machines = [\"summit\"]\ngenerate = [\"mapa\"]");
-    assert!(folder.error("--into night").contains("missing field `policies`"));
+    folder.write("night.toml", "policies = [\"greedy\"]\ngenerate = [\"mapa\"]");
+    assert!(folder.error("--into night").contains("missing field `machines`"));
+    folder.write("night.toml", "machines = [\"summit\"]\ngenerate = [\"mapa\"]\nseeds = [1]");
+    assert!(folder.error("--into night").contains("`policies`: empty: expected at least one word"));
     assert!(!folder.at("night").exists());
 }
 
@@ -439,4 +445,40 @@ fn the_pages_example_runs_and_its_scripts_run_every_part() {
         shell("sh", argument, &pods, &[("JOB_COMPLETION_INDEX", index.to_string())]);
     }
     assert!(expected == pods.results("night"));
+}
+
+#[test]
+fn schedulers_with_a_policy_of_their_own_run_beside_others_by_that_alone() {
+    let folder = Folder::with(
+        "machines = [\"a100-pcie-4-bridged\"]\nmig = \"a100-40gb=1g,1g,1g,1g,1g,1g,1g\"\n\
+         policies = [\"lowest-id\", \"pcie-aware\"]\n\
+         schedulers = [\"fifo\", \"pcie-aware\", \"pcie-aware,delay=1\", \"first-gpu\"]\n\
+         executions = [\"pcie-equal-share\", \"pcie-max-min\"]\njobs = [\"own.csv\"]\n",
+    );
+    let jobs = "1,50,1g.1m,17.65,1.07\n".repeat(9);
+    folder.write("own.csv", &format!("gpus,duration_s,slice,pcie_gbps,pcie_alpha\n{jobs}"));
+    assert_eq!(folder.answer("--into night")["ran"], json!(10));
+    let results: Value = serde_json::from_slice(&folder.results("night")["results.json"]).unwrap();
+    let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
+    let cells = results["results"].as_array().unwrap().iter();
+    let cells: Vec<_> = cells.map(|row| ["scheduler", "execution", "policy"].map(|key| text(row, key))).collect();
+    let by = |scheduler: &str, policies: &[&str]| {
+        let of = |execution| policies.iter().map(move |policy| [scheduler, execution, policy].map(str::to_owned));
+        ["pcie-equal-share", "pcie-max-min"].into_iter().flat_map(of).collect::<Vec<_>>()
+    };
+    let mut expected = by("fifo", &["lowest-id", "pcie-aware"]);
+    expected.extend(by("pcie-aware", &["pcie-aware"]));
+    expected.extend(by("pcie-aware,delay=1", &["pcie-aware"]));
+    expected.extend(by("first-gpu", &["lowest-id"]));
+    assert_eq!(cells, expected);
+    let makespans = results["results"].as_array().unwrap().iter().map(|row| row["makespan_s"].as_f64().unwrap());
+    let makespans: Vec<f64> = makespans.collect();
+    // Jobs that are alike, and each GPU on a port of its own: both physics say the same.
+    assert!((makespans[6] - 150.0).abs() < 1e-6 && makespans[4] < makespans[8], "{makespans:?}");
+    // Without a list of policies too, if nobody needs one.
+    folder.write(
+        "night.toml",
+        "machines = [\"a100-pcie-4-bridged\"]\nmig = \"a100-40gb=2g,2g,1g\"\nschedulers = [\"pcie-aware\"]\nexecutions = [\"pcie-max-min\"]\njobs = [\"own.csv\"]\n",
+    );
+    assert_eq!(folder.answer("--into other")["ran"], json!(1));
 }

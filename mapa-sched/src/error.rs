@@ -54,6 +54,8 @@ pub(crate) enum ErrorKind {
     HoldsNothing(Tenant),
     #[error("no scheduler is called `{name}`: expected {known}")]
     UnknownScheduler { name: String, known: String },
+    #[error("scheduler `{scheduler}`: {what}")]
+    BadSetting { scheduler: String, what: String },
     #[error(transparent)]
     Core(mapa_core::Error),
 }

@@ -51,11 +51,12 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "POLICIES", value_delimiter = ',')]
     pub(crate) policy: Option<Vec<String>>,
     /// Which job is next, and when: fifo, easy-backfill, conservative-backfill, shortest-first, smallest-first, priority or foresight; or
-    /// for jobs on MIG instances, and with a policy of their own, pcie-aware and first-gpu.
+    /// for jobs on MIG instances, and with a policy of their own, pcie-aware and first-gpu. Settings go behind the name, as
+    /// conservative-backfill,depth=JOBS or pcie-aware,delay=FACTOR,wait=SECONDS,gbps=GB/s.
     #[arg(long, value_name = "NAME", default_value = "fifo")]
     pub(crate) scheduler: String,
     /// How long jobs run: fixed, as their file says; by a model of bandwidth, effective-bandwidth (Eq. 2) or ring-packing; or by what
-    /// PCIe leaves to each, pcie-equal-share (Eq. 2 of Tang et al.) or pcie-max-min.
+    /// PCIe leaves to each, pcie-equal-share[,gbps=GB/s] (Eq. 2 of Tang et al.) or pcie-max-min.
     #[arg(long, value_name = "MODEL", default_value = "effective-bandwidth")]
     pub(crate) execution: String,
     /// What preserve, max-bandwidth and foresight predict bandwidth by, as for `allocate`.

@@ -10,8 +10,9 @@ use clap::Args;
 pub(crate) const HELP: &str = "\
 A sweep file lists what is combined; every combination is a cell:
   machines = [\"dgx-1v\", \"torus-2d\"]        # names, formulas and files, as for --machine
+  mig = \"a100-40gb=3g,2g,1g,1g\"           # default: whole devices; as --mig, of every machine
   policies = [\"lowest-id\", \"preserve\"]    # or \"paper\" for its four, \"all\" for those of whole devices
-  schedulers = [\"fifo\"]                    # default
+  schedulers = [\"fifo\"]                    # default; those that place by a policy of their own run by that alone
   executions = [\"effective-bandwidth\"]     # default
   generate = [\"mapa\"]                      # workloads: drawn from each seed,
   seeds = \"1..60\"                          # both ends included, or a list

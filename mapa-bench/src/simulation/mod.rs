@@ -37,7 +37,7 @@ pub(crate) fn policy_names(words: &[String]) -> Vec<&str> {
 
 /// The policy by which the scheduler of this name places, if it takes no other.
 pub(crate) fn own_policy(scheduler: &str) -> Option<&'static str> {
-    BuiltIn::ALL.iter().find(|own| own.name == scheduler).and_then(|own| own.policy)
+    BuiltIn::find(scheduler).and_then(|own| own.policy)
 }
 
 /// The scheduler of this name, every job placed by this policy. Where heads are patient, they are so by what jobs run by: a word of
@@ -62,11 +62,16 @@ pub(crate) fn scheduler(
 }
 
 /// The execution models by name.
-const EXECUTIONS: &str = "fixed, effective-bandwidth, ring-packing, pcie-equal-share or pcie-max-min";
+const EXECUTIONS: &str = "fixed, effective-bandwidth, ring-packing, pcie-equal-share[,gbps=GB/s] or pcie-max-min";
 
 /// The execution model that a word means, for the jobs of a workload: `fixed`, `effective-bandwidth` (Eq. 2 of MAPA), `ring-packing`,
-/// `pcie-equal-share` (Eq. 2 of Tang et al.) or `pcie-max-min`.
+/// `pcie-equal-share` (Eq. 2 of Tang et al.; `pcie-equal-share,gbps=60` for ports of 60 GB/s) or `pcie-max-min`.
 pub(crate) fn execution(word: &str, workload: &Workload) -> Result<Box<dyn Execution>, Failure> {
+    if let Some(gbps) = word.strip_prefix("pcie-equal-share,gbps=") {
+        let gbps = gbps.trim().parse().ok().filter(|gbps: &f64| gbps.is_finite() && *gbps > 0.0);
+        let gbps = gbps.ok_or_else(|| Failure::malformed(format_args!("{word}: expected GB/s above 0")))?;
+        return Ok(Box::new(PcieEqualShare::new(gbps)));
+    }
     match word {
         "fixed" => Ok(Box::new(Fixed)),
         "effective-bandwidth" => Ok(Box::new(ByBandwidth::eq_2())),

@@ -21,9 +21,12 @@ impl Answer {
         }
         output.line("")?;
         output.line(self.times())?;
-        output.line("")?;
-        output.line(self.bandwidths())?;
-        LEGEND.iter().try_for_each(|line| output.line(line))?;
+        let linked = self.runs.iter().any(|run| run.summary.group(Some(true), GroupSize::Several).is_some());
+        if linked {
+            output.line("")?;
+            output.line(self.bandwidths())?;
+        }
+        LEGEND.iter().chain(BANDWIDTHS.iter().filter(|_| linked)).try_for_each(|line| output.line(line))?;
         self.runs.iter().try_for_each(|run| self.left(run, output))?;
         self.written.iter().try_for_each(|file| output.line(format_args!("written    {file}")))
     }
@@ -181,9 +184,13 @@ impl Answer {
     }
 }
 
-const LEGEND: [&str; 5] = [
+const LEGEND: [&str; 2] = [
     "Relative: jobs per hour, that of the first policy being 1. Slowdown: time of execution over the time at full speed, mean.",
     "Fragmentation: of the best ring of 2 to 5 free devices, the bandwidth that is lacking to that on the idle machine; mean over time.",
+];
+
+/// Of the second table.
+const BANDWIDTHS: [&str; 3] = [
     "The second table is of sensitive jobs of two or more devices: bandwidths as Eq. 2 predicts them, and the share below 12.5 GB/s.",
     "Rings: what rings carry at once on the devices, GB/s. Ideal: links added up, over the most that the idle machine has; the",
     "numbers share_of_ideal of JSON and sweeps are of all jobs of two or more devices, sensitive or not, as Fig. 4 is.",

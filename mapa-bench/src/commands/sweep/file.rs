@@ -9,6 +9,7 @@ use serde::Deserialize;
 use toml::Value;
 
 use crate::failure::Failure;
+use crate::simulation::own_policy;
 
 /// More cells than this are taken for a mistake.
 pub(super) const MOST_CELLS: usize = 1_000_000;
@@ -17,6 +18,10 @@ pub(super) const MOST_CELLS: usize = 1_000_000;
 #[serde(deny_unknown_fields)]
 pub(super) struct SweepFile {
     pub(super) machines: Words,
+    /// How every device of every machine is cut up, as `--mig`.
+    #[serde(default)]
+    pub(super) mig: Option<String>,
+    #[serde(default)]
     pub(super) policies: Words,
     #[serde(default = "fifo")]
     pub(super) schedulers: Words,
@@ -114,12 +119,7 @@ impl SweepFile {
     }
 
     fn check(&self) -> Result<(), String> {
-        let axes = [
-            ("machines", &self.machines),
-            ("policies", &self.policies),
-            ("schedulers", &self.schedulers),
-            ("executions", &self.executions),
-        ];
+        let axes = [("machines", &self.machines), ("schedulers", &self.schedulers), ("executions", &self.executions)];
         if let Some((key, _)) = axes.iter().find(|(_, words)| words.0.is_empty()) {
             return Err(format!("`{key}` is empty: expected at least one word"));
         }
@@ -143,7 +143,10 @@ impl SweepFile {
         }
         let seeds = self.seeds.as_ref().map_or(0, |seeds| seeds.0.len());
         let workloads = self.generate.0.len() * seeds + self.jobs.0.len() + self.traces.0.len();
-        let cells = axes.iter().fold(workloads, |cells, (_, words)| cells.saturating_mul(words.0.len()));
+        let policies = |scheduler: &String| own_policy(scheduler).map_or(self.policies.0.len(), |_| 1);
+        let ways: usize = self.schedulers.0.iter().map(policies).sum();
+        let [machines, executions] = [&self.machines, &self.executions].map(|words| words.0.len());
+        let cells = [machines, executions, ways].into_iter().fold(workloads, usize::saturating_mul);
         if cells > MOST_CELLS {
             return Err(format!("{cells} cells: expected at most {MOST_CELLS}"));
         }

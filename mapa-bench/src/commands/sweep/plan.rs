@@ -3,7 +3,7 @@
 //! Every word is looked at, and every machine and workload read, before anything runs: a sweep that begins can be gone
 //! through with. Cells are numbered from 0 as nested loops would, from the outside: machines; workloads, which are the
 //! generators, each with all seeds, then the job files, then the traces; schedulers; executions; policies. Each list is in
-//! the order of the file.
+//! the order of the file. Schedulers that place by a policy of their own are not combined with others.
 
 use std::fmt;
 use std::hash::Hasher;
@@ -21,17 +21,22 @@ use crate::failure::Failure;
 use crate::machine::load;
 use crate::output::Output;
 use crate::request::policy;
-use crate::simulation::{self, execution, policy_names, scheduler};
+use crate::simulation::{self, execution, own_policy, policy_names, scheduler};
 
 /// What a cell's file holds and how it is computed: changes with both.
-const VERSION: &str = concat!("cell 2 of mapa-bench ", env!("CARGO_PKG_VERSION"));
+const VERSION: &str = concat!("cell 3 of mapa-bench ", env!("CARGO_PKG_VERSION"));
 
 pub(super) struct Plan {
     machines: Vec<Machine>,
     workloads: Vec<Jobs>,
-    schedulers: Vec<String>,
-    executions: Vec<String>,
-    policies: Vec<String>,
+    ways: Vec<Way>,
+}
+
+/// How a workload is run on a machine.
+struct Way {
+    scheduler: String,
+    execution: String,
+    policy: String,
 }
 
 struct Machine {
@@ -71,29 +76,40 @@ impl Plan {
         for word in &policies {
             known("policies", policy(word, None, Preserved::All).map(drop))?;
         }
-        // Not every scheduler takes every policy.
-        for word in &file.schedulers.0 {
-            for name in &policies {
-                let made = policy(name, None, Preserved::All).and_then(|policy| scheduler(word, policy, "fixed"));
-                known("schedulers", made.map(drop))?;
-            }
-        }
         for word in &file.executions.0 {
             known("executions", execution(word, &Workload::default()).map(drop))?;
         }
-        let machine = |word: &String| machine(word, output).map_err(|failure| under("machines", failure));
+        let mut ways = Vec::new();
+        for word in &file.schedulers.0 {
+            let own = own_policy(word);
+            let by = own.as_ref().map_or(&policies[..], std::slice::from_ref);
+            if by.is_empty() {
+                let none = format_args!("empty: expected at least one word, as {word} has no policy of its own");
+                return Err(under("policies", Failure::malformed(none)));
+            }
+            for name in by {
+                let made = policy(name, None, Preserved::All).and_then(|policy| scheduler(word, policy, "fixed"));
+                known("schedulers", made.map(drop))?;
+            }
+            for execution in &file.executions.0 {
+                let way = |policy: &&str| {
+                    let [scheduler, execution, policy] = [word.as_str(), execution, policy].map(str::to_owned);
+                    Way { scheduler, execution, policy }
+                };
+                ways.extend(by.iter().map(way));
+            }
+        }
+        let machine =
+            |word: &String| machine(word, file.mig.clone(), output).map_err(|failure| under("machines", failure));
         Ok(Self {
             machines: file.machines.0.iter().map(machine).collect::<Result<_, _>>()?,
             workloads: workloads(file)?,
-            schedulers: file.schedulers.0.clone(),
-            executions: file.executions.0.clone(),
-            policies: policies.into_iter().map(str::to_owned).collect(),
+            ways,
         })
     }
 
     pub(super) fn len(&self) -> usize {
-        let Self { machines, workloads, schedulers, executions, policies } = self;
-        machines.len() * workloads.len() * schedulers.len() * executions.len() * policies.len()
+        self.machines.len() * self.workloads.len() * self.ways.len()
     }
 
     /// The cells, in order.
@@ -108,9 +124,7 @@ impl Plan {
             left /= base;
             digit
         };
-        let policy = &self.policies[digit(self.policies.len())];
-        let execution = &self.executions[digit(self.executions.len())];
-        let scheduler = &self.schedulers[digit(self.schedulers.len())];
+        let Way { scheduler, execution, policy } = &self.ways[digit(self.ways.len())];
         let jobs = &self.workloads[digit(self.workloads.len())];
         let machine = &self.machines[digit(self.machines.len())];
         let mut hash = Hash::new(VERSION);
@@ -130,8 +144,8 @@ pub(super) fn under(key: &str, failure: Failure) -> Failure {
     }
 }
 
-fn machine(word: &str, output: &Output) -> Result<Machine, Failure> {
-    let loaded = load(&MachineArgs::named(word), output)?;
+fn machine(word: &str, mig: Option<String>, output: &Output) -> Result<Machine, Failure> {
+    let loaded = load(&MachineArgs { mig, ..MachineArgs::named(word) }, output)?;
     let graph: &Arc<HardwareGraph> = loaded.graph();
     let idle = simulation::fleet(&loaded)?;
     let mut hash = Hash::new("machine");
