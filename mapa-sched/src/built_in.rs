@@ -118,7 +118,7 @@ impl BuiltIn {
     /// use mapa_sched::BuiltIn;
     ///
     /// let scheduler = BuiltIn::named("conservative-backfill,depth=10", Box::new(preserve()))?;
-    /// assert_eq!(scheduler.name(), "conservative-backfill");
+    /// assert_eq!(scheduler.name(), "conservative-backfill, preserve");
     /// let error = BuiltIn::named("fifo,depth=10", Box::new(preserve())).err().map(|error| error.to_string());
     /// assert_eq!(error.as_deref(), Some("scheduler `fifo,depth=10`: it has no setting `depth`"));
     /// # Ok::<(), mapa_sched::Error>(())
