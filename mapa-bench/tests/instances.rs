@@ -371,9 +371,15 @@ fn jobs_of_contention_that_cannot_be_are_refused_by_line() {
         ("job,device\na,GPU0/1g.5gb@0\n", "line 2: expected a profile, or pcie_gbps"),
         ("job,pcie_gbps,device\na,1,GPU77\n", "line 2: no single device is called `GPU77`"),
         ("job,pcie_gbps,slice\na,1,1g\n", "line 2: `1g`: expected a size such as 1g.2m"),
-        ("job,pcie_gbps,slice\na,1,7g.8m\n", "job `a` has no place: what is free must be cut up anew"),
-        ("job,pcie_gbps,device\na,1,GPU0\n", "job `a` has no place"),
-        ("job,pcie_gbps,device\na,1,GPU1/1g.5gb@0\nb,1,GPU1/1g.5gb@0\n", "job `b` has no place"),
+        ("job,pcie_gbps,slice\na,1,7g.8m\n", "-: line 2: job `a`: it has no place: what is free must be cut up anew"),
+        (
+            "job,pcie_gbps,device\na,1,GPU0\n",
+            "line 2: job `a`: GPU0 is not there: expected GPU0/1g.5gb@0, GPU0/1g.5gb@1",
+        ),
+        (
+            "job,pcie_gbps,device\na,1,GPU1/1g.5gb@0\nb,1,GPU1/1g.5gb@0\n",
+            "-: line 3: job `b`: GPU1/1g.5gb@0 is taken by `a`",
+        ),
     ] {
         let output = run(&words, jobs);
         let stderr = String::from_utf8(output.stderr).unwrap();

@@ -133,8 +133,7 @@ fn what_eq_2_was_not_fitted_to_and_more_than_the_machine_can_do_are_noted() {
     let jobs = "6,ring,0,100,1,a\n8,ring,1,100,0,b\n5,ring,2,100,1,c\n1,ring,3,3600,0,d\n";
     let output = run(words, jobs);
     let told = String::from_utf8(output.stdout).unwrap();
-    let expected =
-        "note       greedy: 2 jobs of more than 5 devices or on links of other kinds: Eq. 2 was not fitted to such";
+    let expected = "note       greedy: 2 jobs of more than 5 devices or on links of other kinds: MAPA's Eq. 2 was not fitted to such";
     assert!(told.contains(expected), "{told}");
     assert!(told.contains("note       greedy: more was asked for than the machine can do"), "{told}");
     let output = run(&format!("{words} --json"), jobs);
@@ -261,11 +260,16 @@ fn schedulers_of_instances_run_by_their_own_policy_and_by_what_is_set() {
     assert_eq!(wide["policies"][0]["makespan_s"], 50.0);
     let told = text(&format!("{words} --scheduler pcie-aware"), "");
     assert!(told.contains("| pcie-aware |        9 |") && !told.contains("effective bandwidth, GB/s"), "{told}");
+    fs::write(folder.file("jobs.csv"), "gpus,duration_s,pcie_gbps\n1,50,17.65\n").unwrap();
+    let told = text(&format!("{words} --scheduler pcie-aware"), "");
+    let note = "note       pcie-aware: 1 of the waiting jobs wants whole devices, and some are cut up: a column `slice` asks for instances";
+    assert!(told.contains("waiting    pcie-aware: 1 job never") && told.contains(note), "{told}");
     error(&format!("{words} --scheduler pcie-aware --policy greedy"), "places jobs by pcie-aware, not by greedy");
     for (setting, message) in [
-        ("delay=-1", "scheduler `pcie-aware,delay=-1`: delay=-1: expected delay=FACTOR|none"),
-        ("wait=x", "wait=x: expected wait=SECONDS|none"),
-        ("gbps=0", "gbps=0: expected gbps=GB/s"),
+        ("delay=-1", "scheduler `pcie-aware,delay=-1`: delay=-1: expected a factor of at least 1, or none"),
+        ("delay=0.9", "expected a factor of at least 1, or none"),
+        ("wait=x", "wait=x: expected seconds from 0 on, or none"),
+        ("gbps=0", "gbps=0: expected GB/s above 0"),
         ("speed=1", "it has no setting `speed`: expected delay=FACTOR|none, wait=SECONDS|none, gbps=GB/s"),
         ("delay", "`delay`: expected KEY=VALUE"),
         ("wait=1,wait=2", "wait is said twice: expected once"),

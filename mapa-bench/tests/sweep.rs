@@ -356,8 +356,10 @@ fn sweep_files_that_make_no_sense_are_refused_with_the_key_and_what_was_expected
         ("policies", "[\"best\"]", "`policies`: no policy is called `best`"),
         ("policies", "[\"greedy\", 1]", "`1`: expected a list of words"),
         ("policies", "[\"greedy\", \"greedy\"]", "`greedy` is there twice"),
-        ("mig", "\"a100-40gb=9g\"", "`machines`: "),
-        ("policies", "[]", "`policies`: empty: expected at least one word, as fifo has no policy of its own"),
+        ("mig", "\"a100\"", "night.toml: `mig`: no GPU with MIG is called `a100`"),
+        ("mig", "\"a100-40gb=4g,4g\"", "night.toml: `mig`: 2 of 4g.20gb are wanted, at most 1 may exist"),
+        ("pcie_gbps", "-1.0", "night.toml: `pcie_gbps`: paths through the host: bandwidth -1 GB/s: expected a positive number"),
+        ("policies", "[]", "night.toml: `policies`: expected at least one word, as fifo has no policy of its own"),
         ("executions", "[\"pcie-equal-share,gbps=x\"]", "`executions`: pcie-equal-share,gbps=x: expected GB/s above 0"),
         ("schedulers", "[\"pcie-aware,speed=1\"]", "`schedulers`: scheduler `pcie-aware,speed=1`: it has no setting"),
         ("schedulers", "[\"lifo\"]", "`schedulers`: no scheduler is called `lifo`: expected"),
@@ -372,7 +374,7 @@ fn sweep_files_that_make_no_sense_are_refused_with_the_key_and_what_was_expected
         ("jobs", "[\"own.csv\"]", "`jobs`: own.csv: line 1"),
         ("traces", "[\"none.csv\"]", "`traces`: none.csv: "),
         ("select", "\"first=1\"", "`select` is for `traces`"),
-        ("polices", "[\"greedy\"]", "unknown field `polices`, expected one of `machines`, `mig`, `policies`"),
+        ("polices", "[\"greedy\"]", "unknown field `polices`, expected one of `machines`, `mig`, `pcie_gbps`"),
     ];
     for (key, value, message) in cases {
         let mut keys: BTreeMap<&str, &str> = plain.into();
@@ -390,7 +392,7 @@ fn sweep_files_that_make_no_sense_are_refused_with_the_key_and_what_was_expected
     folder.write("night.toml", "policies = [\"greedy\"]\ngenerate = [\"mapa\"]");
     assert!(folder.error("--into night").contains("missing field `machines`"));
     folder.write("night.toml", "machines = [\"summit\"]\ngenerate = [\"mapa\"]\nseeds = [1]");
-    assert!(folder.error("--into night").contains("`policies`: empty: expected at least one word"));
+    assert!(folder.error("--into night").contains("`policies`: expected at least one word"));
     assert!(!folder.at("night").exists());
 }
 
@@ -478,7 +480,7 @@ fn schedulers_with_a_policy_of_their_own_run_beside_others_by_that_alone() {
     // Without a list of policies too, if nobody needs one.
     folder.write(
         "night.toml",
-        "machines = [\"a100-pcie-4-bridged\"]\nmig = \"a100-40gb=2g,2g,1g\"\nschedulers = [\"pcie-aware\"]\nexecutions = [\"pcie-max-min\"]\njobs = [\"own.csv\"]\n",
+        "machines = [\"a100-pcie-4-bridged\"]\nmig = \"a100-40gb=2g,2g,1g\"\npcie_gbps = 30.08\nschedulers = [\"pcie-aware\"]\nexecutions = [\"pcie-max-min\"]\njobs = [\"own.csv\"]\n",
     );
     assert_eq!(folder.answer("--into other")["ran"], json!(1));
 }

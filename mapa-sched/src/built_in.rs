@@ -53,7 +53,7 @@ impl BuiltIn {
             settings: &["depth=JOBS"],
             make: |policy, said| {
                 let own = Conservative::new(policy);
-                Ok(match said.get("depth", |value| value.parse().ok())? {
+                Ok(match said.get("depth", "a whole number", |value| value.parse().ok())? {
                     Some(depth) => Box::new(own.depth(depth)),
                     None => Box::new(own),
                 })
@@ -163,9 +163,9 @@ impl<'a> Said<'a> {
     }
 
     /// What a key is set to, if it is.
-    fn get<T>(&self, own: &str, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, String> {
-        let Some((form, value)) = self.0.iter().find(|(form, _)| key(form) == own) else { return Ok(None) };
-        read(value).map(Some).ok_or_else(|| format!("{own}={value}: expected {form}"))
+    fn get<T>(&self, own: &str, expected: &str, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, String> {
+        let Some((_, value)) = self.0.iter().find(|(form, _)| key(form) == own) else { return Ok(None) };
+        read(value).map(Some).ok_or_else(|| format!("{own}={value}: expected {expected}"))
     }
 }
 
@@ -177,15 +177,16 @@ fn number(value: &str) -> Option<f64> {
 }
 
 fn pcie(mut own: PcieAware, said: &Said<'_>) -> Result<Boxed, String> {
-    if let Some(factor) = said.get("delay", number)? {
+    let factor = |value: &str| number(value).filter(|own| *own >= 1.0);
+    if let Some(factor) = said.get("delay", "a factor of at least 1, or none", factor)? {
         own = own.delay_threshold(factor);
     }
     let seconds = |value: &str| number(value).map(|own| Duration::try_from_secs_f64(own).unwrap_or(Duration::MAX));
-    if let Some(wait) = said.get("wait", seconds)? {
+    if let Some(wait) = said.get("wait", "seconds from 0 on, or none", seconds)? {
         own = own.wait_threshold(wait);
     }
     let positive = |value: &str| number(value).filter(|own| own.is_finite() && *own > 0.0);
-    if let Some(gbps) = said.get("gbps", positive)? {
+    if let Some(gbps) = said.get("gbps", "GB/s above 0", positive)? {
         own = own.max_gbps(gbps);
     }
     Ok(Box::new(own))

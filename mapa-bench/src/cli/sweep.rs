@@ -11,6 +11,7 @@ pub(crate) const HELP: &str = "\
 A sweep file lists what is combined; every combination is a cell:
   machines = [\"dgx-1v\", \"torus-2d\"]        # names, formulas and files, as for --machine
   mig = \"a100-40gb=3g,2g,1g,1g\"           # default: whole devices; as --mig, of every machine
+  pcie_gbps = 30.08                      # default: as the machines say; as --pcie-gbps
   policies = [\"lowest-id\", \"preserve\"]    # or \"paper\" for its four, \"all\" for those of whole devices
   schedulers = [\"fifo\"]                    # default; those that place by a policy of their own run by that alone
   executions = [\"effective-bandwidth\"]     # default

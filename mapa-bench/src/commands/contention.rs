@@ -7,7 +7,7 @@ use std::time::Duration;
 use csv::{ReaderBuilder, Trim};
 use mapa_core::mig::Size;
 use mapa_core::{Decision, Demand, Device, DeviceId, HardwareGraph, MachineId, Pattern, Refusal, Request, pcie_aware};
-use mapa_sched::{Event, Job, JobId, Placed, Scheduler, Tenant, Time, Turn, step};
+use mapa_sched::{Event, Fleet, Job, JobId, Placed, Scheduler, Tenant, Time, Turn, step};
 use mapa_sim::{Execution, PcieEqualShare, PcieMaxMin, Profile, Submission, Workload, read_profiles};
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ pub(crate) fn contention(args: &ContentionArgs, output: &mut Output) -> Result<(
     }
     let loaded = load(&args.machine, output)?;
     let told = read_jobs(args, loaded.graph())?;
-    let jobs = slowdowns(&loaded, &told, args.max_gbps)?;
+    let jobs = slowdowns(&loaded, &told, args)?;
     let hops = hops(loaded.graph(), &jobs);
     let machine = &loaded.machine.name;
     if let Some(file) = &args.svg {
@@ -71,6 +71,7 @@ pub(crate) fn contention(args: &ContentionArgs, output: &mut Output) -> Result<(
 
 /// A job as the file tells it.
 struct Told {
+    line: u64,
     name: String,
     gbps: f64,
     alpha: f64,
@@ -118,6 +119,7 @@ fn read_jobs(args: &ContentionArgs, graph: &HardwareGraph) -> Result<Vec<Told>, 
         }
         let gbps = told_gbps.or(profile.map(|own| own.pcie_gbps));
         told.push(Told {
+            line,
             gbps: gbps.ok_or_else(|| wrong(&"expected a profile, or pcie_gbps"))?,
             alpha: told_alpha.or(profile.map(|own| own.pcie_alpha)).unwrap_or(1.0),
             slice: get("slice").map(str::parse).transpose().map_err(|error: mapa_core::Error| wrong(&error))?,
@@ -179,8 +181,8 @@ impl Scheduler for Given<'_> {
 }
 
 /// Each job where it runs, in the file's order.
-fn slowdowns(loaded: &Loaded, told: &[Told], max_gbps: f64) -> Result<Vec<Slowdown>, Failure> {
-    let graph = loaded.graph();
+fn slowdowns(loaded: &Loaded, told: &[Told], args: &ContentionArgs) -> Result<Vec<Slowdown>, Failure> {
+    let (graph, max_gbps) = (loaded.graph(), args.max_gbps);
     let mut fleet = fleet(loaded)?;
     let submission = |(id, own): (u64, &Told)| {
         let demand = own.slice.map_or(Demand::any(), Demand::slice).pcie_gbps(own.gbps);
@@ -193,8 +195,11 @@ fn slowdowns(loaded: &Loaded, told: &[Told], max_gbps: f64) -> Result<Vec<Slowdo
     let mut given = Given { told, jobs: Vec::new(), max_gbps, placed, refused: None };
     let arrivals: Vec<Event> = workload.jobs.iter().map(|own| Event::Arrived(own.job.clone())).collect();
     step(&mut given, &mut fleet, Time::ZERO, arrivals, &mut Vec::new()).map_err(Failure::malformed)?;
-    if let Some((at, refusal)) = given.refused {
-        return Err(Failure::malformed(format_args!("job `{}` has no place: {refusal}", told[at].name)));
+    if let Some((at, refusal)) = &given.refused {
+        let at = *at;
+        let Told { line, name, .. } = &told[at];
+        let why = in_the_way(&given, at, &fleet, graph).unwrap_or_else(|| format!("it has no place: {refusal}"));
+        return Err(Failure::malformed(format_args!("{}: line {line}: job `{name}`: {why}", args.jobs)));
     }
     let models: [&dyn Execution; 2] = [&PcieEqualShare::new(max_gbps), &PcieMaxMin::new(&workload)];
     let placed = told.iter().zip(&workload.jobs).zip(given.placed).filter_map(|(job, at)| Some((job, at?)));
@@ -210,6 +215,22 @@ fn slowdowns(loaded: &Loaded, told: &[Told], max_gbps: f64) -> Result<Vec<Slowdo
         Ok(Slowdown { job: own.name.clone(), device: name.clone(), whole: *parent, gbps, alpha, equal_share, max_min })
     };
     placed.map(slowdown).collect()
+}
+
+/// Why a job cannot be on the device where it is told to run, if that is because of who else is there or of its layout.
+fn in_the_way(given: &Given<'_>, at: usize, fleet: &Fleet, graph: &HardwareGraph) -> Option<String> {
+    let id = given.told[at].device?;
+    let (device, view) = (graph.device(id), fleet.views().next()?);
+    let is_there = |placed: &&Option<Placed>| placed.as_ref().is_some_and(|own| own.placement.contains(&id));
+    if let Some(other) = given.placed.iter().position(|own| is_there(&own)) {
+        return Some(format!("{} is taken by `{}`", device.name, given.told[other].name));
+    }
+    if view.present().contains(id) {
+        return None;
+    }
+    let there = graph.vertices(device.parent) & view.present();
+    let names: Vec<&str> = there.iter().map(|own| graph.device(own).name.as_str()).collect();
+    Some(format!("{} is not there: expected {}", device.name, names.join(", ")))
 }
 
 /// The hops that PCIe-bound jobs cross, from devices up.

@@ -1,5 +1,6 @@
 //! What a simulation comes to, as text and as JSON.
 
+use mapa_core::{View, Want};
 use mapa_sim::{GroupSize, Quartiles, Rejected, Table};
 use serde_json::{Map, Value, json};
 
@@ -38,6 +39,7 @@ impl Answer {
             "makespan, s",
             "jobs/h",
             "relative",
+            "completion, s",
             "mean wait, s",
             "p95 wait, s",
             "slowdown",
@@ -53,6 +55,7 @@ impl Answer {
                 seconds(summary.makespan),
                 rate(summary.jobs_per_hour),
                 number(summary.jobs_per_hour / first, 3),
+                number(summary.completion_s.mean, 1),
                 number(summary.wait_s.mean, 1),
                 number(summary.wait_s.p95, 1),
                 number(summary.execution_slowdown, 3),
@@ -119,17 +122,35 @@ impl Answer {
         if run.summary.out_of_domain > 0 {
             let jobs = count(run.summary.out_of_domain, "job");
             remarks.push(format!(
-                "{jobs} of more than 5 devices or on links of other kinds: Eq. 2 was not fitted to such"
+                "{jobs} of more than 5 devices or on links of other kinds: MAPA's Eq. 2 was not fitted to such"
             ));
         }
         if run.cut > 0 {
             let decisions = count(run.cut, "decision");
             remarks.push(format!("{decisions} reached the search's limit: better placements may have been there"));
         }
+        let whole = run.outcome.waiting.iter().filter(|&&at| self.wants_whole_devices(at)).count();
+        if whole > 0 && self.is_cut_up() {
+            let want = if whole == 1 { "wants" } else { "want" };
+            remarks.push(format!(
+                "{whole} of the waiting jobs {want} whole devices, and some are cut up: a column `slice` asks for instances"
+            ));
+        }
         if self.is_overload(run) {
             remarks.push("more was asked for than the machine can do: jobs wait ever longer".to_owned());
         }
         remarks
+    }
+
+    fn wants_whole_devices(&self, job: usize) -> bool {
+        let demands = self.workload.jobs.get(job).map_or(&[][..], |own| own.job.request.pattern.demands());
+        demands.iter().any(|demand| demand.want == Want::Whole)
+    }
+
+    /// Whether any device was at the beginning.
+    fn is_cut_up(&self) -> bool {
+        let is = |view: View<'_>| view.graph().wholes().iter().any(|whole| !view.layout_of(whole).is_whole());
+        self.fleet.views().any(is)
     }
 
     /// Whether the last job to start did so later after the last arrival than that was after the first.
@@ -184,8 +205,9 @@ impl Answer {
     }
 }
 
-const LEGEND: [&str; 2] = [
-    "Relative: jobs per hour, that of the first policy being 1. Slowdown: time of execution over the time at full speed, mean.",
+const LEGEND: [&str; 3] = [
+    "Relative: jobs per hour, that of the first policy being 1. Completion: wait and execution, mean. Slowdown: time of execution over",
+    "the time at full speed, mean.",
     "Fragmentation: of the best ring of 2 to 5 free devices, the bandwidth that is lacking to that on the idle machine; mean over time.",
 ];
 

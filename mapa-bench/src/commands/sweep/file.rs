@@ -21,6 +21,9 @@ pub(super) struct SweepFile {
     /// How every device of every machine is cut up, as `--mig`.
     #[serde(default)]
     pub(super) mig: Option<String>,
+    /// GB/s of every PCIe hop of every machine, as `--pcie-gbps`.
+    #[serde(default)]
+    pub(super) pcie_gbps: Option<f64>,
     #[serde(default)]
     pub(super) policies: Words,
     #[serde(default = "fifo")]

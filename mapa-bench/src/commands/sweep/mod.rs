@@ -32,7 +32,11 @@ const NAMED: usize = 10;
 
 pub(crate) fn sweep(args: &SweepArgs, output: &mut Output) -> Result<(), Failure> {
     let file = SweepFile::read(&args.file)?;
-    let plan = Plan::new(&file, output)?;
+    let in_file = |failure| match failure {
+        Failure::Malformed(what) => Failure::Malformed(format!("{}: {what}", args.file.display())),
+        other => other,
+    };
+    let plan = Plan::new(&file, output).map_err(in_file)?;
     let cells: Vec<Cell<'_>> = plan.cells().collect();
     let Some(folder) = args.into.as_deref().filter(|_| !args.list) else { return list(args, &cells, output) };
     let store = Store::at(folder);

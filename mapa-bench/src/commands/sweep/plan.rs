@@ -82,9 +82,11 @@ impl Plan {
         let mut ways = Vec::new();
         for word in &file.schedulers.0 {
             let own = own_policy(word);
+            let any = policy(own.unwrap_or("lowest-id"), None, Preserved::All);
+            known("schedulers", any.and_then(|any| scheduler(word, any, "fixed")).map(drop))?;
             let by = own.as_ref().map_or(&policies[..], std::slice::from_ref);
             if by.is_empty() {
-                let none = format_args!("empty: expected at least one word, as {word} has no policy of its own");
+                let none = format_args!("expected at least one word, as {word} has no policy of its own");
                 return Err(under("policies", Failure::malformed(none)));
             }
             for name in by {
@@ -99,8 +101,7 @@ impl Plan {
                 ways.extend(by.iter().map(way));
             }
         }
-        let machine =
-            |word: &String| machine(word, file.mig.clone(), output).map_err(|failure| under("machines", failure));
+        let machine = |word: &String| machine(word, file, output);
         Ok(Self {
             machines: file.machines.0.iter().map(machine).collect::<Result<_, _>>()?,
             workloads: workloads(file)?,
@@ -144,8 +145,24 @@ pub(super) fn under(key: &str, failure: Failure) -> Failure {
     }
 }
 
-fn machine(word: &str, mig: Option<String>, output: &Output) -> Result<Machine, Failure> {
-    let loaded = load(&MachineArgs { mig, ..MachineArgs::named(word) }, output)?;
+fn machine(word: &str, file: &SweepFile, output: &Output) -> Result<Machine, Failure> {
+    // Alone first, so that what is wrong is named by its own key.
+    let named = MachineArgs::named(word);
+    load(&named, output).map_err(|failure| under("machines", failure))?;
+    let with_ports = MachineArgs { pcie_gbps: file.pcie_gbps, ..named };
+    let ports = load(&with_ports, output).map_err(|failure| under("pcie_gbps", failure))?;
+    let loaded = match &file.mig {
+        None => ports,
+        Some(_) => {
+            load(&MachineArgs { mig: file.mig.clone(), ..with_ports }, output).map_err(|failure| match failure {
+                Failure::NoFit(answer) => {
+                    let why = answer.get("reason").and_then(serde_json::Value::as_str).unwrap_or("they do not fit");
+                    under("mig", Failure::malformed(why))
+                }
+                other => under("mig", other),
+            })?
+        }
+    };
     let graph: &Arc<HardwareGraph> = loaded.graph();
     let idle = simulation::fleet(&loaded)?;
     let mut hash = Hash::new("machine");
