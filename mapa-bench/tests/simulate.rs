@@ -264,6 +264,10 @@ fn schedulers_of_instances_run_by_their_own_policy_and_by_what_is_set() {
     let told = text(&format!("{words} --scheduler pcie-aware"), "");
     let note = "note       pcie-aware: 1 of the waiting jobs wants whole devices, and some are cut up: a column `slice` asks for instances";
     assert!(told.contains("waiting    pcie-aware: 1 job never") && told.contains(note), "{told}");
+    let none = words.replace("pcie-equal-share", "fixed");
+    let note = "jobs are held back for copies that slow nobody down by fixed: expected --execution pcie-equal-share or pcie-max-min";
+    assert!(text(&format!("{none} --scheduler pcie-aware"), "").contains(note));
+    assert!(!text(&format!("{none} --scheduler first-gpu"), "").contains(note) && !told.contains(note));
     error(&format!("{words} --scheduler pcie-aware --policy greedy"), "places jobs by pcie-aware, not by greedy");
     for (setting, message) in [
         ("delay=-1", "scheduler `pcie-aware,delay=-1`: delay=-1: expected a factor of at least 1, or none"),

@@ -358,7 +358,11 @@ fn sweep_files_that_make_no_sense_are_refused_with_the_key_and_what_was_expected
         ("policies", "[\"greedy\", \"greedy\"]", "`greedy` is there twice"),
         ("mig", "\"a100\"", "night.toml: `mig`: no GPU with MIG is called `a100`"),
         ("mig", "\"a100-40gb=4g,4g\"", "night.toml: `mig`: 2 of 4g.20gb are wanted, at most 1 may exist"),
-        ("pcie_gbps", "-1.0", "night.toml: `pcie_gbps`: paths through the host: bandwidth -1 GB/s: expected a positive number"),
+        (
+            "pcie_gbps",
+            "-1.0",
+            "night.toml: `pcie_gbps`: paths through the host: bandwidth -1 GB/s: expected a positive number",
+        ),
         ("policies", "[]", "night.toml: `policies`: expected at least one word, as fifo has no policy of its own"),
         ("executions", "[\"pcie-equal-share,gbps=x\"]", "`executions`: pcie-equal-share,gbps=x: expected GB/s above 0"),
         ("schedulers", "[\"pcie-aware,speed=1\"]", "`schedulers`: scheduler `pcie-aware,speed=1`: it has no setting"),

@@ -106,7 +106,7 @@ impl BuiltIn {
     /// The one of this name, or of the name with which these words begin.
     #[must_use]
     pub fn find(words: &str) -> Option<&'static Self> {
-        let name = words.split(',').next().unwrap_or_default().trim();
+        let name = words.split(',').next().unwrap_or_default();
         Self::ALL.iter().find(|own| own.name == name)
     }
 
@@ -129,7 +129,7 @@ impl BuiltIn {
     pub fn named(words: &str, policy: Box<dyn Policy>) -> Result<Box<dyn Scheduler + Send>, Error> {
         let known = || Self::ALL.map(|own| own.name).join(", ");
         let Some(own) = Self::find(words) else {
-            let name = words.split(',').next().unwrap_or_default().trim().to_owned();
+            let name = words.split(',').next().unwrap_or_default().to_owned();
             return Err(ErrorKind::UnknownScheduler { name, known: known() }.into());
         };
         let made = Said::read(words, own.settings).and_then(|said| (own.make)(policy, &said));

@@ -1,17 +1,18 @@
 //! Which GPUs are to be cut up anew, and how: stage 2.
 
-use std::collections::{BTreeMap, btree_set};
+use std::collections::{BTreeMap, BTreeSet, btree_set};
 
 use mapa_core::mig::{Layout, Model, ProfileId, Size};
 
-use super::gpus::{Gpu, Gpus};
+use super::gpus::{Gpu, Gpus, InUse};
 use super::queue::Queue;
 use crate::time::Time;
 
 /// A GPU that is kept free until it is idle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Mark {
-    /// When its last job was expected to end as it was marked: a job that ends later does not start there.
+    /// When its last job was expected to end as it was marked, or since then, if that is earlier: a job that ends later does not start
+    /// there.
     pub(super) until: Time,
     /// The job for which it was marked, by its number: those told of before it may start there once they starve.
     pub(super) head: u64,
@@ -27,6 +28,7 @@ pub(super) struct Marks {
 /// Waiting jobs of a size for which no unmarked GPU has a free instance, as far as nothing has been planned for them: by their numbers.
 struct Need<'a> {
     size: Size,
+    all: &'a BTreeSet<u64>,
     waiting: btree_set::Iter<'a, u64>,
 }
 
@@ -37,12 +39,28 @@ impl<'a> Needs<'a> {
     pub(super) fn new(queue: &'a Queue, gpus: &Gpus) -> Self {
         let lacks = |size| gpus.offers(size).next().is_none();
         let lacking = queue.by_size().filter(|(size, _)| lacks(*size));
-        Self(lacking.map(|(size, all)| Need { size, waiting: all.iter() }).collect())
+        Self(lacking.map(|(size, all)| Need { size, all, waiting: all.iter() }).collect())
     }
 
     /// The first of them: its number and its size.
     fn head(&self) -> Option<(u64, Size)> {
         self.0.iter().filter_map(|need| Some((*need.waiting.clone().next()?, need.size))).min()
+    }
+
+    /// The size that a job wants, if nothing has been planned for it.
+    fn size_of(&self, job: u64) -> Option<Size> {
+        let waits = |need: &&Need<'_>| need.all.contains(&job) && need.waiting.clone().next() <= Some(&job);
+        self.0.iter().find(|need| need.waiting.len() > 0 && waits(need)).map(|need| need.size)
+    }
+
+    /// What a GPU is marked for: its own job as long as that is not provided for, then the first of those of which the model has the size.
+    fn wanted(&self, mark: &Mark, model: &Model) -> Option<Size> {
+        let first = |need: &Need<'_>| need.waiting.clone().next().copied();
+        let has = |size: Size| model.maximal_layouts().any(|layout| count(model, &layout, size) > 0);
+        self.size_of(mark.head).or_else(|| {
+            let able = self.0.iter().filter_map(|need| Some((first(need)?, need.size))).filter(|(_, size)| has(*size));
+            able.min().map(|(_, size)| size)
+        })
     }
 
     /// Counts those out that a layout provides for, first come first. O(those).
@@ -62,11 +80,10 @@ impl<'a> Needs<'a> {
         self.0.iter().map(|need| count(model, layout, need.size).min(need.waiting.len())).sum()
     }
 
-    /// The layout that admits the first job and most others; of those with most, the one of fewest instances destroyed and created,
+    /// The layout that admits a job of this size and most others; of those with most, the one of fewest instances destroyed and created,
     /// then the lexicographically first. Only layouts to which nothing can be added are looked at: a GPU in use is not cut up
-    /// further. None, if no layout has what the first job wants, or `now` admits it and as many. O(layouts x sizes).
-    fn plan(&self, model: &Model, now: &Layout) -> Option<Layout> {
-        let (_, size) = self.head()?;
+    /// further. None, if no layout has the size, or `now` has it and admits as many. O(layouts x sizes).
+    fn plan(&self, size: Size, model: &Model, now: &Layout) -> Option<Layout> {
         let worth = |layout: &Layout| {
             let kept = layout.instances().iter().filter(|&&own| now.has(own)).count();
             let changes = layout.instances().len() + now.instances().len() - 2 * kept;
@@ -112,6 +129,13 @@ impl Marks {
         }
     }
 
+    /// A job has gone from a GPU: if that is idle earlier for it, who starts there must end earlier.
+    pub(super) fn ends(&mut self, gpu: Gpu, until: Option<Time>) {
+        if let (Some(mark), Some(until)) = (self.marks.get_mut(&gpu), until) {
+            mark.until = mark.until.min(until);
+        }
+    }
+
     /// Looks at the marked GPUs: those that are idle are to be cut up anew; marks that are of no use any more are taken away. The former,
     /// and whether any of the latter was.
     pub(super) fn review(&mut self, queue: &Queue, gpus: &mut Gpus) -> (Vec<Recut>, bool) {
@@ -124,7 +148,10 @@ impl Marks {
         let mut useless = Vec::new();
         for gpu in self.in_order() {
             let known = gpus.get(gpu).and_then(|state| Some((state.tenants, &gpus.layouts()[state.layout?])));
-            let planned = known.and_then(|(tenants, own)| Some((tenants, own, needs.plan(&own.model, &own.layout)?)));
+            let planned = known.and_then(|(tenants, own)| {
+                let size = needs.wanted(&self.marks[&gpu], &own.model)?;
+                Some((tenants, own, needs.plan(size, &own.model, &own.layout)?))
+            });
             let Some((tenants, own, layout)) = planned else {
                 useless.push(gpu);
                 continue;
@@ -153,7 +180,9 @@ impl Marks {
         self.count_coming(&mut needs, gpus);
         for gpu in self.in_order() {
             let in_use = gpus.get(gpu).and_then(|state| state.layout).map(|number| &gpus.layouts()[number]);
-            if let Some((in_use, plan)) = in_use.and_then(|own| Some((own, needs.plan(&own.model, &own.layout)?))) {
+            let size = |own: &InUse| needs.wanted(&self.marks[&gpu], &own.model);
+            let plan = in_use.and_then(|own| Some((own, needs.plan(size(own)?, &own.model, &own.layout)?)));
+            if let Some((in_use, plan)) = plan {
                 needs.provide(&in_use.model, &plan);
             }
         }
@@ -163,7 +192,7 @@ impl Marks {
             let plans: Vec<Option<Layout>> = gpus
                 .layouts()
                 .iter()
-                .map(|own| if own.gpus > 0 { needs.plan(&own.model, &own.layout) } else { None })
+                .map(|own| if own.gpus > 0 { needs.plan(size, &own.model, &own.layout) } else { None })
                 .collect();
             if plans.iter().all(Option::is_none) {
                 needs.drop(size);

@@ -42,8 +42,8 @@ use records::{Records, Start, seconds};
 ///    it takes any slowdown, and a larger instance if there is none of its size, the smallest that will do.
 ///
 /// Where the paper leaves a choice open: a GPU is marked only if another layout admits more of those jobs than its own does, as a mark
-/// would otherwise keep a GPU empty for nothing; the end by which jobs must have ended stays as it was expected when the GPU was
-/// marked; jobs that have waited too long and came no later than the one for which a GPU was marked may start there, and where one that
+/// would otherwise keep a GPU empty for nothing; the end by which jobs must have ended is that expected when the GPU was
+/// marked, or earlier if its jobs end earlier; jobs that have waited too long and came no later than the one for which a GPU was marked may start there, and where one that
 /// came later may not, nobody younger does, so that nobody overtakes them for an instance that they could use; and the scheduler asks to be woken when the next job has waited too long.
 ///
 /// The size is that of the job's one rank ([`Demand::slice`]), its traffic [`Demand::pcie_gbps`], the slope of Eq. 1
@@ -147,6 +147,7 @@ impl PcieAware {
         self.gpus.refresh(turn.fleet());
         for gpu in std::mem::take(&mut self.left) {
             self.settle(gpu, now);
+            self.marks.ends(gpu, self.records.until(gpu, self.gpus.get(gpu).map_or(0, |state| state.tenants)));
         }
     }
 
@@ -362,13 +363,12 @@ impl PcieAware {
         turn.decide(policy, &entry.job.request).ok()
     }
 
-    /// Marks GPUs for jobs that find no instance of their size; those that are idle are cut up anew at once.
-    fn mark(&mut self, turn: &mut Turn<'_>) {
+    /// Marks GPUs for jobs that find no instance of their size; those that are idle are cut up anew at once. Whether a GPU is marked no
+    /// longer.
+    fn mark(&mut self, turn: &mut Turn<'_>) -> bool {
         let records = &self.records;
         let until = |gpus: &Gpus, gpu| records.until(gpu, gpus.get(gpu).map_or(0, |state| state.tenants));
-        if self.marks.mark(&self.queue, &mut self.gpus, until) {
-            self.recut(turn);
-        }
+        self.marks.mark(&self.queue, &mut self.gpus, until) && self.recut(turn)
     }
 
     /// Asks to be woken when the next job has waited too long.
@@ -428,7 +428,9 @@ impl Scheduler for PcieAware {
         while self.recut(turn) {
             self.start_all(now, turn);
         }
-        self.mark(turn);
+        if self.mark(turn) {
+            self.start_all(now, turn);
+        }
         self.wake(now, turn);
     }
 }

@@ -40,10 +40,15 @@ pub(crate) fn layout(profiles: &[&str]) -> Layout {
 
 /// So many devices of [`quarters`] and 24 GiB below one host bridge.
 pub(crate) fn cuttable(devices: usize) -> Arc<HardwareGraph> {
+    cuttable_as(&quarters(), devices)
+}
+
+/// The same of another model.
+pub(crate) fn cuttable_as(model: &Arc<Model>, devices: usize) -> Arc<HardwareGraph> {
     let mut fabric = Fabric::new();
     let bridge = fabric.add(FabricNode { name: "bridge".to_owned(), kind: NodeKind::HostBridge }).unwrap();
     for i in 0..devices {
-        let info = DeviceInfo { memory_bytes: Some(24 << 30), mig: Some(quarters()), ..DeviceInfo::default() };
+        let info = DeviceInfo { memory_bytes: Some(24 << 30), mig: Some(model.clone()), ..DeviceInfo::default() };
         let device = fabric.add(FabricNode { name: format!("GPU{i}"), kind: NodeKind::Device(info) }).unwrap();
         fabric.attach(device, bridge, 30.0).unwrap();
     }

@@ -12,7 +12,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::driver::{Driver, Watched};
-use crate::machines::{cuttable, layout, quarters};
+use crate::machines::{cuttable, cuttable_as, layout, other_model, quarters};
 
 const MAX: f64 = PCIE_GEN4_GBPS;
 
@@ -55,6 +55,7 @@ impl Rule {
 }
 
 type Gpu = (MachineId, DeviceId);
+type Wanted = (JobId, Size);
 
 /// The same rules without an index, classes or anything kept but what they need: every GPU is visited by the policy for every job.
 struct Slow {
@@ -129,19 +130,15 @@ impl Slow {
     }
 
     /// Jobs that find no instance of their size on an unmarked GPU, by place in the queue.
-    fn lacking(&self, fleet: &Fleet) -> Vec<Size> {
+    fn lacking(&self, fleet: &Fleet) -> Vec<Wanted> {
         let unmarked = gpus(fleet).into_iter().filter(|gpu| !self.marks.contains_key(gpu));
         let there: BTreeSet<Size> = unmarked.flat_map(|gpu| free(fleet, gpu)).collect();
-        self.waiting.iter().map(|(job, _)| slices_of(job)).filter(|size| !there.contains(size)).collect()
+        self.waiting.iter().map(|(job, _)| (job.id, slices_of(job))).filter(|(_, size)| !there.contains(size)).collect()
     }
 
-    fn heads(&self, size: Size) -> impl Iterator<Item = JobId> {
-        self.waiting.iter().filter(move |(job, _)| slices_of(job) == size).map(|(job, _)| job.id)
-    }
-
-    fn provide(wanted: &mut Vec<Size>, model: &Model, layout: &Layout) {
+    fn provide(wanted: &mut Vec<Wanted>, model: &Model, layout: &Layout) {
         let mut there: Vec<Size> = layout.instances().iter().map(|own| model.profile(own.profile).size).collect();
-        wanted.retain(|own| match there.iter().position(|size| size == own) {
+        wanted.retain(|(_, own)| match there.iter().position(|size| size == own) {
             Some(at) => {
                 there.swap_remove(at);
                 false
@@ -150,14 +147,16 @@ impl Slow {
         });
     }
 
-    fn admitted(wanted: &[Size], model: &Model, layout: &Layout) -> usize {
+    fn admitted(wanted: &[Wanted], model: &Model, layout: &Layout) -> usize {
         let mut left = wanted.to_vec();
         Self::provide(&mut left, model, layout);
         wanted.len() - left.len()
     }
 
-    fn plan(wanted: &[Size], model: &Model, now: &Layout) -> Option<Layout> {
-        let head = *wanted.first()?;
+    /// For this job as long as it is wanted, then for the first that is.
+    fn plan(wanted: &[Wanted], job: Option<JobId>, model: &Model, now: &Layout) -> Option<Layout> {
+        let own = wanted.iter().find(|(id, _)| Some(*id) == job);
+        let (_, head) = *own.or(wanted.first())?;
         let changes = |layout: &Layout| {
             let gone = now.instances().iter().filter(|&&own| !layout.has(own)).count();
             gone + layout.instances().iter().filter(|&&own| !now.has(own)).count()
@@ -188,7 +187,7 @@ impl Slow {
         self.coming.values().for_each(|layout| Self::provide(&mut wanted, &model, layout));
         for gpu in self.in_order() {
             let now = turn.view(gpu.0).unwrap().layout_of(gpu.1);
-            let Some(layout) = Self::plan(&wanted, &model, &now) else {
+            let Some(layout) = Self::plan(&wanted, Some(self.marks[&gpu].1), &model, &now) else {
                 self.marks.remove(&gpu);
                 unmarked = true;
                 continue;
@@ -215,53 +214,38 @@ impl Slow {
         }
     }
 
-    fn mark(&mut self, turn: &mut Turn<'_>) {
+    fn mark(&mut self, turn: &mut Turn<'_>) -> bool {
         let model = quarters();
         let fleet = turn.fleet();
         let mut wanted = self.lacking(fleet);
-        let mut done: BTreeMap<Size, usize> = BTreeMap::new();
-        let mut provide = |wanted: &mut Vec<Size>, layout: &Layout| {
-            for size in [1, 2, 4].map(size) {
-                *done.entry(size).or_default() += count(&model, layout, size);
-            }
-            Self::provide(wanted, &model, layout);
-            done.clone()
-        };
-        let mut before = BTreeMap::new();
-        for layout in self.coming.values() {
-            before = provide(&mut wanted, layout);
-        }
+        self.coming.values().for_each(|layout| Self::provide(&mut wanted, &model, layout));
         for gpu in &self.in_order() {
             let now = turn.view(gpu.0).unwrap().layout_of(gpu.1);
-            if let Some(layout) = Self::plan(&wanted, &model, &now) {
-                before = provide(&mut wanted, &layout);
+            if let Some(layout) = Self::plan(&wanted, Some(self.marks[gpu].1), &model, &now) {
+                Self::provide(&mut wanted, &model, &layout);
             }
         }
         let mut new = BTreeMap::new();
-        while let Some(&head) = wanted.first() {
+        while let Some(&(job, head)) = wanted.first() {
             let open = |gpu: &Gpu| {
                 let is_changing = fleet.machine(gpu.0).unwrap().view().changing_to(gpu.1).is_some();
                 !is_changing && !self.marks.contains_key(gpu) && !new.contains_key(gpu)
             };
             let plan = |gpu: Gpu| {
                 let now = fleet.machine(gpu.0).unwrap().view().layout_of(gpu.1);
-                Self::plan(&wanted, &model, &now).map(|layout| (self.until(gpu), gpu, layout))
+                Self::plan(&wanted, None, &model, &now).map(|layout| (self.until(gpu), gpu, layout))
             };
             let of_use = gpus(fleet).into_iter().filter(open).filter_map(plan);
             let Some((until, gpu, layout)) = of_use.min_by_key(|(until, gpu, _)| (*until, *gpu)) else {
-                wanted.retain(|size| *size != head);
+                wanted.retain(|(_, size)| *size != head);
                 continue;
             };
-            let nth = before.get(&head).copied().unwrap_or(0);
-            let job = self.heads(head).nth(nth).unwrap();
             new.insert(gpu, (until, job));
-            before = provide(&mut wanted, &layout);
+            Self::provide(&mut wanted, &model, &layout);
         }
         let any = !new.is_empty();
         self.marks.extend(new);
-        if any {
-            self.recut(turn);
-        }
+        any && self.recut(turn)
     }
 
     fn start(&mut self, at: usize, now: Time, closed: &mut BTreeSet<Gpu>, turn: &mut Turn<'_>) -> bool {
@@ -326,6 +310,8 @@ impl Scheduler for Slow {
     fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
         for gpu in std::mem::take(&mut self.left) {
             self.advance(now, gpu, turn.fleet());
+            let until = self.until(gpu);
+            self.marks.entry(gpu).and_modify(|mark| mark.0 = mark.0.min(until));
         }
         let idle = |job: &Job| turn.decide(self.rule.policy(1.0), &job.request);
         let never: Vec<_> = self.waiting.iter().filter_map(|(job, _)| Some((job.id, idle(job).err()?))).collect();
@@ -340,7 +326,9 @@ impl Scheduler for Slow {
         while self.recut(turn) {
             self.start_all(now, turn);
         }
-        self.mark(turn);
+        if self.mark(turn) {
+            self.start_all(now, turn);
+        }
         let wait = self.rule.wait;
         let next =
             self.waiting.iter().filter(|(_, since)| now.since(*since) < wait).map(|(_, since)| *since + wait).min();
@@ -567,6 +555,39 @@ fn a_gpu_is_cut_up_for_the_job_for_which_it_was_marked() {
     jobs.extend([job(8, 2, 0.0, 1, 5), job(9, 4, 0.0, 2, 5)]);
     let driver = run(&[vec![0, 0]], &mut PcieAware::first_gpu(), &jobs);
     assert_eq!(starts(&driver)[8..], [(12, 8, 1), (102, 9, 0)]);
+}
+
+#[test]
+fn who_is_held_back_from_a_marked_gpu_does_not_take_its_mark_away() {
+    // Two jobs run, a third would be slowed down too much; the mark is for job 3, and those after it would outnumber it.
+    let mut jobs: Vec<Job> = (0..2).map(|id| job(id, 1, 17.65, 0, 1000)).collect();
+    jobs.extend([job(2, 1, 17.65, 1, 10), job(3, 2, 0.0, 2, 5), job(4, 1, 0.0, 3, 9000), job(5, 1, 0.0, 4, 9000)]);
+    let driver = run(&[vec![0]], &mut PcieAware::new().wait_threshold(Duration::MAX), &jobs);
+    assert_eq!(starts(&driver)[2..], [(1002, 2, 0), (1002, 3, 0), (1002, 4, 0), (1012, 5, 0)]);
+}
+
+#[test]
+fn sizes_that_a_model_does_not_have_do_not_take_the_mark_of_its_gpus_away() {
+    // Whoever wants four slices waits for GPU 0; GPU 1 has fifths only, and they are soon there for job 3.
+    let mut driver = Driver::new([cuttable(1), cuttable_as(&other_model(), 1)]);
+    let mut jobs: Vec<Job> = (0..3).map(|id| job(id, 4, 0.0, id, 1000)).collect();
+    jobs.push(job(3, 1, 0.0, 3, 10));
+    for job in jobs {
+        driver.at(job.arrived, Event::Arrived(job));
+    }
+    driver.run(&mut PcieAware::new());
+    let placed: Vec<_> =
+        driver.placed().into_iter().map(|(at, tenant, on)| (at, tenant.job().0, on.machine.0)).collect();
+    assert_eq!(placed, [(2, 0, 0), (5, 3, 1), (1002, 1, 0), (2002, 2, 0)]);
+}
+
+#[test]
+fn once_a_marked_gpu_will_be_idle_earlier_jobs_there_must_end_earlier() {
+    // Three together take 1.76 times as long, so that the first would end at 176 s; once it is alone, at 108.6 s.
+    let mut jobs: Vec<Job> = (0..3).map(|id| job(id, 1, 17.65, 0, if id == 0 { 100 } else { 20 })).collect();
+    jobs.extend([job(3, 2, 0.0, 1, 5), job(4, 1, 0.0, 30, 80), job(5, 1, 0.0, 31, 60)]);
+    let driver = run(&[vec![0]], &mut PcieAware::new().delay_threshold(f64::INFINITY), &jobs);
+    assert_eq!(starts(&driver)[3..], [(31, 5, 0), (102, 3, 0), (102, 4, 0)]);
 }
 
 #[test]

@@ -137,7 +137,8 @@ impl OverTime {
             in_use.iter().map(|id| share_of_device(view.graph(), id)).sum::<f64>()
         };
         let devices: usize = fleet.views().map(|view| view.graph().wholes().len()).sum();
-        let utilisation = fleet.views().map(held).sum::<f64>() / devices as f64;
+        // A sum of nothing is -0.
+        let utilisation = (fleet.views().map(held).sum::<f64>() + 0.0) / devices as f64;
         let point = Point { at: now, utilisation, fragmentation: fragmentation.of_fleet(fleet) };
         self.points.pop_if(|last| last.at == now);
         self.points.push(point);

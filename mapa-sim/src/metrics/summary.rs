@@ -192,7 +192,8 @@ impl Summary {
             out_of_domain: rows.iter().filter(|row| row.devices > 1 && !row.scores.in_domain).count(),
             makespan,
             jobs_per_hour: rows.len() as f64 / (makespan.as_secs_f64() / 3600.0),
-            utilisation: busy.sum::<f64>() / (devices as f64 * makespan.as_secs_f64()),
+            // A sum of nothing is -0.
+            utilisation: (busy.sum::<f64>() + 0.0) / (devices as f64 * makespan.as_secs_f64()),
             completion_s: spread(&|row| Some(row.completion().as_secs_f64())),
             wait_s: spread(&|row| Some(row.waited().as_secs_f64())),
             slowdown: spread(&Row::slowdown),

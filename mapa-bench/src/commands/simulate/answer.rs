@@ -1,6 +1,7 @@
 //! What a simulation comes to, as text and as JSON.
 
 use mapa_core::{View, Want};
+use mapa_sched::BuiltIn;
 use mapa_sim::{GroupSize, Quartiles, Rejected, Table};
 use serde_json::{Map, Value, json};
 
@@ -128,6 +129,13 @@ impl Answer {
         if run.cut > 0 {
             let decisions = count(run.cut, "decision");
             remarks.push(format!("{decisions} reached the search's limit: better placements may have been there"));
+        }
+        let holds_back = BuiltIn::find(&self.scheduler).is_some_and(|own| own.name == "pcie-aware");
+        if holds_back && !self.execution.starts_with("pcie-") {
+            remarks.push(format!(
+                "jobs are held back for copies that slow nobody down by {}: expected --execution pcie-equal-share or pcie-max-min",
+                self.execution
+            ));
         }
         let whole = run.outcome.waiting.iter().filter(|&&at| self.wants_whole_devices(at)).count();
         if whole > 0 && self.is_cut_up() {
