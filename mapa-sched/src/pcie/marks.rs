@@ -14,7 +14,7 @@ pub(super) struct Mark {
     /// When its last job was expected to end as it was marked, or since then, if that is earlier: a job that ends later does not start
     /// there.
     pub(super) until: Time,
-    /// The job for which it was marked, by its number: those told of before it may start there once they starve.
+    /// The job for which it is to be cut up, by its number: those told of before it may start there once they starve.
     pub(super) head: u64,
 }
 
@@ -53,13 +53,14 @@ impl<'a> Needs<'a> {
         self.0.iter().find(|need| need.waiting.len() > 0 && waits(need)).map(|need| need.size)
     }
 
-    /// What a GPU is marked for: its own job as long as that is not provided for, then the first of those of which the model has the size.
-    fn wanted(&self, mark: &Mark, model: &Model) -> Option<Size> {
+    /// For which job a marked GPU is to be cut up, and its size: its own as long as that is not provided for, then the first of those of
+    /// which the model has the size.
+    fn wanted(&self, mark: &Mark, model: &Model) -> Option<(u64, Size)> {
         let first = |need: &Need<'_>| need.waiting.clone().next().copied();
         let has = |size: Size| model.maximal_layouts().any(|layout| count(model, &layout, size) > 0);
-        self.size_of(mark.head).or_else(|| {
-            let able = self.0.iter().filter_map(|need| Some((first(need)?, need.size))).filter(|(_, size)| has(*size));
-            able.min().map(|(_, size)| size)
+        self.size_of(mark.head).map(|size| (mark.head, size)).or_else(|| {
+            let all = self.0.iter().filter_map(|need| Some((first(need)?, need.size)));
+            all.filter(|(_, size)| has(*size)).min()
         })
     }
 
@@ -118,10 +119,14 @@ impl Marks {
         gpus
     }
 
-    /// Forgets layouts that are there, and counts those out that are under way.
-    fn count_coming(&mut self, needs: &mut Needs<'_>, gpus: &Gpus) {
+    /// Forgets layouts that are there.
+    pub(super) fn forget_done(&mut self, gpus: &Gpus) {
         self.coming
             .retain(|&gpu, _| gpus.get(gpu).is_some_and(|state| state.model.is_some() && state.layout.is_none()));
+    }
+
+    /// Counts those out that are under way.
+    fn count_coming(&self, needs: &mut Needs<'_>, gpus: &Gpus) {
         for (&gpu, layout) in &self.coming {
             if let Some(model) = gpus.get(gpu).and_then(|state| state.model.as_ref()) {
                 needs.provide(model, layout);
@@ -136,8 +141,9 @@ impl Marks {
         }
     }
 
-    /// Looks at the marked GPUs: those that are idle are to be cut up anew; marks that are of no use any more are taken away. The former,
-    /// and whether any of the latter was.
+    /// Looks at the marked GPUs: those that are idle are to be cut up anew; marks that are of no use any more are taken away, others go over
+    /// to the next job once their own is provided for. The first of these, and whether there was any of the others: who was kept off
+    /// those GPUs is to be asked again, before they are cut up.
     pub(super) fn review(&mut self, queue: &Queue, gpus: &mut Gpus) -> (Vec<Recut>, bool) {
         let mut recuts = Vec::new();
         if self.marks.is_empty() && self.coming.is_empty() {
@@ -145,20 +151,22 @@ impl Marks {
         }
         let mut needs = Needs::new(queue, gpus);
         self.count_coming(&mut needs, gpus);
-        let mut useless = Vec::new();
+        let (mut useless, mut moved) = (Vec::new(), false);
         for gpu in self.in_order() {
             let known = gpus.get(gpu).and_then(|state| Some((state.tenants, &gpus.layouts()[state.layout?])));
             let planned = known.and_then(|(tenants, own)| {
-                let size = needs.wanted(&self.marks[&gpu], &own.model)?;
-                Some((tenants, own, needs.plan(size, &own.model, &own.layout)?))
+                let (head, size) = needs.wanted(&self.marks[&gpu], &own.model)?;
+                Some((tenants, own, head, needs.plan(size, &own.model, &own.layout)?))
             });
-            let Some((tenants, own, layout)) = planned else {
+            let Some((tenants, own, head, layout)) = planned else {
                 useless.push(gpu);
                 continue;
             };
             needs.provide(&own.model, &layout);
-            if tenants == 0 {
-                recuts.push(Recut { gpu, layout });
+            match self.marks.get_mut(&gpu) {
+                Some(mark) if mark.head != head => (mark.head, moved) = (head, true),
+                _ if tenants == 0 => recuts.push(Recut { gpu, layout }),
+                _ => {}
             }
         }
         for gpu in useless.iter().copied().chain(recuts.iter().map(|recut| recut.gpu)) {
@@ -166,7 +174,7 @@ impl Marks {
             gpus.mark(gpu, false);
         }
         self.coming.extend(recuts.iter().map(|recut| (recut.gpu, recut.layout.clone())));
-        (recuts, !useless.is_empty())
+        (recuts, moved || !useless.is_empty())
     }
 
     /// Marks GPUs for jobs that find no instance of their size: of those that another layout would make of use the one that is idle
@@ -180,7 +188,7 @@ impl Marks {
         self.count_coming(&mut needs, gpus);
         for gpu in self.in_order() {
             let in_use = gpus.get(gpu).and_then(|state| state.layout).map(|number| &gpus.layouts()[number]);
-            let size = |own: &InUse| needs.wanted(&self.marks[&gpu], &own.model);
+            let size = |own: &InUse| needs.wanted(&self.marks[&gpu], &own.model).map(|(_, size)| size);
             let plan = in_use.and_then(|own| Some((own, needs.plan(size(own)?, &own.model, &own.layout)?)));
             if let Some((in_use, plan)) = plan {
                 needs.provide(&in_use.model, &plan);

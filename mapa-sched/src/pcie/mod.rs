@@ -145,6 +145,7 @@ impl PcieAware {
     /// Looks at what has changed: stage 1.
     fn look(&mut self, now: Time, turn: &Turn<'_>) {
         self.gpus.refresh(turn.fleet());
+        self.marks.forget_done(&self.gpus);
         for gpu in std::mem::take(&mut self.left) {
             self.settle(gpu, now);
             self.marks.ends(gpu, self.records.until(gpu, self.gpus.get(gpu).map_or(0, |state| state.tenants)));
@@ -159,7 +160,7 @@ impl PcieAware {
 
     /// Tells jobs no that can never be placed.
     fn reject(&mut self, turn: &mut Turn<'_>) {
-        let unknown: Vec<u64> = self.queue.classes().filter(|&of| self.is_new(of)).collect();
+        let unknown: Vec<u64> = self.queue.new_classes().collect();
         let mut never: Vec<(u64, JobId, Refusal)> = Vec::new();
         for of in unknown {
             let Some(class) = self.queue.class_mut(of) else { continue };
@@ -182,13 +183,9 @@ impl PcieAware {
         }
     }
 
-    fn is_new(&self, class: u64) -> bool {
-        self.queue.class(class).is_some_and(|class| !class.feasible)
-    }
-
-    /// Cuts idle marked GPUs up anew: stage 2. Whether a GPU is marked no longer because that would be of no use.
+    /// Cuts idle marked GPUs up anew: stage 2. Whether a GPU is marked for another job, or no longer because that would be of no use.
     fn recut(&mut self, turn: &mut Turn<'_>) -> bool {
-        let (recuts, unmarked) = self.marks.review(&self.queue, &mut self.gpus);
+        let (recuts, changed) = self.marks.review(&self.queue, &mut self.gpus);
         for recut in recuts {
             let (machine, whole) = (recut.gpu.machine, recut.gpu.whole);
             if turn.repartition(machine, whole, recut.layout).is_err() {
@@ -196,7 +193,7 @@ impl PcieAware {
             }
             self.look_at(machine, turn);
         }
-        unmarked
+        changed
     }
 
     fn look_at(&mut self, machine: MachineId, turn: &Turn<'_>) {
@@ -208,15 +205,25 @@ impl PcieAware {
     /// Goes through the queue: stages 3 and 4. What is refused stays refused while no mark is taken away, as starts only take
     /// instances and add to contention; so once is enough, and jobs that ask for the same are refused together.
     fn start_all(&mut self, now: Time, turn: &mut Turn<'_>) {
-        let first = |of| self.queue.next_of(of, 0).map(|entry| (entry.told, of));
-        let mut heads: BTreeSet<(u64, u64)> = self.queue.classes().filter_map(first).collect();
+        let mut open = self.open_sizes();
+        let mut heads: BTreeSet<(u64, u64)> = self
+            .queue
+            .heads()
+            .filter(|(class, head)| self.finds_any(class, head, now, &open))
+            .map(|(class, head)| (head.told, class.number))
+            .collect();
         // Marked GPUs with an instance that somebody could use who has waited too long and must not start there.
         let mut closed: Vec<Gpu> = Vec::new();
         while let Some((told, of)) = heads.pop_first() {
             let Some(entry) = self.queue.next_of(of, told).cloned() else { continue };
+            // Others have taken what there was.
+            if !self.queue.class(of).is_some_and(|class| self.finds_any(class, &entry, now, &open)) {
+                continue;
+            }
             let goes_on = match self.start(&entry, of, now, &mut closed, turn) {
                 true => {
                     self.queue.forget(entry.job.id);
+                    open = self.open_sizes();
                     true
                 }
                 // The next one may be short enough for a marked GPU.
@@ -226,6 +233,18 @@ impl PcieAware {
                 heads.insert((next.told, of));
             }
         }
+    }
+
+    /// The sizes of free instances, those of marked GPUs among them.
+    fn open_sizes(&self) -> BTreeSet<Size> {
+        self.gpus.sizes().chain(self.sizes_of_marks()).collect()
+    }
+
+    /// Whether there is any instance that a job could take, or it wants something else.
+    fn finds_any(&self, class: &Class, entry: &Entry, now: Time, open: &BTreeSet<Size>) -> bool {
+        let could =
+            |size: Size| open.contains(&size) || self.starves(entry, now) && open.iter().any(|own| own.covers(size));
+        class.size.is_none_or(could)
     }
 
     fn starves(&self, entry: &Entry, now: Time) -> bool {
@@ -363,8 +382,7 @@ impl PcieAware {
         turn.decide(policy, &entry.job.request).ok()
     }
 
-    /// Marks GPUs for jobs that find no instance of their size; those that are idle are cut up anew at once. Whether a GPU is marked no
-    /// longer.
+    /// Marks GPUs for jobs that find no instance of their size; those that are idle are cut up anew at once. As [`recut`](Self::recut).
     fn mark(&mut self, turn: &mut Turn<'_>) -> bool {
         let records = &self.records;
         let until = |gpus: &Gpus, gpu| records.until(gpu, gpus.get(gpu).map_or(0, |state| state.tenants));
@@ -422,9 +440,10 @@ impl Scheduler for PcieAware {
     fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
         self.look(now, turn);
         self.reject(turn);
-        self.recut(turn);
+        // Before any GPU is cut up: an older job that has waited too long may want it as it is, and what has become free provides for
+        // somebody, whose like lack it still.
         self.start_all(now, turn);
-        // Starts may have made marks useless: whoever was kept off those GPUs has another look.
+        // Starts may have made marks useless, or over to another job: whoever was kept off those GPUs has another look.
         while self.recut(turn) {
             self.start_all(now, turn);
         }

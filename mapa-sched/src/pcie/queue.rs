@@ -24,6 +24,7 @@ pub(super) struct Entry {
 /// Jobs that ask for the same and are slowed down alike.
 #[derive(Clone, Debug)]
 pub(super) struct Class {
+    pub(super) number: u64,
     pub(super) request: Request,
     pub(super) alpha: f64,
     /// PCIe traffic of the rank of highest demand, GB/s.
@@ -36,7 +37,7 @@ pub(super) struct Class {
 }
 
 impl Class {
-    fn new(job: &Job) -> Self {
+    fn new(number: u64, job: &Job) -> Self {
         let request = job.request.clone();
         let demands = request.pattern.demands();
         let mb_s = demands.iter().map(|demand| demand.pcie_mb_s).max().unwrap_or(0);
@@ -50,7 +51,7 @@ impl Class {
             _ => None,
         };
         let (alpha, gbps) = (job.pcie_alpha, f64::from(mb_s) / 1000.0);
-        Self { request, alpha, gbps, size, feasible: false, jobs: BTreeMap::new() }
+        Self { number, request, alpha, gbps, size, feasible: false, jobs: BTreeMap::new() }
     }
 
     fn is_of(&self, job: &Job) -> bool {
@@ -90,7 +91,7 @@ impl Queue {
         let found = self.classes.iter().find(|(_, class)| class.is_of(&job)).map(|(&number, _)| number);
         // A class is numbered by its first job.
         let number = found.unwrap_or(told);
-        let class = self.classes.entry(number).or_insert_with(|| Class::new(&job));
+        let class = self.classes.entry(number).or_insert_with(|| Class::new(number, &job));
         if let Some(size) = class.size {
             self.of_size.entry(size).or_default().insert(told);
         }
@@ -121,9 +122,14 @@ impl Queue {
         self.classes.get_mut(&number)
     }
 
-    /// The classes, by number.
-    pub(super) fn classes(&self) -> impl Iterator<Item = u64> + '_ {
-        self.classes.keys().copied()
+    /// The classes of which it is not known whether they can be placed at all.
+    pub(super) fn new_classes(&self) -> impl Iterator<Item = u64> + '_ {
+        self.classes.values().filter(|class| !class.feasible).map(|class| class.number)
+    }
+
+    /// The first job of each class.
+    pub(super) fn heads(&self) -> impl Iterator<Item = (&Class, &Entry)> {
+        self.classes.values().filter_map(|class| Some((class, class.jobs.first_key_value()?.1)))
     }
 
     /// The jobs of a class.

@@ -11,7 +11,7 @@ use mapa_sched::{Action, Event, Fleet, Job, JobId, PcieAware, RunTime, Scheduler
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::driver::{Driver, Watched};
+use crate::driver::Driver;
 use crate::machines::{cuttable, cuttable_as, layout, other_model, quarters};
 
 const MAX: f64 = PCIE_GEN4_GBPS;
@@ -153,10 +153,10 @@ impl Slow {
         wanted.len() - left.len()
     }
 
-    /// For this job as long as it is wanted, then for the first that is.
-    fn plan(wanted: &[Wanted], job: Option<JobId>, model: &Model, now: &Layout) -> Option<Layout> {
+    /// For this job as long as it is wanted, then for the first that is; for which of them.
+    fn plan(wanted: &[Wanted], job: Option<JobId>, model: &Model, now: &Layout) -> Option<(JobId, Layout)> {
         let own = wanted.iter().find(|(id, _)| Some(*id) == job);
-        let (_, head) = *own.or(wanted.first())?;
+        let (job, head) = *own.or(wanted.first())?;
         let changes = |layout: &Layout| {
             let gone = now.instances().iter().filter(|&&own| !layout.has(own)).count();
             gone + layout.instances().iter().filter(|&&own| !now.has(own)).count()
@@ -169,7 +169,7 @@ impl Slow {
             }
         }
         let (admits, _, layout) = best?;
-        (count(model, now, head) == 0 || admits > Self::admitted(wanted, model, now)).then_some(layout)
+        (count(model, now, head) == 0 || admits > Self::admitted(wanted, model, now)).then_some((job, layout))
     }
 
     /// Marked GPUs by their jobs, which are in the order of arrival.
@@ -180,26 +180,29 @@ impl Slow {
     }
 
     fn recut(&mut self, turn: &mut Turn<'_>) -> bool {
-        let mut unmarked = false;
-        self.coming.retain(|gpu, _| turn.view(gpu.0).unwrap().changing_to(gpu.1).is_some());
+        let mut changed = false;
         let model = quarters();
         let mut wanted = self.lacking(turn.fleet());
         self.coming.values().for_each(|layout| Self::provide(&mut wanted, &model, layout));
         for gpu in self.in_order() {
             let now = turn.view(gpu.0).unwrap().layout_of(gpu.1);
-            let Some(layout) = Self::plan(&wanted, Some(self.marks[&gpu].1), &model, &now) else {
+            let head = self.marks[&gpu].1;
+            let Some((job, layout)) = Self::plan(&wanted, Some(head), &model, &now) else {
                 self.marks.remove(&gpu);
-                unmarked = true;
+                changed = true;
                 continue;
             };
             Self::provide(&mut wanted, &model, &layout);
-            if turn.view(gpu.0).unwrap().usage_of_whole(gpu.1).tenants == 0 {
+            if job != head {
+                self.marks.entry(gpu).and_modify(|mark| mark.1 = job);
+                changed = true;
+            } else if turn.view(gpu.0).unwrap().usage_of_whole(gpu.1).tenants == 0 {
                 self.marks.remove(&gpu);
                 turn.repartition(gpu.0, gpu.1, layout.clone()).unwrap();
                 self.coming.insert(gpu, layout);
             }
         }
-        unmarked
+        changed
     }
 
     fn start_all(&mut self, now: Time, turn: &mut Turn<'_>) {
@@ -221,7 +224,7 @@ impl Slow {
         self.coming.values().for_each(|layout| Self::provide(&mut wanted, &model, layout));
         for gpu in &self.in_order() {
             let now = turn.view(gpu.0).unwrap().layout_of(gpu.1);
-            if let Some(layout) = Self::plan(&wanted, Some(self.marks[gpu].1), &model, &now) {
+            if let Some((_, layout)) = Self::plan(&wanted, Some(self.marks[gpu].1), &model, &now) {
                 Self::provide(&mut wanted, &model, &layout);
             }
         }
@@ -233,7 +236,7 @@ impl Slow {
             };
             let plan = |gpu: Gpu| {
                 let now = fleet.machine(gpu.0).unwrap().view().layout_of(gpu.1);
-                Self::plan(&wanted, None, &model, &now).map(|layout| (self.until(gpu), gpu, layout))
+                Self::plan(&wanted, None, &model, &now).map(|(_, layout)| (self.until(gpu), gpu, layout))
             };
             let of_use = gpus(fleet).into_iter().filter(open).filter_map(plan);
             let Some((until, gpu, layout)) = of_use.min_by_key(|(until, gpu, _)| (*until, *gpu)) else {
@@ -308,6 +311,7 @@ impl Scheduler for Slow {
     }
 
     fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
+        self.coming.retain(|gpu, _| turn.view(gpu.0).unwrap().changing_to(gpu.1).is_some());
         for gpu in std::mem::take(&mut self.left) {
             self.advance(now, gpu, turn.fleet());
             let until = self.until(gpu);
@@ -321,7 +325,6 @@ impl Scheduler for Slow {
                 turn.reject(job, why);
             }
         }
-        self.recut(turn);
         self.start_all(now, turn);
         while self.recut(turn) {
             self.start_all(now, turn);
@@ -392,6 +395,37 @@ fn run(machines: &[Vec<usize>], scheduler: &mut dyn Scheduler, jobs: &[Job]) -> 
     driver
 }
 
+/// Which GPUs were cut up anew with jobs on them, or although the first job of the queue had waited too long for what was free there.
+struct CutUp {
+    own: PcieAware,
+    wait: Duration,
+    wrong: Vec<(Time, Gpu, JobId)>,
+}
+
+impl Scheduler for CutUp {
+    fn name(&self) -> &str {
+        self.own.name()
+    }
+
+    fn on_event(&mut self, now: Time, event: Event) {
+        self.own.on_event(now, event);
+    }
+
+    fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
+        let before: Vec<_> = gpus(turn.fleet()).into_iter().map(|gpu| (gpu, free(turn.fleet(), gpu))).collect();
+        self.own.act(now, turn);
+        let first = self.own.waiting().next().filter(|job| now.since(job.arrived) >= self.wait);
+        for (gpu, free) in before {
+            let view = turn.view(gpu.0).unwrap();
+            let is_cut = view.changing_to(gpu.1).is_some();
+            let wanted = first.filter(|job| free.iter().any(|own| own.covers(slices_of(job))));
+            if is_cut && (view.usage_of_whole(gpu.1).tenants > 0 || wanted.is_some()) {
+                self.wrong.push((now, gpu, wanted.map_or(JobId(u64::MAX), |job| job.id)));
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -406,18 +440,9 @@ proptest! {
     fn nobody_is_lost_run_twice_put_on_too_little_or_overtaken_after_the_wait(
         machines in fleets(), jobs in jobs(), rule in rules(),
     ) {
-        let mut busy = BTreeSet::new();
-        let watched = Watched(rule.scheduler(), |_: &PcieAware, _: Time, turn: &mut Turn<'_>| {
-            for gpu in gpus(turn.fleet()) {
-                let view = turn.view(gpu.0).unwrap();
-                if view.changing_to(gpu.1).is_some() && view.usage_of_whole(gpu.1).tenants > 0 {
-                    busy.insert(gpu);
-                }
-            }
-        });
-        let mut watched = watched;
+        let mut watched = CutUp { own: rule.scheduler(), wait: rule.wait, wrong: Vec::new() };
         let driver = run(&machines, &mut watched, &jobs);
-        prop_assert!(busy.is_empty(), "cut up anew with jobs on them: {busy:?}");
+        prop_assert!(watched.wrong.is_empty(), "cut up anew: {:?}", watched.wrong);
 
         // No two instances overlap: the driver's own books say so.
         let mut started: BTreeMap<JobId, Time> = BTreeMap::new();
@@ -564,6 +589,37 @@ fn who_is_held_back_from_a_marked_gpu_does_not_take_its_mark_away() {
     jobs.extend([job(2, 1, 17.65, 1, 10), job(3, 2, 0.0, 2, 5), job(4, 1, 0.0, 3, 9000), job(5, 1, 0.0, 4, 9000)]);
     let driver = run(&[vec![0]], &mut PcieAware::new().wait_threshold(Duration::MAX), &jobs);
     assert_eq!(starts(&driver)[2..], [(1002, 2, 0), (1002, 3, 0), (1002, 4, 0), (1012, 5, 0)]);
+}
+
+#[test]
+fn a_gpu_is_not_cut_up_for_a_later_job_while_one_starves_for_what_is_free_there() {
+    let jobs = [job(0, 4, 0.0, 0, 1000), job(1, 4, 0.0, 1, 10), job(2, 1, 0.0, 2, 5000)];
+    let driver = run(&[vec![2]], &mut PcieAware::new(), &jobs);
+    assert_eq!(starts(&driver), [(0, 0, 0), (1000, 1, 0), (1010, 2, 0)]);
+}
+
+#[test]
+fn one_instance_that_becomes_free_does_not_take_the_marks_for_others_away() {
+    // GPU 0 is marked for jobs 3 and 4; job 3 finds an instance of GPU 1, job 4 does not.
+    let mut jobs = vec![job(0, 1, 0.0, 0, 2500), job(1, 2, 0.0, 0, 1000), job(2, 2, 0.0, 0, 5000)];
+    jobs.extend([job(3, 2, 0.0, 1, 80_000), job(4, 2, 0.0, 1, 100)]);
+    jobs.extend((5..8).map(|id| job(id, 1, 0.0, 1000, 90_000)));
+    let driver = run(&[vec![0, 1]], &mut PcieAware::new(), &jobs);
+    let later = [(1000, 3, 1), (2502, 4, 0), (2502, 5, 0), (2502, 6, 0), (2602, 7, 0)];
+    assert_eq!(starts(&driver)[3..], later);
+}
+
+#[test]
+fn once_its_job_has_started_a_mark_is_for_the_next_who_may_then_start_there() {
+    let mut jobs = vec![job(0, 2, 0.0, 0, 1000), job(1, 1, 0.0, 0, 500), job(2, 1, 0.0, 0, 600)];
+    jobs.extend([job(3, 1, 0.0, 1, 3000), job(4, 1, 0.0, 2, 1000), job(5, 1, 0.0, 3, 100), job(6, 1, 0.0, 4, 100)]);
+    let mut driver = Driver::new([cuttable(1)]);
+    driver.fleet.layout_is(MachineId(0), DeviceId(0), &layout(&["2g", "1g", "1g"])).unwrap();
+    for job in &jobs {
+        driver.at(job.arrived, Event::Arrived(job.clone()));
+    }
+    driver.run(&mut PcieAware::new());
+    assert_eq!(starts(&driver)[3..], [(500, 3, 0), (600, 4, 0), (1000, 5, 0), (1100, 6, 0)]);
 }
 
 #[test]
