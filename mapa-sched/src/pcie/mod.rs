@@ -41,7 +41,7 @@ use records::{Records, Start, seconds};
 ///    threshold](Self::delay_threshold), unless it has waited for longer than the [wait threshold](Self::wait_threshold): then
 ///    it takes any slowdown, and a larger instance if there is none of its size, the smallest that will do.
 ///
-/// Where the paper leaves a choice open: a GPU is marked only if another layout admits more of those jobs than its own does, as a mark
+/// Where the paper leaves a choice open: jobs start before GPUs are cut up, and again after; a GPU is marked only if another layout admits more of those jobs than its own does, as a mark
 /// would otherwise keep a GPU empty for nothing; the end by which jobs must have ended is that expected when the GPU was
 /// marked, or earlier if its jobs end earlier; jobs that have waited too long and came no later than the one for which a GPU was marked may start there, and where one that
 /// came later may not, nobody younger does, so that nobody overtakes them for an instance that they could use; and the scheduler asks to be woken when the next job has waited too long.

@@ -33,7 +33,7 @@ re-partition, whether the baseline re-partitions, and that run times are known. 
 of the baseline's on the same file. A claim *holds* or *does not hold* if the whole 95 % interval over the job files (Student's t) says \
 so by the rule beside it, and is *undecided* if the interval reaches across the limit; where the paper says \"up to\", the claim is that its \
 figure is within the interval or below it. Ours are mostly higher: that is not the paper's figure reproduced. Nor is \"50 % more\", where the \
-rule is that and no less, and ours is five times. Sections that are timed are of one run and have their verdicts beside them, not in short.";
+rule is that and no less, and ours is five times. Sections that are timed have their verdicts beside them, not in short.";
 
 /// What is assumed; claims name it by its place from 1.
 const ASSUMPTIONS: [&str; 7] = [
