@@ -16,6 +16,8 @@ pub(super) struct Mark {
     pub(super) until: Time,
     /// The job for which it is to be cut up, by its number: those told of before it may start there once they starve.
     pub(super) head: u64,
+    /// When it last went over to another job.
+    moved: Option<Time>,
 }
 
 /// The GPUs that are marked, and the layouts that others are being given.
@@ -143,8 +145,9 @@ impl Marks {
 
     /// Looks at the marked GPUs: those that are idle are to be cut up anew; marks that are of no use any more are taken away, others go over
     /// to the next job once their own is provided for. The first of these, and whether there was any of the others: who was kept off
-    /// those GPUs is to be asked again, before they are cut up.
-    pub(super) fn review(&mut self, queue: &Queue, gpus: &mut Gpus) -> (Vec<Recut>, bool) {
+    /// those GPUs is to be asked again, before they are cut up. A mark that goes over twice at one moment asks for that once only, so
+    /// that reviews at one moment come to an end.
+    pub(super) fn review(&mut self, queue: &Queue, gpus: &mut Gpus, now: Time) -> (Vec<Recut>, bool) {
         let mut recuts = Vec::new();
         if self.marks.is_empty() && self.coming.is_empty() {
             return (recuts, false);
@@ -163,10 +166,15 @@ impl Marks {
                 continue;
             };
             needs.provide(&own.model, &layout);
-            match self.marks.get_mut(&gpu) {
-                Some(mark) if mark.head != head => (mark.head, moved) = (head, true),
-                _ if tenants == 0 => recuts.push(Recut { gpu, layout }),
-                _ => {}
+            let Some(mark) = self.marks.get_mut(&gpu) else { continue };
+            let is_asked = mark.head != head && mark.moved != Some(now);
+            if mark.head != head {
+                (mark.head, mark.moved) = (head, Some(now));
+            }
+            if is_asked {
+                moved = true;
+            } else if tenants == 0 {
+                recuts.push(Recut { gpu, layout });
             }
         }
         for gpu in useless.iter().copied().chain(recuts.iter().map(|recut| recut.gpu)) {
@@ -222,7 +230,7 @@ impl Marks {
             if let Some(plan) = &plans[layout] {
                 needs.provide(&gpus.layouts()[layout].model, plan);
             }
-            marked.push((gpu, Mark { until, head }));
+            marked.push((gpu, Mark { until, head, moved: None }));
         }
         for &(gpu, mark) in &marked {
             gpus.mark(gpu, true);

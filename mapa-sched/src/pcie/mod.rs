@@ -184,8 +184,8 @@ impl PcieAware {
     }
 
     /// Cuts idle marked GPUs up anew: stage 2. Whether a GPU is marked for another job, or no longer because that would be of no use.
-    fn recut(&mut self, turn: &mut Turn<'_>) -> bool {
-        let (recuts, changed) = self.marks.review(&self.queue, &mut self.gpus);
+    fn recut(&mut self, now: Time, turn: &mut Turn<'_>) -> bool {
+        let (recuts, changed) = self.marks.review(&self.queue, &mut self.gpus, now);
         for recut in recuts {
             let (machine, whole) = (recut.gpu.machine, recut.gpu.whole);
             if turn.repartition(machine, whole, recut.layout).is_err() {
@@ -383,10 +383,10 @@ impl PcieAware {
     }
 
     /// Marks GPUs for jobs that find no instance of their size; those that are idle are cut up anew at once. As [`recut`](Self::recut).
-    fn mark(&mut self, turn: &mut Turn<'_>) -> bool {
+    fn mark(&mut self, now: Time, turn: &mut Turn<'_>) -> bool {
         let records = &self.records;
         let until = |gpus: &Gpus, gpu| records.until(gpu, gpus.get(gpu).map_or(0, |state| state.tenants));
-        self.marks.mark(&self.queue, &mut self.gpus, until) && self.recut(turn)
+        self.marks.mark(&self.queue, &mut self.gpus, until) && self.recut(now, turn)
     }
 
     /// Asks to be woken when the next job has waited too long.
@@ -444,10 +444,10 @@ impl Scheduler for PcieAware {
         // somebody, whose like lack it still.
         self.start_all(now, turn);
         // Starts may have made marks useless, or over to another job: whoever was kept off those GPUs has another look.
-        while self.recut(turn) {
+        while self.recut(now, turn) {
             self.start_all(now, turn);
         }
-        if self.mark(turn) {
+        if self.mark(now, turn) {
             self.start_all(now, turn);
         }
         self.wake(now, turn);

@@ -62,7 +62,8 @@ struct Slow {
     rule: Rule,
     waiting: Vec<(Job, Time)>,
     running: BTreeMap<JobId, Run>,
-    marks: BTreeMap<Gpu, (Time, JobId)>,
+    /// Until when jobs must have ended, for whom it is, and when it was last for another.
+    marks: BTreeMap<Gpu, (Time, JobId, Option<Time>)>,
     coming: BTreeMap<Gpu, Layout>,
     left: Vec<Gpu>,
     asked: Option<Time>,
@@ -174,12 +175,12 @@ impl Slow {
 
     /// Marked GPUs by their jobs, which are in the order of arrival.
     fn in_order(&self) -> Vec<Gpu> {
-        let mut all: Vec<_> = self.marks.iter().map(|(gpu, (until, job))| (*job, *until, *gpu)).collect();
+        let mut all: Vec<_> = self.marks.iter().map(|(gpu, (until, job, _))| (*job, *until, *gpu)).collect();
         all.sort_unstable();
         all.into_iter().map(|(.., gpu)| gpu).collect()
     }
 
-    fn recut(&mut self, turn: &mut Turn<'_>) -> bool {
+    fn recut(&mut self, at: Time, turn: &mut Turn<'_>) -> bool {
         let mut changed = false;
         let model = quarters();
         let mut wanted = self.lacking(turn.fleet());
@@ -193,8 +194,11 @@ impl Slow {
                 continue;
             };
             Self::provide(&mut wanted, &model, &layout);
+            let moved = self.marks[&gpu].2;
             if job != head {
-                self.marks.entry(gpu).and_modify(|mark| mark.1 = job);
+                self.marks.entry(gpu).and_modify(|mark| (mark.1, mark.2) = (job, Some(at)));
+            }
+            if job != head && moved != Some(at) {
                 changed = true;
             } else if turn.view(gpu.0).unwrap().usage_of_whole(gpu.1).tenants == 0 {
                 self.marks.remove(&gpu);
@@ -217,7 +221,7 @@ impl Slow {
         }
     }
 
-    fn mark(&mut self, turn: &mut Turn<'_>) -> bool {
+    fn mark(&mut self, at: Time, turn: &mut Turn<'_>) -> bool {
         let model = quarters();
         let fleet = turn.fleet();
         let mut wanted = self.lacking(fleet);
@@ -243,12 +247,12 @@ impl Slow {
                 wanted.retain(|(_, size)| *size != head);
                 continue;
             };
-            new.insert(gpu, (until, job));
+            new.insert(gpu, (until, job, None));
             Self::provide(&mut wanted, &model, &layout);
         }
         let any = !new.is_empty();
         self.marks.extend(new);
-        any && self.recut(turn)
+        any && self.recut(at, turn)
     }
 
     fn start(&mut self, at: usize, now: Time, closed: &mut BTreeSet<Gpu>, turn: &mut Turn<'_>) -> bool {
@@ -260,7 +264,7 @@ impl Slow {
         for size in sizes {
             let request = Request::new(Pattern::ring(1).with_demand(0, Demand::slice(size).pcie_gbps(gbps)));
             let mut barred: BTreeSet<Gpu> = self.coming.keys().copied().collect();
-            for (&gpu, (until, head)) in &self.marks {
+            for (&gpu, (until, head, _)) in &self.marks {
                 // Ids are in the order of arrival here.
                 let before = starves && job.id <= *head;
                 let RunTime::Fixed(length) = job.run_time else { unreachable!("all are known") };
@@ -326,10 +330,10 @@ impl Scheduler for Slow {
             }
         }
         self.start_all(now, turn);
-        while self.recut(turn) {
+        while self.recut(now, turn) {
             self.start_all(now, turn);
         }
-        if self.mark(turn) {
+        if self.mark(now, turn) {
             self.start_all(now, turn);
         }
         let wait = self.rule.wait;

@@ -80,15 +80,16 @@ impl Section {
 const TIMED: [&str; 2] = ["<!-- timed -->", "<!-- /timed -->"];
 
 impl Report {
-    pub(super) fn new(name: &'static str, paper: &'static str, plan: &Plan) -> Self {
+    /// The experiment's name, its paper and what is said first; what is assumed.
+    pub(super) fn new([name, paper, opening]: [&'static str; 3], assumptions: &[&str], plan: &Plan) -> Self {
         Self {
             name,
             paper,
             title: format!("{paper}, run again"),
             command: plan.command.clone(),
             seeds: plan.seeds().collect(),
-            opening: String::new(),
-            assumptions: Vec::new(),
+            opening: opening.to_owned(),
+            assumptions: assumptions.iter().map(|&own| own.to_owned()).collect(),
             sections: Vec::new(),
             per_file: Value::Null,
         }

@@ -48,10 +48,8 @@ const ASSUMPTIONS: [&str; 6] = [
 pub(super) fn run(plan: &Plan, bar: &ProgressBar) -> Result<Report, Failure> {
     let all = trials::run(plan, bar)?;
     bar.set_message("tables and pictures");
-    let mut report = Report::new(NAME, PAPER, plan);
+    let mut report = Report::new([NAME, PAPER, OPENING], &ASSUMPTIONS, plan);
     report.title = TITLE.to_owned();
-    report.opening = OPENING.to_owned();
-    report.assumptions = ASSUMPTIONS.map(str::to_owned).into();
     report.sections = sections::by_arrivals(&all);
     report.sections.push(sections::overstated(&all));
     report.sections.push(sections::fixed(&all));

@@ -96,9 +96,7 @@ fn per_file(all: &trials::All) -> Value {
 pub(super) fn run(plan: &Plan, bar: &ProgressBar) -> Result<Report, Failure> {
     let all = trials::run(plan, bar)?;
     bar.set_message("tables and pictures");
-    let mut report = Report::new(NAME, PAPER, plan);
-    report.opening = OPENING.to_owned();
-    report.assumptions = ASSUMPTIONS.map(str::to_owned).into();
+    let mut report = Report::new([NAME, PAPER, OPENING], &ASSUMPTIONS, plan);
     report.sections = vec![
         motivation::fig_2b()?,
         fig4::section(&all)?,

@@ -60,9 +60,7 @@ const ASSUMPTIONS: [&str; 7] = [
 pub(super) fn run(plan: &Plan, bar: &ProgressBar) -> Result<Report, Failure> {
     let all = trials::run(plan, bar)?;
     bar.set_message("tables and pictures");
-    let mut report = Report::new(NAME, PAPER, plan);
-    report.opening = OPENING.to_owned();
-    report.assumptions = ASSUMPTIONS.map(str::to_owned).into();
+    let mut report = Report::new([NAME, PAPER, OPENING], &ASSUMPTIONS, plan);
     let [small, large] = claims::of_both(&all)?;
     report.sections = vec![
         sharing::fig_1()?,
