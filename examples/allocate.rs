@@ -1,4 +1,4 @@
-//! Read a machine, say which GPUs a job gets, give them back.
+//! Read a machine, allocate GPUs to jobs until it is full, and release them.
 //!
 //! ```sh
 //! nvidia-smi topo -m | cargo run -p mapa-examples --example allocate -- -
@@ -32,7 +32,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     loop {
         match allocator.allocate(preserve(), &request) {
             Ok(lease) => {
-                let devices: Vec<String> = lease.placement.iter().map(ToString::to_string).collect();
+                let devices: Vec<String> =
+                    lease.placement.iter().map(ToString::to_string).collect();
                 println!("job {} runs on {}", lease.id, devices.join(","));
                 leases.push(lease.id);
             }

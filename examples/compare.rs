@@ -1,5 +1,5 @@
-//! What each policy would do on a machine of one's own, from what `nvidia-smi topo -m` prints, `rocm-smi --showtopo`, or any other
-//! dump that MAPA reads.
+//! Compares what each policy would choose on your own machine. Reads the output of `nvidia-smi topo -m`,
+//! `rocm-smi --showtopo` or any other tool that MAPA knows.
 //!
 //! ```sh
 //! nvidia-smi topo -m | cargo run -p mapa-examples --example compare -- -
@@ -11,7 +11,8 @@ use std::io::Read;
 use mapa_core::{BuiltIn, Pattern, Request};
 use mapa_topologies::read;
 
-/// What a server with six GPUs printed: two pairs on NVLinks, four GPUs on one socket.
+/// The output on a server with six GPUs: four on one socket, in two pairs that NVLinks join, and
+/// two on the other.
 const DUMP: &str = "\
 \tGPU0\tGPU1\tGPU2\tGPU3\tGPU4\tGPU5\tCPU Affinity\tNUMA Affinity
 GPU0\t X \tPIX\tNV2\tPHB\tSYS\tSYS\t0-15\t0
@@ -34,20 +35,43 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let graph = machine.graph()?;
     let free = graph.all();
-    println!("{:20}{:>12}{:>14}{:>16}{:>18}", "policy", "devices", "aggregate", "ring packing", "left for others");
+    println!(
+        "{:20}{:>12}{:>14}{:>16}{:>18}",
+        "policy", "devices", "aggregate", "ring packing", "left for others"
+    );
     for built_in in BuiltIn::ALL.iter().filter(|own| !own.for_instances) {
         let policy = BuiltIn::named(built_in.name)?;
         let request = Request::new(Pattern::ring(2)).sensitive(true);
         let decision = graph.with_free(&free).decide(&policy, &request)?;
-        let devices: Vec<String> = decision.placement().iter().map(ToString::to_string).collect();
+        let devices: Vec<String> = decision
+            .placement()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         let score = |objective: mapa_core::Objective<'_>| {
-            let (view, pattern, placement) = (graph.with_free(&free), &request.pattern, decision.placement());
-            objective.score(&mapa_core::Candidate { view, pattern, placement })
+            let (view, pattern, placement) = (
+                graph.with_free(&free),
+                &request.pattern,
+                decision.placement(),
+            );
+            objective.score(&mapa_core::Candidate {
+                view,
+                pattern,
+                placement,
+            })
         };
-        let scores =
-            [mapa_core::aggregate_gbps(), mapa_core::ring_packing_gbps(), mapa_core::preserved_gbps()].map(score);
+        let scores = [
+            mapa_core::aggregate_gbps(),
+            mapa_core::ring_packing_gbps(),
+            mapa_core::preserved_gbps(),
+        ]
+        .map(score);
         let [aggregate, packing, left] = scores.map(|gbps| format!("{gbps:.0} GB/s"));
-        println!("{:20}{:>12}{aggregate:>14}{packing:>16}{left:>18}", built_in.name, devices.join(","));
+        println!(
+            "{:20}{:>12}{aggregate:>14}{packing:>16}{left:>18}",
+            built_in.name,
+            devices.join(",")
+        );
     }
     Ok(())
 }

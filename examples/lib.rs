@@ -1,4 +1,4 @@
-//! Examples only: see the files beside this one.
+//! This package holds examples only: see the files beside this one.
 
 /// The code on the page "Write a policy", run as tests.
 #[cfg(doctest)]

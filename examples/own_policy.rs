@@ -1,13 +1,16 @@
-//! A policy of one's own, two ways: from rules, and by hand.
+//! Two ways to write a policy of your own: from rules, and by hand.
 
 use std::error::Error;
 
-use mapa_core::{Decision, Pattern, Policy, Refusal, Request, Rules, View, aggregate_gbps, least, max};
+use mapa_core::{
+    Decision, Pattern, Policy, Refusal, Request, Rules, View, aggregate_gbps, least, max,
+};
 use mapa_topologies::named;
 
-/// What `nvidia-smi --query-gpu=index,temperature.gpu,memory.used --format=csv,noheader,nounits` prints on a machine on which
-/// GPU 2 is hot and somebody has left a process on GPU 6.
-const GPUS: &str = "0, 71, 3\n1, 64, 3\n2, 85, 3\n3, 66, 3\n4, 59, 3\n5, 61, 3\n6, 57, 15360\n7, 60, 3\n";
+/// What `nvidia-smi --query-gpu=index,temperature.gpu,memory.used --format=csv,noheader,nounits`
+/// prints on a machine on which GPU 2 is hot and a process of another user runs on GPU 6.
+const GPUS: &str =
+    "0, 71, 3\n1, 64, 3\n2, 85, 3\n3, 66, 3\n4, 59, 3\n5, 61, 3\n6, 57, 15360\n7, 60, 3\n";
 
 #[derive(Clone, Copy, Default)]
 struct Gpu {
@@ -16,18 +19,21 @@ struct Gpu {
 }
 
 // -- at most 12 lines
-/// Only cool devices that nobody else uses; of those the fastest links, then the coolest.
+/// Chooses among cool devices that no other process uses: the fastest links, then the coolest.
 fn healthy(gpus: &[Gpu]) -> impl Policy + '_ {
     Rules::new("healthy")
         .require("below 80 C", |seat| gpus[seat.whole().index()].celsius < 80)
-        .require("not in use by others", |seat| gpus[seat.whole().index()].used_mib < 500)
+        .require("not in use by others", |seat| {
+            gpus[seat.whole().index()].used_mib < 500
+        })
         .prefer(max(aggregate_gbps()))
         .then(least("degrees", |seat| gpus[seat.whole().index()].celsius))
 }
 // -- end
 
 // -- at most 12 lines
-/// Highest ids first, leaving the low ones to the display: found by hand, checked at the door.
+/// Chooses the highest ids and leaves the low ones to the display. The choice is made by hand, and
+/// `Decision::checked` verifies it.
 struct FromTheTop;
 
 impl Policy for FromTheTop {
@@ -35,7 +41,8 @@ impl Policy for FromTheTop {
         "from-the-top"
     }
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
-        Decision::checked(self.name().to_owned(), request, view, view.free().iter().rev().take(request.pattern.len()))
+        let highest = view.free().iter().rev().take(request.pattern.len());
+        Decision::checked(self.name().to_owned(), request, view, highest)
     }
 }
 // -- end
@@ -43,9 +50,16 @@ impl Policy for FromTheTop {
 fn read(text: &str) -> Result<Vec<Gpu>, Box<dyn Error>> {
     let mut gpus = vec![Gpu::default(); text.lines().count()];
     for line in text.lines() {
-        let [index, celsius, used_mib] = line.split(", ").collect::<Vec<_>>()[..] else { return Err(line.into()) };
-        let gpu = gpus.get_mut(index.parse::<usize>()?).ok_or("the numbers have a gap")?;
-        *gpu = Gpu { celsius: celsius.parse()?, used_mib: used_mib.parse()? };
+        let [index, celsius, used_mib] = line.split(", ").collect::<Vec<_>>()[..] else {
+            return Err(line.into());
+        };
+        let gpu = gpus
+            .get_mut(index.parse::<usize>()?)
+            .ok_or("the numbers have a gap")?;
+        *gpu = Gpu {
+            celsius: celsius.parse()?,
+            used_mib: used_mib.parse()?,
+        };
     }
     Ok(gpus)
 }
@@ -60,7 +74,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         for policy in [&healthy(&gpus) as &dyn Policy, &FromTheTop] {
             let decision = view.decide(policy, &request)?;
             let gbps = decision.best().score("aggregate_gbps").unwrap_or_default();
-            println!("{}: {} at {gbps} GB/s", decision.policy(), decision.placement().set());
+            println!(
+                "{}: {} at {gbps} GB/s",
+                decision.policy(),
+                decision.placement().set()
+            );
         }
     }
     match view.decide(healthy(&gpus), &Request::new(Pattern::ring(7))) {

@@ -1,7 +1,8 @@
-//! A scheduler of one's own: first come, first served, with backfilling (EASY: Lifka, JSSPP 1995).
+//! A scheduler of your own: first come, first served, with backfilling (EASY: Lifka, JSSPP 1995).
 //!
-//! A DGX-1V and a Summit node, some jobs whose run times are known, and the loop that every driver runs: facts in, orders
-//! out. Each row of what is printed is a GPU, each column a minute.
+//! The example has a DGX-1V and a Summit node, some jobs with known run times, and the loop of
+//! every driver: facts in, orders out. In the printed chart each row is a GPU and each column a
+//! minute.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -13,18 +14,18 @@ use mapa_sched::{Action, Event, Fleet, Job, JobId, RunTime, Scheduler, Tenant, T
 use mapa_topologies::named;
 
 // -- at most 40 lines
-/// While the first job that must wait does so, later ones start if they end before it could.
+/// The queue head has a reserved start. A later job starts before it only if it ends by then.
 struct Backfill {
     queue: Vec<Job>,
     ends: BTreeSet<(Time, JobId)>,
 }
 
-/// When there is room for a job, by the ends of what runs.
+/// The earliest time at which there is room for a job, by the end times of the running jobs.
 fn could_start(job: &Job, ends: &BTreeSet<(Time, JobId)>, turn: &Turn<'_>) -> Option<Time> {
     let mut later = turn.fleet().clone();
     ends.iter().find_map(|&(end, ended)| {
         later.book(&Event::Finished(ended)).ok()?;
-        later.decide(preserve(), &job.request).is_ok().then_some(end)
+        later.decide(preserve(), &job.request).ok().map(|_| end)
     })
 }
 
@@ -61,25 +62,39 @@ impl Scheduler for Backfill {
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Runs the jobs; the order and the moment of each.
+/// Runs the jobs. Returns every order of the scheduler with its time.
 fn drive(
     scheduler: &mut dyn Scheduler,
     fleet: &mut Fleet,
     jobs: &[Job],
 ) -> Result<Vec<(Time, Action)>, Box<dyn Error>> {
-    // By moment; within one in the order in which they were told.
+    // Facts by time; facts of the same time are in the order in which they were added.
     let mut facts: BTreeMap<Time, Vec<Event>> = BTreeMap::new();
     for job in jobs {
-        facts.entry(job.arrived).or_default().push(Event::Arrived(job.clone()));
+        facts
+            .entry(job.arrived)
+            .or_default()
+            .push(Event::Arrived(job.clone()));
     }
-    let lengths: BTreeMap<JobId, &RunTime> = jobs.iter().map(|job| (job.id, &job.run_time)).collect();
+    let lengths: BTreeMap<JobId, &RunTime> =
+        jobs.iter().map(|job| (job.id, &job.run_time)).collect();
     let (mut orders, mut log) = (Vec::new(), Vec::new());
     while let Some((now, facts_now)) = facts.pop_first() {
         step(scheduler, fleet, now, facts_now, &mut orders)?;
         for order in orders.drain(..) {
-            if let Action::Place { tenant: Tenant::Job(job), .. } = order {
-                let length = lengths.get(&job).and_then(|length| length.on(None)).ok_or("a job without run time")?;
-                facts.entry(now + length).or_default().push(Event::Finished(job));
+            if let Action::Place {
+                tenant: Tenant::Job(job),
+                ..
+            } = order
+            {
+                let length = lengths
+                    .get(&job)
+                    .and_then(|length| length.on(None))
+                    .ok_or("a job without run time")?;
+                facts
+                    .entry(now + length)
+                    .or_default()
+                    .push(Event::Finished(job));
             }
             log.push((now, order));
         }
@@ -89,7 +104,8 @@ fn drive(
 
 fn main() -> Result<(), Box<dyn Error>> {
     let machines = ["dgx-1v", "summit"];
-    let graphs = machines.map(|name| Ok::<_, mapa_topologies::Error>(Arc::new(named(name)?.graph()?)));
+    let graphs =
+        machines.map(|name| Ok::<_, mapa_topologies::Error>(Arc::new(named(name)?.graph()?)));
     let mut fleet = Fleet::new(graphs.into_iter().collect::<Result<Vec<_>, _>>()?);
     // GPUs, arrival and run time in minutes, whether the job is sensitive to bandwidth.
     let plan = [
@@ -105,12 +121,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     ];
     let minutes = |n: u32| n * MINUTE;
     let job = |(id, (gpus, arrives, runs, sensitive)): (u64, (usize, u32, u32, bool))| {
-        let mut job = Job::new(JobId(id), Request::new(Pattern::ring(gpus)).sensitive(sensitive));
-        (job.arrived, job.run_time) = (Time::ZERO + minutes(arrives), RunTime::Fixed(minutes(runs)));
+        let mut job = Job::new(
+            JobId(id),
+            Request::new(Pattern::ring(gpus)).sensitive(sensitive),
+        );
+        (job.arrived, job.run_time) =
+            (Time::ZERO + minutes(arrives), RunTime::Fixed(minutes(runs)));
         job
     };
     let jobs: Vec<Job> = (0..).zip(plan).map(job).collect();
-    let mut scheduler = Backfill { queue: Vec::new(), ends: BTreeSet::new() };
+    let mut scheduler = Backfill {
+        queue: Vec::new(),
+        ends: BTreeSet::new(),
+    };
     let log = drive(&mut scheduler, &mut fleet, &jobs)?;
 
     let letter = |job: JobId| char::from(b'A' + job.0 as u8);
@@ -131,7 +154,15 @@ fn main() -> Result<(), Box<dyn Error>> {
             other => println!("{other:?}"),
         }
     }
-    println!("{:12}{}", "", (0..60).step_by(10).map(|minute| format!("{minute:<10}")).collect::<String>().trim_end());
+    println!(
+        "{:12}{}",
+        "",
+        (0..60)
+            .step_by(10)
+            .map(|minute| format!("{minute:<10}"))
+            .collect::<String>()
+            .trim_end()
+    );
     for ((machine, device), row) in rows {
         println!("{:6} GPU{device} {row}", machines[machine as usize]);
     }

@@ -1,4 +1,5 @@
-//! Draws the README's picture: a DGX-1V, and what two policies make of the same request. SVG on standard output.
+//! Draws the README's picture: a DGX-1V with the placements that two policies choose for the same
+//! request. Prints SVG to standard output.
 //!
 //! ```sh
 //! cargo run -p mapa-examples --example picture > docs/img/dgx-1v.svg
@@ -11,24 +12,35 @@ use mapa_topologies::{Machine, Picture, named};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let machine = named("dgx-1v")?;
-    let [left, right] = [drawn(&machine, &lowest_id())?, drawn(&machine, &preserve())?];
+    let [left, right] = [
+        drawn(&machine, &lowest_id())?,
+        drawn(&machine, &preserve())?,
+    ];
     let (width, height) = size(&left).ok_or("a picture has a size")?;
-    println!("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {height}\">", 2.0 * width);
+    println!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {height}\">",
+        2.0 * width
+    );
     for (picture, x) in [(left, 0.0), (right, width)] {
-        // Pictures stand beside each other in a larger one, each with its own units.
-        let place = format!("<svg x=\"{x}\" width=\"{width}\" height=\"{height}\" preserveAspectRatio=\"xMidYMin\" ");
+        // Each picture becomes a nested `svg` element with its own coordinates.
+        let place = format!(
+            "<svg x=\"{x}\" width=\"{width}\" height=\"{height}\" preserveAspectRatio=\"xMidYMin\" "
+        );
         print!("{}", picture.replacen("<svg ", &place, 1));
     }
     println!("</svg>");
     Ok(())
 }
 
-/// A ring of four with GPU 0 in use, as this policy places it.
+/// Draws a ring of four as this policy places it while GPU 0 is in use.
 fn drawn(machine: &Machine, policy: &dyn Policy) -> Result<String, Box<dyn Error>> {
     let graph = machine.graph()?;
     let busy = DeviceSet::from([0]);
     let free = &graph.all() - &busy;
-    let decision = policy.decide(&Request::new(Pattern::ring(4)).sensitive(true), &graph.with_free(&free))?;
+    let decision = policy.decide(
+        &Request::new(Pattern::ring(4)).sensitive(true),
+        &graph.with_free(&free),
+    )?;
     let (double, single, host) = decision.best().links().xyz();
     let gbps = decision.best().score("effective_gbps").unwrap_or_default();
     let picture = Picture::new()

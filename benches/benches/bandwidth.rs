@@ -2,12 +2,14 @@
 
 use std::hint::black_box;
 
-use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, criterion_group};
 use mapa_core::{DeviceSet, HardwareGraph, Pattern, Policy, Request, RingPacking, max_bandwidth};
 use mapa_topologies::named;
 
 fn graph(name: &str) -> HardwareGraph {
-    named(name).and_then(|machine| machine.graph()).expect("it is in the catalogue")
+    named(name)
+        .and_then(|machine| machine.graph())
+        .expect("it is in the catalogue")
 }
 
 fn packings(c: &mut Criterion) {
@@ -25,17 +27,35 @@ fn packings(c: &mut Criterion) {
             assert_eq!((sets, sum), (247, 7098.0));
         });
     });
-    for (name, n, gbps) in [("dgx-1v", 8, 150.0), ("torus-2d", 16, 125.0), ("cube-mesh-16", 16, 75.0)] {
+    for (name, n, gbps) in [
+        ("dgx-1v", 8, 150.0),
+        ("torus-2d", 16, 125.0),
+        ("cube-mesh-16", 16, 75.0),
+    ] {
         let graph = graph(name);
         group.bench_function(format!("{name}, one set of {n}"), |b| {
-            b.iter(|| assert_eq!(rings.of(&graph, &DeviceSet::first_n(n)).map(|found| found.gbps), Some(gbps)));
+            b.iter(|| {
+                assert_eq!(
+                    rings
+                        .of(&graph, &DeviceSet::first_n(n))
+                        .map(|found| found.gbps),
+                    Some(gbps)
+                )
+            });
         });
     }
-    // A part of the sets: all of them take as many times longer as `step` says.
+    // Only every `step`th set is measured: all sets take `step` times as long.
     let torus = graph("torus-2d");
     for (k, step) in [(4, 1), (6, 16), (8, 32), (10, 32), (12, 32), (14, 32)] {
         group.bench_function(format!("torus-2d, sets of {k}, every {step}th"), |b| {
-            b.iter(|| assert!(rings.table(&torus, k..=k).step_by(step).all(|(_, found)| found.is_exact())));
+            b.iter(|| {
+                assert!(
+                    rings
+                        .table(&torus, k..=k)
+                        .step_by(step)
+                        .all(|(_, found)| found.is_exact())
+                )
+            });
         });
     }
     group.finish();
@@ -57,11 +77,19 @@ fn decisions(c: &mut Criterion) {
         let graph = graph(name);
         let (all, request) = (graph.all(), Request::new(Pattern::ring(k)));
         let decide = |graph: &HardwareGraph| {
-            let decision = policy.decide(&request, &graph.with_free(&all)).expect("there are enough");
+            let decision = policy
+                .decide(&request, &graph.with_free(&all))
+                .expect("there are enough");
             assert!(decision.search().complete());
             assert_eq!(decision.best().score("ring_packing_gbps"), Some(gbps));
         };
-        let fresh = || graph.fabric().clone().lower().expect("it was lowered before");
+        let fresh = || {
+            graph
+                .fabric()
+                .clone()
+                .lower()
+                .expect("it was lowered before")
+        };
         group.bench_function(format!("{name}, {k}, cold"), |b| {
             b.iter_batched_ref(fresh, |graph| decide(graph), BatchSize::LargeInput);
         });
@@ -71,4 +99,3 @@ fn decisions(c: &mut Criterion) {
 }
 
 criterion_group!(benches, packings, decisions);
-criterion_main!(benches);

@@ -1,10 +1,11 @@
-//! Matching in plain graphs: public instances whose counts are known, from the folder that `MAPA_DATA` names; without it, a
-//! random graph. Times include compiling, filtering and counting.
+//! Matching in plain graphs: public instances with known counts, from the folder that the
+//! environment variable `MAPA_DATA` names; without it, a random graph. Times include compiling,
+//! filtering and counting.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::{Criterion, criterion_group};
 use mapa_core::{Graph, MatchConfig};
 use mapa_topologies::read_graph;
 
@@ -43,8 +44,13 @@ const TIMED: [(&str, &str, &str, u64, u64); 5] = [
 
 fn instances() -> Option<PathBuf> {
     let folder = PathBuf::from(std::env::var_os("MAPA_DATA")?).join("match");
-    // Benchmarks run in their package's folder, people set it relative to the workspace's.
-    Some(if folder.is_relative() { Path::new("..").join(folder) } else { folder })
+    // Benchmarks run in their package's folder, but a relative path is meant from the workspace's
+    // root.
+    Some(if folder.is_relative() {
+        Path::new("..").join(folder)
+    } else {
+        folder
+    })
 }
 
 fn graph(path: &Path) -> Graph {
@@ -52,11 +58,18 @@ fn graph(path: &Path) -> Graph {
 }
 
 fn count(config: MatchConfig, pattern: &Graph, target: &Graph) -> u64 {
-    config.compile_graph(pattern).expect("it has no loops").on(target).count().matches
+    config
+        .compile_graph(pattern)
+        .expect("it has no loops")
+        .on(target)
+        .count()
+        .matches
 }
 
 fn known(c: &mut Criterion) {
-    let Some(folder) = instances() else { return random(c) };
+    let Some(folder) = instances() else {
+        return random(c);
+    };
     sip(c, &folder.join("sip/edges"));
     hprd(c, &folder.join("hprd"));
 }
@@ -64,13 +77,24 @@ fn known(c: &mut Criterion) {
 fn sip(c: &mut Criterion, folder: &Path) {
     let raw = MatchConfig::new().distinct(false);
     for (name, pattern, target, matches, induced) in TIMED {
-        let [pattern, target] = [pattern, target].map(|name| graph(&folder.join(format!("{name}.g"))));
+        let [pattern, target] =
+            [pattern, target].map(|name| graph(&folder.join(format!("{name}.g"))));
         let mut group = c.benchmark_group(name);
-        group.bench_function("count", |b| b.iter(|| assert_eq!(count(raw, &pattern, &target), matches)));
-        let visit = || raw.compile_graph(&pattern).expect("it has no loops").on(&target).iter().count() as u64;
+        group.bench_function("count", |b| {
+            b.iter(|| assert_eq!(count(raw, &pattern, &target), matches))
+        });
+        let visit = || {
+            raw.compile_graph(&pattern)
+                .expect("it has no loops")
+                .on(&target)
+                .iter()
+                .count() as u64
+        };
         group.bench_function("iterator", |b| b.iter(|| assert_eq!(visit(), matches)));
         let config = raw.induced(true);
-        group.bench_function("induced", |b| b.iter(|| assert_eq!(count(config, &pattern, &target), induced)));
+        group.bench_function("induced", |b| {
+            b.iter(|| assert_eq!(count(config, &pattern, &target), induced))
+        });
         group.finish();
     }
 }
@@ -81,25 +105,36 @@ fn hprd(c: &mut Criterion, folder: &Path) {
     let expected = fs::read_to_string(folder.join("expected.txt")).expect("it is in the folder");
     let query = |line: &str| {
         let (name, matches) = line.split_once(':').expect("a name and a count");
-        (graph(&folder.join(format!("{name}.graph"))), matches.parse::<u64>().expect("a count"))
+        (
+            graph(&folder.join(format!("{name}.graph"))),
+            matches.parse::<u64>().expect("a count"),
+        )
     };
     let queries: Vec<(Graph, u64)> = expected.lines().map(query).collect();
     c.bench_function(&format!("hprd, {} queries", queries.len()), |b| {
-        b.iter(|| queries.iter().for_each(|(query, matches)| assert_eq!(count(raw, query, &target), *matches)));
+        b.iter(|| {
+            queries
+                .iter()
+                .for_each(|(query, matches)| assert_eq!(count(raw, query, &target), *matches))
+        });
     });
 }
 
-/// Every pair of 2,000 vertices joined with a chance of one in 200, by a fixed seed; the count is that of the first run.
+/// A random graph of 2,000 vertices with a fixed seed: each pair is joined with probability 1/200.
+/// The expected count is the one that the first run found.
 fn random(c: &mut Criterion) {
     let mut state = 42u64;
     let mut draw = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         state >> 33
     };
     let pairs = (0..2000u32).flat_map(|b| (0..b).map(move |a| (a, b)));
     let edges: Vec<(u32, u32)> = pairs.filter(|_| draw() % 200 == 0).collect();
     let target = Graph::new(2000, edges).expect("ends in range");
-    let house = Graph::new(5, [(0, 1), (1, 2), (2, 3), (3, 0), (0, 4), (1, 4)]).expect("ends in range");
+    let house =
+        Graph::new(5, [(0, 1), (1, 2), (2, 3), (3, 0), (0, 4), (1, 4)]).expect("ends in range");
     c.bench_function("MAPA_DATA is not set: houses in a random graph", |b| {
         b.iter(|| assert_eq!(count(MatchConfig::new(), &house, &target), HOUSES));
     });
@@ -108,4 +143,3 @@ fn random(c: &mut Criterion) {
 const HOUSES: u64 = 217;
 
 criterion_group!(benches, known);
-criterion_main!(benches);

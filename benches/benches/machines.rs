@@ -1,8 +1,9 @@
-//! Reading a machine: text to fabric, fabric to graph; merging, comparing and drawing machines; the longest texts.
+//! Reading a machine (text to fabric, fabric to graph), merging, comparing and drawing machines,
+//! and reading the longest texts that are accepted.
 
 use std::hint::black_box;
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, Throughput, criterion_group};
 use mapa_topologies::{Dump, Likeness, MAX_BYTES, Picture, isomorphism, merge, named, read};
 
 /// A dump as the tool prints it for `n` devices.
@@ -17,8 +18,18 @@ fn dump(n: usize) -> String {
         }
     };
     let header: String = (0..n).map(|i| format!("\tGPU{i}")).collect();
-    let row = |a| format!("GPU{a}{}\t0-15\t0\n", (0..n).map(|b| format!("\t{}", cell(a, b))).collect::<String>());
-    format!("{header}\tCPU Affinity\tNUMA Affinity\n{}", (0..n).map(row).collect::<String>())
+    let row = |a| {
+        format!(
+            "GPU{a}{}\t0-15\t0\n",
+            (0..n)
+                .map(|b| format!("\t{}", cell(a, b)))
+                .collect::<String>()
+        )
+    };
+    format!(
+        "{header}\tCPU Affinity\tNUMA Affinity\n{}",
+        (0..n).map(row).collect::<String>()
+    )
 }
 
 fn reading(c: &mut Criterion) {
@@ -29,7 +40,14 @@ fn reading(c: &mut Criterion) {
         group.throughput(Throughput::Bytes(text.len() as u64));
         group.bench_function("read nvidia-smi topo -m", |b| {
             b.iter(|| {
-                assert_eq!(read(black_box(text.as_bytes())).expect("as before").machine.fabric.device_count(), n)
+                assert_eq!(
+                    read(black_box(text.as_bytes()))
+                        .expect("as before")
+                        .machine
+                        .fabric
+                        .device_count(),
+                    n
+                )
             });
         });
         group.bench_function("lower to a graph", |b| {
@@ -38,7 +56,15 @@ fn reading(c: &mut Criterion) {
         group.finish();
     }
     c.bench_function("a machine of the catalogue", |b| {
-        b.iter(|| assert_eq!(named(black_box("dgx-1v")).expect("it is there").fabric.device_count(), 8));
+        b.iter(|| {
+            assert_eq!(
+                named(black_box("dgx-1v"))
+                    .expect("it is there")
+                    .fabric
+                    .device_count(),
+                8
+            )
+        });
     });
 }
 
@@ -77,24 +103,39 @@ fn machines(c: &mut Criterion) {
         group.bench_function("merge two dumps", |b| {
             b.iter(|| {
                 let merged = merge(black_box(dumps.clone())).expect("both are whole");
-                assert_eq!((merged.contradictions.len(), merged.dump.machine.fabric.device_count()), (0, devices));
+                assert_eq!(
+                    (
+                        merged.contradictions.len(),
+                        merged.dump.machine.fabric.device_count()
+                    ),
+                    (0, devices)
+                );
             });
         });
         group.bench_function("is it the same machine", |b| {
             b.iter(|| {
-                let found = isomorphism(black_box(&graph), &graph, Likeness::DirectAndHost).expect("within limits");
+                let found = isomorphism(black_box(&graph), &graph, Likeness::DirectAndHost)
+                    .expect("within limits");
                 assert_eq!(found.map(|ids| ids.len()), Some(devices));
             });
         });
         group.bench_function("draw", |b| {
             let options = Picture::new();
-            b.iter(|| assert!(black_box(&machine).to_svg(&options).expect("72 at most").ends_with("</svg>\n")));
+            b.iter(|| {
+                assert!(
+                    black_box(&machine)
+                        .to_svg(&options)
+                        .expect("72 at most")
+                        .ends_with("</svg>\n")
+                )
+            });
         });
         group.finish();
     }
 }
 
-/// Sixteen MiB of what costs readers most: each is answered, be it by an error.
+/// Texts of the largest accepted size, 16 MiB, of the forms that cost readers most. Every text gets
+/// an answer, if only an error.
 fn longest(c: &mut Criterion) {
     let repeated = |piece: &str| piece.repeat(MAX_BYTES / piece.len());
     let many = |line: &dyn Fn(usize) -> String| {
@@ -111,26 +152,43 @@ fn longest(c: &mut Criterion) {
     let texts = [
         ("rows of a matrix", many(&|i| format!("GPU{i} X\n"))),
         ("rows without links", many(&|i| format!("GPU{i} q\n"))),
-        ("links of a GPU", many(&|i| format!("\t Link {i}: 25.781 GB/s\n"))),
-        ("GPUs of a list", many(&|i| format!("GPU {i}: V100 (UUID: GPU-{i})\n"))),
+        (
+            "links of a GPU",
+            many(&|i| format!("\t Link {i}: 25.781 GB/s\n")),
+        ),
+        (
+            "GPUs of a list",
+            many(&|i| format!("GPU {i}: V100 (UUID: GPU-{i})\n")),
+        ),
         (
             "an open element",
-            "<system version=\"1\"><cpu numaid=\"0\">".to_owned() + &repeated("<pci busid=\"0:0:0.0\"/>"),
+            "<system version=\"1\"><cpu numaid=\"0\">".to_owned()
+                + &repeated("<pci busid=\"0:0:0.0\"/>"),
         ),
         ("a deep element", repeated("<system>")),
-        ("records of Slurm", repeated("Name=gpu File=/dev/nvidia0 Links=-1\n")),
-        ("files of KFD", many(&|i| format!("/sys/class/kfd/kfd/topology/nodes/{i}/gpu_id:{i}\n"))),
-        ("a list in JSON", "[".to_owned() + &repeated("{\"gpu\":0,\"bdf\":\"0:0\",\"links\":[]},")),
+        (
+            "records of Slurm",
+            repeated("Name=gpu File=/dev/nvidia0 Links=-1\n"),
+        ),
+        (
+            "files of KFD",
+            many(&|i| format!("/sys/class/kfd/kfd/topology/nodes/{i}/gpu_id:{i}\n")),
+        ),
+        (
+            "a list in JSON",
+            "[".to_owned() + &repeated("{\"gpu\":0,\"bdf\":\"0:0\",\"links\":[]},"),
+        ),
         ("no words", repeated(" ")),
     ];
     let mut group = c.benchmark_group("16 MiB");
     group.sample_size(10);
     for (name, text) in texts {
         group.throughput(Throughput::Bytes(text.len() as u64));
-        group.bench_function(name, |b| b.iter(|| assert!(read(black_box(text.as_bytes())).is_err(), "{name}")));
+        group.bench_function(name, |b| {
+            b.iter(|| assert!(read(black_box(text.as_bytes())).is_err(), "{name}"))
+        });
     }
     group.finish();
 }
 
 criterion_group!(benches, reading, formats, machines, longest);
-criterion_main!(benches);

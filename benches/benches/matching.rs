@@ -1,12 +1,13 @@
-//! The matcher by its doors, beside the crates `vf2` and petgraph on what they can do too: raw matches, induced ones in
-//! petgraph's case. Where those would take long, they show the first of them. Throughputs are matches: read times by them.
-//! For instructions instead of time, see `examples/doors.rs`.
+//! The matcher by each of its entry points, beside the crates `vf2` (raw matches) and petgraph
+//! (induced raw matches) on the work that they support. Where these crates would take too long,
+//! they find only the first matches. Throughput is matches per second, so compare by throughput
+//! rather than time. `examples/doors.rs` is for counting instructions instead of time.
 
 use std::hint::black_box;
 use std::ops::ControlFlow;
 
 use criterion::measurement::WallTime;
-use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group};
 use mapa_benches::{complete, complete_edges, gnp_edges, joined, torus_edges};
 use mapa_core::{DeviceId, MatchConfig, Pattern, Search};
 use petgraph::graph::UnGraph;
@@ -19,7 +20,7 @@ fn group<'c>(c: &'c mut Criterion, name: &str) -> Group<'c> {
     group
 }
 
-/// Shows every match to a closure that reads a device of it.
+/// Passes every match to a closure that reads one of its devices.
 fn visit(search: &Search<'_>) -> u64 {
     let mut sum = 0;
     let outcome = search.visit(|placement| {
@@ -41,12 +42,18 @@ fn visit_leaves(search: &Search<'_>) -> u64 {
 
 fn doors(group: &mut Group<'_>, name: &str, search: &Search<'_>, matches: u64) {
     group.throughput(Throughput::Elements(matches));
-    group.bench_function(format!("{name}, visit each"), |b| b.iter(|| assert_eq!(visit(search), matches)));
-    group.bench_function(format!("{name}, leaves"), |b| b.iter(|| assert_eq!(visit_leaves(search), matches)));
-    group.bench_function(format!("{name}, count"), |b| b.iter(|| assert_eq!(search.count().matches, matches)));
+    group.bench_function(format!("{name}, visit each"), |b| {
+        b.iter(|| assert_eq!(visit(search), matches))
+    });
+    group.bench_function(format!("{name}, leaves"), |b| {
+        b.iter(|| assert_eq!(visit_leaves(search), matches))
+    });
+    group.bench_function(format!("{name}, count"), |b| {
+        b.iter(|| assert_eq!(search.count().matches, matches))
+    });
 }
 
-/// A graph as both other crates take it.
+/// A graph in the forms that `vf2` and petgraph need.
 struct Plain {
     around: Vec<Vec<usize>>,
     joined: Vec<Vec<bool>>,
@@ -70,7 +77,11 @@ impl Plain {
     }
 
     fn of(pattern: &Pattern) -> Self {
-        let edges: Vec<_> = pattern.edges().iter().map(|edge| (edge.a.into(), edge.b.into())).collect();
+        let edges: Vec<_> = pattern
+            .edges()
+            .iter()
+            .map(|edge| (edge.a.into(), edge.b.into()))
+            .collect();
         Self::new(pattern.len(), &edges)
     }
 }
@@ -129,7 +140,8 @@ fn petgraph(group: &mut Group<'_>, small: &Plain, large: &Plain, matches: usize)
         b.iter(|| {
             let (small, large) = (&&small.petgraph, &&large.petgraph);
             let (mut nodes, mut edges) = (|_: &(), _: &()| true, |_: &(), _: &()| true);
-            let all = petgraph::algo::subgraph_isomorphisms_iter(small, large, &mut nodes, &mut edges);
+            let all =
+                petgraph::algo::subgraph_isomorphisms_iter(small, large, &mut nodes, &mut edges);
             assert_eq!(all.map_or(0, Iterator::count), matches);
         });
     });
@@ -147,22 +159,34 @@ fn rings(c: &mut Criterion) {
     });
     group.bench_function("distinct, fold on 2 threads", |b| {
         b.iter(|| {
-            let lowest = |sum: &mut u64, placement: &[DeviceId]| *sum += u64::from(black_box(placement)[0].0);
-            assert_eq!(threads.fold(|| 0, lowest, |a, b| a + b).1.matches, 32_432_400);
+            let lowest = |sum: &mut u64, placement: &[DeviceId]| {
+                *sum += u64::from(black_box(placement)[0].0)
+            };
+            assert_eq!(
+                threads.fold(|| 0, lowest, |a, b| a + b).1.matches,
+                32_432_400
+            );
         });
     });
     let by_rank = MatchConfig::new().by_rank(true).compile(&ring);
     group.bench_function("distinct by rank, visit each", |b| {
         b.iter(|| assert_eq!(visit(&by_rank.on(&graph)), 32_432_400));
     });
-    vf2(&mut group, &Plain::of(&ring), &Plain::new(16, &complete_edges(16)), 200_000);
+    vf2(
+        &mut group,
+        &Plain::of(&ring),
+        &Plain::new(16, &complete_edges(16)),
+        200_000,
+    );
     group.finish();
     let small = complete(8);
     let mut group = c.benchmark_group("setup");
     for k in [4, 8] {
         let ring = Pattern::ring(k);
         let search = ring.matcher().on(&small);
-        group.bench_function(format!("the first {k}-ring of K8"), |b| b.iter(|| assert!(search.is_match())));
+        group.bench_function(format!("the first {k}-ring of K8"), |b| {
+            b.iter(|| assert!(search.is_match()))
+        });
     }
 }
 
@@ -170,8 +194,18 @@ fn sparse(c: &mut Criterion) {
     let torus = Plain::new(256, &torus_edges(16));
     let machine = joined(256, &torus_edges(16));
     for (name, pattern, raw, induced) in [
-        ("6-paths in a torus of 16 x 16", Pattern::chain(6), 72_704, 41_984),
-        ("trees of 7 in a torus of 16 x 16", Pattern::binary_tree(7), 77_824, 45_056),
+        (
+            "6-paths in a torus of 16 x 16",
+            Pattern::chain(6),
+            72_704,
+            41_984,
+        ),
+        (
+            "trees of 7 in a torus of 16 x 16",
+            Pattern::binary_tree(7),
+            77_824,
+            45_056,
+        ),
     ] {
         let small = Plain::of(&pattern);
         let mut group = group(c, name);
@@ -180,7 +214,10 @@ fn sparse(c: &mut Criterion) {
         let distinct = pattern.matcher();
         let order = distinct.symmetries() as u64;
         doors(&mut group, "distinct", &distinct.on(&machine), raw / order);
-        let matcher = MatchConfig::new().induced(true).distinct(false).compile(&pattern);
+        let matcher = MatchConfig::new()
+            .induced(true)
+            .distinct(false)
+            .compile(&pattern);
         doors(&mut group, "raw induced", &matcher.on(&machine), induced);
         vf2(&mut group, &small, &torus, raw as usize);
         petgraph(&mut group, &small, &torus, induced as usize);
@@ -196,7 +233,12 @@ fn random(c: &mut Criterion) {
     let matches = large.around.iter().map(of_degree).sum();
     let mut stars = group(c, "5-stars in G(200, 0.1)");
     doors(&mut stars, "raw", &raw.on(&machine), matches);
-    doors(&mut stars, "distinct", &star.matcher().on(&machine), matches / 24);
+    doors(
+        &mut stars,
+        "distinct",
+        &star.matcher().on(&machine),
+        matches / 24,
+    );
     vf2(&mut stars, &Plain::of(&star), &large, 200_000);
     stars.finish();
     let clique = Pattern::all_to_all(4);
@@ -210,7 +252,10 @@ fn random(c: &mut Criterion) {
 
 fn compile(c: &mut Criterion) {
     let mut group = group(c, "compile a pattern");
-    let edges = gnp_edges(900).into_iter().step_by(17).map(|(a, b)| (a as u16, b as u16, 1.0));
+    let edges = gnp_edges(900)
+        .into_iter()
+        .step_by(17)
+        .map(|(a, b)| (a as u16, b as u16, 1.0));
     for (name, pattern, symmetries) in [
         ("ring of 8", Pattern::ring(8), 16),
         ("all-to-all of 8", Pattern::all_to_all(8), 40_320),
@@ -218,7 +263,11 @@ fn compile(c: &mut Criterion) {
         ("ring-tree of 8", Pattern::ring_tree(8), 1),
         ("ring of 512", Pattern::ring(512), 1024),
         ("star of 900", Pattern::star(900), u128::MAX),
-        ("900 vertices, 2400 edges", Pattern::from_edges(900, edges).expect("no loops"), 0),
+        (
+            "900 vertices, 2400 edges",
+            Pattern::from_edges(900, edges).expect("no loops"),
+            0,
+        ),
     ] {
         group.bench_function(name, |b| {
             b.iter(|| {
@@ -230,4 +279,3 @@ fn compile(c: &mut Criterion) {
 }
 
 criterion_group!(benches, rings, sparse, random, compile);
-criterion_main!(benches);

@@ -1,8 +1,9 @@
-//! Cutting one device up: the model of a table, and the questions asked of it on every arrival and departure.
+//! Partitioning one device: building the model from a table, and the queries that an arrival or
+//! departure needs.
 
 use std::hint::black_box;
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::{Criterion, criterion_group};
 use mapa_core::mig::{Model, ProfileId};
 use mapa_topologies::mig::{Gpu, Offer, named};
 
@@ -23,20 +24,31 @@ fn tables(c: &mut Criterion) {
     ] {
         let gpu = gpu(name);
         group.bench_function(format!("{name}, {what} profiles"), |b| {
-            b.iter(|| assert_eq!(black_box(&gpu).model(offer).expect("as before").layouts().len(), legal));
+            b.iter(|| {
+                assert_eq!(
+                    black_box(&gpu)
+                        .model(offer)
+                        .expect("as before")
+                        .layouts()
+                        .len(),
+                    legal
+                )
+            });
         });
     }
     group.finish();
 }
 
-/// A device that holds `1g 1g` of tenants, badly placed, and an idle 2g; two jobs wait.
+/// Queries on a device with two badly placed `1g` instances in use and an idle `2g`.
 fn questions(c: &mut Criterion) {
     for (offer, what) in [(Offer::PLAIN, "plain"), (Offer::ALL, "all")] {
         let model = gpu("a100-40gb").model(offer).expect("the table is sound");
         let [one, two, three, four] = find(&model, ["1g", "2g", "3g", "4g"]);
         let at = |start, profile| mapa_core::mig::Instance { start, profile };
         let busy = [at(2, one), at(6, one)];
-        let now = model.layout(&[busy[0], busy[1], at(0, two)]).expect("they do not overlap");
+        let now = model
+            .layout(&[busy[0], busy[1], at(0, two)])
+            .expect("they do not overlap");
         let mut group = c.benchmark_group(format!("an A100 with {what} profiles"));
         group.bench_function("fit 3g 2g 1g 1g", |b| {
             let wanted = [three, two, one, one];
@@ -47,24 +59,39 @@ fn questions(c: &mut Criterion) {
             b.iter(|| assert!(model.fit(black_box(&wanted)).is_none()));
         });
         group.bench_function("best layout", |b| {
-            let expected = model.layout(&[busy[0], busy[1], at(0, two), at(4, two)]).expect("they do not overlap");
+            let expected = model
+                .layout(&[busy[0], busy[1], at(0, two), at(4, two)])
+                .expect("they do not overlap");
             b.iter(|| {
-                let best = model.best_layout(black_box(&now), &busy, &[two, two, four]).expect("the tenants are there");
+                let best = model
+                    .best_layout(black_box(&now), &busy, &[two, two, four])
+                    .expect("the tenants are there");
                 assert_eq!(best, expected);
             });
         });
         group.bench_function("create", |b| {
-            b.iter(|| assert_eq!(model.create(black_box(&now), two).expect("there is room").1, at(4, two)));
+            b.iter(|| {
+                assert_eq!(
+                    model.create(black_box(&now), two).expect("there is room").1,
+                    at(4, two)
+                )
+            });
         });
         group.bench_function("fragmentation", |b| {
             let tenants = model.layout(&busy).expect("they do not overlap");
-            let expected = model.fragmentation(&tenants).expect("it is a layout of this model");
+            let expected = model
+                .fragmentation(&tenants)
+                .expect("it is a layout of this model");
             assert!(expected > 0.2);
-            b.iter(|| assert_eq!(model.fragmentation(black_box(&tenants)).expect("as before"), expected));
+            b.iter(|| {
+                assert_eq!(
+                    model.fragmentation(black_box(&tenants)).expect("as before"),
+                    expected
+                )
+            });
         });
         group.finish();
     }
 }
 
 criterion_group!(benches, tables, questions);
-criterion_main!(benches);

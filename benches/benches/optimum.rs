@@ -1,42 +1,62 @@
-//! The exact optimum: from nothing, and from the tables that are left behind; beside enumeration where that ends.
+//! The exact optimum, with and without tables from earlier decisions, and beside enumeration where
+//! that is fast enough.
 //!
-//! What takes place is a whole decision of a policy, answer and reasons included.
+//! A benchmark measures a whole decision of a policy, with its scores and reasons.
 
 use std::hint::black_box;
 use std::ops::ControlFlow;
 
-use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, criterion_group};
 use mapa_core::{
-    Census, DeviceId, DeviceSet, Fabric, HardwareGraph, LinkClass, Objective, Pattern, Policy, Request, Rules, Shape,
-    Tiers, effective_gbps, greedy, max, preserve,
+    Census, DeviceId, DeviceSet, Fabric, HardwareGraph, LinkClass, Objective, Pattern, Policy,
+    Request, Rules, Shape, Tiers, effective_gbps, greedy, max, preserve,
 };
 use mapa_topologies::named;
 
 fn graph(name: &str) -> HardwareGraph {
-    named(name).and_then(|machine| machine.graph()).expect("it is in the catalogue")
+    named(name)
+        .and_then(|machine| machine.graph())
+        .expect("it is in the catalogue")
 }
 
-/// Neither monotone nor friendly: products of counts with mixed signs.
+/// An objective that is not monotone: products of link counts with mixed signs.
 fn polynomial(census: &Census) -> f64 {
     let (x, y, z) = census.xyz();
     let (x, y, z) = (f64::from(x), f64::from(y), f64::from(z));
-    0.31 * x - 0.17 * y - 0.42 * z + 0.23 * x * y - 0.37 * y * z + 0.19 * x * z - 0.08 * x * x + 0.11 * x * y * z
+    0.31 * x - 0.17 * y - 0.42 * z + 0.23 * x * y - 0.37 * y * z + 0.19 * x * z - 0.08 * x * x
+        + 0.11 * x * y * z
 }
 
 fn objectives() -> [(&'static str, Objective<'static>); 2] {
-    [("EffBW", effective_gbps()), ("a polynomial", Objective::links("polynomial", Tiers::PAPER, polynomial))]
+    [
+        ("EffBW", effective_gbps()),
+        (
+            "a polynomial",
+            Objective::links("polynomial", Tiers::PAPER, polynomial),
+        ),
+    ]
 }
 
-/// Half of the free sets of a machine, from a fixed stream.
+/// Free sets from a fixed random stream: each device is free with probability one half, and the
+/// first `k` always are.
 fn free_sets(n: u32, k: usize) -> Vec<DeviceSet> {
     let numbers = std::iter::successors(Some(7u64), |x| {
-        Some(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407))
+        Some(
+            x.wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407),
+        )
     });
-    let set = |x: u64| (0..n).filter(|i| x >> (24 + i) & 1 == 1 || *i < k as u32).map(DeviceId).collect();
+    let set = |x: u64| {
+        (0..n)
+            .filter(|i| x >> (24 + i) & 1 == 1 || *i < k as u32)
+            .map(DeviceId)
+            .collect()
+    };
     numbers.skip(1).take(64).map(set).collect()
 }
 
-/// On a fresh copy of the machine every time, and on one that has been asked before.
+/// Measures decisions on a new copy of the machine each time (cold), and on one whose tables are
+/// built (warm).
 fn cold_and_warm(c: &mut Criterion, group: &str, graph: &HardwareGraph, cases: &[(Shape, usize)]) {
     let mut group = c.benchmark_group(group);
     group.sample_size(20);
@@ -46,15 +66,27 @@ fn cold_and_warm(c: &mut Criterion, group: &str, graph: &HardwareGraph, cases: &
             let request = Request::new(shape.pattern(k));
             let all = graph.all();
             let decide = |graph: &HardwareGraph, free: &DeviceSet| {
-                let decision = policy.decide(&request, &graph.with_free(free)).expect("there are enough");
+                let decision = policy
+                    .decide(&request, &graph.with_free(free))
+                    .expect("there are enough");
                 assert!(decision.search().complete());
                 decision
             };
             let expected = decide(graph, &all);
-            let fresh = || graph.fabric().clone().lower().expect("it was lowered before");
+            let fresh = || {
+                graph
+                    .fabric()
+                    .clone()
+                    .lower()
+                    .expect("it was lowered before")
+            };
             let what = format!("{shape} of {k}, {name}");
             group.bench_function(format!("{what}, cold"), |b| {
-                b.iter_batched_ref(fresh, |graph| assert_eq!(decide(graph, &all), expected), BatchSize::LargeInput);
+                b.iter_batched_ref(
+                    fresh,
+                    |graph| assert_eq!(decide(graph, &all), expected),
+                    BatchSize::LargeInput,
+                );
             });
             let sets = free_sets(graph.len() as u32, k);
             let answers: Vec<_> = sets.iter().map(|free| decide(graph, free)).collect();
@@ -71,7 +103,13 @@ fn cold_and_warm(c: &mut Criterion, group: &str, graph: &HardwareGraph, cases: &
 }
 
 fn eight(c: &mut Criterion) {
-    let cases = [(Shape::Ring, 4), (Shape::Ring, 7), (Shape::Chain, 5), (Shape::Star, 4), (Shape::AllToAll, 4)];
+    let cases = [
+        (Shape::Ring, 4),
+        (Shape::Ring, 7),
+        (Shape::Chain, 5),
+        (Shape::Star, 4),
+        (Shape::AllToAll, 4),
+    ];
     cold_and_warm(c, "optimum, DGX-1V", &graph("dgx-1v"), &cases);
 }
 
@@ -93,21 +131,29 @@ fn sixteen(c: &mut Criterion) {
     cold_and_warm(c, "optimum, 16 GPUs in a cube mesh", &graph, &cases);
 }
 
-/// Ring of six of eight: every distinct match weighed, against the table.
+/// A ring of six on eight devices: scoring every distinct match, against a look-up in the table.
 fn beside_enumeration(c: &mut Criterion) {
     let graph = graph("dgx-1v");
     let ring = Pattern::ring(6);
     let free = graph.all();
     let request = Request::new(ring.clone());
-    let best = greedy().decide(&request, &graph.with_free(&free)).expect("the machine is idle");
-    let expected = best.best().score("aggregate_gbps").expect("greedy reports it");
+    let best = greedy()
+        .decide(&request, &graph.with_free(&free))
+        .expect("the machine is idle");
+    let expected = best
+        .best()
+        .score("aggregate_gbps")
+        .expect("greedy reports it");
     let mut group = c.benchmark_group("greedy, ring of 6 of a DGX-1V");
     group.bench_function("every distinct match", |b| {
         b.iter(|| {
             let mut highest = 0.0f64;
             ring.matcher().on(&graph).visit(|placement| {
-                let gbps =
-                    |e: &mapa_core::Edge| graph.link(placement[usize::from(e.a)], placement[usize::from(e.b)]).gbps;
+                let gbps = |e: &mapa_core::Edge| {
+                    graph
+                        .link(placement[usize::from(e.a)], placement[usize::from(e.b)])
+                        .gbps
+                };
                 highest = highest.max(ring.edges().iter().map(gbps).sum());
                 ControlFlow::<()>::Continue(())
             });
@@ -115,7 +161,14 @@ fn beside_enumeration(c: &mut Criterion) {
         });
     });
     group.bench_function("the table", |b| {
-        b.iter(|| assert_eq!(greedy().decide(black_box(&request), &graph.with_free(&free)).as_ref(), Ok(&best)));
+        b.iter(|| {
+            assert_eq!(
+                greedy()
+                    .decide(black_box(&request), &graph.with_free(&free))
+                    .as_ref(),
+                Ok(&best)
+            )
+        });
     });
     group.finish();
 }
@@ -124,12 +177,20 @@ fn beside_enumeration(c: &mut Criterion) {
 fn cluster() -> HardwareGraph {
     let server = graph("dgx-1v");
     let mut fabric = Fabric::new();
-    let nodes: Vec<_> = (0..64).map(|i| fabric.add_device(format!("GPU{i}")).expect("names differ")).collect();
+    let nodes: Vec<_> = (0..64)
+        .map(|i| fabric.add_device(format!("GPU{i}")).expect("names differ"))
+        .collect();
     for b in 0..64u32 {
         for a in 0..b {
             let link = server.link(DeviceId(a % 8), DeviceId(b % 8));
-            let (class, gbps) = if a / 8 == b / 8 { (link.class, link.gbps) } else { (LinkClass::Network, 12.5) };
-            fabric.link(nodes[a as usize], nodes[b as usize], class, gbps).expect("each pair once");
+            let (class, gbps) = if a / 8 == b / 8 {
+                (link.class, link.gbps)
+            } else {
+                (LinkClass::Network, 12.5)
+            };
+            fabric
+                .link(nodes[a as usize], nodes[b as usize], class, gbps)
+                .expect("each pair once");
         }
     }
     fabric.lower().expect("64 devices")
@@ -138,17 +199,20 @@ fn cluster() -> HardwareGraph {
 fn large(c: &mut Criterion) {
     let mut group = c.benchmark_group("optimum, many devices");
     group.sample_size(20);
-    let mut bench = |name: &str, graph: &HardwareGraph, pattern: Pattern, policy: &dyn Policy, gbps: f64| {
-        let request = Request::new(pattern).sensitive(true);
-        let free = graph.all();
-        group.bench_function(name, |b| {
-            b.iter(|| {
-                let decision = policy.decide(black_box(&request), &graph.with_free(&free)).expect("idle");
-                assert!(decision.search().complete());
-                assert_eq!(decision.best().score("aggregate_gbps"), Some(gbps));
+    let mut bench =
+        |name: &str, graph: &HardwareGraph, pattern: Pattern, policy: &dyn Policy, gbps: f64| {
+            let request = Request::new(pattern).sensitive(true);
+            let free = graph.all();
+            group.bench_function(name, |b| {
+                b.iter(|| {
+                    let decision = policy
+                        .decide(black_box(&request), &graph.with_free(&free))
+                        .expect("idle");
+                    assert!(decision.search().complete());
+                    assert_eq!(decision.best().score("aggregate_gbps"), Some(gbps));
+                });
             });
-        });
-    };
+        };
     let rack = graph("complete:72");
     for k in [2, 16, 36, 72] {
         let edges = if k == 2 { 2 } else { k };
@@ -161,10 +225,15 @@ fn large(c: &mut Criterion) {
         );
     }
     let cluster = cluster();
-    // Fourteen double links on two servers, and two edges between them.
-    bench("8 x DGX-1V, ring of 16, greedy", &cluster, Pattern::ring(16), &greedy(), 725.0);
+    // The ring has fourteen double links within two servers, and two edges between them.
+    bench(
+        "8 x DGX-1V, ring of 16, greedy",
+        &cluster,
+        Pattern::ring(16),
+        &greedy(),
+        725.0,
+    );
     group.finish();
 }
 
 criterion_group!(benches, eight, sixteen, beside_enumeration, large);
-criterion_main!(benches);

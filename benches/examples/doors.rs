@@ -1,12 +1,13 @@
-//! One search through one door, for tools that count instructions:
+//! Runs one search through one entry point ("door"), for tools that count instructions:
 //!
 //! ```text
 //! cargo build --release -p mapa-benches --example doors
 //! valgrind --tool=none target/release/examples/doors ring:8 complete:16 visit
 //! ```
 //!
-//! Patterns are `SHAPE:N`, targets `complete:N`, `torus:N` (N x N) and `gnp:N` (each pair joined with probability 0.1, by
-//! a seeded rule). Doors: `visit`, `leaves`, `count`, `iter`, `setup` (the first match, a hundred thousand times).
+//! Patterns are `SHAPE:N`, targets `complete:N`, `torus:N` (N x N) and `gnp:N` (each pair joined
+//! with probability 0.1, by a seeded rule). Entry points are `visit`, `leaves`, `count`, `iter` and
+//! `setup` (the first match, a hundred thousand times).
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -16,10 +17,18 @@ use mapa_core::{MatchConfig, Pattern};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [pattern, target, door, rest @ ..] = &words[..] else { panic!("expected PATTERN TARGET DOOR [raw]") };
-    let sized = |text: &str| text.split_once(':').and_then(|(name, n)| Some((name.to_owned(), n.parse().ok()?)));
+    let [pattern, target, door, rest @ ..] = &words[..] else {
+        panic!("expected PATTERN TARGET DOOR [raw]")
+    };
+    let sized = |text: &str| {
+        text.split_once(':')
+            .and_then(|(name, n)| Some((name.to_owned(), n.parse().ok()?)))
+    };
     let (shape, k) = sized(pattern).expect("a pattern is SHAPE:N");
-    let shape = *mapa_core::Shape::ALL.iter().find(|known| known.to_string() == shape).expect("a known shape");
+    let shape = *mapa_core::Shape::ALL
+        .iter()
+        .find(|known| known.to_string() == shape)
+        .expect("a known shape");
     let (kind, n) = sized(target).expect("a target is KIND:N");
     let graph = match kind.as_str() {
         "complete" => complete(n),
@@ -35,7 +44,10 @@ fn main() {
     let matches = match door.as_str() {
         "none" => 1,
         "setup" => (0..100_000).filter(|_| search.first().is_some()).count() as u64,
-        "iter" => search.iter().map(|placement| sum += u64::from(placement[k - 1].0)).count() as u64,
+        "iter" => search
+            .iter()
+            .map(|placement| sum += u64::from(placement[k - 1].0))
+            .count() as u64,
         "count" => search.count().matches,
         "leaves" => {
             let mut matches = 0;

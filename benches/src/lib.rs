@@ -1,22 +1,27 @@
-//! Benchmarks only: see the folder `benches`. Here are the targets that several of them search.
+//! This package holds benchmarks only: see the folder `benches`. This file has the target graphs
+//! that several of them search.
 
 use mapa_core::{Fabric, HardwareGraph, LinkClass};
 
-/// Joined as `edges` say.
+/// A machine of `n` devices whose direct links are these edges, of 25 GB/s each.
 ///
 /// # Panics
-/// On edges that a machine cannot have.
+/// If an edge names no device or is given twice.
 #[must_use]
 pub fn joined(n: usize, edges: &[(usize, usize)]) -> HardwareGraph {
     let mut fabric = Fabric::new();
-    let nodes: Vec<_> = (0..n).map(|i| fabric.add_device(format!("GPU{i}")).expect("a new name")).collect();
+    let nodes: Vec<_> = (0..n)
+        .map(|i| fabric.add_device(format!("GPU{i}")).expect("a new name"))
+        .collect();
     for &(a, b) in edges {
-        fabric.link(nodes[a], nodes[b], LinkClass::Direct(1), 25.0).expect("a new pair");
+        fabric
+            .link(nodes[a], nodes[b], LinkClass::Direct(1), 25.0)
+            .expect("a new pair");
     }
     fabric.lower().expect("a machine")
 }
 
-/// Every pair joined.
+/// A machine of `n` devices with a link between every two.
 #[must_use]
 pub fn complete(n: usize) -> HardwareGraph {
     joined(n, &complete_edges(n))
@@ -28,7 +33,8 @@ pub fn complete_edges(n: usize) -> Vec<(usize, usize)> {
     (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).collect()
 }
 
-/// `n` x `n`, each joined to the next in both directions, around the ends.
+/// A torus of `n` x `n` devices: each is linked to the next one in both dimensions, with
+/// wrap-around.
 #[must_use]
 pub fn torus(n: usize) -> HardwareGraph {
     joined(n * n, &torus_edges(n))
@@ -38,10 +44,13 @@ pub fn torus(n: usize) -> HardwareGraph {
 #[must_use]
 pub fn torus_edges(n: usize) -> Vec<(usize, usize)> {
     let at = |x: usize, y: usize| (x % n) * n + y % n;
-    (0..n * n).flat_map(|i| [(i, at(i / n + 1, i % n)), (i, at(i / n, i % n + 1))]).collect()
+    (0..n * n)
+        .flat_map(|i| [(i, at(i / n + 1, i % n)), (i, at(i / n, i % n + 1))])
+        .collect()
 }
 
-/// Each pair joined with probability 0.1, by a seeded rule.
+/// A random machine of `n` devices: each two are linked with probability 0.1, by a generator with a
+/// fixed seed.
 #[must_use]
 pub fn gnp(n: usize) -> HardwareGraph {
     joined(n, &gnp_edges(n))

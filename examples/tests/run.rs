@@ -1,20 +1,41 @@
 //! Every example runs, and the README's picture is what its example draws.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// The executable of an example. `cargo test` builds the examples of a package before it runs the
+/// tests, and puts them beside the tests' folder: `target/PROFILE/{deps/run-HASH,examples/NAME}`.
+fn executable(example: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows its own file");
+    let profile = test.ancestors().nth(2).expect("a folder above `deps`");
+    let file = format!("{example}{}", std::env::consts::EXE_SUFFIX);
+    let path = profile.join("examples").join(file);
+    assert!(
+        path.is_file(),
+        "{}: no such file. `cargo test -p mapa-examples` builds it, and so does \
+         `cargo build -p mapa-examples --examples`; `--test run` alone does not",
+        path.display()
+    );
+    path
+}
+
+/// What an example prints.
 fn run(example: &str) -> String {
     run_with(example, &[])
 }
 
-fn run_with(example: &str, words: &[&str]) -> String {
-    let output = Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "--offline", "--package", "mapa-examples", "--example", example, "--"])
-        .args(words)
+/// What an example prints with these arguments.
+fn run_with(example: &str, arguments: &[&str]) -> String {
+    let output = Command::new(executable(example))
+        .args(arguments)
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
         .output()
-        .expect("cargo runs the tests, so it is there");
-    assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));
+        .expect("the executable starts");
+    assert!(
+        output.status.success(),
+        "{example}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).expect("examples print text")
 }
 
@@ -37,7 +58,10 @@ fn an_application_graph_gets_links_by_what_its_edges_carry() {
         "greedy         ranks on 1,2,6,5: 0.32 s a step",
         "min-step-time  ranks on 1,2,3,5: 0.16 s a step",
     ];
-    assert_eq!(run("application_graph").lines().collect::<Vec<_>>(), expected);
+    assert_eq!(
+        run("application_graph").lines().collect::<Vec<_>>(),
+        expected
+    );
 }
 
 #[test]
@@ -64,8 +88,19 @@ fn an_own_policy_is_simulated_beside_preserve() {
 #[test]
 fn policies_are_compared_on_a_pasted_dump() {
     let table = run("compare");
-    let of = |policy: &str| table.lines().find(|line| line.starts_with(&format!("{policy} "))).unwrap_or_default();
-    let words = |policy: &str| of(policy).split_whitespace().skip(1).collect::<Vec<_>>().join(" ");
+    let of = |policy: &str| {
+        table
+            .lines()
+            .find(|line| line.starts_with(&format!("{policy} ")))
+            .unwrap_or_default()
+    };
+    let words = |policy: &str| {
+        of(policy)
+            .split_whitespace()
+            .skip(1)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     assert_eq!(words("lowest-id"), "0,1 24 GB/s 12 GB/s 72 GB/s");
     assert_eq!(words("topo-aware"), "4,5 24 GB/s 12 GB/s 148 GB/s");
     assert_eq!(words("preserve"), "0,2 100 GB/s 50 GB/s 110 GB/s");
@@ -125,8 +160,8 @@ fn instances_are_cut_anew_around_their_tenants() {
         "bloom-b on GPU1/1g.5gb@0",
         "bloom-c on GPU0/1g.5gb@1",
         "resnet on GPU0/1g.5gb@2",
-        "large waits: what is free must be cut up anew to meet the request",
-        "medium waits: what is free must be cut up anew to meet the request",
+        "large waits: what is free must be repartitioned to meet the request",
+        "medium waits: what is free must be repartitioned to meet the request",
         "GPU1: 1g.5gb@0 1g.5gb@1 2g.10gb@2 3g.20gb@4",
         "late on GPU1/1g.5gb@1",
         "large on GPU1/3g.20gb@4",
@@ -145,13 +180,21 @@ fn a_training_job_keeps_off_the_host_paths() {
     assert_eq!(run("training_job").lines().collect::<Vec<_>>(), expected);
 }
 
-/// The lines of code between `// -- at most N lines` and `// -- end`, and N; blank lines and comments aside.
+/// The lines of code between `// -- at most N lines` and `// -- end`, and N; blank lines and
+/// comments aside.
 fn promises(source: &str) -> Vec<(usize, usize)> {
     let mut promises = Vec::new();
     for part in source.split("// -- at most ").skip(1) {
         let (most, rest) = part.split_once(" lines\n").expect("so many lines");
-        let code = rest.split("// -- end").next().expect("an end").lines().map(str::trim);
-        let lines = code.filter(|line| !line.is_empty() && !line.starts_with("//")).count();
+        let code = rest
+            .split("// -- end")
+            .next()
+            .expect("an end")
+            .lines()
+            .map(str::trim);
+        let lines = code
+            .filter(|line| !line.is_empty() && !line.starts_with("//"))
+            .count();
         promises.push((lines, most.parse().expect("a number")));
     }
     promises
@@ -162,11 +205,23 @@ fn examples_are_as_short_as_they_say() {
     let policies = promises(include_str!("../own_policy.rs"));
     let scheduler = promises(include_str!("../own_scheduler.rs"));
     let simulation = promises(include_str!("../simulate.rs"));
-    assert_eq!(policies.iter().map(|(_, most)| *most).collect::<Vec<_>>(), [12, 12]);
-    assert_eq!(scheduler.iter().map(|(_, most)| *most).collect::<Vec<_>>(), [40]);
-    assert_eq!(simulation.iter().map(|(_, most)| *most).collect::<Vec<_>>(), [20]);
+    assert_eq!(
+        policies.iter().map(|(_, most)| *most).collect::<Vec<_>>(),
+        [12, 12]
+    );
+    assert_eq!(
+        scheduler.iter().map(|(_, most)| *most).collect::<Vec<_>>(),
+        [40]
+    );
+    assert_eq!(
+        simulation.iter().map(|(_, most)| *most).collect::<Vec<_>>(),
+        [25]
+    );
     for (lines, most) in [policies, scheduler, simulation].concat() {
-        assert!((1..=most).contains(&lines), "{lines} lines, {most} are promised");
+        assert!(
+            (1..=most).contains(&lines),
+            "{lines} lines, {most} are promised"
+        );
     }
 }
 
@@ -175,10 +230,18 @@ fn excerpts_on_the_page_are_the_code() {
     let page = include_str!("../../docs/write-a-policy.md");
     let mut excerpts = 0;
     for part in page.split("<!-- ").skip(1) {
-        let (file, rest) = part.split_once(" -->\n```rust\n").expect("a file, then its code");
-        let source = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file));
+        let (file, rest) = part
+            .split_once(" -->\n```rust\n")
+            .expect("a file, then its code");
+        let source =
+            std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file));
         let source = source.expect("the file is there");
-        let code = rest.split("```").next().expect("an end").split("\n\n").map(str::trim_end);
+        let code = rest
+            .split("```")
+            .next()
+            .expect("an end")
+            .split("\n\n")
+            .map(str::trim_end);
         for piece in code.filter(|piece| !piece.starts_with("use ")) {
             assert!(source.contains(piece), "{file} does not have\n{piece}");
             excerpts += 1;
@@ -190,7 +253,11 @@ fn excerpts_on_the_page_are_the_code() {
 #[test]
 fn the_picture_of_the_readme_is_up_to_date() {
     let committed = include_str!("../../docs/img/dgx-1v.svg");
-    assert_eq!(run("picture"), committed, "run the example again, and look at what it draws");
+    assert_eq!(
+        run("picture"),
+        committed,
+        "run the example again, and look at what it draws"
+    );
 }
 
 #[test]
@@ -198,11 +265,22 @@ fn the_page_on_choosing_by_models_has_what_its_example_prints() {
     let page = include_str!("../../docs/choosing-by-model.md");
     for (words, rows) in [(&[][..], 5 * 4), (&["measured"][..], 7)] {
         let printed = run_with("bandwidth_models", words);
-        assert_eq!(printed.lines().count(), rows + 2, "a head, a rule and so many rows");
-        assert!(page.contains(&printed), "the page does not have this table:\n{printed}");
+        assert_eq!(
+            printed.lines().count(),
+            rows + 2,
+            "a head, a rule and so many rows"
+        );
+        assert!(
+            page.contains(&printed),
+            "the page does not have this table:\n{printed}"
+        );
     }
     let committed = include_str!("../../docs/img/choosing-by-model.svg");
-    assert_eq!(run_with("bandwidth_models", &["plot"]), committed, "run the example again, and look at what it draws");
+    assert_eq!(
+        run_with("bandwidth_models", &["plot"]),
+        committed,
+        "run the example again, and look at what it draws"
+    );
 }
 
 /// What the page says of them.
@@ -213,6 +291,12 @@ fn eq_2_rates_rings_over_the_host_above_rings_of_direct_links() {
     assert!(rated(0, 3, 2) > rated(4, 0, 1) && rated(4, 0, 1) > rated(3, 2, 0));
     let of_eight = (0..=8).flat_map(|x| (0..=8 - x).map(move |y| rated(x, y, 8 - x - y)));
     let best = of_eight.clone().fold(0.0, f64::max);
-    assert_eq!((best, of_eight.filter(|gbps| *gbps > rated(8, 0, 0)).count()), (rated(0, 4, 4), 3));
-    assert_eq!(format!("{:.1} {:.1}", rated(0, 4, 4), rated(8, 0, 0)), "182.8 161.9");
+    assert_eq!(
+        (best, of_eight.filter(|gbps| *gbps > rated(8, 0, 0)).count()),
+        (rated(0, 4, 4), 3)
+    );
+    assert_eq!(
+        format!("{:.1} {:.1}", rated(0, 4, 4), rated(8, 0, 0)),
+        "182.8 161.9"
+    );
 }

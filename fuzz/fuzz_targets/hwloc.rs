@@ -8,6 +8,8 @@ use libfuzzer_sys::fuzz_target;
 use mapa_topologies::{Dump, Kind};
 
 fuzz_target!(|text: &str| {
-    let Ok(machine) = Kind::Hwloc.read(text).and_then(Dump::into_machine) else { return };
+    let Ok(machine) = Kind::Hwloc.read(text).and_then(Dump::into_machine) else {
+        return;
+    };
     keeps(&machine);
 });

@@ -5,7 +5,9 @@ use libfuzzer_sys::fuzz_target;
 use mapa_sim::{read_jobs, write_jobs};
 
 fuzz_target!(|text: &str| {
-    let Ok(workload) = read_jobs(text) else { return };
+    let Ok(workload) = read_jobs(text) else {
+        return;
+    };
     let written = write_jobs(&workload).expect("what a job file holds can be written");
     let again = read_jobs(&written).expect("what is written can be read");
     assert_eq!(again.jobs, workload.jobs);

@@ -1,4 +1,5 @@
-//! Any text below a known header is read or refused; each row that is read is one measurement on devices that are told.
+//! Any text below a known header is read or refused; each row that is read is one measurement on
+//! devices that are told.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -13,10 +14,14 @@ const HEADERS: [&str; 4] = [
 
 fuzz_target!(|text: &str| {
     for header in HEADERS {
-        let Ok(rows) = read_measurements(&format!("{header}{text}")) else { continue };
+        let Ok(rows) = read_measurements(&format!("{header}{text}")) else {
+            continue;
+        };
         assert!(!rows.is_empty());
         for row in &rows {
-            assert!(!matches!(row.devices, Devices::Unknown) && row.line.is_some_and(|line| line > 1));
+            assert!(
+                !matches!(row.devices, Devices::Unknown) && row.line.is_some_and(|line| line > 1)
+            );
             let peak = row.peak_gbps(Column::Best).expect("every row has a figure");
             assert!(peak.is_finite() && peak >= 0.0);
         }

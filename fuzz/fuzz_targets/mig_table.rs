@@ -1,4 +1,5 @@
-//! Any table is a model or refused; on a model every layout is legal, and what fits one by one fits at once.
+//! Any table is a model or refused; on a model every layout is legal, and what fits one by one fits
+//! at once.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -18,18 +19,29 @@ fn table(rows: &[u8]) -> Vec<Profile> {
 
 fuzz_target!(|data: (u8, u8, Vec<u8>, Vec<u8>)| {
     let (compute, memory, rows, wishes) = data;
-    let Ok(model) = Model::new("fuzz", Size::new(compute, memory), table(&rows)) else { return };
+    let Ok(model) = Model::new("fuzz", Size::new(compute, memory), table(&rows)) else {
+        return;
+    };
     let mut layout = Layout::whole();
     for wish in wishes.into_iter().take(16) {
         let profile = ProfileId(wish);
         match model.create(&layout, profile) {
             Ok((next, instance)) => {
                 assert!(next.has(instance) && !layout.has(instance));
-                let wanted: Vec<_> = next.instances().iter().map(|instance| instance.profile).collect();
-                assert!(model.fit(&wanted).is_some(), "what was created one by one fits at once");
+                let wanted: Vec<_> = next
+                    .instances()
+                    .iter()
+                    .map(|instance| instance.profile)
+                    .collect();
+                assert!(
+                    model.fit(&wanted).is_some(),
+                    "what was created one by one fits at once"
+                );
                 // Quadratic in the layouts.
                 if model.layouts().len() < 1000 {
-                    let share = model.fragmentation(&next).expect("it is a layout of this model");
+                    let share = model
+                        .fragmentation(&next)
+                        .expect("it is a layout of this model");
                     assert!((0.0..=1.0).contains(&share));
                 }
                 layout = next;

@@ -5,11 +5,22 @@ use libfuzzer_sys::fuzz_target;
 use mapa_topologies::Kind;
 
 fuzz_target!(|text: &str| {
-    let Ok(dump) = Kind::NcclGraph.read(text) else { return };
-    let names: std::collections::HashSet<&str> =
-        dump.machine.fabric.nodes().map(|(_, node)| node.name.as_str()).collect();
+    let Ok(dump) = Kind::NcclGraph.read(text) else {
+        return;
+    };
+    let names: std::collections::HashSet<&str> = dump
+        .machine
+        .fabric
+        .nodes()
+        .map(|(_, node)| node.name.as_str())
+        .collect();
     for channel in &dump.channels {
-        assert!(channel.devices.iter().all(|device| names.contains(format!("GPU{device}").as_str())));
+        assert!(
+            channel
+                .devices
+                .iter()
+                .all(|device| names.contains(format!("GPU{device}").as_str()))
+        );
         assert!(channel.intra_gbps >= 0.0 && channel.inter_gbps >= 0.0);
     }
 });

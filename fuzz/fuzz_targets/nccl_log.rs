@@ -1,5 +1,6 @@
-//! Any logs of NCCL, whole or after the beginning of one, in one file or two, are read or refused; what is read has sound patterns
-//! whichever algorithm is asked for, and does not depend on the order of files.
+//! Any logs of NCCL, whole or after the beginning of one, in one file or two, are read or refused;
+//! what is read has sound patterns whichever algorithm is asked for, and does not depend on the
+//! order of files.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -17,7 +18,11 @@ node1:100:100 [0] NCCL INFO AllReduce: opCount 0 sendbuff 0x1 recvbuff 0x1 count
 fuzz_target!(|text: &str| {
     let (one, other) = text.split_once('\0').unwrap_or((text, ""));
     let begun = format!("{START}{one}");
-    for files in [vec![("a", text)], vec![("a", begun.as_str())], vec![("a", one), ("b", other)]] {
+    for files in [
+        vec![("a", text)],
+        vec![("a", begun.as_str())],
+        vec![("a", one), ("b", other)],
+    ] {
         let read = read_nccl(&files);
         let turned: Vec<_> = files.iter().copied().rev().collect();
         assert_eq!(read_nccl(&turned).ok(), read.as_ref().ok().cloned());
@@ -27,9 +32,17 @@ fuzz_target!(|text: &str| {
             continue;
         }
         for algorithm in Algorithm::ALL {
-            let Ok(application) = job.application(algorithm) else { continue };
+            let Ok(application) = job.application(algorithm) else {
+                continue;
+            };
             assert_eq!(application.pattern.len(), application.labels.len());
-            assert!(application.pattern.edges().iter().all(|edge| edge.traffic > 0.0 && edge.traffic.is_finite()));
+            assert!(
+                application
+                    .pattern
+                    .edges()
+                    .iter()
+                    .all(|edge| edge.traffic > 0.0 && edge.traffic.is_finite())
+            );
         }
     }
 });

@@ -6,10 +6,29 @@ use mapa_topologies::{Kind, Warning, recognise};
 
 fuzz_target!(|text: &str| {
     let _ = recognise(text);
-    let Ok(dump) = Kind::NvidiaSmiList.read(text) else { return };
+    let Ok(dump) = Kind::NvidiaSmiList.read(text) else {
+        return;
+    };
     let n = dump.machine.fabric.device_count();
-    assert!(n > 0 && dump.mig_instances.iter().all(|instance| instance.device.index() < n));
-    assert!(dump.mig_instances.iter().all(|instance| !instance.profile.is_empty()));
-    assert!(dump.machine.warnings.iter().all(|Warning { line, .. }| line.is_none_or(|line| line >= 1)));
-    dump.machine.graph().expect("what the reader accepts has a graph");
+    assert!(
+        n > 0
+            && dump
+                .mig_instances
+                .iter()
+                .all(|instance| instance.device.index() < n)
+    );
+    assert!(
+        dump.mig_instances
+            .iter()
+            .all(|instance| !instance.profile.is_empty())
+    );
+    assert!(
+        dump.machine
+            .warnings
+            .iter()
+            .all(|Warning { line, .. }| line.is_none_or(|line| line >= 1))
+    );
+    dump.machine
+        .graph()
+        .expect("what the reader accepts has a graph");
 });

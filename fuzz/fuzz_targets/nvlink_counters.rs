@@ -1,5 +1,5 @@
-//! Any two texts as readings of counters: an application of no more ranks than devices, whose file reads back, or an error
-//! that names a line of the text.
+//! Any two texts as readings of counters: an application of no more ranks than devices, whose file
+//! reads back, or an error that names a line of the text.
 #![no_main]
 
 use std::sync::OnceLock;
@@ -12,9 +12,12 @@ static MACHINE: OnceLock<HardwareGraph> = OnceLock::new();
 
 fuzz_target!(|texts: (&str, &str, bool)| {
     let (before, after, resets) = texts;
-    let Ok(after) = Reading::read(after) else { return };
+    let Ok(after) = Reading::read(after) else {
+        return;
+    };
     let before = Reading::read(before).ok();
-    let machine = MACHINE.get_or_init(|| mapa_topologies::named("dgx-1v").unwrap().graph().unwrap());
+    let machine =
+        MACHINE.get_or_init(|| mapa_topologies::named("dgx-1v").unwrap().graph().unwrap());
     for machine in [None, Some(machine)] {
         let mut counters = Counters::new(&after);
         counters.before = before.as_ref();
@@ -24,8 +27,17 @@ fuzz_target!(|texts: (&str, &str, bool)| {
             Ok(application) => {
                 assert_eq!(application.unit, Unit::Bytes);
                 assert_eq!(application.labels.len(), application.pattern.len());
-                assert!(application.pattern.edges().iter().all(|edge| edge.traffic > 0.0));
-                assert_eq!(read_pattern(&write_pattern(&application)).unwrap(), application);
+                assert!(
+                    application
+                        .pattern
+                        .edges()
+                        .iter()
+                        .all(|edge| edge.traffic > 0.0)
+                );
+                assert_eq!(
+                    read_pattern(&write_pattern(&application)).unwrap(),
+                    application
+                );
                 assert_eq!(counters.application().unwrap(), application);
             }
             Err(error) => assert!(error.line().is_none_or(|line| line >= 1)),

@@ -1,4 +1,5 @@
-//! The matcher, the optimum and the oracle agree on any small machine, pattern, free set, request and criteria.
+//! The matcher, the optimum and the oracle agree on any small machine, pattern, free set, request
+//! and criteria.
 #![no_main]
 
 use std::collections::BTreeSet;
@@ -6,8 +7,8 @@ use std::collections::BTreeSet;
 use libfuzzer_sys::fuzz_target;
 use mapa_core::testing::oracle;
 use mapa_core::{
-    DeviceId, DeviceSet, Fabric, HardwareGraph, LinkClass, MatchConfig, Objective, Pattern, Policy, Request, Rules,
-    Shape, Tiers, aggregate_gbps, effective_gbps, max, preserved_gbps,
+    DeviceId, DeviceSet, Fabric, HardwareGraph, LinkClass, MatchConfig, Objective, Pattern, Policy,
+    Request, Rules, Shape, Tiers, aggregate_gbps, effective_gbps, max, preserved_gbps,
 };
 
 /// Choices, one byte each; zeros where they end.
@@ -22,7 +23,10 @@ impl Choices<'_> {
 
     fn set(&mut self, n: usize) -> DeviceSet {
         let bits = self.below(256);
-        (0..n as u32).filter(|i| bits >> i & 1 == 1).map(DeviceId).collect()
+        (0..n as u32)
+            .filter(|i| bits >> i & 1 == 1)
+            .map(DeviceId)
+            .collect()
     }
 
     /// Links of every class, gaps among them, two NUMA nodes.
@@ -37,15 +41,25 @@ impl Choices<'_> {
         ];
         let (n, gaps) = (1 + self.below(6), self.below(2));
         let mut fabric = Fabric::new();
-        let numa = [0, 1].map(|i| fabric.add_numa(format!("numa{i}"), i).expect("names differ"));
-        let devices: Vec<_> = (0..n).map(|i| fabric.add_device(format!("GPU{i}")).expect("names differ")).collect();
+        let numa = [0, 1].map(|i| {
+            fabric
+                .add_numa(format!("numa{i}"), i)
+                .expect("names differ")
+        });
+        let devices: Vec<_> = (0..n)
+            .map(|i| fabric.add_device(format!("GPU{i}")).expect("names differ"))
+            .collect();
         for (i, &device) in devices.iter().enumerate() {
-            fabric.attach(device, numa[i % 2], 12.0).expect("no parent yet");
+            fabric
+                .attach(device, numa[i % 2], 12.0)
+                .expect("no parent yet");
         }
         for b in 0..n {
             for a in 0..b {
                 if let Some(&(class, gbps)) = classes.get(self.below(classes.len() + gaps)) {
-                    fabric.link(devices[a], devices[b], class, gbps).expect("each pair once");
+                    fabric
+                        .link(devices[a], devices[b], class, gbps)
+                        .expect("each pair once");
                 }
             }
         }
@@ -58,8 +72,17 @@ impl Choices<'_> {
             return shape.pattern(n);
         }
         let traffic = [1.0, 1.0, 2.5];
-        let edge = |own: &mut Self| (own.below(n) as u16, own.below(n) as u16, traffic[own.below(3)]);
-        let edges: Vec<_> = (0..self.below(8)).map(|_| edge(self)).filter(|(a, b, _)| a != b).collect();
+        let edge = |own: &mut Self| {
+            (
+                own.below(n) as u16,
+                own.below(n) as u16,
+                traffic[own.below(3)],
+            )
+        };
+        let edges: Vec<_> = (0..self.below(8))
+            .map(|_| edge(self))
+            .filter(|(a, b, _)| a != b)
+            .collect();
         Pattern::from_edges(n, edges).expect("ends in range, no loops")
     }
 
@@ -72,8 +95,11 @@ impl Choices<'_> {
             3 => Objective::edges("weighted", |edge| edge.traffic * edge.link.gbps),
             _ => Objective::links("any", Tiers::PAPER, move |census| {
                 let (x, y, z) = census.xyz();
-                let mix =
-                    |hash: u64, &v: &u32| (hash ^ u64::from(v)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+                let mix = |hash: u64, &v: &u32| {
+                    (hash ^ u64::from(v))
+                        .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+                        .rotate_left(29)
+                };
                 ([x, y, z].iter().fold(seed, mix) % 17) as f64
             }),
         }
@@ -108,7 +134,10 @@ fuzz_target!(|bytes: &[u8]| {
         let distinct = oracle::distinct(&pattern, &raw);
         let raw: BTreeSet<_> = raw.into_iter().collect();
         for (once, expected) in [(false, &raw), (true, &distinct)] {
-            let matcher = MatchConfig::new().induced(induced).distinct(once).compile(&pattern);
+            let matcher = MatchConfig::new()
+                .induced(induced)
+                .distinct(once)
+                .compile(&pattern);
             let search = matcher.on(&graph).within(&free);
             let listed: BTreeSet<_> = search.iter().map(|placement| placement.to_vec()).collect();
             assert_eq!(&listed, expected);
@@ -117,9 +146,16 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let request = choices.request(graph.len());
     let objectives: Vec<_> = (0..choices.below(3)).map(|_| choices.objective()).collect();
-    let policy = objectives.iter().fold(Rules::new("fuzz"), |rules, objective| rules.prefer(max(objective.clone())));
+    let policy = objectives
+        .iter()
+        .fold(Rules::new("fuzz"), |rules, objective| {
+            rules.prefer(max(objective.clone()))
+        });
     let view = graph.with_free(&free);
     let decision = policy.decide(&request, &view);
     let expected = oracle::best(&request, &view, &objectives);
-    assert_eq!(decision.ok().map(|decision| decision.placement().to_vec()), expected);
+    assert_eq!(
+        decision.ok().map(|decision| decision.placement().to_vec()),
+        expected
+    );
 });

@@ -1,4 +1,5 @@
-//! Any text is a snapshot or refused; a state that was restored holds together, and is saved as what it was restored from.
+//! Any text is a snapshot or refused; a state that was restored holds together, and is saved as
+//! what it was restored from.
 #![no_main]
 
 use std::sync::{Arc, LazyLock};
@@ -26,16 +27,23 @@ static GRAPH: LazyLock<Arc<HardwareGraph>> = LazyLock::new(|| {
 fuzz_target!(|text: &str| {
     // The machine's own number is too long to be guessed.
     let text = text.replace("MACHINE", &GRAPH.fingerprint().to_string());
-    let Ok(snapshot) = serde_json::from_str::<Snapshot>(&text) else { return };
-    let Ok(mut allocator) = Allocator::restore(MachineId(0), GRAPH.clone(), snapshot) else { return };
-    let again = Allocator::restore(MachineId(0), GRAPH.clone(), allocator.snapshot()).expect("it was just saved");
+    let Ok(snapshot) = serde_json::from_str::<Snapshot>(&text) else {
+        return;
+    };
+    let Ok(mut allocator) = Allocator::restore(MachineId(0), GRAPH.clone(), snapshot) else {
+        return;
+    };
+    let again = Allocator::restore(MachineId(0), GRAPH.clone(), allocator.snapshot())
+        .expect("it was just saved");
     assert_eq!(again, allocator);
     let view = allocator.view();
     for id in GRAPH.all().iter() {
         let usage = view.usage(id);
         assert!(usage.exclusive == 0 || usage.tenants == 1);
         assert!(usage.tenants == 0 || view.present().contains(id));
-        assert!(usage.memory_bytes == 0 || Some(usage.memory_bytes) <= GRAPH.device(id).memory_bytes);
+        assert!(
+            usage.memory_bytes == 0 || Some(usage.memory_bytes) <= GRAPH.device(id).memory_bytes
+        );
     }
     let pattern = allocator.leases().next().map(|lease| lease.pattern.clone());
     if let Some(pattern) = pattern {

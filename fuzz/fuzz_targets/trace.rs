@@ -1,5 +1,5 @@
-//! Any text is read as a trace, as run times, as a selection and as a generator, or refused; what words mean can be said in
-//! words.
+//! Any text is read as a trace, as run times, as a selection and as a generator, or refused; what
+//! words mean can be said in words.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,45 +1,43 @@
-//! The state of one machine: what is present and free, and who holds what.
+//! The allocator: the leases and layouts of one machine, and their snapshots.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::hash::Hasher;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::error::{Error, ErrorKind};
+use crate::ids::{DeviceId, LeaseId, MachineId};
 use crate::matching::{Placement, Violation, verify};
 use crate::mig::{Instance, Layout};
 use crate::pattern::Pattern;
-use crate::policy::{Decision, Policy, Refusal, Request};
+use crate::policy::{Decision, Policy, Refusal};
+use crate::request::Request;
 use crate::state::State;
-use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
-use crate::view::{MachineId, Stamp, View};
+use crate::topology::{DeviceSet, HardwareGraph};
+use crate::view::{Stamp, View};
 
-/// A lease of one allocator; never given twice.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
-pub struct LeaseId(pub u64);
-
-impl fmt::Display for LeaseId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// Devices held by a job.
+/// The devices that a job holds.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct Lease {
-    /// Its id.
+    /// The id of the lease.
     pub id: LeaseId,
     /// The device of each rank.
     pub placement: Placement,
-    /// Who talks to whom on it.
+    /// The pattern of the job: which ranks communicate, and what each demands.
     pub pattern: Pattern,
 }
 
-/// The state of one machine: what is present, who holds what. Decisions are made on its [`View`] and committed here; one made
-/// on an older state is refused.
+/// The state of one machine: its present devices and instances, and its leases. Policies decide on
+/// its [`View`], and their decisions are committed here. A decision made on an older state is
+/// refused.
 ///
+/// # Examples
 /// ```
 /// use std::sync::Arc;
 /// use mapa_core::{Allocator, Fabric, LinkClass, Pattern, Request, lowest_id};
@@ -80,42 +78,62 @@ impl Allocator {
     #[must_use]
     pub fn with_id(id: MachineId, graph: Arc<HardwareGraph>) -> Self {
         let state = State::new(&graph);
-        Self { id, graph, state, leases: BTreeMap::new(), generation: 0, lineage: 0, next_lease: 0 }
+        Self {
+            id,
+            graph,
+            state,
+            leases: BTreeMap::new(),
+            generation: 0,
+            lineage: 0,
+            next_lease: 0,
+        }
     }
 
-    /// Which machine of a fleet it is.
+    /// The machine's id in its fleet.
     #[must_use]
     pub fn id(&self) -> MachineId {
         self.id
     }
 
-    /// The machine.
+    /// The machine's graph.
     #[must_use]
     pub fn graph(&self) -> &Arc<HardwareGraph> {
         &self.graph
     }
 
-    /// The state, read-only.
+    /// A read-only view of the state.
     #[must_use]
     pub fn view(&self) -> View<'_> {
         View::new(&self.graph, &self.state, self.stamp())
     }
 
-    /// Which state this is.
+    /// The stamp of the present state, as decisions on it carry it.
     #[must_use]
     pub fn stamp(&self) -> Stamp {
         let fingerprint = self.graph.fingerprint();
         let (generation, lineage) = (self.generation, self.lineage);
-        Stamp { machine: self.id, fingerprint, generation, lineage, vacated: None, imagined: false }
+        Stamp {
+            machine: self.id,
+            fingerprint,
+            generation,
+            lineage,
+            vacated: None,
+            imagined: false,
+        }
     }
 
-    /// Counts a change, and adds it to the hash of all.
+    /// Counts a change, and adds it to the hash of all changes.
     fn changed(&mut self, change: Change<'_>) {
         let mut hash = fnv::FnvHasher::with_key(self.lineage);
         let mut write = |number: u64| hash.write(&number.to_le_bytes());
         let mut write_layout = |kind: u64, whole: DeviceId, layout: &Layout| {
-            [kind, whole.0.into(), u64::from(layout.is_whole())].into_iter().for_each(&mut write);
-            layout.instances().iter().for_each(|i| write(u64::from(i.start) << 8 | u64::from(i.profile.0)));
+            [kind, whole.0.into(), u64::from(layout.is_whole())]
+                .into_iter()
+                .for_each(&mut write);
+            layout
+                .instances()
+                .iter()
+                .for_each(|i| write(u64::from(i.start) << 8 | u64::from(i.profile.0)));
         };
         match change {
             Change::Begin(whole, layout) => write_layout(0, whole, layout),
@@ -124,9 +142,14 @@ impl Allocator {
             Change::Book(lease) => {
                 [3, lease.id.0].into_iter().for_each(&mut write);
                 for (id, demand) in lease.placement.iter().zip(lease.pattern.demands()) {
-                    [id.0.into(), demand.memory_bytes, demand.warps.into(), demand.pcie_mb_s.into()]
-                        .into_iter()
-                        .for_each(&mut write);
+                    [
+                        id.0.into(),
+                        demand.memory_bytes,
+                        demand.warps.into(),
+                        demand.pcie_mb_s.into(),
+                    ]
+                    .into_iter()
+                    .for_each(&mut write);
                     write(u64::from(demand.is_shared()));
                 }
             }
@@ -135,45 +158,58 @@ impl Allocator {
         self.generation += 1;
     }
 
-    /// The state as if one lease were gone. A decision on its view, committed here, replaces that lease: a move.
+    /// The state with one lease removed. A decision on its view, committed here, replaces that
+    /// lease: a move.
     ///
     /// # Errors
-    /// A lease that is not held.
+    /// If the lease is not held.
     pub fn without(&self, lease: LeaseId) -> Result<WhatIf, Error> {
-        let gone = self.leases.get(&lease).ok_or(ErrorKind::UnknownLease(lease.0))?;
+        let gone = self
+            .leases
+            .get(&lease)
+            .ok_or(ErrorKind::UnknownLease(lease.0))?;
         let mut state = self.state.clone();
         state.release(&self.graph, lease, &gone.pattern, &gone.placement);
-        Ok(WhatIf { graph: self.graph.clone(), state, stamp: Stamp { vacated: Some(lease), ..self.stamp() } })
+        Ok(WhatIf {
+            graph: self.graph.clone(),
+            state,
+            stamp: Stamp {
+                vacated: Some(lease),
+                ..self.stamp()
+            },
+        })
     }
 
-    /// A lease held.
+    /// The lease with this id, if it is held.
     #[must_use]
     pub fn lease(&self, lease: LeaseId) -> Option<&Lease> {
         self.leases.get(&lease)
     }
 
-    /// The leases held, by id.
+    /// The leases held, in the order of their ids.
     pub fn leases(&self) -> impl Iterator<Item = &Lease> {
         self.leases.values()
     }
 
-    /// Decides and commits.
+    /// Decides by `policy` and commits the decision.
     ///
     /// # Errors
-    /// The policy's refusal; `Busy` if the policy answers with a decision that is for another job ([`Decision::answers`]) or
-    /// cannot be committed: [`Reason::Stale`](crate::Reason::Stale) if it was not made on the present state, else what is wrong.
+    /// The policy's refusal. `Busy` if the policy returns a decision for another job
+    /// ([`Decision::answers`]), or one that cannot be committed: with
+    /// [`Reason::Stale`](crate::Reason::Stale) if it was not made on the present state, otherwise
+    /// with the error's message.
     pub fn allocate(&mut self, policy: impl Policy, request: &Request) -> Result<Lease, Refusal> {
         let decision = policy.decide(request, &self.view())?;
         decision.answers(request, &self.graph)?;
         self.commit(decision).map_err(Refusal::from_commit)
     }
 
-    /// Makes a decision the state. A decision made [without](Allocator::without) some lease replaces that lease and keeps
-    /// its id.
+    /// Turns a decision into a lease. A decision made [without](Allocator::without) some lease
+    /// replaces that lease and keeps its id.
     ///
     /// # Errors
-    /// A decision made on another machine, on an imagined state, or before the state last changed; a device that has no
-    /// room. Nothing is changed then.
+    /// If the decision was made on another machine, on an imagined state or on an older state, or
+    /// if a device has no room. Then the state is unchanged.
     pub fn commit(&mut self, decision: Decision) -> Result<Lease, Error> {
         let stamp = decision.stamp();
         if stamp.imagined {
@@ -183,7 +219,11 @@ impl Allocator {
             return Err(ErrorKind::OtherMachine.into());
         }
         if stamp.generation != self.generation {
-            return Err(ErrorKind::Stale { decision: stamp.generation, current: self.generation }.into());
+            return Err(ErrorKind::Stale {
+                decision: stamp.generation,
+                current: self.generation,
+            }
+            .into());
         }
         if stamp.lineage != self.lineage {
             return Err(ErrorKind::OtherCopy.into());
@@ -194,43 +234,60 @@ impl Allocator {
         }
         let vacated = stamp.vacated.and_then(|lease| self.leases.remove(&lease));
         if let Some(gone) = &vacated {
-            self.state.release(&self.graph, gone.id, &gone.pattern, &gone.placement);
+            self.state
+                .release(&self.graph, gone.id, &gone.pattern, &gone.placement);
         }
         let id = vacated.map_or(LeaseId(self.next_lease), |gone| gone.id);
         self.next_lease = self.next_lease.max(id.0 + 1);
-        let lease = Lease { id, placement: decision.placement().clone(), pattern: decision.pattern().clone() };
+        let lease = Lease {
+            id,
+            placement: decision.placement().clone(),
+            pattern: decision.pattern().clone(),
+        };
         self.changed(Change::Book(&lease));
-        self.state.book(&self.graph, lease.id, &lease.pattern, &lease.placement);
+        self.state
+            .book(&self.graph, lease.id, &lease.pattern, &lease.placement);
         self.leases.insert(lease.id, lease.clone());
         Ok(lease)
     }
 
-    /// That there is room for a decision, whoever made it.
+    /// Checks that there is room for a decision, whichever policy made it.
     fn check(&self, view: &View<'_>, decision: &Decision) -> Result<(), Error> {
-        let found = verify(decision.pattern(), view, self.graph.everything(), decision.placement());
+        let found = verify(
+            decision.pattern(),
+            view,
+            self.graph.everything(),
+            decision.placement(),
+        );
         found.map_err(|violation| match violation {
             Violation::NotAllowed { device, .. } => ErrorKind::InUse(device).into(),
             other => ErrorKind::NoRoom(other.to_string()).into(),
         })
     }
 
-    /// Gives the devices of a lease back.
+    /// Ends a lease and frees its devices.
     ///
     /// # Errors
-    /// A lease that is not held: never given, or released before.
+    /// If the lease is not held: it was never given, or is released already.
     pub fn release(&mut self, lease: LeaseId) -> Result<Lease, Error> {
-        let lease = self.leases.remove(&lease).ok_or(ErrorKind::UnknownLease(lease.0))?;
+        let lease = self
+            .leases
+            .remove(&lease)
+            .ok_or(ErrorKind::UnknownLease(lease.0))?;
         self.changed(Change::Release(lease.id));
-        self.state.release(&self.graph, lease.id, &lease.pattern, &lease.placement);
+        self.state
+            .release(&self.graph, lease.id, &lease.pattern, &lease.placement);
         Ok(lease)
     }
 
-    /// Begins to cut a device up anew (or to make it whole again). Until [`Allocator::layout_is`] says that it is done,
-    /// what is in both layouts stays present; the rest of the device is not there. Leases elsewhere are not touched.
+    /// Begins to repartition a device, or to make it whole again. Until [`Allocator::layout_is`]
+    /// reports the new layout, only the instances in both layouts are present. Leases on other
+    /// devices are not touched.
     ///
     /// # Errors
-    /// A device that is not whole or cannot be cut up; a layout of another model; a tenant on something that the layout
-    /// does not have; a change under way. Nothing is changed then.
+    /// If `whole` is not a whole device or cannot be partitioned, if the layout is of another model
+    /// or lacks an instance that has a tenant, or if the device is being repartitioned already.
+    /// Then the state is unchanged.
     pub fn begin_repartition(&mut self, whole: DeviceId, layout: Layout) -> Result<(), Error> {
         if self.state.changing().contains_key(&whole) {
             return Err(ErrorKind::Changing(whole).into());
@@ -240,37 +297,48 @@ impl Allocator {
         let now = self.state.layout(whole);
         let there = &self.graph.vertices_in(whole, &now)? & &next;
         self.changed(Change::Begin(whole, &layout));
-        self.state.set_layout(&self.graph, whole, now, Some(layout), &there);
+        self.state
+            .set_layout(&self.graph, whole, now, Some(layout), &there);
         Ok(())
     }
 
-    /// The fact that a device is now cut up so: a change that was begun is done, or has ended otherwise, or somebody
-    /// else has made one. What is present follows; leases elsewhere are not touched.
+    /// Records that a device now has this layout. Call it when a repartition has succeeded or
+    /// failed, or when something else has changed the layout. Exactly the instances of the layout,
+    /// or the device itself if the layout is whole, are then present. Leases on other devices are not touched.
     ///
     /// # Errors
-    /// A device that is not whole or cannot be cut up; a layout of another model; a tenant on something that is gone: end
-    /// its lease first. Nothing is changed then.
+    /// If `whole` is not a whole device or cannot be partitioned, if the layout is of another
+    /// model, or if it lacks an instance that has a tenant: release that lease first. Then the
+    /// state is unchanged.
     pub fn layout_is(&mut self, whole: DeviceId, layout: &Layout) -> Result<(), Error> {
         let there = self.graph.vertices_in(whole, layout)?;
         self.keeps_tenants(whole, &there)?;
         self.changed(Change::Layout(whole, layout));
-        self.state.set_layout(&self.graph, whole, layout.clone(), None, &there);
+        self.state
+            .set_layout(&self.graph, whole, layout.clone(), None, &there);
         Ok(())
     }
 
-    /// That nothing with a tenant vanishes.
+    /// Checks that everything with a tenant is in `there`, the new layout.
     fn keeps_tenants(&self, whole: DeviceId, there: &DeviceSet) -> Result<(), Error> {
         let lost = &self.state.in_use(&self.graph, whole) - there;
-        match lost.first().map(|device| (device, self.state.tenants(device))) {
+        match lost
+            .first()
+            .map(|device| (device, self.state.tenants(device)))
+        {
             None => Ok(()),
             Some((device, leases)) => {
                 let lease = leases.first().copied().unwrap_or_default();
-                Err(ErrorKind::TenantVanishes { device: self.graph.device(device).name.clone(), lease }.into())
+                Err(ErrorKind::TenantVanishes {
+                    device: self.graph.device(device).name.clone(),
+                    lease,
+                }
+                .into())
             }
         }
     }
 
-    /// The state as data: enough to go on identically elsewhere.
+    /// The state as data. An allocator restored from it continues identically.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
@@ -279,61 +347,89 @@ impl Allocator {
             generation: self.generation,
             lineage: self.lineage,
             next_lease: self.next_lease,
-            layouts: self.layouts().collect(),
+            layouts: self.layouts(),
             leases: self.leases.values().cloned().collect(),
         }
     }
 
-    /// The devices that are cut up, or being cut up anew.
-    fn layouts(&self) -> impl Iterator<Item = Cut> + '_ {
-        let instances = |layout: &Layout| (!layout.is_whole()).then(|| layout.instances().to_vec());
-        self.graph.wholes().iter().collect::<Vec<_>>().into_iter().filter_map(move |device| {
-            let now = instances(&self.state.layout(device));
-            let next = self.state.changing().get(&device).map(instances);
-            (now.is_some() || next.is_some()).then_some(Cut { device, now, next })
-        })
+    /// The devices that are partitioned, or are being repartitioned.
+    fn layouts(&self) -> Vec<Cut> {
+        let mut cuts = Vec::new();
+        for device in self.graph.wholes().iter() {
+            let now = Partition::of(&self.state.layout(device));
+            let next = self.state.changing().get(&device).map(Partition::of);
+            if now != Partition::Whole || next.is_some() {
+                let next = next.into_iter().collect();
+                cuts.push(Cut { device, now, next });
+            }
+        }
+        cuts
     }
 
-    /// The allocator that a snapshot was taken of. Every layout and every lease is checked anew.
+    /// Restores the allocator from a snapshot. Every layout and every lease is checked again.
     ///
     /// # Errors
-    /// A snapshot of another machine or version; layouts that are not legal; leases for which there is no room, that share
-    /// an id, or do not fit their pattern.
-    pub fn restore(id: MachineId, graph: Arc<HardwareGraph>, snapshot: Snapshot) -> Result<Self, Error> {
+    /// If the snapshot is of another machine or version, if a layout is not legal, or if leases
+    /// have no room, share an id, or do not fit their pattern.
+    pub fn restore(
+        id: MachineId,
+        graph: Arc<HardwareGraph>,
+        snapshot: Snapshot,
+    ) -> Result<Self, Error> {
         let bad = |what: String| Error::from(ErrorKind::BadSnapshot(what));
         if snapshot.version != Snapshot::VERSION {
-            return Err(bad(format!("version {}: expected {}", snapshot.version, Snapshot::VERSION)));
+            return Err(bad(format!(
+                "version {}: expected {}",
+                snapshot.version,
+                Snapshot::VERSION
+            )));
         }
         if snapshot.machine != graph.fingerprint() {
             return Err(ErrorKind::OtherMachine.into());
         }
         if snapshot.generation.max(snapshot.next_lease) > Snapshot::MOST_CHANGES {
-            return Err(bad(format!("more than {} changes", Snapshot::MOST_CHANGES)));
+            return Err(bad(format!(
+                "expected at most {} changes and leases",
+                Snapshot::MOST_CHANGES
+            )));
         }
         let mut allocator = Self::with_id(id, graph);
         for cut in &snapshot.layouts {
-            let layout = |instances: &Option<Vec<Instance>>| match (instances, allocator.graph.model(cut.device)) {
-                (None, _) => Ok(Layout::whole()),
-                (Some(instances), Some(model)) => model.layout(instances),
-                (Some(_), None) => Err(ErrorKind::CannotBeCut(cut.device).into()),
-            };
             let what = |error: Error| bad(format!("layout of device {}: {error}", cut.device));
-            let now = layout(&cut.now).map_err(what)?;
-            let next = cut.next.as_ref().map(layout).transpose().map_err(what)?;
+            let now = cut.now.layout(&allocator.graph, cut.device).map_err(what)?;
+            let next = match cut.next.last() {
+                Some(next) => Some(next.layout(&allocator.graph, cut.device).map_err(what)?),
+                None => None,
+            };
             allocator.layout_is(cut.device, &now).map_err(what)?;
             if let Some(next) = next {
-                allocator.begin_repartition(cut.device, next).map_err(what)?;
+                allocator
+                    .begin_repartition(cut.device, next)
+                    .map_err(what)?;
             }
         }
         for lease in snapshot.leases {
             if lease.id.0 >= snapshot.next_lease {
-                return Err(bad(format!("lease {}: expected ids below {}", lease.id, snapshot.next_lease)));
+                return Err(bad(format!(
+                    "lease {}: expected ids below {}",
+                    lease.id, snapshot.next_lease
+                )));
             }
-            verify(&lease.pattern, &allocator.view(), allocator.graph.everything(), &lease.placement)
-                .map_err(|violation| bad(format!("lease {}: {violation}", lease.id)))?;
-            allocator.state.book(&allocator.graph, lease.id, &lease.pattern, &lease.placement);
+            verify(
+                &lease.pattern,
+                &allocator.view(),
+                allocator.graph.everything(),
+                &lease.placement,
+            )
+            .map_err(|violation| bad(format!("lease {}: {violation}", lease.id)))?;
+            allocator
+                .state
+                .book(&allocator.graph, lease.id, &lease.pattern, &lease.placement);
             if let Some(twice) = allocator.leases.insert(lease.id, lease) {
-                return Err(bad(format!("lease {} is there twice", twice.id)));
+                return Err(bad(format!(
+                    "lease {} is listed twice: expected each id once",
+                    twice.id
+                )));
             }
         }
         allocator.generation = snapshot.generation;
@@ -345,19 +441,26 @@ impl Allocator {
 
 /// The state of an [`Allocator`] as data.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct Snapshot {
     version: u32,
     machine: u64,
     generation: u64,
     lineage: u64,
     next_lease: u64,
-    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "Vec::is_empty")
+    )]
     layouts: Vec<Cut>,
     leases: Vec<Lease>,
 }
 
-/// What happens to a state.
+/// A change of the state.
 enum Change<'a> {
     Begin(DeviceId, &'a Layout),
     Layout(DeviceId, &'a Layout),
@@ -365,35 +468,75 @@ enum Change<'a> {
     Book(&'a Lease),
 }
 
-/// A device that is cut up; `None` stands for whole.
+/// A device that is partitioned, or is being repartitioned.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 struct Cut {
     device: DeviceId,
-    now: Option<Vec<Instance>>,
-    /// What it is becoming, if anything.
-    #[cfg_attr(feature = "serde", serde(default, with = "becoming"))]
-    next: Option<Option<Vec<Instance>>>,
+    #[cfg_attr(feature = "serde", serde(default))]
+    now: Partition,
+    /// The next layout while the device is being repartitioned. In files a list of at most one,
+    /// since `null` stands for a whole device.
+    #[cfg_attr(feature = "serde", serde(default))]
+    next: SmallVec<[Partition; 1]>,
 }
 
-/// Nothing said and "whole" are two things: a list of at most one.
+/// A layout as data. In files: `null` for a whole device, or a list of instances.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(from = "Option<Vec<Instance>>", into = "Option<Vec<Instance>>")
+)]
+enum Partition {
+    /// Not partitioned.
+    #[default]
+    Whole,
+    /// Partitioned into these instances.
+    Into(Vec<Instance>),
+}
+
+impl Partition {
+    fn of(layout: &Layout) -> Self {
+        if layout.is_whole() {
+            Self::Whole
+        } else {
+            Self::Into(layout.instances().to_vec())
+        }
+    }
+
+    /// This partition as a layout of the device's model.
+    fn layout(&self, graph: &HardwareGraph, device: DeviceId) -> Result<Layout, Error> {
+        match (self, graph.model(device)) {
+            (Self::Whole, _) => Ok(Layout::whole()),
+            (Self::Into(instances), Some(model)) => model.layout(instances),
+            (Self::Into(_), None) => Err(ErrorKind::CannotBeCut(device).into()),
+        }
+    }
+}
+
 #[cfg(feature = "serde")]
-mod becoming {
-    use super::Instance;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    type Next = Option<Option<Vec<Instance>>>;
-
-    pub(super) fn serialize<S: Serializer>(next: &Next, serializer: S) -> Result<S::Ok, S::Error> {
-        next.iter().collect::<Vec<_>>().serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Next, D::Error> {
-        Ok(Vec::<Option<Vec<Instance>>>::deserialize(deserializer)?.pop())
+impl From<Option<Vec<Instance>>> for Partition {
+    fn from(instances: Option<Vec<Instance>>) -> Self {
+        instances.map_or(Self::Whole, Self::Into)
     }
 }
 
-/// A state in which one lease is gone: made by [`Allocator::without`].
+#[cfg(feature = "serde")]
+impl From<Partition> for Option<Vec<Instance>> {
+    fn from(partition: Partition) -> Self {
+        match partition {
+            Partition::Whole => None,
+            Partition::Into(instances) => Some(instances),
+        }
+    }
+}
+
+/// A state with one lease removed. Made by [`Allocator::without`].
 #[derive(Clone, Debug)]
 pub struct WhatIf {
     graph: Arc<HardwareGraph>,
@@ -402,7 +545,7 @@ pub struct WhatIf {
 }
 
 impl WhatIf {
-    /// The state, read-only. Decisions on it replace the lease.
+    /// A read-only view of the state. Decisions on it replace the lease.
     #[must_use]
     pub fn view(&self) -> View<'_> {
         View::new(&self.graph, &self.state, self.stamp)
@@ -411,6 +554,7 @@ impl WhatIf {
 
 impl Snapshot {
     const VERSION: u32 = 1;
-    /// Room enough for counting on: at a billion changes a second, for centuries.
+    /// The highest accepted counter. It leaves room for counting on: at a billion changes a second,
+    /// for centuries.
     const MOST_CHANGES: u64 = u64::MAX / 2;
 }

@@ -1,8 +1,9 @@
-//! Plain data graphs: the input of matching beyond machines.
+//! Plain graphs, as data for matching outside of machines.
 //!
-//! A [`Graph`] is what public instances of subgraph matching are: vertices, undirected edges, perhaps a label for each
-//! vertex. It knows nothing of devices, links or bandwidth, and may have many thousands of vertices. It is both pattern and
-//! target: see [`MatchConfig::compile_graph`](crate::MatchConfig::compile_graph).
+//! A [`Graph`] has vertices, undirected edges, and perhaps a label for each vertex, like the public
+//! instances of subgraph matching. It has no devices, links or bandwidth, and may have many
+//! thousands of vertices. It serves as pattern and as target: see
+//! [`MatchConfig::compile_graph`](crate::MatchConfig::compile_graph).
 
 use std::cmp::Reverse;
 
@@ -10,9 +11,12 @@ use crate::error::{Error, ErrorKind};
 
 /// An undirected graph with a label for each vertex, in compressed rows.
 ///
-/// An edge given twice, in either direction, counts once. A graph without labels is one whose labels are all 0. Loops (an
-/// edge from a vertex to itself) are kept but belong to no vertex's neighbours and degree: in a target they change nothing,
-/// neither in induced matching nor in any other; in a pattern they are refused.
+/// An edge given twice, in either direction, counts once. In a graph without labels all labels are
+/// 0. Loops (edges from a vertex to itself) are kept, but count neither among a vertex's neighbours
+/// nor in its degree. In a target they change nothing, whether matching is induced or not; in a
+/// pattern they are rejected.
+///
+/// # Examples
 ///
 /// ```
 /// use mapa_core::{Graph, MatchConfig};
@@ -29,48 +33,76 @@ pub struct Graph {
     labels: Vec<u32>,
     /// By vertex, where its neighbours begin; one more at the end.
     starts: Vec<usize>,
-    /// By vertex, ascending.
+    /// The neighbours of each vertex, ascending.
     neighbours: Vec<u32>,
-    /// Ascending.
+    /// The vertices with a loop, ascending.
     loops: Vec<u32>,
     /// The vertices by label, then by degree, highest first, then by number.
     by_kind: Vec<u32>,
-    /// By vertex, its neighbours' kinds: by label, then by degree, highest first.
+    /// The kinds of the neighbours of each vertex, sorted.
     around: Vec<Kind>,
 }
 
-/// What can be said of a vertex without looking around: its label, and its degree, highest first.
+/// The label and the degree of a vertex. Kinds are sorted by label, then by degree, highest first.
 pub(crate) type Kind = (u32, Reverse<u32>);
 
 impl Graph {
     /// The most vertices that a graph may have.
     pub const MAX_VERTICES: usize = 1 << 24;
 
-    /// A graph without labels from its edges. O(n + m log m) time for n vertices and m edges, O(n + m) memory.
+    /// A graph without labels from its edges.
+    ///
+    /// # Complexity
+    ///
+    /// O((n + m) log (n + m)) time and O(n + m) memory for n vertices and m edges.
     ///
     /// # Errors
-    /// More than [`Graph::MAX_VERTICES`] vertices; an edge with an end out of range. The message names the edge, counted
-    /// from 0.
-    pub fn new(vertices: usize, edges: impl IntoIterator<Item = (u32, u32)>) -> Result<Self, Error> {
+    /// More than [`Graph::MAX_VERTICES`] vertices; an edge with an end out of range. The message
+    /// names the edge, counted from 0.
+    pub fn new(
+        vertices: usize,
+        edges: impl IntoIterator<Item = (u32, u32)>,
+    ) -> Result<Self, Error> {
         if vertices > Self::MAX_VERTICES {
-            return Err(ErrorKind::GraphTooLarge(vertices).into());
+            return Err(ErrorKind::GraphTooLarge {
+                vertices,
+                most: Self::MAX_VERTICES,
+            }
+            .into());
         }
         Self::labelled(vec![0; vertices], edges)
     }
 
-    /// A graph with as many vertices as there are labels.
+    /// A graph with one vertex for each label, from its edges.
+    ///
+    /// # Complexity
+    ///
+    /// As [`Graph::new`].
     ///
     /// # Errors
     /// As [`Graph::new`].
-    pub fn labelled(labels: Vec<u32>, edges: impl IntoIterator<Item = (u32, u32)>) -> Result<Self, Error> {
+    pub fn labelled(
+        labels: Vec<u32>,
+        edges: impl IntoIterator<Item = (u32, u32)>,
+    ) -> Result<Self, Error> {
         let vertices = labels.len();
         if vertices > Self::MAX_VERTICES {
-            return Err(ErrorKind::GraphTooLarge(vertices).into());
+            return Err(ErrorKind::GraphTooLarge {
+                vertices,
+                most: Self::MAX_VERTICES,
+            }
+            .into());
         }
         let (mut arcs, mut loops) = (Vec::new(), Vec::new());
         for (edge, (a, b)) in edges.into_iter().enumerate() {
             if a.max(b) as usize >= vertices {
-                return Err(ErrorKind::GraphEdgeOutOfRange { edge, a, b, vertices }.into());
+                return Err(ErrorKind::GraphEdgeOutOfRange {
+                    edge,
+                    a,
+                    b,
+                    vertices,
+                }
+                .into());
             }
             if a == b {
                 loops.push(a);
@@ -80,50 +112,65 @@ impl Graph {
         }
         loops.sort_unstable();
         loops.dedup();
+        // Sorted by source, then by target: the rows of all vertices, one after another.
         arcs.sort_unstable();
         arcs.dedup();
-        let starts = (0..=vertices).map(|v| arcs.partition_point(|&(a, _)| (a as usize) < v)).collect();
+        let starts = (0..=vertices)
+            .map(|v| arcs.partition_point(|&(a, _)| (a as usize) < v))
+            .collect();
         let neighbours = arcs.into_iter().map(|(_, b)| b).collect();
-        let bare = Self { labels, starts, neighbours, loops, by_kind: Vec::new(), around: Vec::new() };
+        let bare = Self {
+            labels,
+            starts,
+            neighbours,
+            loops,
+            by_kind: Vec::new(),
+            around: Vec::new(),
+        };
         Ok(bare.indexed())
     }
 
-    /// With what filters look up, so that many patterns on one graph work it out once.
+    /// The graph with the tables that filters of a search use. They are made once and serve every
+    /// search.
     fn indexed(mut self) -> Self {
         let mut by_kind: Vec<u32> = (0..self.len() as u32).collect();
         by_kind.sort_by_key(|&v| self.kind(v));
         let mut around: Vec<Kind> = self.neighbours.iter().map(|&v| self.kind(v)).collect();
-        self.starts.windows(2).for_each(|ends| around[ends[0]..ends[1]].sort_unstable());
+        self.starts
+            .windows(2)
+            .for_each(|ends| around[ends[0]..ends[1]].sort_unstable());
         (self.by_kind, self.around) = (by_kind, around);
         self
     }
 
-    /// How many vertices.
+    /// The number of vertices.
     #[must_use]
     pub fn len(&self) -> usize {
         self.labels.len()
     }
 
-    /// Whether it has no vertex.
+    /// Whether the graph has no vertex.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
     }
 
-    /// By vertex.
+    /// The labels, by vertex.
     #[must_use]
     pub fn labels(&self) -> &[u32] {
         &self.labels
     }
 
-    /// Each edge once, loops too, ascending; the lower end first.
+    /// Each edge once, loops included, ascending, with the lower end first.
     pub fn edges(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let upper = |a: u32| self.neighbours(a).iter().copied().filter(move |&b| a < b);
-        let own_loop = |a: u32| self.loops.binary_search(&a).is_ok().then_some(a);
-        (0..self.len() as u32).flat_map(move |a| own_loop(a).into_iter().chain(upper(a)).map(move |b| (a, b)))
+        (0..self.len() as u32).flat_map(move |a| {
+            let own_loop = self.loops.binary_search(&a).is_ok().then_some(a);
+            let upper = self.neighbours(a).iter().copied().filter(move |&b| a < b);
+            own_loop.into_iter().chain(upper).map(move |b| (a, b))
+        })
     }
 
-    /// How many edges, loops too.
+    /// The number of edges, loops included.
     #[must_use]
     pub fn edge_count(&self) -> usize {
         self.neighbours.len() / 2 + self.loops.len()
@@ -135,13 +182,14 @@ impl Graph {
         &self.loops
     }
 
-    /// The vertices joined to `v`, ascending, `v` itself never among them; none if `v` is not there.
+    /// The vertices joined to `v`, ascending and without `v` itself; none if the graph has no
+    /// vertex `v`.
     #[must_use]
     pub fn neighbours(&self, v: u32) -> &[u32] {
         &self.neighbours[self.row(v)]
     }
 
-    /// How many vertices are joined to `v`.
+    /// The number of vertices joined to `v`.
     #[must_use]
     pub fn degree(&self, v: u32) -> usize {
         self.row(v).len()
@@ -149,7 +197,11 @@ impl Graph {
 
     fn row(&self, v: u32) -> std::ops::Range<usize> {
         let v = v as usize;
-        if v < self.len() { self.starts[v]..self.starts[v + 1] } else { 0..0 }
+        if v < self.len() {
+            self.starts[v]..self.starts[v + 1]
+        } else {
+            0..0
+        }
     }
 
     pub(crate) fn kind(&self, v: u32) -> Kind {
@@ -163,7 +215,9 @@ impl Graph {
 
     /// The vertices with the label of `kind` and at least its degree, in no particular order.
     pub(crate) fn at_least(&self, kind: Kind) -> &[u32] {
-        let first = self.by_kind.partition_point(|&v| self.labels[v as usize] < kind.0);
+        let first = self
+            .by_kind
+            .partition_point(|&v| self.labels[v as usize] < kind.0);
         let end = self.by_kind.partition_point(|&v| self.kind(v) <= kind);
         &self.by_kind[first..end]
     }
@@ -175,9 +229,13 @@ mod tests {
 
     #[test]
     fn edges_count_once_and_loops_are_apart() {
-        let graph = Graph::labelled(vec![7, 0, 7], [(2, 0), (0, 2), (1, 1), (0, 2), (1, 0)]).unwrap();
+        let graph =
+            Graph::labelled(vec![7, 0, 7], [(2, 0), (0, 2), (1, 1), (0, 2), (1, 0)]).unwrap();
         assert_eq!(graph.edges().collect::<Vec<_>>(), [(0, 1), (0, 2), (1, 1)]);
-        assert_eq!((graph.edge_count(), graph.degree(1), graph.loops()), (3, 1, &[1][..]));
+        assert_eq!(
+            (graph.edge_count(), graph.degree(1), graph.loops()),
+            (3, 1, &[1][..])
+        );
         assert_eq!(graph.neighbours(0), [1, 2]);
         assert_eq!(graph.neighbours(9), [0; 0]);
         assert_eq!(graph.at_least((7, Reverse(2))), [0]);
@@ -187,7 +245,10 @@ mod tests {
     #[test]
     fn bad_graphs_are_named() {
         let error = Graph::new(3, [(0, 1), (1, 3)]).unwrap_err();
-        assert_eq!(error.to_string(), "edge 1 (1-3) leaves the graph: expected vertices below 3");
+        assert_eq!(
+            error.to_string(),
+            "edge 1 (1-3) leaves the graph: expected vertices below 3"
+        );
         assert!(Graph::new(Graph::MAX_VERTICES + 1, []).is_err());
     }
 }

@@ -11,12 +11,16 @@
 mod allocator;
 mod error;
 mod graph;
+mod ids;
 mod matching;
 pub mod mig;
+mod optimum;
 mod pattern;
 mod policy;
 mod reach;
+mod request;
 mod score;
+mod settings;
 pub mod sharing;
 mod state;
 #[cfg(any(test, feature = "testing"))]
@@ -24,30 +28,38 @@ pub mod testing;
 mod topology;
 mod view;
 
-pub use allocator::{Allocator, Lease, LeaseId, Snapshot, WhatIf};
+pub use allocator::{Allocator, Lease, Snapshot, WhatIf};
 pub use error::Error;
 pub use graph::Graph;
+pub use ids::{DeviceId, LeaseId, LinkClass, MAX_DEVICES, MachineId, PolicyId, PortId};
 pub use matching::{
-    GraphMatcher, GraphMatches, GraphSearch, Leaf, Limits, LinkTest, MatchConfig, Matcher, Matches, Outcome, Placement,
-    Search, SearchStats, ShareTest, Stop, StopReason, Verifier, Violation,
+    GraphMatcher, GraphMatches, GraphSearch, Leaf, Limits, LinkTest, MatchConfig, Matcher, Matches,
+    Outcome, Placement, Search, SearchStats, ShareTest, StopReason, Verifier, Violation,
 };
-pub use pattern::{Demand, Dimension, Edge, ModelShape, Parallelism, Pattern, Shape, Sharing, Want};
+pub use optimum::{Criterion, least, lowest_ids, max, min, most};
+pub use pattern::{
+    Demand, Dimension, Edge, ModelShape, Parallelism, Pattern, Shape, Sharing, Want,
+};
 pub use policy::{
-    BestPartition, BuiltIn, Criterion, Decision, Ends, Foresight, LeastWeight, Next, OrElse, Outlook, PCIE_GEN4_GBPS,
-    Patience, Policy, PolicyId, Reason, Refusal, Request, Rules, RunnerUp, Scored, SloSignals, Wait, When, Within,
-    best_partition, case, distributed, earliest_finish, foresight, greedy, largest_first, least, least_weight,
-    lowest_id, lowest_ids, max, max_bandwidth, max_bandwidth_with, min, min_edges_seconds, min_step_time, most, packed,
-    pcie_aware, pcie_slowdown, pcie_slowdown_on, preserve, preserve_released, preserve_with, random, slo_aware,
-    smallest_first, topo_aware, topo_aware_released, when, within,
+    BestPartition, BuiltIn, Decision, Ends, Foresight, LeastWeight, Next, OrElse, Outlook,
+    PCIE_GEN4_GBPS, Patience, Policy, Reason, Refusal, Rules, RunnerUp, Scored, SloSignals, Wait,
+    When, Within, best_partition, case, distributed, earliest_finish, foresight, greedy,
+    largest_first, least_weight, lowest_id, max_bandwidth, max_bandwidth_with, min_edges_seconds,
+    min_step_time, packed, pcie_aware, pcie_slowdown, pcie_slowdown_on, preserve,
+    preserve_released, preserve_with, random, slo_aware, smallest_first, topo_aware,
+    topo_aware_released, when, within,
 };
+pub use request::Request;
 pub use score::{
-    AllToAll, Bandwidth, Candidate, Census, Channels, Coefficients, Domain, EdgeOn, Form, LinkModel, Objective, Rates,
-    RingPacking, Seat, StepTime, Subset, Term, Tiers, TreePacking, aggregate_gbps, edges_seconds, effective_gbps,
-    effective_gbps_with, host_hops, preserved_direct_gbps, preserved_gbps, ring_packing_gbps, step_seconds,
+    AllToAll, Bandwidth, Candidate, Census, Channels, Coefficients, Domain, EdgeOn, Form,
+    LinkModel, Objective, Rates, RingPacking, Seat, StepTime, Subset, Term, Tiers, TreePacking,
+    aggregate_gbps, edges_seconds, effective_gbps, effective_gbps_with, host_hops,
+    preserved_direct_gbps, preserved_gbps, ring_packing_gbps, step_seconds,
 };
+pub use settings::{Setting, Settings};
 pub use state::Usage;
 pub use topology::{
-    Device, DeviceId, DeviceInfo, DeviceSet, Fabric, FabricNode, FabricWire, HardwareGraph, HostLinks, Link, LinkClass,
-    MAX_DEVICES, NodeId, NodeKind, Pair, PortId, Region, Unit,
+    Device, DeviceInfo, DeviceSet, Fabric, FabricNode, FabricWire, HardwareGraph, HostLinks, Link,
+    NodeId, NodeKind, Pair, Region, Unit,
 };
-pub use view::{MachineId, Stamp, View};
+pub use view::{Stamp, Stop, View};

@@ -1,43 +1,53 @@
-//! What is present, free and used on a machine, kept up to date so that every question costs a look.
+//! The present, free and used vertices of a machine, kept up to date so that every query is one
+//! table lookup.
 //!
-//! All numbers are integers: booking adds and releasing subtracts exactly what was added, so a state that has come back to
-//! where it was is equal to what it was. (Sums in floating point drift, and sums made when asked for cost milliseconds a
-//! decision on a fleet.)
+//! All numbers are integers. Releasing subtracts exactly what booking added, so a state after both
+//! equals the state before. Sums in floating point would drift, and sums computed for each query
+//! would cost milliseconds per decision on a fleet.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use smallvec::SmallVec;
 
-use crate::allocator::LeaseId;
-use crate::matching::Placement;
+use crate::ids::{DeviceId, LeaseId, PortId};
 use crate::mig::Layout;
 use crate::pattern::{Demand, Pattern};
-use crate::topology::{DeviceId, DeviceSet, HardwareGraph, PortId, Unit};
+use crate::topology::{DeviceSet, HardwareGraph, Unit};
 
-/// What the tenants of a vertex, or of a group of vertices, use together.
+/// The total usage of the tenants of a vertex or of a group of vertices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Usage {
-    /// Ranks that are placed here, of whatever jobs; a job with two ranks here counts twice.
+    /// The number of ranks placed here, of any jobs. A job with two ranks here counts twice.
     pub tenants: u32,
-    /// Those of them that share with nobody.
+    /// The number of tenants that do not share.
     pub exclusive: u32,
-    /// Memory that they asked for, bytes.
+    /// The memory that the tenants requested, bytes.
     pub memory_bytes: u64,
-    /// Warps that they asked for.
+    /// The warps that the tenants requested.
     pub warps: u64,
-    /// PCIe traffic that they asked for, MB/s.
+    /// The PCIe traffic that the tenants requested, MB/s.
     pub pcie_mb_s: u64,
-    /// Those of them that asked for any PCIe traffic: the PCIe-bound ones.
+    /// The number of PCIe-bound tenants: those that requested any PCIe traffic.
     pub pcie_tenants: u32,
 }
 
 impl Usage {
-    pub(crate) const IDLE: Self =
-        Self { tenants: 0, exclusive: 0, memory_bytes: 0, warps: 0, pcie_mb_s: 0, pcie_tenants: 0 };
-    /// Of what is not free where nothing else is known.
-    pub(crate) const TAKEN: Self = Self { tenants: 1, exclusive: 1, ..Self::IDLE };
+    pub(crate) const IDLE: Self = Self {
+        tenants: 0,
+        exclusive: 0,
+        memory_bytes: 0,
+        warps: 0,
+        pcie_mb_s: 0,
+        pcie_tenants: 0,
+    };
+    /// The usage of a vertex of which only is known that it is not free.
+    pub(crate) const TAKEN: Self = Self {
+        tenants: 1,
+        exclusive: 1,
+        ..Self::IDLE
+    };
 
     fn of(demand: &Demand) -> Self {
         Self {
@@ -53,8 +63,14 @@ impl Usage {
     // Wrapping, so that a sum over absurd demands comes back to where it was all the same.
     fn change(&mut self, other: Self, sign: Sign) {
         let (by32, by64) = match sign {
-            Sign::Book => (u32::wrapping_add as fn(u32, u32) -> u32, u64::wrapping_add as fn(u64, u64) -> u64),
-            Sign::Release => (u32::wrapping_sub as fn(u32, u32) -> u32, u64::wrapping_sub as fn(u64, u64) -> u64),
+            Sign::Book => (
+                u32::wrapping_add as fn(u32, u32) -> u32,
+                u64::wrapping_add as fn(u64, u64) -> u64,
+            ),
+            Sign::Release => (
+                u32::wrapping_sub as fn(u32, u32) -> u32,
+                u64::wrapping_sub as fn(u64, u64) -> u64,
+            ),
         };
         self.tenants = by32(self.tenants, other.tenants);
         self.exclusive = by32(self.exclusive, other.exclusive);
@@ -73,31 +89,36 @@ enum Sign {
 
 #[derive(Clone, Debug)]
 pub(crate) struct State {
-    /// What exists in the layouts of the moment.
+    /// The vertices that exist in the current layouts.
     pub(crate) present: DeviceSet,
-    /// Present, no tenant.
+    /// Present vertices without a tenant.
     pub(crate) free: DeviceSet,
-    /// Present, no tenant that shares with nobody.
+    /// Present vertices without an exclusive tenant.
     pub(crate) open: DeviceSet,
     /// By vertex.
     usage: Vec<Usage>,
-    /// By vertex, ascending: a state that was restored lists them as the one that was saved.
+    /// By vertex, the leases on it in ascending order, so that a restored state lists them as the
+    /// saved one did.
     tenants: Vec<SmallVec<[LeaseId; 2]>>,
-    /// By whole device, with its instances.
+    /// By whole device, the usage of the device and its instances.
     wholes: Vec<Usage>,
     layouts: Vec<Layout>,
     ports: Vec<Usage>,
     numa: BTreeMap<u32, Usage>,
     changing: BTreeMap<DeviceId, Layout>,
-    /// Free and open vertices if every device could be cut up anew around its tenants; made when first asked for.
+    /// The free and open vertices if every device could be repartitioned around its tenants.
+    /// Computed on first use.
     reachable: OnceLock<(DeviceSet, DeviceSet)>,
 }
 
 impl State {
-    /// Every device whole and idle.
+    /// The state in which every device is whole and idle.
     pub(crate) fn new(graph: &HardwareGraph) -> Self {
         let wholes = graph.wholes().len();
-        let host = graph.everything().iter().filter(|&id| matches!(graph.device(id).unit, Unit::Numa | Unit::Nic));
+        let host = graph
+            .everything()
+            .iter()
+            .filter(|&id| matches!(graph.device(id).unit, Unit::Numa | Unit::Nic));
         let present: DeviceSet = &graph.wholes() | &host.collect();
         Self {
             free: present.clone(),
@@ -108,28 +129,55 @@ impl State {
             wholes: vec![Usage::IDLE; wholes],
             layouts: vec![Layout::whole(); wholes],
             ports: vec![Usage::IDLE; graph.port_count()],
-            numa: graph.numa_nodes().into_iter().map(|(number, _)| (number, Usage::IDLE)).collect(),
+            numa: graph
+                .numa_nodes()
+                .into_iter()
+                .map(|(number, _)| (number, Usage::IDLE))
+                .collect(),
             changing: BTreeMap::new(),
             reachable: OnceLock::new(),
         }
     }
 
-    pub(crate) fn book(&mut self, graph: &HardwareGraph, lease: LeaseId, pattern: &Pattern, placement: &Placement) {
+    pub(crate) fn book(
+        &mut self,
+        graph: &HardwareGraph,
+        lease: LeaseId,
+        pattern: &Pattern,
+        placement: &[DeviceId],
+    ) {
         self.change(graph, lease, pattern, placement, Sign::Book);
     }
 
-    pub(crate) fn release(&mut self, graph: &HardwareGraph, lease: LeaseId, pattern: &Pattern, placement: &Placement) {
+    pub(crate) fn release(
+        &mut self,
+        graph: &HardwareGraph,
+        lease: LeaseId,
+        pattern: &Pattern,
+        placement: &[DeviceId],
+    ) {
         self.change(graph, lease, pattern, placement, Sign::Release);
     }
 
-    fn change(&mut self, graph: &HardwareGraph, lease: LeaseId, pattern: &Pattern, placement: &Placement, sign: Sign) {
-        for (demand, &id) in pattern.demands().iter().zip(placement.iter()) {
+    fn change(
+        &mut self,
+        graph: &HardwareGraph,
+        lease: LeaseId,
+        pattern: &Pattern,
+        placement: &[DeviceId],
+        sign: Sign,
+    ) {
+        for (demand, &id) in pattern.demands().iter().zip(placement) {
             let device = graph.device(id);
             let use_of = Usage::of(demand);
             self.usage[id.index()].change(use_of, sign);
-            // What belongs to the host is a part of no device.
+            // NUMA nodes and network cards are vertices, but no part of a device.
             let is_part = matches!(device.unit, Unit::Whole | Unit::Slice(_));
-            if let Some(whole) = self.wholes.get_mut(device.parent.index()).filter(|_| is_part) {
+            if let Some(whole) = self
+                .wholes
+                .get_mut(device.parent.index())
+                .filter(|_| is_part)
+            {
                 whole.change(use_of, sign);
             }
             if let Some(port) = device.port {
@@ -146,21 +194,26 @@ impl State {
             }
         }
         self.reachable = OnceLock::new();
-        for &id in placement.iter() {
+        for &id in placement {
             self.refresh(id);
         }
     }
 
-    /// Sorts a vertex into the sets by what is true of it now.
+    /// Inserts a vertex into the sets of free and open vertices or removes it, by its usage.
     fn refresh(&mut self, id: DeviceId) {
         let usage = self.usage[id.index()];
         let present = self.present.contains(id);
-        let put = |set: &mut DeviceSet, there: bool| if there { set.insert(id) } else { set.remove(id) };
-        put(&mut self.free, present && usage.tenants == 0);
-        put(&mut self.open, present && usage.exclusive == 0);
+        let (free, open) = (usage.tenants == 0, usage.exclusive == 0);
+        for (set, belongs) in [(&mut self.free, free), (&mut self.open, open)] {
+            if present && belongs {
+                set.insert(id);
+            } else {
+                set.remove(id);
+            }
+        }
     }
 
-    /// Whether every device is whole and stays so, and every tenant shares with nobody.
+    /// Whether every device is whole and stays so, and every tenant is exclusive.
     pub(crate) fn is_of_free_set(&self, graph: &HardwareGraph) -> bool {
         let is_whole = || self.changing.is_empty() && self.layouts.iter().all(Layout::is_whole);
         self.open == self.free && (!graph.can_be_cut() || is_whole())
@@ -180,7 +233,8 @@ impl State {
         graph.vertices(whole).iter().filter(used).collect()
     }
 
-    /// Makes `there` what exists of a whole device, whose layout is `now` and is becoming `next`.
+    /// Sets the layout of a whole device to `now`, with `next` under way; `there` are its vertices
+    /// that are present.
     pub(crate) fn set_layout(
         &mut self,
         graph: &HardwareGraph,
@@ -201,15 +255,23 @@ impl State {
         }
     }
 
-    /// What would be free, and open, if every device could be cut up anew around its tenants.
+    /// The free and the open vertices if every device could be repartitioned around its tenants.
     pub(crate) fn reachable(&self, graph: &HardwareGraph) -> &(DeviceSet, DeviceSet) {
         self.reachable.get_or_init(|| {
             let used = |id: &DeviceId| self.usage[id.index()].tenants > 0;
-            let taken = graph.everything().iter().filter(used).fold(DeviceSet::new(), |mut taken, id| {
-                taken.insert(id);
-                &taken | graph.overlap(id)
-            });
-            let changing = self.changing.keys().map(|&whole| graph.vertices(whole) - &self.present);
+            let taken =
+                graph
+                    .everything()
+                    .iter()
+                    .filter(used)
+                    .fold(DeviceSet::new(), |mut taken, id| {
+                        taken.insert(id);
+                        &taken | graph.overlap(id)
+                    });
+            let changing = self
+                .changing
+                .keys()
+                .map(|&whole| graph.vertices(whole) - &self.present);
             let taken = changing.fold(taken, |taken, absent| &taken | &absent);
             let free = graph.everything() - &taken;
             let open = &free | &self.open;
@@ -238,12 +300,14 @@ impl State {
     }
 }
 
-/// What was made on demand does not count.
+/// Compares everything but `reachable`, which is computed on first use.
 impl PartialEq for State {
     fn eq(&self, other: &Self) -> bool {
         (&self.present, &self.free, &self.open) == (&other.present, &other.free, &other.open)
-            && (&self.usage, &self.wholes, &self.ports) == (&other.usage, &other.wholes, &other.ports)
-            && (&self.layouts, &self.numa, &self.changing) == (&other.layouts, &other.numa, &other.changing)
+            && (&self.usage, &self.wholes, &self.ports)
+                == (&other.usage, &other.wholes, &other.ports)
+            && (&self.layouts, &self.numa, &self.changing)
+                == (&other.layouts, &other.numa, &other.changing)
             && self.tenants == other.tenants
     }
 }

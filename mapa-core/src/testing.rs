@@ -1,7 +1,7 @@
-//! Strategies and slow oracles for property tests; feature `testing`.
+//! Proptest strategies and slow oracles for property tests. Needs the feature `testing`.
 //!
-//! Whoever writes a policy, a scheduler or a matcher of their own can test it as MAPA tests its own: random machines,
-//! patterns, requests and histories, and beside each an answer that is slow and obvious.
+//! Use them to test your own policy, scheduler or matcher as MAPA tests its own: with random
+//! machines, patterns, requests and histories, and with slow and obvious answers to compare with.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -52,18 +52,22 @@ use proptest::sample::{Index, select, subsequence};
 use crate::graph::Graph;
 use crate::mig::{Model, Profile, ProfileId, Size};
 use crate::pattern::{Demand, Pattern, Want};
-use crate::policy::Request;
-use crate::topology::{DeviceId, DeviceInfo, DeviceSet, Fabric, FabricNode, HardwareGraph, LinkClass, NodeKind};
+use crate::request::Request;
+use crate::topology::{
+    DeviceId, DeviceInfo, DeviceSet, Fabric, FabricNode, HardwareGraph, LinkClass, NodeKind,
+};
 
-/// The slow, obvious answers that the fast ones are checked against.
+/// Slow and obvious implementations, against which the fast ones are checked.
 pub mod oracle {
-    pub use crate::matching::oracle::{automorphisms, distinct, injections, raw_matches, raw_placements};
-    pub use crate::policy::oracle::best;
+    pub use crate::matching::oracle::{
+        automorphisms, distinct, injections, raw_matches, raw_placements,
+    };
+    pub use crate::optimum::oracle::best;
     pub use crate::score::packing_oracle::{check_rings, ring_packing};
 }
 
-/// Machines whose size is in `devices`, with links of all classes and some pairs not joined at all, some of them with two
-/// NUMA nodes.
+/// Machines whose number of devices is in `devices`, with links of all classes. Some pairs are not
+/// joined, and some machines have two NUMA nodes.
 ///
 /// # Panics
 /// If the range is empty, holds 0 or exceeds [`MAX_DEVICES`](crate::MAX_DEVICES).
@@ -71,7 +75,7 @@ pub fn machines(devices: RangeInclusive<usize>) -> impl Strategy<Value = Hardwar
     with_gaps(devices, 2)
 }
 
-/// Machines as [`machines`] has them, but with every pair joined, as in real servers.
+/// Machines like those of [`machines`], but with every pair joined, as in real servers.
 ///
 /// # Panics
 /// As [`machines`].
@@ -85,42 +89,76 @@ fn with_gaps(devices: RangeInclusive<usize>, gaps: u32) -> impl Strategy<Value =
         4 => select(vec![LinkClass::Sys, LinkClass::Node, LinkClass::Phb, LinkClass::Pxb, LinkClass::Pix]).prop_map(Some),
         6 => (1u8..=4).prop_map(|n| Some(LinkClass::Direct(n))),
     ];
-    let shape = devices.prop_flat_map(move |n| (Just(n), vec(link.clone(), n * (n - 1) / 2), any::<bool>()));
+    let shape = devices
+        .prop_flat_map(move |n| (Just(n), vec(link.clone(), n * (n - 1) / 2), any::<bool>()));
     shape.prop_map(|(n, links, two_nodes)| machine(n, &links, two_nodes))
 }
 
 fn machine(n: usize, links: &[Option<LinkClass>], two_nodes: bool) -> HardwareGraph {
-    lowered(fabric(n, links, two_nodes, &vec![DeviceInfo::default(); n]), false)
+    lowered(
+        fabric(n, links, two_nodes, &vec![DeviceInfo::default(); n]),
+        false,
+    )
 }
 
-#[expect(clippy::expect_used, reason = "the strategy makes only well-formed machines")]
+#[expect(
+    clippy::expect_used,
+    reason = "the strategy makes only well-formed machines"
+)]
 fn lowered(fabric: Fabric, with_host: bool) -> HardwareGraph {
-    if with_host { fabric.lower_with_host() } else { fabric.lower() }.expect("a few devices")
+    if with_host {
+        fabric.lower_with_host()
+    } else {
+        fabric.lower()
+    }
+    .expect("a few devices")
 }
 
-#[expect(clippy::expect_used, reason = "the strategy makes only well-formed machines")]
+#[expect(
+    clippy::expect_used,
+    reason = "the strategy makes only well-formed machines"
+)]
 fn fabric(n: usize, links: &[Option<LinkClass>], two_nodes: bool, infos: &[DeviceInfo]) -> Fabric {
     let mut fabric = Fabric::new();
-    let numa = [0, 1].map(|i| fabric.add_numa(format!("numa{i}"), i).expect("names differ"));
-    let device =
-        |(i, info): (usize, &DeviceInfo)| FabricNode { name: format!("GPU{i}"), kind: NodeKind::Device(info.clone()) };
-    let devices: Vec<_> =
-        infos.iter().enumerate().map(device).map(|node| fabric.add(node).expect("names differ")).collect();
+    let numa = [0, 1].map(|i| {
+        fabric
+            .add_numa(format!("numa{i}"), i)
+            .expect("names differ")
+    });
+    let device = |(i, info): (usize, &DeviceInfo)| FabricNode {
+        name: format!("GPU{i}"),
+        kind: NodeKind::Device(info.clone()),
+    };
+    let devices: Vec<_> = infos
+        .iter()
+        .enumerate()
+        .map(device)
+        .map(|node| fabric.add(node).expect("names differ"))
+        .collect();
     for (i, &device) in devices.iter().enumerate() {
-        fabric.attach(device, numa[usize::from(two_nodes && i % 2 == 1)], 12.0).expect("no parent yet");
+        fabric
+            .attach(device, numa[usize::from(two_nodes && i % 2 == 1)], 12.0)
+            .expect("no parent yet");
     }
     let pairs = (0..n).flat_map(|b| (0..b).map(move |a| (a, b)));
     for ((a, b), class) in pairs.zip(links) {
-        let gbps = if let Some(LinkClass::Direct(n)) = class { 25.0 * f64::from(*n) } else { 12.0 };
+        let gbps = if let Some(LinkClass::Direct(n)) = class {
+            25.0 * f64::from(*n)
+        } else {
+            12.0
+        };
         if let Some(class) = class {
-            fabric.link(devices[a], devices[b], *class, gbps).expect("each pair once");
+            fabric
+                .link(devices[a], devices[b], *class, gbps)
+                .expect("each pair once");
         }
     }
     fabric
 }
 
-/// Machines whose size is in `devices`, with direct links of many bandwidths between some pairs, up to two link switches with
-/// ports on some of the devices, and host paths between all, none or some pairs.
+/// Machines whose number of devices is in `devices`, with direct links of many bandwidths between
+/// some pairs. They have up to two link switches, each with ports to some of the devices, and host
+/// paths between all, none or some of the pairs.
 ///
 /// # Panics
 /// As [`machines`].
@@ -130,19 +168,34 @@ pub fn switched_machines(devices: RangeInclusive<usize>) -> impl Strategy<Value 
     let ports = select(vec![0u8, 1, 2, 3, 6]);
     let shape = devices.prop_flat_map(move |n| {
         let switches = vec(vec(ports.clone(), n), 0..=2);
-        (Just(n), vec((links.clone(), paths.clone()), n * (n - 1) / 2), switches, 0u8..=2)
+        (
+            Just(n),
+            vec((links.clone(), paths.clone()), n * (n - 1) / 2),
+            switches,
+            0u8..=2,
+        )
     });
     shape.prop_map(|(n, pairs, switches, host)| wired(n, &pairs, &switches, host))
 }
 
-/// Pairs have (direct links, a host path of so many tenths more than 10 GB/s), the latter where `host` is 2, or 1 and it is odd.
-#[expect(clippy::expect_used, reason = "the strategy makes only well-formed machines")]
+/// A pair of `pairs` has the number of direct links and a number h. Its host path has
+/// 10 + h / 10 GB/s. There is a host path if `host` is 2, or if `host` is 1 and h is odd.
+#[expect(
+    clippy::expect_used,
+    reason = "the strategy makes only well-formed machines"
+)]
 fn wired(n: usize, pairs: &[(u8, u8)], switches: &[Vec<u8>], host: u8) -> HardwareGraph {
     let mut fabric = Fabric::new();
-    let devices: Vec<_> = (0..n).map(|i| fabric.add_device(format!("GPU{i}")).expect("names differ")).collect();
+    let devices: Vec<_> = (0..n)
+        .map(|i| fabric.add_device(format!("GPU{i}")).expect("names differ"))
+        .collect();
     let ends = (0..n).flat_map(|b| (0..b).map(move |a| (a, b)));
     for ((a, b), &(links, path)) in ends.zip(pairs) {
-        let mut link = |class, gbps| fabric.link(devices[a], devices[b], class, gbps).expect("each pair once");
+        let mut link = |class, gbps| {
+            fabric
+                .link(devices[a], devices[b], class, gbps)
+                .expect("each pair once")
+        };
         if links > 0 {
             link(LinkClass::Direct(links), 20.0 * f64::from(links));
         }
@@ -151,39 +204,59 @@ fn wired(n: usize, pairs: &[(u8, u8)], switches: &[Vec<u8>], host: u8) -> Hardwa
         }
     }
     for (i, ports) in switches.iter().enumerate() {
-        let node = FabricNode { name: format!("switch{i}"), kind: NodeKind::LinkSwitch };
+        let node = FabricNode {
+            name: format!("switch{i}"),
+            kind: NodeKind::LinkSwitch,
+        };
         let switch = fabric.add(node).expect("names differ");
         for (&device, &links) in devices.iter().zip(ports).filter(|(_, links)| **links > 0) {
-            fabric.link(device, switch, LinkClass::Direct(links), 25.0 * f64::from(links)).expect("each once");
+            fabric
+                .link(
+                    device,
+                    switch,
+                    LinkClass::Direct(links),
+                    25.0 * f64::from(links),
+                )
+                .expect("each once");
         }
     }
     lowered(fabric, false)
 }
 
-/// Small tables of MIG profiles of any kind: starts at which a profile overlaps itself, maxima that bind before the grid does;
-/// at most 11 instances that could exist.
+/// Models with small random tables of MIG profiles. Some profiles overlap themselves at other
+/// starts, and some have a maximum number that is reached before the slices are used up. At most 11
+/// instances could exist.
 pub fn mig_models() -> impl Strategy<Value = Model> + Clone {
     let row = |memory: u8| {
-        let starts =
-            move |span: u8| subsequence((0..=memory - span).collect::<Vec<u8>>(), 1..=usize::from(memory - span) + 1);
+        let starts = move |span: u8| {
+            subsequence(
+                (0..=memory - span).collect::<Vec<u8>>(),
+                1..=usize::from(memory - span) + 1,
+            )
+        };
         (1..=memory).prop_flat_map(move |span| (Just(span), 1u8..=4, starts(span), 1u8..=4))
     };
     let table = (2u8..=6).prop_flat_map(move |memory| (Just(memory), vec(row(memory), 1..=4)));
     table.prop_filter_map("too many instances", |(memory, rows)| {
-        let profile = |(i, (span, compute, starts, most)): (usize, (u8, u8, Vec<u8>, u8))| Profile {
-            name: format!("p{i}"),
-            size: Size::new(compute, span),
-            memory_bytes: u64::from(span) << 30,
-            starts,
-            max_instances: most,
-        };
-        let model = Model::new("small", Size::new(24, memory), rows.into_iter().enumerate().map(profile).collect());
+        let profile =
+            |(i, (span, compute, starts, most)): (usize, (u8, u8, Vec<u8>, u8))| Profile {
+                name: format!("p{i}"),
+                size: Size::new(compute, span),
+                memory_bytes: u64::from(span) << 30,
+                starts,
+                max_instances: most,
+            };
+        let model = Model::new(
+            "small",
+            Size::new(24, memory),
+            rows.into_iter().enumerate().map(profile).collect(),
+        );
         model.ok().filter(|model| model.instances().len() <= 11)
     })
 }
 
-/// Machines as [`machines`] has them, whose devices have memory and can mostly be cut up, some of them with the host's own
-/// parts and a network card.
+/// Machines like those of [`machines`], whose devices have memory and of which most can be
+/// partitioned. Some machines have NUMA nodes and a network card as vertices.
 ///
 /// # Panics
 /// As [`machines`].
@@ -193,7 +266,10 @@ pub fn cut_machines(devices: RangeInclusive<usize>) -> impl Strategy<Value = Har
         2 => Just(Some(LinkClass::Pix)),
         4 => (1u8..=2).prop_map(|n| Some(LinkClass::Direct(n))),
     ];
-    let info = (proptest::option::weighted(0.8, mig_models()), proptest::option::weighted(0.8, 1u64..=6));
+    let info = (
+        proptest::option::weighted(0.8, mig_models()),
+        proptest::option::weighted(0.8, 1u64..=6),
+    );
     let shape = devices.prop_flat_map(move |n| {
         let links = vec(link.clone(), n * (n - 1) / 2);
         (Just(n), links, any::<[bool; 2]>(), vec(info.clone(), n))
@@ -211,14 +287,26 @@ pub fn cut_machines(devices: RangeInclusive<usize>) -> impl Strategy<Value = Har
     })
 }
 
-#[expect(clippy::expect_used, reason = "the strategy makes only well-formed machines")]
+#[expect(
+    clippy::expect_used,
+    reason = "the strategy makes only well-formed machines"
+)]
 fn with_card(fabric: &mut Fabric) {
-    let node = fabric.nodes().map(|(id, _)| id).next().expect("NUMA nodes come first");
-    let card = fabric.add(FabricNode { name: "nic0".to_owned(), kind: NodeKind::Nic }).expect("its own name");
+    let node = fabric
+        .nodes()
+        .map(|(id, _)| id)
+        .next()
+        .expect("NUMA nodes come first");
+    let card = fabric
+        .add(FabricNode {
+            name: "nic0".to_owned(),
+            kind: NodeKind::Nic,
+        })
+        .expect("its own name");
     fabric.attach(card, node, 12.0).expect("no parent yet");
 }
 
-/// Demands of every kind, small enough to be met on [`cut_machines`] at times.
+/// Demands of every kind, small enough that [`cut_machines`] can meet some of them.
 pub fn demands() -> impl Strategy<Value = Demand> {
     let size = (1u8..=3, 1u8..=3).prop_map(|(compute, memory)| Size::new(compute, memory));
     let want = prop_oneof![
@@ -231,92 +319,178 @@ pub fn demands() -> impl Strategy<Value = Demand> {
         1 => Just(Want::Nic),
     ];
     let memory = prop_oneof![2 => Just(0), 2 => 1u64..4];
-    (want, any::<bool>(), memory, 0u32..3, 0u32..2, 0u16..2).prop_map(|(want, shared, gib, warps, pcie, role)| {
-        let demand = Demand { want, memory_bytes: gib << 30, warps, pcie_mb_s: 1000 * pcie, role, ..Demand::default() };
-        if shared { demand.shared() } else { demand }
-    })
+    (want, any::<bool>(), memory, 0u32..3, 0u32..2, 0u16..2).prop_map(
+        |(want, shared, gib, warps, pcie, role)| {
+            let demand = Demand {
+                want,
+                memory_bytes: gib << 30,
+                warps,
+                pcie_mb_s: 1000 * pcie,
+                role,
+                ..Demand::default()
+            };
+            if shared { demand.shared() } else { demand }
+        },
+    )
 }
 
-/// Patterns as [`patterns`] has them, whose ranks have demands: all the same, or each its own.
+/// Patterns like those of [`patterns`], whose ranks have demands: the same for all, or one for each
+/// rank.
 pub fn demanding_patterns(vertices: RangeInclusive<usize>) -> impl Strategy<Value = Pattern> {
     let most = *vertices.end();
-    (patterns(vertices), vec(demands(), most.max(1)), any::<bool>()).prop_map(|(pattern, demands, same)| {
-        let own = |pattern: Pattern, (rank, demand): (usize, &Demand)| pattern.with_demand(rank, *demand);
-        if same { pattern.each(demands[0]) } else { demands.iter().enumerate().fold(pattern, own) }
-    })
+    (
+        patterns(vertices),
+        vec(demands(), most.max(1)),
+        any::<bool>(),
+    )
+        .prop_map(|(pattern, demands, same)| {
+            let own = |pattern: Pattern, (rank, demand): (usize, &Demand)| {
+                pattern.with_demand(rank, *demand)
+            };
+            if same {
+                pattern.each(demands[0])
+            } else {
+                demands.iter().enumerate().fold(pattern, own)
+            }
+        })
 }
 
-/// Patterns whose size is in `vertices`: the ready-made shapes and any edges, doubled and weighted ones among them.
+/// Patterns whose number of ranks is in `vertices`: ready-made shapes, and arbitrary edges, of
+/// which some are doubled or weighted.
 pub fn patterns(vertices: RangeInclusive<usize>) -> impl Strategy<Value = Pattern> {
-    let shape = (vertices.clone(), select(crate::Shape::ALL.to_vec())).prop_map(|(n, shape)| shape.pattern(n));
-    let edge = (any::<Index>(), any::<Index>(), select(vec![1.0, 1.0, 1.0, 2.5]));
+    let shape = (vertices.clone(), select(crate::Shape::ALL.to_vec()))
+        .prop_map(|(n, shape)| shape.pattern(n));
+    let edge = (
+        any::<Index>(),
+        any::<Index>(),
+        select(vec![1.0, 1.0, 1.0, 2.5]),
+    );
     let own = (vertices, vec(edge, 0..10)).prop_map(|(n, edges)| own_edges(n, &edges));
     prop_oneof![shape, own]
 }
 
-#[expect(clippy::expect_used, reason = "the strategy makes only well-formed patterns")]
+#[expect(
+    clippy::expect_used,
+    reason = "the strategy makes only well-formed patterns"
+)]
 fn own_edges(n: usize, edges: &[(Index, Index, f64)]) -> Pattern {
-    let ends = |(a, b, traffic): &(Index, Index, f64)| (a.index(n) as u16, b.index(n) as u16, *traffic);
-    let edges = edges.iter().filter(|_| n > 1).map(ends).filter(|(a, b, _)| a != b);
+    let ends =
+        |(a, b, traffic): &(Index, Index, f64)| (a.index(n) as u16, b.index(n) as u16, *traffic);
+    let edges = edges
+        .iter()
+        .filter(|_| n > 1)
+        .map(ends)
+        .filter(|(a, b, _)| a != b);
     Pattern::from_edges(n, edges).expect("ends in range, no loops")
 }
 
-/// Requests to machines of up to so many devices, for patterns whose size is in `vertices`: with and without devices that
-/// must or must not be had, a least class of link, one NUMA node. Some contradict themselves, or name devices that a
-/// smaller machine has not.
-pub fn requests(devices: usize, vertices: RangeInclusive<usize>) -> impl Strategy<Value = Request> + Clone {
-    let least = select(vec![LinkClass::None, LinkClass::None, LinkClass::None, LinkClass::Node, LinkClass::Direct(1)]);
+/// Requests for machines of up to `devices` devices, with patterns whose number of ranks is in
+/// `vertices`. Some have devices to include or to avoid, a least class of link, or must stay on one
+/// NUMA node. Some contradict themselves, or name devices that a smaller machine does not have.
+pub fn requests(
+    devices: usize,
+    vertices: RangeInclusive<usize>,
+) -> impl Strategy<Value = Request> + Clone {
+    let least = select(vec![
+        LinkClass::None,
+        LinkClass::None,
+        LinkClass::None,
+        LinkClass::Node,
+        LinkClass::Direct(1),
+    ]);
     let sets = [(); 3].map(|()| proptest::option::weighted(0.3, free_sets(devices)));
     let shape = patterns(vertices).boxed();
-    (shape, any::<bool>(), sets, least, proptest::bool::weighted(0.2)).prop_map(
-        |(pattern, sensitive, [must, avoid, only], least, same_numa)| Request {
-            must_include: must.map(|must| must.iter().take(2).collect()).unwrap_or_default(),
-            avoid: avoid.unwrap_or_default(),
-            only,
-            ..Request::new(pattern).sensitive(sensitive).min_link(least).same_numa(same_numa)
-        },
+    (
+        shape,
+        any::<bool>(),
+        sets,
+        least,
+        proptest::bool::weighted(0.2),
     )
+        .prop_map(
+            |(pattern, sensitive, [must, avoid, only], least, same_numa)| Request {
+                must_include: must
+                    .map(|must| must.iter().take(2).collect())
+                    .unwrap_or_default(),
+                avoid: avoid.unwrap_or_default(),
+                only,
+                ..Request::new(pattern)
+                    .sensitive(sensitive)
+                    .min_link(least)
+                    .same_numa(same_numa)
+            },
+        )
 }
 
 /// One step of a machine's history.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// A job asks.
+    /// A job arrives and requests devices.
     Allocate(Request),
-    /// One of the jobs that are there ends.
+    /// One of the present jobs ends.
     Release(Index),
 }
 
-/// What happens to a machine: so many steps, more than half of them requests.
+/// Histories of a machine, whose number of steps is in `steps`. More than half of the steps are
+/// requests.
 pub fn histories(
     requests: impl Strategy<Value = Request> + Clone + 'static,
     steps: RangeInclusive<usize>,
 ) -> impl Strategy<Value = Vec<Step>> {
-    vec(prop_oneof![3 => requests.prop_map(Step::Allocate), 2 => any::<Index>().prop_map(Step::Release)], steps)
+    vec(
+        prop_oneof![3 => requests.prop_map(Step::Allocate), 2 => any::<Index>().prop_map(Step::Release)],
+        steps,
+    )
 }
 
-/// Subsets of a machine's devices.
+/// Subsets of the devices of a machine with `devices` devices.
 pub fn free_sets(devices: usize) -> impl Strategy<Value = DeviceSet> + Clone {
-    vec(any::<bool>(), devices)
-        .prop_map(|free| free.iter().enumerate().filter(|(_, free)| **free).map(|(i, _)| DeviceId(i as u32)).collect())
+    vec(any::<bool>(), devices).prop_map(|free| {
+        free.iter()
+            .enumerate()
+            .filter(|(_, free)| **free)
+            .map(|(i, _)| DeviceId(i as u32))
+            .collect()
+    })
 }
 
-/// Graphs whose size is in `vertices`, with edges at all densities, labels below `labels`, and loops, if they may have any.
-pub fn graphs(vertices: RangeInclusive<usize>, labels: u32, loops: bool) -> impl Strategy<Value = Graph> {
+/// Graphs whose number of vertices is in `vertices`, with edges at all densities, labels below
+/// `labels`, and loops if `loops` is true.
+pub fn graphs(
+    vertices: RangeInclusive<usize>,
+    labels: u32,
+    loops: bool,
+) -> impl Strategy<Value = Graph> {
     let size = (vertices, 0u8..=10);
     let shape = size.prop_flat_map(move |(n, tenths)| {
-        let pairs = vec(proptest::bool::weighted(f64::from(tenths) / 10.0), n * n.saturating_sub(1) / 2);
-        (vec(0..labels, n), pairs, vec(proptest::bool::weighted(if loops { 0.2 } else { 0.0 }), n))
+        let pairs = vec(
+            proptest::bool::weighted(f64::from(tenths) / 10.0),
+            n * n.saturating_sub(1) / 2,
+        );
+        (
+            vec(0..labels, n),
+            pairs,
+            vec(proptest::bool::weighted(if loops { 0.2 } else { 0.0 }), n),
+        )
     });
     shape.prop_map(|(labels, joined, with_loop)| {
         let n = labels.len() as u32;
         let pairs = (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).zip(joined);
         let own = (0..n).map(|v| (v, v)).zip(with_loop);
-        graph(labels, pairs.chain(own).filter(|(_, there)| *there).map(|(edge, _)| edge))
+        graph(
+            labels,
+            pairs
+                .chain(own)
+                .filter(|(_, there)| *there)
+                .map(|(edge, _)| edge),
+        )
     })
 }
 
-#[expect(clippy::expect_used, reason = "the strategy makes only well-formed graphs")]
+#[expect(
+    clippy::expect_used,
+    reason = "the strategy makes only well-formed graphs"
+)]
 fn graph(labels: Vec<u32>, edges: impl Iterator<Item = (u32, u32)>) -> Graph {
     Graph::labelled(labels, edges).expect("ends in range")
 }

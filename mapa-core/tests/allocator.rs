@@ -1,11 +1,12 @@
-//! Histories of one machine: no device is lost or leased twice, and a snapshot goes on identically.
+//! Histories of one machine: no device is lost or leased twice, and a restored snapshot behaves
+//! identically.
 
 use std::sync::Arc;
 
 use mapa_core::testing::{machines, patterns};
 use mapa_core::{
-    Allocator, BuiltIn, Decision, DeviceSet, Fabric, LeaseId, LinkClass, MachineId, Pattern, Policy, Refusal, Request,
-    Snapshot, View, greedy, lowest_id,
+    Allocator, BuiltIn, Decision, DeviceSet, Fabric, LeaseId, LinkClass, MachineId, Pattern,
+    Policy, Refusal, Request, Snapshot, View, greedy, lowest_id,
 };
 use proptest::prelude::*;
 
@@ -21,24 +22,42 @@ fn only_decisions_on_the_present_state_of_this_machine_are_committed() {
     let mut allocator = Allocator::new(pair(25.0));
     let request = Request::new(Pattern::ring(1));
     let first = allocator.view().decide(lowest_id(), &request).unwrap();
-    let imagined = allocator.graph().with_free(&DeviceSet::from([1])).decide(lowest_id(), &request).unwrap();
+    let imagined = allocator
+        .graph()
+        .with_free(&DeviceSet::from([1]))
+        .decide(lowest_id(), &request)
+        .unwrap();
     let error = allocator.commit(imagined).unwrap_err();
-    assert_eq!(error.to_string(), "the decision was made on an imagined state and cannot be committed");
+    assert_eq!(
+        error.to_string(),
+        "the decision was made on an imagined state and cannot be committed"
+    );
     let mut other = Allocator::with_id(MachineId(1), pair(25.0));
     assert!(other.commit(first.clone()).unwrap_err().is_other_machine());
 
     let mut slower = Allocator::new(pair(20.0));
-    assert!(slower.commit(first.clone()).unwrap_err().is_other_machine(), "another graph under the same id");
+    assert!(
+        slower.commit(first.clone()).unwrap_err().is_other_machine(),
+        "another graph under the same id"
+    );
 
     let lease = allocator.commit(first.clone()).unwrap();
     assert!(allocator.commit(first.clone()).unwrap_err().is_stale());
     allocator.release(lease.id).unwrap();
-    assert!(allocator.commit(first).unwrap_err().is_stale(), "the devices are free again, the state is another");
+    assert!(
+        allocator.commit(first).unwrap_err().is_stale(),
+        "the devices are free again, the state is another"
+    );
     assert!(allocator.release(lease.id).unwrap_err().is_unknown_lease());
-    assert!(allocator.release(LeaseId(99)).unwrap_err().is_unknown_lease());
+    assert!(
+        allocator
+            .release(LeaseId(99))
+            .unwrap_err()
+            .is_unknown_lease()
+    );
 }
 
-/// Always the same answer, whatever it is asked.
+/// A policy that always gives the same answer.
 struct Stuck(Decision);
 
 impl Policy for Stuck {
@@ -56,16 +75,26 @@ fn a_policy_that_answers_with_an_old_decision_leases_nothing_twice() {
     let request = Request::new(Pattern::ring(1));
     let stuck = Stuck(allocator.view().decide(lowest_id(), &request).unwrap());
     assert!(allocator.allocate(&stuck, &request).is_ok());
-    assert_eq!(allocator.allocate(&stuck, &request).unwrap_err().kind(), "busy");
+    assert_eq!(
+        allocator.allocate(&stuck, &request).unwrap_err().kind(),
+        "busy"
+    );
     assert_eq!(allocator.leases().count(), 1);
 }
 
 #[test]
 fn a_limited_view_never_has_more_than_there_is() {
     let mut allocator = Allocator::new(pair(25.0));
-    allocator.allocate(lowest_id(), &Request::new(Pattern::ring(1))).unwrap();
+    allocator
+        .allocate(lowest_id(), &Request::new(Pattern::ring(1)))
+        .unwrap();
     let claimed = DeviceSet::from([0]);
-    let decide = |claimed| allocator.view().limited_to(claimed).decide(lowest_id(), &Request::new(Pattern::ring(1)));
+    let decide = |claimed| {
+        allocator
+            .view()
+            .limited_to(claimed)
+            .decide(lowest_id(), &Request::new(Pattern::ring(1)))
+    };
     assert_eq!(decide(&claimed).unwrap_err().kind(), "busy");
     let all = allocator.graph().all();
     let decision = decide(&all).unwrap();
@@ -76,27 +105,39 @@ fn a_limited_view_never_has_more_than_there_is() {
 #[test]
 fn a_snapshot_is_restored_on_its_own_machine_only() {
     let mut allocator = Allocator::new(pair(25.0));
-    allocator.allocate(lowest_id(), &Request::new(Pattern::ring(2))).unwrap();
+    allocator
+        .allocate(lowest_id(), &Request::new(Pattern::ring(2)))
+        .unwrap();
     let snapshot = allocator.snapshot();
     let other = Allocator::restore(MachineId(0), pair(20.0), snapshot.clone()).unwrap_err();
     assert!(other.is_other_machine());
-    assert_eq!(Allocator::restore(MachineId(0), pair(25.0), snapshot).unwrap(), allocator);
+    assert_eq!(
+        Allocator::restore(MachineId(0), pair(25.0), snapshot).unwrap(),
+        allocator
+    );
 }
 
 #[test]
 fn tampered_snapshots_are_refused() {
     let mut allocator = Allocator::new(pair(25.0));
     for _ in 0..2 {
-        allocator.allocate(lowest_id(), &Request::new(Pattern::ring(1))).unwrap();
+        allocator
+            .allocate(lowest_id(), &Request::new(Pattern::ring(1)))
+            .unwrap();
     }
     let text = serde_json::to_string(&allocator.snapshot()).unwrap();
     let restore = |from: &str, to: &str| {
         assert!(text.contains(from), "{from} in {text}");
         let snapshot: Snapshot = serde_json::from_str(&text.replacen(from, to, 1)).unwrap();
-        Allocator::restore(MachineId(0), pair(25.0), snapshot).unwrap_err().to_string()
+        Allocator::restore(MachineId(0), pair(25.0), snapshot)
+            .unwrap_err()
+            .to_string()
     };
     let bad = "the snapshot is not consistent: ";
-    assert_eq!(restore(r#""version":1"#, r#""version":9"#), format!("{bad}version 9: expected 1"));
+    assert_eq!(
+        restore(r#""version":1"#, r#""version":9"#),
+        format!("{bad}version 9: expected 1")
+    );
     assert_eq!(
         restore(r#""placement":[1]"#, r#""placement":[0]"#),
         format!("{bad}lease 1: rank 0 is on device 0, which is not available")
@@ -105,14 +146,35 @@ fn tampered_snapshots_are_refused() {
         restore(r#""placement":[1]"#, r#""placement":[4000000000]"#),
         format!("{bad}lease 1: rank 0 is on device 4000000000, which is not available")
     );
-    assert_eq!(restore(r#"{"id":1"#, r#"{"id":0"#), format!("{bad}lease 0 is there twice"));
-    assert_eq!(restore(r#""next_lease":2"#, r#""next_lease":1"#), format!("{bad}lease 1: expected ids below 1"));
-    let most = format!("{bad}more than {} changes", u64::MAX / 2);
-    assert_eq!(restore(r#""generation":2"#, &format!(r#""generation":{}"#, u64::MAX)), most);
-    assert_eq!(restore(r#""next_lease":2"#, &format!(r#""next_lease":{}"#, u64::MAX)), most);
+    assert_eq!(
+        restore(r#"{"id":1"#, r#"{"id":0"#),
+        format!("{bad}lease 0 is listed twice: expected each id once")
+    );
+    assert_eq!(
+        restore(r#""next_lease":2"#, r#""next_lease":1"#),
+        format!("{bad}lease 1: expected ids below 1")
+    );
+    let most = format!("{bad}expected at most {} changes and leases", u64::MAX / 2);
+    assert_eq!(
+        restore(
+            r#""generation":2"#,
+            &format!(r#""generation":{}"#, u64::MAX)
+        ),
+        most
+    );
+    assert_eq!(
+        restore(
+            r#""next_lease":2"#,
+            &format!(r#""next_lease":{}"#, u64::MAX)
+        ),
+        most
+    );
     assert!(serde_json::from_str::<Snapshot>(&text.replacen("version", "size", 1)).is_err());
     let huge = text.replacen(r#""vertices":1"#, r#""vertices":99999999"#, 1);
-    assert!(serde_json::from_str::<Snapshot>(&huge).is_err(), "a pattern no machine could hold");
+    assert!(
+        serde_json::from_str::<Snapshot>(&huge).is_err(),
+        "a pattern no machine could hold"
+    );
 }
 
 #[derive(Clone, Debug)]

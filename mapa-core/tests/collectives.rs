@@ -1,14 +1,17 @@
-//! Trees, all-to-all and searched channels against slow oracles, and what must hold between them.
+//! Trees, all-to-all and searched channels: compared with slow oracles and with each other.
 
 use mapa_core::{
-    AllToAll, Bandwidth, Channels, DeviceId, DeviceSet, Fabric, FabricNode, HardwareGraph, LinkClass, NodeKind, Rates,
-    RingPacking, TreePacking,
+    AllToAll, Bandwidth, Channels, DeviceId, DeviceSet, Fabric, FabricNode, HardwareGraph,
+    LinkClass, NodeKind, Rates, RingPacking, TreePacking,
 };
 use microlp::{ComparisonOp, OptimizationDirection, Problem, Variable};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// A small machine as the oracles read it: links of pairs and ports of link switches, GB/s per direction; no host.
+use crate::common::gpus;
+
+/// A small machine as the oracles read it: links of pairs and ports of link switches, GB/s per
+/// direction; no host.
 #[derive(Clone, Debug)]
 struct Plan {
     n: usize,
@@ -18,20 +21,35 @@ struct Plan {
 }
 
 fn pairs(n: usize) -> Vec<(usize, usize)> {
-    (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))).collect()
+    (0..n)
+        .flat_map(|a| (a + 1..n).map(move |b| (a, b)))
+        .collect()
 }
 
 impl Plan {
     fn graph(&self) -> HardwareGraph {
         let mut fabric = Fabric::new();
-        let ids: Vec<_> = (0..self.n).map(|i| fabric.add_device(format!("GPU{i}")).unwrap()).collect();
-        for ((a, b), &gbps) in pairs(self.n).into_iter().zip(&self.links).filter(|(_, gbps)| **gbps > 0.0) {
-            fabric.link(ids[a], ids[b], LinkClass::Direct(1), gbps).unwrap();
+        let ids = gpus(&mut fabric, self.n);
+        for ((a, b), &gbps) in pairs(self.n)
+            .into_iter()
+            .zip(&self.links)
+            .filter(|(_, gbps)| **gbps > 0.0)
+        {
+            fabric
+                .link(ids[a], ids[b], LinkClass::Direct(1), gbps)
+                .unwrap();
         }
         for (s, ports) in self.switches.iter().enumerate() {
-            let switch = fabric.add(FabricNode { name: format!("switch{s}"), kind: NodeKind::LinkSwitch }).unwrap();
+            let switch = fabric
+                .add(FabricNode {
+                    name: format!("switch{s}"),
+                    kind: NodeKind::LinkSwitch,
+                })
+                .unwrap();
             for (device, &gbps) in ports.iter().enumerate().filter(|(_, gbps)| **gbps > 0.0) {
-                fabric.link(ids[device], switch, LinkClass::Direct(1), gbps).unwrap();
+                fabric
+                    .link(ids[device], switch, LinkClass::Direct(1), gbps)
+                    .unwrap();
             }
         }
         fabric.lower().unwrap()
@@ -41,20 +59,40 @@ impl Plan {
     fn renumbered(&self, order: &[usize]) -> Self {
         let place = |a: usize, b: usize| {
             let (a, b) = (order[a].min(order[b]), order[a].max(order[b]));
-            pairs(self.n).iter().position(|pair| *pair == (a, b)).unwrap()
+            pairs(self.n)
+                .iter()
+                .position(|pair| *pair == (a, b))
+                .unwrap()
         };
-        let links = pairs(self.n).into_iter().map(|(a, b)| self.links[place(a, b)]).collect();
-        let switches = self.switches.iter().map(|ports| order.iter().map(|&at| ports[at]).collect()).collect();
-        Self { n: self.n, links, switches }
+        let links = pairs(self.n)
+            .into_iter()
+            .map(|(a, b)| self.links[place(a, b)])
+            .collect();
+        let switches = self
+            .switches
+            .iter()
+            .map(|ports| order.iter().map(|&at| ports[at]).collect())
+            .collect();
+        Self {
+            n: self.n,
+            links,
+            switches,
+        }
     }
 
-    /// The capacities that a hop of two devices takes, by each way there is: positions in [`Plan::capacities`].
+    /// For each way between two devices, the capacities that a hop takes: positions in
+    /// [`Plan::capacities`].
     fn ways(&self, at: usize, (a, b): (usize, usize)) -> Vec<Vec<usize>> {
         let mut ways = Vec::new();
         if self.links[at] > 0.0 {
             ways.push(vec![at]);
         }
-        for (s, ports) in self.switches.iter().enumerate().filter(|(_, ports)| ports[a].min(ports[b]) > 0.0) {
+        for (s, ports) in self
+            .switches
+            .iter()
+            .enumerate()
+            .filter(|(_, ports)| ports[a].min(ports[b]) > 0.0)
+        {
             let _ = ports;
             let port = |device: usize| self.links.len() + s * self.n + device;
             ways.push(vec![port(a), port(b)]);
@@ -63,50 +101,74 @@ impl Plan {
     }
 
     fn capacities(&self) -> Vec<f64> {
-        self.links.iter().chain(self.switches.iter().flatten()).copied().collect()
+        self.links
+            .iter()
+            .chain(self.switches.iter().flatten())
+            .copied()
+            .collect()
     }
 }
 
 fn plans(n: std::ops::RangeInclusive<usize>, switches: usize) -> impl Strategy<Value = Plan> {
-    let link = prop_oneof![2 => Just(0.0), 5 => (1u8..=3).prop_map(|links| 20.0 * f64::from(links))];
-    let port = prop_oneof![1 => Just(0.0), 4 => (1u8..=4).prop_map(|links| 25.0 * f64::from(links))];
+    let link =
+        prop_oneof![2 => Just(0.0), 5 => (1u8..=3).prop_map(|links| 20.0 * f64::from(links))];
+    let port =
+        prop_oneof![1 => Just(0.0), 4 => (1u8..=4).prop_map(|links| 25.0 * f64::from(links))];
     n.prop_flat_map(move |n| {
-        (Just(n), vec(link.clone(), n * (n - 1) / 2), vec(vec(port.clone(), n), 0..=switches))
+        (
+            Just(n),
+            vec(link.clone(), n * (n - 1) / 2),
+            vec(vec(port.clone(), n), 0..=switches),
+        )
             .prop_map(|(n, links, switches)| Plan { n, links, switches })
     })
 }
 
 fn trees(graph: &HardwareGraph) -> Bandwidth {
-    TreePacking::new(Rates::NOMINAL).of(graph, &graph.all()).unwrap()
+    TreePacking::new(Rates::NOMINAL)
+        .of(graph, &graph.all())
+        .unwrap()
 }
 
 fn rings(graph: &HardwareGraph) -> Bandwidth {
-    RingPacking::new(Rates::NOMINAL).of(graph, &graph.all()).unwrap()
+    RingPacking::new(Rates::NOMINAL)
+        .of(graph, &graph.all())
+        .unwrap()
 }
 
 fn exchange(graph: &HardwareGraph) -> Bandwidth {
-    AllToAll::new(Rates::NOMINAL).of(graph, &graph.all()).unwrap()
+    AllToAll::new(Rates::NOMINAL)
+        .of(graph, &graph.all())
+        .unwrap()
 }
 
 fn unrelayed(graph: &HardwareGraph) -> Bandwidth {
-    AllToAll::new(Rates::NOMINAL).unrelayed().of(graph, &graph.all()).unwrap()
+    AllToAll::new(Rates::NOMINAL)
+        .unrelayed()
+        .of(graph, &graph.all())
+        .unwrap()
 }
 
 fn channels(graph: &HardwareGraph) -> Bandwidth {
-    Channels::new(Rates::NOMINAL, &Channels::SPEEDS).of(graph, &graph.all()).unwrap()
+    Channels::new(Rates::NOMINAL, &Channels::SPEEDS)
+        .of(graph, &graph.all())
+        .unwrap()
 }
 
 fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-6 * a.abs().max(b.abs()).max(1.0)
 }
 
-/// All ways to write each of `n` things the number of its part, parts numbered as they appear.
+/// All partitions of `n` things: for each thing the number of its part, parts numbered as they
+/// appear.
 fn partitions(n: usize) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
     for _ in 0..n {
         let grown = |parts: &Vec<usize>| {
             let next = parts.iter().max().map_or(0, |most| most + 1);
-            (0..=next).map(|part| [&parts[..], &[part]].concat()).collect::<Vec<_>>()
+            (0..=next)
+                .map(|part| [&parts[..], &[part]].concat())
+                .collect::<Vec<_>>()
         };
         all = all.iter().flat_map(grown).collect();
     }
@@ -116,13 +178,21 @@ fn partitions(n: usize) -> Vec<Vec<usize>> {
 /// Tutte and Nash-Williams: the least over partitions of what crosses / (parts - 1).
 fn tutte_nash_williams(plan: &Plan) -> f64 {
     let crossing = |parts: &Vec<usize>| {
-        let across = pairs(plan.n).into_iter().zip(&plan.links).filter(|((a, b), _)| parts[*a] != parts[*b]);
+        let across = pairs(plan.n)
+            .into_iter()
+            .zip(&plan.links)
+            .filter(|((a, b), _)| parts[*a] != parts[*b]);
         across.map(|(_, gbps)| gbps).sum::<f64>() / *parts.iter().max().unwrap() as f64
     };
-    partitions(plan.n).iter().filter(|parts| parts.iter().any(|part| *part > 0)).map(crossing).fold(f64::MAX, f64::min)
+    partitions(plan.n)
+        .iter()
+        .filter(|parts| parts.iter().any(|part| *part > 0))
+        .map(crossing)
+        .fold(f64::MAX, f64::min)
 }
 
-/// All spanning trees, each edge by each way, as their loads; then the packing as one linear program.
+/// All spanning trees, each edge by each way, as their loads; then the packing as one linear
+/// program.
 fn listed_trees(plan: &Plan) -> f64 {
     let all = pairs(plan.n);
     let mut loads: Vec<Vec<f64>> = Vec::new();
@@ -131,7 +201,9 @@ fn listed_trees(plan: &Plan) -> f64 {
         let mut part: Vec<usize> = (0..plan.n).collect();
         for &at in &chosen {
             let (from, to) = (part[all[at].0], part[all[at].1]);
-            part.iter_mut().filter(|part| **part == from).for_each(|part| *part = to);
+            part.iter_mut()
+                .filter(|part| **part == from)
+                .for_each(|part| *part = to);
         }
         if part.iter().any(|p| *p != part[0]) {
             continue;
@@ -144,24 +216,44 @@ fn listed_trees(plan: &Plan) -> f64 {
                 load
             };
             let ways = plan.ways(at, all[at]);
-            of_tree = of_tree.iter().flat_map(|load| ways.iter().map(move |way| with(load, way))).collect();
+            of_tree = of_tree
+                .iter()
+                .flat_map(|load| ways.iter().map(move |way| with(load, way)))
+                .collect();
         }
         loads.extend(of_tree);
     }
     let mut problem = Problem::new(OptimizationDirection::Maximize);
-    let amounts: Vec<Variable> = loads.iter().map(|_| problem.add_var(1.0, (0.0, f64::INFINITY))).collect();
+    let amounts: Vec<Variable> = loads
+        .iter()
+        .map(|_| problem.add_var(1.0, (0.0, f64::INFINITY)))
+        .collect();
     for (i, gbps) in plan.capacities().into_iter().enumerate() {
-        let row: Vec<_> = amounts.iter().zip(&loads).map(|(&v, load)| (v, load[i])).filter(|(_, x)| *x > 0.0).collect();
+        let row: Vec<_> = amounts
+            .iter()
+            .zip(&loads)
+            .map(|(&v, load)| (v, load[i]))
+            .filter(|(_, x)| *x > 0.0)
+            .collect();
         problem.add_constraint(&row[..], ComparisonOp::Le, gbps);
     }
-    problem.solve().unwrap().into_solution().unwrap().objective()
+    problem
+        .solve()
+        .unwrap()
+        .into_solution()
+        .unwrap()
+        .objective()
 }
 
-/// The exchange as one program over arcs, one flow for each source; a link switch is a place of its own. Without relays a flow
-/// may leave no device but its source.
+/// The exchange as one linear program over arcs, with one flow for each source; a link switch is a
+/// vertex. Without relays a flow leaves no device but its source.
 fn arc_flows(plan: &Plan, relayed: bool) -> f64 {
     let mut arcs: Vec<(usize, usize, f64)> = Vec::new();
-    for ((a, b), &gbps) in pairs(plan.n).into_iter().zip(&plan.links).filter(|(_, gbps)| **gbps > 0.0) {
+    for ((a, b), &gbps) in pairs(plan.n)
+        .into_iter()
+        .zip(&plan.links)
+        .filter(|(_, gbps)| **gbps > 0.0)
+    {
         arcs.extend([(a, b, gbps), (b, a, gbps)]);
     }
     for (s, ports) in plan.switches.iter().enumerate() {
@@ -175,13 +267,21 @@ fn arc_flows(plan: &Plan, relayed: bool) -> f64 {
     let mut used: Vec<Vec<(Variable, f64)>> = vec![Vec::new(); arcs.len()];
     for source in 0..plan.n {
         let mut balance: Vec<Vec<(Variable, f64)>> = vec![Vec::new(); plan.n + plan.switches.len()];
-        for (at, &(from, to, _)) in arcs.iter().enumerate().filter(|(_, (from, ..))| on(source, *from)) {
+        for (at, &(from, to, _)) in arcs
+            .iter()
+            .enumerate()
+            .filter(|(_, (from, ..))| on(source, *from))
+        {
             let flow = problem.add_var(0.0, (0.0, f64::INFINITY));
             used[at].push((flow, 1.0));
             balance[to].push((flow, 1.0));
             balance[from].push((flow, -1.0));
         }
-        for (place, mut row) in balance.into_iter().enumerate().filter(|(place, _)| *place != source) {
+        for (place, mut row) in balance
+            .into_iter()
+            .enumerate()
+            .filter(|(place, _)| *place != source)
+        {
             if place < plan.n {
                 row.push((each, -1.0));
             }
@@ -191,14 +291,20 @@ fn arc_flows(plan: &Plan, relayed: bool) -> f64 {
     for (row, (.., gbps)) in used.iter().zip(&arcs) {
         problem.add_constraint(&row[..], ComparisonOp::Le, *gbps);
     }
-    problem.solve().unwrap().into_solution().unwrap().objective() * (plan.n as f64 - 1.0)
+    problem
+        .solve()
+        .unwrap()
+        .into_solution()
+        .unwrap()
+        .objective()
+        * (plan.n as f64 - 1.0)
 }
 
 fn as_bus(n: usize) -> f64 {
     2.0 * (n as f64 - 1.0) / n as f64
 }
 
-/// That channels fit: what every hop takes, over links first, then over the switches as a flow would (one switch here).
+/// Checks that channels fit: every hop goes over links first, then over switches (here one switch).
 fn fits(plan: &Plan, found: &Bandwidth) -> bool {
     let n = plan.n;
     let mut load = vec![0.0; n * n];
@@ -328,24 +434,52 @@ proptest! {
 
 #[test]
 fn one_device_has_no_bandwidth_and_two_have_their_link() {
-    let plan = Plan { n: 2, links: vec![40.0], switches: vec![vec![25.0, 50.0]] };
+    let plan = Plan {
+        n: 2,
+        links: vec![40.0],
+        switches: vec![vec![25.0, 50.0]],
+    };
     let graph = plan.graph();
     for found in [trees(&graph), exchange(&graph), unrelayed(&graph)] {
-        assert_eq!((found.gbps, found.at_most_gbps, found.over_host), (65.0, 65.0, false));
+        assert_eq!(
+            (found.gbps, found.at_most_gbps, found.over_host),
+            (65.0, 65.0, false)
+        );
     }
-    assert_eq!(channels(&graph).gbps, 65.0, "thirteen of 5: eight over the links, five over the switch");
+    assert_eq!(
+        channels(&graph).gbps,
+        65.0,
+        "thirteen of 5: eight over the links, five over the switch"
+    );
     let one = DeviceSet::from([1]);
     assert_eq!(TreePacking::new(Rates::NOMINAL).of(&graph, &one), None);
     assert_eq!(AllToAll::new(Rates::NOMINAL).of(&graph, &one), None);
-    assert_eq!(Channels::new(Rates::NOMINAL, &Channels::SPEEDS).of(&graph, &DeviceSet::new()), None);
+    assert_eq!(
+        Channels::new(Rates::NOMINAL, &Channels::SPEEDS).of(&graph, &DeviceSet::new()),
+        None
+    );
 }
 
 #[test]
 fn a_switch_with_equal_ports_gives_a_port_in_every_model() {
     for n in [2, 3, 5, 8, 16] {
-        let graph = Plan { n, links: vec![0.0; n * (n - 1) / 2], switches: vec![vec![240.0; n]] }.graph();
-        for found in [trees(&graph), exchange(&graph), unrelayed(&graph), channels(&graph)] {
-            assert_eq!((found.gbps, found.at_most_gbps), (240.0, 240.0), "{n} devices: {found:?}");
+        let graph = Plan {
+            n,
+            links: vec![0.0; n * (n - 1) / 2],
+            switches: vec![vec![240.0; n]],
+        }
+        .graph();
+        for found in [
+            trees(&graph),
+            exchange(&graph),
+            unrelayed(&graph),
+            channels(&graph),
+        ] {
+            assert_eq!(
+                (found.gbps, found.at_most_gbps),
+                (240.0, 240.0),
+                "{n} devices: {found:?}"
+            );
         }
     }
 }
@@ -355,38 +489,96 @@ fn where_direct_links_join_nobody_the_host_is_left() {
     let mut fabric = Fabric::new();
     let ids = [0, 1, 2, 3].map(|i| fabric.add_device(format!("GPU{i}")).unwrap());
     let node = fabric.add_numa("cpu0", 0).unwrap();
-    ids.iter().for_each(|id| fabric.attach(*id, node, 12.0).unwrap());
-    fabric.link(ids[0], ids[1], LinkClass::Direct(2), 50.0).unwrap();
-    fabric.link(ids[1], ids[2], LinkClass::Direct(1), 5.0).unwrap();
+    ids.iter()
+        .for_each(|id| fabric.attach(*id, node, 12.0).unwrap());
+    fabric
+        .link(ids[0], ids[1], LinkClass::Direct(2), 50.0)
+        .unwrap();
+    fabric
+        .link(ids[1], ids[2], LinkClass::Direct(1), 5.0)
+        .unwrap();
     let graph = fabric.lower().unwrap();
-    let rates = Rates { direct: 1.0, host: 0.5, between_sockets: None };
-    for (set, gbps) in [(DeviceSet::from([0, 1]), 50.0), ([0, 1, 2].into(), 20.0 / 3.0), ([0, 1, 2, 3].into(), 6.0)] {
+    let rates = Rates {
+        direct: 1.0,
+        host: 0.5,
+        between_sockets: None,
+    };
+    for (set, gbps) in [
+        (DeviceSet::from([0, 1]), 50.0),
+        ([0, 1, 2].into(), 20.0 / 3.0),
+        ([0, 1, 2, 3].into(), 6.0),
+    ] {
         let found = TreePacking::new(rates).of(&graph, &set).unwrap();
-        assert_eq!((found.gbps, found.over_host), (f64::round(gbps * 1e6) / 1e6, set.len() == 4), "{set:?}");
+        assert_eq!(
+            (found.gbps, found.over_host),
+            (f64::round(gbps * 1e6) / 1e6, set.len() == 4),
+            "{set:?}"
+        );
     }
 }
 
 #[test]
 fn without_a_speed_that_links_reach_there_are_no_channels() {
-    let graph = Plan { n: 3, links: vec![40.0; 3], switches: Vec::new() }.graph();
-    for speeds in [&[][..], &[0.0, -3.0, f64::NAN, f64::INFINITY], &[50.0]] {
-        let found = Channels::new(Rates::NOMINAL, speeds).of(&graph, &graph.all()).unwrap();
-        assert_eq!((found.gbps, found.rings.len(), found.over_host), (40.0, 0, true), "the slow path is left");
+    let graph = Plan {
+        n: 3,
+        links: vec![40.0; 3],
+        switches: Vec::new(),
     }
-    let at_most = |most| Channels::new(Rates::NOMINAL, &[5.0, 20.0]).at_most(most).of(&graph, &graph.all()).unwrap();
-    assert_eq!((at_most(3).gbps, at_most(64).gbps, at_most(1).gbps), (60.0, 80.0, 20.0));
+    .graph();
+    for speeds in [&[][..], &[0.0, -3.0, f64::NAN, f64::INFINITY], &[50.0]] {
+        let found = Channels::new(Rates::NOMINAL, speeds)
+            .of(&graph, &graph.all())
+            .unwrap();
+        assert_eq!(
+            (found.gbps, found.rings.len(), found.over_host),
+            (40.0, 0, true),
+            "the slow path is left"
+        );
+    }
+    let at_most = |most| {
+        Channels::new(Rates::NOMINAL, &[5.0, 20.0])
+            .at_most(most)
+            .of(&graph, &graph.all())
+            .unwrap()
+    };
+    assert_eq!(
+        (at_most(3).gbps, at_most(64).gbps, at_most(1).gbps),
+        (60.0, 80.0, 20.0)
+    );
     assert_eq!(at_most(1).rings[0].0, [0, 1, 2].map(DeviceId));
 }
 /// A DGX-1 with P100s, its links as NCCL rates them (18.0), the pairs in the order of `pairs(8)`.
 fn dgx_1p(n: usize) -> HardwareGraph {
-    let joined = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (1, 5), (2, 3), (2, 6), (3, 7)];
+    let joined = [
+        (0, 1),
+        (0, 2),
+        (0, 3),
+        (0, 4),
+        (1, 2),
+        (1, 3),
+        (1, 5),
+        (2, 3),
+        (2, 6),
+        (3, 7),
+    ];
     let upper = [(4, 5), (4, 6), (4, 7), (5, 6), (5, 7), (6, 7)];
-    let gbps = |pair: &(usize, usize)| if joined.contains(pair) || upper.contains(pair) { 18.0 } else { 0.0 };
-    Plan { n, links: pairs(n).iter().map(gbps).collect(), switches: Vec::new() }.graph()
+    let gbps = |pair: &(usize, usize)| {
+        if joined.contains(pair) || upper.contains(pair) {
+            18.0
+        } else {
+            0.0
+        }
+    };
+    Plan {
+        n,
+        links: pairs(n).iter().map(gbps).collect(),
+        switches: Vec::new(),
+    }
+    .graph()
 }
 
-/// Measured by the Tartan suite (uuudown/Tartan, all_reduce_perf over NVLink, first n GPUs): 17.28, 34.56, 52.09, 5.57,
-/// 34.70, 34.72, 62.24 GB/s. At 17.3/18 of the rated speed these are 18, 36, 54, host, 36, 36, 65.
+/// Measured by the Tartan suite (uuudown/Tartan, all_reduce_perf over NVLink, first n GPUs): 17.28, 34.56, 52.09, 5.57, 34.70, 34.72, 62.24
+/// GB/s. At 17.3/18 of the rated speed these are 18, 36, 54, host, 36, 36, 65.
 #[test]
 fn channels_of_a_dgx_1p_are_those_measured_but_for_seven_and_eight() {
     let found: Vec<f64> = (2..=8).map(|n| channels(&dgx_1p(n)).gbps).collect();
@@ -395,12 +587,20 @@ fn channels_of_a_dgx_1p_are_those_measured_but_for_seven_and_eight() {
 
 #[test]
 fn one_more_link_can_lead_the_search_for_channels_astray() {
-    let links =
-        "1 1 1 3 3 2 0 3 3 1 2 3 2 2 3 0 2 3 0 0 0".split(' ').map(|links| 20.0 * links.parse::<f64>().unwrap());
-    let mut plan = Plan { n: 7, links: links.collect(), switches: Vec::new() };
+    let links = "1 1 1 3 3 2 0 3 3 1 2 3 2 2 3 0 2 3 0 0 0"
+        .split(' ')
+        .map(|links| 20.0 * links.parse::<f64>().unwrap());
+    let mut plan = Plan {
+        n: 7,
+        links: links.collect(),
+        switches: Vec::new(),
+    };
     let before = channels(&plan.graph());
     plan.links[pairs(7).iter().position(|pair| *pair == (0, 5)).unwrap()] += 20.0;
     let after = channels(&plan.graph());
     assert_eq!((before.gbps, after.gbps), (160.0, 140.0));
-    assert!(after.at_most_gbps >= 160.0, "what it has missed is not ruled out");
+    assert!(
+        after.at_most_gbps >= 160.0,
+        "what it has missed is not ruled out"
+    );
 }

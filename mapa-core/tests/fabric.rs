@@ -1,9 +1,17 @@
-//! Lowering: what the host tree and the links make of each pair, and what is refused.
+//! Lowering: the pairs that follow from the host tree and the links, and descriptions that are
+//! rejected.
 
 use mapa_core::{DeviceId, Error, Fabric, FabricNode, HardwareGraph, LinkClass, NodeId, NodeKind};
 
+use crate::common::gpus;
+
 fn add(fabric: &mut Fabric, name: &str, kind: NodeKind) -> NodeId {
-    fabric.add(FabricNode { name: name.to_owned(), kind }).unwrap()
+    fabric
+        .add(FabricNode {
+            name: name.to_owned(),
+            kind,
+        })
+        .unwrap()
 }
 
 fn class(graph: &HardwareGraph, a: u32, b: u32) -> LinkClass {
@@ -11,7 +19,10 @@ fn class(graph: &HardwareGraph, a: u32, b: u32) -> LinkClass {
 }
 
 fn check<T>(result: Result<T, Error>, message: &str) {
-    assert_eq!(result.err().map(|error| error.to_string()).as_deref(), Some(message));
+    assert_eq!(
+        result.err().map(|error| error.to_string()).as_deref(),
+        Some(message)
+    );
 }
 
 #[test]
@@ -22,7 +33,7 @@ fn host_classes_follow_from_where_the_ways_up_meet() {
     let [bridge0, bridge1] = ["b0", "b1"].map(|name| add(&mut f, name, NodeKind::HostBridge));
     let upstream = add(&mut f, "sw", NodeKind::PcieSwitch);
     let [left, right] = ["sw0", "sw1"].map(|name| add(&mut f, name, NodeKind::PcieSwitch));
-    let gpus: Vec<NodeId> = (0..6).map(|i| f.add_device(format!("GPU{i}")).unwrap()).collect();
+    let gpus = gpus(&mut f, 6);
     for (child, parent, gbps) in [
         (cpu0, machine, 32.0),
         (cpu1, machine, 32.0),
@@ -61,14 +72,30 @@ fn a_link_switch_joins_all_with_the_capacity_of_their_ports() {
     let switch = add(&mut f, "nvswitch", NodeKind::LinkSwitch);
     for (i, links) in [12u8, 12, 8].into_iter().enumerate() {
         let gpu = f.add_device(format!("GPU{i}")).unwrap();
-        f.link(gpu, switch, LinkClass::Direct(links), 25.0 * f64::from(links)).unwrap();
+        f.link(
+            gpu,
+            switch,
+            LinkClass::Direct(links),
+            25.0 * f64::from(links),
+        )
+        .unwrap();
     }
     let g = f.lower().unwrap();
     let direct = |a, b| g.pair(DeviceId(a), DeviceId(b)).direct;
-    assert_eq!((direct(0, 1).class, direct(0, 1).gbps), (LinkClass::Direct(12), 300.0));
-    assert_eq!((direct(0, 2).class, direct(0, 2).gbps), (LinkClass::Direct(8), 200.0));
+    assert_eq!(
+        (direct(0, 1).class, direct(0, 1).gbps),
+        (LinkClass::Direct(12), 300.0)
+    );
+    assert_eq!(
+        (direct(0, 2).class, direct(0, 2).gbps),
+        (LinkClass::Direct(8), 200.0)
+    );
     let port = g.device(DeviceId(0)).switch_port.unwrap();
-    assert_eq!((port.class, port.gbps), (LinkClass::Direct(12), 300.0), "twelve links in all, whatever the peers");
+    assert_eq!(
+        (port.class, port.gbps),
+        (LinkClass::Direct(12), 300.0),
+        "twelve links in all, whatever the peers"
+    );
 }
 
 #[test]
@@ -81,7 +108,10 @@ fn a_pair_keeps_its_direct_links_and_the_host_path_that_was_read_off() {
     f.link(b, a, LinkClass::Phb, 10.0).unwrap();
     f.link(a, b, LinkClass::Direct(2), 50.0).unwrap();
     let pair = f.lower().unwrap().pair(DeviceId(0), DeviceId(1));
-    assert_eq!((pair.direct.class, pair.direct.gbps), (LinkClass::Direct(2), 50.0));
+    assert_eq!(
+        (pair.direct.class, pair.direct.gbps),
+        (LinkClass::Direct(2), 50.0)
+    );
     assert_eq!((pair.host.class, pair.host.gbps), (LinkClass::Phb, 10.0));
     assert_eq!(pair.best(), pair.direct);
 }
@@ -98,70 +128,153 @@ fn devices_are_found_by_id_name_uuid_and_address() {
     add(&mut f, "GPU5", NodeKind::Device(info));
     f.add_device("GPU6").unwrap();
     let g = f.lower().unwrap();
-    for text in ["0", "5", " gpu5", "gpu-0A1B", "0000:1b:00.0", "00000000:1B:00.0", "1b:00.0"] {
+    for text in [
+        "0",
+        "5",
+        " gpu5",
+        "gpu-0A1B",
+        "0000:1b:00.0",
+        "00000000:1B:00.0",
+        "1b:00.0",
+    ] {
         assert_eq!(g.find(text).unwrap(), DeviceId(0), "{text}");
     }
     assert_eq!(g.find("1").unwrap(), DeviceId(1));
-    check(g.find("6"), "no single device is called `6`: expected an id below 2, or a name, UUID or PCI address");
+    check(
+        g.find("6"),
+        "no single device is called `6`: expected an id below 2, or a name, UUID or PCI address",
+    );
     check(
         g.find("1b:00.1"),
         "no single device is called `1b:00.1`: expected an id below 2, or a name, UUID or PCI address",
     );
-    check(g.find(""), "no single device is called ``: expected an id below 2, or a name, UUID or PCI address");
+    check(
+        g.find(""),
+        "no single device is called ``: expected an id below 2, or a name, UUID or PCI address",
+    );
 }
 
 #[test]
 fn a_number_that_means_two_devices_is_refused() {
     let mut f = Fabric::new();
     for (name, index) in [("GPU0", None), ("GPU2", Some(2)), ("GPU5", Some(5))] {
-        add(&mut f, name, NodeKind::Device(mapa_core::DeviceInfo { index, ..Default::default() }));
+        add(
+            &mut f,
+            name,
+            NodeKind::Device(mapa_core::DeviceInfo {
+                index,
+                ..Default::default()
+            }),
+        );
     }
     let g = f.lower().unwrap();
-    check(g.find("2"), "`2` can mean id 2 (GPU5) or the vendor's number 2 (GPU2): expected a name");
-    assert_eq!((g.find("0").unwrap(), g.find("1").unwrap(), g.find("5").unwrap()), (0.into(), 1.into(), 2.into()));
+    check(
+        g.find("2"),
+        "`2` can mean id 2 (GPU5) or the vendor's number 2 (GPU2): expected a name",
+    );
+    assert_eq!(
+        (
+            g.find("0").unwrap(),
+            g.find("1").unwrap(),
+            g.find("5").unwrap()
+        ),
+        (0.into(), 1.into(), 2.into())
+    );
 }
 
 #[test]
 fn identities_are_not_shared() {
     let mut f = Fabric::new();
-    let info = |index, uuid: &str| mapa_core::DeviceInfo { index, uuid: Some(uuid.to_owned()), ..Default::default() };
-    let mut device = |name: &str, info| f.add(FabricNode { name: name.to_owned(), kind: NodeKind::Device(info) });
+    let info = |index, uuid: &str| mapa_core::DeviceInfo {
+        index,
+        uuid: Some(uuid.to_owned()),
+        ..Default::default()
+    };
+    let mut device = |name: &str, info| {
+        f.add(FabricNode {
+            name: name.to_owned(),
+            kind: NodeKind::Device(info),
+        })
+    };
     device("a", info(Some(1), "u")).unwrap();
-    check(device("b", info(Some(1), "v")), "`b` has number 1, as another component has: expected one of its own");
-    check(device("b", info(None, "v")), "`b` has number 1, as another component has: expected one of its own");
-    check(device("b", info(Some(2), "U")), "`b` has UUID u, as another component has: expected one of its own");
-    let bad = |name| format!("`{name}` cannot be a name: expected some text and, for a device, more than a number");
+    check(
+        device("b", info(Some(1), "v")),
+        "`b` has number 1, as another component has: expected one of its own",
+    );
+    check(
+        device("b", info(None, "v")),
+        "`b` has number 1, as another component has: expected one of its own",
+    );
+    check(
+        device("b", info(Some(2), "U")),
+        "`b` has UUID u, as another component has: expected one of its own",
+    );
+    let bad = |name| {
+        format!(
+            "`{name}` cannot be a name: expected some text and, for a device, more than a number"
+        )
+    };
     check(device("", info(Some(2), "v")), &bad(""));
     check(device("3", info(Some(2), "v")), &bad("3"));
     f.add_numa("n", 4).unwrap();
-    check(f.add_numa("m", 4), "`m` has NUMA number 4, as another component has: expected one of its own");
+    check(
+        f.add_numa("m", 4),
+        "`m` has NUMA number 4, as another component has: expected one of its own",
+    );
     let mut f = Fabric::new();
     let node = f.add_numa("n", 1).unwrap();
-    let kind = NodeKind::Device(mapa_core::DeviceInfo { numa: Some(0), ..Default::default() });
+    let kind = NodeKind::Device(mapa_core::DeviceInfo {
+        numa: Some(0),
+        ..Default::default()
+    });
     let gpu = add(&mut f, "GPU0", kind);
     f.attach(gpu, node, 12.0).unwrap();
-    check(f.lower().map(|_| ()), "`GPU0` is said to be on NUMA node 0, but hangs below node 1");
+    check(
+        f.lower().map(|_| ()),
+        "`GPU0` is said to be on NUMA node 0, but hangs below node 1",
+    );
 }
 
 #[test]
 fn malformed_fabrics_are_refused_by_name() {
-    check(Fabric::new().lower().map(|_| ()), "the machine has no devices");
+    check(
+        Fabric::new().lower().map(|_| ()),
+        "the machine has no devices",
+    );
     let mut f = Fabric::new();
     let [a, b, c] = ["a", "b", "c"].map(|name| f.add_device(name).unwrap());
     let [s, t] = ["s", "t"].map(|name| add(&mut f, name, NodeKind::PcieSwitch));
-    check(f.add_device("a"), "two components are named `a`: expected a name of its own for each");
-    check(f.link(a, a, LinkClass::Sys, 12.0), "`a` is linked to itself: expected two components");
-    check(f.link(a, b, LinkClass::Sys, f64::NAN), "a - b: bandwidth NaN GB/s: expected a positive number, at most 1e9");
-    check(f.attach(a, s, 0.0), "a: bandwidth 0 GB/s: expected a positive number, at most 1e9");
+    check(
+        f.add_device("a"),
+        "two components are named `a`: expected a name of its own for each",
+    );
+    check(
+        f.link(a, a, LinkClass::Sys, 12.0),
+        "`a` is linked to itself: expected two components",
+    );
+    check(
+        f.link(a, b, LinkClass::Sys, f64::NAN),
+        "a - b: bandwidth NaN GB/s: expected a positive number, at most 1e9",
+    );
+    check(
+        f.attach(a, s, 0.0),
+        "a: bandwidth 0 GB/s: expected a positive number, at most 1e9",
+    );
     f.link(a, b, LinkClass::Sys, 12.0).unwrap();
     let twice = "`b` and `a` are joined twice: expected one host path and one bundle of direct links at most";
     check(f.link(b, a, LinkClass::Pix, 12.0), twice);
     f.link(a, b, LinkClass::Direct(1), 25.0).unwrap();
     check(f.link(b, a, LinkClass::Direct(2), 50.0), twice);
-    assert!(f.link(a, s, LinkClass::Direct(1), 25.0).is_err(), "a PCIe switch has no direct links");
+    assert!(
+        f.link(a, s, LinkClass::Direct(1), 25.0).is_err(),
+        "a PCIe switch has no direct links"
+    );
     assert!(f.link(a, c, LinkClass::None, 1.0).is_err());
     assert!(f.link(a, c, LinkClass::Direct(0), 1.0).is_err());
-    check(f.attach(s, a, 12.0), "`s` cannot hang below `a`: expected a machine, NUMA node, host bridge or PCIe switch");
+    check(
+        f.attach(s, a, 12.0),
+        "`s` cannot hang below `a`: expected a machine, NUMA node, host bridge or PCIe switch",
+    );
     f.attach(t, s, 12.0).unwrap();
     check(f.attach(s, t, 12.0), "`s` hangs below itself");
     f.attach(a, t, 12.0).unwrap();
@@ -175,7 +288,10 @@ fn malformed_fabrics_are_refused_by_name() {
     for i in 0..mapa_core::MAX_DEVICES {
         many.add_device(format!("GPU{i}")).unwrap();
     }
-    check(many.add_device("one more"), "a machine has at most 1024 devices, this one has at least 1025");
+    check(
+        many.add_device("one more"),
+        "a machine has at most 1024 devices, this one has at least 1025",
+    );
 }
 
 #[test]
@@ -198,7 +314,7 @@ fn ways_to_the_host_end_at_the_nearest_numa_node_and_are_shared_behind_switches(
     let cpu = f.add_numa("cpu0", 0).unwrap();
     let [bridge, lone] = ["b0", "b1"].map(|name| add(&mut f, name, NodeKind::HostBridge));
     let switch = add(&mut f, "sw", NodeKind::PcieSwitch);
-    let gpus: Vec<NodeId> = (0..5).map(|i| f.add_device(format!("GPU{i}")).unwrap()).collect();
+    let gpus = gpus(&mut f, 5);
     for (child, parent, gbps) in [
         (cpu, machine, 20.0),
         (bridge, cpu, 60.0),
@@ -218,17 +334,46 @@ fn ways_to_the_host_end_at_the_nearest_numa_node_and_are_shared_behind_switches(
     assert_eq!(g.host_links(), with_host.host_links());
     let links = g.host_links();
     let path = |id: u32| {
-        let hop = |&hop: &u32| format!("{} {}", links.names()[hop as usize], links.capacities()[hop as usize]);
-        links.path(DeviceId(id)).unwrap_or_default().iter().map(hop).collect::<Vec<_>>().join(", ")
+        let hop = |&hop: &u32| {
+            format!(
+                "{} {}",
+                links.names()[hop as usize],
+                links.capacities()[hop as usize]
+            )
+        };
+        links
+            .path(DeviceId(id))
+            .unwrap_or_default()
+            .iter()
+            .map(hop)
+            .collect::<Vec<_>>()
+            .join(", ")
     };
-    assert_eq!(path(0), "GPU0 31, sw 31.5, b0 60", "not the way between sockets");
+    assert_eq!(
+        path(0),
+        "GPU0 31, sw 31.5, b0 60",
+        "not the way between sockets"
+    );
     assert_eq!(path(1), "GPU1 30, sw 31.5, b0 60");
     assert_eq!(path(2), "GPU2 15, b0 60");
-    assert_eq!(path(3), "GPU3 16, b1 64", "to the root, where no NUMA node is above");
-    assert_eq!(path(4), "GPU4 9", "no place in the tree: one hop, as fast as its fastest path");
-    let together: Vec<String> = (0..5).map(|id| links.together(DeviceId(id)).to_string()).collect();
+    assert_eq!(
+        path(3),
+        "GPU3 16, b1 64",
+        "to the root, where no NUMA node is above"
+    );
+    assert_eq!(
+        path(4),
+        "GPU4 9",
+        "no place in the tree: one hop, as fast as its fastest path"
+    );
+    let together: Vec<String> = (0..5)
+        .map(|id| links.together(DeviceId(id)).to_string())
+        .collect();
     assert_eq!(together, ["0,1,2", "0,1,2", "0,1,2", "3", "4"]);
-    assert_eq!((links.path(DeviceId(9)), links.together(DeviceId(9)).len()), (None, 0));
+    assert_eq!(
+        (links.path(DeviceId(9)), links.together(DeviceId(9)).len()),
+        (None, 0)
+    );
 }
 
 #[test]
@@ -244,5 +389,9 @@ fn machines_that_differ_in_a_way_to_the_host_alone_are_different() {
     assert_ne!(machine(16.0), machine(32.0));
     let mut alone = Fabric::new();
     alone.add_device("GPU0").unwrap();
-    assert_eq!(alone.lower().unwrap().host_links().path(DeviceId(0)), None, "nobody says how it reaches the host");
+    assert_eq!(
+        alone.lower().unwrap().host_links().path(DeviceId(0)),
+        None,
+        "nobody says how it reaches the host"
+    );
 }

@@ -1,13 +1,13 @@
-//! Foresight against its own definition, by all orders in which leases can end.
+//! Foresight compared with its definition, over all orders in which leases can end.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mapa_core::testing::{free_sets, machines, requests};
 use mapa_core::{
-    Allocator, Candidate, Decision, DeviceId, DeviceSet, Ends, Foresight, HardwareGraph, LinkClass, Next, Objective,
-    Outlook, Patience, Pattern, Request, Shape, effective_gbps, foresight, preserve_with, preserved_gbps,
-    ring_packing_gbps,
+    Allocator, Candidate, Decision, DeviceId, DeviceSet, Ends, Foresight, HardwareGraph, LinkClass,
+    Next, Objective, Outlook, Patience, Pattern, Request, Shape, effective_gbps, foresight,
+    preserve_with, preserved_gbps, ring_packing_gbps,
 };
 use proptest::prelude::*;
 
@@ -15,7 +15,10 @@ use proptest::prelude::*;
 const LARGEST: usize = 5;
 
 fn set(mask: u32) -> DeviceSet {
-    (0..16).filter(|at| mask >> at & 1 == 1).map(DeviceId).collect()
+    (0..16)
+        .filter(|at| mask >> at & 1 == 1)
+        .map(DeviceId)
+        .collect()
 }
 
 fn mask(set: &DeviceSet) -> u32 {
@@ -24,12 +27,14 @@ fn mask(set: &DeviceSet) -> u32 {
 
 /// The subsets of `free` of `k` devices, lowest ids first.
 fn sets(free: u32, k: usize) -> Vec<u32> {
-    let mut sets: Vec<u32> = (0..=free).filter(|part| part & !free == 0 && part.count_ones() as usize == k).collect();
+    let mut sets: Vec<u32> = (0..=free)
+        .filter(|part| part & !free == 0 && part.count_ones() as usize == k)
+        .collect();
     sets.sort_by_key(|part| set(*part));
     sets
 }
 
-/// The best value of the pattern on a set whose links will all do, over all rank orders.
+/// The best value of the pattern on a set, over all rank orders; every link is good enough.
 fn best_order(
     graph: &HardwareGraph,
     model: &Objective<'_>,
@@ -41,9 +46,18 @@ fn best_order(
     let mut devices: Vec<DeviceId> = set(on).iter().collect();
     let all = graph.all();
     orders(&mut devices, 0, &mut |placement| {
-        let link = |a: u16, b: u16| graph.link(placement[usize::from(a)], placement[usize::from(b)]);
-        if pattern.edges().iter().all(|edge| link(edge.a, edge.b).exists() && link(edge.a, edge.b).class >= least) {
-            let value = model.score(&Candidate { view: graph.with_free(&all), pattern, placement });
+        let link =
+            |a: u16, b: u16| graph.link(placement[usize::from(a)], placement[usize::from(b)]);
+        if pattern
+            .edges()
+            .iter()
+            .all(|edge| link(edge.a, edge.b).exists() && link(edge.a, edge.b).class >= least)
+        {
+            let value = model.score(&Candidate {
+                view: graph.with_free(&all),
+                pattern,
+                placement,
+            });
             best = Some(best.map_or(value, |best| best.max(value)));
         }
     });
@@ -61,7 +75,7 @@ fn orders(devices: &mut [DeviceId], from: usize, f: &mut impl FnMut(&[DeviceId])
     }
 }
 
-/// What rings of each size are worth on each set of a machine.
+/// The values of rings of each size on each set of a machine.
 struct Oracle<'o> {
     graph: &'o HardwareGraph,
     model: Objective<'static>,
@@ -75,36 +89,62 @@ impl<'o> Oracle<'o> {
             let ring = Pattern::ring(on.count_ones() as usize);
             Some((on, best_order(graph, &model, &ring, LinkClass::None, on)?))
         };
-        let rings = (2..=LARGEST).flat_map(|k| sets(everything, k)).filter_map(ring).collect();
-        Self { graph, model, rings }
+        let rings = (2..=LARGEST)
+            .flat_map(|k| sets(everything, k))
+            .filter_map(ring)
+            .collect();
+        Self {
+            graph,
+            model,
+            rings,
+        }
     }
 
     fn best_ring(&self, free: u32, k: usize) -> f64 {
-        let within = self.rings.iter().filter(|(on, _)| *on & !free == 0 && on.count_ones() as usize == k);
-        let best = within.map(|(_, value)| *value).fold(f64::NEG_INFINITY, f64::max);
+        let within = self
+            .rings
+            .iter()
+            .filter(|(on, _)| *on & !free == 0 && on.count_ones() as usize == k);
+        let best = within
+            .map(|(_, value)| *value)
+            .fold(f64::NEG_INFINITY, f64::max);
         if best.is_finite() { best } else { 0.0 }
     }
 
-    /// What a ring of `k` will find, over all orders in which these leases can end.
+    /// The value that a ring of `k` will find, over all orders in which these leases can end.
     fn found(&self, k: usize, free: u32, leases: &[u32]) -> f64 {
         if free.count_ones() as usize >= k {
             return self.best_ring(free, k);
         }
-        let after = |at: usize| self.found(k, free | leases[at], &[&leases[..at], &leases[at + 1..]].concat());
+        let after = |at: usize| {
+            self.found(
+                k,
+                free | leases[at],
+                &[&leases[..at], &leases[at + 1..]].concat(),
+            )
+        };
         let sum: f64 = (0..leases.len()).map(after).sum();
         sum / leases.len().max(1) as f64
     }
 
     fn future(&self, free: u32, leases: &[u32]) -> f64 {
-        (2..=LARGEST.min(self.graph.len())).map(|k| self.found(k, free, leases) / LARGEST as f64).sum()
+        (2..=LARGEST.min(self.graph.len()))
+            .map(|k| self.found(k, free, leases) / LARGEST as f64)
+            .sum()
     }
 
     fn preserved(&self, free: u32) -> f64 {
         self.graph.bandwidth_within(&set(free), |_| true)
     }
 
-    /// The least that the job can cost from here on, in whatever order leases end.
-    fn least_cost(&self, k: usize, patience: &Patience, state: (u32, &[u32]), may_start: bool) -> f64 {
+    /// The least cost of the job from here on, over all orders in which leases end.
+    fn least_cost(
+        &self,
+        k: usize,
+        patience: &Patience,
+        state: (u32, &[u32]),
+        may_start: bool,
+    ) -> f64 {
         let (free, leases) = state;
         let start = k as f64 * patience.slowdown_at(self.best_ring(free, k));
         let after = |at: usize| {
@@ -115,7 +155,8 @@ impl<'o> Oracle<'o> {
         let wait = if leases.is_empty() {
             f64::INFINITY
         } else {
-            patience.kappa * f64::from(free.count_ones()) / l + (0..leases.len()).map(after).sum::<f64>() / l
+            patience.kappa * f64::from(free.count_ones()) / l
+                + (0..leases.len()).map(after).sum::<f64>() / l
         };
         if may_start { start.min(wait) } else { wait }
     }
@@ -133,7 +174,8 @@ fn in_use(graph: Arc<HardwareGraph>, held: &[DeviceSet]) -> (Allocator, Vec<u32>
         let free: DeviceSet = devices & machine.view().free();
         if !free.is_empty() {
             let request = Request::new(Pattern::independent(free.len()));
-            let decision = Decision::checked("held", &request, &machine.view(), free.iter()).unwrap();
+            let decision =
+                Decision::checked("held", &request, &machine.view(), free.iter()).unwrap();
             machine.commit(decision).unwrap();
             leases.push(mask(&free));
         }
@@ -142,10 +184,14 @@ fn in_use(graph: Arc<HardwareGraph>, held: &[DeviceSet]) -> (Allocator, Vec<u32>
 }
 
 fn states() -> impl Strategy<Value = (Arc<HardwareGraph>, Vec<DeviceSet>)> {
-    (machines(2..=7).prop_map(Arc::new), proptest::collection::vec(free_sets(7), 0..4)).prop_map(|(graph, held)| {
-        let held = held.iter().map(|held| held & &graph.all()).collect();
-        (graph, held)
-    })
+    (
+        machines(2..=7).prop_map(Arc::new),
+        proptest::collection::vec(free_sets(7), 0..4),
+    )
+        .prop_map(|(graph, held)| {
+            let held = held.iter().map(|held| held & &graph.all()).collect();
+            (graph, held)
+        })
 }
 
 fn models() -> impl Strategy<Value = Objective<'static>> {
@@ -155,7 +201,10 @@ fn models() -> impl Strategy<Value = Objective<'static>> {
 /// The sets that a request may have, with what the job has there.
 fn candidates(oracle: &Oracle<'_>, request: &Request, free: &DeviceSet) -> Vec<(u32, f64)> {
     let graph = oracle.graph;
-    let allowed = request.only.as_ref().map_or_else(|| free.clone(), |only| free & only);
+    let allowed = request
+        .only
+        .as_ref()
+        .map_or_else(|| free.clone(), |only| free & only);
     let allowed = &allowed - &request.avoid;
     let one_node = |on: &DeviceSet| {
         let nodes: Vec<_> = on.iter().map(|id| graph.device(id).numa).collect();
@@ -163,12 +212,17 @@ fn candidates(oracle: &Oracle<'_>, request: &Request, free: &DeviceSet) -> Vec<(
     };
     let of = |on: u32| {
         let devices = set(on);
-        let admitted = request.must_include.is_subset(&devices) && (!request.same_numa || one_node(&devices));
-        let own = best_order(graph, &oracle.model, &request.pattern, request.min_link, on).filter(|_| admitted)?;
+        let admitted =
+            request.must_include.is_subset(&devices) && (!request.same_numa || one_node(&devices));
+        let own = best_order(graph, &oracle.model, &request.pattern, request.min_link, on)
+            .filter(|_| admitted)?;
         let counts = request.bandwidth_sensitive && request.pattern.len() > 1;
         Some((on, if counts { own } else { 0.0 }))
     };
-    sets(mask(&allowed), request.pattern.len()).into_iter().filter_map(of).collect()
+    sets(mask(&allowed), request.pattern.len())
+        .into_iter()
+        .filter_map(of)
+        .collect()
 }
 
 /// Whether the policy looks ahead for such jobs at all.
@@ -176,13 +230,20 @@ fn is_known(pattern: &Pattern) -> bool {
     let k = pattern.len();
     let is = |shape: Shape| {
         let ends = |pattern: &Pattern| {
-            let mut ends: Vec<_> = pattern.edges().iter().map(|edge| (edge.a, edge.b)).collect();
+            let mut ends: Vec<_> = pattern
+                .edges()
+                .iter()
+                .map(|edge| (edge.a, edge.b))
+                .collect();
             ends.sort_unstable();
             ends
         };
         ends(&shape.pattern(k)) == ends(pattern)
     };
-    let plain = pattern.edges().iter().all(|edge| edge.traffic == pattern.edges()[0].traffic);
+    let plain = pattern
+        .edges()
+        .iter()
+        .all(|edge| edge.traffic == pattern.edges()[0].traffic);
     let shapes = [Shape::Ring, Shape::Chain, Shape::Star, Shape::AllToAll];
     plain && k <= LARGEST && (pattern.edges().is_empty() || k == 2 || shapes.into_iter().any(is))
 }
@@ -308,7 +369,7 @@ proptest! {
     }
 }
 
-/// The next jobs one by one, each on the set that preserve's criteria say.
+/// The next jobs one by one, each on the set that the criteria of `preserve` choose.
 struct Course<'c> {
     oracle: &'c Oracle<'c>,
     next: &'c [Next],
@@ -317,16 +378,27 @@ struct Course<'c> {
 }
 
 impl Course<'_> {
-    /// The least and the most that they can have from job `at` on: in the order of known ends, or in any order.
+    /// The least and the most that they can have from job `at` on: in the order of known ends, or
+    /// in any order.
     fn run(&self, at: usize, (free, leases, now): (u32, Vec<(f64, u32)>, f64)) -> (f64, f64) {
-        let Some(next) = self.next.get(at) else { return (0.0, 0.0) };
+        let Some(next) = self.next.get(at) else {
+            return (0.0, 0.0);
+        };
         if next.devices > self.oracle.graph.len() {
-            // As if it were not there.
+            // As if the job did not exist.
             let rest: Vec<Next> = [&self.next[..at], &self.next[at + 1..]].concat();
-            return Course { next: &rest, ..*self }.run(at, (free, leases, now));
+            return Course {
+                next: &rest,
+                ..*self
+            }
+            .run(at, (free, leases, now));
         }
         if (free.count_ones() as usize) < next.devices {
-            let together = |end: f64| (0..leases.len()).filter(|at| leases[*at].0 == end).collect();
+            let together = |end: f64| {
+                (0..leases.len())
+                    .filter(|at| leases[*at].0 == end)
+                    .collect()
+            };
             let first = leases.iter().map(|lease| lease.0).min_by(f64::total_cmp);
             let ends: Vec<Vec<usize>> = if self.known {
                 first.map(together).into_iter().collect()
@@ -336,22 +408,41 @@ impl Course<'_> {
             let after = |ends: &Vec<usize>| {
                 let moment = leases[ends[0]].0;
                 let on = ends.iter().fold(0, |on, at| on | leases[*at].1);
-                let kept = (0..leases.len()).filter(|at| !ends.contains(at)).map(|at| leases[at]).collect();
+                let kept = (0..leases.len())
+                    .filter(|at| !ends.contains(at))
+                    .map(|at| leases[at])
+                    .collect();
                 self.run(at, (free | on, kept, f64::max(now, moment)))
             };
-            let both = ends.iter().map(after).reduce(|a, b| (f64::min(a.0, b.0), f64::max(a.1, b.1)));
+            let both = ends
+                .iter()
+                .map(after)
+                .reduce(|a, b| (f64::min(a.0, b.0), f64::max(a.1, b.1)));
             return both.unwrap_or((0.0, 0.0));
         }
         let counts = next.sensitive && next.devices > 1;
         let pattern = Pattern::ring(next.devices);
         let worth = |on: &u32| {
-            let own = best_order(self.oracle.graph, &self.oracle.model, &pattern, LinkClass::None, *on)?;
+            let own = best_order(
+                self.oracle.graph,
+                &self.oracle.model,
+                &pattern,
+                LinkClass::None,
+                *on,
+            )?;
             let own = counts.then_some(own);
-            Some((rounded(own.unwrap_or(0.0)), rounded(self.oracle.preserved(free & !on)), *on, own))
+            Some((
+                rounded(own.unwrap_or(0.0)),
+                rounded(self.oracle.preserved(free & !on)),
+                *on,
+                own,
+            ))
         };
         let mut found: Vec<_> = sets(free, next.devices).iter().filter_map(worth).collect();
         found.sort_by(|a, b| (b.0, b.1).partial_cmp(&(a.0, a.1)).unwrap());
-        let Some((.., on, own)) = found.first().copied() else { return self.run(at + 1, (free, leases, now)) };
+        let Some((.., on, own)) = found.first().copied() else {
+            return self.run(at + 1, (free, leases, now));
+        };
         let lease = (now + (self.seconds)(next.seconds, own), on);
         let rest = self.run(at + 1, (free & !on, [&leases[..], &[lease]].concat(), now));
         let share = 0.9f64.powi(i32::try_from(at + 1).unwrap()) * own.unwrap_or(0.0);
@@ -368,8 +459,16 @@ fn nobody_waits_on_an_idle_machine_or_where_bandwidth_does_not_matter() {
             let graph = Arc::new(graph);
             let request = Request::new(Pattern::ring(2)).sensitive(true);
             let idle = Allocator::new(graph.clone());
-            let impatient = Patience { slowdown: 1.0, kappa: 0.0, ..Patience::default() };
-            let keen = Patience { slowdown: 100.0, kappa: 0.0, ..Patience::default() };
+            let impatient = Patience {
+                slowdown: 1.0,
+                kappa: 0.0,
+                ..Patience::default()
+            };
+            let keen = Patience {
+                slowdown: 100.0,
+                kappa: 0.0,
+                ..Patience::default()
+            };
             let worth = |machine: &Allocator, patience: &Patience| {
                 let view = machine.view();
                 let decision = view.decide(foresight(), &request).ok()?;

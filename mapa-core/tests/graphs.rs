@@ -1,4 +1,5 @@
-//! Matching in plain graphs, against an oracle that tries every vertex, closed forms, and itself by other doors.
+//! Matching in plain graphs, compared with an oracle that tries every vertex, with closed forms,
+//! and between the methods of a search.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -8,7 +9,8 @@ use mapa_core::testing::graphs;
 use mapa_core::{Graph, GraphSearch, Limits, MatchConfig, StopReason};
 use proptest::prelude::*;
 
-/// Every raw match, in lexicographic order: vertex after vertex, every target vertex, each pair looked at.
+/// Every raw match, in lexicographic order: every target vertex is tried for every vertex, and
+/// every pair is tested.
 fn oracle(pattern: &Graph, target: &Graph, induced: bool) -> Vec<Vec<u32>> {
     let joined = |graph: &Graph, a: u32, b: u32| graph.neighbours(a).contains(&b);
     let mut maps = vec![Vec::new()];
@@ -21,8 +23,12 @@ fn oracle(pattern: &Graph, target: &Graph, induced: bool) -> Vec<Vec<u32>> {
                 })
         };
         let longer = |map: Vec<u32>| {
-            let fitting: Vec<u32> = (0..target.len() as u32).filter(|&v| fits(&map, v)).collect();
-            fitting.into_iter().map(move |v| map.iter().copied().chain([v]).collect::<Vec<_>>())
+            let fitting: Vec<u32> = (0..target.len() as u32)
+                .filter(|&v| fits(&map, v))
+                .collect();
+            fitting
+                .into_iter()
+                .map(move |v| map.iter().copied().chain([v]).collect::<Vec<_>>())
         };
         maps = maps.into_iter().flat_map(longer).collect();
     }
@@ -32,7 +38,12 @@ fn oracle(pattern: &Graph, target: &Graph, induced: bool) -> Vec<Vec<u32>> {
 /// Of each class of matches that are equal up to an automorphism, the lexicographically smallest.
 fn smallest(pattern: &Graph, raw: &[Vec<u32>]) -> BTreeSet<Vec<u32>> {
     let group = oracle(pattern, pattern, true);
-    let smallest = |map: &Vec<u32>| group.iter().map(|g| g.iter().map(|&u| map[u as usize]).collect::<Vec<_>>()).min();
+    let smallest = |map: &Vec<u32>| {
+        group
+            .iter()
+            .map(|g| g.iter().map(|&u| map[u as usize]).collect::<Vec<_>>())
+            .min()
+    };
     raw.iter().filter_map(smallest).collect()
 }
 
@@ -51,24 +62,43 @@ fn check(pattern: &Graph, target: &Graph) {
     for induced in [false, true] {
         let raw = oracle(pattern, target, induced);
         for distinct in [false, true] {
-            let matcher = MatchConfig::new().induced(induced).distinct(distinct).compile_graph(pattern).unwrap();
+            let matcher = MatchConfig::new()
+                .induced(induced)
+                .distinct(distinct)
+                .compile_graph(pattern)
+                .unwrap();
             let search = matcher.on(target);
-            let expected = if distinct { smallest(pattern, &raw) } else { raw.iter().cloned().collect() };
-            let place = format!("induced {induced}, distinct {distinct}: {pattern:?} in {target:?}");
+            let expected = if distinct {
+                smallest(pattern, &raw)
+            } else {
+                raw.iter().cloned().collect()
+            };
+            let place =
+                format!("induced {induced}, distinct {distinct}: {pattern:?} in {target:?}");
             let mut found = visited(search);
             assert_eq!(search.first(), found.first().cloned(), "{place}");
             assert_eq!(search.is_match(), !expected.is_empty(), "{place}");
             found.sort_unstable();
             assert!(found.iter().eq(&expected), "{place}: {found:?}");
             let stats = search.count();
-            assert_eq!((stats.matches, stats.complete()), (expected.len() as u64, true), "{place}");
+            assert_eq!(
+                (stats.matches, stats.complete()),
+                (expected.len() as u64, true),
+                "{place}"
+            );
         }
     }
 }
 
-/// A graph and its parts: small enough for the oracle, of one label or several, with loops in the target.
+/// A graph and its parts: small enough for the oracle, of one label or several, with loops in the
+/// target.
 fn instances(pattern: usize, target: usize) -> impl Strategy<Value = (Graph, Graph)> {
-    (1u32..=3).prop_flat_map(move |labels| (graphs(0..=pattern, labels, false), graphs(0..=target, labels, true)))
+    (1u32..=3).prop_flat_map(move |labels| {
+        (
+            graphs(0..=pattern, labels, false),
+            graphs(0..=target, labels, true),
+        )
+    })
 }
 
 proptest! {
@@ -145,7 +175,10 @@ fn closed_forms_hold_on_grids_of_every_row_width() {
         assert_eq!(count(distinct, &path(1), &grid), n * n);
         assert_eq!(count(distinct, &path(2), &grid), 2 * n * (n - 1));
         assert_eq!(count(raw, &cycle(4), &grid), 8 * (n - 1) * (n - 1));
-        assert_eq!(count(distinct.induced(true), &cycle(4), &grid), (n - 1) * (n - 1));
+        assert_eq!(
+            count(distinct.induced(true), &cycle(4), &grid),
+            (n - 1) * (n - 1)
+        );
         assert_eq!(count(distinct, &cycle(3), &grid), 0);
         // Rectangles of 1 x 2.
         assert_eq!(count(distinct, &cycle(6), &grid), 2 * (n - 1) * (n - 2));
@@ -170,9 +203,15 @@ fn counts_that_share_candidates_are_falling_factorials() {
 #[test]
 fn more_matches_than_can_be_counted_are_not_complete() {
     let loose = |n: usize| Graph::new(n, []).unwrap();
-    let matcher = MatchConfig::new().distinct(false).compile_graph(&loose(30)).unwrap();
+    let matcher = MatchConfig::new()
+        .distinct(false)
+        .compile_graph(&loose(30))
+        .unwrap();
     let stats = matcher.on(&loose(40)).count();
-    assert_eq!((stats.matches, stats.stopped), (u64::MAX, StopReason::MatchLimit));
+    assert_eq!(
+        (stats.matches, stats.stopped),
+        (u64::MAX, StopReason::MatchLimit)
+    );
     // 40 over 30 distinct ones, although the raw ones are too many.
     assert_eq!(count(MatchConfig::new(), &loose(30), &loose(34)), 46_376);
 }
@@ -180,38 +219,72 @@ fn more_matches_than_can_be_counted_are_not_complete() {
 #[test]
 fn disconnected_patterns_are_found() {
     let two = Graph::new(4, [(0, 1), (2, 3)]).unwrap();
-    // Each of 5 edges of a ring with each of the 2 that touch it not.
+    // Each of the 5 edges of a ring, with each of the 2 edges that do not touch it.
     assert_eq!(count(MatchConfig::new(), &two, &cycle(5)), 5);
-    assert_eq!(count(MatchConfig::new().distinct(false), &two, &cycle(5)), 40);
+    assert_eq!(
+        count(MatchConfig::new().distinct(false), &two, &cycle(5)),
+        40
+    );
 }
 
 #[test]
 fn loops_in_a_target_change_nothing_and_in_a_pattern_are_refused() {
     let looped = Graph::new(4, grid(2).edges().chain([(2, 2)])).unwrap();
     for induced in [false, true] {
-        assert_eq!(count(MatchConfig::new().induced(induced), &cycle(4), &looped), 1);
+        assert_eq!(
+            count(MatchConfig::new().induced(induced), &cycle(4), &looped),
+            1
+        );
     }
     let error = MatchConfig::new().compile_graph(&looped).unwrap_err();
-    assert_eq!(error.to_string(), "the pattern joins vertex 2 to itself: expected two ends of each edge");
+    assert_eq!(
+        error.to_string(),
+        "the pattern joins vertex 2 to itself: expected two ends of each edge"
+    );
     let large = Graph::new(1025, []).unwrap();
     let error = MatchConfig::new().compile_graph(&large).unwrap_err();
-    assert_eq!(error.to_string(), "a pattern of 1025 vertices: expected at most 1024");
+    assert_eq!(
+        error.to_string(),
+        "a pattern of 1025 vertices: expected at most 1024"
+    );
 }
 
 #[test]
 fn a_search_stops_when_the_caller_says_so_and_when_the_visitor_does() {
-    let raw = MatchConfig::new().distinct(false).compile_graph(&path(12)).unwrap();
+    let raw = MatchConfig::new()
+        .distinct(false)
+        .compile_graph(&path(12))
+        .unwrap();
     let target = grid(30);
     let asked = Cell::new(0);
     let outcome = raw.on(&target).visit(|_| {
         asked.set(asked.get() + 1);
-        if asked.get() == 7 { ControlFlow::Break("seven") } else { ControlFlow::Continue(()) }
+        if asked.get() == 7 {
+            ControlFlow::Break("seven")
+        } else {
+            ControlFlow::Continue(())
+        }
     });
-    assert_eq!((outcome.broke, outcome.stats.stopped), (Some("seven"), StopReason::Visitor));
+    assert_eq!(
+        (outcome.broke, outcome.stats.stopped),
+        (Some("seven"), StopReason::Visitor)
+    );
     let stats = raw.on(&target).until(&|| true).count();
     assert_eq!(stats.stopped, StopReason::Caller);
-    // Many vertices that share candidates: counting them must heed the caller too.
-    let comb = Graph::new(40, (0..20).map(|v| (v, v + 20)).chain((1..20).map(|v| (v - 1, v)))).unwrap();
-    let comb = MatchConfig::new().distinct(false).compile_graph(&comb).unwrap();
-    assert_eq!(comb.on(&target).until(&|| true).count().stopped, StopReason::Caller);
+    // Many vertices that share candidates: counting them must stop at the caller's limit too.
+    let comb = Graph::new(
+        40,
+        (0..20)
+            .map(|v| (v, v + 20))
+            .chain((1..20).map(|v| (v - 1, v))),
+    )
+    .unwrap();
+    let comb = MatchConfig::new()
+        .distinct(false)
+        .compile_graph(&comb)
+        .unwrap();
+    assert_eq!(
+        comb.on(&target).until(&|| true).count().stopped,
+        StopReason::Caller
+    );
 }

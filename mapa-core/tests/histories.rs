@@ -1,5 +1,5 @@
-//! Long histories of one machine, against books kept the slow way: leases in a list, everything else worked out anew from
-//! it after every step.
+//! Long histories of one machine, compared with simple books: leases in a list, from which
+//! everything else is computed after every step.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use std::sync::Arc;
 use mapa_core::mig::Layout;
 use mapa_core::testing::{cut_machines, demanding_patterns};
 use mapa_core::{
-    Allocator, BuiltIn, Decision, Demand, DeviceId, DeviceSet, HardwareGraph, LeaseId, MachineId, Pattern, Placement,
-    PortId, Request, Unit, View,
+    Allocator, BuiltIn, Decision, Demand, DeviceId, DeviceSet, HardwareGraph, LeaseId, MachineId,
+    Pattern, Placement, PortId, Request, Unit, View,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -25,16 +25,16 @@ enum Step {
     Release(Index),
     /// Decide without some lease, and commit: a move.
     Move(Index, usize),
-    /// The device and the layout that it is to have.
+    /// The device, and its requested layout.
     Begin(Index, Option<Index>),
     LayoutIs(Index, Option<Index>),
-    /// The change that was begun is done.
+    /// The repartition in progress is done.
     Done(Index),
-    /// Through JSON and back; from here on a twin goes along.
+    /// To JSON and back; from here on the restored twin takes the same steps.
     Snapshot,
 }
 
-/// What the machine is; what has happened is the test's own affair.
+/// The machine without its history; the test keeps the history.
 #[derive(Clone, Debug)]
 struct Machine(Arc<HardwareGraph>);
 
@@ -43,12 +43,19 @@ impl ReferenceStateMachine for Machine {
     type Transition = Step;
 
     fn init_state() -> BoxedStrategy<Self> {
-        cut_machines(1..=4).prop_map(|graph| Self(Arc::new(graph))).boxed()
+        cut_machines(1..=4)
+            .prop_map(|graph| Self(Arc::new(graph)))
+            .boxed()
     }
 
     fn transitions(_: &Self) -> BoxedStrategy<Step> {
         let policy = 0..BuiltIn::ALL.len();
-        let layout = || (any::<Index>(), proptest::option::weighted(0.8, any::<Index>()));
+        let layout = || {
+            (
+                any::<Index>(),
+                proptest::option::weighted(0.8, any::<Index>()),
+            )
+        };
         prop_oneof![
             8 => (demanding_patterns(1..=3), policy.clone(), any::<bool>()).prop_map(|(p, i, s)| Step::Allocate(p, i, s)),
             // Tasks that are easily placed, so that devices fill up.
@@ -73,7 +80,7 @@ impl ReferenceStateMachine for Machine {
     }
 }
 
-/// The books: what was granted and told, and nothing derived.
+/// The books of the test: what was granted and reported, and nothing derived.
 #[derive(Default)]
 struct Books {
     leases: BTreeMap<LeaseId, (Pattern, Placement)>,
@@ -90,23 +97,28 @@ struct History {
     books: Books,
 }
 
-/// What the ranks on some vertices use together: tenants, exclusive ones, memory, warps, PCIe traffic, PCIe-bound ones.
+/// What the ranks on some vertices use together: tenants, exclusive ones, memory, warps, PCIe
+/// traffic, PCIe-bound ones.
 type Sums = (u32, u32, u64, u64, u64, u32);
 
 impl Books {
     fn sums(&self, on: impl Fn(DeviceId) -> bool) -> Sums {
-        let ranks =
-            self.leases.values().flat_map(|(pattern, placement)| pattern.demands().iter().zip(placement.iter()));
-        ranks.filter(|(_, id)| on(**id)).fold((0, 0, 0, 0, 0, 0), |sum, (demand, _)| {
-            (
-                sum.0 + 1,
-                sum.1 + u32::from(!demand.is_shared()),
-                sum.2 + demand.memory_bytes,
-                sum.3 + u64::from(demand.warps),
-                sum.4 + u64::from(demand.pcie_mb_s),
-                sum.5 + u32::from(demand.pcie_mb_s > 0),
-            )
-        })
+        let ranks = self
+            .leases
+            .values()
+            .flat_map(|(pattern, placement)| pattern.demands().iter().zip(placement.iter()));
+        ranks
+            .filter(|(_, id)| on(**id))
+            .fold((0, 0, 0, 0, 0, 0), |sum, (demand, _)| {
+                (
+                    sum.0 + 1,
+                    sum.1 + u32::from(!demand.is_shared()),
+                    sum.2 + demand.memory_bytes,
+                    sum.3 + u64::from(demand.warps),
+                    sum.4 + u64::from(demand.pcie_mb_s),
+                    sum.5 + u32::from(demand.pcie_mb_s > 0),
+                )
+            })
     }
 
     fn present(&self, graph: &HardwareGraph) -> DeviceSet {
@@ -118,14 +130,22 @@ impl Books {
                 _ => true,
             };
             let becoming = self.changing.get(&device.parent);
-            in_layout(self.layouts.get(&device.parent)) && (becoming.is_none() || in_layout(becoming))
+            in_layout(self.layouts.get(&device.parent))
+                && (becoming.is_none() || in_layout(becoming))
         };
         graph.all().iter().filter(is_there).collect()
     }
 }
 
 fn sums(usage: &mapa_core::Usage) -> Sums {
-    (usage.tenants, usage.exclusive, usage.memory_bytes, usage.warps, usage.pcie_mb_s, usage.pcie_tenants)
+    (
+        usage.tenants,
+        usage.exclusive,
+        usage.memory_bytes,
+        usage.warps,
+        usage.pcie_mb_s,
+        usage.pcie_tenants,
+    )
 }
 
 impl History {
@@ -133,7 +153,7 @@ impl History {
         self.allocator.view()
     }
 
-    /// The same on the twin, if there is one, with the same outcome.
+    /// Takes the same step on the twin, if there is one, and checks that the outcome is the same.
     fn both<T: PartialEq + std::fmt::Debug, E: std::fmt::Display>(
         &mut self,
         act: impl Fn(&mut Allocator) -> Result<T, E>,
@@ -146,7 +166,11 @@ impl History {
             assert!(self.allocator.view().stamp().generation > before.view().stamp().generation);
         }
         if let Some(twin) = &mut self.twin {
-            assert_eq!(act(twin).map_err(|error| error.to_string()), done, "a restored state goes on identically");
+            assert_eq!(
+                act(twin).map_err(|error| error.to_string()),
+                done,
+                "a restored state goes on identically"
+            );
             assert_eq!(twin, &self.allocator);
         }
         done
@@ -158,7 +182,8 @@ impl History {
 
     fn layout(&self, whole: DeviceId, index: Option<Index>) -> Layout {
         let model = self.graph.model(whole).zip(index);
-        let nth = model.and_then(|(model, index)| model.layouts().nth(index.index(model.layouts().len())));
+        let nth = model
+            .and_then(|(model, index)| model.layouts().nth(index.index(model.layouts().len())));
         nth.unwrap_or_default()
     }
 
@@ -169,7 +194,11 @@ impl History {
 
     /// Whether a layout has everything of a device that has a tenant.
     fn keeps_tenants(&self, whole: DeviceId, layout: &Layout) -> bool {
-        let mut used = self.books.leases.values().flat_map(|(_, placement)| placement.iter().copied());
+        let mut used = self
+            .books
+            .leases
+            .values()
+            .flat_map(|(_, placement)| placement.iter().copied());
         used.all(|id| match self.graph.device(id).unit {
             Unit::Slice(instance) => self.graph.device(id).parent != whole || layout.has(instance),
             _ => id != whole || layout.is_whole(),
@@ -188,38 +217,66 @@ impl StateMachineTest for History {
     fn init_test(machine: &Machine) -> Self {
         let graph = machine.0.clone();
         let allocator = Allocator::new(graph.clone());
-        Self { graph, allocator, twin: None, kept: None, books: Books::default() }
+        Self {
+            graph,
+            allocator,
+            twin: None,
+            kept: None,
+            books: Books::default(),
+        }
     }
 
     fn apply(mut history: Self, _: &Machine, step: Step) -> Self {
         match step {
             Step::Allocate(pattern, index, sensitive) => {
                 let request = Request::new(pattern.clone()).sensitive(sensitive);
-                if let Ok(lease) = history.both(|allocator| allocator.allocate(policy(index), &request)) {
-                    assert_eq!(lease.id, LeaseId(history.books.given), "ids are never given twice");
+                if let Ok(lease) =
+                    history.both(|allocator| allocator.allocate(policy(index), &request))
+                {
+                    assert_eq!(
+                        lease.id,
+                        LeaseId(history.books.given),
+                        "ids are never given twice"
+                    );
                     assert_eq!(lease.placement.len(), pattern.len());
                     history.books.given += 1;
-                    history.books.leases.insert(lease.id, (pattern, lease.placement));
+                    history
+                        .books
+                        .leases
+                        .insert(lease.id, (pattern, lease.placement));
                 }
             }
             Step::Decide(pattern, index) => {
-                history.kept = history.view().decide(policy(index), &Request::new(pattern)).ok();
+                history.kept = history
+                    .view()
+                    .decide(policy(index), &Request::new(pattern))
+                    .ok();
             }
             Step::CommitKept => {
                 if let Some(decision) = history.kept.clone() {
                     let stale = decision.stamp() != history.view().stamp();
                     let lease = history.both(|allocator| allocator.commit(decision.clone()));
-                    assert_eq!(lease.is_err(), stale, "only on the state on which it was made");
+                    assert_eq!(
+                        lease.is_err(),
+                        stale,
+                        "only on the state on which it was made"
+                    );
                     if let Ok(lease) = lease {
                         history.books.given += 1;
-                        history.books.leases.insert(lease.id, (lease.pattern, lease.placement));
+                        history
+                            .books
+                            .leases
+                            .insert(lease.id, (lease.pattern, lease.placement));
                     }
                 }
             }
             Step::Release(index) => {
                 if let Some(id) = history.lease(index) {
                     let lease = history.both(|allocator| allocator.release(id)).unwrap();
-                    assert_eq!(history.books.leases.remove(&id), Some((lease.pattern, lease.placement)));
+                    assert_eq!(
+                        history.books.leases.remove(&id),
+                        Some((lease.pattern, lease.placement))
+                    );
                     assert!(history.both(|allocator| allocator.release(id)).is_err());
                 }
             }
@@ -228,17 +285,24 @@ impl StateMachineTest for History {
                     let request = Request::new(history.books.leases[&id].0.clone());
                     let what_if = history.allocator.without(id).unwrap();
                     if let Ok(decision) = what_if.view().decide(policy(by), &request) {
-                        let lease = history.both(|allocator| allocator.commit(decision.clone())).unwrap();
+                        let lease = history
+                            .both(|allocator| allocator.commit(decision.clone()))
+                            .unwrap();
                         assert_eq!(lease.id, id, "a move keeps its lease");
-                        history.books.leases.insert(id, (lease.pattern, lease.placement));
+                        history
+                            .books
+                            .leases
+                            .insert(id, (lease.pattern, lease.placement));
                     }
                 }
             }
             Step::Begin(whole, layout) => {
                 let whole = history.whole(whole);
                 let layout = history.layout(whole, layout);
-                let may = history.keeps_tenants(whole, &layout) && !history.books.changing.contains_key(&whole);
-                let begun = history.both(|allocator| allocator.begin_repartition(whole, layout.clone()).map(drop));
+                let may = history.keeps_tenants(whole, &layout)
+                    && !history.books.changing.contains_key(&whole);
+                let begun = history
+                    .both(|allocator| allocator.begin_repartition(whole, layout.clone()).map(drop));
                 assert_eq!(begun.is_ok(), may, "{begun:?}");
                 if may {
                     history.books.changing.insert(whole, layout);
@@ -258,7 +322,8 @@ impl StateMachineTest for History {
             Step::Snapshot => {
                 let text = serde_json::to_string(&history.allocator.snapshot()).unwrap();
                 let snapshot = serde_json::from_str(&text).unwrap();
-                let restored = Allocator::restore(MachineId(0), history.graph.clone(), snapshot).unwrap();
+                let restored =
+                    Allocator::restore(MachineId(0), history.graph.clone(), snapshot).unwrap();
                 assert_eq!(restored, history.allocator);
                 history.twin = Some(restored);
             }
@@ -267,23 +332,51 @@ impl StateMachineTest for History {
     }
 
     fn check_invariants(history: &Self, _: &Machine) {
-        let Self { graph, books, allocator, .. } = history;
+        let Self {
+            graph,
+            books,
+            allocator,
+            ..
+        } = history;
         let view = allocator.view();
-        let held: Vec<_> =
-            allocator.leases().map(|lease| (lease.id, (lease.pattern.clone(), lease.placement.clone()))).collect();
-        assert!(books.leases.clone().into_iter().eq(held), "no lease is lost or doubled");
+        let held: Vec<_> = allocator
+            .leases()
+            .map(|lease| (lease.id, (lease.pattern.clone(), lease.placement.clone())))
+            .collect();
+        assert!(
+            books.leases.clone().into_iter().eq(held),
+            "no lease is lost or doubled"
+        );
         let present = books.present(graph);
         assert_eq!(view.present(), &present);
         let mut free = DeviceSet::new();
         for (id, device) in (0u32..).map(DeviceId).zip(graph.devices()) {
             let here = books.sums(|other| other == id);
             assert_eq!(sums(view.usage(id)), here);
-            assert!(here.1 == 0 || here.0 == 1, "a tenant that shares with nobody is alone");
-            assert!(here.2 == 0 || here.2 <= device.memory_bytes.unwrap(), "never more memory than there is");
-            assert!(here.0 == 0 || present.contains(id), "what has a tenant is there");
-            let beside = graph.overlap(id).iter().any(|other| present.contains(other));
-            assert!(!(present.contains(id) && beside), "what is there at once does not overlap");
-            let on_it = books.leases.iter().filter(|(_, (_, placement))| placement.contains(&id));
+            assert!(
+                here.1 == 0 || here.0 == 1,
+                "a tenant that shares with nobody is alone"
+            );
+            assert!(
+                here.2 == 0 || here.2 <= device.memory_bytes.unwrap(),
+                "never more memory than there is"
+            );
+            assert!(
+                here.0 == 0 || present.contains(id),
+                "what has a tenant is there"
+            );
+            let beside = graph
+                .overlap(id)
+                .iter()
+                .any(|other| present.contains(other));
+            assert!(
+                !(present.contains(id) && beside),
+                "what is there at once does not overlap"
+            );
+            let on_it = books
+                .leases
+                .iter()
+                .filter(|(_, (_, placement))| placement.contains(&id));
             let mut tenants = view.tenants(id).to_vec();
             tenants.sort_unstable();
             assert!(tenants.into_iter().eq(on_it.map(|(lease, _)| *lease)));
@@ -299,13 +392,22 @@ impl StateMachineTest for History {
                 books.sums(|id| is_part(id) && graph.device(id).parent == whole)
             );
             assert_eq!(view.changing_to(whole), books.changing.get(&whole));
-            assert_eq!(view.layout_of(whole), books.layouts.get(&whole).cloned().unwrap_or_default());
+            assert_eq!(
+                view.layout_of(whole),
+                books.layouts.get(&whole).cloned().unwrap_or_default()
+            );
         }
         for port in (0..4).map(PortId) {
-            assert_eq!(sums(view.usage_of_port(port)), books.sums(|id| graph.device(id).port == Some(port)));
+            assert_eq!(
+                sums(view.usage_of_port(port)),
+                books.sums(|id| graph.device(id).port == Some(port))
+            );
         }
         for numa in 0..2 {
-            assert_eq!(sums(view.usage_of_numa(numa)), books.sums(|id| graph.device(id).numa == Some(numa)));
+            assert_eq!(
+                sums(view.usage_of_numa(numa)),
+                books.sums(|id| graph.device(id).numa == Some(numa))
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Instances, NUMA nodes and cards as vertices; demands; ranks that share a device: against brute force and by hand.
+//! Instances, NUMA nodes and cards as vertices, demands, and ranks that share a device: compared
+//! with brute force, and by hand.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -6,9 +7,10 @@ use std::sync::Arc;
 use mapa_core::mig::{Layout, Model, Profile, Size};
 use mapa_core::testing::{cut_machines, demanding_patterns, oracle};
 use mapa_core::{
-    Allocator, BuiltIn, Candidate, Criterion, Decision, Demand, DeviceId, DeviceInfo, DeviceSet, Fabric, FabricNode,
-    HardwareGraph, Limits, LinkClass, NodeKind, Objective, Pattern, Policy, Reason, Refusal, Request, Rules, Unit,
-    View, aggregate_gbps, least, lowest_id, lowest_ids, max, min, most, preserved_gbps,
+    Allocator, BuiltIn, Candidate, Criterion, Decision, Demand, DeviceId, DeviceInfo, DeviceSet,
+    Fabric, FabricNode, HardwareGraph, Limits, LinkClass, NodeKind, Objective, Pattern, Policy,
+    Reason, Refusal, Request, Rules, Unit, View, aggregate_gbps, least, lowest_id, lowest_ids, max,
+    min, most, preserved_gbps,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -23,30 +25,53 @@ fn quarters() -> Arc<Model> {
         starts: starts.to_vec(),
         max_instances,
     };
-    let table = vec![profile("1g", 1, &[0, 1, 2, 3], 4), profile("2g", 2, &[0, 2], 2), profile("4g", 4, &[0], 1)];
+    let table = vec![
+        profile("1g", 1, &[0, 1, 2, 3], 4),
+        profile("2g", 2, &[0, 2], 2),
+        profile("4g", 4, &[0], 1),
+    ];
     Arc::new(Model::new("quarters", Size::new(4, 4), table).unwrap())
 }
 
-/// Three devices, the first two below one PCIe switch and joined by two direct links; the third on another socket cannot be
-/// cut up. One network card at the switch.
+/// Three devices, the first two below one PCIe switch and joined by two direct links; the third on
+/// another socket cannot be partitioned. One network card at the switch.
 fn fabric() -> Fabric {
     let mut f = Fabric::new();
-    let node = |name: &str, kind| FabricNode { name: name.into(), kind };
+    let node = |name: &str, kind| FabricNode {
+        name: name.into(),
+        kind,
+    };
     let machine = f.add(node("machine", NodeKind::Machine)).unwrap();
     let cpus = [0, 1].map(|i| f.add_numa(format!("cpu{i}"), i).unwrap());
-    cpus.iter().for_each(|&cpu| f.attach(cpu, machine, 20.0).unwrap());
-    let bridges = [0, 1].map(|i| f.add(node(&format!("bridge{i}"), NodeKind::HostBridge)).unwrap());
-    bridges.iter().zip(cpus).for_each(|(&bridge, cpu)| f.attach(bridge, cpu, 24.0).unwrap());
+    cpus.iter()
+        .for_each(|&cpu| f.attach(cpu, machine, 20.0).unwrap());
+    let bridges = [0, 1].map(|i| {
+        f.add(node(&format!("bridge{i}"), NodeKind::HostBridge))
+            .unwrap()
+    });
+    bridges
+        .iter()
+        .zip(cpus)
+        .for_each(|(&bridge, cpu)| f.attach(bridge, cpu, 24.0).unwrap());
     let switch = f.add(node("switch", NodeKind::PcieSwitch)).unwrap();
     f.attach(switch, bridges[0], 24.0).unwrap();
-    let info = |mig| DeviceInfo { memory_bytes: Some(24 << 30), mig, ..DeviceInfo::default() };
+    let info = |mig| DeviceInfo {
+        memory_bytes: Some(24 << 30),
+        mig,
+        ..DeviceInfo::default()
+    };
     let mut gpu = |name: &str, mig| f.add(node(name, NodeKind::Device(info(mig)))).unwrap();
     let model = quarters();
-    let gpus = [gpu("GPU0", Some(model.clone())), gpu("GPU1", Some(model)), gpu("GPU2", None)];
+    let gpus = [
+        gpu("GPU0", Some(model.clone())),
+        gpu("GPU1", Some(model)),
+        gpu("GPU2", None),
+    ];
     f.attach(gpus[0], switch, 12.0).unwrap();
     f.attach(gpus[1], switch, 12.0).unwrap();
     f.attach(gpus[2], bridges[1], 12.0).unwrap();
-    f.link(gpus[0], gpus[1], LinkClass::Direct(2), 50.0).unwrap();
+    f.link(gpus[0], gpus[1], LinkClass::Direct(2), 50.0)
+        .unwrap();
     let card = f.add(node("nic0", NodeKind::Nic)).unwrap();
     f.attach(card, switch, 12.0).unwrap();
     f
@@ -60,11 +85,13 @@ fn id(graph: &HardwareGraph, name: &str) -> DeviceId {
     graph.find(name).unwrap()
 }
 
-/// An allocator whose first two devices are cut up so: `1g@0 2g@2`, or `whole`.
+/// An allocator whose first two devices have these layouts: `1g@0 2g@2`, or `whole`.
 fn cut(graph: &Arc<HardwareGraph>, layouts: [&str; 2]) -> Allocator {
     let mut allocator = Allocator::new(graph.clone());
     for (whole, text) in (0u32..).map(DeviceId).zip(layouts) {
-        allocator.layout_is(whole, &layout(graph, whole, text)).unwrap();
+        allocator
+            .layout_is(whole, &layout(graph, whole, text))
+            .unwrap();
     }
     allocator
 }
@@ -74,14 +101,22 @@ fn layout(graph: &HardwareGraph, whole: DeviceId, text: &str) -> Layout {
     if text == "whole" {
         return Layout::whole();
     }
-    let instances = text
-        .split_whitespace()
-        .map(|word| *model.instances().iter().find(|&&instance| model.print_instance(instance) == word).unwrap());
+    let instances = text.split_whitespace().map(|word| {
+        *model
+            .instances()
+            .iter()
+            .find(|&&instance| model.print_instance(instance) == word)
+            .unwrap()
+    });
     model.layout(&instances.collect::<Vec<_>>()).unwrap()
 }
 
 fn names(graph: &HardwareGraph, placement: &[DeviceId]) -> String {
-    placement.iter().map(|&id| graph.device(id).name.as_str()).collect::<Vec<_>>().join(" ")
+    placement
+        .iter()
+        .map(|&id| graph.device(id).name.as_str())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn one_g() -> Demand {
@@ -91,24 +126,47 @@ fn one_g() -> Demand {
 #[test]
 fn every_instance_that_could_exist_is_a_vertex_after_the_devices() {
     let graph = machine();
-    let all: Vec<&str> = graph.devices().iter().map(|device| device.name.as_str()).collect();
+    let all: Vec<&str> = graph
+        .devices()
+        .iter()
+        .map(|device| device.name.as_str())
+        .collect();
     let quarters = ["1g@0", "1g@1", "1g@2", "1g@3", "2g@0", "2g@2", "4g@0"];
     let expected: Vec<String> = ["GPU0", "GPU1", "GPU2"]
         .map(String::from)
         .into_iter()
-        .chain([0, 1].into_iter().flat_map(|i| quarters.map(|word| format!("GPU{i}/{word}"))))
+        .chain(
+            [0, 1]
+                .into_iter()
+                .flat_map(|i| quarters.map(|word| format!("GPU{i}/{word}"))),
+        )
         .collect();
     assert_eq!(all, expected);
     let slice = graph.device(id(&graph, "GPU1/2g@2"));
-    assert_eq!((slice.parent, slice.size, slice.memory_bytes), (DeviceId(1), Some(Size::new(2, 2)), Some(12 << 30)));
+    assert_eq!(
+        (slice.parent, slice.size, slice.memory_bytes),
+        (DeviceId(1), Some(Size::new(2, 2)), Some(12 << 30))
+    );
     assert!(matches!(slice.unit, Unit::Slice(instance) if instance.start == 2));
-    assert_eq!((slice.numa, slice.port), (Some(0), graph.device(DeviceId(1)).port));
-    assert_eq!(graph.device(DeviceId(0)).port, slice.port, "both hang below one host bridge");
+    assert_eq!(
+        (slice.numa, slice.port),
+        (Some(0), graph.device(DeviceId(1)).port)
+    );
+    assert_eq!(
+        graph.device(DeviceId(0)).port,
+        slice.port,
+        "both hang below one host bridge"
+    );
     assert_ne!(graph.device(DeviceId(2)).port, slice.port);
     assert_eq!(graph.vertices(DeviceId(0)).len(), 8);
     assert_eq!(graph.vertices(DeviceId(2)), &DeviceSet::from([2]));
     assert!(graph.vertices(DeviceId(5)).is_empty() && graph.model(DeviceId(2)).is_none());
-    let beside = |name: &str| names(&graph, &graph.overlap(id(&graph, name)).iter().collect::<Vec<_>>());
+    let beside = |name: &str| {
+        names(
+            &graph,
+            &graph.overlap(id(&graph, name)).iter().collect::<Vec<_>>(),
+        )
+    };
     assert_eq!(beside("GPU0/2g@2"), "GPU0 GPU0/1g@2 GPU0/1g@3 GPU0/4g@0");
     assert_eq!(beside("GPU0/1g@0"), "GPU0 GPU0/2g@0 GPU0/4g@0");
     assert_eq!(beside("GPU2"), "");
@@ -123,13 +181,16 @@ fn instances_have_no_peer_to_peer_and_share_a_port() {
         (link.class, link.gbps)
     };
     assert_eq!(link("GPU0", "GPU1"), (LinkClass::Direct(2), 50.0));
-    assert_eq!(graph.pair(DeviceId(0), DeviceId(1)).host.class, LinkClass::Pix);
-    // Below one switch, but what one sends to the other is laid down in the host's memory.
+    assert_eq!(
+        graph.pair(DeviceId(0), DeviceId(1)).host.class,
+        LinkClass::Pix
+    );
+    // They are below one switch, but data between them goes through the host's memory.
     assert_eq!(link("GPU0/1g@0", "GPU1/1g@0"), (LinkClass::Phb, 12.0));
     assert_eq!(link("GPU0/1g@0", "GPU1"), (LinkClass::Phb, 12.0));
     assert_eq!(link("GPU0/1g@0", "GPU0/1g@1"), (LinkClass::Phb, 12.0));
     assert_eq!(link("GPU0/1g@0", "GPU2"), (LinkClass::Sys, 12.0));
-    // Never there at once.
+    // They never exist at once.
     assert_eq!(link("GPU0", "GPU0/1g@0"), (LinkClass::None, 0.0));
     assert_eq!(link("GPU0/2g@0", "GPU0/1g@1"), (LinkClass::None, 0.0));
     let shared = graph.link_of_ranks(DeviceId(4), DeviceId(4));
@@ -139,77 +200,160 @@ fn instances_have_no_peer_to_peer_and_share_a_port() {
 #[test]
 fn a_pattern_may_ask_for_a_device_near_a_core_and_a_card_near_a_device() {
     let graph = Arc::new(fabric().lower_with_host().unwrap());
-    assert_eq!(names(&graph, &(17..20).map(DeviceId).collect::<Vec<_>>()), "cpu0 cpu1 nic0");
+    assert_eq!(
+        names(&graph, &(17..20).map(DeviceId).collect::<Vec<_>>()),
+        "cpu0 cpu1 nic0"
+    );
     let class = |a: &str, b: &str| graph.link(id(&graph, a), id(&graph, b)).class;
-    assert_eq!((class("GPU0", "cpu0"), class("GPU0", "cpu1")), (LinkClass::Phb, LinkClass::Sys));
-    assert_eq!((class("GPU0", "nic0"), class("GPU2", "nic0")), (LinkClass::Pix, LinkClass::Sys));
-    assert_eq!(class("GPU0/1g@0", "nic0"), LinkClass::Pix, "a card reaches an instance as it reaches the device");
-    assert_eq!((class("cpu0", "cpu1"), class("nic0", "cpu0")), (LinkClass::Sys, LinkClass::Phb));
+    assert_eq!(
+        (class("GPU0", "cpu0"), class("GPU0", "cpu1")),
+        (LinkClass::Phb, LinkClass::Sys)
+    );
+    assert_eq!(
+        (class("GPU0", "nic0"), class("GPU2", "nic0")),
+        (LinkClass::Pix, LinkClass::Sys)
+    );
+    assert_eq!(
+        class("GPU0/1g@0", "nic0"),
+        LinkClass::Pix,
+        "a card reaches an instance as it reaches the device"
+    );
+    assert_eq!(
+        (class("cpu0", "cpu1"), class("nic0", "cpu0")),
+        (LinkClass::Sys, LinkClass::Phb)
+    );
 
     let allocator = cut(&graph, ["1g@0 1g@1 2g@2", "whole"]);
     let decide = |pattern: &Pattern, rules: &Rules<'_>| {
-        let decision = allocator.view().decide(rules, &Request::new(pattern.clone())).unwrap();
+        let decision = allocator
+            .view()
+            .decide(rules, &Request::new(pattern.clone()))
+            .unwrap();
         names(&graph, decision.placement())
     };
-    let near = Rules::new("near").require_link("below one switch", |edge| edge.link.class >= LinkClass::Pix);
+    let near = Rules::new("near")
+        .require_link("below one switch", |edge| edge.link.class >= LinkClass::Pix);
     let with_card = Pattern::chain(2).with_demand(1, Demand::nic());
     assert_eq!(decide(&with_card, &near), "GPU1 nic0");
-    assert_eq!(decide(&with_card.with_demand(0, Demand::slice(Size::new(2, 2))), &near), "GPU0/2g@2 nic0");
+    assert_eq!(
+        decide(
+            &with_card.with_demand(0, Demand::slice(Size::new(2, 2))),
+            &near
+        ),
+        "GPU0/2g@2 nic0"
+    );
     let by_socket = Rules::new("by socket").prefer(lowest_ids());
     let with_core = Pattern::chain(2).with_demand(1, Demand::numa());
-    let near_core = |rank: u32| Request::new(with_core.clone()).must_include([rank].into()).min_link(LinkClass::Phb);
-    let choose = |rank| allocator.view().decide(&by_socket, &near_core(rank)).unwrap();
+    let near_core = |rank: u32| {
+        Request::new(with_core.clone())
+            .must_include([rank].into())
+            .min_link(LinkClass::Phb)
+    };
+    let choose = |rank| {
+        allocator
+            .view()
+            .decide(&by_socket, &near_core(rank))
+            .unwrap()
+    };
     assert_eq!(names(&graph, choose(2).placement()), "GPU2 cpu1");
     assert_eq!(names(&graph, choose(1).placement()), "GPU1 cpu0");
 
     // A core is shared: both jobs have it, and it is never "free" for one that wants it alone.
     let mut allocator = allocator;
     for _ in 0..2 {
-        allocator.allocate(&near, &Request::new(Pattern::single(Demand::numa()))).unwrap();
+        allocator
+            .allocate(&near, &Request::new(Pattern::single(Demand::numa())))
+            .unwrap();
     }
     assert_eq!(allocator.view().usage(id(&graph, "cpu0")).tenants, 2);
     let alone = Request::new(Pattern::single(Demand::numa().exclusive())).only([17].into());
-    assert!(matches!(allocator.view().decide(&near, &alone), Err(Refusal::Busy(Reason::InUse { .. }))));
+    assert!(matches!(
+        allocator.view().decide(&near, &alone),
+        Err(Refusal::Busy(Reason::InUse { .. }))
+    ));
 }
 
 #[test]
 fn a_numa_node_that_is_only_named_is_a_vertex_too() {
     let mut f = Fabric::new();
     for (i, numa) in [0, 1, 1].into_iter().enumerate() {
-        let info = DeviceInfo { numa: Some(numa), ..DeviceInfo::default() };
-        f.add(FabricNode { name: format!("GPU{i}"), kind: NodeKind::Device(info) }).unwrap();
+        let info = DeviceInfo {
+            numa: Some(numa),
+            ..DeviceInfo::default()
+        };
+        f.add(FabricNode {
+            name: format!("GPU{i}"),
+            kind: NodeKind::Device(info),
+        })
+        .unwrap();
     }
     let ids: Vec<_> = f.nodes().map(|(id, _)| id).collect();
     f.link(ids[0], ids[1], LinkClass::Sys, 12.0).unwrap();
     f.link(ids[1], ids[2], LinkClass::Node, 12.0).unwrap();
     let graph = f.lower_with_host().unwrap();
     let class = |a: u32, b: &str| graph.link(DeviceId(a), id(&graph, b)).class;
-    assert_eq!((class(0, "numa0"), class(0, "numa1")), (LinkClass::Phb, LinkClass::Sys));
-    assert_eq!((class(2, "numa0"), class(2, "numa1")), (LinkClass::Sys, LinkClass::Phb));
+    assert_eq!(
+        (class(0, "numa0"), class(0, "numa1")),
+        (LinkClass::Phb, LinkClass::Sys)
+    );
+    assert_eq!(
+        (class(2, "numa0"), class(2, "numa1")),
+        (LinkClass::Sys, LinkClass::Phb)
+    );
 }
 
 #[test]
 fn a_device_that_is_cut_up_is_not_there_itself() {
     let graph = machine();
     let mut allocator = cut(&graph, ["1g@0 1g@1 2g@2", "whole"]);
-    let free = |allocator: &Allocator| names(&graph, &allocator.view().free().iter().collect::<Vec<_>>());
+    let free =
+        |allocator: &Allocator| names(&graph, &allocator.view().free().iter().collect::<Vec<_>>());
     assert_eq!(free(&allocator), "GPU1 GPU2 GPU0/1g@0 GPU0/1g@1 GPU0/2g@2");
-    let lease = allocator.allocate(lowest_id(), &Request::new(Pattern::single(one_g()))).unwrap();
+    let lease = allocator
+        .allocate(lowest_id(), &Request::new(Pattern::single(one_g())))
+        .unwrap();
     assert_eq!(names(&graph, &lease.placement), "GPU0/1g@0");
     let two = Request::new(Pattern::ring(2));
-    assert_eq!(names(&graph, &allocator.allocate(lowest_id(), &two).unwrap().placement), "GPU1 GPU2");
-    // A third whole device exists, cut up.
+    assert_eq!(
+        names(
+            &graph,
+            &allocator.allocate(lowest_id(), &two).unwrap().placement
+        ),
+        "GPU1 GPU2"
+    );
+    // A third whole device exists, but it is partitioned.
     let one = Request::new(Pattern::single(Demand::whole()));
-    let refusal = |allocator: &Allocator, request: &Request| allocator.view().decide(lowest_id(), request).unwrap_err();
-    assert_eq!(refusal(&allocator, &one), Refusal::Busy(Reason::InUse { wanted: 1, free: 0, allowed: 3 }));
+    let refusal = |allocator: &Allocator, request: &Request| {
+        allocator.view().decide(lowest_id(), request).unwrap_err()
+    };
+    assert_eq!(
+        refusal(&allocator, &one),
+        Refusal::Busy(Reason::InUse {
+            wanted: 1,
+            free: 0,
+            allowed: 3
+        })
+    );
     allocator.release(lease.id).unwrap();
-    assert_eq!(refusal(&allocator, &one), Refusal::Busy(Reason::NeedsRepartition));
+    assert_eq!(
+        refusal(&allocator, &one),
+        Refusal::Busy(Reason::NeedsRepartition)
+    );
     let four = Request::new(Pattern::single(Demand::slice(Size::new(4, 4))));
-    assert_eq!(refusal(&allocator, &four), Refusal::Busy(Reason::NeedsRepartition));
+    assert_eq!(
+        refusal(&allocator, &four),
+        Refusal::Busy(Reason::NeedsRepartition)
+    );
     let eight = Request::new(Pattern::single(Demand::slice(Size::new(8, 8))));
-    assert_eq!(refusal(&allocator, &eight), Refusal::Infeasible(Reason::NothingFits { rank: 0 }));
+    assert_eq!(
+        refusal(&allocator, &eight),
+        Refusal::Infeasible(Reason::NothingFits { rank: 0 })
+    );
     let five = Request::new(Pattern::independent(5).each(Demand::slice(Size::new(2, 2))));
-    assert!(matches!(refusal(&allocator, &five), Refusal::Infeasible(_)), "two devices have four halves");
+    assert!(
+        matches!(refusal(&allocator, &five), Refusal::Infeasible(_)),
+        "two devices have four halves"
+    );
     assert_eq!(
         refusal(&allocator, &four.clone().relaxed()).kind(),
         "busy",
@@ -217,7 +361,10 @@ fn a_device_that_is_cut_up_is_not_there_itself() {
     );
     allocator.layout_is(DeviceId(0), &Layout::whole()).unwrap();
     assert!(allocator.view().decide(lowest_id(), &four).is_err());
-    let relaxed = allocator.view().decide(lowest_id(), &four.relaxed()).unwrap();
+    let relaxed = allocator
+        .view()
+        .decide(lowest_id(), &four.relaxed())
+        .unwrap();
     assert_eq!(names(&graph, relaxed.placement()), "GPU0");
 }
 
@@ -226,67 +373,153 @@ fn a_repartition_touches_no_lease_elsewhere_and_hides_what_is_changing() {
     let graph = machine();
     let mut allocator = cut(&graph, ["1g@0 1g@1 2g@2", "2g@0 2g@2"]);
     let mut take = |size: u8, only: u32| {
-        let request = Request::new(Pattern::single(Demand::slice(Size::new(size, size)))).only([only].into());
+        let request =
+            Request::new(Pattern::single(Demand::slice(Size::new(size, size)))).only([only].into());
         allocator.allocate(lowest_id(), &request).unwrap()
     };
     let (kept, elsewhere) = (take(1, 0), take(2, 1));
-    let before = allocator.view().decide(lowest_id(), &Request::new(Pattern::single(one_g()))).unwrap();
+    let before = allocator
+        .view()
+        .decide(lowest_id(), &Request::new(Pattern::single(one_g())))
+        .unwrap();
     let next = |text| layout(&graph, DeviceId(0), text);
 
-    let error = allocator.begin_repartition(DeviceId(0), next("2g@0 2g@2")).unwrap_err();
+    let error = allocator
+        .begin_repartition(DeviceId(0), next("2g@0 2g@2"))
+        .unwrap_err();
     assert!(error.is_tenant_vanishing());
-    assert_eq!(error.to_string(), "GPU0/1g@0 would vanish under lease 0: release it first");
-    assert!(allocator.begin_repartition(DeviceId(2), Layout::whole()).is_ok(), "it is whole, and stays so");
+    assert_eq!(
+        error.to_string(),
+        "GPU0/1g@0 would vanish under lease 0: release it first"
+    );
+    assert!(
+        allocator
+            .begin_repartition(DeviceId(2), Layout::whole())
+            .is_ok(),
+        "it is whole, and stays so"
+    );
     allocator.layout_is(DeviceId(2), &Layout::whole()).unwrap();
 
-    allocator.begin_repartition(DeviceId(0), next("1g@0 1g@1 1g@2 1g@3")).unwrap();
-    assert!(allocator.commit(before).unwrap_err().is_stale(), "the graph has changed since");
-    assert_eq!(allocator.view().changing_to(DeviceId(0)), Some(&next("1g@0 1g@1 1g@2 1g@3")));
-    let parts = |allocator: &Allocator| names(&graph, &allocator.view().parts_of(DeviceId(0)).collect::<Vec<_>>());
-    assert_eq!(parts(&allocator), "GPU0/1g@0 GPU0/1g@1", "what is in both layouts");
-    assert!(allocator.begin_repartition(DeviceId(0), Layout::whole()).is_err(), "one change at a time");
-    allocator.layout_is(DeviceId(0), &next("1g@0 1g@1 1g@2 1g@3")).unwrap();
+    allocator
+        .begin_repartition(DeviceId(0), next("1g@0 1g@1 1g@2 1g@3"))
+        .unwrap();
+    assert!(
+        allocator.commit(before).unwrap_err().is_stale(),
+        "the graph has changed since"
+    );
+    assert_eq!(
+        allocator.view().changing_to(DeviceId(0)),
+        Some(&next("1g@0 1g@1 1g@2 1g@3"))
+    );
+    let parts = |allocator: &Allocator| {
+        names(
+            &graph,
+            &allocator.view().parts_of(DeviceId(0)).collect::<Vec<_>>(),
+        )
+    };
+    assert_eq!(
+        parts(&allocator),
+        "GPU0/1g@0 GPU0/1g@1",
+        "what is in both layouts"
+    );
+    assert!(
+        allocator
+            .begin_repartition(DeviceId(0), Layout::whole())
+            .is_err(),
+        "one change at a time"
+    );
+    allocator
+        .layout_is(DeviceId(0), &next("1g@0 1g@1 1g@2 1g@3"))
+        .unwrap();
     assert_eq!(parts(&allocator), "GPU0/1g@0 GPU0/1g@1 GPU0/1g@2 GPU0/1g@3");
-    assert_eq!(allocator.view().layout_of(DeviceId(0)), next("1g@0 1g@1 1g@2 1g@3"));
+    assert_eq!(
+        allocator.view().layout_of(DeviceId(0)),
+        next("1g@0 1g@1 1g@2 1g@3")
+    );
     let held: Vec<_> = allocator.leases().cloned().collect();
     assert_eq!(held, [kept, elsewhere]);
 
-    // Somebody else has cut the device up behind our back, under a tenant.
-    let error = allocator.layout_is(DeviceId(1), &Layout::whole()).unwrap_err();
+    // Something else changed the layout of the device while it had a tenant.
+    let error = allocator
+        .layout_is(DeviceId(1), &Layout::whole())
+        .unwrap_err();
     assert!(error.is_tenant_vanishing());
-    assert!(allocator.layout_is(DeviceId(2), &next("4g@0")).is_err(), "it cannot be cut up");
-    assert!(allocator.layout_is(DeviceId(5), &Layout::whole()).is_err(), "an instance is not whole");
+    assert!(
+        allocator.layout_is(DeviceId(2), &next("4g@0")).is_err(),
+        "it cannot be partitioned"
+    );
+    assert!(
+        allocator.layout_is(DeviceId(5), &Layout::whole()).is_err(),
+        "an instance is not whole"
+    );
 }
 
 #[test]
 fn tenants_that_share_never_exceed_the_memory_and_never_meet_one_that_does_not() {
     let graph = machine();
     let mut allocator = cut(&graph, ["2g@0 2g@2", "whole"]);
-    let task = |gib: u64| Request::new(Pattern::single(Demand::any().shared().memory(gib << 30))).only([0].into());
+    let task = |gib: u64| {
+        Request::new(Pattern::single(Demand::any().shared().memory(gib << 30))).only([0].into())
+    };
     let place = |allocator: &mut Allocator, request: &Request| {
-        allocator.allocate(lowest_id(), request).map(|lease| names(&graph, &lease.placement)).map_err(|r| r.kind())
+        allocator
+            .allocate(lowest_id(), request)
+            .map(|lease| names(&graph, &lease.placement))
+            .map_err(|r| r.kind())
     };
     assert_eq!(place(&mut allocator, &task(7)), Ok("GPU0/2g@0".into()));
-    assert_eq!(place(&mut allocator, &task(5)), Ok("GPU0/2g@0".into()), "7 + 5 of 12 GiB");
+    assert_eq!(
+        place(&mut allocator, &task(5)),
+        Ok("GPU0/2g@0".into()),
+        "7 + 5 of 12 GiB"
+    );
     assert_eq!(place(&mut allocator, &task(1)), Ok("GPU0/2g@2".into()));
     assert_eq!(place(&mut allocator, &task(12)), Err("busy"));
-    assert_eq!(place(&mut allocator, &task(13)), Err("busy"), "the whole device could hold it");
+    assert_eq!(
+        place(&mut allocator, &task(13)),
+        Err("busy"),
+        "the whole device could hold it"
+    );
     assert_eq!(place(&mut allocator, &task(25)), Err("infeasible"));
     let alone = Request::new(Pattern::single(Demand::any())).only([0].into());
-    assert_eq!(place(&mut allocator, &alone), Err("busy"), "both halves have tenants");
+    assert_eq!(
+        place(&mut allocator, &alone),
+        Err("busy"),
+        "both halves have tenants"
+    );
     let usage = allocator.view().usage_of_whole(DeviceId(0));
-    assert_eq!((usage.tenants, usage.exclusive, usage.memory_bytes), (3, 0, 13 << 30));
+    assert_eq!(
+        (usage.tenants, usage.exclusive, usage.memory_bytes),
+        (3, 0, 13 << 30)
+    );
     assert_eq!(allocator.view().tenants(id(&graph, "GPU0/2g@0")).len(), 2);
-    assert_eq!(allocator.view().usage_of_port(graph.device(DeviceId(0)).port.unwrap()).tenants, 3);
+    assert_eq!(
+        allocator
+            .view()
+            .usage_of_port(graph.device(DeviceId(0)).port.unwrap())
+            .tenants,
+        3
+    );
     assert_eq!(allocator.view().usage_of_numa(0).memory_bytes, 13 << 30);
 
     // Ranks of one job share too, as far as the memory goes.
     let mut allocator = cut(&graph, ["2g@0 2g@2", "whole"]);
-    let ranks =
-        |gib: u64| Request::new(Pattern::all_to_all(3).each(Demand::any().shared().memory(gib << 30))).only([0].into());
-    assert_eq!(place(&mut allocator, &ranks(5)), Ok("GPU0/2g@0 GPU0/2g@0 GPU0/2g@2".into()));
-    assert_eq!(place(&mut allocator, &ranks(2)), Ok("GPU0/2g@0 GPU0/2g@2 GPU0/2g@2".into()));
-    assert_eq!(place(&mut allocator, &ranks(1)), Ok("GPU0/2g@2 GPU0/2g@2 GPU0/2g@2".into()));
+    let ranks = |gib: u64| {
+        Request::new(Pattern::all_to_all(3).each(Demand::any().shared().memory(gib << 30)))
+            .only([0].into())
+    };
+    assert_eq!(
+        place(&mut allocator, &ranks(5)),
+        Ok("GPU0/2g@0 GPU0/2g@0 GPU0/2g@2".into())
+    );
+    assert_eq!(
+        place(&mut allocator, &ranks(2)),
+        Ok("GPU0/2g@0 GPU0/2g@2 GPU0/2g@2".into())
+    );
+    assert_eq!(
+        place(&mut allocator, &ranks(1)),
+        Ok("GPU0/2g@2 GPU0/2g@2 GPU0/2g@2".into())
+    );
     assert_eq!(place(&mut allocator, &ranks(1)), Err("busy"));
     assert_eq!(allocator.view().usage_of_whole(DeviceId(0)).tenants, 9);
 }
@@ -296,27 +529,57 @@ fn a_device_whose_memory_is_not_known_holds_no_demand_for_any() {
     let mut f = Fabric::new();
     f.add_device("GPU0").unwrap();
     let graph = f.lower().unwrap();
-    let decide = |demand| graph.with_free(&graph.all()).decide(lowest_id(), &Request::new(Pattern::single(demand)));
+    let decide = |demand| {
+        graph
+            .with_free(&graph.all())
+            .decide(lowest_id(), &Request::new(Pattern::single(demand)))
+    };
     assert!(decide(Demand::whole().shared()).is_ok());
-    assert!(matches!(decide(Demand::whole().memory(1)), Err(Refusal::Infeasible(_))));
+    assert!(matches!(
+        decide(Demand::whole().memory(1)),
+        Err(Refusal::Infeasible(_))
+    ));
 }
 
 #[test]
 fn imagined_views_show_every_layout_around_the_tenants() {
     let graph = machine();
     let mut allocator = cut(&graph, ["1g@0 1g@1 2g@2", "whole"]);
-    allocator.allocate(lowest_id(), &Request::new(Pattern::single(one_g()))).unwrap();
+    allocator
+        .allocate(lowest_id(), &Request::new(Pattern::single(one_g())))
+        .unwrap();
     let view = allocator.view();
     let can = |view: View<'_>, demand| {
-        let decision = view.decide(lowest_id(), &Request::new(Pattern::single(demand)).only([0].into()));
-        decision.map(|decision| names(&graph, decision.placement())).map_err(|refusal| refusal.kind())
+        let decision = view.decide(
+            lowest_id(),
+            &Request::new(Pattern::single(demand)).only([0].into()),
+        );
+        decision
+            .map(|decision| names(&graph, decision.placement()))
+            .map_err(|refusal| refusal.kind())
     };
     assert_eq!(can(view.as_if_idle(), one_g()), Ok("GPU0/1g@0".into()));
-    assert_eq!(can(view.as_if_repartitioned(), one_g()), Ok("GPU0/1g@1".into()));
-    assert_eq!(can(view.as_if_repartitioned(), Demand::slice(Size::new(2, 2))), Ok("GPU0/2g@2".into()));
-    assert_eq!(can(view.as_if_repartitioned(), Demand::slice(Size::new(4, 4))), Err("busy"));
-    assert_eq!(can(view.as_if_idle(), Demand::slice(Size::new(4, 4))), Err("busy"), "not in this layout");
-    let decision = view.as_if_repartitioned().decide(lowest_id(), &Request::new(Pattern::single(one_g()))).unwrap();
+    assert_eq!(
+        can(view.as_if_repartitioned(), one_g()),
+        Ok("GPU0/1g@1".into())
+    );
+    assert_eq!(
+        can(view.as_if_repartitioned(), Demand::slice(Size::new(2, 2))),
+        Ok("GPU0/2g@2".into())
+    );
+    assert_eq!(
+        can(view.as_if_repartitioned(), Demand::slice(Size::new(4, 4))),
+        Err("busy")
+    );
+    assert_eq!(
+        can(view.as_if_idle(), Demand::slice(Size::new(4, 4))),
+        Err("busy"),
+        "not in this layout"
+    );
+    let decision = view
+        .as_if_repartitioned()
+        .decide(lowest_id(), &Request::new(Pattern::single(one_g())))
+        .unwrap();
     assert!(allocator.clone().commit(decision).is_err(), "imagined");
 }
 
@@ -325,48 +588,97 @@ fn a_move_replaces_the_lease_and_keeps_its_id() {
     let graph = machine();
     let mut allocator = cut(&graph, ["2g@0 2g@2", "2g@0 2g@2"]);
     let job = Request::new(Pattern::single(Demand::slice(Size::new(2, 2))));
-    let leases: Vec<_> = (0..4).map(|_| allocator.allocate(lowest_id(), &job).unwrap()).collect();
+    let leases: Vec<_> = (0..4)
+        .map(|_| allocator.allocate(lowest_id(), &job).unwrap())
+        .collect();
     assert!(allocator.view().decide(lowest_id(), &job).is_err(), "full");
     let what_if = allocator.without(leases[1].id).unwrap();
     let back = what_if.view().decide(lowest_id(), &job).unwrap();
-    assert_eq!(back.placement(), &leases[1].placement, "its own place is free without it");
+    assert_eq!(
+        back.placement(),
+        &leases[1].placement,
+        "its own place is free without it"
+    );
     allocator.release(leases[2].id).unwrap();
     assert!(allocator.commit(back).unwrap_err().is_stale());
     let elsewhere = job.clone().avoid([0].into());
-    let decision = allocator.without(leases[1].id).unwrap().view().decide(lowest_id(), &elsewhere).unwrap();
+    let decision = allocator
+        .without(leases[1].id)
+        .unwrap()
+        .view()
+        .decide(lowest_id(), &elsewhere)
+        .unwrap();
     let moved = allocator.commit(decision).unwrap();
-    assert_eq!((moved.id, names(&graph, &moved.placement).as_str()), (leases[1].id, "GPU1/2g@0"));
+    assert_eq!(
+        (moved.id, names(&graph, &moved.placement).as_str()),
+        (leases[1].id, "GPU1/2g@0")
+    );
     assert!(allocator.view().free().contains(leases[1].placement[0]));
     assert_eq!(allocator.leases().count(), 3);
-    assert!(allocator.without(leases[2].id).unwrap_err().is_unknown_lease());
+    assert!(
+        allocator
+            .without(leases[2].id)
+            .unwrap_err()
+            .is_unknown_lease()
+    );
 }
 
 #[test]
 fn a_repartition_is_only_asked_for_where_it_may_and_can_be_made() {
     let graph = machine();
     let mut allocator = cut(&graph, ["1g@0 1g@1 2g@2", "1g@0 1g@1 2g@2"]);
-    allocator.allocate(lowest_id(), &Request::new(Pattern::single(one_g()))).unwrap();
+    allocator
+        .allocate(lowest_id(), &Request::new(Pattern::single(one_g())))
+        .unwrap();
     let four = Request::new(Pattern::single(Demand::slice(Size::new(4, 4))));
     let why = |view: View<'_>| view.decide(lowest_id(), &four).unwrap_err();
-    assert_eq!(why(allocator.view()), Refusal::Busy(Reason::NeedsRepartition), "the second device is idle");
+    assert_eq!(
+        why(allocator.view()),
+        Refusal::Busy(Reason::NeedsRepartition),
+        "the second device is idle"
+    );
     // Limited to the first device, which has a tenant.
     let first: DeviceSet = allocator.view().parts_of(DeviceId(0)).collect();
-    assert!(matches!(why(allocator.view().limited_to(&first)), Refusal::Busy(Reason::InUse { .. })));
+    assert!(matches!(
+        why(allocator.view().limited_to(&first)),
+        Refusal::Busy(Reason::InUse { .. })
+    ));
     let second: DeviceSet = allocator.view().parts_of(DeviceId(1)).collect();
-    assert_eq!(why(allocator.view().limited_to(&second)), Refusal::Busy(Reason::NeedsRepartition));
-    // Once it is being cut up anew, waiting is all that helps.
-    allocator.begin_repartition(DeviceId(1), layout(&graph, DeviceId(1), "4g@0")).unwrap();
-    assert!(matches!(why(allocator.view()), Refusal::Busy(Reason::InUse { .. })));
-    allocator.layout_is(DeviceId(1), &layout(&graph, DeviceId(1), "4g@0")).unwrap();
+    assert_eq!(
+        why(allocator.view().limited_to(&second)),
+        Refusal::Busy(Reason::NeedsRepartition)
+    );
+    // While the device is being repartitioned, only waiting helps.
+    allocator
+        .begin_repartition(DeviceId(1), layout(&graph, DeviceId(1), "4g@0"))
+        .unwrap();
+    assert!(matches!(
+        why(allocator.view()),
+        Refusal::Busy(Reason::InUse { .. })
+    ));
+    allocator
+        .layout_is(DeviceId(1), &layout(&graph, DeviceId(1), "4g@0"))
+        .unwrap();
     assert!(allocator.view().decide(lowest_id(), &four).is_ok());
     // A limit holds on an idle machine too, and changes no usage.
     let idle = allocator.view().as_if_idle();
     let whole = Request::new(Pattern::single(Demand::slice(Size::new(2, 2)))).only([0].into());
     let second: DeviceSet = allocator.view().parts_of(DeviceId(1)).collect();
     let limited = idle.limited_to(&second);
-    assert_eq!(limited.as_if_repartitioned().decide(lowest_id(), &whole).unwrap_err().kind(), "busy");
-    assert_eq!(limited.usage(id(&graph, "GPU0/1g@0")).tenants, 0, "idle, limited or not");
-    // A bare free set is of any layout already, and what is not free in it stays so.
+    assert_eq!(
+        limited
+            .as_if_repartitioned()
+            .decide(lowest_id(), &whole)
+            .unwrap_err()
+            .kind(),
+        "busy"
+    );
+    assert_eq!(
+        limited.usage(id(&graph, "GPU0/1g@0")).tenants,
+        0,
+        "idle, limited or not"
+    );
+    // A bare free set allows any layout, and vertices that are not free in it stay so.
     let free = DeviceSet::from([1, 2]);
     assert_eq!(graph.with_free(&free).as_if_repartitioned().free(), &free);
 }
@@ -375,8 +687,13 @@ fn a_repartition_is_only_asked_for_where_it_may_and_can_be_made() {
 fn layouts_and_decisions_are_refused_where_they_do_not_belong() {
     let graph = machine();
     let mut allocator = Allocator::new(graph.clone());
-    let halves =
-        Profile { name: "half".into(), size: Size::new(2, 2), memory_bytes: 1, starts: vec![0, 2], max_instances: 2 };
+    let halves = Profile {
+        name: "half".into(),
+        size: Size::new(2, 2),
+        memory_bytes: 1,
+        starts: vec![0, 2],
+        max_instances: 2,
+    };
     let other = Model::new("halves", Size::new(4, 4), vec![halves]).unwrap();
     let foreign = other.maximal_layouts().next().unwrap();
     let error = allocator.layout_is(DeviceId(0), &foreign).unwrap_err();
@@ -403,9 +720,21 @@ fn layouts_and_decisions_are_refused_where_they_do_not_belong() {
             }
         }
     }
-    let why = |allocator: &mut Allocator, n| allocator.allocate(Stubborn, &Request::new(Pattern::ring(n))).unwrap_err();
-    assert_eq!(why(&mut allocator, 1).to_string(), "not met: a decision for this job, not for another");
-    assert!(why(&mut allocator, 2).to_string().contains("imagined state"), "deciding again would not help");
+    let why = |allocator: &mut Allocator, n| {
+        allocator
+            .allocate(Stubborn, &Request::new(Pattern::ring(n)))
+            .unwrap_err()
+    };
+    assert_eq!(
+        why(&mut allocator, 1).to_string(),
+        "not met: a decision for this job, not for another"
+    );
+    assert!(
+        why(&mut allocator, 2)
+            .to_string()
+            .contains("imagined state"),
+        "deciding again would not help"
+    );
 }
 
 #[test]
@@ -413,31 +742,46 @@ fn avoiding_a_device_avoids_its_instances() {
     let graph = machine();
     let allocator = cut(&graph, ["2g@0 2g@2", "2g@0 2g@2"]);
     let job = Request::new(Pattern::single(Demand::slice(Size::new(2, 2))));
-    let decide = |request| names(&graph, allocator.view().decide(lowest_id(), &request).unwrap().placement());
+    let decide = |request| {
+        names(
+            &graph,
+            allocator
+                .view()
+                .decide(lowest_id(), &request)
+                .unwrap()
+                .placement(),
+        )
+    };
     assert_eq!(decide(job.clone().avoid([0].into())), "GPU1/2g@0");
     assert_eq!(decide(job.only([1].into())), "GPU1/2g@0");
 }
 
-/// A state: a machine, its devices cut up in some way, some jobs placed.
+/// A state: a machine, layouts of its devices, and some jobs placed.
 fn states() -> impl Strategy<Value = Allocator> {
     let jobs = vec((demanding_patterns(1..=2), 0usize..4), 0..4);
-    (cut_machines(1..=3), vec(proptest::option::weighted(0.8, any::<Index>()), 3), jobs).prop_map(
-        |(graph, layouts, jobs)| {
+    (
+        cut_machines(1..=3),
+        vec(proptest::option::weighted(0.8, any::<Index>()), 3),
+        jobs,
+    )
+        .prop_map(|(graph, layouts, jobs)| {
             let graph = Arc::new(graph);
             let mut allocator = Allocator::new(graph.clone());
             for (whole, index) in graph.wholes().iter().zip(layouts) {
                 let model = graph.model(whole).zip(index);
-                if let Some(layout) = model.and_then(|(m, i)| m.layouts().nth(i.index(m.layouts().len()))) {
+                if let Some(layout) =
+                    model.and_then(|(m, i)| m.layouts().nth(i.index(m.layouts().len())))
+                {
                     allocator.layout_is(whole, &layout).unwrap();
                 }
             }
             for (pattern, policy) in jobs {
-                let policy = BuiltIn::named(["lowest-id", "greedy", "packed", "case"][policy]).unwrap();
+                let policy =
+                    BuiltIn::named(["lowest-id", "greedy", "packed", "case"][policy]).unwrap();
                 let _ = allocator.allocate(policy, &Request::new(pattern));
             }
             allocator
-        },
-    )
+        })
 }
 
 fn set(map: &[DeviceId]) -> DeviceSet {
@@ -451,21 +795,34 @@ fn objective(kind: u8) -> Objective<'static> {
         0 => aggregate_gbps(),
         1 => preserved_gbps(),
         2 => Objective::devices("warps", |seat| seat.usage().warps as f64).blind_to_ids(),
-        3 => Objective::devices("id", |seat| f64::from(seat.id.0 % 3) + f64::from(seat.demand.role)),
+        3 => Objective::devices("id", |seat| {
+            f64::from(seat.id.0 % 3) + f64::from(seat.demand.role)
+        }),
         4 => Objective::devices("free siblings", |seat| seat.free_siblings() as f64).blind_to_ids(),
-        5 => {
-            Objective::chosen("wholes", |chosen| (chosen.devices & &chosen.graph.wholes()).len() as f64).blind_to_ids()
-        }
+        5 => Objective::chosen("wholes", |chosen| {
+            (chosen.devices & &chosen.graph.wholes()).len() as f64
+        })
+        .blind_to_ids(),
         8 => Objective::placement("tenants", |c| {
             c.placement
                 .iter()
-                .map(|&id| f64::from(c.view.usage_of_whole(c.view.graph().device(id).parent).tenants))
+                .map(|&id| {
+                    f64::from(
+                        c.view
+                            .usage_of_whole(c.view.graph().device(id).parent)
+                            .tenants,
+                    )
+                })
                 .sum()
         })
         .of_set()
         .blind_to_ids(),
-        6 => Objective::placement("first", |c| f64::from(c.placement.first().map_or(0, |d| d.0 % 2))),
-        _ => Objective::links("host", mapa_core::Tiers::PAPER, |census| f64::from(census.xyz().2)),
+        6 => Objective::placement("first", |c| {
+            f64::from(c.placement.first().map_or(0, |d| d.0 % 2))
+        }),
+        _ => Objective::links("host", mapa_core::Tiers::PAPER, |census| {
+            f64::from(census.xyz().2)
+        }),
     }
 }
 
@@ -473,7 +830,9 @@ fn criterion(kind: u8) -> Criterion<'static> {
     match kind {
         0 | 1 => max(objective(kind)),
         2 => least("warps", |seat| seat.usage().warps as f64).blind_to_ids(),
-        3 => most("id", |seat| f64::from(seat.id.0 % 3) + f64::from(seat.demand.role)),
+        3 => most("id", |seat| {
+            f64::from(seat.id.0 % 3) + f64::from(seat.demand.role)
+        }),
         4 => min(objective(kind)).in_steps_of(2.0),
         CRITERIA => lowest_ids(),
         _ => min(objective(kind)),
@@ -494,7 +853,9 @@ fn require(rules: Rules<'static>, kind: u8) -> Rules<'static> {
     match kind {
         0 => rules.require("even", |seat| seat.id.0.is_multiple_of(2)),
         1 => rules.require_link("no host path", |edge| !edge.link.class.is_host()),
-        2 => rules.require_set("a low one", |chosen| chosen.devices.first().is_some_and(|id| id.0 < 4)),
+        2 => rules.require_set("a low one", |chosen| {
+            chosen.devices.first().is_some_and(|id| id.0 < 4)
+        }),
         3 => rules.require_placement("ascending", |c| c.placement.is_sorted()),
         4 => rules.require_score(aggregate_gbps(), |gbps| gbps < 30.0),
         _ => rules,
@@ -502,7 +863,11 @@ fn require(rules: Rules<'static>, kind: u8) -> Rules<'static> {
 }
 
 fn passes(kind: u8, c: &Candidate<'_>) -> bool {
-    let link = |e: &mapa_core::Edge| c.view.graph().link_of_ranks(c.placement[e.a as usize], c.placement[e.b as usize]);
+    let link = |e: &mapa_core::Edge| {
+        c.view
+            .graph()
+            .link_of_ranks(c.placement[e.a as usize], c.placement[e.b as usize])
+    };
     match kind {
         0 => c.placement.iter().all(|id| id.0 % 2 == 0),
         1 => c.pattern.edges().iter().all(|e| !link(e).class.is_host()),
@@ -513,20 +878,44 @@ fn passes(kind: u8, c: &Candidate<'_>) -> bool {
     }
 }
 
-/// What rules of these criteria and requirements must choose, from the definitions.
-fn brute_force(view: &View<'_>, pattern: &Pattern, criteria: &[u8], required: &[u8]) -> Option<Vec<DeviceId>> {
-    fn candidate<'c>(view: &View<'c>, pattern: &'c Pattern, placement: &'c [DeviceId]) -> Candidate<'c> {
-        Candidate { view: *view, pattern, placement }
+/// The choice that rules of these criteria and requirements must make, from the definitions.
+fn brute_force(
+    view: &View<'_>,
+    pattern: &Pattern,
+    criteria: &[u8],
+    required: &[u8],
+) -> Option<Vec<DeviceId>> {
+    fn candidate<'c>(
+        view: &View<'c>,
+        pattern: &'c Pattern,
+        placement: &'c [DeviceId],
+    ) -> Candidate<'c> {
+        Candidate {
+            view: *view,
+            pattern,
+            placement,
+        }
     }
     let mut maps = oracle::raw_placements(pattern, view, &view.graph().all());
-    maps.retain(|map| required.iter().all(|&kind| passes(kind, &candidate(view, pattern, map))));
+    maps.retain(|map| {
+        required
+            .iter()
+            .all(|&kind| passes(kind, &candidate(view, pattern, map)))
+    });
     let compare = |a: &Vec<DeviceId>, b: &Vec<DeviceId>| {
         for &kind in criteria {
             let order = if kind == CRITERIA {
                 set(a).cmp(&set(b))
             } else {
-                let (a, b) = (worth(kind, &candidate(view, pattern, a)), worth(kind, &candidate(view, pattern, b)));
-                if (a - b).abs() < 1e-9 { Ordering::Equal } else { a.total_cmp(&b) }
+                let (a, b) = (
+                    worth(kind, &candidate(view, pattern, a)),
+                    worth(kind, &candidate(view, pattern, b)),
+                );
+                if (a - b).abs() < 1e-9 {
+                    Ordering::Equal
+                } else {
+                    a.total_cmp(&b)
+                }
             };
             if order.is_ne() {
                 return order;

@@ -1,51 +1,84 @@
-//! Machines made of islands: the optimum against every map.
+//! Machines made of islands: the optimum compared with every map.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use mapa_core::testing::oracle;
 use mapa_core::{
-    Candidate, DeviceId, DeviceSet, Fabric, HardwareGraph, LinkClass, Objective, Pattern, Policy, Request, Rules,
-    Shape, StopReason, Tiers, aggregate_gbps, max,
+    Candidate, DeviceId, DeviceSet, Fabric, HardwareGraph, LinkClass, Objective, Pattern, Policy,
+    Request, Rules, Shape, StopReason, Tiers, aggregate_gbps, max,
 };
 use proptest::prelude::*;
 
-/// Islands of these sizes, their own links by number: NV2, NV1, the host, or the network that joins islands.
+use crate::common::gpus;
+
+/// Islands of these sizes, their own links by number: NV2, NV1, the host, or the network that joins
+/// islands.
 fn machine(sizes: &[usize], links: &[usize], kinds: usize) -> HardwareGraph {
     let mut fabric = Fabric::new();
-    let island_of: Vec<usize> = sizes.iter().enumerate().flat_map(|(i, &n)| std::iter::repeat_n(i, n)).collect();
-    let nodes: Vec<_> = (0..island_of.len()).map(|i| fabric.add_device(format!("GPU{i}")).unwrap()).collect();
+    let island_of: Vec<usize> = sizes
+        .iter()
+        .enumerate()
+        .flat_map(|(i, &n)| std::iter::repeat_n(i, n))
+        .collect();
+    let nodes = gpus(&mut fabric, island_of.len());
     let mut links = links.iter().cycle();
-    let classes =
-        [(LinkClass::Direct(2), 50.0), (LinkClass::Direct(1), 25.0), (LinkClass::Network, 3.0), (LinkClass::Sys, 12.0)];
+    let classes = [
+        (LinkClass::Direct(2), 50.0),
+        (LinkClass::Direct(1), 25.0),
+        (LinkClass::Network, 3.0),
+        (LinkClass::Sys, 12.0),
+    ];
     for b in 0..nodes.len() {
         for a in 0..b {
             let own = links.next().unwrap() % kinds;
-            let (class, gbps) = if island_of[a] == island_of[b] { classes[own] } else { classes[2] };
+            let (class, gbps) = if island_of[a] == island_of[b] {
+                classes[own]
+            } else {
+                classes[2]
+            };
             fabric.link(nodes[a], nodes[b], class, gbps).unwrap();
         }
     }
     fabric.lower().unwrap()
 }
 
-/// Some function of the counts, without rhyme or reason.
+/// An arbitrary function of the counts.
 fn any_function(seed: u64) -> Objective<'static> {
     Objective::links("any", Tiers::PAPER, move |census| {
         let (x, y, z) = census.xyz();
-        let mixed =
-            [x, y, z].iter().fold(seed, |h, &v| (h ^ u64::from(v)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29));
+        let mixed = [x, y, z].iter().fold(seed, |h, &v| {
+            (h ^ u64::from(v))
+                .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+                .rotate_left(29)
+        });
         (mixed % 17) as f64
     })
 }
 
-fn agrees_with_every_map(graph: &HardwareGraph, pattern: &Pattern, free: &DeviceSet, objective: &Objective<'static>) {
+fn agrees_with_every_map(
+    graph: &HardwareGraph,
+    pattern: &Pattern,
+    free: &DeviceSet,
+    objective: &Objective<'static>,
+) {
     let request = Request::new(pattern.clone());
     let view = graph.with_free(free);
-    let decision = Rules::new("own").prefer(max(objective.clone())).decide(&request, &view);
-    let score = |placement: &[DeviceId]| objective.score(&Candidate { view, pattern, placement });
+    let decision = Rules::new("own")
+        .prefer(max(objective.clone()))
+        .decide(&request, &view);
+    let score = |placement: &[DeviceId]| {
+        objective.score(&Candidate {
+            view,
+            pattern,
+            placement,
+        })
+    };
     let set = |map: &Vec<DeviceId>| map.iter().copied().collect::<DeviceSet>();
     let maps = oracle::raw_matches(pattern, graph, free, false);
     let best = maps.iter().map(|map| score(map)).max_by(f64::total_cmp);
-    let Some(best) = best else { return assert!(decision.is_err()) };
+    let Some(best) = best else {
+        return assert!(decision.is_err());
+    };
     let decision = decision.unwrap();
     assert!(decision.search().complete());
     assert_eq!(score(decision.placement()), best);
@@ -67,7 +100,8 @@ proptest! {
         taken in any::<u16>(),
     ) {
         let sizes: Vec<usize> = sizes.into_iter().scan(8, |left, n| { let n = n.min(*left); *left -= n; (n > 0).then_some(n) }).collect();
-        // The host kind is not there with the network within islands, since the network is the background.
+        // The host kind is not there with the network within islands, since the network is the
+        // background.
         let links: Vec<usize> = links.into_iter().map(|kind| if kind == 2 { 3 } else { kind }).collect();
         let graph = machine(&sizes, &links, 4);
         let free: DeviceSet = graph.all().iter().filter(|id| taken >> id.0 & 0x101 != 0x101).collect();
@@ -100,13 +134,21 @@ fn what_a_deadline_leaves_does_not_pass_for_the_best() {
     let all = graph.all();
     let value = any_function(5);
     let policy = Rules::new("own").prefer(max(value.clone()));
-    for (shape, k) in [(Shape::Ring, 5), (Shape::Ring, 12), (Shape::Chain, 6), (Shape::Chain, 12)] {
+    for (shape, k) in [
+        (Shape::Ring, 5),
+        (Shape::Ring, 12),
+        (Shape::Chain, 6),
+        (Shape::Chain, 12),
+    ] {
         let request = Request::new(shape.pattern(k));
         let best = policy.decide(&request, &graph.with_free(&all)).unwrap();
         assert!(best.search().complete());
         for asked in 0..20 {
             let left = AtomicU32::new(asked);
-            let stop = || left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_err();
+            let stop = || {
+                left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1))
+                    .is_err()
+            };
             match policy.decide(&request, &graph.with_free(&all).until(&stop)) {
                 Ok(other) if other.search().complete() => {
                     assert_eq!(
@@ -116,7 +158,11 @@ fn what_a_deadline_leaves_does_not_pass_for_the_best() {
                     );
                 }
                 Ok(other) => assert_eq!(other.search().stopped, StopReason::Caller),
-                Err(refusal) => assert_eq!(refusal.kind(), "limit_reached", "{shape} of {k}, asked {asked} times"),
+                Err(refusal) => assert_eq!(
+                    refusal.kind(),
+                    "limit_reached",
+                    "{shape} of {k}, asked {asked} times"
+                ),
             }
         }
     }
@@ -128,12 +174,15 @@ fn rings_of_sixteen_over_eight_servers_have_two_edges_between_them() {
     let links: Vec<usize> = vec![0, 1, 0, 1, 1, 0];
     let graph = machine(&[8; 8], &links, 2);
     let all = graph.all();
-    let decision = mapa_core::greedy().decide(&Request::new(Pattern::ring(16)), &graph.with_free(&all)).unwrap();
+    let decision = mapa_core::greedy()
+        .decide(&Request::new(Pattern::ring(16)), &graph.with_free(&all))
+        .unwrap();
     assert!(decision.search().complete());
     let set = decision.placement().set();
     let servers: std::collections::BTreeSet<u32> = set.iter().map(|id| id.0 / 8).collect();
     assert_eq!(servers.len(), 2);
-    let between =
-        (0..16).filter(|&i| decision.placement()[i].0 / 8 != decision.placement()[(i + 1) % 16].0 / 8).count();
+    let between = (0..16)
+        .filter(|&i| decision.placement()[i].0 / 8 != decision.placement()[(i + 1) % 16].0 / 8)
+        .count();
     assert_eq!(between, 2);
 }

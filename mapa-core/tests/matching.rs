@@ -1,25 +1,16 @@
-//! The engine against oracles, closed forms and petgraph.
+//! The engine compared with oracles, closed forms and petgraph.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use mapa_core::testing::{free_sets, machines, oracle, patterns};
 use mapa_core::{
-    DeviceId, DeviceSet, Fabric, HardwareGraph, Limits, LinkClass, MatchConfig, Pattern, SearchStats, StopReason,
+    DeviceId, DeviceSet, Limits, LinkClass, MatchConfig, Pattern, SearchStats, StopReason,
 };
 use petgraph::graph::UnGraph;
 use proptest::prelude::*;
 
-/// Every pair joined through the host.
-fn complete(n: usize) -> HardwareGraph {
-    let mut fabric = Fabric::new();
-    let root = fabric.add_numa("numa0", 0).unwrap();
-    for i in 0..n {
-        let device = fabric.add_device(format!("GPU{i}")).unwrap();
-        fabric.attach(device, root, 12.0).unwrap();
-    }
-    fabric.lower().unwrap()
-}
+use crate::common::complete;
 
 fn found(search: mapa_core::Search<'_>) -> Vec<Vec<DeviceId>> {
     let mut all = Vec::new();
@@ -35,8 +26,13 @@ fn found(search: mapa_core::Search<'_>) -> Vec<Vec<DeviceId>> {
 fn distinct_rings_of_a_complete_graph_of_eight() {
     let graph = complete(8);
     let count = |k| Pattern::ring(k).matcher().on(&graph).count().matches;
-    assert_eq!((2..=8).map(count).collect::<Vec<_>>(), [28, 56, 210, 672, 1680, 2880, 2520]);
-    let raw = MatchConfig::new().distinct(false).compile(&Pattern::ring(6));
+    assert_eq!(
+        (2..=8).map(count).collect::<Vec<_>>(),
+        [28, 56, 210, 672, 1680, 2880, 2520]
+    );
+    let raw = MatchConfig::new()
+        .distinct(false)
+        .compile(&Pattern::ring(6));
     assert_eq!(raw.on(&graph).count().matches, 20160);
 }
 
@@ -52,7 +48,9 @@ fn closed_forms_hold_on_complete_graphs_of_every_word_count() {
         assert_eq!(count(Pattern::ring(3)), choose3);
         assert_eq!(count(Pattern::chain(3)), 3 * choose3);
         assert_eq!(count(Pattern::all_to_all(3)), choose3);
-        let raw = MatchConfig::new().distinct(false).compile(&Pattern::chain(3));
+        let raw = MatchConfig::new()
+            .distinct(false)
+            .compile(&Pattern::chain(3));
         assert_eq!(raw.on(&graph).count().matches, n * (n - 1) * (n - 2));
     }
 }
@@ -64,7 +62,11 @@ fn every_terminal_keeps_the_limits_and_says_so() {
     let search = ring.matcher().on(&graph);
     for limit in [0, 1, 7, 671, 672, 673] {
         let limited = search.limits(Limits::NONE.matches(limit));
-        let reason = if limit >= 672 { StopReason::Exhausted } else { StopReason::MatchLimit };
+        let reason = if limit >= 672 {
+            StopReason::Exhausted
+        } else {
+            StopReason::MatchLimit
+        };
         let visited = limited.visit(|_| ControlFlow::<()>::Continue(())).stats;
         assert_eq!((visited.matches, visited.stopped), (limit.min(672), reason));
         let counted = limited.count();
@@ -76,8 +78,15 @@ fn every_terminal_keeps_the_limits_and_says_so() {
     let nodes = search.count().nodes;
     for limit in [0, 1, 100, nodes - 1, nodes] {
         let limited = search.limits(Limits::NONE.nodes(limit));
-        let reason = if limit == nodes { StopReason::Exhausted } else { StopReason::NodeLimit };
-        for stats in [limited.visit(|_| ControlFlow::<()>::Continue(())).stats, limited.count()] {
+        let reason = if limit == nodes {
+            StopReason::Exhausted
+        } else {
+            StopReason::NodeLimit
+        };
+        for stats in [
+            limited.visit(|_| ControlFlow::<()>::Continue(())).stats,
+            limited.count(),
+        ] {
             assert_eq!((stats.nodes, stats.stopped), (limit, reason));
         }
     }
@@ -86,9 +95,20 @@ fn every_terminal_keeps_the_limits_and_says_so() {
     let stopped = ring.matcher().on(&large).until(&stop).count();
     assert_eq!(stopped.stopped, StopReason::Caller);
     assert!(stopped.nodes < 6000, "{stopped:?}");
-    assert_eq!(ring.matcher().on(&large).until(&stop).threads(3).count().stopped, StopReason::Caller);
+    assert_eq!(
+        ring.matcher()
+            .on(&large)
+            .until(&stop)
+            .threads(3)
+            .count()
+            .stopped,
+        StopReason::Caller
+    );
     let broke = search.visit(|_| ControlFlow::Break(7));
-    assert_eq!((broke.broke, broke.stats.stopped, broke.stats.matches), (Some(7), StopReason::Visitor, 1));
+    assert_eq!(
+        (broke.broke, broke.stats.stopped, broke.stats.matches),
+        (Some(7), StopReason::Visitor, 1)
+    );
 }
 
 #[test]
@@ -99,10 +119,26 @@ fn rings_and_injections_are_as_many_as_the_formulas_say() {
         for k in 3..=n.min(8) {
             let ring = Pattern::ring(k as usize);
             let distinct = falling(n, k) / (2 * k);
-            assert_eq!(ring.matcher().on(&graph).count().matches, distinct, "C({n},{k}) ({k}-1)! / 2");
-            assert_eq!(MatchConfig::new().by_rank(true).compile(&ring).on(&graph).count().matches, distinct);
+            assert_eq!(
+                ring.matcher().on(&graph).count().matches,
+                distinct,
+                "C({n},{k}) ({k}-1)! / 2"
+            );
+            assert_eq!(
+                MatchConfig::new()
+                    .by_rank(true)
+                    .compile(&ring)
+                    .on(&graph)
+                    .count()
+                    .matches,
+                distinct
+            );
             let raw = MatchConfig::new().distinct(false).compile(&ring);
-            assert_eq!(raw.on(&graph).count().matches, falling(n, k), "{n}! / ({n}-{k})!");
+            assert_eq!(
+                raw.on(&graph).count().matches,
+                falling(n, k),
+                "{n}! / ({n}-{k})!"
+            );
         }
     }
 }
@@ -110,15 +146,23 @@ fn rings_and_injections_are_as_many_as_the_formulas_say() {
 #[test]
 fn raw_matches_are_counted_one_by_one_where_classes_are_not_alike() {
     let graph = complete(6);
-    let raw = MatchConfig::new().distinct(false).compile(&Pattern::ring(4));
+    let raw = MatchConfig::new()
+        .distinct(false)
+        .compile(&Pattern::ring(4));
     let search = raw.on(&graph);
     let nodes = search.count().nodes;
-    assert!(nodes < 100, "360 matches are counted as 45 times 8: {nodes} nodes");
+    assert!(
+        nodes < 100,
+        "360 matches are counted as 45 times 8: {nodes} nodes"
+    );
     let first_on_zero = [DeviceSet::from([0]), graph.all(), graph.all(), graph.all()];
     assert_eq!(search.domains(&first_on_zero).count().matches, 5 * 4 * 3);
     let any_but_an_edge_on_zero = |edge: &mapa_core::Edge, _: mapa_core::Link| edge.b != 3;
     assert_eq!(search.links(&any_but_an_edge_on_zero).count().matches, 0);
-    assert_eq!(search.limits(Limits::NONE.matches(100)).count().matches, 100);
+    assert_eq!(
+        search.limits(Limits::NONE.matches(100)).count().matches,
+        100
+    );
 }
 
 #[test]
@@ -133,13 +177,19 @@ fn patterns_larger_than_any_machine_cost_nothing_and_match_nothing() {
 #[test]
 fn the_empty_pattern_has_no_match() {
     let graph = complete(3);
-    assert_eq!(Pattern::ring(0).matcher().on(&graph).count(), SearchStats::default());
+    assert_eq!(
+        Pattern::ring(0).matcher().on(&graph).count(),
+        SearchStats::default()
+    );
     assert_eq!(Pattern::ring(0).matcher().on(&graph).first(), None);
 }
 
 #[test]
 fn a_pattern_larger_than_the_machine_has_no_match() {
-    assert_eq!(Pattern::ring(5).matcher().on(&complete(4)).count().matches, 0);
+    assert_eq!(
+        Pattern::ring(5).matcher().on(&complete(4)).count().matches,
+        0
+    );
 }
 
 proptest! {

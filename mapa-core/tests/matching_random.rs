@@ -1,14 +1,17 @@
-//! Every door of the engine, on some ten thousand random searches, against plain backtracking over ranks 0, 1, 2, ...
+//! Every method of a search, on some ten thousand random searches, compared with plain backtracking
+//! over ranks 0, 1, 2, ...
 
 use std::ops::ControlFlow;
 
 use mapa_core::testing::oracle;
 use mapa_core::{
-    Demand, DeviceId, DeviceSet, Edge, Fabric, HardwareGraph, Limits, Link, LinkClass, MatchConfig, Matcher, Pattern,
-    Placement, Search, SearchStats, Verifier,
+    Demand, DeviceId, DeviceSet, Edge, Fabric, HardwareGraph, Limits, Link, LinkClass, MatchConfig,
+    Matcher, Pattern, Placement, Search, SearchStats, Verifier,
 };
 
-/// Numbers that look random, the same on every run.
+use crate::common::gpus;
+
+/// Pseudo-random numbers, the same on every run.
 struct Seeded(u64);
 
 impl Seeded {
@@ -24,7 +27,10 @@ impl Seeded {
     }
 
     fn set(&mut self, n: usize) -> DeviceSet {
-        (0..n as u32).map(DeviceId).filter(|_| self.percent(75)).collect()
+        (0..n as u32)
+            .map(DeviceId)
+            .filter(|_| self.percent(75))
+            .collect()
     }
 
     /// Up to twelve devices, from hardly any pair joined to all.
@@ -32,12 +38,19 @@ impl Seeded {
         let n = 1 + self.below(12);
         let joined = [20, 45, 70, 100][self.below(4)];
         let mut fabric = Fabric::new();
-        let nodes: Vec<_> = (0..n).map(|i| fabric.add_device(format!("GPU{i}")).unwrap()).collect();
+        let nodes = gpus(&mut fabric, n);
         for b in 0..n {
             for a in 0..b {
                 if self.percent(joined) {
-                    let class = [LinkClass::Sys, LinkClass::Pix, LinkClass::Direct(1), LinkClass::Direct(2)];
-                    fabric.link(nodes[a], nodes[b], class[self.below(4)], 12.0).unwrap();
+                    let class = [
+                        LinkClass::Sys,
+                        LinkClass::Pix,
+                        LinkClass::Direct(1),
+                        LinkClass::Direct(2),
+                    ];
+                    fabric
+                        .link(nodes[a], nodes[b], class[self.below(4)], 12.0)
+                        .unwrap();
                 }
             }
         }
@@ -54,17 +67,25 @@ impl Seeded {
             let joined = [25, 50, 80][self.below(3)];
             let pairs = (0..n as u16).flat_map(|b| (0..b).map(move |a| (a, b)));
             let edges: Vec<_> = pairs.filter(|_| self.percent(joined)).collect();
-            let weighted = edges.into_iter().map(|(a, b)| (a, b, if self.percent(15) { 2.0 } else { 1.0 }));
+            let weighted = edges
+                .into_iter()
+                .map(|(a, b)| (a, b, if self.percent(15) { 2.0 } else { 1.0 }));
             Pattern::from_edges(n, weighted).unwrap()
         };
         let roles = self.percent(25);
         (0..n).filter(|_| roles).fold(pattern, |pattern, rank| {
-            pattern.with_demand(rank, Demand { role: self.below(2) as u16, ..Demand::default() })
+            pattern.with_demand(
+                rank,
+                Demand {
+                    role: self.below(2) as u16,
+                    ..Demand::default()
+                },
+            )
         })
     }
 }
 
-/// What a search asks for.
+/// The settings of a search.
 struct Case<'c> {
     pattern: &'c Pattern,
     /// The pattern's automorphisms, by brute force.
@@ -80,7 +101,12 @@ struct Case<'c> {
 
 /// The more traffic the better the link.
 fn is_good_enough(edge: &Edge, link: Link) -> bool {
-    link.class >= if edge.traffic > 1.0 { LinkClass::Direct(1) } else { LinkClass::Pix }
+    link.class
+        >= if edge.traffic > 1.0 {
+            LinkClass::Direct(1)
+        } else {
+            LinkClass::Pix
+        }
 }
 
 impl Case<'_> {
@@ -97,8 +123,14 @@ impl Case<'_> {
             return found.len() < 3000;
         }
         self.within.iter().all(|device| {
-            let allowed = self.domains.as_ref().is_none_or(|domains| domains[rank].contains(device));
-            if !allowed || map.contains(&device) || !(0..rank).all(|other| self.fits(map[other], device, other, rank)) {
+            let allowed = self
+                .domains
+                .as_ref()
+                .is_none_or(|domains| domains[rank].contains(device));
+            if !allowed
+                || map.contains(&device)
+                || !(0..rank).all(|other| self.fits(map[other], device, other, rank))
+            {
                 return true;
             }
             map.push(device);
@@ -114,21 +146,31 @@ impl Case<'_> {
         let mut edges = self.pattern.edges().iter().filter(ends).peekable();
         match edges.peek() {
             None => !(self.induced && link.exists()),
-            Some(_) => link.exists() && (!self.predicate || edges.all(|edge| is_good_enough(edge, link))),
+            Some(_) => {
+                link.exists() && (!self.predicate || edges.all(|edge| is_good_enough(edge, link)))
+            }
         }
     }
 
     /// Whether no automorphism leads to a smaller match.
     fn is_smallest(&self, map: &[DeviceId]) -> bool {
-        self.group.iter().all(|image| map.iter().copied().le(image.iter().map(|&rank| map[rank])))
+        self.group
+            .iter()
+            .all(|image| map.iter().copied().le(image.iter().map(|&rank| map[rank])))
     }
 
     fn matcher(&self) -> Matcher {
-        MatchConfig::new().induced(self.induced).distinct(self.distinct).by_rank(self.by_rank).compile(self.pattern)
+        MatchConfig::new()
+            .induced(self.induced)
+            .distinct(self.distinct)
+            .by_rank(self.by_rank)
+            .compile(self.pattern)
     }
 
     fn check(&self, random: &mut Seeded) -> bool {
-        let Some(mut expected) = self.raw() else { return false };
+        let Some(mut expected) = self.raw() else {
+            return false;
+        };
         if !self.predicate && self.domains.is_none() {
             self.check_verifier(&expected, random);
         }
@@ -164,8 +206,18 @@ impl Case<'_> {
             ControlFlow::<()>::Continue(())
         });
         assert_eq!(visited, expected, "{self}");
-        assert!(outcome.stats.complete() && outcome.stats.matches == expected.len() as u64, "{self}");
-        assert_eq!(search.iter().map(|placement| placement.to_vec()).collect::<Vec<_>>(), expected, "{self}");
+        assert!(
+            outcome.stats.complete() && outcome.stats.matches == expected.len() as u64,
+            "{self}"
+        );
+        assert_eq!(
+            search
+                .iter()
+                .map(|placement| placement.to_vec())
+                .collect::<Vec<_>>(),
+            expected,
+            "{self}"
+        );
         let mut leaves = Vec::new();
         search.visit_leaves(|leaf| {
             assert!(leaf.len() == leaf.devices().count() && !leaf.is_empty());
@@ -178,21 +230,37 @@ impl Case<'_> {
         });
         assert_eq!(leaves, expected, "{self}");
         assert_eq!(search.count().matches, expected.len() as u64, "{self}");
-        assert_eq!(search.first().as_deref(), expected.first().map(Vec::as_slice), "{self}");
+        assert_eq!(
+            search.first().as_deref(),
+            expected.first().map(Vec::as_slice),
+            "{self}"
+        );
         assert_eq!(search.is_match(), !expected.is_empty(), "{self}");
         outcome.stats
     }
 
-    /// That limits are kept, and three threads do what one does.
-    fn check_limits(&self, search: &Search<'_>, limits: Limits, expected: &[Vec<DeviceId>], complete: bool) {
+    /// Checks that limits are kept, and that three threads give the answer of one.
+    fn check_limits(
+        &self,
+        search: &Search<'_>,
+        limits: Limits,
+        expected: &[Vec<DeviceId>],
+        complete: bool,
+    ) {
         let mut visited = Vec::new();
         let one = search.visit(|placement| {
             visited.push(Placement::from(placement));
             ControlFlow::<()>::Continue(())
         });
-        assert!(one.stats.matches <= limits.matches && one.stats.nodes <= limits.nodes, "{self}");
         assert!(
-            visited.iter().map(|placement| &placement[..]).eq(expected[..visited.len()].iter().map(|map| &map[..]))
+            one.stats.matches <= limits.matches && one.stats.nodes <= limits.nodes,
+            "{self}"
+        );
+        assert!(
+            visited
+                .iter()
+                .map(|placement| &placement[..])
+                .eq(expected[..visited.len()].iter().map(|map| &map[..]))
         );
         assert_eq!(one.stats.complete(), complete, "{self}");
         let threads = search.threads(3);
@@ -215,40 +283,73 @@ impl Case<'_> {
         }
         let mut iter = search.iter();
         let streamed = iter.by_ref().count() as u64;
-        assert_eq!((streamed, iter.stats()), (one.stats.matches, one.stats), "{self}");
+        assert_eq!(
+            (streamed, iter.stats()),
+            (one.stats.matches, one.stats),
+            "{self}"
+        );
     }
 
     fn check_verifier(&self, raw: &[Vec<DeviceId>], random: &mut Seeded) {
-        let verifier = Verifier::new(self.pattern, self.graph).within(&self.within).induced(self.induced);
+        let verifier = Verifier::new(self.pattern, self.graph)
+            .within(&self.within)
+            .induced(self.induced);
         assert!(raw.iter().all(|map| verifier.check(map).is_ok()), "{self}");
         for _ in 0..20 {
             let device = |_| DeviceId(random.below(self.graph.len() + 1) as u32);
             let map: Vec<DeviceId> = (0..self.pattern.len()).map(device).collect();
-            assert_eq!(verifier.check(&map).is_ok(), raw.contains(&map), "{map:?}: {self}");
+            assert_eq!(
+                verifier.check(&map).is_ok(),
+                raw.contains(&map),
+                "{map:?}: {self}"
+            );
         }
     }
 }
 
 impl std::fmt::Display for Case<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { pattern, graph, within, domains, predicate, induced, distinct, by_rank, .. } = self;
+        let Self {
+            pattern,
+            graph,
+            within,
+            domains,
+            predicate,
+            induced,
+            distinct,
+            by_rank,
+            ..
+        } = self;
         let ids = || (0..graph.len() as u32).map(DeviceId);
         let rows: Vec<_> = ids().map(|id| graph.neighbours(id)).collect();
-        write!(f, "{pattern:?} on {rows:?} within {within:?}, domains {domains:?}, predicate {predicate}, ")?;
-        write!(f, "induced {induced}, distinct {distinct}, by rank {by_rank}")
+        write!(
+            f,
+            "{pattern:?} on {rows:?} within {within:?}, domains {domains:?}, predicate {predicate}, "
+        )?;
+        write!(
+            f,
+            "induced {induced}, distinct {distinct}, by rank {by_rank}"
+        )
     }
 }
 
 #[test]
-fn every_door_shows_what_backtracking_finds() {
+fn every_method_shows_what_backtracking_finds() {
     let mut random = Seeded(0x2545_f491_4f6c_dd1d);
     let patterns: Vec<_> = (0..100).map(|_| random.pattern()).collect();
-    let patterns: Vec<_> = patterns.into_iter().map(|pattern| (oracle::automorphisms(&pattern), pattern)).collect();
+    let patterns: Vec<_> = patterns
+        .into_iter()
+        .map(|pattern| (oracle::automorphisms(&pattern), pattern))
+        .collect();
     let mut checked = 0;
     for _ in 0..120 {
         let graph = random.machine();
         for (group, pattern) in &patterns {
-            let within = if random.percent(50) { graph.all() } else { random.set(graph.len()) };
+            let within = if random.percent(50) {
+                graph.all()
+            } else {
+                random.set(graph.len())
+            };
             let mut case = Case {
                 pattern,
                 group,
@@ -261,10 +362,13 @@ fn every_door_shows_what_backtracking_finds() {
                 by_rank: random.percent(35),
             };
             if random.percent(30) {
-                // Ranks of one orbit have one domain; of raw matches, at times each its own.
-                let own: Vec<_> = (0..pattern.len()).map(|_| random.set(graph.len())).collect();
+                // Ranks of one orbit have one domain; for raw matches, at times each has its own.
+                let own: Vec<_> = (0..pattern.len())
+                    .map(|_| random.set(graph.len()))
+                    .collect();
                 let keep = !case.distinct && random.percent(50);
-                let first = |rank: usize| group.iter().map(|image| image[rank]).min().unwrap_or(rank);
+                let first =
+                    |rank: usize| group.iter().map(|image| image[rank]).min().unwrap_or(rank);
                 let domain = |rank| own[if keep { rank } else { first(rank) }].clone();
                 case.domains = Some((0..pattern.len()).map(domain).collect());
             }

@@ -1,27 +1,41 @@
-//! Decisions by ring packing against all sets, whichever way is best, and what else is asked for.
+//! Decisions by ring packing, compared with all sets: in both directions, and with further
+//! criteria.
 
 use mapa_core::testing::switched_machines;
 use mapa_core::{
-    DeviceId, DeviceSet, HardwareGraph, Objective, Pattern, Policy, Request, RingPacking, Rules, max, max_bandwidth,
-    min,
+    DeviceId, DeviceSet, HardwareGraph, Objective, Pattern, Policy, Request, RingPacking, Rules,
+    max, max_bandwidth, min,
 };
 use proptest::prelude::*;
 
 /// The values of all sets of `k` of the free devices that have `must` in them.
 fn values(graph: &HardwareGraph, free: &DeviceSet, must: &DeviceSet, k: usize) -> Vec<f64> {
-    let sets = (0u32..1 << graph.len())
-        .map(|bits| -> DeviceSet { (0..graph.len() as u32).filter(|i| bits >> i & 1 == 1).map(DeviceId).collect() });
+    let sets = (0u32..1 << graph.len()).map(|bits| -> DeviceSet {
+        (0..graph.len() as u32)
+            .filter(|i| bits >> i & 1 == 1)
+            .map(DeviceId)
+            .collect()
+    });
     let sets = sets.filter(|set| set.len() == k && set.is_subset(free) && must.is_subset(set));
     let packing = RingPacking::default();
-    sets.map(|set| packing.of(graph, &set).map_or(0.0, |found| found.gbps)).collect()
+    sets.map(|set| packing.of(graph, &set).map_or(0.0, |found| found.gbps))
+        .collect()
 }
 
-/// What a policy of this one criterion chooses, and its runners-up.
-fn chosen(rules: Rules<'static>, request: &Request, graph: &HardwareGraph, free: &DeviceSet) -> Vec<f64> {
+/// The choice of a policy with this single criterion, and its runners-up.
+fn chosen(
+    rules: Rules<'static>,
+    request: &Request,
+    graph: &HardwareGraph,
+    free: &DeviceSet,
+) -> Vec<f64> {
     let decision = rules.decide(request, &graph.with_free(free)).unwrap();
     assert!(decision.search().complete());
-    let scored = std::iter::once(decision.best()).chain(decision.runners_up().iter().map(|other| &other.scored));
-    scored.map(|scored| scored.score("ring_packing_gbps").unwrap()).collect()
+    let scored = std::iter::once(decision.best())
+        .chain(decision.runners_up().iter().map(|other| &other.scored));
+    scored
+        .map(|scored| scored.score("ring_packing_gbps").unwrap())
+        .collect()
 }
 
 proptest! {

@@ -1,5 +1,5 @@
-//! The geometry against brute force that knows nothing but the definition: instances take spans of slices, spans may not
-//! overlap, and a profile has a maximum.
+//! The geometry compared with brute force by the definition alone: instances take spans of slices,
+//! spans may not overlap, and a profile has a maximum.
 
 use std::collections::BTreeSet;
 
@@ -40,12 +40,17 @@ fn legal(model: &Model, instances: &[Instance]) -> bool {
     let slices = instances.iter().flat_map(|&instance| model.span(instance));
     let apart = slices.clone().collect::<BTreeSet<_>>().len() == slices.count();
     let few = |(id, profile): (usize, &Profile)| {
-        instances.iter().filter(|i| usize::from(i.profile.0) == id).count() <= usize::from(profile.max_instances)
+        instances
+            .iter()
+            .filter(|i| usize::from(i.profile.0) == id)
+            .count()
+            <= usize::from(profile.max_instances)
     };
     apart && model.profiles().iter().enumerate().all(few)
 }
 
-/// Every legal set of instances, the empty one among them, in lexicographic order. What is illegal stays so in company.
+/// Every legal set of instances, including the empty one, in lexicographic order. A set that is not
+/// legal stays so with more instances.
 fn every_layout(model: &Model) -> Vec<Vec<Instance>> {
     let mut found = vec![Vec::new()];
     for &instance in model.instances() {
@@ -60,7 +65,7 @@ fn every_layout(model: &Model) -> Vec<Vec<Instance>> {
     found
 }
 
-/// Profiles and how often each is there.
+/// The profiles of a layout, and how often each occurs.
 fn profiles(instances: &[Instance]) -> Vec<ProfileId> {
     let mut profiles: Vec<_> = instances.iter().map(|instance| instance.profile).collect();
     profiles.sort_unstable();
@@ -72,7 +77,10 @@ fn ids(model: &Model) -> impl Iterator<Item = ProfileId> + use<> {
 }
 
 fn pick(model: &Model, picks: &[Index]) -> Vec<ProfileId> {
-    let mut wanted: Vec<_> = picks.iter().map(|pick| ProfileId(pick.index(model.profiles().len()) as u8)).collect();
+    let mut wanted: Vec<_> = picks
+        .iter()
+        .map(|pick| ProfileId(pick.index(model.profiles().len()) as u8))
+        .collect();
     wanted.sort_unstable();
     wanted
 }
@@ -86,7 +94,12 @@ fn some_layout(model: &Model, index: Index) -> Layout {
 }
 
 fn some_of<T: Copy>(items: &[T], bits: u16) -> Vec<T> {
-    items.iter().enumerate().filter(|(i, _)| bits >> (i % 16) & 1 == 1).map(|(_, &item)| item).collect()
+    items
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| bits >> (i % 16) & 1 == 1)
+        .map(|(_, &item)| item)
+        .collect()
 }
 
 proptest! {
@@ -142,7 +155,8 @@ proptest! {
                 1 => match model.create(&layout, instance.profile) {
                     Ok((next, created)) => {
                         prop_assert_eq!(created.profile, instance.profile);
-                        // Most legal layouts can still be reached from here; the lowest start of equals.
+                        // Most legal layouts can still be reached from here; the lowest start of
+                        // equals.
                         let reach = |start: Instance| {
                             let with = [there.as_slice(), &[start]].concat();
                             let all = model.layouts().filter(|l| with.iter().all(|&i| l.has(i))).count();
@@ -184,7 +198,7 @@ proptest! {
     }
 }
 
-/// Every order of the wanted profiles, every start of each: whether all can be created one after the other.
+/// Whether all wanted profiles can be created one after another, in some order, at some starts.
 fn can_be_created(model: &Model, there: &mut Vec<Instance>, wanted: &mut Vec<ProfileId>) -> bool {
     for i in 0..wanted.len() {
         let profile = wanted.swap_remove(i);
@@ -204,10 +218,14 @@ fn can_be_created(model: &Model, there: &mut Vec<Instance>, wanted: &mut Vec<Pro
 }
 
 fn served(free: &[Instance], wanted: &[ProfileId]) -> usize {
-    let count = |list: &[ProfileId], profile| list.iter().filter(|&&other| other == profile).count();
+    let count =
+        |list: &[ProfileId], profile| list.iter().filter(|&&other| other == profile).count();
     let free = profiles(free);
     let kinds: BTreeSet<ProfileId> = wanted.iter().copied().collect();
-    kinds.into_iter().map(|profile| count(&free, profile).min(count(wanted, profile))).sum()
+    kinds
+        .into_iter()
+        .map(|profile| count(&free, profile).min(count(wanted, profile)))
+        .sum()
 }
 
 proptest! {
@@ -220,7 +238,8 @@ proptest! {
             Some(layout) => {
                 prop_assert!(possible && legal(&model, layout.instances()));
                 prop_assert_eq!(profiles(layout.instances()), wanted.clone());
-                // Of those that have them, the one that is part of most layouts; `min_by_key` takes the first of equals.
+                // Of those that have them, the one that is part of most layouts; `min_by_key` takes
+                // the first of equals.
                 let every = every_layout(&model);
                 let part_of = |one: &&Vec<Instance>| {
                     every.iter().filter(|other| one.iter().all(|instance| other.contains(instance))).count()
@@ -299,7 +318,10 @@ proptest! {
 fn parse(model: &Model, text: &str) -> Vec<Instance> {
     let instance = |word: &str| {
         let (name, start) = word.split_once('@').unwrap();
-        Instance { start: start.parse().unwrap(), profile: model.find(name).unwrap() }
+        Instance {
+            start: start.parse().unwrap(),
+            profile: model.find(name).unwrap(),
+        }
     };
     text.split_whitespace().map(instance).collect()
 }
@@ -312,20 +334,31 @@ fn layout(model: &Model, text: &str) -> Layout {
 fn fragmentation_by_hand() {
     let model = a100();
     let measure = |text: &str| model.fragmentation(&layout(&model, text)).unwrap();
-    // Beside 1g@6 there is room for six 1g, three 2g, one 3g, one 4g: 6 + 6 + 3 + 4 = 19, the best of all starts.
+    // Beside 1g@6 there is room for six 1g, three 2g, one 3g, one 4g: 6 + 6 + 3 + 4 = 19, the best
+    // of all starts.
     assert_eq!(measure("1g@6"), 0.0);
     // Beside 1g@0: six 1g, two 2g, one 3g, no 4g: 6 + 4 + 3 = 13.
     assert_eq!(measure("1g@0"), 6.0 / 19.0);
-    // Beside two 1g there is at best room for five 1g, two 2g, one 3g and one 4g: 5 + 4 + 3 + 4 = 16. In the middle of
-    // both halves they leave room for five 1g and two 2g (at 0 and 4, or 2): 5 + 4 = 9.
+    // Beside two 1g there is at best room for five 1g, two 2g, one 3g and one 4g: 5 + 4 + 3 + 4 = 16.
+    // In the middle of both halves they leave room for five 1g and two 2g (at 0 and 4, or 2): 5 + 4
+    // = 9.
     assert_eq!(measure("1g@4 1g@6"), 0.0);
     assert_eq!(measure("1g@2 1g@6"), 5.0 / 16.0 + 2.0 / 16.0);
-    for text in ["", "7g@0", "4g@0 3g@4", "1g@0 1g@1 1g@2 1g@3 1g@4 1g@5 1g@6"] {
+    for text in [
+        "",
+        "7g@0",
+        "4g@0 3g@4",
+        "1g@0 1g@1 1g@2 1g@3 1g@4 1g@5 1g@6",
+    ] {
         assert_eq!(measure(text), 0.0, "{text}");
     }
     assert_eq!(model.fragmentation(&Layout::whole()).unwrap(), 0.0);
-    // Two profiles of a half and a quarter: a quarter in the wrong place costs the only start of the half.
-    let table = vec![profile("1g", 1, 1, &[0, 3], 1), profile("2g", 2, 2, &[0], 1)];
+    // Two profiles of a half and a quarter: a quarter in the wrong place costs the only start of
+    // the half.
+    let table = vec![
+        profile("1g", 1, 1, &[0, 3], 1),
+        profile("2g", 2, 2, &[0], 1),
+    ];
     let model = Model::new("worst", Size::new(4, 4), table).unwrap();
     assert_eq!(model.fragmentation(&layout(&model, "1g@0")).unwrap(), 1.0);
 }
@@ -342,9 +375,18 @@ fn create_starts_where_most_can_still_be_reached() {
     assert_eq!(starts[0], 6, "the slice that no 2g wants");
     starts.sort_unstable();
     assert_eq!(starts, [0, 1, 2, 3, 4, 5, 6]);
-    let error = model.create(&layout, model.find("1g").unwrap()).unwrap_err();
-    assert!(error.to_string().starts_with("no start is left for 1g beside 1g@0 1g@1 "), "{error}");
-    let (_, three) = model.create(&Layout::whole(), model.find("3g").unwrap()).unwrap();
+    let error = model
+        .create(&layout, model.find("1g").unwrap())
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("no start is left for 1g beside 1g@0 1g@1 "),
+        "{error}"
+    );
+    let (_, three) = model
+        .create(&Layout::whole(), model.find("3g").unwrap())
+        .unwrap();
     assert_eq!(three.start, 4, "4g has no other start than 0");
 }
 
@@ -354,32 +396,97 @@ fn errors_name_the_instances() {
     let [three, two] = ["3g", "2g"].map(|name| model.find(name).unwrap());
     let error = |result: Result<Layout, mapa_core::Error>| result.unwrap_err().to_string();
     let halves = layout(&model, "3g@0 3g@4");
-    assert_eq!(error(model.create_at(&halves, Instance { start: 2, profile: two })), "3g@0 and 2g@2 overlap");
-    assert_eq!(error(model.layout(&parse(&model, "3g@0 3g@0"))), "3g@0 and 3g@0 overlap");
+    assert_eq!(
+        error(model.create_at(
+            &halves,
+            Instance {
+                start: 2,
+                profile: two
+            }
+        )),
+        "3g@0 and 2g@2 overlap"
+    );
+    assert_eq!(
+        error(model.layout(&parse(&model, "3g@0 3g@0"))),
+        "3g@0 and 3g@0 overlap"
+    );
     let expected = "a100 has no instance 3g@1 here: expected one that exists, at a start that its profile allows";
-    assert_eq!(error(model.layout(&[Instance { start: 1, profile: three }])), expected);
-    assert_eq!(error(model.destroy(&halves, Instance { start: 1, profile: three })), expected);
+    assert_eq!(
+        error(model.layout(&[Instance {
+            start: 1,
+            profile: three
+        }])),
+        expected
+    );
+    assert_eq!(
+        error(model.destroy(
+            &halves,
+            Instance {
+                start: 1,
+                profile: three
+            }
+        )),
+        expected
+    );
     let not_there = "2g@0 is not in the layout 3g@0 3g@4";
-    assert_eq!(error(model.destroy(&halves, parse(&model, "2g@0")[0])), not_there);
-    let unknown = model.create(&halves, ProfileId(99)).unwrap_err().to_string();
-    assert_eq!(unknown, "a100 has no profile 99: expected an id below the number of its profiles");
-    let foreign = Instance { start: 250, profile: ProfileId(9) };
-    assert!(error(model.create_at(&halves, foreign)).contains("has no instance profile 9@250 here"));
-    assert!(!model.exclude(Instance { start: 250, profile: three }, halves.instances()[0]));
-    // Keeping what is not there.
-    assert_eq!(error(model.best_layout(&halves, &parse(&model, "2g@0"), &[])), not_there);
-    assert!(error(model.best_layout(&halves, &parse(&model, "3g@0 2g@0"), &[])).contains("3g@0 and 2g@0 overlap"));
-    let table = vec![profile("media", 1, 1, &[0, 1, 2], 1), profile("wide", 1, 2, &[0, 1], 2)];
+    assert_eq!(
+        error(model.destroy(&halves, parse(&model, "2g@0")[0])),
+        not_there
+    );
+    let unknown = model
+        .create(&halves, ProfileId(99))
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        unknown,
+        "a100 has no profile 99: expected an id below the number of its profiles"
+    );
+    let foreign = Instance {
+        start: 250,
+        profile: ProfileId(9),
+    };
+    assert!(
+        error(model.create_at(&halves, foreign)).contains("has no instance profile 9@250 here")
+    );
+    assert!(!model.exclude(
+        Instance {
+            start: 250,
+            profile: three
+        },
+        halves.instances()[0]
+    ));
+    // Keeping an instance that does not exist.
+    assert_eq!(
+        error(model.best_layout(&halves, &parse(&model, "2g@0"), &[])),
+        not_there
+    );
+    assert!(
+        error(model.best_layout(&halves, &parse(&model, "3g@0 2g@0"), &[]))
+            .contains("3g@0 and 2g@0 overlap")
+    );
+    let table = vec![
+        profile("media", 1, 1, &[0, 1, 2], 1),
+        profile("wide", 1, 2, &[0, 1], 2),
+    ];
     let own = Model::new("own", Size::new(4, 3), table).unwrap();
     let wide = layout(&own, "wide@0");
-    assert_eq!(error(own.create_at(&wide, parse(&own, "wide@1")[0])), "wide@0 and wide@1 overlap");
+    assert_eq!(
+        error(own.create_at(&wide, parse(&own, "wide@1")[0])),
+        "wide@0 and wide@1 overlap"
+    );
     let media = layout(&own, "media@0");
-    assert_eq!(error(own.create_at(&media, parse(&own, "media@2")[0])), "at most 1 of media may exist");
+    assert_eq!(
+        error(own.create_at(&media, parse(&own, "media@2")[0])),
+        "at most 1 of media may exist"
+    );
 }
 
 #[test]
 fn a_layout_of_another_model_is_refused_everywhere() {
-    let quarters = vec![profile("a", 1, 1, &[0, 1, 2, 3], 4), profile("b", 1, 1, &[0, 1, 2, 3], 4)];
+    let quarters = vec![
+        profile("a", 1, 1, &[0, 1, 2, 3], 4),
+        profile("b", 1, 1, &[0, 1, 2, 3], 4),
+    ];
     let other = Model::new("other", Size::new(4, 4), quarters).unwrap();
     let foreign = layout(&other, "b@0 a@1");
     let model = a100();
@@ -402,48 +509,101 @@ fn a_layout_of_another_model_is_refused_everywhere() {
 #[test]
 fn names_are_found_short_and_long() {
     let names = |list: &[&str]| {
-        let table = list.iter().map(|name| profile(name, 1, 1, &[0], 1)).collect();
+        let table = list
+            .iter()
+            .map(|name| profile(name, 1, 1, &[0], 1))
+            .collect();
         Model::new("named", Size::new(4, 4), table).unwrap()
     };
     let model = names(&["1g.5gb", "1g.5gb+me", "1g.10gb"]);
     let find = |name: &str| model.find(name).map(|id| id.0);
-    assert_eq!((find("1g").unwrap(), find(" 1G.10GB ").unwrap(), find("1g.5gb+me").unwrap()), (0, 2, 1));
+    assert_eq!(
+        (
+            find("1g").unwrap(),
+            find(" 1G.10GB ").unwrap(),
+            find("1g.5gb+me").unwrap()
+        ),
+        (0, 2, 1)
+    );
     for name in ["", "1", "1g.", "1g.5", "g", "11g"] {
         let error = find(name).unwrap_err().to_string();
-        assert_eq!(error, format!("named has no profile `{name}`: expected one of 1g.5gb, 1g.5gb+me, 1g.10gb"));
+        assert_eq!(
+            error,
+            format!("named has no profile `{name}`: expected one of 1g.5gb, 1g.5gb+me, 1g.10gb")
+        );
     }
 }
 
 #[test]
 fn tables_that_make_no_sense_are_refused() {
-    let error = |profiles: Vec<Profile>| Model::new("bad", Size::new(4, 4), profiles).unwrap_err().to_string();
+    let error = |profiles: Vec<Profile>| {
+        Model::new("bad", Size::new(4, 4), profiles)
+            .unwrap_err()
+            .to_string()
+    };
     for (row, what) in [
-        (profile("", 1, 1, &[0], 1), "profile `` of bad: expected a name without spaces"),
-        (profile("a b", 1, 1, &[0], 1), "expected a name without spaces"),
-        (profile("p", 0, 1, &[0], 1), "expected at least one compute and one memory slice"),
-        (profile("p", 1, 0, &[0], 1), "expected at least one compute and one memory slice"),
+        (
+            profile("", 1, 1, &[0], 1),
+            "profile `` of bad: expected a name without spaces",
+        ),
+        (
+            profile("a b", 1, 1, &[0], 1),
+            "expected a name without spaces",
+        ),
+        (
+            profile("p", 0, 1, &[0], 1),
+            "expected at least one compute and one memory slice",
+        ),
+        (
+            profile("p", 1, 0, &[0], 1),
+            "expected at least one compute and one memory slice",
+        ),
         (profile("p", 5, 1, &[0], 1), "at most those of the device"),
         (profile("p", 1, 5, &[0], 1), "at most those of the device"),
         (profile("p", 1, 1, &[], 1), "expected at least one start"),
-        (profile("p", 1, 2, &[0, 3], 1), "room on the grid after the last"),
-        (profile("p", 1, 4, &[255], 1), "room on the grid after the last"),
-        (profile("p", 1, 1, &[1, 0], 1), "expected starts in ascending order"),
-        (profile("p", 1, 1, &[1, 1], 1), "expected starts in ascending order"),
-        (profile("p", 1, 1, &[0], 0), "expected that at least one instance may exist"),
+        (
+            profile("p", 1, 2, &[0, 3], 1),
+            "room on the grid after the last",
+        ),
+        (
+            profile("p", 1, 4, &[255], 1),
+            "room on the grid after the last",
+        ),
+        (
+            profile("p", 1, 1, &[1, 0], 1),
+            "expected starts in ascending order",
+        ),
+        (
+            profile("p", 1, 1, &[1, 1], 1),
+            "expected starts in ascending order",
+        ),
+        (
+            profile("p", 1, 1, &[0], 0),
+            "expected that at least one instance may exist",
+        ),
     ] {
         let text = error(vec![row]);
         assert!(text.contains(what), "{text}");
     }
     let twice = vec![profile("p", 1, 1, &[0], 1), profile("p", 2, 2, &[0], 1)];
     assert!(error(twice).contains("expected a name of its own"));
-    let many = (0..17).map(|i| profile(&format!("p{i}"), 1, 1, &[0, 1, 2, 3], 4)).collect();
+    let many = (0..17)
+        .map(|i| profile(&format!("p{i}"), 1, 1, &[0, 1, 2, 3], 4))
+        .collect();
     assert!(error(many).contains("more than 64 instances could exist"));
     let starts: Vec<u8> = (0..16).collect();
-    let wide = ["a", "b"].map(|name| profile(name, 1, 1, &starts, 16)).to_vec();
-    let text = Model::new("wide", Size::new(4, 16), wide).unwrap_err().to_string();
+    let wide = ["a", "b"]
+        .map(|name| profile(name, 1, 1, &starts, 16))
+        .to_vec();
+    let text = Model::new("wide", Size::new(4, 16), wide)
+        .unwrap_err()
+        .to_string();
     assert!(text.contains("more than 65536 layouts are legal"), "{text}");
     let nothing = Model::new("nothing", Size::new(1, 1), Vec::new()).unwrap();
-    assert_eq!((nothing.layouts().len(), nothing.fit(&[])), (0, Some(nothing.layout(&[]).unwrap())));
+    assert_eq!(
+        (nothing.layouts().len(), nothing.fit(&[])),
+        (0, Some(nothing.layout(&[]).unwrap()))
+    );
 }
 
 #[test]
@@ -451,10 +611,14 @@ fn sizes_are_read_as_they_are_printed() {
     for size in [Size::new(1, 1), Size::new(7, 8), Size::new(255, 12)] {
         assert_eq!(size.to_string().parse::<Size>().unwrap(), size);
     }
-    for text in
-        ["", "1g", "1g.", "1m.1g", "0g.1m", "1g.0m", "01g.1m", "+1g.1m", "1g.5gb", "256g.1m", " 1g.1m", "1g.1m.1m"]
-    {
+    for text in [
+        "", "1g", "1g.", "1m.1g", "0g.1m", "1g.0m", "01g.1m", "+1g.1m", "1g.5gb", "256g.1m",
+        " 1g.1m", "1g.1m.1m",
+    ] {
         let error = text.parse::<Size>().unwrap_err().to_string();
-        assert!(error.starts_with(&format!("`{text}`: expected a size such as 1g.2m")), "{error}");
+        assert!(
+            error.starts_with(&format!("`{text}`: expected a size such as 1g.2m")),
+            "{error}"
+        );
     }
 }

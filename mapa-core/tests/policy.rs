@@ -1,6 +1,5 @@
-//! Policies against brute force, and the three ways of saying no.
+//! Policies compared with brute force, and the three kinds of rejection.
 
-#[path = "policy/peers.rs"]
 mod peers;
 
 use std::cmp::Ordering;
@@ -8,22 +7,32 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use mapa_core::testing::{free_sets, joined_machines, machines, oracle, patterns};
 use mapa_core::{
-    BuiltIn, Candidate, Criterion, Decision, DeviceId, DeviceSet, Fabric, FabricNode, HardwareGraph, Limits, LinkClass,
-    NodeKind, Objective, Pattern, Policy, Reason, Refusal, Request, Rules, StopReason, aggregate_gbps, effective_gbps,
-    greedy, lowest_id, lowest_ids, max, min, preserve, preserved_gbps, topo_aware,
+    BuiltIn, Candidate, Criterion, Decision, DeviceId, DeviceSet, Fabric, FabricNode,
+    HardwareGraph, Limits, LinkClass, NodeKind, Objective, Pattern, Policy, Reason, Refusal,
+    Request, Rules, StopReason, aggregate_gbps, effective_gbps, greedy, lowest_id, lowest_ids, max,
+    min, preserve, preserved_gbps, topo_aware,
 };
 use proptest::prelude::*;
+
+use crate::common::{complete, gpus};
 
 /// A ring of four double links, the diagonals through the host.
 fn square() -> HardwareGraph {
     let mut f = Fabric::new();
     let cpus = [0, 1].map(|i| f.add_numa(format!("cpu{i}"), i).unwrap());
-    let machine = f.add(mapa_core::FabricNode { name: "machine".into(), kind: mapa_core::NodeKind::Machine }).unwrap();
-    cpus.iter().for_each(|&cpu| f.attach(cpu, machine, 12.0).unwrap());
-    let gpus: Vec<_> = (0..4).map(|i| f.add_device(format!("GPU{i}")).unwrap()).collect();
+    let machine = f
+        .add(mapa_core::FabricNode {
+            name: "machine".into(),
+            kind: mapa_core::NodeKind::Machine,
+        })
+        .unwrap();
+    cpus.iter()
+        .for_each(|&cpu| f.attach(cpu, machine, 12.0).unwrap());
+    let gpus = gpus(&mut f, 4);
     for (i, &gpu) in gpus.iter().enumerate() {
         f.attach(gpu, cpus[i / 2], 12.0).unwrap();
-        f.link(gpu, gpus[(i + 1) % 4], LinkClass::Direct(2), 50.0).unwrap();
+        f.link(gpu, gpus[(i + 1) % 4], LinkClass::Direct(2), 50.0)
+            .unwrap();
     }
     f.lower().unwrap()
 }
@@ -32,7 +41,12 @@ fn ids(decision: &Decision) -> Vec<u32> {
     decision.placement().iter().map(|d| d.0).collect()
 }
 
-fn refusal(policy: impl Policy, request: &Request, graph: &HardwareGraph, free: &DeviceSet) -> Refusal {
+fn refusal(
+    policy: impl Policy,
+    request: &Request,
+    graph: &HardwareGraph,
+    free: &DeviceSet,
+) -> Refusal {
     policy.decide(request, &graph.with_free(free)).unwrap_err()
 }
 
@@ -43,29 +57,62 @@ fn busy_infeasible_and_limit_reached_are_three_answers() {
     let ring = |k| Request::new(Pattern::ring(k));
     for policy in BuiltIn::ALL {
         let policy = BuiltIn::named(policy.name).unwrap();
-        assert_eq!(refusal(&policy, &ring(0), &graph, &all), Refusal::Infeasible(Reason::Empty));
+        assert_eq!(
+            refusal(&policy, &ring(0), &graph, &all),
+            Refusal::Infeasible(Reason::Empty)
+        );
         assert_eq!(
             refusal(&policy, &ring(5), &graph, &all),
-            Refusal::Infeasible(Reason::TooFewDevices { wanted: 5, allowed: 4 })
+            Refusal::Infeasible(Reason::TooFewDevices {
+                wanted: 5,
+                allowed: 4
+            })
         );
         assert_eq!(
             refusal(&policy, &ring(3), &graph, &DeviceSet::from([0, 3])),
-            Refusal::Busy(Reason::InUse { wanted: 3, free: 2, allowed: 4 })
+            Refusal::Busy(Reason::InUse {
+                wanted: 3,
+                free: 2,
+                allowed: 4
+            })
         );
-        // Three of four cannot form a ring of direct links, ever; two can, but 0 and 2 are not joined by one.
+        // Three of four cannot form a ring of direct links, ever; two can, but 0 and 2 are not
+        // joined by one.
         let direct = |k| ring(k).min_link(LinkClass::Direct(1));
-        assert_eq!(refusal(&policy, &direct(3), &graph, &all), Refusal::Infeasible(Reason::NoMatch));
+        assert_eq!(
+            refusal(&policy, &direct(3), &graph, &all),
+            Refusal::Infeasible(Reason::NoMatch)
+        );
         assert_eq!(
             refusal(&policy, &direct(2), &graph, &DeviceSet::from([0, 2])),
-            Refusal::Busy(Reason::InUse { wanted: 2, free: 2, allowed: 4 })
+            Refusal::Busy(Reason::InUse {
+                wanted: 2,
+                free: 2,
+                allowed: 4
+            })
         );
         let limited = ring(3).limits(Limits::NONE.nodes(2));
-        assert!(matches!(refusal(&policy, &limited, &graph, &all), Refusal::LimitReached(_)), "{}", policy.name());
+        assert!(
+            matches!(
+                refusal(&policy, &limited, &graph, &all),
+                Refusal::LimitReached(_)
+            ),
+            "{}",
+            policy.name()
+        );
         assert!(matches!(
-            refusal(&policy, &ring(2).same_numa(true), &graph, &DeviceSet::from([1, 2])),
+            refusal(
+                &policy,
+                &ring(2).same_numa(true),
+                &graph,
+                &DeviceSet::from([1, 2])
+            ),
             Refusal::Busy(_)
         ));
-        assert!(matches!(refusal(&policy, &ring(3).same_numa(true), &graph, &all), Refusal::Infeasible(_)));
+        assert!(matches!(
+            refusal(&policy, &ring(3).same_numa(true), &graph, &all),
+            Refusal::Infeasible(_)
+        ));
     }
 }
 
@@ -81,25 +128,20 @@ fn a_search_stopped_early_says_that_its_answer_may_not_be_the_best() {
     let large = complete(14);
     let free = large.all();
     let request = Request::new(Pattern::ring(7));
-    // One criterion is of the set, the other of the placement: neither can be bounded, so both must search.
-    let left_over = Objective::rest("sum of ids", |rest| rest.devices.iter().map(|d| f64::from(d.0)).sum());
+    // One criterion depends on the set, the other on the placement. Neither can be bounded, so both
+    // need a search.
+    let left_over = Objective::rest("sum of ids", |rest| {
+        rest.devices.iter().map(|d| f64::from(d.0)).sum()
+    });
     for objective in [left_over, rank_0()] {
         let asked = AtomicU32::new(0);
         let stop = || asked.fetch_add(1, Relaxed) > 0;
         let policy = Rules::new("own").prefer(max(objective));
-        let decision = policy.decide(&request, &large.with_free(&free).until(&stop)).unwrap();
+        let decision = policy
+            .decide(&request, &large.with_free(&free).until(&stop))
+            .unwrap();
         assert_eq!(decision.search().stopped, StopReason::Caller);
     }
-}
-
-fn complete(n: usize) -> HardwareGraph {
-    let mut f = Fabric::new();
-    let root = f.add_numa("numa0", 0).unwrap();
-    for i in 0..n {
-        let gpu = f.add_device(format!("GPU{i}")).unwrap();
-        f.attach(gpu, root, 12.0).unwrap();
-    }
-    f.lower().unwrap()
 }
 
 #[test]
@@ -109,8 +151,14 @@ fn contradictory_requests_are_named_by_check_and_infeasible_to_policies() {
     let ring = || Request::new(Pattern::ring(2));
     let three = DeviceSet::from([0, 1, 2]);
     for (request, message) in [
-        (ring().must_include(three.clone()), "3 devices must be included, the job has 2"),
-        (ring().must_include([0].into()).avoid([0, 1].into()), "device 0 must be included and must be avoided"),
+        (
+            ring().must_include(three.clone()),
+            "3 devices must be included, the job has 2",
+        ),
+        (
+            ring().must_include([0].into()).avoid([0, 1].into()),
+            "device 0 must be both included and avoided",
+        ),
         (
             ring().must_include([3].into()).only(three.clone()),
             "device 3 must be included and is not among the only devices allowed",
@@ -118,13 +166,25 @@ fn contradictory_requests_are_named_by_check_and_infeasible_to_policies() {
     ] {
         let error = request.check(&graph).unwrap_err();
         assert!(error.is_contradiction());
-        assert_eq!(error.to_string(), format!("the request contradicts itself: {message}"));
-        assert!(matches!(refusal(greedy(), &request, &graph, &all), Refusal::Infeasible(_)));
+        assert_eq!(
+            error.to_string(),
+            format!("the request contradicts itself: {message}")
+        );
+        assert!(matches!(
+            refusal(greedy(), &request, &graph, &all),
+            Refusal::Infeasible(_)
+        ));
     }
     let foreign = ring().avoid([7].into()).check(&graph).unwrap_err();
     assert!(!foreign.is_contradiction());
     assert!(foreign.to_string().contains("`7`"), "{foreign}");
-    assert!(ring().must_include([0].into()).only(three).check(&graph).is_ok());
+    assert!(
+        ring()
+            .must_include([0].into())
+            .only(three)
+            .check(&graph)
+            .is_ok()
+    );
 }
 
 #[test]
@@ -132,21 +192,47 @@ fn a_policy_by_hand_is_verified() {
     let graph = square();
     let free = DeviceSet::from([0, 1, 2]);
     let view = graph.with_free(&free);
-    let request = Request::new(Pattern::ring(2)).min_link(LinkClass::Direct(1)).avoid([1].into());
+    let request = Request::new(Pattern::ring(2))
+        .min_link(LinkClass::Direct(1))
+        .avoid([1].into());
     let why = |placement: &[u32]| {
         let devices = placement.iter().copied().map(DeviceId);
-        Decision::checked("by hand", &request, &view, devices).map(|d| ids(&d)).map_err(|r| r.to_string())
+        Decision::checked("by hand", &request, &view, devices)
+            .map(|d| ids(&d))
+            .map_err(|r| r.to_string())
     };
-    assert_eq!(why(&[0]), Err("not met: 1 ranks are placed, the pattern has 2".into()));
-    assert_eq!(why(&[0, 3]), Err("not met: rank 1 is on device 3, which is not available".into()));
-    assert_eq!(why(&[0, 1]), Err("not met: rank 1 is on device 1, which is not available".into()));
-    assert_eq!(why(&[0, 9]), Err("not met: rank 1 is on device 9, which is not available".into()));
-    assert_eq!(why(&[2, 2]), Err("not met: ranks 0 and 1 are both on device 2".into()));
+    assert_eq!(
+        why(&[0]),
+        Err("not met: 1 ranks are placed, the pattern has 2".into())
+    );
+    assert_eq!(
+        why(&[0, 3]),
+        Err("not met: rank 1 is on device 3, which is not available".into())
+    );
+    assert_eq!(
+        why(&[0, 1]),
+        Err("not met: rank 1 is on device 1, which is not available".into())
+    );
+    assert_eq!(
+        why(&[0, 9]),
+        Err("not met: rank 1 is on device 9, which is not available".into())
+    );
+    assert_eq!(
+        why(&[2, 2]),
+        Err("not met: ranks 0 and 1 are both on device 2".into())
+    );
     assert_eq!(why(&[0, 2]), Err("not met: the least class of link".into()));
-    let many = Decision::checked("by hand", &Request::new(Pattern::ring(5)), &view, [DeviceId(0)]).unwrap_err();
+    let many = Decision::checked(
+        "by hand",
+        &Request::new(Pattern::ring(5)),
+        &view,
+        [DeviceId(0)],
+    )
+    .unwrap_err();
     assert_eq!(many.kind(), "infeasible", "there are four devices");
     let request = Request::new(Pattern::ring(2));
-    let decision = Decision::checked("by hand", &request, &view, [DeviceId(2), DeviceId(1)]).unwrap();
+    let decision =
+        Decision::checked("by hand", &request, &view, [DeviceId(2), DeviceId(1)]).unwrap();
     assert_eq!((decision.policy(), ids(&decision)), ("by hand", vec![2, 1]));
     assert_eq!(decision.best().score("aggregate_gbps"), Some(100.0));
 }
@@ -158,10 +244,27 @@ fn runners_up_are_the_best_on_other_sets_and_say_why_they_lost() {
     let request = Request::new(Pattern::ring(2)).runners_up(10);
     let decision = greedy().decide(&request, &graph.with_free(&all)).unwrap();
     assert_eq!(ids(&decision), [0, 1]);
-    let sets: Vec<_> = decision.runners_up().iter().map(|r| r.scored.placement().set().to_string()).collect();
+    let sets: Vec<_> = decision
+        .runners_up()
+        .iter()
+        .map(|r| r.scored.placement().set().to_string())
+        .collect();
     assert_eq!(sets, ["0,3", "1,2", "2,3", "0,2", "1,3"]);
-    let lost: Vec<_> = decision.runners_up().iter().map(|r| r.lost_on.as_deref()).collect();
-    assert_eq!(lost, [None, None, None, Some("aggregate_gbps"), Some("aggregate_gbps")]);
+    let lost: Vec<_> = decision
+        .runners_up()
+        .iter()
+        .map(|r| r.lost_on.as_deref())
+        .collect();
+    assert_eq!(
+        lost,
+        [
+            None,
+            None,
+            None,
+            Some("aggregate_gbps"),
+            Some("aggregate_gbps")
+        ]
+    );
 }
 
 #[test]
@@ -169,26 +272,48 @@ fn topo_aware_descends_into_the_half_with_fewest_left_over() {
     let graph = square();
     let take = |free: DeviceSet, k| {
         let request = Request::new(Pattern::ring(k));
-        topo_aware().decide(&request, &graph.with_free(&free)).unwrap().placement().set().to_string()
+        topo_aware()
+            .decide(&request, &graph.with_free(&free))
+            .unwrap()
+            .placement()
+            .set()
+            .to_string()
     };
-    assert_eq!(take([0, 1, 2, 3].into(), 2), "0,1", "a tie goes to the lower ids");
-    assert_eq!(take([0, 1, 2].into(), 1), "2", "socket 1 has none left over");
+    assert_eq!(
+        take([0, 1, 2, 3].into(), 2),
+        "0,1",
+        "a tie goes to the lower ids"
+    );
+    assert_eq!(
+        take([0, 1, 2].into(), 1),
+        "2",
+        "socket 1 has none left over"
+    );
     assert_eq!(take([0, 2, 3].into(), 2), "2,3");
     assert_eq!(take([0, 1, 2, 3].into(), 3), "0,1,2", "no half holds three");
     assert_eq!(take([1, 2].into(), 2), "1,2");
     // The half that would be chosen cannot meet the link class; the search goes back up.
     let mut f = Fabric::new();
-    let gpus: Vec<_> = (0..4).map(|i| f.add_device(format!("GPU{i}")).unwrap()).collect();
-    for (a, b, class) in
-        [(0, 1, LinkClass::Phb), (2, 3, LinkClass::Phb), (0, 2, LinkClass::Sys), (1, 3, LinkClass::Sys)]
-    {
+    let gpus = gpus(&mut f, 4);
+    for (a, b, class) in [
+        (0, 1, LinkClass::Phb),
+        (2, 3, LinkClass::Phb),
+        (0, 2, LinkClass::Sys),
+        (1, 3, LinkClass::Sys),
+    ] {
         f.link(gpus[a], gpus[b], class, 12.0).unwrap();
     }
-    f.link(gpus[1], gpus[2], LinkClass::Direct(1), 25.0).unwrap();
+    f.link(gpus[1], gpus[2], LinkClass::Direct(1), 25.0)
+        .unwrap();
     let graph = f.lower().unwrap();
     let all = graph.all();
     let request = Request::new(Pattern::ring(2)).min_link(LinkClass::Direct(1));
-    assert_eq!(ids(&topo_aware().decide(&request, &graph.with_free(&all)).unwrap()), [1, 2]);
+    assert_eq!(
+        ids(&topo_aware()
+            .decide(&request, &graph.with_free(&all))
+            .unwrap()),
+        [1, 2]
+    );
 }
 
 #[test]
@@ -196,16 +321,22 @@ fn an_objective_that_sees_the_placement_is_given_every_rank_order() {
     let graph = square();
     let all = graph.all();
     // Rank 0 on the highest device, which symmetry breaking alone would never try.
-    let objective = Objective::placement("rank 0 high", |c: &Candidate<'_>| f64::from(c.placement[0].0));
-    let decision =
-        Rules::new("own").prefer(max(objective)).decide(&Request::new(Pattern::ring(3)), &graph.with_free(&all));
+    let objective = Objective::placement("rank 0 high", |c: &Candidate<'_>| {
+        f64::from(c.placement[0].0)
+    });
+    let decision = Rules::new("own")
+        .prefer(max(objective))
+        .decide(&Request::new(Pattern::ring(3)), &graph.with_free(&all));
     assert_eq!(ids(&decision.unwrap()), [3, 0, 1]);
 }
 
 #[test]
 fn ids_that_the_machine_does_not_have_change_nothing() {
     let graph = square();
-    let (free, padded) = (DeviceSet::from([0, 1, 2]), DeviceSet::from([0, 1, 2, 9, 100]));
+    let (free, padded) = (
+        DeviceSet::from([0, 1, 2]),
+        DeviceSet::from([0, 1, 2, 9, 100]),
+    );
     for sensitive in [true, false] {
         let request = Request::new(Pattern::ring(2)).sensitive(sensitive);
         let decide = |free| preserve().decide(&request, &graph.with_free(free)).unwrap();
@@ -215,24 +346,45 @@ fn ids_that_the_machine_does_not_have_change_nothing() {
 
 #[test]
 fn on_machines_with_gaps_policies_agree_on_what_is_infeasible_and_keep_the_limit() {
-    // Eight squares of direct links, joined by the host: no ring of nine on direct links, and 27 billion sets of nine.
+    // Eight squares of direct links, joined by the host: no ring of nine on direct links, and 27
+    // billion sets of nine.
     let mut f = Fabric::new();
-    let machine = f.add(mapa_core::FabricNode { name: "m".into(), kind: mapa_core::NodeKind::Machine }).unwrap();
-    let gpus: Vec<_> = (0..64).map(|i| f.add_device(format!("GPU{i}")).unwrap()).collect();
+    let machine = f
+        .add(mapa_core::FabricNode {
+            name: "m".into(),
+            kind: mapa_core::NodeKind::Machine,
+        })
+        .unwrap();
+    let gpus = gpus(&mut f, 64);
     for (i, &gpu) in gpus.iter().enumerate() {
         f.attach(gpu, machine, 12.0).unwrap();
-        f.link(gpu, gpus[i / 8 * 8 + (i + 1) % 8], LinkClass::Direct(1), 25.0).unwrap();
+        f.link(
+            gpu,
+            gpus[i / 8 * 8 + (i + 1) % 8],
+            LinkClass::Direct(1),
+            25.0,
+        )
+        .unwrap();
     }
     let graph = f.lower().unwrap();
     let all = graph.all();
     for built_in in BuiltIn::ALL {
         let policy = BuiltIn::named(built_in.name).unwrap();
         let request = Request::new(Pattern::ring(9)).min_link(LinkClass::Direct(1));
-        assert_eq!(refusal(&policy, &request, &graph, &all), Refusal::Infeasible(Reason::NoMatch), "{}", built_in.name);
+        assert_eq!(
+            refusal(&policy, &request, &graph, &all),
+            Refusal::Infeasible(Reason::NoMatch),
+            "{}",
+            built_in.name
+        );
         // Without the least link every set has a match, and there are too many.
         let request = Request::new(Pattern::ring(9)).limits(Limits::NONE.nodes(20_000));
         if let Ok(decision) = policy.decide(&request, &graph.with_free(&all)) {
-            assert!(decision.search().complete() || decision.search().nodes <= 20_000, "{}", built_in.name);
+            assert!(
+                decision.search().complete() || decision.search().nodes <= 20_000,
+                "{}",
+                built_in.name
+            );
         }
     }
 }
@@ -240,7 +392,12 @@ fn on_machines_with_gaps_policies_agree_on_what_is_infeasible_and_keep_the_limit
 #[test]
 fn naming_runners_up_never_costs_topo_aware_its_decision() {
     let mut f = Fabric::new();
-    let machine = f.add(mapa_core::FabricNode { name: "m".into(), kind: mapa_core::NodeKind::Machine }).unwrap();
+    let machine = f
+        .add(mapa_core::FabricNode {
+            name: "m".into(),
+            kind: mapa_core::NodeKind::Machine,
+        })
+        .unwrap();
     for socket in 0..8 {
         let cpu = f.add_numa(format!("cpu{socket}"), socket).unwrap();
         f.attach(cpu, machine, 12.0).unwrap();
@@ -251,10 +408,15 @@ fn naming_runners_up_never_costs_topo_aware_its_decision() {
     }
     let graph = f.lower().unwrap();
     let all = graph.all();
-    // With some of these limits a socket's sets can be looked at, but not one of the whole machine.
+    // With some of these limits the sets of a socket can be examined, but none of the whole
+    // machine.
     for nodes in 1..40 {
         let plain = Request::new(Pattern::ring(2)).limits(Limits::NONE.nodes(nodes));
-        let decide = |request: &Request| topo_aware().decide(request, &graph.with_free(&all)).map(|d| ids(&d));
+        let decide = |request: &Request| {
+            topo_aware()
+                .decide(request, &graph.with_free(&all))
+                .map(|d| ids(&d))
+        };
         if let Ok(chosen) = decide(&plain) {
             assert_eq!(decide(&plain.runners_up(9)), Ok(chosen), "{nodes} nodes");
         }
@@ -266,7 +428,14 @@ fn any_number_of_runners_up_may_be_asked_for() {
     let graph = square();
     let all = graph.all();
     let request = Request::new(Pattern::ring(2)).runners_up(usize::MAX);
-    assert_eq!(greedy().decide(&request, &graph.with_free(&all)).unwrap().runners_up().len(), 5);
+    assert_eq!(
+        greedy()
+            .decide(&request, &graph.with_free(&all))
+            .unwrap()
+            .runners_up()
+            .len(),
+        5
+    );
 }
 
 #[test]
@@ -275,7 +444,9 @@ fn a_job_of_one_device_is_never_sensitive() {
     let free = DeviceSet::from([0, 1, 2]);
     let take = |sensitive| {
         let request = Request::new(Pattern::ring(1)).sensitive(sensitive);
-        ids(&preserve().decide(&request, &graph.with_free(&free)).unwrap())
+        ids(&preserve()
+            .decide(&request, &graph.with_free(&free))
+            .unwrap())
     };
     // Taking 1 would break both links; 0 and 2 leave one, 0 is lower.
     assert_eq!((take(true), take(false)), (vec![0], vec![0]));
@@ -292,20 +463,38 @@ fn criterion(kind: u8) -> Criterion<'static> {
         1 => max(effective_gbps()),
         2 => max(preserved_gbps()),
         3 => lowest_ids(),
-        7 => max(Objective::chosen("links", |s| s.graph.bandwidth_within(s.devices, |_| true)).blind_to_ids()),
-        4 => min(Objective::chosen("sum of ids", |s| s.devices.iter().map(|d| f64::from(d.0 % 3)).sum())),
+        7 => max(
+            Objective::chosen("links", |s| s.graph.bandwidth_within(s.devices, |_| true))
+                .blind_to_ids(),
+        ),
+        4 => min(Objective::chosen("sum of ids", |s| {
+            s.devices.iter().map(|d| f64::from(d.0 % 3)).sum()
+        })),
         8 => max(Objective::edges("weighted", |e| e.traffic * e.link.gbps)),
-        5 => max(Objective::placement("first", |c| f64::from(c.placement.first().map_or(0, |d| d.0 % 2)))),
-        _ => min(Objective::edges("traffic on host", |e| if e.link.class.is_host() { e.traffic } else { f64::NAN })),
+        5 => max(Objective::placement("first", |c| {
+            f64::from(c.placement.first().map_or(0, |d| d.0 % 2))
+        })),
+        _ => min(Objective::edges("traffic on host", |e| {
+            if e.link.class.is_host() {
+                e.traffic
+            } else {
+                f64::NAN
+            }
+        })),
     }
 }
 
-/// What every policy made of criteria must choose, from its definition.
-fn brute_force(kinds: &[u8], request: &Request, graph: &HardwareGraph, free: &DeviceSet) -> Option<Vec<DeviceId>> {
+/// The choice that a policy made of criteria must make, from its definition.
+fn brute_force(
+    kinds: &[u8],
+    request: &Request,
+    graph: &HardwareGraph,
+    free: &DeviceSet,
+) -> Option<Vec<DeviceId>> {
     brute_force_without(kinds, request, graph, free, &[])
 }
 
-/// The same among placements on none of these sets.
+/// The choice that it must make among placements on none of these sets.
 fn brute_force_without(
     kinds: &[u8],
     request: &Request,
@@ -320,7 +509,11 @@ fn brute_force_without(
         let link = |e: &mapa_core::Edge| graph.link(map[e.a as usize], map[e.b as usize]).class;
         !taken.contains(&map.iter().copied().collect())
             && request.must_include.iter().all(|d| map.contains(&d))
-            && request.pattern.edges().iter().all(|e| link(e) >= request.min_link)
+            && request
+                .pattern
+                .edges()
+                .iter()
+                .all(|e| link(e) >= request.min_link)
             && (!request.same_numa || map.iter().all(|d| numa(d) == numa(&map[0])))
     });
     let objective = |kind: u8| match kind {
@@ -328,10 +521,20 @@ fn brute_force_without(
         1 => effective_gbps(),
         2 => preserved_gbps(),
         7 => Objective::chosen("", |s| s.graph.bandwidth_within(s.devices, |_| true)),
-        4 => Objective::chosen("", |s| -s.devices.iter().map(|d| f64::from(d.0 % 3)).sum::<f64>()),
+        4 => Objective::chosen("", |s| {
+            -s.devices.iter().map(|d| f64::from(d.0 % 3)).sum::<f64>()
+        }),
         8 => Objective::edges("", |e| e.traffic * e.link.gbps),
-        5 => Objective::placement("", |c| f64::from(c.placement.first().map_or(0, |d| d.0 % 2))),
-        _ => Objective::edges("", |e| if e.link.class.is_host() { -e.traffic } else { f64::NAN }),
+        5 => Objective::placement("", |c| {
+            f64::from(c.placement.first().map_or(0, |d| d.0 % 2))
+        }),
+        _ => Objective::edges("", |e| {
+            if e.link.class.is_host() {
+                -e.traffic
+            } else {
+                f64::NAN
+            }
+        }),
     };
     let compare = |a: &Vec<DeviceId>, b: &Vec<DeviceId>| {
         let set = |map: &Vec<DeviceId>| map.iter().copied().collect::<DeviceSet>();
@@ -340,12 +543,24 @@ fn brute_force_without(
                 set(a).cmp(&set(b))
             } else {
                 let score = |placement| {
-                    let candidate = Candidate { view: graph.with_free(free), pattern: &request.pattern, placement };
+                    let candidate = Candidate {
+                        view: graph.with_free(free),
+                        pattern: &request.pattern,
+                        placement,
+                    };
                     let value = objective(kind).score(&candidate);
-                    if value.is_nan() { f64::NEG_INFINITY } else { value }
+                    if value.is_nan() {
+                        f64::NEG_INFINITY
+                    } else {
+                        value
+                    }
                 };
                 let (a, b) = (score(a), score(b));
-                if (a - b).abs() < 1e-9 { Ordering::Equal } else { b.total_cmp(&a) }
+                if (a - b).abs() < 1e-9 {
+                    Ordering::Equal
+                } else {
+                    b.total_cmp(&a)
+                }
             };
             if order.is_ne() {
                 return order;
@@ -359,22 +574,39 @@ fn brute_force_without(
 fn cases() -> impl Strategy<Value = (HardwareGraph, DeviceSet, Request)> {
     let machine = prop_oneof![machines(1..=6), joined_machines(1..=6)].prop_flat_map(|g| {
         let n = g.len();
-        (Just(g), free_sets(n), free_sets(n), free_sets(n), free_sets(n), patterns(1..=4))
+        (
+            Just(g),
+            free_sets(n),
+            free_sets(n),
+            free_sets(n),
+            free_sets(n),
+            patterns(1..=4),
+        )
     });
-    let least = proptest::sample::select(vec![LinkClass::None, LinkClass::None, LinkClass::Node, LinkClass::Direct(1)]);
-    (machine, any::<[bool; 5]>(), least).prop_map(|((g, free, a, b, c, pattern), [s, x, y, z, numa], least)| {
-        let mut request = Request::new(pattern).sensitive(s).min_link(least).same_numa(numa);
-        if x {
-            request.avoid = &a - &b;
-        }
-        if y {
-            request.only = Some(&b | &c);
-        }
-        if z {
-            request.must_include = (&(&b & &c) - &a).iter().take(2).collect();
-        }
-        (g, free, request)
-    })
+    let least = proptest::sample::select(vec![
+        LinkClass::None,
+        LinkClass::None,
+        LinkClass::Node,
+        LinkClass::Direct(1),
+    ]);
+    (machine, any::<[bool; 5]>(), least).prop_map(
+        |((g, free, a, b, c, pattern), [s, x, y, z, numa], least)| {
+            let mut request = Request::new(pattern)
+                .sensitive(s)
+                .min_link(least)
+                .same_numa(numa);
+            if x {
+                request.avoid = &a - &b;
+            }
+            if y {
+                request.only = Some(&b | &c);
+            }
+            if z {
+                request.must_include = (&(&b & &c) - &a).iter().take(2).collect();
+            }
+            (g, free, request)
+        },
+    )
 }
 
 proptest! {
@@ -428,7 +660,7 @@ proptest! {
                     prop_assert!(Decision::checked("again", &request, &view, placement).is_ok());
                     prop_assert_eq!(policy.decide(&request, &view), Ok(decision), "the same answer twice");
                 }
-                // Only the released floor may refuse what could be placed.
+                // Only the released floor may reject a request that could be placed.
                 Err(_) => prop_assert!(!feasible || built_in.name == "preserve-released"),
             }
         }
@@ -463,24 +695,41 @@ proptest! {
     }
 }
 
-/// Behind one link switch all pairs are alike, whatever the host beneath them: what stays free is worth as much for any set.
+/// Behind one link switch all pairs are alike, whatever the host below: the devices that stay free
+/// have the same value for every set.
 #[test]
 fn a_rack_behind_one_switch_is_decided_at_once() {
     let mut fabric = Fabric::new();
-    let switch = fabric.add(FabricNode { name: "switch".into(), kind: NodeKind::LinkSwitch }).unwrap();
+    let switch = fabric
+        .add(FabricNode {
+            name: "switch".into(),
+            kind: NodeKind::LinkSwitch,
+        })
+        .unwrap();
     for tray in 0..36 {
         let host = fabric.add_numa(format!("cpu{tray}"), tray).unwrap();
         for i in 0..2 {
             let device = fabric.add_device(format!("GPU{}", 2 * tray + i)).unwrap();
             fabric.attach(device, host, 63.0).unwrap();
-            fabric.link(device, switch, LinkClass::Direct(18), 900.0).unwrap();
+            fabric
+                .link(device, switch, LinkClass::Direct(18), 900.0)
+                .unwrap();
         }
     }
     let graph = fabric.lower().unwrap();
     for k in [2, 8, 36, 60] {
-        let decision = preserve().decide(&Request::new(Pattern::ring(k)), &graph.with_free(&graph.all())).unwrap();
+        let decision = preserve()
+            .decide(
+                &Request::new(Pattern::ring(k)),
+                &graph.with_free(&graph.all()),
+            )
+            .unwrap();
         assert!(decision.search().complete());
-        assert!(decision.search().nodes < 10_000, "{k}: {} nodes", decision.search().nodes);
+        assert!(
+            decision.search().nodes < 10_000,
+            "{k}: {} nodes",
+            decision.search().nodes
+        );
         assert_eq!(decision.placement().set(), DeviceSet::first_n(k));
     }
 }

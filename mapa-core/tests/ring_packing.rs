@@ -1,13 +1,20 @@
-//! Ring packings against every directed ring in one linear program, and what holds for all of them.
+//! Ring packings compared with a linear program over every directed ring, and properties of all of
+//! them.
 
 use mapa_core::testing::{oracle, switched_machines};
 use mapa_core::{
-    AllToAll, Bandwidth, Channels, DeviceId, DeviceSet, Fabric, FabricNode, FabricWire, HardwareGraph, LinkClass,
-    NodeKind, Rates, RingPacking, TreePacking,
+    AllToAll, Bandwidth, Channels, DeviceId, DeviceSet, Fabric, FabricNode, FabricWire,
+    HardwareGraph, LinkClass, NodeKind, Rates, RingPacking, TreePacking,
 };
 use proptest::prelude::*;
 
-const RATES: Rates = Rates { direct: 0.9, host: 0.75, between_sockets: Some(7.6) };
+use crate::common::gpus;
+
+const RATES: Rates = Rates {
+    direct: 0.9,
+    host: 0.75,
+    between_sockets: Some(7.6),
+};
 
 fn packing() -> RingPacking {
     RingPacking::new(RATES)
@@ -17,22 +24,31 @@ fn of(graph: &HardwareGraph) -> Option<Bandwidth> {
     packing().of(graph, &graph.all())
 }
 
-/// The same machine with its devices in another order, by where each goes.
+/// The machine with its devices in another order.
 fn renumbered(graph: &HardwareGraph, order: &[usize]) -> HardwareGraph {
     let fabric = graph.fabric();
     let old: Vec<_> = fabric.nodes().collect();
     let is_device = |node: &&FabricNode| matches!(node.kind, NodeKind::Device(_));
-    let devices: Vec<_> = old.iter().filter(|(_, node)| is_device(node)).map(|(id, _)| *id).collect();
+    let devices: Vec<_> = old
+        .iter()
+        .filter(|(_, node)| is_device(node))
+        .map(|(id, _)| *id)
+        .collect();
     let mut new = Fabric::new();
     let mut ids = std::collections::BTreeMap::new();
     for &at in order {
-        ids.insert(devices[at], new.add(fabric.node(devices[at]).clone()).unwrap());
+        ids.insert(
+            devices[at],
+            new.add(fabric.node(devices[at]).clone()).unwrap(),
+        );
     }
     for (id, node) in old.iter().filter(|(_, node)| !is_device(node)) {
         ids.insert(*id, new.add((*node).clone()).unwrap());
     }
     for (a, b, wire) in fabric.wires() {
-        let FabricWire::Link(link) = wire else { continue };
+        let FabricWire::Link(link) = wire else {
+            continue;
+        };
         new.link(ids[&a], ids[&b], link.class, link.gbps).unwrap();
     }
     new.lower().unwrap()
@@ -95,7 +111,8 @@ fn ends(graph: &HardwareGraph, x: mapa_core::NodeId, y: mapa_core::NodeId) -> [D
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 60 } else { 600 }))]
 
-    /// Beyond sixteen devices there is no promise to find the best, but a ring that is there is found, and fits.
+    /// Beyond sixteen devices the best packing is not promised, but if there is a ring, one is
+    /// found, and it fits.
     #[test]
     fn a_ring_of_many_devices_is_found_among_chords(
         order in (17usize..=24).prop_flat_map(|n| Just((0..n).collect::<Vec<_>>()).prop_shuffle()),
@@ -103,7 +120,7 @@ proptest! {
     ) {
         let n = order.len();
         let mut fabric = Fabric::new();
-        let ids: Vec<_> = (0..n).map(|i| fabric.add_device(format!("GPU{i}")).unwrap()).collect();
+        let ids = gpus(&mut fabric, n);
         for i in 0..n {
             fabric.link(ids[order[i]], ids[order[(i + 1) % n]], LinkClass::Direct(1), 25.0).unwrap();
         }
@@ -122,11 +139,21 @@ fn links_of_next_to_nothing_carry_nothing() {
     let mut fabric = Fabric::new();
     let ids = [0, 1, 2, 3].map(|i| fabric.add_device(format!("GPU{i}")).unwrap());
     for (a, b) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
-        fabric.link(ids[a], ids[b], LinkClass::Direct(1), if (a, b) == (0, 1) { 1e-320 } else { 20.0 }).unwrap();
+        fabric
+            .link(
+                ids[a],
+                ids[b],
+                LinkClass::Direct(1),
+                if (a, b) == (0, 1) { 1e-320 } else { 20.0 },
+            )
+            .unwrap();
     }
     let graph = fabric.lower().unwrap();
     for direct in [1.0, 1e-320, f64::NAN, f64::INFINITY, -1.0] {
-        let rates = Rates { direct, ..Rates::NOMINAL };
+        let rates = Rates {
+            direct,
+            ..Rates::NOMINAL
+        };
         let found = [
             RingPacking::new(rates).of(&graph, &graph.all()),
             TreePacking::new(rates).of(&graph, &graph.all()),
@@ -135,7 +162,10 @@ fn links_of_next_to_nothing_carry_nothing() {
         ];
         for found in found.map(Option::unwrap) {
             let none = direct < 1.0 || direct.is_nan();
-            assert!(found.gbps.is_finite() && (found.gbps == 0.0) == none, "{direct}: {found:?}");
+            assert!(
+                found.gbps.is_finite() && (found.gbps == 0.0) == none,
+                "{direct}: {found:?}"
+            );
         }
     }
 }
@@ -144,7 +174,9 @@ fn links_of_next_to_nothing_carry_nothing() {
 fn few_devices_and_none_at_all() {
     let mut fabric = Fabric::new();
     let ids = [0, 1, 2].map(|i| fabric.add_device(format!("GPU{i}")).unwrap());
-    fabric.link(ids[0], ids[1], LinkClass::Direct(2), 50.0).unwrap();
+    fabric
+        .link(ids[0], ids[1], LinkClass::Direct(2), 50.0)
+        .unwrap();
     let graph = fabric.lower().unwrap();
     let of = |set: DeviceSet| RingPacking::default().of(&graph, &set);
     assert!(of([0].into()).is_none() && of(DeviceSet::new()).is_none());
@@ -154,7 +186,13 @@ fn few_devices_and_none_at_all() {
         (50.0, false, &[(vec![DeviceId(0), DeviceId(1)], 50.0)][..])
     );
     let apart = of([0, 2].into()).unwrap();
-    assert_eq!((apart.gbps, apart.at_most_gbps, apart.rings.len()), (0.0, 0.0, 0));
-    let sizes: Vec<usize> = RingPacking::default().table(&graph, 0..=9).map(|(set, _)| set.len()).collect();
+    assert_eq!(
+        (apart.gbps, apart.at_most_gbps, apart.rings.len()),
+        (0.0, 0.0, 0)
+    );
+    let sizes: Vec<usize> = RingPacking::default()
+        .table(&graph, 0..=9)
+        .map(|(set, _)| set.len())
+        .collect();
     assert_eq!(sizes, [2, 2, 2, 3]);
 }

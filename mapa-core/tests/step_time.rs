@@ -1,26 +1,54 @@
-//! The communication time of a step against its definition, and the policy that minimises it against brute force.
+//! The communication time of a step compared with its definition, and the policy that minimises it
+//! compared with brute force.
 
 use mapa_core::testing::{free_sets, joined_machines, machines, oracle, patterns};
 use mapa_core::{
-    Candidate, DeviceId, DeviceSet, Dimension, Fabric, FabricNode, HardwareGraph, Limits, LinkClass, NodeKind,
-    Objective, Parallelism, Pattern, Policy, Rates, Request, Rules, StepTime, edges_seconds, max, min,
-    min_edges_seconds, min_step_time, preserved_gbps, step_seconds,
+    Candidate, DeviceId, DeviceSet, Dimension, Fabric, FabricNode, HardwareGraph, Limits,
+    LinkClass, NodeKind, Objective, Parallelism, Pattern, Policy, Rates, Request, Rules, StepTime,
+    edges_seconds, max, min, min_edges_seconds, min_step_time, preserved_gbps, step_seconds,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
 
-const MEASURED: Rates = Rates { direct: 0.75, host: 0.5, between_sockets: Some(5.0) };
+use crate::common::gpus;
+
+const MEASURED: Rates = Rates {
+    direct: 0.75,
+    host: 0.5,
+    between_sockets: Some(5.0),
+};
 
 fn job(text: &str, bytes: &str) -> Parallelism {
-    text.parse::<Parallelism>().unwrap().with_bytes_of(bytes).unwrap()
+    text.parse::<Parallelism>()
+        .unwrap()
+        .with_bytes_of(bytes)
+        .unwrap()
 }
 
 /// The DGX-1V by hand: quads 0-3 and 4-7 fully joined, 0-4 to 3-7 across; PCIe of 12 elsewhere.
 fn dgx_1v() -> HardwareGraph {
-    let double = [(0, 3), (0, 4), (1, 2), (1, 5), (2, 3), (4, 7), (5, 6), (6, 7)];
-    let single = [(0, 1), (0, 2), (1, 3), (2, 6), (3, 7), (4, 5), (4, 6), (5, 7)];
+    let double = [
+        (0, 3),
+        (0, 4),
+        (1, 2),
+        (1, 5),
+        (2, 3),
+        (4, 7),
+        (5, 6),
+        (6, 7),
+    ];
+    let single = [
+        (0, 1),
+        (0, 2),
+        (1, 3),
+        (2, 6),
+        (3, 7),
+        (4, 5),
+        (4, 6),
+        (5, 7),
+    ];
     let mut fabric = Fabric::new();
-    let gpus: Vec<_> = (0..8).map(|i| fabric.add_device(format!("GPU{i}")).unwrap()).collect();
+    let gpus = gpus(&mut fabric, 8);
     for b in 0..8 {
         for a in 0..b {
             let (class, gbps) = match (double.contains(&(a, b)), single.contains(&(a, b))) {
@@ -34,8 +62,14 @@ fn dgx_1v() -> HardwareGraph {
     fabric.lower().unwrap()
 }
 
-/// As it is defined, group by group, without the model's edges.
-fn by_definition(job: &Parallelism, rates: Rates, graph: &HardwareGraph, placement: &[DeviceId], overlap: bool) -> f64 {
+/// The time by its definition, group by group, without the model's edges.
+fn by_definition(
+    job: &Parallelism,
+    rates: Rates,
+    graph: &HardwareGraph,
+    placement: &[DeviceId],
+    overlap: bool,
+) -> f64 {
     let rate = |a: u16, b: u16| {
         let link = graph.link(placement[a as usize], placement[b as usize]);
         if link.class.is_direct() {
@@ -48,23 +82,40 @@ fn by_definition(job: &Parallelism, rates: Rates, graph: &HardwareGraph, placeme
     };
     let has_port = |a: u16| graph.device(placement[a as usize]).switch_port.is_some();
     let is_shared = |a: u16, b: u16| {
-        !graph.link(placement[a as usize], placement[b as usize]).class.is_direct() || has_port(a) && has_port(b)
+        !graph
+            .link(placement[a as usize], placement[b as usize])
+            .class
+            .is_direct()
+            || has_port(a) && has_port(b)
     };
     let time = |dimension: Dimension| {
         let gigabytes = job.bytes(dimension) / 1e9;
         let mut slowest = 0.0f64;
-        for group in job.groups(dimension).iter().filter(|group| group.len() > 1 && gigabytes > 0.0) {
+        for group in job
+            .groups(dimension)
+            .iter()
+            .filter(|group| group.len() > 1 && gigabytes > 0.0)
+        {
             let n = group.len() as f64;
             let slowest_of = |ways: usize, gigabytes: f64| {
-                (0..ways).map(|i| gigabytes / rate(group[i], group[(i + 1) % group.len()])).fold(0.0, f64::max)
+                (0..ways)
+                    .map(|i| gigabytes / rate(group[i], group[(i + 1) % group.len()]))
+                    .fold(0.0, f64::max)
             };
             slowest = slowest.max(match dimension {
                 Dimension::Pipeline => slowest_of(group.len() - 1, gigabytes),
                 _ if job.is_all_to_all(dimension) => {
                     let one = |a: u16| {
                         let others = || group.iter().copied().filter(move |b| *b != a);
-                        let own = others().map(|b| gigabytes / n / rate(a, b)).fold(0.0, f64::max);
-                        own.max(others().filter(|b| is_shared(a, *b)).map(|b| gigabytes / n / rate(a, b)).sum())
+                        let own = others()
+                            .map(|b| gigabytes / n / rate(a, b))
+                            .fold(0.0, f64::max);
+                        own.max(
+                            others()
+                                .filter(|b| is_shared(a, *b))
+                                .map(|b| gigabytes / n / rate(a, b))
+                                .sum(),
+                        )
                     };
                     group.iter().map(|a| one(*a)).fold(0.0, f64::max)
                 }
@@ -75,15 +126,24 @@ fn by_definition(job: &Parallelism, rates: Rates, graph: &HardwareGraph, placeme
         slowest
     };
     let times = Dimension::ALL.map(time);
-    if overlap { times.into_iter().fold(0.0, f64::max) } else { times.iter().sum() }
+    if overlap {
+        times.into_iter().fold(0.0, f64::max)
+    } else {
+        times.iter().sum()
+    }
 }
 
 fn close(a: f64, b: f64) -> bool {
     a == b || (a - b).abs() <= 1e-12 * b.abs()
 }
 
-/// That the policy takes what brute force takes.
-fn check(job: &Parallelism, rates: Rates, graph: &HardwareGraph, free: &DeviceSet) -> Result<(), TestCaseError> {
+/// Checks that the policy makes the choice of brute force.
+fn check(
+    job: &Parallelism,
+    rates: Rates,
+    graph: &HardwareGraph,
+    free: &DeviceSet,
+) -> Result<(), TestCaseError> {
     let request = Request::new(job.pattern());
     let view = graph.with_free(free);
     let own = *job;
@@ -92,7 +152,13 @@ fn check(job: &Parallelism, rates: Rates, graph: &HardwareGraph, free: &DeviceSe
     });
     let best = oracle::best(&request, &view, &[seconds, preserved_gbps()]);
     let decision = min_step_time(job, rates).decide(&request, &view).ok();
-    prop_assert_eq!(decision.as_ref().map(|d| d.placement().to_vec()), best.clone(), "{} {:?}", job, job);
+    prop_assert_eq!(
+        decision.as_ref().map(|d| d.placement().to_vec()),
+        best.clone(),
+        "{} {:?}",
+        job,
+        job
+    );
     if let (Some(decision), Some(best)) = (decision, best) {
         prop_assert!(decision.search().complete());
         let value = decision.best().score("step_seconds").unwrap();
@@ -103,7 +169,9 @@ fn check(job: &Parallelism, rates: Rates, graph: &HardwareGraph, free: &DeviceSe
 
 fn jobs(ranks: usize) -> impl Strategy<Value = Parallelism> {
     let degrees: Vec<[usize; 4]> = (1..=ranks)
-        .flat_map(|t| (1..=ranks / t).flat_map(move |p| (1..=ranks / t / p).map(move |d| [t, p, d])))
+        .flat_map(|t| {
+            (1..=ranks / t).flat_map(move |p| (1..=ranks / t / p).map(move |d| [t, p, d]))
+        })
         .flat_map(|[t, p, d]| (1..=ranks / t / p / d).map(move |s| [t, p, d, s]))
         .filter(|degrees| degrees.iter().product::<usize>() > 1)
         .collect();
@@ -111,16 +179,34 @@ fn jobs(ranks: usize) -> impl Strategy<Value = Parallelism> {
     let bytes = || select(vec![0.0, 1e9, 1e9, 1.5e9, 2e9, 1e7]);
     let order = select(vec!["megatron", "vllm", "pp-dp-ep-cp-tp", "dp-tp-cp-ep-pp"]);
     let experts = (any::<prop::sample::Index>(), any::<bool>());
-    (select(degrees), prop::array::uniform6(bytes()), order, experts, any::<bool>()).prop_map(
-        |([tensor, pipeline, data, sequence], bytes, order, (at, whole), ulysses)| {
-            let job = Parallelism::new(tensor, pipeline, data).unwrap().with_sequence(sequence, ulysses).unwrap();
-            let stage = data * sequence * if whole { tensor } else { 1 };
-            let divisors: Vec<usize> = (1..=stage).filter(|degree| stage % degree == 0).collect();
-            let job = job.with_experts(divisors[at.index(divisors.len())], whole && tensor > 1).unwrap();
-            let with = |job: Parallelism, (dimension, bytes)| job.with_bytes(dimension, bytes).unwrap();
-            Dimension::ALL.into_iter().zip(bytes).fold(job.with_order(order).unwrap(), with)
-        },
+    (
+        select(degrees),
+        prop::array::uniform6(bytes()),
+        order,
+        experts,
+        any::<bool>(),
     )
+        .prop_map(
+            |([tensor, pipeline, data, sequence], bytes, order, (at, whole), ulysses)| {
+                let job = Parallelism::new(tensor, pipeline, data)
+                    .unwrap()
+                    .with_sequence(sequence, ulysses)
+                    .unwrap();
+                let stage = data * sequence * if whole { tensor } else { 1 };
+                let divisors: Vec<usize> =
+                    (1..=stage).filter(|degree| stage % degree == 0).collect();
+                let job = job
+                    .with_experts(divisors[at.index(divisors.len())], whole && tensor > 1)
+                    .unwrap();
+                let with = |job: Parallelism, (dimension, bytes)| {
+                    job.with_bytes(dimension, bytes).unwrap()
+                };
+                Dimension::ALL
+                    .into_iter()
+                    .zip(bytes)
+                    .fold(job.with_order(order).unwrap(), with)
+            },
+        )
 }
 
 fn rates() -> impl Strategy<Value = Rates> {
@@ -197,13 +283,21 @@ proptest! {
     }
 }
 
-/// Devices of which some are behind a link switch, and some of these have a link of their own besides.
+/// Devices of which some are behind a link switch; some of these also have direct links of their
+/// own.
 fn switched(gbps: [f64; 3], on_switch: usize) -> HardwareGraph {
     let mut fabric = Fabric::new();
-    let gpus: Vec<_> = (0..6).map(|i| fabric.add_device(format!("GPU{i}")).unwrap()).collect();
-    let switch = fabric.add(FabricNode { name: "switch".to_owned(), kind: NodeKind::LinkSwitch }).unwrap();
+    let gpus = gpus(&mut fabric, 6);
+    let switch = fabric
+        .add(FabricNode {
+            name: "switch".to_owned(),
+            kind: NodeKind::LinkSwitch,
+        })
+        .unwrap();
     for gpu in &gpus[..on_switch] {
-        fabric.link(*gpu, switch, LinkClass::Direct(6), gbps[0]).unwrap();
+        fabric
+            .link(*gpu, switch, LinkClass::Direct(6), gbps[0])
+            .unwrap();
     }
     for (i, a) in gpus.iter().enumerate() {
         for (j, b) in gpus[..i].iter().enumerate() {
@@ -258,20 +352,33 @@ fn orders(devices: &[DeviceId]) -> Vec<Vec<DeviceId>> {
     }
     let first = |&first: &DeviceId| {
         let rest: Vec<DeviceId> = devices.iter().copied().filter(|&id| id != first).collect();
-        orders(&rest).into_iter().map(move |order| [vec![first], order].concat())
+        orders(&rest)
+            .into_iter()
+            .map(move |order| [vec![first], order].concat())
     };
     devices.iter().flat_map(first).collect()
 }
 
-/// That the policy takes the first of the best of all orders of all devices.
+/// Checks that the policy takes the first of the best of all orders of all devices.
 fn check_all(job: &Parallelism, rates: Rates, graph: &HardwareGraph, orders: &[Vec<DeviceId>]) {
     let free = graph.all();
-    let decision = min_step_time(job, rates).decide(&Request::new(job.pattern()), &graph.with_free(&free)).unwrap();
-    let values: Vec<f64> = orders.iter().map(|order| by_definition(job, rates, graph, order, false)).collect();
+    let decision = min_step_time(job, rates)
+        .decide(&Request::new(job.pattern()), &graph.with_free(&free))
+        .unwrap();
+    let values: Vec<f64> = orders
+        .iter()
+        .map(|order| by_definition(job, rates, graph, order, false))
+        .collect();
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let first = values.iter().position(|value| close(*value, least)).unwrap();
+    let first = values
+        .iter()
+        .position(|value| close(*value, least))
+        .unwrap();
     assert_eq!(decision.placement().to_vec(), orders[first], "{job:?}");
-    assert!(close(decision.best().score("step_seconds").unwrap(), least) && decision.search().complete());
+    assert!(
+        close(decision.best().score("step_seconds").unwrap(), least)
+            && decision.search().complete()
+    );
 }
 
 #[test]
@@ -312,9 +419,11 @@ fn decisions_on_a_dgx_1v_are_those_of_brute_force() {
 /// Every pair joined alike.
 fn alike(n: usize, gbps: f64) -> HardwareGraph {
     let mut fabric = Fabric::new();
-    let gpus: Vec<_> = (0..n).map(|i| fabric.add_device(format!("GPU{i}")).unwrap()).collect();
+    let gpus = gpus(&mut fabric, n);
     for (i, a) in gpus.iter().enumerate() {
-        gpus[..i].iter().for_each(|b| fabric.link(*a, *b, LinkClass::Direct(12), gbps).unwrap());
+        gpus[..i]
+            .iter()
+            .for_each(|b| fabric.link(*a, *b, LinkClass::Direct(12), gbps).unwrap());
     }
     fabric.lower().unwrap()
 }
@@ -323,23 +432,35 @@ fn alike(n: usize, gbps: f64) -> HardwareGraph {
 fn where_all_links_are_alike_a_step_takes_what_is_sent_over_their_bandwidth() {
     let graph = alike(16, 250.0);
     let free = graph.all();
-    for (text, gigabytes) in
-        [("tp=4,pp=2,dp=2", 1.5 + 1.0 + 1.0), ("tp=8", 1.75), ("pp=3", 1.0), ("tp=2,dp=4", 1.0 + 1.5)]
-    {
+    for (text, gigabytes) in [
+        ("tp=4,pp=2,dp=2", 1.5 + 1.0 + 1.0),
+        ("tp=8", 1.75),
+        ("pp=3", 1.0),
+        ("tp=2,dp=4", 1.0 + 1.5),
+    ] {
         let job = job(text, "tp=1e9");
-        let decision =
-            min_step_time(&job, Rates::NOMINAL).decide(&Request::new(job.pattern()), &graph.with_free(&free));
+        let decision = min_step_time(&job, Rates::NOMINAL)
+            .decide(&Request::new(job.pattern()), &graph.with_free(&free));
         let decision = decision.unwrap();
-        assert_eq!(decision.best().score("step_seconds"), Some(gigabytes / 250.0), "{text}");
+        assert_eq!(
+            decision.best().score("step_seconds"),
+            Some(gigabytes / 250.0),
+            "{text}"
+        );
         let ids: Vec<usize> = decision.placement().iter().map(|id| id.index()).collect();
         assert_eq!(ids, (0..job.ranks()).collect::<Vec<_>>());
         // The first order on the first set meets the bound of all sets.
-        assert!(decision.search().nodes <= 64, "{text}: {} nodes", decision.search().nodes);
+        assert!(
+            decision.search().nodes <= 64,
+            "{text}: {} nodes",
+            decision.search().nodes
+        );
     }
 }
 
 #[test]
-fn behind_a_link_switch_an_all_to_all_takes_what_a_port_sends_and_the_first_order_is_known_to_be_best() {
+fn behind_a_link_switch_an_all_to_all_takes_what_a_port_sends_and_the_first_order_is_known_to_be_best()
+ {
     let graph = switched([100.0, 0.0, 0.0], 6);
     let free = graph.all();
     for (text, bytes, gigabytes) in [
@@ -347,21 +468,32 @@ fn behind_a_link_switch_an_all_to_all_takes_what_a_port_sends_and_the_first_orde
         ("dp=6,ep=6", "dp=0,edp=0,ep=6e9", 5.0),
         ("dp=6,ep=3", "dp=0,edp=0,ep=6e9", 4.0),
         ("ulysses=6", "dp=0,sp=6e9", 5.0),
-        // A ring of six hands 1 GB on five times.
+        // A ring of six passes 1 GB on five times.
         ("sp=6", "dp=0,sp=1e9", 5.0),
         ("pp=2,dp=3,ep=3", "pp=1e9,dp=1.5e9,ep=3e9", 1.0 + 2.0 + 2.0),
     ] {
         let job = job(text, bytes);
-        let decision =
-            min_step_time(&job, Rates::NOMINAL).decide(&Request::new(job.pattern()), &graph.with_free(&free));
+        let decision = min_step_time(&job, Rates::NOMINAL)
+            .decide(&Request::new(job.pattern()), &graph.with_free(&free));
         let decision = decision.unwrap();
-        assert_eq!(decision.best().score("step_seconds"), Some(gigabytes / 100.0), "{text}");
-        assert!(decision.search().nodes <= 16, "{text}: {} nodes", decision.search().nodes);
+        assert_eq!(
+            decision.best().score("step_seconds"),
+            Some(gigabytes / 100.0),
+            "{text}"
+        );
+        assert!(
+            decision.search().nodes <= 16,
+            "{text}: {} nodes",
+            decision.search().nodes
+        );
     }
     // Links of their own carry an edge each.
     let job = job("dp=6,ep=6", "dp=0,ep=6e9");
     let own: Vec<DeviceId> = alike(6, 100.0).all().iter().collect();
-    assert_eq!(StepTime::new(&job, Rates::NOMINAL).seconds(&alike(6, 100.0), &own), Some(0.01));
+    assert_eq!(
+        StepTime::new(&job, Rates::NOMINAL).seconds(&alike(6, 100.0), &own),
+        Some(0.01)
+    );
 }
 
 #[test]
@@ -370,11 +502,19 @@ fn another_pattern_has_no_step_time() {
     let (free, placement) = (graph.all(), [0, 1, 2, 3].map(DeviceId));
     let objective = step_seconds(&job("tp=4", "tp=1e9"), Rates::NOMINAL);
     let value = |pattern: &Pattern| {
-        objective.score(&Candidate { view: graph.with_free(&free), pattern, placement: &placement })
+        objective.score(&Candidate {
+            view: graph.with_free(&free),
+            pattern,
+            placement: &placement,
+        })
     };
     assert!(value(&Pattern::ring(4)).is_nan());
     assert_eq!(value(&job("tp=4", "tp=1e9").pattern()), 0.06);
-    assert_eq!(StepTime::new(&job("tp=4", "tp=1"), Rates::NOMINAL).seconds(&graph, &[0, 1, 2, 9].map(DeviceId)), None);
+    assert_eq!(
+        StepTime::new(&job("tp=4", "tp=1"), Rates::NOMINAL)
+            .seconds(&graph, &[0, 1, 2, 9].map(DeviceId)),
+        None
+    );
 }
 
 #[test]
@@ -401,8 +541,20 @@ fn steps_of_another_criterion_are_decided_by_weighing_every_order() {
     let job = job("tp=2,pp=2", "tp=1e9");
     let request = Request::new(job.pattern());
     let seconds = || step_seconds(&job, Rates::NOMINAL);
-    let coarse = Rules::new("").prefer(min(seconds()).in_steps_of(1.0)).then(max(preserved_gbps()));
+    let coarse = Rules::new("")
+        .prefer(min(seconds()).in_steps_of(1.0))
+        .then(max(preserved_gbps()));
     let any = Rules::new("").prefer(max(preserved_gbps()));
-    let placement = |rules: &Rules<'_>| rules.decide(&request, &graph.with_free(&free)).unwrap().placement().to_vec();
-    assert_eq!(placement(&coarse), placement(&any), "no step takes a second");
+    let placement = |rules: &Rules<'_>| {
+        rules
+            .decide(&request, &graph.with_free(&free))
+            .unwrap()
+            .placement()
+            .to_vec()
+    };
+    assert_eq!(
+        placement(&coarse),
+        placement(&any),
+        "no step takes a second"
+    );
 }

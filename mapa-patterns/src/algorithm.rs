@@ -1,23 +1,24 @@
-//! What all-reduces run on.
+//! The algorithms that all-reduces run on.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::Error;
 
-/// What the all-reduces of a communication library run on: NCCL takes rings or trees, by the size of messages (the paper, Fig. 8).
+/// The algorithm of all-reduces in a communication library. NCCL chooses rings or trees by the size
+/// of a message (the paper, Fig. 8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
-    /// Rings: for large messages, where links matter.
+    /// Rings, for large messages, where links matter.
     Ring,
-    /// Trees: for small ones.
+    /// Trees, for small messages.
     Tree,
-    /// Both at once; of bytes, each carries half.
+    /// Both at once. Each carries half of the bytes.
     Both,
 }
 
 impl Algorithm {
-    /// All three.
+    /// All three algorithms.
     pub const ALL: [Self; 3] = [Self::Ring, Self::Tree, Self::Both];
 }
 

@@ -1,6 +1,7 @@
-//! What can be wrong with what a pattern is made from.
+//! The error of this crate.
 
-/// Why no application graph was made. The message names the line, where there is one, and what was expected.
+/// The reason why no application graph could be made. The message names the line, if there is one,
+/// and the expected form.
 #[derive(Debug, thiserror::Error)]
 #[error("{}{}{what}", .file.iter().map(|file| format!("{file}: ")).collect::<String>(), .line.map(|line| format!("line {line}: ")).unwrap_or_default())]
 pub struct Error {
@@ -12,11 +13,19 @@ pub struct Error {
 
 impl Error {
     pub(crate) fn new(what: impl Into<String>) -> Self {
-        Self { file: None, line: None, what: what.into(), source: None }
+        Self {
+            file: None,
+            line: None,
+            what: what.into(),
+            source: None,
+        }
     }
 
     pub(crate) fn at(line: usize, what: impl Into<String>) -> Self {
-        Self { line: Some(line), ..Self::new(what) }
+        Self {
+            line: Some(line),
+            ..Self::new(what)
+        }
     }
 
     /// The line at fault, counted from 1.
@@ -25,15 +34,25 @@ impl Error {
         self.line
     }
 
-    /// The same, in this file.
+    /// Names the file of the error.
     pub(crate) fn within(self, file: &str) -> Self {
-        Self { file: Some(file.to_owned()), ..self }
+        Self {
+            file: Some(file.to_owned()),
+            ..self
+        }
     }
 
-    /// An error of another crate, met at this line.
-    pub(crate) fn caused(line: Option<usize>, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+    /// Wraps an error of another crate that occurred at this line.
+    pub(crate) fn caused(
+        line: Option<usize>,
+        source: impl std::error::Error + Send + Sync + 'static,
+    ) -> Self {
         let what = source.to_string();
-        Self { line, source: Some(Box::new(source)), ..Self::new(what) }
+        Self {
+            line,
+            source: Some(Box::new(source)),
+            ..Self::new(what)
+        }
     }
 }
 

@@ -7,9 +7,10 @@ use serde::de::{Error as _, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
-use crate::application::{Application, Note, Unit};
+use crate::application::{Application, Note};
 use crate::error::Error;
-use crate::sensitivity::Verdict;
+use crate::unit::Unit;
+use crate::verdict::Verdict;
 
 const FORMAT: &str = "mapa-pattern";
 const VERSION: i64 = 1;
@@ -35,10 +36,11 @@ struct File {
     notes: Vec<NoteOfFile>,
 }
 
-/// Two ranks, and what is sent between them; 1 if it is not told.
+/// Two ranks, and the traffic between them: 1 if the file does not state it.
 struct EdgeOfFile(u16, u16, f64);
 
-/// By hand, so that what is wrong in an edge has the line of that edge, and many are read fast.
+/// Written by hand, so that an error names the line of the edge at fault, and so that many edges
+/// are read fast.
 impl<'de> Deserialize<'de> for EdgeOfFile {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_seq(EdgeVisitor)
@@ -75,7 +77,7 @@ struct NoteOfFile {
     what: String,
 }
 
-/// A text, for the lines of what is wrong in it.
+/// The text of the file, which gives errors their lines.
 struct Lines<'t>(&'t str);
 
 impl Lines<'_> {
@@ -88,39 +90,57 @@ impl Lines<'_> {
         before.iter().filter(|byte| **byte == b'\n').count() + 1
     }
 
-    /// A word that is parsed, or the default if it is not there.
-    fn word<T: std::str::FromStr<Err = Error> + Default>(&self, word: &Option<Spanned<String>>) -> Result<T, Error> {
-        let parse =
-            |word: &Spanned<String>| word.get_ref().parse().map_err(|error: Error| self.at(word, error.to_string()));
+    /// Parses a word; the default if it is missing.
+    fn word<T: std::str::FromStr<Err = Error> + Default>(
+        &self,
+        word: &Option<Spanned<String>>,
+    ) -> Result<T, Error> {
+        let parse = |word: &Spanned<String>| {
+            word.get_ref()
+                .parse()
+                .map_err(|error: Error| self.at(word, error.to_string()))
+        };
         word.as_ref().map_or(Ok(T::default()), parse)
     }
 
     fn job(&self, file: &File) -> Result<Option<Parallelism>, Error> {
         let Some(degrees) = &file.parallelism else {
             return match &file.bytes {
-                Some(bytes) => Err(self.at(bytes, "bytes: expected `parallelism = \"tp=..\"` beside them")),
+                Some(bytes) => Err(self.at(
+                    bytes,
+                    "bytes: expected `parallelism = \"tp=..\"` beside them",
+                )),
                 None => Ok(None),
             };
         };
-        let job: Parallelism =
-            degrees.get_ref().parse().map_err(|error: mapa_core::Error| self.at(degrees, error.to_string()))?;
+        let job: Parallelism = degrees
+            .get_ref()
+            .parse()
+            .map_err(|error: mapa_core::Error| self.at(degrees, error.to_string()))?;
         if job.ranks() > MAX_DEVICES {
-            let what = format!("parallelism: {job} has {} ranks: expected at most {MAX_DEVICES}", job.ranks());
+            let what = format!(
+                "parallelism: {job} has {} ranks: expected at most {MAX_DEVICES}",
+                job.ranks()
+            );
             return Err(self.at(degrees, what));
         }
-        let told = file
-            .bytes
-            .as_ref()
-            .map(|bytes| job.with_bytes_of(bytes.get_ref()).map_err(|error| self.at(bytes, error.to_string())));
-        told.unwrap_or(Ok(job)).map(Some)
+        let with_bytes = file.bytes.as_ref().map(|bytes| {
+            job.with_bytes_of(bytes.get_ref())
+                .map_err(|error| self.at(bytes, error.to_string()))
+        });
+        with_bytes.unwrap_or(Ok(job)).map(Some)
     }
 
     fn pattern(&self, file: &File) -> Result<Pattern, Error> {
         let Some(ranks) = &file.ranks else {
-            return Err(self.at(&file.name, "expected `ranks = N`, or `parallelism = \"tp=..\"`, beside the name"));
+            return Err(self.at(
+                &file.name,
+                "expected `ranks = N`, or `parallelism = \"tp=..\"`, beside the name",
+            ));
         };
         let told = file.edges.iter().flat_map(|edges| edges.get_ref());
-        // The first edge that is not sound ends the reading, so that the last one taken is the one at fault.
+        // The first edge that is not sound ends the reading, so that the last one taken is the one
+        // at fault.
         let mut last = None;
         let edges = told.inspect(|edge| last = Some(*edge)).map(|edge| {
             let EdgeOfFile(a, b, traffic) = *edge.get_ref();
@@ -141,10 +161,19 @@ pub fn read_pattern(text: &str) -> Result<Application, Error> {
     let lines = Lines(text);
     let file: File = toml::from_str(text).map_err(|error| {
         let what = error.message().trim().to_owned();
-        error.span().map_or_else(|| Error::new(what.clone()), |span| Error::at(lines.line(span.start), what.clone()))
+        error.span().map_or_else(
+            || Error::new(what.clone()),
+            |span| Error::at(lines.line(span.start), what.clone()),
+        )
     })?;
     if file.format.get_ref() != FORMAT {
-        return Err(lines.at(&file.format, format!("format = \"{}\": expected \"{FORMAT}\"", file.format.get_ref())));
+        return Err(lines.at(
+            &file.format,
+            format!(
+                "format = \"{}\": expected \"{FORMAT}\"",
+                file.format.get_ref()
+            ),
+        ));
     }
     if *file.version.get_ref() != VERSION {
         let what = format!("version = {}: expected {VERSION}", file.version.get_ref());
@@ -155,57 +184,116 @@ pub fn read_pattern(text: &str) -> Result<Application, Error> {
     }
     let parallelism = lines.job(&file)?;
     let pattern = match (&parallelism, &file.edges) {
-        // What follows from the degrees is not told a second time.
+        // The degrees determine the edges, so the file must not list them again.
         (Some(_), Some(edges)) => {
-            return Err(lines.at(edges, "edges: they follow from `parallelism`; expected one of them"));
+            return Err(lines.at(
+                edges,
+                "edges: they follow from `parallelism`; expected one of them",
+            ));
         }
         (Some(job), None) => {
             let own = job.pattern();
-            match file.ranks.as_ref().filter(|ranks| *ranks.get_ref() != own.len()) {
-                Some(ranks) => return Err(lines.at(ranks, format!("ranks: expected {}, as {job} has", own.len()))),
+            match file
+                .ranks
+                .as_ref()
+                .filter(|ranks| *ranks.get_ref() != own.len())
+            {
+                Some(ranks) => {
+                    return Err(lines.at(
+                        ranks,
+                        format!("ranks: expected {}, as {job} has", own.len()),
+                    ));
+                }
                 None => own,
             }
         }
         (None, _) => lines.pattern(&file)?,
     };
-    let labels = file.labels.as_ref().map(|labels| labels.get_ref().clone()).unwrap_or_default();
-    if let Some(told) = file.labels.as_ref().filter(|told| told.get_ref().len() != pattern.len()) {
-        let what = format!("{} labels for {} ranks: expected one for each", told.get_ref().len(), pattern.len());
+    let labels = file
+        .labels
+        .as_ref()
+        .map(|labels| labels.get_ref().clone())
+        .unwrap_or_default();
+    if let Some(told) = file
+        .labels
+        .as_ref()
+        .filter(|told| told.get_ref().len() != pattern.len())
+    {
+        let what = format!(
+            "{} labels for {} ranks: expected one for each",
+            told.get_ref().len(),
+            pattern.len()
+        );
         return Err(lines.at(told, what));
     }
     let note = |note: &NoteOfFile| {
-        let kind = note.kind.get_ref().parse().map_err(|error: Error| lines.at(&note.kind, error.to_string()))?;
-        Ok(Note { kind, place: note.place.clone(), what: note.what.clone() })
+        let kind = note
+            .kind
+            .get_ref()
+            .parse()
+            .map_err(|error: Error| lines.at(&note.kind, error.to_string()))?;
+        Ok(Note {
+            kind,
+            place: note.place.clone(),
+            what: note.what.clone(),
+        })
     };
     let unit: Unit = match (&parallelism, &file.unit) {
         (Some(_), None) => Unit::BytesPerStep,
         _ => lines.word(&file.unit)?,
     };
-    if let Some(told) = file.unit.as_ref().filter(|_| parallelism.is_some() && unit != Unit::BytesPerStep) {
-        return Err(lines.at(told, format!("unit `{unit}`: expected bytes-per-step, beside `parallelism`")));
+    if let Some(told) = file
+        .unit
+        .as_ref()
+        .filter(|_| parallelism.is_some() && unit != Unit::BytesPerStep)
+    {
+        return Err(lines.at(
+            told,
+            format!("unit `{unit}`: expected bytes-per-step, beside `parallelism`"),
+        ));
     }
     Ok(Application {
         unit,
         labels,
         parallelism,
-        verdict: Verdict { sensitivity: lines.word(&file.sensitivity)?, why: file.why.clone() },
+        verdict: Verdict {
+            sensitivity: lines.word(&file.sensitivity)?,
+            why: file.why.clone(),
+        },
         notes: file.notes.iter().map(note).collect::<Result<_, Error>>()?,
         ..Application::new(file.name.get_ref().as_str(), file.source.as_str(), pattern)
     })
 }
 
-/// Writes a pattern file: reading it gives the same application, to the last bit of each edge's traffic. What ranks need of their
-/// devices ([`Pattern::demands`]) is not in it: commands and requests add that. Whatever is set in the application, the file can
-/// be read, if a pattern file can have as many ranks: control characters of the name become spaces, labels are left out if
-/// there is not one for each rank, and degrees of parallelism if the edges are not what follows from them, in bytes a step.
+/// Writes a pattern file. Reading it gives the same application, to the last bit of each edge's
+/// traffic. The file does not contain what ranks need of their devices ([`Pattern::demands`]):
+/// commands and requests add that.
+///
+/// The file can always be read again, unless it has more ranks than a pattern file may have. To
+/// ensure this, control characters of the name become spaces. Labels are left out if there is not
+/// one for each rank. Degrees of parallelism are left out if the edges do not follow from them in
+/// bytes per step.
 #[must_use]
 pub fn write_pattern(application: &Application) -> String {
-    let Application { name, source, pattern, unit, labels, parallelism, verdict, notes } = application;
-    let parallelism =
-        parallelism.filter(|job| job.pattern().edges() == pattern.edges() && job.ranks() == pattern.len());
+    let Application {
+        name,
+        source,
+        pattern,
+        unit,
+        labels,
+        parallelism,
+        verdict,
+        notes,
+    } = application;
+    let parallelism = parallelism
+        .filter(|job| job.pattern().edges() == pattern.edges() && job.ranks() == pattern.len());
     let parallelism = parallelism.filter(|_| *unit == Unit::BytesPerStep);
-    let mut text = format!("format = {}\nversion = {VERSION}\nname = {}\n", quoted(FORMAT), quoted(&on_one_line(name)));
-    // A `String` takes all that is written to it.
+    let mut text = format!(
+        "format = {}\nversion = {VERSION}\nname = {}\n",
+        quoted(FORMAT),
+        quoted(&on_one_line(name))
+    );
+    // Writing to a string does not fail.
     let mut line = |line: String| writeln!(text, "{line}").unwrap_or_default();
     let mut said = |key: &str, value: &str| {
         if !value.is_empty() {
@@ -217,13 +305,26 @@ pub fn write_pattern(application: &Application) -> String {
     said("why", &verdict.why);
     said("unit", &unit.to_string());
     if !labels.is_empty() && labels.len() == pattern.len() {
-        line(format!("labels = [{}]", labels.iter().map(|label| quoted(label)).collect::<Vec<_>>().join(", ")));
+        line(format!(
+            "labels = [{}]",
+            labels
+                .iter()
+                .map(|label| quoted(label))
+                .collect::<Vec<_>>()
+                .join(", ")
+        ));
     }
     match parallelism {
         Some(job) => {
-            let bytes = job.dimensions().map(|own| format!("{}={:?}", own.letters(), job.bytes(own)));
+            let bytes = job
+                .dimensions()
+                .map(|own| format!("{}={:?}", own.letters(), job.bytes(own)));
             let bytes = bytes.collect::<Vec<_>>().join(",");
-            line(format!("parallelism = {}\nbytes = {}", quoted(&job.to_string()), quoted(&bytes)));
+            line(format!(
+                "parallelism = {}\nbytes = {}",
+                quoted(&job.to_string()),
+                quoted(&bytes)
+            ));
         }
         None => {
             line(format!("ranks = {}\nedges = [", pattern.len()));
@@ -234,7 +335,10 @@ pub fn write_pattern(application: &Application) -> String {
         }
     }
     for note in notes {
-        line(format!("\n[[notes]]\nkind = {}", quoted(&note.kind.to_string())));
+        line(format!(
+            "\n[[notes]]\nkind = {}",
+            quoted(&note.kind.to_string())
+        ));
         if !note.place.is_empty() {
             line(format!("place = {}", quoted(&note.place)));
         }
@@ -243,10 +347,14 @@ pub fn write_pattern(application: &Application) -> String {
     text
 }
 
-/// A name as the reader takes it.
+/// The name as a pattern file accepts it: on one line, not empty.
 fn on_one_line(name: &str) -> String {
     let name = name.replace(char::is_control, " ");
-    if name.is_empty() { "pattern".to_owned() } else { name }
+    if name.is_empty() {
+        "pattern".to_owned()
+    } else {
+        name
+    }
 }
 
 fn quoted(text: &str) -> String {

@@ -1,19 +1,26 @@
-//! Which ready-made shape a pattern has, whatever its ranks are numbered and its edges carry.
+//! The ready-made shape of a pattern, whatever the numbering of its ranks and its traffic.
 
 use std::collections::BTreeSet;
 
 use mapa_core::{Graph, Limits, MatchConfig, Pattern, Shape};
 
-/// Ranks up to which trees and rings with trees are told: for these isomorphism is sought.
+/// The most ranks for which trees and rings with trees are recognised: that needs a search for an
+/// isomorphism.
 const MOST: usize = 64;
 
-/// Nodes after which that search is given up. What has the shape is found in some hundreds.
+/// The most nodes of that search. A pattern that has the shape is recognised within some hundreds.
 const NODES: u64 = 200_000;
 
-/// The ready-made shape that a pattern has up to the numbering of its ranks: how many edges join a pair, and what they carry, does
-/// not matter. Of several the first of [`Shape::ALL`], so three ranks that all talk are a ring. None for patterns without
-/// edges, for trees and rings with trees of more than 64 ranks, and should the search for these take too long.
+/// The ready-made shape of a pattern, up to the numbering of its ranks. The number of edges between
+/// two ranks and their traffic do not matter. If several shapes fit, the first of [`Shape::ALL`]:
+/// so three ranks that all communicate are a ring. None for a pattern without edges, for trees and
+/// rings with trees of more than 64 ranks, and if the search for one of these exceeds its limit.
 ///
+/// # Complexity
+/// O(r^2 log r + e log e) for r ranks and e edges, because the shapes are built for comparison; for
+/// trees and rings with trees, also a search of at most 200,000 nodes.
+///
+/// # Examples
 /// ```
 /// use mapa_core::{Pattern, Shape};
 /// use mapa_patterns::likeness;
@@ -31,22 +38,29 @@ pub fn likeness(pattern: &Pattern) -> Option<Shape> {
     let ranks = pattern.len();
     Shape::ALL.into_iter().find(|shape| {
         let own = pairs(&shape.pattern(ranks));
-        let alike = own.len() == edges.len() && degrees(ranks, &own) == degrees(ranks, &edges);
-        alike
+        own.len() == edges.len()
+            && degrees(ranks, &own) == degrees(ranks, &edges)
             && match shape {
-                // Their degrees decide.
+                // Equal degrees decide.
                 Shape::Star | Shape::AllToAll => true,
                 Shape::Ring | Shape::Chain => is_connected(ranks, &edges),
-                Shape::Tree | Shape::RingTree => ranks <= MOST && are_isomorphic(ranks, &own, &edges),
+                Shape::Tree | Shape::RingTree => {
+                    ranks <= MOST && are_isomorphic(ranks, &own, &edges)
+                }
             }
     })
 }
 
-/// The pairs of ranks that talk.
+/// The pairs of ranks that communicate.
 fn pairs(pattern: &Pattern) -> BTreeSet<(u32, u32)> {
-    pattern.edges().iter().map(|edge| (u32::from(edge.a), u32::from(edge.b))).collect()
+    pattern
+        .edges()
+        .iter()
+        .map(|edge| (u32::from(edge.a), u32::from(edge.b)))
+        .collect()
 }
 
+/// The degrees of all ranks, sorted.
 fn degrees(ranks: usize, edges: &BTreeSet<(u32, u32)>) -> Vec<usize> {
     let mut degrees = vec![0; ranks];
     for rank in edges.iter().flat_map(|&(a, b)| [a, b]) {
@@ -58,6 +72,7 @@ fn degrees(ranks: usize, edges: &BTreeSet<(u32, u32)>) -> Vec<usize> {
     degrees
 }
 
+/// Whether the edges connect all ranks.
 fn is_connected(ranks: usize, edges: &BTreeSet<(u32, u32)>) -> bool {
     let mut near = vec![Vec::new(); ranks];
     for &(a, b) in edges {
@@ -74,13 +89,19 @@ fn is_connected(ranks: usize, edges: &BTreeSet<(u32, u32)>) -> bool {
     met.into_iter().all(|met| met)
 }
 
-/// Of two graphs with as many edges: one lies in the other only if they are the same.
+/// Whether two graphs with equally many edges are isomorphic: one is then a subgraph of the other
+/// only if both are the same graph.
 fn are_isomorphic(ranks: usize, own: &BTreeSet<(u32, u32)>, edges: &BTreeSet<(u32, u32)>) -> bool {
     let graph = |edges: &BTreeSet<(u32, u32)>| Graph::new(ranks, edges.iter().copied());
-    let (Ok(own), Ok(target)) = (graph(own), graph(edges)) else { return false };
-    MatchConfig::new()
-        .compile_graph(&own)
-        .is_ok_and(|matcher| matcher.on(&target).limits(Limits::NONE.nodes(NODES)).is_match())
+    let (Ok(own), Ok(target)) = (graph(own), graph(edges)) else {
+        return false;
+    };
+    MatchConfig::new().compile_graph(&own).is_ok_and(|matcher| {
+        matcher
+            .on(&target)
+            .limits(Limits::NONE.nodes(NODES))
+            .is_match()
+    })
 }
 
 #[cfg(test)]
@@ -94,11 +115,22 @@ mod tests {
                 let pattern = shape.pattern(usize::from(n));
                 // Numbers are turned round and shifted.
                 let other = |rank: u16| (2 * n - rank) % n;
-                let edges = pattern.edges().iter().map(|edge| (other(edge.b), other(edge.a), f64::from(edge.b)));
-                let turned = Pattern::from_edges(usize::from(n), edges.collect::<Vec<_>>()).unwrap();
+                let edges = pattern
+                    .edges()
+                    .iter()
+                    .map(|edge| (other(edge.b), other(edge.a), f64::from(edge.b)));
+                let turned =
+                    Pattern::from_edges(usize::from(n), edges.collect::<Vec<_>>()).unwrap();
                 let found = likeness(&turned).unwrap();
-                assert_eq!(pairs(&found.pattern(usize::from(n))).len(), pairs(&pattern).len(), "{shape} of {n}");
-                assert!(n < 5 || found == shape || n == 5 && found == Shape::Chain, "{shape} of {n} is a {found}");
+                assert_eq!(
+                    pairs(&found.pattern(usize::from(n))).len(),
+                    pairs(&pattern).len(),
+                    "{shape} of {n}"
+                );
+                assert!(
+                    n < 5 || found == shape || n == 5 && found == Shape::Chain,
+                    "{shape} of {n} is a {found}"
+                );
             }
         }
     }
@@ -108,7 +140,11 @@ mod tests {
         let own = |ranks, edges: &[(u16, u16)]| {
             likeness(&Pattern::from_edges(ranks, edges.iter().map(|&(a, b)| (a, b, 1.0))).unwrap())
         };
-        assert_eq!(own(6, &[(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)]), None, "two rings");
+        assert_eq!(
+            own(6, &[(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)]),
+            None,
+            "two rings"
+        );
         assert_eq!(own(3, &[(0, 1)]), None, "a rank that does not talk");
         assert_eq!(own(3, &[]), None);
         assert_eq!(own(2, &[(0, 1)]), Some(Shape::Ring));

@@ -1,12 +1,15 @@
-//! The traffic matrix: how much each rank sent to each other.
+//! The traffic matrix of a job.
 
 use mapa_core::Pattern;
 
 use crate::error::Error;
 
-/// How much each rank of a job sent to each other rank. A pattern has an edge for each pair of ranks, without direction; links
-/// are full duplex, so an edge carries what its busier direction does.
+/// The amount that each rank of a job sent to each other rank.
 ///
+/// A pattern has one undirected edge for each pair of ranks. Links are full duplex, so the traffic
+/// of an edge is that of its busier direction.
+///
+/// # Examples
 /// ```
 /// use mapa_patterns::TrafficMatrix;
 ///
@@ -25,29 +28,32 @@ pub struct TrafficMatrix {
 }
 
 impl TrafficMatrix {
-    /// Of so many ranks, none of which sent anything.
+    /// A matrix of `ranks` ranks without traffic.
     ///
     /// # Errors
     /// More than [`MAX_DEVICES`](mapa_core::MAX_DEVICES) ranks.
     pub fn new(ranks: usize) -> Result<Self, Error> {
         Pattern::from_edges(ranks, [])?;
-        Ok(Self { ranks, sent: vec![0.0; ranks * ranks] })
+        Ok(Self {
+            ranks,
+            sent: vec![0.0; ranks * ranks],
+        })
     }
 
-    /// How many ranks.
+    /// The number of ranks.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ranks
     }
 
-    /// Whether it is of no ranks.
+    /// Whether there are no ranks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ranks == 0
     }
 
-    /// Notes that `from` sent so much more to `to`. What a rank sends to itself, ranks that are not there, and what is no
-    /// positive number change nothing.
+    /// Adds an amount that `from` sent to `to`. An amount that is not positive, a rank that does
+    /// not exist, and traffic of a rank with itself are ignored.
     pub fn add(&mut self, from: usize, to: usize, amount: f64) {
         let is_sound = from != to && amount.is_finite() && amount > 0.0;
         let place = self.place(from, to).filter(|_| is_sound);
@@ -56,28 +62,32 @@ impl TrafficMatrix {
         }
     }
 
-    /// How much `from` sent to `to`.
+    /// The amount that `from` sent to `to`.
     #[must_use]
     pub fn sent(&self, from: usize, to: usize) -> f64 {
-        self.place(from, to).and_then(|place| self.sent.get(place)).copied().unwrap_or(0.0)
+        self.place(from, to)
+            .and_then(|place| self.sent.get(place))
+            .copied()
+            .unwrap_or(0.0)
     }
 
-    /// Where it stands, if both ranks are there.
+    /// The index of a pair, if both ranks exist.
     fn place(&self, from: usize, to: usize) -> Option<usize> {
         (from < self.ranks && to < self.ranks).then(|| from * self.ranks + to)
     }
 
-    /// The most that one rank sent to one other.
+    /// The largest amount that one rank sent to another.
     #[must_use]
     pub fn busiest(&self) -> f64 {
         self.sent.iter().copied().fold(0.0, f64::max)
     }
 
-    /// The pattern of all pairs of ranks of which one sent the other something. What is little beside the rest is left out by
-    /// [`Application::without_noise`](crate::Application::without_noise).
+    /// The pattern with an edge for each pair of ranks with traffic.
+    /// [`Application::without_noise`](crate::Application::without_noise) removes edges that carry
+    /// little.
     ///
     /// # Errors
-    /// Sums beyond what a number can hold.
+    /// Amounts whose sum is not finite.
     pub fn pattern(&self) -> Result<Pattern, Error> {
         let pairs = (0..self.ranks).flat_map(|a| (a + 1..self.ranks).map(move |b| (a, b)));
         let edges = pairs.filter_map(|(a, b)| {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use crate::common::notes;
 use mapa_core::{DeviceId, HardwareGraph, LinkClass};
 use mapa_patterns::{Application, Counters, Error, NoteKind, PcieSamples, Reading, Unit};
 use mapa_topologies::{Kind, named};
@@ -20,9 +21,17 @@ fn graph(name: &str) -> HardwareGraph {
 fn print(devices: &[(u32, &[(u64, u64)])]) -> String {
     let mut text = String::new();
     for (number, links) in devices {
-        writeln!(text, "GPU {number}: Tesla V100-SXM2-16GB (UUID: GPU-{number:04x})").unwrap();
+        writeln!(
+            text,
+            "GPU {number}: Tesla V100-SXM2-16GB (UUID: GPU-{number:04x})"
+        )
+        .unwrap();
         for (link, (sent, received)) in links.iter().enumerate() {
-            write!(text, "\t Link {link}: Data Tx: {sent} KiB\n\t Link {link}: Data Rx: {received} KiB\n").unwrap();
+            write!(
+                text,
+                "\t Link {link}: Data Tx: {sent} KiB\n\t Link {link}: Data Rx: {received} KiB\n"
+            )
+            .unwrap();
         }
     }
     text
@@ -35,7 +44,12 @@ fn reading(devices: &[(u32, &[(u64, u64)])]) -> Reading {
 /// Edges between labels, in KiB.
 fn edges(application: &Application) -> Vec<(String, String, f64)> {
     let label = |rank: u16| application.label(usize::from(rank));
-    application.pattern.edges().iter().map(|edge| (label(edge.a), label(edge.b), edge.traffic / 1024.0)).collect()
+    application
+        .pattern
+        .edges()
+        .iter()
+        .map(|edge| (label(edge.a), label(edge.b), edge.traffic / 1024.0))
+        .collect()
 }
 
 fn edge(a: u32, b: u32, kib: u64) -> (String, String, f64) {
@@ -44,10 +58,6 @@ fn edge(a: u32, b: u32, kib: u64) -> (String, String, f64) {
 
 fn kinds(application: &Application) -> Vec<NoteKind> {
     application.notes.iter().map(|note| note.kind).collect()
-}
-
-fn notes(application: &Application) -> String {
-    application.notes.iter().map(|note| note.to_string() + "\n").collect()
 }
 
 fn between(before: &str, after: &str, resets: bool) -> Result<Application, Error> {
@@ -68,7 +78,10 @@ fn the_papers_example_is_one_edge_with_and_without_its_machine() {
     let on_machine = counters.application().unwrap();
     for application in [&alone, &on_machine] {
         assert_eq!(edges(application), [edge(5, 6, 6_417_636_280)]);
-        assert_eq!((application.unit, application.pattern.len()), (Unit::Bytes, 2));
+        assert_eq!(
+            (application.unit, application.pattern.len()),
+            (Unit::Bytes, 2)
+        );
     }
     assert!(
         notes(&alone).contains(
@@ -81,7 +94,10 @@ fn the_papers_example_is_one_edge_with_and_without_its_machine() {
 #[test]
 fn the_difference_of_two_readings_counts() {
     let before = print(&[(0, &[(100, 50), (7, 7)]), (1, &[(50, 100), (9, 9)])]);
-    let after = print(&[(0, &[(100_100, 40_050), (7, 7)]), (1, &[(40_050, 100_100), (9, 9)])]);
+    let after = print(&[
+        (0, &[(100_100, 40_050), (7, 7)]),
+        (1, &[(40_050, 100_100), (9, 9)]),
+    ]);
     let application = between(&before, &after, false).unwrap();
     assert_eq!(edges(&application), [edge(0, 1, 100_000)]);
     assert!(application.source.starts_with("two readings: payload"));
@@ -95,16 +111,35 @@ fn counters_that_run_backwards_are_refused_with_their_line_or_count_from_their_r
     let error = between(&before, &after, false).unwrap_err();
     assert_eq!(error.line(), Some(3), "{error}");
     assert!(
-        error.to_string().contains("--resets to count from it") && error.to_string().contains("wrapped"),
+        error
+            .to_string()
+            .contains("--resets to count from the reset")
+            && error.to_string().contains("wrapped"),
         "{error}"
     );
     let application = between(&before, &after, true).unwrap();
     assert_eq!(edges(&application), [edge(0, 1, 302)]);
-    let places: Vec<&str> = application.notes.iter().map(|note| note.place.as_str()).collect();
-    assert!(places.contains(&"line 3") && places.contains(&"line 8"), "{places:?}");
+    let places: Vec<&str> = application
+        .notes
+        .iter()
+        .map(|note| note.place.as_str())
+        .collect();
+    assert!(
+        places.contains(&"line 3") && places.contains(&"line 8"),
+        "{places:?}"
+    );
     // The readings the wrong way around: nothing ran forwards.
-    let swapped = between(&print(&[(0, &[(9, 9)]), (1, &[(9, 9)])]), &print(&[(0, &[(5, 5)]), (1, &[(5, 5)])]), false);
-    assert!(swapped.unwrap_err().to_string().ends_with("expected the earlier reading first"));
+    let swapped = between(
+        &print(&[(0, &[(9, 9)]), (1, &[(9, 9)])]),
+        &print(&[(0, &[(5, 5)]), (1, &[(5, 5)])]),
+        false,
+    );
+    assert!(
+        swapped
+            .unwrap_err()
+            .to_string()
+            .ends_with("expected the earlier reading first")
+    );
 }
 
 #[test]
@@ -118,11 +153,36 @@ fn readings_of_different_links_devices_or_counters_are_refused() {
             Some(5),
             "GPU0 link 1 is not counted in the earlier",
         ),
-        (print(&[(0, two), (1, one)]), print(&[(0, one), (1, one)]), Some(3), "GPU0 link 1, line 5 of the earlier"),
-        (print(&[(0, one)]), print(&[(0, one), (1, one)]), None, "GPU1 is in the later reading alone (line 6"),
-        (print(&[(0, one), (1, one)]), print(&[(0, one)]), None, "GPU1 is in the earlier reading alone"),
-        (print(&[(0, one)]).replace("GPU-0000", "GPU-ffff"), print(&[(0, one)]), Some(3), "GPU-ffff in the earlier"),
-        (print(&[(0, one)]).replace("Data", "Raw"), print(&[(0, one)]), None, "two counters, Raw and Data"),
+        (
+            print(&[(0, two), (1, one)]),
+            print(&[(0, one), (1, one)]),
+            Some(3),
+            "GPU0 link 1, line 5 of the earlier",
+        ),
+        (
+            print(&[(0, one)]),
+            print(&[(0, one), (1, one)]),
+            None,
+            "GPU1 is in the later reading alone (line 6",
+        ),
+        (
+            print(&[(0, one), (1, one)]),
+            print(&[(0, one)]),
+            None,
+            "GPU1 is in the earlier reading alone",
+        ),
+        (
+            print(&[(0, one)]).replace("GPU-0000", "GPU-ffff"),
+            print(&[(0, one)]),
+            Some(3),
+            "GPU-ffff in the earlier",
+        ),
+        (
+            print(&[(0, one)]).replace("Data", "Raw"),
+            print(&[(0, one)]),
+            None,
+            "two counters, Raw and Data",
+        ),
     ] {
         let error = between(&before, &after, false).unwrap_err();
         assert_eq!(error.line(), line, "{error}");
@@ -133,10 +193,22 @@ fn readings_of_different_links_devices_or_counters_are_refused() {
 #[test]
 fn what_counts_no_bytes_both_ways_is_refused() {
     for (text, message) in [
-        ("GPU 0: V100\n Link 0: Data Tx: N/A\n Link 0: Data Rx: N/A\n", "no bytes are counted"),
-        ("GPU 0: V100\n Link 0: Rx0: 5 Packets, Tx0: 6 Packets\n", "no bytes are counted"),
-        ("GPU 0: V100\n Link 0: Data Tx: 4 KiB\n", "line 2: link 0 is counted in one direction"),
-        ("GPU 0: V100\n Link 0: Data Tx: 4 KiB\n Link 0: Data Rx: 4\n", "line 3"),
+        (
+            "GPU 0: V100\n Link 0: Data Tx: N/A\n Link 0: Data Rx: N/A\n",
+            "no byte counters",
+        ),
+        (
+            "GPU 0: V100\n Link 0: Rx0: 5 Packets, Tx0: 6 Packets\n",
+            "no byte counters",
+        ),
+        (
+            "GPU 0: V100\n Link 0: Data Tx: 4 KiB\n",
+            "line 2: link 0 is counted in one direction",
+        ),
+        (
+            "GPU 0: V100\n Link 0: Data Tx: 4 KiB\n Link 0: Data Rx: 4\n",
+            "line 3",
+        ),
         (
             "GPU 0: V\n Link 0: Data Tx: 4 KiB\n Link 0: Data Rx: 4 KiB\n Link 1: Raw Tx: 4 KiB\n Link 1: Raw Rx: 4 KiB\n",
             "line 4: another counter",
@@ -150,14 +222,23 @@ fn what_counts_no_bytes_both_ways_is_refused() {
 
 #[test]
 fn links_below_the_noise_are_left_out_and_told() {
-    let devices: [(u32, &[(u64, u64)]); 2] = [(0, &[(100_000, 0), (900, 5)]), (1, &[(0, 100_000), (5, 900)])];
+    let devices: [(u32, &[(u64, u64)]); 2] = [
+        (0, &[(100_000, 0), (900, 5)]),
+        (1, &[(0, 100_000), (5, 900)]),
+    ];
     let reading = reading(&devices);
     let mut counters = Counters::new(&reading);
     let application = counters.application().unwrap();
     assert_eq!(edges(&application), [edge(0, 1, 100_000)]);
-    assert!(notes(&application).contains("left-out: 2 of 4 link ends with traffic carry less than 1 % of the busiest"));
+    assert!(
+        notes(&application)
+            .contains("left-out: 2 of 4 link ends with traffic carry less than 1 % of the busiest")
+    );
     counters.noise = 0.0;
-    assert_eq!(edges(&counters.application().unwrap()), [edge(0, 1, 100_900)]);
+    assert_eq!(
+        edges(&counters.application().unwrap()),
+        [edge(0, 1, 100_900)]
+    );
     counters.noise = 2.0;
     assert!(counters.application().is_err());
 }
@@ -166,11 +247,19 @@ fn links_below_the_noise_are_left_out_and_told() {
 fn ends_that_were_read_at_different_moments_match_within_the_tolerance() {
     let reading = reading(&[(0, &[(100_000, 80_000)]), (1, &[(80_300, 100_500)])]);
     let mut counters = Counters::new(&reading);
-    assert_eq!(edges(&counters.application().unwrap()), [edge(0, 1, 100_500)]);
+    assert_eq!(
+        edges(&counters.application().unwrap()),
+        [edge(0, 1, 100_500)]
+    );
     counters.tolerance = 1e-3;
     let application = counters.application().unwrap();
     // Not the ends of one link any more, but nobody else could have been their peers.
-    assert_eq!(kinds(&application), [NoteKind::Undecided, NoteKind::Assumed], "{}", notes(&application));
+    assert_eq!(
+        kinds(&application),
+        [NoteKind::Undecided, NoteKind::Assumed],
+        "{}",
+        notes(&application)
+    );
 }
 
 #[test]
@@ -180,8 +269,15 @@ fn several_assignments_that_fit_become_all_to_all_and_say_so() {
     let reading = reading(&[(0, same), (1, same), (2, same), (3, same)]);
     let application = Counters::new(&reading).application().unwrap();
     assert_eq!(application.pattern.edges().len(), 6);
-    assert!(kinds(&application).contains(&NoteKind::Undecided) && kinds(&application).contains(&NoteKind::Assumed));
-    assert!(edges(&application).iter().all(|(.., kib)| (kib - 5000.0 / 3.0).abs() < 1e-6));
+    assert!(
+        kinds(&application).contains(&NoteKind::Undecided)
+            && kinds(&application).contains(&NoteKind::Assumed)
+    );
+    assert!(
+        edges(&application)
+            .iter()
+            .all(|(.., kib)| (kib - 5000.0 / 3.0).abs() < 1e-6)
+    );
 }
 
 #[test]
@@ -193,29 +289,45 @@ fn a_busy_machine_whose_links_all_carry_the_same_is_its_own_graph() {
     let mut counters = Counters::new(&reading);
     counters.machine = Some(&machine);
     let application = counters.application().unwrap();
-    let expected: Vec<_> = joined(&machine).into_iter().map(|((a, b), n)| edge(a, b, 7000 * n as u64)).collect();
-    assert_eq!((edges(&application), kinds(&application)), (expected, vec![]));
+    let expected: Vec<_> = joined(&machine)
+        .into_iter()
+        .map(|((a, b), n)| edge(a, b, 7000 * n as u64))
+        .collect();
+    assert_eq!(
+        (edges(&application), kinds(&application)),
+        (expected, vec![])
+    );
 }
 
 #[test]
 fn traffic_with_devices_that_were_not_read_is_left_out_and_named() {
-    // A ring of 0, 1, 2 and 3: 0 sends 50,000, all others 80,000, striped over the links of each pair.
+    // A ring of 0, 1, 2 and 3: 0 sends 50,000, all others 80,000, striped over the links of each
+    // pair.
     let machine = graph("dgx-1v");
     let idle = (0, 0);
     let gpu0 = [(50_000, 0), (0, 40_000), (0, 40_000), idle, idle, idle];
     let gpu1 = [(0, 50_000), (40_000, 0), (40_000, 0), idle, idle, idle];
-    let gpu2 = [(0, 40_000), (0, 40_000), (40_000, 0), (40_000, 0), idle, idle];
+    let gpu2 = [
+        (0, 40_000),
+        (0, 40_000),
+        (40_000, 0),
+        (40_000, 0),
+        idle,
+        idle,
+    ];
     let two = reading(&[(0, &gpu0), (1, &gpu1)]);
     let three = reading(&[(0, &gpu0), (1, &gpu1), (2, &gpu2)]);
-    for (reading, expected) in [(two, vec![edge(0, 1, 50_000)]), (three, vec![edge(0, 1, 50_000), edge(1, 2, 80_000)])]
-    {
+    for (reading, expected) in [
+        (two, vec![edge(0, 1, 50_000)]),
+        (three, vec![edge(0, 1, 50_000), edge(1, 2, 80_000)]),
+    ] {
         let mut counters = Counters::new(&reading);
         counters.machine = Some(&machine);
         let application = counters.application().unwrap();
         assert_eq!(edges(&application), expected, "{}", notes(&application));
         let told = notes(&application);
         assert!(
-            told.contains("left-out: traffic with devices that were not read, 164 MB in all: GPU0 link 1 (41.0 MB)"),
+            told.contains("left-out: traffic with devices outside the reading, 164 MB in all: GPU0 link 1 (41.0 MB)"),
             "{told}"
         );
     }
@@ -231,7 +343,12 @@ fn what_could_lead_inside_or_outside_is_told_and_keeps_to_the_links() {
     counters.machine = Some(&machine);
     let application = counters.application().unwrap();
     assert_eq!(edges(&application), [edge(0, 1, 7000)]);
-    assert_eq!(kinds(&application), [NoteKind::Undecided, NoteKind::LeftOut], "{}", notes(&application));
+    assert_eq!(
+        kinds(&application),
+        [NoteKind::Undecided, NoteKind::LeftOut],
+        "{}",
+        notes(&application)
+    );
     assert!(notes(&application).contains("(--remotes)"));
 }
 
@@ -255,51 +372,89 @@ fn near_counters_are_no_evidence_against_others_that_are_near_enough() {
     let (first, second) = (gpu(10_000_000), gpu(10_050_000));
     let (late, later) = (gpu(10_000_010), gpu(10_050_010));
     let none = gpu(0);
-    let mut devices: Vec<(u32, &[(u64, u64)])> = vec![(0, &first), (1, &second), (2, &later), (3, &late)];
+    let mut devices: Vec<(u32, &[(u64, u64)])> =
+        vec![(0, &first), (1, &second), (2, &later), (3, &late)];
     devices.extend((4..8).map(|number| (number, &none[..])));
     let reading = reading(&devices);
     let mut counters = Counters::new(&reading);
     counters.machine = Some(&machine);
     let application = counters.application().unwrap();
-    assert!(kinds(&application).contains(&NoteKind::Undecided), "{}", notes(&application));
+    assert!(
+        kinds(&application).contains(&NoteKind::Undecided),
+        "{}",
+        notes(&application)
+    );
     assert!(application.pattern.edges().len() > 2);
 }
 
 #[test]
 fn what_the_driver_says_of_other_ends_comes_first() {
-    let text = print(&[(0, &[(9000, 4000), (3000, 1000)]), (1, &[(4000, 9000)]), (2, &[(1000, 2000)])]);
+    let text = print(&[
+        (0, &[(9000, 4000), (3000, 1000)]),
+        (1, &[(4000, 9000)]),
+        (2, &[(1000, 2000)]),
+    ]);
     let says = "GPU 0: V100 (UUID: GPU-0000)\n Link 0: Remote Device 00000000:07:00.0: Link 0\n Link 1: Remote Device 00000000:0A:00.0: Link 0
 GPU 1: V100 (UUID: GPU-0001)\n Link 0: Remote Device 00000000:06:00.0: Link 0
 GPU 2: V100 (UUID: GPU-0002)\n Link 0: Remote Device 00000000:06:00.0: Link 1\n";
-    let (reading, remotes) = (Reading::read(&text).unwrap(), Kind::NvidiaSmiNvlink.read(says).unwrap());
+    let (reading, remotes) = (
+        Reading::read(&text).unwrap(),
+        Kind::NvidiaSmiNvlink.read(says).unwrap(),
+    );
     let mut counters = Counters::new(&reading);
     counters.remotes = Some(&remotes);
     let application = counters.application().unwrap();
     assert_eq!(edges(&application), [edge(0, 1, 9000), edge(0, 2, 3000)]);
     // GPU2 received less than GPU0 sent it.
-    assert!(notes(&application).contains("disagree by more than 1 %: GPU0 link 1 sent"), "{}", notes(&application));
+    assert!(
+        notes(&application).contains("disagree by more than 1 %: GPU0 link 1 sent"),
+        "{}",
+        notes(&application)
+    );
     // No other ends in what was given for them.
     let none = Kind::NvidiaSmiNvlink.read(&text).unwrap();
     counters.remotes = Some(&none);
-    assert!(counters.application().unwrap_err().to_string().contains("nvlink -R"));
+    assert!(
+        counters
+            .application()
+            .unwrap_err()
+            .to_string()
+            .contains("nvlink -R")
+    );
 }
 
 #[test]
 fn ranks_are_in_the_order_that_is_told() {
-    let text = print(&[(0, &[(9000, 4000), (3000, 1000)]), (1, &[(4000, 9000)]), (2, &[(1000, 3000)])]);
+    let text = print(&[
+        (0, &[(9000, 4000), (3000, 1000)]),
+        (1, &[(4000, 9000)]),
+        (2, &[(1000, 3000)]),
+    ]);
     let reading = Reading::read(&text).unwrap();
     let mut counters = Counters::new(&reading);
     let devices = ["GPU-0002", "gpu0"].map(str::to_owned);
     counters.devices = &devices;
     let application = counters.application().unwrap();
     assert_eq!(application.labels, ["GPU2", "GPU0"]);
-    assert_eq!(edges(&application), [("GPU2".to_owned(), "GPU0".to_owned(), 3000.0)]);
+    assert_eq!(
+        edges(&application),
+        [("GPU2".to_owned(), "GPU0".to_owned(), 3000.0)]
+    );
     assert!(notes(&application).contains("between the job's devices and others"));
-    for (words, message) in [(["7", "0"], "`7` is not in the reading"), (["0", "GPU0"], "`GPU0` is named twice")] {
+    for (words, message) in [
+        (["7", "0"], "`7` is not in the reading"),
+        (["0", "GPU0"], "`GPU0` is named twice"),
+    ] {
         let devices = words.map(str::to_owned);
         let mut counters = Counters::new(&reading);
         counters.devices = &devices;
-        assert!(counters.application().unwrap_err().to_string().contains(message));
+        assert!(
+            counters
+                .application()
+                .unwrap_err()
+                .to_string()
+                .contains(message)
+        );
     }
 }
 
@@ -308,15 +463,23 @@ fn behind_switches_everybody_may_have_talked_to_everybody() {
     let machine = graph("dgx-2");
     let busy = |kib: u64| [(kib, kib); 6];
     let (busy, idle) = (busy(6000), busy(0));
-    let devices: Vec<(u32, &[(u64, u64)])> =
-        (0..16).map(|number| (number, if number < 4 { &busy[..] } else { &idle })).collect();
+    let devices: Vec<(u32, &[(u64, u64)])> = (0..16)
+        .map(|number| (number, if number < 4 { &busy[..] } else { &idle }))
+        .collect();
     let reading = reading(&devices);
     let mut counters = Counters::new(&reading);
     counters.machine = Some(&machine);
     let application = counters.application().unwrap();
-    assert_eq!((application.pattern.len(), application.pattern.edges().len()), (4, 6));
+    assert_eq!(
+        (application.pattern.len(), application.pattern.edges().len()),
+        (4, 6)
+    );
     for rank in 0..4 {
-        let own = application.pattern.edges().iter().filter(|edge| edge.a == rank || edge.b == rank);
+        let own = application
+            .pattern
+            .edges()
+            .iter()
+            .filter(|edge| edge.a == rank || edge.b == rank);
         assert!((own.map(|edge| edge.traffic).sum::<f64>() - 36_000.0 * 1024.0).abs() < 1.0);
     }
     assert_eq!(kinds(&application), [NoteKind::Assumed]);
@@ -325,7 +488,11 @@ fn behind_switches_everybody_may_have_talked_to_everybody() {
 
 #[test]
 fn traffic_over_pcie_of_devices_without_direct_traffic_is_assumed_never_silent() {
-    let text = print(&[(0, &[(90_000, 40_000)]), (1, &[(40_000, 90_000)]), (2, &[(0, 0)])]);
+    let text = print(&[
+        (0, &[(90_000, 40_000)]),
+        (1, &[(40_000, 90_000)]),
+        (2, &[(0, 0)]),
+    ]);
     let reading = Reading::read(&text).unwrap();
     let samples = "# gpu rxpci txpci\n# Idx  MB/s  MB/s\n    0    10    20\n    1     0     5\n    2    20    10\n";
     let samples = PcieSamples::read(samples, 1.0).unwrap();
@@ -333,13 +500,18 @@ fn traffic_over_pcie_of_devices_without_direct_traffic_is_assumed_never_silent()
     counters.pcie = Some(&samples);
     let application = counters.application().unwrap();
     assert_eq!(application.labels, ["GPU0", "GPU1", "GPU2"]);
-    let pairs: Vec<_> = application.pattern.edges().iter().map(|edge| (edge.a, edge.b)).collect();
+    let pairs: Vec<_> = application
+        .pattern
+        .edges()
+        .iter()
+        .map(|edge| (edge.a, edge.b))
+        .collect();
     assert_eq!(pairs, [(0, 1), (0, 2)]);
     assert_eq!(application.pattern.edges()[1].traffic, 20e6);
     let notes = notes(&application);
     assert!(
         notes.contains("it may be traffic with the host")
-            && notes.contains("over PCIe of GPU1, taken to be with the host"),
+            && notes.contains("PCIe traffic of GPU1, assumed to be with the host"),
         "{notes}"
     );
 }
@@ -358,7 +530,8 @@ fn joined(machine: &HardwareGraph) -> BTreeMap<(u32, u32), usize> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Traffic between joined devices, spread over their links, which every device numbers in an order of its own.
+    /// Traffic between joined devices, spread over their links, which every device numbers in an
+    /// order of its own.
     #[test]
     fn traffic_comes_back_from_the_counters_that_it_leaves(
         amounts in vec((1_000_000_u64..100_000_000, 1_000_000_u64..100_000_000, any::<bool>(), 0.3_f64..0.7), 16),

@@ -1,4 +1,5 @@
-//! Trees with the degrees of the ready-made one, and whether they have its shape: against canonical forms.
+//! Trees with the degrees of the ready-made one, and whether they have its shape: against canonical
+//! forms.
 
 use std::collections::BTreeSet;
 
@@ -16,17 +17,23 @@ fn near(edges: &Edges, rank: u16) -> impl Iterator<Item = u16> {
     })
 }
 
-/// A rooted tree as brackets, subtrees in order (Aho, Hopcroft and Ullman, 1974): equal if and only if the trees are alike.
+/// A rooted tree as brackets, subtrees in order (Aho, Hopcroft and Ullman, 1974): equal if and only
+/// if the trees are alike.
 fn brackets(edges: &Edges, rank: u16, parent: Option<u16>) -> String {
-    let mut parts: Vec<String> =
-        near(edges, rank).filter(|next| Some(*next) != parent).map(|next| brackets(edges, next, Some(rank))).collect();
+    let mut parts: Vec<String> = near(edges, rank)
+        .filter(|next| Some(*next) != parent)
+        .map(|next| brackets(edges, next, Some(rank)))
+        .collect();
     parts.sort();
     format!("({})", parts.concat())
 }
 
 /// Of a tree without a root: the least of all its roots.
 fn canonical(edges: &Edges, ranks: u16) -> String {
-    (0..ranks).map(|root| brackets(edges, root, None)).min().unwrap()
+    (0..ranks)
+        .map(|root| brackets(edges, root, None))
+        .min()
+        .unwrap()
 }
 
 fn is_tree(edges: &Edges, ranks: u16) -> bool {
@@ -39,7 +46,8 @@ fn is_tree(edges: &Edges, ranks: u16) -> bool {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Edges a-b and c-d become a-d and c-b, as long as it stays a tree: all degrees stay too, so that they do not decide.
+    /// Edges a-b and c-d become a-d and c-b, as long as it stays a tree: all degrees stay too, so
+    /// that they do not decide.
     #[test]
     fn trees_of_equal_degrees_are_told_apart(
         ranks in 7..=64u16,

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use mapa_core::{Parallelism, Pattern, Shape};
-use mapa_patterns::{Application, Note, NoteKind, Sensitivity, Unit, Verdict, read_pattern, write_pattern};
+use mapa_patterns::{
+    Application, Note, NoteKind, Sensitivity, Unit, Verdict, read_pattern, write_pattern,
+};
 use proptest::prelude::*;
 
 const HEAD: &str = "format = \"mapa-pattern\"\nversion = 1\nname = \"job\"\n";
@@ -18,32 +20,104 @@ fn refused(rest: &str) -> (Option<usize>, String) {
 fn every_error_names_its_line_and_what_was_expected() {
     let told = [
         ("ranks = 2\nedges = [[0, 1], [0, 2]]", 5, "edge 1"),
-        ("ranks = 2\nedges = [\n  [0, 1],\n  [1, 1, 2.0],\n]", 7, "edge 1"),
-        ("ranks = 2\nedges = [\n  [0, 1],\n  [0, 1, 0.0],\n]", 7, "traffic"),
-        ("ranks = 2\nedges = [\n  [0, 1],\n  [0, 1, nan],\n]", 7, "traffic"),
-        ("ranks = 2\nedges = [\n  [0, 1],\n  [0, 1, inf],\n]", 7, "traffic"),
-        ("ranks = 2\nedges = [\n  [0, 1],\n  [0, 1, -2],\n]", 7, "traffic"),
-        ("ranks = 2\nedges = [\n  [0, 1, \"many\"],\n]", 6, "invalid type: string \"many\", expected f64"),
-        ("ranks = 2\nedges = [\n  [0]]", 6, "expected [A, B] or [A, B, TRAFFIC]"),
-        ("ranks = 2\nedges = [\n  [0, 1, 2, 3]]", 6, "expected [A, B] or [A, B, TRAFFIC]"),
-        ("ranks = 2\nedges = [\n  [0, 70000]]", 6, "integer `70000`, expected u16"),
-        ("ranks = 2\nedges = [\n  [0, 1],\n  7]", 7, "expected [A, B] or [A, B, TRAFFIC]"),
+        (
+            "ranks = 2\nedges = [\n  [0, 1],\n  [1, 1, 2.0],\n]",
+            7,
+            "edge 1",
+        ),
+        (
+            "ranks = 2\nedges = [\n  [0, 1],\n  [0, 1, 0.0],\n]",
+            7,
+            "traffic",
+        ),
+        (
+            "ranks = 2\nedges = [\n  [0, 1],\n  [0, 1, nan],\n]",
+            7,
+            "traffic",
+        ),
+        (
+            "ranks = 2\nedges = [\n  [0, 1],\n  [0, 1, inf],\n]",
+            7,
+            "traffic",
+        ),
+        (
+            "ranks = 2\nedges = [\n  [0, 1],\n  [0, 1, -2],\n]",
+            7,
+            "traffic",
+        ),
+        (
+            "ranks = 2\nedges = [\n  [0, 1, \"many\"],\n]",
+            6,
+            "invalid type: string \"many\", expected f64",
+        ),
+        (
+            "ranks = 2\nedges = [\n  [0]]",
+            6,
+            "expected [A, B] or [A, B, TRAFFIC]",
+        ),
+        (
+            "ranks = 2\nedges = [\n  [0, 1, 2, 3]]",
+            6,
+            "expected [A, B] or [A, B, TRAFFIC]",
+        ),
+        (
+            "ranks = 2\nedges = [\n  [0, 70000]]",
+            6,
+            "integer `70000`, expected u16",
+        ),
+        (
+            "ranks = 2\nedges = [\n  [0, 1],\n  7]",
+            7,
+            "expected [A, B] or [A, B, TRAFFIC]",
+        ),
         ("ranks = -1", 4, "usize"),
         ("ranks = 1025", 4, "1025"),
-        ("ranks = 2\n\nlabels = [\"a\"]", 6, "1 labels for 2 ranks: expected one for each"),
-        ("ranks = 2\nunit = \"furlongs\"", 5, "expected one of unknown, bytes, bytes-per-step, channels"),
-        ("ranks = 2\nsensitivity = \"very\"", 5, "expected one of sensitive, insensitive, unknown"),
+        (
+            "ranks = 2\n\nlabels = [\"a\"]",
+            6,
+            "1 labels for 2 ranks: expected one for each",
+        ),
+        (
+            "ranks = 2\nunit = \"furlongs\"",
+            5,
+            "expected one of unknown, bytes, bytes-per-step, channels",
+        ),
+        (
+            "ranks = 2\nsensitivity = \"very\"",
+            5,
+            "expected one of sensitive, insensitive, unknown",
+        ),
         ("ranks = 2\ncolour = \"red\"", 5, "unknown field `colour`"),
-        ("ranks = 2\n[[notes]]\nkind = \"rumour\"\nwhat = \"\"", 6, "expected one of assumed, undecided, left-out"),
-        ("ranks = 2\n[[notes]]\nkind = \"assumed\"\nwho = \"me\"\nwhat = \"\"", 7, "unknown field `who`"),
+        (
+            "ranks = 2\n[[notes]]\nkind = \"rumour\"\nwhat = \"\"",
+            6,
+            "expected one of assumed, undecided, left-out",
+        ),
+        (
+            "ranks = 2\n[[notes]]\nkind = \"assumed\"\nwho = \"me\"\nwhat = \"\"",
+            7,
+            "unknown field `who`",
+        ),
         ("", 3, "expected `ranks = N`, or `parallelism"),
         ("bytes = \"tp=1\"\nranks = 2", 4, "expected `parallelism"),
         ("parallelism = \"tp=two\"", 4, "tp=two"),
         ("parallelism = \"tp=2\"\nbytes = \"pp\"", 5, "pp"),
         ("parallelism = \"tp=2\"\nranks = 3", 5, "ranks: expected 2"),
-        ("parallelism = \"tp=1024,dp=2\"", 4, "2048 ranks: expected at most 1024"),
-        ("unit = \"channels\"\nparallelism = \"tp=2\"", 4, "expected bytes-per-step"),
-        ("parallelism = \"tp=2\"\nedges = [[0, 1]]", 5, "they follow from `parallelism`"),
+        (
+            "parallelism = \"tp=1024,dp=2\"",
+            4,
+            "2048 ranks: expected at most 1024",
+        ),
+        (
+            "unit = \"channels\"\nparallelism = \"tp=2\"",
+            4,
+            "expected bytes-per-step",
+        ),
+        (
+            "parallelism = \"tp=2\"\nedges = [[0, 1]]",
+            5,
+            "they follow from `parallelism`",
+        ),
         ("ranks = 2\nranks = 3", 5, "duplicate"),
         ("ranks = 2\nedges = [[0, 1]", 5, ""),
     ];
@@ -58,15 +132,42 @@ fn every_error_names_its_line_and_what_was_expected() {
 #[test]
 fn files_of_another_kind_or_version_are_refused_by_name() {
     for (text, line, what) in [
-        ("format = \"mapa-coefficients\"\nversion = 1\nname = \"a\"\nranks = 2", 1, "expected \"mapa-pattern\""),
-        ("format = \"mapa-pattern\"\nversion = 2\nname = \"a\"\nranks = 2", 2, "version = 2: expected 1"),
-        ("format = \"mapa-pattern\"\nversion = 1\nname = \"\"\nranks = 2", 3, "expected a name on one line"),
-        ("format = \"mapa-pattern\"\nversion = 1\nname = \"a\\nb\"\nranks = 2", 3, "expected a name on one line"),
-        ("format = \"mapa-pattern\"\nversion = 1\nname = \"a\\u001b[0m\"\nranks = 2", 3, "expected a name on one line"),
-        ("format = \"mapa-pattern\"\nversion = 1\nname = 5\nranks = 2", 3, "string"),
+        (
+            "format = \"mapa-coefficients\"\nversion = 1\nname = \"a\"\nranks = 2",
+            1,
+            "expected \"mapa-pattern\"",
+        ),
+        (
+            "format = \"mapa-pattern\"\nversion = 2\nname = \"a\"\nranks = 2",
+            2,
+            "version = 2: expected 1",
+        ),
+        (
+            "format = \"mapa-pattern\"\nversion = 1\nname = \"\"\nranks = 2",
+            3,
+            "expected a name on one line",
+        ),
+        (
+            "format = \"mapa-pattern\"\nversion = 1\nname = \"a\\nb\"\nranks = 2",
+            3,
+            "expected a name on one line",
+        ),
+        (
+            "format = \"mapa-pattern\"\nversion = 1\nname = \"a\\u001b[0m\"\nranks = 2",
+            3,
+            "expected a name on one line",
+        ),
+        (
+            "format = \"mapa-pattern\"\nversion = 1\nname = 5\nranks = 2",
+            3,
+            "string",
+        ),
     ] {
         let error = read_pattern(text).expect_err(text);
-        assert!(error.line() == Some(line) && error.to_string().contains(what), "{text}: {error}");
+        assert!(
+            error.line() == Some(line) && error.to_string().contains(what),
+            "{text}: {error}"
+        );
     }
     let missing = read_pattern("version = 1").unwrap_err().to_string();
     assert!(missing.contains("format"), "{missing}");
@@ -74,19 +175,39 @@ fn files_of_another_kind_or_version_are_refused_by_name() {
 
 #[test]
 fn an_edge_given_twice_counts_twice() {
-    let read = read_pattern(&format!("{HEAD}ranks = 2\nedges = [[0, 1, 2.0], [1, 0, 3.0], [0, 1, 2.0]]")).unwrap();
-    assert_eq!(read.pattern, Pattern::from_edges(2, [(0, 1, 2.0), (1, 0, 3.0), (0, 1, 2.0)]).unwrap());
+    let read = read_pattern(&format!(
+        "{HEAD}ranks = 2\nedges = [[0, 1, 2.0], [1, 0, 3.0], [0, 1, 2.0]]"
+    ))
+    .unwrap();
+    assert_eq!(
+        read.pattern,
+        Pattern::from_edges(2, [(0, 1, 2.0), (1, 0, 3.0), (0, 1, 2.0)]).unwrap()
+    );
     assert_eq!(read.pattern.edges().len(), 3);
 }
 
 #[test]
 fn what_is_not_told_has_its_default() {
     let read = read_pattern(&format!("{HEAD}ranks = 3\nedges = [[2, 0], [0, 1, 4]]")).unwrap();
-    let own = Application::new("job", "", Pattern::from_edges(3, [(0, 2, 1.0), (0, 1, 4.0)]).unwrap());
+    let own = Application::new(
+        "job",
+        "",
+        Pattern::from_edges(3, [(0, 2, 1.0), (0, 1, 4.0)]).unwrap(),
+    );
     assert_eq!(read, own);
-    let read = read_pattern(&format!("{HEAD}parallelism = \"tp=2,dp=2\"\nbytes = \"tp=3\"")).unwrap();
-    let job = "tp=2,dp=2".parse::<Parallelism>().unwrap().with_bytes_of("tp=3").unwrap();
-    assert_eq!((read.pattern, read.unit, read.parallelism), (job.pattern(), Unit::BytesPerStep, Some(job)));
+    let read = read_pattern(&format!(
+        "{HEAD}parallelism = \"tp=2,dp=2\"\nbytes = \"tp=3\""
+    ))
+    .unwrap();
+    let job = "tp=2,dp=2"
+        .parse::<Parallelism>()
+        .unwrap()
+        .with_bytes_of("tp=3")
+        .unwrap();
+    assert_eq!(
+        (read.pattern, read.unit, read.parallelism),
+        (job.pattern(), Unit::BytesPerStep, Some(job))
+    );
     let quiet = read_pattern(&format!("{HEAD}ranks = 3")).unwrap();
     assert!(quiet.pattern.edges().is_empty());
 }
@@ -99,7 +220,10 @@ fn what_a_file_cannot_say_is_left_out_of_it() {
     own.labels = vec!["one".to_owned()];
     own.parallelism = Some("tp=2".parse().unwrap());
     let read = again(&own);
-    assert_eq!((read.name.as_str(), read.source.as_str()), ("two lines ", "a\nb"));
+    assert_eq!(
+        (read.name.as_str(), read.source.as_str()),
+        ("two lines ", "a\nb")
+    );
     assert!(read.labels.is_empty() && read.parallelism.is_none());
     assert_eq!(read.pattern, own.pattern);
     own.name.clear();
@@ -115,7 +239,11 @@ fn a_thousand_ranks_that_all_talk_are_read_at_once() {
     // The last line at fault is found as fast.
     let wrong = text.replacen("[1022, 1023, 1.0]", "[1022, 1023, -1.0]", 1);
     let error = read_pattern(&wrong).unwrap_err();
-    let line = wrong.lines().position(|line| line.contains("-1.0")).unwrap() + 1;
+    let line = wrong
+        .lines()
+        .position(|line| line.contains("-1.0"))
+        .unwrap()
+        + 1;
     assert_eq!(error.line(), Some(line), "{error}");
 }
 
@@ -130,7 +258,9 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn name() -> impl Strategy<Value = String> {
-    text().prop_map(|text| text.replace(char::is_control, "_")).prop_filter("not empty", |name| !name.is_empty())
+    text()
+        .prop_map(|text| text.replace(char::is_control, "_"))
+        .prop_filter("not empty", |name| !name.is_empty())
 }
 
 fn note() -> impl Strategy<Value = Note> {
@@ -139,17 +269,33 @@ fn note() -> impl Strategy<Value = Note> {
 }
 
 fn pattern() -> impl Strategy<Value = (Pattern, Option<Parallelism>)> {
-    let traffic = prop_oneof![Just(1.0), 1e-300..1e300f64, Just(f64::MIN_POSITIVE), Just(f64::MAX), Just(0.1 + 0.2)];
+    let traffic = prop_oneof![
+        Just(1.0),
+        1e-300..1e300f64,
+        Just(f64::MIN_POSITIVE),
+        Just(f64::MAX),
+        Just(0.1 + 0.2)
+    ];
     let own = (2..40u16).prop_flat_map(move |ranks| {
-        let edge = (0..ranks, 1..ranks, traffic.clone()).prop_map(move |(a, step, t)| (a, (a + step) % ranks, t));
+        let edge = (0..ranks, 1..ranks, traffic.clone())
+            .prop_map(move |(a, step, t)| (a, (a + step) % ranks, t));
         let edges = prop::collection::vec(edge, 0..30);
-        edges.prop_map(move |edges| (Pattern::from_edges(usize::from(ranks), edges).unwrap(), None))
+        edges.prop_map(move |edges| {
+            (
+                Pattern::from_edges(usize::from(ranks), edges).unwrap(),
+                None,
+            )
+        })
     });
-    let job = (1..5usize, 1..4usize, 1..4usize, 0.0..1e18f64, 0.0..1e12f64).prop_map(|(tp, pp, dp, tensor, data)| {
-        let job: Parallelism = format!("tp={tp},pp={pp},dp={dp}").parse().unwrap();
-        let job = job.with_bytes_of(&format!("tp={tensor},dp={data}")).unwrap();
-        (job.pattern(), Some(job))
-    });
+    let job = (1..5usize, 1..4usize, 1..4usize, 0.0..1e18f64, 0.0..1e12f64).prop_map(
+        |(tp, pp, dp, tensor, data)| {
+            let job: Parallelism = format!("tp={tp},pp={pp},dp={dp}").parse().unwrap();
+            let job = job
+                .with_bytes_of(&format!("tp={tensor},dp={data}"))
+                .unwrap();
+            (job.pattern(), Some(job))
+        },
+    );
     prop_oneof![own, job]
 }
 
@@ -195,7 +341,8 @@ proptest! {
         }
     }
 
-    /// Quotes, backslashes and line ends in names do not leave their quotes: outside of them the text is ours.
+    /// Quotes, backslashes and line ends in names do not leave their quotes: outside of them the
+    /// text is ours.
     #[test]
     fn drawings_keep_texts_in_their_quotes(own in application()) {
         let dot = own.to_dot();

@@ -3,8 +3,8 @@
 use std::iter::repeat_n;
 
 use mapa_patterns::{
-    Application, Evidence, LARGE_MESSAGE_BYTES, LinkRates, Messages, PUBLISHED, Published, Sensitivity, Times, Unit,
-    Workload,
+    Application, Evidence, LARGE_MESSAGE_BYTES, LinkRates, Messages, PUBLISHED, Published,
+    Sensitivity, Times, Unit, Workload,
 };
 use proptest::prelude::*;
 
@@ -26,12 +26,23 @@ fn all_that_is_published_gives_the_class_of_the_paper() {
     for own in &PUBLISHED {
         let verdict = own.verdict();
         assert_eq!(verdict.sensitivity, own.class, "{}: {verdict}", own.name);
-        assert!(verdict.why.contains("section") || verdict.why.contains("Fig."), "{}: {verdict}", own.name);
+        assert!(
+            verdict.why.contains("section") || verdict.why.contains("Fig."),
+            "{}: {verdict}",
+            own.name
+        );
     }
-    assert_eq!(PUBLISHED.iter().filter(|own| own.class == Sensitivity::Sensitive).count(), 4);
+    assert_eq!(
+        PUBLISHED
+            .iter()
+            .filter(|own| own.class == Sensitivity::Sensitive)
+            .count(),
+        4
+    );
 }
 
-/// What is stated of messages: at least so many bytes on average, and calls. `None` where nothing is stated.
+/// What is stated of messages: at least so many bytes on average, and calls. `None` where nothing
+/// is stated.
 fn stated(own: &Workload) -> (Option<bool>, Option<u64>) {
     let large = own.evidence.iter().find_map(|(what, _)| match what {
         Published::MeanAtLeast(bytes) => Some(*bytes >= LARGE_MESSAGE_BYTES),
@@ -41,36 +52,64 @@ fn stated(own: &Workload) -> (Option<bool>, Option<u64>) {
     (large, own.calls())
 }
 
-/// A rule by which more calls, or larger ones, never make a job less sensitive cannot call AlexNet sensitive and CaffeNet not:
-/// CaffeNet has as large messages and more of them. So `messages` says `unknown` of both, and of all others that are large.
+/// A rule by which more calls, or larger ones, never make a job less sensitive cannot call AlexNet
+/// sensitive and CaffeNet not: CaffeNet has as large messages and more of them. So `messages` says
+/// `unknown` of both, and of all others that are large.
 #[test]
 fn no_monotone_rule_on_messages_gives_the_classes_of_the_paper() {
-    let contradictions =
-        PUBLISHED.iter().flat_map(|yes| PUBLISHED.iter().map(move |no| (yes, no))).filter(|(yes, no)| {
+    let contradictions = PUBLISHED
+        .iter()
+        .flat_map(|yes| PUBLISHED.iter().map(move |no| (yes, no)))
+        .filter(|(yes, no)| {
             let ((large, calls), (other_large, other_calls)) = (stated(yes), stated(no));
-            let dominated = large.is_some() && large == other_large && calls.is_some() && calls <= other_calls;
+            let dominated =
+                large.is_some() && large == other_large && calls.is_some() && calls <= other_calls;
             yes.class == Sensitivity::Sensitive && no.class == Sensitivity::Insensitive && dominated
         });
-    let names: Vec<_> = contradictions.map(|(yes, no)| (yes.name, no.name)).collect();
+    let names: Vec<_> = contradictions
+        .map(|(yes, no)| (yes.name, no.name))
+        .collect();
     assert_eq!(names, [("AlexNet", "CaffeNet")]);
     for name in ["AlexNet", "CaffeNet", "VGG-16", "Inception-v3", "ResNet-50"] {
-        assert_eq!(of(name).by_messages().sensitivity, Sensitivity::Unknown, "{name}");
+        assert_eq!(
+            of(name).by_messages().sensitivity,
+            Sensitivity::Unknown,
+            "{name}"
+        );
     }
     for name in ["GoogleNet", "Cusimann", "GMM"] {
-        assert_eq!(of(name).by_messages().sensitivity, Sensitivity::Insensitive, "{name}");
+        assert_eq!(
+            of(name).by_messages().sensitivity,
+            Sensitivity::Insensitive,
+            "{name}"
+        );
     }
-    // The networks themselves say the same: AlexNet and CaffeNet differ in the order of two layers without parameters.
+    // The networks themselves say the same: AlexNet and CaffeNet differ in the order of two layers
+    // without parameters.
     assert_eq!(of("AlexNet").model, of("CaffeNet").model);
-    assert!(of("GoogleNet").model.unwrap().messages().mean_bytes().unwrap() > LARGE_MESSAGE_BYTES);
+    assert!(
+        of("GoogleNet")
+            .model
+            .unwrap()
+            .messages()
+            .mean_bytes()
+            .unwrap()
+            > LARGE_MESSAGE_BYTES
+    );
 }
 
-/// Fig. 5b: n layers with parameters, one all-reduce each in 10,000 iterations, and one broadcast before the first.
+/// Fig. 5b: n layers with parameters, one all-reduce each in 10,000 iterations, and one broadcast
+/// before the first.
 #[test]
 fn calls_per_iteration_are_calls_of_a_run_of_ten_thousand() {
     for own in PUBLISHED.iter().filter(|own| own.model.is_some()) {
         let (calls, layers) = (own.calls().unwrap(), u64::from(own.model.unwrap().layers));
         if own.name == "CaffeNet" {
-            assert_eq!((calls % layers, calls / layers), (0, 10_617), "no broadcast, and no round number");
+            assert_eq!(
+                (calls % layers, calls / layers),
+                (0, 10_617),
+                "no broadcast, and no round number"
+            );
         } else {
             assert_eq!(calls, 10_000 * layers + 1, "{}", own.name);
         }
@@ -90,14 +129,28 @@ fn dense(from: u64, to: u64) -> u64 {
 
 fn alexnet() -> Layers {
     // Two of them, and the fourth, are grouped in two.
-    let convolutions = [conv(3, 96, 11), conv(48, 256, 5), conv(256, 384, 3), conv(192, 384, 3), conv(192, 256, 3)];
-    [&convolutions[..], &[dense(9216, 4096), dense(4096, 4096), dense(4096, 1000)]].concat()
+    let convolutions = [
+        conv(3, 96, 11),
+        conv(48, 256, 5),
+        conv(256, 384, 3),
+        conv(192, 384, 3),
+        conv(192, 256, 3),
+    ];
+    [
+        &convolutions[..],
+        &[dense(9216, 4096), dense(4096, 4096), dense(4096, 1000)],
+    ]
+    .concat()
 }
 
 fn vgg16() -> Layers {
-    let widths = [3, 64, 64, 128, 128, 256, 256, 256, 512, 512, 512, 512, 512, 512];
+    let widths = [
+        3, 64, 64, 128, 128, 256, 256, 256, 512, 512, 512, 512, 512, 512,
+    ];
     let convolutions = widths.windows(2).map(|pair| conv(pair[0], pair[1], 3));
-    convolutions.chain([dense(25_088, 4096), dense(4096, 4096), dense(4096, 1000)]).collect()
+    convolutions
+        .chain([dense(25_088, 4096), dense(4096, 4096), dense(4096, 1000)])
+        .collect()
 }
 
 /// With the two auxiliary classifiers that are there in training.
@@ -116,17 +169,33 @@ fn googlenet() -> Layers {
     let module = |[from, one, three_in, three, five_in, five, pool]: [u64; 7]| {
         let threes = [conv(from, three_in, 1), conv(three_in, three, 3)];
         let fives = [conv(from, five_in, 1), conv(five_in, five, 5)];
-        [&[conv(from, one, 1), conv(from, pool, 1)][..], &threes, &fives].concat()
+        [
+            &[conv(from, one, 1), conv(from, pool, 1)][..],
+            &threes,
+            &fives,
+        ]
+        .concat()
     };
     let auxiliary = |from| [conv(from, 128, 1), dense(2048, 1024), dense(1024, 1000)];
-    let first = [conv(3, 64, 7), conv(64, 64, 1), conv(64, 192, 3), dense(1024, 1000)];
+    let first = [
+        conv(3, 64, 7),
+        conv(64, 64, 1),
+        conv(64, 192, 3),
+        dense(1024, 1000),
+    ];
     let rest = [512, 528].into_iter().flat_map(auxiliary);
-    first.into_iter().chain(modules.into_iter().flat_map(module)).chain(rest).collect()
+    first
+        .into_iter()
+        .chain(modules.into_iter().flat_map(module))
+        .chain(rest)
+        .collect()
 }
 
-/// Each convolution is followed by a batch normalisation (mean, variance, a factor) and a scale, layers of their own.
+/// Each convolution is followed by a batch normalisation (mean, variance, a factor) and a scale,
+/// layers of their own.
 fn resnet50() -> Layers {
-    let normalised = |from: u64, to: u64, window: u64| [from * to * window * window, 2 * to + 1, 2 * to];
+    let normalised =
+        |from: u64, to: u64, window: u64| [from * to * window * window, 2 * to + 1, 2 * to];
     let mut layers = normalised(3, 64, 7).to_vec();
     let mut from = 64;
     for (blocks, width) in [(3, 64), (4, 128), (6, 256), (3, 512)] {
@@ -144,20 +213,31 @@ fn resnet50() -> Layers {
 
 #[test]
 fn models_are_what_their_layers_add_up_to() {
-    let own = [("AlexNet", alexnet()), ("VGG-16", vgg16()), ("GoogleNet", googlenet()), ("ResNet-50", resnet50())];
+    let own = [
+        ("AlexNet", alexnet()),
+        ("VGG-16", vgg16()),
+        ("GoogleNet", googlenet()),
+        ("ResNet-50", resnet50()),
+    ];
     for (name, layers) in own {
         let model = of(name).model.unwrap();
-        assert_eq!((model.layers as usize, model.parameters), (layers.len(), layers.iter().sum()), "{name}");
+        assert_eq!(
+            (model.layers as usize, model.parameters),
+            (layers.len(), layers.iter().sum()),
+            "{name}"
+        );
         // Nearly all bytes are in large messages, so that means do for a prediction.
         let mut messages = Messages::new();
-        layers.iter().for_each(|own| messages.add(4.0 * *own as f64, 1.0).unwrap());
+        layers
+            .iter()
+            .for_each(|own| messages.add(4.0 * *own as f64, 1.0).unwrap());
         assert!(messages.large_bytes() > 0.98 * messages.bytes(), "{name}");
         assert_eq!(messages.bytes(), model.messages().bytes());
     }
 }
 
-/// The one check against physics that the published figures allow: what better links save, predicted from the network's
-/// parameters and Table 1, and measured.
+/// The one check against physics that the published figures allow: what better links save,
+/// predicted from the network's parameters and Table 1, and measured.
 #[test]
 fn predictions_for_alexnet_and_vgg_come_near_what_was_measured() {
     let rates = [12e9, 50e9];
@@ -165,8 +245,14 @@ fn predictions_for_alexnet_and_vgg_come_near_what_was_measured() {
         let bytes = of(name).model.unwrap().messages().large_bytes();
         let predicted = bytes / rates[0] - bytes / rates[1];
         let measured = (times[0] - times[1]) / 1e4;
-        assert!((0.8..1.2).contains(&(predicted / measured)), "{name}: {predicted} s, measured {measured} s");
-        assert_eq!(of(name).predicted().unwrap().sensitivity, Sensitivity::Sensitive);
+        assert!(
+            (0.8..1.2).contains(&(predicted / measured)),
+            "{name}: {predicted} s, measured {measured} s"
+        );
+        assert_eq!(
+            of(name).predicted().unwrap().sensitivity,
+            Sensitivity::Sensitive
+        );
     }
 }
 
@@ -179,39 +265,96 @@ fn times_decide_by_two_thresholds_with_a_band_between() {
     assert_eq!(timed(&[97.1], &[100.0]), Sensitivity::Insensitive);
     assert_eq!(timed(&[100.0], &[100.0]), Sensitivity::Insensitive);
     assert_eq!(timed(&[102.0], &[100.0]), Sensitivity::Insensitive);
-    assert_eq!(timed(&[104.0], &[100.0]), Sensitivity::Unknown, "better links that are slower: something else is");
+    assert_eq!(
+        timed(&[104.0], &[100.0]),
+        Sensitivity::Unknown,
+        "better links that are slower: something else is"
+    );
 }
 
 #[test]
 fn runs_that_say_the_opposite_leave_it_unknown() {
-    assert_eq!(timed(&[80.0, 81.0, 82.0], &[100.0, 101.0]), Sensitivity::Sensitive);
-    assert_eq!(timed(&[80.0, 81.0, 99.0], &[100.0, 101.0]), Sensitivity::Unknown, "99 against 100");
-    assert_eq!(timed(&[99.0, 100.0], &[100.0, 101.0]), Sensitivity::Insensitive);
-    assert_eq!(timed(&[85.0, 100.0, 100.0], &[100.0]), Sensitivity::Unknown, "85 against 100");
+    assert_eq!(
+        timed(&[80.0, 81.0, 82.0], &[100.0, 101.0]),
+        Sensitivity::Sensitive
+    );
+    assert_eq!(
+        timed(&[80.0, 81.0, 99.0], &[100.0, 101.0]),
+        Sensitivity::Unknown,
+        "99 against 100"
+    );
+    assert_eq!(
+        timed(&[99.0, 100.0], &[100.0, 101.0]),
+        Sensitivity::Insensitive
+    );
+    assert_eq!(
+        timed(&[85.0, 100.0, 100.0], &[100.0]),
+        Sensitivity::Unknown,
+        "85 against 100"
+    );
 }
 
 #[test]
 fn what_is_no_time_is_refused_by_name() {
     let refused = |fast: &[f64], slow: &[f64]| Times::new(fast, slow).unwrap_err().to_string();
-    assert_eq!(refused(&[], &[1.0]), "times on the better links: expected one or more");
-    assert_eq!(refused(&[1.0], &[0.0]), "a time on the worse links, 0 s: expected a positive number");
-    assert_eq!(refused(&[f64::NAN], &[1.0]), "a time on the better links, NaN s: expected a positive number");
-    assert_eq!(refused(&[1.0], &[-2.0]), "a time on the worse links, -2 s: expected a positive number");
+    assert_eq!(
+        refused(&[], &[1.0]),
+        "times on the better links: expected one or more"
+    );
+    assert_eq!(
+        refused(&[1.0], &[0.0]),
+        "a time on the worse links, 0 s: expected a positive number"
+    );
+    assert_eq!(
+        refused(&[f64::NAN], &[1.0]),
+        "a time on the better links, NaN s: expected a positive number"
+    );
+    assert_eq!(
+        refused(&[1.0], &[-2.0]),
+        "a time on the worse links, -2 s: expected a positive number"
+    );
     let rates = LinkRates::new(50.0, 12.0).unwrap_err().to_string();
     assert_eq!(rates, "links of 50 and 12 GB/s: expected the slower first");
     assert!(LinkRates::new(f64::NAN, 12.0).is_err() && LinkRates::new(1.0, f64::INFINITY).is_err());
     for (text, what) in [
         ("", "messages ``: expected CALLSxBYTES, such as 16x1.5e7"),
-        ("16", "messages `16`: expected CALLSxBYTES, such as 16x1.5e7"),
-        ("16x-1", "-1 bytes in a message: expected a number from 0 to 1e18"),
-        ("NaNx1", "NaN calls in an iteration: expected a number from 0 to 1e18"),
+        (
+            "16",
+            "messages `16`: expected CALLSxBYTES, such as 16x1.5e7",
+        ),
+        (
+            "16x-1",
+            "-1 bytes in a message: expected a number from 0 to 1e18",
+        ),
+        (
+            "NaNx1",
+            "NaN calls in an iteration: expected a number from 0 to 1e18",
+        ),
     ] {
         assert_eq!(text.parse::<Messages>().unwrap_err().to_string(), what);
     }
-    let alone = Evidence { iteration_seconds: Some(1.0), ..Evidence::default() };
-    assert!(alone.verdict().unwrap_err().to_string().contains("expected its messages beside it"));
-    let zero = Evidence { iteration_seconds: Some(0.0), messages: Some(messages("1x1")), ..Evidence::default() };
-    assert!(zero.verdict().unwrap_err().to_string().starts_with("the time of an iteration, 0 s"));
+    let alone = Evidence {
+        iteration_seconds: Some(1.0),
+        ..Evidence::default()
+    };
+    assert!(
+        alone
+            .verdict()
+            .unwrap_err()
+            .to_string()
+            .contains("expected its messages beside it")
+    );
+    let zero = Evidence {
+        iteration_seconds: Some(0.0),
+        messages: Some(messages("1x1")),
+        ..Evidence::default()
+    };
+    assert!(
+        zero.verdict()
+            .unwrap_err()
+            .to_string()
+            .starts_with("the time of an iteration, 0 s")
+    );
 }
 
 #[test]
@@ -220,25 +363,46 @@ fn messages_alone_never_say_sensitive() {
     assert_eq!(said("0x1e9"), Sensitivity::Insensitive, "none are sent");
     assert_eq!(said("1000000x99999"), Sensitivity::Insensitive);
     assert_eq!(said("1x100000"), Sensitivity::Unknown);
-    assert_eq!(said("1000x1e3,1x5e7"), Sensitivity::Unknown, "small on average, but not where the bytes are");
-    assert_eq!(said("1000x9e4,1x1e6"), Sensitivity::Insensitive, "one large call among many");
+    assert_eq!(
+        said("1000x1e3,1x5e7"),
+        Sensitivity::Unknown,
+        "small on average, but not where the bytes are"
+    );
+    assert_eq!(
+        said("1000x9e4,1x1e6"),
+        Sensitivity::Insensitive,
+        "one large call among many"
+    );
 }
 
 #[test]
 fn the_stronger_evidence_decides() {
-    let mut job = Evidence { messages: Some(messages("8x3.05e7")), ..Evidence::default() };
+    let mut job = Evidence {
+        messages: Some(messages("8x3.05e7")),
+        ..Evidence::default()
+    };
     assert_eq!(job.verdict().unwrap().sensitivity, Sensitivity::Unknown);
     job.iteration_seconds = Some(0.0374);
     let verdict = job.verdict().unwrap();
     assert_eq!(verdict.sensitivity, Sensitivity::Sensitive);
-    assert!(verdict.why.contains("29 % less time") && verdict.why.contains("244 MB"), "{verdict}");
+    assert!(
+        verdict.why.contains("29 % less time") && verdict.why.contains("244 MB"),
+        "{verdict}"
+    );
     job.iteration_seconds = Some(1.0);
     assert_eq!(job.verdict().unwrap().sensitivity, Sensitivity::Insensitive);
     job.links = LinkRates::new(1.0, 50.0).unwrap();
-    assert_eq!(job.verdict().unwrap().sensitivity, Sensitivity::Sensitive, "over slower links it is worth it");
+    assert_eq!(
+        job.verdict().unwrap().sensitivity,
+        Sensitivity::Sensitive,
+        "over slower links it is worth it"
+    );
     job.times = Some(Times::new([100.0], [101.0]).unwrap());
     assert_eq!(job.verdict().unwrap().sensitivity, Sensitivity::Insensitive);
-    assert_eq!(Evidence::default().verdict().unwrap().sensitivity, Sensitivity::Unknown);
+    assert_eq!(
+        Evidence::default().verdict().unwrap().sensitivity,
+        Sensitivity::Unknown
+    );
 }
 
 #[test]
@@ -247,14 +411,24 @@ fn the_bytes_of_a_step_are_those_of_its_phases() {
     let job = Application::from(job.with_bytes_of("tp=2e9,pp=1e8").unwrap());
     // Two devices all-reduce 2 GB: each sends as much; then the stages.
     assert_eq!(job.step_bytes(), Some(2.1e9));
-    let mut own = Application::new("own", "", mapa_core::Pattern::from_edges(3, [(0, 1, 5.0), (1, 2, 7.0)]).unwrap());
+    let mut own = Application::new(
+        "own",
+        "",
+        mapa_core::Pattern::from_edges(3, [(0, 1, 5.0), (1, 2, 7.0)]).unwrap(),
+    );
     assert_eq!(own.step_bytes(), None);
     own.unit = Unit::BytesPerStep;
     assert_eq!(own.step_bytes(), Some(7.0));
 }
 
 fn any_number() -> impl Strategy<Value = f64> {
-    prop_oneof![any::<f64>(), 0.0..1e6f64, Just(f64::MIN_POSITIVE), Just(f64::MAX), Just(-0.0)]
+    prop_oneof![
+        any::<f64>(),
+        0.0..1e6f64,
+        Just(f64::MIN_POSITIVE),
+        Just(f64::MAX),
+        Just(-0.0)
+    ]
 }
 
 proptest! {

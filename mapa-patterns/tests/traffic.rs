@@ -9,13 +9,27 @@ use proptest::prelude::*;
 #[test]
 fn what_cannot_be_sent_changes_nothing() {
     let mut traffic = TrafficMatrix::new(3).unwrap();
-    for (from, to, amount) in
-        [(1, 1, 5.0), (0, 3, 5.0), (3, 0, 5.0), (usize::MAX, 0, 5.0), (0, 1, f64::NAN), (0, 1, -5.0), (0, 1, 0.0)]
-    {
+    for (from, to, amount) in [
+        (1, 1, 5.0),
+        (0, 3, 5.0),
+        (3, 0, 5.0),
+        (usize::MAX, 0, 5.0),
+        (0, 1, f64::NAN),
+        (0, 1, -5.0),
+        (0, 1, 0.0),
+    ] {
         traffic.add(from, to, amount);
     }
     assert_eq!(traffic, TrafficMatrix::new(3).unwrap());
-    assert_eq!([traffic.sent(3, 0), traffic.sent(0, 3), traffic.sent(usize::MAX, 2), traffic.busiest()], [0.0; 4]);
+    assert_eq!(
+        [
+            traffic.sent(3, 0),
+            traffic.sent(0, 3),
+            traffic.sent(usize::MAX, 2),
+            traffic.busiest()
+        ],
+        [0.0; 4]
+    );
 }
 
 #[test]
@@ -27,7 +41,11 @@ fn an_edge_carries_what_its_busier_direction_does() {
     let pattern = traffic.pattern().unwrap();
     assert_eq!(pattern.len(), 4);
     assert_eq!(
-        pattern.edges().iter().map(|edge| (edge.a, edge.b, edge.traffic)).collect::<Vec<_>>(),
+        pattern
+            .edges()
+            .iter()
+            .map(|edge| (edge.a, edge.b, edge.traffic))
+            .collect::<Vec<_>>(),
         [(0, 1, 6_417_636_280.0)]
     );
 }
@@ -35,7 +53,12 @@ fn an_edge_carries_what_its_busier_direction_does() {
 #[test]
 fn sizes_are_those_of_patterns() {
     assert!(TrafficMatrix::new(MAX_DEVICES).is_ok());
-    assert!(TrafficMatrix::new(MAX_DEVICES + 1).unwrap_err().to_string().contains("1025"));
+    assert!(
+        TrafficMatrix::new(MAX_DEVICES + 1)
+            .unwrap_err()
+            .to_string()
+            .contains("1025")
+    );
     let none = TrafficMatrix::new(0).unwrap();
     assert!(none.is_empty() && none.pattern().unwrap().is_empty());
 }

@@ -1,19 +1,24 @@
-//! What can be wrong with samples, with what is asked of them, and with a coefficient file.
+//! Errors of samples, of fits and of files.
 
-/// Why nothing was fitted, or a file was refused. The message names the row or line and what was expected.
+/// Why a fit failed, or a file is invalid. The message names the row or line, and what was
+/// expected.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct Error(Box<ErrorKind>);
 
 impl Error {
-    /// Whether the samples are sound but too few or too alike for the terms: more samples, fewer terms, ridge or
-    /// [`FitConfig::allow_rank_deficient`](crate::FitConfig::allow_rank_deficient) would help.
+    /// Whether the samples are sound but too few or too alike for the terms: more samples, fewer
+    /// terms, ridge or [`FitConfig::allow_rank_deficient`](crate::FitConfig::allow_rank_deficient)
+    /// would help.
     #[must_use]
     pub fn is_rank_deficient(&self) -> bool {
-        matches!(*self.0, ErrorKind::TooFew { .. } | ErrorKind::RankDeficient { .. })
+        matches!(
+            *self.0,
+            ErrorKind::TooFew { .. } | ErrorKind::RankDeficient { .. }
+        )
     }
 
-    /// The label of the sample at fault, where it is one.
+    /// The label of the sample at fault, if the error is one of a sample.
     #[must_use]
     pub fn sample(&self) -> Option<&str> {
         match &*self.0 {
@@ -44,6 +49,16 @@ impl From<mapa_core::Error> for Error {
     }
 }
 
+impl From<mapa_table::Error> for Error {
+    fn from(error: mapa_table::Error) -> Self {
+        ErrorKind::BadFile {
+            line: error.line(),
+            what: error.what().to_owned(),
+        }
+        .into()
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ErrorKind {
     #[error("no samples: expected at least one")]
@@ -56,12 +71,20 @@ pub(crate) enum ErrorKind {
         "{samples} samples with {distinct} distinct link counts for {terms} terms: expected at least as many distinct \
          counts as terms, fewer terms, or that the solution of least norm is asked for"
     )]
-    TooFew { samples: usize, distinct: usize, terms: usize },
+    TooFew {
+        samples: usize,
+        distinct: usize,
+        terms: usize,
+    },
     #[error(
         "the samples do not tell all terms apart (rank {rank} of {terms}): undecided are {undecided}; expected samples of \
          other link counts, fewer terms, or that the solution of least norm is asked for"
     )]
-    RankDeficient { rank: usize, terms: usize, undecided: String },
+    RankDeficient {
+        rank: usize,
+        terms: usize,
+        undecided: String,
+    },
     #[error("the {0} did not converge")]
     NotConverged(&'static str),
     #[error("without {held_out}: {source}")]

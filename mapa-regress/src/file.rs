@@ -1,4 +1,5 @@
-//! The coefficient file: TOML, versioned. `docs/coefficient-file.md` describes it for people who write one.
+//! The coefficient file: TOML, versioned. `docs/coefficient-file.md` describes it for people who
+//! write one.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -49,7 +50,7 @@ struct DomainOfFile {
     points: Vec<Spanned<Vec<u32>>>,
 }
 
-/// A text, for the lines of what is wrong in it.
+/// The text of a file, to find the lines of errors.
 struct Lines<'t>(&'t str);
 
 impl Lines<'_> {
@@ -60,31 +61,52 @@ impl Lines<'_> {
     fn error_at(&self, byte: Option<usize>, what: impl Into<String>) -> Error {
         let before = byte.and_then(|byte| self.0.as_bytes().get(..byte));
         let line = before.map(|before| before.iter().filter(|byte| **byte == b'\n').count() + 1);
-        ErrorKind::BadFile { line, what: what.into() }.into()
+        ErrorKind::BadFile {
+            line,
+            what: what.into(),
+        }
+        .into()
     }
 
     fn class(&self, name: &Spanned<String>) -> Result<LinkClass, Error> {
-        name.get_ref().parse().map_err(|error: mapa_core::Error| self.error(name, error.to_string()))
+        name.get_ref()
+            .parse()
+            .map_err(|error: mapa_core::Error| self.error(name, error.to_string()))
     }
 
     fn tiers(&self, tiers: &Spanned<Vec<Spanned<String>>>) -> Result<Tiers, Error> {
         let classes = match tiers.get_ref().split_last() {
             Some((last, classes)) if last.get_ref() == REST => classes,
-            _ => return Err(self.error(tiers, "tiers: expected link classes from better to worse, and `rest` last")),
+            _ => {
+                return Err(self.error(
+                    tiers,
+                    "tiers: expected link classes from better to worse, then `rest`",
+                ));
+            }
         };
-        let least = classes.iter().map(|class| self.class(class)).collect::<Result<Vec<_>, _>>()?;
+        let least = classes
+            .iter()
+            .map(|class| self.class(class))
+            .collect::<Result<Vec<_>, _>>()?;
         Tiers::new(&least).map_err(|error| self.error(tiers, error.to_string()))
     }
 
     fn term(&self, term: &TermOfFile, tiers: &Tiers) -> Result<(Term, f64), Error> {
         let names = tiers.names();
-        let tier = |name: &Spanned<String>| {
-            let known = names.iter().position(|known| known == name.get_ref());
-            let what = || format!("no tier is called `{}`: expected one of {}", name.get_ref(), names.join(", "));
-            known.ok_or_else(|| self.error(name, what()))
+        let mut factors = Vec::new();
+        for name in term.of.get_ref() {
+            let Some(tier) = names.iter().position(|known| known == name.get_ref()) else {
+                let (name_of, known) = (name.get_ref(), names.join(", "));
+                let what = format!("no tier is called `{name_of}`: expected one of {known}");
+                return Err(self.error(name, what));
+            };
+            factors.push(tier);
+        }
+        let made = if term.inverse {
+            Term::inverse(&factors)
+        } else {
+            Term::product(&factors)
         };
-        let factors = term.of.get_ref().iter().map(tier).collect::<Result<Vec<_>, _>>()?;
-        let made = if term.inverse { Term::inverse(&factors) } else { Term::product(&factors) };
         let made = made.map_err(|error| self.error(&term.of, error.to_string()))?;
         let coefficient = *term.coefficient.get_ref();
         if !coefficient.is_finite() {
@@ -99,19 +121,27 @@ impl Lines<'_> {
             && let (fewest, most) = *ranks.get_ref()
             && fewest > most
         {
-            return Err(self.error(ranks, format!("ranks = [{fewest}, {most}]: expected the fewest first")));
+            return Err(self.error(
+                ranks,
+                format!("ranks = [{fewest}, {most}]: expected the fewest first"),
+            ));
         }
-        let point = |point: &Spanned<Vec<u32>>| match point.get_ref() {
-            counts if counts.len() == tiers.len() => Ok(Census::from_counts(counts)?),
-            counts => {
-                let what = format!("a point of {} counts: expected {}, one per tier", counts.len(), tiers.len());
-                Err(self.error(point, what))
+        let classes = domain.classes.iter().map(|class| self.class(class));
+        let classes = classes.collect::<Result<_, _>>()?;
+        let mut points = Vec::new();
+        for point in &domain.points {
+            let counts = point.get_ref();
+            if counts.len() != tiers.len() {
+                let (counts, tiers) = (counts.len(), tiers.len());
+                let what = format!("a point of {counts} counts: expected {tiers}, one per tier");
+                return Err(self.error(point, what));
             }
-        };
+            points.push(Census::from_counts(counts)?);
+        }
         Ok(Domain {
             ranks: domain.ranks.as_ref().map(|ranks| *ranks.get_ref()),
-            classes: domain.classes.iter().map(|class| self.class(class)).collect::<Result<_, _>>()?,
-            points: domain.points.iter().map(point).collect::<Result<_, _>>()?,
+            classes,
+            points,
         })
     }
 }
@@ -119,30 +149,51 @@ impl Lines<'_> {
 /// Reads a coefficient file.
 ///
 /// # Errors
-/// For what is not described in `docs/coefficient-file.md`, with the line and what was expected there.
+/// The text is not as `docs/coefficient-file.md` describes it. The message has the line and what
+/// was expected.
 pub fn read_model(text: &str) -> Result<LinkModel, Error> {
     let lines = Lines(text);
-    let file: File = toml::from_str(text)
-        .map_err(|error| lines.error_at(error.span().map(|span| span.start), error.message().trim().to_owned()))?;
+    let file: File = toml::from_str(text).map_err(|error| {
+        lines.error_at(
+            error.span().map(|span| span.start),
+            error.message().trim().to_owned(),
+        )
+    })?;
     if file.format.get_ref() != FORMAT {
-        return Err(lines.error(&file.format, format!("format = \"{}\": expected \"{FORMAT}\"", file.format.get_ref())));
+        return Err(lines.error(
+            &file.format,
+            format!(
+                "format = \"{}\": expected \"{FORMAT}\"",
+                file.format.get_ref()
+            ),
+        ));
     }
     if *file.version.get_ref() != VERSION {
         let what = format!("version = {}: expected {VERSION}", file.version.get_ref());
         return Err(lines.error(&file.version, what));
     }
     let tiers = lines.tiers(&file.tiers)?;
-    let terms = file.terms.iter().map(|term| lines.term(term, &tiers)).collect::<Result<Vec<_>, _>>()?;
+    let terms = file
+        .terms
+        .iter()
+        .map(|term| lines.term(term, &tiers))
+        .collect::<Result<Vec<_>, _>>()?;
     let domain = lines.domain(&file.domain, &tiers)?;
     let model = LinkModel::new(file.name, tiers, terms, domain)?;
-    Ok(model.with_source(file.source).with_statistics(file.statistics))
+    Ok(model
+        .with_source(file.source)
+        .with_statistics(file.statistics))
 }
 
 /// Writes a coefficient file: reading it gives the same model, to the last bit of each coefficient.
 #[must_use]
 pub fn write_model(model: &LinkModel) -> String {
     let names = model.tiers().names();
-    let mut text = format!("format = {}\nversion = {VERSION}\nname = {}\n", quoted(FORMAT), quoted(model.name()));
+    let mut text = format!(
+        "format = {}\nversion = {VERSION}\nname = {}\n",
+        quoted(FORMAT),
+        quoted(model.name())
+    );
     // A `String` takes all that is written to it.
     let mut line = |line: String| writeln!(text, "{line}").unwrap_or_default();
     if !model.source().is_empty() {
@@ -150,9 +201,20 @@ pub fn write_model(model: &LinkModel) -> String {
     }
     line(format!("tiers = {}\n\nterms = [", list(&names)));
     for (term, coefficient) in model.terms() {
-        let of: Vec<&String> = term.factors().iter().filter_map(|tier| names.get(*tier)).collect();
-        let inverse = if term.is_inverse() { "inverse = true, " } else { "" };
-        line(format!("    {{ of = {}, {inverse}coefficient = {coefficient:?} }},", list(&of)));
+        let of: Vec<&String> = term
+            .factors()
+            .iter()
+            .filter_map(|tier| names.get(*tier))
+            .collect();
+        let inverse = if term.is_inverse() {
+            "inverse = true, "
+        } else {
+            ""
+        };
+        line(format!(
+            "    {{ of = {}, {inverse}coefficient = {coefficient:?} }},",
+            list(&of)
+        ));
     }
     line("]\n\n[domain]".to_owned());
     let domain = model.domain();

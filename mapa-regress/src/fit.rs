@@ -1,4 +1,4 @@
-//! From samples to a model.
+//! Fits a model to samples.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,27 +9,31 @@ use crate::design::Design;
 use crate::error::{Error, ErrorKind};
 use crate::errors::Errors;
 use crate::order::Order;
+use crate::row::Row;
 use crate::sample::{Sample, sorted};
 use crate::solve::{Steps, least_squares, monotone, nnls, ridge};
 
-/// Which coefficients θ are sought for A θ ≈ b.
+/// Which coefficients θ solve A θ ≈ b, for a design A and measurements b.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Method {
-    /// Least squares by singular values: argmin |A θ - b|, and the shortest of those.
+    /// Least squares by singular values: argmin |A θ - b|, and of several solutions the shortest.
     #[default]
     LeastSquares,
-    /// argmin |A θ - b|² + λ |θ|² for this λ > 0, in (GB/s)²; the terms are taken as they are, not scaled. Any design will do.
+    /// argmin |A θ - b|² + λ |θ|² for this λ > 0, in (GB/s)²; the terms are not scaled. Any
+    /// design is accepted.
     Ridge(f64),
     /// Least squares over θ >= 0.
     NonNegative,
-    /// Least squares over the θ for which the prediction never falls, by more than some 1e-8 of the largest measurement, where a
-    /// link is replaced by a better one: for all link counts of the sizes that the samples have, whether measured or not.
-    /// Where the design has not full rank, it is filled up by a ridge of 1e-9 of its largest squared singular value.
+    /// Least squares over the θ for which a better link never lowers the prediction, by more than
+    /// some 1e-8 of the largest measurement. This holds for all link counts of the samples' sizes,
+    /// measured or not. A design without full rank is completed by a ridge of 1e-9 of its largest
+    /// squared singular value.
     Monotone,
 }
 
-/// What to fit.
+/// The configuration of a fit.
 ///
+/// # Examples
 /// ```
 /// use mapa_core::{LinkClass, Term, Tiers};
 /// use mapa_regress::{FitConfig, Method};
@@ -40,7 +44,7 @@ pub enum Method {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct FitConfig {
-    /// The model's name, which its objective bears.
+    /// The model's name, which is also that of its objective.
     pub name: String,
     /// Where the measurements come from, for people.
     pub source: String,
@@ -48,12 +52,13 @@ pub struct FitConfig {
     pub tiers: Tiers,
     /// The terms.
     pub terms: Vec<Term>,
-    /// Which coefficients.
+    /// The method of solution.
     pub method: Method,
-    /// Whether samples that do not tell all terms apart will do. The solution of least norm is then taken, which is one of
-    /// many. Ridge needs no permission.
+    /// Whether to accept samples that do not determine all coefficients. Then the solution of least
+    /// norm is taken, one of many. Ridge always accepts such samples.
     pub allow_rank_deficient: bool,
-    /// The classes of link that occurred in what was measured, for the model's domain; empty if they are not known.
+    /// The classes of link that occur in the measured placements, for the model's domain; empty if
+    /// they are not known.
     pub classes: Vec<LinkClass>,
 }
 
@@ -72,29 +77,15 @@ impl FitConfig {
         }
     }
 
-    /// As the paper fits Eq. 2: its tiers, its fourteen terms, least squares.
+    /// The configuration with which the paper fits Eq. 2: its tiers, its fourteen terms, least
+    /// squares.
     #[must_use]
     pub fn eq_2(name: impl Into<String>) -> Self {
         Self::new(name, Tiers::PAPER)
     }
 }
 
-/// A sample beside its prediction.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Row {
-    /// What was measured.
-    pub sample: Sample,
-    /// What the model predicts for it, GB/s.
-    pub predicted: f64,
-    /// Measured less predicted, GB/s.
-    pub residual: f64,
-    /// How much of the prediction hangs on this measurement, 0 to 1: the diagonal of the hat matrix, of the ridge where there
-    /// is one; for constrained fits, of least squares without the constraints.
-    pub leverage: f64,
-}
-
-/// A fitted model, and how far it can be trusted.
+/// A fitted model, with measures of its quality.
 #[derive(Clone, Debug)]
 pub struct Fit {
     model: LinkModel,
@@ -122,30 +113,37 @@ impl Fit {
         &self.rows
     }
 
-    /// The errors on the samples themselves. What to expect of others says [`k_fold`](crate::k_fold).
+    /// The errors on the samples themselves. [`k_fold`](crate::k_fold) estimates the errors on
+    /// other samples.
     #[must_use]
     pub fn errors(&self) -> &Errors {
         &self.errors
     }
 
-    /// Whether the predictions order the samples of each size as the measurements do. A model with small errors may still
-    /// rate the slower of two sets higher, and an allocator would take it. O(N²) for N samples.
+    /// Compares the order of the predictions with that of the measurements, for samples of equal
+    /// size. A model with small errors may still rate the slower of two sets higher, and an
+    /// allocator would choose that set. O(N²) for N samples.
     #[must_use]
     pub fn order(&self) -> Order {
         Order::of(&self.rows)
     }
 }
 
-/// Fits a model. The order of the samples changes nothing, to the last bit; samples may repeat, and then weigh more. The
-/// model's domain are the samples' link counts and ranks, and the classes that the configuration names.
+/// Fits a model. The result does not depend on the order of the samples, to the last bit. Samples
+/// may repeat, and then weigh more. The model's domain consists of the samples' link counts and
+/// ranks, and of the classes that the configuration names.
 ///
-/// O(N p²) for N samples and p terms; non-negative and monotone fits some p times that.
+/// # Complexity
+/// O(N p²) for N samples and p terms. Non-negative and monotone fits take some p times that.
 ///
 /// # Errors
-/// Without samples; for a sample (by its label) whose bandwidth is not a number from 0 to 1e9, whose ranks cannot have its
-/// links, or whose links are of more tiers than the configuration's; where the samples do not tell the terms apart and that
-/// is not allowed; where terms, name or λ are none that [`LinkModel::new`] and [`Method`] take.
+/// - There are no samples.
+/// - A sample (named by its label) has a bandwidth that is not a number from 0 to 1e9, links that
+///   its ranks cannot have, or links of more tiers than the configuration.
+/// - The samples do not determine all coefficients, and the configuration does not allow that.
+/// - Terms, name or λ are not valid for [`LinkModel::new`] and [`Method`].
 ///
+/// # Examples
 /// ```
 /// use mapa_core::{Census, Term};
 /// use mapa_regress::{FitConfig, Sample, fit};
@@ -162,26 +160,45 @@ impl Fit {
 /// ```
 pub fn fit(samples: &[Sample], config: &FitConfig) -> Result<Fit, Error> {
     let samples = sorted(samples);
-    samples.iter().try_for_each(|sample| sample.check(&config.tiers))?;
+    samples
+        .iter()
+        .try_for_each(|sample| sample.check(&config.tiers))?;
     let links: Vec<Census> = samples.iter().map(|sample| sample.links).collect();
-    // That they are terms of these tiers, before anything is worked out.
+    // Rejects terms that these tiers do not have before anything is computed.
     model(config, &vec![0.0; config.terms.len()], &samples)?;
     let design = Design::new(&links, &config.terms)?;
     check_rank(&design, &links, config)?;
     let measured = DVector::from_iterator(samples.len(), samples.iter().map(|sample| sample.gbps));
     let coefficients = solve(&design, &links, &measured, config)?;
     let model = model(config, coefficients.as_slice(), &samples)?;
-    let lambda = if let Method::Ridge(lambda) = config.method { lambda } else { 0.0 };
-    let leverage = design.leverage(lambda);
-    let row = |(sample, leverage): (Sample, f64)| {
-        let predicted = model.predict(&sample.links);
-        Row { residual: sample.gbps - predicted, predicted, leverage, sample }
+    let lambda = if let Method::Ridge(lambda) = config.method {
+        lambda
+    } else {
+        0.0
     };
-    let rows: Vec<Row> = samples.into_iter().zip(leverage).map(row).collect();
-    let pairs: Vec<(f64, f64)> = rows.iter().map(|row| (row.sample.gbps, row.predicted)).collect();
+    let leverage = design.leverage(lambda);
+    let mut rows = Vec::with_capacity(samples.len());
+    for (sample, leverage) in samples.into_iter().zip(leverage) {
+        let predicted = model.predict(&sample.links);
+        rows.push(Row {
+            residual: sample.gbps - predicted,
+            predicted,
+            leverage,
+            sample,
+        });
+    }
+    let pairs: Vec<(f64, f64)> = rows
+        .iter()
+        .map(|row| (row.sample.gbps, row.predicted))
+        .collect();
     let errors = Errors::of(&pairs).ok_or(ErrorKind::NoSamples)?;
     let model = model.with_statistics(statistics(&errors, &design));
-    Ok(Fit { model, design, rows, errors })
+    Ok(Fit {
+        model,
+        design,
+        rows,
+        errors,
+    })
 }
 
 fn check_rank(design: &Design, links: &[Census], config: &FitConfig) -> Result<(), Error> {
@@ -191,11 +208,23 @@ fn check_rank(design: &Design, links: &[Census], config: &FitConfig) -> Result<(
     }
     let distinct = links.iter().collect::<BTreeSet<_>>().len();
     if distinct < terms {
-        return Err(ErrorKind::TooFew { samples: links.len(), distinct, terms }.into());
+        return Err(ErrorKind::TooFew {
+            samples: links.len(),
+            distinct,
+            terms,
+        }
+        .into());
     }
     let open = (0..terms).filter(|column| design.leaves_open(*column));
-    let undecided: Vec<String> = open.map(|column| config.terms[column].label(&config.tiers)).collect();
-    Err(ErrorKind::RankDeficient { rank, terms, undecided: undecided.join(", ") }.into())
+    let undecided: Vec<String> = open
+        .map(|column| config.terms[column].label(&config.tiers))
+        .collect();
+    Err(ErrorKind::RankDeficient {
+        rank,
+        terms,
+        undecided: undecided.join(", "),
+    }
+    .into())
 }
 
 fn solve(
@@ -206,13 +235,15 @@ fn solve(
 ) -> Result<DVector<f64>, Error> {
     match config.method {
         Method::LeastSquares => Ok(least_squares(design, measured)),
-        Method::Ridge(lambda) if lambda > 0.0 && lambda.is_finite() => Ok(ridge(design, measured, lambda)),
-        Method::Ridge(lambda) => {
-            Err(ErrorKind::BadConfig(format!("ridge of {lambda}: expected a positive number")).into())
+        Method::Ridge(lambda) if lambda > 0.0 && lambda.is_finite() => {
+            Ok(ridge(design, measured, lambda))
         }
-        Method::NonNegative => {
-            nnls(design.matrix(), measured).ok_or_else(|| ErrorKind::NotConverged("non-negative fit").into())
-        }
+        Method::Ridge(lambda) => Err(ErrorKind::BadConfig(format!(
+            "ridge of {lambda}: expected a positive number"
+        ))
+        .into()),
+        Method::NonNegative => nnls(design.matrix(), measured)
+            .ok_or_else(|| ErrorKind::NotConverged("non-negative fit").into()),
         Method::Monotone => {
             let steps = Steps::new(links, config.tiers.len())?;
             monotone(design, measured, &config.terms, &steps)
@@ -222,17 +253,25 @@ fn solve(
 
 fn model(config: &FitConfig, coefficients: &[f64], samples: &[Sample]) -> Result<LinkModel, Error> {
     let points: BTreeSet<Census> = samples.iter().map(|sample| sample.links).collect();
-    let ranks = || samples.iter().map(|sample| sample.ranks);
+    let ranks: BTreeSet<usize> = samples.iter().map(|sample| sample.ranks).collect();
     let domain = Domain {
-        ranks: ranks().min().zip(ranks().max()),
+        ranks: ranks.first().copied().zip(ranks.last().copied()),
         classes: config.classes.clone(),
         points: points.into_iter().collect(),
     };
-    let terms = config.terms.iter().copied().zip(coefficients.iter().copied()).collect();
-    Ok(LinkModel::new(config.name.clone(), config.tiers, terms, domain)?.with_source(config.source.clone()))
+    let terms = config
+        .terms
+        .iter()
+        .copied()
+        .zip(coefficients.iter().copied())
+        .collect();
+    Ok(
+        LinkModel::new(config.name.clone(), config.tiers, terms, domain)?
+            .with_source(config.source.clone()),
+    )
 }
 
-/// What a coefficient file says of the fit.
+/// The statistics of the fit, for a coefficient file.
 fn statistics(errors: &Errors, design: &Design) -> BTreeMap<String, f64> {
     let known = [
         ("samples", Some(errors.samples as f64)),
@@ -246,5 +285,8 @@ fn statistics(errors: &Errors, design: &Design) -> BTreeMap<String, f64> {
         ("published_relative", Some(errors.published.relative)),
         ("published_rmse", Some(errors.published.rmse)),
     ];
-    known.into_iter().filter_map(|(name, value)| value.map(|value| (name.to_owned(), value))).collect()
+    known
+        .into_iter()
+        .filter_map(|(name, value)| value.map(|value| (name.to_owned(), value)))
+        .collect()
 }

@@ -1,36 +1,79 @@
-//! The coefficient file: what is written is read as it was, and what is wrong is refused with its line.
+//! The coefficient file: what is written is read as it was, and what is wrong is refused with its
+//! line.
 
 use mapa_core::{Census, Domain, LinkClass, LinkModel, Term, Tiers};
 use mapa_regress::{read_model, write_model};
 use proptest::prelude::*;
 
 fn any_model() -> impl Strategy<Value = LinkModel> {
-    let least = [LinkClass::Direct(12), LinkClass::Direct(2), LinkClass::Pix, LinkClass::Network];
-    let tiers = proptest::sample::subsequence(least.to_vec(), 0..=4).prop_map(|least| Tiers::new(&least).unwrap());
-    let number = prop_oneof![proptest::num::f64::NORMAL | proptest::num::f64::SUBNORMAL | proptest::num::f64::ZERO];
+    let least = [
+        LinkClass::Direct(12),
+        LinkClass::Direct(2),
+        LinkClass::Pix,
+        LinkClass::Network,
+    ];
+    let tiers = proptest::sample::subsequence(least.to_vec(), 0..=4)
+        .prop_map(|least| Tiers::new(&least).unwrap());
+    let number = prop_oneof![
+        proptest::num::f64::NORMAL | proptest::num::f64::SUBNORMAL | proptest::num::f64::ZERO
+    ];
     let text = "[a-z \"'\\\\\n\t=äあ]{0,12}";
     tiers.prop_flat_map(move |tiers| {
         let t = tiers.len();
         let term = (proptest::collection::vec(0..t, 0..=3), any::<bool>());
         let terms = proptest::collection::btree_map(term, -1e12..1e12, 1..9).prop_map(|terms| {
             let made = terms.into_iter().map(|((tiers, inverse), coefficient)| {
-                let term = if inverse { Term::inverse(&tiers) } else { Term::product(&tiers) };
+                let term = if inverse {
+                    Term::inverse(&tiers)
+                } else {
+                    Term::product(&tiers)
+                };
                 (term.unwrap(), coefficient)
             });
             // Products in another order are the same term.
-            made.collect::<std::collections::BTreeMap<_, _>>().into_iter().collect::<Vec<_>>()
+            made.collect::<std::collections::BTreeMap<_, _>>()
+                .into_iter()
+                .collect::<Vec<_>>()
         });
         let points = proptest::collection::vec(proptest::collection::vec(any::<u32>(), t), 0..4);
-        let ranks = proptest::option::of((0usize..9, 0usize..9).prop_map(|(fewest, more)| (fewest, fewest + more)));
+        let ranks = proptest::option::of(
+            (0usize..9, 0usize..9).prop_map(|(fewest, more)| (fewest, fewest + more)),
+        );
         let statistics = proptest::collection::btree_map("[a-z .\"\n]{0,6}", number, 0..4);
-        (Just(tiers), terms, points, ranks, any::<bool>(), text, statistics).prop_map(
-            |(tiers, terms, points, ranks, classes, source, statistics)| {
-                let classes = if classes { vec![LinkClass::Direct(2), LinkClass::Sys] } else { Vec::new() };
-                let points = points.iter().map(|counts| Census::from_counts(counts).unwrap()).collect();
-                let model = LinkModel::new("a \"name\"", tiers, terms, Domain { ranks, classes, points }).unwrap();
-                model.with_source(source).with_statistics(statistics)
-            },
+        (
+            Just(tiers),
+            terms,
+            points,
+            ranks,
+            any::<bool>(),
+            text,
+            statistics,
         )
+            .prop_map(
+                |(tiers, terms, points, ranks, classes, source, statistics)| {
+                    let classes = if classes {
+                        vec![LinkClass::Direct(2), LinkClass::Sys]
+                    } else {
+                        Vec::new()
+                    };
+                    let points = points
+                        .iter()
+                        .map(|counts| Census::from_counts(counts).unwrap())
+                        .collect();
+                    let model = LinkModel::new(
+                        "a \"name\"",
+                        tiers,
+                        terms,
+                        Domain {
+                            ranks,
+                            classes,
+                            points,
+                        },
+                    )
+                    .unwrap();
+                    model.with_source(source).with_statistics(statistics)
+                },
+            )
     })
 }
 
@@ -65,22 +108,40 @@ proptest! {
 fn the_papers_model_is_written_and_read() {
     let text = write_model(&LinkModel::paper());
     assert_eq!(read_model(&text).unwrap(), LinkModel::paper());
-    assert!(text.contains("{ of = [\"direct-2\"], coefficient = 16.39670455 },"), "{text}");
+    assert!(
+        text.contains("{ of = [\"direct-2\"], coefficient = 16.39670455 },"),
+        "{text}"
+    );
 }
 
 /// The example of the page, between the first fences.
 fn example() -> String {
     let page = include_str!("../../docs/coefficient-file.md");
-    page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap().to_owned()
+    page.split("```toml\n")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap()
+        .to_owned()
 }
 
 #[test]
 fn the_example_of_the_page_is_read() {
     let model = read_model(&example()).unwrap();
-    assert_eq!((model.name(), model.tiers().len(), model.terms().len()), ("four-islands", 3, 4));
+    assert_eq!(
+        (model.name(), model.tiers().len(), model.terms().len()),
+        ("four-islands", 3, 4)
+    );
     // 21.5 * 2 + 9 * 1 + 2.25 * 1 + 6 / (2 * 1 + 1).
-    assert_eq!(model.predict(&Census::from_xyz(2, 1, 1)), 21.5 * 2.0 + 9.0 + 2.25 + 6.0 * (1.0 / 3.0));
-    assert!(model.in_domain(&Census::from_xyz(2, 1, 1), 4) && !model.in_domain(&Census::from_xyz(4, 0, 0), 4));
+    assert_eq!(
+        model.predict(&Census::from_xyz(2, 1, 1)),
+        21.5 * 2.0 + 9.0 + 2.25 + 6.0 * (1.0 / 3.0)
+    );
+    assert!(
+        model.in_domain(&Census::from_xyz(2, 1, 1), 4)
+            && !model.in_domain(&Census::from_xyz(4, 0, 0), 4)
+    );
     assert!(!model.in_domain(&Census::from_xyz(2, 1, 1), 5));
 }
 
@@ -93,9 +154,24 @@ fn what_is_wrong_is_named_with_its_line() {
         assert!(error.to_string().contains(part), "{error}");
         assert_eq!(error.line(), line, "{error}");
     };
-    check("mapa-coefficients", "mapa-machine", Some(1), "expected \"mapa-coefficients\"");
-    check("version = 1", "version = 2", Some(2), "version = 2: expected 1");
-    check("\"direct-4\", \"direct-1\", \"rest\"", "\"direct-4\", \"direct-1\"", Some(5), "`rest` last");
+    check(
+        "mapa-coefficients",
+        "mapa-machine",
+        Some(1),
+        "expected \"mapa-coefficients\"",
+    );
+    check(
+        "version = 1",
+        "version = 2",
+        Some(2),
+        "version = 2: expected 1",
+    );
+    check(
+        "\"direct-4\", \"direct-1\", \"rest\"",
+        "\"direct-4\", \"direct-1\"",
+        Some(5),
+        "then `rest`",
+    );
     check(
         "\"direct-4\", \"direct-1\", \"rest\"",
         "\"direct-1\", \"direct-4\", \"rest\"",
@@ -108,16 +184,71 @@ fn what_is_wrong_is_named_with_its_line() {
         Some(5),
         "no class of links is called `NV4`",
     );
-    check("coefficient = 9.0", "coefficient = nan", Some(9), "expected a finite number");
-    check("coefficient = 9.0", "weight = 9.0", Some(9), "unknown field");
-    check("coefficient = 9.0", "coefficient = \"9\"", Some(9), "invalid type");
-    check("of = [\"direct-1\"]", "of = [\"direct-2\"]", Some(9), "expected one of direct-4, direct-1, rest");
-    check("of = [\"direct-1\"]", "of = [\"rest\", \"rest\", \"rest\", \"rest\"]", Some(9), "expected at most 3");
-    check("of = [\"direct-1\"]", "of = [\"direct-4\"]", None, "term 1 (direct-4) occurs twice");
-    check("ranks = [2, 4]", "ranks = [4, 2]", Some(15), "expected the fewest first");
-    check("[2, 0, 0]", "[2, 0]", Some(17), "a point of 2 counts: expected 3");
+    check(
+        "coefficient = 9.0",
+        "coefficient = nan",
+        Some(9),
+        "expected a finite number",
+    );
+    check(
+        "coefficient = 9.0",
+        "weight = 9.0",
+        Some(9),
+        "unknown field",
+    );
+    check(
+        "coefficient = 9.0",
+        "coefficient = \"9\"",
+        Some(9),
+        "invalid type",
+    );
+    check(
+        "of = [\"direct-1\"]",
+        "of = [\"direct-2\"]",
+        Some(9),
+        "expected one of direct-4, direct-1, rest",
+    );
+    check(
+        "of = [\"direct-1\"]",
+        "of = [\"rest\", \"rest\", \"rest\", \"rest\"]",
+        Some(9),
+        "expected at most 3",
+    );
+    check(
+        "of = [\"direct-1\"]",
+        "of = [\"direct-4\"]",
+        None,
+        "term 1 (direct-4) occurs twice",
+    );
+    check(
+        "ranks = [2, 4]",
+        "ranks = [4, 2]",
+        Some(15),
+        "expected the fewest first",
+    );
+    check(
+        "[2, 0, 0]",
+        "[2, 0]",
+        Some(17),
+        "a point of 2 counts: expected 3",
+    );
     check("[2, 0, 0]", "[2, 0, -1]", Some(17), "invalid value");
-    check("\"sys\"", "\"SYS\"", Some(16), "no class of links is called `SYS`");
-    check("name = \"four-islands\"", "name = \"effective_gbps\"", None, "none of aggregate_gbps");
-    check("name = \"four-islands\"\n", "", Some(1), "missing field `name`");
+    check(
+        "\"sys\"",
+        "\"SYS\"",
+        Some(16),
+        "no class of links is called `SYS`",
+    );
+    check(
+        "name = \"four-islands\"",
+        "name = \"effective_gbps\"",
+        None,
+        "none of aggregate_gbps",
+    );
+    check(
+        "name = \"four-islands\"\n",
+        "",
+        Some(1),
+        "missing field `name`",
+    );
 }

@@ -1,24 +1,37 @@
 //! Fits: exact data give their coefficients back, and each method is what it says it is.
 
-mod common;
-
-use common::{lattice, noisy, rings, samples};
+use crate::common::{lattice, noisy, rings, samples};
 use mapa_core::{Census, Coefficients, LinkClass, LinkModel, Term, Tiers};
-use mapa_regress::{Fit, FitConfig, Method, Sample, fit, k_fold, leave_one_size_out, read_model, write_model};
+use mapa_regress::{
+    Fit, FitConfig, Method, Sample, fit, k_fold, leave_one_size_out, read_model, write_model,
+};
 use proptest::prelude::*;
 
 fn eq_2(method: Method) -> FitConfig {
-    FitConfig { method, ..FitConfig::eq_2("test") }
+    FitConfig {
+        method,
+        ..FitConfig::eq_2("test")
+    }
 }
 
 fn coefficients(fit: &Fit) -> Vec<f64> {
-    fit.model().terms().iter().map(|(_, coefficient)| *coefficient).collect()
+    fit.model()
+        .terms()
+        .iter()
+        .map(|(_, coefficient)| *coefficient)
+        .collect()
 }
 
 /// Aᵀ (A θ - b), from the public design matrix.
 fn gradient(fit: &Fit) -> Vec<f64> {
     let value = |row: usize, column: usize| fit.design().value(row, column).unwrap();
-    let along = |column: usize| fit.rows().iter().enumerate().map(|(at, row)| -row.residual * value(at, column)).sum();
+    let along = |column: usize| {
+        fit.rows()
+            .iter()
+            .enumerate()
+            .map(|(at, row)| -row.residual * value(at, column))
+            .sum()
+    };
     (0..fit.design().columns()).map(along).collect()
 }
 
@@ -26,20 +39,26 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// The largest fall of the prediction where a link becomes one of the next better tier, by going through all counts.
+/// The largest fall of the prediction where a link becomes one of the next better tier, by going
+/// through all counts.
 fn largest_fall(model: &LinkModel, sizes: std::ops::RangeInclusive<u32>) -> f64 {
     let tiers = model.tiers().len();
     let falls = lattice(tiers, sizes).into_iter().flat_map(|from| {
-        (1..tiers).filter(move |&tier| from.count(tier) > 0).map(move |tier| {
-            let mut to = *from.counts();
-            (to[tier], to[tier - 1]) = (to[tier] - 1, to[tier - 1] + 1);
-            (from, Census::from_counts(&to).unwrap())
-        })
+        (1..tiers)
+            .filter(move |&tier| from.count(tier) > 0)
+            .map(move |tier| {
+                let mut to = *from.counts();
+                (to[tier], to[tier - 1]) = (to[tier] - 1, to[tier - 1] + 1);
+                (from, Census::from_counts(&to).unwrap())
+            })
     });
-    falls.map(|(from, to)| model.predict(&from) - model.predict(&to)).fold(f64::NEG_INFINITY, f64::max)
+    falls
+        .map(|(from, to)| model.predict(&from) - model.predict(&to))
+        .fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// Bandwidths that Eq. 2's terms give exactly, none below zero: a constant is among their sums, 1/(xyz+1) and its kin are not.
+/// Bandwidths that Eq. 2's terms give exactly, none below zero: a constant is among their sums,
+/// 1/(xyz+1) and its kin are not.
 fn theta() -> impl Strategy<Value = Vec<f64>> {
     proptest::collection::vec(0.0f64..60.0, 14)
 }
@@ -125,7 +144,8 @@ proptest! {
         let of = |gbps: &[f64]| fit(&samples(&rings(), |at, _| gbps[at]), &eq_2(Method::Monotone)).unwrap();
         let (best, other) = (of(&gbps), of(&others));
         prop_assert!(largest_fall(best.model(), 2..=5) <= 1e-7, "{}", largest_fall(best.model(), 2..=5));
-        // The best point θ of a cone has a slope g with g·θ = 0, and g·d >= 0 for all d of the cone.
+        // The best point θ of a cone has a slope g with g·θ = 0, and g·d >= 0 for all d of the
+        // cone.
         let slope = gradient(&best);
         let size = dot(&slope, &slope).sqrt() * dot(&coefficients(&best), &coefficients(&best)).sqrt();
         prop_assert!(dot(&slope, &coefficients(&best)).abs() <= 1e-6 * size.max(1.0));
@@ -149,8 +169,11 @@ proptest! {
 
 #[test]
 fn a_monotone_fit_to_monotone_data_is_least_squares() {
-    let data = samples(&rings(), |_, links| f64::from(links.xyz().0) * 9.0 + f64::from(links.xyz().1) * 4.0);
-    let [plain, monotone] = [Method::LeastSquares, Method::Monotone].map(|method| fit(&data, &eq_2(method)).unwrap());
+    let data = samples(&rings(), |_, links| {
+        f64::from(links.xyz().0) * 9.0 + f64::from(links.xyz().1) * 4.0
+    });
+    let [plain, monotone] =
+        [Method::LeastSquares, Method::Monotone].map(|method| fit(&data, &eq_2(method)).unwrap());
     for (a, b) in coefficients(&plain).iter().zip(coefficients(&monotone)) {
         assert!((a - b).abs() < 1e-8, "{a} {b}");
     }
@@ -182,22 +205,39 @@ fn samples_that_repeat_weigh_more_and_nothing_else() {
 
 #[test]
 fn too_few_or_too_similar_samples_are_refused_unless_the_least_norm_is_asked_for() {
-    let without_pcie: Vec<Census> = rings().into_iter().filter(|links| links.xyz().2 == 0).collect();
+    let without_pcie: Vec<Census> = rings()
+        .into_iter()
+        .filter(|links| links.xyz().2 == 0)
+        .collect();
     let few = samples(&without_pcie, |at, _| 10.0 * at as f64);
     let error = fit(&few, &eq_2(Method::LeastSquares)).unwrap_err();
     assert!(error.is_rank_deficient());
-    assert!(error.to_string().starts_with("9 samples with 9 distinct link counts for 14 terms: expected"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .starts_with("9 samples with 9 distinct link counts for 14 terms: expected"),
+        "{error}"
+    );
     // Twenty-five distinct counts with no PCIe: z, and all products with it, are 0 or 1 throughout.
     let many = samples(&lattice(2, 2..=6), |at, _| 10.0 * at as f64);
     let error = fit(&many, &eq_2(Method::NonNegative)).unwrap_err();
-    assert!(error.is_rank_deficient() && error.to_string().contains("undecided are"), "{error}");
+    assert!(
+        error.is_rank_deficient() && error.to_string().contains("undecided are"),
+        "{error}"
+    );
     assert!(error.to_string().contains("rest"), "{error}");
     for method in [Method::LeastSquares, Method::NonNegative, Method::Monotone] {
-        let config = FitConfig { allow_rank_deficient: true, ..eq_2(method) };
+        let config = FitConfig {
+            allow_rank_deficient: true,
+            ..eq_2(method)
+        };
         let fit = fit(&few, &config).unwrap();
         assert!(fit.design().rank() < 14);
         if method == Method::LeastSquares {
-            assert!(fit.design().unseen(&coefficients(&fit)).unwrap() < 1e-9, "of least norm");
+            assert!(
+                fit.design().unseen(&coefficients(&fit)).unwrap() < 1e-9,
+                "of least norm"
+            );
         }
         if method == Method::Monotone {
             assert!(largest_fall(fit.model(), 2..=5) <= 1e-6);
@@ -214,17 +254,33 @@ fn samples_that_cannot_be_are_refused_by_their_label() {
         spoil(&mut bad[4]);
         let error = fit(&bad, &eq_2(Method::LeastSquares)).unwrap_err();
         assert_eq!(error.sample(), Some("row 5"), "{error}");
-        assert_eq!(k_fold(&bad, &eq_2(Method::LeastSquares), 3).unwrap_err().to_string(), error.to_string());
+        assert_eq!(
+            k_fold(&bad, &eq_2(Method::LeastSquares), 3)
+                .unwrap_err()
+                .to_string(),
+            error.to_string()
+        );
         error.to_string()
     };
     for gbps in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.1, 1e10] {
-        assert_eq!(message(&|s| s.gbps = gbps), format!("row 5: {gbps} GB/s: expected a number from 0 to 1e9"));
+        assert_eq!(
+            message(&|s| s.gbps = gbps),
+            format!("row 5: {gbps} GB/s: expected a number from 0 to 1e9")
+        );
     }
     assert!(message(&|s| s.ranks = 1).contains("1 ranks: expected at least two"));
     assert!(message(&|s| s.ranks = 9).contains("links among 9 ranks: expected 8 to 72"));
     assert!(message(&|s| s.links = Census::from_xyz(90, 0, 0)).contains("90 links among"));
-    assert!(message(&|s| s.links = Census::from_counts(&[0, 0, 4, 1]).unwrap()).contains("direct-2, direct-1, rest"));
-    assert!(fit(&[], &eq_2(Method::LeastSquares)).unwrap_err().to_string().contains("no samples"));
+    assert!(
+        message(&|s| s.links = Census::from_counts(&[0, 0, 4, 1]).unwrap())
+            .contains("direct-2, direct-1, rest")
+    );
+    assert!(
+        fit(&[], &eq_2(Method::LeastSquares))
+            .unwrap_err()
+            .to_string()
+            .contains("no samples")
+    );
 }
 
 #[test]
@@ -234,8 +290,20 @@ fn what_cannot_be_fitted_is_refused() {
     for lambda in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         assert!(message(eq_2(Method::Ridge(lambda))).contains("expected a positive number"));
     }
-    assert!(message(FitConfig { terms: Vec::new(), ..eq_2(Method::LeastSquares) }).contains("no terms"));
-    assert!(message(FitConfig { terms: Term::linear(4), ..eq_2(Method::LeastSquares) }).contains("term 3 has tier 3"));
+    assert!(
+        message(FitConfig {
+            terms: Vec::new(),
+            ..eq_2(Method::LeastSquares)
+        })
+        .contains("no terms")
+    );
+    assert!(
+        message(FitConfig {
+            terms: Term::linear(4),
+            ..eq_2(Method::LeastSquares)
+        })
+        .contains("term 3 has tier 3")
+    );
     assert!(message(FitConfig::eq_2("effective_gbps")).contains("none of aggregate_gbps"));
 }
 
@@ -248,18 +316,39 @@ fn every_count_is_held_out_once_and_never_told() {
     assert_eq!(validation.errors.samples, data.len());
     for fold in &validation.folds {
         let held: Vec<Census> = fold.held_out.iter().map(|held| held.sample.links).collect();
-        let others: Vec<Sample> = data.iter().filter(|sample| !held.contains(&sample.links)).cloned().collect();
-        assert_eq!(others.len() + held.len(), data.len(), "equal counts stay together");
+        let others: Vec<Sample> = data
+            .iter()
+            .filter(|sample| !held.contains(&sample.links))
+            .cloned()
+            .collect();
+        assert_eq!(
+            others.len() + held.len(),
+            data.len(),
+            "equal counts stay together"
+        );
         let model = fit(&others, &eq_2(Method::LeastSquares)).unwrap();
         for held in &fold.held_out {
             assert_eq!(held.predicted, model.model().predict(&held.sample.links));
-            assert_eq!(held.in_domain, model.model().in_domain(&held.sample.links, held.sample.ranks));
+            assert_eq!(
+                held.in_domain,
+                model
+                    .model()
+                    .in_domain(&held.sample.links, held.sample.ranks)
+            );
         }
     }
     let exact = samples(&rings(), |_, links| Coefficients::FULL.predict(links));
-    assert!(k_fold(&exact, &eq_2(Method::LeastSquares), 3).unwrap().errors.max < 1e-7);
+    assert!(
+        k_fold(&exact, &eq_2(Method::LeastSquares), 3)
+            .unwrap()
+            .errors
+            .max
+            < 1e-7
+    );
     for k in [0, 1, 40] {
-        let error = k_fold(&exact, &eq_2(Method::LeastSquares), k).unwrap_err().to_string();
+        let error = k_fold(&exact, &eq_2(Method::LeastSquares), k)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("expected 2 to 39"), "{error}");
     }
 }
@@ -269,23 +358,52 @@ fn the_parts_that_can_be_held_out_are_when_others_cannot() {
     // Two ranks alone have the paths through the host.
     let size = |links: &Census| links.edges();
     let data = samples(
-        &lattice(3, 2..=4).into_iter().filter(|links| links.xyz().2 == 0 || size(links) == 2).collect::<Vec<_>>(),
+        &lattice(3, 2..=4)
+            .into_iter()
+            .filter(|links| links.xyz().2 == 0 || size(links) == 2)
+            .collect::<Vec<_>>(),
         |at, _| 10.0 + at as f64,
     );
-    let config = FitConfig { terms: Term::linear(3), ..eq_2(Method::LeastSquares) };
+    let config = FitConfig {
+        terms: Term::linear(3),
+        ..eq_2(Method::LeastSquares)
+    };
     let validation = leave_one_size_out(&data, &config).unwrap();
-    let folds: Vec<&str> = validation.folds.iter().map(|fold| fold.name.as_str()).collect();
+    let folds: Vec<&str> = validation
+        .folds
+        .iter()
+        .map(|fold| fold.name.as_str())
+        .collect();
     assert_eq!(folds, ["the samples of 3 ranks", "the samples of 4 ranks"]);
-    assert_eq!(validation.errors.samples, data.iter().filter(|sample| sample.ranks > 2).count());
-    let [open] = &validation.not_held_out[..] else { panic!("{:?}", validation.not_held_out) };
+    assert_eq!(
+        validation.errors.samples,
+        data.iter().filter(|sample| sample.ranks > 2).count()
+    );
+    let [open] = &validation.not_held_out[..] else {
+        panic!("{:?}", validation.not_held_out)
+    };
     assert_eq!(open.name, "the samples of 2 ranks");
     assert!(open.why.contains("undecided are rest"), "{}", open.why);
     // If none can, that is an error.
-    let three = [Census::from_xyz(2, 0, 0), Census::from_xyz(0, 3, 0), Census::from_xyz(0, 0, 4)];
-    let error = leave_one_size_out(&samples(&three, |_, _| 10.0), &config).unwrap_err().to_string();
-    assert!(error.starts_with("without the samples of 2 ranks: 2 samples"), "{error}");
+    let three = [
+        Census::from_xyz(2, 0, 0),
+        Census::from_xyz(0, 3, 0),
+        Census::from_xyz(0, 0, 4),
+    ];
+    let error = leave_one_size_out(&samples(&three, |_, _| 10.0), &config)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("without the samples of 2 ranks: 2 samples"),
+        "{error}"
+    );
     let alike = samples(&three[..1], |_, _| 10.0);
-    assert!(k_fold(&alike, &config, 2).unwrap_err().to_string().contains("expected two distinct ones"));
+    assert!(
+        k_fold(&alike, &config, 2)
+            .unwrap_err()
+            .to_string()
+            .contains("expected at least two distinct ones")
+    );
 }
 
 #[test]
@@ -296,10 +414,19 @@ fn pairs_of_equal_size_are_misordered_where_the_prediction_reverses_or_ties_them
         samples(&links, |at, _| rows[at].1)
     };
     // Eight devices pull the rates of the pairs past each other.
-    let rows = [pair(2, 0, 46.4), pair(0, 2, 22.9), pair(7, 1, 30.0), pair(1, 7, 200.0), pair(1, 1, 23.5)];
+    let rows = [
+        pair(2, 0, 46.4),
+        pair(0, 2, 22.9),
+        pair(7, 1, 30.0),
+        pair(1, 7, 200.0),
+        pair(1, 1, 23.5),
+    ];
     let linear = |method| FitConfig {
         terms: Term::linear(2),
-        ..FitConfig { tiers: Tiers::new(&[LinkClass::Direct(2)]).unwrap(), ..eq_2(method) }
+        ..FitConfig {
+            tiers: Tiers::new(&[LinkClass::Direct(2)]).unwrap(),
+            ..eq_2(method)
+        }
     };
     for method in [Method::LeastSquares, Method::Monotone] {
         let fit = fit(&data(&rows), &linear(method)).unwrap();
@@ -310,23 +437,39 @@ fn pairs_of_equal_size_are_misordered_where_the_prediction_reverses_or_ties_them
             .misordered
             .iter()
             .map(|pair| {
-                let [higher, lower] = [pair.higher, pair.lower].map(|at| fit.rows()[at].sample.gbps);
+                let [higher, lower] =
+                    [pair.higher, pair.lower].map(|at| fit.rows()[at].sample.gbps);
                 (higher, lower, pair.tied)
             })
             .collect();
         let wanted: Vec<_> = oracle(&fit).into_iter().collect();
         assert_eq!(found.len(), wanted.len());
-        assert!(wanted.iter().all(|pair| found.contains(pair)), "{found:?} {wanted:?}");
-        assert!(found.contains(&(46.4, 22.9, method == Method::Monotone)), "{method:?}: {found:?}");
-        assert!(found.windows(2).all(|two| two[0].0 - two[0].1 >= two[1].0 - two[1].1), "worst first: {found:?}");
+        assert!(
+            wanted.iter().all(|pair| found.contains(pair)),
+            "{found:?} {wanted:?}"
+        );
+        assert!(
+            found.contains(&(46.4, 22.9, method == Method::Monotone)),
+            "{method:?}: {found:?}"
+        );
+        assert!(
+            found
+                .windows(2)
+                .all(|two| two[0].0 - two[0].1 >= two[1].0 - two[1].1),
+            "worst first: {found:?}"
+        );
     }
-    let exact =
-        samples(&lattice(2, 2..=4), |_, links| f64::from(links.count(0)) * 20.0 + f64::from(links.count(1)) * 10.0);
+    let exact = samples(&lattice(2, 2..=4), |_, links| {
+        f64::from(links.count(0)) * 20.0 + f64::from(links.count(1)) * 10.0
+    });
     let order = fit(&exact, &linear(Method::Monotone)).unwrap().order();
     assert_eq!((order.pairs, order.misordered.len()), (3 + 6 + 10, 0));
     // The same links measured twice, and differently, cannot be told apart.
-    let twice =
-        fit(&data(&[pair(2, 0, 46.0), pair(2, 0, 10.0), pair(0, 2, 5.0)]), &linear(Method::LeastSquares)).unwrap();
+    let twice = fit(
+        &data(&[pair(2, 0, 46.0), pair(2, 0, 10.0), pair(0, 2, 5.0)]),
+        &linear(Method::LeastSquares),
+    )
+    .unwrap();
     assert!(twice.order().misordered.iter().any(|pair| pair.tied));
 }
 
@@ -334,10 +477,17 @@ fn pairs_of_equal_size_are_misordered_where_the_prediction_reverses_or_ties_them
 fn oracle(fit: &Fit) -> Vec<(f64, f64, bool)> {
     let rows = fit.rows();
     let pairs = rows.iter().flat_map(|a| rows.iter().map(move |b| (a, b)));
-    let pairs = pairs.filter(|(a, b)| a.sample.ranks == b.sample.ranks && a.sample.gbps > 1.05 * b.sample.gbps);
+    let pairs = pairs
+        .filter(|(a, b)| a.sample.ranks == b.sample.ranks && a.sample.gbps > 1.05 * b.sample.gbps);
     let wrong = pairs.filter(|(a, b)| a.predicted <= b.predicted + 1e-6 * b.predicted.abs());
     wrong
-        .map(|(a, b)| (a.sample.gbps, b.sample.gbps, (a.predicted - b.predicted).abs() <= 1e-6 * b.predicted.abs()))
+        .map(|(a, b)| {
+            (
+                a.sample.gbps,
+                b.sample.gbps,
+                (a.predicted - b.predicted).abs() <= 1e-6 * b.predicted.abs(),
+            )
+        })
         .collect()
 }
 
@@ -347,10 +497,17 @@ fn leaving_one_out_agrees_with_the_leverage() {
     let fit = fit(&data, &eq_2(Method::LeastSquares)).unwrap();
     let validation = k_fold(&data, &eq_2(Method::LeastSquares), 39).unwrap();
     for row in fit.rows() {
-        let held =
-            validation.folds.iter().flat_map(|fold| &fold.held_out).find(|held| held.sample == row.sample).unwrap();
+        let held = validation
+            .folds
+            .iter()
+            .flat_map(|fold| &fold.held_out)
+            .find(|held| held.sample == row.sample)
+            .unwrap();
         let residual = held.sample.gbps - held.predicted;
-        assert!((residual - row.residual / (1.0 - row.leverage)).abs() < 1e-6, "{row:?}");
+        assert!(
+            (residual - row.residual / (1.0 - row.leverage)).abs() < 1e-6,
+            "{row:?}"
+        );
     }
 }
 
@@ -358,18 +515,44 @@ fn leaving_one_out_agrees_with_the_leverage() {
 fn a_size_left_out_is_outside_the_domain() {
     let data = noisy(&rings(), 3.0);
     let validation = leave_one_size_out(&data, &eq_2(Method::Ridge(0.1))).unwrap();
-    let names: Vec<&str> = validation.folds.iter().map(|fold| fold.name.as_str()).collect();
+    let names: Vec<&str> = validation
+        .folds
+        .iter()
+        .map(|fold| fold.name.as_str())
+        .collect();
     assert_eq!(names.first().copied(), Some("the samples of 2 ranks"));
-    assert_eq!(validation.folds.iter().map(|fold| fold.held_out.len()).collect::<Vec<_>>(), [3, 7, 13, 16]);
+    assert_eq!(
+        validation
+            .folds
+            .iter()
+            .map(|fold| fold.held_out.len())
+            .collect::<Vec<_>>(),
+        [3, 7, 13, 16]
+    );
     // Inner sizes may lie between those around them; the outer ones cannot.
     for fold in [&validation.folds[0], &validation.folds[3]] {
         assert!(fold.held_out.iter().all(|held| !held.in_domain));
     }
-    let refused = leave_one_size_out(&data, &FitConfig { terms: Term::eq_2(3), ..eq_2(Method::LeastSquares) });
+    let refused = leave_one_size_out(
+        &data,
+        &FitConfig {
+            terms: Term::eq_2(3),
+            ..eq_2(Method::LeastSquares)
+        },
+    );
     if let Err(error) = refused {
-        assert!(error.to_string().starts_with("without the samples of"), "{error}");
+        assert!(
+            error.to_string().starts_with("without the samples of"),
+            "{error}"
+        );
     }
-    let fives: Vec<Sample> = data.into_iter().filter(|sample| sample.ranks == 5).collect();
+    let fives: Vec<Sample> = data
+        .into_iter()
+        .filter(|sample| sample.ranks == 5)
+        .collect();
     let error = leave_one_size_out(&fives, &eq_2(Method::LeastSquares)).unwrap_err();
-    assert!(error.to_string().contains("all samples have 5 ranks"), "{error}");
+    assert!(
+        error.to_string().contains("all samples have 5 ranks"),
+        "{error}"
+    );
 }

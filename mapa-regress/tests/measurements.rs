@@ -1,7 +1,8 @@
 //! What benchmarks print, in every form: read as it says, or refused with the line.
 
 use mapa_regress::{
-    AlphaConfig, AtSize, Column, Devices, Measurement, PciPlace, fit_alpha, read_measurements, read_runs,
+    AlphaConfig, AtSize, Column, Devices, Measurement, PciPlace, fit_alpha, read_measurements,
+    read_runs,
 };
 
 /// One run as nccl-tests 2.18 print it.
@@ -35,25 +36,60 @@ fn one(text: &str) -> Measurement {
 
 fn refused(text: &str, message: &str) {
     let error = read_measurements(text).expect_err(text).to_string();
-    assert!(error.contains(message), "`{error}`, expected `{message}`, for:\n{text}");
+    assert!(
+        error.contains(message),
+        "`{error}`, expected `{message}`, for:\n{text}"
+    );
 }
 
 fn figures(run: &Measurement) -> Vec<(Option<u64>, Option<f64>, Option<f64>)> {
-    run.sizes.iter().map(|AtSize { bytes, out_of_place, in_place }| (*bytes, *out_of_place, *in_place)).collect()
+    run.sizes
+        .iter()
+        .map(
+            |AtSize {
+                 bytes,
+                 out_of_place,
+                 in_place,
+             }| (*bytes, *out_of_place, *in_place),
+        )
+        .collect()
 }
 
 #[test]
 fn a_run_of_today_is_read_whole() {
     let run = one(NEW);
-    assert_eq!((run.op.as_deref(), run.line, run.label.as_str()), (Some("all_reduce"), Some(6), "line 6"));
-    let sizes = [(Some(33_554_432), Some(44.74), Some(45.19)), (Some(67_108_864), Some(46.5), Some(44.52))];
+    assert_eq!(
+        (run.op.as_deref(), run.line, run.label.as_str()),
+        (Some("all_reduce"), Some(6), "line 6")
+    );
+    let sizes = [
+        (Some(33_554_432), Some(44.74), Some(45.19)),
+        (Some(67_108_864), Some(46.5), Some(44.52)),
+    ];
     assert_eq!(figures(&run), sizes);
-    let peaks = [Column::OutOfPlace, Column::InPlace, Column::Best].map(|column| run.peak_gbps(column));
+    let peaks =
+        [Column::OutOfPlace, Column::InPlace, Column::Best].map(|column| run.peak_gbps(column));
     assert_eq!(peaks, [Some(46.5), Some(45.19), Some(46.5)]);
-    let Devices::Ranks { ranks, visible: None } = &run.devices else { panic!("{:?}", run.devices) };
-    let places: Vec<_> = ranks.iter().map(|rank| (rank.number, rank.pci.unwrap())).collect();
-    let place = |domain, bus| PciPlace { domain: Some(domain), bus, device: Some(0) };
-    assert_eq!(places, [(0, place(0, 7)), (3, place(0, 0x8b)), (4, place(9, 1))]);
+    let Devices::Ranks {
+        ranks,
+        visible: None,
+    } = &run.devices
+    else {
+        panic!("{:?}", run.devices)
+    };
+    let places: Vec<_> = ranks
+        .iter()
+        .map(|rank| (rank.number, rank.pci.unwrap()))
+        .collect();
+    let place = |domain, bus| PciPlace {
+        domain: Some(domain),
+        bus,
+        device: Some(0),
+    };
+    assert_eq!(
+        places,
+        [(0, place(0, 7)), (3, place(0, 0x8b)), (4, place(9, 1))]
+    );
     assert_eq!(ranks[0].host.as_deref(), Some("node1"));
 }
 
@@ -91,7 +127,8 @@ fn headers_of_every_version_and_collective_are_read() {
             "bytes N type op root time algbw busbw res time algbw busbw res",
             "1024 1024 char sum 1 1.628 9.3 12.5 0e+00 1.932 9.2 12.25 0e+00",
         ),
-        // Time of the CPU; the algorithm behind (rccl-tests -M 1); the time of day (nccl-tests -S 1); single iterations.
+        // Time of the CPU; the algorithm behind (rccl-tests -M 1); the time of day (nccl-tests -S 1);
+        // single iterations.
         (
             "size count type redop root cputime algbw busbw #wrong cputime algbw busbw #wrong algo proto nchannels",
             "1024 256 float sum -1 25.34 9.3 12.5 0 25.23 9.2 12.25 0 Ring Simple 24",
@@ -106,9 +143,14 @@ fn headers_of_every_version_and_collective_are_read() {
         ),
     ];
     for (header, row) in shapes {
-        let run =
-            one(&format!("{devices}#  out-of-place  in-place\n#  {header}\n#  (B)  (us)  (GB/s)\n   {row}\n{end}"));
-        assert_eq!(figures(&run), [(Some(1024), Some(12.5), Some(12.25))], "{header}");
+        let run = one(&format!(
+            "{devices}#  out-of-place  in-place\n#  {header}\n#  (B)  (us)  (GB/s)\n   {row}\n{end}"
+        ));
+        assert_eq!(
+            figures(&run),
+            [(Some(1024), Some(12.5), Some(12.25))],
+            "{header}"
+        );
     }
 }
 
@@ -116,17 +158,24 @@ fn headers_of_every_version_and_collective_are_read() {
 fn one_way_alone_is_read_as_that_way() {
     let text = |way| {
         let header = "# size count type redop root time algbw busbw #wrong\n#  (B) (elements) (us) (GB/s) (GB/s)";
-        format!("#   {way}\n{header}\n 1024 256 float sum -1 25.34 9.3 12.5 0\n# Avg bus bandwidth : 12.5\n")
+        format!(
+            "#   {way}\n{header}\n 1024 256 float sum -1 25.34 9.3 12.5 0\n# Avg bus bandwidth : 12.5\n"
+        )
     };
-    assert_eq!(figures(&one(&text("in-place"))), [(Some(1024), None, Some(12.5))]);
-    assert_eq!(figures(&one(&text("out-of-place"))), [(Some(1024), Some(12.5), None)]);
+    assert_eq!(
+        figures(&one(&text("in-place"))),
+        [(Some(1024), None, Some(12.5))]
+    );
+    assert_eq!(
+        figures(&one(&text("out-of-place"))),
+        [(Some(1024), Some(12.5), None)]
+    );
     assert_eq!(figures(&one(&text(""))), [(Some(1024), Some(12.5), None)]);
 }
 
 #[test]
 fn devices_are_named_in_every_form() {
-    let table =
-        "# size count type time algbw busbw error\n 1024 256 float 25.34 9.3 12.5 0\n# Avg bus bandwidth : 12.5\n";
+    let table = "# size count type time algbw busbw error\n 1024 256 float 25.34 9.3 12.5 0\n# Avg bus bandwidth : 12.5\n";
     let forms = [
         "#   Rank  0 Pid  21284 on node1 device  5 [0000:2f:00.0] AMD Instinct MI100",
         "#   Rank  0 on       node1 device  5 [0x2f] GeForce RTX 2080 Ti",
@@ -136,8 +185,14 @@ fn devices_are_named_in_every_form() {
     ];
     for form in forms {
         let run = one(&format!("# Using devices\n{form}\n#\n{table}"));
-        let Devices::Ranks { ranks, .. } = &run.devices else { panic!("{form}: {:?}", run.devices) };
-        assert_eq!((ranks.len(), ranks[0].number, ranks[0].pci.unwrap().bus), (1, 5, 0x2f), "{form}");
+        let Devices::Ranks { ranks, .. } = &run.devices else {
+            panic!("{form}: {:?}", run.devices)
+        };
+        assert_eq!(
+            (ranks.len(), ranks[0].number, ranks[0].pci.unwrap().bus),
+            (1, 5, 0x2f),
+            "{form}"
+        );
     }
     assert_eq!(one(table).devices, Devices::Unknown);
 }
@@ -155,31 +210,55 @@ fn what_a_program_could_see_is_kept_for_its_run() {
             Devices::Ranks { visible, .. } => visible,
             other => panic!("{other:?}"),
         });
-        visible.map(|list| list.map(|names| names.join(" "))).collect::<Vec<_>>()
+        visible
+            .map(|list| list.map(|names| names.join(" ")))
+            .collect::<Vec<_>>()
     };
     let for_one = "$ CUDA_VISIBLE_DEVICES=0,3 NCCL_DEBUG=INFO ./build/all_gather_perf -g 1";
     let exported = "export HIP_VISIBLE_DEVICES=\"5,6\"\n./build/all_gather_perf -g 1";
-    let text = [run(for_one), run("./all_reduce_perf"), run(exported), run("./all_reduce_perf")].concat();
+    let text = [
+        run(for_one),
+        run("./all_reduce_perf"),
+        run(exported),
+        run("./all_reduce_perf"),
+    ]
+    .concat();
     let some = |names: &str| Some(names.to_owned());
     assert_eq!(seen(&text), [some("0 3"), None, some("5 6"), some("5 6")]);
     assert_eq!(one(&run(for_one)).op.as_deref(), Some("all_gather"));
     // Without a list of devices it is what is known.
     let bare = "CUDA_VISIBLE_DEVICES=0,1,6,7 ./build/all_reduce_perf -b 1G -e 10G -f 2 -g 3\n# size count type time algbw busbw error\n 1024 256 float 25.34 9.3 12.5 0\n# Avg bus bandwidth : 12.5\n";
-    assert_eq!(one(bare).devices, Devices::Named(["0", "1", "6"].map(str::to_owned).to_vec()));
+    assert_eq!(
+        one(bare).devices,
+        Devices::Named(["0", "1", "6"].map(str::to_owned).to_vec())
+    );
 }
 
 #[test]
 fn prefixes_and_log_lines_change_nothing() {
     let plain = one(NEW);
-    let prefixed = |prefix: &str| NEW.lines().map(|line| format!("{prefix}{line}\r\n")).collect::<String>();
-    for prefix in ["[1,0]<stdout>:", "[1,0]<stdout>: ", "0: ", "    ", "2026-01-02T03:04:05Z worker-0 | "] {
+    let prefixed = |prefix: &str| {
+        NEW.lines()
+            .map(|line| format!("{prefix}{line}\r\n"))
+            .collect::<String>()
+    };
+    for prefix in [
+        "[1,0]<stdout>:",
+        "[1,0]<stdout>: ",
+        "0: ",
+        "    ",
+        "2026-01-02T03:04:05Z worker-0 | ",
+    ] {
         let run = one(&prefixed(prefix));
         assert_eq!(run, plain, "{prefix}");
     }
     let log = "node1:528157:528269 [1] NCCL INFO 24 coll channels, 24 collnet channels, 0 nvls channels\nnode1:1:2 [0] NCCL INFO comm 0x5 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 1000 - Init COMPLETE\nNCCL version 2.20.5+cuda12.4\n\n";
     let logged: String = NEW.lines().map(|line| format!("{log}{line}\n")).collect();
     let run = one(&logged);
-    assert_eq!((figures(&run), run.devices), (figures(&plain), plain.devices));
+    assert_eq!(
+        (figures(&run), run.devices),
+        (figures(&plain), plain.devices)
+    );
 }
 
 #[test]
@@ -190,7 +269,10 @@ fn a_log_without_the_programs_name_tells_the_collective_by_its_columns() {
     let root = |text: &str| text.replace("      -1 ", "       0 ");
     let none = |text: &str| text.replace("  sum ", " none ");
     // The size of the whole beside the count of one of three parts.
-    let parts = |text: &str| text.replace(" 8388608 ", " 2796200 ").replace(" 16777216 ", " 5592404 ");
+    let parts = |text: &str| {
+        text.replace(" 8388608 ", " 2796200 ")
+            .replace(" 16777216 ", " 5592404 ")
+    };
     let op = |text: String| one(&text).op.unwrap();
     assert_eq!(op(root(&nameless)), "reduce");
     assert_eq!(op(none(&root(&nameless))), "broadcast");
@@ -204,10 +286,21 @@ fn a_log_without_the_programs_name_tells_the_collective_by_its_columns() {
 
 #[test]
 fn several_runs_in_a_file_are_several_measurements() {
-    let runs = read_measurements(&format!("{NEW}{}", NEW.replace("all_reduce", "sendrecv").replace("46.50", "20.50")))
-        .unwrap();
-    let said: Vec<_> =
-        runs.iter().map(|run| (run.op.as_deref().unwrap(), run.peak_gbps(Column::OutOfPlace).unwrap())).collect();
+    let runs = read_measurements(&format!(
+        "{NEW}{}",
+        NEW.replace("all_reduce", "sendrecv")
+            .replace("46.50", "20.50")
+    ))
+    .unwrap();
+    let said: Vec<_> = runs
+        .iter()
+        .map(|run| {
+            (
+                run.op.as_deref().unwrap(),
+                run.peak_gbps(Column::OutOfPlace).unwrap(),
+            )
+        })
+        .collect();
     assert_eq!(said, [("all_reduce", 46.5), ("sendrecv", 44.74)]);
     assert_eq!((runs[0].line, runs[1].line), (Some(6), Some(25)));
 }
@@ -219,7 +312,11 @@ fn every_text_that_is_cut_off_is_refused() {
     for upto in 3..14 {
         refused(
             &(lines[..upto].join("\n") + "\n"),
-            if upto < 11 { "cut off?" } else { "line 11: the table that begins here has no end" },
+            if upto < 11 {
+                "cut off?"
+            } else {
+                "line 11: the table that begins here has no end"
+            },
         );
     }
     for upto in 14..lines.len() {
@@ -227,7 +324,8 @@ fn every_text_that_is_cut_off_is_refused() {
     }
     refused(
         &NEW.replace("   44.52     N/A\n", "\n"),
-        "line 14: a row of 11 columns, where the header on line 11 has 13: cut off?",
+        "line 14: a row of 11 columns: expected 13, as in the header on line 11; is the row cut \
+         off?",
     );
     refused(
         &NEW.replace(
@@ -238,34 +336,64 @@ fn every_text_that_is_cut_off_is_refused() {
     );
     refused(
         &NEW.replace("device  4 [0009:01:00] NVIDIA H100 80GB HBM3", ""),
-        "line 8: a rank without its device: cut off?",
+        "line 8: a rank without its device: expected `Rank N .. on HOST device N [PCI] NAME`",
     );
-    refused(&format!("{}{NEW}", lines[..13].join("\n") + "\n"), "line 11: the table that begins here has no end");
+    refused(
+        &format!("{}{NEW}", lines[..13].join("\n") + "\n"),
+        "line 11: the table that begins here has no end",
+    );
     refused(
         &format!("{}{NEW}", lines[..7].join("\n") + "\n"),
-        "line 6: the run that begins here has no table: cut off?",
+        "line 6: the run that begins here has no table: expected one; is the text cut off?",
     );
-    refused(&NEW.replace(lines[6], "#"), "line 8: rank 1 is missing before rank 2");
-    refused(&NEW.replace("float", "complex"), "line 11: no rows follow the header that are known");
+    refused(
+        &NEW.replace(lines[6], "#"),
+        "line 8: rank 1 is missing before rank 2",
+    );
+    refused(
+        &NEW.replace("float", "complex"),
+        "line 11: no known rows follow the header",
+    );
 }
 
 #[test]
 fn what_is_no_bandwidth_is_refused_with_its_line() {
     let expected = "expected a number of GB/s, not negative";
     for bad in ["nan", "-nan", "inf", "-1.00", "12,5", "x"] {
-        refused(&NEW.replace("46.50", bad), &format!("line 14: bus bandwidth `{bad}`: {expected}"));
+        refused(
+            &NEW.replace("46.50", bad),
+            &format!("line 14: bus bandwidth `{bad}`: {expected}"),
+        );
     }
     assert_eq!(figures(&one(&NEW.replace("46.50", "N/A")))[1].1, None);
-    refused(&NEW.replace("values : 0 OK", "values : 3 FAILED"), "line 15: 3 values were out of bounds");
-    refused(&NEW.replace("(GB/s)", "(GiB/s)"), "line 12: bandwidths in (GiB/s)");
-    assert_eq!(figures(&one(&NEW.replace("(GB/s)", "(MB/s)")))[1].1, Some(0.0465));
+    refused(
+        &NEW.replace("values : 0 OK", "values : 3 FAILED"),
+        "line 15: 3 values were out of bounds",
+    );
+    refused(
+        &NEW.replace("(GB/s)", "(GiB/s)"),
+        "line 12: bandwidths in (GiB/s)",
+    );
+    assert_eq!(
+        figures(&one(&NEW.replace("(GB/s)", "(MB/s)")))[1].1,
+        Some(0.0465)
+    );
 }
 
 #[test]
 fn runs_of_several_programs_or_groups_are_refused() {
-    refused(&NEW.replace("Rank  1 ", "Rank  0 "), "line 7: rank 0 is named twice");
-    refused(&NEW.replace("Rank  1 Group  0", "Rank  1 Group  1"), "line 7: ranks in several groups");
-    refused(&NEW.replace("[0000:07:00]", "[seven]"), "line 6: `[seven]`: expected a place on PCI");
+    refused(
+        &NEW.replace("Rank  1 ", "Rank  0 "),
+        "line 7: rank 0 is named twice",
+    );
+    refused(
+        &NEW.replace("Rank  1 Group  0", "Rank  1 Group  1"),
+        "line 7: ranks in several groups",
+    );
+    refused(
+        &NEW.replace("[0000:07:00]", "[seven]"),
+        "line 6: `[seven]`: expected a place on PCI",
+    );
     refused("", "no measurements: expected");
     refused("hello\nworld\n", "no measurements: expected");
 }
@@ -281,16 +409,46 @@ const JSON: &str = r#"{"version":2,"start_time":"2026-01-02 03:04:05","args":[".
 #[test]
 fn the_json_of_nccl_tests_is_read() {
     let run = one(JSON);
-    assert_eq!((run.op.as_deref(), figures(&run)), (Some("all_reduce"), vec![(Some(1024), Some(12.5), Some(12.25))]));
-    let Devices::Ranks { ranks, visible } = &run.devices else { panic!("{:?}", run.devices) };
-    let numbers: Vec<_> = ranks.iter().map(|rank| (rank.number, rank.pci.is_some())).collect();
-    assert_eq!(numbers, [(0, true), (1, false)], "only the first device of a process is written");
-    assert_eq!(visible.as_deref(), Some(&["0".to_owned(), "3".to_owned()][..]));
+    assert_eq!(
+        (run.op.as_deref(), figures(&run)),
+        (
+            Some("all_reduce"),
+            vec![(Some(1024), Some(12.5), Some(12.25))]
+        )
+    );
+    let Devices::Ranks { ranks, visible } = &run.devices else {
+        panic!("{:?}", run.devices)
+    };
+    let numbers: Vec<_> = ranks
+        .iter()
+        .map(|rank| (rank.number, rank.pci.is_some()))
+        .collect();
+    assert_eq!(
+        numbers,
+        [(0, true), (1, false)],
+        "only the first device of a process is written"
+    );
+    assert_eq!(
+        visible.as_deref(),
+        Some(&["0".to_owned(), "3".to_owned()][..])
+    );
     refused(&JSON[..JSON.len() - 200], "cut off?");
-    refused(&JSON.replace("average_bus_bandwidth", "x"), "average_bus_bandwidth: not there: the run did not end");
-    refused(&JSON.replace("12.5", "\"nan\""), "results[0].out_of_place.bus_bw: \"nan\": expected a number");
-    refused(&JSON.replace("12.5", "-3"), "results[0].out_of_place.bus_bw: -3: expected a number");
-    refused(&JSON.replace("\"count\":0,", "\"count\":7,"), "out_of_bounds: 7 values were out of bounds");
+    refused(
+        &JSON.replace("average_bus_bandwidth", "x"),
+        "average_bus_bandwidth: missing: expected it at the end of the run; did the run end?",
+    );
+    refused(
+        &JSON.replace("12.5", "\"nan\""),
+        "results[0].out_of_place.bus_bw: \"nan\": expected a number",
+    );
+    refused(
+        &JSON.replace("12.5", "-3"),
+        "results[0].out_of_place.bus_bw: -3: expected a number",
+    );
+    refused(
+        &JSON.replace("\"count\":0,", "\"count\":7,"),
+        "out_of_bounds: 7 values were out of bounds",
+    );
     refused("{}", "results: expected a list");
 }
 
@@ -307,46 +465,119 @@ fn the_files_of_rccl_tests_are_read() {
 ]"#;
     for text in [plain, mpi, json] {
         let run = one(text);
-        assert_eq!((run.op.as_deref(), &run.devices), (Some("all_reduce"), &Devices::First(4)), "{text}");
-        assert_eq!(figures(&run), [(Some(1024), Some(12.5), None), (Some(1024), None, Some(12.25))]);
+        assert_eq!(
+            (run.op.as_deref(), &run.devices),
+            (Some("all_reduce"), &Devices::First(4)),
+            "{text}"
+        );
+        assert_eq!(
+            figures(&run),
+            [
+                (Some(1024), Some(12.5), None),
+                (Some(1024), None, Some(12.25))
+            ]
+        );
     }
-    refused(&mpi.replace("AllReduce,1,4", "AllReduce,2,4"), "line 2: ranks on 2 nodes");
-    refused(&plain.replace(",9.3,12.25,N/A", ""), "line 3: a row of 8 columns, where the header has 11: cut off?");
-    refused(&json.replace("12.25", "-1"), "[1].busBw: -1: expected a number");
+    refused(
+        &mpi.replace("AllReduce,1,4", "AllReduce,2,4"),
+        "line 2: ranks on 2 nodes",
+    );
+    refused(
+        &plain.replace(",9.3,12.25,N/A", ""),
+        "line 3: 8 fields: expected 11, as many as the header has; is the row cut off?",
+    );
+    refused(
+        &json.replace("12.25", "-1"),
+        "[1].busBw: -1: expected a number",
+    );
 }
 
 #[test]
 fn tables_are_read_by_the_names_of_their_columns() {
     let text = "label,gbps,devices,op,bytes\n# a comment\nbest pair, 46.5 ,0;3,AllReduce,1024\n,5.57,first 5,,\n,7,GPU-abc 0000:07:00.0,,\n";
     let runs = read_measurements(text).unwrap();
-    let said: Vec<_> =
-        runs.iter().map(|run| (run.label.as_str(), run.devices.clone(), run.op.as_deref(), run.sizes[0])).collect();
-    let named = |names: &[&str]| Devices::Named(names.iter().map(|name| (*name).to_owned()).collect());
-    let at = |bytes, gbps| AtSize { bytes, out_of_place: Some(gbps), in_place: None };
-    assert_eq!(said[0], ("best pair", named(&["0", "3"]), Some("all_reduce"), at(Some(1024), 46.5)));
+    let said: Vec<_> = runs
+        .iter()
+        .map(|run| {
+            (
+                run.label.as_str(),
+                run.devices.clone(),
+                run.op.as_deref(),
+                run.sizes[0],
+            )
+        })
+        .collect();
+    let named =
+        |names: &[&str]| Devices::Named(names.iter().map(|name| (*name).to_owned()).collect());
+    let at = |bytes, gbps| AtSize {
+        bytes,
+        out_of_place: Some(gbps),
+        in_place: None,
+    };
+    assert_eq!(
+        said[0],
+        (
+            "best pair",
+            named(&["0", "3"]),
+            Some("all_reduce"),
+            at(Some(1024), 46.5)
+        )
+    );
     assert_eq!(said[1], ("line 4", Devices::First(5), None, at(None, 5.57)));
     assert_eq!(said[2].1, named(&["GPU-abc", "0000:07:00.0"]));
     let commas = read_measurements("devices,gbps\n\"0,3\",46\n\"0, 3,4\",47\n").unwrap();
-    assert_eq!((&commas[0].devices, &commas[1].devices), (&named(&["0", "3"]), &named(&["0", "3", "4"])));
-    let tartan = read_measurements("OP,GPU,Bandwidth\nall_reduce_perf,1,0.00\nall_reduce_perf,2,17.28\n").unwrap();
-    assert_eq!((&tartan[1].devices, tartan[1].op.as_deref()), (&Devices::First(2), Some("all_reduce")));
+    assert_eq!(
+        (&commas[0].devices, &commas[1].devices),
+        (&named(&["0", "3"]), &named(&["0", "3", "4"]))
+    );
+    let tartan =
+        read_measurements("OP,GPU,Bandwidth\nall_reduce_perf,1,0.00\nall_reduce_perf,2,17.28\n")
+            .unwrap();
+    assert_eq!(
+        (&tartan[1].devices, tartan[1].op.as_deref()),
+        (&Devices::First(2), Some("all_reduce"))
+    );
 }
 
 #[test]
 fn tables_that_are_malformed_are_refused_with_their_line() {
-    refused("devices,gbps\n0 3,46.5\n0 4\n", "line 3: a row of 1 columns, where the header has 2: cut off?");
-    refused("devices,gbps\n0 3,nan\n", "line 2: bus bandwidth `nan`");
-    refused("devices,gbps\n0 3,-4\n", "line 2: bus bandwidth `-4`");
-    refused("devices,gbps\n0 3,\n", "line 2: bus bandwidth ``");
-    refused("devices,gbps\n0 3,N/A\n", "line 2: no bandwidth in column `gbps`");
+    refused(
+        "devices,gbps\n0 3,46.5\n0 4\n",
+        "line 3: 1 fields: expected 2, as many as the header has; is the row cut off?",
+    );
+    refused(
+        "devices,gbps\n0 3,nan\n",
+        "line 2: gbps `nan`: expected a number of GB/s",
+    );
+    refused(
+        "devices,gbps\n0 3,-4\n",
+        "line 2: gbps `-4`: expected a number of GB/s, not negative",
+    );
+    refused(
+        "devices,gbps\n0 3,\n",
+        "line 2: gbps is empty: expected a value",
+    );
+    refused(
+        "devices,gbps\n0 3,N/A\n",
+        "line 2: gbps `N/A`: expected a bandwidth, a number of GB/s",
+    );
     refused("devices,gbps\n,4\n", "line 2: no devices");
     refused("devices,gbps\nfirst few,4\n", "line 2: devices `first few`");
-    refused("devices,gbps,bytes\n0 3,4,1K\n", "line 2: bytes `1K`: expected a whole number");
+    refused(
+        "devices,gbps,bytes\n0 3,4,1K\n",
+        "line 2: bytes `1K`: expected a whole number",
+    );
     refused("devices,bandwidth\n0 3,4\n", "line 1: no column `gbps`");
-    refused("devices,gbps,size\n0 3,4,1\n", "line 1: column `size`: expected devices, gbps, op, bytes, label");
+    refused(
+        "devices,gbps,size\n0 3,4,1\n",
+        "line 1: column `size`: expected devices, gbps, op, bytes, label",
+    );
     refused("devices,gbps,gbps\n0 3,4,1\n", "line 1: two columns `gbps`");
-    refused("devices,gbps\n", "a table without rows");
-    refused("OP,GPU,Bandwidth\nall_reduce_perf,two,17.28\n", "line 2: gpu `two`");
+    refused("devices,gbps\n", "no rows: expected measurements");
+    refused(
+        "OP,GPU,Bandwidth\nall_reduce_perf,two,17.28\n",
+        "line 2: gpu `two`",
+    );
 }
 
 #[test]
@@ -356,26 +587,53 @@ fn the_tables_of_tartan_are_read() {
         return;
     };
     // Relative to the workspace, where tests are called.
-    let file = std::path::Path::new("..").join(folder).join("bandwidth/tartan/scale_up_cl__nccl-v2__bandwidth.txt");
+    let file = std::path::Path::new("..")
+        .join(folder)
+        .join("bandwidth/tartan/scale_up_cl__nccl-v2__bandwidth.txt");
     let runs = read_measurements(&std::fs::read_to_string(file).unwrap()).unwrap();
-    let all_reduce = runs.iter().filter(|run| run.op.as_deref() == Some("all_reduce"));
-    let gbps: Vec<f64> = all_reduce.map(|run| run.peak_gbps(Column::OutOfPlace).unwrap()).collect();
-    assert_eq!((runs.len(), gbps), (40, vec![0.0, 17.28, 34.56, 52.09, 5.57, 34.70, 34.72, 62.24]));
+    let all_reduce = runs
+        .iter()
+        .filter(|run| run.op.as_deref() == Some("all_reduce"));
+    let gbps: Vec<f64> = all_reduce
+        .map(|run| run.peak_gbps(Column::OutOfPlace).unwrap())
+        .collect();
+    assert_eq!(
+        (runs.len(), gbps),
+        (
+            40,
+            vec![0.0, 17.28, 34.56, 52.09, 5.57, 34.70, 34.72, 62.24]
+        )
+    );
 }
 
 #[test]
 fn wrong_results_are_refused_wherever_they_are_counted() {
-    refused(&NEW.replace("46.50       0 ", "46.50       7 "), "line 14: 7 wrong results");
-    refused(&NEW.replace("values : 0 OK", "values :"), "line 15: no count of values out of bounds");
+    refused(
+        &NEW.replace("46.50       0 ", "46.50       7 "),
+        "line 14: 7 wrong results",
+    );
+    refused(
+        &NEW.replace("values : 0 OK", "values :"),
+        "line 15: no count of values out of bounds",
+    );
     let rccl = "numCycle,collective,gpus,size,type,redop,inplace,time,algbw,busbw,#wrong\n1,AllReduce,2,1024,float,sum,0,10.0,20.0,20.0,0\n";
     one(rccl);
-    refused(&rccl.replace("20.0,0\n", "20.0,912\n"), "line 2: 912 wrong results");
+    refused(
+        &rccl.replace("20.0,0\n", "20.0,912\n"),
+        "line 2: 912 wrong results",
+    );
 }
 
 #[test]
 fn a_table_of_ones_own_ends_with_a_line() {
-    refused("devices,gbps\n0 3,46.4\n0 1,2", "line 3: the last row has no line end");
-    refused("OP,GPU,Bandwidth\nall_reduce_perf,2,17.2", "line 2: the last row has no line end");
+    refused(
+        "devices,gbps\n0 3,46.4\n0 1,2",
+        "line 3: the last row has no line end",
+    );
+    refused(
+        "OP,GPU,Bandwidth\nall_reduce_perf,2,17.2",
+        "line 2: the last row has no line end",
+    );
 }
 
 #[test]
@@ -396,24 +654,41 @@ const TABLE_2: [(f64, f64); 2] = [(5.7, 1.25), (17.65, 1.07)];
 #[test]
 fn the_published_slopes_come_back_from_runs_that_eq_2_makes() {
     for (demand, alpha) in TABLE_2 {
-        let runs: Vec<(u32, f64)> = (1..=7).map(|copies| (copies, eq_2(demand, alpha, copies))).collect();
+        let runs: Vec<(u32, f64)> = (1..=7)
+            .map(|copies| (copies, eq_2(demand, alpha, copies)))
+            .collect();
         let fit = fit_alpha(&runs, &AlphaConfig::new(demand, 30.08)).unwrap();
-        assert!((fit.alpha - alpha).abs() < 1e-12 && (fit.high - fit.low).abs() < 1e-9, "{fit:?}");
-        assert!((fit.knee - 30.08 / (alpha * demand)).abs() < 1e-9 && (fit.base_s - 50.0).abs() < 1e-12);
+        assert!(
+            (fit.alpha - alpha).abs() < 1e-12 && (fit.high - fit.low).abs() < 1e-9,
+            "{fit:?}"
+        );
+        assert!(
+            (fit.knee - 30.08 / (alpha * demand)).abs() < 1e-9 && (fit.base_s - 50.0).abs() < 1e-12
+        );
         for point in &fit.points {
             assert_eq!(point.on_line, f64::from(point.copies) > fit.knee);
             assert!((point.slowdown - point.predicted).abs() < 1e-9);
         }
     }
     // With those below the knee the line bends.
-    let runs: Vec<(u32, f64)> = (1..=7).map(|copies| (copies, eq_2(5.7, 1.25, copies))).collect();
-    let bent = fit_alpha(&runs, &AlphaConfig { from_copies: Some(1), ..AlphaConfig::new(5.7, 30.08) }).unwrap();
+    let runs: Vec<(u32, f64)> = (1..=7)
+        .map(|copies| (copies, eq_2(5.7, 1.25, copies)))
+        .collect();
+    let bent = fit_alpha(
+        &runs,
+        &AlphaConfig {
+            from_copies: Some(1),
+            ..AlphaConfig::new(5.7, 30.08)
+        },
+    )
+    .unwrap();
     assert!(bent.alpha > 1.3, "{bent:?}");
 }
 
 #[test]
 fn the_interval_of_a_slope_covers_it_as_often_as_it_says() {
-    // Normal errors of one size along the line, three runs of each number of copies; a fixed stream (Box and Muller over SplitMix64).
+    // Normal errors of one size along the line, three runs of each number of copies; a fixed stream
+    // (Box and Muller over SplitMix64).
     let mut state = 7u64;
     let mut uniform = || {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -422,19 +697,24 @@ fn the_interval_of_a_slope_covers_it_as_often_as_it_says() {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
     };
-    let mut normal = || (-2.0 * (1.0 - uniform()).ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos();
+    let mut normal =
+        || (-2.0 * (1.0 - uniform()).ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos();
     for (demand, alpha) in TABLE_2 {
         let seeds = 4000;
         let mut covered = 0;
         for _ in 0..seeds {
             let runs = (1..=7).flat_map(|copies| [copies; 3]);
-            let runs: Vec<(u32, f64)> =
-                runs.map(|copies| (copies, eq_2(demand, alpha, copies) + 0.4 * normal())).collect();
+            let runs: Vec<(u32, f64)> = runs
+                .map(|copies| (copies, eq_2(demand, alpha, copies) + 0.4 * normal()))
+                .collect();
             let fit = fit_alpha(&runs, &AlphaConfig::new(demand, 30.08)).unwrap();
             covered += u32::from(fit.low <= alpha && alpha <= fit.high);
         }
         let share = f64::from(covered) / f64::from(seeds);
-        assert!((0.94..0.97).contains(&share), "{share} of the intervals cover {alpha}");
+        assert!(
+            (0.94..0.97).contains(&share),
+            "{share} of the intervals cover {alpha}"
+        );
     }
 }
 
@@ -443,7 +723,10 @@ fn runs_of_which_no_slope_follows_are_refused() {
     let config = AlphaConfig::new(5.7, 30.08);
     let refused = |runs: &[(u32, f64)], config| fit_alpha(runs, &config).unwrap_err().to_string();
     assert!(refused(&[(2, 5.0)], config).starts_with("no run of one copy"));
-    assert!(refused(&[(1, 5.0), (4, 5.0)], config).starts_with("the link was never short with up to 4 copies"));
+    assert!(
+        refused(&[(1, 5.0), (4, 5.0)], config)
+            .starts_with("the link slowed no job down with up to 4 copies")
+    );
     assert!(refused(&[(1, 5.0), (0, 5.0)], config).starts_with("0 copies in 5 s"));
     assert!(refused(&[(1, f64::NAN)], config).starts_with("1 copies in NaN s"));
     assert!(refused(&[(1, 5.0)], AlphaConfig::new(-1.0, 30.08)).starts_with("a demand of -1 GB/s"));
@@ -452,18 +735,46 @@ fn runs_of_which_no_slope_follows_are_refused() {
     let one = fit_alpha(&[(1, 50.0), (7, 83.0)], &config).unwrap();
     assert!(one.alpha > 1.2 && one.low.is_nan() && one.high.is_nan());
     for (text, line, words) in [
-        ("", None, "0 columns `job`"),
-        ("job,copies,runtime_s\n", None, "without rows"),
-        ("job,copies,copies,runtime_s\n", None, "2 columns `copies`"),
-        ("job,copies,runtime_s,gpu\n", None, "column `gpu`"),
-        ("# x\njob,copies,runtime_s\na,1\n", Some(3), "2 fields: expected 3"),
-        ("job,copies,runtime_s\n,1,5\n", Some(2), "no job"),
+        ("", None, "empty: expected a header and runs"),
+        ("job,copies,runtime_s\n", None, "no rows: expected runs"),
+        (
+            "job,copies,copies,runtime_s\n",
+            Some(1),
+            "two columns `copies`",
+        ),
+        ("job,copies,runtime_s,gpu\n", Some(1), "column `gpu`"),
+        (
+            "# x\njob,copies,runtime_s\na,1\n",
+            Some(3),
+            "2 fields: expected 3",
+        ),
+        ("job,copies,runtime_s\n,1,5\n", Some(2), "job is empty"),
         ("job,copies,runtime_s\na,0,5\n", Some(2), "copies `0`"),
-        ("job,copies,runtime_s\na,1,5\na,2,-5\n", Some(3), "runtime_s `-5`"),
-        ("job,copies,runtime_s,slice\na,1,5,1g\n", Some(2), "`1g`: expected a size"),
-        ("job,copies,runtime_s,slice,tokens\na,1,5,1g.1m,0\n", Some(2), "tokens `0`"),
-        ("job,copies,runtime_s,tokens\na,1,5,9\n", Some(2), "tokens without a slice"),
-        ("job,copies,runtime_s,slice\na,2,5,1g.1m\na,2,5,2g.2m\n", None, "copies side by side on 1g.1m, 2g.2m"),
+        (
+            "job,copies,runtime_s\na,1,5\na,2,-5\n",
+            Some(3),
+            "runtime_s `-5`",
+        ),
+        (
+            "job,copies,runtime_s,slice\na,1,5,1g\n",
+            Some(2),
+            "`1g`: expected a size",
+        ),
+        (
+            "job,copies,runtime_s,slice,tokens\na,1,5,1g.1m,0\n",
+            Some(2),
+            "tokens `0`",
+        ),
+        (
+            "job,copies,runtime_s,tokens\na,1,5,9\n",
+            Some(2),
+            "tokens without a slice",
+        ),
+        (
+            "job,copies,runtime_s,slice\na,2,5,1g.1m\na,2,5,2g.2m\n",
+            None,
+            "copies side by side on 1g.1m, 2g.2m",
+        ),
     ] {
         let error = read_runs(text).expect_err(text);
         assert!(error.to_string().contains(words), "{text}: {error}");
@@ -477,7 +788,17 @@ fn throughput_is_of_copies_alone_and_slopes_are_of_the_size_on_which_copies_ran_
                 1g.1m,a,1000,1,50\n1g.1m,a,1200,1,50\n1g.1m,a,1000,2,80\n2g.2m,a,1000,1,20\n2g.2m,b,,1,7\n";
     let jobs = read_runs(text).unwrap();
     assert_eq!(jobs["a"].runs, [(1, 50.0), (1, 50.0), (2, 80.0)]);
-    let rates: Vec<(String, f64)> = jobs["a"].throughput.iter().map(|(size, rate)| (size.to_string(), *rate)).collect();
-    assert_eq!(rates, [("1g.1m".to_owned(), 22.0), ("2g.2m".to_owned(), 50.0)]);
-    assert_eq!((&jobs["b"].runs[..], jobs["b"].throughput.len()), (&[(1, 7.0)][..], 0));
+    let rates: Vec<(String, f64)> = jobs["a"]
+        .throughput
+        .iter()
+        .map(|(size, rate)| (size.to_string(), *rate))
+        .collect();
+    assert_eq!(
+        rates,
+        [("1g.1m".to_owned(), 22.0), ("2g.2m".to_owned(), 50.0)]
+    );
+    assert_eq!(
+        (&jobs["b"].runs[..], jobs["b"].throughput.len()),
+        (&[(1, 7.0)][..], 0)
+    );
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mapa_core::Policy;
+use mapa_core::{Policy, Setting, Settings};
 
 use crate::backfill::{Conservative, Easy};
 use crate::error::{Error, ErrorKind};
@@ -24,9 +24,9 @@ pub struct BuiltIn {
     pub summary: &'static str,
     /// The policy by which it places jobs, if it takes no other.
     pub policy: Option<&'static str>,
-    /// What can be set behind its name, and to what: `depth=JOBS`, say.
+    /// The settings that may follow its name, and their values, such as `depth=JOBS`.
     pub settings: &'static [&'static str],
-    make: fn(Box<dyn Policy>, &Said<'_>) -> Result<Boxed, String>,
+    make: fn(Box<dyn Policy>, &Said<'_>) -> Result<Boxed, mapa_core::Error>,
 }
 
 impl BuiltIn {
@@ -48,34 +48,36 @@ impl BuiltIn {
         },
         Self {
             name: "conservative-backfill",
-            summary: "by arrival; later jobs may start first if they delay nobody",
+            summary: "by arrival; later jobs may start first if they delay no reservation",
             policy: None,
             settings: &["depth=JOBS"],
-            make: |policy, said| {
+            make: |policy, settings| {
                 let own = Conservative::new(policy);
-                Ok(match said.get("depth", "a whole number", |value| value.parse().ok())? {
-                    Some(depth) => Box::new(own.depth(depth)),
+                Ok(match settings.get("depth") {
+                    Some(depth) => Box::new(own.depth(depth.whole()?)),
                     None => Box::new(own),
                 })
             },
         },
         Self {
             name: "shortest-first",
-            summary: "the shortest by its expected run time; a head that cannot start blocks all others",
+            summary: "the shortest expected run time first; a head that cannot start blocks all \
+                others",
             policy: None,
             settings: &[],
             make: |policy, _| Ok(Box::new(Queue::new(policy, Order::ShortestFirst))),
         },
         Self {
             name: "smallest-first",
-            summary: "the job that asks for fewest devices; a head that cannot start blocks all others",
+            summary: "the job of fewest devices first; a head that cannot start blocks all others",
             policy: None,
             settings: &[],
             make: |policy, _| Ok(Box::new(Queue::new(policy, Order::SmallestFirst))),
         },
         Self {
             name: "priority",
-            summary: "the highest priority, then by arrival; a head that cannot start blocks all others",
+            summary: "the highest priority first, then by arrival; a head that cannot start \
+                blocks all others",
             policy: None,
             settings: &[],
             make: |policy, _| Ok(Box::new(Queue::new(policy, Order::Priority))),
@@ -89,29 +91,30 @@ impl BuiltIn {
         },
         Self {
             name: "pcie-aware",
-            summary: "one MIG instance a job, where PCIe slows it down least; skips jobs, cuts idle GPUs up anew",
+            summary: "one MIG instance a job, where PCIe slows it down least; skips jobs, repartitions idle GPUs",
             policy: Some("pcie-aware"),
             settings: &["delay=FACTOR|none", "wait=SECONDS|none", "gbps=GB/s"],
-            make: |_, said| pcie(PcieAware::new(), said),
+            make: |_, settings| pcie(PcieAware::new(), settings),
         },
         Self {
             name: "first-gpu",
-            summary: "the baseline of pcie-aware: the first GPU with a free instance, and GPUs cut up anew likewise",
+            summary: "the baseline of pcie-aware: the first GPU with a free instance; repartitions GPUs likewise",
             policy: Some("lowest-id"),
             settings: &["gbps=GB/s"],
-            make: |_, said| pcie(PcieAware::first_gpu(), said),
+            make: |_, settings| pcie(PcieAware::first_gpu(), settings),
         },
     ];
 
-    /// The one of this name, or of the name with which these words begin.
+    /// The scheduler that these words name, with or without settings behind the name.
     #[must_use]
     pub fn find(words: &str) -> Option<&'static Self> {
         let name = words.split(',').next().unwrap_or_default();
         Self::ALL.iter().find(|own| own.name == name)
     }
 
-    /// The built-in scheduler of this name, every job placed by this policy, unless it has a [`policy`](Self::policy) of its own.
-    /// Behind the name may be [settings](Self::settings): `pcie-aware,delay=1.5,wait=600`.
+    /// The built-in scheduler of this name, every job placed by this policy, unless it has a
+    /// [`policy`](Self::policy) of its own. Behind the name may be [settings](Self::settings):
+    /// `pcie-aware,delay=1.5,wait=600`.
     ///
     /// ```
     /// use mapa_core::preserve;
@@ -120,74 +123,81 @@ impl BuiltIn {
     /// let scheduler = BuiltIn::named("conservative-backfill,depth=10", Box::new(preserve()))?;
     /// assert_eq!(scheduler.name(), "conservative-backfill, preserve");
     /// let error = BuiltIn::named("fifo,depth=10", Box::new(preserve())).err().map(|error| error.to_string());
-    /// assert_eq!(error.as_deref(), Some("scheduler `fifo,depth=10`: it has no setting `depth`"));
+    /// assert_eq!(error.as_deref(), Some(
+    ///     "scheduler `fifo,depth=10`: `depth=10`: no setting is called `depth`: expected the name alone, \
+    ///      as this scheduler has no settings"
+    /// ));
     /// # Ok::<(), mapa_sched::Error>(())
     /// ```
     ///
     /// # Errors
     /// No such scheduler, or no such setting or value; the message lists those there are.
     pub fn named(words: &str, policy: Box<dyn Policy>) -> Result<Box<dyn Scheduler + Send>, Error> {
-        let known = || Self::ALL.map(|own| own.name).join(", ");
         let Some(own) = Self::find(words) else {
-            let name = words.split(',').next().unwrap_or_default().to_owned();
-            return Err(ErrorKind::UnknownScheduler { name, known: known() }.into());
-        };
-        let made = Said::read(words, own.settings).and_then(|said| (own.make)(policy, &said));
-        made.map_err(|what| ErrorKind::BadSetting { scheduler: words.to_owned(), what }.into())
-    }
-}
-
-/// What is said behind a scheduler's name: the form of a setting, and its value.
-struct Said<'a>(Vec<(&'static str, &'a str)>);
-
-fn key(form: &str) -> &str {
-    form.split('=').next().unwrap_or_default()
-}
-
-impl<'a> Said<'a> {
-    fn read(words: &'a str, known: &'static [&'static str]) -> Result<Self, String> {
-        let mut said: Vec<(&str, &str)> = Vec::new();
-        for part in words.split(',').skip(1).map(str::trim) {
-            let (own, value) = part.split_once('=').ok_or_else(|| format!("`{part}`: expected KEY=VALUE"))?;
-            let Some(&form) = known.iter().find(|form| key(form) == own) else {
-                let expected =
-                    if known.is_empty() { String::new() } else { format!(": expected {}", known.join(", ")) };
-                return Err(format!("it has no setting `{own}`{expected}"));
-            };
-            if said.iter().any(|(other, _)| *other == form) {
-                return Err(format!("{own} is said twice: expected once"));
+            let name = words.split(',').next().unwrap_or_default();
+            return Err(ErrorKind::UnknownScheduler {
+                name: name.to_owned(),
+                known: Self::ALL.map(|own| own.name).join(", "),
             }
-            said.push((form, value.trim()));
-        }
-        Ok(Self(said))
+            .into());
+        };
+        let made = own
+            .read(words)
+            .and_then(|settings| (own.make)(policy, &settings));
+        made.map_err(|error| {
+            ErrorKind::BadSetting {
+                scheduler: words.to_owned(),
+                error,
+            }
+            .into()
+        })
     }
 
-    /// What a key is set to, if it is.
-    fn get<T>(&self, own: &str, expected: &str, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, String> {
-        let Some((_, value)) = self.0.iter().find(|(form, _)| key(form) == own) else { return Ok(None) };
-        read(value).map(Some).ok_or_else(|| format!("{own}={value}: expected {expected}"))
+    /// The settings behind the name with which these words begin.
+    fn read<'w>(&self, words: &'w str) -> Result<Said<'w>, mapa_core::Error> {
+        let expected = match self.settings {
+            [] => "the name alone, as this scheduler has no settings".to_owned(),
+            known => known.join(", "),
+        };
+        let keys = || {
+            self.settings
+                .iter()
+                .filter_map(|form| form.split('=').next())
+        };
+        Settings::read(words.split(',').skip(1), &expected, |key| {
+            keys().find(|own| *own == key)
+        })
     }
 }
 
-/// A number from 0, or none.
-fn number(value: &str) -> Option<f64> {
-    let number =
-        if value == "none" { f64::INFINITY } else { value.parse().ok().filter(|own: &f64| own.is_finite())? };
-    (number >= 0.0).then_some(number)
+/// The settings of a scheduler, by key.
+type Said<'w> = Settings<'w, &'static str>;
+
+/// Reads a finite number of at least `least`, or `none` as infinity.
+fn number(value: &str, least: f64) -> Option<f64> {
+    if value == "none" {
+        return Some(f64::INFINITY);
+    }
+    let number = value.parse().ok()?;
+    (f64::is_finite(number) && number >= least).then_some(number)
 }
 
-fn pcie(mut own: PcieAware, said: &Said<'_>) -> Result<Boxed, String> {
-    let factor = |value: &str| number(value).filter(|own| *own >= 1.0);
-    if let Some(factor) = said.get("delay", "a factor of at least 1, or none", factor)? {
-        own = own.delay_threshold(factor);
+/// Reads seconds. More than a [`Duration`] can hold becomes the longest one.
+fn seconds(wait: Setting<'_>) -> Result<Duration, mapa_core::Error> {
+    let seconds = wait.read("seconds from 0 on, or none", |value| number(value, 0.0))?;
+    Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+}
+
+fn pcie(mut own: PcieAware, settings: &Said<'_>) -> Result<Boxed, mapa_core::Error> {
+    if let Some(delay) = settings.get("delay") {
+        let expected = "a factor of at least 1, or none";
+        own = own.delay_threshold(delay.read(expected, |value| number(value, 1.0))?);
     }
-    let seconds = |value: &str| number(value).map(|own| Duration::try_from_secs_f64(own).unwrap_or(Duration::MAX));
-    if let Some(wait) = said.get("wait", "seconds from 0 on, or none", seconds)? {
-        own = own.wait_threshold(wait);
+    if let Some(wait) = settings.get("wait") {
+        own = own.wait_threshold(seconds(wait)?);
     }
-    let positive = |value: &str| number(value).filter(|own| own.is_finite() && *own > 0.0);
-    if let Some(gbps) = said.get("gbps", "GB/s above 0", positive)? {
-        own = own.max_gbps(gbps);
+    if let Some(gbps) = settings.get("gbps") {
+        own = own.max_gbps(gbps.positive("GB/s above 0")?);
     }
     Ok(Box::new(own))
 }

@@ -4,20 +4,20 @@ use mapa_core::{MachineId, Reason, Refusal};
 
 use crate::job::Tenant;
 
-/// Why a fact or an order was refused. An answer of "no" to a well-formed request is a
+/// Why a fact or an order is invalid. A valid request that cannot be met gets a
 /// [`Refusal`](mapa_core::Refusal) instead.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct Error(Box<ErrorKind>);
 
 impl Error {
-    /// Whether it names a machine that the fleet does not have.
+    /// Whether the error is that the fleet has no machine of this id.
     #[must_use]
     pub fn is_unknown_machine(&self) -> bool {
         matches!(*self.0, ErrorKind::UnknownMachine { .. })
     }
 
-    /// Whether it names a tenant that holds no lease.
+    /// Whether the error is that a tenant holds no lease.
     #[must_use]
     pub fn is_unknown_tenant(&self) -> bool {
         matches!(*self.0, ErrorKind::HoldsNothing(_))
@@ -25,7 +25,7 @@ impl Error {
 }
 
 impl Error {
-    /// What is said of a decision that could not be booked.
+    /// The refusal of a decision that could not be booked.
     pub(crate) fn into_refusal(self) -> Refusal {
         match *self.0 {
             ErrorKind::Core(error) => Refusal::from_commit(error),
@@ -54,8 +54,11 @@ pub(crate) enum ErrorKind {
     HoldsNothing(Tenant),
     #[error("no scheduler is called `{name}`: expected {known}")]
     UnknownScheduler { name: String, known: String },
-    #[error("scheduler `{scheduler}`: {what}")]
-    BadSetting { scheduler: String, what: String },
+    #[error("scheduler `{scheduler}`: {error}")]
+    BadSetting {
+        scheduler: String,
+        error: mapa_core::Error,
+    },
     #[error(transparent)]
     Core(mapa_core::Error),
 }

@@ -1,10 +1,11 @@
-//! How long jobs are expected to run, and until when those that run are expected to.
+//! How long waiting jobs are expected to run, and when running jobs are expected to end.
 //!
-//! Estimates are [`Job::run_time`]; what nobody knows is longer than everything. A job that outlives its estimate is expected
-//! to run as long again as it has run by then, and so on: the estimate doubles. Users' estimates are mostly far too long, but
-//! predictions that replace them are as often too short, and a plan must not wait for an end that has passed (Tsafrir, Etsion
-//! and Feitelson, "Backfilling using system-generated predictions rather than user runtime estimates", IEEE TPDS 18(6),
-//! 2007).
+//! Estimates are [`Job::run_time`]; an unknown run time counts as ten years. A job that outlives
+//! its estimate is expected to run as long again as it has run by then, and so on: the estimate
+//! doubles. Users' estimates are mostly far too long, but predictions that replace them are as
+//! often too short, and a plan must not wait for an end that has passed (Tsafrir, Etsion and
+//! Feitelson, "Backfilling using system-generated predictions rather than user runtime estimates",
+//! IEEE TPDS 18(6), 2007).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -17,10 +18,11 @@ use crate::job::{Job, JobId, RunTime};
 use crate::time::Time;
 use crate::turn::Turn;
 
-/// What an unknown run time counts as: ten years. A number, so that plans behind such a job are ordinary plans.
+/// What an unknown run time counts as: ten years. With a finite number, jobs behind such a job can
+/// be planned like any others.
 const UNKNOWN: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
-/// How long a job that waits is expected to run, wherever it will lie.
+/// How long a waiting job is expected to run, whichever devices it will get.
 pub(crate) fn length(job: &Job) -> Duration {
     match &job.run_time {
         RunTime::Unknown => UNKNOWN,
@@ -29,7 +31,7 @@ pub(crate) fn length(job: &Job) -> Duration {
     }
 }
 
-/// How long a job is expected to run there: by the slowest of its devices.
+/// How long a job is expected to run on these devices: as long as on the slowest of them.
 pub(crate) fn length_at(job: &Job, graph: &HardwareGraph, placement: &Placement) -> Duration {
     match &job.run_time {
         RunTime::BySize(_) => {
@@ -49,10 +51,15 @@ struct Stay {
 
 impl Stay {
     fn new(from: Time, length: Duration) -> Self {
-        Self { from, length, until: from + length }
+        Self {
+            from,
+            length,
+            until: from + length,
+        }
     }
 
-    /// Doubles the estimate until it is not over at `now`; whether it was.
+    /// Doubles the estimate until the expected end is after `now`. Returns whether that was
+    /// necessary.
     fn go_on(&mut self, now: Time) -> bool {
         let over = self.until <= now;
         while self.until <= now && self.until < Time(u64::MAX) {
@@ -67,7 +74,7 @@ impl Stay {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Running {
     jobs: BTreeMap<JobId, Stay>,
-    /// The last moment that it asked to be woken at.
+    /// The moment of the last wake-up that was ordered.
     asked: Option<Time>,
 }
 
@@ -77,21 +84,26 @@ impl Running {
         self.jobs.insert(job, Stay::new(now, length));
     }
 
-    /// Notes that a job has ended; whether that was before it was expected.
+    /// Notes that a job has ended. Returns whether it ended earlier than expected.
     pub(crate) fn end(&mut self, job: JobId, now: Time) -> bool {
         self.jobs.remove(&job).is_some_and(|stay| stay.until > now)
     }
 
-    /// Until when a job is expected to run.
+    /// When a running job is expected to end.
     pub(crate) fn until(&self, job: JobId) -> Option<Time> {
         self.jobs.get(&job).map(|stay| stay.until)
     }
 
-    /// Brings itself up to date: with who holds anything, whoever gave it to them, and with ends that have passed. Whether
-    /// anything was not as expected. O(tenants).
+    /// Brings the record up to date with the tenants of the fleet, including those that another
+    /// program placed, and with expected ends that have passed. Returns whether anything was not as
+    /// expected. O(t log t) for t tenants.
     pub(crate) fn refresh(&mut self, now: Time, fleet: &Fleet) -> bool {
         let mut surprised = false;
-        if !fleet.tenants().map(|(tenant, ..)| tenant.job()).eq(self.jobs.keys().copied()) {
+        if !fleet
+            .tenants()
+            .map(|(tenant, ..)| tenant.job())
+            .eq(self.jobs.keys().copied())
+        {
             let there: BTreeSet<JobId> = fleet.tenants().map(|(tenant, ..)| tenant.job()).collect();
             let before = self.jobs.len();
             self.jobs.retain(|job, _| there.contains(job));
@@ -116,9 +128,15 @@ impl Running {
         ends
     }
 
-    /// Asks to be woken when the next job should have ended: if it has not, plans change. Or earlier, if a plan says so.
+    /// Orders a wake-up for the moment at which the next job should have ended, because plans
+    /// change if it has not; or for the `planned` moment, if that is earlier.
     pub(crate) fn wake(&mut self, planned: Option<Time>, turn: &mut Turn<'_>) {
-        let next = self.jobs.values().map(|stay| stay.until).chain(planned).min();
+        let next = self
+            .jobs
+            .values()
+            .map(|stay| stay.until)
+            .chain(planned)
+            .min();
         if let Some(at) = next.filter(|&at| self.asked != Some(at) && at < Time(u64::MAX)) {
             self.asked = Some(at);
             turn.wake(at, Token(at.0));

@@ -1,4 +1,4 @@
-//! Facts that drivers tell, and orders that schedulers give.
+//! Facts that drivers report, and orders that schedulers give.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,25 +10,25 @@ use mapa_core::{DeviceId, LeaseId, MachineId, Placement, PortId, Refusal, Reques
 use crate::job::{Job, JobId, TaskId, Tenant};
 use crate::time::Time;
 
-/// A fact. Drivers tell what is, not what came of an order.
+/// A fact. Drivers report the state of things, not the outcome of an order.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A job is there.
+    /// A job has arrived.
     Arrived(Job),
     /// A job has ended well; what it and its tasks held is free.
     Finished(JobId),
     /// A job has ended badly; what it and its tasks held is free.
     Failed(JobId),
-    /// A job's owner has withdrawn it; what it and its tasks held is free.
+    /// A job was cancelled by its owner; what it and its tasks held is free.
     Cancelled(JobId),
-    /// A task of a running job asks for a device.
+    /// A task of a running job requests a device.
     TaskBegin {
         /// The job.
         job: JobId,
         /// The task.
         task: TaskId,
-        /// What it asks for.
+        /// The request.
         request: Request,
     },
     /// A task is over; what it held is free.
@@ -38,29 +38,30 @@ pub enum Event {
         /// The task.
         task: TaskId,
     },
-    /// A device is cut up so: whether it was asked for, has failed, or was changed behind our back.
+    /// The current MIG layout of a device. Sent after a requested repartition, after a failed one,
+    /// and when something else changed the layout.
     LayoutIs {
         /// The machine.
         machine: MachineId,
         /// The whole device.
         whole: DeviceId,
-        /// Its layout.
+        /// The layout.
         layout: Layout,
     },
-    /// A request that a tenant answers has taken so long.
+    /// How long a tenant took to answer a request.
     Latency(Latency),
-    /// What a machine's host does.
+    /// What a machine's host has done lately.
     Signals(Signals),
-    /// The moment that was asked for with [`Action::Wake`].
+    /// The moment has come that [`Action::Wake`] named.
     Woken(Token),
 }
 
 /// How long one request to a tenant has taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latency {
-    /// Who answered it.
+    /// The tenant that answered the request.
     pub tenant: Tenant,
-    /// From its arrival to its answer.
+    /// The time from the arrival of the request to the answer.
     pub took: Duration,
 }
 
@@ -77,20 +78,20 @@ pub struct Signals {
     pub pcie_mb_s: BTreeMap<PortId, u32>,
 }
 
-/// What a scheduler calls a moment that it asked to be woken at.
+/// The name that a scheduler gives to a wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token(pub u64);
 
-/// Where a tenant is.
+/// The place of a tenant: its machines, leases and devices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// The machine.
     pub machine: MachineId,
-    /// The lease it holds there.
+    /// The lease that the tenant holds there.
     pub lease: LeaseId,
     /// The device of each rank.
     pub placement: Placement,
-    /// Where the ranks after those are, machine by machine; empty unless it is on several.
+    /// The places of further ranks, machine by machine; empty for a tenant on one machine.
     pub rest: Vec<Part>,
 }
 
@@ -106,100 +107,105 @@ pub struct Part {
 }
 
 impl Placed {
-    /// Its parts by rank: the ranks, their machine, and the device of each.
+    /// The parts of a tenant by rank: the ranks, their machine, and the device of each rank.
     pub fn parts(&self) -> impl Iterator<Item = (Range<usize>, MachineId, &Placement)> {
         let rest = self.rest.iter().map(|part| (part.machine, &part.placement));
         let mut from = 0;
-        std::iter::once((self.machine, &self.placement)).chain(rest).map(move |(machine, placement)| {
-            let ranks = from..from + placement.len();
-            from = ranks.end;
-            (ranks, machine, placement)
-        })
+        std::iter::once((self.machine, &self.placement))
+            .chain(rest)
+            .map(move |(machine, placement)| {
+                let ranks = from..from + placement.len();
+                from = ranks.end;
+                (ranks, machine, placement)
+            })
     }
 
-    /// The machines that it is on.
+    /// The machines of the tenant.
     pub fn machines(&self) -> impl Iterator<Item = MachineId> + '_ {
         std::iter::once(self.machine).chain(self.rest.iter().map(|part| part.machine))
     }
 
-    /// How many different devices it has.
+    /// The number of different devices of the tenant.
     #[must_use]
     pub fn devices(&self) -> usize {
-        self.parts().map(|(.., placement)| placement.set().len()).sum()
+        self.parts()
+            .map(|(.., placement)| placement.set().len())
+            .sum()
     }
 }
 
-/// An order. Leases are booked already when it is given; a task that gets no `Place` is blocked; a rollback is a `Move` or a
-/// lifted guard.
+/// An order. Leases are booked before the order is given. A task that gets no `Place` is blocked. A
+/// rollback is a `Move`, or a [`Guard`] that is lifted.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Action {
-    /// Start a job's process without a device; its tasks will ask for theirs.
+    /// Start a job's process without a device; its tasks will request theirs.
     Launch {
         /// The job.
         job: JobId,
     },
-    /// Start a tenant there.
+    /// Start a tenant at a place.
     Place {
-        /// Who.
+        /// The tenant.
         tenant: Tenant,
-        /// Where.
+        /// Its place.
         at: Placed,
     },
-    /// Move a tenant there.
+    /// Move a tenant to a place.
     Move {
-        /// Who.
+        /// The tenant.
         tenant: Tenant,
-        /// Where to.
+        /// Its new place.
         at: Placed,
     },
     /// Stop a tenant; what it held is free.
     Suspend {
-        /// Who.
+        /// The tenant.
         tenant: Tenant,
     },
-    /// Cut a device up so.
+    /// Repartition a device.
     Repartition {
         /// The machine.
         machine: MachineId,
         /// The whole device.
         whole: DeviceId,
-        /// What it shall be.
+        /// The new layout.
         layout: Layout,
     },
-    /// Hold a job back, or let it go.
+    /// Limit a job, or lift a limit.
     Throttle {
         /// The job.
         job: JobId,
-        /// How.
+        /// The limit.
         guard: Guard,
     },
-    /// Tell a job's owner no.
+    /// Reject a job, and report that to its owner.
     Reject {
         /// The job.
         job: JobId,
-        /// Why.
+        /// The reason.
         why: Refusal,
     },
-    /// Say [`Event::Woken`] at that moment; in an instant of its own right after this one, if it is past.
+    /// Report [`Event::Woken`] at that moment. If it is past, report it in an instant of its own
+    /// right after this one.
     Wake {
-        /// When.
+        /// The moment.
         at: Time,
-        /// What to say.
+        /// The token to report.
         token: Token,
     },
 }
 
-/// What a job is held back by; `None` lifts it.
+/// A limit on a job; `None` lifts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Guard {
-    /// Its block I/O, MB/s.
+    /// Block I/O, MB/s.
     BlockIoMbPerS(Option<u32>),
-    /// Its PCIe traffic, MB/s.
+    /// PCIe traffic, MB/s.
     PcieMbPerS(Option<u32>),
-    /// Its share of the multiprocessors, percent.
+    /// The share of the multiprocessors, percent.
     MpsPercent(Option<u8>),
-    /// Whether it must keep off the cores that serve interrupts.
+    /// Whether the job must stay off the cores that serve interrupts.
     AvoidInterruptCores(bool),
 }

@@ -10,24 +10,27 @@ use crate::scheduler::Scheduler;
 use crate::time::Time;
 use crate::turn::Turn;
 
-/// First in, first out, with a head that blocks: a job starts once all that came before it have started, as MAPA's evaluation
-/// runs them. A job that can never be placed ([`Refusal::Infeasible`]) is rejected and blocks nobody.
+/// First in, first out, with a head that blocks: a job starts once all that came before it have
+/// started, as MAPA's evaluation runs them. A job that can never be placed
+/// ([`Refusal::Infeasible`]) is rejected and blocks no other job.
 ///
-/// Any other refusal keeps the head waiting for something to change. A policy whose own rule refuses a job on an idle fleet
-/// too, or whose search always reaches its limit, so holds up the queue: [`Fifo::choosing`] can turn that into a rejection.
+/// After any other refusal the head waits until the fleet changes. So a policy that refuses a job
+/// even on an idle fleet, by a rule of its own or because its search always reaches its limit,
+/// blocks the queue for ever. [`Fifo::choosing`] can turn such a refusal into a rejection.
 #[derive(Debug)]
 pub struct Fifo(Queue);
 
 impl Fifo {
-    /// Every job placed by the same policy, on the best machine of the fleet.
+    /// A scheduler that places every job by the same policy, on the best machine of the fleet.
     #[must_use]
     pub fn new(policy: impl Policy + 'static) -> Self {
         let name = format!("fifo, {}", policy.name());
         Self(Queue::new(policy, Order::Arrival).named(name))
     }
 
-    /// Every job placed as `choose` says: for policies made anew per job, from its run times, learned weights, a seed. Any
-    /// state that changes lives in this closure, never in a policy.
+    /// A scheduler that places every job as `choose` decides: for policies that depend on the job's
+    /// run time, on learned weights or on a seed. Keep state that changes in this closure: a policy
+    /// must have none.
     ///
     /// ```
     /// use mapa_core::random;
@@ -38,7 +41,9 @@ impl Fifo {
     /// # let _ = fifo;
     /// ```
     #[must_use]
-    pub fn choosing(choose: impl FnMut(&Job, &Turn<'_>) -> Result<Decision, Refusal> + Send + 'static) -> Self {
+    pub fn choosing(
+        choose: impl FnMut(&Job, &Turn<'_>) -> Result<Decision, Refusal> + Send + 'static,
+    ) -> Self {
         Self(Queue::choosing(choose, Order::Arrival).named("fifo".to_owned()))
     }
 

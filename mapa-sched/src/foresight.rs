@@ -1,4 +1,4 @@
-//! First in, first out, with a head that may wait for better links.
+//! First in, first out, with a queue head that may wait for better links.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,20 +16,24 @@ use crate::time::Time;
 use crate::turn::Turn;
 use crate::waiting::Waiting;
 
-/// First in, first out, with a head that blocks, as [`Fifo`](crate::Fifo); and patience: a bandwidth-sensitive head
-/// that could start waits for a running lease to end where an exact stopping rule says that this costs less device-time
-/// than the slow ring that it would get now ([`mapa_core::Foresight::worth_waiting`]).
+/// First in, first out, with a queue head that blocks, as [`Fifo`](crate::Fifo), and with patience.
+/// A bandwidth-sensitive head that could start waits for a running lease to end, if an exact
+/// stopping rule says that this costs less device-time than the slow ring that it would get now
+/// ([`mapa_core::Foresight::worth_waiting`]).
 ///
-/// Nobody starves: nothing starts behind a head that waits, so that every lease that ends leaves it more, and on an
-/// idle machine nobody waits. A head that waits is asked again as soon as the fleet has changed; it asks for no wake,
-/// since a lease will end. Leases that never end are not for this scheduler.
+/// No job starves. Nothing starts behind a head that waits, so every lease that ends leaves it more
+/// devices, and on an idle machine no head waits. A head that waits is tried again as soon as the
+/// fleet has changed. No wake-up is needed for that, since a lease will end. This scheduler is not
+/// meant for leases that never end.
 ///
-/// With [`queue`](Self::queue), sets are compared by what the next jobs of the queue will have, and with
-/// [`known_ends`](Self::known_ends) in the order in which leases are expected to end.
+/// With [`queue`](Self::queue), sets are compared by what the next jobs of the queue will get, and
+/// with [`known_ends`](Self::known_ends) in the order in which leases are expected to end.
 ///
-/// All this is for one machine. On a fleet of several a head that waits for one would hold up all others, so nobody
-/// waits there, and the next jobs may go elsewhere, so every job is placed by the policy alone.
+/// All this is for one machine. On a fleet of several, a head that waits for one machine would hold
+/// up all others, and the next jobs may go elsewhere. So there no head waits, and the policy alone
+/// places every job.
 ///
+/// # Examples
 /// ```
 /// use mapa_core::{Patience, foresight, preserve, ring_packing_gbps};
 /// use mapa_sched::Foresight;
@@ -45,18 +49,18 @@ pub struct Foresight {
     name: String,
     waiting: Waiting,
     policy: Box<dyn Policy>,
-    /// Who was refused on this state, or waits on it.
+    /// The classes of jobs that were refused on this state, or wait on it.
     refused: Memo<()>,
     judge: mapa_core::Foresight,
     patience: Option<Patience>,
-    /// How many of the next jobs are looked at.
+    /// How many of the next jobs are considered.
     queue: usize,
-    /// When running jobs are expected to end, if that is asked for.
+    /// When running jobs are expected to end, if ends are known.
     ends: Option<BTreeMap<JobId, Time>>,
 }
 
 impl Foresight {
-    /// Every job placed by this policy, heads patient by Eq. 2 as far as [`Patience::default`].
+    /// Every job placed by this policy. Heads are patient by Eq. 2, with [`Patience::default`].
     #[must_use]
     pub fn new(policy: impl Policy + 'static) -> Self {
         Self {
@@ -71,31 +75,40 @@ impl Foresight {
         }
     }
 
-    /// By what heads judge whether to wait: its model of bandwidth. Default: [`mapa_core::foresight`], by Eq. 2.
+    /// The judge of whether a head waits, by its model of bandwidth. Default:
+    /// [`mapa_core::foresight`], by Eq. 2.
     #[must_use]
     pub fn by(self, judge: mapa_core::Foresight) -> Self {
         Self { judge, ..self }
     }
 
-    /// How patient heads are; none: never. Default: [`Patience::default`].
+    /// How patient heads are. With `None` they never wait. Default: [`Patience::default`].
     #[must_use]
     pub fn patience(self, patience: Option<Patience>) -> Self {
         Self { patience, ..self }
     }
 
-    /// Has so many of the next jobs tried out for each set ([`mapa_core::Foresight::expecting`]), as long as any wait:
-    /// all jobs are then placed by what patience is judged by, whatever the policy. Six are enough. Default: 0.
+    /// Tries out this many of the next jobs for each set of devices
+    /// ([`mapa_core::Foresight::expecting`]). While any job waits behind the head, the judge of
+    /// patience then places the head, not the policy. Six are enough. Default: 0.
     #[must_use]
     pub fn queue(self, jobs: usize) -> Self {
-        Self { queue: jobs, ..self }
+        Self {
+            queue: jobs,
+            ..self
+        }
     }
 
-    /// Takes jobs to run as long as [`Job::run_time`] says, for longer where links are slow by as much as [`Patience`]
-    /// says (by its default, where nobody is patient), rather than to end in any order. To be said before the first job
-    /// arrives; of use with [`queue`](Self::queue) only.
+    /// Expects leases to end in the order of [`Job::run_time`] rather than in any order. Where
+    /// links are slow, a bandwidth-sensitive job of several devices runs longer, by the factor that
+    /// this scheduler's [`Patience`] gives, or the default one if heads never wait. Call this before
+    /// the first job arrives. It has an effect with [`queue`](Self::queue) only.
     #[must_use]
     pub fn known_ends(self) -> Self {
-        Self { ends: Some(BTreeMap::new()), ..self }
+        Self {
+            ends: Some(BTreeMap::new()),
+            ..self
+        }
     }
 
     /// The jobs that wait, first come first.
@@ -103,38 +116,56 @@ impl Foresight {
         self.waiting.jobs()
     }
 
-    /// Starts a job; false if it had better wait. On several machines it is first in, first out.
+    /// Starts a job. Returns false if it is better that the job waits. On several machines this is
+    /// first in, first out.
     fn start(&mut self, job: &Job, now: Time, turn: &mut Turn<'_>) -> Result<bool, Refusal> {
         let tenant = Tenant::Job(job.id);
         if turn.fleet().machines().len() > 1 {
-            return turn.start(tenant, &*self.policy, &job.request).map(|_| true);
+            return turn
+                .start(tenant, &*self.policy, &job.request)
+                .map(|_| true);
         }
-        let Some(decision) = self.choose(job, now, turn)? else { return Ok(false) };
+        let Some(decision) = self.choose(job, now, turn)? else {
+            return Ok(false);
+        };
         self.expect(job, now, &decision);
         turn.place(tenant, decision).map(|_| true)
     }
 
-    /// Where a job lies if it starts now; none if it had better wait.
+    /// The decision for a job that starts now. None if it is better that the job waits.
     fn choose(&self, job: &Job, now: Time, turn: &Turn<'_>) -> Result<Option<Decision>, Refusal> {
         let mut views = turn.views();
-        let Some(view) = views.next() else { return turn.decide(&*self.policy, &job.request).map(Some) };
+        let Some(view) = views.next() else {
+            return turn.decide(&*self.policy, &job.request).map(Some);
+        };
         let decision = match self.outlook(job, now, turn) {
             Some(outlook) => turn.decide(self.judge.expecting(outlook), &job.request)?,
             None => turn.decide(&*self.policy, &job.request)?,
         };
-        let waits = |patience: &Patience| self.judge.worth_waiting(&job.request, &view, &decision, patience).is_some();
-        let waits = self.patience.as_ref().is_some_and(waits);
-        Ok((!waits).then_some(decision))
+        // The price of the links that the job would get now, against the expected time until a
+        // lease ends whose devices are worth it.
+        if let Some(patience) = &self.patience
+            && let Some(_) = self
+                .judge
+                .worth_waiting(&job.request, &view, &decision, patience)
+        {
+            return Ok(None);
+        }
+        Ok(Some(decision))
     }
 
-    /// What comes after the head; none if nobody does, or nobody looks.
+    /// The jobs after the head and the expected ends of leases. None if no job waits behind the
+    /// head, or none is to be considered.
     fn outlook(&self, head: &Job, now: Time, turn: &Turn<'_>) -> Option<Outlook> {
-        let next = |job: &Job| Next {
-            devices: job.request.pattern.len(),
-            sensitive: job.request.bandwidth_sensitive,
-            seconds: length(job).as_secs_f64(),
-        };
-        let jobs: Vec<Next> = self.waiting.jobs().skip(1).take(self.queue).map(next).collect();
+        let behind = self.waiting.jobs().skip(1).take(self.queue);
+        let jobs: Vec<Next> = behind
+            .map(|job| Next {
+                devices: job.request.pattern.len(),
+                sensitive: job.request.bandwidth_sensitive,
+                seconds: length(job).as_secs_f64(),
+            })
+            .collect();
+        // Jobs that hold no lease any more have no end to wait for.
         let left = |(&job, &end): (&JobId, &Time)| {
             let (_, lease) = turn.fleet().lease_of(Tenant::Job(job))?;
             Some((lease.id, end.since(now).as_secs_f64()))
@@ -147,6 +178,7 @@ impl Foresight {
         (!jobs.is_empty()).then_some(Outlook { next: jobs, ends })
     }
 
+    /// The factors by which slow links lengthen a job.
     fn slowdown(&self) -> Patience {
         self.patience.unwrap_or_default()
     }
@@ -155,11 +187,16 @@ impl Foresight {
     fn expect(&mut self, job: &Job, now: Time, decision: &Decision) {
         let slowdown = self.slowdown();
         if let Some(ends) = &mut self.ends {
+            // Only jobs that communicate, and are sensitive to how fast, run longer on slow links.
             let gbps = decision.best().score(self.judge.model().name());
-            let gbps = gbps.filter(|_| job.request.bandwidth_sensitive && job.request.pattern.len() > 1);
+            let gbps =
+                gbps.filter(|_| job.request.bandwidth_sensitive && job.request.pattern.len() > 1);
             let times = gbps.map_or(1.0, |gbps| slowdown.slowdown_at(gbps));
             let seconds = length(job).as_secs_f64() * times;
-            ends.insert(job.id, now + Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
+            ends.insert(
+                job.id,
+                now + Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX),
+            );
         }
     }
 }
@@ -201,6 +238,8 @@ impl Scheduler for Foresight {
     fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
         self.refused.refresh(turn.fleet());
         while let Some(entry) = self.waiting.get(0) {
+            // An equal request was refused on this very state: the head blocks until the fleet
+            // changes.
             if self.refused.get(entry.class).is_some() {
                 break;
             }

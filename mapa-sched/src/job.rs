@@ -8,7 +8,8 @@ use mapa_core::{Request, mig};
 
 use crate::time::Time;
 
-/// A job; the driver numbers them, and uses no number twice while its job is there.
+/// The number of a job. The driver numbers jobs; no two jobs in the system at one time have the
+/// same number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub u64);
 
@@ -18,7 +19,7 @@ impl fmt::Display for JobId {
     }
 }
 
-/// A task of a job: a part of it that asks for a device while the job runs.
+/// The number of a task. A task is a part of a job that requests a device while the job runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId(pub u64);
 
@@ -28,7 +29,7 @@ impl fmt::Display for TaskId {
     }
 }
 
-/// Who holds a lease.
+/// The holder of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tenant {
     /// A job as a whole.
@@ -38,7 +39,7 @@ pub enum Tenant {
 }
 
 impl Tenant {
-    /// The job, or the job whose task it is.
+    /// The job itself, or the job of the task.
     #[must_use]
     pub fn job(self) -> JobId {
         match self {
@@ -56,13 +57,13 @@ impl fmt::Display for Tenant {
     }
 }
 
-/// A job that arrives. Each scheduler reads its part.
+/// A job that arrives. A scheduler uses only the fields that it needs.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Job {
     /// Its number.
     pub id: JobId,
-    /// What it asks for.
+    /// The devices that it requests.
     pub request: Request,
     /// When it arrived. Default: [`Time::ZERO`].
     pub arrived: Time,
@@ -70,18 +71,19 @@ pub struct Job {
     pub run_time: RunTime,
     /// When it should have finished. Default: no deadline.
     pub deadline: Option<Time>,
-    /// How important it is to its owner's institution: the higher the more, for schedulers that ask. Default: 0.
+    /// Its priority, the higher the more important. Only some schedulers use it. Default: 0.
     pub priority: i64,
     /// Whether it must be alone on its instance. Default: no.
     pub isolated: bool,
-    /// The slope of Eq. 1 of the PCIe-aware scheduler. Default: 1.
+    /// The slope of Eq. 1 of Tang et al., for the [PCIe-aware scheduler](crate::PcieAware).
+    /// Default: 1.
     pub pcie_alpha: f64,
-    /// The latency that its requests should keep. Default: none.
+    /// The latency that its requests should meet. Default: none.
     pub slo: Option<Duration>,
 }
 
 impl Job {
-    /// A job of which nothing but its request is known.
+    /// A job with this request, and the defaults for all else.
     #[must_use]
     pub fn new(id: JobId, request: Request) -> Self {
         Self {
@@ -101,10 +103,10 @@ impl Job {
 /// How long a job runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RunTime {
-    /// Nobody knows.
+    /// Unknown.
     #[default]
     Unknown,
-    /// So long, wherever it runs.
+    /// This long, on any devices.
     Fixed(Duration),
     /// By the size of its instance.
     BySize(BTreeMap<mig::Size, Duration>),

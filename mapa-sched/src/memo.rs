@@ -1,10 +1,10 @@
-//! What policies have answered on the present state of the fleet, so that nobody asks twice.
+//! The answers of policies on the present state of the fleet, kept so that each is computed once.
 
 use std::collections::BTreeMap;
 
 use crate::fleet::{Fleet, FleetState};
 
-/// Answers by class of job, as long as the fleet stays as it is.
+/// Answers by class of job, valid while the fleet stays as it is.
 #[derive(Clone, Debug)]
 pub(crate) struct Memo<T> {
     state: Option<FleetState>,
@@ -13,10 +13,14 @@ pub(crate) struct Memo<T> {
 
 impl<T> Memo<T> {
     pub(crate) fn new() -> Self {
-        Self { state: None, answers: BTreeMap::new() }
+        Self {
+            state: None,
+            answers: BTreeMap::new(),
+        }
     }
 
-    /// Forgets everything if the fleet has changed; whether it has. O(1) besides what is forgotten.
+    /// Forgets everything if the fleet has changed. Returns whether it has. O(1), besides what is
+    /// forgotten.
     pub(crate) fn refresh(&mut self, fleet: &Fleet) -> bool {
         let state = Some(fleet.state());
         let changed = self.state != state;

@@ -1,37 +1,40 @@
-//! Which job is next.
+//! The order of jobs in a queue.
 
 use std::cmp::{Ordering, Reverse};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::estimate::length;
 use crate::job::{Job, RunTime};
 
-/// Says which of two jobs goes first.
+/// Compares two jobs: the lesser goes first.
 type Compare = Arc<dyn Fn(&Job, &Job) -> Ordering + Send + Sync>;
 
-/// In which order jobs are looked at. Ties go by arrival: first told, first served, so that jobs of one instant keep the order in
-/// which the driver told them.
+/// The order in which jobs are considered. Ties are broken by arrival: jobs of one instant keep the
+/// order in which the driver reported them.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub enum Order {
-    /// First come first.
+    /// First come, first served.
     #[default]
     Arrival,
-    /// The shortest by [`Job::run_time`] first; where that depends on the size of an instance, the longest that it can be.
-    /// Jobs of which nobody knows come last.
+    /// The shortest by [`Job::run_time`] first. If the run time depends on the size of an instance,
+    /// the longest counts. Jobs of unknown run time come last.
     ShortestFirst,
-    /// Those that ask for fewest devices first.
+    /// Jobs that request fewest devices first.
     SmallestFirst,
     /// The highest [`Job::priority`] first.
     Priority,
-    /// As the function says: the lesser goes first.
+    /// By a function: the lesser goes first.
     By(Compare),
 }
 
 impl Order {
-    /// An order of one's own. A function that contradicts itself gives an order that is not specified, and nothing worse.
+    /// An order by a function of your own. A function that contradicts itself gives an unspecified
+    /// order, and causes no other error.
     ///
+    /// # Examples
     /// ```
     /// use mapa_sched::{Order, Time};
     ///
@@ -43,7 +46,7 @@ impl Order {
         Self::By(Arc::new(compare))
     }
 
-    /// Its name.
+    /// The name of the order.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -55,18 +58,22 @@ impl Order {
         }
     }
 
-    /// Which of two jobs goes first; `Equal` is for arrival to decide.
+    /// Compares two jobs: the lesser goes first. For `Equal`, arrival decides.
     #[must_use]
     pub fn compare(&self, a: &Job, b: &Job) -> Ordering {
-        let by_length = |job: &Job| (job.run_time == RunTime::Unknown, length(job));
         match self {
             Self::Arrival => Ordering::Equal,
-            Self::ShortestFirst => by_length(a).cmp(&by_length(b)),
+            Self::ShortestFirst => known_length(a).cmp(&known_length(b)),
             Self::SmallestFirst => a.request.pattern.len().cmp(&b.request.pattern.len()),
             Self::Priority => Reverse(a.priority).cmp(&Reverse(b.priority)),
             Self::By(compare) => compare(a, b),
         }
     }
+}
+
+/// Sorts jobs by length, those of unknown length last.
+fn known_length(job: &Job) -> (bool, Duration) {
+    (job.run_time == RunTime::Unknown, length(job))
 }
 
 impl fmt::Debug for Order {

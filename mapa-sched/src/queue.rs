@@ -1,4 +1,4 @@
-//! One queue in any order.
+//! A scheduler with one queue, in any order.
 
 use std::fmt;
 
@@ -13,11 +13,12 @@ use crate::time::Time;
 use crate::turn::Turn;
 use crate::waiting::Waiting;
 
-/// Places jobs by what it is shown of the fleet.
+/// A function that decides for a job, given the fleet.
 type ByTurn = Box<dyn FnMut(&Job, &Turn<'_>) -> Result<Decision, Refusal> + Send>;
 
 enum Choose {
-    /// A policy has no state: what it has refused, it refuses until the fleet changes.
+    /// A policy has no state, so a refusal holds until the fleet changes. The memo has the classes
+    /// of jobs that were refused.
     ByPolicy(Box<dyn Policy>, Memo<()>),
     ByTurn(ByTurn),
 }
@@ -29,8 +30,14 @@ impl Choose {
         }
     }
 
-    /// Starts a job if it can be; none if that has been refused on this state before.
-    fn start(&mut self, job: &Job, class: u64, turn: &mut Turn<'_>) -> Option<Result<Placed, Refusal>> {
+    /// Starts a job if its policy has a decision. `None` if the policy has refused the same request
+    /// on the present state before.
+    fn start(
+        &mut self,
+        job: &Job,
+        class: u64,
+        turn: &mut Turn<'_>,
+    ) -> Option<Result<Placed, Refusal>> {
         let tenant = Tenant::Job(job.id);
         match self {
             Self::ByPolicy(_, refused) if refused.get(class).is_some() => None,
@@ -41,20 +48,29 @@ impl Choose {
                 }
                 Some(answer)
             }
-            Self::ByTurn(choose) => Some(choose(job, turn).and_then(|decision| turn.place(tenant, decision))),
+            Self::ByTurn(choose) => {
+                Some(choose(job, turn).and_then(|decision| turn.place(tenant, decision)))
+            }
         }
     }
 }
 
-/// Jobs in some [`Order`], each started as soon as its turn has come and its policy has a decision.
+/// A queue in some [`Order`]. A job starts as soon as it is the head and its policy has a decision.
 ///
-/// The head blocks: a job starts once none before it waits. With [`first_fit`](Self::first_fit) it does not, and whoever has
-/// room starts, in that order (list scheduling; Graham, SIAM J. Appl. Math. 17(2), 1969): devices idle less, but nothing keeps
-/// small jobs from overtaking a large one for ever. [`Easy`](crate::Easy) and [`Conservative`](crate::Conservative) do.
+/// By default the head blocks all jobs behind it. With [`first_fit`](Self::first_fit) it does not:
+/// every job for which there is room starts, in that order (list scheduling; Graham, SIAM J. Appl.
+/// Math. 17(2), 1969). Then devices idle less, but small jobs may overtake a large one for ever.
+/// [`Easy`](crate::Easy) and [`Conservative`](crate::Conservative) prevent that.
 ///
-/// A job that can never be placed ([`Refusal::Infeasible`]) is rejected, when it is first looked at, and blocks nobody. Any other
-/// refusal keeps it waiting. An instant costs a decision per job started and one more; with first fit one per different
-/// request that waits, after each start. On a fleet that has not changed nobody is asked twice.
+/// A job that can never be placed ([`Refusal::Infeasible`]) is rejected when it is first looked at,
+/// and blocks no other job. After any other refusal it waits.
+///
+/// # Complexity
+/// An instant costs one decision for each job that starts, and one more. With first fit it costs,
+/// after each start, one decision for each different request that waits. Refusals are remembered
+/// until the fleet changes.
+///
+/// # Examples
 ///
 /// ```
 /// use mapa_core::greedy;
@@ -72,30 +88,45 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Every job placed by the same policy, on the best machine of the fleet.
+    /// A queue whose jobs are all placed by the same policy, on the best machine of the fleet.
     #[must_use]
     pub fn new(policy: impl Policy + 'static, order: Order) -> Self {
         let name = format!("{}, {}", order.name(), policy.name());
         let choose = Choose::ByPolicy(Box::new(policy), Memo::new());
-        Self { name, waiting: Waiting::new(order, false), first_fit: false, choose }
+        Self {
+            name,
+            waiting: Waiting::new(order, false),
+            first_fit: false,
+            choose,
+        }
     }
 
-    /// Every job placed as `choose` says, which is asked anew at every instant.
+    /// A queue whose jobs are placed as `choose` decides. It is called anew at every instant.
     #[must_use]
     pub fn choosing(
         choose: impl FnMut(&Job, &Turn<'_>) -> Result<Decision, Refusal> + Send + 'static,
         order: Order,
     ) -> Self {
         let choose = Choose::ByTurn(Box::new(choose));
-        Self { name: order.name().to_owned(), waiting: Waiting::new(order, false), first_fit: false, choose }
+        Self {
+            name: order.name().to_owned(),
+            waiting: Waiting::new(order, false),
+            first_fit: false,
+            choose,
+        }
     }
 
-    /// A job that cannot start holds up nobody. To be said before the first job arrives.
+    /// Lets jobs start before others that cannot start yet. Call this before the first job arrives.
     #[must_use]
     pub fn first_fit(self) -> Self {
         let same_answers = matches!(self.choose, Choose::ByPolicy(..));
         let waiting = Waiting::new(self.waiting.order().clone(), same_answers);
-        Self { name: format!("first-fit, {}", self.name), waiting, first_fit: true, ..self }
+        Self {
+            name: format!("first-fit, {}", self.name),
+            waiting,
+            first_fit: true,
+            ..self
+        }
     }
 
     pub(crate) fn named(self, name: String) -> Self {
@@ -110,7 +141,10 @@ impl Queue {
 
 impl fmt::Debug for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Queue").field("name", &self.name).field("waiting", &self.waiting).finish_non_exhaustive()
+        f.debug_struct("Queue")
+            .field("name", &self.name)
+            .field("waiting", &self.waiting)
+            .finish_non_exhaustive()
     }
 }
 
@@ -122,7 +156,9 @@ impl Scheduler for Queue {
     fn on_event(&mut self, _now: Time, event: Event) {
         match event {
             Event::Arrived(job) => self.waiting.push(job),
-            Event::Cancelled(job) | Event::Failed(job) | Event::Finished(job) => drop(self.waiting.forget(job)),
+            Event::Cancelled(job) | Event::Failed(job) | Event::Finished(job) => {
+                drop(self.waiting.forget(job))
+            }
             _ => {}
         }
     }

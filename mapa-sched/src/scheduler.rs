@@ -6,27 +6,28 @@ use crate::fleet::Fleet;
 use crate::time::Time;
 use crate::turn::Turn;
 
-/// Which job, when, and what to reconfigure. A pure state machine: told facts, it gives orders; it reads no clock and does
-/// nothing itself.
+/// A scheduler: which job, when, and what to reconfigure. It is a pure state machine: it receives
+/// facts and gives orders, reads no clock and carries nothing out itself.
 pub trait Scheduler {
-    /// Its name.
+    /// The name of the scheduler.
     fn name(&self) -> &str;
 
-    /// Takes note of a fact. What it says of leases and layouts is booked in the fleet already.
+    /// Receives a fact. Leases and layouts that follow from it are booked in the fleet already.
     fn on_event(&mut self, now: Time, event: Event);
 
     /// Acts, once an instant, after its last fact.
     fn act(&mut self, now: Time, turn: &mut Turn<'_>);
 }
 
-/// Runs one instant: books its facts in the fleet, tells them to the scheduler in the given order, lets it act once, and
-/// adds its orders to `orders`.
+/// Runs one instant: books its facts in the fleet, passes them to the scheduler in the given order,
+/// lets the scheduler act once, and adds its orders to `orders`.
 ///
 /// # Errors
-/// The first fact that cannot be: a machine that the fleet does not have, a layout that is not legal or under which
-/// something with a tenant would vanish: tell the tenant's end first. Such a fact is neither booked nor told; all others are,
-/// and the scheduler has acted all the same. The end of what holds nothing, because it waits, is blocked or has ended already,
-/// is no error.
+/// The first fact that is impossible: a machine that the fleet does not have, a layout that is not
+/// legal, or a layout without an instance that has a tenant (report the end of the tenant first).
+/// Such a fact is neither booked nor passed on. All others are, and the scheduler acts all the
+/// same. The end of a job or task that holds nothing, because it waits, is blocked or has ended
+/// already, is no error.
 pub fn step(
     scheduler: &mut dyn Scheduler,
     fleet: &mut Fleet,

@@ -1,4 +1,4 @@
-//! What a scheduler acts through.
+//! A scheduler's turn: what it sees, and how it gives orders.
 
 use mapa_core::mig::Layout;
 use mapa_core::{Decision, DeviceId, MachineId, Policy, Refusal, Request, View, WhatIf};
@@ -9,7 +9,8 @@ use crate::fleet::Fleet;
 use crate::job::{JobId, Tenant};
 use crate::time::Time;
 
-/// A scheduler's turn at one instant. What it orders is booked at once, and the order is noted for the driver.
+/// A scheduler's turn at one instant. Each order is booked in the fleet at once, and noted for the
+/// driver.
 #[derive(Debug)]
 pub struct Turn<'a> {
     fleet: &'a mut Fleet,
@@ -21,7 +22,7 @@ impl<'a> Turn<'a> {
         Self { fleet, orders }
     }
 
-    /// The machines, and who holds what.
+    /// The machines, and the tenants on them.
     #[must_use]
     pub fn fleet(&self) -> &Fleet {
         self.fleet
@@ -40,7 +41,7 @@ impl<'a> Turn<'a> {
         self.fleet.machine(machine).map(mapa_core::Allocator::view)
     }
 
-    /// As [`Fleet::decide`].
+    /// The best decision of a policy over all machines, as [`Fleet::decide`].
     ///
     /// # Errors
     /// As [`Fleet::decide`].
@@ -48,18 +49,21 @@ impl<'a> Turn<'a> {
         self.fleet.decide(policy, request)
     }
 
-    /// Gives a tenant what was decided, and orders it to start there.
+    /// Gives a tenant the devices of a decision, and orders it to start there.
     ///
     /// # Errors
-    /// `Busy`: the decision was not made on the present state ([`Reason::Stale`](mapa_core::Reason::Stale)), or the tenant
-    /// holds a lease already.
+    /// `Busy`: the decision was not made on the present state
+    /// ([`Reason::Stale`](mapa_core::Reason::Stale)), or the tenant holds a lease already.
     pub fn place(&mut self, tenant: Tenant, decision: Decision) -> Result<Placed, Refusal> {
         let at = self.fleet.place(tenant, decision)?;
-        self.orders.push(Action::Place { tenant, at: at.clone() });
+        self.orders.push(Action::Place {
+            tenant,
+            at: at.clone(),
+        });
         Ok(at)
     }
 
-    /// As [`Fleet::spread`].
+    /// The decisions for a job over several machines, as [`Fleet::spread`].
     ///
     /// # Errors
     /// As [`Fleet::spread`].
@@ -67,22 +71,32 @@ impl<'a> Turn<'a> {
         self.fleet.spread(policy, request)
     }
 
-    /// Gives a tenant what was decided for its ranks machine by machine, all or none, and orders it to start there.
+    /// Gives a tenant the devices of several decisions, machine by machine, and orders it to start
+    /// there. It gets all of them or none.
     ///
     /// # Errors
     /// As [`Turn::place`], for any of them, or if two are on one machine; nothing is booked then.
     pub fn place_parts(&mut self, tenant: Tenant, parts: Vec<Decision>) -> Result<Placed, Refusal> {
         let at = self.fleet.place_parts(tenant, parts)?;
-        self.orders.push(Action::Place { tenant, at: at.clone() });
+        self.orders.push(Action::Place {
+            tenant,
+            at: at.clone(),
+        });
         Ok(at)
     }
 
-    /// Decides and places: on one machine, or where none can ever hold the job and a [network](Fleet::with_network) joins them, on
-    /// several.
+    /// Decides and places: on one machine, or on several if no machine can ever hold the job and a
+    /// [network](Fleet::with_network) joins them.
     ///
     /// # Errors
-    /// As [`Turn::decide`], [`Turn::spread`] and [`Turn::place`]; `Busy` for a policy that decides for another job.
-    pub fn start(&mut self, tenant: Tenant, policy: impl Policy, request: &Request) -> Result<Placed, Refusal> {
+    /// As [`Turn::decide`], [`Turn::spread`] and [`Turn::place`]; `Busy` for a policy that decides
+    /// for another job.
+    pub fn start(
+        &mut self,
+        tenant: Tenant,
+        policy: impl Policy,
+        request: &Request,
+    ) -> Result<Placed, Refusal> {
         let (decision, rest) = self.fleet.choose(policy, request)?;
         if !rest.is_empty() {
             return self.place_parts(tenant, std::iter::once(decision).chain(rest).collect());
@@ -93,40 +107,56 @@ impl<'a> Turn<'a> {
         self.place(tenant, decision)
     }
 
-    /// The state of a tenant's machine as if it held nothing; none if it holds nothing.
+    /// The state of a tenant's machine as if the tenant held nothing. None for a tenant that holds
+    /// nothing, or is on several machines.
     #[must_use]
     pub fn without(&self, tenant: Tenant) -> Option<WhatIf> {
         self.fleet.without(tenant)
     }
 
-    /// Moves a tenant: to what was decided [without](Turn::without) it, or on any machine beside it.
+    /// Moves a tenant to the devices of a decision: one made [without](Turn::without) the tenant,
+    /// or one made on any machine while the tenant holds its devices.
     ///
     /// # Errors
-    /// `Busy`: the decision was not made on the present state or without somebody else, or the tenant holds no lease.
+    /// `Busy`: the decision was not made on the present state, it was made without another tenant,
+    /// or the tenant holds no lease.
     pub fn relocate(&mut self, tenant: Tenant, decision: Decision) -> Result<Placed, Refusal> {
         let at = self.fleet.relocate(tenant, decision)?;
-        self.orders.push(Action::Move { tenant, at: at.clone() });
+        self.orders.push(Action::Move {
+            tenant,
+            at: at.clone(),
+        });
         Ok(at)
     }
 
-    /// Takes away what a tenant holds, and orders it to stop.
+    /// Releases the devices of a tenant, and orders it to stop.
     ///
     /// # Errors
-    /// A tenant that holds nothing.
+    /// The tenant holds nothing.
     pub fn suspend(&mut self, tenant: Tenant) -> Result<(), Error> {
         self.fleet.release(tenant)?;
         self.orders.push(Action::Suspend { tenant });
         Ok(())
     }
 
-    /// Orders a device to be cut up anew; until the fact is told ([`Event::LayoutIs`](crate::Event::LayoutIs)), only what both
-    /// layouts have is there.
+    /// Orders the repartition of a device. Until [`Event::LayoutIs`](crate::Event::LayoutIs)
+    /// reports the new layout, only the instances that both layouts have are present.
     ///
     /// # Errors
     /// As [`mapa_core::Allocator::begin_repartition`].
-    pub fn repartition(&mut self, machine: MachineId, whole: DeviceId, layout: Layout) -> Result<(), Error> {
-        self.fleet.begin_repartition(machine, whole, layout.clone())?;
-        self.orders.push(Action::Repartition { machine, whole, layout });
+    pub fn repartition(
+        &mut self,
+        machine: MachineId,
+        whole: DeviceId,
+        layout: Layout,
+    ) -> Result<(), Error> {
+        self.fleet
+            .begin_repartition(machine, whole, layout.clone())?;
+        self.orders.push(Action::Repartition {
+            machine,
+            whole,
+            layout,
+        });
         Ok(())
     }
 
@@ -135,17 +165,17 @@ impl<'a> Turn<'a> {
         self.orders.push(Action::Launch { job });
     }
 
-    /// Orders a job to be held back, or let go.
+    /// Orders a limit on a job, or lifts one.
     pub fn throttle(&mut self, job: JobId, guard: Guard) {
         self.orders.push(Action::Throttle { job, guard });
     }
 
-    /// Has a job's owner told no.
+    /// Rejects a job, for this reason.
     pub fn reject(&mut self, job: JobId, why: Refusal) {
         self.orders.push(Action::Reject { job, why });
     }
 
-    /// Asks to be woken.
+    /// Orders a wake-up at a moment.
     pub fn wake(&mut self, at: Time, token: Token) {
         self.orders.push(Action::Wake { at, token });
     }

@@ -13,29 +13,41 @@ use crate::order::Order;
 #[derive(Clone, Debug)]
 pub(crate) struct Entry<T> {
     pub(crate) job: Arc<Job>,
-    /// How many were told of before it.
-    pub(crate) told: u64,
-    /// Jobs of one class ask for the same.
+    /// Its number in order of arrival: how many jobs had arrived before it.
+    pub(crate) serial: u64,
+    /// The number of its class. Jobs of one class have equal requests.
     pub(crate) class: u64,
     pub(crate) own: T,
 }
 
-/// The jobs that wait, next one first. Adding one costs O(log n) in order of arrival, else O(n); with classes O(classes) more.
+/// The jobs that wait, next one first.
+///
+/// # Complexity
+/// To add a job costs O(log n) if the order is that of arrival, else O(n), for n jobs; and O(c)
+/// more for c classes, if jobs are classified.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting<T = ()> {
     order: Order,
     entries: VecDeque<Entry<T>>,
-    /// Who waits: most that end do not.
+    /// The jobs that wait. Most jobs that end do not wait, so they are not looked for in `entries`.
     there: HashSet<JobId, BuildHasherDefault<DefaultHasher>>,
-    told: u64,
-    /// What is asked for, and how often, by class; none if every job is a class of its own.
+    serial: u64,
+    /// Each class with its request and its number of jobs; `None` if every job is a class of its
+    /// own.
     classes: Option<Vec<(u64, Request, usize)>>,
 }
 
 impl<T: Default> Waiting<T> {
-    /// `classes`: whether jobs that ask for the same get the same answer.
+    /// An empty queue. `classes` says whether jobs with equal requests get equal answers, and so
+    /// form a class.
     pub(crate) fn new(order: Order, classes: bool) -> Self {
-        Self { order, entries: VecDeque::new(), there: HashSet::default(), told: 0, classes: classes.then(Vec::new) }
+        Self {
+            order,
+            entries: VecDeque::new(),
+            there: HashSet::default(),
+            serial: 0,
+            classes: classes.then(Vec::new),
+        }
     }
 
     pub(crate) fn order(&self) -> &Order {
@@ -67,24 +79,36 @@ impl<T: Default> Waiting<T> {
     }
 
     pub(crate) fn push(&mut self, job: Job) {
-        let told = self.told;
-        self.told += 1;
-        let class = self.class_of(&job.request, told);
+        let serial = self.serial;
+        self.serial += 1;
+        let class = self.class_of(&job.request, serial);
         self.there.insert(job.id);
-        let at = self.entries.partition_point(|other| self.order.compare(&other.job, &job).is_le());
-        self.entries.insert(at, Entry { job: Arc::new(job), told, class, own: T::default() });
+        let at = self
+            .entries
+            .partition_point(|other| self.order.compare(&other.job, &job).is_le());
+        self.entries.insert(
+            at,
+            Entry {
+                job: Arc::new(job),
+                serial,
+                class,
+                own: T::default(),
+            },
+        );
     }
 
-    fn class_of(&mut self, request: &Request, told: u64) -> u64 {
-        let Some(classes) = &mut self.classes else { return told };
+    fn class_of(&mut self, request: &Request, serial: u64) -> u64 {
+        let Some(classes) = &mut self.classes else {
+            return serial;
+        };
         match classes.iter_mut().find(|(_, known, _)| known == request) {
             Some((class, _, jobs)) => {
                 *jobs += 1;
                 *class
             }
             None => {
-                classes.push((told, request.clone(), 1));
-                told
+                classes.push((serial, request.clone(), 1));
+                serial
             }
         }
     }
@@ -103,9 +127,12 @@ impl<T: Default> Waiting<T> {
         Some(entry)
     }
 
-    /// Takes a job out, if it waits.
+    /// Removes a job, if it waits.
     pub(crate) fn forget(&mut self, job: JobId) -> Option<Entry<T>> {
-        let at = self.there.contains(&job).then(|| self.entries.iter().position(|entry| entry.job.id == job))?;
+        let at = self
+            .there
+            .contains(&job)
+            .then(|| self.entries.iter().position(|entry| entry.job.id == job))?;
         self.remove(at?)
     }
 }

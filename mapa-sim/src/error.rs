@@ -1,8 +1,9 @@
-//! What can be wrong with a workload, and with what a scheduler orders.
+//! Errors of workloads, of scheduler orders and of tables.
 
 use mapa_sched::Tenant;
 
-/// Why a workload was refused, or a simulation stopped. Messages name the file's line or the job, and what was expected.
+/// Why a workload is invalid, or why a simulation stopped. The message names the line of the file
+/// or the job, and what was expected.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct Error(Box<ErrorKind>);
@@ -36,6 +37,16 @@ impl From<mapa_sched::Error> for Error {
     }
 }
 
+impl From<mapa_table::Error> for Error {
+    fn from(error: mapa_table::Error) -> Self {
+        let what = error.what().to_owned();
+        match error.line() {
+            Some(line) => ErrorKind::BadLine { line, what }.into(),
+            None => ErrorKind::BadWorkload(what).into(),
+        }
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ErrorKind {
     #[error("line {line}: {what}")]
@@ -43,12 +54,22 @@ pub(crate) enum ErrorKind {
     #[error("{0}")]
     BadWorkload(String),
     #[error("the scheduler ordered {order} for {tenant}: {what}")]
-    BadOrder { order: &'static str, tenant: Tenant, what: &'static str },
-    #[error("the scheduler ordered {0}, which the simulator does not carry out")]
+    BadOrder {
+        order: &'static str,
+        tenant: Tenant,
+        what: &'static str,
+    },
+    #[error(
+        "the scheduler ordered {0}, which the simulator does not carry out: \
+         expected places, moves, suspensions, repartitions, rejections and wakes"
+    )]
     Unsupported(&'static str),
     #[error("job {job}: {what}")]
     BadJob { job: u64, what: String },
-    #[error("after {0} wakes at one moment the scheduler still asks to be woken: it never lets time go on")]
+    #[error(
+        "after {0} wakes at one moment the scheduler still asks to be woken at that moment: \
+         it never lets time go on; expected a later moment"
+    )]
     Stuck(u64),
     #[error("table: {0}")]
     BadTable(String),

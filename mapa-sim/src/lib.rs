@@ -22,7 +22,8 @@ mod workload;
 pub use error::Error;
 pub use execution::{ByBandwidth, Coupling, Execution, Fixed, PcieEqualShare, PcieMaxMin};
 pub use metrics::{
-    BOUND, Fragmentation, Group, GroupSize, Interval, OverTime, Point, Quartiles, Row, Scorer, Scores, Spread, Summary,
+    BOUND, Better, Fragmentation, Group, GroupSize, Interval, Jobs, MEASURES, Measure, Of,
+    OverTime, Point, Pool, Pooled, Quartiles, Row, Scorer, Scores, Simulated, Summary, Unit,
     mean_interval, paired_interval, quantile, share_interval,
 };
 pub use outcome::{Outcome, Rejected, Run, Stay};
@@ -30,6 +31,7 @@ pub use random::{GENERATOR, stream};
 pub use simulation::Simulation;
 pub use table::{Column, Table};
 pub use workload::{
-    Arrivals, Generator, Profile, RunTimes, Selection, Shared, Sizes, Submission, Task, TraceKind, Workload, read_jobs,
-    read_profiles, read_run_times, read_trace, read_trace_part, write_jobs, write_profiles,
+    Arrivals, Generator, Profile, RunTimes, Selection, Shared, Sizes, Submission, Task, TraceKind,
+    Workload, read_jobs, read_profiles, read_run_times, read_trace, read_trace_part, write_jobs,
+    write_profiles,
 };

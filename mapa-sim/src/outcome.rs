@@ -1,18 +1,18 @@
-//! What came of a workload.
+//! The outcome of a workload: which jobs ran, where and when.
 
 use std::time::Duration;
 
 use mapa_core::Refusal;
 use mapa_sched::{JobId, Placed, Time};
 
-/// A time that a job spent at one place.
+/// A period that a job spent on the same devices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stay {
-    /// From when.
+    /// When it began.
     pub from: Time,
-    /// Until when.
+    /// When it ended.
     pub until: Time,
-    /// Where.
+    /// The machine and the devices.
     pub at: Placed,
 }
 
@@ -25,7 +25,7 @@ pub struct Run {
     pub job: JobId,
     /// When it arrived.
     pub arrived: Time,
-    /// Where it ran, in order of time; several stays if it was moved or suspended. Never empty.
+    /// Where it ran, in order of time. Several stays if it was moved or suspended. Never empty.
     pub stays: Vec<Stay>,
 }
 
@@ -42,33 +42,34 @@ impl Run {
         self.stays.last().map_or(self.arrived, |stay| stay.until)
     }
 
-    /// From its arrival to its start.
+    /// How long it waited, from its arrival to its start.
     #[must_use]
     pub fn waited(&self) -> Duration {
         self.started() - self.arrived
     }
 
-    /// How long it ran, without the times for which it was suspended.
+    /// How long it ran, without the times during which it was suspended.
     #[must_use]
     pub fn ran(&self) -> Duration {
         self.stays.iter().map(|stay| stay.until - stay.from).sum()
     }
 }
 
-/// A job that was told no.
+/// A job that was rejected.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rejected {
     /// Its place in the workload's jobs.
     pub index: usize,
     /// Its number.
     pub job: JobId,
-    /// When.
+    /// When it was rejected.
     pub at: Time,
-    /// Why.
+    /// Why it was rejected.
     pub why: Refusal,
 }
 
-/// What came of a workload: a function of the workload, the fleet, the scheduler and the execution model.
+/// The outcome of a workload. It is a function of the workload, the fleet, the scheduler and the
+/// execution model.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Outcome {
@@ -78,14 +79,15 @@ pub struct Outcome {
     pub execution: String,
     /// The jobs that have finished, by their place in the workload.
     pub runs: Vec<Run>,
-    /// The jobs that were told no, by their place in the workload.
+    /// The jobs that were rejected, by their place in the workload.
     pub rejected: Vec<Rejected>,
-    /// Places in the workload of the jobs that had arrived and not finished at the end: they waited for what never came, or for a time after
+    /// The places in the workload of the jobs that had arrived and not finished at the end. They
+    /// waited for devices that never became free, or for a moment after
     /// [`Simulation::until`](crate::Simulation::until).
     pub waiting: Vec<usize>,
-    /// When the last thing happened.
+    /// When the last event happened.
     pub end: Time,
-    /// How many facts were told.
+    /// How many events the scheduler received.
     pub events: u64,
     /// At how many instants the scheduler acted.
     pub instants: u64,

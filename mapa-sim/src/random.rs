@@ -1,17 +1,20 @@
 //! Named random streams.
 //!
-//! What is drawn for one purpose does not move what is drawn for another: each purpose has a stream of its own, found by its name
-//! and the seed. So a workload with other run times has the same arrivals.
+//! Each purpose has a stream of its own, selected by its name and the seed. So draws for one
+//! purpose do not change those for another: a workload with other run times has the same arrivals.
 
 use std::hash::Hasher;
 
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
 
-/// The generator behind every stream, as outputs name it.
-pub const GENERATOR: &str = "PCG-XSL-RR 128/64 (rand_pcg 0.10), seeded by FNV-1a of stream and seed";
+/// The name of the random number generator, as outputs print it.
+pub const GENERATOR: &str =
+    "PCG-XSL-RR 128/64 (rand_pcg 0.10), seeded by FNV-1a of stream and seed";
 
-/// The stream of this name.
+/// The random stream of this name and seed.
+///
+/// # Examples
 ///
 /// ```
 /// use rand::Rng;

@@ -1,15 +1,18 @@
-//! The loop: from one event to the next.
+//! The event loop of the simulator.
 //!
-//! **Time.** A job's work and what is left of it are counted in 2⁻³² ns, its rate in 2⁻³² of full speed, both integers. What is left
-//! after a change of speed is exact, whenever it is worked out; a job ends in the first nanosecond in which nothing is left. The only
-//! rounding is that of a slowdown to a rate, once, to 32 binary digits.
+//! **Time.** A job's work, and what is left of it, are integers in units of 2⁻³² ns; its rate is an
+//! integer in units of 2⁻³² of full speed. So what is left after a change of speed is exact,
+//! whenever it is computed. A job ends in the first nanosecond in which nothing is left. Only one
+//! step rounds: a slowdown becomes a rate of 32 binary digits.
 //!
-//! **Ties.** All that happens at one nanosecond is told in one instant: first the jobs that end, by number; then layouts; then
-//! arrivals, by their order in the workload; then wakes, by token. Devices of jobs that end are so free for those that arrive. What
-//! follows from orders without any time, such as a job without work, comes in a further instant at the same nanosecond.
+//! **Ties.** An instant is all that happens at one nanosecond. The scheduler receives its events in
+//! this order: jobs that end, by number; layouts; arrivals, by their order in the workload; wakes,
+//! by token. So devices of jobs that end are free for jobs that arrive. If an order has an
+//! immediate effect, such as the end of a job without work, that event is in a further instant at
+//! the same nanosecond.
 //!
-//! **Stale events.** Whenever a job's speed changes, its end is put into the queue anew under a new generation; ends of older
-//! generations are passed over when they come up.
+//! **Stale events.** Whenever a job's speed changes, its end is put into the queue again under a
+//! new generation. Ends of older generations are skipped when they come up.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
@@ -36,57 +39,93 @@ pub struct Simulation<'a> {
 
 type Observer<'a> = Box<dyn FnMut(Time, &Fleet) + 'a>;
 
-/// How long it takes to cut a device of this model up anew: from one layout to the other.
+/// A function: how long the repartition of a device of this model takes, from the first layout to
+/// the second.
 type Repartition<'a> = Box<dyn Fn(&Model, &Layout, &Layout) -> Duration + 'a>;
 
-/// Wakes at one moment, with nothing else, after which a scheduler is taken to wake itself forever.
+/// The number of successive wakes at one moment, without any other event, after which the
+/// simulation stops: the scheduler would wake itself forever.
 const STUCK: u64 = 1_000_000;
 
 impl<'a> Simulation<'a> {
-    /// This workload on this fleet. What holds leases on it already stays there.
+    /// A simulation of this workload on this fleet. Leases that are on the fleet stay there.
     #[must_use]
     pub fn new(workload: &'a Workload, fleet: Fleet) -> Self {
-        Self { workload, fleet, repartition: Box::new(|_, _, _| Duration::ZERO), until: None, observer: None }
+        Self {
+            workload,
+            fleet,
+            repartition: Box::new(|_, _, _| Duration::ZERO),
+            until: None,
+            observer: None,
+        }
     }
 
-    /// How long it takes to cut a device up anew. Default: no time.
+    /// Sets how long a repartition takes. Default: no time.
     #[must_use]
     pub fn repartition(self, repartition: Duration) -> Self {
         self.repartition_by(move |_, _, _| repartition)
     }
 
-    /// How long it takes to cut a device up anew, by its model and its layouts before and after: for times of each instance that is
-    /// destroyed or created.
+    /// Sets how long a repartition takes, by the device's model and its layouts before and after.
+    /// So the time may depend on each instance that is destroyed or created.
     #[must_use]
     pub fn repartition_by(self, takes: impl Fn(&Model, &Layout, &Layout) -> Duration + 'a) -> Self {
-        Self { repartition: Box::new(takes), ..self }
+        Self {
+            repartition: Box::new(takes),
+            ..self
+        }
     }
 
-    /// Stops after the last instant that is not later: for schedulers that ask to be woken forever while a job waits. Default: never.
+    /// Stops after the last instant that is not later than this. Needed for schedulers that order
+    /// wake-ups for as long as a job waits. Default: never.
     #[must_use]
     pub fn until(self, until: Time) -> Self {
-        Self { until: Some(until), ..self }
+        Self {
+            until: Some(until),
+            ..self
+        }
     }
 
-    /// Is shown the fleet after every instant: for progress, and for what changes over time.
+    /// Calls this function with the moment and the fleet after every instant, to show progress or
+    /// to record series over time.
     #[must_use]
     pub fn observe(self, observer: impl FnMut(Time, &Fleet) + 'a) -> Self {
-        Self { observer: Some(Box::new(observer)), ..self }
+        Self {
+            observer: Some(Box::new(observer)),
+            ..self
+        }
     }
 
-    /// Runs until every job has ended or was told no, or nothing more can happen. O((jobs + orders) log jobs) besides what the scheduler does.
+    /// Runs until every job has ended or was rejected, or no further event can happen.
     ///
     /// # Errors
-    /// A workload in which two jobs have one number; an order that cannot be: for a tenant that is not there, for a task; a
-    /// slowdown that is no number between 2⁻³¹ and 2³¹; a scheduler that never lets time go on; times beyond 584 years.
-    pub fn run(self, scheduler: &mut dyn Scheduler, execution: &dyn Execution) -> Result<Outcome, Error> {
+    /// - Two jobs of the workload have the same number.
+    /// - An order cannot be carried out, because its tenant does not exist or is a task of a job.
+    /// - A slowdown is not a number between 2⁻³¹ and 2³¹.
+    /// - A scheduler wakes itself again and again at one moment.
+    /// - A time is beyond 584 years.
+    ///
+    /// # Complexity
+    /// O((n + k) log n) for n jobs and k orders, besides what the scheduler does. If jobs of one
+    /// machine slow each other down, each order also costs the jobs on its machine.
+    pub fn run(
+        self,
+        scheduler: &mut dyn Scheduler,
+        execution: &dyn Execution,
+    ) -> Result<Outcome, Error> {
         let mut run = Running::new(self, execution)?;
         let mut orders = Vec::new();
         let mut facts = Vec::new();
         while run.next_instant(&mut facts)? {
             run.outcome.events += facts.len() as u64;
             run.outcome.instants += 1;
-            step(scheduler, &mut run.fleet, run.now, facts.drain(..), &mut orders)?;
+            step(
+                scheduler,
+                &mut run.fleet,
+                run.now,
+                facts.drain(..),
+                &mut orders,
+            )?;
             for order in orders.drain(..) {
                 run.carry_out(order)?;
             }
@@ -99,53 +138,61 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// What will happen. The order of its variants is that in which facts of one moment are told.
+/// A future event. Events of one moment are in the order of the variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
-    /// A job's end, if its generation is still this.
+    /// The end of a job, by its number and its generation. Stale if the generation has changed
+    /// since.
     End(JobId, u64),
-    /// A device's new layout, by its place in the list of those under way.
+    /// The end of a repartition, by its key in [`Running::layouts`].
     Layout(u64),
+    /// A wake that the scheduler asked for.
     Wake(Token),
 }
 
-/// A job that has arrived, and neither finished nor been told no.
+/// A job that has arrived, and has neither finished nor been rejected.
 struct Active {
+    /// Its place in the workload's jobs.
     index: usize,
-    /// Work left at `since`, 2⁻³² ns.
+    /// The work left at `since`, in units of 2⁻³² ns.
     left: u128,
     since: Time,
-    /// 2⁻³² of full speed; 0 while it is suspended or waits.
+    /// The rate, in units of 2⁻³² of full speed; 0 while the job waits or is suspended.
     rate: u64,
+    /// Counts the changes of its rate. Ends of older generations are stale.
     generation: u64,
-    /// Whether it lies anywhere: on the last of its stays, which is then still open.
+    /// Whether the job holds devices. Then the last of its stays is still open.
     runs: bool,
     stays: Vec<Stay>,
 }
 
-/// Full speed.
+/// The rate of a job at full speed.
 const FULL: f64 = (1u64 << 32) as f64;
 
 impl Active {
-    /// Brings what is left up to date.
+    /// Brings the remaining work up to date.
     fn advance(&mut self, now: Time) {
         let passed = u128::from(now.0 - self.since.0);
         self.left = self.left.saturating_sub(passed * u128::from(self.rate));
         self.since = now;
     }
 
-    /// When nothing will be left, if it goes on like this.
+    /// The moment at which no work will be left, at the present rate. `None` beyond 584 years.
     fn end(&self) -> Option<Time> {
+        // Rounded up: in the nanosecond before there is still something left.
         let takes = self.left.div_ceil(u128::from(self.rate));
-        u64::try_from(takes).ok().and_then(|takes| self.since.0.checked_add(takes)).map(Time)
+        u64::try_from(takes)
+            .ok()
+            .and_then(|takes| self.since.0.checked_add(takes))
+            .map(Time)
     }
 
-    /// Where it lies.
+    /// Where the job runs.
     fn at(&self) -> Option<&Placed> {
         self.stays.last().filter(|_| self.runs).map(|open| &open.at)
     }
 
-    /// Closes its stay.
+    /// Ends the present stay of the job.
     fn leave(&mut self, now: Time) {
         if let Some(open) = self.stays.last_mut().filter(|_| self.runs) {
             open.until = now;
@@ -162,29 +209,41 @@ struct Running<'a> {
     until: Option<Time>,
     observer: Option<Observer<'a>>,
     now: Time,
-    /// Places in the workload, last arrival first.
+    /// Places in the workload of the jobs that have not arrived, the next one last.
     to_come: Vec<usize>,
+    /// The future events, the next one on top. Some ends in it may be stale.
     due: BinaryHeap<Reverse<(Time, Due)>>,
     active: HashMap<JobId, Active, FnvBuildHasher>,
-    /// Who lies on which machine, if jobs of one machine notice each other.
+    /// The jobs on each machine. Kept only if jobs of one machine slow each other down.
     there: HashMap<MachineId, BTreeSet<JobId>, FnvBuildHasher>,
+    /// Repartitions that have begun, by number.
     layouts: BTreeMap<u64, (MachineId, DeviceId, Layout)>,
-    /// Machines on which something has changed in this instant.
+    /// Machines on which a job has started, moved or left in this instant. May name one twice.
     changed: Vec<MachineId>,
-    /// Jobs that were put somewhere in this instant.
+    /// Jobs that were placed or moved in this instant.
     moved: Vec<JobId>,
-    /// At how many instants of this moment nothing but a wake was told.
+    /// How many instants of this moment had nothing but wakes.
     woken: u64,
     outcome: Outcome,
 }
 
 impl<'a> Running<'a> {
     fn new(simulation: Simulation<'a>, execution: &'a dyn Execution) -> Result<Self, Error> {
-        let Simulation { workload, fleet, repartition, until, observer } = simulation;
+        let Simulation {
+            workload,
+            fleet,
+            repartition,
+            until,
+            observer,
+        } = simulation;
         let mut ids: Vec<JobId> = workload.jobs.iter().map(|own| own.job.id).collect();
         ids.sort_unstable();
         if let Some(twice) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(ErrorKind::BadJob { job: twice[0].0, what: "its number is given twice".to_owned() }.into());
+            return Err(ErrorKind::BadJob {
+                job: twice[0].0,
+                what: "its number is given twice: expected numbers that differ".to_owned(),
+            }
+            .into());
         }
         let mut to_come: Vec<usize> = (0..workload.jobs.len()).collect();
         to_come.sort_by_key(|&index| Reverse((workload.jobs[index].job.arrived, index)));
@@ -208,28 +267,39 @@ impl<'a> Running<'a> {
         })
     }
 
+    /// Whether an event is the end of a job under a rate that it no longer has.
     fn is_stale(&self, due: Due) -> bool {
         matches!(due, Due::End(job, generation)
             if self.active.get(&job).is_none_or(|active| active.generation != generation))
     }
 
-    /// Goes to the next moment at which something happens, and says what; false at the end.
+    /// Advances to the next moment with an event and adds its events to `facts`. Returns false if
+    /// there is none.
     fn next_instant(&mut self, facts: &mut Vec<Event>) -> Result<bool, Error> {
+        // Stale events must not set the clock.
         while let Some(&Reverse((_, due))) = self.due.peek()
             && self.is_stale(due)
         {
             self.due.pop();
         }
+        // Without jobs only wakes and layouts are left, and they could go on forever.
         if self.to_come.is_empty() && self.active.is_empty() {
             return Ok(false);
         }
-        let arrival = self.to_come.last().map(|&index| self.workload.jobs[index].job.arrived);
+        let arrival = self
+            .to_come
+            .last()
+            .map(|&index| self.workload.jobs[index].job.arrived);
         let due = self.due.peek().map(|Reverse((at, _))| *at);
-        let Some(next) = arrival.into_iter().chain(due).min() else { return Ok(false) };
+        let Some(next) = arrival.into_iter().chain(due).min() else {
+            return Ok(false);
+        };
         if self.until.is_some_and(|until| next > until) {
             return Ok(false);
         }
         let is_later = next > self.now;
+        // The heap gives ends and layouts in their order. Wakes are set aside: arrivals, which are
+        // in a list of their own, come before them.
         self.now = next.max(self.now);
         let mut wakes = Vec::new();
         while let Some(&Reverse((at, due))) = self.due.peek()
@@ -239,13 +309,13 @@ impl<'a> Running<'a> {
             match due {
                 _ if self.is_stale(due) => {}
                 Due::End(job, _) => facts.push(self.end(job)),
-                Due::Layout(number) => {
-                    facts.extend(self.layouts.remove(&number).map(|(machine, whole, layout)| Event::LayoutIs {
+                Due::Layout(number) => facts.extend(self.layouts.remove(&number).map(
+                    |(machine, whole, layout)| Event::LayoutIs {
                         machine,
                         whole,
                         layout,
-                    }))
-                }
+                    },
+                )),
                 Due::Wake(token) => wakes.push(Event::Woken(token)),
             }
         }
@@ -255,8 +325,12 @@ impl<'a> Running<'a> {
             self.to_come.pop();
             facts.push(self.arrive(index));
         }
-        // Whoever is only woken, again and again at one moment, never lets time go on.
-        self.woken = if is_later || !facts.is_empty() { 0 } else { self.woken + 1 };
+        // A scheduler that asks to be woken at this same moment each time would stop the clock.
+        self.woken = if is_later || !facts.is_empty() {
+            0
+        } else {
+            self.woken + 1
+        };
         if self.woken > STUCK {
             return Err(ErrorKind::Stuck(STUCK).into());
         }
@@ -264,20 +338,35 @@ impl<'a> Running<'a> {
         Ok(true)
     }
 
+    /// Makes a job active.
     fn arrive(&mut self, index: usize) -> Event {
         let own = &self.workload.jobs[index];
         let left = own.work.as_nanos() << 32;
-        let active = Active { index, left, since: self.now, rate: 0, generation: 0, runs: false, stays: Vec::new() };
+        let active = Active {
+            index,
+            left,
+            since: self.now,
+            rate: 0,
+            generation: 0,
+            runs: false,
+            stays: Vec::new(),
+        };
         self.active.insert(own.job.id, active);
         Event::Arrived(own.job.clone())
     }
 
+    /// Ends a job and records its run.
     fn end(&mut self, job: JobId) -> Event {
         if let Some(mut active) = self.active.remove(&job) {
             self.goes(job, active.at());
             active.leave(self.now);
             let arrived = self.workload.jobs[active.index].job.arrived;
-            self.outcome.runs.push(Run { index: active.index, job, arrived, stays: active.stays });
+            self.outcome.runs.push(Run {
+                index: active.index,
+                job,
+                arrived,
+                stays: active.stays,
+            });
         }
         Event::Finished(job)
     }
@@ -297,23 +386,36 @@ impl<'a> Running<'a> {
                 self.goes(tenant.job(), from.as_ref());
                 Ok(())
             }
-            Action::Repartition { machine, whole, layout } => {
+            Action::Repartition {
+                machine,
+                whole,
+                layout,
+            } => {
                 let number = self.layouts.keys().next_back().map_or(0, |last| last + 1);
                 let view = self.fleet.machine(machine)?.view();
-                // Only what can be cut up is ordered to be.
+                // Only devices with a model can be repartitioned. For others no time is known.
                 let model = view.graph().model(whole);
-                let takes = model.map(|model| (self.repartition)(model, &view.layout_of(whole), &layout));
+                let takes =
+                    model.map(|model| (self.repartition)(model, &view.layout_of(whole), &layout));
                 self.layouts.insert(number, (machine, whole, layout));
-                self.due.push(Reverse((self.now + takes.unwrap_or_default(), Due::Layout(number))));
+                self.due.push(Reverse((
+                    self.now + takes.unwrap_or_default(),
+                    Due::Layout(number),
+                )));
                 Ok(())
             }
             Action::Reject { job, why } => {
                 let active = self.active.remove(&job).ok_or(ErrorKind::BadOrder {
                     order: "a rejection",
                     tenant: Tenant::Job(job),
-                    what: "no such job is there",
+                    what: "this job does not wait or run; expected one that does",
                 })?;
-                self.outcome.rejected.push(Rejected { index: active.index, job, at: self.now, why });
+                self.outcome.rejected.push(Rejected {
+                    index: active.index,
+                    job,
+                    at: self.now,
+                    why,
+                });
                 Ok(())
             }
             Action::Wake { at, token } => {
@@ -327,13 +429,21 @@ impl<'a> Running<'a> {
     }
 
     fn job_of(&mut self, tenant: Tenant, order: &'static str) -> Result<&mut Active, Error> {
-        let wrong = |what| ErrorKind::BadOrder { order, tenant, what };
+        let wrong = |what| ErrorKind::BadOrder {
+            order,
+            tenant,
+            what,
+        };
         match tenant {
-            Tenant::Job(job) => Ok(self.active.get_mut(&job).ok_or_else(|| wrong("no such job is there"))?),
-            Tenant::Task(..) => Err(wrong("the simulator runs no tasks of jobs").into()),
+            Tenant::Job(job) => Ok(self
+                .active
+                .get_mut(&job)
+                .ok_or_else(|| wrong("this job does not wait or run; expected one that does"))?),
+            Tenant::Task(..) => Err(wrong("the simulator runs no tasks; expected a job").into()),
         }
     }
 
+    /// Starts a job at a place, or moves it there.
     fn put(&mut self, tenant: Tenant, at: Placed, order: &'static str) -> Result<(), Error> {
         let now = self.now;
         let active = self.job_of(tenant, order)?;
@@ -341,7 +451,11 @@ impl<'a> Running<'a> {
         let from = active.at().cloned();
         active.leave(now);
         let to: Vec<MachineId> = at.machines().collect();
-        active.stays.push(Stay { from: now, until: now, at });
+        active.stays.push(Stay {
+            from: now,
+            until: now,
+            at,
+        });
         active.runs = true;
         self.goes(tenant.job(), from.as_ref());
         self.moved.push(tenant.job());
@@ -354,9 +468,13 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    /// Notes that a job is no longer where it was.
+    /// Notes that a job has left these machines, as the other jobs there may run faster now.
     fn goes(&mut self, job: JobId, from: Option<&Placed>) {
-        for machine in from.filter(|_| self.is_coupled()).into_iter().flat_map(Placed::machines) {
+        for machine in from
+            .filter(|_| self.is_coupled())
+            .into_iter()
+            .flat_map(Placed::machines)
+        {
             self.there.entry(machine).or_default().remove(&job);
             self.changed.push(machine);
         }
@@ -366,27 +484,48 @@ impl<'a> Running<'a> {
         self.execution.coupling() == Coupling::Machine
     }
 
-    /// Works out the speeds that this instant has changed, once all of it is known.
+    /// Sets the speeds that have changed in this instant. This is done once, after all orders of
+    /// the instant: a job may be placed beside another that a later order of the same instant moves
+    /// away.
     fn settle(&mut self) -> Result<(), Error> {
         let mut jobs = std::mem::take(&mut self.moved);
         let changed = std::mem::take(&mut self.changed);
-        jobs.extend(changed.iter().filter_map(|machine| self.there.get(machine)).flatten());
+        jobs.extend(
+            changed
+                .iter()
+                .filter_map(|machine| self.there.get(machine))
+                .flatten(),
+        );
         jobs.sort_unstable();
         jobs.dedup();
         jobs.into_iter().try_for_each(|job| self.set_speed(job))
     }
 
+    /// Sets the rate of a job from its place, and puts its new end into the queue if the rate has
+    /// changed.
     fn set_speed(&mut self, job: JobId) -> Result<(), Error> {
-        let Some(active) = self.active.get_mut(&job) else { return Ok(()) };
+        let Some(active) = self.active.get_mut(&job) else {
+            return Ok(());
+        };
         let Some(at) = active.at() else { return Ok(()) };
-        let slowdown = self.execution.slowdown(&self.workload.jobs[active.index], at, &self.fleet);
+        let slowdown = self
+            .execution
+            .slowdown(&self.workload.jobs[active.index], at, &self.fleet);
         let rate = (FULL / slowdown).round();
+        // Below two units rounding would change a rate too much; above 2⁶³ it would not fit 64
+        // bits. A NaN is in no range.
         if !(2.0..=FULL * FULL / 2.0).contains(&rate) {
-            let what = format!("a slowdown of {slowdown}: expected a number between 2^-31 and 2^31");
+            let what =
+                format!("a slowdown of {slowdown}: expected a number between 2^-31 and 2^31");
             return Err(ErrorKind::BadJob { job: job.0, what }.into());
         }
         let rate = rate as u64;
-        let is_new = active.stays.last().is_some_and(|open| open.from == self.now);
+        // An end that is in the queue stays valid while the rate does. A stay that began in this
+        // instant gets an end of its own.
+        let is_new = active
+            .stays
+            .last()
+            .is_some_and(|open| open.from == self.now);
         if rate == active.rate && !is_new {
             return Ok(());
         }
@@ -395,17 +534,26 @@ impl<'a> Running<'a> {
         active.generation += 1;
         let end = active.end().ok_or_else(|| ErrorKind::BadJob {
             job: job.0,
-            what: "it would end after more than 584 years, which is as far as time goes".to_owned(),
+            what: "it would end after more than 584 years: expected shorter jobs, as no later \
+                moment can be represented"
+                .to_owned(),
         })?;
-        self.due.push(Reverse((end, Due::End(job, active.generation))));
+        self.due
+            .push(Reverse((end, Due::End(job, active.generation))));
         Ok(())
     }
 
+    /// Puts the outcome into the order of the workload.
     fn finish(mut self, scheduler: &str, execution: &str) -> Outcome {
         self.outcome.runs.sort_unstable_by_key(|run| run.index);
         self.outcome.rejected.sort_by_key(|rejected| rejected.index);
         self.outcome.waiting = self.active.values().map(|active| active.index).collect();
         self.outcome.waiting.sort_unstable();
-        Outcome { scheduler: scheduler.to_owned(), execution: execution.to_owned(), end: self.now, ..self.outcome }
+        Outcome {
+            scheduler: scheduler.to_owned(),
+            execution: execution.to_owned(),
+            end: self.now,
+            ..self.outcome
+        }
     }
 }

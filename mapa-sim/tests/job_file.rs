@@ -5,7 +5,9 @@ use std::time::Duration;
 use mapa_core::mig::Size;
 use mapa_core::{Demand, DeviceSet, Pattern, Request, Shape};
 use mapa_sched::{Job, JobId, RunTime, Time};
-use mapa_sim::{Profile, Submission, Workload, read_jobs, read_profiles, write_jobs, write_profiles};
+use mapa_sim::{
+    Profile, Submission, Workload, read_jobs, read_profiles, write_jobs, write_profiles,
+};
 use proptest::prelude::*;
 
 /// The text is refused, on this line (0: no line), with these words.
@@ -14,22 +16,37 @@ fn refused(text: &str, line: usize, words: &[&str]) {
     let error = read_jobs(text).expect_err(text);
     assert_eq!(error.line().unwrap_or(0), line, "{text}: {error}");
     for word in words {
-        assert!(error.to_string().contains(word), "{text}: {error}: expected `{word}`");
+        assert!(
+            error.to_string().contains(word),
+            "{text}: {error}: expected `{word}`"
+        );
     }
 }
 
 #[test]
 fn a_line_of_the_released_form_means_what_it_does_to_the_released_simulator() {
     let workload = read_jobs("3,ring,120,17,1,vgg16.sh\n1,all,0,5,0,googlenet.sh\n").unwrap();
-    let [first, second] = &workload.jobs[..] else { panic!("{workload:?}") };
-    assert_eq!(first.job.request, Request::new(Pattern::ring(3)).sensitive(true));
+    let [first, second] = &workload.jobs[..] else {
+        panic!("{workload:?}")
+    };
+    assert_eq!(
+        first.job.request,
+        Request::new(Pattern::ring(3)).sensitive(true)
+    );
     assert_eq!(first.job.arrived, Time::from_secs(120));
-    assert_eq!((first.work, &*first.task), (Duration::from_secs(17), "VGG-16"));
+    assert_eq!(
+        (first.work, &*first.task),
+        (Duration::from_secs(17), "VGG-16")
+    );
     assert_eq!(first.job.run_time, RunTime::Fixed(Duration::from_secs(17)));
     assert_eq!(second.job.request, Request::new(Pattern::all_to_all(1)));
     assert_eq!((first.job.id, second.job.id), (JobId(0), JobId(1)));
     assert!(workload.notes[0].contains("cycles"), "{:?}", workload.notes);
-    assert!(workload.notes[1].contains("first on line 2"), "{:?}", workload.notes);
+    assert!(
+        workload.notes[1].contains("first on line 2"),
+        "{:?}",
+        workload.notes
+    );
 }
 
 #[test]
@@ -42,7 +59,11 @@ fn patterns_of_the_released_form_are_shapes() {
         ("tree", Shape::Tree),
     ] {
         let workload = read_jobs(&format!("4,{word},0,5,1,alexnet.sh")).unwrap();
-        assert_eq!(workload.jobs[0].job.request.pattern, shape.pattern(4), "{word}");
+        assert_eq!(
+            workload.jobs[0].job.request.pattern,
+            shape.pattern(4),
+            "{word}"
+        );
     }
 }
 
@@ -50,9 +71,12 @@ fn patterns_of_the_released_form_are_shapes() {
 fn names_comments_blank_lines_and_line_ends_of_windows_change_nothing() {
     let plain = read_jobs("3,ring,1,17,1,my job\n2,ring,2,18,0,x\n").unwrap();
     let header = "numGpus,pattern,arrival,duration,bwSensitive,task";
-    let dressed = format!("\u{feff}# by hand\r\n\r\n{header}\r\n3, ring,1,17,1,my job\r\n\r\n2,ring,2,18,0,x");
+    let dressed = format!(
+        "\u{feff}# by hand\r\n\r\n{header}\r\n3, ring,1,17,1,my job\r\n\r\n2,ring,2,18,0,x"
+    );
     assert_eq!(read_jobs(&dressed).unwrap(), plain);
-    let own = read_jobs("gpus,duration_s,arrival_s,task,sensitive\n3,17,1,my job,1\n2,18,2,x,0\n").unwrap();
+    let own = read_jobs("gpus,duration_s,arrival_s,task,sensitive\n3,17,1,my job,1\n2,18,2,x,0\n")
+        .unwrap();
     assert_eq!(own.jobs, plain.jobs);
     let quoted = "# x\n\n\"task\",arrival_s , GPUS,sensitive,duration_s\r\n\n\"my job\",1, 3,1,17\r\n\r\nx,2,2 ,no,18";
     assert_eq!(read_jobs(quoted).unwrap().jobs, plain.jobs);
@@ -65,14 +89,20 @@ fn malformed_lines_of_the_released_form_are_refused_with_line_and_expected_form(
         ("0,ring,0,5,0,x", ["numGpus `0`", "from 1 to 1024"]),
         ("1025,ring,0,5,0,x", ["numGpus `1025`", "from 1 to 1024"]),
         ("-3,ring,0,5,0,x", ["numGpus `-3`", "from 1 to 1024"]),
-        ("99999999999999999999,ring,0,5,0,x", ["numGpus", "from 1 to 1024"]),
+        (
+            "99999999999999999999,ring,0,5,0,x",
+            ["numGpus", "from 1 to 1024"],
+        ),
         ("3,torus,0,5,0,x", ["pattern `torus`", "ring, chain, star"]),
         ("3,ring,-1,5,0,x", ["arrival `-1`", "whole cycles"]),
         ("3,ring,nan,5,0,x", ["arrival `nan`", "whole cycles"]),
         ("3,ring,1.5,5,0,x", ["arrival `1.5`", "whole cycles"]),
         ("3,ring,0,inf,0,x", ["duration `inf`", "whole cycles"]),
         ("3,ring,0,,0,x", ["duration ``", "whole cycles"]),
-        ("3,ring,0,18446744074,0,x", ["duration `18446744074`", "to 18446744073"]),
+        (
+            "3,ring,0,18446744074,0,x",
+            ["duration `18446744074`", "to 18446744073"],
+        ),
         ("3,ring,0,5,2,x", ["bwSensitive `2`", "0 or 1"]),
         ("3,ring,0,5,true,x", ["bwSensitive `true`", "0 or 1"]),
         ("3,\"ring\",0,5,0,x", ["a quote", "without quotes"]),
@@ -91,8 +121,13 @@ fn every_column_of_our_own_form_is_read() {
         7,0.1,4,12.000000001,all-to-all,yes,\"a, b\",unknown,-2,100,true,no,0.05,0.25\n\
         8,3,2,5,independent,,,7.5,,,,,,\n";
     let workload = read_jobs(text).unwrap();
-    assert_eq!((workload.source.as_str(), &workload.notes[..]), ("by hand", &["a guess".to_owned()][..]));
-    let request = Request::new(Pattern::all_to_all(4)).sensitive(true).same_numa(true);
+    assert_eq!(
+        (workload.source.as_str(), &workload.notes[..]),
+        ("by hand", &["a guess".to_owned()][..])
+    );
+    let request = Request::new(Pattern::all_to_all(4))
+        .sensitive(true)
+        .same_numa(true);
     let mut job = Job::new(JobId(7), request);
     job.arrived = Time(100_000_000);
     job.priority = -2;
@@ -110,7 +145,8 @@ fn every_column_of_our_own_form_is_read() {
 
 #[test]
 fn malformed_rows_of_our_own_form_are_refused_with_line_and_expected_form() {
-    let header = "# c\nid,gpus,duration_s,arrival_s,pattern,sensitive,estimate_s,priority,pcie_alpha\n";
+    let header =
+        "# c\nid,gpus,duration_s,arrival_s,pattern,sensitive,estimate_s,priority,pcie_alpha\n";
     let with = |row: &str| format!("{header}5,1,1,0,,,,,\n\n{row}\n");
     for (row, words) in [
         ("6,0,1,0,,,,,", ["gpus `0`", "from 1 to 1024"]),
@@ -138,10 +174,22 @@ fn malformed_rows_of_our_own_form_are_refused_with_line_and_expected_form() {
 
 #[test]
 fn a_malformed_header_is_refused_with_what_is_known() {
-    refused("gpus,duration\n1,5\n", 1, &["column `duration`", "duration_s"]);
-    refused("# c\n\ngpus,arrival_s\n1,5\n", 3, &["no column `duration_s`"]);
+    refused(
+        "gpus,duration\n1,5\n",
+        1,
+        &["column `duration`", "duration_s"],
+    );
+    refused(
+        "# c\n\ngpus,arrival_s\n1,5\n",
+        3,
+        &["no column `duration_s`"],
+    );
     refused("gpus,duration_s,gpus\n", 1, &["two columns `gpus`"]);
-    refused("hello\n", 1, &["gpus and duration_s", "3,ring,120,17,1,vgg16.sh"]);
+    refused(
+        "hello\n",
+        1,
+        &["gpus and duration_s", "3,ring,120,17,1,vgg16.sh"],
+    );
     refused("", 0, &["no jobs", "gpus and duration_s"]);
     refused("# nothing\n\n", 0, &["no jobs"]);
     assert_eq!(read_jobs("gpus,duration_s\n").unwrap().jobs, []);
@@ -149,14 +197,27 @@ fn a_malformed_header_is_refused_with_what_is_known() {
 
 #[test]
 fn a_field_is_never_taken_over_the_end_of_its_line() {
-    let words = ["a quote opens and does not close on its line"];
+    let words = ["a quote is not closed on its line"];
     refused("gpus,duration_s,task\n1,17,\"abc\n2,5,def\n", 2, &words);
-    refused("# c\ntask,gpus,duration_s\nx,1,5\n\"a\nb\",1,5\n", 4, &words);
+    refused(
+        "# c\ntask,gpus,duration_s\nx,1,5\n\"a\nb\",1,5\n",
+        4,
+        &words,
+    );
     refused("gpus,duration_s,task\n1,17,x\n2,5,\"def", 3, &words);
     refused("gpus,duration_s,task\n1,17,x\n2,5,\"d\"\"ef", 3, &words);
-    refused("gpus,duration_s,task\r\n1,17,\"abc\r\n2,5,\"def\"\r\n", 2, &words);
+    refused(
+        "gpus,duration_s,task\r\n1,17,\"abc\r\n2,5,\"def\"\r\n",
+        2,
+        &words,
+    );
     let quotes = "gpus,duration_s,task\n1,5,\"a,\"\"b\"\"\"\n1,5,5\" disk\n1,5,\"\"\n";
-    let tasks: Vec<String> = read_jobs(quotes).unwrap().jobs.iter().map(|own| own.task.to_string()).collect();
+    let tasks: Vec<String> = read_jobs(quotes)
+        .unwrap()
+        .jobs
+        .iter()
+        .map(|own| own.task.to_string())
+        .collect();
     assert_eq!(tasks, ["a,\"b\"", "5\" disk", ""]);
 }
 
@@ -165,10 +226,18 @@ fn deadlines_before_arrivals_are_noted_and_notes_that_name_lines_are_not_written
     let text = "gpus,duration_s,arrival_s,deadline_s\n1,5,9,9\n1,5,8,7\n";
     let workload = read_jobs(text).unwrap();
     let order = "arrivals are not in order, first on line 3: jobs are taken by arrival, those of one moment by line";
-    assert_eq!(workload.notes, [order, "deadlines before arrivals, first on line 3: nobody can keep them"]);
+    assert_eq!(
+        workload.notes,
+        [
+            order,
+            "deadlines before arrivals, first on line 3: they cannot be met"
+        ]
+    );
     let again = write_jobs(&workload).unwrap();
     assert!(!again.contains("# note:"), "{again}");
-    let stale = read_jobs("# note: arrivals are not in order, first on line 9: x\ngpus,duration_s\n1,5\n").unwrap();
+    let stale =
+        read_jobs("# note: arrivals are not in order, first on line 9: x\ngpus,duration_s\n1,5\n")
+            .unwrap();
     assert!(stale.notes.is_empty(), "{:?}", stale.notes);
 }
 
@@ -176,26 +245,47 @@ fn deadlines_before_arrivals_are_noted_and_notes_that_name_lines_are_not_written
 fn columns_that_say_nothing_are_not_written() {
     let workload = read_jobs("2,ring,0,5,0,x\n3,ring,0,6,0,x\n").unwrap();
     let mut plain = Workload::new("two jobs", workload.jobs);
-    assert_eq!(write_jobs(&plain).unwrap(), "# source: two jobs\ngpus,duration_s,task\n2,5,x\n3,6,x\n");
+    assert_eq!(
+        write_jobs(&plain).unwrap(),
+        "# source: two jobs\ngpus,duration_s,task\n2,5,x\n3,6,x\n"
+    );
     plain.jobs.clear();
     assert_eq!(read_jobs(&write_jobs(&plain).unwrap()).unwrap(), plain);
 }
 
 #[test]
 fn what_a_file_cannot_hold_is_refused_with_the_job() {
-    let own = |request: Request| Submission::new(Job::new(JobId(3), request), Duration::from_secs(1));
+    let own =
+        |request: Request| Submission::new(Job::new(JobId(3), request), Duration::from_secs(1));
     let plain = || own(Request::new(Pattern::ring(2)));
     let refused = |own: Submission, word: &str| {
-        let error = write_jobs(&Workload::new("", [own])).unwrap_err().to_string();
-        assert!(error.starts_with("job 3: a job file cannot hold") && error.contains(word), "{error}");
+        let error = write_jobs(&Workload::new("", [own]))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("job 3: a job file cannot hold") && error.contains(word),
+            "{error}"
+        );
     };
-    refused(own(Request::new(Pattern::from_edges(3, [(0, 1, 2.0)]).unwrap())), "pattern");
+    refused(
+        own(Request::new(Pattern::from_edges(3, [(0, 1, 2.0)]).unwrap())),
+        "pattern",
+    );
     refused(own(Request::new(Pattern::ring(0))), "pattern");
-    refused(own(Request::new(Pattern::ring(2)).avoid(DeviceSet::from([1]))), "constraints");
+    refused(
+        own(Request::new(Pattern::ring(2)).avoid(DeviceSet::from([1]))),
+        "constraints",
+    );
     refused(plain().task(" x"), "blanks");
     refused(plain().task("x\ny"), "several lines");
     refused(plain().task("x\ry"), "several lines");
-    refused(Submission { work: Duration::MAX, ..plain() }, "584 years");
+    refused(
+        Submission {
+            work: Duration::MAX,
+            ..plain()
+        },
+        "584 years",
+    );
     let mut strange = plain();
     strange.job.pcie_alpha = f64::NAN;
     refused(strange, "pcie_alpha");
@@ -213,23 +303,52 @@ fn jobs_on_slices_and_their_traffic_are_read_and_written() {
     let text = "gpus,duration_s,estimate_s,slice,pcie_gbps,pcie_alpha\n\
                 1,50,,1g.1m,5.7,1.25\n1,25,1g.1m=50 2g.2m=25,2g.2m,17.65,1.07\n2,9,,,0,1\n";
     let workload = read_jobs(text).unwrap();
-    let [one, two, whole] = &workload.jobs[..] else { panic!("three jobs") };
+    let [one, two, whole] = &workload.jobs[..] else {
+        panic!("three jobs")
+    };
     let demand = |own: &Submission| own.job.request.pattern.demands()[0];
     assert_eq!(demand(one), Demand::slice(Size::new(1, 1)).pcie_gbps(5.7));
     assert_eq!(demand(two), Demand::slice(Size::new(2, 2)).pcie_gbps(17.65));
     assert_eq!(demand(whole), Demand::whole());
-    let lengths = [(Size::new(1, 1), Duration::from_secs(50)), (Size::new(2, 2), Duration::from_secs(25))];
+    let lengths = [
+        (Size::new(1, 1), Duration::from_secs(50)),
+        (Size::new(2, 2), Duration::from_secs(25)),
+    ];
     assert_eq!(two.job.run_time, RunTime::BySize(lengths.into()));
     let written = write_jobs(&workload).unwrap();
     assert_eq!(written, format!("# source: a job file\n{text}"));
     let header = "gpus,duration_s,estimate_s,slice,pcie_gbps\n";
-    refused(&format!("{header}1,5,,1g,0\n"), 2, &["slice `1g`", "such as 1g.2m"]);
-    refused(&format!("{header}1,5,,0g.1m,0\n"), 2, &["slice `0g.1m`", "such as 1g.2m"]);
+    refused(
+        &format!("{header}1,5,,1g,0\n"),
+        2,
+        &["slice `1g`", "such as 1g.2m"],
+    );
+    refused(
+        &format!("{header}1,5,,0g.1m,0\n"),
+        2,
+        &["slice `0g.1m`", "such as 1g.2m"],
+    );
     refused(&format!("{header}1,5,,01g.1m,0\n"), 2, &["slice `01g.1m`"]);
-    refused(&format!("{header}1,5,,1g.1m,-1\n"), 2, &["pcie_gbps `-1`", "from 0 to"]);
-    refused(&format!("{header}1,5,,1g.1m,5.7001\n"), 2, &["pcie_gbps `5.7001`", "three digits"]);
-    refused(&format!("{header}1,5,1g=5,1g.1m,0\n"), 2, &["estimate_s `1g`", "such as 1g.2m"]);
-    refused(&format!("{header}1,5,x,1g.1m,0\n"), 2, &["estimate_s `x`", "by size of slice"]);
+    refused(
+        &format!("{header}1,5,,1g.1m,-1\n"),
+        2,
+        &["pcie_gbps `-1`", "from 0 to"],
+    );
+    refused(
+        &format!("{header}1,5,,1g.1m,5.7001\n"),
+        2,
+        &["pcie_gbps `5.7001`", "three digits"],
+    );
+    refused(
+        &format!("{header}1,5,1g=5,1g.1m,0\n"),
+        2,
+        &["estimate_s `1g`", "such as 1g.2m"],
+    );
+    refused(
+        &format!("{header}1,5,x,1g.1m,0\n"),
+        2,
+        &["estimate_s `x`", "by size of slice"],
+    );
 }
 
 #[test]
@@ -237,19 +356,40 @@ fn profiles_make_jobs_that_files_hold() {
     let mut own = Profile::tang()[2].clone();
     own.throughput.insert(Size::new(2, 2), 2.5);
     let size = Size::new(2, 2);
-    let job = own.submission(JobId(0), Time::from_secs(3), size, 100.0).unwrap();
-    assert_eq!((job.work, &*job.task, job.job.pcie_alpha), (Duration::from_secs(40), "Bloom7b1", 1.07));
-    assert_eq!(job.job.run_time.on(Some(Size::new(1, 1))), Some(Duration::from_secs(100)));
-    assert_eq!(job.job.request.pattern.demands()[0], Demand::slice(size).pcie_gbps(17.65));
+    let job = own
+        .submission(JobId(0), Time::from_secs(3), size, 100.0)
+        .unwrap();
+    assert_eq!(
+        (job.work, &*job.task, job.job.pcie_alpha),
+        (Duration::from_secs(40), "Bloom7b1", 1.07)
+    );
+    assert_eq!(
+        job.job.run_time.on(Some(Size::new(1, 1))),
+        Some(Duration::from_secs(100))
+    );
+    assert_eq!(
+        job.job.request.pattern.demands()[0],
+        Demand::slice(size).pcie_gbps(17.65)
+    );
     let workload = Workload::new("profiles", [job]);
-    assert_eq!(read_jobs(&write_jobs(&workload).unwrap()).unwrap(), workload);
-    let refused = |size, tokens| own.submission(JobId(0), Time::ZERO, size, tokens).unwrap_err().to_string();
+    assert_eq!(
+        read_jobs(&write_jobs(&workload).unwrap()).unwrap(),
+        workload
+    );
+    let refused = |size, tokens| {
+        own.submission(JobId(0), Time::ZERO, size, tokens)
+            .unwrap_err()
+            .to_string()
+    };
     assert_eq!(
         refused(Size::new(3, 4), 1.0),
         "profile `Bloom7b1`: no throughput on 3g.4m: expected one of 1g.1m, 2g.2m"
     );
     for tokens in [-1.0, f64::NAN, f64::INFINITY, 1e30] {
-        assert!(refused(size, tokens).contains("tokens: expected a number"), "{tokens}");
+        assert!(
+            refused(size, tokens).contains("tokens: expected a number"),
+            "{tokens}"
+        );
     }
 }
 
@@ -261,23 +401,57 @@ fn what_is_wrong_in_a_file_of_profiles_is_named_with_its_line() {
     assert_eq!(read_profiles(&profile("")).unwrap(), [Profile::new("x")]);
     for (text, line, words) in [
         ("".to_owned(), 1, "missing field"),
-        (head.replace("profiles", "profile"), 1, "expected \"mapa-profiles\""),
+        (
+            head.replace("profiles", "profile"),
+            1,
+            "expected \"mapa-profiles\"",
+        ),
         (head.replace('1', "2"), 2, "version = 2: expected 1"),
-        (profile("pcie_gbps = -1.0"), 3, "profile `x`: pcie_gbps = -1: expected 0, or GB/s"),
-        (profile("pcie_gbps = 0.0001"), 3, "expected 0, or GB/s from 0.001"),
+        (
+            profile("pcie_gbps = -1.0"),
+            3,
+            "profile `x`: pcie_gbps = -1: expected 0, or GB/s",
+        ),
+        (
+            profile("pcie_gbps = 0.0001"),
+            3,
+            "expected 0, or GB/s from 0.001",
+        ),
         (profile("pcie_gbps = nan"), 3, "pcie_gbps = NaN"),
-        (profile("pcie_alpha = inf"), 3, "pcie_alpha = inf: expected a finite number"),
-        (profile("throughput = { \"1g\" = 1.0 }"), 5, "throughput of `1g`: expected a size such as 1g.2m"),
-        (profile("throughput = { \"1g.1m\" = 0.0 }"), 3, "throughput of 1g.1m = 0: expected slices and a positive"),
-        (profile("\n[[profiles]]\nname = \"x\""), 6, "another of this name is above"),
-        (profile("[[profiles]]\nname = \" \""), 5, "expected some text in one line"),
+        (
+            profile("pcie_alpha = inf"),
+            3,
+            "pcie_alpha = inf: expected a finite number",
+        ),
+        (
+            profile("throughput = { \"1g\" = 1.0 }"),
+            5,
+            "throughput of `1g`: expected a size such as 1g.2m",
+        ),
+        (
+            profile("throughput = { \"1g.1m\" = 0.0 }"),
+            3,
+            "throughput of 1g.1m = 0: expected slices and a positive",
+        ),
+        (
+            profile("\n[[profiles]]\nname = \"x\""),
+            6,
+            "another profile above has this name",
+        ),
+        (
+            profile("[[profiles]]\nname = \" \""),
+            5,
+            "expected some text in one line",
+        ),
         (profile("speed = 1"), 5, "unknown field"),
     ] {
         let error = read_profiles(&text).expect_err(&text);
         assert!(error.to_string().contains(words), "{text}: {error}");
         assert_eq!(error.line(), Some(line), "{text}: {error}");
     }
-    let twice = write_profiles(&[Profile::new("x"), Profile::new("x")]).unwrap_err().to_string();
+    let twice = write_profiles(&[Profile::new("x"), Profile::new("x")])
+        .unwrap_err()
+        .to_string();
     assert_eq!(twice, "profile `x` twice: expected names that differ");
 }
 
@@ -285,16 +459,24 @@ fn any_profile() -> impl Strategy<Value = Profile> {
     let gbps = prop_oneof![Just(0.0), 0.001..4e6];
     let rates = proptest::collection::btree_map(sizes(), 1e-300..1e300, 0..4);
     let text = "\\PC{0,12}";
-    ("[!-~]([ -~é]{0,9}[!-~])?", gbps, 0.0..1e300, rates, text, proptest::collection::vec(text, 0..3)).prop_map(
-        |(name, pcie_gbps, pcie_alpha, throughput, source, notes)| Profile {
-            name,
-            pcie_gbps,
-            pcie_alpha,
-            throughput,
-            source,
-            notes,
-        },
+    (
+        "[!-~]([ -~é]{0,9}[!-~])?",
+        gbps,
+        0.0..1e300,
+        rates,
+        text,
+        proptest::collection::vec(text, 0..3),
     )
+        .prop_map(
+            |(name, pcie_gbps, pcie_alpha, throughput, source, notes)| Profile {
+                name,
+                pcie_gbps,
+                pcie_alpha,
+                throughput,
+                source,
+                notes,
+            },
+        )
 }
 
 #[test]
@@ -315,12 +497,26 @@ fn sizes() -> impl Strategy<Value = Size> {
 fn demands() -> impl Strategy<Value = Demand> {
     let want = prop_oneof![2 => Just(Demand::whole()), 1 => sizes().prop_map(Demand::slice)];
     let traffic = prop_oneof![2 => Just(0), 1 => any::<u32>()];
-    (want, traffic).prop_map(|(demand, pcie_mb_s)| Demand { pcie_mb_s, ..demand })
+    (want, traffic).prop_map(|(demand, pcie_mb_s)| Demand {
+        pcie_mb_s,
+        ..demand
+    })
 }
 
 fn any_submission() -> impl Strategy<Value = Submission> {
-    let shapes = proptest::sample::select(Shape::ALL.map(Some).into_iter().chain([None]).collect::<Vec<_>>());
-    let times = (any::<u64>(), any::<u64>(), any::<Option<u64>>(), any::<Option<u64>>());
+    let shapes = proptest::sample::select(
+        Shape::ALL
+            .map(Some)
+            .into_iter()
+            .chain([None])
+            .collect::<Vec<_>>(),
+    );
+    let times = (
+        any::<u64>(),
+        any::<u64>(),
+        any::<Option<u64>>(),
+        any::<Option<u64>>(),
+    );
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     let run_time = prop_oneof![
         Just(None),
@@ -329,18 +525,27 @@ fn any_submission() -> impl Strategy<Value = Submission> {
         proptest::collection::btree_map(sizes(), any::<u64>().prop_map(Duration::from_nanos), 1..4)
             .prop_map(|lengths| Some(RunTime::BySize(lengths))),
     ];
-    let rest = (any::<i64>(), 0.0..1e300, "([!-~]([ -~\"é]*[!-~])?)?", demands());
-    (shapes, 1..40_usize, times, flags, run_time, rest).prop_map(|(shape, size, times, flags, run_time, rest)| {
-        let pattern = shape.map_or_else(|| Pattern::independent(size), |shape| shape.pattern(size)).each(rest.3);
-        let request = Request::new(pattern).sensitive(flags.0).same_numa(flags.1);
-        let mut job = Job::new(JobId(0), request);
-        (job.arrived, job.deadline) = (Time(times.0), times.2.map(Time));
-        (job.slo, job.isolated) = (times.3.map(Duration::from_nanos), flags.2);
-        (job.priority, job.pcie_alpha) = (rest.0, rest.1);
-        let mut own = Submission::new(job, Duration::from_nanos(times.1)).task(rest.2);
-        own.job.run_time = run_time.unwrap_or(own.job.run_time);
-        own
-    })
+    let rest = (
+        any::<i64>(),
+        0.0..1e300,
+        "([!-~]([ -~\"é]*[!-~])?)?",
+        demands(),
+    );
+    (shapes, 1..40_usize, times, flags, run_time, rest).prop_map(
+        |(shape, size, times, flags, run_time, rest)| {
+            let pattern = shape
+                .map_or_else(|| Pattern::independent(size), |shape| shape.pattern(size))
+                .each(rest.3);
+            let request = Request::new(pattern).sensitive(flags.0).same_numa(flags.1);
+            let mut job = Job::new(JobId(0), request);
+            (job.arrived, job.deadline) = (Time(times.0), times.2.map(Time));
+            (job.slo, job.isolated) = (times.3.map(Duration::from_nanos), flags.2);
+            (job.priority, job.pcie_alpha) = (rest.0, rest.1);
+            let mut own = Submission::new(job, Duration::from_nanos(times.1)).task(rest.2);
+            own.job.run_time = run_time.unwrap_or(own.job.run_time);
+            own
+        },
+    )
 }
 
 proptest! {

@@ -3,26 +3,41 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mapa_core::{Fabric, HardwareGraph, LinkClass, MachineId, Pattern, Policy, Request, greedy, lowest_id, preserve};
-use mapa_sched::{Event, Fifo, Fleet, Guard, Job, JobId, Placed, Scheduler, Tenant, Time, Token, Turn};
+use mapa_core::{
+    Fabric, HardwareGraph, LinkClass, MachineId, Pattern, Policy, Request, greedy, lowest_id,
+    preserve,
+};
+use mapa_sched::{
+    Event, Fifo, Fleet, Guard, Job, JobId, Placed, Scheduler, Tenant, Time, Token, Turn,
+};
 use mapa_sim::testing::{fifo, replay};
 use mapa_sim::{
-    ByBandwidth, Coupling, Execution, Fixed, Generator, Outcome, Row, Scorer, Simulation, Submission, Workload,
+    ByBandwidth, Coupling, Execution, Fixed, Generator, Outcome, Row, Scorer, Simulation,
+    Submission, Workload,
 };
 use mapa_topologies::named;
 use proptest::prelude::*;
 
-#[path = "simulation/pcie.rs"]
 mod pcie;
 
 /// Devices that are all joined, in pairs by double links.
 fn machine(devices: usize) -> Arc<HardwareGraph> {
     let mut fabric = Fabric::new();
-    let ids: Vec<_> = (0..devices).map(|i| fabric.add_device(format!("GPU{i}")).unwrap()).collect();
+    let ids: Vec<_> = (0..devices)
+        .map(|i| fabric.add_device(format!("GPU{i}")).unwrap())
+        .collect();
     for a in 0..devices {
         for b in 0..a {
-            let class = if a % 2 == 1 && b + 1 == a { LinkClass::Direct(2) } else { LinkClass::Direct(1) };
-            let gbps = if class == LinkClass::Direct(2) { 50.0 } else { 25.0 };
+            let class = if a % 2 == 1 && b + 1 == a {
+                LinkClass::Direct(2)
+            } else {
+                LinkClass::Direct(1)
+            };
+            let gbps = if class == LinkClass::Direct(2) {
+                50.0
+            } else {
+                25.0
+            };
             fabric.link(ids[b], ids[a], class, gbps).unwrap();
         }
     }
@@ -30,18 +45,23 @@ fn machine(devices: usize) -> Arc<HardwareGraph> {
 }
 
 fn submission(id: u64, devices: usize, arrives: u64, runs: u64) -> Submission {
-    let mut job = Job::new(JobId(id), Request::new(Pattern::ring(devices)).sensitive(id.is_multiple_of(2)));
+    let mut job = Job::new(
+        JobId(id),
+        Request::new(Pattern::ring(devices)).sensitive(id.is_multiple_of(2)),
+    );
     job.arrived = Time(arrives);
-    Submission::new(job, Duration::from_nanos(runs)).task(["VGG-16", "GMM", "AlexNet"][id as usize % 3])
+    Submission::new(job, Duration::from_nanos(runs))
+        .task(["VGG-16", "GMM", "AlexNet"][id as usize % 3])
 }
 
-/// Jobs in any order of arrival, many at one moment, some without work and some too large; times of a few nanoseconds, where ties
-/// and roundings are frequent, or of seconds.
+/// Jobs in any order of arrival, many at one moment, some without work and some too large; times of
+/// a few nanoseconds, where ties and roundings are frequent, or of seconds.
 fn workloads() -> impl Strategy<Value = Workload> {
     let jobs = prop::collection::vec((1usize..7, 0u64..40, 0u64..30), 0..25);
     (jobs, prop::sample::select(vec![1u64, 7, 1_000_000_007])).prop_map(|(jobs, unit)| {
-        let jobs =
-            (0..).zip(jobs).map(|(id, (devices, arrives, runs))| submission(id, devices, arrives * unit, runs * unit));
+        let jobs = (0..).zip(jobs).map(|(id, (devices, arrives, runs))| {
+            submission(id, devices, arrives * unit, runs * unit)
+        });
         Workload::new("drawn", jobs)
     })
 }
@@ -54,8 +74,19 @@ impl Execution for Shared {
         "shared"
     }
     fn slowdown(&self, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
-        let here = at.machines().flat_map(|own| fleet.tenants().filter(move |(_, machine, _)| *machine == own)).count();
-        let each = if job.job.id.0.is_multiple_of(2) { 0.25 } else { 1.0 / 3.0 };
+        let here = at
+            .machines()
+            .flat_map(|own| {
+                fleet
+                    .tenants()
+                    .filter(move |(_, machine, _)| *machine == own)
+            })
+            .count();
+        let each = if job.job.id.0.is_multiple_of(2) {
+            0.25
+        } else {
+            1.0 / 3.0
+        };
         1.0 + each * (here as f64 - 1.0)
     }
     fn coupling(&self) -> Coupling {
@@ -63,7 +94,8 @@ impl Execution for Shared {
     }
 }
 
-/// First come first served; and, by the hash of the moment, suspends a job, brings one back, moves one, or asks to be woken.
+/// First come first served; and, by the hash of the moment, suspends a job, brings one back, moves
+/// one, or asks to be woken.
 #[derive(Default)]
 struct Restless {
     waiting: Vec<Job>,
@@ -91,7 +123,9 @@ impl Scheduler for Restless {
         } else if draw % 3 == 1 && !self.running.is_empty() {
             let job = &self.running[draw as usize % self.running.len()];
             let tenant = Tenant::Job(job.id);
-            let elsewhere = turn.without(tenant).map(|without| without.view().decide(greedy(), &job.request));
+            let elsewhere = turn
+                .without(tenant)
+                .map(|without| without.view().decide(greedy(), &job.request));
             if let Some(Ok(decision)) = elsewhere {
                 turn.relocate(tenant, decision).unwrap();
             }
@@ -106,15 +140,25 @@ impl Scheduler for Restless {
                 Err(_) => self.waiting.push(job),
             }
         }
-        if draw.is_multiple_of(4) && self.wakes < 40 && !(self.running.is_empty() && self.waiting.is_empty()) {
+        if draw.is_multiple_of(4)
+            && self.wakes < 40
+            && !(self.running.is_empty() && self.waiting.is_empty())
+        {
             self.wakes += 1;
             turn.wake(Time(now.0.saturating_sub(3) + draw % 9), Token(draw % 5));
         }
     }
 }
 
-fn run(workload: &Workload, fleet: &Fleet, scheduler: &mut dyn Scheduler, execution: &dyn Execution) -> Outcome {
-    Simulation::new(workload, fleet.clone()).run(scheduler, execution).unwrap()
+fn run(
+    workload: &Workload,
+    fleet: &Fleet,
+    scheduler: &mut dyn Scheduler,
+    execution: &dyn Execution,
+) -> Outcome {
+    Simulation::new(workload, fleet.clone())
+        .run(scheduler, execution)
+        .unwrap()
 }
 
 proptest! {
@@ -159,7 +203,8 @@ proptest! {
 
     #[test]
     fn a_job_s_work_is_exactly_what_it_did_at_each_speed(workload in workloads(), devices in 2usize..6) {
-        // By the log alone: the time of each job, cut wherever anybody starts or ends, at the speed of that time.
+        // By the log alone: the time of each job, cut wherever anybody starts or ends, at the speed
+        // of that time.
         let outcome = run(&workload, &Fleet::new([machine(devices)]), &mut Fifo::new(lowest_id()), &Shared);
         let mut cuts: Vec<Time> = outcome.runs.iter().flat_map(|run| [run.started(), run.ended()]).collect();
         cuts.sort_unstable();
@@ -182,14 +227,19 @@ proptest! {
 
 #[test]
 fn two_jobs_that_slow_each_other_end_when_the_closed_form_says() {
-    // Each takes 1.256 times as long while both are there (theory: piecewise linear). The second comes after x.
+    // Each takes 1.256 times as long while both are there (theory: piecewise linear). The second
+    // comes after x.
     struct Pair;
     impl Execution for Pair {
         fn name(&self) -> &str {
             "pair"
         }
         fn slowdown(&self, _: &Submission, _: &Placed, fleet: &Fleet) -> f64 {
-            if fleet.tenants().count() == 2 { 1.256 } else { 1.0 }
+            if fleet.tenants().count() == 2 {
+                1.256
+            } else {
+                1.0
+            }
         }
         fn coupling(&self) -> Coupling {
             Coupling::Machine
@@ -197,28 +247,60 @@ fn two_jobs_that_slow_each_other_end_when_the_closed_form_says() {
     }
     let second = 1_000_000_000;
     for x in [0, second, 37 * second, 99 * second] {
-        let jobs = [submission(0, 1, 0, 100 * second), submission(1, 1, x, 100 * second)];
-        let outcome = run(&Workload::new("pair", jobs), &Fleet::new([machine(2)]), &mut Fifo::new(lowest_id()), &Pair);
-        let ends: Vec<f64> = outcome.runs.iter().map(|run| run.ended().0 as f64 / 1e9).collect();
+        let jobs = [
+            submission(0, 1, 0, 100 * second),
+            submission(1, 1, x, 100 * second),
+        ];
+        let outcome = run(
+            &Workload::new("pair", jobs),
+            &Fleet::new([machine(2)]),
+            &mut Fifo::new(lowest_id()),
+            &Pair,
+        );
+        let ends: Vec<f64> = outcome
+            .runs
+            .iter()
+            .map(|run| run.ended().0 as f64 / 1e9)
+            .collect();
         let x = x as f64 / 1e9;
         let first = x + 1.256 * (100.0 - x);
         let then = first + (100.0 - (first - x) / 1.256);
-        assert!((ends[0] - first).abs() < 1e-7 && (ends[1] - then).abs() < 1e-7, "{ends:?}, {first}, {then}");
+        assert!(
+            (ends[0] - first).abs() < 1e-7 && (ends[1] - then).abs() < 1e-7,
+            "{ends:?}, {first}, {then}"
+        );
     }
 }
 
 #[test]
 fn devices_of_a_job_that_ends_are_free_for_one_that_arrives_at_that_nanosecond() {
     let jobs = [submission(0, 2, 0, 10), submission(1, 2, 10, 10)];
-    let outcome = run(&Workload::new("tie", jobs), &Fleet::new([machine(2)]), &mut Fifo::new(lowest_id()), &Fixed);
+    let outcome = run(
+        &Workload::new("tie", jobs),
+        &Fleet::new([machine(2)]),
+        &mut Fifo::new(lowest_id()),
+        &Fixed,
+    );
     assert_eq!(outcome.runs[1].waited(), Duration::ZERO);
-    assert_eq!((outcome.end, outcome.events, outcome.instants), (Time(20), 4, 3));
+    assert_eq!(
+        (outcome.end, outcome.events, outcome.instants),
+        (Time(20), 4, 3)
+    );
 }
 
 #[test]
 fn jobs_of_one_moment_are_told_in_the_order_of_the_workload_whatever_their_numbers() {
-    let jobs = [submission(9, 2, 5, 10), submission(3, 2, 5, 10), submission(7, 2, 0, 1)];
-    let outcome = run(&Workload::new("ties", jobs), &Fleet::new([machine(2)]), &mut Fifo::new(lowest_id()), &Fixed);
+    let jobs = [
+        submission(9, 2, 5, 10),
+        submission(3, 2, 5, 10),
+        submission(7, 2, 0, 1),
+    ];
+    let outcome = run(
+        &Workload::new("ties", jobs),
+        &Fleet::new([machine(2)]),
+        &mut Fifo::new(lowest_id()),
+        &Fixed,
+    );
     let starts: Vec<u64> = outcome.runs.iter().map(|run| run.started().0).collect();
     assert_eq!(starts, [5, 15, 0]);
 }
@@ -227,10 +309,23 @@ fn jobs_of_one_moment_are_told_in_the_order_of_the_workload_whatever_their_numbe
 fn with_fixed_run_times_no_policy_that_never_waits_changes_when_jobs_run() {
     let workload = Generator::mapa().generate(3).unwrap();
     let graph = Arc::new(named("dgx-1v").unwrap().graph().unwrap());
-    let policies: [Box<dyn Policy>; 3] = [Box::new(lowest_id()), Box::new(greedy()), Box::new(preserve())];
+    let policies: [Box<dyn Policy>; 3] = [
+        Box::new(lowest_id()),
+        Box::new(greedy()),
+        Box::new(preserve()),
+    ];
     let times = policies.map(|policy| {
-        let outcome = run(&workload, &Fleet::new([graph.clone()]), &mut Fifo::new(policy), &Fixed);
-        outcome.runs.iter().map(|run| (run.started(), run.ended())).collect::<Vec<_>>()
+        let outcome = run(
+            &workload,
+            &Fleet::new([graph.clone()]),
+            &mut Fifo::new(policy),
+            &Fixed,
+        );
+        outcome
+            .runs
+            .iter()
+            .map(|run| (run.started(), run.ended()))
+            .collect::<Vec<_>>()
     });
     assert_eq!(times[0].len(), 300);
     assert!(times.iter().all(|own| *own == times[0]));
@@ -239,9 +334,21 @@ fn with_fixed_run_times_no_policy_that_never_waits_changes_when_jobs_run() {
 #[test]
 fn what_can_never_fit_is_told_no_and_blocks_nobody() {
     let jobs = [submission(0, 6, 0, 10), submission(1, 2, 0, 10)];
-    let outcome = run(&Workload::new("large", jobs), &Fleet::new([machine(2)]), &mut Fifo::new(lowest_id()), &Fixed);
+    let outcome = run(
+        &Workload::new("large", jobs),
+        &Fleet::new([machine(2)]),
+        &mut Fifo::new(lowest_id()),
+        &Fixed,
+    );
     assert_eq!(outcome.rejected.len(), 1);
-    assert!(outcome.rejected[0].why.to_string().contains("6 devices are wanted"), "{}", outcome.rejected[0].why);
+    assert!(
+        outcome.rejected[0]
+            .why
+            .to_string()
+            .contains("6 devices are wanted"),
+        "{}",
+        outcome.rejected[0].why
+    );
     assert_eq!(outcome.runs.len(), 1);
 }
 
@@ -256,20 +363,34 @@ fn jobs_that_nobody_places_are_listed_as_waiting() {
         fn act(&mut self, _: Time, _: &mut Turn<'_>) {}
     }
     let jobs = [submission(0, 1, 4, 10), submission(1, 1, 0, 10)];
-    let outcome = run(&Workload::new("idle", jobs), &Fleet::new([machine(2)]), &mut Idle, &Fixed);
+    let outcome = run(
+        &Workload::new("idle", jobs),
+        &Fleet::new([machine(2)]),
+        &mut Idle,
+        &Fixed,
+    );
     assert_eq!((outcome.waiting, outcome.end), (vec![0, 1], Time(4)));
 }
 
 #[test]
 fn a_scheduler_that_asks_to_be_woken_forever_ends_with_its_last_job_or_when_it_is_told() {
-    let forever: fn(&mut Turn<'_>, Time) = |turn, now| turn.wake(now + Duration::from_nanos(7), Token(0));
+    let forever: fn(&mut Turn<'_>, Time) =
+        |turn, now| turn.wake(now + Duration::from_nanos(7), Token(0));
     let never = Workload::new("never", [submission(0, 1, 0, 10)]);
     let stopped = Simulation::new(&never, Fleet::new([machine(2)])).until(Time(30));
     let outcome = stopped.run(&mut Orders(forever), &Fixed).unwrap();
-    assert_eq!((outcome.waiting, outcome.end, outcome.instants), (vec![0], Time(28), 5));
+    assert_eq!(
+        (outcome.waiting, outcome.end, outcome.instants),
+        (vec![0], Time(28), 5)
+    );
     let once: fn(&mut Turn<'_>, Time) = |turn, now| {
         if now == Time::ZERO {
-            turn.start(Tenant::Job(JobId(0)), lowest_id(), &Request::new(Pattern::ring(1))).unwrap();
+            turn.start(
+                Tenant::Job(JobId(0)),
+                lowest_id(),
+                &Request::new(Pattern::ring(1)),
+            )
+            .unwrap();
         }
         turn.wake(now + Duration::from_nanos(7), Token(0));
     };
@@ -281,7 +402,10 @@ fn a_scheduler_that_asks_to_be_woken_forever_ends_with_its_last_job_or_when_it_i
 fn layouts_take_as_long_as_is_said_and_the_observer_sees_every_instant() {
     let graph = named("dgx-a100").unwrap();
     let mut fabric = graph.fabric.clone();
-    let model = mapa_topologies::mig::named("a100-40gb").unwrap().model(mapa_topologies::mig::Offer::PLAIN).unwrap();
+    let model = mapa_topologies::mig::named("a100-40gb")
+        .unwrap()
+        .model(mapa_topologies::mig::Offer::PLAIN)
+        .unwrap();
     fabric.set_mig(Some(&model));
     let graph = Arc::new(fabric.lower().unwrap());
     struct Cutter(mapa_core::mig::Layout);
@@ -292,17 +416,26 @@ fn layouts_take_as_long_as_is_said_and_the_observer_sees_every_instant() {
         fn on_event(&mut self, _: Time, _: Event) {}
         fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
             if now == Time(3) {
-                turn.repartition(MachineId(0), mapa_core::DeviceId(0), self.0.clone()).unwrap();
+                turn.repartition(MachineId(0), mapa_core::DeviceId(0), self.0.clone())
+                    .unwrap();
             }
         }
     }
-    let layout = model.fit(&[model.find("3g").unwrap(), model.find("2g").unwrap()]).unwrap();
+    let layout = model
+        .fit(&[model.find("3g").unwrap(), model.find("2g").unwrap()])
+        .unwrap();
     let workload = Workload::new("cut", [submission(0, 1, 3, 10)]);
     let mut seen = Vec::new();
-    let simulation = Simulation::new(&workload, Fleet::new([graph])).repartition(Duration::from_nanos(40));
+    let simulation =
+        Simulation::new(&workload, Fleet::new([graph])).repartition(Duration::from_nanos(40));
     let mut cutter = Cutter(layout.clone());
     simulation
-        .observe(|now, fleet| seen.push((now, fleet.machines()[0].view().layout_of(mapa_core::DeviceId(0)) == layout)))
+        .observe(|now, fleet| {
+            seen.push((
+                now,
+                fleet.machines()[0].view().layout_of(mapa_core::DeviceId(0)) == layout,
+            ))
+        })
         .run(&mut cutter, &Fixed)
         .unwrap();
     assert_eq!(seen, [(Time(3), false), (Time(43), true)]);
@@ -324,15 +457,23 @@ impl Scheduler for Orders {
 #[track_caller]
 fn check_refused(order: fn(&mut Turn<'_>, Time), why: &str) {
     let workload = Workload::new("one", [submission(0, 1, 0, 10)]);
-    let error = Simulation::new(&workload, Fleet::new([machine(2)])).run(&mut Orders(order), &Fixed).unwrap_err();
+    let error = Simulation::new(&workload, Fleet::new([machine(2)]))
+        .run(&mut Orders(order), &Fixed)
+        .unwrap_err();
     assert!(error.to_string().contains(why), "{error}");
 }
 
 #[test]
 fn orders_that_cannot_be_carried_out_name_whom_they_are_for() {
     check_refused(
-        |turn, _| drop(turn.start(Tenant::Job(JobId(7)), lowest_id(), &Request::new(Pattern::ring(1)))),
-        "a place for job 7: no such job",
+        |turn, _| {
+            drop(turn.start(
+                Tenant::Job(JobId(7)),
+                lowest_id(),
+                &Request::new(Pattern::ring(1)),
+            ))
+        },
+        "a place for job 7: this job does not wait or run",
     );
     check_refused(
         |turn, _| {
@@ -342,8 +483,14 @@ fn orders_that_cannot_be_carried_out_name_whom_they_are_for() {
         "task 1 of job 0: the simulator runs no tasks",
     );
     check_refused(|turn, _| turn.launch(JobId(0)), "a launch");
-    check_refused(|turn, _| turn.throttle(JobId(0), Guard::MpsPercent(Some(3))), "a guard");
-    check_refused(|turn, now| turn.wake(now, Token(1)), "never lets time go on");
+    check_refused(
+        |turn, _| turn.throttle(JobId(0), Guard::MpsPercent(Some(3))),
+        "a guard",
+    );
+    check_refused(
+        |turn, now| turn.wake(now, Token(1)),
+        "never lets time go on",
+    );
 }
 
 #[test]
@@ -360,23 +507,41 @@ fn a_workload_that_cannot_be_run_is_refused_by_the_job_at_fault() {
     let fleet = Fleet::new([machine(2)]);
     let error = |jobs: Vec<Submission>, execution: &dyn Execution| {
         let workload = Workload::new("bad", jobs);
-        Simulation::new(&workload, fleet.clone()).run(&mut Fifo::new(lowest_id()), execution).unwrap_err().to_string()
+        Simulation::new(&workload, fleet.clone())
+            .run(&mut Fifo::new(lowest_id()), execution)
+            .unwrap_err()
+            .to_string()
     };
     let twice = error(vec![submission(4, 1, 0, 1), submission(4, 1, 1, 1)], &Fixed);
-    assert_eq!(twice, "job 4: its number is given twice");
+    assert_eq!(
+        twice,
+        "job 4: its number is given twice: expected numbers that differ"
+    );
     for slowdown in [f64::NAN, f64::INFINITY, 0.0, -1.0, 1e300] {
         let wrong = error(vec![submission(4, 1, 0, 1)], &Never(slowdown));
         assert!(wrong.starts_with("job 4: a slowdown of"), "{wrong}");
     }
     let long = error(vec![submission(5, 1, 10, u64::MAX)], &Fixed);
-    assert!(long.starts_with("job 5: it would end after more than 584 years"), "{long}");
-    assert!(!error(vec![Submission { work: Duration::MAX, ..submission(6, 1, 0, 1) }], &Fixed).is_empty());
+    assert!(
+        long.starts_with("job 5: it would end after more than 584 years"),
+        "{long}"
+    );
+    assert!(
+        !error(
+            vec![Submission {
+                work: Duration::MAX,
+                ..submission(6, 1, 0, 1)
+            }],
+            &Fixed
+        )
+        .is_empty()
+    );
 }
 
 #[test]
 fn sensitive_jobs_take_as_long_as_the_documented_curve_says() {
-    // On a DGX-1V by Eq. 2: 3 and 0 share a double link (58.93, so full speed), 0 and 1 a single one (27.72), 0 and 5 only PCIe
-    // (10.37).
+    // On a DGX-1V by Eq. 2: 3 and 0 share a double link (58.93, so full speed), 0 and 1 a single
+    // one (27.72), 0 and 5 only PCIe (10.37).
     let graph = Arc::new(named("dgx-1v").unwrap().graph().unwrap());
     let fleet = Fleet::new([graph.clone()]);
     let model = ByBandwidth::eq_2();
@@ -384,7 +549,12 @@ fn sensitive_jobs_take_as_long_as_the_documented_curve_says() {
         let request = Request::new(Pattern::ring(devices.len())).sensitive(sensitive);
         let own = Submission::new(Job::new(JobId(0), request), Duration::from_secs(1)).task(task);
         let placement = devices.iter().map(|&id| mapa_core::DeviceId(id)).collect();
-        let at = Placed { machine: MachineId(0), lease: mapa_core::LeaseId(0), placement, rest: Vec::new() };
+        let at = Placed {
+            machine: MachineId(0),
+            lease: mapa_core::LeaseId(0),
+            placement,
+            rest: Vec::new(),
+        };
         model.slowdown(&own, &at, &fleet)
     };
     let curve = |ratio: f64, gbps: f64| 1.0 + (ratio - 1.0) * (1.0 / gbps - 0.02) / 0.08;
@@ -410,7 +580,12 @@ fn sensitive_jobs_take_as_long_as_the_documented_curve_says() {
             placement: [0, 5].into_iter().map(mapa_core::DeviceId).collect(),
             rest: Vec::new(),
         };
-        assert_eq!(model.slowdown(&submission(0, 2, 0, 1), &at, &fleet).to_bits(), 1f64.to_bits());
+        assert_eq!(
+            model
+                .slowdown(&submission(0, 2, 0, 1), &at, &fleet)
+                .to_bits(),
+            1f64.to_bits()
+        );
     }
 }
 
@@ -421,14 +596,26 @@ fn a_replay_is_the_same_on_any_number_of_threads() {
     let workload = generator.generate(3).unwrap();
     // Made anew, so that threads race for the tables that they share.
     let fleet = || {
-        let graphs =
-            ["dgx-1v", "dgx-1p", "dgx-1v", "dgx-1v"].map(|name| Arc::new(named(name).unwrap().graph().unwrap()));
+        let graphs = ["dgx-1v", "dgx-1p", "dgx-1v", "dgx-1v"]
+            .map(|name| Arc::new(named(name).unwrap().graph().unwrap()));
         Fleet::new(graphs).with_network(25.0)
     };
-    let run = |fleet: &Fleet| run(&workload, fleet, &mut Fifo::new(preserve()), &ByBandwidth::eq_2());
+    let run = |fleet: &Fleet| {
+        run(
+            &workload,
+            fleet,
+            &mut Fifo::new(preserve()),
+            &ByBandwidth::eq_2(),
+        )
+    };
     let expected = run(&fleet());
     assert_eq!(expected.runs.len(), 400);
-    assert!(expected.runs.iter().any(|run| !run.stays[0].at.rest.is_empty()));
+    assert!(
+        expected
+            .runs
+            .iter()
+            .any(|run| !run.stays[0].at.rest.is_empty())
+    );
     for threads in [1, 2, 4] {
         let fleet = fleet();
         std::thread::scope(|scope| {
@@ -450,7 +637,10 @@ fn over_several_machines_the_least_bandwidth_counts_and_an_edge_between_them_is_
         Row::of(&outcome, &workload, &fleet, &mut Scorer::new()).remove(0)
     });
     assert_eq!(slow.at.devices(), 7);
-    assert_eq!((slow.scores.effective_gbps, slow.scores.in_domain), (20.0, false));
+    assert_eq!(
+        (slow.scores.effective_gbps, slow.scores.in_domain),
+        (20.0, false)
+    );
     let own = |n: usize| {
         let (graph, part) = (machine(4), Pattern::chain(n));
         let ids: Vec<_> = (0..n as u32).map(mapa_core::DeviceId).collect();
@@ -458,14 +648,26 @@ fn over_several_machines_the_least_bandwidth_counts_and_an_edge_between_them_is_
     };
     // The rank orders are those that greedy takes; each part has both double links, or one.
     let parts = [own(4), own(3)];
-    let least = parts[0].ring_packing_gbps.zip(parts[1].ring_packing_gbps).map(|(a, b)| a.min(b));
+    let least = parts[0]
+        .ring_packing_gbps
+        .zip(parts[1].ring_packing_gbps)
+        .map(|(a, b)| a.min(b));
     assert_eq!(fast.scores.ring_packing_gbps, least);
-    assert_eq!(fast.scores.aggregate_gbps, slow.scores.aggregate_gbps + 2.0 * 980.0);
+    assert_eq!(
+        fast.scores.aggregate_gbps,
+        slow.scores.aggregate_gbps + 2.0 * 980.0
+    );
     assert_eq!(fast.scores.links.edges(), 7);
     assert_eq!(fast.scores.links.xyz().2, 2, "both edges over the network");
     assert!(fast.share_of_ideal().is_none());
-    let table = Row::table(&[slow.clone(), fast.clone()], &Fleet::new([machine(4), machine(4)]));
-    assert!(table.to_csv().unwrap().contains("\"0: GPU"), "devices go by their machine's number");
+    let table = Row::table(
+        &[slow.clone(), fast.clone()],
+        &Fleet::new([machine(4), machine(4)]),
+    );
+    assert!(
+        table.to_csv().unwrap().contains("\"0: GPU"),
+        "devices go by their machine's number"
+    );
     // How long it runs follows.
     let fleet = Fleet::new([machine(4), machine(4)]).with_network(20.0);
     let model = ByBandwidth::eq_2();

@@ -8,10 +8,26 @@ use proptest::prelude::*;
 
 fn example() -> Table {
     Table::new([
-        ("job", Column::Integers(vec![Some(-1), None, Some(i64::MAX)])),
-        ("wait_s", Column::Numbers(vec![Some(0.1), Some(1e300), None])),
-        ("task", Column::Texts(vec![Some("a, \"b\"\nc".to_owned()), None, Some("ü".to_owned())])),
-        ("sensitive", Column::Flags(vec![None, Some(true), Some(false)])),
+        (
+            "job",
+            Column::Integers(vec![Some(-1), None, Some(i64::MAX)]),
+        ),
+        (
+            "wait_s",
+            Column::Numbers(vec![Some(0.1), Some(1e300), None]),
+        ),
+        (
+            "task",
+            Column::Texts(vec![
+                Some("a, \"b\"\nc".to_owned()),
+                None,
+                Some("ü".to_owned()),
+            ]),
+        ),
+        (
+            "sensitive",
+            Column::Flags(vec![None, Some(true), Some(false)]),
+        ),
     ])
     .unwrap()
 }
@@ -24,7 +40,12 @@ fn csv_has_a_line_of_names_and_quotes_what_needs_it() {
 
 #[test]
 fn json_is_an_object_a_row_with_null_for_what_is_not_there() {
-    let table = example().with("odd", Column::Numbers(vec![Some(f64::NAN), Some(f64::INFINITY), Some(-0.5)])).unwrap();
+    let table = example()
+        .with(
+            "odd",
+            Column::Numbers(vec![Some(f64::NAN), Some(f64::INFINITY), Some(-0.5)]),
+        )
+        .unwrap();
     let expected = serde_json::json!([
         { "job": -1, "wait_s": 0.1, "task": "a, \"b\"\nc", "sensitive": null, "odd": null },
         { "job": null, "wait_s": 1e300, "task": null, "sensitive": true, "odd": null },
@@ -36,7 +57,11 @@ fn json_is_an_object_a_row_with_null_for_what_is_not_there() {
 /// The cells of a Parquet file, row by row, as the library reads them.
 fn read(bytes: Vec<u8>) -> Vec<Vec<(String, Field)>> {
     let reader = SerializedFileReader::new(Bytes::from(bytes)).unwrap();
-    reader.get_row_iter(None).unwrap().map(|row| row.unwrap().into_columns()).collect()
+    reader
+        .get_row_iter(None)
+        .unwrap()
+        .map(|row| row.unwrap().into_columns())
+        .collect()
 }
 
 fn fields(table: &Table) -> Vec<Vec<(String, Field)>> {
@@ -47,7 +72,13 @@ fn fields(table: &Table) -> Vec<Vec<(String, Field)>> {
         Column::Flags(cells) => cells[row].map_or(Field::Null, Field::Bool),
         _ => unreachable!("no further kinds"),
     };
-    let row = |row| table.columns().iter().map(|(name, column)| (name.clone(), cell(column, row))).collect();
+    let row = |row| {
+        table
+            .columns()
+            .iter()
+            .map(|(name, column)| (name.clone(), cell(column, row)))
+            .collect()
+    };
     (0..table.rows()).map(row).collect()
 }
 
@@ -61,9 +92,19 @@ fn parquet_reads_back_to_the_same_cells_and_the_same_table_gives_the_same_bytes(
 #[test]
 fn tables_without_rows_or_columns_are_files_too() {
     let none = Table::default();
-    assert_eq!((none.rows(), none.to_csv().unwrap(), none.to_json()), (0, String::new(), serde_json::json!([])));
-    let empty = Table::new([("a", Column::Texts(Vec::new())), ("b", Column::Flags(Vec::new()))]).unwrap();
-    assert_eq!((empty.rows(), empty.to_csv().unwrap()), (0, "a,b\n".to_owned()));
+    assert_eq!(
+        (none.rows(), none.to_csv().unwrap(), none.to_json()),
+        (0, String::new(), serde_json::json!([]))
+    );
+    let empty = Table::new([
+        ("a", Column::Texts(Vec::new())),
+        ("b", Column::Flags(Vec::new())),
+    ])
+    .unwrap();
+    assert_eq!(
+        (empty.rows(), empty.to_csv().unwrap()),
+        (0, "a,b\n".to_owned())
+    );
     for table in [none, empty] {
         assert_eq!(read(table.to_parquet().unwrap()).len(), 0);
     }
@@ -72,10 +113,21 @@ fn tables_without_rows_or_columns_are_files_too() {
 #[test]
 fn columns_of_other_lengths_and_names_that_are_there_are_refused() {
     let table = Table::new([("a", Column::Flags(vec![None, None]))]).unwrap();
-    let shorter = table.clone().with("b", Column::Integers(vec![Some(1)])).unwrap_err();
-    assert_eq!(shorter.to_string(), "table: column `b` has 1 cells: expected 2, as the columns before it");
-    let again = table.with("a", Column::Flags(vec![None, None])).unwrap_err();
-    assert_eq!(again.to_string(), "table: column `a` is there twice: expected different names");
+    let shorter = table
+        .clone()
+        .with("b", Column::Integers(vec![Some(1)]))
+        .unwrap_err();
+    assert_eq!(
+        shorter.to_string(),
+        "table: column `b` has 1 cells: expected 2, as the columns before it"
+    );
+    let again = table
+        .with("a", Column::Flags(vec![None, None]))
+        .unwrap_err();
+    assert_eq!(
+        again.to_string(),
+        "table: column `a` occurs twice: expected different names"
+    );
 }
 
 #[test]

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use mapa_core::{Pattern, Shape, lowest_id};
 use mapa_sched::{Fifo, Fleet, JobId, Time};
-use mapa_sim::{Fixed, Selection, Simulation, TraceKind, Workload, read_run_times, read_trace, read_trace_part};
+use mapa_sim::{
+    Fixed, Selection, Simulation, TraceKind, Workload, read_run_times, read_trace, read_trace_part,
+};
 use proptest::prelude::*;
 
 const OPENB: &str = "submit_s,gpus,duration_s,gpu_milli,cpus,qos,gpu_spec,phase\n\
@@ -27,7 +29,11 @@ fn ids(workload: &Workload) -> Vec<u64> {
 
 #[track_caller]
 fn has_note(workload: &Workload, words: &str) {
-    assert!(workload.notes.iter().any(|note| note.contains(words)), "{words}: {:?}", workload.notes);
+    assert!(
+        workload.notes.iter().any(|note| note.contains(words)),
+        "{words}: {:?}",
+        workload.notes
+    );
 }
 
 #[test]
@@ -52,12 +58,25 @@ fn what_a_trace_does_not_say_is_assumed_and_told_with_counts() {
 #[test]
 fn models_bear_the_papers_names_and_its_verdicts() {
     let workload = read_trace(TraceKind::GavelPhilly, PHILLY).unwrap();
-    let told: Vec<_> = workload.jobs.iter().map(|own| (&*own.task, own.job.request.bandwidth_sensitive)).collect();
-    let expected = [("Transformer (batch size 128)", false), ("ResNet-50", true), ("ResNet-18 (batch size 64)", true)];
+    let told: Vec<_> = workload
+        .jobs
+        .iter()
+        .map(|own| (&*own.task, own.job.request.bandwidth_sensitive))
+        .collect();
+    let expected = [
+        ("Transformer (batch size 128)", false),
+        ("ResNet-50", true),
+        ("ResNet-18 (batch size 64)", true),
+    ];
     assert_eq!(told, expected);
     has_note(&workload, "1 job which the paper does not classify");
     let other = part(TraceKind::GavelPhilly, PHILLY, "sensitive=yes,pattern=star");
-    assert!(other.jobs.iter().all(|own| own.job.request.bandwidth_sensitive));
+    assert!(
+        other
+            .jobs
+            .iter()
+            .all(|own| own.job.request.bandwidth_sensitive)
+    );
     assert_eq!(other.jobs[1].job.request.pattern, Shape::Star.pattern(4));
 }
 
@@ -67,18 +86,31 @@ fn selections_leave_out_what_they_say_and_count_it() {
     assert_eq!(ids(&openb("first=2")), [0, 1]);
     has_note(&openb("first=2"), "left out: 2 jobs after the first 2");
     assert_eq!(ids(&openb("shared=leave-out")), [0, 2]);
-    has_note(&openb("shared=leave-out"), "left out: 2 jobs that share a device");
+    has_note(
+        &openb("shared=leave-out"),
+        "left out: 2 jobs that share a device",
+    );
     assert_eq!(ids(&openb("max-gpus=1")), [0, 1, 3]);
     assert_eq!(ids(&openb("phase=Failed,phase=Pending,qos=BE")), [2, 3]);
     assert_eq!(ids(&openb("gpu_spec=V100")), [2]);
     let window = openb("from=10,until=30");
     assert_eq!(ids(&window), [1, 2]);
-    assert_eq!(window.jobs.iter().map(|own| own.job.arrived).collect::<Vec<_>>(), [Time(0), Time::from_secs(10)]);
+    assert_eq!(
+        window
+            .jobs
+            .iter()
+            .map(|own| own.job.arrived)
+            .collect::<Vec<_>>(),
+        [Time(0), Time::from_secs(10)]
+    );
     has_note(&window, "left out: 2 jobs that arrive outside the window");
     let closer = openb("compress=4");
     assert_eq!(closer.jobs[1].job.arrived, Time(2_500_000_000));
     assert_eq!(closer.jobs[0].work, Duration::from_secs(100));
-    assert_eq!(ids(&part(TraceKind::GavelPhilly, PHILLY, "vc=23dbec")), [0, 2]);
+    assert_eq!(
+        ids(&part(TraceKind::GavelPhilly, PHILLY, "vc=23dbec")),
+        [0, 2]
+    );
 }
 
 #[test]
@@ -92,7 +124,7 @@ fn selections_are_read_back_from_their_words() {
     for (words, expected) in [
         ("first", "first=100"),
         ("first=x", "whole number"),
-        ("first=5,first=10", "first is there twice"),
+        ("first=5,first=10", "`first=10`: already set by `first=5`"),
         ("from=-1", "not negative"),
         ("max-gpus=0", "from 1 to"),
         ("shared=maybe", "leave-out"),
@@ -104,22 +136,36 @@ fn selections_are_read_back_from_their_words() {
         let error = words.parse::<Selection>().unwrap_err().to_string();
         assert!(error.contains(expected), "{words}: {error}");
     }
-    let strange = read_trace_part(TraceKind::GavelPhilly, PHILLY, &"user=me".parse().unwrap()).unwrap_err().to_string();
-    assert!(strange.contains("`user`") && strange.contains("job_type") && strange.contains("max-gpus"), "{strange}");
+    let strange = read_trace_part(TraceKind::GavelPhilly, PHILLY, &"user=me".parse().unwrap())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        strange.contains("`user`") && strange.contains("job_type") && strange.contains("max-gpus"),
+        "{strange}"
+    );
 }
 
 #[test]
 fn headers_tell_the_kind() {
-    assert_eq!(TraceKind::recognise(OPENB).unwrap(), TraceKind::AlibabaOpenb);
-    assert_eq!(TraceKind::recognise(PHILLY).unwrap(), TraceKind::GavelPhilly);
+    assert_eq!(
+        TraceKind::recognise(OPENB).unwrap(),
+        TraceKind::AlibabaOpenb
+    );
+    assert_eq!(
+        TraceKind::recognise(PHILLY).unwrap(),
+        TraceKind::GavelPhilly
+    );
     for kind in TraceKind::ALL {
-        assert_eq!(TraceKind::recognise(&kind.columns().join(",")).unwrap(), kind);
+        assert_eq!(
+            TraceKind::recognise(&kind.columns().join(",")).unwrap(),
+            kind
+        );
         assert_eq!(kind.to_string().parse::<TraceKind>().unwrap(), kind);
     }
     let error = |text: &str| TraceKind::recognise(text).unwrap_err().to_string();
     assert!(error("a,b\n1,2\n").contains("tiresias (submit_s,gpus,duration_s,model,iterations)"));
-    assert!(error("runtime_s\n1\n").contains("run times alone"));
-    assert!(error("").contains("nothing in it"));
+    assert!(error("runtime_s\n1\n").contains("only run times"));
+    assert!(error("").contains("empty: expected"));
     assert!("philly".parse::<TraceKind>().is_err());
 }
 
@@ -140,32 +186,68 @@ fn malformed_rows_are_refused_with_their_line() {
         assert!(error.to_string().contains(words), "{row}: {error}");
     }
     let milli = OPENB.replace("460", "0");
-    assert!(read_trace(TraceKind::AlibabaOpenb, &milli).unwrap_err().to_string().contains("gpu_milli `0`"));
+    assert!(
+        read_trace(TraceKind::AlibabaOpenb, &milli)
+            .unwrap_err()
+            .to_string()
+            .contains("gpu_milli `0`")
+    );
 }
 
 #[test]
 fn rows_out_of_order_are_kept_and_told() {
     let text = "submit_s,gpus,duration_s,model,iterations\n5,1,1,vgg19,6\n3,1,1,vgg19,6\n";
-    has_note(&read_trace(TraceKind::Tiresias, text).unwrap(), "first on line 3");
+    has_note(
+        &read_trace(TraceKind::Tiresias, text).unwrap(),
+        "first on line 3",
+    );
 }
 
 #[test]
 fn jobs_larger_than_the_machine_are_rejected_and_jobs_without_work_end_as_they_start() {
-    let text = "submit_s,gpus,duration_s,model,iterations\n0,16,5,vgg19,6\n1,2,0,vgg19,6\n2,8,7,vgg19,6\n";
+    let text =
+        "submit_s,gpus,duration_s,model,iterations\n0,16,5,vgg19,6\n1,2,0,vgg19,6\n2,8,7,vgg19,6\n";
     let workload = read_trace(TraceKind::Tiresias, text).unwrap();
     let graph = mapa_topologies::named("dgx-1v").unwrap().graph().unwrap();
     let simulation = Simulation::new(&workload, Fleet::new([Arc::new(graph)]));
     let outcome = simulation.run(&mut Fifo::new(lowest_id()), &Fixed).unwrap();
-    assert_eq!(outcome.rejected.iter().map(|own| own.index).collect::<Vec<_>>(), [0]);
-    let times: Vec<_> = outcome.runs.iter().map(|run| (run.index, run.started(), run.ended())).collect();
-    assert_eq!(times, [(1, Time::from_secs(1), Time::from_secs(1)), (2, Time::from_secs(2), Time::from_secs(9))]);
+    assert_eq!(
+        outcome
+            .rejected
+            .iter()
+            .map(|own| own.index)
+            .collect::<Vec<_>>(),
+        [0]
+    );
+    let times: Vec<_> = outcome
+        .runs
+        .iter()
+        .map(|run| (run.index, run.started(), run.ended()))
+        .collect();
+    assert_eq!(
+        times,
+        [
+            (1, Time::from_secs(1), Time::from_secs(1)),
+            (2, Time::from_secs(2), Time::from_secs(9))
+        ]
+    );
 }
 
 #[test]
 fn run_times_are_read_with_exponents() {
     let times = read_run_times("runtime_s\n0\n1.5\n4.62824e+06\n").unwrap();
-    assert_eq!(times, [Duration::ZERO, Duration::from_millis(1500), Duration::from_secs(4_628_240)]);
-    assert_eq!(read_run_times("runtime_s\n0\n-1\n").unwrap_err().line(), Some(3));
+    assert_eq!(
+        times,
+        [
+            Duration::ZERO,
+            Duration::from_millis(1500),
+            Duration::from_secs(4_628_240)
+        ]
+    );
+    assert_eq!(
+        read_run_times("runtime_s\n0\n-1\n").unwrap_err().line(),
+        Some(3)
+    );
     assert!(read_run_times("runtime_s\n").is_err());
     assert!(read_run_times("seconds\n1\n").is_err());
 }
@@ -179,13 +261,22 @@ fn data(test: &str, file: &str) -> Option<String> {
         return None;
     };
     // Tests run in their package's folder, people set it relative to the workspace's.
-    let folder = if folder.is_relative() { PathBuf::from("..").join(folder) } else { folder };
+    let folder = if folder.is_relative() {
+        PathBuf::from("..").join(folder)
+    } else {
+        folder
+    };
     Some(std::fs::read_to_string(folder.join("traces").join(file)).unwrap())
 }
 
 /// What the manifest says of a real trace.
 #[track_caller]
-fn check_real(kind: TraceKind, text: &str, sizes: &[(usize, usize)], [p50, longest, span]: [u64; 3]) -> Workload {
+fn check_real(
+    kind: TraceKind,
+    text: &str,
+    sizes: &[(usize, usize)],
+    [p50, longest, span]: [u64; 3],
+) -> Workload {
     assert_eq!(TraceKind::recognise(text).unwrap(), kind);
     let workload = read_trace(kind, text).unwrap();
     let mut counted = BTreeMap::new();
@@ -200,50 +291,105 @@ fn check_real(kind: TraceKind, text: &str, sizes: &[(usize, usize)], [p50, longe
     let arrivals = workload.jobs.iter().map(|own| own.job.arrived);
     assert_eq!(arrivals.clone().min(), Some(Time::ZERO));
     assert_eq!(arrivals.max(), Some(Time::from_secs(span)));
-    assert_eq!(workload.jobs.last().unwrap().job.id, JobId(workload.jobs.len() as u64 - 1));
+    assert_eq!(
+        workload.jobs.last().unwrap().job.id,
+        JobId(workload.jobs.len() as u64 - 1)
+    );
     workload
 }
 
 #[test]
 fn alibabas_pods_are_as_many_as_the_manifest_says() {
-    let Some(text) = data("alibabas_pods", "alibaba_openb_v2023_gpu_pods.csv") else { return };
+    let Some(text) = data("alibabas_pods", "alibaba_openb_v2023_gpu_pods.csv") else {
+        return;
+    };
     let sizes = [(1, 6989), (2, 16), (4, 15), (8, 44)];
-    let workload = check_real(TraceKind::AlibabaOpenb, &text, &sizes, [492, 12_537_496, 12_901_761]);
+    let workload = check_real(
+        TraceKind::AlibabaOpenb,
+        &text,
+        &sizes,
+        [492, 12_537_496, 12_901_761],
+    );
     has_note(&workload, "3078 jobs of less than a device");
     has_note(&workload, "4011 jobs that are services");
     has_note(&workload, "1 job without run time");
-    assert_eq!(part(TraceKind::AlibabaOpenb, &text, "phase=Succeeded").jobs.len(), 185);
-    assert_eq!(part(TraceKind::AlibabaOpenb, &text, "shared=leave-out").jobs.len(), 7064 - 3078);
+    assert_eq!(
+        part(TraceKind::AlibabaOpenb, &text, "phase=Succeeded")
+            .jobs
+            .len(),
+        185
+    );
+    assert_eq!(
+        part(TraceKind::AlibabaOpenb, &text, "shared=leave-out")
+            .jobs
+            .len(),
+        7064 - 3078
+    );
 }
 
 #[test]
 fn phillys_jobs_are_as_many_as_the_manifest_says() {
-    let Some(text) = data("phillys_jobs", "gavel_philly_msr_seed0.csv") else { return };
-    let sizes =
-        [(1, 10480), (2, 463), (4, 2044), (7, 2), (8, 1916), (12, 6), (16, 255), (20, 1), (24, 5), (32, 91), (64, 1)];
-    check_real(TraceKind::GavelPhilly, &text, &sizes, [8801, 11_337_572, 10_817_570]);
+    let Some(text) = data("phillys_jobs", "gavel_philly_msr_seed0.csv") else {
+        return;
+    };
+    let sizes = [
+        (1, 10480),
+        (2, 463),
+        (4, 2044),
+        (7, 2),
+        (8, 1916),
+        (12, 6),
+        (16, 255),
+        (20, 1),
+        (24, 5),
+        (32, 91),
+        (64, 1),
+    ];
+    check_real(
+        TraceKind::GavelPhilly,
+        &text,
+        &sizes,
+        [8801, 11_337_572, 10_817_570],
+    );
     let small = part(TraceKind::GavelPhilly, &text, "max-gpus=8,vc=51b7ef");
     assert!(small.jobs.len() <= 18);
-    let all: usize =
-        ["51b7ef", "2869ce"].map(|vc| part(TraceKind::GavelPhilly, &text, &format!("vc={vc}")).jobs.len()).iter().sum();
+    let all: usize = ["51b7ef", "2869ce"]
+        .map(|vc| {
+            part(TraceKind::GavelPhilly, &text, &format!("vc={vc}"))
+                .jobs
+                .len()
+        })
+        .iter()
+        .sum();
     assert_eq!(all, 18 + 533);
 }
 
 #[test]
 fn tiresias_jobs_are_as_many_as_the_manifest_says() {
-    let Some(text) = data("tiresias_jobs", "tiresias_60_job.csv") else { return };
+    let Some(text) = data("tiresias_jobs", "tiresias_60_job.csv") else {
+        return;
+    };
     let sizes = [(1, 30), (2, 10), (4, 10), (8, 10)];
     let workload = check_real(TraceKind::Tiresias, &text, &sizes, [125, 1800, 1779]);
-    let sensitive = workload.jobs.iter().filter(|own| own.job.request.bandwidth_sensitive).count();
+    let sensitive = workload
+        .jobs
+        .iter()
+        .filter(|own| own.job.request.bandwidth_sensitive)
+        .count();
     assert_eq!(sensitive, 54, "all but the six of GoogleNet");
 }
 
 #[test]
 fn phillys_run_times_are_as_many_as_the_manifest_says() {
-    let Some(text) = data("phillys_run_times", "philly_runtime_s.csv") else { return };
+    let Some(text) = data("phillys_run_times", "philly_runtime_s.csv") else {
+        return;
+    };
     let mut times = read_run_times(&text).unwrap();
     times.sort_unstable();
-    assert_eq!((times.len(), times[times.len() / 2]), (83154, Duration::from_secs(1186)));
+    assert_eq!(
+        (times.len(), times[times.len() / 2]),
+        (83154, Duration::from_secs(1186))
+    );
 }
 
 proptest! {

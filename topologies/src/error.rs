@@ -1,7 +1,7 @@
-//! What can be wrong with a description.
+//! The error of this crate: why a description was rejected.
 
-/// Why a description of a machine, or a graph, was refused. The message names the line or element, where there is
-/// one, and what was expected.
+/// Why a description of a machine, or a graph, was rejected. The message names the line or element,
+/// where there is one, and what was expected.
 #[derive(Debug, thiserror::Error)]
 #[error("{}{}{what}", .line.map(|line| format!("line {line}: ")).unwrap_or_default(), .element.as_ref().map(|element| format!("{element}: ")).unwrap_or_default())]
 pub struct Error {
@@ -12,48 +12,68 @@ pub struct Error {
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
-/// What is wrong, in kind.
+/// The kind of an [`Error`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// A word, number or shape that should not be there, or is missing.
     #[default]
     Malformed,
-    /// No kind of description that is known.
+    /// The text is of no known kind of description.
     Unknown,
-    /// A kind of description that is known and not read; the message says what to give instead.
+    /// The kind of description is known but not supported; the message says what to give instead.
     Unsupported,
-    /// Well formed, but it does not say enough to be a machine: no devices, or nothing of what joins them.
+    /// The description is well formed but incomplete: it has no devices, or no links or paths
+    /// between them.
     Incomplete,
     /// More bytes, levels or entities than any machine needs.
     TooLarge,
-    /// A file, library or command that could not be had.
-    Unavailable,
 }
 
 impl Error {
     pub(crate) fn new(what: impl Into<String>) -> Self {
-        Self { kind: ErrorKind::Malformed, line: None, element: None, what: what.into(), source: None }
+        Self {
+            kind: ErrorKind::Malformed,
+            line: None,
+            element: None,
+            what: what.into(),
+            source: None,
+        }
     }
 
     pub(crate) fn of_kind(kind: ErrorKind, what: impl Into<String>) -> Self {
-        Self { kind, ..Self::new(what) }
+        Self {
+            kind,
+            ..Self::new(what)
+        }
     }
 
     pub(crate) fn at(line: usize, what: impl Into<String>) -> Self {
-        Self { line: Some(line), ..Self::new(what) }
+        Self {
+            line: Some(line),
+            ..Self::new(what)
+        }
     }
 
-    /// An error in this element: a tag with what tells it from its like, or a path into a JSON document.
-    pub(crate) fn in_element(line: Option<usize>, element: impl Into<String>, what: impl Into<String>) -> Self {
-        Self { line, element: Some(element.into()), ..Self::new(what) }
+    /// An error in this element: an XML tag with the attribute that identifies it, or a path into a
+    /// JSON document.
+    pub(crate) fn in_element(
+        line: Option<usize>,
+        element: impl Into<String>,
+        what: impl Into<String>,
+    ) -> Self {
+        Self {
+            line,
+            element: Some(element.into()),
+            ..Self::new(what)
+        }
     }
 
     pub(crate) fn with_kind(self, kind: ErrorKind) -> Self {
         Self { kind, ..self }
     }
 
-    /// What is wrong, in kind.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.kind
@@ -71,10 +91,14 @@ impl Error {
         self.element.as_deref()
     }
 
-    /// An error of the core, met at this line.
+    /// Wraps an error of `mapa-core` that occurred at this line.
     pub(crate) fn core(line: Option<usize>, source: mapa_core::Error) -> Self {
         let what = source.to_string();
-        Self { line, source: Some(source.into()), ..Self::new(what) }
+        Self {
+            line,
+            source: Some(source.into()),
+            ..Self::new(what)
+        }
     }
 }
 
@@ -84,7 +108,7 @@ impl From<mapa_core::Error> for Error {
     }
 }
 
-/// The bytes as text, without the mark that some editors put in front.
+/// The bytes as text, without the byte order mark that some editors put in front.
 pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, Error> {
     let not_text = match bytes {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [_, 0, _, 0, ..] | [0, _, 0, _, ..] => {
@@ -99,7 +123,11 @@ pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, Error> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
         Err(error) => {
-            let line = bytes[..error.valid_up_to()].iter().filter(|&&b| b == b'\n').count() + 1;
+            let line = bytes[..error.valid_up_to()]
+                .iter()
+                .filter(|&&b| b == b'\n')
+                .count()
+                + 1;
             Err(Error::at(line, "not UTF-8 text"))
         }
     }

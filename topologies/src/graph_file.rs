@@ -1,4 +1,4 @@
-//! Graphs as public instances of subgraph matching write them.
+//! Files of plain graphs, in the three forms that public benchmarks of subgraph matching use.
 //!
 //! | form | first line | then |
 //! |---|---|---|
@@ -6,10 +6,10 @@
 //! | adjacency lists | `n` | for each vertex, how many neighbours and which: `2 0 3`; each edge from both ends |
 //! | labelled | `t n m` | `v id label degree`, for each vertex; `e u v`, for each edge |
 //!
-//! Vertices are numbered from 0 and edges have no direction. Whatever is announced twice must agree: numbers of
-//! vertices and edges, degrees, both ends of an adjacency. An edge given twice is an error, for one of the two would
-//! be lost. A loop counts as an edge, and in adjacency lists as a neighbour, but not in the degree of a labelled
-//! vertex. Blank lines mean nothing.
+//! Vertices are numbered from 0 and edges have no direction. Redundant statements must agree:
+//! numbers of vertices and edges, degrees, both ends of an adjacency. An edge that is given twice
+//! is an error, because one of the two would be lost. A loop counts as an edge, and in adjacency
+//! lists as a neighbour, but not in the degree of a labelled vertex. Blank lines are ignored.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -18,8 +18,9 @@ use mapa_core::Graph;
 
 use crate::error::{Error, utf8};
 
-/// Reads a graph: an edge list, adjacency lists, or a labelled graph, told apart by the first line.
+/// Reads a graph: an edge list, adjacency lists, or a labelled graph. The first line tells which.
 ///
+/// # Examples
 /// ```
 /// use mapa_topologies::{read_graph, write_graph};
 ///
@@ -36,9 +37,15 @@ use crate::error::{Error, utf8};
 /// # Errors
 /// Text that is not UTF-8, or is malformed: the message names the line and what was expected there.
 pub fn read_graph(bytes: &[u8]) -> Result<Graph, Error> {
-    let mut lines = utf8(bytes)?.lines().zip(1..).map(Line::new).filter(|line| !line.words.is_empty());
+    let mut lines = utf8(bytes)?
+        .lines()
+        .zip(1..)
+        .map(Line::new)
+        .filter(|line| !line.words.is_empty());
     let Some(first) = lines.next() else {
-        return Err(Error::new("no graph: expected `n m`, `n`, or `t n m` in the first line"));
+        return Err(Error::new(
+            "no graph: expected `n m`, `n`, or `t n m` in the first line",
+        ));
     };
     match first.words[..] {
         ["t", n, m] => labelled(&Header::new(&first, n, Some(m))?, lines),
@@ -54,7 +61,11 @@ pub fn read_graph(bytes: &[u8]) -> Result<Graph, Error> {
 pub fn write_graph(graph: &Graph) -> String {
     let (n, m) = (graph.len(), graph.edge_count());
     let is_labelled = graph.labels().iter().any(|&label| label != 0);
-    let mut text = if is_labelled { format!("t {n} {m}\n") } else { format!("{n} {m}\n") };
+    let mut text = if is_labelled {
+        format!("t {n} {m}\n")
+    } else {
+        format!("{n} {m}\n")
+    };
     // Writing to a string does not fail.
     for (v, label) in (0..).zip(graph.labels()).filter(|_| is_labelled) {
         let _ = writeln!(text, "v {v} {label} {}", graph.degree(v));
@@ -72,7 +83,10 @@ struct Line<'t> {
 
 impl<'t> Line<'t> {
     fn new((text, number): (&'t str, usize)) -> Self {
-        Self { number, words: text.split_whitespace().collect() }
+        Self {
+            number,
+            words: text.split_whitespace().collect(),
+        }
     }
 
     fn error(&self, what: impl Into<String>) -> Error {
@@ -87,16 +101,25 @@ impl<'t> Line<'t> {
         // "+1" would parse too.
         let digits = word.bytes().all(|b| b.is_ascii_digit());
         let number = if digits { word.parse().ok() } else { None };
-        number.ok_or_else(|| self.error(format!("{what} `{word}`: expected a number, not too large")))
+        number
+            .ok_or_else(|| self.error(format!("{what} `{word}`: expected a number, not too large")))
     }
 
     fn vertex(&self, word: &str, header: &Header) -> Result<u32, Error> {
-        let vertex = self.number(word, "vertex").ok().filter(|&v: &u32| (v as usize) < header.vertices);
-        vertex.ok_or_else(|| self.error(format!("vertex `{word}`: expected a number below {}", header.vertices)))
+        let vertex = self
+            .number(word, "vertex")
+            .ok()
+            .filter(|&v: &u32| (v as usize) < header.vertices);
+        vertex.ok_or_else(|| {
+            self.error(format!(
+                "vertex `{word}`: expected a number below {}",
+                header.vertices
+            ))
+        })
     }
 }
 
-/// What the first line announces.
+/// The numbers in the first line.
 struct Header {
     line: usize,
     vertices: usize,
@@ -111,13 +134,20 @@ impl Header {
             return Err(line.error(format!("{vertices} vertices: expected at most {most}")));
         }
         let edges = m.map(|m| line.number(m, "number of edges")).transpose()?;
-        Ok(Self { line: line.number, vertices, edges })
+        Ok(Self {
+            line: line.number,
+            vertices,
+            edges,
+        })
     }
 
     fn graph(&self, labels: Vec<u32>, edges: Edges) -> Result<Graph, Error> {
         let (given, line) = (edges.list.len(), self.line);
         if let Some(edges) = self.edges.filter(|&edges| edges != given) {
-            return Err(Error::at(line, format!("{edges} edges announced: expected {given}, as many as are given")));
+            return Err(Error::at(
+                line,
+                format!("{edges} edges announced: expected {given}, as many as are given"),
+            ));
         }
         Graph::labelled(labels, edges.list).map_err(|error| Error::core(Some(line), error))
     }
@@ -133,7 +163,9 @@ struct Edges {
 impl Edges {
     fn add(&mut self, line: &Line<'_>, a: u32, b: u32) -> Result<(), Error> {
         if let Some(before) = self.lines.insert((a.min(b), a.max(b)), line.number) {
-            return Err(line.error(format!("edge {a}-{b} is in line {before} already: expected each edge once")));
+            return Err(line.error(format!(
+                "edge {a}-{b} is in line {before} already: expected each edge once"
+            )));
         }
         self.list.push((a, b));
         Ok(())
@@ -143,13 +175,18 @@ impl Edges {
 fn edge_list<'t>(header: &Header, lines: impl Iterator<Item = Line<'t>>) -> Result<Graph, Error> {
     let mut edges = Edges::default();
     for line in lines {
-        let [a, b] = line.words[..] else { return Err(line.expected("`u v`, the two ends of an edge")) };
+        let [a, b] = line.words[..] else {
+            return Err(line.expected("`u v`, the two ends of an edge"));
+        };
         edges.add(&line, line.vertex(a, header)?, line.vertex(b, header)?)?;
     }
     header.graph(vec![0; header.vertices], edges)
 }
 
-fn adjacency_lists<'t>(header: &Header, lines: impl Iterator<Item = Line<'t>>) -> Result<Graph, Error> {
+fn adjacency_lists<'t>(
+    header: &Header,
+    lines: impl Iterator<Item = Line<'t>>,
+) -> Result<Graph, Error> {
     let mut edges = Edges::default();
     // By edge still seen from one end only, that end and its line.
     let mut half = HashMap::<(u32, u32), (u32, usize)>::new();
@@ -163,7 +200,9 @@ fn adjacency_lists<'t>(header: &Header, lines: impl Iterator<Item = Line<'t>>) -
         let count: usize = line.number(line.words[0], "number of neighbours")?;
         if count != line.words.len() - 1 {
             let given = line.words.len() - 1;
-            return Err(line.error(format!("{count} neighbours announced: expected {given}, as many as are given")));
+            return Err(line.error(format!(
+                "{count} neighbours announced: expected {given}, as many as are given"
+            )));
         }
         for word in &line.words[1..] {
             let other = line.vertex(word, header)?;
@@ -188,7 +227,10 @@ fn adjacency_lists<'t>(header: &Header, lines: impl Iterator<Item = Line<'t>>) -
     }
     if let Some((&(a, b), &(end, line))) = half.iter().min_by_key(|(_, (_, line))| *line) {
         let other = if end == a { b } else { a };
-        return Err(Error::at(line, format!("{end} lists {other}: expected {other} to list {end} too")));
+        return Err(Error::at(
+            line,
+            format!("{end} lists {other}: expected {other} to list {end} too"),
+        ));
     }
     header.graph(vec![0; vertices], edges)
 }
@@ -201,9 +243,15 @@ fn labelled<'t>(header: &Header, lines: impl Iterator<Item = Line<'t>>) -> Resul
         match line.words[..] {
             ["v", id, label, degree] => {
                 let id = line.vertex(id, header)?;
-                let own = (line.number(label, "label")?, line.number(degree, "degree")?, line.number);
+                let own = (
+                    line.number(label, "label")?,
+                    line.number(degree, "degree")?,
+                    line.number,
+                );
                 if let Some((_, _, before)) = vertices[id as usize].replace(own) {
-                    return Err(line.error(format!("vertex {id} is in line {before} already: expected each once")));
+                    return Err(line.error(format!(
+                        "vertex {id} is in line {before} already: expected each once"
+                    )));
                 }
             }
             ["e", a, b] => edges.add(&line, line.vertex(a, header)?, line.vertex(b, header)?)?,
@@ -217,7 +265,11 @@ fn labelled<'t>(header: &Header, lines: impl Iterator<Item = Line<'t>>) -> Resul
             format!("vertex {missing} of {n} is missing: expected a line `v` for each"),
         ));
     }
-    let labels = vertices.iter().flatten().map(|(label, _, _)| *label).collect();
+    let labels = vertices
+        .iter()
+        .flatten()
+        .map(|(label, _, _)| *label)
+        .collect();
     let graph = header.graph(labels, edges)?;
     for (v, (_, degree, line)) in (0..).zip(vertices.iter().flatten()) {
         if graph.degree(v) != *degree {

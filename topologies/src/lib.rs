@@ -5,16 +5,17 @@
     clippy::print_stderr,
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "libraries answer with errors, and leave printing to their callers"
+    reason = "libraries return errors, and leave printing to their callers"
 )]
 
 mod catalogue;
 mod dump;
 mod error;
 mod graph_file;
+mod host_paths;
 mod isomorphism;
+mod kind;
 mod links;
-pub mod live;
 mod machine;
 mod machine_file;
 mod merge;
@@ -26,15 +27,23 @@ mod writers;
 
 pub use catalogue::{Entry, Formula, catalogue, formulas, named};
 pub use dump::{
-    Channel, Counted, Counter, Dump, HostDetail, MigInstance, MigProfile, PeerAccess, PeerStatus, Port, Says, Traffic,
+    Channel, Counted, Counter, Dump, HostDetail, MigInstance, MigProfile, PeerAccess, PeerStatus,
+    Port, Says, Traffic,
 };
 pub use error::{Error, ErrorKind};
 pub use graph_file::{read_graph, write_graph};
+pub use host_paths::assume_host_paths;
 pub use isomorphism::{Likeness, isomorphism};
-pub use links::{LinkSpeed, SocketSpeed, collective_rates, link_speeds, socket_speeds};
+pub use kind::Kind;
+pub use links::{
+    ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS, LinkSpeed, SocketSpeed, collective_rates, link_speeds,
+    nvlink_gbps_of_printed, nvlink_gbps_of_sm, pcie_gbps, socket_speeds,
+};
 pub use machine::{Labels, Machine, Warning};
 pub use merge::{Contradiction, Merged, Said, merge};
-pub use readers::{Kind, MAX_BYTES, read, read_kfd, recognise};
+pub use pci::normal as pci_address;
+pub use readers::{KfdTree, MAX_BYTES, read, recognise};
+#[cfg(feature = "pictures")]
 pub use writers::Picture;
 
 /// The README's first example, run as a test.
@@ -51,11 +60,6 @@ pub struct MigPage;
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/bring-your-machine.md")]
 pub struct MachinePage;
-
-/// The example in docs/live.md, compiled as a test.
-#[cfg(doctest)]
-#[doc = include_str!("../../docs/live.md")]
-pub struct LivePage;
 
 /// The example in docs/ring-packing.md, run as a test.
 #[cfg(doctest)]

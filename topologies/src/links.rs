@@ -1,4 +1,4 @@
-//! What links of each generation carry: the table `links.toml`, and the ways in which readers look something up in it.
+//! The bandwidths of links by generation: the table `links.toml`, and lookups in it.
 
 use std::sync::LazyLock;
 
@@ -7,14 +7,17 @@ use serde::Deserialize;
 
 use crate::machine::Machine;
 
-/// GB/s per direction of one direct link, where nothing is known of it: NVLink 2 to 4.
-pub(crate) const ASSUMED_DIRECT_GBPS: f64 = 25.0;
+/// The bandwidth of one direct link of unknown generation, GB/s per direction: that of NVLink 2 to
+/// 4.
+pub const ASSUMED_DIRECT_GBPS: f64 = 25.0;
 
-/// GB/s per direction of any path through the host, where nothing is known of it: the paper's figure for PCIe 3.
-pub(crate) const ASSUMED_HOST_GBPS: f64 = 12.0;
+/// The bandwidth of a path through the host of unknown generation, GB/s per direction: the paper's
+/// figure for PCIe 3.
+pub const ASSUMED_HOST_GBPS: f64 = 12.0;
 
-/// What one link of a generation carries.
+/// The bandwidth of one link of a generation.
 ///
+/// # Examples
 /// ```
 /// let fifth = mapa_topologies::link_speeds().find(|speed| speed.generation == "NVLink 5").unwrap();
 /// assert_eq!(fifth.gbps, 50.0);
@@ -26,13 +29,13 @@ pub struct LinkSpeed {
     pub generation: &'static str,
     /// GB/s per direction: of one direct link, or of sixteen PCIe lanes.
     pub gbps: f64,
-    /// Devices that have it.
+    /// Devices with links of this generation.
     pub devices: Vec<&'static str>,
     /// Where the figure comes from.
     pub source: &'static str,
 }
 
-/// Every generation of links that is known: NVLink, Infinity Fabric, PCIe.
+/// Every known generation of links: NVLink, Infinity Fabric, PCIe.
 pub fn link_speeds() -> impl Iterator<Item = LinkSpeed> {
     let devices = |devices: &'static [String]| devices.iter().map(String::as_str).collect();
     let nvlink = TABLE.nvlink.iter().map(move |link| LinkSpeed {
@@ -56,7 +59,7 @@ pub fn link_speeds() -> impl Iterator<Item = LinkSpeed> {
     nvlink.chain(xgmi).chain(pcie)
 }
 
-/// What the path between two sockets is counted as by NCCL.
+/// The bandwidth that NCCL assumes between two sockets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SocketSpeed {
@@ -68,19 +71,26 @@ pub struct SocketSpeed {
     pub source: &'static str,
 }
 
-/// What NCCL counts the paths between sockets as: for [`Rates::between_sockets`](mapa_core::Rates), since no description of a
-/// machine names its CPU.
+/// The bandwidths that NCCL assumes between sockets, by CPU. No description of a machine names its
+/// CPU, so callers choose one for [`Rates::between_sockets`](mapa_core::Rates).
 pub fn socket_speeds() -> impl Iterator<Item = SocketSpeed> {
     let rows = TABLE.between_sockets.iter();
-    rows.map(|row| SocketSpeed { cpu: &row.cpu, gbps: row.gbps, source: &row.source })
+    rows.map(|row| SocketSpeed {
+        cpu: &row.cpu,
+        gbps: row.gbps,
+        source: &row.source,
+    })
 }
 
-/// What NCCL or RCCL counts a machine's direct links as, over their nominal bandwidth: 20 of 25 GB/s for NVLink 2.
+/// The share of the nominal bandwidth that NCCL or RCCL assumes for a machine's direct links: for
+/// example 0.8 for NVLink 2, which NCCL counts as 20 of 25 GB/s.
 ///
-/// The generation is that of the first device's product, else of the words of the machine's title, else the one whose links
-/// carry as much; none if several do that are counted differently, or if the library has no figure. Paths through the host stay
-/// at what the description says.
+/// The generation is that of the first device's product, else that of a product in the machine's
+/// title, else the one whose links have the same bandwidth. `None` if several generations have this
+/// bandwidth and the library counts them differently, or if the library has no figure. Paths
+/// through the host keep the bandwidth of the description.
 ///
+/// # Examples
 /// ```
 /// use mapa_topologies::{collective_rates, named};
 ///
@@ -90,20 +100,38 @@ pub fn socket_speeds() -> impl Iterator<Item = SocketSpeed> {
 /// ```
 #[must_use]
 pub fn collective_rates(machine: &Machine) -> Option<Rates> {
-    let product = machine.fabric.nodes().find_map(|(_, node)| match &node.kind {
-        NodeKind::Device(info) => Some(info.product.clone()),
-        _ => None,
-    });
+    let product = machine
+        .fabric
+        .nodes()
+        .find_map(|(_, node)| match &node.kind {
+            NodeKind::Device(info) => Some(info.product.clone()),
+            _ => None,
+        });
     let link = machine.fabric.wires().find_map(|(.., wire)| match wire {
-        FabricWire::Link(Link { class: LinkClass::Direct(n), gbps }) => Some(gbps / f64::from(n)),
+        FabricWire::Link(Link {
+            class: LinkClass::Direct(n),
+            gbps,
+        }) => Some(gbps / f64::from(n)),
         _ => None,
     })?;
     let rows = || {
-        let nvlink = TABLE.nvlink.iter().map(|row| (&row.devices, row.gbps, Some(row.nccl_gbps)));
-        nvlink.chain(TABLE.xgmi.iter().map(|row| (&row.devices, row.gbps, row.rccl_gbps)))
+        let nvlink = TABLE
+            .nvlink
+            .iter()
+            .map(|row| (&row.devices, row.gbps, Some(row.nccl_gbps)));
+        nvlink.chain(
+            TABLE
+                .xgmi
+                .iter()
+                .map(|row| (&row.devices, row.gbps, row.rccl_gbps)),
+        )
     };
     let of_name = |name: &str| rows().find(|(devices, ..)| is_named(name, devices));
-    let direct = match product.flatten().and_then(|name| of_name(&name)).or_else(|| of_name(&machine.title)) {
+    let direct = match product
+        .flatten()
+        .and_then(|name| of_name(&name))
+        .or_else(|| of_name(&machine.title))
+    {
         Some((_, nominal, counted)) => counted? / nominal,
         None => {
             let mut alike = rows().filter(|(_, gbps, _)| (gbps - link).abs() < 0.01);
@@ -114,52 +142,88 @@ pub fn collective_rates(machine: &Machine) -> Option<Rates> {
             counted? / nominal
         }
     };
-    Some(Rates { direct, ..Rates::NOMINAL })
+    Some(Rates {
+        direct,
+        ..Rates::NOMINAL
+    })
 }
 
 /// Whether one of these products is in a name, word by word.
 fn is_named(name: &str, devices: &[String]) -> bool {
-    let plain = |name: &str| {
-        let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-        words.fold(" ".to_owned(), |plain, word| plain + &word.to_ascii_lowercase() + " ")
-    };
-    let name = plain(name);
-    devices.iter().any(|device| name.contains(&plain(device)))
+    let name = words(name);
+    devices.iter().any(|device| name.contains(&words(device)))
+}
+
+/// The words of a name in lower case, each between two spaces.
+fn words(name: &str) -> String {
+    name.split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .fold(" ".to_owned(), |words, word| {
+            words + &word.to_ascii_lowercase() + " "
+        })
 }
 
 /// GB/s per direction of one NVLink of a GPU of this compute capability (`90` for 9.0).
-pub(crate) fn nvlink_of_sm(sm: u32) -> Option<f64> {
-    TABLE.nvlink.iter().find(|link| (link.sm[0]..=link.sm[1]).contains(&sm)).map(|link| link.gbps)
+#[must_use]
+pub fn nvlink_gbps_of_sm(sm: u32) -> Option<f64> {
+    TABLE
+        .nvlink
+        .iter()
+        .find(|link| (link.sm[0]..=link.sm[1]).contains(&sm))
+        .map(|link| link.gbps)
 }
 
-/// GB/s per direction that remain for data of the rate that `nvidia-smi nvlink -s` prints: itself, if it is not in the
-/// table.
-pub(crate) fn nvlink_of_printed(gbps: f64) -> f64 {
+/// The data bandwidth of one NVLink, GB/s per direction, from the rate that `nvidia-smi nvlink -s`
+/// prints. A rate that is not in the table is returned unchanged.
+#[must_use]
+pub fn nvlink_gbps_of_printed(gbps: f64) -> f64 {
     let is = |printed: &f64| (printed - gbps).abs() < 0.01;
-    TABLE.nvlink.iter().find(|link| link.printed.iter().any(is)).map_or(gbps, |link| link.gbps)
+    TABLE
+        .nvlink
+        .iter()
+        .find(|link| link.printed.iter().any(is))
+        .map_or(gbps, |link| link.gbps)
 }
 
 /// GB/s per direction of one Infinity Fabric link between devices of this architecture (`gfx90a`).
 pub(crate) fn xgmi_of_gfx(gfx: &str) -> Option<f64> {
-    TABLE.xgmi.iter().find(|link| link.gfx.iter().any(|name| name == gfx)).map(|link| link.gbps)
+    TABLE
+        .xgmi
+        .iter()
+        .find(|link| link.gfx.iter().any(|name| name == gfx))
+        .map(|link| link.gbps)
 }
 
-/// GB/s per direction of one direct link of a product, by the words of its name: `nvidia_h100_80gb_hbm3`, `AMD Instinct
-/// MI300X`. None if it is not in the table.
+/// GB/s per direction of one direct link of a product, by the words of its name:
+/// `nvidia_h100_80gb_hbm3`, `AMD Instinct MI300X`. None if it is not in the table.
 pub(crate) fn of_product(name: &str) -> Option<f64> {
     let has = |devices: &[String]| is_named(name, devices);
-    let nvlink = TABLE.nvlink.iter().filter(|link| has(&link.devices)).map(|link| link.gbps);
-    let xgmi = TABLE.xgmi.iter().filter(|link| has(&link.devices)).map(|link| link.gbps);
+    let nvlink = TABLE
+        .nvlink
+        .iter()
+        .filter(|link| has(&link.devices))
+        .map(|link| link.gbps);
+    let xgmi = TABLE
+        .xgmi
+        .iter()
+        .filter(|link| has(&link.devices))
+        .map(|link| link.gbps);
     nvlink.chain(xgmi).next()
 }
 
-/// GB/s per direction of so many PCIe lanes at this rate (GT/s); none if there is no such generation.
-pub(crate) fn pcie(gt_per_s: f64, lanes: u32) -> Option<f64> {
-    let link = TABLE.pcie.iter().find(|link| (link.gt_per_s - gt_per_s).abs() < 0.1)?;
+/// GB/s per direction of `lanes` PCIe lanes at this rate (GT/s); `None` if no generation has this
+/// rate, or if `lanes` is not between 1 and 64.
+#[must_use]
+pub fn pcie_gbps(gt_per_s: f64, lanes: u32) -> Option<f64> {
+    let link = TABLE
+        .pcie
+        .iter()
+        .find(|link| (link.gt_per_s - gt_per_s).abs() < 0.1)?;
     (1..=64).contains(&lanes).then(|| link.gbps(lanes))
 }
 
-/// The rate (GT/s) and the lanes that carry so many GB/s per direction, the wider first; none if there are none.
+/// The rate (GT/s) and the number of lanes that give this bandwidth (GB/s per direction). Of
+/// several, the widest of at most 16 lanes; 32 lanes only if no other fits; none if there is none.
 pub(crate) fn pcie_of(gbps: f64) -> Option<(f64, u32)> {
     let lanes = [16, 8, 4, 2, 1, 32].into_iter();
     let links = lanes.flat_map(|lanes| TABLE.pcie.iter().map(move |link| (link, lanes)));
@@ -167,16 +231,30 @@ pub(crate) fn pcie_of(gbps: f64) -> Option<(f64, u32)> {
     found.map(|(link, lanes)| (link.gt_per_s, lanes))
 }
 
-/// A compute capability whose NVLinks carry so many GB/s per direction: that of the product, if it is one of these.
+/// A compute capability whose NVLinks have this bandwidth (GB/s per direction): that of the
+/// product, if the product's links have it.
 pub(crate) fn sm_of_nvlink(gbps: f64, product: Option<&str>) -> Option<u32> {
-    let alike = || TABLE.nvlink.iter().filter(|link| (link.gbps - gbps).abs() < 0.01);
-    let is = |link: &&NvLink| product.is_some_and(|product| link.devices.iter().any(|device| product.contains(device)));
-    alike().find(is).or_else(|| alike().next()).map(|link| link.sm[0])
+    let alike = || {
+        TABLE
+            .nvlink
+            .iter()
+            .filter(|link| (link.gbps - gbps).abs() < 0.01)
+    };
+    let is = |link: &&NvLink| {
+        product.is_some_and(|product| link.devices.iter().any(|device| product.contains(device)))
+    };
+    alike()
+        .find(is)
+        .or_else(|| alike().next())
+        .map(|link| link.sm[0])
 }
 
-/// An architecture whose Infinity Fabric links carry so many GB/s per direction.
+/// An architecture whose Infinity Fabric links have this bandwidth (GB/s per direction).
 pub(crate) fn gfx_of_xgmi(gbps: f64) -> Option<&'static str> {
-    let link = TABLE.xgmi.iter().find(|link| (link.gbps - gbps).abs() < 0.01)?;
+    let link = TABLE
+        .xgmi
+        .iter()
+        .find(|link| (link.gbps - gbps).abs() < 0.01)?;
     link.gfx.first().map(String::as_str)
 }
 
@@ -254,21 +332,49 @@ mod tests {
     fn the_table_reads_and_has_the_known_figures() {
         assert!(link_speeds().count() >= 16);
         assert!(link_speeds().all(|speed| speed.gbps > 0.0 && !speed.source.is_empty()));
-        assert_eq!((nvlink_of_sm(60), nvlink_of_sm(90), nvlink_of_sm(103)), (Some(20.0), Some(25.0), Some(50.0)));
-        assert_eq!((nvlink_of_printed(25.781), nvlink_of_printed(26.562), nvlink_of_printed(31.0)), (25.0, 25.0, 31.0));
-        assert_eq!(xgmi_of_gfx("gfx942"), Some(64.0));
-        assert_eq!((of_product("nvidia_h100_80gb_hbm3"), of_product("AMD Instinct MI250X")), (Some(25.0), Some(50.0)));
         assert_eq!(
-            (of_product("gb200"), of_product("GeForce RTX 3090"), of_product("l40s")),
+            (
+                nvlink_gbps_of_sm(60),
+                nvlink_gbps_of_sm(90),
+                nvlink_gbps_of_sm(103)
+            ),
+            (Some(20.0), Some(25.0), Some(50.0))
+        );
+        assert_eq!(
+            (
+                nvlink_gbps_of_printed(25.781),
+                nvlink_gbps_of_printed(26.562),
+                nvlink_gbps_of_printed(31.0)
+            ),
+            (25.0, 25.0, 31.0)
+        );
+        assert_eq!(xgmi_of_gfx("gfx942"), Some(64.0));
+        assert_eq!(
+            (
+                of_product("nvidia_h100_80gb_hbm3"),
+                of_product("AMD Instinct MI250X")
+            ),
+            (Some(25.0), Some(50.0))
+        );
+        assert_eq!(
+            (
+                of_product("gb200"),
+                of_product("GeForce RTX 3090"),
+                of_product("l40s")
+            ),
             (Some(50.0), Some(14.0625), None)
         );
-        assert!((pcie(8.0, 16).unwrap() - 15.75).abs() < 0.01 && (pcie(64.0, 16).unwrap() - 121.0).abs() < 0.1);
-        assert_eq!((pcie(7.0, 16), pcie(8.0, 0)), (None, None));
+        assert!(
+            (pcie_gbps(8.0, 16).unwrap() - 15.75).abs() < 0.01
+                && (pcie_gbps(64.0, 16).unwrap() - 121.0).abs() < 0.1
+        );
+        assert_eq!((pcie_gbps(7.0, 16), pcie_gbps(8.0, 0)), (None, None));
     }
 
     #[test]
     fn what_libraries_count_links_as_is_known_by_product_title_or_bandwidth() {
-        let direct = |name: &str| collective_rates(&crate::named(name).unwrap()).map(|rates| rates.direct);
+        let direct =
+            |name: &str| collective_rates(&crate::named(name).unwrap()).map(|rates| rates.direct);
         for (name, counted, nominal) in [
             ("dgx-1p", 18.0, 20.0),
             ("dgx-1v", 20.0, 25.0),
@@ -283,7 +389,11 @@ mod tests {
         }
         assert_eq!(direct("mi355x-x8"), None, "RCCL's figure is not known");
         assert_eq!(direct("p40-x8"), None, "no direct links");
-        assert_eq!(direct("ring:4"), None, "25 GB/s are NVLink 2, 3 or 4, which are counted differently");
+        assert_eq!(
+            direct("ring:4"),
+            None,
+            "25 GB/s are NVLink 2, 3 or 4, which are counted differently"
+        );
         assert_eq!(direct("ring:4@20"), Some(0.9));
         assert!(socket_speeds().any(|speed| speed.cpu.contains("Skylake") && speed.gbps == 10.0));
         assert!(socket_speeds().all(|speed| speed.gbps > 0.0 && !speed.source.is_empty()));
@@ -293,14 +403,35 @@ mod tests {
     fn what_carries_a_bandwidth_is_found_again() {
         for rate in [2.5, 5.0, 8.0, 16.0, 32.0, 64.0] {
             for lanes in [1, 4, 16] {
-                let gbps = pcie(rate, lanes).unwrap();
+                let gbps = pcie_gbps(rate, lanes).unwrap();
                 let (rate, lanes) = pcie_of(gbps).unwrap();
-                assert!((pcie(rate, lanes).unwrap() / gbps - 1.0).abs() < 0.002, "{gbps}");
+                assert!(
+                    (pcie_gbps(rate, lanes).unwrap() / gbps - 1.0).abs() < 0.002,
+                    "{gbps}"
+                );
             }
         }
-        assert_eq!((pcie_of(15.753_846), pcie_of(12.0), pcie_of(0.0)), (Some((8.0, 16)), None, None));
-        assert_eq!((sm_of_nvlink(25.0, None), sm_of_nvlink(25.0, Some("NVIDIA H100"))), (Some(70), Some(90)));
-        assert_eq!((sm_of_nvlink(20.0, Some("NVIDIA H100")), sm_of_nvlink(21.0, None)), (Some(60), None));
-        assert_eq!((gfx_of_xgmi(50.0), gfx_of_xgmi(51.0)), (Some("gfx90a"), None));
+        assert_eq!(
+            (pcie_of(15.753_846), pcie_of(12.0), pcie_of(0.0)),
+            (Some((8.0, 16)), None, None)
+        );
+        assert_eq!(
+            (
+                sm_of_nvlink(25.0, None),
+                sm_of_nvlink(25.0, Some("NVIDIA H100"))
+            ),
+            (Some(70), Some(90))
+        );
+        assert_eq!(
+            (
+                sm_of_nvlink(20.0, Some("NVIDIA H100")),
+                sm_of_nvlink(21.0, None)
+            ),
+            (Some(60), None)
+        );
+        assert_eq!(
+            (gfx_of_xgmi(50.0), gfx_of_xgmi(51.0)),
+            (Some("gfx90a"), None)
+        );
     }
 }

@@ -1,13 +1,15 @@
-//! A machine as it was read.
+//! A machine as its description gives it.
 
 use std::fmt;
 
 use mapa_core::{Fabric, HardwareGraph, LinkClass};
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
-/// A machine: its fabric, and what its source says about it.
+/// A machine: its fabric, and further facts from its source.
 ///
+/// # Examples
 /// ```
 /// let dump = mapa_topologies::read(
 ///     b"       GPU0  GPU1  CPU Affinity
@@ -21,24 +23,24 @@ use crate::error::Error;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
-    /// Its short name.
+    /// The machine's short name.
     pub name: String,
-    /// What it is, in a line.
+    /// A description of the machine on one line.
     pub title: String,
     /// Where the description comes from.
     pub source: String,
-    /// What must be known of the description: corrections, assumptions.
+    /// Caveats of the description: corrections, assumptions.
     pub notes: Vec<String>,
-    /// The words in which its links are printed.
+    /// The words in which the machine's links are printed.
     pub labels: Labels,
     /// Components and links.
     pub fabric: Fabric,
-    /// What was odd about the description, though it could be read.
+    /// Oddities of the description that did not prevent reading it.
     pub warnings: Vec<Warning>,
 }
 
 impl Machine {
-    /// The graph that decisions are made on.
+    /// The graph on which allocation decisions are made.
     ///
     /// # Errors
     /// As [`Fabric::lower`].
@@ -46,7 +48,8 @@ impl Machine {
         Ok(self.fabric.clone().lower()?)
     }
 
-    /// The same with NUMA nodes and network cards as vertices, for jobs that ask to be near them.
+    /// The graph with NUMA nodes and network cards as additional vertices, for jobs that request
+    /// devices near them.
     ///
     /// # Errors
     /// As [`Fabric::lower_with_host`].
@@ -55,8 +58,9 @@ impl Machine {
     }
 }
 
-/// Something odd that did not keep a machine from being read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An oddity that did not prevent a machine from being read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Warning {
     /// The line, counted from 1, where there is one.
     pub line: Option<usize>,
@@ -66,7 +70,8 @@ pub struct Warning {
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.line.map_or(Ok(()), |line| write!(f, "line {line}: "))?;
+        self.line
+            .map_or(Ok(()), |line| write!(f, "line {line}: "))?;
         f.write_str(&self.what)
     }
 }
@@ -82,7 +87,10 @@ pub struct Labels {
 
 impl Default for Labels {
     fn default() -> Self {
-        Self { direct: "NV".to_owned(), sys: "SYS".to_owned() }
+        Self {
+            direct: "NV".to_owned(),
+            sys: "SYS".to_owned(),
+        }
     }
 }
 
@@ -104,8 +112,8 @@ impl Labels {
         }
     }
 
-    /// The class that a word means, case aside: the words of `nvidia-smi topo -m`, old and new, and this source's own for
-    /// direct links.
+    /// The class that a word means, case-insensitively: the words of `nvidia-smi topo -m`, old and
+    /// new, and this source's own words for direct links.
     ///
     /// # Errors
     /// An unknown word; the message lists the known ones.
@@ -121,11 +129,15 @@ impl Labels {
             "NET" => return Ok(LinkClass::Network),
             _ => {}
         }
-        let number = upper.strip_prefix(&self.direct.to_ascii_uppercase()).or_else(|| upper.strip_prefix("NV"));
+        let number = upper
+            .strip_prefix(&self.direct.to_ascii_uppercase())
+            .or_else(|| upper.strip_prefix("NV"));
         let digits = number.filter(|n| n.len() <= 3 && n.bytes().all(|b| b.is_ascii_digit()));
         match digits.and_then(|n| n.parse().ok()) {
             Some(n) if n > 0 => Ok(LinkClass::Direct(n)),
-            _ => Err(Error::new(format!("unknown link `{word}`: expected NV#, PIX, PXB, PHB, NODE or SYS"))),
+            _ => Err(Error::new(format!(
+                "unknown link `{word}`: expected NV#, PIX, PXB, PHB, NODE or SYS"
+            ))),
         }
     }
 }
@@ -136,12 +148,19 @@ mod tests {
 
     #[test]
     fn classes_round_trip_through_their_words() {
-        let words = ["SYS", "NODE", "PHB", "PXB", "PIX", "PSB", "NET", "NV1", "NV18", "NV255"];
+        let words = [
+            "SYS", "NODE", "PHB", "PXB", "PIX", "PSB", "NET", "NV1", "NV18", "NV255",
+        ];
         for word in words {
-            assert_eq!(Labels::default().print(Labels::default().parse(word).unwrap()), word);
+            assert_eq!(
+                Labels::default().print(Labels::default().parse(word).unwrap()),
+                word
+            );
         }
         assert_eq!(Labels::default().parse("soc").unwrap(), LinkClass::Sys);
-        for word in ["", "X", "NV", "NV0", "NV256", "NV+1", "NV00001", "0-15", "N/A", "FOO"] {
+        for word in [
+            "", "X", "NV", "NV0", "NV256", "NV+1", "NV00001", "0-15", "N/A", "FOO",
+        ] {
             assert!(Labels::default().parse(word).is_err(), "{word}");
         }
     }

@@ -1,6 +1,8 @@
-//! MAPA's own machine file: TOML, versioned. `docs/machine-file.md` describes it for people who write one.
+//! MAPA's own machine file: TOML, versioned. `docs/machine-file.md` describes it for people who
+//! write one.
 //!
-//! Names tie the parts together, so a file can be read and edited by hand; what is not said has a default, given once.
+//! Parts refer to each other by name, so that people can read and edit a file. A missing setting
+//! has a default.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -59,14 +61,14 @@ impl Words {
     }
 }
 
-/// Bandwidths of what does not give its own, GB/s per direction.
+/// The default bandwidths of links and hops without one of their own, GB/s per direction.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Gbps {
-    /// Of one direct link.
+    /// The bandwidth of one direct link.
     #[serde(skip_serializing_if = "Option::is_none")]
     direct: Option<f64>,
-    /// Of a hop or path through the host.
+    /// The bandwidth of a hop or path through the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<f64>,
 }
@@ -132,7 +134,7 @@ struct Device {
     gbps: Option<f64>,
 }
 
-/// How a device can be cut into instances: a GPU of the catalogue, and which of its profiles are offered.
+/// How a device can be partitioned: a GPU of the catalogue, and which of its profiles are offered.
 #[derive(Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 enum Mig {
@@ -150,12 +152,16 @@ struct Offered {
     double_memory: bool,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
 fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// By hand: derived, it would also take a list for a table, and not say which setting of a table is unknown.
+/// Written by hand: a derived implementation would also accept a list in place of a table, and its
+/// error would not name an unknown setting of a table.
 impl<'de> Deserialize<'de> for Mig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(MigVisitor)
@@ -184,19 +190,35 @@ impl Mig {
     fn model(&self) -> Result<Arc<Model>, Error> {
         match self {
             Self::Plain(gpu) => mig::named(gpu)?.model(Offer::PLAIN),
-            Self::Offered(Offered { gpu, media, double_memory }) => {
-                mig::named(gpu)?.model(Offer { media: *media, double_memory: *double_memory })
-            }
+            Self::Offered(Offered {
+                gpu,
+                media,
+                double_memory,
+            }) => mig::named(gpu)?.model(Offer {
+                media: *media,
+                double_memory: *double_memory,
+            }),
         }
     }
 
-    /// The setting that gives this model.
+    /// The setting that stands for this model; none if no table gives it.
     fn of(model: &Model) -> Option<Self> {
         let (entry, offer) = mig::recognise(model)?;
         let gpu = entry.name.to_owned();
-        let Offer { media, double_memory } = offer;
+        let Offer {
+            media,
+            double_memory,
+        } = offer;
         let plain = offer == Offer::PLAIN;
-        Some(if plain { Self::Plain(gpu) } else { Self::Offered(Offered { gpu, media, double_memory }) })
+        Some(if plain {
+            Self::Plain(gpu)
+        } else {
+            Self::Offered(Offered {
+                gpu,
+                media,
+                double_memory,
+            })
+        })
     }
 }
 
@@ -213,37 +235,64 @@ impl Machine {
     /// Reads MAPA's own machine file.
     ///
     /// # Errors
-    /// Text that is not TOML, another format or version, unknown settings, names that nothing bears, links that no
-    /// machine can have, no devices. The message names the line.
+    /// Text that is not TOML, another format or version, unknown settings, references to unknown
+    /// names, impossible links, no devices. The message names the line.
     pub fn from_toml(text: &str) -> Result<Self, Error> {
         let reader = Reader { text };
         let file: File = toml::from_str(text).map_err(|error| {
             let line = error.span().map(|span| reader.line(span.start));
             let what = error.message().replace('\n', " ");
-            line.map_or_else(|| Error::new(what.clone()), |line| Error::at(line, what.clone()))
+            line.map_or_else(
+                || Error::new(what.clone()),
+                |line| Error::at(line, what.clone()),
+            )
         })?;
         if file.format.get_ref() != FORMAT {
-            return Err(reader.at(&file.format, format!("format `{}`: expected `{FORMAT}`", file.format.get_ref())));
+            return Err(reader.at(
+                &file.format,
+                format!("format `{}`: expected `{FORMAT}`", file.format.get_ref()),
+            ));
         }
         if *file.version.get_ref() != VERSION {
-            return Err(reader.at(&file.version, format!("version {}: expected {VERSION}", file.version.get_ref())));
+            return Err(reader.at(
+                &file.version,
+                format!("version {}: expected {VERSION}", file.version.get_ref()),
+            ));
         }
         let labels = reader.labels(&file.labels)?;
         let fabric = reader.fabric(&file, &labels)?;
         if fabric.device_count() == 0 {
-            return Err(Error::new("the machine has no devices: expected `devices = [{ name = \"GPU0\" }, ...]`"));
+            return Err(Error::new(
+                "the machine has no devices: expected `devices = [{ name = \"GPU0\" }, ...]`",
+            ));
         }
-        let File { name, title, source, notes, .. } = file;
-        Ok(Self { name, title, source, notes, labels, fabric, warnings: Vec::new() })
+        let File {
+            name,
+            title,
+            source,
+            notes,
+            ..
+        } = file;
+        Ok(Self {
+            name,
+            title,
+            source,
+            notes,
+            labels,
+            fabric,
+            warnings: Vec::new(),
+        })
     }
 
-    /// Writes MAPA's own machine file. Reading it back gives the same machine, without its warnings.
+    /// Writes MAPA's own machine file. Reading it back gives the same machine, without its
+    /// warnings.
     ///
     /// # Errors
-    /// A number that TOML cannot hold (more than 2^63 bytes of memory); a device that can be cut up in a way that no GPU
-    /// of the [catalogue](crate::mig::catalogue) can.
+    /// A number that TOML cannot hold (more than 2^63 bytes of memory); a device with a MIG model
+    /// that no GPU of the [catalogue](crate::mig::catalogue) has.
     pub fn to_toml(&self) -> Result<String, Error> {
-        toml::to_string(&self.file()?).map_err(|error| Error::new(format!("cannot be written as TOML: {error}")))
+        toml::to_string(&self.file()?)
+            .map_err(|error| Error::new(format!("cannot be written as TOML: {error}")))
     }
 
     fn file(&self) -> Result<File, Error> {
@@ -267,19 +316,49 @@ impl Machine {
             let (name, up) = (unspanned(name.clone()), up.map(unspanned));
             match kind {
                 NodeKind::Device(info) => {
-                    let mig = info.mig.as_deref().map(|model| setting(model, name.get_ref(), &mut cuts)).transpose()?;
+                    let mig = info
+                        .mig
+                        .as_deref()
+                        .map(|model| setting(model, name.get_ref(), &mut cuts))
+                        .transpose()?;
                     let mig = mig.map(unspanned);
-                    let DeviceInfo { product, index, uuid, pci, numa, memory_bytes, mig: _ } = info.clone();
-                    devices.push(Device { name, index, product, uuid, pci, numa, memory_bytes, mig, up, gbps });
+                    let DeviceInfo {
+                        product,
+                        index,
+                        uuid,
+                        pci,
+                        numa,
+                        memory_bytes,
+                        mig: _,
+                    } = info.clone();
+                    devices.push(Device {
+                        name,
+                        index,
+                        product,
+                        uuid,
+                        pci,
+                        numa,
+                        memory_bytes,
+                        mig,
+                        up,
+                        gbps,
+                    });
                 }
                 other => {
                     let (kind, number) = kind_of(other);
-                    nodes.push(Node { name, kind, number, up, gbps });
+                    nodes.push(Node {
+                        name,
+                        kind,
+                        number,
+                        up,
+                        gbps,
+                    });
                 }
             }
         }
         let default = Labels::default();
-        let own = |label: &String, default: &String| (label != default).then(|| unspanned(label.clone()));
+        let own =
+            |label: &String, default: &String| (label != default).then(|| unspanned(label.clone()));
         Ok(File {
             format: unspanned(FORMAT.to_owned()),
             version: unspanned(VERSION),
@@ -299,13 +378,21 @@ impl Machine {
     }
 }
 
-/// The setting that gives a model: most machines have one for all their devices, so that those found are kept.
-fn setting<'m>(model: &'m Model, device: &str, known: &mut Vec<(&'m Model, Mig)>) -> Result<Mig, Error> {
+/// The setting that gives a model. Finding it takes long, and most machines have one model for all
+/// devices, so settings that were found are kept.
+fn setting<'m>(
+    model: &'m Model,
+    device: &str,
+    known: &mut Vec<(&'m Model, Mig)>,
+) -> Result<Mig, Error> {
     if let Some((_, mig)) = known.iter().find(|(other, _)| *other == model) {
         return Ok(mig.clone());
     }
     let mig = Mig::of(model).ok_or_else(|| {
-        let what = format!("{device} can be cut up as `{}`, which is in no table as it is", model.name());
+        let what = format!(
+            "{device} has the MIG model `{}`, which differs from every table",
+            model.name()
+        );
         Error::new(what + ": expected a model made from the catalogue of GPUs with MIG")
     })?;
     known.push((model, mig.clone()));
@@ -333,7 +420,11 @@ struct Reader<'t> {
 
 impl Reader<'_> {
     fn line(&self, at: usize) -> usize {
-        self.text.as_bytes()[..at.min(self.text.len())].iter().filter(|&&b| b == b'\n').count() + 1
+        self.text.as_bytes()[..at.min(self.text.len())]
+            .iter()
+            .filter(|&&b| b == b'\n')
+            .count()
+            + 1
     }
 
     fn at<T>(&self, place: &Spanned<T>, what: String) -> Error {
@@ -347,26 +438,41 @@ impl Reader<'_> {
     fn labels(&self, words: &Words) -> Result<Labels, Error> {
         let mut labels = Labels::default();
         if let Some(direct) = &words.direct {
-            if direct.get_ref().is_empty() || !direct.get_ref().bytes().all(|b| b.is_ascii_alphabetic()) {
-                return Err(self.at(direct, format!("label `{}`: expected letters", direct.get_ref())));
+            if direct.get_ref().is_empty()
+                || !direct.get_ref().bytes().all(|b| b.is_ascii_alphabetic())
+            {
+                return Err(self.at(
+                    direct,
+                    format!("label `{}`: expected letters", direct.get_ref()),
+                ));
             }
             labels.direct.clone_from(direct.get_ref());
         }
         if let Some(sys) = &words.sys {
             if !["SYS", "SOC"].contains(&sys.get_ref().as_str()) {
-                return Err(self.at(sys, format!("label `{}`: expected SYS or SOC", sys.get_ref())));
+                return Err(self.at(
+                    sys,
+                    format!("label `{}`: expected SYS or SOC", sys.get_ref()),
+                ));
             }
             labels.sys.clone_from(sys.get_ref());
         }
         Ok(labels)
     }
 
-    /// The model that a setting gives, one for all devices of the same.
-    fn model<'f>(&self, mig: &'f Spanned<Mig>, known: &mut HashMap<&'f Mig, Arc<Model>>) -> Result<Arc<Model>, Error> {
+    /// The model for a setting. Devices with equal settings share one model.
+    fn model<'f>(
+        &self,
+        mig: &'f Spanned<Mig>,
+        known: &mut HashMap<&'f Mig, Arc<Model>>,
+    ) -> Result<Arc<Model>, Error> {
         if let Some(model) = known.get(mig.get_ref()) {
             return Ok(model.clone());
         }
-        let model = mig.get_ref().model().map_err(|error| self.at(mig, error.to_string()))?;
+        let model = mig
+            .get_ref()
+            .model()
+            .map_err(|error| self.at(mig, error.to_string()))?;
         known.insert(mig.get_ref(), model.clone());
         Ok(model)
     }
@@ -375,16 +481,28 @@ impl Reader<'_> {
         let mut fabric = Fabric::new();
         let mut ids: HashMap<&str, NodeId> = HashMap::new();
         let mut add = |name: &'_ Spanned<String>, kind| {
-            let node = FabricNode { name: name.get_ref().clone(), kind };
+            let node = FabricNode {
+                name: name.get_ref().clone(),
+                kind,
+            };
             fabric.add(node).map_err(|error| self.core(name, error))
         };
         for node in &file.nodes {
             let kind = match (node.kind, node.number) {
                 (Kind::Numa, Some(number)) => NodeKind::Numa(number),
                 (Kind::Numa, None) => {
-                    return Err(self.at(&node.name, "a NUMA node without a number: expected `number = 0`".to_owned()));
+                    return Err(self.at(
+                        &node.name,
+                        "a NUMA node without a number: expected `number = 0`".to_owned(),
+                    ));
                 }
-                (_, Some(_)) => return Err(self.at(&node.name, "only NUMA nodes have a number".to_owned())),
+                (_, Some(_)) => {
+                    return Err(self.at(
+                        &node.name,
+                        "only NUMA nodes have a number: expected `kind = \"numa\"`, or no `number`"
+                            .to_owned(),
+                    ));
+                }
                 (Kind::Machine, None) => NodeKind::Machine,
                 (Kind::HostBridge, None) => NodeKind::HostBridge,
                 (Kind::PcieSwitch, None) => NodeKind::PcieSwitch,
@@ -395,8 +513,20 @@ impl Reader<'_> {
         }
         let mut models: HashMap<&Mig, Arc<Model>> = HashMap::new();
         for device in &file.devices {
-            let Device { index, product, uuid, pci, numa, memory_bytes, mig, .. } = device;
-            let model = mig.as_ref().map(|mig| self.model(mig, &mut models)).transpose()?;
+            let Device {
+                index,
+                product,
+                uuid,
+                pci,
+                numa,
+                memory_bytes,
+                mig,
+                ..
+            } = device;
+            let model = mig
+                .as_ref()
+                .map(|mig| self.model(mig, &mut models))
+                .transpose()?;
             let info = DeviceInfo {
                 product: product.clone(),
                 index: *index,
@@ -406,37 +536,60 @@ impl Reader<'_> {
                 memory_bytes: *memory_bytes,
                 mig: model,
             };
-            ids.insert(device.name.get_ref(), add(&device.name, NodeKind::Device(info))?);
+            ids.insert(
+                device.name.get_ref(),
+                add(&device.name, NodeKind::Device(info))?,
+            );
         }
         let known = |name: &str, place: &dyn Fn(String) -> Error| {
-            ids.get(name)
-                .copied()
-                .ok_or_else(|| place(format!("nothing is called `{name}`: expected a node or device")))
+            ids.get(name).copied().ok_or_else(|| {
+                place(format!(
+                    "nothing is called `{name}`: expected a node or device"
+                ))
+            })
         };
-        let nodes = file.nodes.iter().map(|node| (&node.name, &node.up, node.gbps));
-        let devices = file.devices.iter().map(|device| (&device.name, &device.up, device.gbps));
+        let nodes = file
+            .nodes
+            .iter()
+            .map(|node| (&node.name, &node.up, node.gbps));
+        let devices = file
+            .devices
+            .iter()
+            .map(|device| (&device.name, &device.up, device.gbps));
         for (name, up, gbps) in nodes.chain(devices) {
             match up {
                 Some(up) => {
                     let parent = known(up.get_ref(), &|what| self.at(up, what))?;
                     let gbps = gbps.unwrap_or(file.gbps.of(LinkClass::Sys));
-                    fabric.attach(ids[name.get_ref().as_str()], parent, gbps).map_err(|error| self.core(up, error))?;
+                    fabric
+                        .attach(ids[name.get_ref().as_str()], parent, gbps)
+                        .map_err(|error| self.core(up, error))?;
                 }
                 None if gbps.is_some() => {
-                    return Err(self.at(name, "gbps without `up`: expected the name of what it hangs below".to_owned()));
+                    return Err(self.at(
+                        name,
+                        "gbps without `up`: expected the name of its parent".to_owned(),
+                    ));
                 }
                 None => {}
             }
         }
         for link in &file.links {
-            let class = labels.parse(link.class.get_ref()).map_err(|error| self.at(&link.class, error.to_string()))?;
+            let class = labels
+                .parse(link.class.get_ref())
+                .map_err(|error| self.at(&link.class, error.to_string()))?;
             let [a, b] = &link.ends.get_ref()[..] else {
-                return Err(self.at(&link.ends, format!("{} ends: expected two names", link.ends.get_ref().len())));
+                return Err(self.at(
+                    &link.ends,
+                    format!("{} ends: expected two names", link.ends.get_ref().len()),
+                ));
             };
             let a = known(a, &|what| self.at(&link.ends, what))?;
             let b = known(b, &|what| self.at(&link.ends, what))?;
             let gbps = link.gbps.unwrap_or(file.gbps.of(class));
-            fabric.link(a, b, class, gbps).map_err(|error| self.core(&link.ends, error))?;
+            fabric
+                .link(a, b, class, gbps)
+                .map_err(|error| self.core(&link.ends, error))?;
         }
         Ok(fabric)
     }

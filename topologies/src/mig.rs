@@ -1,8 +1,10 @@
-//! GPUs that can be cut into isolated instances (NVIDIA's MIG): their tables of profiles, as data.
+//! GPUs that can be partitioned into isolated instances (NVIDIA's MIG): their tables of profiles,
+//! as data.
 //!
-//! Each table is a file of its own, and says of every figure whether it was read (in a print-out of `nvidia-smi mig
-//! -lgip` or `-lgipp`, or in NVIDIA's guide) or set by analogy with another model. [`Gpu::model`] makes of it the
-//! [`Model`] that [`mapa_core::mig`] works on. `docs/mig.md` lists the models.
+//! Each table is a file of its own, and says of every figure whether it was read (in a print-out of
+//! `nvidia-smi mig -lgip` or `-lgipp`, or in NVIDIA's guide) or set by analogy with another model.
+//! [`Gpu::model`] makes of it the [`Model`] that [`mapa_core::mig`] works on. `docs/mig.md` lists
+//! the models.
 //!
 //! ```
 //! use mapa_topologies::mig::{Offer, named};
@@ -33,15 +35,15 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The table.
+    /// Reads the table.
     ///
     /// # Errors
-    /// None, for the entries of this crate: a test reads them all.
+    /// None for the entries of this crate: a test reads them all.
     pub fn gpu(&self) -> Result<Gpu, Error> {
         toml::from_str(self.text).map_err(|error| Error::new(format!("{}: {error}", self.name)))
     }
 
-    /// Its file.
+    /// The text of the table's file.
     #[must_use]
     pub fn toml(&self) -> &'static str {
         self.text
@@ -73,45 +75,54 @@ pub fn catalogue() -> &'static [Entry] {
     &ENTRIES
 }
 
-/// The table of this name or alias, case aside.
+/// The table with this name or alias, case-insensitively.
 ///
 /// # Errors
 /// No such GPU; the message lists the names.
 pub fn named(name: &str) -> Result<Gpu, Error> {
     let wanted = name.trim();
-    let is = |entry: &&Entry| {
-        std::iter::once(&entry.name).chain(entry.aliases).any(|known| known.eq_ignore_ascii_case(wanted))
-    };
-    match catalogue().iter().find(is) {
+    let entry = catalogue().iter().find(|entry| {
+        std::iter::once(&entry.name)
+            .chain(entry.aliases)
+            .any(|known| known.eq_ignore_ascii_case(wanted))
+    });
+    match entry {
         Some(entry) => entry.gpu(),
         None => {
             let names: Vec<&str> = catalogue().iter().map(|entry| entry.name).collect();
-            Err(Error::new(format!("no GPU with MIG is called `{name}`: expected {}", names.join(", "))))
+            Err(Error::new(format!(
+                "no GPU with MIG is called `{name}`: expected {}",
+                names.join(", ")
+            )))
         }
     }
 }
 
-/// The table and the offer that a model is of, the smallest such offer; none if it was not made from a table of the
-/// catalogue.
+/// The table from which a model was made, and the smallest offer that gives it. `None` if no table
+/// of the catalogue gives it.
 #[must_use]
 pub fn recognise(model: &Model) -> Option<(&'static Entry, Offer)> {
-    let entry = catalogue().iter().find(|entry| entry.name == model.name())?;
+    let entry = catalogue()
+        .iter()
+        .find(|entry| entry.name == model.name())?;
     let gpu = entry.gpu().ok()?;
-    let is = |offer: &Offer| gpu.model(*offer).is_ok_and(|other| *other == *model);
-    Some((entry, Offer::EVERY.into_iter().find(is)?))
+    let offer = Offer::EVERY
+        .into_iter()
+        .find(|&offer| gpu.model(offer).is_ok_and(|other| *other == *model))?;
+    Some((entry, offer))
 }
 
-/// One kind of GPU: what it offers, and where that is known from.
+/// One kind of GPU: its profiles, and the source of each figure.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gpu {
-    /// Its short name.
+    /// The GPU's short name.
     pub name: String,
-    /// What it is, in a line.
+    /// The GPU, described in a line.
     pub title: String,
-    /// Where the figures were read.
+    /// The source of the figures.
     pub source: String,
-    /// What must be known of them: rules by which gaps were filled, sources that differ.
+    /// Caveats: rules by which gaps were filled, sources that differ.
     pub notes: Vec<String>,
     /// Compute slices of the whole GPU.
     pub compute_slices: u8,
@@ -128,15 +139,22 @@ impl Gpu {
         Size::new(self.compute_slices, self.memory_slices)
     }
 
-    /// The most memory that a job can have on it while it is cut up, bytes: that of its largest profile.
+    /// The most memory that a job can have on the GPU while it is partitioned, in bytes: that of
+    /// the largest profile.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        self.profiles.iter().map(ProfileFacts::memory_bytes).max().unwrap_or_default()
+        self.profiles
+            .iter()
+            .map(ProfileFacts::memory_bytes)
+            .max()
+            .unwrap_or_default()
     }
 
     /// The profiles that an offer has, in the table's order: those of [`Gpu::model`].
     pub fn offered(&self, offer: Offer) -> impl Iterator<Item = &ProfileFacts> {
-        self.profiles.iter().filter(move |profile| offer.has(profile.kind))
+        self.profiles
+            .iter()
+            .filter(move |profile| offer.has(profile.kind))
     }
 
     /// The geometry of what is offered. Its name is that of the GPU, whatever is offered.
@@ -145,15 +163,23 @@ impl Gpu {
     /// None, for the tables of this crate: a test makes every model of each.
     pub fn model(&self, offer: Offer) -> Result<Arc<Model>, Error> {
         let profiles = self.offered(offer).map(ProfileFacts::profile).collect();
-        Ok(Arc::new(Model::new(self.name.clone(), self.size(), profiles)?))
+        Ok(Arc::new(Model::new(
+            self.name.clone(),
+            self.size(),
+            profiles,
+        )?))
     }
 
-    /// How long it takes to cut the GPU up anew: what is in `from` alone is destroyed and what is in `to` alone is created, one after the
-    /// other, as drivers do it. Whether the GPU can be cut up at all (MIG mode) is switched beforehand, and is not in it. `model` is the
-    /// one of both layouts.
+    /// The time that a repartition takes. Instances of `from` that `to` lacks are destroyed, then
+    /// instances that only `to` has are created, one after the other, as drivers do it. The time to
+    /// enable MIG mode is not included. `model` is the model of both layouts.
     ///
-    /// None if the time of a profile is not known, or `model` is not of this GPU. O(instances x profiles).
+    /// `None` if the time of a profile is not known, or `model` is not of this GPU.
     ///
+    /// # Complexity
+    /// O(i p) for i instances and p profiles.
+    ///
+    /// # Examples
     /// ```
     /// use mapa_topologies::mig::{Offer, named};
     ///
@@ -172,10 +198,18 @@ impl Gpu {
             let seconds = of(self.profiles.iter().find(|profile| profile.name == *name)?)?;
             Duration::try_from_secs_f64(seconds).ok()
         };
-        let destroyed = from.instances().iter().filter(|&&instance| !to.has(instance));
-        let created = to.instances().iter().filter(|&&instance| !from.has(instance));
+        let destroyed = from
+            .instances()
+            .iter()
+            .filter(|&&instance| !to.has(instance));
+        let created = to
+            .instances()
+            .iter()
+            .filter(|&&instance| !from.has(instance));
         let destroyed = destroyed.map(|instance| takes(instance, |profile| profile.destroy_s));
-        destroyed.chain(created.map(|instance| takes(instance, |profile| profile.create_s))).sum()
+        destroyed
+            .chain(created.map(|instance| takes(instance, |profile| profile.create_s)))
+            .sum()
     }
 }
 
@@ -236,7 +270,11 @@ impl ProfileFacts {
     /// How a figure is known.
     #[must_use]
     pub fn status(&self, figure: Figure) -> Status {
-        if self.by_analogy.contains(&figure) { Status::ByAnalogy } else { Status::Read }
+        if self.by_analogy.contains(&figure) {
+            Status::ByAnalogy
+        } else {
+            Status::Read
+        }
     }
 
     fn profile(&self) -> Profile {
@@ -332,14 +370,26 @@ pub struct Offer {
 
 impl Offer {
     /// The plain profiles only, as by default.
-    pub const PLAIN: Self = Self { media: false, double_memory: false };
+    pub const PLAIN: Self = Self {
+        media: false,
+        double_memory: false,
+    };
     /// All profiles.
-    pub const ALL: Self = Self { media: true, double_memory: true };
+    pub const ALL: Self = Self {
+        media: true,
+        double_memory: true,
+    };
     /// Every offer, smaller ones first.
     pub const EVERY: [Self; 4] = [
         Self::PLAIN,
-        Self { media: false, double_memory: true },
-        Self { media: true, double_memory: false },
+        Self {
+            media: false,
+            double_memory: true,
+        },
+        Self {
+            media: true,
+            double_memory: false,
+        },
         Self::ALL,
     ];
 

@@ -3,7 +3,8 @@
 //! `docs/drop-in-policies.md` says how far each agrees with its original, and where it does better.
 
 use mapa_core::{
-    BestPartition, BuiltIn, DeviceId, HardwareGraph, LeastWeight, LinkClass, Pair, best_partition, least_weight,
+    BestPartition, BuiltIn, DeviceId, HardwareGraph, LeastWeight, LinkClass, Pair, best_partition,
+    least_weight,
 };
 
 /// The policies of this module, to be offered by name.
@@ -20,10 +21,11 @@ pub const BUILT_IN: [BuiltIn; 2] = [
     ),
 ];
 
-/// The choice of NVIDIA's Kubernetes device plugin (NVIDIA/go-gpuallocator, `gpuallocator/besteffort_policy.go` at 876e7b7,
-/// read 2026-11-22): [`best_partition`] by [`nvidia_points`].
+/// The choice of NVIDIA's Kubernetes device plugin (NVIDIA/go-gpuallocator,
+/// `gpuallocator/besteffort_policy.go` at 876e7b7, read 2026-11-22): [`best_partition`] by
+/// [`nvidia_points`].
 ///
-/// # Example
+/// # Examples
 /// ```
 /// use mapa_core::{DeviceSet, Pattern, Policy, Request};
 /// use mapa_topologies::{named, policies::nvidia_best_effort};
@@ -40,17 +42,19 @@ pub fn nvidia_best_effort() -> BestPartition<'static> {
     best_partition("nvidia-best-effort", nvidia_points)
 }
 
-/// The choice of AMD's Kubernetes device plugin (ROCm/k8s-device-plugin, `internal/pkg/allocator` at ed76468, read
-/// 2026-11-22): [`least_weight`] by [`rocm_weight`], packages being devices with their instances, and devices that
-/// differ in no more than the function of their PCI address, as the partitions of one GPU do.
+/// The choice of AMD's Kubernetes device plugin (ROCm/k8s-device-plugin, `internal/pkg/allocator`
+/// at ed76468, read 2026-11-22): [`least_weight`] by [`rocm_weight`]. A package is a device with
+/// its instances. Devices whose PCI addresses differ only in the function, as those of the
+/// partitions of one GPU do, are in one package.
 #[must_use]
 pub fn rocm_best_effort() -> LeastWeight<'static> {
     least_weight("rocm-best-effort", rocm_weight, package)
 }
 
-/// The points of a pair: 10 for a path between sockets, 20 within a NUMA node, 30 through a host bridge, 40 through several PCIe
-/// switches, 50 through one, 60 on one board; and 100 for each NVLink. The original does not see NVLinks that end in a
-/// switch, so neither are they counted here: among devices on one switch they would add the same to every pair.
+/// The points of a pair: 10 for a path between sockets, 20 within a NUMA node, 30 through a host
+/// bridge, 40 through several PCIe switches, 50 through one, 60 on one board; and 100 for each
+/// NVLink. The original ignores NVLinks that end at a switch, and so does this function. Among
+/// devices on one switch they would add the same to every pair.
 ///
 /// # Panics
 /// As [`HardwareGraph::pair`].
@@ -66,16 +70,19 @@ pub fn nvidia_points(graph: &HardwareGraph, a: DeviceId, b: DeviceId) -> i32 {
         LinkClass::Board => 60,
         _ => 0,
     };
-    let switched = [a, b].iter().all(|&id| graph.device(id).switch_port.is_some());
+    let switched = [a, b]
+        .iter()
+        .all(|&id| graph.device(id).switch_port.is_some());
     match direct.class {
         LinkClass::Direct(links) if !switched => by_level + 100 * i32::from(links),
         _ => by_level,
     }
 }
 
-/// The weight of a pair: 10 in one package, else 20; and 10 for XGMI, 40 for PCIe, 50 for anything else; and 10 on one NUMA node,
-/// else 20. Parts of one package are joined as if by XGMI. The original takes a pair of which it was told nothing to weigh
-/// nothing, so that such pairs come first; here that is "anything else".
+/// The weight of a pair: 10 in one package, else 20; and 10 for XGMI, 40 for PCIe, 50 for anything
+/// else; and 10 on one NUMA node, else 20. Parts of one package count as joined by XGMI. In the
+/// original, a pair without information has the weight 0, so such pairs come first; here it counts
+/// as "anything else".
 ///
 /// # Panics
 /// As [`HardwareGraph::pair`].
@@ -96,8 +103,14 @@ pub fn rocm_weight(graph: &HardwareGraph, (a, b): (DeviceId, DeviceId), same_pac
 
 /// The lowest device of the package of this one.
 fn package(graph: &HardwareGraph, id: DeviceId) -> DeviceId {
-    let place =
-        |id: DeviceId| graph.device(id).pci.as_deref().and_then(|pci| pci.rsplit_once('.')).map(|(place, _)| place);
+    let place = |id: DeviceId| {
+        graph
+            .device(id)
+            .pci
+            .as_deref()
+            .and_then(|pci| pci.rsplit_once('.'))
+            .map(|(place, _)| place)
+    };
     let parent = graph.device(id).parent;
     let alike = |other: &DeviceId| place(parent).is_some() && place(*other) == place(parent);
     graph.wholes().iter().find(alike).unwrap_or(parent)

@@ -1,27 +1,24 @@
-//! The catalogue: what is known of each product holds for its file; formulas have their closed forms; real dumps are the
-//! catalogue's machines up to renumbering.
+//! The catalogue: what is known of each product holds for its file; formulas have their closed
+//! forms; real dumps are the catalogue's machines up to renumbering.
 
-mod common;
+use crate::common;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
 use std::fs;
 use std::time::Instant;
 
+use crate::common::dumps::{count, ids};
 use mapa_core::{DeviceId, Fabric, FabricWire, HardwareGraph, LinkClass, NodeKind};
-use mapa_topologies::{Dump, Likeness, Machine, catalogue, formulas, isomorphism, link_speeds, named, read};
+use mapa_topologies::{
+    Dump, Likeness, Machine, catalogue, formulas, isomorphism, link_speeds, named, read,
+};
 use proptest::prelude::*;
 
 fn graph(name: &str) -> HardwareGraph {
-    named(name).and_then(|machine| machine.graph()).unwrap_or_else(|error| panic!("{name}: {error}"))
-}
-
-fn ids(graph: &HardwareGraph) -> impl Iterator<Item = DeviceId> + use<> {
-    (0..graph.len() as u32).map(DeviceId)
-}
-
-fn count(class: LinkClass) -> u32 {
-    if let LinkClass::Direct(n) = class { u32::from(n) } else { 0 }
+    named(name)
+        .and_then(|machine| machine.graph())
+        .unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 /// How many direct links a device has: its port's, and those that do not go through a switch.
@@ -33,18 +30,30 @@ fn degrees(machine: &Machine) -> Vec<u32> {
             *links.entry(b).or_insert(0) += count(link.class);
         }
     }
-    let devices = machine.fabric.nodes().filter(|(_, node)| matches!(node.kind, NodeKind::Device(_)));
-    devices.map(|(id, _)| links.get(&id).copied().unwrap_or(0)).collect()
+    let devices = machine
+        .fabric
+        .nodes()
+        .filter(|(_, node)| matches!(node.kind, NodeKind::Device(_)));
+    devices
+        .map(|(id, _)| links.get(&id).copied().unwrap_or(0))
+        .collect()
 }
 
 /// GB/s per direction of one direct link, least and most.
 fn link_gbps(machine: &Machine) -> Option<(f64, f64)> {
-    let mut each = machine.fabric.wires().filter_map(|(_, _, wire)| match wire {
-        FabricWire::Link(link) if link.class.is_direct() => Some(link.gbps / f64::from(count(link.class))),
-        _ => None,
-    });
+    let mut each = machine
+        .fabric
+        .wires()
+        .filter_map(|(_, _, wire)| match wire {
+            FabricWire::Link(link) if link.class.is_direct() => {
+                Some(link.gbps / f64::from(count(link.class)))
+            }
+            _ => None,
+        });
     let first = each.next()?;
-    Some(each.fold((first, first), |(least, most), gbps| (least.min(gbps), most.max(gbps))))
+    Some(each.fold((first, first), |(least, most), gbps| {
+        (least.min(gbps), most.max(gbps))
+    }))
 }
 
 /// Per machine: devices, direct links of a device (least, most), GB/s of one.
@@ -125,16 +134,33 @@ const KNOWN: [(&str, usize, u32, u32, f64); 71] = [
 
 #[test]
 fn every_device_has_its_products_links() {
-    assert_eq!(KNOWN.map(|(name, ..)| name), catalogue().iter().map(|entry| entry.name).collect::<Vec<_>>()[..]);
+    assert_eq!(
+        KNOWN.map(|(name, ..)| name),
+        catalogue()
+            .iter()
+            .map(|entry| entry.name)
+            .collect::<Vec<_>>()[..]
+    );
     for (name, devices, least, most, gbps) in KNOWN {
         let machine = named(name).unwrap();
         let degrees = degrees(&machine);
         assert_eq!(degrees.len(), devices, "{name}");
-        let bounds = (*degrees.iter().min().unwrap(), *degrees.iter().max().unwrap());
+        let bounds = (
+            *degrees.iter().min().unwrap(),
+            *degrees.iter().max().unwrap(),
+        );
         assert_eq!(bounds, (least, most), "{name}");
         // The released code gives four double links the speed of a single one.
-        let slowest = if name == "cube-mesh-16-released" { 12.5 } else { gbps };
-        assert_eq!(link_gbps(&machine).unwrap_or_default(), (slowest, gbps), "{name}");
+        let slowest = if name == "cube-mesh-16-released" {
+            12.5
+        } else {
+            gbps
+        };
+        assert_eq!(
+            link_gbps(&machine).unwrap_or_default(),
+            (slowest, gbps),
+            "{name}"
+        );
     }
 }
 
@@ -144,11 +170,21 @@ fn every_entry_says_what_it_is_where_it_is_from_and_what_was_assumed() {
     let names: BTreeSet<&str> = catalogue().iter().map(|entry| entry.name).collect();
     assert_eq!(names.len(), catalogue().len(), "no name twice");
     for entry in catalogue() {
-        let machine = entry.machine().unwrap_or_else(|error| panic!("{}: {error}", entry.name));
+        let machine = entry
+            .machine()
+            .unwrap_or_else(|error| panic!("{}: {error}", entry.name));
         assert_eq!(machine.name, entry.name);
-        assert!(!machine.title.is_empty() && !machine.source.is_empty() && !machine.notes.is_empty(), "{}", entry.name);
+        assert!(
+            !machine.title.is_empty() && !machine.source.is_empty() && !machine.notes.is_empty(),
+            "{}",
+            entry.name
+        );
         assert!(!entry.family.is_empty(), "{}", entry.name);
-        for part in machine.notes.iter().chain([&machine.title, &machine.source]) {
+        for part in machine
+            .notes
+            .iter()
+            .chain([&machine.title, &machine.source])
+        {
             assert!(
                 !part.contains("data/samples") && !part.contains(" /"),
                 "{}: `{part}` names a file nobody has",
@@ -157,7 +193,13 @@ fn every_entry_says_what_it_is_where_it_is_from_and_what_was_assumed() {
         }
         if entry.family != "hypothetical" {
             let all = machine.graph().unwrap();
-            assert!(all.devices().iter().all(|device| device.memory_bytes.is_some()), "{}: memory", entry.name);
+            assert!(
+                all.devices()
+                    .iter()
+                    .all(|device| device.memory_bytes.is_some()),
+                "{}: memory",
+                entry.name
+            );
         }
     }
 }
@@ -165,16 +207,36 @@ fn every_entry_says_what_it_is_where_it_is_from_and_what_was_assumed() {
 /// Of the new machines; those of the paper keep its 12 GB/s.
 #[test]
 fn host_hops_are_nominal_speeds_of_the_table_or_explained() {
-    let pcie: Vec<f64> = link_speeds().filter(|speed| speed.generation.starts_with("PCIe")).map(|s| s.gbps).collect();
-    let nominal = |gbps: f64| pcie.iter().any(|full| [1.0, 2.0].iter().any(|part| (full / part - gbps).abs() < 0.02));
+    let pcie: Vec<f64> = link_speeds()
+        .filter(|speed| speed.generation.starts_with("PCIe"))
+        .map(|s| s.gbps)
+        .collect();
+    let nominal = |gbps: f64| {
+        pcie.iter().any(|full| {
+            [1.0, 2.0]
+                .iter()
+                .any(|part| (full / part - gbps).abs() < 0.02)
+        })
+    };
     for entry in catalogue() {
         let machine = entry.machine().unwrap();
         let said = machine.notes.join(" ");
         for (_, _, wire) in machine.fabric.wires() {
-            let FabricWire::Up { gbps } = wire else { continue };
-            let explained = said.contains(&format!("{gbps} GB/s")) || said.contains(&format!("{gbps:.1} GB/s"));
-            assert!(nominal(gbps) || explained, "{}: a hop of {gbps} GB/s", entry.name);
-            assert!(explained || said.contains(&format!("{gbps}")), "{}: {gbps} GB/s is not in the notes", entry.name);
+            let FabricWire::Up { gbps } = wire else {
+                continue;
+            };
+            let explained =
+                said.contains(&format!("{gbps} GB/s")) || said.contains(&format!("{gbps:.1} GB/s"));
+            assert!(
+                nominal(gbps) || explained,
+                "{}: a hop of {gbps} GB/s",
+                entry.name
+            );
+            assert!(
+                explained || said.contains(&format!("{gbps}")),
+                "{}: {gbps} GB/s is not in the notes",
+                entry.name
+            );
         }
     }
 }
@@ -183,19 +245,42 @@ fn host_hops_are_nominal_speeds_of_the_table_or_explained() {
 fn switched_fabrics_are_ports_and_meshes_are_pairs() {
     for entry in catalogue() {
         let machine = entry.machine().unwrap();
-        let switched = machine.fabric.nodes().any(|(_, node)| node.kind == NodeKind::LinkSwitch);
+        let switched = machine
+            .fabric
+            .nodes()
+            .any(|(_, node)| node.kind == NodeKind::LinkSwitch);
         let graph = machine.graph().unwrap();
-        assert!(graph.devices().iter().all(|device| device.switch_port.is_some() == switched), "{}", entry.name);
-        // A device may not have more links to its peers than it has at all, unless a switch lets it choose.
+        assert!(
+            graph
+                .devices()
+                .iter()
+                .all(|device| device.switch_port.is_some() == switched),
+            "{}",
+            entry.name
+        );
+        // A device may not have more links to its peers than it has at all, unless a switch lets it
+        // choose.
         if !switched {
-            let sums = ids(&graph).map(|a| ids(&graph).map(|b| count(graph.pair(a, b).direct.class)).sum::<u32>());
-            assert_eq!(sums.collect::<Vec<_>>(), degrees(&machine), "{}", entry.name);
+            let sums = ids(&graph).map(|a| {
+                ids(&graph)
+                    .map(|b| count(graph.pair(a, b).direct.class))
+                    .sum::<u32>()
+            });
+            assert_eq!(
+                sums.collect::<Vec<_>>(),
+                degrees(&machine),
+                "{}",
+                entry.name
+            );
         }
     }
     let rack = graph("gb200-nvl72");
     for (a, b) in [(0, 3), (0, 4), (0, 71), (70, 71)] {
         assert_eq!(
-            (rack.link(a.into(), b.into()).class, rack.link(a.into(), b.into()).gbps),
+            (
+                rack.link(a.into(), b.into()).class,
+                rack.link(a.into(), b.into()).gbps
+            ),
             (LinkClass::Direct(18), 900.0)
         );
     }
@@ -206,10 +291,13 @@ fn switched_fabrics_are_ports_and_meshes_are_pairs() {
 fn edges(graph: &HardwareGraph) -> Vec<(u32, u32)> {
     let direct = |a: u32, b: u32| graph.pair(DeviceId(a), DeviceId(b)).direct.exists();
     let n = graph.len() as u32;
-    (0..n).flat_map(|a| (0..a).filter(move |&b| direct(a, b)).map(move |b| (a, b))).collect()
+    (0..n)
+        .flat_map(|a| (0..a).filter(move |&b| direct(a, b)).map(move |b| (a, b)))
+        .collect()
 }
 
-/// How many links it takes to get from each device to the one farthest from it; none if some cannot be reached.
+/// How many links it takes to get from each device to the one farthest from it; none if some cannot
+/// be reached.
 fn eccentricities(graph: &HardwareGraph) -> Vec<Option<usize>> {
     let mut next = vec![Vec::new(); graph.len()];
     for (a, b) in edges(graph) {
@@ -228,7 +316,8 @@ fn eccentricities(graph: &HardwareGraph) -> Vec<Option<usize>> {
                 }
             }
         }
-        far.into_iter().try_fold(0, |most, steps| Some(most.max(steps?)))
+        far.into_iter()
+            .try_fold(0, |most, steps| Some(most.max(steps?)))
     };
     (0..graph.len()).map(from).collect()
 }
@@ -239,10 +328,24 @@ fn check_shape(name: &str, devices: usize, links: usize, degree: (u32, u32), dia
     let graph = machine.graph().unwrap();
     let degrees = degrees(&machine);
     let far = eccentricities(&graph);
-    assert_eq!((graph.len(), edges(&graph).len()), (devices, links), "{name}");
-    assert_eq!((*degrees.iter().min().unwrap(), *degrees.iter().max().unwrap()), degree, "{name}");
+    assert_eq!(
+        (graph.len(), edges(&graph).len()),
+        (devices, links),
+        "{name}"
+    );
+    assert_eq!(
+        (
+            *degrees.iter().min().unwrap(),
+            *degrees.iter().max().unwrap()
+        ),
+        degree,
+        "{name}"
+    );
     assert_eq!(far.iter().copied().max().unwrap(), Some(diameter), "{name}");
-    assert!(ids(&graph).all(|a| graph.neighbours(a).len() == devices - 1), "{name}: the host joins every two");
+    assert!(
+        ids(&graph).all(|a| graph.neighbours(a).len() == devices - 1),
+        "{name}: the host joins every two"
+    );
 }
 
 #[test]
@@ -252,7 +355,13 @@ fn formulas_have_their_closed_forms() {
         let degree = [0, 1, 2][(n - 1).min(2)];
         check_shape(&format!("ring:{n}"), n, links, (degree, degree), n / 2);
         check_shape(&format!("torus:{n}"), n, links, (degree, degree), n / 2);
-        check_shape(&format!("mesh:{n}"), n, n - 1, (degree.min(1), degree), n - 1);
+        check_shape(
+            &format!("mesh:{n}"),
+            n,
+            n - 1,
+            (degree.min(1), degree),
+            n - 1,
+        );
     }
     check_shape("torus:4x4", 16, 32, (4, 4), 4);
     check_shape("torus:4x4x4", 64, 192, (6, 6), 6);
@@ -265,7 +374,13 @@ fn formulas_have_their_closed_forms() {
     check_shape("mesh:2x3x4", 24, 12 + 16 + 18, (3, 5), 6);
     for d in 1..=6u32 {
         let n = 1usize << d;
-        check_shape(&format!("hypercube:{d}"), n, n * d as usize / 2, (d, d), d as usize);
+        check_shape(
+            &format!("hypercube:{d}"),
+            n,
+            n * d as usize / 2,
+            (d, d),
+            d as usize,
+        );
     }
     check_shape("hypercube:0", 1, 0, (0, 0), 0);
 }
@@ -275,60 +390,140 @@ fn shapes_without_an_edge_look_the_same_from_every_device() {
     for name in ["ring:9", "torus:4x4", "torus:3x3x3", "hypercube:4"] {
         let graph = graph(name);
         let start = eccentricities(&graph)[0];
-        assert!(eccentricities(&graph).iter().all(|far| *far == start), "{name}");
-        // A translation, or a flip of bits, takes device 0 to any other: seen as a renumbering that keeps all links.
+        assert!(
+            eccentricities(&graph).iter().all(|far| *far == start),
+            "{name}"
+        );
+        // A translation, or a flip of bits, takes device 0 to any other: seen as a renumbering that
+        // keeps all links.
         for to in ids(&graph) {
             let marked = |at: DeviceId| relinked(&graph, |_, _| None, at);
             assert!(
-                isomorphism(&marked(DeviceId(0)), &marked(to), Likeness::Direct).unwrap().is_some(),
+                isomorphism(&marked(DeviceId(0)), &marked(to), Likeness::Direct)
+                    .unwrap()
+                    .is_some(),
                 "{name}: {to:?}"
             );
         }
     }
     let mesh = graph("mesh:3x3");
     let marked = |at: u32| relinked(&mesh, |_, _| None, DeviceId(at));
-    assert!(isomorphism(&marked(0), &marked(4), Likeness::Direct).unwrap().is_none(), "a corner is not the middle");
-    assert!(isomorphism(&marked(0), &marked(8), Likeness::Direct).unwrap().is_some(), "a corner is a corner");
+    assert!(
+        isomorphism(&marked(0), &marked(4), Likeness::Direct)
+            .unwrap()
+            .is_none(),
+        "a corner is not the middle"
+    );
+    assert!(
+        isomorphism(&marked(0), &marked(8), Likeness::Direct)
+            .unwrap()
+            .is_some(),
+        "a corner is a corner"
+    );
 }
 
-/// The same direct links, more where `more` says so, and a further device that two links join to `mark` alone.
-fn relinked(graph: &HardwareGraph, more: impl Fn(DeviceId, DeviceId) -> Option<u8>, mark: DeviceId) -> HardwareGraph {
+/// The same direct links, more where `more` says so, and a further device that two links join to
+/// `mark` alone.
+fn relinked(
+    graph: &HardwareGraph,
+    more: impl Fn(DeviceId, DeviceId) -> Option<u8>,
+    mark: DeviceId,
+) -> HardwareGraph {
     let mut fabric = Fabric::new();
-    let devices: Vec<_> = (0..=graph.len()).map(|i| fabric.add_device(format!("D{i}")).unwrap()).collect();
+    let devices: Vec<_> = (0..=graph.len())
+        .map(|i| fabric.add_device(format!("D{i}")).unwrap())
+        .collect();
     for a in ids(graph) {
         for b in ids(graph).filter(|&b| b < a) {
             let links = count(graph.pair(a, b).direct.class) as u8 + more(a, b).unwrap_or(0);
             if links > 0 {
-                fabric.link(devices[a.index()], devices[b.index()], LinkClass::Direct(links), 25.0).unwrap();
+                fabric
+                    .link(
+                        devices[a.index()],
+                        devices[b.index()],
+                        LinkClass::Direct(links),
+                        25.0,
+                    )
+                    .unwrap();
             }
         }
     }
-    fabric.link(devices[graph.len()], devices[mark.index()], LinkClass::Direct(2), 50.0).unwrap();
+    fabric
+        .link(
+            devices[graph.len()],
+            devices[mark.index()],
+            LinkClass::Direct(2),
+            50.0,
+        )
+        .unwrap();
     fabric.lower().unwrap()
 }
 
 #[test]
 fn equal_shapes_by_different_names_are_isomorphic() {
-    for (a, b) in
-        [("hypercube:3", "torus:2x2x2"), ("hypercube:4", "torus:4x4"), ("ring:6", "torus:6"), ("mesh:2x3", "mesh:3x2")]
-    {
-        assert!(isomorphism(&graph(a), &graph(b), Likeness::DirectAndHost).unwrap().is_some(), "{a}, {b}");
+    for (a, b) in [
+        ("hypercube:3", "torus:2x2x2"),
+        ("hypercube:4", "torus:4x4"),
+        ("ring:6", "torus:6"),
+        ("mesh:2x3", "mesh:3x2"),
+    ] {
+        assert!(
+            isomorphism(&graph(a), &graph(b), Likeness::DirectAndHost)
+                .unwrap()
+                .is_some(),
+            "{a}, {b}"
+        );
     }
-    for (a, b) in [("hypercube:4", "torus:2x8"), ("ring:6", "mesh:6"), ("ring:6", "ring:7"), ("torus:3x4", "torus:2x6")]
-    {
-        assert!(isomorphism(&graph(a), &graph(b), Likeness::DirectAndHost).unwrap().is_none(), "{a}, {b}");
+    for (a, b) in [
+        ("hypercube:4", "torus:2x8"),
+        ("ring:6", "mesh:6"),
+        ("ring:6", "ring:7"),
+        ("torus:3x4", "torus:2x6"),
+    ] {
+        assert!(
+            isomorphism(&graph(a), &graph(b), Likeness::DirectAndHost)
+                .unwrap()
+                .is_none(),
+            "{a}, {b}"
+        );
     }
     // Twice a ring of three and a ring of six have equal degrees everywhere.
-    assert!(isomorphism(&graph("fleet:2xring:3"), &graph("ring:6"), Likeness::Direct).unwrap().is_none());
+    assert!(
+        isomorphism(&graph("fleet:2xring:3"), &graph("ring:6"), Likeness::Direct)
+            .unwrap()
+            .is_none()
+    );
 }
 
 #[test]
 fn speeds_can_be_set() {
     let gbps = |name: &str, a: u32, b: u32| graph(name).link(a.into(), b.into()).gbps;
-    assert_eq!((gbps("ring:8", 0, 1), gbps("ring:8@50", 0, 1), gbps("torus:4x4@62.5", 0, 4)), (25.0, 50.0, 62.5));
-    assert_eq!((gbps("hypercube:3@1", 0, 4), gbps("mesh:2x2@100", 0, 1)), (1.0, 100.0));
-    assert_eq!((gbps("fleet:2xring:3@50", 0, 1), gbps("fleet:2xring:3@50", 0, 3)), (50.0, 25.0));
-    assert_eq!((gbps("fleet:2@12.5xring:3@50", 0, 1), gbps("fleet:2@12.5xring:3@50", 0, 3)), (50.0, 12.5));
+    assert_eq!(
+        (
+            gbps("ring:8", 0, 1),
+            gbps("ring:8@50", 0, 1),
+            gbps("torus:4x4@62.5", 0, 4)
+        ),
+        (25.0, 50.0, 62.5)
+    );
+    assert_eq!(
+        (gbps("hypercube:3@1", 0, 4), gbps("mesh:2x2@100", 0, 1)),
+        (1.0, 100.0)
+    );
+    assert_eq!(
+        (
+            gbps("fleet:2xring:3@50", 0, 1),
+            gbps("fleet:2xring:3@50", 0, 3)
+        ),
+        (50.0, 25.0)
+    );
+    assert_eq!(
+        (
+            gbps("fleet:2@12.5xring:3@50", 0, 1),
+            gbps("fleet:2@12.5xring:3@50", 0, 3)
+        ),
+        (50.0, 12.5)
+    );
 }
 
 #[test]
@@ -340,21 +535,41 @@ fn a_fleet_is_its_servers_and_a_network() {
         let (n, i) = (a.0 / 8, a.0 % 8);
         let device = fleet.device(a);
         assert_eq!(device.name, format!("n{n}-GPU{i}"));
-        assert_eq!(device.numa, server.device(DeviceId(i)).numa.map(|numa| 100 * n + numa));
+        assert_eq!(
+            device.numa,
+            server.device(DeviceId(i)).numa.map(|numa| 100 * n + numa)
+        );
         for b in ids(&fleet).filter(|&b| b != a) {
             if b.0 / 8 == n {
-                assert_eq!(fleet.pair(a, b), server.pair(DeviceId(i), DeviceId(b.0 % 8)));
+                assert_eq!(
+                    fleet.pair(a, b),
+                    server.pair(DeviceId(i), DeviceId(b.0 % 8))
+                );
             } else {
-                assert_eq!((fleet.link(a, b).class, fleet.link(a, b).gbps), (LinkClass::Network, 25.0));
+                assert_eq!(
+                    (fleet.link(a, b).class, fleet.link(a, b).gbps),
+                    (LinkClass::Network, 25.0)
+                );
             }
         }
     }
-    assert!(machine.source.contains("dgx-1v") && machine.notes.iter().any(|note| note.contains("network")));
-    for name in
-        ["fleet:1xdgx-2", "fleet:2xgb200-nvl72", "fleet:3xtorus:2x2x2", "fleet:2xazure-ndv4", "fleet:2xfrontier"]
-    {
+    assert!(
+        machine.source.contains("dgx-1v")
+            && machine.notes.iter().any(|note| note.contains("network"))
+    );
+    for name in [
+        "fleet:1xdgx-2",
+        "fleet:2xgb200-nvl72",
+        "fleet:3xtorus:2x2x2",
+        "fleet:2xazure-ndv4",
+        "fleet:2xfrontier",
+    ] {
         let machine = named(name).unwrap();
-        assert_eq!(Machine::from_toml(&machine.to_toml().unwrap()).unwrap(), machine, "{name}");
+        assert_eq!(
+            Machine::from_toml(&machine.to_toml().unwrap()).unwrap(),
+            machine,
+            "{name}"
+        );
     }
     assert_eq!(named("fleet:2xfrontier").unwrap().labels.direct, "XGMI");
 }
@@ -363,21 +578,44 @@ fn a_fleet_is_its_servers_and_a_network() {
 fn names_that_are_no_formula_are_refused_with_the_form() {
     let refused = |name: &str, form: &str| {
         let error = named(name).expect_err(name).to_string();
-        assert!(error.starts_with(&format!("`{name}`: expected {form}")), "{error}");
+        assert!(
+            error.starts_with(&format!("`{name}`: expected {form}")),
+            "{error}"
+        );
     };
-    for size in
-        ["", "0", "1025", "-1", "+4", " 4", "4 ", "4x4", "4@", "4@0", "4@-1", "4@1e3", "4@inf", "4@nan", "4@@5", "٤"]
-    {
+    for size in [
+        "", "0", "1025", "-1", "+4", " 4", "4 ", "4x4", "4@", "4@0", "4@-1", "4@1e3", "4@inf",
+        "4@nan", "4@@5", "٤",
+    ] {
         refused(&format!("ring:{size}"), "ring:N[@GB/s], N from 1 to 1024");
     }
-    for size in
-        ["", "x", "4x", "x4", "4xx4", "0x4", "33x32", "1024x1024x1024", "2x2x2x2", "4X4", "99999999999999999999x1"]
-    {
-        refused(&format!("torus:{size}"), "torus:A[xB[xC]][@GB/s], at most 1024 devices in all");
-        refused(&format!("mesh:{size}"), "mesh:A[xB[xC]][@GB/s], at most 1024 devices in all");
+    for size in [
+        "",
+        "x",
+        "4x",
+        "x4",
+        "4xx4",
+        "0x4",
+        "33x32",
+        "1024x1024x1024",
+        "2x2x2x2",
+        "4X4",
+        "99999999999999999999x1",
+    ] {
+        refused(
+            &format!("torus:{size}"),
+            "torus:A[xB[xC]][@GB/s], at most 1024 devices in all",
+        );
+        refused(
+            &format!("mesh:{size}"),
+            "mesh:A[xB[xC]][@GB/s], at most 1024 devices in all",
+        );
     }
     for size in ["", "11", "-1", "2x2"] {
-        refused(&format!("hypercube:{size}"), "hypercube:D[@GB/s], D from 0 to 10");
+        refused(
+            &format!("hypercube:{size}"),
+            "hypercube:D[@GB/s], D from 0 to 10",
+        );
     }
     for size in [
         "",
@@ -393,10 +631,25 @@ fn names_that_are_no_formula_are_refused_with_the_form() {
     ] {
         refused(&format!("fleet:{size}"), "fleet:K[@GB/s]xMACHINE");
     }
-    assert!(named("fleet:2xdgx-9").unwrap_err().to_string().starts_with("no machine is called `dgx-9`"));
-    assert!(named("fleet:2xring:0").unwrap_err().to_string().starts_with("`ring:0`"));
+    assert!(
+        named("fleet:2xdgx-9")
+            .unwrap_err()
+            .to_string()
+            .starts_with("no machine is called `dgx-9`")
+    );
+    assert!(
+        named("fleet:2xring:0")
+            .unwrap_err()
+            .to_string()
+            .starts_with("`ring:0`")
+    );
     let error = named("moebius:4").unwrap_err().to_string();
-    assert!(formulas().iter().all(|formula| error.contains(formula.form)), "{error}");
+    assert!(
+        formulas()
+            .iter()
+            .all(|formula| error.contains(formula.form)),
+        "{error}"
+    );
     assert_eq!(named("Torus:4x4").unwrap(), named("torus:4x4").unwrap());
 }
 
@@ -414,10 +667,16 @@ fn a_fleet_of_as_many_devices_as_there_may_be_is_made_in_seconds() {
 /// The same machine with its devices in another order: device `i` becomes device `order[i]`.
 fn renumbered(graph: &HardwareGraph, order: &[usize]) -> HardwareGraph {
     let mut fabric = Fabric::new();
-    let devices: Vec<_> = (0..graph.len()).map(|i| fabric.add_device(format!("D{i}")).unwrap()).collect();
+    let devices: Vec<_> = (0..graph.len())
+        .map(|i| fabric.add_device(format!("D{i}")).unwrap())
+        .collect();
     for a in ids(graph) {
         for b in ids(graph).filter(|&b| b < a) {
-            let (pair, x, y) = (graph.pair(a, b), devices[order[a.index()]], devices[order[b.index()]]);
+            let (pair, x, y) = (
+                graph.pair(a, b),
+                devices[order[a.index()]],
+                devices[order[b.index()]],
+            );
             for link in [pair.direct, pair.host] {
                 if link.exists() {
                     fabric.link(x, y, link.class, link.gbps).unwrap();
@@ -437,7 +696,11 @@ fn verify(a: &HardwareGraph, b: &HardwareGraph, by: Likeness, map: &[DeviceId], 
             match by {
                 Likeness::Direct => assert_eq!(here.direct.class, there.direct.class, "{what}"),
                 Likeness::Best => assert_eq!(here.best().class, there.best().class, "{what}"),
-                _ => assert_eq!((here.direct.class, here.host.class), (there.direct.class, there.host.class), "{what}"),
+                _ => assert_eq!(
+                    (here.direct.class, here.host.class),
+                    (there.direct.class, there.host.class),
+                    "{what}"
+                ),
             }
         }
     }
@@ -456,9 +719,15 @@ fn every_machine_is_itself_in_any_order_and_quickly() {
         let other = renumbered(&graph, &order);
         for by in BY {
             let start = Instant::now();
-            let map = isomorphism(&graph, &other, by).unwrap().unwrap_or_else(|| panic!("{}: {by:?}", entry.name));
+            let map = isomorphism(&graph, &other, by)
+                .unwrap()
+                .unwrap_or_else(|| panic!("{}: {by:?}", entry.name));
             let took = start.elapsed();
-            assert!(took.as_millis() < 1000, "{}: {by:?} took {took:?}", entry.name);
+            assert!(
+                took.as_millis() < 1000,
+                "{}: {by:?} took {took:?}",
+                entry.name
+            );
             verify(&graph, &other, by, &map, entry.name);
         }
     }
@@ -470,15 +739,36 @@ fn gcd(a: usize, b: usize) -> usize {
 
 #[test]
 fn a_machine_with_one_link_changed_is_another() {
-    for name in ["dgx-1v", "dgx-1p", "frontier", "torus-2d", "a100-pcie-8-bridged", "mi250-x16", "hypercube:5"] {
+    for name in [
+        "dgx-1v",
+        "dgx-1p",
+        "frontier",
+        "torus-2d",
+        "a100-pcie-8-bridged",
+        "mi250-x16",
+        "hypercube:5",
+    ] {
         let graph = graph(name);
         let same: Vec<usize> = (0..graph.len()).collect();
         let plain = renumbered(&graph, &same);
-        assert!(isomorphism(&graph, &plain, Likeness::Direct).unwrap().is_some(), "{name}");
+        assert!(
+            isomorphism(&graph, &plain, Likeness::Direct)
+                .unwrap()
+                .is_some(),
+            "{name}"
+        );
         for (x, y) in edges(&graph) {
             let more = |a: DeviceId, b: DeviceId| (a.0 == x && b.0 == y).then_some(1);
-            let (one, other) = (relinked(&graph, |_, _| None, DeviceId(0)), relinked(&graph, more, DeviceId(0)));
-            assert!(isomorphism(&one, &other, Likeness::Direct).unwrap().is_none(), "{name}: {x}-{y}");
+            let (one, other) = (
+                relinked(&graph, |_, _| None, DeviceId(0)),
+                relinked(&graph, more, DeviceId(0)),
+            );
+            assert!(
+                isomorphism(&one, &other, Likeness::Direct)
+                    .unwrap()
+                    .is_none(),
+                "{name}: {x}-{y}"
+            );
         }
     }
 }
@@ -486,24 +776,49 @@ fn a_machine_with_one_link_changed_is_another() {
 #[test]
 fn host_paths_count_where_they_are_asked_for() {
     let [server, cloud] = [graph("dgx-1v"), graph("aws-p3-16xlarge")];
-    for (by, alike) in [(Likeness::Direct, true), (Likeness::Best, false), (Likeness::DirectAndHost, false)] {
-        assert_eq!(isomorphism(&server, &cloud, by).unwrap().is_some(), alike, "{by:?}");
+    for (by, alike) in [
+        (Likeness::Direct, true),
+        (Likeness::Best, false),
+        (Likeness::DirectAndHost, false),
+    ] {
+        assert_eq!(
+            isomorphism(&server, &cloud, by).unwrap().is_some(),
+            alike,
+            "{by:?}"
+        );
     }
     let [frontier, mi250] = [graph("frontier"), graph("mi250-x8")];
-    assert!(isomorphism(&frontier, &mi250, Likeness::Direct).unwrap().is_some(), "one wiring, two numberings");
+    assert!(
+        isomorphism(&frontier, &mi250, Likeness::Direct)
+            .unwrap()
+            .is_some(),
+        "one wiring, two numberings"
+    );
     // Equal fabrics, other hosts beneath.
     let [aws, azure] = [graph("aws-p4d-24xlarge"), graph("azure-ndv4")];
     assert!(isomorphism(&aws, &azure, Likeness::Best).unwrap().is_some());
-    assert!(isomorphism(&aws, &azure, Likeness::DirectAndHost).unwrap().is_none(), "two sockets, four NUMA nodes");
+    assert!(
+        isomorphism(&aws, &azure, Likeness::DirectAndHost)
+            .unwrap()
+            .is_none(),
+        "two sockets, four NUMA nodes"
+    );
 }
 
 #[test]
 fn more_than_the_matcher_can_take_is_an_error_not_a_no() {
     let large = graph("fleet:128xdgx-1v");
     let error = isomorphism(&large, &large, Likeness::Best).unwrap_err();
-    assert!(error.to_string().contains("1024") || error.to_string().contains("1,024"), "{error}");
+    assert!(
+        error.to_string().contains("1024") || error.to_string().contains("1,024"),
+        "{error}"
+    );
     let fits = graph("complete:1024");
-    assert!(isomorphism(&fits, &fits, Likeness::Direct).unwrap().is_some());
+    assert!(
+        isomorphism(&fits, &fits, Likeness::Direct)
+            .unwrap()
+            .is_some()
+    );
 }
 
 proptest! {
@@ -560,7 +875,8 @@ fn by_trying_all(a: &HardwareGraph, b: &HardwareGraph) -> bool {
         let x = DeviceId(map.len() as u32);
         ids(b).any(|y| {
             let fits = !map.contains(&y)
-                && (0..map.len()).all(|i| a.link(x, DeviceId(i as u32)).class == b.link(y, map[i]).class);
+                && (0..map.len())
+                    .all(|i| a.link(x, DeviceId(i as u32)).class == b.link(y, map[i]).class);
             map.push(y);
             let found = fits && extend(a, b, map);
             map.pop();
@@ -572,71 +888,136 @@ fn by_trying_all(a: &HardwareGraph, b: &HardwareGraph) -> bool {
 
 // Real dumps.
 
-/// Dumps of `nvidia-smi topo -m`, the machines of the catalogue that they are of, and what must agree.
+/// Dumps of `nvidia-smi topo -m`, the machines of the catalogue that they are of, and what must
+/// agree.
 const DUMPS: [(&str, &str, Likeness); 31] = [
-    ("msccl_tools_dgx1_topo_fixture.txt", "dgx-1v", Likeness::DirectAndHost),
+    (
+        "msccl_tools_dgx1_topo_fixture.txt",
+        "dgx-1v",
+        Likeness::DirectAndHost,
+    ),
     ("oneflow_v100x8_mlx5.txt", "dgx-1v", Likeness::Best),
     ("oneflow_v100x8_mixed_tabs.txt", "dgx-1v", Likeness::Best),
     ("v100x8_dgx1v_nic0_numaid.txt", "dgx-1v", Likeness::Best),
-    ("v100x8_vm_phb.txt", "aws-p3-16xlarge", Likeness::DirectAndHost),
+    (
+        "v100x8_vm_phb.txt",
+        "aws-p3-16xlarge",
+        Likeness::DirectAndHost,
+    ),
     ("v100x8_vm_phb.txt", "dgx-1v", Likeness::Direct),
     ("dgx1p_p100_garbled_header.txt", "dgx-1p", Likeness::Best),
     ("p3_8xlarge_v100x4.txt", "aws-p3-8xlarge", Likeness::Best),
-    ("cuda_fast_v100x4_header_notab.txt", "aws-p3-8xlarge", Likeness::Best),
+    (
+        "cuda_fast_v100x4_header_notab.txt",
+        "aws-p3-8xlarge",
+        Likeness::Best,
+    ),
     ("dgx_a100_mlx12.txt", "dgx-a100", Likeness::Best),
     ("della_a100x4_mlx5.txt", "hgx-a100-4", Likeness::Best),
-    ("ncsa_delta_commented.txt", "ncsa-delta-a100x4", Likeness::DirectAndHost),
+    (
+        "ncsa_delta_commented.txt",
+        "ncsa-delta-a100x4",
+        Likeness::DirectAndHost,
+    ),
     ("h100_sxm_x8_10nic.txt", "hgx-h100", Likeness::Best),
     ("stas_h100x8_nv18.txt", "hgx-h100", Likeness::Best),
     ("stas_h100x8_nv18_numa2.txt", "dgx-h100", Likeness::Best),
-    ("princeton_h200_x8_nic6_emptycpu.txt", "hgx-h200", Likeness::Best),
+    (
+        "princeton_h200_x8_nic6_emptycpu.txt",
+        "hgx-h200",
+        Likeness::Best,
+    ),
     ("gb200_nvl_tray_4gpu.txt", "gb200-tray", Likeness::Best),
     ("gh200x4_isambard_or_vista.txt", "gh200-x4", Likeness::Best),
-    ("a100_pcie_x4_nvbridge.txt", "a100-pcie-4-bridged", Likeness::Best),
-    ("a100_pcie_x8_nv12_pairs.txt", "a100-pcie-8-bridged", Likeness::Best),
+    (
+        "a100_pcie_x4_nvbridge.txt",
+        "a100-pcie-4-bridged",
+        Likeness::Best,
+    ),
+    (
+        "a100_pcie_x8_nv12_pairs.txt",
+        "a100-pcie-8-bridged",
+        Likeness::Best,
+    ),
     ("azure_nc96ads_v4_like.txt", "azure-ncv4", Likeness::Best),
     ("a6000x3_partial_nvlink.txt", "rtx-a6000-x3", Likeness::Best),
     ("rtx3090x2_nvlink.txt", "rtx-3090-x2", Likeness::Best),
     ("rtx_nv2_x2.txt", "rtx-2080ti-x2", Likeness::Best),
-    ("stas_rtx_titan_or_3090_nv2.txt", "rtx-2080ti-x2", Likeness::Best),
-    ("rtx4090x2_node_nic.txt", "rtx-4090-x2", Likeness::DirectAndHost),
+    (
+        "stas_rtx_titan_or_3090_nv2.txt",
+        "rtx-2080ti-x2",
+        Likeness::Best,
+    ),
+    (
+        "rtx4090x2_node_nic.txt",
+        "rtx-4090-x2",
+        Likeness::DirectAndHost,
+    ),
     ("rtx5090x2_phb.txt", "rtx-5090-x2", Likeness::DirectAndHost),
     ("p40x8_pcie_soc.txt", "p40-x8", Likeness::DirectAndHost),
-    ("stelline_esc8000a_4gpu.txt", "rtx-6000-ada-x4", Likeness::DirectAndHost),
+    (
+        "stelline_esc8000a_4gpu.txt",
+        "rtx-6000-ada-x4",
+        Likeness::DirectAndHost,
+    ),
     ("traverse_p9_v100x4.txt", "ac922", Likeness::Best),
-    ("aws_g5_a10g_sys_indented.txt", "aws-g5-12xlarge", Likeness::DirectAndHost),
+    (
+        "aws_g5_a10g_sys_indented.txt",
+        "aws-g5-12xlarge",
+        Likeness::DirectAndHost,
+    ),
 ];
 
 #[test]
 fn dumps_are_the_catalogues_machines_up_to_renumbering() {
     let names: BTreeSet<&str> = DUMPS.iter().map(|(_, name, _)| *name).collect();
     assert_eq!(names.len(), 24, "as docs/catalogue.md says");
-    let Some(data) = common::data("dumps_are_the_catalogues_machines_up_to_renumbering") else { return };
+    let Some(data) = common::data("dumps_are_the_catalogues_machines_up_to_renumbering") else {
+        return;
+    };
     for (file, name, by) in DUMPS {
         let dump = dumped(&data.join("samples/nvidia_smi_topo").join(file));
         let known = graph(name);
-        let map = isomorphism(&dump, &known, by).unwrap().unwrap_or_else(|| panic!("{file} is not {name}"));
+        let map = isomorphism(&dump, &known, by)
+            .unwrap()
+            .unwrap_or_else(|| panic!("{file} is not {name}"));
         verify(&dump, &known, by, &map, file);
     }
 }
 
 fn dumped(path: &std::path::Path) -> HardwareGraph {
     let bytes = fs::read(path).unwrap();
-    let machine = read(&bytes).and_then(Dump::into_machine).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    let machine = read(&bytes)
+        .and_then(Dump::into_machine)
+        .unwrap_or_else(|error| panic!("{path:?}: {error}"));
     machine.graph().unwrap()
 }
 
 #[test]
 fn all_dumps_of_a_dgx_1v_are_one_machine_in_several_numberings() {
-    let Some(data) = common::data("all_dumps_of_a_dgx_1v_are_one_machine_in_several_numberings") else { return };
+    let Some(data) = common::data("all_dumps_of_a_dgx_1v_are_one_machine_in_several_numberings")
+    else {
+        return;
+    };
     let known = graph("dgx-1v");
-    let files = DUMPS.iter().filter(|(_, name, _)| *name == "dgx-1v").map(|(file, ..)| *file);
-    let dumps: Vec<(&str, HardwareGraph)> =
-        files.map(|file| (file, dumped(&data.join("samples/nvidia_smi_topo").join(file)))).collect();
+    let files = DUMPS
+        .iter()
+        .filter(|(_, name, _)| *name == "dgx-1v")
+        .map(|(file, ..)| *file);
+    let dumps: Vec<(&str, HardwareGraph)> = files
+        .map(|file| {
+            (
+                file,
+                dumped(&data.join("samples/nvidia_smi_topo").join(file)),
+            )
+        })
+        .collect();
     assert_eq!(dumps.len(), 5);
     for (one, a) in &dumps {
         for (other, b) in &dumps {
-            let map = isomorphism(a, b, Likeness::Direct).unwrap().unwrap_or_else(|| panic!("{one}, {other}"));
+            let map = isomorphism(a, b, Likeness::Direct)
+                .unwrap()
+                .unwrap_or_else(|| panic!("{one}, {other}"));
             verify(a, b, Likeness::Direct, &map, one);
         }
     }
@@ -646,9 +1027,16 @@ fn all_dumps_of_a_dgx_1v_are_one_machine_in_several_numberings() {
             .map(|(a, b)| graph.pair(a, b).direct.class)
             .collect::<Vec<_>>()
     };
-    let numberings: BTreeSet<Vec<LinkClass>> =
-        dumps.iter().map(|(_, graph)| table(graph)).chain([table(&known)]).collect();
-    assert_eq!(numberings.len(), 2, "the usual one, and that of oneflow_v100x8_mixed_tabs.txt");
+    let numberings: BTreeSet<Vec<LinkClass>> = dumps
+        .iter()
+        .map(|(_, graph)| table(graph))
+        .chain([table(&known)])
+        .collect();
+    assert_eq!(
+        numberings.len(),
+        2,
+        "the usual one, and that of oneflow_v100x8_mixed_tabs.txt"
+    );
 }
 
 // The page.
@@ -656,13 +1044,19 @@ fn all_dumps_of_a_dgx_1v_are_one_machine_in_several_numberings() {
 /// One line of the page's table.
 fn row(machine: &Machine) -> String {
     let degrees = degrees(machine);
-    let (least, most) = (*degrees.iter().min().unwrap(), *degrees.iter().max().unwrap());
+    let (least, most) = (
+        *degrees.iter().min().unwrap(),
+        *degrees.iter().max().unwrap(),
+    );
     let links = match (least, most) {
         (_, 0) => "-".to_owned(),
         (least, most) if least == most => most.to_string(),
         (least, most) => format!("{least} to {most}"),
     };
-    let switched = machine.fabric.nodes().any(|(_, node)| node.kind == NodeKind::LinkSwitch);
+    let switched = machine
+        .fabric
+        .nodes()
+        .any(|(_, node)| node.kind == NodeKind::LinkSwitch);
     let direct = match link_gbps(machine) {
         None => "-".to_owned(),
         Some((least, most)) if least == most => most.to_string(),
@@ -703,11 +1097,23 @@ fn the_pages_tables_are_what_the_catalogue_says() {
         let _ = writeln!(expected, "{}", row(&entry.machine().unwrap()));
     }
     for formula in formulas() {
-        let _ = writeln!(expected, "| `{}` | {} | `{}` |", formula.form, formula.what, formula.example);
+        let _ = writeln!(
+            expected,
+            "| `{}` | {} | `{}` |",
+            formula.form, formula.what, formula.example
+        );
     }
     let families: BTreeSet<&str> = catalogue().iter().map(|entry| entry.family).collect();
-    let is_told =
-        |line: &&str| line.starts_with("| `") || line.strip_prefix("## ").is_some_and(|title| families.contains(title));
+    let is_told = |line: &&str| {
+        line.starts_with("| `")
+            || line
+                .strip_prefix("## ")
+                .is_some_and(|title| families.contains(title))
+    };
     let told: Vec<&str> = page.lines().filter(is_told).collect();
-    assert_eq!(told.join("\n"), expected.trim_end(), "docs/catalogue.md; the right-hand side is what it must say");
+    assert_eq!(
+        told.join("\n"),
+        expected.trim_end(),
+        "docs/catalogue.md; the right-hand side is what it must say"
+    );
 }

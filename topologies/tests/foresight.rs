@@ -1,16 +1,19 @@
-//! Looking ahead on real machines: the exact decision process of a DGX-1V, and what no policy can do.
+//! Looking ahead on real machines: the exact decision process of a DGX-1V, and what no policy can
+//! do.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use mapa_core::{
-    Allocator, Candidate, Decision, DeviceId, DeviceSet, Foresight, HardwareGraph, Objective, Pattern, Request,
-    aggregate_gbps, effective_gbps, ring_packing_gbps,
+    Allocator, Candidate, Decision, DeviceId, DeviceSet, Foresight, HardwareGraph, Objective,
+    Pattern, Request, aggregate_gbps, effective_gbps, ring_packing_gbps,
 };
 use mapa_topologies::named;
 
 fn graph(name: &str) -> HardwareGraph {
-    named(name).and_then(|machine| machine.graph()).expect("it is in the catalogue")
+    named(name)
+        .and_then(|machine| machine.graph())
+        .expect("it is in the catalogue")
 }
 
 fn members(set: u32) -> impl Iterator<Item = usize> {
@@ -25,10 +28,17 @@ fn devices(set: u32) -> DeviceSet {
 fn best_ring(graph: &HardwareGraph, model: &Objective<'_>, set: u32) -> f64 {
     let mut ring: Vec<DeviceId> = devices(set).iter().collect();
     let (all, pattern) = (graph.all(), Pattern::ring(ring.len()));
-    let value =
-        |placement: &[DeviceId]| model.score(&Candidate { view: graph.with_free(&all), pattern: &pattern, placement });
+    let value = |placement: &[DeviceId]| {
+        model.score(&Candidate {
+            view: graph.with_free(&all),
+            pattern: &pattern,
+            placement,
+        })
+    };
     let mut best = f64::NEG_INFINITY;
-    orders(&mut ring, 1, &mut |placement| best = best.max(value(placement)));
+    orders(&mut ring, 1, &mut |placement| {
+        best = best.max(value(placement))
+    });
     best
 }
 
@@ -65,7 +75,8 @@ impl Judge {
             2..=LARGEST => best_ring(graph, model, set),
             _ => 0.0,
         };
-        let of = |model: &Objective<'_>| -> Vec<f64> { (0..256).map(|set| value(model, set)).collect() };
+        let of =
+            |model: &Objective<'_>| -> Vec<f64> { (0..256).map(|set| value(model, set)).collect() };
         let own = of(model);
         let best = |set: u32| {
             let mut best = [0.0; LARGEST + 1];
@@ -79,7 +90,10 @@ impl Judge {
         };
         let preserved = |set: u32| {
             let set = devices(set);
-            [graph.bandwidth_within(&set, |_| true), graph.bandwidth_within(&set, |link| link.class.is_direct())]
+            [
+                graph.bandwidth_within(&set, |_| true),
+                graph.bandwidth_within(&set, |link| link.class.is_direct()),
+            ]
         };
         Self {
             best: (0..256).map(best).collect(),
@@ -89,9 +103,12 @@ impl Judge {
         }
     }
 
-    /// The mean over sizes of the best ring of so many devices, at the first moment at which they are free.
+    /// The mean over sizes of the best ring of so many devices, at the first moment at which they
+    /// are free.
     fn future(&self, free: u32, leases: &[u32]) -> f64 {
-        (2..=LARGEST).map(|k| self.first(k, free, leases) / LARGEST as f64).sum()
+        (2..=LARGEST)
+            .map(|k| self.first(k, free, leases) / LARGEST as f64)
+            .sum()
     }
 
     /// All orders in which leases can end.
@@ -120,13 +137,21 @@ impl Process {
         let mut states: Vec<Vec<u32>> = Vec::new();
         partial_partitions(255, &mut Vec::new(), &mut states);
         states.sort_by_key(Vec::len);
-        let number: HashMap<Vec<u32>, u32> = (0..).zip(&states).map(|(at, state)| (state.clone(), at)).collect();
-        let free: Vec<u32> = states.iter().map(|state| 255 & !state.iter().sum::<u32>()).collect();
+        let number: HashMap<Vec<u32>, u32> = (0..)
+            .zip(&states)
+            .map(|(at, state)| (state.clone(), at))
+            .collect();
+        let free: Vec<u32> = states
+            .iter()
+            .map(|state| 255 & !state.iter().sum::<u32>())
+            .collect();
         let ends = |state: &Vec<u32>| {
             let without = |at: usize| number[&[&state[..at], &state[at + 1..]].concat()];
             (0..state.len()).map(without).collect()
         };
-        let mut by_ids: Vec<u32> = (1..256).filter(|set: &u32| set.count_ones() as usize <= LARGEST).collect();
+        let mut by_ids: Vec<u32> = (1..256)
+            .filter(|set: &u32| set.count_ones() as usize <= LARGEST)
+            .collect();
         by_ids.sort_by_key(|set| members(*set).collect::<Vec<_>>());
         let starts = |(state, free): (&Vec<u32>, &u32)| {
             let mut starts: [Vec<(u32, u32)>; LARGEST + 1] = Default::default();
@@ -145,8 +170,8 @@ impl Process {
         }
     }
 
-    /// The mean bandwidth of sensitive jobs of two devices and more, in the long run, where `choose` picks the start for each
-    /// state, size and sensitivity; or at best.
+    /// The mean bandwidth of sensitive jobs of two devices and more, in the long run, where
+    /// `choose` picks the start for each state, size and sensitivity; or at best.
     fn mean(&self, judge: &Judge, choices: Option<&[Vec<[usize; 2]>]>) -> f64 {
         let n = self.states.len();
         let mut after = vec![0.0; n];
@@ -158,11 +183,16 @@ impl Process {
                     for state in 0..n {
                         let starts = &self.starts[state][k];
                         let of = |&(set, next): &(u32, u32)| {
-                            (if sensitive == 1 { judge.own[set as usize] } else { 0.0 }) + after[next as usize]
+                            (if sensitive == 1 {
+                                judge.own[set as usize]
+                            } else {
+                                0.0
+                            }) + after[next as usize]
                         };
                         value[state] = if starts.is_empty() {
                             let ends = &self.ends[state];
-                            ends.iter().map(|end| value[*end as usize]).sum::<f64>() / ends.len() as f64
+                            ends.iter().map(|end| value[*end as usize]).sum::<f64>()
+                                / ends.len() as f64
                         } else if let Some(choices) = choices {
                             of(&starts[choices[state][k - 1][sensitive]])
                         } else {
@@ -173,7 +203,10 @@ impl Process {
                 }
             }
             let gains = || next.iter().zip(&after).map(|(next, after)| next - after);
-            let (low, high) = (gains().fold(f64::INFINITY, f64::min), gains().fold(f64::NEG_INFINITY, f64::max));
+            let (low, high) = (
+                gains().fold(f64::INFINITY, f64::min),
+                gains().fold(f64::NEG_INFINITY, f64::max),
+            );
             if high - low < 1e-5 {
                 return (low + high) / 2.0 / (SENSITIVE * (LARGEST - 1) as f64 / LARGEST as f64);
             }
@@ -195,7 +228,11 @@ impl Process {
             }
             best.0
         };
-        let of = |state| (1..=LARGEST).map(|k| [best(state, k, false), best(state, k, true)]).collect();
+        let of = |state| {
+            (1..=LARGEST)
+                .map(|k| [best(state, k, false), best(state, k, true)])
+                .collect()
+        };
         (0..self.states.len()).map(of).collect()
     }
 }
@@ -222,35 +259,66 @@ fn the_ten_long_run_means_of_a_dgx_1v() {
     assert_eq!(process.states.len(), 20_990);
     let published = [
         (effective_gbps(), [56.464, 57.062, 56.247, 57.240, 57.387]),
-        (ring_packing_gbps(), [53.116, 53.582, 52.812, 54.311, 54.677]),
+        (
+            ring_packing_gbps(),
+            [53.116, 53.582, 52.812, 54.311, 54.677],
+        ),
     ];
     for (model, expected) in published {
         let judge = Judge::new(&graph, &model);
-        let own = |set: u32, sensitive: bool| if sensitive { judge.own[set as usize] } else { 0.0 };
+        let own = |set: u32, sensitive: bool| {
+            if sensitive {
+                judge.own[set as usize]
+            } else {
+                0.0
+            }
+        };
         let left = |state: usize, set: u32| judge.preserved[(process.free[state] & !set) as usize];
         // The published ones count direct links where they ask what is left.
         let insensitive = |state, set: u32| [left(state, set)[1], judge.aggregate[set as usize]];
         let is_sensitive = |set: u32, sensitive: bool| sensitive && set.count_ones() > 1;
-        let released =
-            process.choices(
-                |state, set, sensitive| {
-                    if is_sensitive(set, sensitive) { [own(set, true), 0.0] } else { insensitive(state, set) }
-                },
-            );
+        let released = process.choices(|state, set, sensitive| {
+            if is_sensitive(set, sensitive) {
+                [own(set, true), 0.0]
+            } else {
+                insensitive(state, set)
+            }
+        });
         let preserve = process.choices(|state, set, sensitive| {
-            if is_sensitive(set, sensitive) { [own(set, true), left(state, set)[1]] } else { insensitive(state, set) }
+            if is_sensitive(set, sensitive) {
+                [own(set, true), left(state, set)[1]]
+            } else {
+                insensitive(state, set)
+            }
         });
         let free_set = process.choices(|state, set, sensitive| {
-            [own(set, sensitive) + 0.5 * judge.future(process.free[state] & !set, &[]), left(state, set)[0]]
+            [
+                own(set, sensitive) + 0.5 * judge.future(process.free[state] & !set, &[]),
+                left(state, set)[0],
+            ]
         });
         let leases = process.choices(|state, set, sensitive| {
             let leases = [&process.states[state][..], &[set]].concat();
-            [own(set, sensitive) + 0.5 * judge.future(process.free[state] & !set, &leases), left(state, set)[0]]
+            [
+                own(set, sensitive) + 0.5 * judge.future(process.free[state] & !set, &leases),
+                left(state, set)[0],
+            ]
         });
-        let policies = [Some(&released), Some(&preserve), Some(&free_set), Some(&leases), None];
-        let means = policies.map(|choices| process.mean(&judge, choices.map(|choices| &choices[..])));
+        let policies = [
+            Some(&released),
+            Some(&preserve),
+            Some(&free_set),
+            Some(&leases),
+            None,
+        ];
+        let means =
+            policies.map(|choices| process.mean(&judge, choices.map(|choices| &choices[..])));
         for (mean, expected) in means.into_iter().zip(expected) {
-            assert!((mean - expected).abs() < 0.001, "{}: {means:?}, not {expected}", model.name());
+            assert!(
+                (mean - expected).abs() < 0.001,
+                "{}: {means:?}, not {expected}",
+                model.name()
+            );
         }
         the_policy_is_the_lease_aware_one(&graph, &model, &process, &leases);
     }
@@ -269,14 +337,25 @@ fn the_policy_is_the_lease_aware_one(
         for &lease in leases {
             let held = Request::new(Pattern::independent(lease.count_ones() as usize));
             let decision = Decision::checked("held", &held, &machine.view(), devices(lease).iter());
-            machine.commit(decision.expect("disjoint")).expect("on the present state");
+            machine
+                .commit(decision.expect("disjoint"))
+                .expect("on the present state");
         }
         for k in (1..=LARGEST).filter(|k| !process.starts[state][*k].is_empty()) {
             for sensitive in [false, true] {
                 let request = Request::new(Pattern::ring(k)).sensitive(sensitive);
-                let decision = machine.view().decide(&policy, &request).expect("there is room");
-                let (expected, _) = process.starts[state][k][choices[state][k - 1][usize::from(sensitive)]];
-                assert_eq!(decision.placement().set(), devices(expected), "{k} beside {leases:?}, {}", model.name());
+                let decision = machine
+                    .view()
+                    .decide(&policy, &request)
+                    .expect("there is room");
+                let (expected, _) =
+                    process.starts[state][k][choices[state][k - 1][usize::from(sensitive)]];
+                assert_eq!(
+                    decision.placement().set(),
+                    devices(expected),
+                    "{k} beside {leases:?}, {}",
+                    model.name()
+                );
             }
         }
     }
@@ -287,18 +366,25 @@ fn no_odd_ring_closes_on_the_links_of_a_torus() {
     let graph = graph("torus-2d");
     let direct = |a: DeviceId, b: DeviceId| graph.link(a, b).class.is_direct();
     for (k, sets) in [(3, 560), (5, 4368)] {
-        let all: Vec<u32> = (0..1u32 << 16).filter(|set| set.count_ones() == k).collect();
+        let all: Vec<u32> = (0..1u32 << 16)
+            .filter(|set| set.count_ones() == k)
+            .collect();
         assert_eq!(all.len(), sets);
         for set in all {
             let mut placement: Vec<DeviceId> = devices(set).iter().collect();
             orders(&mut placement, 1, &mut |ring| {
-                let closes = (0..ring.len()).all(|at| direct(ring[at], ring[(at + 1) % ring.len()]));
+                let closes =
+                    (0..ring.len()).all(|at| direct(ring[at], ring[(at + 1) % ring.len()]));
                 assert!(!closes, "{ring:?}");
             });
         }
     }
     // So jobs of three or five devices have what the host carries, whatever set they get.
     for set in [0b111, 0b1_0001_0001, 0b1_1111, 0b1000_0100_0010_0011] {
-        assert_eq!(best_ring(&graph, &ring_packing_gbps(), set), 12.0, "{set:b}");
+        assert_eq!(
+            best_ring(&graph, &ring_packing_gbps(), set),
+            12.0,
+            "{set:b}"
+        );
     }
 }

@@ -1,13 +1,13 @@
-//! KFD's tree, in place and as `grep` prints it, and what is refused.
+//! KFD's tree, file by file and as `grep` prints it, and what is rejected.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 
+use crate::common::dumps::{classes, graph};
 use mapa_core::{DeviceId, HardwareGraph, LinkClass};
-use mapa_topologies::{Dump, ErrorKind, HostDetail, Kind, Machine, PeerStatus, read, read_kfd};
+use mapa_topologies::{Dump, Error, HostDetail, KfdTree, Kind, Machine, PeerStatus, read};
 use proptest::prelude::*;
 
 /// A tree as files below `nodes`, in the form of the kernel's.
@@ -16,18 +16,31 @@ struct Tree(BTreeMap<String, String>);
 
 impl Tree {
     fn put(&mut self, path: String, lines: &[(&str, u64)]) {
-        self.0.insert(path, lines.iter().map(|(key, value)| format!("{key} {value}\n")).collect());
+        self.0.insert(
+            path,
+            lines
+                .iter()
+                .map(|(key, value)| format!("{key} {value}\n"))
+                .collect(),
+        );
     }
 
     fn processor(&mut self, node: u32) {
         self.0.insert(format!("{node}/gpu_id"), "0\n".to_owned());
-        self.put(format!("{node}/properties"), &[("cpu_cores_count", 64), ("simd_count", 0), ("domain", 0)]);
-        self.put(format!("{node}/mem_banks/0/properties"), &[("heap_type", 0), ("size_in_bytes", 1 << 39)]);
+        self.put(
+            format!("{node}/properties"),
+            &[("cpu_cores_count", 64), ("simd_count", 0), ("domain", 0)],
+        );
+        self.put(
+            format!("{node}/mem_banks/0/properties"),
+            &[("heap_type", 0), ("size_in_bytes", 1 << 39)],
+        );
     }
 
     /// A GPU whose links are put in by [`Tree::link`].
     fn gpu(&mut self, node: u32, gfx: u64, location: u64, unique: u64, links: u64) {
-        self.0.insert(format!("{node}/gpu_id"), format!("{}\n", 1000 + node));
+        self.0
+            .insert(format!("{node}/gpu_id"), format!("{}\n", 1000 + node));
         self.0.insert(format!("{node}/name"), "\n".to_owned());
         let properties = [
             ("cpu_cores_count", 0),
@@ -40,13 +53,23 @@ impl Tree {
             ("unique_id", unique),
         ];
         self.put(format!("{node}/properties"), &properties);
-        self.put(format!("{node}/mem_banks/0/properties"), &[("heap_type", 1), ("size_in_bytes", 64 << 30)]);
-        self.put(format!("{node}/caches/0/properties"), &[("size", 16), ("type", 9)]);
+        self.put(
+            format!("{node}/mem_banks/0/properties"),
+            &[("heap_type", 1), ("size_in_bytes", 64 << 30)],
+        );
+        self.put(
+            format!("{node}/caches/0/properties"),
+            &[("size", 16), ("type", 9)],
+        );
     }
 
     fn link(&mut self, kind: &str, from: u32, to: u32, told: [u64; 4]) {
         let prefix = format!("{from}/{kind}/");
-        let number = self.0.keys().filter(|path| path.starts_with(&prefix)).count();
+        let number = self
+            .0
+            .keys()
+            .filter(|path| path.starts_with(&prefix))
+            .count();
         let [wire, weight, min, max] = told;
         let lines = [
             ("type", wire),
@@ -62,28 +85,31 @@ impl Tree {
 
     /// What `grep -r ""` prints of it, below `root`.
     fn text(&self, root: &str) -> String {
-        let lines = self.0.iter().flat_map(|(path, text)| text.lines().map(move |line| (path, line)));
-        lines.map(|(path, line)| format!("{root}{path}:{line}\n")).collect()
-    }
-
-    fn write(&self, root: &Path) {
-        for (path, text) in &self.0 {
-            let path = root.join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
+        let lines = self
+            .0
+            .iter()
+            .flat_map(|(path, text)| text.lines().map(move |line| (path, line)));
+        lines
+            .map(|(path, line)| format!("{root}{path}:{line}\n"))
+            .collect()
     }
 }
 
 const ROOT: &str = "/sys/class/kfd/kfd/topology/nodes/";
 
-/// Two sockets with four MI210 each, linked among each other: the shape of a machine of which the kernel's files are
-/// public (ROCm/k8s-device-plugin), with round figures.
+/// Two sockets with four MI210 each, linked among each other: the shape of a machine of which the
+/// kernel's files are public (ROCm/k8s-device-plugin), with round figures.
 fn mi210() -> Tree {
     let mut tree = Tree::default();
     (0..2).for_each(|node| tree.processor(node));
     for node in 2..10u32 {
-        tree.gpu(node, 90010, u64::from(0x6300 + 0x100 * node), 1_000 + u64::from(node), 4);
+        tree.gpu(
+            node,
+            90010,
+            u64::from(0x6300 + 0x100 * node),
+            1_000 + u64::from(node),
+            4,
+        );
         let socket = (node - 2) / 4;
         tree.link("io_links", node, socket, [2, 20, 312, 32000]);
         for peer in (2..10).filter(|&peer| peer != node) {
@@ -103,20 +129,17 @@ fn dump(tree: &Tree) -> Dump {
     dump
 }
 
-fn graph(dump: &Dump) -> HardwareGraph {
-    dump.machine.graph().unwrap()
-}
-
-fn classes(graph: &HardwareGraph, a: u32, b: u32) -> (LinkClass, LinkClass) {
-    let pair = graph.pair(DeviceId(a), DeviceId(b));
-    (pair.direct.class, pair.host.class)
-}
-
 fn refused(tree: &Tree, message: &str) {
     let text = tree.text("nodes/");
     let error = Kind::Kfd.read(&text).expect_err(message);
-    let line = error.line().and_then(|line| text.lines().nth(line - 1)).unwrap_or_default();
-    assert_eq!(format!("{line}: {}", error.to_string().split_once(": ").unwrap().1), message);
+    let line = error
+        .line()
+        .and_then(|line| text.lines().nth(line - 1))
+        .unwrap_or_default();
+    assert_eq!(
+        format!("{line}: {}", error.to_string().split_once(": ").unwrap().1),
+        message
+    );
 }
 
 #[test]
@@ -124,12 +147,18 @@ fn links_processors_and_memory_read() {
     let dump = dump(&mi210());
     let graph = graph(&dump);
     assert_eq!(graph.len(), 8);
-    assert_eq!(classes(&graph, 0, 3), (LinkClass::Direct(1), LinkClass::Node));
+    assert_eq!(
+        classes(&graph, 0, 3),
+        (LinkClass::Direct(1), LinkClass::Node)
+    );
     assert_eq!(classes(&graph, 0, 4), (LinkClass::None, LinkClass::Sys));
     assert_eq!(graph.pair(0.into(), 3.into()).direct.gbps, 50.0);
     assert_eq!(graph.pair(0.into(), 4.into()).host.gbps, 32.0);
     let device = graph.device(DeviceId(5));
-    assert_eq!((device.numa, device.memory_bytes, device.index), (Some(1), Some(64 << 30), None));
+    assert_eq!(
+        (device.numa, device.memory_bytes, device.index),
+        (Some(1), Some(64 << 30), None)
+    );
     assert_eq!(device.pci.as_deref(), Some("0000:6a:00.0"));
     assert_eq!(device.uuid.as_deref(), Some("GPU-00000000000003ef"));
     assert_eq!(device.product.as_deref(), Some("AMD gfx90a"));
@@ -137,7 +166,11 @@ fn links_processors_and_memory_read() {
     assert!(says.every_device && says.direct && says.direct_gbps && says.host_gbps);
     assert_eq!(says.host, HostDetail::Classes);
     assert_eq!(dump.peer_access.len(), 32);
-    assert!(dump.peer_access.iter().all(|access| access.status == PeerStatus::Ok));
+    assert!(
+        dump.peer_access
+            .iter()
+            .all(|access| access.status == PeerStatus::Ok)
+    );
     assert_eq!(dump.machine.warnings, []);
     let again = Machine::from_toml(&dump.machine.to_toml().unwrap()).unwrap();
     assert_eq!(again, dump.machine);
@@ -146,85 +179,65 @@ fn links_processors_and_memory_read() {
 #[test]
 fn grep_reads_the_same_from_any_folder() {
     let plain = graph(&dump(&mi210()));
-    for root in ["", "./", "nodes/", "/sys/devices/virtual/kfd/kfd/topology/nodes/", "/tmp/0000:63:00.0/nodes/"] {
+    for root in [
+        "",
+        "./",
+        "nodes/",
+        "/sys/devices/virtual/kfd/kfd/topology/nodes/",
+        "/tmp/0000:63:00.0/nodes/",
+    ] {
         let text = mi210().text(root);
         assert_eq!(graph(&read(text.as_bytes()).unwrap()), plain, "{root}");
     }
-    let shuffled: String = mi210().text(ROOT).lines().rev().map(|line| format!("{line}\r\n")).collect();
+    let shuffled: String = mi210()
+        .text(ROOT)
+        .lines()
+        .rev()
+        .map(|line| format!("{line}\r\n"))
+        .collect();
     assert_eq!(graph(&read(shuffled.as_bytes()).unwrap()), plain);
 }
 
-/// A folder of its own, removed in the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("mapa-kfd-{}-{name}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
+/// The tree, file by file.
+fn in_folder(tree: &Tree) -> Result<KfdTree, Error> {
+    let mut files = KfdTree::new("/copy/nodes");
+    for (path, text) in &tree.0 {
+        files.add_file(path, text)?;
     }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+    Ok(files)
 }
 
 #[test]
-fn the_tree_reads_in_place() {
-    let folder = Folder::new("place");
-    mi210().write(&folder.0.join("topology/nodes"));
-    let plain = dump(&mi210());
-    for root in ["", "topology", "topology/nodes"] {
-        let dump = read_kfd(&folder.0.join(root)).unwrap();
-        assert_eq!(
-            (dump.machine, dump.says, dump.peer_access),
-            (plain.machine.clone(), plain.says, plain.peer_access.clone())
-        );
-    }
+fn the_tree_reads_file_by_file() {
+    let (dump, plain) = (in_folder(&mi210()).unwrap().read().unwrap(), dump(&mi210()));
+    assert_eq!(
+        (dump.machine, dump.says, dump.peer_access),
+        (plain.machine, plain.says, plain.peer_access)
+    );
+    assert!(KfdTree::new("/copy/nodes").is_empty());
 }
 
 #[test]
-fn what_cannot_be_had_is_unavailable_and_named() {
-    let folder = Folder::new("none");
-    for root in [folder.0.join("nothing/here"), folder.0.clone()] {
-        let error = read_kfd(&root).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unavailable);
-        assert!(error.to_string().contains(&root.display().to_string()), "{error}");
-    }
-    // A file that is a folder cannot be read.
-    fs::create_dir_all(folder.0.join("0/properties")).unwrap();
-    let error = read_kfd(&folder.0).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable);
-    assert!(error.to_string().contains("0/properties"), "{error}");
+fn hidden_files_are_a_warning() {
+    let mut files = in_folder(&mi210()).unwrap();
+    files.add_hidden("11/properties");
+    let machine = files.read().unwrap().machine;
+    let warnings: Vec<String> = machine.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        warnings,
+        ["1 files are hidden from this user: the machine may have more"]
+    );
 }
 
 #[test]
-fn errors_in_place_name_the_file() {
-    let folder = Folder::new("errors");
+fn errors_of_a_folder_name_the_file() {
     let mut tree = mi210();
-    tree.0.insert("4/io_links/1/properties".to_owned(), "type eleven\n".to_owned());
-    tree.write(&folder.0);
-    let error = read_kfd(&folder.0).unwrap_err().to_string();
-    assert!(error.ends_with("4/io_links/1/properties: type `eleven`: expected a whole number"), "{error}");
-    assert!(error.starts_with(&folder.0.display().to_string()), "{error}");
-}
-
-#[cfg(unix)]
-#[test]
-fn links_of_the_file_system_are_not_followed_forever() {
-    let folder = Folder::new("loop");
-    mi210().write(&folder.0);
-    fs::create_dir_all(folder.0.join("3/mem_banks")).unwrap();
-    std::os::unix::fs::symlink(&folder.0, folder.0.join("3/mem_banks/9")).unwrap();
-    std::os::unix::fs::symlink("12", folder.0.join("12")).unwrap();
-    let error = read_kfd(&folder.0).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable);
-    assert!(error.to_string().contains("12/properties"), "{error}");
-    fs::remove_file(folder.0.join("12")).unwrap();
-    assert_eq!(graph(&read_kfd(&folder.0).unwrap()), graph(&dump(&mi210())));
+    let link = "4/io_links/1/properties".to_owned();
+    tree.0.insert(link, "type eleven\n".to_owned());
+    assert_eq!(
+        in_folder(&tree).unwrap_err().to_string(),
+        "/copy/nodes/4/io_links/1/properties: type `eleven`: expected a whole number"
+    );
 }
 
 #[test]
@@ -242,14 +255,29 @@ fn bandwidths_tell_how_many_links_there_are() {
         (direct.class, direct.gbps, dump.says.direct_gbps)
     };
     // MI250X: four links in a package. Older drivers give no figure of one link.
-    assert_eq!(linked(50000, 200_000, 90010, 15), (LinkClass::Direct(4), 200.0, true));
-    assert_eq!(linked(0, 100_000, 90010, 15), (LinkClass::Direct(2), 100.0, true));
+    assert_eq!(
+        linked(50000, 200_000, 90010, 15),
+        (LinkClass::Direct(4), 200.0, true)
+    );
+    assert_eq!(
+        linked(0, 100_000, 90010, 15),
+        (LinkClass::Direct(2), 100.0, true)
+    );
     // MI300X.
-    assert_eq!(linked(64000, 64000, 90402, 15), (LinkClass::Direct(1), 64.0, true));
-    assert_eq!(linked(50000, 50000, 90402, 15), (LinkClass::Direct(1), 50.0, true));
+    assert_eq!(
+        linked(64000, 64000, 90402, 15),
+        (LinkClass::Direct(1), 64.0, true)
+    );
+    assert_eq!(
+        linked(50000, 50000, 90402, 15),
+        (LinkClass::Direct(1), 50.0, true)
+    );
     // No figures at all: the architecture's, or an assumed one.
     assert_eq!(linked(0, 0, 90008, 15), (LinkClass::Direct(1), 46.0, true));
-    assert_eq!(linked(0, 0, 110_000, 15), (LinkClass::Direct(1), 25.0, false));
+    assert_eq!(
+        linked(0, 0, 110_000, 15),
+        (LinkClass::Direct(1), 25.0, false)
+    );
     // Two links on the way: over another device.
     assert_eq!(linked(0, 0, 90010, 30).0, LinkClass::None);
 }
@@ -258,14 +286,28 @@ fn bandwidths_tell_how_many_links_there_are() {
 fn pairs_without_a_bandwidth_have_no_link_where_others_have() {
     let mut tree = mi210();
     for (a, b) in [(2, 3), (3, 2)] {
-        let links = tree.0.iter().filter(|(path, _)| path.starts_with(&format!("{a}/io_links/")));
-        let (path, text) = links.clone().find(|(_, text)| text.contains(&format!("node_to {b}\n"))).unwrap();
+        let links = tree
+            .0
+            .iter()
+            .filter(|(path, _)| path.starts_with(&format!("{a}/io_links/")));
+        let (path, text) = links
+            .clone()
+            .find(|(_, text)| text.contains(&format!("node_to {b}\n")))
+            .unwrap();
         let (path, text) = (path.clone(), text.replace(" 50000", " 0"));
         tree.0.insert(path, text);
     }
     let dump = dump(&tree);
-    assert_eq!(classes(&graph(&dump), 0, 1), (LinkClass::None, LinkClass::Node));
-    assert!(dump.machine.notes.iter().any(|note| note.contains("only over other devices")));
+    assert_eq!(
+        classes(&graph(&dump), 0, 1),
+        (LinkClass::None, LinkClass::Node)
+    );
+    assert!(
+        dump.machine
+            .notes
+            .iter()
+            .any(|note| note.contains("only over other devices"))
+    );
 }
 
 /// Two packages of four partitions each, in the form of the kernel's files for such a machine.
@@ -275,11 +317,26 @@ fn partitions(shared_location: bool) -> Tree {
     for node in 1..9u32 {
         let (package, part) = ((node - 1) / 4, u64::from((node - 1) % 4));
         let function = if shared_location { 0 } else { part };
-        tree.gpu(node, 90402, u64::from(0x2700 + 0x1000 * package) + function, 77 + u64::from(package), 8);
+        tree.gpu(
+            node,
+            90402,
+            u64::from(0x2700 + 0x1000 * package) + function,
+            77 + u64::from(package),
+            8,
+        );
         tree.link("io_links", node, 0, [2, 20, 0, 64000]);
         for peer in (1..9).filter(|&peer| peer != node) {
             let inside = (peer - 1) / 4 == package;
-            tree.link("io_links", node, peer, if inside { [11, 13, 819_200, 819_200] } else { [11, 41, 0, 0] });
+            tree.link(
+                "io_links",
+                node,
+                peer,
+                if inside {
+                    [11, 13, 819_200, 819_200]
+                } else {
+                    [11, 41, 0, 0]
+                },
+            );
         }
     }
     tree
@@ -290,9 +347,15 @@ fn partitions_are_told_apart_or_left_without_address() {
     let by_function = dump(&partitions(false));
     let graph = graph(&by_function);
     assert_eq!(graph.len(), 8);
-    assert_eq!(graph.device(DeviceId(6)).pci.as_deref(), Some("0000:37:00.2"));
+    assert_eq!(
+        graph.device(DeviceId(6)).pci.as_deref(),
+        Some("0000:37:00.2")
+    );
     assert_eq!(graph.pair(0.into(), 1.into()).direct.gbps, 819.2);
-    assert_eq!(graph.pair(0.into(), 4.into()).direct.class, LinkClass::Direct(1));
+    assert_eq!(
+        graph.pair(0.into(), 4.into()).direct.class,
+        LinkClass::Direct(1)
+    );
     assert_eq!(graph.pair(0.into(), 4.into()).direct.gbps, 64.0);
     // They share the unique id, and here the address too.
     assert!(graph.devices().iter().all(|device| device.uuid.is_none()));
@@ -314,8 +377,17 @@ fn xgmi_to_the_processor_is_a_way_to_it() {
     }
     let dump = dump(&tree);
     let graph = graph(&dump);
-    assert_eq!((graph.device(DeviceId(0)).numa, graph.device(DeviceId(1)).numa), (Some(0), Some(1)));
-    assert_eq!(classes(&graph, 0, 1), (LinkClass::Direct(2), LinkClass::Sys));
+    assert_eq!(
+        (
+            graph.device(DeviceId(0)).numa,
+            graph.device(DeviceId(1)).numa
+        ),
+        (Some(0), Some(1))
+    );
+    assert_eq!(
+        classes(&graph, 0, 1),
+        (LinkClass::Direct(2), LinkClass::Sys)
+    );
     assert_eq!(graph.pair(0.into(), 1.into()).host.gbps, 1228.8);
 }
 
@@ -327,14 +399,25 @@ fn what_the_kernel_hides_from_a_container_is_a_warning() {
         !hidden
     });
     let mut text = tree.text(ROOT);
-    for path in ["9/properties", "6/io_links/3/properties", "7/io_links/3/properties", "8/io_links/3/properties"] {
+    for path in [
+        "9/properties",
+        "6/io_links/3/properties",
+        "7/io_links/3/properties",
+        "8/io_links/3/properties",
+    ] {
         text += &format!("grep: {ROOT}{path}: Operation not permitted\n");
     }
     let dump = read(text.as_bytes()).unwrap();
     assert_eq!(graph(&dump).len(), 7);
     assert!(!dump.says.every_device);
     assert_eq!(dump.machine.warnings.len(), 1);
-    assert!(dump.machine.warnings[0].what.starts_with("4 files are hidden"), "{}", dump.machine.warnings[0]);
+    assert!(
+        dump.machine.warnings[0]
+            .what
+            .starts_with("4 files are hidden"),
+        "{}",
+        dump.machine.warnings[0]
+    );
 }
 
 #[test]
@@ -345,7 +428,10 @@ fn old_drivers_and_machines_without_links_read() {
                 1/io_links/0/properties:node_from 1\n1/io_links/0/properties:node_to 0\n1/io_links/0/properties:weight 20\n";
     let dump = read(text.as_bytes()).unwrap();
     let device = graph(&dump).device(DeviceId(0)).clone();
-    assert_eq!((device.pci.as_deref(), device.numa, device.product), (Some("0000:19:00.0"), Some(0), None));
+    assert_eq!(
+        (device.pci.as_deref(), device.numa, device.product),
+        (Some("0000:19:00.0"), Some(0), None)
+    );
     assert!(!dump.says.host_gbps && dump.into_machine().is_ok());
 }
 
@@ -363,16 +449,20 @@ fn trees_that_are_cut_or_disagree_are_refused_by_line() {
         "nodes/3/io_links/2/properties:weight heavy: 3/io_links/2/properties: weight `heavy`: expected a whole number",
     );
     refused(
-        &changed("3/io_links/2/properties", "max_bandwidth 50000", "max_bandwidth 100000"),
+        &changed(
+            "3/io_links/2/properties",
+            "max_bandwidth 50000",
+            "max_bandwidth 100000",
+        ),
         "nodes/4/io_links/2/properties:node_to 3: 4/io_links/2/properties: differs from 3/io_links/2/properties in type, weight or bandwidth: expected the same from both ends",
     );
     refused(
         &changed("3/io_links/2/properties", "node_from 3", "node_from 4"),
-        "nodes/3/io_links/2/properties:node_from 4: 3/io_links/2/properties: node_from 4: expected 3, whose link it is",
+        "nodes/3/io_links/2/properties:node_from 4: 3/io_links/2/properties: node_from 4: expected 3, the node of this link",
     );
     refused(
         &changed("3/io_links/2/properties", "node_to 4", "node_to 3"),
-        "nodes/3/io_links/2/properties:node_from 3: 3/io_links/2/properties: leads from node 3 to itself: expected another",
+        "nodes/3/io_links/2/properties:node_from 3: 3/io_links/2/properties: leads from node 3 to itself: expected another node",
     );
     refused(
         &changed("3/io_links/2/properties", "node_to 4", "node_to 2"),
@@ -380,35 +470,58 @@ fn trees_that_are_cut_or_disagree_are_refused_by_line() {
     );
     refused(
         &changed("3/io_links/2/properties", "node_to 4", "node_to 40"),
-        "nodes/3/io_links/2/properties:node_to 40: 3/io_links/2/properties: leads to node 40, of which there are no properties: is the tree cut?",
+        "nodes/3/io_links/2/properties:node_to 40: 3/io_links/2/properties: leads to node 40, which has no properties: expected the whole tree",
     );
     refused(
         &changed("3/io_links/2/properties", "type 11\n", ""),
-        "nodes/3/io_links/2/properties:node_from 3: 3/io_links/2/properties: expected its type, such as 2 or 11",
+        "nodes/3/io_links/2/properties:node_from 3: 3/io_links/2/properties: expected the link's type, such as 2 (PCIe) or 11 (XGMI)",
     );
     refused(
         &changed("5/properties", "io_links_count 4", "io_links_count 5"),
-        "nodes/5/properties:io_links_count 5: 5/properties: io_links_count is 5, but 4 are here: expected all of them",
+        "nodes/5/properties:io_links_count 5: 5/properties: io_links_count is 5, but the tree has 4 links: expected all of them",
     );
     let twice = mi210().text("") + &mi210().text("");
     let error = Kind::Kfd.read(&twice).unwrap_err();
-    assert!(error.to_string().ends_with("a second heap_type: expected the tree of one machine"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .ends_with("a second heap_type: expected the tree of one machine"),
+        "{error}"
+    );
     let mut none = Tree::default();
     none.processor(0);
-    assert!(Kind::Kfd.read(&none.text("")).unwrap_err().to_string().starts_with("no GPU"));
+    assert!(
+        Kind::Kfd
+            .read(&none.text(""))
+            .unwrap_err()
+            .to_string()
+            .starts_with("no GPU")
+    );
 }
 
 /// The rule by which AMD's device plugin weighs a pair: lower is better.
 fn plugin_weight(graph: &HardwareGraph, a: usize, b: usize, same_device: bool) -> u64 {
     let pair = graph.pair(DeviceId(a as u32), DeviceId(b as u32));
     let device = if same_device { 10 } else { 20 };
-    let link = if pair.direct.class.is_direct() { 10 } else { 40 };
-    device + link + if pair.host.class == LinkClass::Node { 10 } else { 20 }
+    let link = if pair.direct.class.is_direct() {
+        10
+    } else {
+        40
+    };
+    device
+        + link
+        + if pair.host.class == LinkClass::Node {
+            10
+        } else {
+            20
+        }
 }
 
 #[test]
 fn pairs_weigh_what_the_device_plugin_has_for_such_trees() {
-    let Some(data) = common::data("pairs_weigh_what_the_device_plugin_has_for_such_trees") else { return };
+    let Some(data) = common::data("pairs_weigh_what_the_device_plugin_has_for_such_trees") else {
+        return;
+    };
     let text = fs::read_to_string(data.join("oracle/rocm_k8s_device_plugin.json")).unwrap();
     let oracle: serde_json::Value = serde_json::from_str(&text).unwrap();
     let topology = &oracle["topologies"]["mi210_8"];
@@ -423,16 +536,31 @@ fn pairs_weigh_what_the_device_plugin_has_for_such_trees() {
         for a in 0..b {
             let node = |i: usize| devices[i]["NodeId"].as_u64().unwrap().to_string();
             let theirs = &topology["pair_weight_by_node_id"][node(a)][node(b)];
-            assert_eq!(theirs.as_u64(), Some(plugin_weight(&graph, a, b, false)), "{a}-{b}");
+            assert_eq!(
+                theirs.as_u64(),
+                Some(plugin_weight(&graph, a, b, false)),
+                "{a}-{b}"
+            );
             seen += 1;
         }
     }
     assert_eq!(seen, 28);
     // Partitions of a package weigh 30, those of two packages on one NUMA node 40.
     let parts = self::graph(&self::dump(&partitions(false)));
-    assert_eq!((plugin_weight(&parts, 0, 1, true), plugin_weight(&parts, 0, 4, false)), (30, 40));
-    let weights = oracle["topologies"]["mi300_cpx_8x8"]["pair_weight_by_node_id"]["2"].as_object().unwrap();
-    assert_eq!((weights["3"].as_u64(), weights["10"].as_u64()), (Some(30), Some(40)));
+    assert_eq!(
+        (
+            plugin_weight(&parts, 0, 1, true),
+            plugin_weight(&parts, 0, 4, false)
+        ),
+        (30, 40)
+    );
+    let weights = oracle["topologies"]["mi300_cpx_8x8"]["pair_weight_by_node_id"]["2"]
+        .as_object()
+        .unwrap();
+    assert_eq!(
+        (weights["3"].as_u64(), weights["10"].as_u64()),
+        (Some(30), Some(40))
+    );
 }
 
 proptest! {

@@ -4,16 +4,19 @@ use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
 use mapa_core::{
-    BuiltIn, Candidate, DeviceId, DeviceSet, HardwareGraph, MatchConfig, Objective, Pattern, Policy, Request, Shape,
-    aggregate_gbps, effective_gbps, preserved_gbps,
+    BuiltIn, Candidate, DeviceId, DeviceSet, HardwareGraph, MatchConfig, Objective, Pattern,
+    Policy, Request, Shape, aggregate_gbps, effective_gbps, preserved_gbps,
 };
 use mapa_topologies::named;
 
 fn graph(name: &str) -> HardwareGraph {
-    named(name).and_then(|machine| machine.graph()).expect("it is in the catalogue")
+    named(name)
+        .and_then(|machine| machine.graph())
+        .expect("it is in the catalogue")
 }
 
-/// The best distinct match by these objectives, each as high as can be, in this order; then lowest ids, smallest ranks.
+/// The best distinct match by these objectives, each as high as can be, in this order; then lowest
+/// ids, smallest ranks.
 fn by_enumeration(
     graph: &HardwareGraph,
     pattern: &Pattern,
@@ -25,11 +28,32 @@ fn by_enumeration(
     let matcher = MatchConfig::new().compile(pattern);
     let view = graph.with_free(free);
     matcher.on(graph).within(free).visit(|placement| {
-        let values = by.iter().map(|objective| objective.score(&Candidate { view, pattern, placement })).collect();
-        let found: Found = (values, placement.iter().copied().collect(), placement.to_vec());
+        let values = by
+            .iter()
+            .map(|objective| {
+                objective.score(&Candidate {
+                    view,
+                    pattern,
+                    placement,
+                })
+            })
+            .collect();
+        let found: Found = (
+            values,
+            placement.iter().copied().collect(),
+            placement.to_vec(),
+        );
         let better = best.as_ref().is_none_or(|best| {
-            let by_value = found.0.iter().zip(&best.0).map(|(a, b)| a.total_cmp(b)).find(|order| order.is_ne());
-            by_value.unwrap_or(Ordering::Equal).then_with(|| (&best.1, &best.2).cmp(&(&found.1, &found.2))).is_gt()
+            let by_value = found
+                .0
+                .iter()
+                .zip(&best.0)
+                .map(|(a, b)| a.total_cmp(b))
+                .find(|order| order.is_ne());
+            by_value
+                .unwrap_or(Ordering::Equal)
+                .then_with(|| (&best.1, &best.2).cmp(&(&found.1, &found.2)))
+                .is_gt()
         });
         if better {
             best = Some(found);
@@ -42,13 +66,21 @@ fn by_enumeration(
 fn agree(graph: &HardwareGraph, pattern: &Pattern, free: &DeviceSet) {
     let insensitive = [preserved_gbps(), aggregate_gbps()];
     let (greedy, sensitive) = ([aggregate_gbps()], [effective_gbps()]);
-    for (name, sensitive, by) in
-        [("greedy", false, &greedy[..]), ("preserve", true, &sensitive), ("preserve", false, &insensitive)]
-    {
+    for (name, sensitive, by) in [
+        ("greedy", false, &greedy[..]),
+        ("preserve", true, &sensitive),
+        ("preserve", false, &insensitive),
+    ] {
         // A job on one device is never sensitive.
-        let by = if pattern.len() == 1 && name == "preserve" { &insensitive[..] } else { by };
+        let by = if pattern.len() == 1 && name == "preserve" {
+            &insensitive[..]
+        } else {
+            by
+        };
         let request = Request::new(pattern.clone()).sensitive(sensitive);
-        let decision = BuiltIn::named(name).expect("it is built in").decide(&request, &graph.with_free(free));
+        let decision = BuiltIn::named(name)
+            .expect("it is built in")
+            .decide(&request, &graph.with_free(free));
         let expected = by_enumeration(graph, pattern, free, by);
         if let Ok(decision) = &decision {
             assert!(decision.search().complete());
@@ -63,7 +95,10 @@ fn agree(graph: &HardwareGraph, pattern: &Pattern, free: &DeviceSet) {
 
 fn numbers(seed: u64) -> impl Iterator<Item = u64> {
     std::iter::successors(Some(seed), |x| {
-        Some(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407))
+        Some(
+            x.wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407),
+        )
     })
     .skip(1)
     .map(|x| x >> 24)
@@ -75,7 +110,8 @@ fn every_free_set_of_a_dgx_1v() {
     for set in 1u32..256 {
         let free: DeviceSet = (0..8).filter(|i| set >> i & 1 == 1).map(DeviceId).collect();
         for k in 1..=free.len() {
-            // Chains and stars of eight have 20,160 and 8 matches; trees of eight too many for every set.
+            // Chains and stars of eight have 20,160 and 8 matches; trees of eight too many for
+            // every set.
             for shape in Shape::ALL {
                 if k <= 6 || matches!(shape, Shape::Ring | Shape::Star | Shape::AllToAll) {
                     agree(&graph, &shape.pattern(k), &free);
@@ -87,9 +123,13 @@ fn every_free_set_of_a_dgx_1v() {
 
 #[test]
 fn thousands_of_free_sets_of_machines_with_sixteen_gpus() {
-    for (name, seed) in
-        [("cube-mesh-16", 1), ("torus-2d", 2), ("cube-mesh-16-released", 3), ("torus-2d-released", 4), ("dgx-2", 5)]
-    {
+    for (name, seed) in [
+        ("cube-mesh-16", 1),
+        ("torus-2d", 2),
+        ("cube-mesh-16-released", 3),
+        ("torus-2d-released", 4),
+        ("dgx-2", 5),
+    ] {
         let graph = graph(name);
         let mut numbers = numbers(seed);
         for _ in 0..500 {

@@ -1,12 +1,12 @@
 //! The decisions of the released code (socal-ucr/MAPA, tag sc21-final), reached with its settings.
 
-mod common;
+use crate::common;
 
 use std::fs;
 
 use mapa_core::{
-    BuiltIn, Candidate, DeviceId, DeviceSet, HardwareGraph, LinkClass, Objective, Pattern, Policy, Request,
-    aggregate_gbps, effective_gbps, preserved_direct_gbps,
+    BuiltIn, Candidate, DeviceId, DeviceSet, HardwareGraph, LinkClass, Objective, Pattern, Policy,
+    Request, aggregate_gbps, effective_gbps, preserved_direct_gbps,
 };
 use mapa_topologies::named;
 use serde::Deserialize;
@@ -43,7 +43,9 @@ fn released(arch: &str) -> HardwareGraph {
 
 #[test]
 fn every_recorded_decision_is_reached() {
-    let Some(data) = common::data("every_recorded_decision_is_reached") else { return };
+    let Some(data) = common::data("every_recorded_decision_is_reached") else {
+        return;
+    };
     let text = fs::read_to_string(data.join("oracle/mapa_original.json")).unwrap();
     let oracle: Oracle = serde_json::from_str(&text).unwrap();
     let (mut unique, mut tied) = (0, 0);
@@ -57,20 +59,43 @@ fn every_recorded_decision_is_reached() {
             other => panic!("{other}"),
         })
         .unwrap();
-        let busy: DeviceSet = recorded.busy_before.iter().map(|id| DeviceId(id - 1)).collect();
+        let busy: DeviceSet = recorded
+            .busy_before
+            .iter()
+            .map(|id| DeviceId(id - 1))
+            .collect();
         let free = &graph.all() - &busy;
         let view = graph.with_free(&free);
         let pattern = Pattern::ring(recorded.size);
         let request = Request::new(pattern.clone()).sensitive(recorded.bw_sensitive);
         let decision = policy.decide(&request, &view).unwrap();
-        let theirs: Vec<DeviceId> = recorded.alloc_in_ring_order.iter().map(|id| DeviceId(id - 1)).collect();
-        let score = |o: &Objective<'_>, placement| o.score(&Candidate { view, pattern: &pattern, placement });
+        let theirs: Vec<DeviceId> = recorded
+            .alloc_in_ring_order
+            .iter()
+            .map(|id| DeviceId(id - 1))
+            .collect();
+        let score = |o: &Objective<'_>, placement| {
+            o.score(&Candidate {
+                view,
+                pattern: &pattern,
+                placement,
+            })
+        };
         let ours = decision.placement();
-        let name = format!("{} {} {} of {:?}", recorded.arch, recorded.policy, recorded.size, free);
+        let name = format!(
+            "{} {} {} of {:?}",
+            recorded.arch, recorded.policy, recorded.size, free
+        );
 
         // Their recorded scores are what we compute for their placement.
-        assert!((score(&aggregate_gbps(), &theirs) - recorded.aggregate).abs() < 1e-3, "{name}");
-        assert!((score(&effective_gbps(), &theirs) - recorded.effective).abs() < 1e-3, "{name}");
+        assert!(
+            (score(&aggregate_gbps(), &theirs) - recorded.aggregate).abs() < 1e-3,
+            "{name}"
+        );
+        assert!(
+            (score(&effective_gbps(), &theirs) - recorded.effective).abs() < 1e-3,
+            "{name}"
+        );
 
         // Ours is as good on what the policy goes by.
         let sensitive = recorded.bw_sensitive && recorded.size > 1;
@@ -82,13 +107,20 @@ fn every_recorded_decision_is_reached() {
         };
         for objective in &goes_by {
             let (a, b) = (score(objective, ours), score(objective, &theirs));
-            assert!((a - b).abs() < 1e-3, "{name}: {} {a} for {b}: {ours:?} for {theirs:?}", objective.name());
+            assert!(
+                (a - b).abs() < 1e-3,
+                "{name}: {} {a} for {b}: {ours:?} for {theirs:?}",
+                objective.name()
+            );
         }
         let their_set: DeviceSet = theirs.iter().copied().collect();
         if matches!(recorded.policy.as_str(), "baseline" | "topoAware") {
             assert_eq!(ours.set(), their_set, "{name}: these go by ids");
             if recorded.policy == "topoAware" {
-                assert!((score(&aggregate_gbps(), ours) - recorded.aggregate).abs() < 1e-3, "{name}");
+                assert!(
+                    (score(&aggregate_gbps(), ours) - recorded.aggregate).abs() < 1e-3,
+                    "{name}"
+                );
             }
         } else if optima(&goes_by, &graph, &free, &pattern) == 1 {
             assert_eq!(ours.set(), their_set, "{name}: the optimum is unique");
@@ -102,14 +134,26 @@ fn every_recorded_decision_is_reached() {
 }
 
 /// How many sets of devices reach the best value.
-fn optima(goes_by: &[Objective<'_>], graph: &HardwareGraph, free: &DeviceSet, pattern: &Pattern) -> usize {
+fn optima(
+    goes_by: &[Objective<'_>],
+    graph: &HardwareGraph,
+    free: &DeviceSet,
+    pattern: &Pattern,
+) -> usize {
     let view = graph.with_free(free);
     let mut best: Vec<f64> = Vec::new();
     let mut sets = std::collections::BTreeSet::new();
     for placement in pattern.matcher().on(graph).within(free).iter() {
-        let candidate = Candidate { view, pattern, placement: &placement };
+        let candidate = Candidate {
+            view,
+            pattern,
+            placement: &placement,
+        };
         // Thousandths, so that sums in another order are equal.
-        let values: Vec<f64> = goes_by.iter().map(|o| (o.score(&candidate) * 1e3).round()).collect();
+        let values: Vec<f64> = goes_by
+            .iter()
+            .map(|o| (o.score(&candidate) * 1e3).round())
+            .collect();
         if best.is_empty() || values.partial_cmp(&best) == Some(std::cmp::Ordering::Greater) {
             best = values.clone();
             sets.clear();
@@ -144,7 +188,9 @@ struct Edge {
 
 #[test]
 fn released_machines_have_every_link_of_their_tables() {
-    let Some(data) = common::data("released_machines_have_every_link_of_their_tables") else { return };
+    let Some(data) = common::data("released_machines_have_every_link_of_their_tables") else {
+        return;
+    };
     let text = fs::read_to_string(data.join("oracle/mapa_original.json")).unwrap();
     let tables: Tables = serde_json::from_str(&text).unwrap();
     for (arch, table) in &tables.topologies {
@@ -153,7 +199,11 @@ fn released_machines_have_every_link_of_their_tables() {
             "cubeMesh-16" => "cube-mesh-16-released",
             other => other,
         });
-        assert_eq!((graph.len(), table.edges.len()), (table.n, table.n * (table.n - 1) / 2), "{arch}");
+        assert_eq!(
+            (graph.len(), table.edges.len()),
+            (table.n, table.n * (table.n - 1) / 2),
+            "{arch}"
+        );
         for edge in &table.edges {
             let link = graph.link(DeviceId(edge.a - 1), DeviceId(edge.b - 1));
             let kind = match link.class {
@@ -161,7 +211,13 @@ fn released_machines_have_every_link_of_their_tables() {
                 LinkClass::Direct(1) => "SingleNVLink",
                 _ => "PCIe",
             };
-            assert_eq!((kind, link.gbps), (edge.kind.as_str(), edge.gbps), "{arch}: {}-{}", edge.a, edge.b);
+            assert_eq!(
+                (kind, link.gbps),
+                (edge.kind.as_str(), edge.gbps),
+                "{arch}: {}-{}",
+                edge.a,
+                edge.b
+            );
         }
     }
     assert_eq!(tables.topologies.len(), 5);
@@ -172,7 +228,11 @@ fn the_released_floor_makes_a_sensitive_pair_over_pcie_wait() {
     let graph = released("dgx-v");
     let request = Request::new(Pattern::ring(2)).sensitive(true);
     let free = DeviceSet::from([0, 5]);
-    let decide = |name: &str, free| BuiltIn::named(name).unwrap().decide(&request, &graph.with_free(free));
+    let decide = |name: &str, free| {
+        BuiltIn::named(name)
+            .unwrap()
+            .decide(&request, &graph.with_free(free))
+    };
     assert_eq!(decide("preserve", &free).unwrap().placement().set(), free);
     let refusal = decide("preserve-released", &free).unwrap_err();
     assert_eq!(refusal.kind(), "busy", "{refusal}");
@@ -184,7 +244,16 @@ fn four_gpus_fall_back_to_lowest_id_in_the_released_topo_aware() {
     let free = DeviceSet::from([0, 2, 4, 5, 6, 7]);
     let request = Request::new(Pattern::ring(4));
     let set = |name: &str| {
-        BuiltIn::named(name).unwrap().decide(&request, &graph.with_free(&free)).unwrap().placement().set().to_string()
+        BuiltIn::named(name)
+            .unwrap()
+            .decide(&request, &graph.with_free(&free))
+            .unwrap()
+            .placement()
+            .set()
+            .to_string()
     };
-    assert_eq!((set("topo-aware-released"), set("topo-aware")), ("0,2,4,5".into(), "4,5,6,7".into()));
+    assert_eq!(
+        (set("topo-aware-released"), set("topo-aware")),
+        ("0,2,4,5".into(), "4,5,6,7".into())
+    );
 }

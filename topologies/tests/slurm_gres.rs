@@ -1,10 +1,11 @@
 //! Slurm's `gres.conf` and what slurmd prints, in their shapes, what is refused, and the writer.
 
-mod common;
+use crate::common;
 
 use std::fs;
 
-use mapa_core::{DeviceId, DeviceInfo, Fabric, FabricNode, HardwareGraph, LinkClass, NodeKind};
+use crate::common::dumps::{classes, graph, read_as, refused, warnings};
+use mapa_core::{DeviceId, DeviceInfo, Fabric, FabricNode, LinkClass, NodeKind};
 use mapa_topologies::{Dump, ErrorKind, HostDetail, Kind, Labels, Machine, catalogue, named, read};
 use proptest::prelude::*;
 
@@ -16,22 +17,7 @@ Name=gpu Type=v100 File=/dev/nvidia3 Cores=20-39 Links=0,1,2,-1
 ";
 
 fn dump(text: &str) -> Dump {
-    let dump = read(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    assert_eq!(dump.kind, Kind::SlurmGres, "{text}");
-    dump
-}
-
-fn graph(dump: &Dump) -> HardwareGraph {
-    dump.machine.graph().unwrap()
-}
-
-fn warnings(dump: &Dump) -> Vec<String> {
-    dump.machine.warnings.iter().map(ToString::to_string).collect()
-}
-
-fn classes(graph: &HardwareGraph, a: u32, b: u32) -> (LinkClass, LinkClass) {
-    let pair = graph.pair(DeviceId(a), DeviceId(b));
-    (pair.direct.class, pair.host.class)
+    read_as(Kind::SlurmGres, text)
 }
 
 /// Direct links of all devices, 0 where there are none.
@@ -42,18 +28,19 @@ fn links(machine: &Machine) -> Vec<Vec<u8>> {
         LinkClass::Direct(n) if a != b => n,
         _ => 0,
     };
-    ids().map(|a| ids().map(|b| count(a, b)).collect()).collect()
+    ids()
+        .map(|a| ids().map(|b| count(a, b)).collect())
+        .collect()
 }
 
 fn same(text: &str) {
     let (ours, plain) = (dump(text), dump(PLAIN));
     assert_eq!(ours.machine.fabric, plain.machine.fabric, "{text}");
-    assert_eq!((ours.says, warnings(&ours)), (plain.says, Vec::new()), "{text}");
-}
-
-fn refused(text: &str, message: &str) {
-    let error = read(text.as_bytes()).expect_err(text);
-    assert_eq!(error.to_string(), message, "{text}");
+    assert_eq!(
+        (ours.says, warnings(&ours.machine)),
+        (plain.says, Vec::new()),
+        "{text}"
+    );
 }
 
 #[test]
@@ -61,12 +48,21 @@ fn links_cores_and_types_read() {
     let dump = dump(PLAIN);
     let graph = graph(&dump);
     assert_eq!(graph.len(), 4);
-    assert_eq!(classes(&graph, 0, 1), (LinkClass::Direct(2), LinkClass::Node));
-    assert_eq!(classes(&graph, 0, 2), (LinkClass::Direct(1), LinkClass::Sys));
+    assert_eq!(
+        classes(&graph, 0, 1),
+        (LinkClass::Direct(2), LinkClass::Node)
+    );
+    assert_eq!(
+        classes(&graph, 0, 2),
+        (LinkClass::Direct(1), LinkClass::Sys)
+    );
     assert_eq!(classes(&graph, 0, 3), (LinkClass::None, LinkClass::Sys));
     assert_eq!(graph.pair(0.into(), 1.into()).direct.gbps, 50.0);
     let device = graph.device(DeviceId(3));
-    assert_eq!((device.product.as_deref(), device.numa, device.index), (Some("v100"), None, None));
+    assert_eq!(
+        (device.product.as_deref(), device.numa, device.index),
+        (Some("v100"), None, None)
+    );
     let says = dump.says;
     assert!(says.every_device && says.direct && says.direct_gbps && !says.host_gbps);
     assert_eq!(says.host, HostDetail::Classes);
@@ -74,10 +70,22 @@ fn links_cores_and_types_read() {
 
 #[test]
 fn keys_in_any_case_comments_spaces_and_continued_lines_read_the_same() {
-    same(&PLAIN.replace("Name=", "NAME=").replace("Links", "links").replace("File", "FILE"));
+    same(
+        &PLAIN
+            .replace("Name=", "NAME=")
+            .replace("Links", "links")
+            .replace("File", "FILE"),
+    );
     same(&PLAIN.replace("Type=v100", "Type = v100"));
-    same(&format!("# the first node\n\n{}", PLAIN.replace('\n', " # a comment, Links=0\n")));
-    same(&PLAIN.replace(" Cores", " \\\n   Cores").replace('\n', "\r\n"));
+    same(&format!(
+        "# the first node\n\n{}",
+        PLAIN.replace('\n', " # a comment, Links=0\n")
+    ));
+    same(
+        &PLAIN
+            .replace(" Cores", " \\\n   Cores")
+            .replace('\n', "\r\n"),
+    );
     same(&PLAIN.replace("Name=gpu", "NodeName=n[01-16] Name=gpu"));
     same(&format!("{PLAIN}Name=mps Count=400 File=/dev/nvidia0\n"));
     same(&PLAIN.replace("Cores=", "CPUs="));
@@ -86,7 +94,11 @@ fn keys_in_any_case_comments_spaces_and_continued_lines_read_the_same() {
 
 #[test]
 fn lines_that_a_terminal_broke_are_put_together() {
-    same(&PLAIN.replace("Links=-1,2,1,0", "Links=-1,2\n,1,0").replace("Links=2,-1,0,1", "Links=2,\n-1,0,1"));
+    same(
+        &PLAIN
+            .replace("Links=-1,2,1,0", "Links=-1,2\n,1,0")
+            .replace("Links=2,-1,0,1", "Links=2,\n-1,0,1"),
+    );
     same(&PLAIN.replace(" Links", "\nLinks"));
 }
 
@@ -104,8 +116,13 @@ fn what_slurmd_prints_reads_the_same() {
         .lines()
         .rev()
         .map(|line| {
-            let words = line.replace("Name=gpu ", "").replace("Cores=", "Cores(40)=").replace('=', ":");
-            format!("[2022-08-23T15:24:51.390]     GRES[gpu] {words} Count:1 Flags:HAS_FILE,ENV_NVML\n")
+            let words = line
+                .replace("Name=gpu ", "")
+                .replace("Cores=", "Cores(40)=")
+                .replace('=', ":");
+            format!(
+                "[2022-08-23T15:24:51.390]     GRES[gpu] {words} Count:1 Flags:HAS_FILE,ENV_NVML\n"
+            )
         })
         .collect();
     same(&logged);
@@ -113,11 +130,21 @@ fn what_slurmd_prints_reads_the_same() {
 
 #[test]
 fn devices_stand_in_the_order_of_their_places_in_links() {
-    let reversed: String = PLAIN.lines().rev().map(|line| format!("{line}\n")).collect();
+    let reversed: String = PLAIN
+        .lines()
+        .rev()
+        .map(|line| format!("{line}\n"))
+        .collect();
     same(&reversed);
     let renamed = dump(&PLAIN.replace("nvidia0", "nvidia7"));
     let graph = graph(&renamed);
-    assert_eq!((graph.device(DeviceId(0)).name.as_str(), graph.device(DeviceId(0)).index), ("GPU7", Some(7)));
+    assert_eq!(
+        (
+            graph.device(DeviceId(0)).name.as_str(),
+            graph.device(DeviceId(0)).index
+        ),
+        ("GPU7", Some(7))
+    );
 }
 
 #[test]
@@ -125,20 +152,51 @@ fn ranges_of_files_and_counts_are_devices_without_links() {
     let names = |text: &str| {
         let dump = dump(text);
         assert!(!dump.says.direct);
-        graph(&dump).devices().iter().map(|device| device.name.clone()).collect::<Vec<_>>()
+        graph(&dump)
+            .devices()
+            .iter()
+            .map(|device| device.name.clone())
+            .collect::<Vec<_>>()
     };
-    assert_eq!(names("Name=gpu File=/dev/nvidia[0-2]"), ["GPU0", "GPU1", "GPU2"]);
-    assert_eq!(names("Name=gpu Count=2 File=/dev/nvidia[4,6]"), ["GPU4", "GPU6"]);
-    assert_eq!(names("Name=gpu File=/dev/nvidia1,/dev/nvidia0\n"), ["GPU1", "GPU0"]);
-    assert_eq!(names("Name=gpu Type=tesla Count=3"), ["GPU0", "GPU1", "GPU2"]);
-    assert_eq!(names("Name=gpu Type=mi250 File=/dev/dri/renderD[128-129]"), ["GPU0", "GPU1"]);
-    assert_eq!(names("Name=gpu MultipleFiles=/dev/nvidia0,/dev/nvidia1"), ["GPU0"]);
-    let error = dump("Name=gpu File=/dev/nvidia[0-2]").into_machine().unwrap_err();
+    assert_eq!(
+        names("Name=gpu File=/dev/nvidia[0-2]"),
+        ["GPU0", "GPU1", "GPU2"]
+    );
+    assert_eq!(
+        names("Name=gpu Count=2 File=/dev/nvidia[4,6]"),
+        ["GPU4", "GPU6"]
+    );
+    assert_eq!(
+        names("Name=gpu File=/dev/nvidia1,/dev/nvidia0\n"),
+        ["GPU1", "GPU0"]
+    );
+    assert_eq!(
+        names("Name=gpu Type=tesla Count=3"),
+        ["GPU0", "GPU1", "GPU2"]
+    );
+    assert_eq!(
+        names("Name=gpu Type=mi250 File=/dev/dri/renderD[128-129]"),
+        ["GPU0", "GPU1"]
+    );
+    assert_eq!(
+        names("Name=gpu MultipleFiles=/dev/nvidia0,/dev/nvidia1"),
+        ["GPU0"]
+    );
+    let error = dump("Name=gpu File=/dev/nvidia[0-2]")
+        .into_machine()
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Incomplete);
     // Cores alone say who shares a NUMA node.
-    let cores = dump("Name=gpu File=/dev/nvidia[0-1] Cores=0-7\nName=gpu File=/dev/nvidia2 Cores=8-15\n");
-    assert_eq!(classes(&graph(&cores), 0, 1), (LinkClass::None, LinkClass::Node));
-    assert_eq!(classes(&graph(&cores), 1, 2), (LinkClass::None, LinkClass::Sys));
+    let cores =
+        dump("Name=gpu File=/dev/nvidia[0-1] Cores=0-7\nName=gpu File=/dev/nvidia2 Cores=8-15\n");
+    assert_eq!(
+        classes(&graph(&cores), 0, 1),
+        (LinkClass::None, LinkClass::Node)
+    );
+    assert_eq!(
+        classes(&graph(&cores), 1, 2),
+        (LinkClass::None, LinkClass::Sys)
+    );
     assert!(cores.says.host == HostDetail::Classes && cores.into_machine().is_ok());
 }
 
@@ -148,19 +206,39 @@ fn a_short_text_that_names_a_thousand_devices_makes_no_pairs() {
     assert_eq!(dump.machine.fabric.device_count(), 1024);
     assert_eq!(dump.machine.fabric.wires().count(), 0);
     assert_eq!(dump.says.host, HostDetail::Nothing);
-    refused("Name=gpu File=/dev/nvidia[0-99999999]", "line 1: more than 1024 devices: expected at most as many");
-    refused("Name=gpu Count=2K", "line 1: more than 1024 devices: expected at most as many");
+    refused(
+        "Name=gpu File=/dev/nvidia[0-99999999]",
+        "line 1: more than 1024 devices: expected at most that many",
+    );
+    refused(
+        "Name=gpu Count=2K",
+        "line 1: more than 1024 devices: expected at most that many",
+    );
 }
 
 #[test]
 fn a_switched_fabric_is_inferred_from_more_links_than_a_device_has() {
     let row = |a: usize| {
-        let links: Vec<String> = (0..8).map(|b| if a == b { "-1".to_owned() } else { "12".to_owned() }).collect();
-        format!("Name=gpu Type=a100 File=/dev/nvidia{a} Links={}\n", links.join(","))
+        let links: Vec<String> = (0..8)
+            .map(|b| {
+                if a == b {
+                    "-1".to_owned()
+                } else {
+                    "12".to_owned()
+                }
+            })
+            .collect();
+        format!(
+            "Name=gpu Type=a100 File=/dev/nvidia{a} Links={}\n",
+            links.join(",")
+        )
     };
     let text: String = (0..8).map(row).collect();
     let port = graph(&dump(&text)).device(DeviceId(0)).switch_port;
-    assert_eq!(port.map(|port| (port.class, port.gbps)), Some((LinkClass::Direct(12), 300.0)));
+    assert_eq!(
+        port.map(|port| (port.class, port.gbps)),
+        Some((LinkClass::Direct(12), 300.0))
+    );
     // AMD has no such switch.
     let amd = text
         .replace("a100", "mi999")
@@ -191,18 +269,29 @@ Name=gpu Type=a100 File=/dev/nvidia1 Links=4,0,0,-1
 ";
     let dump = dump(text);
     assert_eq!(links(&dump.machine), [[0, 4], [4, 0]]);
-    let instances: Vec<_> =
-        dump.mig_instances.iter().map(|it| (it.device.0, it.profile.as_str(), it.uuid.as_deref())).collect();
-    assert_eq!(instances, [(1, "3g.20gb", None), (1, "1g.5gb+me", Some("MIG-17"))]);
+    let instances: Vec<_> = dump
+        .mig_instances
+        .iter()
+        .map(|it| (it.device.0, it.profile.as_str(), it.uuid.as_deref()))
+        .collect();
+    assert_eq!(
+        instances,
+        [(1, "3g.20gb", None), (1, "1g.5gb+me", Some("MIG-17"))]
+    );
     // Without a record of its own the device follows from its instances.
-    let alone = self::dump("Name=gpu Type=a100_1g.5gb File=/dev/nvidia2,/dev/nvidia-caps/nvidia-cap3 Cores=0-3");
+    let alone = self::dump(
+        "Name=gpu Type=a100_1g.5gb File=/dev/nvidia2,/dev/nvidia-caps/nvidia-cap3 Cores=0-3",
+    );
     assert_eq!(graph(&alone).devices()[0].name, "GPU2");
     assert_eq!(graph(&alone).devices()[0].product.as_deref(), Some("a100"));
     // Of slurmd's log: no type, so no profile.
     let untold = self::dump(
         "GRES[gpu] Type:(null) Count:1 Links:-1 File:/dev/nvidia1,/dev/nvidia-caps/nvidia-cap111 UniqueId:MIG-GPU-1/11/0",
     );
-    assert_eq!(warnings(&untold), ["line 1: an instance of device 1: its profile is not told, so it is left out"]);
+    assert_eq!(
+        warnings(&untold.machine),
+        ["line 1: an instance of device 1: its profile is unknown, so it is left out"]
+    );
     assert_eq!((graph(&untold).len(), untold.mig_instances.len()), (1, 0));
 }
 
@@ -211,34 +300,43 @@ fn several_nodes_read_if_they_are_alike() {
     let on = |node: &str| PLAIN.replace("Name=gpu", &format!("NodeName={node} Name=gpu"));
     same(&(on("n1") + &on("n2")));
     refused(
-        &(on("n1") + &on("n2").replace("Links=-1,2,1,0", "Links=-1,2,0,0").replace("Links=1,0,-1,2", "Links=0,0,-1,2")),
-        "line 5: n2 begins here, with other devices than n1: expected the records of one node",
+        &(on("n1")
+            + &on("n2")
+                .replace("Links=-1,2,1,0", "Links=-1,2,0,0")
+                .replace("Links=1,0,-1,2", "Links=0,0,-1,2")),
+        "line 5: node n2 begins here, with other devices than node n1: expected the records of one node",
     );
     refused(
         &(on("n1") + "NodeName=n[2-4] Name=gpu File=/dev/nvidia0\n"),
-        "line 5: n[2-4] begins here, with other devices than n1: expected the records of one node",
+        "line 5: node n[2-4] begins here, with other devices than node n1: expected the records of one node",
     );
 }
 
 #[test]
 fn what_is_no_record_is_a_warning() {
-    let text = format!("$ cat gres.conf\n{PLAIN}Include /etc/slurm/more.conf\nName=gpu Colour=red Count=0\n");
+    let text = format!(
+        "$ cat gres.conf\n{PLAIN}Include /etc/slurm/more.conf\nName=gpu Colour=red Count=0\n"
+    );
     assert_eq!(
-        warnings(&dump(&text)),
+        warnings(&dump(&text).machine),
         [
-            "line 1: no record, and no part of the one before: passed over",
+            "line 1: neither a record nor a part of the previous one: ignored",
             "line 6: the included file is not read",
-            "line 7: `Colour=red`: no key of a record, passed over",
+            "line 7: `Colour=red`: unknown key, ignored",
         ]
     );
 }
 
 #[test]
 fn links_that_do_not_fit_are_refused_by_line() {
-    let three: String = PLAIN.lines().take(3).map(|line| format!("{line}\n")).collect();
+    let three: String = PLAIN
+        .lines()
+        .take(3)
+        .map(|line| format!("{line}\n"))
+        .collect();
     refused(
         &three,
-        "line 1: 4 links, but the node has records of 3 devices: expected a record for every device, and a link to each",
+        "line 1: Links has 4 numbers, but the node has records of 3 devices: expected a record and a number for every device",
     );
     refused(
         &PLAIN.replace("Links=2,-1,0,1", "Links=2,-1,,0,1"),
@@ -254,79 +352,113 @@ fn links_that_do_not_fit_are_refused_by_line() {
     );
     refused(
         &PLAIN.replace("Links=2,-1,0,1", "Links=-1,2,0,1"),
-        "line 2: -1 is at place 0, as in line 1: expected another place for each",
+        "line 2: -1 is at place 0, as in line 1: expected a different place for each device",
     );
     refused(
         &PLAIN.replace("Links=2,-1,0,1", "Links=3,-1,0,1"),
-        "line 2: 3 links to the device of line 1, which has 2 to it: expected as many",
+        "line 2: 3 links to the device of line 1, which has 2 links back: expected the same number",
     );
     refused(
         &PLAIN.replace("Links=2,-1,0,1", "Links=(null)"),
-        "line 2: no Links, though other devices have them: expected all or none",
+        "line 2: no Links, but other devices have them: expected Links for all devices or none",
     );
     refused(
         &PLAIN.replace("nvidia1 ", "nvidia[1-2] "),
-        "line 2: Links for 2 devices at once: expected a record for each",
+        "line 2: one record has Links for 2 devices: expected a record for each",
     );
 }
 
 #[test]
 fn records_that_are_garbled_are_refused_by_line() {
-    refused(&PLAIN.replace("nvidia1 ", "nvidia0 "), "line 2: device 0 is here a second time: expected each once");
+    refused(
+        &PLAIN.replace("nvidia1 ", "nvidia0 "),
+        "line 2: device 0 appears a second time: expected each once",
+    );
     refused(
         &PLAIN.replacen("Type=v100", "Type=v100 Type=a100", 1),
         "line 1: a second type in one record: expected each once",
     );
-    refused(&PLAIN.replacen("Type=v100", "v100", 1), "line 1: `v100`: expected Key=value");
-    refused("Name=gpu Count=2 File=/dev/nvidia[0-2]", "line 1: Count=2, but File has 3: expected as many");
+    refused(
+        &PLAIN.replacen("Type=v100", "v100", 1),
+        "line 1: `v100`: expected Key=value",
+    );
+    refused(
+        "Name=gpu Count=2 File=/dev/nvidia[0-2]",
+        "line 1: Count=2, but File has 3 names: expected the same number",
+    );
     refused("Name=gpu Count=few", "line 1: Count=few: expected a number");
     for file in ["/dev/nvidia[0-", "/dev/nvidia[3-1]", "/dev/nvidia[a]"] {
-        let message = format!("line 1: File `{file}`: expected names such as /dev/nvidia0 or /dev/nvidia[0-3]");
+        let message = format!(
+            "line 1: File `{file}`: expected names such as /dev/nvidia0 or /dev/nvidia[0-3]"
+        );
         refused(&format!("Name=gpu File={file}"), &message);
     }
     let detected = read(b"AutoDetect=nvml\n").unwrap_err();
     assert_eq!(detected.kind(), ErrorKind::Incomplete);
     let long = format!("Name=gpu Type={} Count=2", "a".repeat(300));
-    refused(&long, "line 1: a type of 300 characters: expected at most 256");
+    refused(
+        &long,
+        "line 1: a type of 300 characters: expected at most 256",
+    );
 }
 
 #[test]
 fn samples_read_to_what_they_show_or_are_refused_by_line() {
-    let Some(data) = common::data("samples_read_to_what_they_show_or_are_refused_by_line") else { return };
+    let Some(data) = common::data("samples_read_to_what_they_show_or_are_refused_by_line") else {
+        return;
+    };
     let manifest = fs::read_to_string(data.join("samples/MANIFEST.tsv")).unwrap();
-    let seen = manifest.lines().filter(|row| row.starts_with("slurm_gres/")).count();
+    let seen = manifest
+        .lines()
+        .filter(|row| row.starts_with("slurm_gres/"))
+        .count();
     assert_eq!(seen, 3, "an expectation for every sample");
     let text = |name: &str| fs::read_to_string(data.join("samples/slurm_gres").join(name)).unwrap();
 
     let quads = dump(&text("gres_conf_a100_8_links44.txt"));
     let four = |a: usize, b: usize| if a != b && a / 4 == b / 4 { 4 } else { 0 };
-    let expected: Vec<Vec<u8>> = (0..8).map(|a| (0..8).map(|b| four(a, b)).collect()).collect();
+    let expected: Vec<Vec<u8>> = (0..8)
+        .map(|a| (0..8).map(|b| four(a, b)).collect())
+        .collect();
     assert_eq!(links(&quads.machine), expected);
-    assert_eq!(classes(&graph(&quads), 0, 1), (LinkClass::Direct(4), LinkClass::Sys));
+    assert_eq!(
+        classes(&graph(&quads), 0, 1),
+        (LinkClass::Direct(4), LinkClass::Sys)
+    );
     assert_eq!(graph(&quads).pair(0.into(), 1.into()).direct.gbps, 100.0);
     assert!(quads.says.direct && quads.says.host == HostDetail::Nothing);
-    assert_eq!(warnings(&quads), [] as [&str; 0]);
+    assert_eq!(warnings(&quads.machine), [] as [&str; 0]);
 
     refused(
         &text("gres_conf_gb200_tray.txt"),
-        "line 1: 4 links, but the node has records of 1 devices: expected a record for every device, and a link to each",
+        "line 1: Links has 4 numbers, but the node has records of 1 devices: expected a record and a number for every device",
     );
 
     let mig = dump(&text("slurmd_G_h100_mig.txt"));
     assert_eq!(graph_names(&mig), ["GPU0", "GPU1"]);
-    assert_eq!(warnings(&mig), ["line 5: instance 4g.40gb: its file does not tell of which device, so it is left out"]);
+    assert_eq!(
+        warnings(&mig.machine),
+        ["line 5: instance 4g.40gb: its file does not name the device, so it is left out"]
+    );
     assert!(!mig.says.direct && mig.mig_instances.is_empty());
-    assert_eq!(mig.into_machine().unwrap_err().kind(), ErrorKind::Incomplete);
+    assert_eq!(
+        mig.into_machine().unwrap_err().kind(),
+        ErrorKind::Incomplete
+    );
 }
 
 fn graph_names(dump: &Dump) -> Vec<String> {
-    graph(dump).devices().iter().map(|device| device.name.clone()).collect()
+    graph(dump)
+        .devices()
+        .iter()
+        .map(|device| device.name.clone())
+        .collect()
 }
 
 fn read_back(machine: &Machine) -> Dump {
     let text = machine.to_slurm_gres().unwrap();
     let again = dump(&text);
-    assert_eq!(warnings(&again), [] as [&str; 0], "{text}");
+    assert_eq!(warnings(&again.machine), [] as [&str; 0], "{text}");
     assert_eq!(links(&again.machine), links(machine), "{text}");
     again
 }
@@ -339,9 +471,16 @@ fn catalogue_machines_are_written_and_read_back() {
         let ports = |machine: &Machine| {
             let graph = machine.graph().unwrap();
             let devices = (0..machine.fabric.device_count() as u32).map(DeviceId);
-            devices.map(|id| graph.device(id).switch_port.map(|port| port.class)).collect::<Vec<_>>()
+            devices
+                .map(|id| graph.device(id).switch_port.map(|port| port.class))
+                .collect::<Vec<_>>()
         };
-        assert_eq!(ports(&again.machine), ports(&machine), "{}: switches are inferred again", entry.name);
+        assert_eq!(
+            ports(&again.machine),
+            ports(&machine),
+            "{}: switches are inferred again",
+            entry.name
+        );
     }
 }
 
@@ -349,9 +488,15 @@ fn catalogue_machines_are_written_and_read_back() {
 fn the_written_form_is_stable() {
     let text = named("dgx-1v").unwrap().to_slurm_gres().unwrap();
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines[0].starts_with("# dgx-1v: ") && lines[1].starts_with("# Source: "), "{text}");
+    assert!(
+        lines[0].starts_with("# dgx-1v: ") && lines[1].starts_with("# Source: "),
+        "{text}"
+    );
     assert_eq!(lines.len(), 10);
-    assert!(lines[2].ends_with(" File=/dev/nvidia0 Links=-1,1,1,2,2,0,0,0"), "{text}");
+    assert!(
+        lines[2].ends_with(" File=/dev/nvidia0 Links=-1,1,1,2,2,0,0,0"),
+        "{text}"
+    );
 }
 
 fn machine(counts: &[u8], n: usize, indices: bool, product: Option<&str>, amd: bool) -> Machine {
@@ -359,15 +504,26 @@ fn machine(counts: &[u8], n: usize, indices: bool, product: Option<&str>, amd: b
     let ids: Vec<_> = (0..n)
         .map(|i| {
             let index = indices.then_some(2 * i as u32 + 1);
-            let info = DeviceInfo { index, product: product.map(str::to_owned), ..DeviceInfo::default() };
-            fabric.add(FabricNode { name: format!("dev-{i}"), kind: NodeKind::Device(info) }).unwrap()
+            let info = DeviceInfo {
+                index,
+                product: product.map(str::to_owned),
+                ..DeviceInfo::default()
+            };
+            fabric
+                .add(FabricNode {
+                    name: format!("dev-{i}"),
+                    kind: NodeKind::Device(info),
+                })
+                .unwrap()
         })
         .collect();
     for b in 0..n {
         for a in 0..b {
             let links = counts[b * (b - 1) / 2 + a];
             if links > 0 {
-                fabric.link(ids[a], ids[b], LinkClass::Direct(links), f64::from(links)).unwrap();
+                fabric
+                    .link(ids[a], ids[b], LinkClass::Direct(links), f64::from(links))
+                    .unwrap();
             }
         }
     }
@@ -377,7 +533,10 @@ fn machine(counts: &[u8], n: usize, indices: bool, product: Option<&str>, amd: b
         title: "a machine\nName=gpu".to_owned(),
         source: "a test".to_owned(),
         notes: Vec::new(),
-        labels: Labels { direct: direct.to_owned(), ..Labels::default() },
+        labels: Labels {
+            direct: direct.to_owned(),
+            ..Labels::default()
+        },
         fabric,
         warnings: Vec::new(),
     }

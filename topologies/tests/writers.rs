@@ -1,13 +1,14 @@
-//! What writers write: pictures that show what they should where it can be seen, graphs that other tools read, and
-//! Koordinator's table.
+//! What writers write: pictures that show what they should where it can be seen, graphs that other
+//! tools read, and Koordinator's table.
 
-mod common;
+use crate::common;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use mapa_core::testing::{cut_machines, free_sets, machines, patterns};
 use mapa_core::{
-    DeviceId, DeviceSet, FabricWire, HardwareGraph, LinkClass, NodeKind, Pattern, Policy, Request, lowest_id, preserve,
+    DeviceId, DeviceSet, FabricWire, HardwareGraph, LinkClass, NodeKind, Pattern, Policy, Request,
+    lowest_id, preserve,
 };
 use mapa_topologies::{ErrorKind, Machine, Picture, catalogue, named, read};
 use proptest::prelude::*;
@@ -29,7 +30,8 @@ fn of(graph: &HardwareGraph) -> Machine {
 
 /// Devices behind one link switch, four to a tray.
 fn rack(devices: usize) -> Machine {
-    let mut text = String::from("format = 'mapa-machine'\nversion = 1\nname = 'rack'\ntitle = 'a rack'\n");
+    let mut text =
+        String::from("format = 'mapa-machine'\nversion = 1\nname = 'rack'\ntitle = 'a rack'\n");
     text += "nodes = [{ name = 'fabric', kind = 'link-switch' },\n";
     for tray in 0..devices.div_ceil(4) {
         text += &format!(
@@ -39,7 +41,9 @@ fn rack(devices: usize) -> Machine {
     text += "]\ndevices = [\n";
     (0..devices).for_each(|id| text += &format!("{{ name = 'GPU{id}', up = 'cpu{}' }},\n", id / 4));
     text += "]\nlinks = [\n";
-    (0..devices).for_each(|id| text += &format!("{{ ends = ['GPU{id}', 'fabric'], class = 'NV18', gbps = 900.0 }},\n"));
+    (0..devices).for_each(|id| {
+        text += &format!("{{ ends = ['GPU{id}', 'fabric'], class = 'NV18', gbps = 900.0 }},\n")
+    });
     Machine::from_toml(&(text + "]\n")).unwrap()
 }
 
@@ -54,7 +58,22 @@ struct Rect {
 impl Rect {
     fn of(node: Node<'_, '_>) -> Self {
         let number = |name| node.attribute(name).unwrap().parse().unwrap();
-        Self { x: number("x"), y: number("y"), w: number("width"), h: number("height") }
+        Self {
+            x: number("x"),
+            y: number("y"),
+            w: number("width"),
+            h: number("height"),
+        }
+    }
+
+    /// The rectangle without a margin on each side.
+    fn inset(self, by: f64) -> Self {
+        Self {
+            x: self.x + by,
+            y: self.y + by,
+            w: self.w - 2.0 * by,
+            h: self.h - 2.0 * by,
+        }
     }
 
     fn meets(self, other: Self) -> bool {
@@ -69,8 +88,14 @@ impl Rect {
     }
 }
 
-fn with_class<'a, 'i>(document: &'a Document<'i>, class: &'a str) -> impl Iterator<Item = Node<'a, 'i>> {
-    document.descendants().filter(move |node| node.attribute("class").is_some_and(|c| c.split(' ').any(|c| c == class)))
+fn with_class<'a, 'i>(
+    document: &'a Document<'i>,
+    class: &'a str,
+) -> impl Iterator<Item = Node<'a, 'i>> {
+    document.descendants().filter(move |node| {
+        node.attribute("class")
+            .is_some_and(|c| c.split(' ').any(|c| c == class))
+    })
 }
 
 /// What a picture shows of a device: its card, its class and its ranks.
@@ -80,11 +105,20 @@ fn cards(document: &Document<'_>) -> BTreeMap<usize, Card> {
     let mut cards = BTreeMap::new();
     for group in with_class(document, "device") {
         let id: usize = group.attribute("data-device").unwrap().parse().unwrap();
-        let rect = group.children().find(|node| node.attribute("class") == Some("card")).unwrap();
+        let rect = group
+            .children()
+            .find(|node| node.attribute("class") == Some("card"))
+            .unwrap();
         let ranks = group.attribute("data-rank").unwrap_or_default();
-        let ranks = ranks.split_whitespace().map(|rank| rank.parse().unwrap()).collect();
+        let ranks = ranks
+            .split_whitespace()
+            .map(|rank| rank.parse().unwrap())
+            .collect();
         let class = group.attribute("class").unwrap().to_owned();
-        assert!(cards.insert(id, (Rect::of(rect), class, ranks)).is_none(), "device {id} is drawn twice");
+        assert!(
+            cards.insert(id, (Rect::of(rect), class, ranks)).is_none(),
+            "device {id} is drawn twice"
+        );
     }
     cards
 }
@@ -116,26 +150,57 @@ fn bezier(controls: &[(f64, f64)], t: f64) -> (f64, f64) {
     if let [only] = controls {
         return *only;
     }
-    let between = |(a, b): (&(f64, f64), &(f64, f64))| (a.0 + (b.0 - a.0) * t, a.1 + (b.1 - a.1) * t);
-    bezier(&controls.iter().zip(&controls[1..]).map(between).collect::<Vec<_>>(), t)
+    let between =
+        |(a, b): (&(f64, f64), &(f64, f64))| (a.0 + (b.0 - a.0) * t, a.1 + (b.1 - a.1) * t);
+    bezier(
+        &controls
+            .iter()
+            .zip(&controls[1..])
+            .map(between)
+            .collect::<Vec<_>>(),
+        t,
+    )
 }
 
 /// Everything that must hold of any picture.
 fn check(machine: &Machine, picture: &Picture) -> String {
     let svg = machine.to_svg(picture).unwrap();
-    assert_eq!(machine.to_svg(picture).unwrap(), svg, "the same machine, another text");
+    assert_eq!(
+        machine.to_svg(picture).unwrap(),
+        svg,
+        "the same machine, another text"
+    );
     let document = Document::parse(&svg).unwrap();
     let root = document.root_element();
-    assert_eq!(root.first_element_child().unwrap().tag_name().name(), "title");
-    let view: Vec<f64> = root.attribute("viewBox").unwrap().split(' ').map(|n| n.parse().unwrap()).collect();
-    let view = Rect { x: view[0], y: view[1], w: view[2], h: view[3] };
+    assert_eq!(
+        root.first_element_child().unwrap().tag_name().name(),
+        "title"
+    );
+    let view: Vec<f64> = root
+        .attribute("viewBox")
+        .unwrap()
+        .split(' ')
+        .map(|n| n.parse().unwrap())
+        .collect();
+    let view = Rect {
+        x: view[0],
+        y: view[1],
+        w: view[2],
+        h: view[3],
+    };
     let cards = cards(&document);
     assert_eq!(cards.len(), machine.fabric.device_count());
     let rects: Vec<Rect> = cards.values().map(|card| card.0).collect();
     for (i, a) in rects.iter().enumerate() {
-        assert!(rects[i + 1..].iter().all(|b| !a.meets(*b)), "cards overlap at {a:?}");
+        assert!(
+            rects[i + 1..].iter().all(|b| !a.meets(*b)),
+            "cards overlap at {a:?}"
+        );
     }
-    for rect in document.descendants().filter(|node| node.has_tag_name("rect") && node.attribute("x").is_some()) {
+    for rect in document
+        .descendants()
+        .filter(|node| node.has_tag_name("rect") && node.attribute("x").is_some())
+    {
         let rect = Rect::of(rect);
         let corners = [(rect.x, rect.y), (rect.x + rect.w, rect.y + rect.h)];
         assert!(
@@ -143,16 +208,21 @@ fn check(machine: &Machine, picture: &Picture) -> String {
             "{rect:?} in {view:?}"
         );
     }
-    for text in document.descendants().filter(|node| node.has_tag_name("text")) {
+    for text in document
+        .descendants()
+        .filter(|node| node.has_tag_name("text"))
+    {
         let number = |name| text.attribute(name).unwrap().parse::<f64>().unwrap();
         assert!(view.holds((number("x"), number("y") + 3.0)), "{text:?}");
     }
-    for path in document.descendants().filter(|node| node.has_tag_name("path")) {
+    for path in document
+        .descendants()
+        .filter(|node| node.has_tag_name("path"))
+    {
         for (x, y) in points(path.attribute("d").unwrap()) {
             assert!(view.holds((x, y)), "{path:?} leaves the picture");
-            let inside =
-                |card: &Rect| Rect { x: card.x + 0.2, y: card.y + 0.2, w: card.w - 0.4, h: card.h - 0.4 }.holds((x, y));
-            assert!(!rects.iter().any(inside), "{path:?} passes behind a card at {x}, {y}");
+            let behind = rects.iter().any(|card| card.inset(0.2).holds((x, y)));
+            assert!(!behind, "{path:?} passes behind a card at {x}, {y}");
         }
     }
     assert_eq!(legend(&document), kinds(machine, &machine.graph().unwrap()));
@@ -163,7 +233,8 @@ fn check(machine: &Machine, picture: &Picture) -> String {
 fn legend(document: &Document<'_>) -> BTreeSet<(String, String)> {
     let entries: Vec<(String, String)> = with_class(document, "link")
         .map(|entry| {
-            [entry.attribute("data-class"), entry.attribute("data-gbps")].map(|value| value.unwrap().to_owned())
+            [entry.attribute("data-class"), entry.attribute("data-gbps")]
+                .map(|value| value.unwrap().to_owned())
         })
         .map(|[class, gbps]| (class, gbps))
         .collect();
@@ -174,14 +245,24 @@ fn legend(document: &Document<'_>) -> BTreeSet<(String, String)> {
 
 /// Those that occur: direct links as they are, and host paths where they are the best.
 fn kinds(machine: &Machine, graph: &HardwareGraph) -> BTreeSet<(String, String)> {
-    let direct = machine.fabric.wires().filter_map(|(_, _, wire)| match wire {
-        FabricWire::Link(link) if link.class.is_direct() => Some(link),
-        _ => None,
-    });
+    let direct = machine
+        .fabric
+        .wires()
+        .filter_map(|(_, _, wire)| match wire {
+            FabricWire::Link(link) if link.class.is_direct() => Some(link),
+            _ => None,
+        });
     let wholes = graph.wholes();
-    let pairs = wholes.iter().flat_map(|b| (0..b.0).map(move |a| (DeviceId(a), b)));
-    let host = pairs.map(|(a, b)| graph.link(a, b)).filter(|link| link.class.is_host());
-    direct.chain(host).map(|link| (machine.labels.print(link.class), link.gbps.to_string())).collect()
+    let pairs = wholes
+        .iter()
+        .flat_map(|b| (0..b.0).map(move |a| (DeviceId(a), b)));
+    let host = pairs
+        .map(|(a, b)| graph.link(a, b))
+        .filter(|link| link.class.is_host());
+    direct
+        .chain(host)
+        .map(|link| (machine.labels.print(link.class), link.gbps.to_string()))
+        .collect()
 }
 
 #[test]
@@ -190,7 +271,11 @@ fn every_machine_of_the_catalogue_can_be_drawn() {
         let machine = named(entry.name).unwrap();
         let svg = check(&machine, &Picture::new());
         let document = Document::parse(&svg).unwrap();
-        assert!(cards(&document).values().all(|(_, class, ranks)| class == "device free" && ranks.is_empty()));
+        assert!(
+            cards(&document)
+                .values()
+                .all(|(_, class, ranks)| class == "device free" && ranks.is_empty())
+        );
         assert!(with_class(&document, "used").next().is_none());
     }
 }
@@ -201,8 +286,16 @@ fn a_job_is_drawn_on_its_devices_and_links() {
     let graph = machine.graph().unwrap();
     let busy = DeviceSet::from([0, 3]);
     let free = &graph.all() - &busy;
-    let decision = preserve().decide(&Request::new(Pattern::ring(4)).sensitive(true), &graph.with_free(&free)).unwrap();
-    let picture = Picture::new().title("a & b").subtitle("<c>").job(decision.pattern(), decision.placement());
+    let decision = preserve()
+        .decide(
+            &Request::new(Pattern::ring(4)).sensitive(true),
+            &graph.with_free(&free),
+        )
+        .unwrap();
+    let picture = Picture::new()
+        .title("a & b")
+        .subtitle("<c>")
+        .job(decision.pattern(), decision.placement());
     let svg = check(&machine, &picture.busy(busy.clone()));
     let document = Document::parse(&svg).unwrap();
     for (id, (_, class, ranks)) in cards(&document) {
@@ -223,36 +316,70 @@ fn a_job_is_drawn_on_its_devices_and_links() {
         };
         assert_eq!(class, format!("device {state}"));
     }
-    assert_eq!(with_class(&document, "used").filter(|node| node.has_tag_name("path")).count(), 4);
-    let drawn = with_class(&document, "links").next().unwrap().children().filter(Node::is_element).count();
+    assert_eq!(
+        with_class(&document, "used")
+            .filter(|node| node.has_tag_name("path"))
+            .count(),
+        4
+    );
+    let drawn = with_class(&document, "links")
+        .next()
+        .unwrap()
+        .children()
+        .filter(Node::is_element)
+        .count();
     let direct = decision.pattern().edges().iter().filter(|edge| {
         let [a, b] = [edge.a, edge.b].map(|rank| decision.placement()[usize::from(rank)]);
         graph.link(a, b).class.is_direct()
     });
     assert_eq!(drawn + direct.count(), 16);
-    let texts: Vec<_> = document.descendants().filter_map(|node| node.text()).collect();
-    assert!(texts.contains(&"a & b") && texts.contains(&"<c>"), "{texts:?}");
+    let texts: Vec<_> = document
+        .descendants()
+        .filter_map(|node| node.text())
+        .collect();
+    assert!(
+        texts.contains(&"a & b") && texts.contains(&"<c>"),
+        "{texts:?}"
+    );
 }
 
 #[test]
 fn a_switched_fabric_has_a_line_for_each_port() {
-    for (machine, ports) in
-        [(named("dgx-2").unwrap(), 16), (named("hgx-h100").unwrap(), 8), (rack(72), 72), (rack(5), 5)]
-    {
+    for (machine, ports) in [
+        (named("dgx-2").unwrap(), 16),
+        (named("hgx-h100").unwrap(), 8),
+        (rack(72), 72),
+        (rack(5), 5),
+    ] {
         let graph = machine.graph().unwrap();
-        let decision = lowest_id().decide(&Request::new(Pattern::ring(5)), &graph.with_free(&graph.all())).unwrap();
-        let svg = check(&machine, &Picture::new().job(decision.pattern(), decision.placement()));
+        let decision = lowest_id()
+            .decide(
+                &Request::new(Pattern::ring(5)),
+                &graph.with_free(&graph.all()),
+            )
+            .unwrap();
+        let svg = check(
+            &machine,
+            &Picture::new().job(decision.pattern(), decision.placement()),
+        );
         let document = Document::parse(&svg).unwrap();
         assert_eq!(with_class(&document, "port").count(), ports);
         assert_eq!(with_class(&document, "switch").count(), 1);
-        assert!(with_class(&document, "links").next().unwrap().first_element_child().is_none());
+        assert!(
+            with_class(&document, "links")
+                .next()
+                .unwrap()
+                .first_element_child()
+                .is_none()
+        );
     }
 }
 
 #[test]
 fn planes_of_equal_ports_are_one_bar() {
     let mut text = String::from("format = 'mapa-machine'\nversion = 1\nname = 'planes'\n");
-    text += "nodes = [{ name = 's0', kind = 'link-switch' }, { name = 's1', kind = 'link-switch' }]\n";
+    text +=
+        "nodes = [{ name = 's0', kind = 'link-switch' }, { name = 's1', kind = 'link-switch' }]\n";
     text += "devices = [{ name = 'a' }, { name = 'b' }, { name = 'c' }]\nlinks = [\n";
     for device in ["a", "b", "c"] {
         text += &format!(
@@ -262,15 +389,29 @@ fn planes_of_equal_ports_are_one_bar() {
     let machine = Machine::from_toml(&(text + "]\n")).unwrap();
     let svg = check(&machine, &Picture::new());
     let document = Document::parse(&svg).unwrap();
-    assert_eq!((with_class(&document, "switch").count(), with_class(&document, "port").count()), (1, 3));
-    assert!(svg.contains("2 × NV2") && svg.contains("s0 to s1: 2 switches"), "{svg}");
+    assert_eq!(
+        (
+            with_class(&document, "switch").count(),
+            with_class(&document, "port").count()
+        ),
+        (1, 3)
+    );
+    assert!(
+        svg.contains("2 × NV2") && svg.contains("s0 to s1: 2 switches"),
+        "{svg}"
+    );
 }
 
 #[test]
 fn more_devices_than_can_be_read_are_refused() {
     let error = rack(73).to_svg(&Picture::new()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooLarge);
-    assert!(error.to_string().contains("73 devices: expected at most 72"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("73 devices: expected at most 72"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -278,32 +419,60 @@ fn ids_and_ranks_that_are_not_there_are_refused() {
     let machine = named("summit").unwrap();
     let job = |ids: &[u32]| {
         let placement: Vec<DeviceId> = ids.iter().map(|&id| DeviceId(id)).collect();
-        machine.to_svg(&Picture::new().job(&Pattern::ring(3), &placement)).map(drop).map_err(|error| error.to_string())
+        machine
+            .to_svg(&Picture::new().job(&Pattern::ring(3), &placement))
+            .map(drop)
+            .map_err(|error| error.to_string())
     };
     assert_eq!(job(&[0, 1, 2]), Ok(()));
     assert!(job(&[0, 1, 6]).unwrap_err().contains('6'));
-    assert!(job(&[0, 1]).unwrap_err().contains("expected a device for each rank"));
+    assert!(
+        job(&[0, 1])
+            .unwrap_err()
+            .contains("expected a device for each rank")
+    );
 }
 
 #[test]
 fn instances_are_drawn_on_their_slices() {
     let mut machine = named("dgx-a100").unwrap();
-    let model = mapa_topologies::mig::named("a100-40gb").unwrap().model(mapa_topologies::mig::Offer::PLAIN).unwrap();
+    let model = mapa_topologies::mig::named("a100-40gb")
+        .unwrap()
+        .model(mapa_topologies::mig::Offer::PLAIN)
+        .unwrap();
     machine.fabric.set_mig(Some(&model));
     let graph = machine.graph().unwrap();
     let instance = |name: &str| graph.find(name).unwrap();
     let placement = [instance("GPU1/1g.5gb@3"), instance("GPU2/3g.20gb@0")];
     let busy: DeviceSet = [instance("GPU1/3g.20gb@4")].into_iter().collect();
-    let svg = check(&machine, &Picture::new().job(&Pattern::independent(2), &placement).busy(busy));
+    let svg = check(
+        &machine,
+        &Picture::new()
+            .job(&Pattern::independent(2), &placement)
+            .busy(busy),
+    );
     let document = Document::parse(&svg).unwrap();
     let shown: Vec<(String, String)> = with_class(&document, "instance")
-        .map(|node| (node.attribute("class").unwrap().to_owned(), node.attribute("data-device").unwrap().to_owned()))
+        .map(|node| {
+            (
+                node.attribute("class").unwrap().to_owned(),
+                node.attribute("data-device").unwrap().to_owned(),
+            )
+        })
         .collect();
-    let expected = [("chosen", placement[0]), ("busy", instance("GPU1/3g.20gb@4")), ("chosen", placement[1])];
-    assert_eq!(shown, expected.map(|(state, id)| (format!("instance {state}"), id.to_string())));
+    let expected = [
+        ("chosen", placement[0]),
+        ("busy", instance("GPU1/3g.20gb@4")),
+        ("chosen", placement[1]),
+    ];
+    assert_eq!(
+        shown,
+        expected.map(|(state, id)| (format!("instance {state}"), id.to_string()))
+    );
 }
 
-const CLASSES: &str = "        GPU0    GPU1    GPU2    GPU3    NIC0    CPU Affinity    NUMA Affinity
+const CLASSES: &str =
+    "        GPU0    GPU1    GPU2    GPU3    NIC0    CPU Affinity    NUMA Affinity
 GPU0     X      NV2     SYS     SYS     PIX     0-15            0
 GPU1    NV2      X      SYS     SYS     PHB     0-15            0
 GPU2    SYS     SYS      X      PIX     SYS     16-31           1
@@ -316,21 +485,38 @@ fn classes_alone_give_the_boxes() {
     let machine = read(CLASSES.as_bytes()).unwrap().into_machine().unwrap();
     let svg = check(&machine, &Picture::new());
     let document = Document::parse(&svg).unwrap();
-    let boxes: Vec<&str> = with_class(&document, "box").filter_map(|node| node.first_element_child()?.text()).collect();
-    assert_eq!(boxes, ["NUMA 0 · host bridge", "NUMA 1 · PCIe switch", "PCIe switch"]);
+    let boxes: Vec<&str> = with_class(&document, "box")
+        .filter_map(|node| node.first_element_child()?.text())
+        .collect();
+    assert_eq!(
+        boxes,
+        [
+            "NUMA 0 · host bridge",
+            "NUMA 1 · PCIe switch",
+            "PCIe switch"
+        ]
+    );
     assert_eq!(with_class(&document, "nic").count(), 1);
 }
 
 #[test]
 fn real_dumps_can_be_drawn_and_written() {
-    let Some(data) = common::data("real_dumps_can_be_drawn_and_written") else { return };
+    let Some(data) = common::data("real_dumps_can_be_drawn_and_written") else {
+        return;
+    };
     let mut drawn = 0;
-    let mut files: Vec<_> =
-        std::fs::read_dir(data.join("samples/nvidia_smi_topo")).unwrap().map(|file| file.unwrap().path()).collect();
+    let mut files: Vec<_> = std::fs::read_dir(data.join("samples/nvidia_smi_topo"))
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .collect();
     files.sort();
     for file in files {
-        let Ok(dump) = read(&std::fs::read(&file).unwrap()) else { continue };
-        let Ok(machine) = dump.into_machine() else { continue };
+        let Ok(dump) = read(&std::fs::read(&file).unwrap()) else {
+            continue;
+        };
+        let Ok(machine) = dump.into_machine() else {
+            continue;
+        };
         check(&machine, &Picture::new());
         check_dot(&machine);
         check_json_graph(&machine);
@@ -341,7 +527,9 @@ fn real_dumps_can_be_drawn_and_written() {
 
 #[test]
 fn names_cannot_break_out() {
-    let mut text = String::from("format = 'mapa-machine'\nversion = 1\nname = '<n>\"'\ntitle = '</title><script>'\n");
+    let mut text = String::from(
+        "format = 'mapa-machine'\nversion = 1\nname = '<n>\"'\ntitle = '</title><script>'\n",
+    );
     text += "source = '&amp; ]]>'\nnodes = [{ name = '<b>\\', kind = 'numa', number = 0 }]\n";
     text += "devices = [{ name = '\"><g>', up = '<b>\\' }, { name = 'a device of a name that is much too long for its card' }]\n";
     let machine = Machine::from_toml(&text).unwrap();
@@ -356,7 +544,12 @@ fn a_host_of_absurd_depth_can_be_drawn() {
     let mut text = String::from(
         "format = 'mapa-machine'\nversion = 1\nname = 'deep'\nnodes = [{ name = 's0', kind = 'pcie-switch' },\n",
     );
-    (1..3000).for_each(|i| text += &format!("{{ name = 's{i}', kind = 'pcie-switch', up = 's{}' }},\n", i - 1));
+    (1..3000).for_each(|i| {
+        text += &format!(
+            "{{ name = 's{i}', kind = 'pcie-switch', up = 's{}' }},\n",
+            i - 1
+        )
+    });
     text += "{ name = 'card', kind = 'nic', up = 's2998' }]\ndevices = [{ name = 'a', up = 's2999' }, { name = 'b', up = 's1' }]\n";
     let machine = Machine::from_toml(&text).unwrap();
     check(&machine, &Picture::new());
@@ -408,11 +601,13 @@ fn check_with_job(machine: &Machine, picture: &Picture) {
     let svg = machine.to_svg(picture).unwrap();
     let document = Document::parse(&svg).unwrap();
     let rects: Vec<Rect> = cards(&document).values().map(|card| card.0).collect();
-    for path in document.descendants().filter(|node| node.has_tag_name("path")) {
+    for path in document
+        .descendants()
+        .filter(|node| node.has_tag_name("path"))
+    {
         for (x, y) in points(path.attribute("d").unwrap()) {
-            let inside =
-                |card: &Rect| Rect { x: card.x + 0.2, y: card.y + 0.2, w: card.w - 0.4, h: card.h - 0.4 }.holds((x, y));
-            assert!(!rects.iter().any(inside), "{path:?} passes behind a card at {x}, {y}");
+            let behind = rects.iter().any(|card| card.inset(0.2).holds((x, y)));
+            assert!(!behind, "{path:?} passes behind a card at {x}, {y}");
         }
     }
 }
@@ -449,43 +644,78 @@ fn check_dot(machine: &Machine) {
         assert!(depth >= 0, "{dot}");
     }
     assert_eq!(depth, 0, "{dot}");
-    let is_statement = |line: &&str| unquoted(line).0.trim_start().starts_with('§') && !unquoted(line).0.contains("--");
-    let mut named: Vec<String> = dot.lines().filter(is_statement).map(|line| unquoted(line).1[0].clone()).collect();
+    let is_statement = |line: &&str| {
+        unquoted(line).0.trim_start().starts_with('§') && !unquoted(line).0.contains("--")
+    };
+    let mut named: Vec<String> = dot
+        .lines()
+        .filter(is_statement)
+        .map(|line| unquoted(line).1[0].clone())
+        .collect();
     named.sort();
-    let is_node = |kind: &NodeKind| matches!(kind, NodeKind::Device(_) | NodeKind::Nic | NodeKind::LinkSwitch);
-    let nodes = machine.fabric.nodes().filter(|(_, node)| is_node(&node.kind)).map(|(_, node)| node.name.clone());
+    let is_node = |kind: &NodeKind| {
+        matches!(
+            kind,
+            NodeKind::Device(_) | NodeKind::Nic | NodeKind::LinkSwitch
+        )
+    };
+    let nodes = machine
+        .fabric
+        .nodes()
+        .filter(|(_, node)| is_node(&node.kind))
+        .map(|(_, node)| node.name.clone());
     let mut expected: Vec<String> = nodes.collect();
     expected.sort();
     // NUMA nodes without devices are named beside them.
-    let empty: Vec<&String> = named.iter().filter(|name| !expected.contains(name)).collect();
+    let empty: Vec<&String> = named
+        .iter()
+        .filter(|name| !expected.contains(name))
+        .collect();
     let is_numa = |name: &&String| {
-        machine.fabric.nodes().any(|(_, node)| node.name == ***name && matches!(node.kind, NodeKind::Numa(_)))
+        machine
+            .fabric
+            .nodes()
+            .any(|(_, node)| node.name == ***name && matches!(node.kind, NodeKind::Numa(_)))
     };
     assert!(empty.iter().all(is_numa), "{empty:?}");
     named.retain(|name| expected.contains(name));
     assert_eq!(named, expected, "{dot}");
-    let direct =
-        machine.fabric.wires().filter(|(_, _, wire)| matches!(wire, FabricWire::Link(link) if link.class.is_direct()));
+    let direct = machine
+        .fabric
+        .wires()
+        .filter(|(_, _, wire)| matches!(wire, FabricWire::Link(link) if link.class.is_direct()));
     assert_eq!(outside.matches("--").count(), direct.count());
 }
 
 fn check_json_graph(machine: &Machine) {
     let json: Value = serde_json::from_str(&machine.to_json_graph().unwrap()).unwrap();
     let graph = &json["graph"];
-    let (nodes, edges) = (graph["nodes"].as_object().unwrap(), graph["edges"].as_array().unwrap());
+    let (nodes, edges) = (
+        graph["nodes"].as_object().unwrap(),
+        graph["edges"].as_array().unwrap(),
+    );
     assert_eq!(nodes.len(), machine.fabric.nodes().count());
     assert_eq!(edges.len(), machine.fabric.wires().count());
     for edge in edges {
-        assert!(["source", "target"].iter().all(|end| nodes.contains_key(edge[end].as_str().unwrap())), "{edge}");
+        assert!(
+            ["source", "target"]
+                .iter()
+                .all(|end| nodes.contains_key(edge[end].as_str().unwrap())),
+            "{edge}"
+        );
         let gbps = edge["metadata"]["gbps"].as_f64().unwrap();
-        assert!(gbps > 0.0 && ["up", "direct", "host"].contains(&edge["relation"].as_str().unwrap()));
+        assert!(
+            gbps > 0.0 && ["up", "direct", "host"].contains(&edge["relation"].as_str().unwrap())
+        );
     }
     // The schema allows no other keys.
     let keys: Vec<&String> = graph.as_object().unwrap().keys().collect();
-    assert!(
-        keys.iter()
-            .all(|key| ["id", "type", "label", "directed", "metadata", "nodes", "edges"].contains(&key.as_str()))
-    );
+    assert!(keys.iter().all(|key| {
+        [
+            "id", "type", "label", "directed", "metadata", "nodes", "edges",
+        ]
+        .contains(&key.as_str())
+    }));
 }
 
 /// Every order of a few ids, slowly.
@@ -493,8 +723,18 @@ fn orders(ids: &[u32]) -> Vec<Vec<u32>> {
     if ids.len() <= 1 {
         return vec![ids.to_vec()];
     }
-    let rest = |i: usize| ids.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, id)| *id).collect::<Vec<_>>();
-    let with = |i: usize| orders(&rest(i)).into_iter().map(move |order| [vec![ids[i]], order].concat());
+    let rest = |i: usize| {
+        ids.iter()
+            .enumerate()
+            .filter(|(j, _)| *j != i)
+            .map(|(_, id)| *id)
+            .collect::<Vec<_>>()
+    };
+    let with = |i: usize| {
+        orders(&rest(i))
+            .into_iter()
+            .map(move |order| [vec![ids[i]], order].concat())
+    };
     (0..ids.len()).flat_map(with).collect()
 }
 
@@ -502,22 +742,40 @@ fn orders(ids: &[u32]) -> Vec<Vec<u32>> {
 fn ring(graph: &HardwareGraph, set: &[u32]) -> f64 {
     let speed = |a: u32, b: u32| graph.link(a.into(), b.into()).gbps;
     let slowest = |order: Vec<u32>| {
-        (0..order.len()).map(|i| speed(order[i], order[(i + 1) % order.len()])).fold(f64::MAX, f64::min)
+        (0..order.len())
+            .map(|i| speed(order[i], order[(i + 1) % order.len()]))
+            .fold(f64::MAX, f64::min)
     };
     orders(set).into_iter().map(slowest).fold(0.0, f64::max)
 }
 
 fn subsets(n: u32, size: usize) -> Vec<Vec<u32>> {
-    let of = |bits: u32| (0..n).filter(move |i| bits >> i & 1 == 1).collect::<Vec<_>>();
-    (0..1u32 << n).map(of).filter(|set| set.len() == size).collect()
+    let of = |bits: u32| {
+        (0..n)
+            .filter(move |i| bits >> i & 1 == 1)
+            .collect::<Vec<_>>()
+    };
+    (0..1u32 << n)
+        .map(of)
+        .filter(|set| set.len() == size)
+        .collect()
 }
 
 fn minors(partition: &Value) -> Vec<u32> {
-    partition["minors"].as_array().unwrap().iter().map(|minor| minor.as_u64().unwrap() as u32).collect()
+    partition["minors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|minor| minor.as_u64().unwrap() as u32)
+        .collect()
 }
 
 fn quantity(gbps: f64) -> String {
-    if gbps.fract() == 0.0 { format!("{gbps}G") } else { format!("{}M", gbps * 1000.0) }
+    if gbps.fract() == 0.0 {
+        format!("{gbps}G")
+    } else {
+        format!("{}M", gbps * 1000.0)
+    }
 }
 
 fn check_koordinator(machine: &Machine, size: usize) {
@@ -530,14 +788,19 @@ fn check_koordinator(machine: &Machine, size: usize) {
     let listed = table[size.to_string()].as_array().unwrap();
     let sets = subsets(graph.len() as u32, size);
     let best = sets.iter().map(|set| ring(&graph, set)).fold(0.0, f64::max);
-    let expected: BTreeSet<Vec<u32>> = sets.into_iter().filter(|set| size == 1 || ring(&graph, set) == best).collect();
+    let expected: BTreeSet<Vec<u32>> = sets
+        .into_iter()
+        .filter(|set| size == 1 || ring(&graph, set) == best)
+        .collect();
     assert_eq!(listed.iter().map(minors).collect::<BTreeSet<_>>(), expected);
     let left = |partition: &Value| {
         let chosen: DeviceSet = minors(partition).into_iter().map(DeviceId).collect();
         graph.bandwidth_within(&(&graph.all() - &chosen), |_| true)
     };
     for (a, b) in listed.iter().zip(&listed[1..]) {
-        assert!(left(a) >= left(b) && a["allocationScore"].as_u64() >= b["allocationScore"].as_u64());
+        assert!(
+            left(a) >= left(b) && a["allocationScore"].as_u64() >= b["allocationScore"].as_u64()
+        );
     }
     for partition in listed {
         let known = (size > 1 && best > 0.0).then(|| quantity(best));
@@ -552,23 +815,70 @@ fn koordinator_gets_the_pairs_and_rings_of_a_dgx_1v() {
     for size in [1, 2, 3, 4, 8] {
         check_koordinator(&machine, size);
     }
-    let table: Value = serde_json::from_str(&machine.to_koordinator(&[1, 2, 4, 8, 16]).unwrap()).unwrap();
-    assert_eq!(table.as_object().unwrap().keys().collect::<Vec<_>>(), ["1", "2", "4", "8"]);
+    let table: Value =
+        serde_json::from_str(&machine.to_koordinator(&[1, 2, 4, 8, 16]).unwrap()).unwrap();
+    assert_eq!(
+        table.as_object().unwrap().keys().collect::<Vec<_>>(),
+        ["1", "2", "4", "8"]
+    );
     let bandwidth = |size: &str| table[size][0]["ringBusBandwidth"].clone();
-    assert_eq!((bandwidth("1"), bandwidth("2"), bandwidth("8")), (Value::Null, "50G".into(), "50G".into()));
-    let doubles = [(0, 3), (0, 4), (1, 2), (1, 5), (2, 3), (4, 7), (5, 6), (6, 7)];
+    assert_eq!(
+        (bandwidth("1"), bandwidth("2"), bandwidth("8")),
+        (Value::Null, "50G".into(), "50G".into())
+    );
+    let doubles = [
+        (0, 3),
+        (0, 4),
+        (1, 2),
+        (1, 5),
+        (2, 3),
+        (4, 7),
+        (5, 6),
+        (6, 7),
+    ];
     let pairs: BTreeSet<Vec<u32>> = table["2"].as_array().unwrap().iter().map(minors).collect();
     assert_eq!(pairs, doubles.iter().map(|&(a, b)| vec![a, b]).collect());
-    assert!(table["2"].as_array().unwrap().iter().all(|partition| partition["gpuLinkType"] == "NVLink"));
+    assert!(
+        table["2"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|partition| partition["gpuLinkType"] == "NVLink")
+    );
 }
 
 #[test]
 fn behind_a_switch_partitions_keep_to_the_host() {
-    let table: Value = serde_json::from_str(&named("dgx-2").unwrap().to_koordinator(&[1, 2, 4, 8]).unwrap()).unwrap();
-    let first = |size: &str, n: usize| table[size].as_array().unwrap().iter().take(n).map(minors).collect::<Vec<_>>();
-    assert_eq!(first("2", 8), (0..8).map(|i| vec![2 * i, 2 * i + 1]).collect::<Vec<_>>());
-    assert_eq!(first("4", 4), (0..4).map(|i| (4 * i..4 * i + 4).collect()).collect::<Vec<Vec<u32>>>());
-    assert_eq!(first("8", 2), [(0..8).collect::<Vec<u32>>(), (8..16).collect()]);
+    let table: Value = serde_json::from_str(
+        &named("dgx-2")
+            .unwrap()
+            .to_koordinator(&[1, 2, 4, 8])
+            .unwrap(),
+    )
+    .unwrap();
+    let first = |size: &str, n: usize| {
+        table[size]
+            .as_array()
+            .unwrap()
+            .iter()
+            .take(n)
+            .map(minors)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        first("2", 8),
+        (0..8).map(|i| vec![2 * i, 2 * i + 1]).collect::<Vec<_>>()
+    );
+    assert_eq!(
+        first("4", 4),
+        (0..4)
+            .map(|i| (4 * i..4 * i + 4).collect())
+            .collect::<Vec<Vec<u32>>>()
+    );
+    assert_eq!(
+        first("8", 2),
+        [(0..8).collect::<Vec<u32>>(), (8..16).collect()]
+    );
     assert_eq!(table["8"].as_array().unwrap().len(), 64);
     assert!(table["8"][1]["allocationScore"].as_u64() > table["8"][2]["allocationScore"].as_u64());
 }
@@ -580,7 +890,11 @@ fn koordinator_is_not_given_more_than_it_can_hold() {
         assert!(error.contains(what), "{error}");
     };
     refused(&rack(72), &[1], "expected at most 62");
-    refused(&rack(40), &[8], "76904685 sets of 8: expected at most 1000000");
+    refused(
+        &rack(40),
+        &[8],
+        "76904685 sets of 8: expected at most 1000000",
+    );
     refused(&rack(20), &[0], "partitions of 0 devices");
     refused(&rack(20), &[17], "expected 1 to 16");
     assert!(rack(40).to_koordinator(&[1, 2]).is_ok());
@@ -593,7 +907,9 @@ fn direct_links_are_told_apart_without_colour() {
     let document = Document::parse(&svg).unwrap();
     let width = |class: &'static str| {
         let lines = with_class(&document, class).filter(|node| node.has_tag_name("path"));
-        let widths: BTreeSet<String> = lines.map(|node| node.attribute("stroke-width").unwrap().to_owned()).collect();
+        let widths: BTreeSet<String> = lines
+            .map(|node| node.attribute("stroke-width").unwrap().to_owned())
+            .collect();
         assert_eq!(widths.len(), 1);
         widths.first().unwrap().parse::<f64>().unwrap()
     };

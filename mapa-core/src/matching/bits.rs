@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 /// A set of vertices, 64 a word.
 pub(super) type Bits<const W: usize> = [u64; W];
 
-/// Cuts or fills up with zeros.
+/// The set with these words. Missing words count as zero, and words beyond `W` are dropped.
 pub(super) fn bits<const W: usize>(words: &[u64]) -> Bits<W> {
     std::array::from_fn(|i| words.get(i).copied().unwrap_or(0))
 }
@@ -25,11 +25,13 @@ pub(super) fn or<const W: usize>(a: &Bits<W>, b: &Bits<W>) -> Bits<W> {
     std::array::from_fn(|i| a[i] | b[i])
 }
 
+/// Whether the set has no vertex. Folding all words avoids a branch per word.
 #[inline]
 pub(super) fn is_empty<const W: usize>(set: &Bits<W>) -> bool {
     set.iter().fold(0, |all, word| all | word) == 0
 }
 
+/// The number of vertices.
 #[inline]
 pub(super) fn size<const W: usize>(set: &Bits<W>) -> u64 {
     set.iter().map(|word| u64::from(word.count_ones())).sum()
@@ -43,13 +45,14 @@ pub(super) fn has<const W: usize>(set: &Bits<W>, vertex: u32) -> bool {
     set[vertex as usize / 64] >> (vertex % 64) & 1 == 1
 }
 
+/// The set of one vertex.
 pub(super) fn only<const W: usize>(vertex: u32) -> Bits<W> {
     let mut set = [0; W];
     put(&mut set, vertex);
     set
 }
 
-/// All vertices above one.
+/// All vertices with a higher number than `vertex`.
 pub(super) fn above<const W: usize>(vertex: u32) -> Bits<W> {
     let at = vertex as usize / 64;
     // Two shifts: one by 64 would overflow.
@@ -65,7 +68,7 @@ pub(super) fn above<const W: usize>(vertex: u32) -> Bits<W> {
     })
 }
 
-/// All vertices below one.
+/// All vertices with a lower number than `vertex`.
 pub(super) fn below<const W: usize>(vertex: u32) -> Bits<W> {
     let at = vertex as usize / 64;
     let here = (1 << (vertex % 64)) - 1;
@@ -80,7 +83,7 @@ pub(super) fn below<const W: usize>(vertex: u32) -> Bits<W> {
     })
 }
 
-/// Takes the lowest vertex out.
+/// Removes the lowest vertex and returns it.
 #[inline]
 pub(super) fn pop_lowest<const W: usize>(set: &mut Bits<W>) -> Option<u32> {
     let (i, word) = set.iter_mut().enumerate().find(|(_, word)| **word != 0)?;
@@ -89,9 +92,12 @@ pub(super) fn pop_lowest<const W: usize>(set: &mut Bits<W>) -> Option<u32> {
     Some(i as u32 * 64 + bit)
 }
 
-/// Shows each vertex to `f`, lowest first, until it breaks off.
+/// Calls `f` with each vertex, lowest first, until `f` breaks off.
 #[inline]
-pub(super) fn each<const W: usize, B>(set: &Bits<W>, mut f: impl FnMut(u32) -> ControlFlow<B>) -> ControlFlow<B> {
+pub(super) fn each<const W: usize, B>(
+    set: &Bits<W>,
+    mut f: impl FnMut(u32) -> ControlFlow<B>,
+) -> ControlFlow<B> {
     for (i, &word) in set.iter().enumerate() {
         let mut word = word;
         while word != 0 {

@@ -1,12 +1,17 @@
 //! The backtracking engine.
 //!
-//! Everything that two ranks demand of each other (an edge, no edge, an order, a device of one's own) is one table: by
-//! device of the rank placed first, where the other may be. The candidates of a step are the AND of one row a demand. All
-//! but the row of the step before is the same for every sibling of that step, so it is computed once for them: a child
-//! costs one row. Steps without candidates are seen two levels ahead.
+//! Each condition between two ranks (an edge, no edge, an order, different devices) is a table. It
+//! has a row for each device of the rank placed first: the set of devices where the other rank may
+//! be. The candidates of a step are the AND of one row for each rank placed before.
 //!
-//! The cursor stops at each *twig*: all ranks placed but two, with the candidates of both. A visitor takes its leaves one by
-//! one, a counter by their sizes. What does not go by pairs (ranks that share, twins) is for [`Careful`](super::careful).
+//! Only the row of the directly preceding step differs between the children of one parent. The AND
+//! of the other rows is computed once per parent, one level ahead of its use, so a child costs one
+//! AND. This also shows two levels ahead if a step has no candidates.
+//!
+//! The cursor stops at each *twig*, a state in which all ranks but two are placed and the
+//! candidates of both are known. A visitor takes the leaves of a twig one by one; a counter
+//! computes how many there are. Conditions that do not depend on pairs of ranks alone (ranks that
+//! share, twins) are left to [`Careful`](super::careful).
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -18,27 +23,28 @@ use super::meter::Meter;
 use super::plan::{Order, Program, Relation, Step, Talk};
 use crate::topology::DeviceId;
 
-/// What a pattern is laid on: all that the engine knows of a machine.
+/// The graph that a pattern is laid on: all that the engine knows of a machine.
 pub(super) trait Ground<const W: usize> {
-    /// How many vertices.
+    /// The number of vertices.
     fn len(&self) -> usize;
-    /// Where each rank may be.
+    /// The vertices where each rank may be.
     fn domains(&self) -> Domains<W>;
-    /// The neighbours of a vertex. Whether it is its own makes no difference.
+    /// The neighbours of a vertex. The set may or may not contain the vertex itself.
     fn joined(&self, vertex: u32) -> Bits<W>;
-    /// A vertex and what cannot exist beside it.
+    /// A vertex and all vertices that cannot exist beside it.
     fn excluded(&self, vertex: u32) -> Bits<W>;
-    /// Whether a vertex excludes only itself, whichever it is.
+    /// Whether every vertex excludes only itself.
     fn excludes_only_itself(&self) -> bool;
-    /// Where the other rank of each edge may be, if edges ask more than [`Ground::joined`]: for two ranks, by vertex of the
-    /// one among those of a set.
+    /// A function that takes two joined ranks and returns, for each vertex of the first, where the
+    /// second may be. None if [`Ground::joined`] is all that edges require. Only vertices of
+    /// `among` matter.
     fn edges(&self, among: &Bits<W>) -> Option<impl Fn(usize, usize) -> Vec<Bits<W>>>;
 }
 
-/// By rank.
+/// Where each rank may be, by rank.
 pub(super) type Domains<const W: usize> = SmallVec<[Bits<W>; 8]>;
 
-/// A graph whose edges ask for nothing but to be there.
+/// A graph whose edges have no conditions of their own.
 pub(super) struct Plain<const W: usize> {
     /// By vertex, its neighbours.
     pub(super) joined: Vec<Bits<W>>,
@@ -71,10 +77,12 @@ impl<const W: usize> Ground<W> for Plain<W> {
     }
 }
 
-/// How a break came about: by the visitor, or because the meter had nothing left.
+/// Why a walk ended early: `Some` has the value with which the visitor broke off; `None` says that
+/// the meter reached a limit.
 pub(super) type Flow<B> = ControlFlow<Option<B>>;
 
-/// A walk over all leaf levels: all ranks placed but the last, whose devices come as one set.
+/// A walk over all leaf levels. On a leaf level all ranks but one are placed, and the devices that
+/// this open rank may have are one set.
 pub(super) trait Walk<const W: usize> {
     /// The next leaf level that has a match.
     fn next_leaf(&mut self, meter: &mut Meter<'_>) -> Option<Bits<W>>;
@@ -82,10 +90,11 @@ pub(super) trait Walk<const W: usize> {
     /// The rank that a leaf level leaves open.
     fn leaf_rank(&self) -> usize;
 
-    /// The placement of the leaf level last returned; the leaf's own entry is the caller's to fill.
+    /// The placement of the leaf level last returned. The caller fills in the entry of the open
+    /// rank.
     fn placement(&mut self) -> &mut [DeviceId];
 
-    /// The same as calling `next_leaf` until there is none.
+    /// Calls `f` with every leaf level, as `next_leaf` gives them.
     fn each_leaf<B>(
         &mut self,
         meter: &mut Meter<'_>,
@@ -103,17 +112,23 @@ pub(super) trait Walk<const W: usize> {
     }
 }
 
+/// Counts the matches of one leaf level, up to the limits.
 fn count_leaf<const W: usize>(leaf: &Bits<W>, meter: &mut Meter<'_>) -> Flow<()> {
     let matches = size(leaf);
     if meter.is_quiet(matches) {
         meter.add(matches, matches);
         return ControlFlow::Continue(());
     }
-    // Counting stops exactly at a limit, in the middle of a leaf level too.
+    // A limit may fall within this level: count one by one, to stop exactly there.
     let all = (0..matches).all(|_| meter.found());
-    if all { ControlFlow::Continue(()) } else { ControlFlow::Break(None) }
+    if all {
+        ControlFlow::Continue(())
+    } else {
+        ControlFlow::Break(None)
+    }
 }
 
+/// The state of one search: backtracking on an explicit stack of frames.
 #[derive(Clone)]
 pub(super) struct Cursor<'a, const W: usize> {
     steps: Cow<'a, [Step]>,
@@ -124,7 +139,7 @@ pub(super) struct Cursor<'a, const W: usize> {
     /// By rank.
     placement: SmallVec<[DeviceId; 16]>,
     state: State,
-    /// For [`Walk::next_leaf`].
+    /// The twig whose leaves [`Walk::next_leaf`] returns at present.
     twig: Twig<W>,
 }
 
@@ -132,50 +147,61 @@ pub(super) struct Cursor<'a, const W: usize> {
 enum State {
     /// Nothing was tried yet.
     Start,
-    /// A device of this step comes next.
+    /// The next device to try is a candidate of this step.
     At(usize),
 }
 
-/// A step and what is known of it.
+/// The state of a step while the steps before it are placed.
 #[derive(Clone, Copy)]
 struct Frame<const W: usize> {
     domain: Bits<W>,
-    /// Its candidates that were not tried yet.
+    /// The candidates of this step that were not tried yet.
     open: Bits<W>,
-    /// The candidates of the next step, as far as steps before this one decide.
+    /// The candidates of the next step, as far as the steps before this one decide.
     next: Bits<W>,
-    /// What steps before this one leave to others.
+    /// The devices that the steps before this one leave to others.
     free: Bits<W>,
 }
 
-/// The last two steps, all others being placed.
+/// The last two steps, when all others are placed.
 #[derive(Clone, Copy)]
 pub(super) struct Twig<const W: usize> {
-    /// The candidates of the one.
+    /// The candidates of the last step but one.
     open: Bits<W>,
-    /// Those of the other, but for what the one demands.
+    /// The candidates of the last step, as far as the steps before the last two decide.
     next: Bits<W>,
 }
 
 impl<'a, const W: usize> Cursor<'a, W> {
     pub(super) fn new(program: &'a Program, ground: &impl Ground<W>) -> Self {
         let domains = ground.domains();
+        // Only rows of devices that some rank may have are ever looked up.
         let live = domains.iter().fold([0; W], |all, domain| or(&all, domain));
         let (steps, tables) = Tables::new(program, ground, &live, Alone::Each);
         let empty = [0; W];
-        let frame = |step: &Step| Frame { domain: domains[step.vertex], open: empty, next: empty, free: [u64::MAX; W] };
+        let frames = (steps.iter())
+            .map(|step| Frame {
+                domain: domains[step.vertex],
+                open: empty,
+                next: empty,
+                free: [u64::MAX; W],
+            })
+            .collect();
         Self {
-            frames: steps.iter().map(frame).collect(),
+            frames,
             placement: SmallVec::from_elem(DeviceId(0), steps.len()),
             steps,
             tables,
             excludes_only_itself: ground.excludes_only_itself(),
             state: State::Start,
-            twig: Twig { open: empty, next: empty },
+            twig: Twig {
+                open: empty,
+                next: empty,
+            },
         }
     }
 
-    /// Begins anew with the first step on `first` and the second within `second`.
+    /// Starts again, with the first step on `first` and the second step within `second` only.
     pub(super) fn restart(&mut self, first: u32, second: &Bits<W>) {
         self.frames[0].domain = only(first);
         self.frames[1].domain = *second;
@@ -189,17 +215,25 @@ impl<'a, const W: usize> Cursor<'a, W> {
 
     /// The candidates of the second step with the first on `root`.
     pub(super) fn seconds(&self, root: u32) -> Bits<W> {
-        and(&self.frames[1].domain, self.tables.row(self.steps[1].previous, root))
+        and(
+            &self.frames[1].domain,
+            self.tables.row(self.steps[1].previous, root),
+        )
     }
 
+    /// The number of steps.
     pub(super) fn len(&self) -> usize {
         self.steps.len()
     }
 
     /// The next twig; only for patterns of two ranks or more.
     fn next_twig(&mut self, meter: &mut Meter<'_>) -> Option<Twig<W>> {
-        // Slices, so that the loop need not ask where they lie.
-        let (steps, frames, placement) = (&self.steps[..], &mut self.frames[..], &mut self.placement[..]);
+        // Borrowed as slices once: small vectors would check at each access where their items lie.
+        let (steps, frames, placement) = (
+            &self.steps[..],
+            &mut self.frames[..],
+            &mut self.placement[..],
+        );
         let tables = &self.tables;
         let twig = steps.len() - 2;
         let mut depth = match self.state {
@@ -224,12 +258,17 @@ impl<'a, const W: usize> Cursor<'a, W> {
             if !meter.node() {
                 return None;
             }
+            // The candidates of the next step: what the steps before leave, and what this one
+            // leaves.
             let open = and(&frame.next, tables.row(steps[depth + 1].previous, device));
             if is_empty(&open) {
                 continue;
             }
             let free = and(&frame.free, tables.row(Relation::NONE, device));
             placement[steps[depth].vertex] = DeviceId(device);
+            // The candidates of the step after next, one level early: all its conditions but the
+            // one with the next step are decided now, and are the same for every device of that
+            // step.
             let mut next = and(&frames[depth + 2].domain, &free);
             for test in &steps[depth + 2].tests {
                 next = and(&next, tables.row(test.table, placement[test.vertex].0));
@@ -247,11 +286,11 @@ impl<'a, const W: usize> Cursor<'a, W> {
         }
     }
 
-    /// How many matches a twig has.
+    /// The number of matches of a twig.
     fn matches(&self, twig: &Twig<W>) -> u64 {
         let previous = self.steps[self.steps.len() - 1].previous;
         if previous == Relation::NONE && self.excludes_only_itself {
-            // The two ranks only must not meet.
+            // The two ranks only must not share a device: all pairs, less those of equal devices.
             return size(&twig.open) * size(&twig.next) - size(&and(&twig.open, &twig.next));
         }
         let mut matches = 0;
@@ -263,13 +302,16 @@ impl<'a, const W: usize> Cursor<'a, W> {
         matches
     }
 
+    /// Calls `f` with every leaf level of a twig.
     fn each_leaf_of<B>(
         &mut self,
         twig: &Twig<W>,
         meter: &mut Meter<'_>,
         f: &mut impl FnMut(&mut [DeviceId], Bits<W>, &mut Meter<'_>) -> Flow<B>,
     ) -> Flow<B> {
-        let [.., fork, leaf] = &self.steps[..] else { return ControlFlow::Continue(()) };
+        let [.., fork, leaf] = &self.steps[..] else {
+            return ControlFlow::Continue(());
+        };
         let table = self.tables.of(leaf.previous);
         let placement = &mut self.placement[..];
         each(&twig.open, |device| {
@@ -278,21 +320,32 @@ impl<'a, const W: usize> Cursor<'a, W> {
             }
             placement[fork.vertex] = DeviceId(device);
             let leaf = and(&twig.next, &table[device as usize]);
-            if is_empty(&leaf) { ControlFlow::Continue(()) } else { f(placement, leaf, meter) }
+            if is_empty(&leaf) {
+                ControlFlow::Continue(())
+            } else {
+                f(placement, leaf, meter)
+            }
         })
     }
 
-    /// The leaf level of a pattern of one rank; nothing the second time.
+    /// The only leaf level of a pattern of one rank; none on the second call.
     fn only_leaf(&mut self) -> Option<Bits<W>> {
-        let State::Start = self.state else { return None };
+        let State::Start = self.state else {
+            return None;
+        };
         self.state = State::At(0);
-        self.frames.first().map(|frame| frame.domain).filter(|leaf| !is_empty(leaf))
+        self.frames
+            .first()
+            .map(|frame| frame.domain)
+            .filter(|leaf| !is_empty(leaf))
     }
 }
 
 impl<const W: usize> Walk<W> for Cursor<'_, W> {
     fn next_leaf(&mut self, meter: &mut Meter<'_>) -> Option<Bits<W>> {
-        let [.., fork, leaf] = &self.steps[..] else { return self.only_leaf() };
+        let [.., fork, leaf] = &self.steps[..] else {
+            return self.only_leaf();
+        };
         let (fork, previous) = (fork.vertex, leaf.previous);
         loop {
             let Some(device) = pop_lowest(&mut self.twig.open) else {
@@ -325,7 +378,9 @@ impl<const W: usize> Walk<W> for Cursor<'_, W> {
         mut f: impl FnMut(&mut [DeviceId], Bits<W>, &mut Meter<'_>) -> Flow<B>,
     ) -> Flow<B> {
         if self.steps.len() < 2 {
-            return self.only_leaf().map_or(ControlFlow::Continue(()), |leaf| f(&mut self.placement, leaf, meter));
+            return self.only_leaf().map_or(ControlFlow::Continue(()), |leaf| {
+                f(&mut self.placement, leaf, meter)
+            });
         }
         while let Some(twig) = self.next_twig(meter) {
             self.each_leaf_of(&twig, meter, &mut f)?;
@@ -337,27 +392,37 @@ impl<const W: usize> Walk<W> for Cursor<'_, W> {
         if let Some(leaf) = (self.steps.len() < 2).then(|| self.only_leaf()).flatten() {
             let _ = count_leaf(&leaf, meter);
         }
-        while let Some(twig) = if self.steps.len() < 2 { None } else { self.next_twig(meter) } {
+        while let Some(twig) = if self.steps.len() < 2 {
+            None
+        } else {
+            self.next_twig(meter)
+        } {
+            // A twig has at most one node for each candidate of the first, and one for each pair.
+            // If that many fit into the limits, the twig is counted as a whole.
             let nodes = size(&twig.open);
             if meter.has_room(nodes * (1 + size(&twig.next))) {
                 let matches = self.matches(&twig);
                 meter.add(nodes + matches, matches);
-            } else if self.each_leaf_of(&twig, meter, &mut |_, leaf, meter| count_leaf(&leaf, meter)).is_break() {
+            } else if self
+                .each_leaf_of(&twig, meter, &mut |_, leaf, meter| count_leaf(&leaf, meter))
+                .is_break()
+            {
                 return;
             }
         }
     }
 }
 
-/// Whether tables keep every rank on a device of its own.
+/// Whether the tables keep every two ranks on different devices.
 #[derive(Clone, Copy)]
 pub(super) enum Alone {
+    /// Every rank has a device of its own.
     Each,
-    /// They leave that to the walk.
+    /// Some ranks may share a device, so the walk checks this itself.
     SomeShare,
 }
 
-/// By demand and device of the rank placed first, where the other may be.
+/// For each relation and each device of the rank placed first, the devices where the other may be.
 #[derive(Clone)]
 pub(super) struct Tables<const W: usize> {
     n: usize,
@@ -365,14 +430,22 @@ pub(super) struct Tables<const W: usize> {
 }
 
 impl<const W: usize> Tables<W> {
-    /// The tables of a program, its steps naming them. Rows of vertices outside `live` are empty.
+    /// The tables of a program, and its steps with the numbers of their tables. Rows of vertices
+    /// outside `live` are empty.
+    ///
+    /// # Complexity
+    ///
+    /// O(r n) rows for r distinct relations and n vertices.
     pub(super) fn new<'a>(
         program: &'a Program,
         ground: &impl Ground<W>,
         live: &Bits<W>,
         alone: Alone,
     ) -> (Cow<'a, [Step]>, Self) {
-        let mut kinds = Kinds::<W> { relations: Cow::Borrowed(&program.relations), special: Vec::new() };
+        let mut kinds = Kinds::<W> {
+            relations: Cow::Borrowed(&program.relations),
+            special: Vec::new(),
+        };
         let mut steps = Cow::Borrowed(&program.steps[..]);
         if let Some(rows) = ground.edges(live) {
             kinds.tell_apart(steps.to_mut(), &rows);
@@ -384,7 +457,8 @@ impl<const W: usize> Tables<W> {
         let _ = each(live, |vertex| {
             let own = only(vertex);
             let joined = if asks { ground.joined(vertex) } else { own };
-            // Where ranks share, a device is neither above nor below itself, and talks to itself.
+            // Ranks that share a device communicate on it, and no order between them is violated: a device
+            // is then its own neighbour, and is both above and below itself.
             let (joined, added, kept) = match alone {
                 Alone::Each => (joined, [0; W], and_not(&all, &ground.excluded(vertex))),
                 Alone::SomeShare => (or(&joined, &own), own, all),
@@ -394,7 +468,10 @@ impl<const W: usize> Tables<W> {
                 let row = match relation.talk {
                     Talk::Any => kept,
                     Talk::Joined => and(&joined, &kept),
-                    Talk::Special(i) => and(&or(&kinds.special[usize::from(i)][vertex as usize], &added), &kept),
+                    Talk::Special(i) => and(
+                        &or(&kinds.special[usize::from(i)][vertex as usize], &added),
+                        &kept,
+                    ),
                     Talk::Apart => and_not(&kept, &joined),
                 };
                 rows[kind * n + vertex as usize] = match relation.order {
@@ -408,18 +485,20 @@ impl<const W: usize> Tables<W> {
         (steps, Self { n, rows })
     }
 
+    /// The row of a device in a table.
     #[inline]
     pub(super) fn row(&self, table: u32, device: u32) -> &Bits<W> {
         &self.rows[table as usize * self.n + device as usize]
     }
 
+    /// All rows of a table.
     #[inline]
     fn of(&self, table: u32) -> &[Bits<W>] {
         &self.rows[table as usize * self.n..][..self.n]
     }
 }
 
-/// The relations of a program whose edges ask for different links.
+/// The relations of a program in which some edges accept only certain links.
 struct Kinds<'a, const W: usize> {
     relations: Cow<'a, [Relation]>,
     /// Where the other end of an edge may be, by [`Talk::Special`].
@@ -427,10 +506,13 @@ struct Kinds<'a, const W: usize> {
 }
 
 impl<const W: usize> Kinds<'_, W> {
+    /// Replaces the relation of each edge by one that names the links it accepts.
     fn tell_apart(&mut self, steps: &mut [Step], rows: &impl Fn(usize, usize) -> Vec<Bits<W>>) {
         for i in 0..steps.len() {
             let (before, step) = steps.split_at_mut(i);
-            let Some(step) = step.first_mut() else { continue };
+            let Some(step) = step.first_mut() else {
+                continue;
+            };
             if let Some(before) = before.last() {
                 step.previous = self.of(step.previous, || rows(before.vertex, step.vertex));
             }
@@ -440,17 +522,26 @@ impl<const W: usize> Kinds<'_, W> {
         }
     }
 
+    /// The number of the special relation that replaces this one. Edges that accept the same links
+    /// share a relation.
     fn of(&mut self, relation: u32, rows: impl Fn() -> Vec<Bits<W>>) -> u32 {
         let relation_of = self.relations[relation as usize];
         if relation_of.talk != Talk::Joined {
             return relation;
         }
         let rows = rows();
-        let special = self.special.iter().position(|known| *known == rows).unwrap_or_else(|| {
-            self.special.push(rows);
-            self.special.len() - 1
-        });
-        let relation = Relation { talk: Talk::Special(special as u16), ..relation_of };
+        let special = self
+            .special
+            .iter()
+            .position(|known| *known == rows)
+            .unwrap_or_else(|| {
+                self.special.push(rows);
+                self.special.len() - 1
+            });
+        let relation = Relation {
+            talk: Talk::Special(special as u16),
+            ..relation_of
+        };
         relation.number(self.relations.to_mut())
     }
 }
@@ -458,16 +549,25 @@ impl<const W: usize> Kinds<'_, W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matching::search::{Limits, SearchStats};
+    use crate::matching::limits::{Limits, SearchStats};
     use crate::{MatchConfig, Pattern};
 
     /// A data graph that is no machine.
-    fn plain<const W: usize>(ranks: usize, n: usize, joined: impl Fn(usize, usize) -> bool) -> Plain<W> {
-        let row = |a: usize| {
-            let around = (0..n).filter(|&b| joined(a.min(b), a.max(b)));
-            around.fold([0; W], |row, b| or(&row, &only(b as u32)))
-        };
-        Plain { joined: (0..n).map(row).collect(), domains: SmallVec::from_elem(below(n as u32), ranks) }
+    fn plain<const W: usize>(
+        ranks: usize,
+        n: usize,
+        joined: impl Fn(usize, usize) -> bool,
+    ) -> Plain<W> {
+        let mut rows = vec![[0; W]; n];
+        for (a, row) in rows.iter_mut().enumerate() {
+            for b in (0..n).filter(|&b| joined(a.min(b), a.max(b))) {
+                *row = or(row, &only(b as u32));
+            }
+        }
+        Plain {
+            joined: rows,
+            domains: SmallVec::from_elem(below(n as u32), ranks),
+        }
     }
 
     fn count<const W: usize>(pattern: &Pattern, induced: bool, ground: &Plain<W>) -> SearchStats {
@@ -480,10 +580,24 @@ mod tests {
     #[test]
     fn loops_of_a_data_graph_change_nothing() {
         let sparse = |a: usize, b: usize| (3 * a + b * b) % 4 < 2;
-        for pattern in [Pattern::ring(1), Pattern::chain(2), Pattern::ring(4), Pattern::star(4), Pattern::chain(5)] {
+        for pattern in [
+            Pattern::ring(1),
+            Pattern::chain(2),
+            Pattern::ring(4),
+            Pattern::star(4),
+            Pattern::chain(5),
+        ] {
             for induced in [false, true] {
-                let without = count(&pattern, induced, &plain::<1>(pattern.len(), 20, |a, b| a != b && sparse(a, b)));
-                let with = count(&pattern, induced, &plain::<1>(pattern.len(), 20, |a, b| a == b || sparse(a, b)));
+                let without = count(
+                    &pattern,
+                    induced,
+                    &plain::<1>(pattern.len(), 20, |a, b| a != b && sparse(a, b)),
+                );
+                let with = count(
+                    &pattern,
+                    induced,
+                    &plain::<1>(pattern.len(), 20, |a, b| a == b || sparse(a, b)),
+                );
                 assert_eq!(without, with);
                 assert!(without.matches > 0);
             }
@@ -494,8 +608,17 @@ mod tests {
     fn a_graph_of_any_width_is_searched() {
         // Rings of four in a ladder: one a rung but the last.
         let ladder = |a: usize, b: usize| b == a + 2 || b == a + 1 && a.is_multiple_of(2);
-        assert_eq!(count(&Pattern::ring(4), false, &plain::<1>(4, 60, ladder)).matches, 29);
-        assert_eq!(count(&Pattern::ring(4), false, &plain::<4>(4, 250, ladder)).matches, 124);
-        assert_eq!(count(&Pattern::ring(4), false, &plain::<16>(4, 1000, ladder)).matches, 499);
+        assert_eq!(
+            count(&Pattern::ring(4), false, &plain::<1>(4, 60, ladder)).matches,
+            29
+        );
+        assert_eq!(
+            count(&Pattern::ring(4), false, &plain::<4>(4, 250, ladder)).matches,
+            124
+        );
+        assert_eq!(
+            count(&Pattern::ring(4), false, &plain::<16>(4, 1000, ladder)).matches,
+            499
+        );
     }
 }

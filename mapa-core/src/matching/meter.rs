@@ -1,42 +1,69 @@
-//! Limits, and what was done so far.
+//! The meter of a search: what was done so far, and whether a limit is reached.
 
-use super::search::{Limits, SearchStats, Stop, StopReason};
+use super::limits::{Limits, SearchStats, StopReason};
+use crate::view::Stop;
 
-/// How many nodes pass between two questions to [`Search::until`](super::Search::until).
+/// How many nodes pass between two calls of [`Search::until`](super::Search::until).
 const ASKED_EVERY: u64 = 4096;
 
-/// Counts nodes and matches against the limits. A match is a node too, so limits on nodes bound matches.
+/// Counts nodes and matches against the limits. A match is a node too, so a limit on nodes bounds
+/// the matches.
+///
+/// The three limits (nodes, matches, the caller's time) fold into one number of nodes, `quiet`,
+/// below which no limit can be reached. So a node costs one comparison and one addition.
 pub(super) struct Meter<'a> {
     limits: Limits,
     until: Option<Stop<'a>>,
     nodes: u64,
     matches: u64,
     stopped: StopReason,
-    /// Up to this many nodes nothing needs to be looked at.
+    /// Up to this many nodes nothing needs to be checked.
     quiet: u64,
-    /// Up to this many nodes no limit can be passed.
+    /// Up to this many nodes no limit can be exceeded, even if all of them are matches.
     hard: u64,
-    /// With this many nodes it is time to ask.
+    /// At this many nodes `until` is called again.
     ask: u64,
 }
 
 impl<'a> Meter<'a> {
     pub(super) fn new(limits: Limits, until: Option<Stop<'a>>) -> Self {
-        let ask = if until.is_some() { ASKED_EVERY } else { u64::MAX };
+        let ask = if until.is_some() {
+            ASKED_EVERY
+        } else {
+            u64::MAX
+        };
         let hard = limits.nodes.min(limits.matches);
         let stopped = StopReason::default();
-        Self { limits, until, nodes: 0, matches: 0, stopped, quiet: hard.min(ask), hard, ask }
+        Self {
+            limits,
+            until,
+            nodes: 0,
+            matches: 0,
+            stopped,
+            quiet: hard.min(ask),
+            hard,
+            ask,
+        }
     }
 
+    /// What was done so far.
     pub(super) fn stats(&self) -> SearchStats {
-        SearchStats { nodes: self.nodes, matches: self.matches, stopped: self.stopped }
+        SearchStats {
+            nodes: self.nodes,
+            matches: self.matches,
+            stopped: self.stopped,
+        }
     }
 
+    /// What was done until the visitor broke off.
     pub(super) fn broken_off(&self) -> SearchStats {
-        SearchStats { stopped: StopReason::Visitor, ..self.stats() }
+        SearchStats {
+            stopped: StopReason::Visitor,
+            ..self.stats()
+        }
     }
 
-    /// Takes one node; false, and the reason noted, if the search must stop.
+    /// Counts one node. Returns false, and notes the reason, if the search must stop.
     #[inline]
     pub(super) fn node(&mut self) -> bool {
         if self.nodes >= self.quiet && !self.look() {
@@ -46,7 +73,7 @@ impl<'a> Meter<'a> {
         true
     }
 
-    /// Takes a node that is a match; false, and the reason noted, if the search must stop.
+    /// Counts a node that is a match. Returns false, and notes the reason, if the search must stop.
     pub(super) fn found(&mut self) -> bool {
         if !self.node() {
             return false;
@@ -59,13 +86,14 @@ impl<'a> Meter<'a> {
         true
     }
 
-    /// Takes a match whose nodes have been taken; false, and the reason noted, if the search must stop.
+    /// Counts a match whose nodes are counted already. Returns false, and notes the reason, if the
+    /// search must stop.
     pub(super) fn matched(&mut self) -> bool {
         self.matched_up_to(1)
     }
 
-    /// Takes as many matches as the limit allows, whose nodes have been taken; false, and the reason noted, if these are
-    /// fewer.
+    /// Counts up to `n` matches whose nodes are counted already, as many as the limit allows.
+    /// Returns false, and notes the reason, if these are fewer than `n`.
     pub(super) fn matched_up_to(&mut self, n: u128) -> bool {
         let left = self.limits.matches - self.matches;
         let taken = u64::try_from(n).map_or(left, |n| n.min(left));
@@ -76,7 +104,8 @@ impl<'a> Meter<'a> {
         u128::from(taken) == n
     }
 
-    /// Takes a group of matches; false, and the reason noted, if it would pass a limit.
+    /// Counts a group of matches. Returns false, notes the reason and counts nothing, if the group
+    /// would exceed a limit.
     #[inline]
     pub(super) fn group(&mut self, matches: u64) -> bool {
         let keeps = self.is_quiet(matches) || self.look() && self.keeps(matches);
@@ -86,6 +115,7 @@ impl<'a> Meter<'a> {
         keeps
     }
 
+    /// Whether so many matches keep the limits; if not, the reason is noted.
     fn keeps(&mut self, matches: u64) -> bool {
         if matches > self.limits.nodes - self.nodes {
             self.stopped = StopReason::NodeLimit;
@@ -95,25 +125,28 @@ impl<'a> Meter<'a> {
         self.stopped == StopReason::Exhausted
     }
 
-    /// Whether so many nodes can pass without a look.
+    /// Whether so many nodes can be counted without a check.
     #[inline]
     pub(super) fn is_quiet(&self, nodes: u64) -> bool {
         self.nodes.saturating_add(nodes) <= self.quiet
     }
 
-    /// Whether so many nodes, all of them matches perhaps, keep the limits. Asking may come later than it should.
+    /// Whether so many nodes keep the limits, even if all of them are matches. The next call of
+    /// `until` may come late by as many nodes.
     #[inline]
     pub(super) fn has_room(&self, nodes: u64) -> bool {
         self.nodes.saturating_add(nodes) <= self.hard
     }
 
-    /// Takes what there is room for.
+    /// Counts nodes and matches that are known to keep the limits.
     #[inline]
     pub(super) fn add(&mut self, nodes: u64, matches: u64) {
         self.nodes += nodes;
         self.matches += matches;
     }
 
+    /// Checks all limits and finds the next number of nodes at which to check. Returns false, and
+    /// notes the reason, if the search must stop.
     #[cold]
     fn look(&mut self) -> bool {
         if self.nodes >= self.limits.nodes {
@@ -127,6 +160,8 @@ impl<'a> Meter<'a> {
             }
             self.ask = self.nodes.saturating_add(ASKED_EVERY);
         }
+        // A match is a node too. So within as many nodes as matches are left, no limit on matches
+        // can be exceeded.
         let matches = self.limits.matches - self.matches;
         self.hard = self.nodes.saturating_add(matches).min(self.limits.nodes);
         self.quiet = self.hard.min(self.ask);

@@ -1,9 +1,13 @@
 //! One search on several threads, with the answer of one.
 //!
-//! A search is cut into parts by the devices of the first rank placed, and of the second where the first has too few:
-//! symmetry conditions give the lowest device most of the work. Parts are taken from the front, and what they come to is
-//! merged in their order. Each part runs with the limits of the whole; the first whose nodes or matches do not fit into
-//! what those before it have left is run again with just that, and ends the search where one thread would have.
+//! A search is divided into parts by the device of the first rank placed. If that gives too few
+//! parts for the threads, parts are divided further by the device of the second rank. The reason is
+//! that symmetry conditions leave most of the work to the part of the lowest device. Threads take
+//! parts from the front, and results are merged in the order of the parts.
+//!
+//! Each part runs with the limits of the whole search. The first part that exceeds what earlier
+//! parts have left of the limits is run again with exactly that remainder. So the search ends where
+//! one thread would have ended it.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -11,19 +15,21 @@ use std::sync::{Mutex, PoisonError};
 
 use super::bits::{Bits, each, only, size};
 use super::engine::Cursor;
+use super::limits::{Limits, SearchStats, StopReason};
 use super::meter::Meter;
-use super::search::{Limits, Search, SearchStats, StopReason};
+use super::search::Search;
 
-/// Parts by the first rank alone if each thread then has so many.
+/// With at least this many parts per thread, division by the first rank alone is enough.
 const PARTS_A_THREAD: u64 = 16;
 
+/// The parts of a search.
 pub(super) struct Parts<'s, 'a, const W: usize> {
     search: &'s Search<'a>,
     /// In the order in which one thread would take them.
     parts: Vec<Part<W>>,
 }
 
-/// What begins with these devices.
+/// The matches that begin with these devices.
 struct Part<const W: usize> {
     first: u32,
     second: Bits<W>,
@@ -32,7 +38,7 @@ struct Part<const W: usize> {
 }
 
 impl<'s, 'a, const W: usize> Parts<'s, 'a, W> {
-    /// None if one thread will do.
+    /// The parts of a search; none if one thread is enough.
     pub(super) fn new(search: &'s Search<'a>, cursor: &Cursor<'_, W>) -> Option<Self> {
         if search.threads < 2 || cursor.len() < 2 {
             return None;
@@ -43,12 +49,20 @@ impl<'s, 'a, const W: usize> Parts<'s, 'a, W> {
         let _ = each(&roots, |first| {
             let seconds = cursor.seconds(first);
             if by_first || cursor.len() == 2 || seconds == [0; W] {
-                parts.push(Part { first, second: cursor.domain(1), goes_on: false });
+                parts.push(Part {
+                    first,
+                    second: cursor.domain(1),
+                    goes_on: false,
+                });
                 return ControlFlow::<()>::Continue(());
             }
             let mut goes_on = false;
             each(&seconds, |second| {
-                parts.push(Part { first, second: only(second), goes_on });
+                parts.push(Part {
+                    first,
+                    second: only(second),
+                    goes_on,
+                });
                 goes_on = true;
                 ControlFlow::Continue(())
             })
@@ -56,7 +70,7 @@ impl<'s, 'a, const W: usize> Parts<'s, 'a, W> {
         Some(Self { search, parts })
     }
 
-    /// Folds every part by `fold`, beginning with `init()`, and merges what they come to.
+    /// Folds every part by `fold`, starting from `init()`, and merges the results.
     pub(super) fn run<T: Send>(
         &self,
         cursor: &Cursor<'a, W>,
@@ -66,10 +80,18 @@ impl<'s, 'a, const W: usize> Parts<'s, 'a, W> {
     ) -> (T, SearchStats) {
         let one = |cursor: &mut Cursor<'a, W>, part: &Part<W>, limits: Limits| {
             let mut all = init();
-            let stats = self.one(cursor, part, limits, |cursor, meter| fold(&mut all, cursor, meter));
+            let stats = self.one(cursor, part, limits, |cursor, meter| {
+                fold(&mut all, cursor, meter)
+            });
             (all, stats)
         };
-        let merged = Merged { next: 0, waiting: BTreeMap::new(), all: None, stats: SearchStats::default(), cut: false };
+        let merged = Merged {
+            next: 0,
+            waiting: BTreeMap::new(),
+            all: None,
+            stats: SearchStats::default(),
+            cut: false,
+        };
         let queue = Mutex::new((0, merged));
         let lock = || queue.lock().unwrap_or_else(PoisonError::into_inner);
         let work = || {
@@ -83,6 +105,7 @@ impl<'s, 'a, const W: usize> Parts<'s, 'a, W> {
                     queue.0 += 1;
                     queue.0 - 1
                 };
+                // The lock is not held while a part runs.
                 let done = one(&mut cursor, &self.parts[at], self.search.limits);
                 lock().1.take(at, done, self.search.limits, &merge);
             }
@@ -94,6 +117,8 @@ impl<'s, 'a, const W: usize> Parts<'s, 'a, W> {
             }
             work();
         });
+        // Parts remain if one of them exceeded what was left of the limits: it is run again with
+        // exactly that, which ends the search where one thread would have ended it.
         let (_, mut merged) = queue.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut cursor = cursor.clone();
         while merged.stats.complete() && merged.next < self.parts.len() {
@@ -104,6 +129,7 @@ impl<'s, 'a, const W: usize> Parts<'s, 'a, W> {
         (merged.all.unwrap_or_else(init), merged.stats)
     }
 
+    /// Runs one part within limits.
     fn one(
         &self,
         cursor: &mut Cursor<'a, W>,
@@ -111,38 +137,56 @@ impl<'s, 'a, const W: usize> Parts<'s, 'a, W> {
         limits: Limits,
         f: impl FnOnce(&mut Cursor<'a, W>, &mut Meter<'_>),
     ) -> SearchStats {
-        // Small parts are over before their meter would ask.
+        // A small part ends before its meter would call `until`, so it is called here.
         if self.search.until.is_some_and(|stop| stop()) {
-            return SearchStats { stopped: StopReason::Caller, ..SearchStats::default() };
+            return SearchStats {
+                stopped: StopReason::Caller,
+                ..SearchStats::default()
+            };
         }
+        // Of the parts that begin with one device, only the first counts the node of that device.
         let counted = u64::from(part.goes_on);
-        let mut meter = Meter::new(limits.nodes(limits.nodes.saturating_add(counted)), self.search.until);
+        let mut meter = Meter::new(
+            limits.nodes(limits.nodes.saturating_add(counted)),
+            self.search.until,
+        );
         cursor.restart(part.first, &part.second);
         f(cursor, &mut meter);
         let stats = meter.stats();
-        SearchStats { nodes: stats.nodes.saturating_sub(counted), ..stats }
+        SearchStats {
+            nodes: stats.nodes.saturating_sub(counted),
+            ..stats
+        }
     }
 }
 
-/// What the parts before `next` came to.
+/// The merged result of the parts before `next`.
 struct Merged<T> {
     next: usize,
-    /// Parts that are done before some in front of them.
+    /// Results of parts that ended before a part in front of them.
     waiting: BTreeMap<usize, (T, SearchStats)>,
     all: Option<T>,
     stats: SearchStats,
-    /// Whether part `next` passes a limit, or was stopped.
+    /// Whether part `next` exceeds a limit, or was stopped.
     cut: bool,
 }
 
 impl<T> Merged<T> {
-    fn take(&mut self, at: usize, done: (T, SearchStats), limits: Limits, merge: impl Fn(T, T) -> T) {
+    /// Keeps the result of a part, and merges all results whose turn has come.
+    fn take(
+        &mut self,
+        at: usize,
+        done: (T, SearchStats),
+        limits: Limits,
+        merge: impl Fn(T, T) -> T,
+    ) {
         self.waiting.insert(at, done);
         while !self.cut
             && let Some((all, stats)) = self.waiting.remove(&self.next)
         {
             let left = left(limits, &self.stats);
-            self.cut = !stats.complete() || stats.nodes > left.nodes || stats.matches > left.matches;
+            self.cut =
+                !stats.complete() || stats.nodes > left.nodes || stats.matches > left.matches;
             if !self.cut {
                 self.add(all, &stats, &merge);
             }
@@ -161,6 +205,10 @@ impl<T> Merged<T> {
     }
 }
 
+/// What is left of the limits.
 fn left(limits: Limits, stats: &SearchStats) -> Limits {
-    Limits { matches: limits.matches - stats.matches, nodes: limits.nodes - stats.nodes }
+    Limits {
+        matches: limits.matches - stats.matches,
+        nodes: limits.nodes - stats.nodes,
+    }
 }

@@ -1,11 +1,10 @@
-//! Compiling a pattern.
+//! Compiling a pattern: the order in which ranks are placed, and what each step requires.
 
 use smallvec::SmallVec;
 
-use super::search::Search;
 use super::symmetry::Coloured;
 use crate::pattern::{Demand, Pattern};
-use crate::topology::{HardwareGraph, MAX_DEVICES};
+use crate::topology::MAX_DEVICES;
 
 /// What counts as a match, and in which order ranks are placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,28 +15,38 @@ pub struct MatchConfig {
 }
 
 impl MatchConfig {
-    /// Non-induced, distinct: what allocation needs; ranks in the order that is fastest.
+    /// Non-induced, distinct matches, as allocation needs them, with ranks placed in the fastest
+    /// order.
     #[must_use]
     pub fn new() -> Self {
-        Self { induced: false, distinct: true, by_rank: false }
+        Self {
+            induced: false,
+            distinct: true,
+            by_rank: false,
+        }
     }
 
-    /// Whether pairs of ranks without an edge must lie on devices without a connection. Default: no.
+    /// Whether pairs of ranks without an edge must lie on devices without a connection. Default:
+    /// no.
     #[must_use]
     pub fn induced(self, induced: bool) -> Self {
         Self { induced, ..self }
     }
 
-    /// Whether matches equal up to an automorphism of the pattern count once. Default: yes.
+    /// Whether matches that are equal up to an automorphism of the pattern count once. Default:
+    /// yes.
     #[must_use]
     pub fn distinct(self, distinct: bool) -> Self {
         Self { distinct, ..self }
     }
 
-    /// Whether ranks are placed by number as far as edges allow: rank 0 first, then always the lowest of those with most
-    /// neighbours placed. Rings, trees and all-to-all then come by smallest rank order. Default: no; the order is then chosen
-    /// for speed: most neighbours placed, most conditions of symmetry decided, most edges. It changes the order in
-    /// which matches come, not the matches.
+    /// Whether ranks are placed by number as far as edges allow: rank 0 first, then always the
+    /// lowest of the ranks with most neighbours placed. Matches of rings, trees and all-to-all then
+    /// come in ascending rank order.
+    ///
+    /// Default: no. The order is then chosen for speed: next is the rank with most neighbours
+    /// placed, then with most symmetry conditions decided, then with most edges. The order of
+    /// placing changes the order in which matches come, not the matches.
     #[must_use]
     pub fn by_rank(self, by_rank: bool) -> Self {
         Self { by_rank, ..self }
@@ -45,10 +54,15 @@ impl MatchConfig {
 
     /// Compiles a pattern: its symmetries and the order in which its vertices are placed.
     ///
-    /// Time is polynomial for every pattern whose vertices colour refinement tells apart, the ready-made shapes among
-    /// them: some 8 µs for a ring of 8, 2 ms for a ring of 512, 5 ms for 900 vertices with 2,400 edges, 0.1 s for a star of
-    /// 900. A pattern larger than any machine ([`MAX_DEVICES`](crate::MAX_DEVICES)) is not looked at and matches nothing.
-    /// Adversarial regular graphs can take exponential time. Memory O(k²) for k vertices at worst.
+    /// A pattern larger than any machine ([`MAX_DEVICES`](crate::MAX_DEVICES)) is not analysed, and
+    /// matches nothing.
+    ///
+    /// # Complexity
+    ///
+    /// Time is polynomial for every pattern whose vertices colour refinement tells apart; the
+    /// ready-made shapes are among these. It takes some 8 µs for a ring of 8, 2 ms for a ring of
+    /// 512, 5 ms for 900 vertices with 2,400 edges, and 0.1 s for a star of 900. Adversarial
+    /// regular graphs can take exponential time. Memory is O(k²) for k vertices at worst.
     #[must_use]
     pub fn compile(self, pattern: &Pattern) -> Matcher {
         Matcher::new(self, pattern)
@@ -61,28 +75,29 @@ impl Default for MatchConfig {
     }
 }
 
-/// A pattern compiled to a plan. Immutable; shared freely between threads.
+/// A pattern compiled to a plan. It is immutable and can be shared between threads.
 #[derive(Clone, Debug)]
 pub struct Matcher {
     pub(super) pattern_edges: Vec<crate::Edge>,
-    /// By vertex.
+    /// The demands, by vertex.
     pub(super) demands: Vec<Demand>,
     pub(super) program: Program,
-    /// For a matcher of raw matches of a pattern with symmetries, the program for distinct ones; with
-    /// [`Matcher::symmetries`] it counts the raw ones.
+    /// The program for distinct matches, kept by a matcher of raw matches if the pattern has
+    /// symmetries. There are [`Matcher::symmetries`] times as many raw matches as distinct ones, so
+    /// it can count both.
     pub(super) of_each_class: Option<Program>,
-    /// By vertex, its orbit under the automorphisms.
+    /// By vertex, the lowest vertex of its orbit under the automorphisms.
     pub(super) orbits: Vec<usize>,
     /// `below[u] = Some(i)`: in a distinct match, vertex `i` lies on a lower device than `u`.
     below: Vec<Option<usize>>,
     symmetries: u128,
 }
 
-/// The vertices in the order of placing, and what they demand of each other.
+/// The vertices in the order of placing, and what they require of each other.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Program {
     pub(super) steps: Vec<Step>,
-    /// Each once; steps name them by number. The first is [`Relation::NONE`].
+    /// The distinct relations; steps name them by number. The first is [`Relation::NONE`].
     pub(super) relations: Vec<Relation>,
 }
 
@@ -90,38 +105,39 @@ pub(super) struct Program {
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) vertex: usize,
-    /// What the step before demands, by number.
+    /// The relation to the directly preceding step, by number. This relation is kept apart, because
+    /// the engine applies it once per candidate and the others once per parent.
     pub(super) previous: u32,
-    /// What steps before that demand.
+    /// The relations to earlier steps.
     pub(super) tests: SmallVec<[Test; 4]>,
 }
 
-/// What a vertex placed before demands.
+/// A relation to a vertex placed before.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Test {
     pub(super) vertex: usize,
     pub(super) table: u32,
 }
 
-/// Where a vertex may be, given the device of one placed before.
+/// What restricts the device of a vertex, given the device of one placed before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Relation {
     pub(super) talk: Talk,
     pub(super) order: Order,
 }
 
-/// Whether they must be joined.
+/// Whether the two devices must be joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Talk {
     Any,
     Joined,
-    /// Joined as the edge wants it: a table of the search.
+    /// Joined by a link that the edge accepts; the number of a table of the search.
     Special(u16),
     /// Not joined.
     Apart,
 }
 
-/// On which side of the other the vertex must be.
+/// Whether the vertex must be on a higher or a lower device than the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Any,
@@ -130,29 +146,37 @@ pub(super) enum Order {
 }
 
 impl Relation {
-    /// The number of no demand at all.
+    /// The number of the relation that requires nothing (but different devices, unless ranks share).
     pub(super) const NONE: u32 = 0;
 
-    /// Its number, a new one if it has none yet.
+    /// The number of this relation among those known; it is added if it is new.
     pub(super) fn number(self, known: &mut Vec<Self>) -> u32 {
-        let number = known.iter().position(|other| *other == self).unwrap_or_else(|| {
-            known.push(self);
-            known.len() - 1
-        });
+        let number = known
+            .iter()
+            .position(|other| *other == self)
+            .unwrap_or_else(|| {
+                known.push(self);
+                known.len() - 1
+            });
         number as u32
     }
 }
 
 impl Program {
+    /// The program that places vertices in this order under these symmetry conditions.
     fn new(graph: &Coloured, order: &[usize], below: &[Option<usize>], induced: bool) -> Self {
-        let mut relations = vec![Relation { talk: Talk::Any, order: Order::Any }];
-        let place = {
-            let mut place = vec![usize::MAX; order.len()];
-            order.iter().enumerate().for_each(|(i, &vertex)| place[vertex] = i);
-            place
-        };
+        let mut relations = vec![Relation {
+            talk: Talk::Any,
+            order: Order::Any,
+        }];
+        let mut place = vec![usize::MAX; order.len()];
+        for (i, &vertex) in order.iter().enumerate() {
+            place[vertex] = i;
+        }
         let above = conditions_above(below);
         let steps = order.iter().enumerate().map(|(i, &vertex)| {
+            // Every earlier vertex to which this one has an edge or an order; induced, every
+            // earlier one.
             let mut others: Vec<usize> = graph.neighbours(vertex).chain(below[vertex]).collect();
             others.extend(&above[vertex]);
             if induced {
@@ -161,7 +185,11 @@ impl Program {
             others.retain(|&u| place[u] < i);
             others.sort_unstable_by_key(|&u| place[u]);
             others.dedup();
-            let mut step = Step { vertex, previous: Relation::NONE, tests: SmallVec::new() };
+            let mut step = Step {
+                vertex,
+                previous: Relation::NONE,
+                tests: SmallVec::new(),
+            };
             for u in others {
                 let talk = match graph.joined(u, vertex) {
                     true => Talk::Joined,
@@ -189,7 +217,7 @@ impl Program {
     }
 }
 
-/// By vertex, those that must lie on higher devices.
+/// By vertex, the vertices that must lie on higher devices.
 fn conditions_above(below: &[Option<usize>]) -> Vec<Vec<usize>> {
     let mut above = vec![Vec::new(); below.len()];
     for (u, i) in below.iter().enumerate() {
@@ -221,7 +249,8 @@ impl Matcher {
             placing_order(&graph, &none, |_, _| 0)
         } else {
             placing_order(&graph, &symmetry.below, |vertex, near| {
-                // Of the first to be near, so that rings grow at both ends.
+                // After the degree, prefer neighbours of what was placed first: rings then grow at
+                // both ends, and their conditions are decided early.
                 graph.degree(vertex) * (pattern.len() + 1) + pattern.len() - near
             })
         };
@@ -229,7 +258,10 @@ impl Matcher {
         let (program, of_each_class) = match config.distinct {
             true => (distinct, None),
             false if symmetry.order == 1 => (distinct, None),
-            false => (Program::new(&graph, &order, &none, config.induced), Some(distinct)),
+            false => (
+                Program::new(&graph, &order, &none, config.induced),
+                Some(distinct),
+            ),
         };
         Self {
             pattern_edges: pattern.edges().to_vec(),
@@ -242,12 +274,13 @@ impl Matcher {
         }
     }
 
-    /// By rank, a lower one that lies on a lower device in the smallest rank order of every class.
+    /// A lower rank that lies on a lower device than `rank` in the smallest rank order of every
+    /// class; none if there is no such condition.
     pub(crate) fn lower(&self, rank: usize) -> Option<usize> {
         self.below[rank]
     }
 
-    /// How many vertices the pattern has.
+    /// The number of vertices of the pattern.
     #[must_use]
     pub fn len(&self) -> usize {
         self.program.steps.len()
@@ -259,45 +292,55 @@ impl Matcher {
         self.len() == 0
     }
 
-    /// How many automorphisms the pattern has; [`u128::MAX`] if there are more.
+    /// The number of automorphisms of the pattern; [`u128::MAX`] if there are more.
     #[must_use]
     pub fn symmetries(&self) -> u128 {
         self.symmetries
     }
 
-    /// The ranks in the order in which they are placed. Matches come in lexicographic order of their devices.
+    /// The ranks in the order in which they are placed. Matches come in lexicographic order of the
+    /// devices of ranks in this order.
     pub fn placing_order(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
         self.program.steps.iter().map(|step| step.vertex)
     }
 
-    /// Whether ranks are placed in the order 0, 1, 2, ..., so that matches come by smallest rank order.
+    /// Whether ranks are placed in the order 0, 1, 2, ..., so that matches come in ascending rank
+    /// order.
     pub(crate) fn in_rank_order(&self) -> bool {
         self.placing_order().eq(0..self.len())
     }
-
-    /// The search for it on a machine.
-    #[must_use]
-    pub fn on<'a>(&'a self, graph: &'a HardwareGraph) -> Search<'a> {
-        Search::new(self, graph)
-    }
 }
 
-/// Always the vertex with most neighbours placed; of those the one with most conditions decided, then of highest worth
-/// (of a vertex and the step that placed the first of its neighbours), then of lowest rank. O(k² + edges).
-fn placing_order(graph: &Coloured, below: &[Option<usize>], worth: impl Fn(usize, usize) -> usize) -> Vec<usize> {
+/// The order of placing. Next is always the vertex with most neighbours placed. Ties go to the one
+/// with most conditions decided, then to the highest worth, then to the lowest rank. `worth(vertex,
+/// step)` rates a vertex, given the step that placed the first of its neighbours.
+///
+/// # Complexity
+///
+/// O(k² + e) for k vertices and e edges.
+fn placing_order(
+    graph: &Coloured,
+    below: &[Option<usize>],
+    worth: impl Fn(usize, usize) -> usize,
+) -> Vec<usize> {
     let n = below.len();
     let above = conditions_above(below);
     let mut order = Vec::with_capacity(n);
     let mut left: Vec<usize> = (0..n).collect();
     let (mut near, mut decided, mut first) = (vec![0; n], vec![0; n], vec![n; n]);
     while !left.is_empty() {
-        let key = |&v: &usize| (near[v], decided[v], worth(v, first[v]), std::cmp::Reverse(v));
-        let Some(at) = (0..left.len()).max_by_key(|&at| key(&left[at])) else { break };
+        let best = (0..left.len()).max_by_key(|&at| {
+            let v = left[at];
+            let worth = worth(v, first[v]);
+            (near[v], decided[v], worth, std::cmp::Reverse(v))
+        });
+        let Some(at) = best else { break };
         let next = left.swap_remove(at);
         for w in graph.neighbours(next) {
             near[w] += 1;
             first[w] = first[w].min(order.len());
         }
+        // A condition is decided once both of its vertices are placed.
         for &w in above[next].iter().chain(&below[next]) {
             decided[w] += 1;
         }
@@ -313,14 +356,25 @@ mod tests {
     #[track_caller]
     fn check(pattern: &Pattern, fast: &[usize], by_rank: &[usize]) {
         assert_eq!(pattern.matcher().placing_order().collect::<Vec<_>>(), fast);
-        assert_eq!(pattern.rank_matcher().placing_order().collect::<Vec<_>>(), by_rank);
+        assert_eq!(
+            pattern.rank_matcher().placing_order().collect::<Vec<_>>(),
+            by_rank
+        );
     }
 
     #[test]
     fn the_fast_order_decides_symmetries_early() {
-        check(&Pattern::ring(8), &[0, 1, 7, 2, 6, 3, 5, 4], &[0, 1, 2, 3, 4, 5, 6, 7]);
+        check(
+            &Pattern::ring(8),
+            &[0, 1, 7, 2, 6, 3, 5, 4],
+            &[0, 1, 2, 3, 4, 5, 6, 7],
+        );
         check(&Pattern::chain(6), &[1, 2, 3, 4, 0, 5], &[0, 1, 2, 3, 4, 5]);
-        check(&Pattern::binary_tree(7), &[1, 0, 2, 3, 4, 5, 6], &[0, 1, 2, 3, 4, 5, 6]);
+        check(
+            &Pattern::binary_tree(7),
+            &[1, 0, 2, 3, 4, 5, 6],
+            &[0, 1, 2, 3, 4, 5, 6],
+        );
         check(&Pattern::all_to_all(4), &[0, 1, 2, 3], &[0, 1, 2, 3]);
         let late = Pattern::from_edges(4, [(0, 3, 1.0), (1, 3, 1.0), (2, 3, 1.0)]).unwrap();
         check(&late, &[3, 0, 1, 2], &[0, 3, 1, 2]);

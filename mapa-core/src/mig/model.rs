@@ -3,88 +3,14 @@
 use std::fmt;
 use std::hash::Hasher;
 use std::ops::Range;
-use std::str::FromStr;
 
 use super::layout::{Layout, Legal};
+use super::profile::{Instance, Profile, ProfileId, Size};
 use crate::error::{Error, ErrorKind};
 
-/// How much of a device: what a job asks for, and what a profile gives.
+/// The ways in which one kind of device can be partitioned.
 ///
-/// Printed as `1g.2m`: one compute slice, two memory slices.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
-pub struct Size {
-    /// Compute slices.
-    pub compute: u8,
-    /// Memory slices: units of the device's grid, on which starts are counted too.
-    pub memory: u8,
-}
-
-impl Size {
-    /// So many compute slices and memory slices.
-    #[must_use]
-    pub fn new(compute: u8, memory: u8) -> Self {
-        Self { compute, memory }
-    }
-
-    /// Whether it is at least `other` in both.
-    #[must_use]
-    pub fn covers(self, other: Self) -> bool {
-        self.compute >= other.compute && self.memory >= other.memory
-    }
-}
-
-impl fmt::Display for Size {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}g.{}m", self.compute, self.memory)
-    }
-}
-
-/// Reads it as it is printed.
-impl FromStr for Size {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let slices = |part: &str, unit: char| part.strip_suffix(unit)?.parse().ok().filter(|slices| *slices > 0);
-        let size = text.split_once('.').and_then(|(compute, memory)| {
-            let size = Self::new(slices(compute, 'g')?, slices(memory, 'm')?);
-            Some(size).filter(|size| size.to_string() == text)
-        });
-        size.ok_or_else(|| ErrorKind::BadSize(text.to_owned()).into())
-    }
-}
-
-/// A kind of instance that a device offers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Profile {
-    /// The vendor's name: `3g.20gb`.
-    pub name: String,
-    /// What it takes and gives.
-    pub size: Size,
-    /// Memory that a job on it may use, bytes.
-    pub memory_bytes: u64,
-    /// The memory slices at which it may start, ascending.
-    pub starts: Vec<u8>,
-    /// The most that may exist at once on a device.
-    pub max_instances: u8,
-}
-
-/// A profile of one [`Model`]: its position in the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
-pub struct ProfileId(pub u8);
-
-/// A profile at a start: NVIDIA's GPU instance. Ordered by start, then profile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
-pub struct Instance {
-    /// The first memory slice that it takes.
-    pub start: u8,
-    /// What it is.
-    pub profile: ProfileId,
-}
-
-/// The ways in which one kind of device can be cut up.
+/// # Examples
 ///
 /// ```
 /// use mapa_core::mig::{Model, Profile, Size};
@@ -115,83 +41,129 @@ pub struct Model {
     name: String,
     size: Size,
     profiles: Vec<Profile>,
-    /// Every instance that could exist, by start, then profile; at most 64.
+    /// Every instance that could exist, by start, then profile; at most 64, so that a set of
+    /// instances is the bits of a word.
     instances: Vec<Instance>,
-    /// By instance, the instances that cannot exist beside it, itself among them.
+    /// By instance, the instances that cannot exist beside it, including itself.
     conflicts: Vec<u64>,
-    /// By profile, its instances.
+    /// By profile, the set of its instances.
     of_profile: Vec<u64>,
     legal: Vec<Legal>,
     fingerprint: u64,
 }
 
-/// The most instances that could exist on one device: they are bits of a word.
+/// The most instances that could exist on one device: sets of them are bits of a word.
 const MOST_INSTANCES: usize = 64;
 
-/// The most layouts of one device: some 30 times those of the richest table known.
+/// The most layouts of one device: some 30 times as many as the largest known table has.
 const MOST_LAYOUTS: usize = 1 << 16;
 
 impl Model {
-    /// Checks a table and enumerates its legal layouts: O(layouts x instances); for an A100 4 µs with its
-    /// plain profiles, 30 µs with all.
+    /// Checks a table and enumerates its legal layouts.
+    ///
+    /// # Complexity
+    ///
+    /// O(l i) for l layouts and i instances; for an A100 4 µs with its plain profiles, 30 µs with
+    /// all.
     ///
     /// # Errors
-    /// A profile without name, memory slices or starts, twice of one name, larger than the device, with starts that do
-    /// not ascend or leave the grid, or of which none may exist; more than 64 instances that could exist, or 65,536
-    /// layouts; a layout that takes more compute slices than the device has, since legality does not look at them.
+    /// - A profile without a name, memory slices or starts; with the name of another; larger than
+    ///   the device; with starts that do not ascend or that leave the grid; or with a maximum of 0.
+    /// - More than 64 instances that could exist, or more than 65,536 layouts.
+    /// - A layout that takes more compute slices than the device has: the rules for legal layouts
+    ///   do not count compute slices.
     pub fn new(name: impl Into<String>, size: Size, profiles: Vec<Profile>) -> Result<Self, Error> {
         let name = name.into();
         for (i, profile) in profiles.iter().enumerate() {
             let twice = profiles[..i].iter().any(|other| other.name == profile.name);
-            if let Some(what) = fault(profile, size).or(twice.then_some("expected a name of its own")) {
-                return Err(ErrorKind::BadProfile { model: name, profile: profile.name.clone(), what }.into());
+            if let Some(what) =
+                fault(profile, size).or(twice.then_some("expected a name of its own"))
+            {
+                return Err(ErrorKind::BadProfile {
+                    model: name,
+                    profile: profile.name.clone(),
+                    what,
+                }
+                .into());
             }
         }
-        let at = |(id, profile): (usize, &Profile)| {
-            let of = move |start: &u8| Instance { start: *start, profile: ProfileId(id as u8) };
-            profile.starts.iter().map(of).collect::<Vec<_>>()
-        };
-        let mut instances: Vec<Instance> = profiles.iter().take(256).enumerate().flat_map(at).collect();
+        let mut instances: Vec<Instance> = Vec::new();
+        for (id, profile) in (0..=u8::MAX).zip(&profiles) {
+            instances.extend(profile.starts.iter().map(|&start| Instance {
+                start,
+                profile: ProfileId(id),
+            }));
+        }
         if instances.len() > MOST_INSTANCES || profiles.len() > MOST_INSTANCES {
-            return Err(ErrorKind::TooManyInstances { model: name, most: MOST_INSTANCES }.into());
+            return Err(ErrorKind::TooManyInstances {
+                model: name,
+                most: MOST_INSTANCES,
+            }
+            .into());
         }
         instances.sort_unstable();
         let fingerprint = fingerprint(&name, size, &profiles);
         let (conflicts, of_profile, legal) = (Vec::new(), Vec::new(), Vec::new());
-        let mut model = Self { name, size, profiles, instances, conflicts, of_profile, legal, fingerprint };
-        let conflicts = |a: &Instance| {
-            let apart = |b: &Instance| {
-                let alone = a.profile == b.profile && model.profile(a.profile).max_instances == 1;
-                alone || model.overlap(*a, *b)
-            };
-            bits(model.instances.iter().enumerate().filter(|(_, b)| apart(b)).map(|(i, _)| i))
+        let mut model = Self {
+            name,
+            size,
+            profiles,
+            instances,
+            conflicts,
+            of_profile,
+            legal,
+            fingerprint,
         };
-        model.conflicts = model.instances.iter().map(conflicts).collect();
-        let of_profile = |id| {
-            let is = |(_, instance): &(usize, &Instance)| usize::from(instance.profile.0) == id;
-            bits(model.instances.iter().enumerate().filter(is).map(|(i, _)| i))
-        };
-        model.of_profile = (0..model.profiles.len()).map(of_profile).collect();
-        match Legal::enumerate(&model, MOST_LAYOUTS) {
+        model.conflicts = (model.instances.iter())
+            .map(|&a| model.set_of(|b| model.exclude(a, b)))
+            .collect();
+        model.of_profile = (0..model.profiles.len())
+            .map(|id| model.set_of(|instance| usize::from(instance.profile.0) == id))
+            .collect();
+        match enumerate(&model, MOST_LAYOUTS) {
             Some(legal) => model.legal = legal,
-            None => return Err(ErrorKind::TooManyLayouts { model: model.name, most: MOST_LAYOUTS }.into()),
+            None => {
+                return Err(ErrorKind::TooManyLayouts {
+                    model: model.name,
+                    most: MOST_LAYOUTS,
+                }
+                .into());
+            }
         }
-        let compute =
-            |mask| positions(mask).map(|i| usize::from(model.profile(model.instances[i].profile).size.compute));
-        if let Some(legal) = model.legal.iter().find(|legal| compute(legal.mask).sum::<usize>() > size.compute.into()) {
+        let too_much = model.legal.iter().find(|legal| {
+            let compute: usize = positions(legal.mask)
+                .map(|i| usize::from(model.profile(model.instances[i].profile).size.compute))
+                .sum();
+            compute > size.compute.into()
+        });
+        if let Some(legal) = too_much {
             let layout = model.print(&model.unmask(legal.mask));
-            return Err(ErrorKind::TooMuchCompute { model: model.name, layout, most: size.compute }.into());
+            return Err(ErrorKind::TooMuchCompute {
+                model: model.name,
+                layout,
+                most: size.compute,
+            }
+            .into());
         }
         Ok(model)
     }
 
-    /// Its name.
+    /// The instances that a test accepts, as bits.
+    fn set_of(&self, is_in: impl Fn(Instance) -> bool) -> u64 {
+        let all = self.instances.iter().enumerate();
+        bits(
+            all.filter(|(_, instance)| is_in(**instance))
+                .map(|(i, _)| i),
+        )
+    }
+
+    /// The model's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The whole device.
+    /// The size of the whole device.
     #[must_use]
     pub fn size(&self) -> Size {
         self.size
@@ -203,32 +175,49 @@ impl Model {
         &self.profiles
     }
 
-    /// A profile.
+    /// The profile with this id.
     ///
     /// # Panics
-    /// If the id is of another model, with more profiles.
+    /// If the id belongs to another model, with more profiles.
     #[must_use]
     pub fn profile(&self, id: ProfileId) -> &Profile {
         &self.profiles[usize::from(id.0)]
     }
 
-    /// The profile that a name means, case aside: `3g.20gb`, or shorter `3g` for the first of the table that begins so.
+    /// The profile that a name means, ignoring case: `3g.20gb`, or in short `3g` for the first
+    /// profile of the table whose name begins with it.
     ///
     /// # Errors
-    /// No such profile; the message lists those there are.
+    /// No such profile; the message lists the known ones.
     pub fn find(&self, name: &str) -> Result<ProfileId, Error> {
         let wanted = name.trim().to_ascii_lowercase();
-        let is = |test: &dyn Fn(&str) -> bool| {
-            let at = self.profiles.iter().position(|profile| test(&profile.name.to_ascii_lowercase()))?;
-            Some(ProfileId(at as u8))
-        };
-        let begins = |profile: &str| {
-            wanted.ends_with('g') && profile.strip_prefix(&wanted).is_some_and(|rest| rest.starts_with('.'))
-        };
-        is(&|profile| profile == wanted).or_else(|| is(&begins)).ok_or_else(|| {
-            let known = self.profiles.iter().map(|profile| profile.name.as_str()).collect::<Vec<_>>().join(", ");
-            ErrorKind::UnknownProfile { model: self.name.clone(), name: name.to_owned(), known }.into()
-        })
+        let names: Vec<String> = (self.profiles.iter())
+            .map(|profile| profile.name.to_ascii_lowercase())
+            .collect();
+        let beginning = format!("{wanted}.");
+        names
+            .iter()
+            .position(|name| *name == wanted)
+            .or_else(|| {
+                names
+                    .iter()
+                    .position(|name| wanted.ends_with('g') && name.starts_with(&beginning))
+            })
+            .map(|at| ProfileId(at as u8))
+            .ok_or_else(|| {
+                let known = self
+                    .profiles
+                    .iter()
+                    .map(|profile| profile.name.as_str())
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                ErrorKind::UnknownProfile {
+                    model: self.name.clone(),
+                    name: name.to_owned(),
+                    known,
+                }
+                .into()
+            })
     }
 
     /// Every instance that could exist, by start, then profile.
@@ -243,25 +232,31 @@ impl Model {
     /// As [`Model::profile`].
     #[must_use]
     pub fn span(&self, instance: Instance) -> Range<u8> {
-        instance.start..instance.start.saturating_add(self.profile(instance.profile).size.memory)
+        instance.start
+            ..instance
+                .start
+                .saturating_add(self.profile(instance.profile).size.memory)
     }
 
-    /// Whether two instances take a memory slice both.
+    /// Whether two instances have a memory slice in common.
     pub(super) fn overlap(&self, a: Instance, b: Instance) -> bool {
         let (a, b) = (self.span(a), self.span(b));
         a.start < b.end && b.start < a.end
     }
 
-    /// Whether two instances (or one twice) can never exist at once: they overlap, or only one of their profile may exist.
+    /// Whether two instances (or one twice) can never exist at once: they overlap, or only one of
+    /// their profile may exist.
     ///
     /// # Panics
     /// As [`Model::profile`].
     #[must_use]
     pub fn exclude(&self, a: Instance, b: Instance) -> bool {
-        a == b || self.overlap(a, b) || a.profile == b.profile && self.profile(a.profile).max_instances == 1
+        a == b
+            || self.overlap(a, b)
+            || a.profile == b.profile && self.profile(a.profile).max_instances == 1
     }
 
-    /// An instance as people write it: `3g.20gb@4`.
+    /// The text form of an instance: `3g.20gb@4`.
     ///
     /// # Panics
     /// As [`Model::profile`].
@@ -270,21 +265,29 @@ impl Model {
         format!("{}@{}", self.profile(instance.profile).name, instance.start)
     }
 
-    /// A layout as people write it: `3g.20gb@0 3g.20gb@4`; `whole` for a device that is not cut up, `nothing` for one
-    /// that is cut up into no instance at all.
+    /// The text form of a layout: `3g.20gb@0 3g.20gb@4`; `whole` for a device that is not
+    /// partitioned, `nothing` for one in MIG mode without any instance.
     ///
     /// # Panics
-    /// If the layout is of another model, with more profiles.
+    /// If the layout belongs to another model, with more profiles.
     #[must_use]
     pub fn print(&self, layout: &Layout) -> String {
         if layout.is_whole() {
             return "whole".to_owned();
         }
-        let words: Vec<_> = layout.instances().iter().map(|&instance| self.print_instance(instance)).collect();
-        if words.is_empty() { "nothing".to_owned() } else { words.join(" ") }
+        let words: Vec<_> = layout
+            .instances()
+            .iter()
+            .map(|&instance| self.print_instance(instance))
+            .collect();
+        if words.is_empty() {
+            "nothing".to_owned()
+        } else {
+            words.join(" ")
+        }
     }
 
-    /// A number that tells tables apart, on every platform and release.
+    /// A hash of the table, equal on every platform and in every release.
     pub(super) fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
@@ -297,6 +300,15 @@ impl Model {
         self.instances.binary_search(&instance).ok()
     }
 
+    /// The layout of these positions.
+    pub(super) fn unmask(&self, mask: u64) -> Layout {
+        let instances = positions(mask).map(|i| self.instances()[i]).collect();
+        Layout {
+            instances: Some(instances),
+            model: self.fingerprint(),
+        }
+    }
+
     /// Whether the instance at this position may join those of `mask`.
     pub(super) fn may_join(&self, mask: u64, position: usize) -> bool {
         let profile = self.instances[position].profile;
@@ -304,16 +316,22 @@ impl Model {
             && self.count(mask, profile) < usize::from(self.profile(profile).max_instances)
     }
 
-    /// How many of a profile are in `mask`.
+    /// The number of instances of a profile in `mask`.
     pub(super) fn count(&self, mask: u64, profile: ProfileId) -> usize {
-        self.of_profile.get(usize::from(profile.0)).map_or(0, |instances| (mask & instances).count_ones() as usize)
+        self.of_profile
+            .get(usize::from(profile.0))
+            .map_or(0, |instances| (mask & instances).count_ones() as usize)
     }
 }
 
-/// The table, and how many layouts it makes; not the layouts.
+/// Prints the table and the number of layouts, not the layouts.
 impl fmt::Debug for Model {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.profiles.iter().map(|p| (&p.name, p.size, &p.starts, p.max_instances)).collect();
+        let names: Vec<_> = self
+            .profiles
+            .iter()
+            .map(|p| (&p.name, p.size, &p.starts, p.max_instances))
+            .collect();
         f.debug_struct("Model")
             .field("name", &self.name)
             .field("size", &self.size)
@@ -323,7 +341,7 @@ impl fmt::Debug for Model {
     }
 }
 
-/// Equal tables under equal names.
+/// Two models are equal if their names and tables are.
 impl PartialEq for Model {
     fn eq(&self, other: &Self) -> bool {
         (&self.name, self.size, &self.profiles) == (&other.name, other.size, &other.profiles)
@@ -332,25 +350,69 @@ impl PartialEq for Model {
 
 fn fingerprint(name: &str, size: Size, profiles: &[Profile]) -> u64 {
     let mut hash = fnv::FnvHasher::default();
-    let mut text = |text: &str| {
+    let names = profiles.iter().map(|profile| profile.name.as_str());
+    for text in std::iter::once(name).chain(names) {
+        // The zero keeps "ab", "c" and "a", "bc" apart.
         hash.write(text.as_bytes());
         hash.write(&[0]);
-    };
-    text(name);
-    profiles.iter().for_each(|profile| text(&profile.name));
+    }
     hash.write(&[size.compute, size.memory]);
-    for Profile { size, memory_bytes, starts, max_instances, .. } in profiles {
-        hash.write(&[size.compute, size.memory, *max_instances, starts.len() as u8]);
+    for Profile {
+        size,
+        memory_bytes,
+        starts,
+        max_instances,
+        ..
+    } in profiles
+    {
+        hash.write(&[
+            size.compute,
+            size.memory,
+            *max_instances,
+            starts.len() as u8,
+        ]);
         hash.write(starts);
         hash.write(&memory_bytes.to_le_bytes());
     }
     hash.finish()
 }
 
+/// Every legal layout with at least one instance, in lexicographic order; none if there are more
+/// than `most`.
+fn enumerate(model: &Model, most: usize) -> Option<Vec<Legal>> {
+    let mut found = Vec::new();
+    extend(model, 0, 0, most, &mut found).then_some(found)
+}
+
+/// Adds to `found` every legal layout that extends `mask` by instances from position `from` on;
+/// false if there are too many. A layout that can be extended is listed before its extensions.
+fn extend(model: &Model, mask: u64, from: usize, most: usize, found: &mut Vec<Legal>) -> bool {
+    // Only positions from `from` on are added, so each set of instances is found once.
+    for position in from..model.instances().len() {
+        if model.may_join(mask, position) {
+            if found.len() == most {
+                return false;
+            }
+            let mask = mask | 1 << position;
+            // Positions below `from` count here too: an instance that was skipped may still
+            // fit.
+            let maximal = !(0..model.instances().len()).any(|other| model.may_join(mask, other));
+            found.push(Legal { mask, maximal });
+            if !extend(model, mask, position + 1, most, found) {
+                return false;
+            }
+        }
+    }
+    true
+}
+
 /// What is wrong with a row of a table.
 fn fault(profile: &Profile, device: Size) -> Option<&'static str> {
     let Size { compute, memory } = profile.size;
-    let last = profile.starts.last().map(|&start| u16::from(start) + u16::from(memory));
+    let last = profile
+        .starts
+        .last()
+        .map(|&start| u16::from(start) + u16::from(memory));
     if profile.name.trim().is_empty() || profile.name.contains(char::is_whitespace) {
         Some("expected a name without spaces")
     } else if compute == 0 || memory == 0 || !device.covers(profile.size) {

@@ -1,11 +1,14 @@
 //! What a rank needs of its device.
 
 use crate::mig;
-use crate::topology::{Device, Unit};
+use crate::topology::{Device, DeviceId, DeviceSet, HardwareGraph, Unit};
 
-/// What a rank needs of the vertex it is put on. The default is a whole device of its own.
+/// What a rank needs of the vertex on which it is placed. The default is a whole device that no
+/// other rank uses.
 ///
 /// Demands are labels of the pattern's vertices: ranks are only swapped with ranks of equal demand.
+///
+/// # Examples
 ///
 /// ```
 /// use mapa_core::{Demand, Sharing, Want, mig::Size};
@@ -18,18 +21,24 @@ use crate::topology::{Device, Unit};
 /// assert_eq!(job.pcie_mb_s, 5700);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default, deny_unknown_fields)
+)]
 pub struct Demand {
     /// What kind of vertex.
     pub want: Want,
-    /// Whether others may be there too.
+    /// Whether other ranks may be on the vertex too.
     pub sharing: Sharing,
-    /// Memory, bytes. The memory of a device is never given away twice; one whose memory is not known holds no demand for
-    /// any.
+    /// Memory, bytes. Memory of a device is never allocated twice. A device of unknown memory fits
+    /// only demands of 0 bytes.
     pub memory_bytes: u64,
-    /// Warps in flight. Devices share their multiprocessors out in time, so this is counted, not limited: rules decide.
+    /// Warps in flight. Ranks on one device share its multiprocessors in time, so warps are counted
+    /// but not limited; a policy may use the count.
     pub warps: u32,
-    /// PCIe traffic, MB/s (decimal). Counted, not limited, as warps are. A tenant with any is PCIe-bound.
+    /// PCIe traffic, MB/s (decimal). Counted but not limited, like warps. A tenant with more than 0
+    /// is PCIe-bound.
     pub pcie_mb_s: u32,
     /// Ranks of different roles are never swapped.
     pub role: u16,
@@ -37,7 +46,11 @@ pub struct Demand {
 
 /// The kind of vertex that a rank wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case")
+)]
 #[non_exhaustive]
 pub enum Want {
     /// A whole device.
@@ -45,33 +58,42 @@ pub enum Want {
     Whole,
     /// An instance of exactly this size.
     Slice(mig::Size),
-    /// An instance of exactly this profile of its device's model: for what size does not tell apart, such as media
-    /// engines. Where a machine has devices of several models, one id is another profile on each.
+    /// An instance of exactly this profile of its device's model. Needed where profiles of one size
+    /// differ in something else, such as media engines. On a machine with devices of several
+    /// models, one id means a different profile on each.
     Profile(mig::ProfileId),
-    /// An instance of at least this size, or a whole device that is.
+    /// An instance or a whole device of at least this size.
     AtLeast(mig::Size),
     /// A whole device or any instance.
     Any,
-    /// A NUMA node: a core to run on, memory to read from.
+    /// A NUMA node: its cores and its memory.
     Numa,
     /// A network card.
     Nic,
 }
 
-/// Whether a rank shares its vertex.
+/// Whether a rank shares its vertex with other ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case")
+)]
 pub enum Sharing {
-    /// Nobody else is there.
+    /// No other rank, of this job or another, may be on the vertex.
     #[default]
     Exclusive,
-    /// Others that share may be there too, of this job and of other jobs, as far as the memory goes.
+    /// Other ranks that share may be on the vertex too, of this job and of other jobs, as long as
+    /// its memory suffices.
     Shared,
 }
 
 impl Demand {
     fn of(want: Want) -> Self {
-        Self { want, ..Self::default() }
+        Self {
+            want,
+            ..Self::default()
+        }
     }
 
     /// A whole device of its own.
@@ -116,61 +138,94 @@ impl Demand {
         Self::of(Want::Nic).shared()
     }
 
-    /// Others may be there too.
+    /// The demand with sharing: other ranks may be on the vertex too.
     #[must_use]
     pub fn shared(self) -> Self {
-        Self { sharing: Sharing::Shared, ..self }
+        Self {
+            sharing: Sharing::Shared,
+            ..self
+        }
     }
 
-    /// Nobody else is there.
+    /// The demand without sharing: no other rank may be on the vertex.
     #[must_use]
     pub fn exclusive(self) -> Self {
-        Self { sharing: Sharing::Exclusive, ..self }
+        Self {
+            sharing: Sharing::Exclusive,
+            ..self
+        }
     }
 
-    /// So much memory, bytes.
+    /// The demand with this much memory, bytes.
     #[must_use]
     pub fn memory(self, memory_bytes: u64) -> Self {
-        Self { memory_bytes, ..self }
+        Self {
+            memory_bytes,
+            ..self
+        }
     }
 
-    /// So many warps in flight.
+    /// The demand with this many warps in flight.
     #[must_use]
     pub fn warps(self, warps: u32) -> Self {
         Self { warps, ..self }
     }
 
-    /// So much PCIe traffic, decimal GB/s, kept in MB/s: integers, so that booking and releasing cancel exactly. What is
-    /// not a number or negative counts as none.
+    /// The demand with this much PCIe traffic, decimal GB/s. It is kept in whole MB/s, so that
+    /// booking and releasing cancel exactly. A value that is negative or not a number counts as 0.
     #[must_use]
     pub fn pcie_gbps(self, gbps: f64) -> Self {
         // Casts from floats saturate, and make 0 of NaN.
-        Self { pcie_mb_s: (gbps * 1000.0).round() as u32, ..self }
+        Self {
+            pcie_mb_s: (gbps * 1000.0).round() as u32,
+            ..self
+        }
     }
 
-    /// Ranks of different roles are never swapped.
+    /// The role of the rank. Ranks of different roles are never swapped.
     #[must_use]
     pub fn role(self, role: u16) -> Self {
         Self { role, ..self }
     }
 
-    /// Whether a vertex is of the kind that it wants, and large enough when idle.
+    /// Whether a vertex is of the kind that the demand wants, and is large enough for it when
+    /// idle.
     #[must_use]
     pub fn fits(&self, device: &Device) -> bool {
         let kind = match (self.want, device.unit) {
             (Want::Whole | Want::Any, Unit::Whole) | (Want::Any, Unit::Slice(_)) => true,
             (Want::Slice(size), Unit::Slice(_)) => device.size == Some(size),
             (Want::Profile(profile), Unit::Slice(instance)) => instance.profile == profile,
-            (Want::AtLeast(size), Unit::Whole | Unit::Slice(_)) => device.size.is_some_and(|own| own.covers(size)),
+            (Want::AtLeast(size), Unit::Whole | Unit::Slice(_)) => {
+                device.size.is_some_and(|own| own.covers(size))
+            }
             (Want::Numa, Unit::Numa) | (Want::Nic, Unit::Nic) => true,
             _ => false,
         };
-        kind && (self.memory_bytes == 0 || device.memory_bytes.is_some_and(|own| own >= self.memory_bytes))
+        kind && (self.memory_bytes == 0
+            || device
+                .memory_bytes
+                .is_some_and(|own| own >= self.memory_bytes))
     }
 
-    /// Whether others may be there too.
+    /// Whether other ranks may be on the vertex too.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         self.sharing == Sharing::Shared
+    }
+}
+
+impl HardwareGraph {
+    /// The vertices of the kind that a demand wants that are large enough for it when idle.
+    ///
+    /// # Complexity
+    /// O(V) for V vertices; O(m / 64) for m whole devices if the demand is for any whole device.
+    #[must_use]
+    pub fn candidates(&self, demand: &Demand) -> DeviceSet {
+        if demand.want == Want::Whole && demand.memory_bytes == 0 {
+            return self.wholes();
+        }
+        let ids = (0..self.len() as u32).map(DeviceId);
+        ids.filter(|&id| demand.fits(self.device(id))).collect()
     }
 }

@@ -26,7 +26,14 @@ pub enum Shape {
 
 impl Shape {
     /// Every family.
-    pub const ALL: [Self; 6] = [Self::Ring, Self::Chain, Self::Star, Self::Tree, Self::AllToAll, Self::RingTree];
+    pub const ALL: [Self; 6] = [
+        Self::Ring,
+        Self::Chain,
+        Self::Star,
+        Self::Tree,
+        Self::AllToAll,
+        Self::RingTree,
+    ];
 
     /// The pattern of this family with `n` ranks.
     #[must_use]
@@ -76,12 +83,20 @@ fn plain(n: usize, edges: impl Iterator<Item = (usize, usize)>) -> Pattern {
     if n > MAX_DEVICES {
         return Pattern::new(n, Vec::new());
     }
-    let edge = |(a, b): (usize, usize)| Edge { a: a.min(b) as u16, b: a.max(b) as u16, traffic: 1.0 };
-    Pattern::new(n, edges.map(edge).collect())
+    let edges = edges.map(|(a, b)| Edge {
+        a: a.min(b) as u16,
+        b: a.max(b) as u16,
+        traffic: 1.0,
+    });
+    Pattern::new(n, edges.collect())
 }
 
-/// The ready-made patterns, every edge with traffic 1. One of more than [`MAX_DEVICES`] ranks fits no machine and is refused
-/// by every policy; it is made without its edges.
+/// The ready-made patterns, every edge with traffic 1. A pattern of more than [`MAX_DEVICES`] ranks
+/// fits no machine, and every policy rejects it; it is made without its edges.
+///
+/// # Complexity
+///
+/// O(n + e) for n ranks and e edges; [`Pattern::ring_tree`] O(n log n).
 impl Pattern {
     /// One rank with this demand.
     #[must_use]
@@ -89,14 +104,14 @@ impl Pattern {
         Self::independent(1).each(demand)
     }
 
-    /// `n` ranks that do not talk to each other: no edges.
+    /// `n` ranks that do not communicate: no edges.
     #[must_use]
     pub fn independent(n: usize) -> Self {
         plain(n, std::iter::empty())
     }
 
-    /// `n` ranks in a circle, as ring collectives send: `n` edges. A ring of two uses its one link both ways, so it has
-    /// two edges; a ring of one has none.
+    /// `n` ranks in a circle, as ring collectives send: `n` edges. A ring of two uses its one link
+    /// both ways, so it has two edges; a ring of one has none.
     #[must_use]
     pub fn ring(n: usize) -> Self {
         plain(n, (0..if n > 1 { n } else { 0 }).map(|i| (i, (i + 1) % n)))
@@ -108,19 +123,21 @@ impl Pattern {
         plain(n, (1..n).map(|i| (i - 1, i)))
     }
 
-    /// Rank 0 with everyone else, as a parameter server: `n - 1` edges.
+    /// Rank 0 joined to every other rank, as a parameter server is: `n - 1` edges.
     #[must_use]
     pub fn star(n: usize) -> Self {
         plain(n, (1..n).map(|i| (0, i)))
     }
 
-    /// A complete binary tree, filled by levels: rank `i` below `(i - 1) / 2`; `n - 1` edges.
+    /// A complete binary tree, filled level by level: the parent of rank `i` is `(i - 1) / 2`; `n -
+    /// 1` edges.
     #[must_use]
     pub fn binary_tree(n: usize) -> Self {
         plain(n, (1..n).map(|i| ((i - 1) / 2, i)))
     }
 
-    /// Everyone with everyone: `n (n - 1) / 2` edges. Also what to assume where nothing is known.
+    /// Every rank joined to every other: `n (n - 1) / 2` edges. Assume this pattern if nothing is
+    /// known.
     #[must_use]
     pub fn all_to_all(n: usize) -> Self {
         plain(n, (1..n).flat_map(|b| (0..b).map(move |a| (a, b))))
@@ -159,7 +176,12 @@ mod tests {
         }
         assert_eq!("binary-tree".parse::<Shape>().unwrap(), Shape::Tree);
         assert_eq!(
-            "torus".parse::<Shape>().unwrap_err().to_string().split(':').next(),
+            "torus"
+                .parse::<Shape>()
+                .unwrap_err()
+                .to_string()
+                .split(':')
+                .next(),
             Some("no pattern is called `torus`")
         );
     }

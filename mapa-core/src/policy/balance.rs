@@ -1,13 +1,15 @@
-//! Instances of few devices, or of many: the two policies of NVIDIA's Kubernetes device plugin.
+//! The two policies of NVIDIA's Kubernetes device plugin: `packed` takes instances of few devices,
+//! `distributed` of many.
 
 use std::collections::BTreeMap;
 
-use super::criterion::{max, min, most};
 use super::rules::Rules;
+use crate::optimum::{max, min, most};
 use crate::score::{Candidate, Objective};
 use crate::topology::DeviceId;
 
-/// The tenants of each device that the placement uses: before it, and its own.
+/// For each device that the placement uses: the tenants it had before, and the ranks that the
+/// placement adds.
 fn loads(candidate: &Candidate<'_>) -> BTreeMap<DeviceId, (f64, f64)> {
     let mut loads = BTreeMap::new();
     for &id in candidate.placement {
@@ -18,20 +20,25 @@ fn loads(candidate: &Candidate<'_>) -> BTreeMap<DeviceId, (f64, f64)> {
     loads
 }
 
-/// By how much the sum over all devices of the squared number of tenants grows: least where the load is even.
+/// The growth of the sum, over all devices, of the squared number of tenants. It is least where the
+/// load stays even.
 fn unevenness() -> Objective<'static> {
     let growth = |(before, own): &(f64, f64)| (before + own).powi(2) - before.powi(2);
     let sum = move |candidate: &Candidate<'_>| loads(candidate).values().map(growth).sum();
-    Objective::placement("unevenness", sum).of_set().blind_to_ids()
+    Objective::placement("unevenness", sum)
+        .of_set()
+        .blind_to_ids()
 }
 
-/// On how many devices the placement lies.
+/// The number of devices that the placement uses.
 fn devices_used() -> Objective<'static> {
-    Objective::placement("devices used", |candidate| loads(candidate).len() as f64).of_set().blind_to_ids()
+    Objective::placement("devices used", |candidate| loads(candidate).len() as f64)
+        .of_set()
+        .blind_to_ids()
 }
 
-/// Packed: instances of the devices that have most tenants already, then of as few others as can be; whole devices stay
-/// free for others.
+/// Packed: instances on the devices with most tenants, then on as few devices as possible. So whole
+/// devices stay free for other jobs.
 #[must_use]
 pub fn packed() -> Rules<'static> {
     Rules::new("packed")
@@ -39,8 +46,11 @@ pub fn packed() -> Rules<'static> {
         .then(min(devices_used()))
 }
 
-/// Distributed: the load as even as can be, tenants that are there counted; then on as many devices as can be.
+/// Distributed: instances such that the devices' numbers of tenants, present ones included, are as
+/// even as possible; then on as many devices as possible.
 #[must_use]
 pub fn distributed() -> Rules<'static> {
-    Rules::new("distributed").prefer(min(unevenness())).then(max(devices_used()))
+    Rules::new("distributed")
+        .prefer(min(unevenness()))
+        .then(max(devices_used()))
 }

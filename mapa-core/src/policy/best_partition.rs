@@ -1,47 +1,65 @@
 //! The best group of the best partition.
 //!
-//! A chooser that looks only at the devices it gives away leaves broken pairs behind. One remedy is to divide everything that
-//! is free into groups of the size asked for, to maximise the points of all groups together, and to give away the best
-//! group. The partitions of 16 devices into groups of three are 22 million; but what is left after some groups is a set, and the
-//! best that can be made of a set does not depend on how it came to be left. Sets are few.
+//! A policy that looks only at the devices it allocates can break up good pairs among the others.
+//! This policy divides all free devices into groups of the requested size, maximises the points of
+//! all groups together, and allocates the best group.
+//!
+//! There are 22 million partitions of 16 devices into groups of three, but only 65,536 sets. The
+//! best partition of the devices that remain after some groups depends only on the set of these
+//! devices, not on the groups before. So it is computed once for each set.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use super::Policy;
+use super::api::Policy;
 use super::chosen::place;
-use super::decision::{Decision, Refusal};
-use super::identity::PolicyId;
-use super::request::Request;
+use super::decision::Decision;
+use super::refusal::Refusal;
+use crate::ids::PolicyId;
 use crate::matching::{SearchStats, StopReason};
+use crate::request::Request;
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
 use crate::view::View;
 
-/// The most devices to choose from: a table has an entry per set of them.
+/// The most devices to choose from. The tables have an entry for each set of them.
 const MOST: usize = 20;
 
 type Points<'a> = dyn Fn(&HardwareGraph, DeviceId, DeviceId) -> i32 + Send + Sync + 'a;
 
-/// Made by [`best_partition`].
+/// The policy made by [`best_partition`].
 pub struct BestPartition<'a> {
     id: PolicyId,
     name: Cow<'static, str>,
     points: Box<Points<'a>>,
 }
 
-/// The best group of the best partition. The free devices that the request allows are divided into groups of as many as the job
-/// has ranks, and one of what is left over; the points of a group are the sum over its pairs, those of a partition the sum over
-/// its groups. Of the partition with most points, the job gets the full group with most.
+/// A policy that partitions the free devices into groups and allocates the best group of the best
+/// partition.
 ///
-/// Ties: partitions are compared group by group, the group with the lowest device first, and groups device by
-/// device; the first is taken, and of equal groups the one with the lowest device. In these comparisons an empty place comes
-/// after every device. Devices that must be included are in one full group, which the job gets. Ranks get the devices in the
-/// smallest order that the pattern admits: points are of sets, and patterns count for nothing.
+/// The free devices that the request allows are partitioned into groups of `k`, the number of the
+/// job's ranks, and at most one smaller group of what is left over. The points of a group are the
+/// sum of `points` over its pairs. The points of a partition are the sum over its groups. The job
+/// gets the full group with most points in the partition with most points.
 ///
-/// Exact, by dynamic programming over what is left, the lowest device of which is always in the next group: at most
-/// `2^(n-1) * C(n-1, k-1)` steps for `n` devices and `k` ranks, in practice below a million for 16 devices and whatever `k`, and
-/// 12 bytes per set. With more than 20 devices to choose from, the answer is [`Refusal::LimitReached`]. No runners-up are named.
+/// Ties: of partitions with equal points, the lexicographically first wins. For this comparison the
+/// groups of a partition are ordered by their lowest device, the devices of a group are in
+/// ascending order, and the empty places of the smaller group come after every device. Of groups
+/// with equal points, the one with the lowest device wins.
 ///
+/// Devices that must be included are in one full group, and the job gets that group. The pattern
+/// does not influence which group is chosen. Ranks get its devices in the smallest order that the
+/// pattern admits.
+///
+/// With more than 20 devices to choose from, the answer is [`Refusal::LimitReached`]. Decisions
+/// have no runners-up.
+///
+/// # Complexity
+/// Exact, by dynamic programming over the set of devices that remain. The lowest of them is always
+/// in the next group. A decision takes at most `2^(n-1) * C(n-1, k-1)` steps for `n` devices and
+/// `k` ranks, in practice below a million for 16 devices and any `k`, and 12 bytes for each of the
+/// `2^n` sets.
+///
+/// # Examples
 /// ```
 /// use mapa_core::{DeviceSet, Fabric, LinkClass, Pattern, Policy, Request, best_partition};
 ///
@@ -67,7 +85,11 @@ pub fn best_partition<'a>(
     name: impl Into<Cow<'static, str>>,
     points: impl Fn(&HardwareGraph, DeviceId, DeviceId) -> i32 + Send + Sync + 'a,
 ) -> BestPartition<'a> {
-    BestPartition { id: PolicyId::unique(), name: name.into(), points: Box::new(points) }
+    BestPartition {
+        id: PolicyId::unique(),
+        name: name.into(),
+        points: Box::new(points),
+    }
 }
 
 impl Policy for BestPartition<'_> {
@@ -83,7 +105,10 @@ impl Policy for BestPartition<'_> {
         let free: Vec<DeviceId> = request.room(view).iter().collect();
         let k = request.pattern.len();
         let required = |id: &&DeviceId| request.must_include.contains(**id);
-        if k == 0 || free.len() < k || free.iter().filter(required).count() < request.must_include.len() {
+        if k == 0
+            || free.len() < k
+            || free.iter().filter(required).count() < request.must_include.len()
+        {
             return place(&self.name, request, view, None);
         }
         if free.len() > MOST {
@@ -92,11 +117,18 @@ impl Policy for BestPartition<'_> {
                 ..SearchStats::default()
             }));
         }
-        let points = |a: usize, b: usize| (self.points)(view.graph(), free[a], free[b]);
         let required = (0..free.len()).filter(|&i| request.must_include.contains(free[i]));
-        let mut partitions = Partitions::new(free.len(), k, required.fold(0, |set, i| set | 1 << i), points);
+        let mut partitions = Partitions::new(
+            free.len(),
+            k,
+            required.fold(0, |set, i| set | 1 << i),
+            |a, b| (self.points)(view.graph(), free[a], free[b]),
+        );
         let best = partitions.best_group().map(|group| {
-            let set: DeviceSet = (0..free.len()).filter(|&i| group >> i & 1 == 1).map(|i| free[i]).collect();
+            let set: DeviceSet = (0..free.len())
+                .filter(|&i| group >> i & 1 == 1)
+                .map(|i| free[i])
+                .collect();
             (set, f64::from(partitions.points[group as usize]))
         });
         place(&self.name, request, view, best)
@@ -105,32 +137,44 @@ impl Policy for BestPartition<'_> {
 
 impl fmt::Debug for BestPartition<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BestPartition").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("BestPartition")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
     }
 }
 
-/// What is not worked out yet.
+/// An entry that is not computed yet.
 const UNKNOWN: i32 = i32::MIN;
-/// What no partition reaches, since what is required would be torn apart.
+/// The entry of a set without an admissible partition: each would separate the required devices.
 const NEVER: i32 = i32::MIN / 2;
 
-/// All partitions of `n` devices into groups of `k`, and one of the `n % k` left over. Sets are bit masks.
+/// All partitions of `n` devices into groups of `k` and one group of the `n % k` left over. Sets
+/// are bit masks.
 struct Partitions {
     n: usize,
     k: usize,
     required: u32,
-    /// Of every set, the sum over its pairs.
+    /// By set: the sum of the points of its pairs.
     points: Vec<i32>,
-    /// Of every set, what the points of its partitions do not exceed: of each device half its best pairs.
+    /// By set: an upper bound on the points of its partitions. Each device contributes half of the
+    /// points of its best `k - 1` pairs.
     bound: Vec<i32>,
-    /// Of every set that can be left after some groups, the most points of what can be made of it.
+    /// By set that can remain after some groups: the points of its best partition.
     most: Vec<i32>,
 }
 
 impl Partitions {
     fn new(n: usize, k: usize, required: u32, pair: impl Fn(usize, usize) -> i32) -> Self {
         let mut points = vec![0i32; 1 << n];
-        let pairs: Vec<i32> = (0..n * n).map(|at| if at / n < at % n { pair(at / n, at % n) } else { 0 }).collect();
+        let pairs: Vec<i32> = (0..n * n)
+            .map(|at| {
+                if at / n < at % n {
+                    pair(at / n, at % n)
+                } else {
+                    0
+                }
+            })
+            .collect();
         for set in 1..1u32 << n {
             let (lowest, mut rest) = (set.trailing_zeros() as usize, set & (set - 1));
             let mut sum = points[rest as usize];
@@ -141,31 +185,45 @@ impl Partitions {
             points[set as usize] = sum;
         }
         let pair = |a: usize, b: usize| pairs[a.min(b) * n + a.max(b)];
+        // For each device, the sum of its best k - 1 pairs: those that it can have in one group.
         let halves = |device: usize| {
-            let mut row: Vec<i32> =
-                (0..n).filter(|&other| other != device).map(|other| pair(device, other).max(0)).collect();
+            let mut row: Vec<i32> = (0..n)
+                .filter(|&other| other != device)
+                .map(|other| pair(device, other).max(0))
+                .collect();
             row.sort_unstable_by(|a, b| b.cmp(a));
-            row.iter().take(k - 1).fold(0i32, |sum, &points| sum.saturating_add(points))
+            row.iter()
+                .take(k - 1)
+                .fold(0i32, |sum, &points| sum.saturating_add(points))
         };
         let halves: Vec<i32> = (0..n).map(halves).collect();
         let mut bound = vec![0i32; 1 << n];
         for set in 1..1usize << n {
-            bound[set] = bound[set & (set - 1)].saturating_add(halves[set.trailing_zeros() as usize]);
+            bound[set] =
+                bound[set & (set - 1)].saturating_add(halves[set.trailing_zeros() as usize]);
         }
-        // Halved at the end, and rounded up.
+        // Each pair was counted at both of its devices. Halving rounds up, so it stays a bound.
         bound.iter_mut().for_each(|sum| *sum = *sum / 2 + *sum % 2);
-        Self { n, k, required, points, bound, most: vec![UNKNOWN; 1 << n] }
+        Self {
+            n,
+            k,
+            required,
+            points,
+            bound,
+            most: vec![UNKNOWN; 1 << n],
+        }
     }
 
-    /// How many devices groups of the next round may have: `k`, and before the odd one is out, what is left over. One lies in
-    /// the number that are left: as long as it is no multiple of `k`, the odd group is among them.
+    /// The possible sizes of the next group: `k`, and also the size of the smaller group as long as
+    /// that has not been taken. While it has not, the number of devices left is no multiple of `k`.
     fn sizes(&self, left: u32) -> impl Iterator<Item = usize> + use<> {
         let (odd, k) = (left.count_ones() as usize % self.k, self.k);
         let full = (left.count_ones() as usize >= k).then_some(k);
         full.into_iter().chain((odd > 0).then_some(odd))
     }
 
-    /// Whether what is required stays together, in a full group.
+    /// Whether a group has either none or all of the required devices, the latter only as a full
+    /// group.
     fn admits(&self, group: u32) -> bool {
         let there = group & self.required;
         there == 0 || there == self.required && group.count_ones() as usize == self.k
@@ -180,10 +238,11 @@ impl Partitions {
             let groups_left = (left.count_ones() as usize).div_ceil(self.k);
             for size in self.sizes(left) {
                 each_group(left, size, |group| {
-                    // Of two groups the second is what the first leaves.
+                    // The last group is what the one before it leaves: no recursion is needed.
                     if groups_left == 2 {
                         let rest = left & !group;
-                        let sum = self.points[group as usize].saturating_add(self.points[rest as usize]);
+                        let sum =
+                            self.points[group as usize].saturating_add(self.points[rest as usize]);
                         if sum > most && self.admits(group) && self.admits(rest) {
                             most = sum;
                         }
@@ -198,7 +257,7 @@ impl Partitions {
         self.most[left as usize]
     }
 
-    /// What [`Partitions::with`] does not exceed.
+    /// An upper bound on [`Partitions::with`].
     fn at_most(&self, group: u32, left: u32) -> i32 {
         self.points[group as usize].saturating_add(self.bound[(left & !group) as usize])
     }
@@ -211,14 +270,23 @@ impl Partitions {
         }
     }
 
-    /// The best group of the first of the best partitions.
+    /// The group with most points in the first of the best partitions. `None` if no partition keeps
+    /// the required devices together.
     fn best_group(&mut self) -> Option<u32> {
-        let mut left = if self.n == 0 { 0 } else { u32::MAX >> (32 - self.n) };
+        let mut left = if self.n == 0 {
+            0
+        } else {
+            u32::MAX >> (32 - self.n)
+        };
         let mut best: Option<u32> = None;
         while left != 0 {
             let group = self.first_of_best(left)?;
-            let better = best.is_none_or(|best| self.points[group as usize] > self.points[best as usize]);
-            if group.count_ones() as usize == self.k && group & self.required == self.required && better {
+            let better =
+                best.is_none_or(|best| self.points[group as usize] > self.points[best as usize]);
+            if group.count_ones() as usize == self.k
+                && group & self.required == self.required
+                && better
+            {
                 best = Some(group);
             }
             left &= !group;
@@ -226,9 +294,9 @@ impl Partitions {
         best
     }
 
-    /// The first group of the first of the best partitions of `left`. Groups of either size are in one order, in which an empty
-    /// place comes last: of two, that is before which has the lowest device in which they differ, and a group that is the
-    /// beginning of another after it.
+    /// The first group of the lexicographically first of the best partitions of `left`. Of two
+    /// groups, the one with the lowest device that only one of them has comes first. So a group
+    /// that is a prefix of another comes after it.
     fn first_of_best(&mut self, left: u32) -> Option<u32> {
         let most = Some(self.most(left)).filter(|&most| most != NEVER)?;
         let mut first: Option<u32> = None;
@@ -241,7 +309,11 @@ impl Partitions {
                 is_best
             });
             first = match (first, found) {
-                (Some(first), Some(other)) => Some(if is_before(other, first) { other } else { first }),
+                (Some(first), Some(other)) => Some(if is_before(other, first) {
+                    other
+                } else {
+                    first
+                }),
                 (first, other) => first.or(other),
             };
         }
@@ -254,10 +326,17 @@ fn is_before(a: u32, b: u32) -> bool {
     a & lowest_in_one != 0
 }
 
-/// All sets of `size` of these devices with the lowest of them, by their devices in lexicographic order, until `visit` says stop.
+/// Visits all sets of `size` devices of `left` that have its lowest device, in lexicographic order,
+/// until `visit` returns true.
 fn each_group(left: u32, size: usize, mut visit: impl FnMut(u32) -> bool) {
-    /// `spare`: how many of the open devices can be passed over.
-    fn extend(mut open: u32, missing: usize, spare: usize, group: u32, visit: &mut impl FnMut(u32) -> bool) -> bool {
+    /// Adds `missing` of the `open` devices to `group`; `spare` of the open ones can be skipped.
+    fn extend(
+        mut open: u32,
+        missing: usize,
+        spare: usize,
+        group: u32,
+        visit: &mut impl FnMut(u32) -> bool,
+    ) -> bool {
         if missing == 0 {
             return visit(group);
         }

@@ -1,8 +1,8 @@
-//! The heuristics of scheduling on instances of different sizes: by how large the free ones are.
+//! Heuristics for instances of different sizes, by the sizes of the free ones.
 
-use super::criterion::{least, most};
 use super::rules::Rules;
 use crate::mig::Size;
+use crate::optimum::{least, most};
 use crate::score::Seat;
 
 fn compute_slices(seat: &Seat<'_>) -> u8 {
@@ -21,10 +21,12 @@ pub fn smallest_first() -> Rules<'static> {
     Rules::new("smallest-first").prefer(least("compute slices", compute_slices).blind_to_ids())
 }
 
-/// Earliest finish: the free instance on which the job runs shortest, by its own run times in any unit. A size without a run
-/// time (NaN, or a device whose size is not known) comes last. Where run times never grow with size it chooses as
-/// [`largest_first`] does, ties in run time aside.
+/// Earliest finish: the free instance with the shortest run time of the job. `run_time` gives the
+/// run time on each size, in any unit. An instance without a run time (NaN, or a device of unknown
+/// size) comes last. If run times never grow with size, the choice is that of [`largest_first`],
+/// ties in run time aside.
 ///
+/// # Examples
 /// ```
 /// use mapa_core::{earliest_finish, mig::Size};
 ///
@@ -34,6 +36,10 @@ pub fn smallest_first() -> Rules<'static> {
 /// ```
 #[must_use]
 pub fn earliest_finish<'a>(run_time: impl Fn(Size) -> f64 + Send + Sync + 'a) -> Rules<'a> {
-    Rules::new("earliest-finish")
-        .prefer(least("run time", move |seat| seat.device().size.map_or(f64::NAN, &run_time)).blind_to_ids())
+    Rules::new("earliest-finish").prefer(
+        least("run time", move |seat| {
+            seat.device().size.map_or(f64::NAN, &run_time)
+        })
+        .blind_to_ids(),
+    )
 }

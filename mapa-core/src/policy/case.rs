@@ -1,12 +1,15 @@
 //! Packing tasks that need no isolation: CASE, Algorithm 2.
 
-use super::criterion::least;
 use super::rules::Rules;
+use crate::optimum::least;
 
-/// CASE's placement of a task (Algorithm 2): among the devices without an isolated job whose free memory is strictly more
-/// than the task asks for, the one with fewest warps in use; the first on a tie. The task's demand is shared
-/// ([`Demand::shared`](crate::Demand::shared)) and gives its memory and warps. CASE places tasks one by one: of a pattern of
-/// several ranks, their warps are not counted beside each other (their memory is).
+/// CASE's placement of a task (Algorithm 2). Candidates are the devices without an isolated job
+/// whose free memory is strictly more than the task's. Of these, the device with fewest warps in
+/// use is chosen, and the lowest id on a tie.
+///
+/// The task's demand is shared ([`Demand::shared`](crate::Demand::shared)) and gives its memory and
+/// warps. CASE places one task at a time. If a pattern has several ranks, the warps of one rank do
+/// not count for the others; their memory does.
 #[must_use]
 pub fn case() -> Rules<'static> {
     Rules::new("case")

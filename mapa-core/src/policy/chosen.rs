@@ -1,14 +1,19 @@
-//! The way from a set of devices to a decision, for policies that choose sets and know nothing of patterns.
+//! Turns a set of devices into a decision, for policies that choose sets without regard to the
+//! pattern.
 
-use super::Policy;
-use super::decision::{Decision, Reason, Refusal};
-use super::request::Request;
+use super::api::Policy;
+use super::decision::Decision;
+use super::refusal::{Reason, Refusal};
 use super::rules::Rules;
+use crate::request::Request;
 use crate::topology::DeviceSet;
 use crate::view::View;
 
-/// The smallest rank order of the request on `set`, whose `key` compares it with sets of other machines, the higher the
-/// better; the reason of a refusal, where no set was found or the pattern does not lie on the one that was.
+/// Places the request on `set` in the smallest rank order. The number beside the set is a key that
+/// compares it with sets of other machines, the higher the better.
+///
+/// # Errors
+/// Why the request is refused: no set was found, or the pattern does not fit on the set.
 pub(super) fn place(
     name: &str,
     request: &Request,
@@ -17,19 +22,27 @@ pub(super) fn place(
 ) -> Result<Decision, Refusal> {
     let rules = || Rules::new(name.to_owned()).report_paper_scores();
     let Some((set, key)) = set else {
-        // With fewer free devices than ranks this is refused, and the reason is that of any other policy.
+        // With fewer free devices than ranks this is refused, and the reason is that of any other
+        // policy.
         rules().decide(request, view)?;
-        return Err(Refusal::Busy(Reason::Rule(format!("a device of its own for every rank, as {name} wants").into())));
+        return Err(Refusal::Busy(Reason::Rule(
+            format!("a device of its own for every rank, as {name} wants").into(),
+        )));
     };
-    let inside = Request { runners_up: 0, ..request.clone() }.only(&request.eligible(view.graph()) & &set);
+    let inside = Request {
+        runners_up: 0,
+        ..request.clone()
+    }
+    .only(&request.eligible(view.graph()) & &set);
     match rules().decide(&inside, view) {
         Ok(decision) => Ok(decision.with_first_key(key)),
         Err(limit @ Refusal::LimitReached(_)) => Err(limit),
-        // Whether other sets would do is more than such a policy looks at; only what nobody could place can never be.
+        // Such a policy looks at one set and does not know whether others would do. The request is
+        // infeasible only if no policy could place it.
         Err(_) => match rules().decide(request, view) {
-            Ok(_) => {
-                Err(Refusal::Busy(Reason::Rule(format!("a pattern that lies on {set}, which {name} chose").into())))
-            }
+            Ok(_) => Err(Refusal::Busy(Reason::Rule(
+                format!("a pattern that lies on {set}, which {name} chose").into(),
+            ))),
             Err(refusal) => Err(refusal),
         },
     }

@@ -1,26 +1,28 @@
 //! The set of least weight, made of whole packages.
 //!
-//! A package is a device with all that it is cut into; a device that is whole is a package by itself. The set is made of
-//! packages of which all that is free is taken, and the lowest of one more: so packages are used up one by one, those with least
-//! left first.
+//! A package is a device with all of its partitions. A device that is not partitioned is a package
+//! by itself. The set consists of all free devices of some packages, and the lowest devices of at
+//! most one more. So packages are filled one by one, on ties those
+//! with the fewest free devices first.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::Policy;
+use super::api::Policy;
 use super::chosen::place;
-use super::decision::{Decision, Refusal};
-use super::identity::PolicyId;
-use super::request::Request;
+use super::decision::Decision;
+use super::refusal::Refusal;
+use crate::ids::PolicyId;
 use crate::matching::{Limits, SearchStats, StopReason};
+use crate::request::Request;
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
 use crate::view::View;
 
 type Weight<'a> = dyn Fn(&HardwareGraph, (DeviceId, DeviceId), bool) -> u32 + Send + Sync + 'a;
 type Package<'a> = dyn Fn(&HardwareGraph, DeviceId) -> DeviceId + Send + Sync + 'a;
 
-/// Made by [`least_weight`].
+/// The policy made by [`least_weight`].
 pub struct LeastWeight<'a> {
     id: PolicyId,
     name: Cow<'static, str>,
@@ -28,25 +30,39 @@ pub struct LeastWeight<'a> {
     package: Box<Package<'a>>,
 }
 
-/// The set of least weight, which is the sum over its pairs, among those made of packages: of the free devices that the request
-/// allows, all that are in some packages, and where more are needed, the lowest of one package that has more left than that.
-/// `package` names the package that a device is in by an id, the same for all in it; `weight` is told of a pair, lower id
-/// first, whether both are in one package. Devices that must be included are in the set besides.
+/// A policy that takes the set of least weight among the sets made of packages. The weight of a set
+/// is the sum over its pairs.
 ///
-/// Ties: as few packages as can be; then packages are compared one by one, those taken whole first, in the order of how many of
-/// their devices are free, and of lowest id where that is the same. Ranks get the devices in the smallest order that the
-/// pattern admits: weights are of sets, and patterns count for nothing.
+/// A package is a group of devices that should be taken together. Of the free devices that the
+/// request allows, a candidate set has all those in some packages. If the job needs more, it also
+/// has the lowest of one further package, which has more left than that. Devices that must be
+/// included are added to every set.
 ///
-/// Exact, by branch and bound over sets of packages: every pair still to come weighs at least as much as the lightest. For `m`
-/// packages at most `2^m` sets, and `m` being 16, some 40,000; [`Request::limits`] bounds them, and if they are reached the best
-/// set found stands and the decision says so. O(n²) memory for `n` devices. No runners-up are named.
+/// `package` gives the id of a device's package, the same for all of its devices. `weight` gets the
+/// graph, a pair with the lower id first, and whether both devices are in one package.
+///
+/// Ties: the fewest packages. Then packages are compared one by one, first those taken whole, in
+/// the order of their numbers of free devices and then of their ids. The pattern does not influence
+/// which set is chosen. Ranks get its devices in the smallest order that the pattern admits.
+/// Decisions have no runners-up.
+///
+/// # Complexity
+/// Exact, by branch and bound over sets of packages. The lower bound counts each pair still to come
+/// as the lightest pair. `m` packages have at most `2^m` sets; for `m` = 16 some 40,000 are
+/// visited. [`Request::limits`] bounds the number of sets. If the limit is reached, the best set
+/// found is taken, and the decision's search is not complete. Memory: O(n²) for `n` devices.
 #[must_use]
 pub fn least_weight<'a>(
     name: impl Into<Cow<'static, str>>,
     weight: impl Fn(&HardwareGraph, (DeviceId, DeviceId), bool) -> u32 + Send + Sync + 'a,
     package: impl Fn(&HardwareGraph, DeviceId) -> DeviceId + Send + Sync + 'a,
 ) -> LeastWeight<'a> {
-    LeastWeight { id: PolicyId::unique(), name: name.into(), weight: Box::new(weight), package: Box::new(package) }
+    LeastWeight {
+        id: PolicyId::unique(),
+        name: name.into(),
+        weight: Box::new(weight),
+        package: Box::new(package),
+    }
 }
 
 impl Policy for LeastWeight<'_> {
@@ -74,14 +90,21 @@ impl Policy for LeastWeight<'_> {
                 Err(Refusal::LimitReached(stats))
             };
         };
-        let decision = place(&self.name, request, view, Some((best.set, -(best.weight as f64))))?;
+        let decision = place(
+            &self.name,
+            request,
+            view,
+            Some((best.set, -(best.weight as f64))),
+        )?;
         Ok(decision.searched(stats))
     }
 }
 
 impl fmt::Debug for LeastWeight<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LeastWeight").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("LeastWeight")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
     }
 }
 
@@ -93,7 +116,7 @@ struct Best {
 
 struct Search {
     ids: Vec<DeviceId>,
-    /// Of every two devices, row by row.
+    /// The weight of each pair, row by row.
     weights: Vec<u32>,
     lightest: u64,
     required: Vec<usize>,
@@ -120,11 +143,21 @@ impl Search {
         let package: Vec<DeviceId> = ids.iter().map(|&id| (policy.package)(graph, id)).collect();
         let weight = |low: usize, high: usize| {
             let same = package[low] == package[high];
-            if low == high { 0 } else { (policy.weight)(graph, (ids[low], ids[high]), same) }
+            if low == high {
+                0
+            } else {
+                (policy.weight)(graph, (ids[low], ids[high]), same)
+            }
         };
         let pair = |at: usize| ((at / n).min(at % n), (at / n).max(at % n));
-        let weights: Vec<u32> = (0..n * n).map(pair).map(|(low, high)| weight(low, high)).collect();
-        let lightest = (0..n * n).filter(|at| at / n != at % n).map(|at| u64::from(weights[at])).min();
+        let weights: Vec<u32> = (0..n * n)
+            .map(pair)
+            .map(|(low, high)| weight(low, high))
+            .collect();
+        let lightest = (0..n * n)
+            .filter(|at| at / n != at % n)
+            .map(|at| u64::from(weights[at]))
+            .min();
         let mut packages: BTreeMap<DeviceId, Vec<usize>> = BTreeMap::new();
         for i in (0..n).filter(|&i| !required.contains(ids[i])) {
             packages.entry(package[i]).or_default().push(i);
@@ -133,29 +166,49 @@ impl Search {
         packages.sort_by_key(Vec::len);
         let required = (0..n).filter(|&i| required.contains(ids[i])).collect();
         let (lightest, best, stopped) = (lightest.unwrap_or(0), None, StopReason::default());
-        Self { ids, weights, lightest, required, packages, wanted, best, limits, nodes: 0, stopped }
+        Self {
+            ids,
+            weights,
+            lightest,
+            required,
+            packages,
+            wanted,
+            best,
+            limits,
+            nodes: 0,
+            stopped,
+        }
     }
 
     fn stats(&self) -> SearchStats {
-        SearchStats { nodes: self.nodes, matches: u64::from(self.best.is_some()), stopped: self.stopped }
+        SearchStats {
+            nodes: self.nodes,
+            matches: u64::from(self.best.is_some()),
+            stopped: self.stopped,
+        }
     }
 
     fn weight_of(&self, device: usize, set: &[usize]) -> u64 {
-        set.iter().map(|&other| u64::from(self.weights[device * self.ids.len() + other])).sum()
+        set.iter()
+            .map(|&other| u64::from(self.weights[device * self.ids.len() + other]))
+            .sum()
     }
 
     fn run(&mut self) {
         let mut taken = self.required.clone();
-        let weight = (0..taken.len()).map(|at| self.weight_of(taken[at], &taken[..at])).sum();
+        let weight = (0..taken.len())
+            .map(|at| self.weight_of(taken[at], &taken[..at]))
+            .sum();
         self.visit(&mut Vec::new(), 0, &mut taken, weight);
     }
 
-    /// All ways on from the packages in `whole`, all of which are taken whole, the next one being `from` or later; `taken` has
-    /// their devices and those that are required, which weigh `weight`.
+    /// Extends the packages in `whole`, all taken whole, by each package that can come next: one
+    /// taken whole from position `from` on, or any that fills the set with a part of it. `taken`
+    /// has the devices of `whole` and the required ones, and their weight is `weight`.
     fn visit(&mut self, whole: &mut Vec<usize>, from: usize, taken: &mut Vec<usize>, weight: u64) {
         let missing = self.wanted - taken.len();
         if missing == 0 {
-            // Only devices that are required.
+            // The required devices alone are enough.
             return self.found(taken, weight, whole.len());
         }
         for package in 0..self.packages.len() {
@@ -163,7 +216,7 @@ impl Search {
                 continue;
             }
             let size = self.packages[package].len();
-            // What is taken whole is taken in ascending order, so that every set is met once.
+            // Whole packages are taken in ascending order, so that each set is visited once.
             if size <= missing && package < from {
                 continue;
             }
@@ -177,7 +230,9 @@ impl Search {
             whole.push(package);
             if size >= missing {
                 self.found(taken, sum, whole.len());
-            } else if self.can_be_filled(package, missing - size) && !self.is_beaten(taken.len(), sum, whole.len()) {
+            } else if self.can_be_filled(package, missing - size)
+                && !self.is_beaten(taken.len(), sum, whole.len())
+            {
                 self.visit(whole, package + 1, taken, sum);
             }
             whole.pop();
@@ -185,7 +240,8 @@ impl Search {
         }
     }
 
-    /// Whether later packages, and at most a part of one before them, can have so many devices.
+    /// Whether the packages after `package`, and a part of at most one before them, have `missing`
+    /// devices.
     fn can_be_filled(&self, package: usize, missing: usize) -> bool {
         let later: usize = self.packages[package + 1..].iter().map(Vec::len).sum();
         later + self.packages[package].len() > missing
@@ -198,21 +254,33 @@ impl Search {
         self.stopped != StopReason::Exhausted
     }
 
-    /// Sets of as many packages are met in the order of their packages: the first of equals stays.
+    /// Keeps a set if it is better than the best so far. Sets with equally many packages are
+    /// visited in the order of their packages, so the first of equals is the one that wins ties.
     fn found(&mut self, set: &[usize], weight: u64, packages: usize) {
-        if self.best.as_ref().is_none_or(|best| (weight, packages) < (best.weight, best.packages)) {
+        if self
+            .best
+            .as_ref()
+            .is_none_or(|best| (weight, packages) < (best.weight, best.packages))
+        {
             let set = set.iter().map(|&i| self.ids[i]).collect();
-            self.best = Some(Best { weight, packages, set });
+            self.best = Some(Best {
+                weight,
+                packages,
+                set,
+            });
         }
     }
 
-    /// Whether no set with so many devices of this weight, from so many packages, can be better than the best.
+    /// Whether no extension of a set of this weight, with so many devices from so many packages,
+    /// can be better than the best.
     fn is_beaten(&self, devices: usize, weight: u64, packages: usize) -> bool {
         let pairs = |n: usize| (n * n.saturating_sub(1) / 2) as u64;
         let to_come = pairs(self.wanted) - pairs(devices);
         let largest = self.packages.last().map_or(1, Vec::len);
         let more = (self.wanted - devices).div_ceil(largest);
         let least = (weight + to_come * self.lightest, packages + more);
-        self.best.as_ref().is_some_and(|best| least >= (best.weight, best.packages))
+        self.best
+            .as_ref()
+            .is_some_and(|best| least >= (best.weight, best.packages))
     }
 }

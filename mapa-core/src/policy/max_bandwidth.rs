@@ -1,18 +1,23 @@
-//! The most bandwidth for the job, by what its links can carry.
+//! The set of devices whose links can carry most.
 
-use super::Policy;
-use super::criterion::{max, min};
+use super::api::Policy;
 use super::rules::Rules;
+use crate::optimum::{max, min};
 use crate::score::{Objective, aggregate_gbps, host_hops, preserved_gbps, ring_packing_gbps};
 
-/// The set of devices on which rings carry most ([`RingPacking`](crate::RingPacking)); of those the one that leaves the most
-/// bandwidth to others (Eq. 3); and on it the rank order with the fewest hops through the host, then of highest AggBW (Eq. 1),
-/// so that a ring of ranks follows direct links where the set has a ring of them. Ties: lowest ids, then smallest rank order. All
-/// sets of one device carry nothing: there the bandwidth left decides.
+/// The set of devices on which rings carry most ([`RingPacking`](crate::RingPacking)); of equal
+/// ones the set that leaves the most bandwidth to other jobs (Eq. 3).
 ///
-/// No job of up to sixteen ranks gets a set whose ring packing is below the best one that is free, unless the decision says that
-/// a limit ended its search. Packings of more devices are those that a search finds.
+/// On this set it takes the rank order with the fewest hops through the host, then with the highest
+/// AggBW (Eq. 1). So a ring of ranks follows direct links if the set has a ring of them. Ties:
+/// lowest ids, then smallest rank order. A single device carries nothing, so for jobs of one rank
+/// the bandwidth left decides.
 ///
+/// For jobs of up to sixteen ranks, no free set has a higher ring packing than the chosen one,
+/// unless the decision says that a limit ended its search. For more ranks, the packings compared
+/// are those that a search finds.
+///
+/// # Examples
 /// ```
 /// use mapa_core::{DeviceSet, Fabric, LinkClass, Pattern, Policy, Request, max_bandwidth};
 ///
@@ -37,9 +42,13 @@ pub fn max_bandwidth() -> impl Policy + Clone {
     max_bandwidth_with(ring_packing_gbps())
 }
 
-/// The same with another model of what a placement carries.
+/// [`max_bandwidth`] with another model of the bandwidth of a placement.
 #[must_use]
 pub fn max_bandwidth_with(bandwidth: Objective<'static>) -> impl Policy + Clone {
     let rules = Rules::new("max-bandwidth").prefer(max(bandwidth));
-    rules.then(max(preserved_gbps())).then(min(host_hops())).then(max(aggregate_gbps())).report_paper_scores()
+    rules
+        .then(max(preserved_gbps()))
+        .then(min(host_hops()))
+        .then(max(aggregate_gbps()))
+        .report_paper_scores()
 }

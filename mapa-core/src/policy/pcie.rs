@@ -1,19 +1,26 @@
-//! The PCIe-bandwidth-aware choice among instances: Tang et al., sections 3.2 and 3.3.
+//! The choice among instances by PCIe bandwidth: Tang et al., sections 3.2 and 3.3.
 
-use super::criterion::least;
 use super::rules::Rules;
+use crate::optimum::least;
 use crate::score::Seat;
 
-/// What the copies of one GPU get in all over PCIe 4.0 x16, decimal GB/s: `PCIe_max` of Tang et al., section 3.2.
+/// The total bandwidth of all copies to and from one GPU over PCIe 4.0 x16, decimal GB/s:
+/// `PCIe_max` of Tang et al., section 3.2.
 pub const PCIE_GEN4_GBPS: f64 = 30.08;
 
-/// Eq. 2 of Tang et al.: by what factor a job is slowed down that would copy `gbps` GB/s alone, on a device where `bound`
-/// PCIe-bound jobs, itself among them, get equal shares of `max_gbps`. `alpha` is the slope of Eq. 1, fitted per job. At
-/// least 1; 1 for a job that is not PCIe-bound.
+/// Eq. 2 of Tang et al.: the factor by which shared PCIe bandwidth slows down a job, at least 1.
 ///
-/// As published it counts the job's own demand times the number of jobs, whatever the others' demands: a light job among
-/// heavy ones is slowed down as among light ones.
+/// - `gbps`: the bandwidth at which the job would copy alone, GB/s; 0 for a job that is not
+///   PCIe-bound, whose factor is 1.
+/// - `alpha`: the slope of Eq. 1, fitted per job.
+/// - `bound`: the number of PCIe-bound jobs on the device, this one included. They get equal shares
+///   of `max_gbps`.
+/// - `max_gbps`: the total PCIe bandwidth of the device, GB/s.
 ///
+/// The published equation multiplies the job's own demand by the number of jobs, whatever the other
+/// demands are. So a light job among heavy ones is slowed down as much as among light ones.
+///
+/// # Examples
 /// ```
 /// use mapa_core::{PCIE_GEN4_GBPS, pcie_slowdown};
 ///
@@ -27,21 +34,28 @@ pub fn pcie_slowdown(gbps: f64, alpha: f64, bound: u32, max_gbps: f64) -> f64 {
     (alpha * gbps * f64::from(bound) / max_gbps).max(1.0)
 }
 
-/// [`pcie_slowdown`] of the rank on this seat, with its demand for PCIe traffic and the PCIe-bound tenants of the whole
-/// device.
+/// [`pcie_slowdown`] of the rank on this seat, from its demand for PCIe traffic and the number of
+/// PCIe-bound tenants of the whole device.
 #[must_use]
 pub fn pcie_slowdown_on(seat: &Seat<'_>, alpha: f64, max_gbps: f64) -> f64 {
     let gbps = f64::from(seat.demand.pcie_mb_s) / 1000.0;
-    pcie_slowdown(gbps, alpha, seat.usage_of_whole().pcie_tenants + 1, max_gbps)
+    pcie_slowdown(
+        gbps,
+        alpha,
+        seat.usage_of_whole().pcie_tenants + 1,
+        max_gbps,
+    )
 }
 
-/// Tang et al., stage 3: the instance on which the job is slowed down least (Eq. 2), then best fit: on the device with
-/// fewest free instances left. The wanted size is the request's; `alpha` is the job's. More rules (a threshold of delay, a
-/// device marked for a re-partition) are added to it with [`Rules::require`].
+/// Tang et al., stage 3: the instance with the least slowdown of the job (Eq. 2), then best fit:
+/// the device with the fewest free instances left. The request states the size of the instance;
+/// `alpha` belongs to the job. Further rules, such as a threshold of delay or the exclusion of a
+/// device that is to be repartitioned, are added with [`Rules::require`].
 ///
-/// Tang et al. place jobs of one instance each, and Eq. 2 counts tenants that are there: of a job of several ranks it does
-/// not count the ranks beside each other.
+/// Tang et al. place jobs of one instance each. Eq. 2 counts only tenants that are placed already,
+/// so the ranks of one job do not count for each other.
 ///
+/// # Examples
 /// ```
 /// use mapa_core::{PCIE_GEN4_GBPS, pcie_aware, pcie_slowdown_on};
 ///
@@ -53,6 +67,11 @@ pub fn pcie_slowdown_on(seat: &Seat<'_>, alpha: f64, max_gbps: f64) -> f64 {
 #[must_use]
 pub fn pcie_aware(alpha: f64, max_gbps: f64) -> Rules<'static> {
     Rules::new("pcie-aware")
-        .prefer(least("slowdown", move |seat| pcie_slowdown_on(seat, alpha, max_gbps)).blind_to_ids())
+        .prefer(
+            least("slowdown", move |seat| {
+                pcie_slowdown_on(seat, alpha, max_gbps)
+            })
+            .blind_to_ids(),
+        )
         .then(least("free instances left", |seat| seat.free_siblings() as f64).blind_to_ids())
 }

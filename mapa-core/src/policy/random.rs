@@ -2,13 +2,15 @@
 
 use std::hash::Hasher;
 
-use super::criterion::most;
 use super::rules::Rules;
+use crate::optimum::most;
 
-/// A free device drawn at random: each has a lot, the highest wins. A lot is a hash of the stream's name, the seed, the job and
-/// the device, so the policy has no state: the same draw on any thread, in any order of asking, on any platform and
-/// release. The policy's name carries stream and seed.
+/// Free devices at random. Each device gets a random number, and the highest ones win. The number
+/// is a hash of the stream's name, the seed, the job and the device, so the policy has no state. It
+/// draws the same on any thread, in any order of calls, and on any platform and release. The
+/// policy's name contains the stream and the seed.
 ///
+/// # Examples
 /// ```
 /// use mapa_core::{Policy, random};
 ///
@@ -21,19 +23,25 @@ pub fn random(stream: &str, seed: u64, job: u64) -> Rules<'static> {
     Rules::new(name).prefer(most("lot", move |seat| lot(drawn, seat.id.0)))
 }
 
-/// Where the lots of a stream are, by its name and by what it is drawn for.
+/// The start of a stream of random numbers: a hash of its name and of what the numbers are for.
 pub(super) fn stream(name: &str, of: impl IntoIterator<Item = u64>) -> u64 {
     let mut hash = fnv::FnvHasher::default();
     hash.write(name.as_bytes());
     hash.write(&[0]);
-    of.into_iter().for_each(|number| hash.write(&number.to_le_bytes()));
+    of.into_iter()
+        .for_each(|number| hash.write(&number.to_le_bytes()));
     hash.finish()
 }
 
-/// A number in [0, 1): of a stream, the lot with this number.
+/// The random number at position `number` of a stream, in [0, 1).
 pub(super) fn lot(drawn: u64, number: u32) -> f64 {
-    // FNV mixes its last bytes poorly; the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) mixes all bits.
-    let mut z = drawn.wrapping_add(u64::from(number).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    // FNV mixes its last bytes poorly; the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014)
+    // mixes all bits.
+    let mut z = drawn.wrapping_add(
+        u64::from(number)
+            .wrapping_add(1)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15),
+    );
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64

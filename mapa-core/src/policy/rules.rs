@@ -1,34 +1,44 @@
-//! Criteria in order of importance.
+//! Policies made of requirements and criteria in order of importance.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use super::Policy;
-use super::criterion::Criterion;
-use super::decision::{Decision, Reason, Refusal, RunnerUp, Scored};
-use super::identity::PolicyId;
-use super::optimum::{Entry, Optimum};
-use super::request::Request;
-use super::requirement::{Requirement, Test};
+use super::api::Policy;
+use super::decision::{Decision, RunnerUp, Scored, paper_scores};
+use super::refusal::{Reason, Refusal, in_use, never};
+use crate::ids::PolicyId;
 use crate::matching::SearchStats;
-use crate::score::{Candidate, EdgeOn, Objective, Seat, Subset, aggregate_gbps, effective_gbps, preserved_gbps};
-use crate::topology::HardwareGraph;
+use crate::optimum::{Criterion, Entry, Problem, Requirement, Test};
+use crate::request::Request;
+use crate::score::{Candidate, EdgeOn, Objective, Seat, Subset};
 use crate::view::View;
 
-/// A policy made of requirements and criteria in order of importance: of all matches that the request and the
-/// requirements admit, the exact lexicographic optimum of the values rounded to twelve digits (so that the order of a sum
-/// hardly ever decides); then the lowest ids win, then the smallest rank order.
+/// A policy made of requirements and criteria in order of importance.
 ///
-/// On up to sixteen devices, objectives of links, edges, devices and sets are decided by tables, which stay with the
-/// [`HardwareGraph`] ([`table_bytes`](HardwareGraph::table_bytes)): the first decision for a shape takes tens of microseconds
-/// on eight devices and tens of milliseconds on sixteen, those after it one or two microseconds if nothing depends on what is
-/// free. Tables are found again by the objectives they were made for: keep the policy, or its objectives, rather than
-/// making them anew. Rings, chains and stars on more devices that fall into islands joined all alike take milliseconds;
-/// there the lowest ids are promised still, but not the smallest rank order. For everything else every set of devices is
-/// looked at where all are joined, and rank orders only within sets that can still win; otherwise every distinct match.
-/// [`Request::limits`] bounds the work.
+/// Of all matches that the request and the requirements admit, it takes the exact lexicographic
+/// optimum of the criteria. Ties: the lowest ids, then the smallest rank order. Values are rounded
+/// to twelve digits before they are compared, so that the order in which a sum was added up hardly
+/// ever decides.
 ///
+/// # Complexity
+/// The time of a decision depends on the machine and the objectives. [`Request::limits`] bounds the
+/// work.
+///
+/// - On up to sixteen devices, objectives of links, edges, devices and sets are decided by tables,
+///   which stay with the [`HardwareGraph`](crate::HardwareGraph)
+///   ([`table_bytes`](crate::HardwareGraph::table_bytes)). The first decision for a shape takes tens
+///   of microseconds on eight devices and tens of milliseconds on sixteen. Later ones take one or two microseconds if nothing depends on the free set. A table
+///   is found again by the objectives for which it was made, so keep the policy or its objectives
+///   instead of making them anew.
+/// - Rings, chains and stars on more devices, in islands that are all joined alike, take
+///   milliseconds. Ties still end in the lowest ids, but then not always in the smallest rank
+///   order.
+/// - Otherwise, if all devices are joined, every set of devices is visited, and rank orders only
+///   within sets that can still win.
+/// - Otherwise every distinct match is visited.
+///
+/// # Examples
 /// ```
 /// use mapa_core::{Objective, Rules, aggregate_gbps, lowest_ids, max, min};
 ///
@@ -39,7 +49,7 @@ use crate::view::View;
 /// ```
 #[derive(Clone)]
 pub struct Rules<'a> {
-    /// Another one after every rule that is added.
+    /// Changes with every rule added, since the policy is then another one.
     id: PolicyId,
     name: Cow<'static, str>,
     requirements: Vec<Requirement<'a>>,
@@ -48,19 +58,29 @@ pub struct Rules<'a> {
 }
 
 impl<'a> Rules<'a> {
-    /// No rules yet: any match, by lowest ids.
+    /// A policy without rules: it takes the match with the lowest ids.
     #[must_use]
     pub fn new(name: impl Into<Cow<'static, str>>) -> Self {
         let (requirements, criteria, reports) = Default::default();
-        Self { id: PolicyId::unique(), name: name.into(), requirements, criteria, reports }
+        Self {
+            id: PolicyId::unique(),
+            name: name.into(),
+            requirements,
+            criteria,
+            reports,
+        }
     }
 
     fn requiring(mut self, name: Cow<'static, str>, test: Test<'a>) -> Self {
         self.requirements.push(Requirement { name, test });
-        Self { id: PolicyId::unique(), ..self }
+        Self {
+            id: PolicyId::unique(),
+            ..self
+        }
     }
 
-    /// Only devices that pass `test` for the rank that would be put there. The name is what a refusal says.
+    /// Admits only devices that pass `test` for the rank that would be placed on them. A refusal
+    /// gives the name of the requirement that is not met.
     #[must_use]
     pub fn require(
         self,
@@ -70,8 +90,9 @@ impl<'a> Rules<'a> {
         self.requiring(name.into(), Test::Seat(Arc::new(test)))
     }
 
-    /// Only links that pass `test` for the edge that would lie there. It must see nothing but the machine: a refusal may
-    /// then say "never".
+    /// Admits only links that pass `test` for the edge that would use them. The test may depend
+    /// only on its argument: if nothing passes it on the idle machine, the request is refused as
+    /// infeasible.
     #[must_use]
     pub fn require_link(
         self,
@@ -81,7 +102,8 @@ impl<'a> Rules<'a> {
         self.requiring(name.into(), Test::Link(Arc::new(test)))
     }
 
-    /// Only sets of devices that pass `test`. It must see nothing but the machine: a refusal may then say "never".
+    /// Admits only sets of devices that pass `test`. The test may depend only on its argument: if
+    /// nothing passes it on the idle machine, the request is refused as infeasible.
     #[must_use]
     pub fn require_set(
         self,
@@ -91,7 +113,8 @@ impl<'a> Rules<'a> {
         self.requiring(name.into(), Test::Set(Arc::new(test)))
     }
 
-    /// Only placements that pass `test`. Nothing is assumed of it, so every rank order is tried.
+    /// Admits only placements that pass `test`. Nothing is assumed about the test, so every rank
+    /// order is tried.
     #[must_use]
     pub fn require_placement(
         self,
@@ -101,68 +124,105 @@ impl<'a> Rules<'a> {
         self.requiring(name.into(), Test::Placement(Arc::new(test)))
     }
 
-    /// Only matches whose score `admits` accepts.
+    /// Admits only matches whose score by `objective` passes `admits`.
     #[must_use]
-    pub fn require_score(self, objective: Objective<'a>, admits: impl Fn(f64) -> bool + Send + Sync + 'a) -> Self {
+    pub fn require_score(
+        self,
+        objective: Objective<'a>,
+        admits: impl Fn(f64) -> bool + Send + Sync + 'a,
+    ) -> Self {
         let name = objective.name().to_owned().into();
         self.requiring(name, Test::Score(objective, Arc::new(admits)))
     }
 
-    /// The next criterion.
+    /// Adds the next criterion, less important than those before.
     #[must_use]
     pub fn prefer(mut self, criterion: Criterion<'a>) -> Self {
         self.criteria.push(criterion);
-        Self { id: PolicyId::unique(), ..self }
+        Self {
+            id: PolicyId::unique(),
+            ..self
+        }
     }
 
-    /// The same as [`Rules::prefer`], for reading aloud.
+    /// Adds the next criterion, as [`Rules::prefer`] does: `prefer(a).then(b)` reads as a sentence.
     #[must_use]
     pub fn then(self, criterion: Criterion<'a>) -> Self {
         self.prefer(criterion)
     }
 
-    /// A score to report that does not take part in the choice.
+    /// Adds a score that is reported but does not take part in the choice.
     #[must_use]
     pub fn report(mut self, objective: Objective<'a>) -> Self {
         self.reports.push(objective);
-        Self { id: PolicyId::unique(), ..self }
+        Self {
+            id: PolicyId::unique(),
+            ..self
+        }
     }
 
-    /// Reports the paper's three scores.
+    /// Reports the paper's three scores (Eq. 1 to 3).
     #[must_use]
     pub fn report_paper_scores(mut self) -> Self {
         self.reports.extend(paper_scores());
-        Self { id: PolicyId::unique(), ..self }
+        Self {
+            id: PolicyId::unique(),
+            ..self
+        }
     }
 
     fn scored(&self, view: &View<'_>, request: &Request, entry: &Entry) -> Scored {
-        let criteria = self.criteria.iter().filter_map(|criterion| criterion.kind.objective());
+        let criteria = self
+            .criteria
+            .iter()
+            .filter_map(|criterion| criterion.objective());
         let objectives: Vec<_> = criteria.chain(&self.reports).collect();
-        let candidate = Candidate { view: *view, pattern: &request.pattern, placement: &entry.placement };
+        let candidate = Candidate {
+            view: *view,
+            pattern: &request.pattern,
+            placement: &entry.placement,
+        };
         Scored::new(&candidate, &objectives)
     }
 
-    /// Why nothing was found: because of what is in use, or for ever.
+    /// The refusal if no placement was found: busy, infeasible, or unknown because a limit was
+    /// reached.
     fn refusal(&self, request: &Request, view: &View<'_>) -> Refusal {
-        self.why_not(request, view).unwrap_or_else(Refusal::LimitReached)
+        self.why_not(request, view)
+            .unwrap_or_else(Refusal::LimitReached)
     }
 
     fn why_not(&self, request: &Request, view: &View<'_>) -> Result<Refusal, SearchStats> {
         let possible = |view: &View<'_>, requirements: &[Requirement<'_>]| {
-            Optimum { request, view, criteria: &[], requirements, limits: request.limits }.any()
+            Problem {
+                request,
+                view,
+                criteria: &[],
+                requirements,
+                limits: request.limits,
+            }
+            .any()
         };
         let rule = |name: &str| Reason::Rule(format!("{name} of the policy {}", self.name).into());
         let idle = view.as_if_free(view.graph().everything());
+        // First the machine: infeasible if even the idle machine has no placement.
         if !possible(&idle, &[])? {
             return Ok(Refusal::Infeasible(Reason::NoMatch));
         }
-        let of_machine = |requirement: &&Requirement<'a>| requirement.test.sees_only_the_machine();
-        let lasting: Vec<Requirement<'a>> = self.requirements.iter().filter(of_machine).cloned().collect();
+        let lasting: Vec<Requirement<'a>> = self
+            .requirements
+            .iter()
+            .filter(|requirement| requirement.test.sees_only_the_machine())
+            .cloned()
+            .collect();
+        // Then requirements that see only the machine, one more at a time: the last one added is
+        // the reason.
         for some in 1..=lasting.len() {
             if !possible(&idle, &lasting[..some])? {
                 return Ok(Refusal::Infeasible(rule(&lasting[some - 1].name)));
             }
         }
+        // Then the present state, first without and then with the requirements.
         for some in 0..=self.requirements.len() {
             if !possible(view, &self.requirements[..some])? {
                 return Ok(Refusal::Busy(match some.checked_sub(1) {
@@ -174,19 +234,9 @@ impl<'a> Rules<'a> {
                 }));
             }
         }
-        // Only a search with other limits found nothing.
+        // A placement exists after all. The search with criteria had other limits and missed it.
         Ok(Refusal::Busy(in_use(request, view)))
     }
-}
-
-fn in_use(request: &Request, view: &View<'_>) -> Reason {
-    let (free, allowed) = (request.room(view).len(), request.candidates(view.graph()).len());
-    Reason::InUse { wanted: request.pattern.len(), free, allowed }
-}
-
-/// The paper's scores, Eq. 1 to 3.
-pub(super) fn paper_scores() -> [Objective<'static>; 3] {
-    [aggregate_gbps(), effective_gbps(), preserved_gbps()]
 }
 
 impl Policy for Rules<'_> {
@@ -195,8 +245,14 @@ impl Policy for Rules<'_> {
     }
 
     fn of_free_set(&self) -> Option<PolicyId> {
-        let mut criteria = self.criteria.iter().filter_map(|criterion| criterion.kind.objective());
-        let mut tests = self.requirements.iter().map(|requirement| &requirement.test);
+        let mut criteria = self
+            .criteria
+            .iter()
+            .filter_map(|criterion| criterion.objective());
+        let mut tests = self
+            .requirements
+            .iter()
+            .map(|requirement| &requirement.test);
         let promised = criteria.all(Objective::sees_only_the_free_set)
             && self.reports.iter().all(Objective::sees_only_the_free_set)
             && tests.all(Test::sees_only_the_free_set);
@@ -206,49 +262,53 @@ impl Policy for Rules<'_> {
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
         never(request, view.graph()).map_or(Ok(()), |reason| Err(Refusal::Infeasible(reason)))?;
         let (criteria, requirements) = (&self.criteria, &self.requirements);
-        let optimum = Optimum { request, view, criteria, requirements, limits: request.limits };
-        let (entries, stats) = optimum.best();
+        let problem = Problem {
+            request,
+            view,
+            criteria,
+            requirements,
+            limits: request.limits,
+        };
+        let (entries, stats) = problem.best();
         let Some((best, others)) = entries.split_first() else {
             let stopped = !stats.complete();
-            return Err(if stopped { Refusal::LimitReached(stats) } else { self.refusal(request, view) });
+            return Err(if stopped {
+                Refusal::LimitReached(stats)
+            } else {
+                self.refusal(request, view)
+            });
         };
         let lost_on = |entry: &Entry| {
-            let at = (0..self.criteria.len()).find(|&at| optimum.compare(at, best, entry).is_ne())?;
-            Some(Cow::Owned(self.criteria[at].kind.objective()?.name().to_owned()))
+            let at =
+                (0..self.criteria.len()).find(|&at| problem.compare(at, best, entry).is_ne())?;
+            Some(Cow::Owned(self.criteria[at].objective()?.name().to_owned()))
         };
-        let runner_up = |entry| RunnerUp { scored: self.scored(view, request, entry), lost_on: lost_on(entry) };
+        let runner_up = |entry| RunnerUp {
+            scored: self.scored(view, request, entry),
+            lost_on: lost_on(entry),
+        };
         let runners_up = others.iter().map(runner_up).collect();
-        let keys = optimum.keys_across_machines(best);
+        let keys = problem.keys_across_machines(best);
         let best = self.scored(view, request, best);
-        Ok(Decision::new(self.name.clone(), request, view.stamp(), best, runners_up, stats).with_keys(keys))
-    }
-}
-
-/// What rules a request out on this machine before any search.
-pub(super) fn never(request: &Request, graph: &HardwareGraph) -> Option<Reason> {
-    let wanted = request.pattern.len();
-    let candidates = request.candidates(graph);
-    let numa_unknown = || graph.devices().iter().all(|device| device.numa.is_none());
-    if wanted == 0 {
-        Some(Reason::Empty)
-    } else if let Some(contradiction) = request.contradiction() {
-        Some(Reason::Rule(contradiction.to_string().into()))
-    } else if let Some(rank) = request.pattern.demands().iter().position(|demand| graph.candidates(demand).is_empty()) {
-        Some(Reason::NothingFits { rank })
-    } else if candidates.len() < wanted && !request.pattern.may_share() {
-        Some(Reason::TooFewDevices { wanted, allowed: candidates.len() })
-    } else if !request.must_include.is_subset(&candidates) {
-        Some(Reason::Rule("the devices that must be included are allowed, and of a kind that is asked for".into()))
-    } else if request.same_numa && numa_unknown() {
-        Some(Reason::Rule("one NUMA node for all devices, since the machine's description names none".into()))
-    } else {
-        None
+        Ok(Decision::new(
+            self.name.clone(),
+            request,
+            view.stamp(),
+            best,
+            runners_up,
+            stats,
+        )
+        .with_keys(keys))
     }
 }
 
 impl fmt::Debug for Rules<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let requirements: Vec<_> = self.requirements.iter().map(|requirement| &requirement.name).collect();
+        let requirements: Vec<_> = self
+            .requirements
+            .iter()
+            .map(|requirement| &requirement.name)
+            .collect();
         f.debug_struct("Rules")
             .field("name", &self.name)
             .field("require", &requirements)

@@ -1,31 +1,40 @@
-//! The placement on which a training job's step communicates least.
+//! The placement with the least communication time of a training job's step.
 //!
-//! Rank orders that differ by more than a symmetry of the job are many: 2,520 of eight ranks as `tp=4,pp=2`, some 10^12 of sixteen.
-//! So on a set of devices the best one is sought by branch and bound: ranks are placed by number on ascending devices, a phase's
-//! time only grows as ranks are placed, that of a shared port too, and what cannot become better than the best order so far is
-//! given up. The first order of a value is the smallest that has it. Sets themselves are passed over by [`StepTime::at_least`].
+//! A job has many rank orders that differ by more than a symmetry: 2,520 for eight ranks as
+//! `tp=4,pp=2`, some 10^12 for sixteen. So the best order on a set of devices is found by branch
+//! and bound. Ranks are placed by number on ascending devices. The time of a phase, and of a shared
+//! port, only grows as more ranks are placed. A partial order that cannot become better than the
+//! best one so far is dropped. The first order found with some value is the smallest with that
+//! value. Whole sets are skipped by their lower bound, [`StepTime::at_least`].
 //!
-//! Where that is not over soon, it begins again with an order to beat: whole groups on islands of direct links, or the devices as
-//! they come, improved by swaps. Orders as good as that one are not given up until the first of them is reached, so the answer
-//! stays the same.
+//! If the search does not end soon, it starts again with a good order to beat: whole groups on
+//! islands of direct links, or the devices in ascending order, both improved by swaps. Orders as
+//! good as that one are still followed until the first of them is found, so the answer stays the
+//! same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::criterion::{max, min, settle};
 use super::rules::Rules;
 use crate::matching::{Few, Placement};
+use crate::optimum::{max, min, settle};
 use crate::pattern::{Dimension, Edge, Parallelism, Pattern};
-use crate::score::{BestOrder, Objective, Rates, StepTime, Subset, Times, Way, edges_seconds, preserved_gbps};
+use crate::score::{
+    BestOrder, Objective, Rates, StepTime, Subset, Times, Way, edges_seconds, preserved_gbps,
+};
 use crate::topology::{DeviceId, DeviceSet};
 
-/// The least communication time of a step ([`step_seconds`](crate::step_seconds)); then the most preserved bandwidth (Eq. 3),
-/// the lowest ids, the smallest rank order. For requests with the job's own [pattern](Parallelism::pattern).
+/// The placement with the least communication time of a step
+/// ([`step_seconds`](crate::step_seconds)). Ties: the most preserved bandwidth (Eq. 3), the lowest
+/// ids, then the smallest rank order. The request must have the job's own
+/// [pattern](Parallelism::pattern).
 ///
-/// Exact on machines where every pair of devices is joined, if [`Request::limits`](crate::Request::limits) are not reached, as the
-/// decision says: a set of k devices takes at most k! / |symmetries| nodes, and mostly a small part of that. Where some pairs are
-/// not joined, every distinct match is weighed.
+/// # Complexity
+/// Exact, unless the decision says that [`Request::limits`](crate::Request::limits) were reached.
+/// If every pair of devices is joined, a set of k devices takes at most k! / |symmetries| nodes,
+/// mostly a small part of that. If some pairs are not joined, every distinct match is weighed.
 ///
+/// # Examples
 /// ```
 /// use mapa_core::{Parallelism, Policy, Rates, Request, min_step_time};
 /// # let mut fabric = mapa_core::Fabric::new();
@@ -51,9 +60,11 @@ pub fn min_step_time(job: &Parallelism, rates: Rates) -> Rules<'static> {
     rules(seconds, Orders::new(Some(*job), model, rates))
 }
 
-/// The least time of a pattern's slowest edge, if all send at once ([`edges_seconds`](crate::edges_seconds)); then as
-/// [`min_step_time`], and as exact. For patterns whose traffic is in bytes, and requests with this pattern.
+/// The placement with the least time of the pattern's slowest edge, if all edges send at once
+/// ([`edges_seconds`](crate::edges_seconds)). Ties and complexity are those of [`min_step_time`].
+/// The traffic of the pattern must be in bytes, and the request must have this pattern.
 ///
+/// # Examples
 /// ```
 /// use mapa_core::{Pattern, Policy, Rates, Request, min_edges_seconds};
 /// # let mut fabric = mapa_core::Fabric::new();
@@ -72,12 +83,19 @@ pub fn min_step_time(job: &Parallelism, rates: Rates) -> Rules<'static> {
 /// ```
 #[must_use]
 pub fn min_edges_seconds(pattern: &Pattern, rates: Rates) -> Rules<'static> {
-    rules(edges_seconds(pattern, rates), Orders::new(None, StepTime::of_edges(pattern, rates), rates))
+    rules(
+        edges_seconds(pattern, rates),
+        Orders::new(None, StepTime::of_edges(pattern, rates), rates),
+    )
 }
 
 fn rules(seconds: Objective<'static>, orders: Orders) -> Rules<'static> {
     let best_order: BestOrder<'static> = Arc::new(move |pattern, subset, go_on| {
-        orders.model.is_of(pattern).then(|| orders.best(subset, go_on)).flatten()
+        orders
+            .model
+            .is_of(pattern)
+            .then(|| orders.best(subset, go_on))
+            .flatten()
     });
     Rules::new("min-step-time")
         .prefer(min(seconds.ordered(best_order)))
@@ -85,14 +103,15 @@ fn rules(seconds: Objective<'static>, orders: Orders) -> Rules<'static> {
         .report_paper_scores()
 }
 
-/// What a search over rank orders needs to know of the job.
+/// The job, as the search over rank orders needs it.
 struct Orders {
     job: Option<Parallelism>,
     rates: Rates,
     model: StepTime,
-    /// The job's pattern with a traffic of its own for each phase and number of bytes: its symmetries keep them.
+    /// The job's pattern, with a distinct traffic for each pair of phase and number of bytes. So
+    /// its symmetries map edges only to edges of the same phase and bytes.
     by_phase: Pattern,
-    /// By rank, the edges to lower ranks: phase, other end and bytes.
+    /// By rank, its edges to lower ranks: phase, other end and bytes.
     edges: Vec<Few<(usize, usize, f64)>>,
 }
 
@@ -100,17 +119,37 @@ impl Orders {
     fn new(job: Option<Parallelism>, model: StepTime, rates: Rates) -> Self {
         let mut edges: Vec<Few<(usize, usize, f64)>> = Vec::new();
         let mut coloured = Vec::new();
-        let colours: BTreeSet<(usize, u64)> =
-            model.edges().map(|(phase, .., bytes)| (phase, bytes.to_bits())).collect();
-        let colours: BTreeMap<(usize, u64), f64> = colours.into_iter().zip((1u32..).map(f64::from)).collect();
+        let colours: BTreeSet<(usize, u64)> = model
+            .edges()
+            .map(|(phase, .., bytes)| (phase, bytes.to_bits()))
+            .collect();
+        let colours: BTreeMap<(usize, u64), f64> =
+            colours.into_iter().zip((1u32..).map(f64::from)).collect();
         for (phase, a, b, bytes) in model.edges() {
             edges.resize(edges.len().max(b + 1), Few::new());
             edges[b].push((phase, a, bytes));
-            let traffic = colours.get(&(phase, bytes.to_bits())).copied().unwrap_or(1.0);
-            coloured.push(Edge { a: a as u16, b: b as u16, traffic });
+            let traffic = colours
+                .get(&(phase, bytes.to_bits()))
+                .copied()
+                .unwrap_or(1.0);
+            coloured.push(Edge {
+                a: a as u16,
+                b: b as u16,
+                traffic,
+            });
         }
-        let by_phase = Pattern::with(model.pattern().len(), coloured, model.pattern().demands().to_vec());
-        Self { job, rates, model, by_phase, edges }
+        let by_phase = Pattern::with(
+            model.pattern().len(),
+            coloured,
+            model.pattern().demands().to_vec(),
+        );
+        Self {
+            job,
+            rates,
+            model,
+            by_phase,
+            edges,
+        }
     }
 
     fn best(&self, subset: Subset<'_>, go_on: &mut dyn FnMut() -> bool) -> Option<Placement> {
@@ -127,51 +166,78 @@ impl Orders {
         Some(order.into_iter().map(|i| devices[i]).collect())
     }
 
-    /// The part of the job that so many devices have room for.
+    /// The part of the job that fits on so many devices.
     fn part(&self, devices: usize) -> Option<Self> {
         let part = self.job?.part(devices)?;
-        Some(Self::new(Some(part), StepTime::new(&part, self.rates), self.rates))
+        Some(Self::new(
+            Some(part),
+            StepTime::new(&part, self.rates),
+            self.rates,
+        ))
     }
 }
 
-/// How many nodes an island may take.
+/// The most nodes that the search on one island may take.
 const NODES_OF_ISLAND: usize = 1000;
 
-/// Over the rank orders of one set; devices are positions in it.
+/// A search over the rank orders of one set. Devices are positions in the set.
 struct Search<'s> {
     orders: &'s Orders,
     /// k x k: how devices are joined.
     ways: Vec<Way>,
-    /// What each phase takes at least.
+    /// A lower bound on the time of each phase.
     floors: Times,
-    /// What no order goes below.
+    /// A lower bound on the time of all orders.
     goal: f64,
     order: Vec<usize>,
     used: Vec<bool>,
     /// The best order so far.
     best: Option<Vec<usize>>,
-    /// Its time.
+    /// The time of the best order.
     least: f64,
-    /// Whether it was reached by placing ranks in order, so that none before it is as good.
+    /// Whether the search found the best order by placing ranks, so that no smaller order is as
+    /// good. False if it is an order to beat, from [`Search::start`].
     is_first: bool,
-    /// How many more steps may be taken.
+    /// The number of steps left.
     left: usize,
-    /// Whether one more was wanted.
+    /// Whether the search ended for lack of steps.
     halted: bool,
     go_on: &'s mut dyn FnMut() -> bool,
 }
 
 impl<'s> Search<'s> {
-    fn new(orders: &'s Orders, subset: Subset<'_>, left: usize, go_on: &'s mut dyn FnMut() -> bool) -> Self {
+    fn new(
+        orders: &'s Orders,
+        subset: Subset<'_>,
+        left: usize,
+        go_on: &'s mut dyn FnMut() -> bool,
+    ) -> Self {
         let devices: Vec<DeviceId> = subset.devices.iter().collect();
         let k = devices.len();
-        let from = |&a: &DeviceId| devices.iter().map(move |&b| orders.model.way(subset.graph, a, b));
+        let from = |&a: &DeviceId| {
+            devices
+                .iter()
+                .map(move |&b| orders.model.way(subset.graph, a, b))
+        };
         let ways = devices.iter().flat_map(from).collect();
         let floors = orders.model.floors(subset);
         let goal = settle(orders.model.total(floors));
         let (order, used) = (Vec::with_capacity(k), vec![false; k]);
         let (best, least, is_first, halted) = (None, f64::INFINITY, true, false);
-        Self { orders, ways, floors, goal, order, used, best, least, is_first, left, halted, go_on }
+        Self {
+            orders,
+            ways,
+            floors,
+            goal,
+            order,
+            used,
+            best,
+            least,
+            is_first,
+            left,
+            halted,
+            go_on,
+        }
     }
 
     /// Whether one more step may be taken.
@@ -181,12 +247,12 @@ impl<'s> Search<'s> {
         !self.halted
     }
 
-    /// Whether nothing that takes so long can be the answer.
+    /// Whether no order with this time can be the answer.
     fn loses(&self, time: f64) -> bool {
         time > self.least || time == self.least && self.is_first
     }
 
-    /// Looks for a good order to begin with.
+    /// Finds a good order to beat.
     fn start(&mut self, subset: Subset<'_>, devices: &[DeviceId]) {
         let by_islands = self.by_islands(subset, devices);
         for order in by_islands.into_iter().chain([(0..devices.len()).collect()]) {
@@ -196,7 +262,8 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Whole groups on islands, each of which is solved by itself; what is left over comes last. None if that says nothing.
+    /// An order that puts whole groups on islands. Each island is solved by itself, and ranks left
+    /// over come last. `None` if there is one island only, or every device is one.
     fn by_islands(&mut self, subset: Subset<'_>, devices: &[DeviceId]) -> Option<Vec<usize>> {
         let islands = islands(subset, devices);
         if islands.len() == 1 || islands.len() == devices.len() {
@@ -205,11 +272,15 @@ impl<'s> Search<'s> {
         let (mut order, mut rest) = (Vec::new(), Vec::new());
         for island in islands {
             let part = self.orders.part(island.len());
-            let (own, left) = island.split_at(part.as_ref().map_or(0, |part| part.model.pattern().len()));
+            let (own, left) =
+                island.split_at(part.as_ref().map_or(0, |part| part.model.pattern().len()));
             rest.extend_from_slice(left);
             let Some(part) = part else { continue };
             let set: DeviceSet = own.iter().map(|&i| devices[i]).collect();
-            let subset = Subset { graph: subset.graph, devices: &set };
+            let subset = Subset {
+                graph: subset.graph,
+                devices: &set,
+            };
             let mut search = Search::new(&part, subset, NODES_OF_ISLAND, &mut *self.go_on);
             search.place([0.0; Dimension::COUNT]);
             let found = search.best.unwrap_or_else(|| (0..own.len()).collect());
@@ -219,11 +290,14 @@ impl<'s> Search<'s> {
         Some(order)
     }
 
-    /// Swaps two ranks, or two tensor groups, as long as that helps; what comes of it is an order to beat. k devices take at most
-    /// k³ swaps.
+    /// Swaps two ranks or two tensor groups as long as that lowers the value, and keeps the result
+    /// as an order to beat. k devices take at most k³ swaps.
     fn improve(&mut self, mut order: Vec<usize>) {
         let k = order.len();
-        let tensor = self.orders.job.map_or(1, |job| job.degree(Dimension::Tensor));
+        let tensor = self
+            .orders
+            .job
+            .map_or(1, |job| job.degree(Dimension::Tensor));
         let moves: Vec<[usize; 3]> = [1, tensor][..if tensor > 1 { 2 } else { 1 }]
             .iter()
             .flat_map(|&size| (1..k / size).flat_map(move |b| (0..b).map(move |a| [size, a, b])))
@@ -249,15 +323,21 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// An order's time; and its edges' cubed times, added up: what tells apart orders whose slowest edges take as long.
+    /// The time of an order, and the sum of its edges' cubed times. The sum distinguishes orders
+    /// whose slowest edges take equally long.
     fn value(&self, order: &[usize]) -> (f64, f64) {
         let way = |a: usize, b: usize| self.ways[order[a] * order.len() + order[b]];
         let times = self.orders.model.times(self.floors, way);
-        let cubes = self.orders.model.edges().map(|(_, a, b, bytes)| (bytes / way(a, b).rate).powi(3)).sum();
+        let cubes = self
+            .orders
+            .model
+            .edges()
+            .map(|(_, a, b, bytes)| (bytes / way(a, b).rate).powi(3))
+            .sum();
         (settle(self.orders.model.total(times)), cubes)
     }
 
-    /// Places the next rank, and all after it; whether something better may be left.
+    /// Places the next rank and all after it. Returns whether a better order may still exist.
     fn place(&mut self, times: Times) -> bool {
         let (orders, rank, k) = (self.orders, self.order.len(), self.used.len());
         if rank == k {
@@ -265,7 +345,11 @@ impl<'s> Search<'s> {
             self.is_first = true;
             return self.least > self.goal;
         }
-        let above = orders.by_phase.rank_matcher().lower(rank).map(|lower| self.order[lower] + 1);
+        let above = orders
+            .by_phase
+            .rank_matcher()
+            .lower(rank)
+            .map(|lower| self.order[lower] + 1);
         for device in above.unwrap_or(0)..k {
             if self.used[device] {
                 continue;
@@ -289,7 +373,7 @@ impl<'s> Search<'s> {
         true
     }
 
-    /// What the phases take at least with one more rank placed.
+    /// Lower bounds on the times of the phases with one more rank placed.
     fn with(&self, rank: usize, device: usize, times: Times) -> Times {
         let mut next = times;
         for (time, floor) in next.iter_mut().zip(self.floors) {
@@ -300,26 +384,39 @@ impl<'s> Search<'s> {
             next[phase] = next[phase].max(bytes / self.ways[self.order[other] * k + device].rate);
         }
         for exchange in self.orders.model.exchanges() {
-            let at = |rank: usize| self.order.get(rank).copied().or((rank == self.order.len()).then_some(device));
+            let at = |rank: usize| {
+                self.order
+                    .get(rank)
+                    .copied()
+                    .or((rank == self.order.len()).then_some(device))
+            };
             let way = |a: usize, b: usize| Some(self.ways[at(a)? * k + at(b)?]);
             let peers = exchange.peers.get(rank).into_iter().flatten().copied();
             for own in peers.filter(|peer| *peer < rank).chain([rank]) {
-                next[exchange.phase] = next[exchange.phase].max(exchange.port(own, |peer| way(own, peer)));
+                next[exchange.phase] =
+                    next[exchange.phase].max(exchange.port(own, |peer| way(own, peer)));
             }
         }
         next
     }
 }
 
-/// The devices by what direct links connect, as positions.
+/// The groups of devices that direct links connect, as positions.
 fn islands(subset: Subset<'_>, devices: &[DeviceId]) -> Vec<Vec<usize>> {
-    let direct = |a: usize, b: usize| subset.graph.link_of_ranks(devices[a], devices[b]).class.is_direct();
+    let direct = |a: usize, b: usize| {
+        subset
+            .graph
+            .link_of_ranks(devices[a], devices[b])
+            .class
+            .is_direct()
+    };
     let mut left: Vec<usize> = (0..devices.len()).collect();
     let mut islands = Vec::new();
     while !left.is_empty() {
         let (mut island, mut at) = (vec![left.remove(0)], 0);
         while at < island.len() {
-            let (near, far): (Vec<_>, Vec<_>) = left.into_iter().partition(|&i| direct(island[at], i));
+            let (near, far): (Vec<_>, Vec<_>) =
+                left.into_iter().partition(|&i| direct(island[at], i));
             island.extend(near);
             (left, at) = (far, at + 1);
         }

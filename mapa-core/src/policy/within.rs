@@ -1,19 +1,20 @@
-//! A policy on the first part of a machine where it has an answer.
+//! Restricts a policy to one part of the machine at a time.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::Policy;
-use super::decision::{Decision, Refusal};
-use super::identity::PolicyId;
-use super::request::Request;
+use super::api::Policy;
+use super::decision::Decision;
+use super::refusal::Refusal;
+use crate::ids::PolicyId;
+use crate::request::Request;
 use crate::topology::DeviceSet;
 use crate::view::View;
 
-/// Where to look, first things first.
+/// The parts of a machine, in the order in which they are tried.
 type Parts<'a> = dyn Fn(&Request, &View<'_>) -> Vec<DeviceSet> + Send + Sync + 'a;
 
-/// Made by [`within`].
+/// The policy made by [`within`].
 #[derive(Clone)]
 pub struct Within<'a, P, Q> {
     id: PolicyId,
@@ -26,13 +27,14 @@ pub struct Within<'a, P, Q> {
     of_free_set: bool,
 }
 
-/// Tries `here` in each of the `parts` in turn, as if there were nothing else, and takes its first decision; where it has none,
-/// that of `anywhere`. A search that stops at its limit is not followed by another. `why` is what runners-up in other parts
-/// lose on.
+/// Tries `here` in each of the `parts` in turn, with only the devices of that part, and takes its
+/// first decision. If it has none in any part, `anywhere` decides. After `LimitReached` nothing
+/// else is tried. `why` is given as the reason why runners-up in other parts lost.
 ///
-/// Over a fleet a decision in a part is better than one in none, and one in a part with fewer free devices is better: less is
-/// left over.
+/// In a fleet, a decision within a part is better than one by `anywhere`. Of two decisions within
+/// parts, the one in the part with fewer free devices is better, as it leaves fewer over.
 ///
+/// # Examples
 /// ```
 /// use mapa_core::{Rules, aggregate_gbps, max, within};
 ///
@@ -55,15 +57,27 @@ pub fn within<'a, P: Policy, Q: Policy>(
     anywhere: Q,
 ) -> Within<'a, P, Q> {
     let (id, name, parts) = (PolicyId::unique(), name.into(), Arc::new(parts));
-    Within { id, name, why, parts, here, anywhere, of_free_set: false }
+    Within {
+        id,
+        name,
+        why,
+        parts,
+        here,
+        anywhere,
+        of_free_set: false,
+    }
 }
 
 impl<P, Q> Within<'_, P, Q> {
-    /// Promises that the parts are a function of the machine's graph, what is free on it, and the request, wherever
-    /// [`View::is_of_free_set`] holds: [`Policy::of_free_set`] then holds if it holds of both policies.
+    /// Promises that the parts depend only on the machine's graph, the free set and the request, on
+    /// every state for which [`View::is_of_free_set`] holds. [`Policy::of_free_set`] then makes the
+    /// same promise if both policies do.
     #[must_use]
     pub fn parts_of_free_set(self) -> Self {
-        Self { of_free_set: true, ..self }
+        Self {
+            of_free_set: true,
+            ..self
+        }
     }
 }
 
@@ -81,7 +95,9 @@ impl<P: Policy, Q: Policy> Policy for Within<'_, P, Q> {
         let room = request.room(view);
         let left = |part: &DeviceSet| -((part & &room).len() as f64);
         for part in (self.parts)(request, view) {
-            let inside = request.clone().only(&request.eligible(view.graph()) & &part);
+            let inside = request
+                .clone()
+                .only(&request.eligible(view.graph()) & &part);
             let decision = match self.here.decide(&inside, view) {
                 Ok(decision) => decision.with_first_key(left(&part)).with_first_key(0.0),
                 Err(limit @ Refusal::LimitReached(_)) => return Err(limit),
@@ -90,13 +106,16 @@ impl<P: Policy, Q: Policy> Policy for Within<'_, P, Q> {
             if decision.runners_up().len() >= request.runners_up {
                 return Ok(decision);
             }
-            // Whether or not there is anything farther to name, the decision stands.
+            // The decision stands even if `anywhere` has no further runners-up.
             return Ok(match self.anywhere.decide(request, view) {
                 Ok(farther) => decision.with_runners_up(request, farther, self.why),
                 Err(_) => decision,
             });
         }
         let decision = self.anywhere.decide(request, view)?;
-        Ok(decision.renamed(self.name.clone()).with_first_key(left(&room)).with_first_key(-1.0))
+        Ok(decision
+            .renamed(self.name.clone())
+            .with_first_key(left(&room))
+            .with_first_key(-1.0))
     }
 }

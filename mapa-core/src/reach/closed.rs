@@ -1,28 +1,51 @@
-//! Shapes whose counts on a set need no table.
+//! Shapes whose counts on a set need no table: a formula gives them.
 
+use super::counts::Counts;
+use super::family::Family;
 use super::kinds::Kinds;
 use super::subsets::{Mask, members};
-use super::{Counts, Family};
 use crate::pattern::Pattern;
 
-/// One root with everyone else, if it is joined to everyone else.
+/// The counts of a star with this root, if the root is joined to every other device of the set.
 fn star(kinds: &Kinds, set: Mask, root: usize) -> Option<Counts> {
     let others = set & !(1 << root);
-    let [first, second, third] = kinds.around(root).map(|around| (around & others).count_ones());
-    (first + second + third == others.count_ones()).then_some(Counts { x: first, y: second })
+    let [first, second, third] = kinds
+        .around(root)
+        .map(|around| (around & others).count_ones());
+    (first + second + third == others.count_ones()).then_some(Counts {
+        x: first,
+        y: second,
+    })
 }
 
+/// The counts of all pairs of the set, if every two are joined.
 fn all_to_all(kinds: &Kinds, set: Mask) -> Option<Counts> {
+    // Every pair is an edge of two stars.
     let twice = members(set).try_fold(Counts::default(), |sum, root| {
         let own = star(kinds, set, root)?;
-        Some(Counts { x: sum.x + own.x, y: sum.y + own.y })
+        Some(Counts {
+            x: sum.x + own.x,
+            y: sum.y + own.y,
+        })
     })?;
-    Some(Counts { x: twice.x / 2, y: twice.y / 2 })
+    Some(Counts {
+        x: twice.x / 2,
+        y: twice.y / 2,
+    })
 }
 
-pub(super) fn counts(family: Family, pattern: &Pattern, kinds: &Kinds, set: Mask, f: &mut impl FnMut(Counts)) {
+/// Calls `f` with every count that the pattern can have on the set.
+pub(super) fn counts(
+    family: Family,
+    pattern: &Pattern,
+    kinds: &Kinds,
+    set: Mask,
+    f: &mut impl FnMut(Counts),
+) {
     match family {
-        Family::Star => members(set).filter_map(|root| star(kinds, set, root)).for_each(f),
+        Family::Star => members(set)
+            .filter_map(|root| star(kinds, set, root))
+            .for_each(f),
         Family::AllToAll => all_to_all(kinds, set).into_iter().for_each(f),
         Family::Pair => {
             let mut ends = members(set);
@@ -37,12 +60,24 @@ pub(super) fn counts(family: Family, pattern: &Pattern, kinds: &Kinds, set: Mask
     }
 }
 
-/// The smallest rank order with one of these counts: only the root of a star is not like the others.
-pub(super) fn smallest(family: Family, kinds: &Kinds, set: Mask, wanted: &[Counts]) -> Option<Vec<usize>> {
+/// The smallest rank order with one of these counts. In all these shapes, ranks are interchangeable
+/// except for the root of a star. So only the root is chosen; the other devices follow in ascending
+/// order.
+pub(super) fn smallest(
+    family: Family,
+    kinds: &Kinds,
+    set: Mask,
+    wanted: &[Counts],
+) -> Option<Vec<usize>> {
     if family != Family::Star {
         return Some(members(set).collect());
     }
-    let is_wanted = |&root: &usize| star(kinds, set, root).is_some_and(|counts| wanted.contains(&counts));
+    let is_wanted =
+        |&root: &usize| star(kinds, set, root).is_some_and(|counts| wanted.contains(&counts));
     let root = members(set).find(is_wanted)?;
-    Some(std::iter::once(root).chain(members(set & !(1 << root))).collect())
+    Some(
+        std::iter::once(root)
+            .chain(members(set & !(1 << root)))
+            .collect(),
+    )
 }

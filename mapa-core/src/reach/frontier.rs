@@ -1,37 +1,47 @@
 //! Any pattern, placed rank by rank.
 //!
-//! What matters of the ranks placed so far is the set of devices they took and where those of them lie that still have
-//! neighbours to come: the frontier. A state is both, and holds the counts of all ways to get there. Trees have frontiers of
-//! one or two, so there are few states; the order of placing with least work is found first, over all subsets of ranks.
+//! Two facts decide how a partial placement can be completed: the set of devices in use, and the
+//! device of each rank of the *frontier*. The frontier is the ranks that are placed and still have
+//! a neighbour to be placed. A state consists of these two facts. For each state the table holds
+//! the counts of all partial placements that lead to it. It does not record on which device each of
+//! the other placed ranks lies.
+//!
+//! Trees have frontiers of one or two ranks, so they have few states. First, dynamic programming
+//! over all subsets of ranks finds the order of placing with the least work.
 
-use super::Counts;
+use super::counts::Counts;
 use super::grid::Grid;
-use super::kinds::{Kinds, MOST};
-use super::subsets::{Mask, choose, members, of_size, place, places};
+use super::kinds::Kinds;
+use super::subsets::{MOST, Mask, choose, members, of_size, place, places};
 use crate::matching::Few;
 use crate::pattern::{Edge, Pattern};
 
-/// The most work that a table is ever worth: ranks put on a device in some state. Up to a second.
+/// The most work that is done for a table; it takes up to a second. The unit is one rank put on one
+/// device in one state.
 const MOST_WORK: u64 = 40_000_000;
 
-/// The most states of one level: of 32 bytes mostly.
+/// The most states of one level. A state takes 32 bytes for patterns of 8 to 15 edges.
 const MOST_STATES: u64 = 4_000_000;
 
-/// The most edges that are counted.
+/// The most edges whose counts fit into the largest [`Grid`]: one less than its side.
 const MOST_EDGES: usize = 31;
 
-/// What is known of all ways to get to a state.
+/// What a table keeps about all partial placements that lead to one state: the set of their counts,
+/// or the highest of their sums.
 trait Tally: Copy {
-    /// What edges add.
+    /// What the edges of one rank add.
     type Load: Copy;
-    /// No way.
+    /// The tally of no placement at all: the state cannot be reached.
     const NONE: Self;
-    /// The one way to begin.
+    /// The tally of the empty placement.
     fn start() -> Self;
+    /// Whether no placement leads to this state.
     fn is_none(&self) -> bool;
+    /// The load of a rank without edges.
     fn nothing() -> Self::Load;
+    /// The sum of two loads.
     fn both(a: Self::Load, b: Self::Load) -> Self::Load;
-    /// These ways and those of `other` with one more rank.
+    /// Adds the placements of `other`, each with one more rank of this load.
     fn take(&mut self, other: &Self, load: Self::Load);
 }
 
@@ -61,7 +71,7 @@ impl<const W: usize> Tally for Grid<W> {
     }
 }
 
-/// The highest pair of sums, the first before the second.
+/// The highest pair of sums in lexicographic order: the first sum decides, then the second.
 pub(crate) type Sums = [i64; 2];
 
 impl Tally for Sums {
@@ -90,7 +100,8 @@ impl Tally for Sums {
     }
 }
 
-/// For every set of as many devices as there are ranks, the counts of all placements on it.
+/// For every set of as many devices as there are ranks, the counts of all placements on it. The
+/// variants differ in how many edges they can count.
 pub(crate) enum Frontier {
     Small(Vec<Grid<1>>),
     Large(Vec<Grid<4>>),
@@ -98,14 +109,16 @@ pub(crate) enum Frontier {
 }
 
 impl Frontier {
-    /// None if there are too many edges to count.
+    /// The table of a pattern, placed by a plan; none if there are too many edges to count.
     pub(super) fn new(pattern: &Pattern, plan: &Plan, kinds: &Kinds) -> Option<Self> {
         let between = |a, b| kinds.between(a, b);
+        // Edges on the third kind of link are not counted: their number follows from the others.
         let load = |edges: &[Edge], kind: usize| match (edges.len() as u32, kind) {
             (many, 0) => (many, 0),
             (many, 1) => (0, many),
             _ => (0, 0),
         };
+        // A grid of side 8, 16 or 32 counts up to 7, 15 or 31 edges of a kind.
         Some(match plan.edges {
             0..=7 => Self::Small(by_set(pattern, plan, kinds.len(), between, load)),
             8..=15 => Self::Large(by_set(pattern, plan, kinds.len(), between, load)),
@@ -114,6 +127,7 @@ impl Frontier {
         })
     }
 
+    /// Calls `f` with the counts of every placement on this set.
     pub(super) fn counts(&self, set: Mask, f: &mut impl FnMut(Counts)) {
         let f = |x, y| f(Counts { x, y });
         match self {
@@ -124,9 +138,15 @@ impl Frontier {
     }
 }
 
-/// The highest sums that the pattern can have on each set of `n` devices, by place; none where it does not lie.
+/// The highest sums that the pattern can have on each set of its size among `n` devices, by
+/// [`place`]; none for a set on which the pattern does not lie.
 ///
-/// `between` is the kind of link between two devices, `load` what the edges between two ranks add on a link of a kind.
+/// `between` gives the kind of link between two devices. `load` gives what the edges between two
+/// ranks add on a link of a kind.
+///
+/// # Complexity
+///
+/// O([`Plan::work`]) times the edges between a rank and its frontier.
 pub(crate) fn highest_sums(
     pattern: &Pattern,
     plan: &Plan,
@@ -135,43 +155,54 @@ pub(crate) fn highest_sums(
     load: impl Fn(&[Edge], usize) -> Sums,
 ) -> Vec<Option<Sums>> {
     let sums: Vec<Sums> = by_set(pattern, plan, n, between, load);
-    sums.into_iter().map(|sums| (!sums.is_none()).then_some(sums)).collect()
+    sums.into_iter()
+        .map(|sums| (!sums.is_none()).then_some(sums))
+        .collect()
 }
 
-/// The order in which ranks are placed.
+/// The order in which ranks are placed, and how much work it is.
 pub(crate) struct Plan {
     edges: usize,
     steps: Vec<Step>,
-    /// How often a rank is put on a device, over all states.
+    /// The number of times that a rank is put on a device, over all states.
     pub(crate) work: u64,
 }
 
 /// Placing one rank.
 struct Step {
     rank: usize,
-    /// The ranks that it talks to, by position in the frontier before it.
+    /// Its neighbours among the placed ranks: position in the frontier before this step, and rank.
     talks: Few<(usize, usize)>,
-    /// Positions in the frontier before it of those that stay in it.
+    /// Positions, in the frontier before this step, of the ranks that stay in the frontier.
     stay: Few<usize>,
-    /// Whether it joins the frontier itself, as the last.
+    /// Whether the rank itself joins the frontier, as the last.
     joins: bool,
-    /// How many ranks the frontier before it has.
+    /// How many ranks the frontier has before this step.
     frontier: usize,
 }
 
+/// The number of ways to put `k` ranks on `n` devices: n! / (n - k)!.
 fn arrangements(n: usize, k: usize) -> u64 {
     (0..k as u64).map(|i| n as u64 - i).product()
 }
 
 impl Plan {
-    /// The order with least work, by dynamic programming over sets of ranks, for machines of `n` devices; none if that is
-    /// still too much. O(2ᵏ k).
+    /// The order with the least work on machines of `n` devices, by dynamic programming over sets
+    /// of ranks; none if even that is too much work.
+    ///
+    /// # Complexity
+    ///
+    /// O(2ᵏ k) for k ranks.
     pub(crate) fn new(pattern: &Pattern, n: usize) -> Option<Self> {
         let edges = pattern.edges().len();
         // Sets of counts of more than fifteen edges are four times as large.
         let most = if edges > 15 { MOST_WORK / 4 } else { MOST_WORK };
         let (order, work) = order(pattern, n, most)?;
-        Some(Self { edges, steps: steps(pattern, &order), work })
+        Some(Self {
+            edges,
+            steps: steps(pattern, &order),
+            work,
+        })
     }
 }
 
@@ -185,23 +216,36 @@ fn neighbours(pattern: &Pattern) -> Vec<Mask> {
     around
 }
 
+/// The order of least work, and its work; none if that is more than `most`.
+///
+/// How many states a set of placed ranks has does not depend on the order in which they were
+/// placed, so the cheapest order that ends with a set extends a cheapest order of that set without
+/// its last rank.
 fn order(pattern: &Pattern, n: usize, most: u64) -> Option<(Vec<usize>, u64)> {
     let k = pattern.len();
     let around = neighbours(pattern);
-    let states = |placed: Mask| {
-        let size = placed.count_ones() as usize;
-        let frontier = members(placed).filter(|&rank| around[rank] & !placed != 0).count();
-        choose(n, size).saturating_mul(arrangements(size, frontier))
-    };
     let all: Mask = (1 << k) - 1;
+    // By set of placed ranks: the least work that leads there, and the rank placed last.
     let mut least: Vec<(u64, u32)> = vec![(u64::MAX, 0); 1 << k];
     least[0] = (0, 0);
     for placed in 0..all {
         let (so_far, _) = least[placed as usize];
-        let own = if so_far > most { u64::MAX } else { states(placed) };
+        let own = if so_far > most {
+            u64::MAX
+        } else {
+            // The sets of devices that these ranks may take, times the arrangements of their
+            // frontier.
+            let size = placed.count_ones() as usize;
+            let frontier = members(placed)
+                .filter(|&rank| around[rank] & !placed != 0)
+                .count();
+            choose(n, size).saturating_mul(arrangements(size, frontier))
+        };
+        // Such a set is a dead end: its level would take too much memory, or too much time already.
         if own > MOST_STATES {
             continue;
         }
+        // The next rank is tried on every device that is not taken.
         let work = so_far + own * (n as u64 - u64::from(placed.count_ones()));
         for rank in members(all & !placed) {
             let next = &mut least[(placed | 1 << rank) as usize];
@@ -209,6 +253,7 @@ fn order(pattern: &Pattern, n: usize, most: u64) -> Option<(Vec<usize>, u64)> {
         }
     }
     let work = least[all as usize].0;
+    // Walk back from the full set along the ranks placed last.
     let mut order = Vec::new();
     let mut placed = all;
     while placed != 0 && work <= most {
@@ -220,34 +265,52 @@ fn order(pattern: &Pattern, n: usize, most: u64) -> Option<(Vec<usize>, u64)> {
     (work <= most).then_some((order, work))
 }
 
+/// The steps of an order: what each rank finds in the frontier, and which ranks leave it.
 fn steps(pattern: &Pattern, order: &[usize]) -> Vec<Step> {
     let around = neighbours(pattern);
     let mut open = Few::<usize>::new();
     let mut placed: Mask = 0;
-    let step = |&rank: &usize| {
+    let mut steps = Vec::with_capacity(order.len());
+    for &rank in order {
         placed |= 1 << rank;
-        let stays = |rank: usize| around[rank] & !placed != 0;
+        let has_neighbours_to_come = |rank: usize| around[rank] & !placed != 0;
         let step = Step {
             rank,
-            talks: open.iter().copied().enumerate().filter(|(_, other)| around[rank] >> other & 1 == 1).collect(),
-            stay: open.iter().enumerate().filter(|(_, other)| stays(**other)).map(|(at, _)| at).collect(),
-            joins: stays(rank),
+            talks: open
+                .iter()
+                .copied()
+                .enumerate()
+                .filter(|(_, other)| around[rank] >> other & 1 == 1)
+                .collect(),
+            stay: open
+                .iter()
+                .enumerate()
+                .filter(|(_, other)| has_neighbours_to_come(**other))
+                .map(|(at, _)| at)
+                .collect(),
+            joins: has_neighbours_to_come(rank),
             frontier: open.len(),
         };
-        open.retain(|other| stays(*other));
+        open.retain(|other| has_neighbours_to_come(*other));
         open.extend(step.joins.then_some(rank));
-        step
-    };
-    order.iter().map(step).collect()
+        steps.push(step);
+    }
+    steps
 }
 
 /// The edges between two ranks.
 fn bundle(pattern: &Pattern, a: usize, b: usize) -> Few<Edge> {
     let ends = (a.min(b), a.max(b));
-    pattern.edges().iter().filter(|edge| (usize::from(edge.a), usize::from(edge.b)) == ends).copied().collect()
+    pattern
+        .edges()
+        .iter()
+        .filter(|edge| (usize::from(edge.a), usize::from(edge.b)) == ends)
+        .copied()
+        .collect()
 }
 
-/// The last level: nobody has neighbours to come.
+/// The tallies of the last level, by set of devices. On this level all ranks are placed, so the
+/// frontier is empty and a state is just a set.
 fn by_set<T: Tally>(
     pattern: &Pattern,
     plan: &Plan,
@@ -255,6 +318,7 @@ fn by_set<T: Tally>(
     between: impl Fn(usize, usize) -> Option<usize>,
     load: impl Fn(&[Edge], usize) -> T::Load,
 ) -> Vec<T> {
+    // The innermost loop looks up links: one flat table instead of a call.
     let mut links = [[None; MOST]; MOST];
     let mut kinds = 0;
     for (a, row) in links.iter_mut().enumerate().take(n) {
@@ -265,11 +329,18 @@ fn by_set<T: Tally>(
     }
     let mut states = vec![T::start()];
     for (size, step) in plan.steps.iter().enumerate() {
-        let loads = |&(at, other): &(usize, usize)| {
+        let mut loads = Few::new();
+        for &(at, other) in &step.talks {
             let edges = bundle(pattern, step.rank, other);
-            (at, (0..kinds).map(|kind| load(&edges, kind)).collect::<Few<T::Load>>())
+            let by_kind: Few<T::Load> = (0..kinds).map(|kind| load(&edges, kind)).collect();
+            loads.push((at, by_kind));
+        }
+        let placing = Placing {
+            step,
+            loads,
+            links: &links,
+            n,
         };
-        let placing = Placing { step, loads: step.talks.iter().map(loads).collect(), links: &links, n };
         states = placing.all(size, &states);
     }
     states
@@ -278,7 +349,8 @@ fn by_set<T: Tally>(
 /// Putting one rank on every device in every state.
 struct Placing<'p, T: Tally> {
     step: &'p Step,
-    /// By rank that it talks to: its position in the frontier; by kind of link, what their edges add.
+    /// For each neighbour in the frontier: its position there, and by kind of link what the edges
+    /// to it add.
     loads: Few<(usize, Few<T::Load>)>,
     links: &'p [[Option<usize>; MOST]; MOST],
     n: usize,
@@ -287,11 +359,16 @@ struct Placing<'p, T: Tally> {
 /// A device that the rank may have.
 struct Open {
     device: usize,
-    /// Where the states begin of the set with it.
+    /// Where the states of the set with this device begin.
     from: usize,
 }
 
 impl<T: Tally> Placing<'_, T> {
+    /// The next level: every state of sets of `size` devices, extended by every free device.
+    ///
+    /// States lie in order of their sets' places, and within a set in the order of arrangements, so
+    /// a state needs no key: `each_arrangement` walks along the present level, and `arrangement`
+    /// gives the index in the next.
     fn all(&self, size: usize, states: &[T]) -> Vec<T> {
         let kept = self.step.stay.len() + usize::from(self.step.joins);
         let each = arrangements(size + 1, kept) as usize;
@@ -301,8 +378,10 @@ impl<T: Tally> Placing<'_, T> {
         for set in of_size(self.n, size) {
             open.clear();
             let outside = members(!set & ((1 << self.n) - 1));
-            let from = |device: usize| usize::from(places()[(set | 1 << device) as usize]) * each;
-            open.extend(outside.map(|device| Open { device, from: from(device) }));
+            open.extend(outside.map(|device| Open {
+                device,
+                from: usize::from(places()[(set | 1 << device) as usize]) * each,
+            }));
             let mut positions = [0; MOST];
             for (position, member) in members(set).enumerate() {
                 positions[member] = position;
@@ -316,19 +395,32 @@ impl<T: Tally> Placing<'_, T> {
         next
     }
 
-    fn one(&self, devices: &[usize], positions: &[usize; MOST], state: &T, open: &[Open], size: usize, next: &mut [T]) {
+    /// Extends one state, whose frontier lies on `devices`, by every open device.
+    fn one(
+        &self,
+        devices: &[usize],
+        positions: &[usize; MOST],
+        state: &T,
+        open: &[Open],
+        size: usize,
+        next: &mut [T],
+    ) {
         for (before, &Open { device, from }) in open.iter().enumerate() {
             let links = &self.links[device];
             let load = self
                 .loads
                 .iter()
-                .try_fold(T::nothing(), |sum, (at, by_kind)| Some(T::both(sum, by_kind[links[devices[*at]]?])));
+                .try_fold(T::nothing(), |sum, (at, by_kind)| {
+                    Some(T::both(sum, by_kind[links[devices[*at]]?]))
+                });
+            // An edge of the rank would lie on no link.
             let Some(load) = load else { continue };
+            // The new device moves every higher member of the set one position up.
             let kept = self.step.stay.iter().map(|&at| {
                 let other = devices[at];
                 positions[other] + usize::from(other > device)
             });
-            // Of the lower devices all but those that are open are in the set.
+            // The set has every device below this one but the `before` that are open too.
             let own = self.step.joins.then_some(device - before);
             let at = from + arrangement(kept.chain(own), size);
             next[at].take(state, load);
@@ -336,8 +428,13 @@ impl<T: Tally> Placing<'_, T> {
     }
 }
 
-/// Every way to put so many ranks on devices of `set`, in lexicographic order.
-fn each_arrangement(set: Mask, ranks: usize, devices: &mut Few<usize>, f: &mut impl FnMut(&[usize])) {
+/// Calls `f` with every way to put so many ranks on devices of `set`, in lexicographic order.
+fn each_arrangement(
+    set: Mask,
+    ranks: usize,
+    devices: &mut Few<usize>,
+    f: &mut impl FnMut(&[usize]),
+) {
     if devices.len() == ranks {
         return f(devices);
     }
@@ -350,12 +447,19 @@ fn each_arrangement(set: Mask, ranks: usize, devices: &mut Few<usize>, f: &mut i
     }
 }
 
-/// The number of an arrangement in that order, by positions in a set of `size`.
+/// The number of an arrangement in the order of [`each_arrangement`], given its positions in a set
+/// of `size` devices.
+///
+/// A number of mixed radix: the digit of a rank is its position among the devices that earlier
+/// ranks left.
 fn arrangement(positions: impl Iterator<Item = usize>, size: usize) -> usize {
     let mut earlier = Few::<usize>::new();
     let mut number = 0;
     for position in positions {
-        let lower = earlier.iter().filter(|earlier| **earlier < position).count();
+        let lower = earlier
+            .iter()
+            .filter(|earlier| **earlier < position)
+            .count();
         number = number * (size - earlier.len()) + position - lower;
         earlier.push(position);
     }
@@ -371,7 +475,8 @@ mod tests {
         for ranks in 0..=4 {
             let mut next = 0;
             each_arrangement(0b110_1101, ranks, &mut Few::new(), &mut |devices| {
-                let position = |&device: &usize| members(0b110_1101).position(|member| member == device);
+                let position =
+                    |&device: &usize| members(0b110_1101).position(|member| member == device);
                 assert_eq!(arrangement(devices.iter().filter_map(position), 5), next);
                 next += 1;
             });

@@ -1,11 +1,12 @@
 //! Sets of counts, one bit each.
 
-/// A set of pairs `(x, y)` of small numbers: bit `x * SIDE + y`. Adding an edge to every member is a shift.
+/// A set of pairs `(x, y)` of small numbers, in which `(x, y)` is bit `x * SIDE + y`. To add an
+/// edge to every member of the set is therefore one shift of the whole bit string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Grid<const W: usize>([u64; W]);
 
 impl<const W: usize> Grid<W> {
-    /// Both numbers are below it. `W` is 1, 4 or 16, so that it is 8, 16 or 32.
+    /// Both numbers of a pair are below this side: 8, 16 or 32 for `W` of 1, 4 or 16 words.
     pub(crate) const SIDE: u32 = 8 * W.isqrt() as u32;
 
     pub(crate) const EMPTY: Self = Self([0; W]);
@@ -17,17 +18,20 @@ impl<const W: usize> Grid<W> {
         Self(words)
     }
 
+    /// Whether the set has no member.
     pub(crate) fn is_empty(&self) -> bool {
         self.0 == [0; W]
     }
 
+    /// Adds the members of another set.
     pub(crate) fn join(&mut self, other: &Self) {
         for (own, others) in self.0.iter_mut().zip(&other.0) {
             *own |= others;
         }
     }
 
-    /// Every member moved by `(x, y)`. No sum may reach `SIDE`.
+    /// The set with `(x, y)` added to every member. No sum may reach `SIDE`: a sum of `y` would
+    /// carry into `x`.
     #[inline]
     pub(crate) fn moved(&self, x: u32, y: u32) -> Self {
         let by = x * Self::SIDE + y;
@@ -41,18 +45,20 @@ impl<const W: usize> Grid<W> {
         }))
     }
 
-    /// All sums of a member of each.
+    /// The sums of every member of this set with every member of the other.
     pub(crate) fn plus(&self, other: &Self) -> Self {
         let mut sums = Self::EMPTY;
         self.each(|x, y| sums.join(&other.moved(x, y)));
         sums
     }
 
+    /// Whether `(x, y)` is in the set.
     pub(crate) fn has(&self, x: u32, y: u32) -> bool {
         let bit = x * Self::SIDE + y;
         x < Self::SIDE && y < Self::SIDE && self.0[bit as usize / 64] >> (bit % 64) & 1 == 1
     }
 
+    /// Calls `f` with every member.
     pub(crate) fn each(&self, mut f: impl FnMut(u32, u32)) {
         for (i, &word) in (0u32..).zip(&self.0) {
             let mut word = word;
@@ -83,7 +89,10 @@ mod tests {
         grid.moved(dx, dy).each(|x, y| {
             assert!(moved.insert((x, y)));
         });
-        assert_eq!(moved, members.iter().map(|(x, y)| (x + dx, y + dy)).collect());
+        assert_eq!(
+            moved,
+            members.iter().map(|(x, y)| (x + dx, y + dy)).collect()
+        );
         assert!(moved.iter().all(|&(x, y)| grid.moved(dx, dy).has(x, y)));
         assert_eq!(grid.is_empty(), members.is_empty());
     }

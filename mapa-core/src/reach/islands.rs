@@ -1,26 +1,30 @@
-//! Rings and chains over several islands: devices that are linked unevenly among themselves and all alike to those outside,
-//! as the servers of a cluster or the sockets of some machines are.
+//! Rings and chains over several islands. All links between islands are alike; links within an
+//! island may differ. The servers of a cluster are islands, and so are the sockets of some
+//! machines.
 //!
-//! Cut where it passes from island to island, a ring falls into paths. What an island contributes is a cover of some of its
-//! devices by so many disjoint paths, and the counts of their edges; where the paths are put in the circle does not matter,
-//! as long as no two of one island meet (they would be one path then). So counts add up over islands, and there are few
-//! (devices, paths) to add: a knapsack, whose items are islands, over sets of counts.
+//! Without its edges between islands, a ring falls into paths, each within one island. An island
+//! thus contributes a *cover*: some number of disjoint paths that together visit some of its
+//! devices, and the counts of their edges. All edges between islands are alike, so the order of the
+//! paths along the ring does not matter, with one condition: two paths of the same island must not
+//! be neighbours, since they would then be one path. So counts add up over the islands. The table
+//! is a knapsack: the items are islands, the two weights are devices and paths, and the value is a
+//! set of counts.
 
 use std::ops::RangeInclusive;
 
+use super::counts::{Counts, Edges};
 use super::grid::Grid;
 use super::kinds::Kinds;
 use super::paths::Paths;
 use super::subsets::{Mask, members};
-use super::{Counts, Edges};
 
-/// The most devices of an island: covers take 3ⁿ steps.
+/// The most devices of an island: making its covers takes 3ⁿ steps.
 pub(crate) const MOST_PER_ISLAND: usize = 8;
 
-/// The most ranks: the sets of counts grow with the square.
+/// The most ranks: a set of counts grows with their square.
 pub(crate) const MOST_RANKS: usize = 32;
 
-/// All ways to cover the sets of one island's devices by paths.
+/// For each set of one island's devices, all ways to cover it by paths.
 pub(crate) struct Covers {
     kinds: Kinds,
     chains: Paths<1>,
@@ -29,6 +33,10 @@ pub(crate) struct Covers {
 }
 
 impl Covers {
+    /// The covers of all subsets of an island.
+    ///
+    /// # Complexity
+    ///
     /// O(3ⁿ n c) for n devices and c counts of a path.
     pub(crate) fn new(kinds: &Kinds) -> Self {
         let n = kinds.len();
@@ -36,8 +44,17 @@ impl Covers {
         chains.build(kinds, n, &|| false);
         let mut counts = vec![[Grid::EMPTY; MOST_PER_ISLAND + 1]; 1 << n];
         counts[0][0] = Grid::origin();
-        let path: Vec<Grid<1>> =
-            (0..1 << n).map(|set| if set == 0 { Grid::EMPTY } else { chains.through(set) }).collect();
+        let path: Vec<Grid<1>> = (0..1 << n)
+            .map(|set| {
+                if set == 0 {
+                    Grid::EMPTY
+                } else {
+                    chains.through(set)
+                }
+            })
+            .collect();
+        // Of the paths of a cover, `first` is the one through the lowest device. Choosing it that
+        // way makes each cover once, not once for every order of its paths.
         for set in 1..1 << n {
             for first in with_lowest(set) {
                 let rest = counts[(set & !first) as usize];
@@ -47,18 +64,25 @@ impl Covers {
                 }
             }
         }
-        Self { kinds: kinds.clone(), chains, counts }
+        Self {
+            kinds: kinds.clone(),
+            chains,
+            counts,
+        }
     }
 
+    /// The memory for an island of `n` devices, bytes.
     pub(crate) fn bytes(n: usize) -> usize {
         (1 << n) * size_of::<[Grid<1>; MOST_PER_ISLAND + 1]>() + Paths::<1>::bytes(n)
     }
 
+    /// The counts of all covers of a set by so many paths.
     fn of(&self, set: Mask, paths: usize) -> &Grid<1> {
         &self.counts[set as usize][paths]
     }
 
-    /// Paths that cover the set with these counts in all.
+    /// Paths that cover the set and together have these counts, found by going back through the
+    /// table.
     fn unfold(&self, set: Mask, paths: usize, counts: Counts) -> Option<Vec<Vec<usize>>> {
         if set == 0 {
             return (paths == 0 && counts == Counts::default()).then(Vec::new);
@@ -67,8 +91,17 @@ impl Covers {
             let mut own = None;
             self.chains.through(first).each(|x, y| {
                 let rest = counts.x.checked_sub(x).zip(counts.y.checked_sub(y));
-                let rest = rest.filter(|&(x, y)| paths > 0 && self.of(set & !first, paths - 1).has(x, y));
-                own = own.or(rest.map(|(left_x, left_y)| (Counts { x, y }, Counts { x: left_x, y: left_y })));
+                let rest =
+                    rest.filter(|&(x, y)| paths > 0 && self.of(set & !first, paths - 1).has(x, y));
+                own = own.or(rest.map(|(left_x, left_y)| {
+                    (
+                        Counts { x, y },
+                        Counts {
+                            x: left_x,
+                            y: left_y,
+                        },
+                    )
+                }));
             });
             let (own, rest) = own?;
             let mut all = vec![self.chains.smallest(&self.kinds, first, &[own])?];
@@ -78,21 +111,24 @@ impl Covers {
     }
 }
 
-/// The subsets of a set that have its lowest member, the largest first.
+/// The subsets of a set that contain its lowest member, the largest first.
 fn with_lowest(set: Mask) -> impl Iterator<Item = Mask> {
     let lowest = set & set.wrapping_neg();
     let others = set & !lowest;
-    let next = move |&some: &Mask| (some != 0).then(|| (some - 1) & others);
-    std::iter::successors(Some(others), next).map(move |some| some | lowest)
+    // Subtracting one and masking counts down through the subsets of `others`.
+    std::iter::successors(Some(others), move |&some| {
+        (some != 0).then(|| (some - 1) & others)
+    })
+    .map(move |some| some | lowest)
 }
 
-/// An island, and what may be had of it.
+/// An island, and which of its devices are free.
 pub(crate) struct Island<'c> {
     pub(crate) covers: &'c Covers,
     pub(crate) free: Mask,
 }
 
-/// How the paths are joined.
+/// Whether the paths are joined to a chain or to a ring.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Closing {
     Chain,
@@ -100,25 +136,30 @@ pub(crate) enum Closing {
 }
 
 impl Closing {
-    /// How many edges lead from island to island.
+    /// The number of edges between islands, if there are so many paths.
     fn between(self, paths: usize) -> usize {
         if self == Self::Ring { paths } else { paths - 1 }
     }
 
-    /// The most paths of one island that can be kept apart.
+    /// The most of so many paths that can belong to one island without two of them being
+    /// neighbours: every other place, and in a chain both ends.
     fn most_of_one(self, paths: usize) -> usize {
-        if self == Self::Ring { paths / 2 } else { paths.div_ceil(2) }
+        if self == Self::Ring {
+            paths / 2
+        } else {
+            paths.div_ceil(2)
+        }
     }
 }
 
-/// What is chosen of each island: its devices, and the paths through them in the order of ranks.
+/// The devices chosen on each island, as paths in rank order.
 pub(crate) struct Layout {
     pub(crate) sets: Vec<Mask>,
-    /// Island and devices.
+    /// The island of each path, and its devices.
     pub(crate) paths: Vec<(usize, Vec<usize>)>,
 }
 
-/// The sums over the islands from some island on, by devices and paths taken.
+/// The counts that the islands from some island on can add up to, by devices and paths taken.
 struct Totals<const W: usize> {
     paths: usize,
     grids: Vec<Grid<W>>,
@@ -126,7 +167,10 @@ struct Totals<const W: usize> {
 
 impl<const W: usize> Totals<W> {
     fn new(ranks: usize, paths: usize) -> Self {
-        Self { paths, grids: vec![Grid::EMPTY; (ranks + 1) * (paths + 1)] }
+        Self {
+            paths,
+            grids: vec![Grid::EMPTY; (ranks + 1) * (paths + 1)],
+        }
     }
 
     fn of(&self, devices: usize, paths: usize) -> &Grid<W> {
@@ -138,11 +182,12 @@ impl<const W: usize> Totals<W> {
     }
 }
 
-/// The knapsack for one number of paths in all.
+/// The knapsack for one total number of paths.
 struct Knapsack<const W: usize> {
     closing: Closing,
     paths: usize,
-    /// By island: it and those after it; at the end, nothing.
+    /// By island, the totals of that island and those after it; last, those of no island. In this
+    /// order a layout can be chosen island by island from the front.
     from: Vec<Totals<W>>,
 }
 
@@ -152,15 +197,25 @@ impl<const W: usize> Knapsack<W> {
         *last.of_mut(0, 0) = Grid::origin();
         let mut from = vec![last];
         for island in islands.iter().rev() {
-            let offers = offers(island, closing.most_of_one(paths), ranks);
-            let next = Self::with(&offers, &from[from.len() - 1], ranks, paths);
+            let covers = contributions(island, closing.most_of_one(paths), ranks);
+            let next = Self::with(&covers, &from[from.len() - 1], ranks, paths);
             from.push(next);
         }
         from.reverse();
-        Self { closing, paths, from }
+        Self {
+            closing,
+            paths,
+            from,
+        }
     }
 
-    fn with(offers: &[(usize, usize, Grid<1>)], rest: &Totals<W>, ranks: usize, paths: usize) -> Totals<W> {
+    /// The totals with one more island, whose contributions are given.
+    fn with(
+        contributions: &[(usize, usize, Grid<1>)],
+        rest: &Totals<W>,
+        ranks: usize,
+        paths: usize,
+    ) -> Totals<W> {
         let mut sums = Totals::new(ranks, paths);
         for devices in 0..=ranks {
             for taken in 0..=paths {
@@ -168,10 +223,12 @@ impl<const W: usize> Knapsack<W> {
                 if rest.is_empty() {
                     continue;
                 }
-                for (own_devices, own_paths, counts) in offers {
+                for (own_devices, own_paths, counts) in contributions {
                     let (devices, taken) = (devices + own_devices, taken + own_paths);
                     if devices <= ranks && taken <= paths {
                         let sum = sums.of_mut(devices, taken);
+                        // Counts of the island and of the rest add up: a shift of the rest's whole
+                        // grid.
                         counts.each(|x, y| sum.join(&rest.moved(x, y)));
                     }
                 }
@@ -180,13 +237,15 @@ impl<const W: usize> Knapsack<W> {
         sums
     }
 
+    /// The counts over all islands.
     fn all(&self, ranks: usize) -> &Grid<W> {
         self.from[0].of(ranks, self.paths)
     }
 }
 
-/// What an island can contribute: devices, paths, counts.
-fn offers(island: &Island<'_>, most: usize, ranks: usize) -> Vec<(usize, usize, Grid<1>)> {
+/// What an island can contribute: devices, paths, counts. Which devices they are does not matter to
+/// the counts of other islands, so sets of one size are joined.
+fn contributions(island: &Island<'_>, most: usize, ranks: usize) -> Vec<(usize, usize, Grid<1>)> {
     let mut by_size = [[Grid::EMPTY; MOST_PER_ISLAND + 1]; MOST_PER_ISLAND + 1];
     for set in subsets(island.free) {
         let size = set.count_ones() as usize;
@@ -194,19 +253,27 @@ fn offers(island: &Island<'_>, most: usize, ranks: usize) -> Vec<(usize, usize, 
             sum.join(island.covers.of(set, paths));
         }
     }
-    let all =
-        by_size.iter().enumerate().flat_map(|(size, row)| row.iter().enumerate().map(move |(p, g)| (size, p, *g)));
-    all.filter(|(size, paths, grid)| *size <= ranks && *paths <= most && !grid.is_empty()).collect()
+    let all = by_size
+        .iter()
+        .enumerate()
+        .flat_map(|(size, row)| row.iter().enumerate().map(move |(p, g)| (size, p, *g)));
+    all.filter(|(size, paths, grid)| *size <= ranks && *paths <= most && !grid.is_empty())
+        .collect()
 }
 
-/// All subsets, those with the lowest ids first: of two, the one that has the lowest device which the other has not.
+/// All subsets of a set, those with the lowest ids first. Of two subsets, the first is the one that
+/// has the lowest device in which they differ.
 fn subsets(set: Mask) -> impl Iterator<Item = Mask> {
+    // Mirrored, the lowest device is the highest bit, and counting down is the order wanted.
     let mirrored = set.reverse_bits();
-    let next = move |&some: &Mask| (some != 0).then(|| (some - 1) & mirrored);
-    std::iter::successors(Some(mirrored), next).map(Mask::reverse_bits)
+    std::iter::successors(Some(mirrored), move |&some| {
+        (some != 0).then(|| (some - 1) & mirrored)
+    })
+    .map(Mask::reverse_bits)
 }
 
-/// The counts that a ring or chain of so many ranks can have over these islands, two of them at least for a ring.
+/// The counts that a ring or chain of so many ranks can have over these islands. A ring spans at
+/// least two of them.
 pub(crate) struct Archipelago<'c> {
     islands: Vec<Island<'c>>,
     ranks: usize,
@@ -219,15 +286,20 @@ enum Form {
 }
 
 impl<'c> Archipelago<'c> {
-    /// `ranks` at most [`MOST_RANKS`]; none if `stop` said so first. O(ranks² paths² c) words for each island and number of
-    /// paths.
+    /// The table for at most [`MOST_RANKS`] ranks; none if `stop` returned true first.
+    ///
+    /// # Complexity
+    ///
+    /// O(r² p² c) words for each island and each number of paths p, with r ranks and c counts of a
+    /// cover.
     pub(crate) fn new(
         islands: Vec<Island<'c>>,
         ranks: usize,
         closing: Closing,
         stop: &dyn Fn() -> bool,
     ) -> Option<Self> {
-        // A ring within one island is none of ours; no path has fewer than one device.
+        // A ring within one island has no edge between islands: `paths` finds it. No path has fewer
+        // than one device, so there are at most as many paths as ranks.
         let fewest = if closing == Closing::Ring { 2 } else { 1 };
         let paths = fewest..=ranks;
         let form = if ranks <= 16 {
@@ -235,10 +307,14 @@ impl<'c> Archipelago<'c> {
         } else {
             Form::Large(knapsacks(&islands, ranks, paths, closing, stop)?)
         };
-        Some(Self { islands, ranks, form })
+        Some(Self {
+            islands,
+            ranks,
+            form,
+        })
     }
 
-    /// Every number of edges by kind, and between islands.
+    /// Calls `f` with every reachable number of edges, by kind and between islands.
     pub(crate) fn counts(&self, mut f: impl FnMut(Edges)) {
         match &self.form {
             Form::Small(all) => each_sum(all, self.ranks, &mut f),
@@ -246,7 +322,8 @@ impl<'c> Archipelago<'c> {
         }
     }
 
-    /// One of these counts laid out on the devices of lowest ids, if islands are ranges of ids.
+    /// A layout that has one of the wanted counts. If islands are ranges of ids, its devices are
+    /// those of lowest ids.
     pub(crate) fn lay_out(&self, wanted: &[Edges]) -> Option<Layout> {
         match &self.form {
             Form::Small(all) => self.lowest(all, wanted),
@@ -254,14 +331,19 @@ impl<'c> Archipelago<'c> {
         }
     }
 
+    /// Chooses island by island the first set after which a wanted count can still be reached.
     fn lowest<const W: usize>(&self, all: &[Knapsack<W>], wanted: &[Edges]) -> Option<Layout> {
-        // What remains wanted after the islands whose sets are chosen: by knapsack, devices left, and (paths left, counts).
+        // For each knapsack: what is still wanted of the islands to come, as paths and counts.
         let mut open: Vec<(&Knapsack<W>, Vec<(usize, Counts)>)> = Vec::new();
         for knapsack in all {
             let between = knapsack.closing.between(knapsack.paths) as u32;
-            let own =
-                wanted.iter().filter(|edges| edges.between == between).map(|edges| (knapsack.paths, edges.counts));
-            let own: Vec<_> = own.filter(|(_, c)| knapsack.all(self.ranks).has(c.x, c.y)).collect();
+            let own = wanted
+                .iter()
+                .filter(|edges| edges.between == between)
+                .map(|edges| (knapsack.paths, edges.counts));
+            let own: Vec<_> = own
+                .filter(|(_, c)| knapsack.all(self.ranks).has(c.x, c.y))
+                .collect();
             if !own.is_empty() {
                 open.push((knapsack, own));
             }
@@ -269,31 +351,46 @@ impl<'c> Archipelago<'c> {
         let mut left = self.ranks;
         let mut sets = Vec::new();
         for (at, island) in self.islands.iter().enumerate() {
+            // A set will do if one of its covers leaves a want that the islands to come can meet
+            // with exactly the devices that are left.
             let (set, next) = subsets(island.free).find_map(|set| {
                 let devices = left.checked_sub(set.count_ones() as usize)?;
                 let rest = |(knapsack, wanted): &(&'_ Knapsack<W>, Vec<(usize, Counts)>)| {
                     let rest = after(island, set, knapsack, wanted);
                     let sums = &knapsack.from[at + 1];
-                    let met = rest.into_iter().filter(|&(paths, c)| sums.of(devices, paths).has(c.x, c.y));
+                    let met = rest
+                        .into_iter()
+                        .filter(|&(paths, c)| sums.of(devices, paths).has(c.x, c.y));
                     met.collect::<Vec<_>>()
                 };
-                let next: Vec<_> =
-                    open.iter().map(|open| (open.0, rest(open))).filter(|(_, rest)| !rest.is_empty()).collect();
+                let next: Vec<_> = open
+                    .iter()
+                    .map(|open| (open.0, rest(open)))
+                    .filter(|(_, rest)| !rest.is_empty())
+                    .collect();
                 (!next.is_empty()).then_some((set, next))
             })?;
             left -= set.count_ones() as usize;
             sets.push(set);
             open = next;
         }
-        // Once more with the sets settled, to choose one way among those that remain.
-        let settled = |set: &Mask, island: &Island<'c>| Island { covers: island.covers, free: *set };
+        // The sets are settled; several covers of them may still lead to a wanted count. Take one.
         all.iter().find_map(|knapsack| {
             let between = knapsack.closing.between(knapsack.paths) as u32;
             let mut own = wanted.iter().filter(|edges| edges.between == between);
-            let islands: Vec<Island<'c>> =
-                sets.iter().zip(&self.islands).map(|(set, island)| settled(set, island)).collect();
+            let islands: Vec<Island<'c>> = sets
+                .iter()
+                .zip(&self.islands)
+                .map(|(set, island)| Island {
+                    covers: island.covers,
+                    free: *set,
+                })
+                .collect();
             own.find_map(|edges| unfold(&islands, knapsack, edges.counts))
-                .map(|by_island| Layout { sets: sets.clone(), paths: in_turn(by_island, knapsack.paths) })
+                .map(|by_island| Layout {
+                    sets: sets.clone(),
+                    paths: in_turn(by_island, knapsack.paths),
+                })
         })
     }
 }
@@ -305,31 +402,43 @@ fn knapsacks<const W: usize>(
     closing: Closing,
     stop: &dyn Fn() -> bool,
 ) -> Option<Vec<Knapsack<W>>> {
-    paths.map(|paths| (!stop()).then(|| Knapsack::new(islands, ranks, paths, closing))).collect()
+    paths
+        .map(|paths| (!stop()).then(|| Knapsack::new(islands, ranks, paths, closing)))
+        .collect()
 }
 
 fn each_sum<const W: usize>(all: &[Knapsack<W>], ranks: usize, f: &mut impl FnMut(Edges)) {
     for knapsack in all {
         let between = knapsack.closing.between(knapsack.paths) as u32;
-        knapsack.all(ranks).each(|x, y| f(Edges { counts: Counts { x, y }, between }));
+        knapsack.all(ranks).each(|x, y| {
+            f(Edges {
+                counts: Counts { x, y },
+                between,
+            })
+        });
     }
 }
 
-/// What remains wanted once an island has contributed all of `set`, for each way to do so.
+/// What is still wanted after an island has contributed all of `set`, for each cover of it.
 fn after<const W: usize>(
     island: &Island<'_>,
     set: Mask,
     knapsack: &Knapsack<W>,
     wanted: &[(usize, Counts)],
 ) -> Vec<(usize, Counts)> {
-    let most = knapsack.closing.most_of_one(knapsack.paths).min(MOST_PER_ISLAND);
+    let most = knapsack
+        .closing
+        .most_of_one(knapsack.paths)
+        .min(MOST_PER_ISLAND);
     let mut rest = Vec::new();
     for own in 0..=most {
         island.covers.of(set, own).each(|x, y| {
             for (paths, counts) in wanted {
-                if let (Some(paths), Some(x), Some(y)) =
-                    (paths.checked_sub(own), counts.x.checked_sub(x), counts.y.checked_sub(y))
-                {
+                if let (Some(paths), Some(x), Some(y)) = (
+                    paths.checked_sub(own),
+                    counts.x.checked_sub(x),
+                    counts.y.checked_sub(y),
+                ) {
                     rest.push((paths, Counts { x, y }));
                 }
             }
@@ -340,13 +449,14 @@ fn after<const W: usize>(
     rest
 }
 
-/// Paths for each island, all of whose devices are taken.
+/// Paths for each island, all of whose free devices are taken: forward over the islands to find
+/// which sums can be reached, then backward from nothing left to find how.
 fn unfold<const W: usize>(
     islands: &[Island<'_>],
     knapsack: &Knapsack<W>,
     wanted: Counts,
 ) -> Option<Vec<Vec<Vec<usize>>>> {
-    // By island, what may remain wanted before it.
+    // By island, what may still be wanted before it contributes.
     let mut open = vec![vec![(knapsack.paths, wanted)]];
     for island in islands {
         let next = after(island, island.free, knapsack, &open[open.len() - 1]);
@@ -356,14 +466,20 @@ fn unfold<const W: usize>(
     let mut rest = *open[islands.len()].iter().find(|rest| **rest == nothing)?;
     let mut by_island = Vec::new();
     for (at, island) in islands.iter().enumerate().rev() {
-        let own = |before: &(usize, Counts)| {
-            let counts = Counts { x: before.1.x.checked_sub(rest.1.x)?, y: before.1.y.checked_sub(rest.1.y)? };
+        let (before, paths, counts) = open[at].iter().find_map(|before| {
+            let counts = Counts {
+                x: before.1.x.checked_sub(rest.1.x)?,
+                y: before.1.y.checked_sub(rest.1.y)?,
+            };
             let paths = before.0.checked_sub(rest.0)?;
-            let fits = paths <= knapsack.closing.most_of_one(knapsack.paths).min(MOST_PER_ISLAND)
+            let fits = paths
+                <= knapsack
+                    .closing
+                    .most_of_one(knapsack.paths)
+                    .min(MOST_PER_ISLAND)
                 && island.covers.of(island.free, paths).has(counts.x, counts.y);
             fits.then_some((*before, paths, counts))
-        };
-        let (before, paths, counts) = open[at].iter().find_map(own)?;
+        })?;
         by_island.push(island.covers.unfold(island.free, paths, counts)?);
         rest = before;
     }
@@ -371,22 +487,40 @@ fn unfold<const W: usize>(
     Some(by_island)
 }
 
-/// The paths in an order in which no two of one island meet: those of the island with most paths take every other place, then
-/// the next island goes on, around the end.
+/// The paths in an order in which no two of one island are neighbours. The island with the most
+/// paths takes every other place, the next island goes on from there, and after the last even place
+/// come the odd ones.
 fn in_turn(by_island: Vec<Vec<Vec<usize>>>, paths: usize) -> Vec<(usize, Vec<usize>)> {
     let mut islands: Vec<_> = by_island.into_iter().enumerate().collect();
     islands.sort_by_key(|(_, paths)| std::cmp::Reverse(paths.len()));
     let mut places: Vec<Option<(usize, Vec<usize>)>> = vec![None; paths];
+    // No island has more paths than the first. So the odd places of an island that goes on from the
+    // even ones end before its even places begin.
     let turns = (0..paths).step_by(2).chain((1..paths).step_by(2));
-    let all = islands.into_iter().flat_map(|(island, paths)| paths.into_iter().map(move |path| (island, path)));
-    turns.zip(all).for_each(|(place, path)| places[place] = Some(path));
+    let all = islands
+        .into_iter()
+        .flat_map(|(island, paths)| paths.into_iter().map(move |path| (island, path)));
+    turns
+        .zip(all)
+        .for_each(|(place, path)| places[place] = Some(path));
     places.into_iter().flatten().collect()
 }
 
-/// Devices in islands: all pairs of different islands are joined by links of one kind, the background. None if there are no
-/// such islands of at most [`MOST_PER_ISLAND`] devices.
+/// The lowest device known to share an island with `v`; paths to it are halved on the way.
+fn root(island: &mut [usize], mut v: usize) -> usize {
+    while island[v] != v {
+        island[v] = island[island[v]];
+        v = island[v];
+    }
+    v
+}
+
+/// The background and the islands of `n` devices: all pairs of devices of different islands are
+/// joined by links of one kind, the background. None if there are no two such islands, or one would
+/// have more than [`MOST_PER_ISLAND`] devices.
 ///
-/// `kind(a, b)` for any two of `n`; the fewest devices in the largest island win.
+/// `kind(a, b)` gives the kind of link between two devices. Of several backgrounds, the one whose
+/// largest island is smallest is taken.
 pub(crate) fn islands(
     n: usize,
     kinds: usize,
@@ -394,13 +528,7 @@ pub(crate) fn islands(
 ) -> Option<(usize, Vec<Vec<usize>>)> {
     let split = |background: usize| {
         let mut island: Vec<usize> = (0..n).collect();
-        fn root(island: &mut [usize], mut v: usize) -> usize {
-            while island[v] != v {
-                island[v] = island[island[v]];
-                v = island[v];
-            }
-            v
-        }
+        // Devices joined by anything but the background share an island: union-find.
         for b in 0..n {
             for a in 0..b {
                 if kind(a, b) != Some(background) {
@@ -416,6 +544,8 @@ pub(crate) fn islands(
         (background, members.into_values().collect::<Vec<_>>())
     };
     let largest = |islands: &Vec<Vec<usize>>| islands.iter().map(Vec::len).max().unwrap_or(0);
-    let best = (0..kinds).map(split).min_by_key(|(_, islands)| largest(islands))?;
+    let best = (0..kinds)
+        .map(split)
+        .min_by_key(|(_, islands)| largest(islands))?;
     (largest(&best.1) <= MOST_PER_ISLAND && best.1.len() > 1).then_some(best)
 }

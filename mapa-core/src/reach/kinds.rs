@@ -1,15 +1,13 @@
-//! The machine as the tables see it: a few devices, and for each two of them one of at most three kinds of link.
+//! The machine as the tables see it: up to sixteen devices, every two of them joined by one of at
+//! most three kinds of link, or not joined.
 
-use super::Mask;
+use super::subsets::{MOST, Mask};
 
-/// The most devices that a table is about.
-pub(crate) const MOST: usize = 16;
-
-/// The most kinds of link. What is counted is how many edges lie on the first kind and how many on the second; the rest lie
+/// The most kinds of link. Tables count the edges on the first kind and on the second; the rest lie
 /// on the third.
 pub(crate) const KINDS: usize = 3;
 
-/// Which kind of link joins each two of up to [`MOST`] devices, if one does.
+/// The kind of link between every two of up to [`MOST`] devices, if any.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Kinds {
     n: usize,
@@ -18,7 +16,8 @@ pub(crate) struct Kinds {
 }
 
 impl Kinds {
-    /// `kind(a, b)` for `a < b`; none where no edge may lie.
+    /// The kinds of `n` devices. `kind(a, b)` is called for `a < b` and gives none where no edge
+    /// may lie.
     pub(crate) fn new(n: usize, kind: impl Fn(usize, usize) -> Option<usize>) -> Self {
         let mut by_kind = [[0; KINDS]; MOST];
         for b in 0..n {
@@ -32,12 +31,12 @@ impl Kinds {
         Self { n, by_kind }
     }
 
-    /// How many devices.
+    /// The number of devices.
     pub(crate) fn len(&self) -> usize {
         self.n
     }
 
-    /// By kind, what a device is joined to.
+    /// By kind of link, the devices that a device is joined to.
     pub(crate) fn around(&self, device: usize) -> &[Mask; KINDS] {
         &self.by_kind[device]
     }
@@ -47,7 +46,7 @@ impl Kinds {
         self.by_kind[a].iter().position(|mask| mask >> b & 1 == 1)
     }
 
-    /// For use as a key.
+    /// The kinds as words, for use as a key: a word per device, 16 bits per kind.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> + '_ {
         let rows = self.by_kind[..self.n].iter();
         rows.map(|row| u64::from(row[0]) | u64::from(row[1]) << 16 | u64::from(row[2]) << 32)

@@ -1,107 +1,42 @@
-//! Reachable counts: on which numbers of links of each kind can a pattern lie, for every set of devices?
+//! Reachable counts: for every set of devices, the numbers of links of each kind on which a pattern
+//! can lie.
 //!
-//! On up to sixteen devices with at most three kinds of link, the answer for *all* sets is a table: a bit for each pair of
-//! counts (edges on links of the first kind, of the second; the others lie on the third). Whatever an objective makes of
-//! the counts, monotone or not, its exact optimum on a set is then its best value on the counts of that set, and no rank
-//! order is ever enumerated. The table knows nothing of what is free: it is made once for a machine and a shape.
+//! On up to sixteen devices with at most three kinds of link, the answer for *all* sets is a table:
+//! one bit for each pair of counts, the edges on links of the first kind and those on links of the
+//! second. The other edges lie on the third kind. The exact optimum of an objective on a set is
+//! then its best value over the counts of that set, whether the objective is monotone or not. No
+//! rank order is enumerated. The table does not depend on which devices are free, so it is made
+//! once for a machine and a shape.
 //!
-//! Rings and chains are built by dynamic programming over subsets (`paths`), stars and all-to-all need no table (`closed`),
-//! every other pattern is placed rank by rank with the devices of those ranks remembered that still have neighbours to
-//! come (`frontier`).
+//! Three ways lead to the counts. Rings and chains are built by dynamic programming over subsets
+//! (`paths`). Stars and all-to-all need no table (`closed`). Every other pattern is placed rank by
+//! rank, and a state keeps only the devices of ranks that still have neighbours to be placed
+//! (`frontier`). Rings and chains over larger machines that consist of islands have a table of
+//! their own (`islands`).
 
 mod closed;
+mod counts;
+mod family;
 mod frontier;
 mod grid;
 mod islands;
 mod kinds;
+mod of_pattern;
 mod paths;
 mod subsets;
 
 use std::sync::OnceLock;
 
+pub(crate) use counts::{Counts, Edges};
+pub(crate) use family::Family;
 pub(crate) use islands::{Archipelago, Closing, Covers, Island, MOST_RANKS, islands};
-pub(crate) use kinds::{KINDS, Kinds, MOST};
-pub(crate) use subsets::{Mask, Spread, choose, earliness, members, of_size, place};
+pub(crate) use kinds::{KINDS, Kinds};
+pub(crate) use subsets::{MOST, Mask, Spread, choose, earliness, members, of_size, place};
 
 use self::frontier::Frontier;
 pub(crate) use self::frontier::{Plan, Sums, highest_sums};
 use self::paths::Paths;
 use crate::pattern::Pattern;
-
-/// How many edges lie on links of the first kind and of the second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Counts {
-    pub(crate) x: u32,
-    pub(crate) y: u32,
-}
-
-impl Counts {
-    fn with(self, kind: usize) -> Self {
-        self.with_many(kind, 1)
-    }
-
-    fn with_many(self, kind: usize, edges: u32) -> Self {
-        match kind {
-            0 => Self { x: self.x + edges, ..self },
-            1 => Self { y: self.y + edges, ..self },
-            _ => self,
-        }
-    }
-
-    fn without(self, kind: usize) -> Option<Self> {
-        match kind {
-            0 => Some(Self { x: self.x.checked_sub(1)?, ..self }),
-            1 => Some(Self { y: self.y.checked_sub(1)?, ..self }),
-            _ => Some(self),
-        }
-    }
-}
-
-/// How the edges of a pattern that spans islands lie.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Edges {
-    /// Of those within islands.
-    pub(crate) counts: Counts,
-    /// How many lead from one island to another.
-    pub(crate) between: u32,
-}
-
-/// What kind of table a pattern needs. Patterns of one family and different sizes share a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Family {
-    /// Nobody talks.
-    Independent,
-    /// Two ranks.
-    Pair,
-    Chain,
-    Ring,
-    /// Rank 0 with everyone else.
-    Star,
-    AllToAll,
-    Other,
-}
-
-impl Family {
-    /// Traffic aside. Ready-made shapes are known by their edges, in any order; the same with ranks renamed is `Other`.
-    pub(crate) fn of(pattern: &Pattern) -> Self {
-        let ends = |pattern: &Pattern| {
-            let mut ends: Vec<_> = pattern.edges().iter().map(|edge| (edge.a, edge.b)).collect();
-            ends.sort_unstable();
-            ends
-        };
-        let (k, own) = (pattern.len(), ends(pattern));
-        let is = |shape: Pattern| shape.edges().len() == own.len() && ends(&shape) == own;
-        match k {
-            _ if own.is_empty() => Self::Independent,
-            2 => Self::Pair,
-            _ if is(Pattern::chain(k)) => Self::Chain,
-            _ if is(Pattern::ring(k)) && k > 3 => Self::Ring,
-            _ if is(Pattern::star(k)) => Self::Star,
-            _ if is(Pattern::all_to_all(k)) => Self::AllToAll,
-            _ => Self::Other,
-        }
-    }
-}
 
 /// The table of a family, or of one other pattern, on some devices.
 pub(crate) struct Table {
@@ -110,35 +45,48 @@ pub(crate) struct Table {
 }
 
 enum Form {
-    /// Nothing needs to be kept.
+    /// A formula gives the counts.
     Closed,
     Small(Paths<1>),
     Large(Paths<4>),
     Frontier(OnceLock<Option<Frontier>>),
 }
 
-/// How much work a table may be. Only tables of other patterns than the ready-made ones take their time.
+/// How much work may be spent on a table. Only tables of [`Family::Other`] take noticeable time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
-    /// Some 20 ms at most: less than what a search may take that a table would spare.
+    /// Some 20 ms at most: less than the search that the table replaces may take.
     Little,
     /// Up to a second.
     Any,
 }
 
 impl Effort {
-    /// Whether it covers so much work, as [`Plan`] counts it.
+    /// Whether this effort covers so much work, as [`Plan`] counts it.
     pub(crate) fn covers(self, work: u64) -> bool {
         self == Self::Any || work <= 2_500_000
     }
 }
 
+/// The result of filling a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Built {
+    /// The table has what the pattern needs.
+    Filled,
+    /// There is no plan, or there are too many edges to count.
+    TooMuch,
+    /// The caller stopped the work first.
+    Stopped,
+}
+
 impl Table {
-    /// Made empty; filled by [`Table::build`].
+    /// An empty table; [`Table::build`] fills it.
     pub(crate) fn new(family: Family, kinds: Kinds) -> Self {
         let n = kinds.len();
         let form = match family {
-            Family::Chain | Family::Ring if n <= 8 => Form::Small(Paths::new(family == Family::Ring, n)),
+            Family::Chain | Family::Ring if n <= 8 => {
+                Form::Small(Paths::new(family == Family::Ring, n))
+            }
             Family::Chain | Family::Ring => Form::Large(Paths::new(family == Family::Ring, n)),
             Family::Other => Form::Frontier(OnceLock::new()),
             _ => Form::Closed,
@@ -146,7 +94,7 @@ impl Table {
         Self { kinds, form }
     }
 
-    /// The most memory that it will take.
+    /// The most memory that a table will take, bytes.
     pub(crate) fn bytes(family: Family, n: usize) -> usize {
         match family {
             Family::Chain | Family::Ring if n <= 8 => Paths::<1>::bytes(n),
@@ -156,26 +104,48 @@ impl Table {
         }
     }
 
-    /// Makes what a pattern of its family needs; one of no ready-made shape needs a plan. No answer if `stop` said so first;
-    /// false if there is no plan, or there are too many edges to count.
-    pub(crate) fn build(&self, pattern: &Pattern, plan: Option<&Plan>, stop: &dyn Fn() -> bool) -> Option<bool> {
-        match &self.form {
-            Form::Closed => Some(true),
-            Form::Small(paths) => paths.build(&self.kinds, pattern.len(), stop).then_some(true),
-            Form::Large(paths) => paths.build(&self.kinds, pattern.len(), stop).then_some(true),
+    /// Fills the table as far as a pattern of its family needs. A pattern of [`Family::Other`]
+    /// needs a plan. `stop` returns true if the work must stop.
+    pub(crate) fn build(
+        &self,
+        pattern: &Pattern,
+        plan: Option<&Plan>,
+        stop: &dyn Fn() -> bool,
+    ) -> Built {
+        let filled = match &self.form {
+            Form::Closed => true,
+            Form::Small(paths) => paths.build(&self.kinds, pattern.len(), stop),
+            Form::Large(paths) => paths.build(&self.kinds, pattern.len(), stop),
             Form::Frontier(frontier) => {
-                let Some(plan) = plan else { return Some(false) };
+                let Some(plan) = plan else {
+                    return Built::TooMuch;
+                };
                 if frontier.get().is_none() && stop() {
-                    return None;
+                    return Built::Stopped;
                 }
-                Some(frontier.get_or_init(|| Frontier::new(pattern, plan, &self.kinds)).is_some())
+                let table = frontier.get_or_init(|| Frontier::new(pattern, plan, &self.kinds));
+                if table.is_none() {
+                    return Built::TooMuch;
+                }
+                true
             }
+        };
+        if filled {
+            Built::Filled
+        } else {
+            Built::Stopped
         }
     }
 
-    /// The counts that the pattern can have on exactly this set of devices, some of them perhaps more than once. After
-    /// [`Table::build`].
-    pub(crate) fn counts(&self, family: Family, pattern: &Pattern, set: Mask, mut f: impl FnMut(Counts)) {
+    /// Calls `f` with the counts that the pattern can have on exactly this set of devices; counts
+    /// may come more than once. [`Table::build`] must have run.
+    pub(crate) fn counts(
+        &self,
+        family: Family,
+        pattern: &Pattern,
+        set: Mask,
+        mut f: impl FnMut(Counts),
+    ) {
         match &self.form {
             Form::Small(paths) => paths.counts(&self.kinds, set, &mut f),
             Form::Large(paths) => paths.counts(&self.kinds, set, &mut f),
@@ -188,9 +158,14 @@ impl Table {
         }
     }
 
-    /// The smallest rank order on exactly this set that has one of these counts, as positions in the table; none where
-    /// only a search can tell.
-    pub(crate) fn smallest(&self, family: Family, set: Mask, wanted: &[Counts]) -> Option<Vec<usize>> {
+    /// The smallest rank order on exactly this set that has one of these counts, as positions in
+    /// the table; none where only a search can find it.
+    pub(crate) fn smallest(
+        &self,
+        family: Family,
+        set: Mask,
+        wanted: &[Counts],
+    ) -> Option<Vec<usize>> {
         match &self.form {
             Form::Small(paths) => paths.smallest(&self.kinds, set, wanted),
             Form::Large(paths) => paths.smallest(&self.kinds, set, wanted),
@@ -215,11 +190,20 @@ mod tests {
         let devices: Vec<DeviceId> = (0..kinds.len() as u32).map(DeviceId).collect();
         let mut all = BTreeMap::new();
         for map in injections(pattern.len(), &devices) {
-            let kind = |edge: &Edge| kinds.between(map[usize::from(edge.a)].index(), map[usize::from(edge.b)].index());
-            let counts = pattern.edges().iter().try_fold(Counts::default(), |sum, edge| Some(sum.with(kind(edge)?)));
+            let kind = |edge: &Edge| {
+                kinds.between(
+                    map[usize::from(edge.a)].index(),
+                    map[usize::from(edge.b)].index(),
+                )
+            };
+            let counts = pattern
+                .edges()
+                .iter()
+                .try_fold(Counts::default(), |sum, edge| Some(sum.with(kind(edge)?)));
             let set = map.iter().fold(0, |set, device| set | 1 << device.0);
             if let Some(counts) = counts {
-                all.entry((set, counts)).or_insert_with(|| map.iter().map(|device| device.index()).collect());
+                all.entry((set, counts))
+                    .or_insert_with(|| map.iter().map(|device| device.index()).collect());
             }
         }
         all
@@ -228,7 +212,10 @@ mod tests {
     fn agrees_with_all_maps(pattern: &Pattern, kinds: &Kinds) {
         let family = Family::of(pattern);
         let table = Table::new(family, kinds.clone());
-        assert_eq!(table.build(pattern, Plan::new(pattern, kinds.len()).as_ref(), &|| false), Some(true));
+        assert_eq!(
+            table.build(pattern, Plan::new(pattern, kinds.len()).as_ref(), &|| false),
+            Built::Filled
+        );
         let expected = by_hand(pattern, kinds);
         let mut found = std::collections::BTreeSet::new();
         for set in of_size(kinds.len(), pattern.len()) {
@@ -236,21 +223,38 @@ mod tests {
                 found.insert((set, counts));
             });
         }
-        assert!(found.iter().eq(expected.keys()), "{family:?}: {found:?} and {:?}", expected.keys());
+        assert!(
+            found.iter().eq(expected.keys()),
+            "{family:?}: {found:?} and {:?}",
+            expected.keys()
+        );
         for (&(set, counts), order) in &expected {
             if let Some(smallest) = table.smallest(family, set, &[counts]) {
                 assert_eq!(&smallest, order, "{family:?} on {set:b} with {counts:?}");
             }
             // The smallest of several.
-            let all: Vec<Counts> =
-                expected.keys().filter(|(other, _)| *other == set).map(|(_, counts)| *counts).collect();
-            let best = expected.iter().filter(|((other, _), _)| *other == set).map(|(_, order)| order).min();
-            assert!(table.smallest(family, set, &all).is_none_or(|order| Some(&order) == best));
+            let all: Vec<Counts> = expected
+                .keys()
+                .filter(|(other, _)| *other == set)
+                .map(|(_, counts)| *counts)
+                .collect();
+            let best = expected
+                .iter()
+                .filter(|((other, _), _)| *other == set)
+                .map(|(_, order)| order)
+                .min();
+            assert!(
+                table
+                    .smallest(family, set, &all)
+                    .is_none_or(|order| Some(&order) == best)
+            );
         }
     }
 
     fn kinds_of(n: usize, links: &[usize]) -> Kinds {
-        Kinds::new(n, |a, b| Some(links[b * (b - 1) / 2 + a]).filter(|kind| *kind < KINDS))
+        Kinds::new(n, |a, b| {
+            Some(links[b * (b - 1) / 2 + a]).filter(|kind| *kind < KINDS)
+        })
     }
 
     proptest! {
@@ -271,22 +275,6 @@ mod tests {
             for k in 1..=4 {
                 agrees_with_all_maps(&shape.pattern(k), &kinds_of(9, &links));
             }
-        }
-    }
-
-    #[test]
-    fn ready_made_shapes_are_known() {
-        for (shape, family) in [
-            (Pattern::ring(5), Family::Ring),
-            (Pattern::ring(3), Family::AllToAll),
-            (Pattern::ring(2), Family::Pair),
-            (Pattern::chain(4), Family::Chain),
-            (Pattern::star(4), Family::Star),
-            (Pattern::all_to_all(6), Family::AllToAll),
-            (Pattern::binary_tree(6), Family::Other),
-            (Pattern::independent(3), Family::Independent),
-        ] {
-            assert_eq!(Family::of(&shape), family);
         }
     }
 }

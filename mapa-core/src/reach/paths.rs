@@ -1,16 +1,21 @@
-//! Chains and rings: dynamic programming over subsets, after Held and Karp (1962), with sets of counts for lengths.
+//! Chains and rings: dynamic programming over subsets, after Held and Karp (1962).
+//!
+//! Their algorithm keeps, for each set of cities and each last city, the least length of a path
+//! through the set. Here a set of counts takes the place of the length.
 
 use std::sync::OnceLock;
 
-use super::Counts;
+use super::counts::Counts;
 use super::grid::Grid;
-use super::kinds::{KINDS, Kinds, MOST};
-use super::subsets::{Mask, choose, members, of_size, place, places};
+use super::kinds::{KINDS, Kinds};
+use super::subsets::{MOST, Mask, choose, members, of_size, place, places};
 
-/// For every set of devices and every one of them, the counts of all paths through the whole set that end there. Paths of a
-/// ring start at the lowest device of the set. Level by level, each when it is first needed.
+/// For every set of devices and each device of it, the counts of all paths through the whole set
+/// that end at that device. Paths of a ring start at the lowest device of the set: a ring passes
+/// every device, so no other start is needed.
 ///
-/// `k C(n, k)` grids at level `k`; of 32 bytes, and 16.8 MB in all, for 16 devices.
+/// Level k holds the sets of k devices. Each level is made when it is first needed. It has
+/// `k C(n, k)` grids; for 16 devices these are 32 bytes each and 16.8 MB in all.
 pub(crate) struct Paths<const W: usize> {
     closed: bool,
     /// By size of the set less one; then by place of the set and by the end's position in it.
@@ -19,14 +24,24 @@ pub(crate) struct Paths<const W: usize> {
 
 impl<const W: usize> Paths<W> {
     pub(super) fn new(closed: bool, n: usize) -> Self {
-        Self { closed, levels: (0..n).map(|_| OnceLock::new()).collect() }
+        Self {
+            closed,
+            levels: (0..n).map(|_| OnceLock::new()).collect(),
+        }
     }
 
+    /// The memory of all levels for `n` devices, bytes.
     pub(super) fn bytes(n: usize) -> usize {
-        (1..=n).map(|k| k * choose(n, k) as usize * size_of::<Grid<W>>()).sum()
+        (1..=n)
+            .map(|k| k * choose(n, k) as usize * size_of::<Grid<W>>())
+            .sum()
     }
 
-    /// Makes every level up to sets of `k`. O(k² C(n, k)) for each. Stops early, and says so, when `stop` answers true.
+    /// Makes every level up to sets of `k` devices. Returns false if `stop` returned true first.
+    ///
+    /// # Complexity
+    ///
+    /// O(k² C(n, k)) operations on grids for the level of sets of k of n devices.
     pub(super) fn build(&self, kinds: &Kinds, k: usize, stop: &dyn Fn() -> bool) -> bool {
         for size in 1..=k {
             if self.levels[size - 1].get().is_none() {
@@ -39,6 +54,7 @@ impl<const W: usize> Paths<W> {
         true
     }
 
+    /// The level of sets of `size` devices, from the level below it.
     fn level(&self, kinds: &Kinds, size: usize) -> Vec<Grid<W>> {
         let n = kinds.len();
         if size == 1 {
@@ -52,6 +68,8 @@ impl<const W: usize> Paths<W> {
             for (position, member) in members(set).enumerate() {
                 positions[member] = position;
             }
+            // Grids of the same set lie together, so `row` has the paths through `rest` by last
+            // device.
             for end in members(set) {
                 let rest = set & !(1 << end);
                 let row = &shorter[usize::from(places[rest as usize]) * (size - 1)..][..size - 1];
@@ -61,7 +79,8 @@ impl<const W: usize> Paths<W> {
         grids
     }
 
-    /// By extending the paths through `rest`, which are in `row`.
+    /// The paths through `rest` and then `end`: those through `rest`, which are in `row`, extended
+    /// by one link.
     #[inline]
     fn paths_to(
         &self,
@@ -71,17 +90,25 @@ impl<const W: usize> Paths<W> {
         (rest, end): (Mask, usize),
     ) -> Grid<W> {
         let start = rest & rest.wrapping_neg();
+        // A ring's paths start at the lowest device of their set, so none ends below it.
         if self.closed && 1 << end < start {
             return Grid::EMPTY;
         }
-        // A path of a ring is where it started only while it is nowhere else.
-        let lasts = if self.closed && rest != start { rest & !start } else { rest };
+        // The start of a ring's path is its last device only while the path has no other.
+        let lasts = if self.closed && rest != start {
+            rest & !start
+        } else {
+            rest
+        };
+        // Join all paths whose last link is of one kind first: each kind then needs a single shift.
         let mut by_kind = [Grid::<W>::EMPTY; KINDS];
         for (grid, around) in by_kind.iter_mut().zip(kinds.around(end)) {
             for last in members(lasts & around) {
+                // `row` is of the set without `end`, so members above it are one position lower.
                 grid.join(&row[positions[last] - usize::from(last > end)]);
             }
         }
+        // Links of the third kind are not counted.
         let mut grid = by_kind[2];
         grid.join(&by_kind[0].moved(1, 0));
         grid.join(&by_kind[1].moved(0, 1));
@@ -102,11 +129,13 @@ impl<const W: usize> Paths<W> {
         all
     }
 
-    /// The counts of every chain, or ring, through exactly this set; some may come twice.
+    /// Calls `f` with the counts of every chain, or ring, through exactly this set. Counts may come
+    /// more than once.
     pub(super) fn counts(&self, kinds: &Kinds, set: Mask, f: &mut impl FnMut(Counts)) {
         if !self.closed {
             return self.through(set).each(|x, y| f(Counts { x, y }));
         }
+        // A ring is a path from the lowest device, closed by the link from its end back to it.
         let start = set.trailing_zeros() as usize;
         let mut by_kind = [Grid::<W>::EMPTY; KINDS];
         let around = kinds.around(start);
@@ -120,11 +149,22 @@ impl<const W: usize> Paths<W> {
         }
     }
 
-    /// The smallest rank order of a chain, or ring, through this set that has one of these counts. O(k²).
+    /// The smallest rank order of a chain, or ring, through this set that has one of these counts.
     ///
-    /// What remains, walked backwards, is a path that the table knows: for a ring from its lowest device, on which rank 0
-    /// lies.
-    pub(super) fn smallest(&self, kinds: &Kinds, set: Mask, wanted: &[Counts]) -> Option<Vec<usize>> {
+    /// Devices are chosen rank by rank, always the lowest with which a wanted count can still be
+    /// reached. The table answers that: the ranks to come, read backwards, are a path through the
+    /// devices left that ends at the candidate. For a ring this path starts at the lowest device,
+    /// on which rank 0 lies.
+    ///
+    /// # Complexity
+    ///
+    /// O(k² c) for k devices and c counts wanted.
+    pub(super) fn smallest(
+        &self,
+        kinds: &Kinds,
+        set: Mask,
+        wanted: &[Counts],
+    ) -> Option<Vec<usize>> {
         let mut wanted = wanted.to_vec();
         let start = set & set.wrapping_neg();
         let mut order: Vec<usize> = Vec::with_capacity(set.count_ones() as usize);
@@ -135,14 +175,20 @@ impl<const W: usize> Paths<W> {
         }
         while left != 0 {
             let through = if self.closed { left | start } else { left };
-            let ends = members(through).zip(self.row(through)).filter(|(device, _)| left >> device & 1 == 1);
+            let ends = members(through)
+                .zip(self.row(through))
+                .filter(|(device, _)| left >> device & 1 == 1);
             let next = { ends }.find_map(|(device, ends)| {
                 let kind = match order.last() {
                     Some(&last) => Some(kinds.between(last, device)?),
                     None => None,
                 };
-                let rest = wanted.iter().filter_map(|counts| kind.map_or(Some(*counts), |kind| counts.without(kind)));
-                let rest: Vec<Counts> = rest.filter(|counts| ends.has(counts.x, counts.y)).collect();
+                // What is wanted of the ranks to come, after the link to this device.
+                let rest = wanted
+                    .iter()
+                    .filter_map(|counts| kind.map_or(Some(*counts), |kind| counts.without(kind)));
+                let rest: Vec<Counts> =
+                    rest.filter(|counts| ends.has(counts.x, counts.y)).collect();
                 (!rest.is_empty()).then_some((device, rest))
             })?;
             order.push(next.0);

@@ -3,47 +3,55 @@
 use std::num::NonZeroU32;
 use std::sync::LazyLock;
 
-use super::kinds::MOST;
+/// The most devices of a table.
+pub(crate) const MOST: usize = 16;
 
 /// A set of devices of a table, one bit each.
 pub(crate) type Mask = u32;
 
-/// The place of a set among those of its size, in ascending order of their numbers. It does not depend on how many devices
-/// there are: further ones only make further sets.
+/// The place of a set among the sets of its size, in ascending order of their numbers. The place
+/// does not depend on how many devices there are: more devices only add sets with higher numbers.
 pub(crate) fn place(set: Mask) -> usize {
     usize::from(places()[set as usize])
 }
 
-/// By set.
+/// The place of every set, by its number.
 pub(super) fn places() -> &'static [u16] {
     static PLACES: LazyLock<Vec<u16>> = LazyLock::new(|| {
-        let mut next = [0; MOST + 1];
-        let place = |set: Mask| {
-            let next = &mut next[set.count_ones() as usize];
-            *next += 1;
-            *next - 1
-        };
-        (0..1 << MOST).map(place).collect()
+        // Counting up through all sets meets those of each size in ascending order.
+        let mut seen = [0; MOST + 1];
+        let mut places = Vec::with_capacity(1 << MOST);
+        for set in 0..1u32 << MOST {
+            let seen = &mut seen[set.count_ones() as usize];
+            places.push(*seen);
+            *seen += 1;
+        }
+        places
     });
     &PLACES
 }
 
-/// How many sets of `k` of `n` there are.
+/// The number of sets of `k` of `n` devices: the binomial coefficient.
 pub(crate) fn choose(n: usize, k: usize) -> u64 {
-    if k > n { 0 } else { (1..=k as u64).fold(1, |c, i| c * (n as u64 - k as u64 + i) / i) }
+    if k > n {
+        0
+    } else {
+        (1..=k as u64).fold(1, |c, i| c * (n as u64 - k as u64 + i) / i)
+    }
 }
 
 /// The sets of `k` of the first `n`, ascending.
 pub(crate) fn of_size(n: usize, k: usize) -> impl Iterator<Item = Mask> {
     let end: Mask = 1 << n;
     let first: Mask = (1 << k) - 1;
-    let next = |&set: &Mask| {
-        // Gosper's hack: the lowest run of ones moves one of them up, the others go down.
+    std::iter::successors(Some(first), |&set| {
+        // Gosper's hack, the next higher number with as many ones: the highest one of the lowest
+        // run of ones moves up by one place, and the rest of the run moves down to the bottom.
         let lowest = set & set.wrapping_neg();
         let up = set + lowest;
         (lowest != 0).then(|| up | ((up ^ set) >> 2 >> lowest.trailing_zeros()))
-    };
-    std::iter::successors(Some(first), next).take_while(move |&set| set < end)
+    })
+    .take_while(move |&set| set < end)
 }
 
 /// The devices of a set, ascending.
@@ -51,7 +59,7 @@ pub(crate) fn members(set: Mask) -> Members {
     Members(set)
 }
 
-/// See [`members`].
+/// The iterator of [`members`].
 #[derive(Clone)]
 pub(crate) struct Members(Mask);
 
@@ -66,14 +74,21 @@ impl Iterator for Members {
     }
 }
 
-/// The higher, the earlier a set comes when sets of one size are compared as sorted lists of ids.
+/// A number that is higher for a set that comes earlier, when sets of one size are compared as
+/// sorted lists of ids.
+///
+/// Of two sets the earlier has the lowest device that only one of them has; reversed, that device
+/// is the highest bit in which the numbers differ.
 pub(crate) fn earliness(set: Mask) -> u32 {
     set.reverse_bits()
 }
 
-/// Subsets of a set from subsets of `0..`: the lowest number stands for the lowest member.
+/// Maps subsets of `0..k` to subsets of a set of k devices: bit i stands for its i-th lowest
+/// member.
+///
+/// Two tables, one for each byte of the number, replace a loop over bits.
 pub(crate) struct Spread {
-    /// By byte of the number, and by its value.
+    /// By byte of the subset's number and by that byte's value: the members meant.
     parts: [[u16; 256]; 2],
 }
 
@@ -82,11 +97,11 @@ impl Spread {
         let mut parts = [[0; 256]; 2];
         for (at, member) in members(set).enumerate() {
             let (part, bit) = (&mut parts[at / 8], 1 << (at % 8));
+            // The values whose highest bit is this one: the bits below it are filled in already.
             for value in bit..2 * bit {
                 part[value] = part[value - bit] | 1 << member;
             }
         }
-        // Bits that were set last were combined only with lower ones, which are there already.
         Self { parts }
     }
 

@@ -1,16 +1,19 @@
-//! Counting a placement's links by tier.
+//! Counting the links of a placement by tier.
 
 use crate::error::{Error, ErrorKind};
 use crate::pattern::Pattern;
 use crate::topology::{DeviceId, HardwareGraph, LinkClass};
 
-/// The most tiers a census tells apart.
+/// The most tiers of a census.
 pub(crate) const MAX_TIERS: usize = 8;
 
-/// Sorts link classes into the few tiers that a score counts, best first: each takes the classes that are at least its own
-/// and in no tier before it, the last takes the rest. One and the same device is as good as it gets, so it is of the first.
+/// The few tiers of link classes that a score counts, best first. Each tier takes the classes that
+/// are at least its own and belong to no tier before it; the last takes the rest. An edge whose two
+/// ranks share a device counts in the first tier.
 ///
-/// A tier is called by its least class, the last one `rest`.
+/// A tier is named by its least (worst) class; the last is named `rest`.
+///
+/// # Examples
 ///
 /// ```
 /// use mapa_core::{LinkClass, Tiers};
@@ -29,8 +32,8 @@ pub struct Tiers {
 }
 
 impl Tiers {
-    /// The paper's three (section 3.4.3): x double NVLinks, y single NVLinks, z PCIe. More than two bonded links count as
-    /// double; every host path, and a network, counts as PCIe.
+    /// The paper's three tiers (section 3.4.3): x double NVLinks, y single NVLinks, z PCIe. More
+    /// than two bonded links count as double; every host path, and a network, counts as PCIe.
     pub const PAPER: Self = {
         let mut least = [LinkClass::None; MAX_TIERS - 1];
         least[0] = LinkClass::Direct(2);
@@ -38,31 +41,48 @@ impl Tiers {
         Self { least, len: 3 }
     };
 
-    /// Tiers by the least class of each, best first; one more takes the rest.
+    /// Tiers by the least class of each, best first; one further tier takes the rest.
     ///
     /// # Errors
-    /// If there are more than seven, they are not from better to worse, or one names no kind of link (`none`,
-    /// `same-device`, `direct-0`).
+    /// If there are more than seven, if they are not ordered from better to worse, or if one is no
+    /// class of links (`none`, `same-device`, `direct-0`).
     pub fn new(least: &[LinkClass]) -> Result<Self, Error> {
         if least.len() >= MAX_TIERS {
-            return Err(ErrorKind::TooManyTiers { given: least.len() + 1, most: MAX_TIERS }.into());
+            return Err(ErrorKind::TooManyTiers {
+                given: least.len() + 1,
+                most: MAX_TIERS,
+            }
+            .into());
         }
-        let no_link =
-            |class: &&LinkClass| matches!(class, LinkClass::None | LinkClass::SameDevice | LinkClass::Direct(0));
-        if let Some(&class) = least.iter().find(no_link) {
+        if let Some(&class) = least.iter().find(|class| {
+            matches!(
+                class,
+                LinkClass::None | LinkClass::SameDevice | LinkClass::Direct(0)
+            )
+        }) {
             return Err(ErrorKind::BadTier(class).into());
         }
         if let Some(pair) = least.windows(2).find(|pair| pair[0] <= pair[1]) {
-            return Err(ErrorKind::TiersNotDescending { first: pair[0], second: pair[1] }.into());
+            return Err(ErrorKind::TiersNotDescending {
+                first: pair[0],
+                second: pair[1],
+            }
+            .into());
         }
         let mut places = [LinkClass::None; MAX_TIERS - 1];
         places[..least.len()].copy_from_slice(least);
-        Ok(Self { least: places, len: least.len() + 1 })
+        Ok(Self {
+            least: places,
+            len: least.len() + 1,
+        })
     }
 
-    /// How many tiers: at least one, at most eight.
+    /// The number of tiers: at least one, at most eight.
     #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "there is always the tier of the rest")]
+    #[expect(
+        clippy::len_without_is_empty,
+        reason = "there is always the tier of the rest"
+    )]
     pub fn len(&self) -> usize {
         self.len
     }
@@ -73,10 +93,14 @@ impl Tiers {
         &self.least[..self.len - 1]
     }
 
-    /// Their names: the least class of each, `rest` for the last.
+    /// The names of the tiers: the least class of each, and `rest` for the last.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
-        self.least().iter().map(ToString::to_string).chain(["rest".to_owned()]).collect()
+        self.least()
+            .iter()
+            .map(ToString::to_string)
+            .chain(["rest".to_owned()])
+            .collect()
     }
 
     /// The tier in which a class is counted.
@@ -85,24 +109,37 @@ impl Tiers {
         if class == LinkClass::SameDevice {
             return 0;
         }
-        self.least().iter().position(|least| class >= *least).unwrap_or(self.len - 1)
+        self.least()
+            .iter()
+            .position(|least| class >= *least)
+            .unwrap_or(self.len - 1)
     }
 }
 
-/// How many of a pattern's edges lie on links of each tier.
+/// The number of a pattern's edges on links of each tier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Census([u32; MAX_TIERS]);
 
 impl Census {
-    /// Counts the edges of `pattern` as `placement` lays them. O(edges).
+    /// Counts the edges of `pattern` by the tier of the link on which `placement` puts them. O(e)
+    /// for e edges.
     ///
     /// # Panics
-    /// If the placement is shorter than the pattern, or names a device that the graph has not.
+    /// If the placement is shorter than the pattern, or names a device that the graph does not
+    /// have.
     #[must_use]
-    pub fn of(pattern: &Pattern, placement: &[DeviceId], graph: &HardwareGraph, tiers: &Tiers) -> Self {
+    pub fn of(
+        pattern: &Pattern,
+        placement: &[DeviceId],
+        graph: &HardwareGraph,
+        tiers: &Tiers,
+    ) -> Self {
         let mut census = Self::default();
         for edge in pattern.edges() {
-            let link = graph.link_of_ranks(placement[usize::from(edge.a)], placement[usize::from(edge.b)]);
+            let link = graph.link_of_ranks(
+                placement[usize::from(edge.a)],
+                placement[usize::from(edge.b)],
+            );
             census.0[tiers.of(link.class)] += 1;
         }
         census
@@ -123,7 +160,12 @@ impl Census {
     pub fn from_counts(counts: &[u32]) -> Result<Self, Error> {
         let mut census = Self::default();
         let places = census.0.get_mut(..counts.len());
-        places.ok_or(ErrorKind::TooManyTiers { given: counts.len(), most: MAX_TIERS })?.copy_from_slice(counts);
+        places
+            .ok_or(ErrorKind::TooManyTiers {
+                given: counts.len(),
+                most: MAX_TIERS,
+            })?
+            .copy_from_slice(counts);
         Ok(census)
     }
 
@@ -137,19 +179,19 @@ impl Census {
         self
     }
 
-    /// How many lie in the `tier`-th tier; 0 for a tier past the last.
+    /// The number of edges in a tier, counted from 0; 0 for a tier past the last.
     #[must_use]
     pub fn count(&self, tier: usize) -> u32 {
         self.0.get(tier).copied().unwrap_or(0)
     }
 
-    /// The counts of all eight tiers that there can be; 0 for those that a score has not.
+    /// The counts of all eight possible tiers; 0 for tiers that the score does not have.
     #[must_use]
     pub fn counts(&self) -> &[u32; MAX_TIERS] {
         &self.0
     }
 
-    /// How many edges in all.
+    /// The number of edges in all tiers.
     #[must_use]
     pub fn edges(&self) -> u64 {
         self.0.iter().map(|&count| u64::from(count)).sum()
@@ -167,8 +209,21 @@ mod tests {
     use super::*;
     use LinkClass::{Board, Direct, Network, Node, None, Phb, Pix, Pxb, SameDevice, Sys};
 
-    const CLASSES: [LinkClass; 13] =
-        [None, Network, Sys, Node, Phb, Pxb, Pix, Board, SameDevice, Direct(1), Direct(2), Direct(3), Direct(255)];
+    const CLASSES: [LinkClass; 13] = [
+        None,
+        Network,
+        Sys,
+        Node,
+        Phb,
+        Pxb,
+        Pix,
+        Board,
+        SameDevice,
+        Direct(1),
+        Direct(2),
+        Direct(3),
+        Direct(255),
+    ];
 
     #[test]
     fn the_papers_tiers_are_double_single_and_the_rest() {
@@ -183,8 +238,15 @@ mod tests {
         let tiers = Tiers::new(&[Direct(12), Direct(2), Board, Pxb, Phb, Sys, Network]).unwrap();
         let mut classes = CLASSES.to_vec();
         classes.retain(|class| *class != SameDevice);
-        assert!(classes.windows(2).all(|pair| tiers.of(pair[0]) >= tiers.of(pair[1])));
-        assert_eq!((tiers.len(), tiers.of(None), tiers.of(SameDevice)), (8, 7, 0));
+        assert!(
+            classes
+                .windows(2)
+                .all(|pair| tiers.of(pair[0]) >= tiers.of(pair[1]))
+        );
+        assert_eq!(
+            (tiers.len(), tiers.of(None), tiers.of(SameDevice)),
+            (8, 7, 0)
+        );
     }
 
     #[test]
@@ -196,7 +258,10 @@ mod tests {
     #[test]
     fn tiers_that_are_none_are_refused_by_name() {
         let message = |least: &[LinkClass]| Tiers::new(least).unwrap_err().to_string();
-        assert!(message(&[Direct(1), Direct(2)]).contains("from direct-1 is followed by that from direct-2"));
+        assert!(
+            message(&[Direct(1), Direct(2)])
+                .contains("from direct-1 is followed by that from direct-2")
+        );
         assert!(message(&[Phb, Phb]).contains("from better to worse"));
         assert!(message(&[None]).contains("`none` cannot be"));
         assert!(message(&[SameDevice]).contains("`same-device` cannot be"));
@@ -210,8 +275,24 @@ mod tests {
         for class in CLASSES {
             assert_eq!(class.to_string().parse::<LinkClass>().unwrap(), class);
         }
-        for wrong in ["", "direct", "direct-", "direct-0", "direct-256", "direct-+1", "direct-01", "NV2", "Sys"] {
-            assert!(wrong.parse::<LinkClass>().unwrap_err().to_string().contains("expected none, network"));
+        for wrong in [
+            "",
+            "direct",
+            "direct-",
+            "direct-0",
+            "direct-256",
+            "direct-+1",
+            "direct-01",
+            "NV2",
+            "Sys",
+        ] {
+            assert!(
+                wrong
+                    .parse::<LinkClass>()
+                    .unwrap_err()
+                    .to_string()
+                    .contains("expected none, network")
+            );
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Predicted effective bandwidth, Eq. 2 of the paper.
 //!
-//! The model is a fit to 31 rings of two to five GPUs on a DGX-1V and is kept as published. It has no notion of "more
-//! links never hurt": it rates a ring of five with two PCIe hops, (0, 3, 2), above one with four double links, (4, 0, 1),
-//! and beyond five GPUs it leaves its data altogether. [`Coefficients::in_domain`] says where it holds.
+//! The model is a fit to 31 rings of two to five GPUs on a DGX-1V and is kept as published. It is
+//! not monotone in links: it rates a ring of five with two PCIe hops, (0, 3, 2), above one with
+//! four double links, (4, 0, 1). Beyond five GPUs it extrapolates. [`Coefficients::in_domain`]
+//! tells where it holds.
 
 use std::sync::LazyLock;
 
@@ -15,7 +16,8 @@ use crate::topology::{DeviceId, HardwareGraph, LinkClass};
 pub struct Coefficients(pub [f64; 14]);
 
 impl Coefficients {
-    /// As the released code has them (`src/Props.hh`), to ten digits. The default: the paper's figures come from these.
+    /// The coefficients of the released code (`src/Props.hh`), to ten digits. They are the default:
+    /// the paper's figures come from them.
     pub const FULL: Self = Self([
         16.39670455,
         4.536821878,
@@ -33,12 +35,16 @@ impl Coefficients {
         -46.97390071,
     ]);
 
-    /// As printed in Table 2, cut off after three decimals.
+    /// The coefficients as printed in Table 2, truncated after three decimals.
     pub const PRINTED: Self = Self([
-        16.396, 4.536, 1.556, -20.694, -9.467, 7.615, -7.973, 12.733, -4.195, -8.413, 62.851, 27.418, -5.114, -46.973,
+        16.396, 4.536, 1.556, -20.694, -9.467, 7.615, -7.973, 12.733, -4.195, -8.413, 62.851,
+        27.418, -5.114, -46.973,
     ]);
 
-    /// Eq. 2 for x double links, y single links and z PCIe paths: the predicted effective bandwidth, GB/s.
+    /// Eq. 2 for x double links, y single links and z PCIe paths: the predicted effective
+    /// bandwidth, GB/s.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use mapa_core::{Census, Coefficients};
@@ -67,16 +73,24 @@ impl Coefficients {
             x * y * z,
             inverse(x * y * z),
         ];
-        self.0.iter().zip(terms).map(|(theta, term)| theta * term).sum()
+        self.0
+            .iter()
+            .zip(terms)
+            .map(|(theta, term)| theta * term)
+            .sum()
     }
 
-    /// Whether a placement is of the kind the model was fitted to: two to five devices, and no bond of more than two
-    /// direct links (Eq. 2 can only count those as double). Not a promise that the prediction is good.
+    /// Whether a placement is of the kind to which the model was fitted: two to five devices, and
+    /// no bond of more than two direct links (Eq. 2 can only count those as double). A prediction
+    /// within the domain may still be wrong.
     #[must_use]
     pub fn in_domain(pattern: &Pattern, placement: &[DeviceId], graph: &HardwareGraph) -> bool {
-        let known = |class| matches!(class, LinkClass::Direct(1 | 2)) || LinkClass::is_host(class);
-        let class = |a: u16, b: u16| graph.link_of_ranks(placement[usize::from(a)], placement[usize::from(b)]).class;
-        (2..=5).contains(&pattern.len()) && pattern.edges().iter().all(|edge| known(class(edge.a, edge.b)))
+        (2..=5).contains(&pattern.len())
+            && pattern.edges().iter().all(|edge| {
+                let (a, b) = (usize::from(edge.a), usize::from(edge.b));
+                let class = graph.link_of_ranks(placement[a], placement[b]).class;
+                matches!(class, LinkClass::Direct(1 | 2)) || class.is_host()
+            })
     }
 }
 
@@ -88,9 +102,12 @@ pub fn effective_gbps() -> Objective<'static> {
     FULL.clone()
 }
 
-/// Eq. 2 with other coefficients, under a name that says which. Its domain is [`Coefficients::in_domain`].
+/// Eq. 2 with other coefficients, under a name that says which. Its domain is
+/// [`Coefficients::in_domain`].
 #[must_use]
 pub fn effective_gbps_with(name: &'static str, coefficients: Coefficients) -> Objective<'static> {
-    let holds = |on: &Candidate<'_>| Coefficients::in_domain(on.pattern, on.placement, on.view.graph());
-    Objective::links(name, Tiers::PAPER, move |census| coefficients.predict(census)).domain(holds)
+    Objective::links(name, Tiers::PAPER, move |census| {
+        coefficients.predict(census)
+    })
+    .domain(|on: &Candidate<'_>| Coefficients::in_domain(on.pattern, on.placement, on.view.graph()))
 }

@@ -1,4 +1,4 @@
-//! Named numbers per placement, by what they are allowed to see.
+//! Objectives: named numbers per placement, classified by what they depend on.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -30,12 +30,12 @@ pub struct Subset<'a> {
     pub devices: &'a DeviceSet,
 }
 
-/// A rank on a vertex: the state before the decision. It does not say which rank, so that ranks of equal demand are not
-/// told apart and symmetry stays usable.
+/// A rank on a vertex, in the state before the decision. The number of the rank is not given: ranks
+/// of equal demand look the same, so symmetry can be used.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Seat<'a> {
-    /// The state before it.
+    /// The state before the decision.
     pub view: View<'a>,
     /// What the rank needs.
     pub demand: &'a Demand,
@@ -44,7 +44,7 @@ pub struct Seat<'a> {
 }
 
 impl<'a> Seat<'a> {
-    /// A rank with this demand on this vertex of the view: for asking a policy's terms by hand.
+    /// A rank with this demand on this vertex of the view, for evaluating a policy's terms by hand.
     #[must_use]
     pub fn new(view: View<'a>, demand: &'a Demand, id: DeviceId) -> Self {
         Self { view, demand, id }
@@ -53,47 +53,50 @@ impl<'a> Seat<'a> {
     /// The vertex.
     ///
     /// # Panics
-    /// As [`HardwareGraph::device`]; never for the vertices that a policy's closures are shown.
+    /// As [`HardwareGraph::device`]; never for the seats that a policy's closures receive.
     #[must_use]
     pub fn device(&self) -> &'a Device {
         self.view.graph().device(self.id)
     }
 
-    /// The device that the vertex is a part of; itself, if it is whole.
+    /// The whole device that the vertex is a part of; for a whole device, the device itself.
     #[must_use]
     pub fn whole(&self) -> DeviceId {
         self.device().parent
     }
 
-    /// What the tenants of the vertex use.
+    /// The usage of the tenants of the vertex.
     #[must_use]
     pub fn usage(&self) -> &'a Usage {
         self.view.usage(self.id)
     }
 
-    /// What the tenants of the whole device and its instances use.
+    /// The usage of the tenants of the whole device and of its instances.
     #[must_use]
     pub fn usage_of_whole(&self) -> &'a Usage {
         self.view.usage_of_whole(self.whole())
     }
 
-    /// Memory of the vertex that is not given away, bytes; 0 if it is not known.
+    /// The memory of the vertex that is not allocated, bytes; 0 if it is not known.
     #[must_use]
     pub fn free_memory(&self) -> u64 {
         self.view.free_memory(self.id).unwrap_or(0)
     }
 
-    /// How many other vertices of the same whole device are free.
+    /// The number of other vertices of the same whole device that are free.
     #[must_use]
     pub fn free_siblings(&self) -> usize {
-        (self.view.graph().vertices(self.whole()) & self.view.free()).iter().filter(|&id| id != self.id).count()
+        (self.view.graph().vertices(self.whole()) & self.view.free())
+            .iter()
+            .filter(|&id| id != self.id)
+            .count()
     }
 }
 
 /// A placement under consideration.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<'a> {
-    /// The state before it.
+    /// The state before the placement.
     pub view: View<'a>,
     /// The job.
     pub pattern: &'a Pattern,
@@ -103,7 +106,7 @@ pub struct Candidate<'a> {
 
 type Shared<'a, Arg> = Arc<dyn Fn(Arg) -> f64 + Send + Sync + 'a>;
 
-/// What an objective is a function of.
+/// The form of an objective: what its value depends on.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Form<'a> {
@@ -117,20 +120,24 @@ pub enum Form<'a> {
     Chosen(Arc<dyn Fn(Subset<'_>) -> f64 + Send + Sync + 'a>),
     /// The set of devices that stay free.
     Rest(Arc<dyn Fn(Subset<'_>) -> f64 + Send + Sync + 'a>),
-    /// Anything.
+    /// Any function of the whole placement.
     Placement(Arc<dyn Fn(&Candidate<'_>) -> f64 + Send + Sync + 'a>),
 }
 
-/// A named number per placement. The name is part of the number: `effective_gbps` is always the paper's Eq. 2.
+/// A named number per placement. A name has one meaning: `effective_gbps` is always the paper's Eq.
+/// 2.
 ///
-/// Its closure must be a pure function of what it is shown: values of links, edges and sets are kept with the machine for
-/// later decisions ([`HardwareGraph::table_bytes`]), for this objective and its copies. Make an objective once and clone it,
-/// rather than anew for every decision.
+/// The closure must be a pure function of its arguments. Values of links, edges and sets are kept
+/// with the machine for later decisions of this objective and its clones
+/// ([`HardwareGraph::table_bytes`]). So make an objective once and clone it, rather than making it
+/// again for every decision.
+///
+/// # Examples
 ///
 /// ```
 /// use mapa_core::{Objective, Rules, max};
 ///
-/// // The most traffic on direct links; then the best single link left to others.
+/// // The most traffic on direct links; on a tie the best single link left to others.
 /// let on_direct = Objective::edges("direct traffic", |e| if e.link.class.is_direct() { e.traffic } else { 0.0 });
 /// let best_left = Objective::rest("best link left", |rest| {
 ///     let links = rest.devices.iter().flat_map(|a| rest.devices.iter().map(move |b| rest.graph.link(a, b).gbps));
@@ -141,24 +148,25 @@ pub enum Form<'a> {
 /// ```
 #[derive(Clone)]
 pub struct Objective<'a> {
-    /// Equal for copies only: what tables go by.
+    /// A number that only clones share: the key of tables.
     id: u64,
     name: Cow<'static, str>,
     form: Form<'a>,
     symmetric: bool,
     /// Whether the set of devices decides a value of the whole placement.
     of_set: bool,
-    /// Whether it tells devices apart that differ in nothing but their ids.
+    /// Whether devices that differ only in their ids have equal values.
     blind: bool,
     best_on: Option<Bound<'a>>,
     foresight: Option<Foresight<'a>>,
-    /// The best rank order on a set, found by a way of its own.
+    /// A function that finds the best rank order on a set.
     best_order: Option<BestOrder<'a>>,
-    /// Whether these three are of the highest value or of the lowest; whichever is asked for, where it is not said.
+    /// Whether these three are bounds of the highest or of the lowest value. None if they are
+    /// bounds of the best value, whichever direction the objective is used in.
     bounds_of: Option<Direction>,
-    /// What each pair that stays free is worth, where the value is the sum of these.
+    /// The value of each pair that stays free, if the objective is the sum of these.
     each_left: Option<Shared<'a, Link>>,
-    /// Where a model holds; none for what is no model.
+    /// The domain of a model; none for an objective that is no model.
     domain: Option<Domain<'a>>,
 }
 
@@ -166,21 +174,25 @@ type Domain<'a> = Arc<dyn Fn(&Candidate<'_>) -> bool + Send + Sync + 'a>;
 
 type Bound<'a> = Arc<dyn Fn(Subset<'_>) -> f64 + Send + Sync + 'a>;
 
-/// The best rank order of a pattern on a set of devices and, of those, the smallest; none if the pattern is not one that this can
-/// order. It asks before every step whether it may go on, and gives the best so far if it may not.
-pub(crate) type BestOrder<'a> =
-    Arc<dyn Fn(&Pattern, Subset<'_>, &mut dyn FnMut() -> bool) -> Option<Placement> + Send + Sync + 'a>;
+/// A function that gives the best rank order of a pattern on a set of devices, and on a tie the
+/// smallest; none if it cannot order this pattern. Before every step it calls the given closure; if
+/// that returns false, it stops with the best order so far.
+pub(crate) type BestOrder<'a> = Arc<
+    dyn Fn(&Pattern, Subset<'_>, &mut dyn FnMut() -> bool) -> Option<Placement> + Send + Sync + 'a,
+>;
 
 /// Bounds of the best value on many sets at once.
 #[derive(Clone)]
 pub(crate) struct Foresight<'a> {
-    /// On any so many of these devices. Where all links are alike the first set is then known to be the best.
+    /// A bound for all sets of that many of these devices. If all links are alike, a set that
+    /// reaches the bound is known to be the best.
     pub(crate) within: Arc<dyn Fn(Subset<'_>, usize) -> f64 + Send + Sync + 'a>,
-    /// On any of these devices that direct links do not join to one another, at least by way of others of them.
+    /// A bound for all sets of these devices that direct links do not connect, not even through
+    /// other devices of the set.
     pub(crate) apart: Option<Bound<'a>>,
 }
 
-/// What is best.
+/// Whether the highest or the lowest value is best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Highest,
@@ -209,7 +221,7 @@ impl<'a> Objective<'a> {
         }
     }
 
-    /// Any function of how many pattern edges lie in each tier.
+    /// An objective that is a function of how many pattern edges lie in each tier.
     pub fn links(
         name: impl Into<Cow<'static, str>>,
         tiers: Tiers,
@@ -218,214 +230,334 @@ impl<'a> Objective<'a> {
         Self::new(name, Form::Links(tiers, Arc::new(f)))
     }
 
-    /// A sum over the pattern's edges.
-    pub fn edges(name: impl Into<Cow<'static, str>>, f: impl Fn(EdgeOn) -> f64 + Send + Sync + 'a) -> Self {
+    /// An objective that is a sum over the pattern's edges.
+    pub fn edges(
+        name: impl Into<Cow<'static, str>>,
+        f: impl Fn(EdgeOn) -> f64 + Send + Sync + 'a,
+    ) -> Self {
         Self::new(name, Form::Edges(Arc::new(f)))
     }
 
-    /// A sum over the pattern's vertices, each on its device.
-    pub fn devices(name: impl Into<Cow<'static, str>>, f: impl Fn(&Seat<'_>) -> f64 + Send + Sync + 'a) -> Self {
+    /// An objective that is a sum over the pattern's vertices, each on its device.
+    pub fn devices(
+        name: impl Into<Cow<'static, str>>,
+        f: impl Fn(&Seat<'_>) -> f64 + Send + Sync + 'a,
+    ) -> Self {
         Self::new(name, Form::Devices(Arc::new(f)))
     }
 
-    /// A function of the set of chosen devices.
-    pub fn chosen(name: impl Into<Cow<'static, str>>, f: impl Fn(Subset<'_>) -> f64 + Send + Sync + 'a) -> Self {
+    /// An objective that is a function of the set of chosen devices.
+    pub fn chosen(
+        name: impl Into<Cow<'static, str>>,
+        f: impl Fn(Subset<'_>) -> f64 + Send + Sync + 'a,
+    ) -> Self {
         Self::new(name, Form::Chosen(Arc::new(f)))
     }
 
-    /// A function of the set of devices that stay free.
-    pub fn rest(name: impl Into<Cow<'static, str>>, f: impl Fn(Subset<'_>) -> f64 + Send + Sync + 'a) -> Self {
+    /// An objective that is a function of the set of devices that stay free.
+    pub fn rest(
+        name: impl Into<Cow<'static, str>>,
+        f: impl Fn(Subset<'_>) -> f64 + Send + Sync + 'a,
+    ) -> Self {
         Self::new(name, Form::Rest(Arc::new(f)))
     }
 
-    /// A sum over the pairs of whole devices that stay free, each worth what its best link is worth; pairs that nothing joins
-    /// are worth nothing. As [`Objective::rest`], but sets that cannot win are passed over, and where links are alike, as
-    /// behind a link switch, the first set is known to be the best.
-    pub fn links_left(name: impl Into<Cow<'static, str>>, f: impl Fn(Link) -> f64 + Send + Sync + 'a) -> Self {
+    /// An objective that is a sum over the pairs of whole devices that stay free: `f` of the best
+    /// link of each pair, and 0 for pairs without a link.
+    ///
+    /// [`Objective::rest`] can express the same value, but this form is faster. Sets that cannot
+    /// win are skipped, and if links are alike, as behind a link switch, the first set is known to
+    /// be the best.
+    pub fn links_left(
+        name: impl Into<Cow<'static, str>>,
+        f: impl Fn(Link) -> f64 + Send + Sync + 'a,
+    ) -> Self {
         let each: Shared<'a, Link> = Arc::new(f);
         let worth = each.clone();
         let sum = move |rest: Subset<'_>| {
             let wholes = rest.graph.wholes();
-            let only_wholes = rest.devices.last().is_none_or(|last| last.index() < wholes.len());
-            let set = if only_wholes { Cow::Borrowed(rest.devices) } else { Cow::Owned(rest.devices & &wholes) };
-            rest.graph.links_within(&set).fold(0.0, |sum, (.., link)| sum + worth(link))
+            let only_wholes = rest
+                .devices
+                .last()
+                .is_none_or(|last| last.index() < wholes.len());
+            let set = if only_wholes {
+                Cow::Borrowed(rest.devices)
+            } else {
+                Cow::Owned(rest.devices & &wholes)
+            };
+            rest.graph
+                .links_within(&set)
+                .fold(0.0, |sum, (.., link)| sum + worth(link))
         };
-        Self { each_left: Some(each), ..Self::rest(name, sum) }
+        Self {
+            each_left: Some(each),
+            ..Self::rest(name, sum)
+        }
     }
 
-    /// What each pair that stays free is worth, if the value is the sum of these.
+    /// The value of each pair that stays free, if the objective is the sum of these.
     pub(crate) fn each_left(&self) -> Option<&Shared<'a, Link>> {
         self.each_left.as_ref()
     }
 
-    /// A function of the whole placement. Nothing is assumed of it, so every rank order is tried, |automorphisms| times the
-    /// work of the other forms, unless more is promised: [`Objective::symmetric`], [`Objective::bounded`].
-    pub fn placement(name: impl Into<Cow<'static, str>>, f: impl Fn(&Candidate<'_>) -> f64 + Send + Sync + 'a) -> Self {
+    /// An objective that is a function of the whole placement. Nothing is assumed of the function,
+    /// so every rank order is tried: with s automorphisms of the pattern, s times the work of the
+    /// other forms. [`Objective::symmetric`] and [`Objective::bounded`] add promises that save
+    /// work.
+    pub fn placement(
+        name: impl Into<Cow<'static, str>>,
+        f: impl Fn(&Candidate<'_>) -> f64 + Send + Sync + 'a,
+    ) -> Self {
         Self::new(name, Form::Placement(Arc::new(f)))
     }
 
-    /// Promises that placements equal up to an automorphism of the pattern have equal values, as those of all other forms
-    /// have. An objective that breaks the promise gets the value of some such placement.
+    /// Promises that placements that are equal up to an automorphism of the pattern have equal
+    /// values. All other forms have this property by themselves. If the promise is broken, a
+    /// decision uses the value of one of these placements, whichever it finds.
     #[must_use]
     pub fn symmetric(self) -> Self {
-        Self { symmetric: true, ..self }
+        Self {
+            symmetric: true,
+            ..self
+        }
     }
 
-    /// Promises that the set of devices decides the value of an [`Objective::placement`], whichever rank is on which of them:
-    /// for what a [`Subset`] does not show, such as who is there already. Where ranks share devices nothing is promised.
+    /// Promises that the set of devices alone decides the value of an [`Objective::placement`], not
+    /// the order of ranks on it. Use it for functions of what a [`Subset`] does not show, such as
+    /// the tenants. The promise does not cover placements in which ranks share devices.
     #[must_use]
     pub fn of_set(self) -> Self {
-        Self { of_set: true, symmetric: true, ..self }
+        Self {
+            of_set: true,
+            symmetric: true,
+            ..self
+        }
     }
 
-    /// Promises that devices which differ in nothing but their ids have equal values: instances of one profile on one
-    /// device with equal tenants, devices with equal links to all others. Sets that differ only in such devices are then
-    /// looked at once, with the lowest ids: of 56 equal instances on eight devices, eight can be taken in 6,427 ways
-    /// rather than 1,420,494,075. Values of links and edges keep the promise by themselves.
+    /// Promises that devices that differ only in their ids have equal values: instances of one
+    /// profile on one device with equal tenants, and devices with equal links to all others.
+    ///
+    /// Of sets that differ only in such devices, only the one with the lowest ids is then
+    /// examined. Of 56 equal instances on eight devices, eight can be chosen in 6,427 ways rather
+    /// than 1,420,494,075. Objectives of links and of edges keep the promise by themselves.
     #[must_use]
     pub fn blind_to_ids(self) -> Self {
-        Self { blind: true, ..self }
+        Self {
+            blind: true,
+            ..self
+        }
     }
 
-    /// Whether it keeps that promise.
+    /// Whether devices that differ only in their ids have equal values.
     pub(crate) fn is_blind(&self) -> bool {
         self.blind
     }
 
-    /// States the best value (the highest where it is maximised, the lowest where it is minimised) that any placement on
-    /// exactly these devices can have, so that sets which cannot win are passed over. For [`Objective::placement`], and for
-    /// an [`Objective::chosen`] that takes long to compute: sets are then looked at in the order of their bounds. The other
-    /// forms bound themselves. A bound that is too tight costs the optimum.
+    /// States a bound on the value of every placement on exactly these devices, so that sets that
+    /// cannot win are skipped. It must be an upper bound if the objective is maximised, and a lower
+    /// bound if it is minimised.
+    ///
+    /// Use it for [`Objective::placement`], and for an [`Objective::chosen`] that takes long to
+    /// compute. Sets are then examined in the order of their bounds. The other forms have bounds of
+    /// their own. If a value is better than its bound, the optimum may be missed.
     #[must_use]
     pub fn bounded(self, best_on: impl Fn(Subset<'_>) -> f64 + Send + Sync + 'a) -> Self {
-        Self { best_on: Some(Arc::new(best_on)), ..self }
+        Self {
+            best_on: Some(Arc::new(best_on)),
+            ..self
+        }
     }
 
-    /// Says that all stated bounds are of the best value in this direction.
+    /// States that all bounds are of the best value in this direction.
     pub(crate) fn bounds_of(self, direction: Direction) -> Self {
-        Self { bounds_of: Some(direction), ..self }
+        Self {
+            bounds_of: Some(direction),
+            ..self
+        }
     }
 
-    /// As it is looked for in this direction: without bounds of the other.
+    /// The objective as it is optimised in this direction, without bounds that were stated for the
+    /// other direction.
     pub(crate) fn directed(self, direction: Direction) -> Self {
         if self.bounds_of.is_none_or(|own| own == direction) {
             return self;
         }
-        Self { best_on: None, foresight: None, best_order: None, ..self }
+        Self {
+            best_on: None,
+            foresight: None,
+            best_order: None,
+            ..self
+        }
     }
 
-    /// Bounds of many sets at once.
+    /// States bounds of many sets at once.
     pub(crate) fn foreseen(self, foresight: Foresight<'a>) -> Self {
-        Self { foresight: Some(foresight), ..self }
+        Self {
+            foresight: Some(foresight),
+            ..self
+        }
     }
 
-    /// Bounds of many sets at once, where they are stated.
+    /// The bounds of many sets at once, if they are stated.
     pub(crate) fn foresight(&self) -> Option<&Foresight<'a>> {
         self.foresight.as_ref()
     }
 
-    /// Whether the chosen set decides it, and a bound of it is cheaper than its value.
+    /// Whether the chosen set decides the value, and a bound is stated that is cheaper than the
+    /// value.
     pub(crate) fn is_chosen_and_bounded(&self) -> bool {
         matches!(self.form, Form::Chosen(_)) && self.best_on.is_some()
     }
 
-    /// The best value on exactly these devices, where one is stated.
+    /// The bound of the value on exactly these devices, if one is stated.
     pub(crate) fn best_on(&self, subset: Subset<'_>) -> Option<f64> {
         self.best_on.as_ref().map(|best_on| best_on(subset))
     }
 
-    /// States where the value can be relied on, for what is a model of something measured. It changes no value and no
-    /// choice: decisions say whether what they chose lies within ([`Scored::in_domain`](crate::Scored::in_domain)).
+    /// States where the value of a fitted model can be relied on. The domain changes no value and
+    /// no choice; decisions report whether the chosen placement lies within it
+    /// ([`Scored::in_domain`](crate::Scored::in_domain)).
     #[must_use]
     pub fn domain(self, holds: impl Fn(&Candidate<'_>) -> bool + Send + Sync + 'a) -> Self {
-        Self { domain: Some(Arc::new(holds)), ..self }
+        Self {
+            domain: Some(Arc::new(holds)),
+            ..self
+        }
     }
 
-    /// Whether a placement lies where the value can be relied on; true where nothing is stated.
+    /// Whether a placement lies in the domain, where the value can be relied on; true if no domain
+    /// is stated.
     #[must_use]
     pub fn in_domain(&self, candidate: &Candidate<'_>) -> bool {
         self.domain.as_ref().is_none_or(|holds| holds(candidate))
     }
 
-    /// States how the best rank order on a set is found, where one is to be had on every set: of lowest value, values rounded
-    /// as criteria are; then the smallest. For an [`Objective::placement`] that is minimised.
+    /// States how the best rank order on a set is found: the order of lowest value, with values
+    /// rounded as criteria round them, and on a tie the smallest. There must be one on every set.
+    /// For an [`Objective::placement`] that is minimised.
     #[must_use]
     pub(crate) fn ordered(self, best_order: BestOrder<'a>) -> Self {
-        Self { best_order: Some(best_order), ..self }
+        Self {
+            best_order: Some(best_order),
+            ..self
+        }
     }
 
-    /// How the best rank order on a set is found, if that is stated.
+    /// The function that finds the best rank order on a set, if one is stated.
     pub(crate) fn best_order(&self) -> Option<&BestOrder<'a>> {
         self.best_order.as_ref()
     }
 
-    /// A number that copies share and others have not.
+    /// A number that only clones share.
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
 
-    /// Its name.
+    /// The name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it is a function of.
+    /// The form: what the value depends on.
     #[must_use]
     pub fn form(&self) -> &Form<'a> {
         &self.form
     }
 
-    /// Its value: the definition, on which every faster way must agree.
+    /// The value of a placement. This is the definition; every faster computation must agree with
+    /// it.
+    ///
+    /// # Complexity
+    ///
+    /// Of links and edges O(e) for e pattern edges, of devices O(k) for k ranks, beside the calls
+    /// of the closure.
     #[must_use]
     pub fn score(&self, candidate: &Candidate<'_>) -> f64 {
-        let Candidate { view, pattern, placement } = *candidate;
+        let Candidate {
+            view,
+            pattern,
+            placement,
+        } = *candidate;
         let graph = view.graph();
         match &self.form {
             Form::Links(tiers, f) => f(&Census::of(pattern, placement, graph, tiers)),
             Form::Edges(f) => {
-                let link = |a: u16, b: u16| graph.link_of_ranks(placement[usize::from(a)], placement[usize::from(b)]);
-                // Not `sum`, which makes -0 of nothing.
-                let values = pattern.edges().iter().map(|e| f(EdgeOn { traffic: e.traffic, link: link(e.a, e.b) }));
-                values.fold(0.0, |sum, value| sum + value)
+                // Not `sum`: the sum of no floats is -0.
+                pattern.edges().iter().fold(0.0, |sum, edge| {
+                    let (a, b) = (usize::from(edge.a), usize::from(edge.b));
+                    sum + f(EdgeOn {
+                        traffic: edge.traffic,
+                        link: graph.link_of_ranks(placement[a], placement[b]),
+                    })
+                })
             }
             Form::Devices(f) => {
-                let seat = |(&id, demand)| f(&Seat { view, demand, id });
-                placement.iter().zip(pattern.demands()).map(seat).fold(0.0, |sum, value| sum + value)
+                let seats = placement.iter().zip(pattern.demands());
+                seats.fold(0.0, |sum, (&id, demand)| {
+                    sum + f(&Seat { view, demand, id })
+                })
             }
-            Form::Chosen(_) | Form::Rest(_) => {
-                self.score_set(&view, pattern, &placement.iter().copied().collect()).unwrap_or(f64::NAN)
-            }
+            Form::Chosen(_) | Form::Rest(_) => self
+                .score_set(&view, pattern, &placement.iter().copied().collect())
+                .unwrap_or(f64::NAN),
             Form::Placement(f) => f(candidate),
         }
     }
 
-    /// Its value for every placement on the devices of `set`, one rank each, if the set alone decides it.
-    pub(crate) fn score_set(&self, view: &View<'_>, pattern: &Pattern, set: &DeviceSet) -> Option<f64> {
+    /// The value of every placement of one rank on each device of `set`, if the set alone decides
+    /// it.
+    pub(crate) fn score_set(
+        &self,
+        view: &View<'_>,
+        pattern: &Pattern,
+        set: &DeviceSet,
+    ) -> Option<f64> {
         let graph = view.graph();
         match &self.form {
-            Form::Chosen(f) => Some(f(Subset { graph, devices: set })),
-            // Whoever keeps their own books may have written ids in them that the machine does not have.
+            Form::Chosen(f) => Some(f(Subset {
+                graph,
+                devices: set,
+            })),
+            // A free set that a caller keeps may contain ids that the machine does not have.
             Form::Rest(f) => {
                 let mut rest = &(view.free() & graph.everything()) - set;
+                // Vertices that cannot exist beside the chosen ones do not stay free either.
                 if graph.can_be_cut() {
                     rest = set.iter().fold(rest, |rest, id| &rest - graph.overlap(id));
                 }
-                Some(f(Subset { graph, devices: &rest }))
+                Some(f(Subset {
+                    graph,
+                    devices: &rest,
+                }))
             }
             Form::Devices(f) if self.is_of_set(pattern) => {
                 let demand = pattern.demands().first()?;
-                Some(set.iter().map(|id| f(&Seat { view: *view, demand, id })).fold(0.0, |sum, value| sum + value))
+                Some(
+                    set.iter()
+                        .map(|id| {
+                            f(&Seat {
+                                view: *view,
+                                demand,
+                                id,
+                            })
+                        })
+                        .fold(0.0, |sum, value| sum + value),
+                )
             }
             Form::Placement(f) if self.is_of_set(pattern) => {
                 let placement: Placement = set.iter().collect();
-                Some(f(&Candidate { view: *view, pattern, placement: &placement }))
+                Some(f(&Candidate {
+                    view: *view,
+                    pattern,
+                    placement: &placement,
+                }))
             }
             _ => None,
         }
     }
 
-    /// Whether the set of chosen devices decides it, one rank on each.
+    /// Whether the set of chosen devices decides the value, with one rank on each.
     pub(crate) fn is_of_set(&self, pattern: &Pattern) -> bool {
         match self.form {
             Form::Chosen(_) | Form::Rest(_) => true,
@@ -435,17 +567,18 @@ impl<'a> Objective<'a> {
         }
     }
 
-    /// Whether matches equal up to an automorphism of the pattern must have equal values.
+    /// Whether matches that are equal up to an automorphism of the pattern have equal values.
     pub(crate) fn is_symmetric(&self) -> bool {
         self.symmetric
     }
 
-    /// Whether the machine and the placement decide the value, whatever else is in use.
+    /// Whether the machine and the placement decide the value, whichever other devices are in use.
     pub(crate) fn sees_only_the_machine(&self) -> bool {
         self.sees_only_the_free_set() && !matches!(self.form, Form::Rest(_))
     }
 
-    /// Whether the machine, the placement and what is free decide the value, whoever has the rest.
+    /// Whether the machine, the placement and the free set decide the value, whatever the tenants
+    /// are.
     pub(crate) fn sees_only_the_free_set(&self) -> bool {
         !matches!(self.form, Form::Devices(_) | Form::Placement(_))
     }

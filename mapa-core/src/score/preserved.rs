@@ -3,11 +3,10 @@
 use std::sync::LazyLock;
 
 use super::Objective;
-use crate::topology::Link;
 
-/// PreservedBW, GB/s: the sum of the best links between all pairs of devices that stay free, host paths included, as
-/// Eq. 3 is printed. High values leave good links to later jobs. Instances of devices that are cut up have no links of their
-/// own to preserve and are not counted.
+/// PreservedBW, GB/s: the sum of the best links between all pairs of devices that stay free, host
+/// paths included, as Eq. 3 is printed. High values leave good links to later jobs.
+/// Instances of partitioned devices have no links of their own to preserve and are not counted.
 #[must_use]
 pub fn preserved_gbps() -> Objective<'static> {
     static PRESERVED: LazyLock<Objective<'static>> =
@@ -19,8 +18,14 @@ pub fn preserved_gbps() -> Objective<'static> {
 #[must_use]
 pub fn preserved_direct_gbps() -> Objective<'static> {
     static DIRECT: LazyLock<Objective<'static>> = LazyLock::new(|| {
-        let direct = |link: Link| if link.class.is_direct() { link.gbps } else { 0.0 };
-        Objective::links_left("preserved_direct_gbps", direct).blind_to_ids()
+        Objective::links_left("preserved_direct_gbps", |link| {
+            if link.class.is_direct() {
+                link.gbps
+            } else {
+                0.0
+            }
+        })
+        .blind_to_ids()
     });
     DIRECT.clone()
 }

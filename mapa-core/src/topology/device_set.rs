@@ -8,29 +8,16 @@ use bitvec::order::Lsb0;
 use bitvec::slice::BitSlice;
 use smallvec::SmallVec;
 
-/// A device of one machine: its 0-based position in the machine's list.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
-pub struct DeviceId(pub u32);
-
-impl DeviceId {
-    /// The id as an index into per-device tables.
-    #[must_use]
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl fmt::Display for DeviceId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
+use crate::ids::DeviceId;
+#[cfg(feature = "serde")]
+use crate::ids::MAX_DEVICES;
 
 /// A set of devices: one bit each, inline up to 256 devices.
 ///
-/// Two sets are ordered as their sorted id lists are: `{0, 3} < {1, 2}`. "Lowest ids" in every tie rule of this crate
-/// means the least set in this order.
+/// Two sets are ordered as their sorted id lists are: `{0, 3} < {1, 2}`. "Lowest ids" in every tie
+/// rule of this crate means the least set in this order.
+///
+/// # Examples
 ///
 /// ```
 /// use mapa_core::{DeviceId, DeviceSet};
@@ -48,7 +35,9 @@ pub struct DeviceSet {
 }
 
 impl DeviceSet {
-    pub(crate) const EMPTY: Self = Self { words: SmallVec::new_const() };
+    pub(crate) const EMPTY: Self = Self {
+        words: SmallVec::new_const(),
+    };
 
     /// The empty set.
     #[must_use]
@@ -82,7 +71,8 @@ impl DeviceSet {
         }
     }
 
-    /// Adds a device; false if it was there. Takes memory up to the highest id, an eighth of a byte each.
+    /// Adds a device; false if the set had it already. The set takes one bit of memory for each id
+    /// up to the highest.
     pub fn insert(&mut self, device: DeviceId) -> bool {
         let (word, bit) = (device.index() / 64, 1 << (device.index() % 64));
         if self.words.len() <= word {
@@ -93,7 +83,7 @@ impl DeviceSet {
         new
     }
 
-    /// Takes a device out; false if it was not there.
+    /// Removes a device; false if the set did not have it.
     pub fn remove(&mut self, device: DeviceId) -> bool {
         let there = self.contains(device);
         if there {
@@ -106,16 +96,21 @@ impl DeviceSet {
     /// Whether the device is in the set.
     #[must_use]
     pub fn contains(&self, device: DeviceId) -> bool {
-        self.words.get(device.index() / 64).is_some_and(|word| word >> (device.index() % 64) & 1 == 1)
+        self.words
+            .get(device.index() / 64)
+            .is_some_and(|word| word >> (device.index() % 64) & 1 == 1)
     }
 
-    /// How many devices.
+    /// The number of devices.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.words.iter().map(|word| word.count_ones() as usize).sum()
+        self.words
+            .iter()
+            .map(|word| word.count_ones() as usize)
+            .sum()
     }
 
-    /// Whether there is none.
+    /// Whether the set has no device.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
@@ -141,7 +136,12 @@ impl DeviceSet {
     /// Whether every device of `self` is in `other`.
     #[must_use]
     pub fn is_subset(&self, other: &Self) -> bool {
-        self.words.len() <= other.words.len() && self.words.iter().zip(&other.words).all(|(a, b)| a & !b == 0)
+        self.words.len() <= other.words.len()
+            && self
+                .words
+                .iter()
+                .zip(&other.words)
+                .all(|(a, b)| a & !b == 0)
     }
 
     /// Whether no device is in both.
@@ -151,10 +151,12 @@ impl DeviceSet {
     }
 }
 
-/// A copy of words: what is derived would push them one by one.
+/// Clones by copying all words at once; a derived `Clone` would push them one by one.
 impl Clone for DeviceSet {
     fn clone(&self) -> Self {
-        Self { words: SmallVec::from_slice(&self.words) }
+        Self {
+            words: SmallVec::from_slice(&self.words),
+        }
     }
 }
 
@@ -162,12 +164,19 @@ impl Ord for DeviceSet {
     fn cmp(&self, other: &Self) -> Ordering {
         let word = |set: &Self, i: usize| set.words.get(i).copied().unwrap_or(0);
         let n = self.words.len().max(other.words.len());
-        let Some(i) = (0..n).find(|&i| word(self, i) != word(other, i)) else { return Ordering::Equal };
-        // Up to the lowest differing bit the lists are equal; who has it goes first, unless the other list has ended.
+        let Some(i) = (0..n).find(|&i| word(self, i) != word(other, i)) else {
+            return Ordering::Equal;
+        };
+        // Up to the lowest differing bit the lists are equal; who has it goes first, unless the
+        // other list has ended.
         let bit = (word(self, i) ^ word(other, i)).trailing_zeros();
         let goes_on = |set: &Self| word(set, i) >> bit != 0 || set.words.len() > i + 1;
         if word(self, i) >> bit & 1 == 1 {
-            if goes_on(other) { Ordering::Less } else { Ordering::Greater }
+            if goes_on(other) {
+                Ordering::Less
+            } else {
+                Ordering::Greater
+            }
         } else if goes_on(self) {
             Ordering::Greater
         } else {
@@ -185,9 +194,16 @@ impl PartialOrd for DeviceSet {
 impl BitAnd for &DeviceSet {
     type Output = DeviceSet;
     fn bitand(self, other: Self) -> DeviceSet {
-        let (long, short) = if self.words.len() >= other.words.len() { (self, other) } else { (other, self) };
+        let (long, short) = if self.words.len() >= other.words.len() {
+            (self, other)
+        } else {
+            (other, self)
+        };
         let mut set = short.clone();
-        set.words.iter_mut().zip(&long.words).for_each(|(a, b)| *a &= b);
+        set.words
+            .iter_mut()
+            .zip(&long.words)
+            .for_each(|(a, b)| *a &= b);
         set.trim();
         set
     }
@@ -196,9 +212,16 @@ impl BitAnd for &DeviceSet {
 impl BitOr for &DeviceSet {
     type Output = DeviceSet;
     fn bitor(self, other: Self) -> DeviceSet {
-        let (long, short) = if self.words.len() >= other.words.len() { (self, other) } else { (other, self) };
+        let (long, short) = if self.words.len() >= other.words.len() {
+            (self, other)
+        } else {
+            (other, self)
+        };
         let mut set = long.clone();
-        set.words.iter_mut().zip(&short.words).for_each(|(a, b)| *a |= b);
+        set.words
+            .iter_mut()
+            .zip(&short.words)
+            .for_each(|(a, b)| *a |= b);
         set
     }
 }
@@ -207,7 +230,10 @@ impl Sub for &DeviceSet {
     type Output = DeviceSet;
     fn sub(self, other: Self) -> DeviceSet {
         let mut set = self.clone();
-        set.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= !b);
+        set.words
+            .iter_mut()
+            .zip(&other.words)
+            .for_each(|(a, b)| *a &= !b);
         set.trim();
         set
     }
@@ -258,15 +284,15 @@ impl serde::Serialize for DeviceSet {
     }
 }
 
-/// Refuses ids that no machine can have, so that a short text cannot ask for a large set.
+/// Rejects ids that no machine can have. Otherwise a short text could allocate a large set.
 #[cfg(feature = "serde")]
 impl<'de> serde::Deserialize<'de> for DeviceSet {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let ids = Vec::<DeviceId>::deserialize(deserializer)?;
-        match ids.iter().find(|id| id.index() >= super::MAX_DEVICES) {
+        match ids.iter().find(|id| id.index() >= MAX_DEVICES) {
             Some(id) => Err(serde::de::Error::custom(format_args!(
                 "device {id} is out of range: a machine has at most {} devices",
-                super::MAX_DEVICES
+                MAX_DEVICES
             ))),
             None => Ok(ids.into_iter().collect()),
         }

@@ -1,11 +1,11 @@
-//! The host tree, seen from the devices: which of them share a switch, a bridge, a socket.
+//! The host tree of the devices: which of them share a switch, a bridge, a socket.
 //!
-//! Dumps give a class per pair and no tree; this finds the tree in the classes. For each class, from the machine down,
-//! devices joined by something better stay together (connected components, that is single linkage), so it is a tree
-//! even where a dump contradicts itself.
+//! Dumps give a class for each pair, and no tree. The tree is derived from the classes: for each
+//! class, from the machine down, devices joined by a better class stay together (connected
+//! components, that is, single linkage). So the result is a tree even if a dump contradicts itself.
 
-use super::link::LinkClass;
-use super::{DeviceId, DeviceSet};
+use super::DeviceSet;
+use crate::ids::{DeviceId, LinkClass};
 
 /// A part of the host tree: devices that are closer to each other than to the rest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,35 +27,63 @@ const LEVELS: [LinkClass; 8] = [
 ];
 
 impl Region {
-    /// O(n² levels) for n devices.
+    /// The tree of `n` devices. O(n²) calls of `class` for each of the eight levels.
     pub(super) fn new(n: usize, class: impl Fn(DeviceId, DeviceId) -> LinkClass) -> Self {
         Self::split(DeviceSet::first_n(n), &LEVELS, &class)
     }
 
-    fn split(devices: DeviceSet, levels: &[LinkClass], class: &impl Fn(DeviceId, DeviceId) -> LinkClass) -> Self {
-        let apart = levels.iter().enumerate().map(|(i, &level)| (i, level, components(&devices, level, class)));
+    fn split(
+        devices: DeviceSet,
+        levels: &[LinkClass],
+        class: &impl Fn(DeviceId, DeviceId) -> LinkClass,
+    ) -> Self {
+        // The first level that separates some of these devices decides; levels that keep all of
+        // them together add no region.
+        let apart = levels
+            .iter()
+            .enumerate()
+            .map(|(i, &level)| (i, level, components(&devices, level, class)));
         let Some((i, within, parts)) = { apart }.find(|(_, _, parts)| parts.len() > 1) else {
             let within = levels.last().copied().unwrap_or(LinkClass::SameDevice);
-            return Self { devices, within, parts: Vec::new() };
+            return Self {
+                devices,
+                within,
+                parts: Vec::new(),
+            };
         };
-        // Devices that this level tells apart singly are equals: a leaf.
+        // If this level separates every device from every other, they are equals: a leaf.
         let parts = if parts.len() == devices.len() {
             Vec::new()
         } else {
-            parts.into_iter().map(|part| Self::split(part, &levels[i + 1..], class)).collect()
+            parts
+                .into_iter()
+                .map(|part| Self::split(part, &levels[i + 1..], class))
+                .collect()
         };
-        Self { devices, within, parts }
+        Self {
+            devices,
+            within,
+            parts,
+        }
     }
 
-    /// The largest groups of devices held together by `class` or better, by lowest id; each device is in one.
+    /// The largest groups of devices held together by `class` or better, by lowest id; each device
+    /// is in one.
     pub(super) fn held_by(&self, class: LinkClass) -> Vec<DeviceSet> {
         if self.within >= class {
             return vec![self.devices.clone()];
         }
         if self.parts.is_empty() {
-            return self.devices.iter().map(|device| [device.0].into()).collect();
+            return self
+                .devices
+                .iter()
+                .map(|device| [device.0].into())
+                .collect();
         }
-        self.parts.iter().flat_map(|part| part.held_by(class)).collect()
+        self.parts
+            .iter()
+            .flat_map(|part| part.held_by(class))
+            .collect()
     }
 
     /// The devices of this region.
@@ -64,13 +92,15 @@ impl Region {
         &self.devices
     }
 
-    /// The class that joins its parts (or, without parts, its devices) to each other.
+    /// The class that joins the parts of this region (or, without parts, its devices) to each
+    /// other.
     #[must_use]
     pub fn within(&self) -> LinkClass {
         self.within
     }
 
-    /// The smaller regions it consists of, by lowest id; none if its devices are equals.
+    /// The smaller regions of which this one consists, by lowest id; none if its devices are
+    /// equals.
     #[must_use]
     pub fn parts(&self) -> &[Region] {
         &self.parts
@@ -83,6 +113,8 @@ fn components(
     level: LinkClass,
     class: &impl Fn(DeviceId, DeviceId) -> LinkClass,
 ) -> Vec<DeviceSet> {
+    // A depth-first search over pairs that are closer than `level`. `left` has the devices not yet
+    // reached.
     let mut left = devices.clone();
     let mut groups = Vec::new();
     while let Some(seed) = left.first() {

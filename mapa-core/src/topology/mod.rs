@@ -1,26 +1,32 @@
-//! The machine: what readers build ([`Fabric`]) and what the engine runs on ([`HardwareGraph`]).
+//! The machine: the description that readers build ([`Fabric`]) and the graph that the engine runs
+//! on ([`HardwareGraph`]).
 //!
-//! A [`Fabric`] is drawn the way a machine is built: sockets, switches, network cards and devices, and the wires between
-//! them. [`Fabric::lower`] works out, once, what joins every two devices, and keeps it dense: a decision then costs loads
-//! from a small table and no graph walk. The lowered graph is immutable and is shared by [`std::sync::Arc`].
+//! A [`Fabric`] follows the way a machine is built: sockets, switches, network cards and devices,
+//! and the wires between them. [`Fabric::lower`] computes once what joins every two devices, and
+//! keeps it in a dense table. A decision then costs loads from a small table and no graph walk. The
+//! lowered graph is immutable and is shared by [`std::sync::Arc`].
 
+mod device;
 mod device_set;
 mod fabric;
 mod hardware;
 mod host_links;
 mod host_tree;
 mod link;
+mod lower;
 mod memo;
 mod vertices;
 
-pub use device_set::{DeviceId, DeviceSet};
+pub use device::{Device, Unit};
+pub use device_set::DeviceSet;
 pub(crate) use fabric::MOST_GBPS;
 pub use fabric::{DeviceInfo, Fabric, FabricNode, FabricWire, NodeId, NodeKind};
-pub use hardware::{Device, HardwareGraph, PortId, Unit};
+pub use hardware::HardwareGraph;
 pub use host_links::HostLinks;
 pub use host_tree::Region;
-pub use link::{Link, LinkClass, Pair};
+pub use link::{Link, Pair};
 
-/// The most devices one machine may have, with the MIG instances that could exist on them. The dense tables grow with the
-/// square of the whole devices (48 MiB at the limit).
-pub const MAX_DEVICES: usize = 1024;
+pub(crate) use memo::Key;
+
+// Names that most users of the graph need beside it.
+pub(crate) use crate::ids::{DeviceId, LinkClass, MAX_DEVICES};

@@ -1,22 +1,41 @@
 //! From components to vertices: what joins the anchors, and which instances could exist on them.
 //!
-//! An *anchor* is a vertex with links of its own: a whole device, a NUMA node, a network card. A MIG instance has none: what
-//! joins it to others is what joins its parent, less what only whole devices can do. So tables are dense over anchors
-//! alone, and eight devices that could be cut into 25 instances each need a table of 8 x 8, not 208 x 208.
+//! An *anchor* is a vertex with links of its own: a whole device, a NUMA node, a network card. A
+//! MIG instance has no links of its own: its links are those of its parent, except direct links,
+//! which only whole devices have. So tables are dense over anchors alone. Eight devices with 25
+//! possible instances each need a table of 8 x 8, not 208 x 208.
 
 use std::sync::Arc;
 
 use petgraph::graph::NodeIndex;
 
-use super::fabric::{Climb, Hop};
-use super::hardware::{Device, Unit};
-use super::link::{Link, LinkClass, Pair};
-use super::{DeviceId, DeviceSet, MAX_DEVICES};
+use super::DeviceSet;
+use super::device::{Device, Unit};
+use super::link::{Link, Pair};
 use crate::error::{Error, ErrorKind};
+use crate::ids::{DeviceId, LinkClass, MAX_DEVICES};
 use crate::mig;
 
+/// The kind of component to which a hop leads.
+#[derive(Clone, Copy)]
+pub(super) enum Climb {
+    Switch,
+    Bridge,
+    Numa(u32),
+    Machine,
+}
+
+/// A step on the way up the host tree.
+pub(super) struct Hop {
+    pub(super) node: NodeIndex,
+    pub(super) climb: Climb,
+    /// The bandwidth of the narrowest hop so far.
+    pub(super) gbps: f64,
+}
+
 pub(super) struct Anchor {
-    /// None for a NUMA node that devices name and the fabric does not draw.
+    /// The node in the fabric; none for a NUMA node that devices name but the fabric does not
+    /// contain.
     pub(super) node: Option<NodeIndex>,
     pub(super) device: Device,
     pub(super) way: Vec<Hop>,
@@ -26,9 +45,9 @@ pub(super) struct Anchors {
     /// The devices first.
     pub(super) list: Vec<Anchor>,
     pub(super) devices: usize,
-    /// By device, how it can be cut up.
+    /// By device, the ways in which it can be partitioned.
     pub(super) models: Vec<Option<Arc<mig::Model>>>,
-    /// All x all; filled above the diagonal.
+    /// Anchors x anchors, filled above the diagonal.
     pub(super) pairs: Vec<Pair>,
 }
 
@@ -47,20 +66,24 @@ impl Anchors {
     }
 
     fn pairs(&self, numa_ends: usize) -> Vec<(usize, usize)> {
-        let ends = |a, b| usize::from(self.is_numa(a)) + usize::from(self.is_numa(b));
         let pairs = (0..self.len()).flat_map(|b| (0..b).map(move |a| (a, b)));
-        pairs.filter(|&(a, b)| ends(a, b) == numa_ends).collect()
+        pairs
+            .filter(|&(a, b)| {
+                usize::from(self.is_numa(a)) + usize::from(self.is_numa(b)) == numa_ends
+            })
+            .collect()
     }
 
-    /// The paths through the host that the tree shows, between devices and cards.
+    /// Adds the paths through the host between devices and cards that the tree shows.
     pub(super) fn join_by_tree(&mut self) {
         for (a, b) in self.pairs(0) {
             self.pair_mut(a, b).host = meet(&self.list[a].way, &self.list[b].way);
         }
     }
 
-    /// The paths to NUMA nodes, by number: `Phb` to one's own, `Sys` to another; what the tree does not show has the bandwidth
-    /// of the best path there is. After all other paths are known.
+    /// Adds the paths to NUMA nodes: `Phb` to an anchor's own node, `Sys` to others. A path that
+    /// the tree does not show has the bandwidth with which the anchor reaches its host. All other
+    /// paths must be known already.
     pub(super) fn join_numa_nodes(&mut self) {
         for (a, b) in self.pairs(1).into_iter().chain(self.pairs(2)) {
             let (x, y) = (&self.list[a], &self.list[b]);
@@ -69,39 +92,70 @@ impl Anchors {
                 (Some(_), Some(_)) => LinkClass::Sys,
                 _ => continue,
             };
-            let tree = Some(meet(&x.way, &y.way)).filter(|path| path.exists()).map(|path| path.gbps);
-            let other = || if self.is_numa(a) { self.uplink(b) } else { self.uplink(a) };
-            if let Some(gbps) = tree.or_else(other) {
+            let tree = Some(meet(&x.way, &y.way))
+                .filter(|path| path.exists())
+                .map(|path| path.gbps);
+            if let Some(gbps) = tree.or_else(|| {
+                if self.is_numa(a) {
+                    self.uplink(b)
+                } else {
+                    self.uplink(a)
+                }
+            }) {
                 self.pair_mut(a, b).host = Link { class, gbps };
             }
         }
     }
 
-    /// The bandwidth with which an anchor reaches its host: that of the narrowest hop up to the host bridge; where no tree
-    /// is drawn, that of its best path through the host.
+    /// The bandwidth with which an anchor reaches its host: that of the narrowest hop up to the
+    /// host bridge; where no tree is drawn, that of its best path through the host.
     fn uplink(&self, a: usize) -> Option<f64> {
         let way = &self.list[a].way;
-        let bridge = way.iter().find(|hop| !matches!(hop.climb, Climb::Switch)).or(way.last());
+        let bridge = way
+            .iter()
+            .find(|hop| !matches!(hop.climb, Climb::Switch))
+            .or(way.last());
         let n = self.len();
-        let paths = (0..n).filter(|&b| b != a).map(|b| self.pairs[a.min(b) * n + a.max(b)].host);
-        let best_path = || paths.filter(|path| path.exists()).map(|path| path.gbps).reduce(f64::max);
+        let paths = (0..n)
+            .filter(|&b| b != a)
+            .map(|b| self.pairs[a.min(b) * n + a.max(b)].host);
         // A NUMA node is its own host: no hop, no limit.
-        bridge.map(|hop| hop.gbps).filter(|gbps| gbps.is_finite()).or_else(best_path)
+        bridge
+            .map(|hop| hop.gbps)
+            .filter(|gbps| gbps.is_finite())
+            .or_else(|| {
+                paths
+                    .filter(|path| path.exists())
+                    .map(|path| path.gbps)
+                    .reduce(f64::max)
+            })
     }
 
-    /// What joins two instances of each device: the way through the host, shared by all of them. Nothing, if it is unknown.
+    /// By device, the link between two of its instances: the way through the host, which all of
+    /// them share; no link if that way is unknown.
     pub(super) fn ports(&self) -> Vec<Link> {
-        let port = |a| self.uplink(a).map_or(Link::default(), |gbps| Link { class: LinkClass::Phb, gbps });
-        (0..self.devices).map(port).collect()
+        let class = LinkClass::Phb;
+        (0..self.devices)
+            .map(|a| self.uplink(a).map(|gbps| Link { class, gbps }))
+            .map(Option::unwrap_or_default)
+            .collect()
     }
 
-    /// All vertices: the devices, the instances that could exist, the other anchors; and the anchor of each.
+    /// All vertices: the devices, the instances that could exist, the other anchors; and the anchor
+    /// of each.
     pub(super) fn vertices(&self) -> Result<(Vec<Device>, Vec<u32>), Error> {
-        let mut devices: Vec<Device> = self.list[..self.devices].iter().map(|anchor| anchor.device.clone()).collect();
+        let mut devices: Vec<Device> = self.list[..self.devices]
+            .iter()
+            .map(|anchor| anchor.device.clone())
+            .collect();
         let mut anchor_of: Vec<u32> = (0..self.devices as u32).collect();
         for (i, model) in self.models.iter().enumerate() {
             for instance in model.iter().flat_map(|model| in_order(model)) {
-                devices.extend(model.as_deref().map(|model| self.list[i].device.instance(i, model, instance)));
+                devices.extend(
+                    model
+                        .as_deref()
+                        .map(|model| self.list[i].device.instance(i, model, instance)),
+                );
                 anchor_of.push(i as u32);
             }
         }
@@ -112,6 +166,8 @@ impl Anchors {
         if devices.len() > MAX_DEVICES {
             return Err(ErrorKind::TooManyVertices(devices.len()).into());
         }
+        // Instances know their parent already. Every other vertex is its own parent, by the id that
+        // it has now.
         for (id, device) in (0u32..).zip(&mut devices) {
             let cut = matches!(device.unit, Unit::Slice(_));
             device.parent = if cut { device.parent } else { DeviceId(id) };
@@ -127,7 +183,8 @@ fn in_order(model: &mig::Model) -> Vec<mig::Instance> {
     instances
 }
 
-/// For each vertex, the others that cannot exist beside it; empty sets all, if nothing can be cut up.
+/// For each vertex, the others that cannot exist beside it; no entries at all if no device can be
+/// partitioned.
 pub(super) fn overlaps(devices: &[Device], models: &[Option<Arc<mig::Model>>]) -> Vec<DeviceSet> {
     if models.iter().all(Option::is_none) {
         return Vec::new();
@@ -137,19 +194,23 @@ pub(super) fn overlaps(devices: &[Device], models: &[Option<Arc<mig::Model>>]) -
         let (x, y) = (&devices[a.index()], &devices[b.index()]);
         match (x.unit, y.unit) {
             _ if a == b || x.parent != y.parent => false,
-            (Unit::Slice(x_cut), Unit::Slice(y_cut)) => {
-                models[x.parent.index()].as_ref().is_some_and(|model| model.exclude(x_cut, y_cut))
-            }
+            (Unit::Slice(x_cut), Unit::Slice(y_cut)) => models[x.parent.index()]
+                .as_ref()
+                .is_some_and(|model| model.exclude(x_cut, y_cut)),
             _ => true,
         }
     };
-    ids(0..devices.len()).map(|a| ids(0..devices.len()).filter(|&b| apart(a, b)).collect()).collect()
+    ids(0..devices.len())
+        .map(|a| ids(0..devices.len()).filter(|&b| apart(a, b)).collect())
+        .collect()
 }
 
-/// For each vertex, the lowest that nothing but its id tells apart from it: whole devices with equal facts and equal links to
-/// all others, instances of one device and profile. Swapping two such vertices, both present, changes nothing.
+/// For each vertex, its lowest twin: the lowest vertex that differs from it only in its id. Twins
+/// are whole devices with equal facts and equal links to all others, and instances of one device
+/// and profile. Swapping two twins that are both present changes nothing.
 ///
-/// Instances that overlap with different ones are still twins among what is present: there nothing overlaps.
+/// Instances may overlap with different ones and still be twins: among the vertices present, none
+/// overlap.
 pub(super) fn twins(
     devices: &[Device],
     models: &[Option<Arc<mig::Model>>],
@@ -158,7 +219,8 @@ pub(super) fn twins(
     let wholes = models.len();
     let alike = |a: usize, b: usize| {
         let (x, y) = (&devices[a], &devices[b]);
-        (x.memory_bytes, x.numa, x.port, x.switch_port) == (y.memory_bytes, y.numa, y.port, y.switch_port)
+        (x.memory_bytes, x.numa, x.port, x.switch_port)
+            == (y.memory_bytes, y.numa, y.port, y.switch_port)
             && x.product == y.product
             && models[a] == models[b]
             && (0..devices.len())
@@ -176,7 +238,7 @@ pub(super) fn twins(
                 .find(|&other| matches!(devices[other].unit, Unit::Slice(cut) if cut.profile == own.profile)),
             _ => None,
         };
-        // Of a twin, its own lowest.
+        // The lowest twin of a twin is its own.
         let twin: DeviceId = twin.map_or(DeviceId(id as u32), |twin| twins[twin]);
         if device.unit == Unit::Whole && twin.index() == id {
             lowest.push(id);
@@ -186,11 +248,21 @@ pub(super) fn twins(
     twins
 }
 
-/// Where two ways up first meet, and what that makes of the path.
+/// The host path between two anchors: its class by the component where their ways up first meet,
+/// its bandwidth by the narrowest hop below.
 fn meet(a: &[Hop], b: &[Hop]) -> Link {
-    let common = a.iter().enumerate().find_map(|(i, hop)| Some((i, b.iter().position(|h| h.node == hop.node)?)));
-    let Some((i, j)) = common else { return Link::default() };
-    let switches = a[..i].iter().chain(&b[..=j]).filter(|hop| matches!(hop.climb, Climb::Switch)).count();
+    let common = a
+        .iter()
+        .enumerate()
+        .find_map(|(i, hop)| Some((i, b.iter().position(|h| h.node == hop.node)?)));
+    let Some((i, j)) = common else {
+        return Link::default();
+    };
+    let switches = a[..i]
+        .iter()
+        .chain(&b[..=j])
+        .filter(|hop| matches!(hop.climb, Climb::Switch))
+        .count();
     let class = match a[i].climb {
         Climb::Switch if switches == 1 => LinkClass::Pix,
         Climb::Switch => LinkClass::Pxb,
@@ -198,5 +270,8 @@ fn meet(a: &[Hop], b: &[Hop]) -> Link {
         Climb::Numa(_) => LinkClass::Node,
         Climb::Machine => LinkClass::Sys,
     };
-    Link { class, gbps: a[i].gbps.min(b[j].gbps) }
+    Link {
+        class,
+        gbps: a[i].gbps.min(b[j].gbps),
+    }
 }

@@ -1,24 +1,16 @@
-//! The partition's best group and the set of least weight, against plain enumeration in the originals' order.
+//! The best group of a partition and the set of least weight, compared with plain enumeration in
+//! the order of the originals.
 
 use std::sync::Arc;
 
 use mapa_core::{
-    Allocator, BestPartition, DeviceId, DeviceSet, Fabric, HardwareGraph, LeastWeight, LinkClass, Pattern, Policy,
-    Reason, Refusal, Request, best_partition, least_weight,
+    Allocator, BestPartition, DeviceId, DeviceSet, HardwareGraph, LeastWeight, LinkClass, Pattern,
+    Policy, Reason, Refusal, Request, best_partition, least_weight,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Devices of whom a policy is told all it knows by a table.
-fn machine(n: usize) -> HardwareGraph {
-    let mut fabric = Fabric::new();
-    let root = fabric.add_numa("cpu0", 0).unwrap();
-    for i in 0..n {
-        let device = fabric.add_device(format!("GPU{i}")).unwrap();
-        fabric.attach(device, root, 12.0).unwrap();
-    }
-    fabric.lower().unwrap()
-}
+use crate::common::complete;
 
 /// A symmetric table.
 #[derive(Clone, Debug)]
@@ -30,13 +22,18 @@ impl Table {
     }
 
     fn sum(&self, set: &[usize]) -> u32 {
-        (0..set.len()).flat_map(|j| (0..j).map(move |i| (i, j))).map(|(i, j)| self.pair(set[i], set[j])).sum()
+        (0..set.len())
+            .flat_map(|j| (0..j).map(move |i| (i, j)))
+            .map(|(i, j)| self.pair(set[i], set[j]))
+            .sum()
     }
 }
 
-/// Few values, so that there are ties.
+/// Tables with few distinct values, so that there are ties.
 fn table(n: usize) -> impl Strategy<Value = Table> {
-    (1u32..=4).prop_flat_map(move |most| vec(0..=most, n * n)).prop_map(move |values| Table(n, values))
+    (1u32..=4)
+        .prop_flat_map(move |most| vec(0..=most, n * n))
+        .prop_map(move |values| Table(n, values))
 }
 
 /// All sets of `size` of `from`, in lexicographic order of their places.
@@ -45,41 +42,59 @@ fn sets<T: Copy>(from: &[T], size: usize) -> Vec<Vec<T>> {
         (0, _) => vec![Vec::new()],
         (_, None) => Vec::new(),
         (_, Some((&first, rest))) => {
-            let with = sets(rest, size - 1).into_iter().map(|set| [vec![first], set].concat());
+            let with = sets(rest, size - 1)
+                .into_iter()
+                .map(|set| [vec![first], set].concat());
             with.chain(sets(rest, size)).collect()
         }
     }
 }
 
-/// All partitions of places, some of them empty, into groups of `k`, the empty ones in one group; the first place that is left
-/// is in the next group.
+/// All partitions of places, some of them empty, into groups of `k`, the empty ones in one group;
+/// the first place that is left is in the next group.
 fn partitions(
     left: &[Option<usize>],
     k: usize,
     visit: &mut impl FnMut(&[Vec<Option<usize>>]),
     so_far: &mut Vec<Vec<Option<usize>>>,
 ) {
-    let Some((&first, rest)) = left.split_first() else { return visit(so_far) };
+    let Some((&first, rest)) = left.split_first() else {
+        return visit(so_far);
+    };
     let places: Vec<usize> = (0..rest.len()).collect();
     for others in sets(&places, k - 1) {
-        let group: Vec<Option<usize>> = std::iter::once(first).chain(others.iter().map(|&at| rest[at])).collect();
-        let empty = |places: &[Option<usize>]| places.iter().filter(|place| place.is_none()).count();
+        let group: Vec<Option<usize>> = std::iter::once(first)
+            .chain(others.iter().map(|&at| rest[at]))
+            .collect();
+        let empty =
+            |places: &[Option<usize>]| places.iter().filter(|place| place.is_none()).count();
         if ![0, empty(left)].contains(&empty(&group)) {
             continue;
         }
-        let left: Vec<Option<usize>> = (0..rest.len()).filter(|at| !others.contains(at)).map(|at| rest[at]).collect();
+        let left: Vec<Option<usize>> = (0..rest.len())
+            .filter(|at| !others.contains(at))
+            .map(|at| rest[at])
+            .collect();
         so_far.push(group);
         partitions(&left, k, visit, so_far);
         so_far.pop();
     }
 }
 
-fn by_enumeration(table: &Table, available: &[usize], required: &[usize], k: usize) -> Option<Vec<usize>> {
+fn by_enumeration(
+    table: &Table,
+    available: &[usize],
+    required: &[usize],
+    k: usize,
+) -> Option<Vec<usize>> {
     let mut places: Vec<Option<usize>> = available.iter().copied().map(Some).collect();
     places.resize(available.len().next_multiple_of(k), None);
-    let real = |group: &Vec<Option<usize>>| -> Vec<usize> { group.iter().copied().flatten().collect() };
+    let real =
+        |group: &Vec<Option<usize>>| -> Vec<usize> { group.iter().copied().flatten().collect() };
     let mut best: Option<(u32, Vec<Vec<usize>>)> = None;
-    let good = |group: &Vec<usize>| group.len() == k && required.iter().all(|device| group.contains(device));
+    let good = |group: &Vec<usize>| {
+        group.len() == k && required.iter().all(|device| group.contains(device))
+    };
     let mut visit = |partition: &[Vec<Option<usize>>]| {
         let groups: Vec<Vec<usize>> = partition.iter().map(real).collect();
         let sum = groups.iter().map(|group| table.sum(group)).sum();
@@ -90,14 +105,18 @@ fn by_enumeration(table: &Table, available: &[usize], required: &[usize], k: usi
     partitions(&places, k, &mut visit, &mut Vec::new());
     let mut chosen: Option<Vec<usize>> = None;
     for group in best?.1.into_iter().filter(good) {
-        if chosen.as_ref().is_none_or(|chosen| table.sum(&group) > table.sum(chosen)) {
+        if chosen
+            .as_ref()
+            .is_none_or(|chosen| table.sum(&group) > table.sum(chosen))
+        {
             chosen = Some(group);
         }
     }
     chosen
 }
 
-/// All sequences of packages, shortest first, each taken whole but the last; the first of least weight.
+/// All sequences of packages, shortest first, each taken whole but the last; the first of least
+/// weight.
 fn by_permutation(
     table: &Table,
     package: &[usize],
@@ -107,7 +126,10 @@ fn by_permutation(
 ) -> Option<Vec<usize>> {
     let mut packages: Vec<Vec<usize>> = Vec::new();
     for name in 0..package.len() {
-        let here = available.iter().copied().filter(|&i| package[i] == name && !required.contains(&i));
+        let here = available
+            .iter()
+            .copied()
+            .filter(|&i| package[i] == name && !required.contains(&i));
         packages.push(here.collect());
     }
     packages.retain(|package| !package.is_empty());
@@ -126,7 +148,10 @@ fn by_permutation(
             }
             for next in (0..packages.len()).filter(|next| !sequence.contains(next)) {
                 let more = packages[next].iter().copied().take(k - set.len());
-                longer.push(([sequence.clone(), vec![next]].concat(), set.iter().copied().chain(more).collect()));
+                longer.push((
+                    [sequence.clone(), vec![next]].concat(),
+                    set.iter().copied().chain(more).collect(),
+                ));
             }
         }
         open = longer;
@@ -146,18 +171,25 @@ fn decide(
     k: usize,
 ) -> Result<DeviceSet, Refusal> {
     let request = Request::new(Pattern::independent(k)).must_include(required.clone());
-    policy.decide(&request, &graph.with_free(available)).map(|decision| decision.placement().set())
+    policy
+        .decide(&request, &graph.with_free(available))
+        .map(|decision| decision.placement().set())
 }
 
 fn by_table(table: &Table) -> BestPartition<'static> {
     let table = table.clone();
-    best_partition("by table", move |_, a, b| table.pair(a.index(), b.index()) as i32)
+    best_partition("by table", move |_, a, b| {
+        table.pair(a.index(), b.index()) as i32
+    })
 }
 
 fn by_weight(table: &Table, package: &[usize]) -> LeastWeight<'static> {
     let (table, package) = (table.clone(), package.to_vec());
-    let weight = move |_: &HardwareGraph, (a, b): (DeviceId, DeviceId), _| table.pair(a.index(), b.index());
-    least_weight("by weight", weight, move |_, id| DeviceId(package[id.index()] as u32))
+    let weight =
+        move |_: &HardwareGraph, (a, b): (DeviceId, DeviceId), _| table.pair(a.index(), b.index());
+    least_weight("by weight", weight, move |_, id| {
+        DeviceId(package[id.index()] as u32)
+    })
 }
 
 proptest! {
@@ -171,7 +203,7 @@ proptest! {
         only in prop_oneof![Just(0u32), Just(0b1001), Just(511)],
         k in 1usize..=9,
     ) {
-        let graph = machine(n);
+        let graph = complete(n);
         let available: Vec<usize> = (0..n).filter(|i| busy & (busy >> 1) >> i & 1 == 0).collect();
         let required: Vec<usize> = available.iter().copied().filter(|i| required & only >> i & 1 == 1).collect();
         let ours = decide(by_table(&table), &graph, &set(&available), &set(&required), k);
@@ -192,7 +224,7 @@ proptest! {
         required in 0u32..256,
         k in 1usize..=8,
     ) {
-        let graph = machine(n);
+        let graph = complete(n);
         let package: Vec<usize> = (0..n).map(|i| if whole { i } else { package[i] % n }).collect();
         let available: Vec<usize> = (0..n).filter(|i| busy & (busy >> 1) >> i & 1 == 0).collect();
         let required: Vec<usize> = available.iter().copied().filter(|i| required & (required >> 2) >> i & 1 == 1).collect();
@@ -211,28 +243,57 @@ proptest! {
 
 #[test]
 fn a_choice_of_sets_is_refused_as_any_other() {
-    let graph = Arc::new(machine(4));
-    let policies: [Box<dyn Policy>; 2] =
-        [Box::new(best_partition("p", |_, _, _| 1)), Box::new(least_weight("w", |_, _, _| 1, |_, id| id))];
+    let graph = Arc::new(complete(4));
+    let policies: [Box<dyn Policy>; 2] = [
+        Box::new(best_partition("p", |_, _, _| 1)),
+        Box::new(least_weight("w", |_, _, _| 1, |_, id| id)),
+    ];
     for policy in policies {
         let mut allocator = Allocator::new(graph.clone());
         let ring = |k| Request::new(Pattern::ring(k));
         let lease = allocator.allocate(&policy, &ring(2)).unwrap();
-        assert!(matches!(allocator.allocate(&policy, &ring(3)), Err(Refusal::Busy(Reason::InUse { .. }))));
-        assert!(matches!(allocator.allocate(&policy, &ring(5)), Err(Refusal::Infeasible(_))));
+        assert!(matches!(
+            allocator.allocate(&policy, &ring(3)),
+            Err(Refusal::Busy(Reason::InUse { .. }))
+        ));
+        assert!(matches!(
+            allocator.allocate(&policy, &ring(5)),
+            Err(Refusal::Infeasible(_))
+        ));
         let direct = ring(2).min_link(LinkClass::Direct(1));
-        assert!(matches!(allocator.allocate(&policy, &direct), Err(Refusal::Infeasible(_))));
+        assert!(matches!(
+            allocator.allocate(&policy, &direct),
+            Err(Refusal::Infeasible(_))
+        ));
         let taken = ring(2).must_include(lease.placement.set());
-        assert!(matches!(allocator.allocate(&policy, &taken), Err(Refusal::Busy(_))));
+        assert!(matches!(
+            allocator.allocate(&policy, &taken),
+            Err(Refusal::Busy(_))
+        ));
         let other = &graph.all() - &lease.placement.set();
         let avoiding = ring(1).avoid([other.first().unwrap().0].into());
-        assert_eq!(allocator.allocate(&policy, &avoiding).unwrap().placement[0], other.last().unwrap());
+        assert_eq!(
+            allocator.allocate(&policy, &avoiding).unwrap().placement[0],
+            other.last().unwrap()
+        );
     }
-    let large = machine(21);
-    let refusal = decide(best_partition("p", |_, _, _| 1), &large, &large.all(), &DeviceSet::new(), 2).unwrap_err();
+    let large = complete(21);
+    let refusal = decide(
+        best_partition("p", |_, _, _| 1),
+        &large,
+        &large.all(),
+        &DeviceSet::new(),
+        2,
+    )
+    .unwrap_err();
     assert_eq!(refusal.kind(), "limit_reached");
-    let request = Request { limits: mapa_core::Limits::NONE.nodes(8), ..Request::new(Pattern::ring(3)) };
+    let request = Request {
+        limits: mapa_core::Limits::NONE.nodes(8),
+        ..Request::new(Pattern::ring(3))
+    };
     let policy = least_weight("w", |_, (a, b), _| a.0.abs_diff(b.0), |_, id| id);
-    let decision = policy.decide(&request, &large.with_free(&large.all())).unwrap();
+    let decision = policy
+        .decide(&request, &large.with_free(&large.all()))
+        .unwrap();
     assert!(!decision.search().complete());
 }

@@ -1,52 +1,57 @@
-//! Which ends are of one link, by counters that mirror each other: what one end sent, the other received.
+//! Matching of link ends by counters that mirror each other: one end received what the other sent.
 //!
-//! Ends that mirror each other within a tolerance make a graph. In a component of it all ends carry alike, so it does not
-//! matter which of them is joined to which, only how many links join each two devices: a table of counts, whose sums over a
-//! device are its ends, and which the machine's links bound from above. Tables are searched for depth first. If there is one,
-//! the peers are known; if there are several, they are not, and the ends are handed back.
+//! Ends that mirror each other within a tolerance form a graph. All ends in a component of this
+//! graph carry equal traffic. So it does not matter which of them are joined, only how many links
+//! join each two devices. These numbers form a table. Its sums over a device are the numbers of its
+//! ends, and the machine's links are upper bounds. A depth-first search looks for tables. If
+//! exactly one exists, the peers are known. If several exist, the peers are unclear.
 //!
-//! The tolerance begins at nothing and grows in steps until all ends fit: counters that mirror each other exactly are of one
-//! link even where others are near. If they do not exactly, but others fit within the whole tolerance, they are unclear. One linear
-//! search over pairs of ends, so O(n^2) for n ends, and a bounded search.
+//! The tolerance starts at 0 and grows in steps until all ends fit: counters that mirror each other
+//! exactly belong to one link, even if others are close. If ends mirror each other only
+//! approximately, and others fit as well within the full tolerance, the peers are unclear.
+//!
+//! O(n^2) for n ends, and a search that visits at most [`NODES`] nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::reading::End;
 
-/// The tolerances that are tried, up to that which is given.
+/// The tolerances that are tried, up to the given one.
 const STEPS: [f64; 5] = [0.0, 1e-6, 1e-4, 1e-3, 1e-2];
-/// Nodes of the search for tables.
+/// The most nodes of a search for tables.
 const NODES: usize = 20_000;
 
-/// What may be joined to what.
+/// The constraints on joining ends.
 pub(super) struct Rules<'a> {
-    /// Whether these ends, by their places, could be of one link.
+    /// Whether two ends, by index, may be of one link.
     pub(super) may_join: &'a dyn Fn(usize, usize) -> bool,
-    /// How many links could join these devices, the smaller first; none if that is not known.
+    /// The most links between two devices, the smaller first; none if unknown.
     pub(super) links: &'a dyn Fn(usize, usize) -> Option<usize>,
-    /// How far the ends of a link may disagree, as a share of what its busier direction carries.
+    /// How far the ends of a link may differ, as a share of its busier direction.
     pub(super) tolerance: f64,
 }
 
-/// Which ends are of one link.
+/// The ends of links, as far as they are known.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Mirrored {
-    /// Two ends of one link, by their places.
+    /// The two ends of each link, by index.
     pub(super) pairs: Vec<(usize, usize)>,
     /// Ends that mirror others in more than one way.
     pub(super) unclear: Vec<usize>,
     /// Ends that mirror no other.
     pub(super) lonely: Vec<usize>,
-    /// At which tolerance all others fit.
+    /// The tolerance at which all other ends fit.
     pub(super) at: f64,
 }
 
-/// Whether two ends could be of one link: each received what the other sent, within a share of what the link carries.
+/// Whether two ends may be of one link: each received what the other sent, within a share of the
+/// busier direction.
 pub(super) fn mirror(a: &End, b: &End, tolerance: f64) -> bool {
     let most = a.busier().max(b.busier());
     (a.sent - b.received).abs().max((a.received - b.sent).abs()) <= tolerance * most
 }
 
+/// The sum of the differences of two ends, bytes.
 fn apart(a: &End, b: &End) -> f64 {
     (a.sent - b.received).abs() + (a.received - b.sent).abs()
 }
@@ -54,35 +59,63 @@ fn apart(a: &End, b: &End) -> f64 {
 /// Finds the ends of each link.
 pub(super) fn mirrored(ends: &[End], rules: &Rules<'_>) -> Mirrored {
     let all: Vec<usize> = (0..ends.len()).collect();
-    let (ends_left, lonely): (Vec<usize>, Vec<usize>) =
-        all.iter().partition(|own| all.iter().any(|other| joins(ends, **own, *other, rules, rules.tolerance)));
-    let steps = STEPS.into_iter().filter(|step| *step < rules.tolerance).chain([rules.tolerance]);
+    let (ends_left, lonely): (Vec<usize>, Vec<usize>) = all.iter().partition(|own| {
+        all.iter()
+            .any(|other| joins(ends, **own, *other, rules, rules.tolerance))
+    });
+    let steps = STEPS
+        .into_iter()
+        .filter(|step| *step < rules.tolerance)
+        .chain([rules.tolerance]);
     let mut last = Vec::new();
     for at in steps {
         last = components(ends, &ends_left, rules, at);
-        if let Some(found) = last.iter().all(Component::is_even).then(|| settle(ends, &last, rules)).flatten() {
-            // Near counters are no evidence against others that are near enough, too.
-            let all = (at > 0.0 && at < rules.tolerance).then(|| components(ends, &ends_left, rules, rules.tolerance));
-            let all = all.and_then(|all| settle(ends, &all, rules)).filter(|all| !all.unclear.is_empty());
+        if let Some(found) = last
+            .iter()
+            .all(Component::is_even)
+            .then(|| settle(ends, &last, rules))
+            .flatten()
+        {
+            // Close counters are no evidence against others that fit within the full tolerance.
+            let all = (at > 0.0 && at < rules.tolerance)
+                .then(|| components(ends, &ends_left, rules, rules.tolerance));
+            let all = all
+                .and_then(|all| settle(ends, &all, rules))
+                .filter(|all| !all.unclear.is_empty());
             let (at, found) = all.map_or((at, found), |all| (rules.tolerance, all));
-            return Mirrored { lonely, at, ..found };
+            return Mirrored {
+                lonely,
+                at,
+                ..found
+            };
         }
     }
-    // Nothing fits all: what fits by itself is kept.
-    let (mut good, bad): (Vec<Component>, Vec<Component>) =
-        last.into_iter().partition(|own| own.is_even() && settle(ends, std::slice::from_ref(own), rules).is_some());
+    // No tolerance fits all ends: components that fit by themselves are kept.
+    let (mut good, bad): (Vec<Component>, Vec<Component>) = last
+        .into_iter()
+        .partition(|own| own.is_even() && settle(ends, std::slice::from_ref(own), rules).is_some());
     let mut unclear: Vec<usize> = bad.iter().flat_map(Component::ends).collect();
     let found = settle(ends, &good, rules).unwrap_or_else(|| {
-        unclear.extend(good.drain(..).flat_map(|own| own.ends().collect::<Vec<_>>()));
+        unclear.extend(
+            good.drain(..)
+                .flat_map(|own| own.ends().collect::<Vec<_>>()),
+        );
         Mirrored::default()
     });
     unclear.extend(found.unclear);
     unclear.sort_unstable();
-    Mirrored { pairs: found.pairs, unclear, lonely, at: rules.tolerance }
+    Mirrored {
+        pairs: found.pairs,
+        unclear,
+        lonely,
+        at: rules.tolerance,
+    }
 }
 
 fn joins(ends: &[End], a: usize, b: usize, rules: &Rules<'_>, tolerance: f64) -> bool {
-    let (Some(own), Some(other)) = (ends.get(a), ends.get(b)) else { return false };
+    let (Some(own), Some(other)) = (ends.get(a), ends.get(b)) else {
+        return false;
+    };
     own.device != other.device
         && mirror(own, other, tolerance)
         && (rules.may_join)(a, b)
@@ -95,12 +128,12 @@ struct Slot {
     ends: Vec<usize>,
 }
 
-/// Ends that carry alike.
+/// A component: ends with equal traffic.
 struct Component {
     slots: Vec<Slot>,
     /// By slot, the slots with ends that mirror its own.
     partners: Vec<BTreeSet<usize>>,
-    /// By slot: what it sends and receives is on one of two sides, or all are alike.
+    /// By slot: its side, if the component is bipartite; none if both directions carry the same.
     sides: Option<Vec<bool>>,
 }
 
@@ -109,26 +142,27 @@ impl Component {
         self.slots.iter().flat_map(|slot| slot.ends.iter().copied())
     }
 
-    /// Whether its ends could be joined in pairs, by their number.
+    /// Whether the number of ends allows joining all of them in pairs.
     fn is_even(&self) -> bool {
-        let count = |side: bool| -> usize {
-            let own = |sides: &Vec<bool>, at: usize| sides.get(at).copied().unwrap_or_default() == side;
-            let slots = self.slots.iter().enumerate();
-            slots
-                .filter(|(at, _)| self.sides.as_ref().is_none_or(|sides| own(sides, *at)))
-                .map(|(_, s)| s.ends.len())
-                .sum()
+        let Some(sides) = &self.sides else {
+            return self.ends().count().is_multiple_of(2);
         };
-        match self.sides {
-            Some(_) => count(false) == count(true),
-            None => count(true) % 2 == 0,
+        let mut balance = 0;
+        for (slot, side) in self.slots.iter().zip(sides) {
+            let ends = slot.ends.len() as isize;
+            balance += if *side { ends } else { -ends };
         }
+        balance == 0
     }
 }
 
 /// The components of the graph of ends that mirror each other, in the order of their first ends.
 fn components(ends: &[End], of: &[usize], rules: &Rules<'_>, tolerance: f64) -> Vec<Component> {
-    let neighbours = |own: usize| of.iter().copied().filter(move |other| joins(ends, own, *other, rules, tolerance));
+    let neighbours = |own: usize| {
+        of.iter()
+            .copied()
+            .filter(move |other| joins(ends, own, *other, rules, tolerance))
+    };
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
     for &first in of {
@@ -136,7 +170,8 @@ fn components(ends: &[End], of: &[usize], rules: &Rules<'_>, tolerance: f64) -> 
             continue;
         }
         // By end, its side in a colouring with two colours.
-        let (mut colours, mut stack, mut two) = (BTreeMap::from([(first, false)]), vec![first], true);
+        let (mut colours, mut stack, mut two) =
+            (BTreeMap::from([(first, false)]), vec![first], true);
         while let Some(own) = stack.pop() {
             let colour = colours.get(&own).copied().unwrap_or_default();
             for other in neighbours(own) {
@@ -166,7 +201,12 @@ fn component<N: Iterator<Item = usize>>(
         ends.get(end).map(|own| (side, own.device))
     };
     let mut slots: BTreeMap<(bool, usize), Vec<usize>> = BTreeMap::new();
-    colours.keys().for_each(|end| slots.entry(key(*end).unwrap_or_default()).or_default().push(*end));
+    colours.keys().for_each(|end| {
+        slots
+            .entry(key(*end).unwrap_or_default())
+            .or_default()
+            .push(*end)
+    });
     let place: BTreeMap<(bool, usize), usize> = slots.keys().copied().zip(0..).collect();
     let partners = |own: &Vec<usize>| {
         let others = own.iter().flat_map(|end| neighbours(*end)).filter_map(&key);
@@ -175,39 +215,52 @@ fn component<N: Iterator<Item = usize>>(
     Component {
         partners: slots.values().map(partners).collect(),
         sides: two.then(|| slots.keys().map(|(side, _)| *side).collect()),
-        slots: slots.into_iter().map(|((_, device), ends)| Slot { device, ends }).collect(),
+        slots: slots
+            .into_iter()
+            .map(|((_, device), ends)| Slot { device, ends })
+            .collect(),
     }
 }
 
-/// How many links join each two slots, by component and slots, the smaller first.
+/// The number of links between two slots, by component and slots, the smaller first.
 type Table = BTreeMap<(usize, usize, usize), usize>;
 
-/// What tables there are.
+/// The result of a search for tables.
 enum Tables {
     None,
     One(Table),
     /// Several, which differ in these components.
     Several(BTreeSet<usize>),
-    /// More than could be looked at.
+    /// The search was cut off.
     Endless,
 }
 
-/// Pairs, if the counts of links allow any; what could be joined in several ways is left.
+/// Pairs, if some table exists. Components that several tables join differently are left unclear.
 fn settle(ends: &[End], components: &[Component], rules: &Rules<'_>) -> Option<Mirrored> {
     let mut unclear: BTreeSet<usize> = BTreeSet::new();
     loop {
-        let left = (0..components.len()).filter(|own| !unclear.contains(own)).collect();
+        let left = (0..components.len())
+            .filter(|own| !unclear.contains(own))
+            .collect();
         let before = unclear.len();
         match tables(components, left, rules) {
             Tables::None => return None,
             Tables::One(table) => {
-                let left = unclear.iter().filter_map(|own| components.get(*own)).flat_map(Component::ends);
+                let left = unclear
+                    .iter()
+                    .filter_map(|own| components.get(*own))
+                    .flat_map(Component::ends);
                 let pairs = pairs(ends, components, &table);
-                return Some(Mirrored { pairs, unclear: left.collect(), ..Mirrored::default() });
+                return Some(Mirrored {
+                    pairs,
+                    unclear: left.collect(),
+                    ..Mirrored::default()
+                });
             }
             Tables::Several(differ) => unclear.extend(differ),
             Tables::Endless => {
-                let several = |own: &usize| components.get(*own).is_some_and(|own| own.slots.len() > 2);
+                let several =
+                    |own: &usize| components.get(*own).is_some_and(|own| own.slots.len() > 2);
                 unclear.extend((0..components.len()).filter(several));
             }
         }
@@ -218,8 +271,19 @@ fn settle(ends: &[End], components: &[Component], rules: &Rules<'_>) -> Option<M
 }
 
 fn tables(components: &[Component], left: Vec<usize>, rules: &Rules<'_>) -> Tables {
-    let open = components.iter().map(|own| own.slots.iter().map(|slot| slot.ends.len()).collect()).collect();
-    let mut search = Search { components, left, rules, open, table: Table::new(), found: Vec::new(), nodes: 0 };
+    let open = components
+        .iter()
+        .map(|own| own.slots.iter().map(|slot| slot.ends.len()).collect())
+        .collect();
+    let mut search = Search {
+        components,
+        left,
+        rules,
+        open,
+        table: Table::new(),
+        found: Vec::new(),
+        nodes: 0,
+    };
     search.run(None);
     if search.nodes >= NODES && search.found.len() < 2 {
         return Tables::Endless;
@@ -227,7 +291,10 @@ fn tables(components: &[Component], left: Vec<usize>, rules: &Rules<'_>) -> Tabl
     let mut found = search.found.into_iter();
     match (found.next(), found.next()) {
         (Some(first), Some(second)) => {
-            let differ = first.keys().chain(second.keys()).filter(|key| first.get(key) != second.get(key));
+            let differ = first
+                .keys()
+                .chain(second.keys())
+                .filter(|key| first.get(key) != second.get(key));
             Tables::Several(differ.map(|(component, ..)| *component).collect())
         }
         (Some(only), None) => Tables::One(only),
@@ -235,8 +302,8 @@ fn tables(components: &[Component], left: Vec<usize>, rules: &Rules<'_>) -> Tabl
     }
 }
 
-/// A search for tables, depth first: the slot with the fewest partners is joined to its partners in order, until none of its
-/// ends is open. So each table is met once.
+/// A depth-first search for tables. The slot with the fewest partners is joined to its partners in
+/// order, until none of its ends is open. So each table is found once.
 struct Search<'a> {
     components: &'a [Component],
     left: Vec<usize>,
@@ -249,7 +316,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Joins what is open; `at` is the slot in hand, by component, and its first partner that may follow.
+    /// Joins the open ends. `at` is the component and slot being joined, and its first partner that
+    /// may follow.
     fn run(&mut self, at: Option<(usize, usize, usize)>) {
         self.nodes += 1;
         if self.nodes >= NODES || self.found.len() >= 2 {
@@ -271,27 +339,46 @@ impl Search<'_> {
     }
 
     fn open(&self, component: usize, slot: usize) -> usize {
-        self.open.get(component).and_then(|open| open.get(slot)).copied().unwrap_or_default()
+        self.open
+            .get(component)
+            .and_then(|open| open.get(slot))
+            .copied()
+            .unwrap_or_default()
     }
 
     fn join(&mut self, key: (usize, usize, usize), on: bool) {
         let (component, a, b) = key;
         let count = self.table.entry(key).or_default();
-        *count = if on { *count + 1 } else { count.saturating_sub(1) };
+        *count = if on {
+            *count + 1
+        } else {
+            count.saturating_sub(1)
+        };
         if *count == 0 {
             self.table.remove(&key);
         }
         for slot in [a, b] {
-            if let Some(open) = self.open.get_mut(component).and_then(|open| open.get_mut(slot)) {
-                *open = if on { open.saturating_sub(1) } else { *open + 1 };
+            if let Some(open) = self
+                .open
+                .get_mut(component)
+                .and_then(|open| open.get_mut(slot))
+            {
+                *open = if on {
+                    open.saturating_sub(1)
+                } else {
+                    *open + 1
+                };
             }
         }
     }
 
     /// The open slot with the fewest partners in the first component that has one.
     fn next(&self) -> Option<(usize, usize, usize)> {
-        let is_open =
-            |component: &&usize| self.open.get(**component).is_some_and(|open| open.iter().any(|own| *own > 0));
+        let is_open = |component: &&usize| {
+            self.open
+                .get(**component)
+                .is_some_and(|open| open.iter().any(|own| *own > 0))
+        };
         let component = *self.left.iter().find(is_open)?;
         let slots = 0..self.components.get(component)?.slots.len();
         let open = slots.filter(|slot| self.open(component, *slot) > 0);
@@ -299,57 +386,90 @@ impl Search<'_> {
         Some((component, slot, 0))
     }
 
-    /// The open slots from `first` on to which one of this slot's ends could be joined.
+    /// The open slots from `first` on that an end of this slot may be joined to.
     fn partners(&self, component: usize, slot: usize, first: usize) -> Vec<usize> {
-        let Some(own) = self.components.get(component) else { return Vec::new() };
-        let partners = own.partners.get(slot).into_iter().flatten().copied().filter(|partner| *partner >= first);
+        let Some(own) = self.components.get(component) else {
+            return Vec::new();
+        };
+        let partners = own
+            .partners
+            .get(slot)
+            .into_iter()
+            .flatten()
+            .copied()
+            .filter(|partner| *partner >= first);
         partners
-            .filter(|partner| self.open(component, *partner) > 0 && self.room(component, slot, *partner) > 0)
+            .filter(|partner| {
+                self.open(component, *partner) > 0 && self.room(component, slot, *partner) > 0
+            })
             .collect()
     }
 
-    /// How many more links could join the devices of these slots.
+    /// The number of links that may still be added between the devices of two slots.
     fn room(&self, component: usize, a: usize, b: usize) -> usize {
-        let device = |component: usize, slot: usize| {
-            self.components.get(component).and_then(|own| own.slots.get(slot)).map(|slot| slot.device)
+        let Some(own) = self.devices(component, a, b) else {
+            return 0;
         };
-        let between = |component, a, b| {
-            let (a, b) = (device(component, a)?, device(component, b)?);
-            Some((a.min(b), a.max(b)))
+        let Some(most) = (self.rules.links)(own.0, own.1) else {
+            return usize::MAX;
         };
-        let Some(own) = between(component, a, b) else { return 0 };
-        let Some(most) = (self.rules.links)(own.0, own.1) else { return usize::MAX };
-        let used = self.table.iter().filter(|((component, a, b), _)| between(*component, *a, *b) == Some(own));
+        let used = self
+            .table
+            .iter()
+            .filter(|((component, a, b), _)| self.devices(*component, *a, *b) == Some(own));
         most.saturating_sub(used.map(|(_, count)| count).sum())
+    }
+
+    /// The devices of two slots of a component, the smaller first.
+    fn devices(&self, component: usize, a: usize, b: usize) -> Option<(usize, usize)> {
+        let slots = &self.components.get(component)?.slots;
+        let (a, b) = (slots.get(a)?.device, slots.get(b)?.device);
+        Some((a.min(b), a.max(b)))
     }
 
     /// Whether all other slots of the component still have partners for their open ends.
     fn is_possible(&self, component: usize, (slot, from): (usize, usize)) -> bool {
-        let Some(own) = self.components.get(component) else { return false };
+        let Some(own) = self.components.get(component) else {
+            return false;
+        };
         (0..own.slots.len()).all(|other| {
             let first = if other == slot { from } else { 0 };
             let partners = self.partners(component, other, first).into_iter();
             let most: usize = partners
-                .map(|partner| self.open(component, partner).min(self.room(component, other, partner)))
+                .map(|partner| {
+                    self.open(component, partner)
+                        .min(self.room(component, other, partner))
+                })
                 .fold(0, usize::saturating_add);
             most >= self.open(component, other)
         })
     }
 }
 
-/// The ends of each link of a table: of all that could be joined, the nearest first.
+/// The ends of each link of a table. Among ends that may be joined, the closest are joined first.
 fn pairs(ends: &[End], components: &[Component], table: &Table) -> Vec<(usize, usize)> {
     let mut used = BTreeSet::new();
     let mut joined = Vec::new();
     for (&(component, a, b), &count) in table {
-        let slot = |at: usize| components.get(component).and_then(|own| own.slots.get(at)).map(|slot| &slot.ends);
-        let (Some(of_a), Some(of_b)) = (slot(a), slot(b)) else { continue };
+        let slot = |at: usize| {
+            components
+                .get(component)
+                .and_then(|own| own.slots.get(at))
+                .map(|slot| &slot.ends)
+        };
+        let (Some(of_a), Some(of_b)) = (slot(a), slot(b)) else {
+            continue;
+        };
         let mut candidates: Vec<(f64, usize, usize)> = Vec::new();
         for &own in of_a {
-            let near = |other: &usize| Some((apart(ends.get(own)?, ends.get(*other)?), own, *other));
+            let near =
+                |other: &usize| Some((apart(ends.get(own)?, ends.get(*other)?), own, *other));
             candidates.extend(of_b.iter().filter_map(near));
         }
-        candidates.sort_by(|x, y| x.0.total_cmp(&y.0).then_with(|| (x.1, x.2).cmp(&(y.1, y.2))));
+        candidates.sort_by(|x, y| {
+            x.0.total_cmp(&y.0)
+                .then_with(|| (x.1, x.2).cmp(&(y.1, y.2)))
+        });
         let mut left = count;
         for (_, own, other) in candidates {
             if left > 0 && !used.contains(&own) && !used.contains(&other) {

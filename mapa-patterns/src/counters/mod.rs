@@ -1,11 +1,13 @@
-//! From counters: bytes that went over links, matched to the peers at their other ends.
+//! From link counters to an application graph: the bytes of each link are matched to its two ends.
 //!
-//! A counter says how much went over a link of a device, and not to whom. Who is at the other end follows, strongest first,
-//! from what the driver says (`nvidia-smi nvlink -R`), from the machine's graph and counters that mirror each other (what one
-//! end sent, the other received), or from such counters alone. Behind link switches nothing follows: there, and wherever
-//! counters mirror each other in more than one way, only sums are known, and traffic is spread over all pairs that
-//! could have talked. Whatever was inferred or assumed is a note of the application.
+//! A counter gives the bytes of a link of a device. It does not name the device at the other end.
+//! That device follows, in order of strength, from the driver (`nvidia-smi nvlink -R`), from the
+//! machine's graph with counters that mirror each other (one end sent what the other received), or
+//! from such counters alone. Behind link switches, and where counters mirror each other in more
+//! than one way, only sums are known: the traffic is spread over all pairs that may have
+//! communicated. Each inference and each assumption is a note of the application.
 
+mod input;
 mod mirrors;
 mod outside;
 mod pcie;
@@ -15,79 +17,38 @@ mod spread;
 
 use std::collections::BTreeSet;
 
-use mapa_core::{DeviceId, HardwareGraph};
-use mapa_topologies::Dump;
-
+pub use self::input::Counters;
 pub use self::pcie::PcieSamples;
 pub use self::reading::Reading;
 
+use self::input::{bytes, percent};
 use self::peers::Peers;
 use self::reading::End;
 use self::spread::spread;
-use crate::application::{Application, Note, Unit};
+use crate::application::{Application, Note};
 use crate::error::Error;
 use crate::traffic::TrafficMatrix;
+use crate::unit::Unit;
 
-/// Readings of counters, and what is known of the machine that they are of.
-///
-/// ```
-/// use mapa_patterns::{Counters, Reading};
-///
-/// // Two GPUs of a machine, read one after the other.
-/// let reading = Reading::read(
-///     "GPU 5: Tesla P100-SXM2-16GB\n Link 0: Rx0: 500 KBytes, Tx0: 600 KBytes\n Link 1: Rx0: 0 KBytes, Tx0: 0 KBytes\n\
-///      GPU 6: Tesla P100-SXM2-16GB\n Link 0: Rx0: 0 KBytes, Tx0: 0 KBytes\n Link 2: Rx0: 600 KBytes, Tx0: 500 KBytes\n",
-/// )?;
-/// let job = Counters::new(&reading).application()?;
-/// assert_eq!((job.label(0), job.label(1)), ("GPU5".to_owned(), "GPU6".to_owned()));
-/// assert_eq!(job.pattern.edges()[0].traffic, 600.0 * 1024.0);
-/// # Ok::<(), mapa_patterns::Error>(())
-/// ```
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Counters<'a> {
-    /// The reading, or the later of two.
-    pub after: &'a Reading,
-    /// The earlier of two readings; with none, all that was counted so far is taken.
-    pub before: Option<&'a Reading>,
-    /// Whether counters that ran backwards between the readings count from their reset, rather than being refused.
-    pub resets: bool,
-    /// The machine's graph.
-    pub machine: Option<&'a HardwareGraph>,
-    /// What the machine is called, such as `NVIDIA DGX-1 with eight Tesla V100`: a reading of another model is noted.
-    pub title: Option<&'a str>,
-    /// What `nvidia-smi nvlink -R` or `-p` says of the other ends of links.
-    pub remotes: Option<&'a Dump>,
-    /// What went over PCIe in about the same time.
-    pub pcie: Option<&'a PcieSamples>,
-    /// The job's devices in the order of its ranks: ids, numbers, names, UUIDs or, with a machine, PCI addresses. Empty for
-    /// all devices with traffic, in the order of their numbers.
-    pub devices: &'a [String],
-    /// Links that carry less than this share of the busiest are left out [default: 0.01].
-    pub noise: f64,
-    /// How far the two ends of a link may disagree, as a share of what its busier direction carries; they are seldom read at
-    /// the same instant [default: 0.01].
-    pub tolerance: f64,
-}
-
-impl<'a> Counters<'a> {
-    /// One reading, of which nothing else is known.
-    #[must_use]
-    pub fn new(after: &'a Reading) -> Self {
-        let (before, machine, title, remotes, pcie) = Default::default();
-        Self { after, before, resets: false, machine, title, remotes, pcie, devices: &[], noise: 0.01, tolerance: 0.01 }
-    }
-
-    /// The application that these counters show: an edge for each two devices that talked, of the bytes in its busier
-    /// direction.
+impl Counters<'_> {
+    /// The application graph that follows from the counters: an edge for each pair of devices that
+    /// communicated, with the bytes of its busier direction.
     ///
     /// # Errors
-    /// Readings of other counters, devices or links than each other; counters that ran backwards, with their line; devices
-    /// that are not in the reading or the machine; no traffic at all.
+    /// Two readings with different counters, devices or links; counters that ran backwards, with
+    /// their line; devices that are not in the reading or the machine; no traffic at all.
+    ///
+    /// # Complexity
+    /// O(n^2 + d^2 r) for n link ends, d devices, and r rounds of fitting, at most 200; plus a
+    /// search for assignments of links that visits at most 20,000 nodes in each of its steps. If the
+    /// reading lacks devices of the machine, up to n rounds of matching replace that search.
     pub fn application(&self) -> Result<Application, Error> {
         for (what, share) in [("noise", self.noise), ("tolerance", self.tolerance)] {
             if !(0.0..=0.5).contains(&share) {
-                let what = format!("{what} of {} %: expected a share from 0 to 50 %", percent(share));
+                let what = format!(
+                    "{what} of {} %: expected a share from 0 to 50 %",
+                    percent(share)
+                );
                 return Err(Error::new(what));
             }
         }
@@ -95,36 +56,57 @@ impl<'a> Counters<'a> {
         let ends = reading::ends(self.before, self.after, self.resets, &mut notes)?;
         let peers = Peers::new(self)?;
         peers.compare(self.title, &mut notes);
-        let told = self.devices.iter().map(|word| peers.find(word)).collect::<Result<Vec<usize>, _>>()?;
+        let requested = self
+            .devices
+            .iter()
+            .map(|word| peers.find(word))
+            .collect::<Result<Vec<usize>, _>>()?;
         let busiest = ends.iter().map(End::busier).fold(0.0, f64::max);
         let ends = self.loud(ends, busiest, &peers, &mut notes);
         let mut traffic = TrafficMatrix::new(self.after.devices.len())?;
         peers.join(&ends, &mut traffic, &mut notes);
         if let Some(pcie) = self.pcie {
-            self.over_pcie(pcie, &told, &peers, &mut traffic, &mut notes);
+            self.over_pcie(pcie, &requested, &peers, &mut traffic, &mut notes);
         }
-        let ranks = ranks(told, &traffic, self)?;
+        let ranks = ranks(requested, &traffic, self)?;
         let pattern = job(&ranks, &traffic, &mut notes)?;
-        let readings = if self.before.is_some() { "two readings" } else { "one reading since the counters began" };
-        let mut application = Application::new("counters", format!("{readings}: {}", self.after.counts()), pattern);
+        let readings = if self.before.is_some() {
+            "two readings"
+        } else {
+            "one reading since the counters began"
+        };
+        let mut application = Application::new(
+            "counters",
+            format!("{readings}: {}", self.after.counts()),
+            pattern,
+        );
         application.unit = Unit::Bytes;
         application.labels = ranks.iter().map(|device| peers.name(*device)).collect();
         application.notes = notes;
         Ok(application)
     }
 
-    /// The ends of links that carry enough. An end that is quiet by a hair stays if the other end is not.
-    fn loud(&self, ends: Vec<End>, busiest: f64, peers: &Peers<'_>, notes: &mut Vec<Note>) -> Vec<End> {
+    /// The ends of links that carry more than noise. An end just below the threshold stays if the
+    /// other end of its link is above it.
+    fn loud(
+        &self,
+        ends: Vec<End>,
+        busiest: f64,
+        peers: &Peers<'_>,
+        notes: &mut Vec<Note>,
+    ) -> Vec<End> {
         let least = self.noise * busiest;
-        let (loud, quiet): (Vec<End>, Vec<End>) =
-            ends.into_iter().filter(|end| end.busier() > 0.0).partition(|end| end.busier() >= least);
-        let is_other = |own: &End, other: &End| {
-            own.device != other.device
-                && (peers.are_one(own, other)
-                    || own.busier() >= least * 0.5 && mirrors::mirror(own, other, self.tolerance))
-        };
-        let (kept, out): (Vec<End>, Vec<End>) =
-            quiet.into_iter().partition(|own| loud.iter().any(|other| is_other(own, other)));
+        let (loud, quiet): (Vec<End>, Vec<End>) = ends
+            .into_iter()
+            .filter(|end| end.busier() > 0.0)
+            .partition(|end| end.busier() >= least);
+        let (kept, out): (Vec<End>, Vec<End>) = quiet.into_iter().partition(|own| {
+            loud.iter().any(|other| {
+                let mirrors =
+                    || own.busier() >= least * 0.5 && mirrors::mirror(own, other, self.tolerance);
+                own.device != other.device && (peers.are_one(own, other) || mirrors())
+            })
+        });
         if !out.is_empty() {
             let sum: f64 = out.iter().map(End::busier).sum();
             let most = out.iter().map(End::busier).fold(0.0, f64::max);
@@ -144,76 +126,122 @@ impl<'a> Counters<'a> {
         ends
     }
 
-    /// Traffic over PCIe of the job's devices that talk over no direct link: with whom is not known.
+    /// Adds the PCIe traffic of the job's devices that use no direct link. Its peers are not known,
+    /// so it is spread over the pairs of devices without a direct link.
     fn over_pcie(
         &self,
         pcie: &PcieSamples,
-        told: &[usize],
+        requested: &[usize],
         peers: &Peers<'_>,
         traffic: &mut TrafficMatrix,
         notes: &mut Vec<Note>,
     ) {
-        let n = self.after.devices.len();
-        let own = |device: usize| {
-            let number = self.after.devices.get(device).map(|seen| seen.number);
-            number.and_then(|number| pcie.devices.get(&number)).copied().unwrap_or_default()
-        };
-        let (sent, received): (Vec<f64>, Vec<f64>) = (0..n).map(own).unzip();
-        let least = self.noise * sent.iter().chain(&received).copied().fold(traffic.busiest(), f64::max);
-        let both = |device: usize| {
-            let (sent, received) = own(device);
-            sent.min(received) > 0.0 && sent.max(received) >= least && (told.is_empty() || told.contains(&device))
-        };
-        let talks = |device: usize| (0..n).any(|other| traffic.sent(device, other) + traffic.sent(other, device) > 0.0);
-        let silent: BTreeSet<usize> = (0..n).filter(|device| both(*device) && !talks(*device)).collect();
-        let may_talk = |a: usize, b: usize| {
-            let direct = peers
+        let (sent, received): (Vec<f64>, Vec<f64>) = (self.after.devices.iter())
+            .map(|seen| pcie.devices.get(&seen.number).copied().unwrap_or_default())
+            .unzip();
+        let least = self.noise
+            * sent
+                .iter()
+                .chain(&received)
+                .copied()
+                .fold(traffic.busiest(), f64::max);
+        // Devices of the job that send and receive over PCIe, and those of them without a direct
+        // link that carries anything: only these need PCIe to communicate with each other.
+        let mut active: BTreeSet<usize> = BTreeSet::new();
+        let mut silent: BTreeSet<usize> = BTreeSet::new();
+        for (device, (sent, received)) in sent.iter().zip(&received).enumerate() {
+            if sent.min(*received) > 0.0
+                && sent.max(*received) >= least
+                && (requested.is_empty() || requested.contains(&device))
+            {
+                active.insert(device);
+                if !talks(traffic, device) {
+                    silent.insert(device);
+                }
+            }
+        }
+        let matrix = spread(&sent, &received, |a, b| {
+            let is_direct = peers
                 .links(a.min(b), a.max(b))
                 .map_or_else(|| traffic.sent(a, b) + traffic.sent(b, a) > 0.0, |n| n > 0);
-            both(a) && both(b) && (silent.contains(&a) || silent.contains(&b)) && !direct
-        };
-        let matrix = spread(&sent, &received, may_talk);
-        let flat =
-            matrix.iter().enumerate().flat_map(|(a, row)| row.iter().enumerate().map(move |(b, sum)| (a, b, *sum)));
-        let spread_out: Vec<(usize, usize, f64)> = flat.filter(|(.., sum)| *sum > 0.0).collect();
-        let partners: BTreeSet<usize> = spread_out.iter().flat_map(|(a, b, _)| [*a, *b]).collect();
-        let names = |set: &BTreeSet<usize>| set.iter().map(|device| peers.name(*device)).collect::<Vec<_>>().join(", ");
+            active.contains(&a)
+                && active.contains(&b)
+                && (silent.contains(&a) || silent.contains(&b))
+                && !is_direct
+        });
+        let mut partners: BTreeSet<usize> = BTreeSet::new();
+        for (a, row) in matrix.iter().enumerate() {
+            for (b, sum) in row.iter().enumerate().filter(|(_, sum)| **sum > 0.0) {
+                traffic.add(a, b, *sum);
+                partners.extend([a, b]);
+            }
+        }
         if !partners.is_empty() {
             notes.push(Note::assumed(format!(
-                "{} talk over no direct link, but over PCIe both ways: who with is not counted, so their traffic is spread \
-                 over all pairs of {} that no direct link joins (greatest entropy); it may be traffic with the host",
-                names(&silent),
-                names(&partners)
+                "{} use no direct link, but send and receive over PCIe: counters do not show their peers, so their traffic is \
+                 spread over all pairs of {} without a direct link (maximum entropy); it may be traffic with the host",
+                peers.names(silent),
+                peers.names(partners.iter().copied())
             )));
         }
-        let rest: BTreeSet<usize> =
-            (0..n).filter(|device| own(*device) != (0.0, 0.0) && !partners.contains(device)).collect();
-        if !rest.is_empty() {
-            notes.push(Note::left_out(format!("traffic over PCIe of {}, taken to be with the host", names(&rest))));
+        let mut rest: Vec<usize> = Vec::new();
+        for (device, own) in sent.iter().zip(&received).enumerate() {
+            if own != (&0.0, &0.0) && !partners.contains(&device) {
+                rest.push(device);
+            }
         }
-        spread_out.into_iter().for_each(|(a, b, sum)| traffic.add(a, b, sum));
+        if !rest.is_empty() {
+            notes.push(Note::left_out(format!(
+                "PCIe traffic of {}, assumed to be with the host",
+                peers.names(rest)
+            )));
+        }
     }
 }
 
-/// The job's devices: those that were told, else those with traffic.
-fn ranks(told: Vec<usize>, traffic: &TrafficMatrix, counters: &Counters<'_>) -> Result<Vec<usize>, Error> {
-    if let Some(twice) = (1..told.len()).find(|at| told.iter().take(*at).any(|own| told.get(*at) == Some(own))) {
-        let word = counters.devices.get(twice).cloned().unwrap_or_default();
-        return Err(Error::new(format!("device `{word}` is named twice: expected each device once")));
+/// Whether a device sent or received anything.
+fn talks(traffic: &TrafficMatrix, device: usize) -> bool {
+    (0..traffic.len()).any(|other| traffic.sent(device, other) + traffic.sent(other, device) > 0.0)
+}
+
+/// The job's devices: the requested ones, else those with traffic.
+///
+/// # Errors
+/// A device that is requested twice; no device with traffic.
+fn ranks(
+    requested: Vec<usize>,
+    traffic: &TrafficMatrix,
+    counters: &Counters<'_>,
+) -> Result<Vec<usize>, Error> {
+    let mut seen = BTreeSet::new();
+    for (device, word) in requested.iter().zip(counters.devices) {
+        if !seen.insert(device) {
+            return Err(Error::new(format!(
+                "device `{word}` is named twice: expected each device once"
+            )));
+        }
     }
-    if !told.is_empty() {
-        return Ok(told);
+    if !requested.is_empty() {
+        return Ok(requested);
     }
-    let n = traffic.len();
-    let talks = |a: &usize| (0..n).any(|b| traffic.sent(*a, b) + traffic.sent(b, *a) > 0.0);
-    let mut active: Vec<usize> = (0..n).filter(talks).collect();
+    let mut active: Vec<usize> = (0..traffic.len())
+        .filter(|device| talks(traffic, *device))
+        .collect();
     active.sort_by_key(|device| counters.after.devices.get(*device).map(|seen| seen.number));
-    let hint = "no two devices talked: expected readings taken while the job runs, or the job's devices (--devices)";
-    if active.is_empty() { Err(Error::new(hint)) } else { Ok(active) }
+    let hint = "no traffic between any two devices: expected readings taken while the job runs, or the job's devices (--devices)";
+    if active.is_empty() {
+        Err(Error::new(hint))
+    } else {
+        Ok(active)
+    }
 }
 
-/// The pattern of the job's devices; what they exchanged with others is noted.
-fn job(ranks: &[usize], traffic: &TrafficMatrix, notes: &mut Vec<Note>) -> Result<mapa_core::Pattern, Error> {
+/// The pattern of the job's devices. Their traffic with other devices is left out, and noted.
+fn job(
+    ranks: &[usize],
+    traffic: &TrafficMatrix,
+    notes: &mut Vec<Note>,
+) -> Result<mapa_core::Pattern, Error> {
     let mut own = TrafficMatrix::new(ranks.len())?;
     let mut outside = 0.0;
     for (a, &from) in ranks.iter().enumerate() {
@@ -225,30 +253,10 @@ fn job(ranks: &[usize], traffic: &TrafficMatrix, notes: &mut Vec<Note>) -> Resul
         }
     }
     if outside > 0.0 {
-        notes.push(Note::left_out(format!("{} between the job's devices and others", bytes(outside))));
+        notes.push(Note::left_out(format!(
+            "{} between the job's devices and others",
+            bytes(outside)
+        )));
     }
     own.pattern()
-}
-
-/// Bytes, for people.
-fn bytes(amount: f64) -> String {
-    Unit::Bytes.print(amount).unwrap_or_default()
-}
-
-/// A share in percent, without what binary fractions add.
-fn percent(share: f64) -> f64 {
-    (share * 1e10).round() / 1e8
-}
-
-/// The device of the graph that a number, or better a UUID, means.
-fn of_graph(graph: &HardwareGraph, number: u32, uuid: Option<&str>) -> Option<DeviceId> {
-    let wholes = || {
-        (0u32..)
-            .zip(graph.devices())
-            .filter(|(id, device)| device.parent == DeviceId(*id) && device.unit.instance().is_none())
-    };
-    let by_uuid = uuid.and_then(|uuid| wholes().find(|(_, device)| device.uuid.as_deref() == Some(uuid)));
-    let by_number = || wholes().find(|(id, device)| device.index.unwrap_or(*id) == number);
-    let known = uuid.is_some() && wholes().all(|(_, device)| device.uuid.is_some());
-    by_uuid.or_else(|| if known { None } else { by_number() }).map(|(id, _)| DeviceId(id))
 }

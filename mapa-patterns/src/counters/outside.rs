@@ -1,45 +1,54 @@
-//! Links of a machine of which not all devices were read: some of their other ends were not read either.
+//! Matching of links if the reading lacks some devices of the machine, and so some link ends.
 //!
-//! Traffic between two devices is striped over all links that join them, so ends of one device that count alike belong together.
-//! Such groups of two devices are joined if they mirror each other, are of one size, and are not more than the links that the
-//! machine has between the devices; what is left leads to devices that were not read. Where groups could be joined in more than
-//! one way, or a device has more ends left than links to devices that were not read, as many as the links allow are joined and
-//! the choice is told. O(n^2) a round for n ends, at most n rounds.
+//! Traffic between two devices is striped over all links that join them, so ends of one device with
+//! equal counters form a group. Two groups are joined if they mirror each other, have equal sizes,
+//! and are not larger than the number of links between their devices. The remaining ends lead to
+//! devices outside the reading. If groups could be joined in several ways, or if a device has more
+//! ends left than links to devices outside the reading, as many ends are joined as the links allow,
+//! and a note states the choice. At most n rounds for n ends, each O(n^2), or O(p^2) for p pairs of
+//! groups that mirror each other if p exceeds n.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::mirrors::{Rules, mirror};
 use super::reading::End;
 
-/// Which ends are of one link, and which are left.
+/// The ends that form links, and the ends that are left.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Partly {
-    /// Two ends of one link, by their places.
+    /// The two ends of each link, by index.
     pub(super) pairs: Vec<(usize, usize)>,
-    /// Those of them that could have been joined otherwise, or not at all.
+    /// The links of `pairs` that could have been joined otherwise, or not at all.
     pub(super) doubtful: Vec<(usize, usize)>,
-    /// Ends without another, by their places.
+    /// Ends that were not joined, by index.
     pub(super) open: Vec<usize>,
-    /// Devices, the smaller first, that could have shared a link which was left open.
+    /// Pairs of devices, the smaller first, that may share a link which was left open.
     pub(super) spared: BTreeSet<(usize, usize)>,
 }
 
-/// Ends of one device that count alike, by their places.
+/// Ends of one device with equal counters, by index.
 type Group = Vec<usize>;
 
 struct Search<'a> {
     ends: &'a [End],
     rules: &'a Rules<'a>,
     groups: Vec<Group>,
-    /// Links that were joined, by device.
+    /// By pair of devices: how many links were joined.
     used: BTreeMap<(usize, usize), usize>,
     found: Partly,
 }
 
-/// Finds the ends of each link; `outside` says how many links a device has to devices that were not read.
+/// Finds the ends of each link. `outside` is the number of links of a device to devices outside the
+/// reading.
 pub(super) fn partly(ends: &[End], rules: &Rules<'_>, outside: &dyn Fn(usize) -> usize) -> Partly {
     let groups = groups(ends, rules.tolerance);
-    let mut search = Search { ends, rules, groups, used: BTreeMap::new(), found: Partly::default() };
+    let mut search = Search {
+        ends,
+        rules,
+        groups,
+        used: BTreeMap::new(),
+        found: Partly::default(),
+    };
     search.join_unique();
     search.join_doubtful(outside);
     let mut found = search.found;
@@ -49,13 +58,16 @@ pub(super) fn partly(ends: &[End], rules: &Rules<'_>, outside: &dyn Fn(usize) ->
     found
 }
 
+/// The groups of ends of one device with equal counters, within the tolerance.
 fn groups(ends: &[End], tolerance: f64) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (at, own) in ends.iter().enumerate() {
         let alike = |group: &&mut Group| {
             let first = group.first().and_then(|first| ends.get(*first));
             first.is_some_and(|first| {
-                let apart = (own.sent - first.sent).abs().max((own.received - first.received).abs());
+                let apart = (own.sent - first.sent)
+                    .abs()
+                    .max((own.received - first.received).abs());
                 own.device == first.device && apart <= tolerance * own.busier().max(first.busier())
             })
         };
@@ -87,16 +99,20 @@ impl Search<'_> {
 
     /// Pairs of groups that mirror each other, of devices with links left.
     fn mirrored(&self) -> Vec<((usize, usize), (usize, usize))> {
-        let all = (0..self.groups.len()).flat_map(|a| (a + 1..self.groups.len()).map(move |b| (a, b)));
+        let all =
+            (0..self.groups.len()).flat_map(|a| (a + 1..self.groups.len()).map(move |b| (a, b)));
         let fits = |(a, b): (usize, usize)| {
-            let devices = self.devices(a, b).filter(|devices| self.room(*devices) > 0)?;
+            let devices = self
+                .devices(a, b)
+                .filter(|devices| self.room(*devices) > 0)?;
             let (own, other) = (self.group(a).first()?, self.group(b).first()?);
             let ends = (self.ends.get(*own)?, self.ends.get(*other)?);
             let may = mirror(ends.0, ends.1, self.rules.tolerance)
-                && self
-                    .group(a)
-                    .iter()
-                    .any(|own| self.group(b).iter().any(|other| (self.rules.may_join)(*own, *other)));
+                && self.group(a).iter().any(|own| {
+                    self.group(b)
+                        .iter()
+                        .any(|other| (self.rules.may_join)(*own, *other))
+                });
             may.then_some(((a, b), devices))
         };
         all.filter_map(fits).collect()
@@ -106,13 +122,26 @@ impl Search<'_> {
         self.group(a).len() == self.group(b).len() && self.group(a).len() <= self.room(devices)
     }
 
-    /// Joins groups that fit no others, round by round.
+    /// Joins groups that fit no other group, round by round: each round may leave others unique.
     fn join_unique(&mut self) {
         loop {
-            let whole: Vec<_> = self.mirrored().into_iter().filter(|(pair, own)| self.is_whole(*pair, *own)).collect();
-            let others = |at: usize| whole.iter().filter(|((a, b), _)| *a == at || *b == at).count();
+            let whole: Vec<_> = self
+                .mirrored()
+                .into_iter()
+                .filter(|(pair, own)| self.is_whole(*pair, *own))
+                .collect();
+            let others = |at: usize| {
+                whole
+                    .iter()
+                    .filter(|((a, b), _)| *a == at || *b == at)
+                    .count()
+            };
             let wanted = |devices: (usize, usize)| -> usize {
-                whole.iter().filter(|(_, own)| *own == devices).map(|((a, _), _)| self.group(*a).len()).sum()
+                whole
+                    .iter()
+                    .filter(|(_, own)| *own == devices)
+                    .map(|((a, _), _)| self.group(*a).len())
+                    .sum()
             };
             let is_unique = |((a, b), devices): &&((usize, usize), (usize, usize))| {
                 others(*a) == 1 && others(*b) == 1 && wanted(*devices) <= self.room(*devices)
@@ -127,23 +156,34 @@ impl Search<'_> {
         }
     }
 
-    /// Joins what could be joined in several ways, the busiest first, and what a device cannot have sent to others.
+    /// Joins groups that could be joined in several ways, the busiest first, and those of a device
+    /// with more open ends than links to devices outside the reading.
     fn join_doubtful(&mut self, outside: &dyn Fn(usize) -> usize) {
         loop {
             let mirrored = self.mirrored();
             let too_many = |device: usize| {
-                let own = self.groups.iter().flatten().filter_map(|at| self.ends.get(*at));
+                let own = self
+                    .groups
+                    .iter()
+                    .flatten()
+                    .filter_map(|at| self.ends.get(*at));
                 own.filter(|end| end.device == device).count() > outside(device)
             };
             let busier = |(a, _): (usize, usize)| {
-                self.group(a).first().and_then(|at| self.ends.get(*at)).map(End::busier).unwrap_or_default()
+                self.group(a)
+                    .first()
+                    .and_then(|at| self.ends.get(*at))
+                    .map(End::busier)
+                    .unwrap_or_default()
             };
-            let doubtful = mirrored
-                .iter()
-                .filter(|(pair, devices)| self.is_whole(*pair, *devices) || too_many(devices.0) || too_many(devices.1));
-            let Some(&(pair, devices)) =
-                doubtful.max_by(|x, y| busier(x.0).total_cmp(&busier(y.0)).then_with(|| y.0.cmp(&x.0)))
-            else {
+            let doubtful = mirrored.iter().filter(|(pair, devices)| {
+                self.is_whole(*pair, *devices) || too_many(devices.0) || too_many(devices.1)
+            });
+            let Some(&(pair, devices)) = doubtful.max_by(|x, y| {
+                busier(x.0)
+                    .total_cmp(&busier(y.0))
+                    .then_with(|| y.0.cmp(&x.0))
+            }) else {
                 self.found.spared = mirrored.into_iter().map(|(_, devices)| devices).collect();
                 return;
             };
@@ -151,16 +191,29 @@ impl Search<'_> {
             if !self.join(pair, devices) {
                 return;
             }
-            self.found.doubtful.extend(self.found.pairs.iter().skip(from).copied().collect::<Vec<_>>());
+            self.found.doubtful.extend(
+                self.found
+                    .pairs
+                    .iter()
+                    .skip(from)
+                    .copied()
+                    .collect::<Vec<_>>(),
+            );
         }
     }
 
-    /// Joins as many ends as the links allow; whether there were any.
+    /// Joins as many ends of two groups as the links allow. Returns whether there were any.
     fn join(&mut self, (a, b): (usize, usize), devices: (usize, usize)) -> bool {
         let mut joined = 0;
         for own in self.group(a).to_vec() {
-            let other = self.group(b).iter().copied().find(|other| (self.rules.may_join)(own, *other));
-            let Some(other) = other.filter(|_| self.room(devices) > 0) else { continue };
+            let other = self
+                .group(b)
+                .iter()
+                .copied()
+                .find(|other| (self.rules.may_join)(own, *other));
+            let Some(other) = other.filter(|_| self.room(devices) > 0) else {
+                continue;
+            };
             for (at, end) in [(a, own), (b, other)] {
                 if let Some(group) = self.groups.get_mut(at) {
                     group.retain(|left| *left != end);

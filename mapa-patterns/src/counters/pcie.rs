@@ -1,4 +1,4 @@
-//! Traffic over PCIe, whose other end is not known: samples of `nvidia-smi dmon -s t`.
+//! PCIe traffic, whose other end is unknown: samples of `nvidia-smi dmon -s t`.
 //!
 //! ```text
 //! # gpu rxpci txpci            #Date       Time        gpu rxpci txpci
@@ -6,20 +6,21 @@
 //!     0   577    95             20210102   19:12:31      0   577    95
 //! ```
 //!
-//! Columns are found by their names, as other metrics (`-s pucvmet`) put more beside them; `-` is no sample. A sample is a
-//! rate, so bytes are rates times the time between samples: of the column `Time` (`-o T`), or as told (`-d`, 1 second unless
-//! set). MB is taken to be a million bytes.
+//! Columns are found by name, because other metrics (`-s pucvmet`) add more columns; `-` is no
+//! sample. A sample is a rate, so bytes are rates times the time between samples: from the column
+//! `Time` (`-o T`), or as given by the caller (`-d`, 1 second by default). MB is 10^6 bytes.
 
 use std::collections::BTreeMap;
 
 use crate::error::Error;
 
-const EXPECTED: &str = "expected what `nvidia-smi dmon -s t` prints, with its line `# gpu rxpci txpci`";
+const EXPECTED: &str =
+    "expected the output of `nvidia-smi dmon -s t`, with its line `# gpu rxpci txpci`";
 
-/// What went over the PCIe links of GPUs, worked out from samples.
+/// The bytes over the PCIe links of GPUs, from samples of their rates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PcieSamples {
-    /// By the vendor's number: bytes sent and received.
+    /// By the vendor's number of the GPU: bytes sent and received.
     pub(super) devices: BTreeMap<u32, (f64, f64)>,
 }
 
@@ -29,12 +30,12 @@ struct Samples {
     sent: f64,
     received: f64,
     count: usize,
-    /// Seconds from its first sample to its last, if they are timed.
+    /// The seconds from the first sample to the last, if samples have times.
     seconds: f64,
     last: Option<f64>,
 }
 
-/// Where the columns are.
+/// The indices of the columns.
 struct Columns {
     names: usize,
     gpu: usize,
@@ -44,10 +45,11 @@ struct Columns {
 }
 
 impl PcieSamples {
-    /// Reads the samples; `seconds` is the time between two of one GPU, where the text does not tell.
+    /// Reads the samples. `seconds` is the time between two samples of one GPU, for a text without
+    /// times.
     ///
     /// # Errors
-    /// What is no such text, with its line.
+    /// A text in another form, with its line; a time that is not positive.
     pub fn read(text: &str, seconds: f64) -> Result<Self, Error> {
         if !(seconds > 0.0 && seconds <= 1e6) {
             return Err(Error::new(format!(
@@ -57,13 +59,20 @@ impl PcieSamples {
         let mut columns: Option<Columns> = None;
         let mut gpus: BTreeMap<u32, Samples> = BTreeMap::new();
         for (number, line) in (1..).zip(text.lines()) {
-            let words: Vec<&str> = line.split([' ', '\t', ',', '\r']).filter(|word| !word.is_empty()).collect();
-            let Some(first) = words.first().filter(|first| !first.starts_with('$')) else { continue };
+            let words: Vec<&str> = line
+                .split([' ', '\t', ',', '\r'])
+                .filter(|word| !word.is_empty())
+                .collect();
+            let Some(first) = words.first().filter(|first| !first.starts_with('$')) else {
+                continue;
+            };
             if first.starts_with('#') {
                 heading(&words, number, &mut columns)?;
                 continue;
             }
-            let columns = columns.as_ref().ok_or_else(|| Error::at(number, EXPECTED))?;
+            let columns = columns
+                .as_ref()
+                .ok_or_else(|| Error::at(number, EXPECTED))?;
             sample(&words, number, columns, &mut gpus)?;
         }
         if gpus.values().all(|gpu| gpu.count == 0) {
@@ -71,14 +80,23 @@ impl PcieSamples {
         }
         let bytes = |gpu: &Samples| {
             let timed = gpu.count > 1 && gpu.seconds > 0.0;
-            let each = if timed { gpu.seconds / (gpu.count - 1) as f64 } else { seconds };
+            let each = if timed {
+                gpu.seconds / (gpu.count - 1) as f64
+            } else {
+                seconds
+            };
             (gpu.sent * 1e6 * each, gpu.received * 1e6 * each)
         };
-        Ok(Self { devices: gpus.iter().map(|(number, gpu)| (*number, bytes(gpu))).collect() })
+        Ok(Self {
+            devices: gpus
+                .iter()
+                .map(|(number, gpu)| (*number, bytes(gpu)))
+                .collect(),
+        })
     }
 }
 
-/// A line of names, or of units, of columns.
+/// Reads a line with the names or the units of columns.
 fn heading(words: &[&str], number: usize, columns: &mut Option<Columns>) -> Result<(), Error> {
     let names: Vec<String> = words
         .iter()
@@ -88,26 +106,60 @@ fn heading(words: &[&str], number: usize, columns: &mut Option<Columns>) -> Resu
     let place = |name: &str| names.iter().position(|own| own == name);
     if let Some(gpu) = place("gpu") {
         let (Some(sent), Some(received)) = (place("txpci"), place("rxpci")) else {
-            return Err(Error::at(number, format!("no columns rxpci and txpci: {EXPECTED}")));
+            return Err(Error::at(
+                number,
+                format!("no columns rxpci and txpci: {EXPECTED}"),
+            ));
         };
-        *columns = Some(Columns { names: names.len(), gpu, sent, received, time: place("time") });
+        *columns = Some(Columns {
+            names: names.len(),
+            gpu,
+            sent,
+            received,
+            time: place("time"),
+        });
         return Ok(());
     }
-    let Some(columns) = columns.as_ref().filter(|_| place("idx").is_some()) else { return Ok(()) };
-    let wrong =
-        [columns.sent, columns.received].into_iter().filter_map(|at| names.get(at)).find(|unit| *unit != "mb/s");
-    wrong.map_or(Ok(()), |unit| Err(Error::at(number, format!("the unit `{unit}`: expected MB/s"))))
+    let Some(columns) = columns.as_ref().filter(|_| place("idx").is_some()) else {
+        return Ok(());
+    };
+    let wrong = [columns.sent, columns.received]
+        .into_iter()
+        .filter_map(|at| names.get(at))
+        .find(|unit| *unit != "mb/s");
+    wrong.map_or(Ok(()), |unit| {
+        Err(Error::at(
+            number,
+            format!("the unit `{unit}`: expected MB/s"),
+        ))
+    })
 }
 
-fn sample(words: &[&str], line: usize, columns: &Columns, gpus: &mut BTreeMap<u32, Samples>) -> Result<(), Error> {
+/// Reads a line of samples.
+fn sample(
+    words: &[&str],
+    line: usize,
+    columns: &Columns,
+    gpus: &mut BTreeMap<u32, Samples>,
+) -> Result<(), Error> {
     if words.len() < columns.names {
-        return Err(Error::at(line, format!("{} columns: expected {}, as named above", words.len(), columns.names)));
+        return Err(Error::at(
+            line,
+            format!(
+                "{} columns: expected {}, as named above",
+                words.len(),
+                columns.names
+            ),
+        ));
     }
     let word = |at: usize| words.get(at).copied().unwrap_or_default();
     let number = word(columns.gpu);
-    let number: u32 = number
-        .parse()
-        .map_err(|_| Error::at(line, format!("`{number}`: expected the number of a GPU, in the column gpu")))?;
+    let number: u32 = number.parse().map_err(|_| {
+        Error::at(
+            line,
+            format!("`{number}`: expected the number of a GPU, in the column gpu"),
+        )
+    })?;
     let rate = |at: usize| match word(at) {
         "-" => Ok(None),
         rate => match rate.parse::<f64>() {
@@ -115,14 +167,20 @@ fn sample(words: &[&str], line: usize, columns: &Columns, gpus: &mut BTreeMap<u3
             _ => Err(Error::at(line, format!("`{rate}`: expected MB/s, or -"))),
         },
     };
-    let (Some(sent), Some(received)) = (rate(columns.sent)?, rate(columns.received)?) else { return Ok(()) };
+    let (Some(sent), Some(received)) = (rate(columns.sent)?, rate(columns.received)?) else {
+        return Ok(());
+    };
     let gpu = gpus.entry(number).or_default();
     (gpu.sent, gpu.received, gpu.count) = (gpu.sent + sent, gpu.received + received, gpu.count + 1);
     if let Some(at) = columns.time {
         let time = word(at);
-        let now = clock(time).ok_or_else(|| Error::at(line, format!("`{time}`: expected a time such as 19:12:31")))?;
+        let now = clock(time).ok_or_else(|| {
+            Error::at(line, format!("`{time}`: expected a time such as 19:12:31"))
+        })?;
         // A day later the clock begins again.
-        gpu.seconds += gpu.last.map_or(0.0, |last| (now - last).rem_euclid(86_400.0));
+        gpu.seconds += gpu
+            .last
+            .map_or(0.0, |last| (now - last).rem_euclid(86_400.0));
         gpu.last = Some(now);
     }
     Ok(())
@@ -130,9 +188,16 @@ fn sample(words: &[&str], line: usize, columns: &Columns, gpus: &mut BTreeMap<u3
 
 /// Seconds since midnight.
 fn clock(text: &str) -> Option<f64> {
-    let mut parts = text.split(':').map(|part| part.parse::<f64>().ok().filter(|own| (0.0..100.0).contains(own)));
+    let mut parts = text.split(':').map(|part| {
+        part.parse::<f64>()
+            .ok()
+            .filter(|own| (0.0..100.0).contains(own))
+    });
     let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next()??);
-    parts.next().is_none().then_some(hours * 3600.0 + minutes * 60.0 + seconds)
+    parts
+        .next()
+        .is_none()
+        .then_some(hours * 3600.0 + minutes * 60.0 + seconds)
 }
 
 #[cfg(test)]
@@ -146,15 +211,21 @@ mod tests {
         assert_eq!(samples.devices[&0], (200e6, 1160e6));
         assert_eq!(samples.devices[&1], (400e6, 200e6));
         let timed = "#Date       Time        gpu rxpci txpci\n#YYYYMMDD   HH:MM:SS    Idx  MB/s  MB/s\n 20210102   23:59:58      0     1     2\n 20210103   00:00:03      0     1     2\n";
-        assert_eq!(PcieSamples::read(timed, 1.0).unwrap().devices[&0], (20e6, 10e6));
+        assert_eq!(
+            PcieSamples::read(timed, 1.0).unwrap().devices[&0],
+            (20e6, 10e6)
+        );
     }
 
     #[test]
     fn what_is_odd_is_refused_with_its_line() {
         for (text, message) in [
-            ("0 1 2\n", "line 1: expected what"),
+            ("0 1 2\n", "line 1: expected the output"),
             ("# gpu sm\n", "line 1: no columns"),
-            ("# gpu rxpci txpci\n# Idx GB/s MB/s\n", "line 2: the unit `gb/s`"),
+            (
+                "# gpu rxpci txpci\n# Idx GB/s MB/s\n",
+                "line 2: the unit `gb/s`",
+            ),
             ("# gpu rxpci txpci\n0 1\n", "line 2: 2 columns"),
             ("# gpu rxpci txpci\nx 1 2\n", "line 2: `x`"),
             ("# gpu rxpci txpci\n0 -1 2\n", "line 2: `-1`"),

@@ -1,23 +1,24 @@
-//! Who is at the other ends of links.
+//! The devices at the other ends of links.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mapa_core::{DeviceId, HardwareGraph, LinkClass, NodeKind};
+use mapa_core::{DeviceId, DeviceInfo, HardwareGraph, LinkClass, NodeKind};
 use mapa_topologies::Dump;
 
+use super::input::{Counters, bytes, of_graph, percent};
 use super::mirrors::{Mirrored, Rules, mirror, mirrored};
 use super::outside::{Partly, partly};
 use super::reading::{End, Seen};
 use super::spread::spread;
-use super::{Counters, bytes, of_graph, percent};
 use crate::application::Note;
 use crate::error::Error;
 use crate::traffic::TrafficMatrix;
 
-/// Links that a note names, of many.
+/// The most links that a note names.
 const NAMED: usize = 8;
-const SPREAD: &str = "their traffic is spread over all pairs that could be joined, as evenly as what each device sent and \
-    received allows (greatest entropy)";
+/// The note about traffic whose peers are unknown.
+const SPREAD: &str = "their traffic is spread over all pairs that may be joined, as evenly as the bytes \
+    that each device sent and received allow (maximum entropy)";
 
 /// A device, and the number of one of its links.
 type Port = (usize, u32);
@@ -25,48 +26,79 @@ type Port = (usize, u32);
 /// The device at the other end of a link, and the number of the link there.
 type Remote = (usize, Option<u32>);
 
-/// What is known of the other ends.
+/// The other ends of links, as far as they are known.
 pub(super) struct Peers<'a> {
     seen: &'a [Seen],
     graph: Option<&'a HardwareGraph>,
-    /// The machine's device, by that of the reading.
+    /// By device of the reading: the device of the machine.
     ids: Vec<Option<DeviceId>>,
-    /// By device and link.
-    remotes: BTreeMap<(usize, u32), Remote>,
-    /// Devices and links whose other ends are said to be of devices that were not read.
-    elsewhere: BTreeSet<(usize, u32)>,
-    /// The links go to switches, so that everybody can talk to everybody.
+    /// By device and link: the other end, as the driver names it.
+    remotes: BTreeMap<Port, Remote>,
+    /// Devices and links whose other ends belong to devices outside the reading.
+    elsewhere: BTreeSet<Port>,
+    /// Whether the links lead to switches, so that every device may talk to every other.
     switched: bool,
     tolerance: f64,
 }
 
 impl<'a> Peers<'a> {
+    /// The other ends, from the machine and from what the driver says of remote ends.
+    ///
+    /// # Errors
+    /// A device that the machine does not have; a dump without remote ends.
     pub(super) fn new(counters: &Counters<'a>) -> Result<Self, Error> {
         let (seen, graph) = (&counters.after.devices[..], counters.machine);
         let mut ids = vec![None; seen.len()];
         if let Some(graph) = graph {
             for (id, seen) in ids.iter_mut().zip(seen) {
-                let own = of_graph(graph, seen.number, seen.uuid.as_deref());
-                let lacks = || Error::new(format!("{} is not in the machine: expected that of the reading", seen.name));
-                *id = Some(own.ok_or_else(lacks)?);
+                let Some(own) = of_graph(graph, seen.number, seen.uuid.as_deref()) else {
+                    return Err(Error::new(format!(
+                        "{} is not in the machine: expected the machine of the reading",
+                        seen.name
+                    )));
+                };
+                *id = Some(own);
             }
         }
-        let port = |id: &Option<DeviceId>| Some(graph?.devices().get((*id)?.index())?.switch_port.is_some());
-        let linked = ids.iter().zip(seen).filter(|(_, seen)| !seen.links.is_empty());
-        let by_graph =
-            graph.is_some() && linked.clone().next().is_some() && linked.clone().all(|(id, _)| port(id) == Some(true));
-        let by_remotes = counters.remotes.is_some_and(has_switches);
-        let (remotes, elsewhere, switched) = (BTreeMap::new(), BTreeSet::new(), by_graph || by_remotes);
-        let mut peers = Self { seen, graph, ids, remotes, elsewhere, switched, tolerance: counters.tolerance };
+        let mut peers = Self {
+            seen,
+            graph,
+            ids,
+            remotes: BTreeMap::new(),
+            elsewhere: BTreeSet::new(),
+            switched: false,
+            tolerance: counters.tolerance,
+        };
+        peers.switched =
+            peers.all_links_reach_switches() || counters.remotes.is_some_and(has_switches);
         if let Some(dump) = counters.remotes {
-            (peers.remotes, peers.elsewhere) = peers.told(dump)?;
+            peers.read_remotes(dump)?;
         }
         Ok(peers)
     }
 
-    /// What the dump tells of other ends; addresses that are no device's tell nothing.
-    fn told(&self, dump: &Dump) -> Result<(BTreeMap<Port, Remote>, BTreeSet<Port>), Error> {
-        let infos: Vec<_> = dump
+    /// Whether the machine has a port to a switch for every device whose links were counted.
+    fn all_links_reach_switches(&self) -> bool {
+        let Some(graph) = self.graph else {
+            return false;
+        };
+        let mut linked = 0;
+        for (id, _) in (self.ids.iter().zip(self.seen)).filter(|(_, seen)| !seen.links.is_empty()) {
+            let device = id.and_then(|id| graph.devices().get(id.index()));
+            if device.is_none_or(|device| device.switch_port.is_none()) {
+                return false;
+            }
+            linked += 1;
+        }
+        linked > 0
+    }
+
+    /// Reads the remote ends of a dump. An address that is no device's is passed over.
+    ///
+    /// # Errors
+    /// A dump without remote ends.
+    fn read_remotes(&mut self, dump: &Dump) -> Result<(), Error> {
+        let infos: Vec<&DeviceInfo> = dump
             .machine
             .fabric
             .nodes()
@@ -76,282 +108,378 @@ impl<'a> Peers<'a> {
             })
             .collect();
         if dump.ports.iter().all(|port| port.remote.is_none()) {
-            return Err(Error::new("no other ends of links: expected what `nvidia-smi nvlink -R` or `-p` prints"));
+            return Err(Error::new(
+                "no remote ends of links: expected the output of `nvidia-smi nvlink -R` or `-p`",
+            ));
         }
-        // Which device of the reading each of the dump is.
-        let own = |(id, info): (usize, &&mapa_core::DeviceInfo)| {
-            let same_uuid = |seen: &Seen| info.uuid.is_some() && seen.uuid == info.uuid;
-            let number = info.index.unwrap_or(id as u32);
-            let differ = |seen: &Seen| info.uuid.is_some() && seen.uuid.is_some();
-            let by_number = || self.seen.iter().position(|seen| seen.number == number && !differ(seen));
-            self.seen.iter().position(same_uuid).or_else(by_number)
-        };
-        let places: Vec<Option<usize>> = infos.iter().enumerate().map(own).collect();
-        let at = |address: &str| {
-            let by_dump = infos.iter().position(|info| info.pci.as_deref() == Some(address));
-            let by_dump = by_dump.and_then(|id| places.get(id).copied().flatten());
-            let id = || self.graph?.find(address).ok();
-            by_dump.or_else(|| id().and_then(|id| self.ids.iter().position(|own| *own == Some(id))))
-        };
-        let remote = |port: &mapa_topologies::Port| {
-            let (address, link) = port.remote.as_ref()?;
-            let device = places.get(port.device.index()).copied().flatten()?;
-            Some(((device, port.link), (at(address)?, *link)))
-        };
-        let is_device = |address: &str| {
-            infos.iter().any(|info| info.pci.as_deref() == Some(address))
-                || self.graph.is_some_and(|graph| graph.find(address).is_ok())
-        };
-        let elsewhere = |port: &mapa_topologies::Port| {
-            let (address, _) = port.remote.as_ref()?;
-            let device = places.get(port.device.index()).copied().flatten()?;
-            (at(address).is_none() && is_device(address)).then_some((device, port.link))
-        };
-        Ok((dump.ports.iter().filter_map(remote).collect(), dump.ports.iter().filter_map(elsewhere).collect()))
+        let places: Vec<Option<usize>> = (0..)
+            .zip(&infos)
+            .map(|(id, info)| self.of_info(id, info))
+            .collect();
+        for port in &dump.ports {
+            let Some((address, link)) = &port.remote else {
+                continue;
+            };
+            let Some(device) = places.get(port.device.index()).copied().flatten() else {
+                continue;
+            };
+            let of_dump = infos
+                .iter()
+                .position(|info| info.pci.as_deref() == Some(address));
+            let id = self.graph.and_then(|graph| graph.find(address).ok());
+            let read = of_dump.and_then(|at| places.get(at).copied().flatten());
+            let other = read.or_else(|| self.ids.iter().position(|own| id.is_some() && *own == id));
+            if let Some(other) = other {
+                self.remotes.insert((device, port.link), (other, *link));
+            } else if of_dump.is_some() || id.is_some() {
+                self.elsewhere.insert((device, port.link));
+            }
+        }
+        Ok(())
     }
 
-    /// The device of the reading that a word means.
+    /// The device of the reading that a device of a dump is: by its UUID, else by its number,
+    /// unless both have UUIDs that differ.
+    fn of_info(&self, id: u32, info: &DeviceInfo) -> Option<usize> {
+        let number = info.index.unwrap_or(id);
+        let by_uuid = self
+            .seen
+            .iter()
+            .position(|seen| info.uuid.is_some() && seen.uuid == info.uuid);
+        by_uuid.or_else(|| {
+            self.seen.iter().position(|seen| {
+                seen.number == number && (info.uuid.is_none() || seen.uuid.is_none())
+            })
+        })
+    }
+
+    /// The device of the reading that a word names.
+    ///
+    /// # Errors
+    /// A word that names no device of the machine or the reading.
     pub(super) fn find(&self, word: &str) -> Result<usize, Error> {
-        let lacks = || {
+        let found = match self.graph {
+            Some(graph) => {
+                let id = graph
+                    .find(word)
+                    .map_err(|error| Error::new(format!("--devices {word}: {error}")))?;
+                self.ids.iter().position(|own| *own == Some(id))
+            }
+            None => self
+                .seen
+                .iter()
+                .position(|seen| is_named(seen, word.trim())),
+        };
+        found.ok_or_else(|| {
+            let all: Vec<&str> = self.seen.iter().map(|seen| seen.name.as_str()).collect();
             Error::new(format!(
                 "--devices {word}: device `{word}` is not in the reading: expected one of {}",
-                self.all()
+                all.join(", ")
             ))
-        };
-        if let Some(graph) = self.graph {
-            let id = graph.find(word).map_err(|error| Error::new(format!("--devices {word}: {error}")))?;
-            return self.ids.iter().position(|own| *own == Some(id)).ok_or_else(lacks);
-        }
-        let (word, number) = (word.trim(), word.trim().parse::<u32>().ok());
-        let is = |seen: &Seen| {
-            number == Some(seen.number)
-                || seen.name.eq_ignore_ascii_case(word)
-                || seen.uuid.as_deref().is_some_and(|uuid| uuid.eq_ignore_ascii_case(word))
-        };
-        self.seen.iter().position(is).ok_or_else(lacks)
+        })
     }
 
-    fn all(&self) -> String {
-        self.seen.iter().map(|seen| seen.name.as_str()).collect::<Vec<_>>().join(", ")
-    }
-
-    /// What a device is called: by the machine, if there is one.
+    /// The name of a device: by the machine, if there is one.
     pub(super) fn name(&self, device: usize) -> String {
         let id = self.ids.get(device).copied().flatten();
-        let of_graph = id.and_then(|id| self.graph?.devices().get(id.index())).map(|device| device.name.clone());
-        of_graph.or_else(|| self.seen.get(device).map(|seen| seen.name.clone())).unwrap_or_default()
+        let of_graph = id
+            .and_then(|id| self.graph?.devices().get(id.index()))
+            .map(|device| device.name.clone());
+        of_graph
+            .or_else(|| self.seen.get(device).map(|seen| seen.name.clone()))
+            .unwrap_or_default()
     }
 
-    /// How many direct links join two devices; none if that is not known, or they meet in a switch.
+    /// The number of direct links between two devices; none if it is unknown, or if the links lead
+    /// to switches.
     pub(super) fn links(&self, a: usize, b: usize) -> Option<usize> {
         let graph = self.graph.filter(|_| !self.switched)?;
-        let id = |device: usize| self.ids.get(device).copied().flatten();
-        match graph.pair(id(a)?, id(b)?).direct.class {
+        let (a, b) = (*self.ids.get(a)?, *self.ids.get(b)?);
+        match graph.pair(a?, b?).direct.class {
             LinkClass::Direct(links) => Some(usize::from(links)),
             _ => Some(0),
         }
     }
 
+    /// The other end of a link, as the driver names it.
     fn remote(&self, end: &End) -> Option<Remote> {
         self.remotes.get(&(end.device, end.link)).copied()
     }
 
-    /// Whether these are said to be the ends of one link.
+    /// Whether the driver names these as the ends of one link.
     pub(super) fn are_one(&self, a: &End, b: &End) -> bool {
-        self.remote(a) == Some((b.device, Some(b.link))) || self.remote(b) == Some((a.device, Some(a.link)))
+        self.remote(a) == Some((b.device, Some(b.link)))
+            || self.remote(b) == Some((a.device, Some(a.link)))
     }
 
-    /// Whether nothing that is said forbids that these are the ends of one link.
+    /// Whether these may be the ends of one link: the driver does not name another end for either.
     fn may_be_one(&self, a: &End, b: &End) -> bool {
-        let fits = |own: &End, other: &End| {
-            self.remote(own)
-                .is_none_or(|(device, link)| device == other.device && link.is_none_or(|link| link == other.link))
-        };
-        fits(a, b) && fits(b, a)
+        [(a, b), (b, a)].into_iter().all(|(own, other)| {
+            self.remote(own).is_none_or(|(device, link)| {
+                device == other.device && link.is_none_or(|link| link == other.link)
+            })
+        })
     }
 
-    /// Adds what went over links to the traffic of the devices that they join.
+    /// Adds the bytes of links to the traffic between the devices that they join.
     pub(super) fn join(&self, ends: &[End], traffic: &mut TrafficMatrix, notes: &mut Vec<Note>) {
-        let is_elsewhere = |end: &&End| self.elsewhere.contains(&(end.device, end.link));
-        let (out, ends): (Vec<&End>, Vec<&End>) = ends.iter().partition(is_elsewhere);
-        let (out, ends): (Vec<End>, Vec<End>) =
-            (out.into_iter().cloned().collect(), ends.into_iter().cloned().collect());
-        let ends = &ends[..];
+        let (out, ends): (Vec<End>, Vec<End>) = ends
+            .iter()
+            .cloned()
+            .partition(|end| self.elsewhere.contains(&(end.device, end.link)));
         if !out.is_empty() {
             notes.push(self.left_out(&out));
         }
-        let said = self.said(ends, notes);
-        let used: BTreeSet<usize> = said.iter().flat_map(|(a, b)| [*a, *b]).collect();
-        said.iter().for_each(|pair| add(ends, *pair, traffic));
-        let rest: Vec<End> = (0..).zip(ends).filter(|(at, _)| !used.contains(at)).map(|(_, end)| end.clone()).collect();
+        // Links of which the driver names both ends come first: they need no inference.
+        let named = self.named(&ends, notes);
+        add(&ends, &named, traffic);
+        let used: BTreeSet<usize> = named.iter().flat_map(|(a, b)| [*a, *b]).collect();
+        let mut taken: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+        for (a, b) in &named {
+            if let (Some(a), Some(b)) = (ends.get(*a), ends.get(*b)) {
+                let pair = (a.device.min(b.device), a.device.max(b.device));
+                *taken.entry(pair).or_default() += 1;
+            }
+        }
+        let rest: Vec<End> = (0..)
+            .zip(ends)
+            .filter(|(at, _)| !used.contains(at))
+            .map(|(_, end)| end)
+            .collect();
         if self.switched {
-            let what = "the links lead to switches, so who talked to whom is not counted: all-to-all of the devices with \
-                        traffic, as evenly as what each sent and received allows (greatest entropy)";
             if !rest.is_empty() {
-                notes.push(Note::assumed(what));
+                notes.push(Note::assumed(
+                    "the links lead to switches, so counters do not show the peers: all-to-all \
+                     among the devices with traffic, as evenly as the bytes that each sent and \
+                     received allow (maximum entropy)",
+                ));
             }
             self.share(&rest, |_, _| true, traffic, notes);
             return;
         }
-        let mut taken: BTreeMap<(usize, usize), usize> = BTreeMap::new();
-        for (a, b) in said.iter().filter_map(|(a, b)| Some((ends.get(*a)?, ends.get(*b)?))) {
-            *taken.entry((a.device.min(b.device), a.device.max(b.device))).or_default() += 1;
-        }
-        let left = |a: usize, b: usize| {
-            self.links(a, b).map(|links| links.saturating_sub(taken.get(&(a, b)).copied().unwrap_or_default()))
+        let rules = Rules {
+            may_join: &|a: usize, b: usize| {
+                let both = rest.get(a).zip(rest.get(b));
+                both.is_some_and(|(a, b)| self.may_be_one(a, b))
+            },
+            links: &|a: usize, b: usize| {
+                let taken = taken.get(&(a, b)).copied().unwrap_or_default();
+                Some(self.links(a, b)?.saturating_sub(taken))
+            },
+            tolerance: self.tolerance,
         };
-        let may_join = |a: usize, b: usize| rest.get(a).zip(rest.get(b)).is_some_and(|(a, b)| self.may_be_one(a, b));
-        let rules = Rules { may_join: &may_join, links: &left, tolerance: self.tolerance };
         if (0..self.seen.len()).any(|device| self.outside(device) > 0) {
             let found = partly(&rest, &rules, &|device| self.outside(device));
-            found.pairs.iter().for_each(|pair| add(&rest, *pair, traffic));
-            self.tell_outside(&rest, &found, notes);
+            add(&rest, &found.pairs, traffic);
+            self.note_outside(&rest, &found, notes);
             return;
         }
         let found = mirrored(&rest, &rules);
-        found.pairs.iter().for_each(|pair| add(&rest, *pair, traffic));
-        self.tell(&rest, &found, notes);
+        add(&rest, &found.pairs, traffic);
+        self.note_inferred(&rest, &found, notes);
         self.spread_out(&rest, &found, &rules, traffic, notes);
     }
 
-    /// The ends of links of which both are told, and notes of those that disagree.
-    fn said(&self, ends: &[End], notes: &mut Vec<Note>) -> Vec<(usize, usize)> {
+    /// The links of which the driver names both ends, with a note for each whose counters disagree.
+    fn named(&self, ends: &[End], notes: &mut Vec<Note>) -> Vec<(usize, usize)> {
         let mut used = BTreeSet::new();
-        let mut said = Vec::new();
+        let mut named = Vec::new();
         for (a, own) in ends.iter().enumerate() {
             for (b, other) in ends.iter().enumerate().skip(a + 1) {
-                if !self.are_one(own, other) || own.device == other.device || used.contains(&a) || used.contains(&b) {
+                if !self.are_one(own, other)
+                    || own.device == other.device
+                    || used.contains(&a)
+                    || used.contains(&b)
+                {
                     continue;
                 }
                 used.extend([a, b]);
-                said.push((a, b));
+                named.push((a, b));
                 if !mirror(own, other, self.tolerance) {
-                    let count = |end: &End| {
-                        format!("{} sent {} and received {}", self.end(end), bytes(end.sent), bytes(end.received))
-                    };
-                    let what = format!("the ends of a link disagree by more than {} %", percent(self.tolerance));
-                    let what = format!("{what}: {}, {}; what either counted more is taken", count(own), count(other));
-                    notes.push(Note::undecided(what));
+                    let [own, other] = [own, other].map(|end| {
+                        let (sent, received) = (bytes(end.sent), bytes(end.received));
+                        format!("{} sent {sent} and received {received}", self.end(end))
+                    });
+                    notes.push(Note::undecided(format!(
+                        "the ends of a link disagree by more than {} %: {own}, {other}; the larger \
+                         count of each direction is used",
+                        percent(self.tolerance)
+                    )));
                 }
             }
         }
-        said
+        named
     }
 
+    /// An end for people: `GPU5 link 0`.
     fn end(&self, end: &End) -> String {
         format!("{} link {}", self.name(end.device), end.link)
     }
 
-    /// What would tell more.
+    /// Advice on how to find the peers, for the end of a note.
     fn advice(&self) -> &'static str {
-        if self.remotes.is_empty() { "; what `nvidia-smi nvlink -R` prints would tell (--remotes)" } else { "" }
+        if self.remotes.is_empty() {
+            "; the output of `nvidia-smi nvlink -R` would decide (--remotes)"
+        } else {
+            ""
+        }
     }
 
-    /// How many links of the machine join a device to devices that were not read.
+    /// The number of the machine's links between a device and devices outside the reading.
     fn outside(&self, device: usize) -> usize {
         self.links_of(device, |id| !self.ids.contains(&Some(id)))
     }
 
-    /// How many direct links join a device to the devices of the machine that are wanted; none behind switches.
+    /// The number of direct links between a device and the wanted devices of the machine; 0 behind
+    /// switches.
     fn links_of(&self, device: usize, wanted: impl Fn(DeviceId) -> bool) -> usize {
-        let (Some(graph), Some(own)) = (self.graph, self.ids.get(device).copied().flatten()) else { return 0 };
-        let others = graph.wholes();
-        let links = |id: DeviceId| match graph.pair(own, id).direct.class {
-            LinkClass::Direct(links) => usize::from(links),
-            _ => 0,
+        let (Some(graph), Some(own)) = (self.graph, self.ids.get(device).copied().flatten()) else {
+            return 0;
         };
-        others.iter().filter(|id| *id != own && wanted(*id)).map(links).sum()
+        let mut sum = 0;
+        for id in graph.wholes().iter().filter(|id| *id != own && wanted(*id)) {
+            if let LinkClass::Direct(links) = graph.pair(own, id).direct.class {
+                sum += usize::from(links);
+            }
+        }
+        sum
     }
 
-    /// Says where the machine does not look like that of the reading.
+    /// Notes where the machine does not look like that of the reading.
     pub(super) fn compare(&self, title: Option<&str>, notes: &mut Vec<Note>) {
-        let Some(graph) = self.graph else { return };
-        let product = |(at, seen): (usize, &Seen)| {
-            let of_graph = graph.devices().get(self.ids.get(at).copied().flatten()?.index())?.product.as_deref();
-            let of_graph = of_graph.or(title)?;
-            let read = seen.product.as_deref()?;
-            let (own, machines) = (models(read), models(of_graph));
-            let differ = !own.is_empty() && !machines.is_empty() && own.is_disjoint(&machines);
-            differ.then(|| format!("{} is a {read}, the machine's: {of_graph}", seen.name))
-        };
-        let links = |(at, seen): (usize, &Seen)| {
-            let (read, of_graph) = (seen.links.len(), self.links_of(at, |_| true));
-            let differ = !self.switched && read > 0 && read != of_graph;
-            differ.then(|| format!("{} has {read} links, the machine's {of_graph}", seen.name))
-        };
-        for what in [self.seen.iter().enumerate().find_map(product), self.seen.iter().enumerate().find_map(links)] {
-            let what = what.map(|what| format!("the machine is that of the reading, although {what}"));
-            notes.extend(what.map(Note::assumed));
+        let devices = 0..self.seen.len();
+        let differences = [
+            devices
+                .clone()
+                .find_map(|device| self.other_product(device, title)),
+            devices.clone().find_map(|device| self.other_links(device)),
+        ];
+        for what in differences.into_iter().flatten() {
+            notes.push(Note::assumed(format!(
+                "the machine is that of the reading, although {what}"
+            )));
         }
     }
 
-    /// Ends, and what their busier directions carried.
-    fn list(&self, ends: &[End]) -> String {
-        let count = |end: &End| format!("{} ({})", self.end(end), bytes(end.busier()));
-        let named = ends.iter().take(NAMED).map(count).collect::<Vec<_>>().join(", ");
-        let rest = ends.len().saturating_sub(NAMED);
-        if rest > 0 { format!("{named} and {rest} more") } else { named }
+    /// How the product of a device differs from that of the machine, or from its title.
+    fn other_product(&self, device: usize, title: Option<&str>) -> Option<String> {
+        let seen = self.seen.get(device)?;
+        let id = self.ids.get(device).copied().flatten()?;
+        let of_graph = self.graph?.devices().get(id.index())?.product.as_deref();
+        let (of_graph, read) = (of_graph.or(title)?, seen.product.as_deref()?);
+        let (own, machines) = (models(read), models(of_graph));
+        let differ = !own.is_empty() && !machines.is_empty() && own.is_disjoint(&machines);
+        differ.then(|| format!("{} is a {read}, the machine's: {of_graph}", seen.name))
     }
 
+    /// How the number of a device's links differs from that in the machine.
+    fn other_links(&self, device: usize) -> Option<String> {
+        self.graph?;
+        let seen = self.seen.get(device)?;
+        let (read, of_graph) = (seen.links.len(), self.links_of(device, |_| true));
+        let differ = !self.switched && read > 0 && read != of_graph;
+        differ.then(|| format!("{} has {read} links, the machine's {of_graph}", seen.name))
+    }
+
+    /// Ends for people, with the bytes of their busier directions.
+    fn list(&self, ends: &[End]) -> String {
+        let mut named: Vec<String> = Vec::new();
+        for end in ends.iter().take(NAMED) {
+            named.push(format!("{} ({})", self.end(end), bytes(end.busier())));
+        }
+        named.join(", ") + &more(ends.len())
+    }
+
+    /// The names of devices, separated by commas.
+    pub(super) fn names(&self, devices: impl IntoIterator<Item = usize>) -> String {
+        let names = devices.into_iter().map(|device| self.name(device));
+        names.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The note about links to devices outside the reading.
     fn left_out(&self, ends: &[End]) -> Note {
         let sum: f64 = ends.iter().map(End::busier).sum();
-        let what = "traffic with devices that were not read";
-        Note::left_out(format!("{what}, {} in all: {}", bytes(sum), self.list(ends)))
+        Note::left_out(format!(
+            "traffic with devices outside the reading, {} in all: {}",
+            bytes(sum),
+            self.list(ends)
+        ))
     }
 
-    /// Says what could not be joined to devices that were read, and what was joined in one way of several.
-    fn tell_outside(&self, ends: &[End], found: &Partly, notes: &mut Vec<Note>) {
-        let pick = |places: &[usize]| -> Vec<End> { places.iter().filter_map(|at| ends.get(*at)).cloned().collect() };
+    /// Notes the ends that were not joined to devices of the reading, and those that could have
+    /// been joined in several ways.
+    fn note_outside(&self, ends: &[End], found: &Partly, notes: &mut Vec<Note>) {
         if !found.doubtful.is_empty() {
             let places: Vec<usize> = found.doubtful.iter().flat_map(|(a, b)| [*a, *b]).collect();
             notes.push(Note::undecided(format!(
-                "more than one assignment fits, to devices that were read and others: {} are joined, as many as the machine has links{}",
-                self.list(&pick(&places)),
+                "more than one assignment of links fits, to devices in the reading and to others: \
+                 {} are joined, as many as the machine has links{}",
+                self.list(&pick(ends, &places)),
                 self.advice()
             )));
         }
         if !found.open.is_empty() {
-            notes.push(self.left_out(&pick(&found.open)));
+            notes.push(self.left_out(&pick(ends, &found.open)));
         }
         if !found.spared.is_empty() {
-            let pair = |(a, b): &(usize, usize)| format!("{} and {}", self.name(*a), self.name(*b));
-            let pairs = found.spared.iter().take(NAMED).map(pair).collect::<Vec<_>>().join("; ");
+            let mut pairs: Vec<String> = Vec::new();
+            for (a, b) in found.spared.iter().take(NAMED) {
+                pairs.push(format!("{} and {}", self.name(*a), self.name(*b)));
+            }
             notes.push(Note::undecided(format!(
-                "a part of what is left out could have gone over links between {pairs}{}",
+                "part of the traffic left out may have gone over links between {}{}",
+                pairs.join("; "),
                 self.advice()
             )));
         }
-        let lacks = |device: &usize| {
-            let open = found.open.iter().filter_map(|at| ends.get(*at)).filter(|end| end.device == *device);
-            open.count() > self.outside(*device)
-        };
-        let lacking = (0..self.seen.len()).filter(lacks).map(|device| self.name(device)).collect::<Vec<_>>().join(", ");
+        // A device can have no more open ends than the machine has links to devices not read.
+        let mut open = vec![0; self.seen.len()];
+        for end in pick(ends, &found.open) {
+            if let Some(count) = open.get_mut(end.device) {
+                *count += 1;
+            }
+        }
+        let lacking = (0..).zip(open);
+        let lacking = lacking.filter(|(device, open)| *open > self.outside(*device));
+        let lacking = self.names(lacking.map(|(device, _)| device));
         if !lacking.is_empty() {
             notes.push(Note::undecided(format!(
-                "{lacking} have more such links than lead to devices that were not read: no other end that was read counted the same within {} %, perhaps as they were read at different times",
+                "{lacking} have more unmatched links than the machine has to devices outside the \
+                 reading: no other end in the reading has the same counts within {} %, perhaps \
+                 because the devices were read at different times",
                 percent(self.tolerance)
             )));
         }
     }
 
-    /// Says which links were found by their counters, if nothing else is known.
-    fn tell(&self, ends: &[End], found: &Mirrored, notes: &mut Vec<Note>) {
+    /// Notes the links that were inferred from counters alone, without a machine.
+    fn note_inferred(&self, ends: &[End], found: &Mirrored, notes: &mut Vec<Note>) {
         if self.graph.is_some() || found.pairs.is_empty() {
             return;
         }
-        let named = found.pairs.iter().take(NAMED).filter_map(|(a, b)| {
-            let (a, b) = (ends.get(*a)?, ends.get(*b)?);
-            Some(format!("{} and {}", self.end(a), self.end(b)))
-        });
-        let named = named.collect::<Vec<_>>().join("; ");
-        let rest = found.pairs.len().saturating_sub(NAMED);
-        let rest = if rest > 0 { format!("; and {rest} more") } else { String::new() };
-        let at = if found.at > 0.0 { format!(" within {} %", percent(found.at)) } else { String::new() };
-        let what = format!("inferred from counters that mirror each other{at}, without the machine: {named}{rest}");
-        notes.push(Note::assumed(what));
+        let mut named: Vec<String> = Vec::new();
+        for (a, b) in found.pairs.iter().take(NAMED) {
+            if let (Some(a), Some(b)) = (ends.get(*a), ends.get(*b)) {
+                named.push(format!("{} and {}", self.end(a), self.end(b)));
+            }
+        }
+        let rest = if found.pairs.len() > NAMED {
+            format!(";{}", more(found.pairs.len()))
+        } else {
+            String::new()
+        };
+        let at = if found.at > 0.0 {
+            format!(" within {} %", percent(found.at))
+        } else {
+            String::new()
+        };
+        notes.push(Note::assumed(format!(
+            "inferred from counters that mirror each other{at}, without the machine: {}{rest}",
+            named.join("; ")
+        )));
     }
 
-    /// The traffic of ends whose peers did not follow.
+    /// Spreads the traffic of ends whose peers are unknown over the devices that may be joined.
     fn spread_out(
         &self,
         ends: &[End],
@@ -360,51 +488,70 @@ impl<'a> Peers<'a> {
         traffic: &mut TrafficMatrix,
         notes: &mut Vec<Note>,
     ) {
-        let pick = |places: &[usize]| -> Vec<End> { places.iter().filter_map(|at| ends.get(*at)).cloned().collect() };
-        let joined = |a: usize, b: usize| (rules.links)(a.min(b), a.max(b)) != Some(0);
-        let unclear = pick(&found.unclear);
+        let may_be_joined = |a: usize, b: usize| (rules.links)(a.min(b), a.max(b)) != Some(0);
+        let unclear = pick(ends, &found.unclear);
         if !unclear.is_empty() {
             let devices: BTreeSet<usize> = unclear.iter().map(|end| end.device).collect();
-            let devices = devices.into_iter().map(|device| self.name(device)).collect::<Vec<_>>().join(", ");
             notes.push(Note::undecided(format!(
-                "more than one assignment of {} link ends of {devices} to peers fits what they counted{}",
+                "more than one assignment of {} link ends of {} to peers fits the counters{}",
                 unclear.len(),
+                self.names(devices),
                 self.advice()
             )));
-            let could = |a: usize, b: usize| {
-                let of = |device: usize| unclear.iter().filter(move |end| end.device == device);
-                joined(a, b)
-                    && of(a)
-                        .any(|own| of(b).any(|other| mirror(own, other, self.tolerance) && self.may_be_one(own, other)))
-            };
-            if self.share(&unclear, could, traffic, notes) {
+            let placed = self.share(
+                &unclear,
+                |a, b| may_be_joined(a, b) && self.could_mirror(&unclear, a, b),
+                traffic,
+                notes,
+            );
+            if placed {
                 notes.push(Note::assumed(SPREAD));
             }
         }
-        let lonely = pick(&found.lonely);
+        let lonely = pick(ends, &found.lonely);
         if lonely.is_empty() {
             return;
         }
-        let named = lonely.iter().take(NAMED).map(|end| self.end(end)).collect::<Vec<_>>().join(", ");
-        let rest = lonely.len().saturating_sub(NAMED);
-        let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+        let named: Vec<String> = (lonely.iter().take(NAMED))
+            .map(|end| self.end(end))
+            .collect();
         notes.push(Note::undecided(format!(
-            "no other end counted within {} % what {named}{rest} did: the other ends may not be in the reading, or were read \
-             at another time",
+            "no other link end has the counts of {}{} within {} %: the other ends may be missing \
+             from the reading, or were read at another time",
+            named.join(", "),
+            more(lonely.len()),
             percent(self.tolerance)
         )));
-        let known = |end: &End, other: usize| self.remote(end).is_none_or(|(device, _)| device == other);
-        let could = |a: usize, b: usize| {
-            let of = |device: usize| lonely.iter().filter(move |end| end.device == device);
-            joined(a, b) && of(a).any(|end| known(end, b)) && of(b).any(|end| known(end, a))
-        };
-        if self.share(&lonely, could, traffic, notes) {
+        let placed = self.share(
+            &lonely,
+            |a, b| {
+                may_be_joined(a, b) && self.may_lead(&lonely, a, b) && self.may_lead(&lonely, b, a)
+            },
+            traffic,
+            notes,
+        );
+        if placed {
             notes.push(Note::assumed(SPREAD));
         }
     }
 
-    /// Spreads what ends carried over the devices that may have talked, and notes what nobody could have received; whether
-    /// anything was spread.
+    /// Whether some ends of two devices mirror each other and may be of one link.
+    fn could_mirror(&self, ends: &[End], a: usize, b: usize) -> bool {
+        ends.iter().filter(|end| end.device == a).any(|own| {
+            (ends.iter().filter(|end| end.device == b))
+                .any(|other| mirror(own, other, self.tolerance) && self.may_be_one(own, other))
+        })
+    }
+
+    /// Whether some end of a device may lead to another device: the driver names no third one.
+    fn may_lead(&self, ends: &[End], from: usize, to: usize) -> bool {
+        ends.iter().any(|end| {
+            end.device == from && self.remote(end).is_none_or(|(device, _)| device == to)
+        })
+    }
+
+    /// Spreads the bytes of ends over the devices that may talk, and notes bytes that no device can
+    /// have received. Returns whether anything was spread.
     fn share(
         &self,
         ends: &[End],
@@ -412,58 +559,97 @@ impl<'a> Peers<'a> {
         traffic: &mut TrafficMatrix,
         notes: &mut Vec<Note>,
     ) -> bool {
-        let sums = |direction: fn(&End) -> f64| -> Vec<f64> {
-            let own =
-                |device| ends.iter().filter(|end| end.device == device).map(direction).fold(0.0, |sum, own| sum + own);
-            (0..self.seen.len()).map(own).collect()
-        };
-        let (sent, received) = (sums(|end| end.sent), sums(|end| end.received));
+        let mut sent = vec![0.0; self.seen.len()];
+        let mut received = sent.clone();
+        for end in ends {
+            for (sums, bytes) in [(&mut sent, end.sent), (&mut received, end.received)] {
+                if let Some(sum) = sums.get_mut(end.device) {
+                    *sum += bytes;
+                }
+            }
+        }
         let matrix = spread(&sent, &received, may_talk);
-        let mut placed = 0;
+        let mut placed = false;
         for (from, row) in matrix.iter().enumerate() {
             for (to, sum) in row.iter().enumerate().filter(|(_, sum)| **sum > 0.0) {
                 traffic.add(from, to, *sum);
-                placed += 1;
+                placed = true;
             }
         }
-        let lost = |device: &usize| {
-            let row = matrix.get(*device).map(|row| row.iter().sum::<f64>()).unwrap_or_default();
-            sent.get(*device).is_some_and(|sent| *sent > 0.0) && row == 0.0
-        };
-        let lost: Vec<usize> = (0..self.seen.len()).filter(lost).collect();
-        if !lost.is_empty() || placed == 0 && !ends.is_empty() {
-            let sum: f64 = lost.iter().filter_map(|device| sent.get(*device)).sum();
-            let names = lost.iter().map(|device| self.name(*device)).collect::<Vec<_>>().join(", ");
-            let names = if names.is_empty() {
-                "what was received only".to_owned()
-            } else {
-                format!("{} sent by {names}", bytes(sum))
-            };
-            notes.push(Note::left_out(format!("{names}: no device in the reading could have been its peer")));
+        let mut lost: Vec<usize> = Vec::new();
+        let mut lost_bytes = 0.0;
+        for ((device, row), sent) in (0..).zip(&matrix).zip(&sent) {
+            if *sent > 0.0 && row.iter().sum::<f64>() == 0.0 {
+                lost.push(device);
+                lost_bytes += sent;
+            }
         }
-        placed > 0
+        if !lost.is_empty() || !placed && !ends.is_empty() {
+            let what = if lost.is_empty() {
+                "traffic that was only received".to_owned()
+            } else {
+                format!("{} sent by {}", bytes(lost_bytes), self.names(lost))
+            };
+            notes.push(Note::left_out(format!(
+                "{what}: no device in the reading could have been its peer"
+            )));
+        }
+        placed
     }
 }
 
-/// The words of a name that tell models: `V100` of `Tesla V100-SXM2-16GB`.
+/// Whether a word is the number, the name or the UUID of a device.
+fn is_named(seen: &Seen, word: &str) -> bool {
+    let uuid = seen.uuid.as_deref();
+    word.parse() == Ok(seen.number)
+        || seen.name.eq_ignore_ascii_case(word)
+        || uuid.is_some_and(|uuid| uuid.eq_ignore_ascii_case(word))
+}
+
+/// The ends at these places.
+fn pick(ends: &[End], places: &[usize]) -> Vec<End> {
+    let ends = places.iter().filter_map(|at| ends.get(*at));
+    ends.cloned().collect()
+}
+
+/// ` and 3 more`, if a list is longer than the part of it that is named.
+fn more(all: usize) -> String {
+    match all.saturating_sub(NAMED) {
+        0 => String::new(),
+        rest => format!(" and {rest} more"),
+    }
+}
+
+/// The words of a name that denote a model: `V100` in `Tesla V100-SXM2-16GB`.
 fn models(name: &str) -> BTreeSet<String> {
-    let is_model = |word: &&str| {
-        let letters = word.bytes().take_while(u8::is_ascii_alphabetic).count();
-        let digits = word.bytes().skip(letters).take_while(u8::is_ascii_digit).count();
-        (1..=2).contains(&letters) && (2..=4).contains(&digits) && word.len() <= letters + digits + 1
-    };
-    let words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
-    words.filter(is_model).map(str::to_ascii_uppercase).collect()
+    name.split(|letter: char| !letter.is_ascii_alphanumeric())
+        .filter(|word| is_model(word))
+        .map(str::to_ascii_uppercase)
+        .collect()
 }
 
+/// Whether a word is one or two letters, two to four digits, and perhaps one letter more.
+fn is_model(word: &str) -> bool {
+    let letters = word.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let rest = word.bytes().skip(letters);
+    let digits = rest.take_while(u8::is_ascii_digit).count();
+    (1..=2).contains(&letters) && (2..=4).contains(&digits) && word.len() <= letters + digits + 1
+}
+
+/// Whether a dump has link switches.
 fn has_switches(dump: &Dump) -> bool {
-    dump.machine.fabric.nodes().any(|(_, node)| matches!(node.kind, NodeKind::LinkSwitch))
+    dump.machine
+        .fabric
+        .nodes()
+        .any(|(_, node)| matches!(node.kind, NodeKind::LinkSwitch))
 }
 
-/// Adds what went over one link. Each direction is counted at both ends; the larger counts.
-fn add(ends: &[End], (a, b): (usize, usize), traffic: &mut TrafficMatrix) {
-    if let (Some(a), Some(b)) = (ends.get(a), ends.get(b)) {
-        traffic.add(a.device, b.device, a.sent.max(b.received));
-        traffic.add(b.device, a.device, b.sent.max(a.received));
+/// Adds the bytes of links to the traffic. Both ends count each direction; the larger count holds.
+fn add(ends: &[End], pairs: &[(usize, usize)], traffic: &mut TrafficMatrix) {
+    for (a, b) in pairs {
+        if let (Some(a), Some(b)) = (ends.get(*a), ends.get(*b)) {
+            traffic.add(a.device, b.device, a.sent.max(b.received));
+            traffic.add(b.device, a.device, b.sent.max(a.received));
+        }
     }
 }

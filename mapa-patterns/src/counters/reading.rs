@@ -1,8 +1,9 @@
-//! What the counters of links say at one moment, and what went over links between two.
+//! Readings of link counters, and the bytes between two readings.
 //!
-//! A counter that runs backwards was reset, or has wrapped. The vendor documents counters of 64 bits and no width at which
-//! they wrap (NVML: `nvmlDeviceGetNvLinkUtilizationCounter` and the fields `NVML_FI_DEV_NVLINK_THROUGHPUT_*`), so nothing is
-//! ever added for a wrap: the reading is refused, or the bytes since the reset are taken, which are the least that it was.
+//! A counter that runs backwards was reset, or has wrapped. The vendor documents counters of 64
+//! bits and no width at which they wrap (NVML: `nvmlDeviceGetNvLinkUtilizationCounter` and the
+//! fields `NVML_FI_DEV_NVLINK_THROUGHPUT_*`). So nothing is ever added for a wrap: the reading is
+//! an error, or the bytes since the reset count, which are a lower bound.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +13,11 @@ use mapa_topologies::{Counter, Dump, Kind};
 use crate::application::Note;
 use crate::error::Error;
 
-const EXPECTED: &str = "expected what `nvidia-smi nvlink -gt d` or `-g 0` prints while bytes are counted";
+const EXPECTED: &str =
+    "expected the output of `nvidia-smi nvlink -gt d` or `-g 0` while bytes are counted";
 
-/// What the counters of a machine's links say at one moment, as `nvidia-smi nvlink` prints them (`-gt d`, `-gt r`, `-g 0`,
-/// `-g 1`; of all GPUs, or several runs with `-i` one after the other).
+/// One reading of the link counters of a machine, as `nvidia-smi nvlink` prints it (`-gt d`,
+/// `-gt r`, `-g 0`, `-g 1`), for all GPUs, or for several runs with `-i` in one text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
     pub(super) counter: Counter,
@@ -33,7 +35,7 @@ pub(super) struct Seen {
     pub(super) links: BTreeMap<u32, Count>,
 }
 
-/// Bytes over one link, and where that was read.
+/// The bytes over one link, and the line that has them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Count {
     pub(super) sent: u64,
@@ -45,12 +47,13 @@ impl Reading {
     /// Reads the text. KBytes and KiB are both 1024 bytes.
     ///
     /// # Errors
-    /// What is no such text, with its line; links of which no bytes are counted; counters of several kinds.
+    /// A text in another form, with its line; links without byte counters; counters of several
+    /// kinds.
     pub fn read(text: &str) -> Result<Self, Error> {
         Self::of_dump(&Kind::NvidiaSmiNvlink.read(text)?)
     }
 
-    /// The same of a dump that was read already.
+    /// Takes the counters from a dump that was read before.
     ///
     /// # Errors
     /// As for [`Reading::read`].
@@ -58,24 +61,42 @@ impl Reading {
         let mut devices = devices(dump);
         let mut counter = None;
         for port in &dump.ports {
-            let (Some(traffic), Some(counted)) = (port.traffic, port.counted) else { continue };
+            let (Some(traffic), Some(counted)) = (port.traffic, port.counted) else {
+                continue;
+            };
             let (Some(sent), Some(received)) = (counted.sent_line, counted.received_line) else {
                 let line = counted.sent_line.or(counted.received_line).unwrap_or(1);
-                let what = format!("link {} is counted in one direction: expected both Tx and Rx", port.link);
+                let what = format!(
+                    "link {} is counted in one direction: expected both Tx and Rx",
+                    port.link
+                );
                 return Err(Error::at(line, what));
             };
             if *counter.get_or_insert(counted.counter) != counted.counter {
                 let what = "another counter than those above: expected one of `-gt d`, `-gt r`, `-g 0` and `-g 1`";
                 return Err(Error::at(sent, what));
             }
-            let count = Count { sent: traffic.sent, received: traffic.received, line: sent.max(received) };
-            devices.get_mut(port.device.index()).map(|seen| seen.links.insert(port.link, count));
+            let count = Count {
+                sent: traffic.sent,
+                received: traffic.received,
+                line: sent.max(received),
+            };
+            devices
+                .get_mut(port.device.index())
+                .map(|seen| seen.links.insert(port.link, count));
         }
-        let none = || Error::new(format!("no bytes are counted, but perhaps packets or cycles, or N/A: {EXPECTED}"));
-        Ok(Self { counter: counter.ok_or_else(none)?, devices })
+        let none = || {
+            Error::new(format!(
+                "no byte counters, but perhaps packets or cycles, or N/A: {EXPECTED}"
+            ))
+        };
+        Ok(Self {
+            counter: counter.ok_or_else(none)?,
+            devices,
+        })
     }
 
-    /// What is counted, for people.
+    /// The counter, for people.
     pub(super) fn counts(&self) -> String {
         match self.counter {
             Counter::Set(set) => format!("counter set {set} of nvidia-smi nvlink"),
@@ -86,10 +107,14 @@ impl Reading {
 }
 
 fn devices(dump: &Dump) -> Vec<Seen> {
-    let nodes = dump.machine.fabric.nodes().filter_map(|(_, node)| match &node.kind {
-        NodeKind::Device(info) => Some((&node.name, info)),
-        _ => None,
-    });
+    let nodes = dump
+        .machine
+        .fabric
+        .nodes()
+        .filter_map(|(_, node)| match &node.kind {
+            NodeKind::Device(info) => Some((&node.name, info)),
+            _ => None,
+        });
     let seen = |(id, (name, info)): (u32, (&String, &mapa_core::DeviceInfo))| Seen {
         number: info.index.unwrap_or(id),
         name: name.clone(),
@@ -111,24 +136,27 @@ pub(super) struct End {
 }
 
 impl End {
-    /// What its busier direction carried.
+    /// The bytes of the busier direction.
     pub(super) fn busier(&self) -> f64 {
         self.sent.max(self.received)
     }
 }
 
-/// What went over each link: since its counters began, or between two readings. With `resets`, counters that ran backwards
-/// began again from zero, and a note says so.
+/// The bytes over each link: since its counters began, or between two readings. With `resets`,
+/// counters that ran backwards count from zero, and a note says so.
 ///
 /// # Errors
-/// Readings of other counters, devices or links than each other; counters that ran backwards, with the line of `after`.
+/// Two readings with different counters, devices or links; counters that ran backwards, with the
+/// line in `after`.
 pub(super) fn ends(
     before: Option<&Reading>,
     after: &Reading,
     resets: bool,
     notes: &mut Vec<Note>,
 ) -> Result<Vec<End>, Error> {
-    let earlier = before.map(|before| same_devices(before, after)).transpose()?;
+    let earlier = before
+        .map(|before| same_devices(before, after))
+        .transpose()?;
     let mut ends = Vec::new();
     for (device, seen) in after.devices.iter().enumerate() {
         let of_before = earlier.as_ref().and_then(|earlier| earlier.get(device));
@@ -139,8 +167,12 @@ pub(super) fn ends(
             let base = of_before.and_then(|seen| seen.links.get(&link));
             let base = base.filter(|base| !ran_backwards(base, count));
             let (sent, received) = base.map_or((0, 0), |base| (base.sent, base.received));
-            let went = |now: u64, then: u64| now.saturating_sub(then) as f64;
-            ends.push(End { device, link, sent: went(count.sent, sent), received: went(count.received, received) });
+            ends.push(End {
+                device,
+                link,
+                sent: count.sent.saturating_sub(sent) as f64,
+                received: count.received.saturating_sub(received) as f64,
+            });
         }
     }
     backwards(&earlier.unwrap_or_default(), after, resets, notes)?;
@@ -151,30 +183,46 @@ fn ran_backwards(before: &Count, after: &Count) -> bool {
     after.sent < before.sent || after.received < before.received
 }
 
-/// Counters that ran backwards: refused, or noted.
-fn backwards(earlier: &[&Seen], after: &Reading, resets: bool, notes: &mut Vec<Note>) -> Result<(), Error> {
+/// Notes counters that ran backwards, or returns them as an error.
+fn backwards(
+    earlier: &[&Seen],
+    after: &Reading,
+    resets: bool,
+    notes: &mut Vec<Note>,
+) -> Result<(), Error> {
     let (mut forwards, mut first) = (false, None);
     for (seen, of_before) in after.devices.iter().zip(earlier) {
         for (link, count) in &seen.links {
-            let Some(base) = of_before.links.get(link) else { continue };
+            let Some(base) = of_before.links.get(link) else {
+                continue;
+            };
             forwards |= count.sent > base.sent || count.received > base.received;
             if !ran_backwards(base, count) {
                 continue;
             }
             first.get_or_insert((seen, link, base, count));
             if resets {
-                let what =
-                    format!("{} link {link} was reset between the readings: only what came after counts", seen.name);
+                let what = format!(
+                    "{} link {link} was reset between the readings: only what came after counts",
+                    seen.name
+                );
                 notes.push(Note::assumed(what).at(format!("line {}", count.line)));
             }
         }
     }
-    let Some((seen, link, base, count)) = first.filter(|_| !resets) else { return Ok(()) };
+    let Some((seen, link, base, count)) = first.filter(|_| !resets) else {
+        return Ok(());
+    };
     let pair = |count: &Count| format!("sent {} and received {} bytes", count.sent, count.received);
-    let what = format!("{} link {link} {}, but {} in the earlier reading", seen.name, pair(count), pair(base));
+    let what = format!(
+        "{} link {link} {}, but {} in the earlier reading",
+        seen.name,
+        pair(count),
+        pair(base)
+    );
     let hint = if forwards {
         "its counters were reset between the readings (or have wrapped, at a width that is not documented): expected \
-         two readings without a reset between them, or --resets to count from it"
+         two readings without a reset between them, or --resets to count from the reset"
     } else {
         "no counter ran forwards: expected the earlier reading first"
     };
@@ -184,38 +232,83 @@ fn backwards(earlier: &[&Seen], after: &Reading, resets: bool, notes: &mut Vec<N
 /// The devices of the earlier reading, in the order of the later.
 fn same_devices<'a>(before: &'a Reading, after: &Reading) -> Result<Vec<&'a Seen>, Error> {
     if before.counter != after.counter {
-        let what = format!("the readings are of two counters, {} and {}", before.counter, after.counter);
+        let what = format!(
+            "the readings are of two counters, {} and {}",
+            before.counter, after.counter
+        );
         return Err(Error::new(what + ": expected the same option for both"));
     }
     let lacks = |seen: &Seen, which: &str| {
-        let line = seen.links.values().next().map(|count| format!(" (line {} of it)", count.line)).unwrap_or_default();
-        Error::new(format!("{} is in the {which} reading alone{line}: expected the same GPUs in both", seen.name))
+        let line = seen
+            .links
+            .values()
+            .next()
+            .map(|count| format!(" (line {} of it)", count.line))
+            .unwrap_or_default();
+        Error::new(format!(
+            "{} is in the {which} reading alone{line}: expected the same GPUs in both",
+            seen.name
+        ))
     };
     let mut earlier = Vec::new();
     for seen in &after.devices {
-        let own = before.devices.iter().find(|own| own.number == seen.number).ok_or_else(|| lacks(seen, "later"))?;
+        let own = before
+            .devices
+            .iter()
+            .find(|own| own.number == seen.number)
+            .ok_or_else(|| lacks(seen, "later"))?;
         if let (Some(then), Some(now)) = (&own.uuid, &seen.uuid)
             && then != now
         {
-            let what = format!("{} is {now}, but was {then} in the earlier reading: expected the same GPU", seen.name);
-            return Err(seen.links.values().next().map_or_else(|| Error::new(&what), |at| Error::at(at.line, &what)));
+            let what = format!(
+                "{} is {now}, but was {then} in the earlier reading: expected the same GPU",
+                seen.name
+            );
+            return Err(seen
+                .links
+                .values()
+                .next()
+                .map_or_else(|| Error::new(&what), |at| Error::at(at.line, &what)));
         }
         earlier.push(own);
     }
-    let gone = before.devices.iter().find(|own| after.devices.iter().all(|seen| seen.number != own.number));
+    let gone = before
+        .devices
+        .iter()
+        .find(|own| after.devices.iter().all(|seen| seen.number != own.number));
     gone.map_or(Ok(earlier), |gone| Err(lacks(gone, "earlier")))
 }
 
 fn same_links(before: &Seen, after: &Seen) -> Result<(), Error> {
-    if let Some((link, count)) = after.links.iter().find(|(link, _)| !before.links.contains_key(link)) {
-        let what = format!("{} link {link} is not counted in the earlier reading", after.name);
-        return Err(Error::at(count.line, what + ": expected the same links in both"));
+    if let Some((link, count)) = after
+        .links
+        .iter()
+        .find(|(link, _)| !before.links.contains_key(link))
+    {
+        let what = format!(
+            "{} link {link} is not counted in the earlier reading",
+            after.name
+        );
+        return Err(Error::at(
+            count.line,
+            what + ": expected the same links in both",
+        ));
     }
-    let Some((link, count)) = before.links.iter().find(|(link, _)| !after.links.contains_key(link)) else {
+    let Some((link, count)) = before
+        .links
+        .iter()
+        .find(|(link, _)| !after.links.contains_key(link))
+    else {
         return Ok(());
     };
-    let what =
-        format!("{} link {link}, line {} of the earlier reading, is not counted in the later", after.name, count.line);
+    let what = format!(
+        "{} link {link}, line {} of the earlier reading, is not counted in the later",
+        after.name, count.line
+    );
     let what = what + ": expected the same links in both";
-    Err(after.links.values().next().map_or_else(|| Error::new(&what), |at| Error::at(at.line, &what)))
+    Err(after
+        .links
+        .values()
+        .next()
+        .map_or_else(|| Error::new(&what), |at| Error::at(at.line, &what)))
 }

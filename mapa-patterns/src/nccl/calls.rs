@@ -1,37 +1,38 @@
-//! Calls: what a rank asked the library for, and how much of it goes over rings, trees and to peers.
+//! Calls: the operations that a rank requested from the library, and the bytes that each puts on
+//! rings, trees and links to peers.
 
 use std::fmt;
 
 use super::line::Asked;
 
-/// What ranks do together, or one with another.
+/// An operation of all ranks of a communicator, or of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Collective {
-    /// All get the sum of all.
+    /// Every rank gets the sum over all ranks.
     AllReduce,
-    /// All get the parts of all.
+    /// Every rank gets the parts of all ranks.
     AllGather,
-    /// Each gets its part of the sum of all.
+    /// Every rank gets its part of the sum over all ranks.
     ReduceScatter,
-    /// All get what the root has.
+    /// Every rank gets the data of the root.
     Broadcast,
-    /// The root gets the sum of all.
+    /// The root gets the sum over all ranks.
     Reduce,
-    /// Each gets its own part from each.
+    /// Every rank sends a part to every rank.
     AllToAll,
-    /// The root gets the parts of all.
+    /// The root gets the parts of all ranks.
     Gather,
-    /// Each gets its part from the root.
+    /// Every rank gets its part from the root.
     Scatter,
-    /// To one peer.
+    /// One rank sends to a peer.
     Send,
-    /// From one peer.
+    /// One rank receives from a peer.
     Recv,
 }
 
 impl Collective {
-    /// All, in the order in which they are declared.
+    /// All operations, in the order of their declaration.
     pub const ALL: [Self; 10] = [
         Self::AllReduce,
         Self::AllGather,
@@ -45,7 +46,8 @@ impl Collective {
         Self::Recv,
     ];
 
-    /// What each hop of the rings carries in all, bytes, if a call of so many bytes among `ranks` goes over them; none if it does not.
+    /// The bytes that each hop of the rings carries in total for a call of `bytes` among `ranks`;
+    /// none if the operation does not use rings.
     pub(super) fn over_rings(self, bytes: f64, ranks: f64) -> Option<f64> {
         match self {
             Self::AllReduce => Some(2.0 * (ranks - 1.0) / ranks * bytes),
@@ -63,37 +65,54 @@ impl fmt::Display for Collective {
     }
 }
 
-/// A call: what, how large, and with whom.
+/// A call: its operation, its size, and its root or peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Call {
-    /// What was asked for.
+    /// The operation.
     pub collective: Collective,
-    /// The size of the message, bytes: all ranks' parts together for all-gather and reduce-scatter, one part for all-to-all, gather and
-    /// scatter.
+    /// The size of the message, bytes: all ranks' parts together for all-gather and reduce-scatter,
+    /// one part for all-to-all, gather and scatter.
     pub bytes: u64,
     /// The root, or the peer; 0 where there is none.
     pub root: u32,
 }
 
 impl Call {
-    /// What was asked for among so many ranks, if that is known; none if the call or the type of its data is not known.
+    /// The call in a line of the log, among `ranks` if that is known; none if the operation or its
+    /// data type is unknown.
     pub(super) fn of(asked: &Asked<'_>, ranks: Option<u32>) -> Result<Option<Self>, String> {
-        let known = Collective::ALL.into_iter().find(|own| own.to_string().eq_ignore_ascii_case(asked.name));
-        let (Some(collective), Some(width)) = (known, width(asked.datatype)) else { return Ok(None) };
+        let known = Collective::ALL
+            .into_iter()
+            .find(|own| own.to_string().eq_ignore_ascii_case(asked.name));
+        let (Some(collective), Some(width)) = (known, width(asked.datatype)) else {
+            return Ok(None);
+        };
         let parts = match collective {
             Collective::AllGather | Collective::ReduceScatter => u64::from(ranks.unwrap_or(1)),
             _ => 1,
         };
-        if ranks.is_some_and(|ranks| asked.root >= ranks) {
-            return Err(format!("root {} of {} ranks: expected less", asked.root, ranks.unwrap_or(0)));
+        if let Some(ranks) = ranks.filter(|ranks| asked.root >= *ranks) {
+            return Err(format!(
+                "root {} of {ranks} ranks: expected a rank below {ranks}",
+                asked.root
+            ));
         }
-        let bytes = asked.count.checked_mul(width).and_then(|bytes| bytes.checked_mul(parts));
-        let bytes = bytes.ok_or_else(|| format!("count {}: expected fewer bytes than 2^64", asked.count))?;
-        Ok(Some(Self { collective, bytes, root: asked.root }))
+        let bytes = asked
+            .count
+            .checked_mul(width)
+            .and_then(|bytes| bytes.checked_mul(parts));
+        let bytes = bytes
+            .ok_or_else(|| format!("count {}: expected fewer bytes than 2^64", asked.count))?;
+        Ok(Some(Self {
+            collective,
+            bytes,
+            root: asked.root,
+        }))
     }
 }
 
-/// The bytes of a data type (`ncclDataType_t` in nccl.h: bfloat16 since 2.10, the two of 8 bits since 2.24).
+/// The size of a data type in bytes (`ncclDataType_t` in nccl.h: bfloat16 since 2.10, the two of 8
+/// bits since 2.24).
 fn width(datatype: u32) -> Option<u64> {
     match datatype {
         0 | 1 | 10 | 11 => Some(1),

@@ -1,17 +1,19 @@
-//! What logs tell of a job: its devices, and its communicators with their rings and trees.
+//! The contents of a job's logs: its devices, and its communicators with their rings and trees.
 
 use super::calls::Call;
 use crate::application::Note;
 
-/// A job, as its logs tell it.
+/// A job as its logs describe it.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct NcclJob {
-    /// Its devices: those of the largest communicator by rank, then others. These are the ranks of its pattern.
+    /// The devices: those of the largest communicator by rank, then the others. Their order is that
+    /// of the ranks of the pattern.
     pub devices: Vec<JobDevice>,
-    /// Its communicators, the largest first.
+    /// The communicators, the largest first.
     pub communicators: Vec<Communicator>,
-    /// Sizes of messages, bytes, and how many calls of that size the device with the most of them made.
+    /// Message sizes in bytes, each with a number of calls: that of the device which made the most
+    /// calls of that size.
     pub messages: Vec<(u64, u64)>,
     /// What was left out or assumed.
     pub notes: Vec<Note>,
@@ -21,11 +23,11 @@ pub struct NcclJob {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct JobDevice {
-    /// Its host; empty if its own log is missing.
+    /// The host; empty if the log of this rank is missing.
     pub host: String,
-    /// Its PCI bus id as NCCL prints it, such as `1b000`; empty if it is not told.
+    /// The PCI bus id as NCCL prints it, such as `1b000`; empty if unknown.
     pub bus: String,
-    /// Its number: NVML's if it is told, else CUDA's in its process.
+    /// The device's number: NVML's if known, else CUDA's in its process.
     pub number: Option<u32>,
     /// `host:number`, `host:bus`, or `rank N`.
     pub label: String,
@@ -35,67 +37,70 @@ pub struct JobDevice {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Communicator {
-    /// Its commId, such as `0xf6bfaf5466e2b71f`, or the pointer of its least rank; `host:pid:tid` where its log ends before either.
+    /// The commId, such as `0xf6bfaf5466e2b71f`, or the pointer of the lowest rank; `host:pid:tid`
+    /// if the log ends before either.
     pub name: String,
-    /// How many ranks.
+    /// The number of ranks.
     pub ranks: usize,
-    /// For each rank the place of its device in [`NcclJob::devices`]; none if that is not known.
+    /// For each rank, the index of its device in [`NcclJob::devices`]; none if unknown.
     pub devices: Vec<Option<usize>>,
-    /// How many channels its rings and trees have.
+    /// The number of channels of the rings and trees.
     pub channels: usize,
     /// The rings, by channel.
     pub rings: Vec<Ring>,
     /// The trees, by channel.
     pub trees: Vec<Tree>,
-    /// The connections, by channel and ends; each once, though both ends may tell it.
+    /// The connections, by channel and ends. Each is listed once, though both ends may print it.
     pub connections: Vec<Connection>,
-    /// The calls, by the sending rank for those between two (all others are of rank 0 here), and how often each was made.
+    /// The calls: the sending rank (0 for calls of all ranks), the call, and how often it was made.
     pub calls: Vec<(u32, Call, u64)>,
-    /// What NCCL chose for all-reduces, if it told (subsystem TUNING): their bytes, and how often it took rings and trees.
+    /// NCCL's choices for all-reduces, if the log has them (subsystem TUNING): the size in bytes,
+    /// and how often NCCL chose rings and trees.
     pub choices: Vec<(u64, u64, u64)>,
 }
 
-/// A ring of a channel.
+/// The ring of a channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ring {
-    /// Its channel.
+    /// The channel.
     pub channel: u32,
-    /// Sending and receiving rank of each hop, from rank 0 on if it is whole.
+    /// The sending and the receiving rank of each hop, from rank 0 on if the ring is whole.
     pub hops: Vec<(u32, u32)>,
     /// Whether all hops are known.
     pub is_whole: bool,
 }
 
 impl Ring {
-    /// The ranks in order, from rank 0 on; none if hops are missing.
+    /// The ranks in ring order, from rank 0 on; none if hops are missing.
     #[must_use]
     pub fn order(&self) -> Option<Vec<u32>> {
-        self.is_whole.then(|| self.hops.iter().map(|&(from, _)| from).collect())
+        self.is_whole
+            .then(|| self.hops.iter().map(|&(from, _)| from).collect())
     }
 }
 
-/// In which half of a reduction a tree is used.
+/// The half of an all-reduce that a tree is used for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TreeHalf {
-    /// In both.
+    /// Both halves.
     #[default]
     Both,
-    /// From the children to the root.
+    /// The reduction, from the children to the root.
     Reduce,
-    /// From the root to the children.
+    /// The broadcast, from the root to the children.
     Broadcast,
 }
 
-/// A tree of a channel.
+/// The tree of a channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tree {
-    /// Its channel.
+    /// The channel.
     pub channel: u32,
-    /// What it is used for.
+    /// The half of an all-reduce that the tree is used for.
     pub half: TreeHalf,
-    /// Parent and child, by child.
+    /// The parent and the child of each edge, sorted by child.
     pub edges: Vec<(u32, u32)>,
 }
 
@@ -103,7 +108,7 @@ pub struct Tree {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Connection {
-    /// Its channel.
+    /// The channel.
     pub channel: u32,
     /// The sending rank.
     pub from: u32,

@@ -1,7 +1,8 @@
-//! From lines to members: what each rank of each communicator printed of itself.
+//! From lines to members: everything that one rank of one communicator printed.
 //!
-//! Lines of rings and trees do not name their communicator. They stand between the lines with which a thread begins and ends to make
-//! one (since 2.9), or before the line with which it ends (older); RCCL names it in each.
+//! Lines of rings and trees do not name their communicator in NCCL. A thread prints them between
+//! the lines that begin and end the initialisation of a communicator (since 2.9), or before the
+//! line that ends it (older versions). RCCL names the communicator in each line.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use crate::error::Error;
 /// The most ranks of a communicator.
 pub(super) const MOST_RANKS: u32 = mapa_core::MAX_DEVICES as u32;
 
-/// Where a line stands: its file, and its number from 1.
+/// The place of a line: its file, and its number from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place<'a>(pub(super) &'a str, pub(super) usize);
 
@@ -27,7 +28,7 @@ impl Place<'_> {
     }
 }
 
-/// Facts, and where they stand.
+/// Facts with their places.
 pub(super) type Facts<'a> = Vec<(Place<'a>, Fact)>;
 
 /// One rank of one communicator.
@@ -36,9 +37,9 @@ pub(super) struct Member<'a> {
     pub(super) place: Place<'a>,
     pub(super) host: &'a str,
     pub(super) pid: u64,
-    /// The pointer by which its process knows it.
+    /// The pointer that identifies the communicator in its process.
     pub(super) comm: u64,
-    /// How many with that pointer, then with its rank, were there before in its process.
+    /// How many earlier members of the same process have the same pointer and rank.
     pub(super) nth: usize,
     pub(super) rank: Option<u32>,
     pub(super) ranks: Option<u32>,
@@ -47,50 +48,51 @@ pub(super) struct Member<'a> {
     pub(super) bus: Option<u64>,
     pub(super) id: Option<u64>,
     pub(super) facts: Facts<'a>,
-    /// How often it was asked for what.
+    /// How often each call was made.
     pub(super) calls: BTreeMap<Call, u64>,
-    /// For all-reduces of so many bytes, how often the library took rings and trees.
+    /// By the size of an all-reduce in bytes: how often the library chose rings and trees.
     pub(super) choices: BTreeMap<u64, (u64, u64)>,
     /// The thread that made it.
     pub(super) tid: u64,
-    /// Whether a log ends before the line with its pointer.
+    /// Whether the log ends before the line with the pointer.
     pub(super) is_nameless: bool,
-    /// Whether it was split off another: its number is made of that one's, for commId is not told, or not its own.
+    /// Whether the communicator was split off another. Its number is then derived from that of its
+    /// parent, because the log has no commId for it, or not a unique one.
     pub(super) is_split: bool,
     is_complete: bool,
 }
 
-/// What is gathered from all files.
+/// The members of all files.
 #[derive(Default)]
 pub(super) struct Gathered<'a> {
     pub(super) members: Vec<Member<'a>>,
-    /// Lines of NCCL's or RCCL's.
+    /// How many lines NCCL or RCCL printed.
     pub(super) lines: usize,
-    /// What was left out, where first, and how often.
+    /// What was left out, with its first place and the number of lines.
     left_out: BTreeMap<&'static str, (Place<'a>, usize)>,
 }
 
-/// What is under way in one file.
+/// The state of reading one file.
 #[derive(Default)]
 struct File<'a> {
-    /// The member that a process means by a pointer.
+    /// By process and pointer: the member.
     comms: BTreeMap<(&'a str, u64, u64), usize>,
-    /// The member that a thread is making.
+    /// By thread: the member that it is initialising.
     making: BTreeMap<(&'a str, u64, u64), usize>,
-    /// What threads printed while it was not known of which communicator.
+    /// By thread: facts whose communicator is not known yet.
     open: BTreeMap<(&'a str, u64, u64), Facts<'a>>,
-    /// The rank and size of each, to count them.
+    /// By process, rank and size: how many members were seen.
     seen: BTreeMap<(&'a str, u64, u32, u32), usize>,
-    /// The member that last made a call of so many bytes, and which, by process and bytes.
+    /// By process and bytes: the member that last made a call of that size, and the call.
     last: BTreeMap<(&'a str, u64, u64), (usize, Collective)>,
     /// How often communicators were split, by process and pointer.
     splits: BTreeMap<(&'a str, u64, u64), u32>,
 }
 
-const CUT: &str = "the last line has no end, so that figures in it may be cut";
-const ODD: &str = "begins as a line that is known, and does not go on as one";
+const CUT: &str = "the last line has no line end: numbers in it may be cut";
+const ODD: &str = "a line that begins in a known form and continues in an unknown one";
 const CUT_TREES: &str = "NCCL cut the line before its last tree";
-const HOMELESS: &str = "what could be of several communicators, or of none that is known";
+const HOMELESS: &str = "lines that may belong to several communicators, or to an unknown one";
 
 impl<'a> Gathered<'a> {
     /// Reads one log.
@@ -98,7 +100,9 @@ impl<'a> Gathered<'a> {
         let mut file = File::default();
         for (at, line) in text.split_inclusive('\n').enumerate() {
             let place = Place(name, at + 1);
-            let Some((head, said)) = line::split(line) else { continue };
+            let Some((head, said)) = line::split(line) else {
+                continue;
+            };
             self.lines += 1;
             if !line.ends_with('\n') {
                 self.leave(CUT, place);
@@ -111,25 +115,30 @@ impl<'a> Gathered<'a> {
                     if is_cut {
                         self.leave(CUT_TREES, place);
                     }
-                    facts.into_iter().for_each(|fact| self.fact(&mut file, head, place, comm, fact));
+                    for fact in facts {
+                        self.fact(&mut file, head, place, comm, fact);
+                    }
                 }
                 Ok(Line::Call(asked)) => {
                     let at = self.of_pointer(&mut file, head, place, asked.comm);
                     let ranks = asked.ranks.or_else(|| self.members.get(at)?.ranks);
                     let call = Call::of(&asked, ranks).map_err(|what| place.error(what))?;
                     let Some(call) = call else {
-                        self.leave("a call or data type that is not known", place);
+                        self.leave("an unknown call or data type", place);
                         continue;
                     };
                     if let Some(own) = self.members.get_mut(at) {
                         own.agree(None, asked.ranks, place)?;
                         *own.calls.entry(call).or_default() += 1;
-                        file.last.insert((head.host, head.pid, call.bytes), (at, call.collective));
+                        file.last
+                            .insert((head.host, head.pid, call.bytes), (at, call.collective));
                     }
                 }
                 Ok(Line::Chosen(chosen)) => self.chosen(&file, head, place, &chosen),
                 Err(Wrong::Odd) => self.leave(ODD, place),
-                Err(Wrong::TooLarge(word)) => return Err(place.error(format!("`{word}`: expected a smaller number"))),
+                Err(Wrong::TooLarge(word)) => {
+                    return Err(place.error(format!("`{word}`: expected a smaller number")));
+                }
             }
         }
         self.end(file)
@@ -143,35 +152,56 @@ impl<'a> Gathered<'a> {
 
     /// What was left out, as notes.
     pub(super) fn finish(&mut self) -> Vec<Note> {
-        let notes = std::mem::take(&mut self.left_out).into_iter().map(|(what, (place, times))| {
-            let more = if times > 1 { format!(", and {} more such lines", times - 1) } else { String::new() };
-            Note::left_out(format!("{what}{more}")).at(place.text())
-        });
-        notes.collect()
+        let mut notes = Vec::new();
+        for (what, (place, times)) in std::mem::take(&mut self.left_out) {
+            let more = if times > 1 {
+                format!(", and {} more such lines", times - 1)
+            } else {
+                String::new()
+            };
+            notes.push(Note::left_out(format!("{what}{more}")).at(place.text()));
+        }
+        notes
     }
 
-    fn of_pointer(&mut self, file: &mut File<'a>, head: Head<'a>, place: Place<'a>, comm: u64) -> usize {
-        *file.comms.entry((head.host, head.pid, comm)).or_insert_with(|| {
-            self.members.push(Member::new(head, place, comm));
-            self.members.len() - 1
-        })
+    fn of_pointer(
+        &mut self,
+        file: &mut File<'a>,
+        head: Head<'a>,
+        place: Place<'a>,
+        comm: u64,
+    ) -> usize {
+        *file
+            .comms
+            .entry((head.host, head.pid, comm))
+            .or_insert_with(|| {
+                self.members.push(Member::new(head, place, comm));
+                self.members.len() - 1
+            })
     }
 
-    /// A choice is of the communicator that it names, else of the one in which the process last made a call of this size.
+    /// Counts a choice of algorithm. It belongs to the communicator that its line names, else to
+    /// the one in which the process last made a call of this size.
     fn chosen(&mut self, file: &File<'a>, head: Head<'a>, place: Place<'a>, chosen: &Chosen<'_>) {
         let last = file.last.get(&(head.host, head.pid, chosen.bytes));
-        let named = chosen.comm.and_then(|comm| file.comms.get(&(head.host, head.pid, comm)));
+        let named = chosen
+            .comm
+            .and_then(|comm| file.comms.get(&(head.host, head.pid, comm)));
         let (at, kind) = match (named, last) {
             (Some(&at), _) if chosen.name.is_some() => (at, None),
             (_, Some(&(at, kind))) => (at, Some(kind)),
             _ => return,
         };
-        let is = |kind: Collective| kind == Collective::AllReduce;
-        let told = chosen.name.map(|name| name == Collective::AllReduce.to_string());
-        if !told.unwrap_or(true) || !kind.is_none_or(is) {
+        // Only all-reduces are split between rings and trees.
+        let is_named_other = chosen
+            .name
+            .is_some_and(|name| name != Collective::AllReduce.to_string());
+        if is_named_other || kind.is_some_and(|kind| kind != Collective::AllReduce) {
             return;
         }
-        let Some(own) = self.members.get_mut(at) else { return };
+        let Some(own) = self.members.get_mut(at) else {
+            return;
+        };
         match chosen.runs {
             Runs::OnRings => own.choices.entry(chosen.bytes).or_default().0 += 1,
             Runs::OnTrees => own.choices.entry(chosen.bytes).or_default().1 += 1,
@@ -179,39 +209,67 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    /// The number of a communicator that is split off one with a number: of that, of which of its splits this is, and of the color. In
-    /// 2.18 to 2.2x the commId of splits is made of the parent's and the color alone, later it is not told.
+    /// The number of a communicator that was split off one with a number. It is a hash of the
+    /// parent's number, the ordinal of the split and the color: in NCCL 2.18 to 2.2x the commId of
+    /// a split follows from the parent and the color alone, and later versions do not print it.
     fn split(&self, file: &mut File<'a>, head: Head<'a>, init: &Init) -> Option<u64> {
         let (parent, count, color) = init.split?;
         let key = (head.host, head.pid, parent);
         let id = self.members.get(*file.comms.get(&key)?)?.id?;
         let ordinal = file.splits.entry(key).or_default();
         *ordinal += u32::from(init.stage == Stage::Start);
-        let words = [id, u64::from(count.unwrap_or(*ordinal)), u64::from(count.is_some()), u64::from(color)];
+        let words = [
+            id,
+            u64::from(count.unwrap_or(*ordinal)),
+            u64::from(count.is_some()),
+            u64::from(color),
+        ];
         // FNV-1a, by words.
-        Some(words.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ word).wrapping_mul(0x0100_0000_01b3)))
+        Some(words.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, word| {
+            (hash ^ word).wrapping_mul(0x0100_0000_01b3)
+        }))
     }
 
-    fn init(&mut self, file: &mut File<'a>, head: Head<'a>, place: Place<'a>, init: &Init) -> Result<(), Error> {
+    fn init(
+        &mut self,
+        file: &mut File<'a>,
+        head: Head<'a>,
+        place: Place<'a>,
+        init: &Init,
+    ) -> Result<(), Error> {
         if init.ranks == 0 || init.ranks > MOST_RANKS {
             return Err(place.error(format!("{} ranks: expected 1 to {MOST_RANKS}", init.ranks)));
         }
         if init.rank >= init.ranks {
-            return Err(place.error(format!("rank {} of {}: expected less", init.rank, init.ranks)));
+            return Err(place.error(format!(
+                "rank {} of {ranks}: expected a rank below {ranks}",
+                init.rank,
+                ranks = init.ranks
+            )));
         }
-        let (key, thread) = ((head.host, head.pid, init.comm), (head.host, head.pid, head.tid));
-        let begins_anew = |own: &Member<'_>| {
-            let is_other = !own.is_split && own.id.zip(init.id).is_some_and(|(own, other)| own != other);
-            is_other || own.is_complete && matches!(init.stage, Stage::Start | Stage::Complete)
-        };
-        if file.comms.get(&key).and_then(|&at| self.members.get(at)).is_some_and(begins_anew) {
-            file.comms.remove(&key);
+        let (key, thread) = (
+            (head.host, head.pid, init.comm),
+            (head.host, head.pid, head.tid),
+        );
+        // Processes reuse pointers: another commId, or a second initialisation, is another member.
+        if let Some(own) = file.comms.get(&key).and_then(|&at| self.members.get(at)) {
+            let has_other_id =
+                !own.is_split && own.id.zip(init.id).is_some_and(|(own, other)| own != other);
+            let is_second = matches!(init.stage, Stage::Start | Stage::Complete);
+            if has_other_id || own.is_complete && is_second {
+                file.comms.remove(&key);
+            }
         }
         let split = self.split(file, head, init);
         let at = self.of_pointer(file, head, place, init.comm);
-        let Some(own) = self.members.get_mut(at) else { return Ok(()) };
+        let Some(own) = self.members.get_mut(at) else {
+            return Ok(());
+        };
         if own.rank.is_none() {
-            let nth = file.seen.entry((head.host, head.pid, init.rank, init.ranks)).or_default();
+            let nth = file
+                .seen
+                .entry((head.host, head.pid, init.rank, init.ranks))
+                .or_default();
             (own.nth, own.tid) = (*nth, head.tid);
             *nth += 1;
         }
@@ -248,7 +306,14 @@ impl<'a> Gathered<'a> {
         Ok(())
     }
 
-    fn fact(&mut self, file: &mut File<'a>, head: Head<'a>, place: Place<'a>, comm: Option<u64>, fact: Fact) {
+    fn fact(
+        &mut self,
+        file: &mut File<'a>,
+        head: Head<'a>,
+        place: Place<'a>,
+        comm: Option<u64>,
+        fact: Fact,
+    ) {
         let thread = (head.host, head.pid, head.tid);
         let own = match comm {
             Some(comm) => Some(self.of_pointer(file, head, place, comm)),
@@ -260,12 +325,21 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    /// What threads printed without ever telling of which communicator it is: of their process's only one, or of one of which nothing
-    /// else is told.
+    /// Assigns the facts that remain without a communicator: to the only one of their process, or
+    /// to a new one if the process has none.
     fn end(&mut self, file: File<'a>) -> Result<(), Error> {
         for ((host, pid, tid), open) in file.open {
-            let head = Head { host, pid, tid, device: None };
-            if self.members.iter().any(|own| (own.host, own.pid) == (host, pid)) {
+            let head = Head {
+                host,
+                pid,
+                tid,
+                device: None,
+            };
+            if self
+                .members
+                .iter()
+                .any(|own| (own.host, own.pid) == (host, pid))
+            {
                 self.homeless(head, open);
                 continue;
             }
@@ -274,7 +348,9 @@ impl<'a> Gathered<'a> {
                 _ => None,
             });
             let Some((place, ranks)) = ring else {
-                open.iter().for_each(|(place, _)| self.leave("of a communicator whose size is not told", *place));
+                open.iter().for_each(|(place, _)| {
+                    self.leave("lines of a communicator of unknown size", *place)
+                });
                 continue;
             };
             if ranks > MOST_RANKS {
@@ -287,16 +363,26 @@ impl<'a> Gathered<'a> {
             // Rank 0 alone prints rings.
             let rank = rank.filter(|rank| *rank < ranks).or(Some(0));
             let new = Member::new(head, place, tid);
-            self.members.push(Member { rank, ranks: Some(ranks), facts: open, is_nameless: true, ..new });
+            self.members.push(Member {
+                rank,
+                ranks: Some(ranks),
+                facts: open,
+                is_nameless: true,
+                ..new
+            });
         }
         Ok(())
     }
 
-    /// Connections made later, on demand, by a thread that makes no communicator.
+    /// Assigns connections that a thread made later, on demand, outside any initialisation: to the
+    /// only communicator of its process, else they are left out.
     fn homeless(&mut self, head: Head<'a>, open: Facts<'a>) {
         for (place, fact) in open {
-            let of_process = |own: &&mut Member<'_>| (own.host, own.pid) == (head.host, head.pid);
-            let mut own: Vec<_> = self.members.iter_mut().filter(of_process).collect();
+            let mut own: Vec<_> = self
+                .members
+                .iter_mut()
+                .filter(|own| (own.host, own.pid) == (head.host, head.pid))
+                .collect();
             match (own.as_mut_slice(), &fact) {
                 ([only], Fact::Connection { .. }) => only.facts.push((place, fact)),
                 _ => self.leave(HOMELESS, place),
@@ -333,17 +419,25 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Notes its rank and how many there are.
-    fn agree(&mut self, rank: Option<u32>, ranks: Option<u32>, place: Place<'_>) -> Result<(), Error> {
-        for (what, own, told) in [("rank", &mut self.rank, rank), ("nranks", &mut self.ranks, ranks)] {
-            match (*own, told) {
-                (Some(own), Some(told)) if own != told => {
+    /// Sets the rank and the number of ranks, which must not change.
+    fn agree(
+        &mut self,
+        rank: Option<u32>,
+        ranks: Option<u32>,
+        place: Place<'_>,
+    ) -> Result<(), Error> {
+        for (what, own, now) in [
+            ("rank", &mut self.rank, rank),
+            ("nranks", &mut self.ranks, ranks),
+        ] {
+            match (*own, now) {
+                (Some(own), Some(now)) if own != now => {
                     let comm = self.comm;
-                    return Err(
-                        place.error(format!("comm {comm:#x}: {what} {told}, but {own} before: expected the same"))
-                    );
+                    return Err(place.error(format!(
+                        "comm {comm:#x}: {what} {now}, but {own} before: expected the same"
+                    )));
                 }
-                (None, Some(told)) => *own = Some(told),
+                (None, Some(now)) => *own = Some(now),
                 _ => {}
             }
         }

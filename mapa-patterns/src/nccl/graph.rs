@@ -1,4 +1,4 @@
-//! NCCL's graph in XML, as one communicator of one host's devices.
+//! NCCL's graph in XML, read as one communicator of the devices of one host.
 
 use std::collections::BTreeSet;
 
@@ -13,55 +13,92 @@ const RING: u32 = 4;
 
 /// Whether a text is XML with graphs.
 pub(super) fn is(text: &str) -> bool {
-    text.trim_start_matches('\u{feff}').trim_start().starts_with('<') && text.contains("<graphs")
+    text.trim_start_matches('\u{feff}')
+        .trim_start()
+        .starts_with('<')
+        && text.contains("<graphs")
 }
 
-/// Reads graphs, which must all say the same: each rank writes its own.
+/// Reads graphs. Each rank writes its own, so all of them must be equal.
 pub(super) fn read(files: &[(&str, &str)]) -> Result<NcclJob, Error> {
     let mut first: Option<Vec<Channel>> = None;
     for (name, text) in files {
         if !is(text) {
-            return Err(Error::new("a log beside a graph in XML: expected the one or the other").within(name));
+            return Err(Error::new(
+                "a log beside a graph in XML: expected logs only, or graphs only",
+            )
+            .within(name));
         }
-        let dump = mapa_topologies::read(text.as_bytes()).map_err(|error| Error::from(error).within(name))?;
+        let dump = mapa_topologies::read(text.as_bytes())
+            .map_err(|error| Error::from(error).within(name))?;
         if dump.kind != Kind::NcclGraph || dump.channels.is_empty() {
             return Err(Error::new("no channel: expected <graphs> with channels").within(name));
         }
         match &first {
             Some(channels) if *channels != dump.channels => {
-                return Err(Error::new("other channels than in the graph before: expected the same").within(name));
+                return Err(Error::new(
+                    "other channels than in the graph before: expected the same",
+                )
+                .within(name));
             }
             _ => first = Some(dump.channels),
         }
     }
-    job(&first.unwrap_or_default())
-        .map_err(|error| files.first().map_or(Error::new(""), |(name, _)| error.within(name)))
+    job(&first.unwrap_or_default()).map_err(|error| {
+        files
+            .first()
+            .map_or(Error::new(""), |(name, _)| error.within(name))
+    })
 }
 
+/// The job of a graph: its channels as rings and trees of one communicator.
 fn job(channels: &[Channel]) -> Result<NcclJob, Error> {
-    let numbers: BTreeSet<u32> = channels.iter().flat_map(|own| own.devices.iter().copied()).collect();
+    let numbers: BTreeSet<u32> = channels
+        .iter()
+        .flat_map(|own| own.devices.iter().copied())
+        .collect();
     let numbers: Vec<u32> = numbers.into_iter().collect();
     let ranks = numbers.len();
-    let mut own = Communicator { name: "graph".to_owned(), ranks, ..Communicator::default() };
+    let mut own = Communicator {
+        name: "graph".to_owned(),
+        ranks,
+        ..Communicator::default()
+    };
     own.devices = (0..ranks).map(Some).collect();
     let mut notes: BTreeSet<&str> = BTreeSet::new();
     for channel in channels {
         if channel.pattern > RING {
-            notes.insert("a graph of NVLS or CollNet, which may be used in place of rings and trees");
+            notes.insert(
+                "a graph of NVLS or CollNet, which may be used in place of rings and trees",
+            );
             continue;
         }
-        let rank = |number: &u32| numbers.binary_search(number).unwrap_or(0) as u32;
-        let order: Vec<u32> = channel.devices.iter().map(rank).collect();
+        let order: Vec<u32> = channel
+            .devices
+            .iter()
+            .map(|number| numbers.binary_search(number).unwrap_or(0) as u32)
+            .collect();
         let distinct: BTreeSet<u32> = order.iter().copied().collect();
         if distinct.len() != ranks || order.len() != ranks {
-            let what =
-                format!("a channel of {} devices, {} of them distinct: expected {ranks}", order.len(), distinct.len());
+            let what = format!(
+                "a channel of {} devices, {} of them distinct: expected {ranks}",
+                order.len(),
+                distinct.len()
+            );
             return Err(Error::new(what));
         }
-        let mut hops: Vec<(u32, u32)> = order.iter().copied().zip(order.iter().copied().skip(1)).collect();
+        let mut hops: Vec<(u32, u32)> = order
+            .iter()
+            .copied()
+            .zip(order.iter().copied().skip(1))
+            .collect();
         if channel.pattern != RING {
             hops.sort_unstable_by_key(|&(_, child)| child);
-            own.trees.push(Tree { channel: own.trees.len() as u32, half: TreeHalf::Both, edges: hops });
+            own.trees.push(Tree {
+                channel: own.trees.len() as u32,
+                half: TreeHalf::Both,
+                edges: hops,
+            });
             continue;
         }
         let is_whole = channel.cards.is_empty();
@@ -72,12 +109,22 @@ fn job(channels: &[Channel]) -> Result<NcclJob, Error> {
         } else {
             notes.insert("the hops of rings to other hosts");
         }
-        own.rings.push(Ring { channel: own.rings.len() as u32, hops, is_whole });
+        own.rings.push(Ring {
+            channel: own.rings.len() as u32,
+            hops,
+            is_whole,
+        });
     }
     own.channels = own.rings.len().max(own.trees.len());
-    let device =
-        |number: &u32| JobDevice { number: Some(*number), label: format!("GPU{number}"), ..JobDevice::default() };
-    let devices = numbers.iter().map(device).collect();
-    let notes = notes.into_iter().map(Note::left_out).collect();
-    Ok(NcclJob { devices, communicators: vec![own], messages: Vec::new(), notes })
+    let devices = numbers.into_iter().map(|number| JobDevice {
+        number: Some(number),
+        label: format!("GPU{number}"),
+        ..JobDevice::default()
+    });
+    Ok(NcclJob {
+        devices: devices.collect(),
+        communicators: vec![own],
+        messages: Vec::new(),
+        notes: notes.into_iter().map(Note::left_out).collect(),
+    })
 }

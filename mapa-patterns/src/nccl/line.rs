@@ -1,14 +1,15 @@
-//! One line of a log: who printed it, and what it says.
+//! One line of a log: the process that printed it, and its contents.
 //!
-//! NCCL prints `host:pid:tid [device] NCCL INFO text`; launchers and time stamps come before it. What the text says is told by its
-//! first words; forms differ between versions, and `docs/from-nccl.md` lists those that are known.
+//! NCCL prints `host:pid:tid [device] NCCL INFO text`; launchers and time stamps come before it.
+//! The first words of the text determine its form. Forms differ between versions, and
+//! `docs/from-nccl.md` lists the known ones.
 
 use std::borrow::Cow;
 
-/// What marks a line of NCCL's or RCCL's.
+/// The mark of a line of NCCL or RCCL.
 const MARK: &str = "NCCL INFO ";
 
-/// Who printed a line.
+/// The process, thread and device that printed a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Head<'a> {
     pub(super) host: &'a str,
@@ -17,22 +18,27 @@ pub(super) struct Head<'a> {
     pub(super) device: Option<u32>,
 }
 
-/// What a line says that belongs to one communicator.
+/// A fact about one communicator.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Fact {
     /// A ring of a channel, from the rank that prints it.
     Ring(u32, Vec<u32>),
-    /// Of a ring of a channel: the rank before, the rank itself and the one after.
+    /// A rank of the ring of a channel: the rank before, the rank itself and the one after.
     Hop(u32, [u32; 3]),
-    /// Of a tree of a channel: the parent, the rank itself and its children.
+    /// A rank of the tree of a channel, and the half that the tree is for: the parent, the rank
+    /// itself and its children.
     Tree(u32, Half, Option<u32>, u32, Vec<u32>),
-    /// A channel's connection: ranks, what stands in brackets behind them, and the transport.
-    Connection { channel: u32, ends: [(u32, Option<String>); 2], via: String },
+    /// A connection of a channel: the ranks, the text in brackets behind each, and the transport.
+    Connection {
+        channel: u32,
+        ends: [(u32, Option<String>); 2],
+        via: String,
+    },
     /// An algorithm other than rings and trees.
     Other(&'static str),
 }
 
-/// In which half of a reduction a tree is used.
+/// The half of an all-reduce that a tree is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Half {
     Both,
@@ -42,7 +48,7 @@ pub(super) enum Half {
     Draft,
 }
 
-/// What a line says of a communicator itself.
+/// A line about a communicator itself.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Init {
     pub(super) comm: u64,
@@ -52,12 +58,13 @@ pub(super) struct Init {
     pub(super) nvml: Option<u32>,
     pub(super) bus: Option<u64>,
     pub(super) id: Option<u64>,
-    /// Of one that was split off another: the pointer of that, which of its splits (newer versions), and the color.
+    /// For a communicator that was split off another: the pointer of the parent, the ordinal of the
+    /// split (newer versions), and the color.
     pub(super) split: Option<(u64, Option<u32>, u32)>,
     pub(super) stage: Stage,
 }
 
-/// Where a communicator is in its life.
+/// The stage in the life of a communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Start,
@@ -66,7 +73,7 @@ pub(super) enum Stage {
     Gone,
 }
 
-/// A call, as the library was asked for it.
+/// A call, with the arguments that the log prints.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Asked<'a> {
     pub(super) name: &'a str,
@@ -77,29 +84,29 @@ pub(super) struct Asked<'a> {
     pub(super) ranks: Option<u32>,
 }
 
-/// What a call runs on.
+/// The algorithm that a call runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Runs {
     OnRings,
     OnTrees,
-    /// On this other algorithm.
+    /// Another algorithm.
     On(&'static str),
 }
 
-/// What the library chose for a call (subsystem TUNING).
+/// The algorithm that the library chose for a call (subsystem TUNING).
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Chosen<'a> {
-    /// The call; older versions do not tell it.
+    /// The name of the call; older versions do not print it.
     pub(super) name: Option<&'a str>,
     pub(super) bytes: u64,
     pub(super) runs: Runs,
     pub(super) comm: Option<u64>,
 }
 
-/// What a line says.
+/// The contents of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Line<'a> {
-    /// Facts, of this communicator if the line names it (RCCL), and whether the line was cut.
+    /// Facts, their communicator if the line names it (RCCL), and whether the line was cut.
     Facts(Vec<Fact>, Option<u64>, bool),
     Init(Init),
     Call(Asked<'a>),
@@ -107,16 +114,16 @@ pub(super) enum Line<'a> {
     Nothing,
 }
 
-/// Why a line that begins as a known one is not read.
+/// Why a line that begins in a known form is not read.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Wrong {
-    /// Its form is not known.
+    /// The form is unknown.
     Odd,
-    /// A number that cannot be.
+    /// A number is too large.
     TooLarge(String),
 }
 
-/// The line without the escapes that colour it.
+/// A line without its colour escapes.
 pub(super) fn plain(line: &str) -> Cow<'_, str> {
     if !line.contains('\u{1b}') {
         return Cow::Borrowed(line);
@@ -125,7 +132,9 @@ pub(super) fn plain(line: &str) -> Cow<'_, str> {
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         // `ESC [ parameters letter`.
-        let rest = part.strip_prefix('[').map(|rest| rest.trim_start_matches(|c: char| !c.is_ascii_alphabetic()));
+        let rest = part
+            .strip_prefix('[')
+            .map(|rest| rest.trim_start_matches(|c: char| !c.is_ascii_alphabetic()));
         let mut rest = rest.unwrap_or(part).chars();
         rest.next();
         text.push_str(rest.as_str());
@@ -133,10 +142,15 @@ pub(super) fn plain(line: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// Who printed a line, and its text; none for lines of other programs. Of two that were printed into one line, the second.
+/// The head and the text of a line; none for lines of other programs. If two outputs share a line,
+/// the second.
 pub(super) fn split(line: &str) -> Option<(Head<'_>, &str)> {
     let (head, text) = line.rsplit_once(MARK)?;
-    let (before, device) = match head.trim_end().strip_suffix(']').and_then(|rest| rest.rsplit_once('[')) {
+    let (before, device) = match head
+        .trim_end()
+        .strip_suffix(']')
+        .and_then(|rest| rest.rsplit_once('['))
+    {
         Some((before, device)) => (before, device.trim().parse().ok()),
         None => (head, None),
     };
@@ -144,17 +158,37 @@ pub(super) fn split(line: &str) -> Option<(Head<'_>, &str)> {
     let (tid, pid) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
     let host = parts.next()?;
     // `[1,0]<stdout>` of Open MPI may stand before it without a space.
-    let host = host.rsplit_once("<stdout>").or_else(|| host.rsplit_once("<stderr>")).map_or(host, |(_, host)| host);
-    (!host.is_empty()).then_some((Head { host, pid, tid, device }, text.trim_end()))
+    let host = host
+        .rsplit_once("<stdout>")
+        .or_else(|| host.rsplit_once("<stderr>"))
+        .map_or(host, |(_, host)| host);
+    (!host.is_empty()).then_some((
+        Head {
+            host,
+            pid,
+            tid,
+            device,
+        },
+        text.trim_end(),
+    ))
 }
 
 /// Reads the text of a line.
 pub(super) fn read(text: &str) -> Result<Line<'_>, Wrong> {
     let words: Vec<&str> = text.split_whitespace().collect();
     match words.as_slice() {
-        ["Channel" | "Ring", channel, ":", rest @ ..] if channel.starts_with(|c: char| c.is_ascii_digit()) => {
+        ["Channel" | "Ring", channel, ":", rest @ ..]
+            if channel.starts_with(|c: char| c.is_ascii_digit()) =>
+        {
             let (rest, comm) = own(rest)?;
-            Ok(Line::Facts(vec![path(number(channel.split('/').next().unwrap_or(channel))?, rest)?], comm, false))
+            Ok(Line::Facts(
+                vec![path(
+                    number(channel.split('/').next().unwrap_or(channel))?,
+                    rest,
+                )?],
+                comm,
+                false,
+            ))
         }
         ["Trees", rest @ ..] if rest.first().is_some_and(|word| word.starts_with('[')) => {
             let (rest, comm) = own(rest)?;
@@ -163,12 +197,22 @@ pub(super) fn read(text: &str) -> Result<Line<'_>, Wrong> {
         }
         ["Tree", channel, ":", up, "->", rank, "->", down, rest @ ..] => {
             let (_, comm) = own(rest)?;
-            let fact = Fact::Tree(number(channel)?, Half::Draft, parent(up)?, number(rank)?, children(down)?);
+            let fact = Fact::Tree(
+                number(channel)?,
+                Half::Draft,
+                parent(up)?,
+                number(rank)?,
+                children(down)?,
+            );
             Ok(Line::Facts(vec![fact], comm, false))
         }
         ["NVLS", "Head" | "Trees", ..] | ["Connected", "NVLS", "tree", ..] => Ok(other("NVLS")),
-        ["CollNet" | "Collnet", ..] | ["Connected", "collnet" | "CollNet" | "Collnet", ..] => Ok(other("CollNet")),
-        [name, "opCount", ..] if name.ends_with(':') => call(name.trim_end_matches(':'), &words).map(Line::Call),
+        ["CollNet" | "Collnet", ..] | ["Connected", "collnet" | "CollNet" | "Collnet", ..] => {
+            Ok(other("CollNet"))
+        }
+        [name, "opCount", ..] if name.ends_with(':') => {
+            call(name.trim_end_matches(':'), &words).map(Line::Call)
+        }
         [name, bytes, "Bytes", "->", "Algo", runs, ..] if name.ends_with(':') => {
             chosen(Some(name.trim_end_matches(':')), bytes, runs, &words)
         }
@@ -177,6 +221,7 @@ pub(super) fn read(text: &str) -> Result<Line<'_>, Wrong> {
     }
 }
 
+/// A line that names another algorithm than rings and trees.
 fn other(what: &'static str) -> Line<'static> {
     Line::Facts(vec![Fact::Other(what)], None, false)
 }
@@ -184,7 +229,10 @@ fn other(what: &'static str) -> Line<'static> {
 /// The words before `comm 0x...`, which RCCL adds, and the communicator.
 fn own<'a, 'b>(words: &'b [&'a str]) -> Result<(&'b [&'a str], Option<u64>), Wrong> {
     match words.iter().position(|word| *word == "comm") {
-        Some(at) => Ok((words.get(..at).unwrap_or_default(), value(words, "comm").map(hex).transpose()?)),
+        Some(at) => Ok((
+            words.get(..at).unwrap_or_default(),
+            value(words, "comm").map(hex).transpose()?,
+        )),
         None => Ok((words, None)),
     }
 }
@@ -193,7 +241,9 @@ fn own<'a, 'b>(words: &'b [&'a str]) -> Result<(&'b [&'a str], Option<u64>), Wro
 fn path(channel: u32, words: &[&str]) -> Result<Fact, Wrong> {
     if let Some(at) = words.iter().position(|word| *word == "via") {
         let (ends, via) = words.split_at(at);
-        let [from, "->", to, ..] = ends else { return Err(Wrong::Odd) };
+        let [from, "->", to, ..] = ends else {
+            return Err(Wrong::Odd);
+        };
         return Ok(Fact::Connection {
             channel,
             ends: [end(from)?, end(to)?],
@@ -201,21 +251,36 @@ fn path(channel: u32, words: &[&str]) -> Result<Fact, Wrong> {
         });
     }
     match words {
-        [before, "->", rank, "->", after] => Ok(Fact::Hop(channel, [number(before)?, number(rank)?, number(after)?])),
+        [before, "->", rank, "->", after] => Ok(Fact::Hop(
+            channel,
+            [number(before)?, number(rank)?, number(after)?],
+        )),
         [] => Err(Wrong::Odd),
         // Newer versions end a line that they cut with dots, perhaps within a rank.
         [ranks @ .., last] if last.ends_with("...") => path(channel, ranks),
-        _ => Ok(Fact::Ring(channel, words.iter().map(|word| number(word)).collect::<Result<_, _>>()?)),
+        _ => Ok(Fact::Ring(
+            channel,
+            words
+                .iter()
+                .map(|word| number(word))
+                .collect::<Result<_, _>>()?,
+        )),
     }
 }
 
 /// `0[1b000]` or `0`.
 fn end(word: &str) -> Result<(u32, Option<String>), Wrong> {
-    let Some((rank, rest)) = word.split_once('[') else { return Ok((number(word)?, None)) };
-    Ok((number(rank)?, Some(rest.trim_end_matches(']').to_ascii_lowercase())))
+    let Some((rank, rest)) = word.split_once('[') else {
+        return Ok((number(word)?, None));
+    };
+    Ok((
+        number(rank)?,
+        Some(rest.trim_end_matches(']').to_ascii_lowercase()),
+    ))
 }
 
-/// `[0] 1/-1/-1->0->-1 [1] ...`, and whether its end is missing: the library cuts it at 1,023 characters.
+/// The trees in `[0] 1/-1/-1->0->-1 [1] ...`, and whether the end is missing: the library cuts the
+/// line at 1,023 characters.
 fn trees(words: &[&str]) -> Result<(Vec<Fact>, bool), Wrong> {
     let mut facts = Vec::new();
     for (at, pair) in words.chunks(2).enumerate() {
@@ -229,10 +294,16 @@ fn trees(words: &[&str]) -> Result<(Vec<Fact>, bool), Wrong> {
     Ok((facts, false))
 }
 
-/// `[0] 1/-1/-1->0->-1` since 2.8; `[0] -1->0->1/-1/-1` in 2.4; both with a `|` between from 2.5 to 2.7.
+/// One tree: `[0] 1/-1/-1->0->-1` since 2.8, `[0] -1->0->1/-1/-1` in 2.4, and both with a `|`
+/// between them from 2.5 to 2.7.
 fn tree(pair: &[&str]) -> Result<Vec<Fact>, Wrong> {
-    let [channel, text] = pair else { return Err(Wrong::Odd) };
-    let channel = channel.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).ok_or(Wrong::Odd)?;
+    let [channel, text] = pair else {
+        return Err(Wrong::Odd);
+    };
+    let channel = channel
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .ok_or(Wrong::Odd)?;
     let channel = number(channel)?;
     match text.split('|').collect::<Vec<_>>().as_slice() {
         [only] => {
@@ -240,14 +311,19 @@ fn tree(pair: &[&str]) -> Result<Vec<Fact>, Wrong> {
             Ok(vec![Fact::Tree(channel, Half::Both, up, rank, down)])
         }
         [reduce, broadcast] => {
-            let halves = [(Half::Reduce, side(reduce)?), (Half::Broadcast, side(broadcast)?)];
-            Ok(halves.map(|(half, (up, rank, down))| Fact::Tree(channel, half, up, rank, down)).into())
+            let halves = [
+                (Half::Reduce, side(reduce)?),
+                (Half::Broadcast, side(broadcast)?),
+            ];
+            Ok(halves
+                .map(|(half, (up, rank, down))| Fact::Tree(channel, half, up, rank, down))
+                .into())
         }
         _ => Err(Wrong::Odd),
     }
 }
 
-/// The parent, the rank and its children: these have a `/` between them, on whichever side.
+/// The parent, the rank and its children. The children are on the side with a `/`.
 fn side(text: &str) -> Result<(Option<u32>, u32, Vec<u32>), Wrong> {
     match text.split("->").collect::<Vec<_>>().as_slice() {
         [down, rank, up] if down.contains('/') => Ok((parent(up)?, number(rank)?, children(down)?)),
@@ -257,29 +333,43 @@ fn side(text: &str) -> Result<(Option<u32>, u32, Vec<u32>), Wrong> {
 }
 
 fn parent(word: &str) -> Result<Option<u32>, Wrong> {
-    if word == "-1" { Ok(None) } else { number(word).map(Some) }
+    if word == "-1" {
+        Ok(None)
+    } else {
+        number(word).map(Some)
+    }
 }
 
 fn children(word: &str) -> Result<Vec<u32>, Wrong> {
-    word.split('/').filter_map(|child| parent(child).transpose()).collect()
+    word.split('/')
+        .filter_map(|child| parent(child).transpose())
+        .collect()
 }
 
+/// `AllReduce: opCount 0 sendbuff 0x1 ... count 1024 datatype 7 ... root 0 comm 0x2 [nranks=4]`.
 fn call<'a>(name: &'a str, words: &[&'a str]) -> Result<Asked<'a>, Wrong> {
-    let need = |key| value(words, key).ok_or(Wrong::Odd);
-    let ranks = words.iter().find_map(|word| word.strip_prefix("[nranks=")?.strip_suffix(']'));
+    let ranks = words
+        .iter()
+        .find_map(|word| word.strip_prefix("[nranks=")?.strip_suffix(']'));
     Ok(Asked {
         name,
-        count: large(need("count")?)?,
-        datatype: number(need("datatype")?)?,
-        // Reductions between all and all have none; some versions print -1.
-        root: parent(need("root")?)?.unwrap_or(0),
-        comm: hex(need("comm")?)?,
+        count: large(needed(words, "count")?)?,
+        datatype: number(needed(words, "datatype")?)?,
+        // Calls of all ranks have no root; some versions print -1 for it.
+        root: parent(needed(words, "root")?)?.unwrap_or(0),
+        comm: hex(needed(words, "comm")?)?,
         ranks: ranks.map(number).transpose()?,
     })
 }
 
-/// `AllReduce: 1024 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..1}`; up to 2.22 numbers, and earlier no name.
-fn chosen<'a>(name: Option<&'a str>, bytes: &str, runs: &str, words: &[&'a str]) -> Result<Line<'a>, Wrong> {
+/// `AllReduce: 1024 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..1}`; up to 2.22 numbers, and
+/// earlier no name.
+fn chosen<'a>(
+    name: Option<&'a str>,
+    bytes: &str,
+    runs: &str,
+    words: &[&'a str],
+) -> Result<Line<'a>, Wrong> {
     let runs = match runs.to_ascii_uppercase().as_str() {
         "0" | "TREE" => Runs::OnTrees,
         "1" | "RING" => Runs::OnRings,
@@ -289,13 +379,21 @@ fn chosen<'a>(name: Option<&'a str>, bytes: &str, runs: &str, words: &[&'a str])
         _ => return Err(Wrong::Odd),
     };
     let comm = value(words, "comm").map(hex).transpose()?;
-    Ok(Line::Chosen(Chosen { name, bytes: large(bytes)?, runs, comm }))
+    Ok(Line::Chosen(Chosen {
+        name,
+        bytes: large(bytes)?,
+        runs,
+        comm,
+    }))
 }
 
+/// A line with `comm`, `rank` and `nranks`; none for any other.
 fn init(text: &str, words: &[&str]) -> Result<Option<Init>, Wrong> {
     let get = |key: &str| value(words, key);
     let ranks = get("nranks").or_else(|| get("nRanks"));
-    let (Some(comm), Some(rank), Some(ranks)) = (get("comm"), get("rank"), ranks) else { return Ok(None) };
+    let (Some(comm), Some(rank), Some(ranks)) = (get("comm"), get("rank"), ranks) else {
+        return Ok(None);
+    };
     let Ok(comm) = hex(comm) else { return Ok(None) };
     let stage = match () {
         () if text.contains("Init START") => Stage::Start,
@@ -305,7 +403,10 @@ fn init(text: &str, words: &[&str]) -> Result<Option<Init>, Wrong> {
     };
     let split = match (get("parent"), get("color")) {
         (Some(parent), Some(color)) => {
-            let count = get("splitCount").or_else(|| get("childCount")).map(number).transpose()?;
+            let count = get("splitCount")
+                .or_else(|| get("childCount"))
+                .map(number)
+                .transpose()?;
             Some((hex(parent)?, count, number(color)?))
         }
         _ => None,
@@ -323,9 +424,16 @@ fn init(text: &str, words: &[&str]) -> Result<Option<Init>, Wrong> {
     }))
 }
 
-/// The word after this one.
+/// The word that follows a key.
 fn value<'a>(words: &[&'a str], key: &str) -> Option<&'a str> {
-    words.get(words.iter().position(|word| *word == key)? + 1).copied()
+    words
+        .get(words.iter().position(|word| *word == key)? + 1)
+        .copied()
+}
+
+/// The word that follows a key, which must be there.
+fn needed<'a>(words: &[&'a str], key: &str) -> Result<&'a str, Wrong> {
+    value(words, key).ok_or(Wrong::Odd)
 }
 
 fn number(word: &str) -> Result<u32, Wrong> {
@@ -353,16 +461,36 @@ mod tests {
 
     #[test]
     fn heads_are_found_behind_whatever_launchers_put_before_them() {
-        for before in
-            ["", "0: ", "[rank0]:", "[default0]:", "[1,0]<stdout>:", "[1,0]<stdout>", "[2026-03-12 13:57:49] "]
-        {
+        for before in [
+            "",
+            "0: ",
+            "[rank0]:",
+            "[default0]:",
+            "[1,0]<stdout>:",
+            "[1,0]<stdout>",
+            "[2026-03-12 13:57:49] ",
+        ] {
             let line = format!("{before}node-1:10:20 [3] NCCL INFO Channel 00/02 :    0   1 ");
             let (head, text) = split(&line).unwrap();
-            assert_eq!(head, Head { host: "node-1", pid: 10, tid: 20, device: Some(3) }, "{line}");
+            assert_eq!(
+                head,
+                Head {
+                    host: "node-1",
+                    pid: 10,
+                    tid: 20,
+                    device: Some(3)
+                },
+                "{line}"
+            );
             assert_eq!(text, "Channel 00/02 :    0   1");
         }
         assert_eq!(plain("\u{1b}[1;31mred\u{1b}[0m text"), "red text");
-        for other in ["loss 0.3", "NCCL INFO Channel 00 : 0 1", "a:b:c [0] NCCL INFO x", "NCCL version 2.18.1"] {
+        for other in [
+            "loss 0.3",
+            "NCCL INFO Channel 00 : 0 1",
+            "a:b:c [0] NCCL INFO x",
+            "NCCL version 2.18.1",
+        ] {
             assert_eq!(split(other), None, "{other}");
         }
     }
@@ -376,16 +504,32 @@ mod tests {
         let own = |half| Fact::Tree(0, half, Some(7), 3, vec![1, 2]);
         assert_eq!(both("Trees [0] 1/2/-1->3->7"), [own(Half::Both)]);
         assert_eq!(both("Trees [0] 7->3->1/2/-1"), [own(Half::Both)]);
-        assert_eq!(both("Trees [0] 1/2/-1->3->7|7->3->1/2/-1"), [own(Half::Reduce), own(Half::Broadcast)]);
+        assert_eq!(
+            both("Trees [0] 1/2/-1->3->7|7->3->1/2/-1"),
+            [own(Half::Reduce), own(Half::Broadcast)]
+        );
         assert_eq!(both("Tree 0 : 7 -> 3 -> 1/2/-1"), [own(Half::Draft)]);
-        assert_eq!(read("Trees [0] 1/2/-1->3->7 [1] 1/2"), Ok(Line::Facts(vec![own(Half::Both)], None, true)));
+        assert_eq!(
+            read("Trees [0] 1/2/-1->3->7 [1] 1/2"),
+            Ok(Line::Facts(vec![own(Half::Both)], None, true))
+        );
         let rccl = "Trees [0] 1/2/-1->3->7 comm 0x2c nRanks 08 busId c8000";
-        assert_eq!(read(rccl), Ok(Line::Facts(vec![own(Half::Both)], Some(0x2c), false)));
+        assert_eq!(
+            read(rccl),
+            Ok(Line::Facts(vec![own(Half::Both)], Some(0x2c), false))
+        );
     }
 
     #[test]
     fn choices_of_all_versions_tell_rings_from_trees() {
-        let own = |name, bytes, runs, comm| Ok(Line::Chosen(Chosen { name, bytes, runs, comm }));
+        let own = |name, bytes, runs, comm| {
+            Ok(Line::Chosen(Chosen {
+                name,
+                bytes,
+                runs,
+                comm,
+            }))
+        };
         let channels = "channel{Lo..Hi}={0..1}";
         for (text, expected) in [
             (
@@ -404,8 +548,14 @@ mod tests {
                 "AllGather: 37756928 Bytes -> Algo 1 proto 2 time 2860.208008".to_owned(),
                 own(Some("AllGather"), 37_756_928, Runs::OnRings, None),
             ),
-            ("1024 Bytes -> Algo 0 proto 0 time 9.5".to_owned(), own(None, 1024, Runs::OnTrees, None)),
-            ("AllReduce: 8 Bytes -> Algo star proto LL".to_owned(), Err(Wrong::Odd)),
+            (
+                "1024 Bytes -> Algo 0 proto 0 time 9.5".to_owned(),
+                own(None, 1024, Runs::OnTrees, None),
+            ),
+            (
+                "AllReduce: 8 Bytes -> Algo star proto LL".to_owned(),
+                Err(Wrong::Odd),
+            ),
         ] {
             assert_eq!(read(&text), expected, "{text}");
         }
@@ -417,18 +567,34 @@ mod tests {
             Line::Facts(facts, ..) => facts.into_iter().next().unwrap(),
             other => panic!("{other:?}"),
         };
-        assert_eq!(one("Channel 03/08 :    0   2   1"), Fact::Ring(3, vec![0, 2, 1]));
+        assert_eq!(
+            one("Channel 03/08 :    0   2   1"),
+            Fact::Ring(3, vec![0, 2, 1])
+        );
         assert_eq!(one("Channel 00 :    0   1"), Fact::Ring(0, vec![0, 1]));
         assert_eq!(one("Ring 12 : 3 -> 0 -> 1"), Fact::Hop(12, [3, 0, 1]));
         let ends = |id: Option<&str>| [(0, id.map(str::to_owned)), (1, id.map(str::to_owned))];
-        let via = |id, via: &str| Fact::Connection { channel: 0, ends: ends(id), via: via.to_owned() };
-        assert_eq!(one("Channel 00/0 : 0[3] -> 1[3] via P2P/CUMEM"), via(Some("3"), "P2P/CUMEM"));
+        let via = |id, via: &str| Fact::Connection {
+            channel: 0,
+            ends: ends(id),
+            via: via.to_owned(),
+        };
+        assert_eq!(
+            one("Channel 00/0 : 0[3] -> 1[3] via P2P/CUMEM"),
+            via(Some("3"), "P2P/CUMEM")
+        );
         assert_eq!(
             one("Ring 00 : 0[1b000] -> 1[1B000] via P2P/direct pointer"),
             via(Some("1b000"), "P2P/direct pointer")
         );
-        assert_eq!(one("Ring 00 : 0 -> 1 [send] via NET/IB/0/GDRDMA"), via(None, "NET/IB/0/GDRDMA"));
-        assert_eq!(read("Channel 00/02 : 0 99999999999"), Err(Wrong::TooLarge("99999999999".to_owned())));
+        assert_eq!(
+            one("Ring 00 : 0 -> 1 [send] via NET/IB/0/GDRDMA"),
+            via(None, "NET/IB/0/GDRDMA")
+        );
+        assert_eq!(
+            read("Channel 00/02 : 0 99999999999"),
+            Err(Wrong::TooLarge("99999999999".to_owned()))
+        );
         assert_eq!(read("Channel 00/02 : 0 x"), Err(Wrong::Odd));
     }
 }

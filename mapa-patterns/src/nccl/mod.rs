@@ -1,8 +1,9 @@
 //! From NCCL's and RCCL's logs and graphs: rings, trees and channels of every communicator.
 //!
-//! `NCCL_DEBUG=INFO` with the subsystems INIT and GRAPH tells how the ranks of each communicator were joined, and with COLL what was
-//! sent. Each rank prints its own part, so lines are first [gathered](gather) into members (one rank of one communicator), members
-//! [united](unite) into communicators, and communicators, over the devices that they share, [laid](weights) into one pattern.
+//! `NCCL_DEBUG=INFO` with the subsystems INIT and GRAPH prints how the ranks of each communicator
+//! are joined; with COLL it prints the calls. Each rank prints its own part. So lines are first
+//! [gathered](gather) into members (one rank of one communicator). Members are then [united](unite)
+//! into communicators. Communicators share devices; [weights] adds them up to one pattern.
 
 mod calls;
 mod communicator;
@@ -19,16 +20,19 @@ pub use communicator::{Communicator, Connection, JobDevice, NcclJob, Ring, Tree,
 use crate::error::Error;
 use gather::Gathered;
 
-/// Reads the logs of a job, each with its name, or NCCL's graph in XML. Logs may be of one rank each or of several, in any order, with
-/// lines of other programs between. `docs/from-nccl.md` tells which lines of which versions are read, and how they are united.
-///
-/// For n characters and r ranks in all communicators, O((n + r) log (n + r)) steps where communicators have numbers of their own
-/// (`commId`, since 2.18).
+/// Reads the logs of a job, each with its name, or NCCL's graph in XML. A log may hold one rank or
+/// several, in any order, with lines of other programs between. `docs/from-nccl.md` lists the lines
+/// that are read, by version, and the rules that unite them.
 ///
 /// # Errors
-/// No line of NCCL's or RCCL's; ranks that are not there, are named twice or contradict each other; numbers too large; a log beside a
-/// graph. The message names file and line.
+/// No line of NCCL or RCCL; ranks that do not exist, appear twice or contradict each other; numbers
+/// that are too large; a log beside a graph. The message names file and line.
 ///
+/// # Complexity
+/// O((n + r) log (n + r)) for n characters and r ranks in all communicators, if communicators have
+/// a `commId` (NCCL 2.18 and later).
+///
+/// # Examples
 /// ```
 /// use mapa_patterns::{Algorithm, read_nccl};
 ///
@@ -43,10 +47,15 @@ use gather::Gathered;
 /// # Ok::<(), mapa_patterns::Error>(())
 /// ```
 pub fn read_nccl(files: &[(&str, &str)]) -> Result<NcclJob, Error> {
-    // The order of files does not matter, nor that of lines in different ones.
-    let plain: Vec<(&str, std::borrow::Cow<'_, str>)> =
-        files.iter().map(|(name, text)| (*name, line::plain(text))).collect();
-    let mut files: Vec<(&str, &str)> = plain.iter().map(|(name, text)| (*name, text.as_ref())).collect();
+    // Files are sorted, so that the result does not depend on their order; equal ones count once.
+    let plain: Vec<(&str, std::borrow::Cow<'_, str>)> = files
+        .iter()
+        .map(|(name, text)| (*name, line::plain(text)))
+        .collect();
+    let mut files: Vec<(&str, &str)> = plain
+        .iter()
+        .map(|(name, text)| (*name, text.as_ref()))
+        .collect();
     files.sort_unstable_by_key(|&(name, text)| (text, name));
     files.dedup_by_key(|(_, text)| *text);
     files.sort_unstable();
@@ -58,7 +67,9 @@ pub fn read_nccl(files: &[(&str, &str)]) -> Result<NcclJob, Error> {
         gathered.read(name, text)?;
     }
     if gathered.lines == 0 {
-        return Err(Error::new("no line of NCCL's: expected `host:pid:tid [device] NCCL INFO ...` (NCCL_DEBUG=INFO)"));
+        return Err(Error::new(
+            "no line of NCCL: expected `host:pid:tid [device] NCCL INFO ...` (NCCL_DEBUG=INFO)",
+        ));
     }
     unite::unite(gathered)
 }

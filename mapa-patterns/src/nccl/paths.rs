@@ -1,4 +1,4 @@
-//! Rings and trees from what ranks claim of themselves, and whether claims agree.
+//! Rings and trees from the claims of ranks, and whether these claims agree.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use super::gather::{Member, Place};
 use super::line::{Fact, Half, hex};
 use crate::error::Error;
 
-/// What is claimed of a rank in a channel.
+/// The subject of a claim about a rank in a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum What {
     /// The rank after it in the ring.
@@ -22,19 +22,20 @@ pub(super) enum What {
 
 pub(super) const ROOT: u64 = u64::MAX;
 
-/// A claim by what it is about: its kind, the channel and the rank.
+/// The key of a claim: its subject, the channel and the rank.
 pub(super) type Key = (What, u32, u32);
 
 /// Claims that do not contradict each other.
 pub(super) type Claims<'a> = BTreeMap<Key, (u64, Place<'a>)>;
 
-/// The fewest ranks at which NCCL cuts the line of a ring: 20 up to 2.2x, then as many as 127 characters hold.
+/// The fewest ranks at which NCCL cuts the line of a ring: 20 up to 2.2x, then as many as 127
+/// characters hold.
 const CUT_FROM: usize = 20;
 
-/// All claims of a member, among so many ranks.
+/// All claims of a member of a communicator of `ranks` ranks.
 ///
 /// # Errors
-/// It contradicts itself, or names a rank that is not there.
+/// The member contradicts itself, or names a rank that does not exist.
 pub(super) fn claims<'a>(member: &Member<'a>, ranks: u32) -> Result<Claims<'a>, Error> {
     let mut claims = Claims::new();
     for (place, fact) in &member.facts {
@@ -48,30 +49,59 @@ pub(super) fn claims<'a>(member: &Member<'a>, ranks: u32) -> Result<Claims<'a>, 
     Ok(claims)
 }
 
-/// Adds a claim.
-pub(super) fn claim<'a>(claims: &mut Claims<'a>, key: Key, value: u64, place: Place<'a>) -> Result<(), Error> {
+/// Adds a claim, unless an earlier one contradicts it.
+///
+/// # Errors
+/// An earlier claim with the same key and another value; the message names both places.
+pub(super) fn claim<'a>(
+    claims: &mut Claims<'a>,
+    key: Key,
+    value: u64,
+    place: Place<'a>,
+) -> Result<(), Error> {
     let (own, first) = *claims.entry(key).or_insert((value, place));
     if own == value {
         return Ok(());
     }
     let (what, channel, rank) = key;
-    let say = |value: u64| if value == ROOT { "none".to_owned() } else { value.to_string() };
-    let (own, value, at) = (say(own), say(value), first.text());
+    let [own, value] = [own, value].map(|value| match value {
+        ROOT => "none".to_owned(),
+        rank => rank.to_string(),
+    });
+    let at = first.text();
     Err(place.error(match what {
-        What::Next => format!("channel {channel}: rank {value} after {rank}, but {own} at {at}: expected one"),
-        What::Before => format!("channel {channel}: rank {value} before {rank}, but {own} at {at}: expected one"),
-        What::Parent(_) => format!("channel {channel}: parent {value} of rank {rank}, but {own} at {at}: expected one"),
+        What::Next => {
+            format!("channel {channel}: rank {value} after {rank}, but {own} at {at}: expected one")
+        }
+        What::Before => format!(
+            "channel {channel}: rank {value} before {rank}, but {own} at {at}: expected one"
+        ),
+        What::Parent(_) => format!(
+            "channel {channel}: parent {value} of rank {rank}, but {own} at {at}: expected one"
+        ),
         What::Bus => format!("rank {rank}: another bus id than at {at}: expected the same"),
     }))
 }
 
+/// A rank of a communicator of `ranks` ranks, or an error if there is no such rank.
+fn sound(rank: u32, ranks: u32) -> Result<u32, String> {
+    if rank < ranks {
+        Ok(rank)
+    } else {
+        Err(format!(
+            "rank {rank} of {ranks}: expected a rank below {ranks}"
+        ))
+    }
+}
+
+/// The claims that a line makes.
 fn of_fact(fact: &Fact, ranks: u32) -> Result<Vec<(Key, u64)>, String> {
-    let sound = |rank: u32| {
-        if rank < ranks { Ok(rank) } else { Err(format!("rank {rank} of {ranks}: expected less")) }
-    };
     let hop = |channel, from, to| {
-        let (from, to) = (sound(from)?, sound(to)?);
-        Ok([((What::Next, channel, from), u64::from(to)), ((What::Before, channel, to), u64::from(from))])
+        let (from, to) = (sound(from, ranks)?, sound(to, ranks)?);
+        Ok([
+            ((What::Next, channel, from), u64::from(to)),
+            ((What::Before, channel, to), u64::from(from)),
+        ])
     };
     match fact {
         Fact::Ring(channel, order) => {
@@ -84,33 +114,44 @@ fn of_fact(fact: &Fact, ranks: u32) -> Result<Vec<(Key, u64)>, String> {
                 if order.len() < CUT_FROM {
                     return Err(format!("a ring of {} ranks: expected {ranks}", order.len()));
                 }
-                // The last one may be cut.
+                // NCCL may have cut the number of the last rank.
                 order.pop();
             } else {
                 order.extend(order.first().copied());
             }
-            let hops: Result<Vec<_>, String> =
-                order.iter().zip(order.iter().skip(1)).map(|(&from, &to)| hop(*channel, from, to)).collect();
+            let hops: Result<Vec<_>, String> = order
+                .iter()
+                .zip(order.iter().skip(1))
+                .map(|(&from, &to)| hop(*channel, from, to))
+                .collect();
             Ok(hops?.into_iter().flatten().collect())
         }
-        Fact::Hop(channel, [before, rank, after]) => {
-            Ok(hop(*channel, *before, *rank)?.into_iter().chain(hop(*channel, *rank, *after)?).collect())
-        }
+        Fact::Hop(channel, [before, rank, after]) => Ok(hop(*channel, *before, *rank)?
+            .into_iter()
+            .chain(hop(*channel, *rank, *after)?)
+            .collect()),
         Fact::Tree(channel, half, parent, rank, children) => {
-            let own = parent.map_or(Ok(ROOT), |parent| sound(parent).map(u64::from))?;
-            let rank = sound(*rank)?;
+            let own = parent.map_or(Ok(ROOT), |parent| sound(parent, ranks).map(u64::from))?;
+            let rank = sound(*rank, ranks)?;
             let mut claims = vec![((What::Parent(*half), *channel, rank), own)];
             for child in children {
-                claims.push(((What::Parent(*half), *channel, sound(*child)?), u64::from(rank)));
+                claims.push((
+                    (What::Parent(*half), *channel, sound(*child, ranks)?),
+                    u64::from(rank),
+                ));
             }
             Ok(claims)
         }
         Fact::Connection { ends, .. } => {
             let mut claims = Vec::new();
             for (rank, id) in ends {
-                let rank = sound(*rank)?;
-                // Since 2.19 the number of the device stands there; the last digits of a bus id are its function's.
-                let bus = id.as_deref().filter(|id| id.len() > 3).and_then(|id| hex(id).ok());
+                let rank = sound(*rank, ranks)?;
+                // Since 2.19 the number of the device stands there; the last digits of a bus id are
+                // its function's.
+                let bus = id
+                    .as_deref()
+                    .filter(|id| id.len() > 3)
+                    .and_then(|id| hex(id).ok());
                 claims.extend(bus.map(|bus| ((What::Bus, 0, rank), bus)));
             }
             Ok(claims)
@@ -119,23 +160,33 @@ fn of_fact(fact: &Fact, ranks: u32) -> Result<Vec<(Key, u64)>, String> {
     }
 }
 
-/// The rings that claims make.
+/// The rings that follow from claims.
 ///
 /// # Errors
-/// As many hops as ranks that are no ring.
+/// As many hops as ranks that do not form a ring.
 pub(super) fn rings(claims: &Claims<'_>, ranks: u32) -> Result<Vec<Ring>, Error> {
     let mut by_channel: BTreeMap<u32, BTreeMap<u32, (u32, Place<'_>)>> = BTreeMap::new();
     for (&(what, channel, rank), &(next, place)) in claims {
         if what == What::Next {
-            by_channel.entry(channel).or_default().insert(rank, (next as u32, place));
+            by_channel
+                .entry(channel)
+                .or_default()
+                .insert(rank, (next as u32, place));
         }
     }
-    by_channel.into_iter().map(|(channel, next)| ring(channel, &next, ranks)).collect()
+    by_channel
+        .into_iter()
+        .map(|(channel, next)| ring(channel, &next, ranks))
+        .collect()
 }
 
 fn ring(channel: u32, next: &BTreeMap<u32, (u32, Place<'_>)>, ranks: u32) -> Result<Ring, Error> {
     if next.len() < ranks as usize {
-        return Ok(Ring { channel, hops: next.iter().map(|(&from, &(to, _))| (from, to)).collect(), is_whole: false });
+        return Ok(Ring {
+            channel,
+            hops: next.iter().map(|(&from, &(to, _))| (from, to)).collect(),
+            is_whole: false,
+        });
     }
     let mut hops = Vec::new();
     let mut at = 0;
@@ -148,49 +199,74 @@ fn ring(channel: u32, next: &BTreeMap<u32, (u32, Place<'_>)>, ranks: u32) -> Res
         }
     }
     if hops.len() < ranks as usize {
-        let what = format!("channel {channel}: a ring of {} ranks from rank 0 on: expected {ranks}", hops.len());
-        return Err(next.values().next().map_or_else(|| Error::new(&what), |(_, place)| place.error(&what)));
+        let what = format!(
+            "channel {channel}: a ring of {} ranks from rank 0 on: expected {ranks}",
+            hops.len()
+        );
+        return Err(next
+            .values()
+            .next()
+            .map_or_else(|| Error::new(&what), |(_, place)| place.error(&what)));
     }
-    Ok(Ring { channel, hops, is_whole: true })
+    Ok(Ring {
+        channel,
+        hops,
+        is_whole: true,
+    })
 }
 
-/// The trees that claims make.
+/// The trees that follow from claims.
 ///
 /// # Errors
-/// Parents in a circle.
+/// Parents that form a cycle.
 pub(super) fn trees(claims: &Claims<'_>) -> Result<Vec<Tree>, Error> {
     let mut found: BTreeMap<(u32, Half), BTreeMap<u32, (u64, Place<'_>)>> = BTreeMap::new();
     for (&(what, channel, rank), &claim) in claims {
         if let What::Parent(half) = what {
-            found.entry((channel, half)).or_default().insert(rank, claim);
+            found
+                .entry((channel, half))
+                .or_default()
+                .insert(rank, claim);
         }
     }
+    // Drafts of the search count only where no final tree was printed.
     if found.keys().any(|(_, half)| *half != Half::Draft) {
         found.retain(|(_, half), _| *half != Half::Draft);
     }
     let mut trees: Vec<Tree> = Vec::new();
     for ((channel, half), parents) in found {
         for (&rank, (_, place)) in &parents {
+            // Following parents for more steps than there are ranks means a cycle.
             let mut at = u64::from(rank);
             let mut steps = 0;
             while let Some(&(parent, _)) = u32::try_from(at).ok().and_then(|at| parents.get(&at)) {
                 (at, steps) = (parent, steps + 1);
                 if steps > parents.len() {
-                    return Err(place.error(format!("channel {channel}: parents in a circle: expected a tree")));
+                    return Err(place.error(format!(
+                        "channel {channel}: the parents form a cycle: expected a tree"
+                    )));
                 }
             }
         }
-        let edges: Vec<(u32, u32)> =
-            parents.iter().filter_map(|(&child, &(parent, _))| Some((u32::try_from(parent).ok()?, child))).collect();
+        let edges: Vec<(u32, u32)> = parents
+            .iter()
+            .filter_map(|(&child, &(parent, _))| Some((u32::try_from(parent).ok()?, child)))
+            .collect();
         let half = match half {
             Half::Both | Half::Draft => TreeHalf::Both,
             Half::Reduce => TreeHalf::Reduce,
             Half::Broadcast => TreeHalf::Broadcast,
         };
         match trees.last_mut() {
-            // The two halves of 2.5 to 2.7 are mostly one tree.
-            Some(last) if last.channel == channel && last.edges == edges => last.half = TreeHalf::Both,
-            _ => trees.push(Tree { channel, half, edges }),
+            // NCCL 2.5 to 2.7 prints the two halves apart, though they mostly are one tree.
+            Some(last) if last.channel == channel && last.edges == edges => {
+                last.half = TreeHalf::Both
+            }
+            _ => trees.push(Tree {
+                channel,
+                half,
+                edges,
+            }),
         }
     }
     trees.retain(|tree| !tree.edges.is_empty());

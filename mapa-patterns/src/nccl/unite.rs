@@ -1,4 +1,4 @@
-//! From members to communicators, and from their devices to the job's.
+//! From members to communicators, and from their devices to those of the job.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,23 +18,27 @@ struct Group<'a> {
     claims: Claims<'a>,
 }
 
-/// What a device is known by: its host and bus id, or its process and its number there.
+/// The identity of a device: its host and bus id, or its process and its number there.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Key<'a> {
     Bus(&'a str, u64),
     Process(&'a str, u64, Option<u32>),
 }
 
-/// The job that members make.
+/// Unites members into the communicators of a job.
 ///
 /// # Errors
-/// Members that contradict each other; no member.
+/// Members that contradict each other; no member at all.
 pub(super) fn unite(mut gathered: Gathered<'_>) -> Result<NcclJob, Error> {
     let members = std::mem::take(&mut gathered.members);
-    let (known, unknown): (Vec<_>, Vec<_>) =
-        members.into_iter().partition(|own| own.rank.is_some() && own.ranks.is_some());
+    let (known, unknown): (Vec<_>, Vec<_>) = members
+        .into_iter()
+        .partition(|own| own.rank.is_some() && own.ranks.is_some());
     for own in unknown {
-        gathered.leave("a communicator without its init lines (subsystem INIT), from here on", own.place);
+        gathered.leave(
+            "a communicator without its init lines (subsystem INIT), from here on",
+            own.place,
+        );
     }
     if known.is_empty() {
         let what = "no communicator: expected lines of the subsystems INIT and GRAPH (NCCL_DEBUG_SUBSYS=INIT,GRAPH)";
@@ -45,10 +49,15 @@ pub(super) fn unite(mut gathered: Gathered<'_>) -> Result<NcclJob, Error> {
     job(groups, notes)
 }
 
-/// The same rank of the same communicator of the same process is one member, though files share its lines. A communicator is made
-/// once, so where a log tells it twice a call was made as often as the one or the other tells, and not as both together.
+/// Merges members that are one: the same rank of the same communicator of the same process, whose
+/// lines several files may hold. A communicator is made once. If two logs count the calls of one
+/// member, the larger count of each call holds, not the sum.
 fn merged<'a>(mut members: Vec<Member<'a>>, notes: &mut Vec<Note>) -> Vec<Member<'a>> {
-    members.sort_by_key(|own| (own.id, own.host, own.pid, own.comm, own.rank, own.ranks, own.nth, own.place));
+    members.sort_by_key(|own| {
+        (
+            own.id, own.host, own.pid, own.comm, own.rank, own.ranks, own.nth, own.place,
+        )
+    });
     let mut merged: Vec<Member<'_>> = Vec::new();
     let mut twice: BTreeMap<String, usize> = BTreeMap::new();
     for own in members {
@@ -75,36 +84,53 @@ fn merged<'a>(mut members: Vec<Member<'a>>, notes: &mut Vec<Note>) -> Vec<Member
     }
     for (file, ranks) in twice {
         let what = format!(
-            "{ranks} members of communicators stand in the logs more than once with their calls: a run that was given twice, \
-             counted once"
+            "{ranks} members of communicators appear in the logs more than once with their calls: counted once, \
+             as one run given twice"
         );
         notes.push(Note::assumed(what).at(file));
     }
     merged
 }
 
-/// Whether both are one rank of one communicator: by its number; else by its place in the life of its process, or by all that it tells.
+/// Whether both are one rank of one communicator: by its number if it has one, else by its order in
+/// its process or by equal contents.
 fn is_same(last: &Member<'_>, own: &Member<'_>) -> bool {
     let key = |own: &Member<'_>| (own.id, own.pid, own.comm, own.rank, own.ranks);
-    let told = |own: &Member<'_>| own.facts.iter().map(|(_, fact)| fact.clone()).collect::<Vec<_>>();
-    let is_alike = || last.tid == own.tid && last.calls == own.calls && told(last) == told(own);
-    last.host == own.host && key(last) == key(own) && (own.id.is_some() || last.nth == own.nth || is_alike())
+    last.host == own.host
+        && key(last) == key(own)
+        && (own.id.is_some() || last.nth == own.nth || has_same_contents(last, own))
 }
 
-/// Communicators: by their numbers where these are told; else a member joins, of those of its size that lack its rank and do not
-/// contradict it, the one that it agrees with in most.
-fn groups<'a>(mut members: Vec<Member<'a>>, notes: &mut Vec<Note>) -> Result<Vec<Group<'a>>, Error> {
-    members.sort_by_key(|own| (own.id, own.ranks, own.nth, own.host, own.pid, own.rank, own.comm));
+/// Whether one thread printed the same calls and facts for both.
+fn has_same_contents(a: &Member<'_>, b: &Member<'_>) -> bool {
+    let facts = a.facts.iter().map(|(_, fact)| fact);
+    a.tid == b.tid && a.calls == b.calls && facts.eq(b.facts.iter().map(|(_, fact)| fact))
+}
+
+/// Groups members into communicators. Members with a number go by it. A member without one joins
+/// the communicator with which it shares the most claims, among those of its size that lack its
+/// rank and do not contradict it.
+fn groups<'a>(
+    mut members: Vec<Member<'a>>,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<Group<'a>>, Error> {
+    members.sort_by_key(|own| {
+        (
+            own.id, own.ranks, own.nth, own.host, own.pid, own.rank, own.comm,
+        )
+    });
     let mut groups: Vec<Group<'a>> = Vec::new();
     let mut by_id: BTreeMap<u64, usize> = BTreeMap::new();
     let mut is_open = false;
     for own in members {
-        let (Some(rank), Some(ranks)) = (own.rank, own.ranks) else { continue };
-        let told = claims(&own, ranks)?;
+        let (Some(rank), Some(ranks)) = (own.rank, own.ranks) else {
+            continue;
+        };
+        let own_claims = claims(&own, ranks)?;
         let at = match own.id {
             Some(id) => by_id.get(&id).copied(),
             None => {
-                let (at, is_tie) = best(&groups, rank, ranks, &told);
+                let (at, is_tie) = best(&groups, rank, ranks, &own_claims);
                 is_open |= is_tie;
                 at
             }
@@ -113,32 +139,42 @@ fn groups<'a>(mut members: Vec<Member<'a>>, notes: &mut Vec<Note>) -> Result<Vec
             if let Some(id) = own.id {
                 by_id.insert(id, groups.len());
             }
-            groups.push(Group { ranks, members: BTreeMap::from([(rank, own)]), claims: told });
+            groups.push(Group {
+                ranks,
+                members: BTreeMap::from([(rank, own)]),
+                claims: own_claims,
+            });
             continue;
         };
         if group.ranks != ranks {
-            let what = format!("nranks {ranks} in a communicator of {}: expected the same", group.ranks);
+            let what = format!(
+                "nranks {ranks} in a communicator of {}: expected the same",
+                group.ranks
+            );
             return Err(own.place.error(what));
         }
-        for (key, (value, place)) in told {
+        for (key, (value, place)) in own_claims {
             claim(&mut group.claims, key, value, place)?;
         }
         if let Some(other) = group.members.get(&rank) {
-            let what = format!("rank {rank} of the communicator of {}: expected another rank", other.place.text());
+            let what = format!(
+                "rank {rank} of the communicator of {}: expected another rank",
+                other.place.text()
+            );
             return Err(own.place.error(what));
         }
         group.members.insert(rank, own);
     }
     if is_open {
-        let what = "communicators of one size have no commId (NCCL before 2.18): which ranks are together was taken from rings and \
-                    bus ids, else from the order of hosts and processes";
+        let what = "communicators of equal size have no commId (NCCL before 2.18): ranks were grouped by rings \
+                    and bus ids, else by the order of hosts and processes";
         notes.push(Note::assumed(what));
     }
     Ok(groups)
 }
 
-/// The communicator that a member without a number joins, and whether another would do as well.
-fn best(groups: &[Group<'_>], rank: u32, ranks: u32, told: &Claims<'_>) -> (Option<usize>, bool) {
+/// The communicator that a member without a number joins, and whether another fits equally well.
+fn best(groups: &[Group<'_>], rank: u32, ranks: u32, own: &Claims<'_>) -> (Option<usize>, bool) {
     let mut best: Option<(usize, usize)> = None;
     let mut is_tie = false;
     for (at, group) in groups.iter().enumerate() {
@@ -146,45 +182,61 @@ fn best(groups: &[Group<'_>], rank: u32, ranks: u32, told: &Claims<'_>) -> (Opti
         if has_id || group.ranks != ranks || group.members.contains_key(&rank) {
             continue;
         }
-        let shared = told.iter().filter_map(|(key, own)| Some((own.0, group.claims.get(key)?.0)));
-        let (agree, contradict): (Vec<_>, Vec<_>) = shared.partition(|(own, other)| own == other);
-        if !contradict.is_empty() {
-            continue;
+        let (mut agree, mut contradict) = (0, 0);
+        for (key, (value, _)) in own {
+            match group.claims.get(key) {
+                Some((other, _)) if value == other => agree += 1,
+                Some(_) => contradict += 1,
+                None => {}
+            }
         }
         match best {
-            Some((_, most)) if most > agree.len() => {}
-            Some((_, most)) if most == agree.len() => is_tie = true,
-            _ => (best, is_tie) = (Some((at, agree.len())), false),
+            _ if contradict > 0 => {}
+            Some((_, most)) if most > agree => {}
+            Some((_, most)) if most == agree => is_tie = true,
+            _ => (best, is_tie) = (Some((at, agree)), false),
         }
     }
     (best.map(|(at, _)| at), is_tie)
 }
 
+/// The job of these communicators: its devices, their ranks, and the calls.
 fn job(groups: Vec<Group<'_>>, mut notes: Vec<Note>) -> Result<NcclJob, Error> {
     let members = || groups.iter().flat_map(|group| group.members.values());
-    let buses: BTreeMap<_, _> = members().filter_map(|own| Some(((own.host, own.pid, own.cuda?), own.bus?))).collect();
-    let key = |own: &Member<'_>| {
-        let bus = own.bus.or_else(|| buses.get(&(own.host, own.pid, own.cuda?)).copied());
-        bus.map_or(KeyOf(None), |bus| KeyOf(Some(bus)))
-    };
-    let keys: Vec<BTreeMap<u32, Key<'_>>> = groups
-        .iter()
-        .map(|group| group.members.iter().map(|(&rank, own)| (rank, key(own).of(own))).collect())
+    let buses: BTreeMap<_, _> = members()
+        .filter_map(|own| Some(((own.host, own.pid, own.cuda?), own.bus?)))
         .collect();
+    let mut keys: Vec<BTreeMap<u32, Key<'_>>> = Vec::new();
+    for group in &groups {
+        let mut of_group = BTreeMap::new();
+        for (&rank, own) in &group.members {
+            // Another communicator of the process may name the bus id that this one lacks.
+            let bus = own
+                .bus
+                .or_else(|| buses.get(&(own.host, own.pid, own.cuda?)).copied());
+            let key = bus.map_or(Key::Process(own.host, own.pid, own.cuda), |bus| {
+                Key::Bus(own.host, bus)
+            });
+            of_group.insert(rank, key);
+        }
+        keys.push(of_group);
+    }
+    // The largest communicator comes first: its ranks number the devices of the job.
     let mut order: Vec<usize> = (0..groups.len()).collect();
-    let sort = |&at: &usize| {
+    order.sort_by_cached_key(|&at| {
         let (group, keys) = (groups.get(at), keys.get(at));
         let nth = group.and_then(|group| group.members.values().map(|own| own.nth).min());
         let id = group.and_then(|group| group.members.values().find_map(|own| own.id));
         let size = Reverse(group.map(|group| (group.ranks, group.members.len())));
         (size, nth, keys.cloned(), id)
-    };
-    order.sort_by_cached_key(sort);
+    });
     let mut job = NcclJob::default();
     let mut places: BTreeMap<Key<'_>, usize> = BTreeMap::new();
     let mut messages: BTreeMap<usize, BTreeMap<u64, u64>> = BTreeMap::new();
     for (nth, at) in order.into_iter().enumerate() {
-        let (Some(group), Some(keys)) = (groups.get(at), keys.get(at)) else { continue };
+        let (Some(group), Some(keys)) = (groups.get(at), keys.get(at)) else {
+            continue;
+        };
         let mut devices = Vec::new();
         for rank in 0..group.ranks {
             let own = keys.get(&rank).zip(group.members.get(&rank));
@@ -193,24 +245,39 @@ fn job(groups: Vec<Group<'_>>, mut notes: Vec<Note>) -> Result<NcclJob, Error> {
                     job.devices.push(device(own, key));
                     job.devices.len() - 1
                 })),
-                // Of the largest communicator all ranks are in the pattern.
+                // The pattern has every rank of the largest communicator, also those without a log.
                 None if nth == 0 => {
-                    job.devices.push(JobDevice { label: format!("rank {rank}"), ..JobDevice::default() });
+                    job.devices.push(JobDevice {
+                        label: format!("rank {rank}"),
+                        ..JobDevice::default()
+                    });
                     Some(job.devices.len() - 1)
                 }
                 None => None,
             });
         }
         let distinct: BTreeSet<usize> = devices.iter().flatten().copied().collect();
-        if let Some(own) = group.members.values().next().filter(|_| distinct.len() < devices.iter().flatten().count()) {
-            return Err(own.place.error("two ranks of the communicator on one device: expected one each"));
+        if let Some(own) = group
+            .members
+            .values()
+            .next()
+            .filter(|_| distinct.len() < devices.iter().flatten().count())
+        {
+            return Err(own
+                .place
+                .error("two ranks of the communicator on one device: expected one each"));
         }
         for (&rank, own) in &group.members {
-            let Some(device) = devices.get(rank as usize).copied().flatten() else { continue };
+            let Some(device) = devices.get(rank as usize).copied().flatten() else {
+                continue;
+            };
             let calls = messages.entry(device).or_default();
-            own.calls.iter().for_each(|(call, times)| *calls.entry(call.bytes).or_default() += times);
+            for (call, times) in &own.calls {
+                *calls.entry(call.bytes).or_default() += times;
+            }
         }
-        job.communicators.push(communicator(group, devices, &mut notes)?);
+        job.communicators
+            .push(communicator(group, devices, &mut notes)?);
     }
     notes.extend(several(&groups));
     name_apart(&mut job.devices);
@@ -224,32 +291,28 @@ fn job(groups: Vec<Group<'_>>, mut notes: Vec<Note>) -> Result<NcclJob, Error> {
     Ok(job)
 }
 
-/// What is said where several processes use one device: two runs in one log, or two programs of one job.
+/// A note if several processes use one device, as in two runs in one log or two programs of one
+/// job.
 fn several(groups: &[Group<'_>]) -> Option<Note> {
     let mut processes: BTreeMap<(&str, u64), BTreeSet<u64>> = BTreeMap::new();
     for own in groups.iter().flat_map(|group| group.members.values()) {
         if let Some(bus) = own.bus {
-            processes.entry((own.host, bus)).or_default().insert(own.pid);
+            processes
+                .entry((own.host, bus))
+                .or_default()
+                .insert(own.pid);
         }
     }
     let devices = processes.values().filter(|pids| pids.len() > 1).count();
     let what = format!(
-        "{devices} device{} used by more than one process: taken for one job, and what they carry added; if these are several runs, \
-         give the logs of one",
+        "{devices} device{} used by more than one process: treated as one job, with their traffic \
+         summed; if these are several runs, give the logs of one",
         if devices == 1 { " is" } else { "s are" }
     );
     (devices > 0).then(|| Note::assumed(what))
 }
 
-/// The bus id by which a member's device is known, if it is.
-struct KeyOf(Option<u64>);
-
-impl KeyOf {
-    fn of<'a>(self, own: &Member<'a>) -> Key<'a> {
-        self.0.map_or(Key::Process(own.host, own.pid, own.cuda), |bus| Key::Bus(own.host, bus))
-    }
-}
-
+/// A device by its bus id or process.
 fn device(own: &Member<'_>, key: &Key<'_>) -> JobDevice {
     let bus = match key {
         Key::Bus(_, bus) => format!("{bus:x}"),
@@ -260,28 +323,54 @@ fn device(own: &Member<'_>, key: &Key<'_>) -> JobDevice {
         None if bus.is_empty() => own.cuda.unwrap_or(0).to_string(),
         None => bus.clone(),
     };
-    JobDevice { host: own.host.to_owned(), bus, number: own.nvml.or(own.cuda), label: format!("{}:{word}", own.host) }
+    JobDevice {
+        host: own.host.to_owned(),
+        bus,
+        number: own.nvml.or(own.cuda),
+        label: format!("{}:{word}", own.host),
+    }
 }
 
-/// Devices of one label, such as the only one that each process sees, are told apart by their bus ids, or their ranks.
+/// Gives devices with equal labels, such as the only device that each process sees, labels with
+/// their bus ids or ranks.
 fn name_apart(devices: &mut [JobDevice]) {
     let mut times: BTreeMap<String, usize> = BTreeMap::new();
-    devices.iter().for_each(|device| *times.entry(device.label.clone()).or_default() += 1);
+    for device in devices.iter() {
+        *times.entry(device.label.clone()).or_default() += 1;
+    }
     for (at, device) in devices.iter_mut().enumerate() {
         if times.get(&device.label).is_some_and(|&times| times > 1) {
-            let word = if device.bus.is_empty() { format!("rank {at}") } else { device.bus.clone() };
+            let word = if device.bus.is_empty() {
+                format!("rank {at}")
+            } else {
+                device.bus.clone()
+            };
             device.label = format!("{}:{word}", device.host);
         }
     }
 }
 
-fn communicator(group: &Group<'_>, devices: Vec<Option<usize>>, notes: &mut Vec<Note>) -> Result<Communicator, Error> {
+/// A communicator of the job, with notes of what its logs lack.
+fn communicator(
+    group: &Group<'_>,
+    devices: Vec<Option<usize>>,
+    notes: &mut Vec<Note>,
+) -> Result<Communicator, Error> {
     let mut connections: BTreeSet<Connection> = BTreeSet::new();
     let mut others: BTreeSet<&str> = BTreeSet::new();
     for (_, fact) in group.members.values().flat_map(|own| &own.facts) {
         match fact {
-            Fact::Connection { channel, ends: [(from, _), (to, _)], via } => {
-                connections.insert(Connection { channel: *channel, from: *from, to: *to, via: via.clone() });
+            Fact::Connection {
+                channel,
+                ends: [(from, _), (to, _)],
+                via,
+            } => {
+                connections.insert(Connection {
+                    channel: *channel,
+                    from: *from,
+                    to: *to,
+                    via: via.clone(),
+                });
             }
             Fact::Other(what) => {
                 others.insert(what);
@@ -290,8 +379,11 @@ fn communicator(group: &Group<'_>, devices: Vec<Option<usize>>, notes: &mut Vec<
         }
     }
     let (rings, trees) = (rings(&group.claims, group.ranks)?, trees(&group.claims)?);
-    let mut channels: BTreeSet<u32> =
-        rings.iter().map(|ring| ring.channel).chain(trees.iter().map(|tree| tree.channel)).collect();
+    let mut channels: BTreeSet<u32> = rings
+        .iter()
+        .map(|ring| ring.channel)
+        .chain(trees.iter().map(|tree| tree.channel))
+        .collect();
     if channels.is_empty() {
         channels = connections.iter().map(|own| own.channel).collect();
     }
@@ -304,14 +396,14 @@ fn communicator(group: &Group<'_>, devices: Vec<Option<usize>>, notes: &mut Vec<
     }
     if group.members.values().any(|own| own.is_nameless) {
         let what = format!(
-            "communicator {name}: the log ends before its line `Init COMPLETE`, so that its calls are not known"
+            "communicator {name}: the log ends before its line `Init COMPLETE`, so its calls are unknown"
         );
         notes.push(Note::undecided(what));
     }
     if let Some(ring) = rings.iter().find(|ring| !ring.is_whole) {
         let (channel, hops, ranks) = (ring.channel, ring.hops.len(), group.ranks);
         notes.push(Note::undecided(format!(
-            "communicator {name}: of ring {channel} only {hops} of {ranks} hops are told"
+            "communicator {name}: the logs have only {hops} of {ranks} hops of ring {channel}"
         )));
     }
     for other in others {
@@ -320,13 +412,32 @@ fn communicator(group: &Group<'_>, devices: Vec<Option<usize>>, notes: &mut Vec<
         )));
     }
     let connections = connections.into_iter().collect();
-    let (ranks, channels, calls, choices) = (group.ranks as usize, channels.len(), calls(group), choices(group));
-    Ok(Communicator { name, ranks, devices, channels, rings, trees, connections, calls, choices })
+    let (ranks, channels, calls, choices) = (
+        group.ranks as usize,
+        channels.len(),
+        calls(group),
+        choices(group),
+    );
+    Ok(Communicator {
+        name,
+        ranks,
+        devices,
+        channels,
+        rings,
+        trees,
+        connections,
+        calls,
+        choices,
+    })
 }
 
-/// Its number, else the pointer of its least rank; where a log ends before these, who printed it.
+/// The name of a communicator: its number, else the pointer of its lowest rank; if the log ends
+/// before either, the process and thread.
 fn name(group: &Group<'_>) -> String {
-    let id = group.members.values().find_map(|own| own.id.filter(|_| !own.is_split));
+    let id = group
+        .members
+        .values()
+        .find_map(|own| own.id.filter(|_| !own.is_split));
     let least = group.members.values().next();
     match (id, least) {
         (Some(id), _) => format!("{id:#x}"),
@@ -335,29 +446,44 @@ fn name(group: &Group<'_>) -> String {
     }
 }
 
-/// What the library chose, as the rank told that told most of it: mostly rank 0 alone does.
+/// The algorithms that the library chose, by the rank that printed most of them. Mostly rank 0
+/// alone prints them.
 fn choices(group: &Group<'_>) -> Vec<(u64, u64, u64)> {
     let mut choices: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
     for (&bytes, &(rings, trees)) in group.members.values().flat_map(|own| &own.choices) {
         let most = choices.entry(bytes).or_default();
         *most = (rings.max(most.0), trees.max(most.1));
     }
-    choices.into_iter().map(|(bytes, (rings, trees))| (bytes, rings, trees)).collect()
+    choices
+        .into_iter()
+        .map(|(bytes, (rings, trees))| (bytes, rings, trees))
+        .collect()
 }
 
-/// What all ranks call is counted once, by the rank that printed most of it; what one sends to another, by the end that did.
+/// The calls of a communicator. A call of all ranks is counted once, by the rank that printed it
+/// most often; a call between two ranks, by the end that printed it most often.
 fn calls(group: &Group<'_>) -> Vec<(u32, Call, u64)> {
     let mut calls: BTreeMap<(u32, Call), u64> = BTreeMap::new();
     for (&rank, own) in &group.members {
         for (call, &times) in &own.calls {
             let key = match call.collective {
                 Collective::Send => (rank, *call),
-                Collective::Recv => (call.root, Call { collective: Collective::Send, root: rank, ..*call }),
+                Collective::Recv => (
+                    call.root,
+                    Call {
+                        collective: Collective::Send,
+                        root: rank,
+                        ..*call
+                    },
+                ),
                 _ => (0, *call),
             };
             let most = calls.entry(key).or_default();
             *most = times.max(*most);
         }
     }
-    calls.into_iter().map(|((from, call), times)| (from, call, times)).collect()
+    calls
+        .into_iter()
+        .map(|((from, call), times)| (from, call, times))
+        .collect()
 }

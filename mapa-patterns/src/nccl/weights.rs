@@ -1,22 +1,28 @@
-//! From communicators to one weighted pattern.
+//! From communicators to one weighted pattern: hops of rings and edges of trees with their bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::calls::Collective;
 use super::communicator::{Communicator, NcclJob, Ring, Tree, TreeHalf};
 use crate::algorithm::Algorithm;
-use crate::application::{Application, Note, Unit};
+use crate::application::{Application, Note};
 use crate::error::Error;
 use crate::traffic::TrafficMatrix;
+use crate::unit::Unit;
 
 impl NcclJob {
-    /// One pattern of all communicators over the job's devices: bytes if calls were seen, else channels.
+    /// One pattern of all communicators over the job's devices: bytes if the logs have calls, else
+    /// channels.
     ///
-    /// A channel counts 1 on each hop of its ring and each edge of its tree. Of an all-reduce of S bytes among n ranks each hop of
-    /// the rings carries 2(n-1)/n S, of an all-gather or reduce-scatter (n-1)/n S, of a broadcast or reduce S but for the hop that ends
-    /// or begins at the root; each edge of the trees carries an all-reduce once up and once down. Rings share this evenly. Rings and trees
-    /// that are told in part are not used; what has no others is all-to-all. Takes time linear in hops times kinds of calls,
-    /// plus the square of the devices.
+    /// A channel counts 1 on each hop of its ring and each edge of its tree. For S bytes among n
+    /// ranks, each hop of the rings carries 2(n-1)/n S of an all-reduce, and (n-1)/n S of an
+    /// all-gather or reduce-scatter. A broadcast or reduce puts S on each hop except the one that
+    /// ends or begins at the root. Each edge of the trees carries an all-reduce once up and once
+    /// down. All rings share the bytes evenly. Incomplete rings and trees are not used;
+    /// calls for which no complete ring or tree is left are all-to-all.
+    ///
+    /// # Complexity
+    /// O(h k + d^2) for h hops, k kinds of calls and d devices.
     ///
     /// # Errors
     /// More devices than [`MAX_DEVICES`](mapa_core::MAX_DEVICES).
@@ -27,44 +33,78 @@ impl NcclJob {
         for own in self.communicators.iter().filter(|own| own.ranks > 1) {
             let mut laid = Laid::new(own, algorithm);
             match (has_calls, own.calls.is_empty()) {
-                (true, true) => laid.notes.push(Note::left_out(format!("communicator {}: no call was seen", own.name))),
+                (true, true) => laid.notes.push(Note::left_out(format!(
+                    "communicator {}: no call was seen",
+                    own.name
+                ))),
                 (true, false) => laid.calls(),
                 (false, _) => laid.channels(),
             }
             let mut missing = 0_usize;
             for ((from, to), amount) in laid.hops {
-                let device = |rank: u32| own.devices.get(rank as usize).copied().flatten();
-                match (device(from), device(to)) {
-                    (Some(from), Some(to)) => traffic.add(from, to, amount),
+                match [from, to].map(|rank| own.devices.get(rank as usize).copied().flatten()) {
+                    [Some(from), Some(to)] => traffic.add(from, to, amount),
                     _ => missing += 1,
                 }
             }
             notes.append(&mut laid.notes);
             if missing > 0 {
-                let what = format!("communicator {}: hops of ranks whose logs are missing", own.name);
+                let what = format!(
+                    "communicator {}: hops of ranks whose logs are missing",
+                    own.name
+                );
                 notes.push(Note::left_out(what));
             }
         }
         let pattern = traffic.pattern()?;
-        let unit = if has_calls { Unit::Bytes } else { Unit::Channels };
-        let labels = self.devices.iter().map(|device| device.label.clone()).collect();
-        let source = format!("NCCL, {} over {}", plural(self.communicators.len(), "communicator"), paths(algorithm));
-        Ok(Application { unit, labels, notes, ..Application::new("nccl", source, pattern) })
+        let unit = if has_calls {
+            Unit::Bytes
+        } else {
+            Unit::Channels
+        };
+        let labels = self
+            .devices
+            .iter()
+            .map(|device| device.label.clone())
+            .collect();
+        let source = format!(
+            "NCCL, {} over {}",
+            plural(self.communicators.len(), "communicator"),
+            paths(algorithm)
+        );
+        Ok(Application {
+            unit,
+            labels,
+            notes,
+            ..Application::new("nccl", source, pattern)
+        })
     }
 }
 
-/// Bytes of all calls of a kind with a root, or from a rank, but for all-reduces: what is laid is linear in them.
+/// The bytes of all calls except all-reduces, by sender, operation and root. Their traffic is
+/// linear in the bytes, so sums suffice.
 fn totals(own: &Communicator) -> BTreeMap<(u32, Collective, u32), f64> {
     let mut totals = BTreeMap::new();
-    for (from, call, times) in own.calls.iter().filter(|(_, call, _)| call.collective != Collective::AllReduce) {
-        *totals.entry((*from, call.collective, call.root)).or_default() += call.bytes as f64 * *times as f64;
+    for (from, call, times) in own
+        .calls
+        .iter()
+        .filter(|(_, call, _)| call.collective != Collective::AllReduce)
+    {
+        *totals
+            .entry((*from, call.collective, call.root))
+            .or_default() += call.bytes as f64 * *times as f64;
     }
     totals
 }
 
-/// Whether a ring is known so far that it can be used: all its hops, or all but the one into other hosts, and no rank without.
+/// Whether a ring is complete enough to be used: it has all hops, or all but the one to other
+/// hosts, and every rank.
 fn is_usable(ring: &Ring, ranks: usize) -> bool {
-    let named: BTreeSet<u32> = ring.hops.iter().flat_map(|&(from, to)| [from, to]).collect();
+    let named: BTreeSet<u32> = ring
+        .hops
+        .iter()
+        .flat_map(|&(from, to)| [from, to])
+        .collect();
     ring.is_whole || ring.hops.len() + 1 == ranks && named.len() == ranks
 }
 
@@ -80,13 +120,13 @@ fn paths(algorithm: Algorithm) -> &'static str {
     }
 }
 
-/// What is laid on the ranks of one communicator: sender, receiver, and how much.
+/// The traffic of one communicator: sender, receiver, and amount.
 struct Laid<'a> {
     own: &'a Communicator,
     algorithm: Algorithm,
-    /// The rings that can be used.
+    /// The rings that are complete enough to be used.
     rings: Vec<&'a Ring>,
-    /// The trees that can be used: those in which every rank but the root has a parent.
+    /// The complete trees: every rank but the root has a parent.
     trees: Vec<&'a Tree>,
     hops: BTreeMap<(u32, u32), f64>,
     notes: Vec<Note>,
@@ -94,14 +134,33 @@ struct Laid<'a> {
 
 impl<'a> Laid<'a> {
     fn new(own: &'a Communicator, algorithm: Algorithm) -> Self {
-        let rings: Vec<&Ring> = own.rings.iter().filter(|ring| is_usable(ring, own.ranks)).collect();
-        let mut trees: Vec<&Tree> = own.trees.iter().filter(|tree| tree.edges.len() + 1 == own.ranks).collect();
-        let has = |half| trees.iter().any(|tree| tree.half == TreeHalf::Both || tree.half == half);
-        if !has(TreeHalf::Reduce) || !has(TreeHalf::Broadcast) {
+        let rings: Vec<&Ring> = own
+            .rings
+            .iter()
+            .filter(|ring| is_usable(ring, own.ranks))
+            .collect();
+        let mut trees: Vec<&Tree> = own
+            .trees
+            .iter()
+            .filter(|tree| tree.edges.len() + 1 == own.ranks)
+            .collect();
+        // Without trees for one half, an all-reduce cannot go over trees at all.
+        let (mut reduce, mut broadcast) = (false, false);
+        for tree in &trees {
+            reduce |= tree.half != TreeHalf::Broadcast;
+            broadcast |= tree.half != TreeHalf::Reduce;
+        }
+        if !reduce || !broadcast {
             trees.clear();
         }
-        let notes = Vec::new();
-        Self { own, algorithm, rings, trees, hops: BTreeMap::new(), notes }
+        Self {
+            own,
+            algorithm,
+            rings,
+            trees,
+            hops: BTreeMap::new(),
+            notes: Vec::new(),
+        }
     }
 
     fn assumed(&mut self, what: &str) {
@@ -117,7 +176,8 @@ impl<'a> Laid<'a> {
         }
     }
 
-    /// Whether rings and trees are used: as asked for, else those that are known.
+    /// Whether rings and trees are used: those of the requested algorithm, else those that are
+    /// known.
     fn uses(&self) -> (bool, bool) {
         let (rings, trees) = (!self.rings.is_empty(), !self.trees.is_empty());
         match self.algorithm {
@@ -127,11 +187,17 @@ impl<'a> Laid<'a> {
         }
     }
 
+    /// Counts channels, for logs without calls.
     fn channels(&mut self) {
         let (rings, trees) = self.uses();
-        self.tell(rings, trees);
+        self.note_substitute(rings, trees);
         if rings {
-            let hops: Vec<_> = self.rings.iter().flat_map(|ring| &ring.hops).map(|&(a, b)| (a, b, 1.0)).collect();
+            let hops: Vec<_> = self
+                .rings
+                .iter()
+                .flat_map(|ring| &ring.hops)
+                .map(|&(a, b)| (a, b, 1.0))
+                .collect();
             self.lay(hops);
         }
         if trees {
@@ -142,34 +208,48 @@ impl<'a> Laid<'a> {
         }
     }
 
-    /// Says what stands in for what.
-    fn tell(&mut self, rings: bool, trees: bool) {
+    /// Notes what replaces rings or trees that are incomplete or missing.
+    fn note_substitute(&mut self, rings: bool, trees: bool) {
         let (some_rings, some_trees) = (!self.own.rings.is_empty(), !self.own.trees.is_empty());
         let what = match (rings, trees, self.algorithm) {
             (false, false, _) if some_rings || some_trees => {
-                "its rings and trees are told in part, or not at all: all-to-all in their place"
+                "its rings and trees are incomplete or missing: all-to-all instead"
             }
-            (false, false, _) => "neither rings nor trees are told: all-to-all",
-            (false, true, Algorithm::Ring) => "no rings are told: trees in their place",
-            (false, true, _) if some_rings => "its rings are told in part: trees in their place",
-            (true, false, Algorithm::Tree) if !some_trees => "no trees are told: rings in their place",
+            (false, false, _) => "no rings or trees in the logs: all-to-all",
+            (false, true, Algorithm::Ring) => "no rings in the logs: trees instead",
+            (false, true, _) if some_rings => "its rings are incomplete: trees instead",
+            (true, false, Algorithm::Tree) if !some_trees => "no trees in the logs: rings instead",
             (true, false, Algorithm::Tree | Algorithm::Both) if some_trees => {
-                "its trees are told in part: rings in their place"
+                "its trees are incomplete: rings instead"
             }
             _ => return,
         };
         self.assumed(what);
     }
 
-    /// So much on each tree, or shared by all of one half, up to the root and down again.
+    /// Adds an amount to the edges of the trees, up to the root and down again: to each tree, or
+    /// shared by all trees of a half.
     fn over_trees(&mut self, amount: f64, is_shared: bool) {
         for (half, is_up) in [(TreeHalf::Reduce, true), (TreeHalf::Broadcast, false)] {
-            let of_half: Vec<&Tree> =
-                self.trees.iter().copied().filter(|tree| tree.half == TreeHalf::Both || tree.half == half).collect();
-            let share = if is_shared { amount / of_half.len().max(1) as f64 } else { amount };
+            let of_half: Vec<&Tree> = self
+                .trees
+                .iter()
+                .copied()
+                .filter(|tree| tree.half == TreeHalf::Both || tree.half == half)
+                .collect();
+            let share = if is_shared {
+                amount / of_half.len().max(1) as f64
+            } else {
+                amount
+            };
             let edges = of_half.into_iter().flat_map(|tree| &tree.edges);
-            let hops =
-                edges.map(|&(parent, child)| if is_up { (child, parent, share) } else { (parent, child, share) });
+            let hops = edges.map(|&(parent, child)| {
+                if is_up {
+                    (child, parent, share)
+                } else {
+                    (parent, child, share)
+                }
+            });
             self.lay(hops);
         }
     }
@@ -187,7 +267,8 @@ impl<'a> Laid<'a> {
             .calls
             .iter()
             .filter_map(|(_, call, times)| {
-                (call.collective == Collective::AllReduce).then_some((call.bytes, call.bytes as f64 * *times as f64))
+                (call.collective == Collective::AllReduce)
+                    .then_some((call.bytes, call.bytes as f64 * *times as f64))
             })
             .collect();
         if !all_reduces.is_empty() {
@@ -198,10 +279,11 @@ impl<'a> Laid<'a> {
         }
     }
 
-    /// All-reduces of so many bytes each, and together: over what NCCL chose for their size where it told, else half over each.
+    /// Adds all-reduces, each with its size and total bytes: over the algorithm that NCCL chose for
+    /// their size if the log has it, else half over each.
     fn all_reduces(&mut self, calls: &[(u64, f64)]) {
         let (rings, trees) = self.uses();
-        self.tell(rings, trees);
+        self.note_substitute(rings, trees);
         let (mut over_rings, mut over_trees) = (0.0, 0.0);
         for &(size, bytes) in calls {
             let of_trees = match (rings, trees) {
@@ -219,15 +301,15 @@ impl<'a> Laid<'a> {
         }
     }
 
-    /// Which share of the all-reduces of this size goes over trees.
+    /// The share of the all-reduces of this size that goes over trees.
     fn of_trees(&mut self, size: u64) -> f64 {
-        let told = self.own.choices.iter().find(|(bytes, ..)| *bytes == size);
-        if let Some((rings, trees)) = told.map(|&(_, rings, trees)| (rings as f64, trees as f64)) {
-            return trees / (rings + trees);
+        let chosen = self.own.choices.iter().find(|(bytes, ..)| *bytes == size);
+        if let Some(&(_, rings, trees)) = chosen {
+            return trees as f64 / (rings as f64 + trees as f64);
         }
-        // Two ranks' rings and trees carry alike.
+        // Between two ranks, rings and trees carry the same.
         if self.own.ranks > 2 {
-            self.assumed("whether all-reduces went over rings or trees is not told (subsystem TUNING): half of the bytes over each");
+            self.assumed("the logs do not say whether all-reduces used rings or trees (subsystem TUNING): half of the bytes over each");
         }
         0.5
     }
@@ -247,26 +329,33 @@ impl<'a> Laid<'a> {
 
     fn over_rings(&mut self, kind: Collective, root: u32, bytes: f64) {
         let ranks = self.own.ranks as f64;
-        let Some(each) = kind.over_rings(bytes, ranks) else { return };
+        let Some(each) = kind.over_rings(bytes, ranks) else {
+            return;
+        };
         if self.rings.is_empty() {
             if kind != Collective::AllReduce {
                 let is_part = !self.own.rings.is_empty();
                 self.assumed(if is_part {
-                    "its rings are told in part: all-to-all"
+                    "its rings are incomplete: all-to-all"
                 } else {
-                    "no rings are told: all-to-all"
+                    "no rings in the logs: all-to-all"
                 });
             }
             return self.all_to_all(each / (ranks - 1.0));
         }
         let share = each / self.rings.len() as f64;
-        let is_spared = |from: u32, to: u32| match kind {
-            Collective::Broadcast => to == root,
-            Collective::Reduce => from == root,
-            _ => false,
-        };
-        let hops = self.rings.iter().flat_map(|ring| &ring.hops).filter(|(from, to)| !is_spared(*from, *to));
-        let hops: Vec<_> = hops.map(|&(from, to)| (from, to, share)).collect();
+        let mut hops = Vec::new();
+        for &(from, to) in self.rings.iter().flat_map(|ring| &ring.hops) {
+            // A broadcast does not return to its root, and a reduction does not leave it.
+            let is_spared = match kind {
+                Collective::Broadcast => to == root,
+                Collective::Reduce => from == root,
+                _ => false,
+            };
+            if !is_spared {
+                hops.push((from, to, share));
+            }
+        }
         self.lay(hops);
     }
 }

@@ -1,72 +1,77 @@
-//! What the paper publishes of its nine workloads, and the classes it gives them.
+//! The paper's nine workloads: the published figures, and the classes that the paper gives them.
 //!
-//! Beside the paper's figures stand two that follow from the networks as Caffe has them: in how many layers, and in how many
-//! parameters. Caffe's `NCCL::run` (`src/caffe/parallel.cpp` of version 1.0, from which the paper's Fig. 9a is taken) makes one
-//! all-reduce for each layer with parameters in each iteration, and `NCCL::Broadcast` one broadcast before the first.
+//! Two further numbers of each network come from Caffe: its layers and its parameters. In each
+//! iteration, Caffe's `NCCL::run` (`src/caffe/parallel.cpp` of version 1.0, from which the paper's
+//! Fig. 9a is taken) makes one all-reduce for each layer with parameters. `NCCL::Broadcast` makes
+//! one broadcast before the first iteration.
 
 use std::fmt;
 
-use super::evidence::{INSENSITIVE_BELOW, Times};
-use super::messages::Messages;
-use super::{Evidence, Sensitivity, Verdict};
+use super::evidence::{Evidence, INSENSITIVE_BELOW, Times};
+use super::messages::{LARGE_MESSAGE_BYTES, Messages};
+use crate::verdict::{Sensitivity, Verdict};
 
-/// Iterations of the runs that Fig. 5b counts, as they follow from its counts: n layers give n x 10,000 + 1 calls.
+/// The number of iterations of the runs in Fig. 5b. It follows from the number of calls there: a
+/// network of n layers makes n x 10,000 + 1.
 const ITERATIONS: f64 = 1e4;
 
 /// A workload of the paper.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Workload {
-    /// As the paper calls it.
+    /// The name in the paper.
     pub name: &'static str,
     /// The class that the paper gives it (Fig. 5b, section 4).
     pub class: Sensitivity,
-    /// What is published of it, the stronger first, each with its place in the paper.
+    /// The published evidence, the strongest first, each with its place in the paper.
     pub evidence: &'static [(Published, &'static str)],
-    /// The network as Caffe has it, for those that are one.
+    /// The network in Caffe; none if the workload is not a neural network.
     pub model: Option<CaffeModel>,
 }
 
-/// Something that the paper says of a workload.
+/// A statement of the paper about a workload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Published {
-    /// Execution times with better links and with worse, seconds.
+    /// Execution times on better links and on worse links, seconds.
     Times {
-        /// With better links.
+        /// The time on better links, seconds.
         fast: f64,
-        /// With worse links.
+        /// The time on worse links, seconds.
         slow: f64,
     },
-    /// Better links shorten it by less than this share.
+    /// Better links shorten the execution time by less than this share.
     ImprovementBelow(f64),
-    /// Whether its execution times change with its links: measured, drawn in a figure, and told in words without numbers.
+    /// Whether the execution time changes with the links. The paper measured it and shows it in a
+    /// figure, but states it in words without numbers.
     TimesChange(bool),
-    /// It sends nothing, or next to nothing.
+    /// The workload sends nothing, or next to nothing.
     NothingSent,
-    /// Its messages have at least so many bytes on average.
+    /// The mean size of messages is at least this many bytes.
     MeanAtLeast(f64),
-    /// Its messages have fewer bytes than this on average.
+    /// The mean size of messages is below this many bytes.
     MeanBelow(f64),
-    /// It makes so many calls on each GPU, "per iteration".
+    /// The number of calls on each GPU, which the paper calls "per iteration".
     Calls(u64),
 }
 
-/// A network as Caffe has it.
+/// A neural network as defined in Caffe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaffeModel {
-    /// Layers that have parameters: each is all-reduced by one call in an iteration.
+    /// The number of layers with parameters. In an iteration, one call all-reduces each of them.
     pub layers: u32,
-    /// Parameters of all layers, of 4 bytes, with the running statistics of batch normalisation.
+    /// The number of parameters of all layers, of 4 bytes each. The running statistics of batch
+    /// normalisation count as parameters.
     pub parameters: u64,
 }
 
 impl CaffeModel {
-    /// What it hands to all-reduces in an iteration: its parameters, in as many calls as it has layers, taken as equally large.
+    /// The messages of an iteration: one all-reduce for each layer. All layers are assumed to be
+    /// equally large.
     #[must_use]
     pub fn messages(self) -> Messages {
         let (calls, bytes) = (f64::from(self.layers), 4.0 * self.parameters as f64);
         let mut messages = Messages::new();
-        // Both are sound: tests add up all nine.
+        // Both numbers are in range. Tests check all nine workloads.
         messages.add(bytes / calls, calls).unwrap_or_default();
         messages
     }
@@ -80,7 +85,8 @@ const FIG_5B: &str = "Fig. 5b";
 const SIZES: &str = "section 2.3 on Fig. 5a";
 const QUARTILES: &str = "section 4.1, 75th percentiles of Fig. 13a, lowest-id and topo-aware";
 const LIKE_VGG: &str = "section 2.3: follows the trend of VGG-16, Fig. 6b";
-const LIKE_GOOGLENET: &str = "section 2.3: follows the trend of GoogleNet, Fig. 6a; section 5.2 on Fig. 16";
+const LIKE_GOOGLENET: &str =
+    "section 2.3: follows the trend of GoogleNet, Fig. 6a; section 5.2 on Fig. 16";
 const NEGLIGIBLE: &str = "section 4: negligible communication between GPUs";
 
 /// The nine workloads of the paper's evaluation.
@@ -89,7 +95,13 @@ pub const PUBLISHED: [Workload; 9] = [
         name: "AlexNet",
         class: Sensitivity::Sensitive,
         evidence: &[
-            (Published::Times { fast: 374.0, slow: 511.0 }, QUARTILES),
+            (
+                Published::Times {
+                    fast: 374.0,
+                    slow: 511.0,
+                },
+                QUARTILES,
+            ),
             (Published::MeanAtLeast(1e5), SIZES),
             (Published::Calls(80_001), FIG_5B),
         ],
@@ -109,7 +121,13 @@ pub const PUBLISHED: [Workload; 9] = [
         name: "VGG-16",
         class: Sensitivity::Sensitive,
         evidence: &[
-            (Published::Times { fast: 378.0, slow: 785.0 }, QUARTILES),
+            (
+                Published::Times {
+                    fast: 378.0,
+                    slow: 785.0,
+                },
+                QUARTILES,
+            ),
             (Published::MeanAtLeast(1e5), SIZES),
             (Published::Calls(160_001), FIG_5B),
         ],
@@ -118,7 +136,10 @@ pub const PUBLISHED: [Workload; 9] = [
     Workload {
         name: "ResNet-50",
         class: Sensitivity::Sensitive,
-        evidence: &[(Published::TimesChange(true), LIKE_VGG), (Published::Calls(1_600_001), FIG_5B)],
+        evidence: &[
+            (Published::TimesChange(true), LIKE_VGG),
+            (Published::Calls(1_600_001), FIG_5B),
+        ],
         model: model(160, 25_610_205),
     },
     Workload {
@@ -135,7 +156,10 @@ pub const PUBLISHED: [Workload; 9] = [
         name: "GoogleNet",
         class: Sensitivity::Insensitive,
         evidence: &[
-            (Published::TimesChange(false), "section 2.3 on Fig. 6a; section 5.2 on Fig. 16"),
+            (
+                Published::TimesChange(false),
+                "section 2.3 on Fig. 6a; section 5.2 on Fig. 16",
+            ),
             (Published::MeanBelow(1e5), SIZES),
             (Published::Calls(640_001), FIG_5B),
         ],
@@ -162,23 +186,33 @@ pub const PUBLISHED: [Workload; 9] = [
 ];
 
 impl Published {
-    /// What follows from it; none if it decides nothing by itself.
+    /// The verdict that follows from the statement alone; none if it decides nothing.
     fn verdict(self) -> Option<Verdict> {
-        let said = |sensitivity, why: &str| Some(Verdict { sensitivity, why: why.to_owned() });
+        let said = |sensitivity, why: &str| {
+            Some(Verdict {
+                sensitivity,
+                why: why.to_owned(),
+            })
+        };
         match self {
-            Self::Times { fast, slow } => Times::new([fast], [slow]).ok().map(|times| times.verdict()),
-            Self::ImprovementBelow(share) if share <= INSENSITIVE_BELOW => {
-                said(Sensitivity::Insensitive, "by times, below 3 % less time on better links")
+            Self::Times { fast, slow } => {
+                Times::new([fast], [slow]).ok().map(|times| times.verdict())
             }
+            Self::ImprovementBelow(share) if share <= INSENSITIVE_BELOW => said(
+                Sensitivity::Insensitive,
+                "by times, below 3 % less time on better links",
+            ),
             Self::ImprovementBelow(_) => None,
-            Self::TimesChange(true) => {
-                said(Sensitivity::Sensitive, "by times that are told in words: they fall on better links")
-            }
-            Self::TimesChange(false) => {
-                said(Sensitivity::Insensitive, "by times that are told in words: links do not change them")
-            }
+            Self::TimesChange(true) => said(
+                Sensitivity::Sensitive,
+                "by times described in words: they fall on better links",
+            ),
+            Self::TimesChange(false) => said(
+                Sensitivity::Insensitive,
+                "by times described in words: links do not change them",
+            ),
             Self::NothingSent => Some(Messages::new().verdict()),
-            Self::MeanBelow(bytes) if bytes <= super::LARGE_MESSAGE_BYTES => said(
+            Self::MeanBelow(bytes) if bytes <= LARGE_MESSAGE_BYTES => said(
                 Sensitivity::Insensitive,
                 "by messages alone, less than 1e5 bytes on average: below that links do not differ",
             ),
@@ -186,9 +220,12 @@ impl Published {
         }
     }
 
-    /// Whether it is a matter of messages, not of times.
+    /// Whether the statement concerns messages, not times.
     fn is_of_messages(self) -> bool {
-        matches!(self, Self::NothingSent | Self::MeanAtLeast(_) | Self::MeanBelow(_) | Self::Calls(_))
+        matches!(
+            self,
+            Self::NothingSent | Self::MeanAtLeast(_) | Self::MeanBelow(_) | Self::Calls(_)
+        )
     }
 }
 
@@ -196,8 +233,14 @@ impl Published {
 impl fmt::Display for Published {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Times { fast, slow } => write!(f, "{fast} s with better links, {slow} s with worse"),
-            Self::ImprovementBelow(share) => write!(f, "less than {} % less time with better links", 100.0 * share),
+            Self::Times { fast, slow } => {
+                write!(f, "{fast} s with better links, {slow} s with worse")
+            }
+            Self::ImprovementBelow(share) => write!(
+                f,
+                "less than {} % less time with better links",
+                100.0 * share
+            ),
             Self::TimesChange(true) => f.write_str("times fall with better links"),
             Self::TimesChange(false) => f.write_str("times do not change with links"),
             Self::NothingSent => f.write_str("negligible communication"),
@@ -209,20 +252,21 @@ impl fmt::Display for Published {
 }
 
 impl Workload {
-    /// What follows from all that is published of it; the reason ends with its place in the paper.
+    /// The verdict from all published evidence. The reason ends with a place in the paper.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         self.decided(|_| true)
     }
 
-    /// What follows from what is published of its messages, times left aside.
+    /// The verdict from the published messages alone, without execution times.
     #[must_use]
     pub fn by_messages(&self) -> Verdict {
         self.decided(Published::is_of_messages)
     }
 
-    /// What is predicted for the network as Caffe has it, if the time of a run is published: 10,000 iterations on the better
-    /// links of [`LinkRates::PUBLISHED`](super::LinkRates::PUBLISHED).
+    /// The verdict predicted from the network in Caffe and the published time of a run of 10,000
+    /// iterations on the better links of [`LinkRates::PUBLISHED`](super::LinkRates::PUBLISHED).
+    /// None without a network or a published time.
     #[must_use]
     pub fn predicted(&self) -> Option<Verdict> {
         let seconds = self.evidence.iter().find_map(|(what, _)| match what {
@@ -237,17 +281,29 @@ impl Workload {
         evidence.verdict().ok()
     }
 
-    /// How many calls Fig. 5b counts.
+    /// The number of calls in Fig. 5b.
     #[must_use]
     pub fn calls(&self) -> Option<u64> {
-        self.evidence.iter().find_map(|(what, _)| if let Published::Calls(calls) = what { Some(*calls) } else { None })
+        self.evidence.iter().find_map(|(what, _)| {
+            if let Published::Calls(calls) = what {
+                Some(*calls)
+            } else {
+                None
+            }
+        })
     }
 
+    /// The verdict of the strongest evidence that decides, among that for which `counts` holds.
     fn decided(&self, counts: impl Fn(Published) -> bool) -> Verdict {
         let considered = self.evidence.iter().filter(|(what, _)| counts(*what));
-        let decided = considered.filter_map(|(what, place)| what.verdict().map(|verdict| (verdict, place))).next();
+        let decided = considered
+            .filter_map(|(what, place)| what.verdict().map(|verdict| (verdict, place)))
+            .next();
         match decided {
-            Some((Verdict { sensitivity, why }, place)) => Verdict { sensitivity, why: format!("{why} ({place})") },
+            Some((Verdict { sensitivity, why }, place)) => Verdict {
+                sensitivity,
+                why: format!("{why} ({place})"),
+            },
             None => Verdict {
                 sensitivity: Sensitivity::Unknown,
                 why: "by messages alone, nothing that is published decides".to_owned(),

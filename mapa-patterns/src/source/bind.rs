@@ -1,25 +1,33 @@
-//! Where variables get their values: declarations, assignments, loops, parameters, and functions that answer through a pointer.
+//! Where variables get their values: declarations, assignments, loops, parameters, and functions
+//! that write a result through a pointer.
 
 use std::collections::BTreeSet;
 
 use tree_sitter::Node;
 
-use super::expr::{Argument, Expr, children, text};
-use super::parse::Walk;
+use super::declare::declared;
+use super::expr::{Argument, Expr, children};
+use super::loops::updated;
+use super::names::{DEVICE, is_split};
 use super::program::Place;
+use super::settings;
+use super::tree::expression;
+use super::walk::Walk;
 
-/// What the variable becomes that a call is given a pointer to.
+/// The value that a call writes through one of its pointers.
 enum Answer {
     Rank,
     Size,
-    /// What the call returns, or this part of it.
+    /// The result of the call.
     Own,
+    /// One element of the result of the call.
     Part(i64),
-    /// The same as another argument.
+    /// A copy of the argument with this index.
     Same(usize),
 }
 
-/// Calls that answer through a pointer, with the argument.
+/// Functions that write a result through a pointer: the function, the index of the pointer among
+/// its arguments, and the value written.
 const ANSWERS: [(&str, usize, Answer); 19] = [
     ("MPI_Comm_rank", 1, Answer::Rank),
     ("MPI_Comm_size", 1, Answer::Size),
@@ -42,8 +50,14 @@ const ANSWERS: [(&str, usize, Answer); 19] = [
     ("hipGetDeviceCount", 0, Answer::Size),
 ];
 
-/// Binds what a call of C writes through its pointers.
-pub(super) fn outputs(walk: &mut Walk<'_, '_>, node: Node<'_>, call: &str, arguments: &[Argument], place: Place) {
+/// Binds the variables that a call in C writes through pointers.
+pub(super) fn outputs(
+    walk: &mut Walk<'_, '_>,
+    node: Node<'_>,
+    call: &str,
+    arguments: &[Argument],
+    place: Place,
+) {
     let name = call.rsplit("::").next().unwrap_or(call);
     if matches!(name, "cudaSetDevice" | "hipSetDevice")
         && let Some((_, device)) = arguments.first()
@@ -52,67 +66,69 @@ pub(super) fn outputs(walk: &mut Walk<'_, '_>, node: Node<'_>, call: &str, argum
     }
     let mut known = BTreeSet::new();
     for (_, index, answer) in ANSWERS.iter().filter(|(function, ..)| *function == name) {
-        let Some(path) = arguments.get(*index).and_then(|(_, value)| value.path()) else { continue };
+        let Some(path) = arguments.get(*index).and_then(|(_, value)| value.path()) else {
+            continue;
+        };
         let own = || Expr::Call(name.to_owned(), arguments.to_vec());
         let value = match answer {
+            // The rank within a group is not the rank in the job.
             Answer::Rank | Answer::Size if is_group(walk, arguments) => Expr::Unknown,
             Answer::Rank => Expr::Rank,
             Answer::Size => Expr::Size,
             Answer::Own => own(),
             Answer::Part(part) => own().item(Expr::Int(*part)),
-            Answer::Same(other) => arguments.get(*other).map_or(Expr::Unknown, |(_, value)| value.clone()),
+            Answer::Same(other) => arguments
+                .get(*other)
+                .map_or(Expr::Unknown, |(_, value)| value.clone()),
         };
         known.insert(*index);
         walk.program.bind(path, place, value, false);
     }
-    // What else is pointed to may be written, except what is sent.
-    let is_sent = |index: usize| index == 0 && name.starts_with("MPI_") && !name.contains("ecv") && name != "MPI_Bcast";
-    let nodes = node.child_by_field_name("arguments").map(children).unwrap_or_default();
+    // The call may write through any other pointer too, except through that of a send buffer.
+    let is_sent = |index: usize| {
+        index == 0 && name.starts_with("MPI_") && !name.contains("ecv") && name != "MPI_Bcast"
+    };
+    let nodes = node
+        .child_by_field_name("arguments")
+        .map(children)
+        .unwrap_or_default();
     for (index, (argument, (_, value))) in nodes.iter().zip(arguments).enumerate() {
-        let is_pointer = argument.kind() == "pointer_expression" && walk.text(*argument).starts_with('&');
-        if let Some(path) = value.path().filter(|_| is_pointer && !known.contains(&index) && !is_sent(index)) {
+        let is_pointer =
+            argument.kind() == "pointer_expression" && walk.text(*argument).starts_with('&');
+        if let Some(path) = value
+            .path()
+            .filter(|_| is_pointer && !known.contains(&index) && !is_sent(index))
+        {
             walk.program.bind(path, place, Expr::Unknown, false);
         }
     }
 }
 
-/// The device that `cudaSetDevice` chose last, as a variable.
-pub(super) const DEVICE: &str = "(current device)";
-
-/// Whether a communicator among these was made by splitting.
+/// Whether the first argument is a communicator that was made by splitting another.
 fn is_group(walk: &Walk<'_, '_>, arguments: &[Argument]) -> bool {
-    let made = |path: &str| walk.program.bindings.get(path).into_iter().flatten().any(|own| is_split(&own.value));
-    arguments.first().and_then(|(_, comm)| comm.path()).is_some_and(made)
+    arguments
+        .first()
+        .and_then(|(_, comm)| comm.path())
+        .and_then(|path| walk.program.bindings.get(path))
+        .into_iter()
+        .flatten()
+        .any(|own| is_split(&own.value))
 }
 
-/// Whether a value is a communicator of some of the ranks.
-pub(super) fn is_split(value: &Expr) -> bool {
-    const SPLITS: [&str; 12] = [
-        "MPI_Comm_split",
-        "MPI_Comm_split_type",
-        "MPI_Comm_create",
-        "MPI_Cart_sub",
-        "ncclCommSplit",
-        "Split",
-        "Split_type",
-        "Create",
-        "Create_group",
-        "Sub",
-        "new_group",
-        "new_subgroups",
-    ];
-    matches!(value, Expr::Call(call, _) if SPLITS.contains(&call.rsplit(['.', ':']).next().unwrap_or(call)))
-}
-
-/// Statements of C, C++ and CUDA that give variables values.
+/// Binds the variables that a statement of C, C++ or CUDA declares or assigns.
 pub(super) fn c(walk: &mut Walk<'_, '_>, kind: &str, node: Node<'_>, place: Place) {
     match kind {
         "declaration" => declare(walk, node, place),
         "init_declarator" => {
             let is_constant = walk.stack.iter().rev().nth(1).is_some_and(|above| {
                 above.node.kind() == "declaration" && {
-                    let words = walk.source.get(above.node.start_byte()..node.start_byte()).unwrap_or_default();
-                    words.split_whitespace().any(|word| word == "const" || word == "constexpr")
+                    let words = walk
+                        .source
+                        .get(above.node.start_byte()..node.start_byte())
+                        .unwrap_or_default();
+                    words
+                        .split_whitespace()
+                        .any(|word| word == "const" || word == "constexpr")
                 }
             });
             let name = node.child_by_field_name("declarator").and_then(declared);
@@ -125,26 +141,37 @@ pub(super) fn c(walk: &mut Walk<'_, '_>, kind: &str, node: Node<'_>, place: Plac
             let name = node.child_by_field_name("declarator").and_then(declared);
             if let (Some(name), Some(value)) = (name, node.child_by_field_name("default_value")) {
                 let (name, value) = (walk.text(name).to_owned(), walk.lower(value));
-                walk.program.bind(&name, Place { scope: 0, ..place }, value, true);
+                walk.program
+                    .bind(&name, Place { scope: 0, ..place }, value, true);
             }
         }
         "enumerator" => {
-            if let (Some(name), Some(value)) = (node.child_by_field_name("name"), node.child_by_field_name("value")) {
+            if let (Some(name), Some(value)) = (
+                node.child_by_field_name("name"),
+                node.child_by_field_name("value"),
+            ) {
                 let (name, value) = (walk.text(name).to_owned(), walk.lower(value));
-                walk.program.bind(&name, Place { scope: 0, ..place }, value, false);
+                walk.program
+                    .bind(&name, Place { scope: 0, ..place }, value, false);
             }
         }
         "assignment_expression" => assign(walk, node, place),
         "update_expression" => {
-            if let Some((path, value)) = super::loops::updated(walk, node) {
+            if let Some((path, value)) = updated(walk, node) {
                 walk.program.bind(&path, place, value, false);
             }
         }
         "preproc_def" => define(walk, node, place),
         "preproc_function_def" => {
-            if let (Some(name), Some(value)) = (node.child_by_field_name("name"), node.child_by_field_name("value")) {
+            if let (Some(name), Some(value)) = (
+                node.child_by_field_name("name"),
+                node.child_by_field_name("value"),
+            ) {
                 let line = node.start_position().row + 1;
-                let (name, body) = (walk.text(name).to_owned(), walk.text(value).replace("\\\n", "\n"));
+                let (name, body) = (
+                    walk.text(name).to_owned(),
+                    walk.text(value).replace("\\\n", "\n"),
+                );
                 walk.program.macros.insert(name, (body, line));
             }
         }
@@ -152,37 +179,31 @@ pub(super) fn c(walk: &mut Walk<'_, '_>, kind: &str, node: Node<'_>, place: Plac
     }
 }
 
-/// The name that a declarator declares, within its pointers and brackets.
-pub(super) fn declared(declarator: Node<'_>) -> Option<Node<'_>> {
-    let mut node = declarator;
-    // Real declarators have a few levels.
-    for _ in 0..16 {
-        match node.kind() {
-            "identifier" | "field_identifier" => return Some(node),
-            "init_declarator" | "pointer_declarator" | "array_declarator" => {
-                node = node.child_by_field_name("declarator")?;
-            }
-            "reference_declarator" => node = children(node).into_iter().next()?,
-            _ => return None,
-        }
-    }
-    None
-}
-
 fn declare(walk: &mut Walk<'_, '_>, node: Node<'_>, place: Place) {
-    let names: Vec<String> =
-        children(node).into_iter().filter_map(declared).map(|name| walk.text(name).to_owned()).collect();
-    if let Some(scope) = walk.program.scopes.get_mut(place.scope).filter(|_| place.scope != 0) {
+    let names: Vec<String> = children(node)
+        .into_iter()
+        .filter_map(declared)
+        .map(|name| walk.text(name).to_owned())
+        .collect();
+    if let Some(scope) = walk
+        .program
+        .scopes
+        .get_mut(place.scope)
+        .filter(|_| place.scope != 0)
+    {
         scope.declared.extend(names);
     }
 }
 
-/// `a = b`, `a += b`, and in Python `a, b = c`.
+/// Binds the variables of an assignment: `a = b`, `a += b`, and in Python `a, b = c`.
 fn assign(walk: &mut Walk<'_, '_>, node: Node<'_>, place: Place) {
-    let (Some(left), Some(right)) = (node.child_by_field_name("left"), node.child_by_field_name("right")) else {
+    let (Some(left), Some(right)) = (
+        node.child_by_field_name("left"),
+        node.child_by_field_name("right"),
+    ) else {
         return;
     };
-    if let Some((path, value)) = super::loops::updated(walk, node) {
+    if let Some((path, value)) = updated(walk, node) {
         return walk.program.bind(&path, place, value, false);
     }
     let (target, value) = (walk.lower(left), walk.lower(right));
@@ -190,11 +211,16 @@ fn assign(walk: &mut Walk<'_, '_>, node: Node<'_>, place: Place) {
         Expr::List(targets) => {
             for (index, target) in targets.iter().enumerate() {
                 if let Some(path) = target.path() {
-                    walk.program.bind(path, place, value.clone().item(Expr::Int(index as i64)), false);
+                    walk.program.bind(
+                        path,
+                        place,
+                        value.clone().item(Expr::Int(index as i64)),
+                        false,
+                    );
                 }
             }
         }
-        // An element of a list that was known.
+        // An assignment to one element makes the whole list unknown.
         Expr::Item(sides) => {
             if let Some(path) = sides.0.path() {
                 walk.program.bind(path, place, Expr::Unknown, false);
@@ -204,22 +230,40 @@ fn assign(walk: &mut Walk<'_, '_>, node: Node<'_>, place: Place) {
     }
 }
 
-/// `#define N 4`, `#define reduce ncclAllReduce`.
+/// Binds the name of a macro: `#define N 4`, `#define reduce ncclAllReduce`.
 fn define(walk: &mut Walk<'_, '_>, node: Node<'_>, place: Place) {
-    let (Some(name), Some(value)) = (node.child_by_field_name("name"), node.child_by_field_name("value")) else {
+    let (Some(name), Some(value)) = (
+        node.child_by_field_name("name"),
+        node.child_by_field_name("value"),
+    ) else {
         return;
     };
-    let (name, value) = (walk.text(name).to_owned(), walk.text(value).trim().to_owned());
-    let value = super::parse::expression(&value, walk.program.language);
-    walk.program.bind(&name, Place { scope: 0, frame: None, ..place }, value, false);
+    let (name, value) = (
+        walk.text(name).to_owned(),
+        walk.text(value).trim().to_owned(),
+    );
+    let value = expression(&value, walk.program.language);
+    walk.program.bind(
+        &name,
+        Place {
+            scope: 0,
+            frame: None,
+            ..place
+        },
+        value,
+        false,
+    );
 }
 
-/// Statements of Python that give names values.
+/// Binds the names that a statement of Python assigns or imports.
 pub(super) fn python(walk: &mut Walk<'_, '_>, kind: &str, node: Node<'_>, place: Place) {
     match kind {
         "assignment" | "augmented_assignment" => assign(walk, node, place),
         "global_statement" | "nonlocal_statement" => {
-            let names: Vec<String> = children(node).into_iter().map(|name| walk.text(name).to_owned()).collect();
+            let names: Vec<String> = children(node)
+                .into_iter()
+                .map(|name| walk.text(name).to_owned())
+                .collect();
             if let Some(scope) = walk.program.scopes.get_mut(place.scope) {
                 scope.declared.extend(names);
             }
@@ -228,32 +272,53 @@ pub(super) fn python(walk: &mut Walk<'_, '_>, kind: &str, node: Node<'_>, place:
             for name in children(node) {
                 let (module, alias) = imported(walk, name);
                 // `import a.b` binds a.
-                let alias = alias.unwrap_or_else(|| module.split('.').next().unwrap_or(&module).to_owned());
-                let module = if name.kind() == "aliased_import" { module } else { alias.clone() };
+                let alias =
+                    alias.unwrap_or_else(|| module.split('.').next().unwrap_or(&module).to_owned());
+                let module = if name.kind() == "aliased_import" {
+                    module
+                } else {
+                    alias.clone()
+                };
                 walk.program.imports.insert(alias, module);
             }
         }
         "import_from_statement" => {
             let module = node.child_by_field_name("module_name");
-            let from = module.map(|module| walk.text(module).to_owned()).unwrap_or_default();
-            for name in children(node).into_iter().filter(|name| Some(*name) != module) {
+            let from = module
+                .map(|module| walk.text(module).to_owned())
+                .unwrap_or_default();
+            for name in children(node)
+                .into_iter()
+                .filter(|name| Some(*name) != module)
+            {
                 if name.kind() == "wildcard_import" {
-                    walk.program.imports.insert(format!("*{from}"), from.clone());
+                    walk.program
+                        .imports
+                        .insert(format!("*{from}"), from.clone());
                     continue;
                 }
                 let (name, alias) = imported(walk, name);
-                walk.program.imports.insert(alias.unwrap_or_else(|| name.clone()), format!("{from}.{name}"));
+                walk.program.imports.insert(
+                    alias.unwrap_or_else(|| name.clone()),
+                    format!("{from}.{name}"),
+                );
             }
         }
         "named_expression" => {
-            if let (Some(name), Some(value)) = (node.child_by_field_name("name"), node.child_by_field_name("value")) {
+            if let (Some(name), Some(value)) = (
+                node.child_by_field_name("name"),
+                node.child_by_field_name("value"),
+            ) {
                 let (name, value) = (walk.text(name).to_owned(), walk.lower(value));
                 walk.program.bind(&name, place, value, false);
             }
         }
         "for_statement" => {
-            // After the loop, and where it is not over a range, its variables are unknown.
-            let left = node.child_by_field_name("left").map(|left| walk.lower(left));
+            // The variables of a loop are unknown after it, and within it unless it runs over a
+            // range.
+            let left = node
+                .child_by_field_name("left")
+                .map(|left| walk.lower(left));
             let names = match left {
                 Some(Expr::List(names)) => names,
                 Some(name) => vec![name],
@@ -263,37 +328,14 @@ pub(super) fn python(walk: &mut Walk<'_, '_>, kind: &str, node: Node<'_>, place:
                 walk.program.bind(name, place, Expr::Unknown, false);
             }
         }
-        _ => super::settings::python(walk, kind, node, place),
+        _ => settings::python(walk, kind, node, place),
     }
 }
 
 fn imported(walk: &Walk<'_, '_>, node: Node<'_>) -> (String, Option<String>) {
     let name = node.child_by_field_name("name").unwrap_or(node);
-    let alias = node.child_by_field_name("alias").map(|alias| walk.text(alias).to_owned());
+    let alias = node
+        .child_by_field_name("alias")
+        .map(|alias| walk.text(alias).to_owned());
     (walk.text(name).to_owned(), alias)
-}
-
-/// The names of a function's parameters.
-pub(super) fn parameters(function: Node<'_>, source: &str) -> BTreeSet<String> {
-    let list = match function.child_by_field_name("parameters") {
-        Some(list) => Some(list),
-        // C: within the declarator, behind pointers.
-        None => std::iter::successors(function.child_by_field_name("declarator"), |node| {
-            node.child_by_field_name("declarator")
-        })
-        .take(16)
-        .find_map(|declarator| declarator.child_by_field_name("parameters")),
-    };
-    let name = |parameter: Node<'_>| {
-        let own = match parameter.kind() {
-            "parameter_declaration" | "optional_parameter_declaration" => {
-                parameter.child_by_field_name("declarator").and_then(declared)
-            }
-            "typed_parameter" => children(parameter).into_iter().next(),
-            "identifier" => Some(parameter),
-            _ => parameter.child_by_field_name("name"),
-        };
-        own.map(|own| text(own, source).to_owned())
-    };
-    list.map(children).unwrap_or_default().into_iter().filter_map(name).collect()
 }

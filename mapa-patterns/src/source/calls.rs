@@ -1,210 +1,91 @@
-//! Which calls communicate, and which of their arguments say with whom. Signatures: NCCL 2.28 (`nccl.h`), the CUDA 12 runtime,
-//! MPI 4.1, mpi4py 4, torch.distributed of PyTorch 2.
-
-use std::fmt;
+//! The calls that communicate, and the arguments that determine their peers. Signatures: NCCL 2.28
+//! (`nccl.h`), the CUDA 12 runtime, MPI 4.1, mpi4py 4, torch.distributed of PyTorch 2.
 
 use super::expr::{Argument, Expr, Language};
+use super::kinds::{Call, Communication, Library, Role};
+use super::names::last;
 use super::program::{Program, Site};
-use super::settings::{self, Axis};
-use super::value::last;
+use super::settings;
 
-/// The library that a call belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Library {
-    /// NCCL; AMD's RCCL has the same names.
-    Nccl,
-    /// The CUDA runtime or driver, or AMD's HIP.
-    Cuda,
-    /// MPI, also as mpi4py.
-    Mpi,
-    /// `torch.distributed` and what PyTorch builds on it.
-    Torch,
-    /// DeepSpeed.
-    DeepSpeed,
-    /// Megatron-LM, and programs with its settings.
-    Megatron,
-    /// vLLM.
-    Vllm,
-    /// Horovod.
-    Horovod,
-    /// Settings that are no known library's own.
-    Settings,
-    /// What starts a program, such as `torchrun`.
-    Launcher,
-}
-
-/// `NCCL`, `CUDA`, `MPI`, `torch`, `DeepSpeed`, `Megatron`, `vLLM`, `Horovod`, `settings`, `launcher`.
-impl fmt::Display for Library {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Nccl => "NCCL",
-            Self::Cuda => "CUDA",
-            Self::Mpi => "MPI",
-            Self::Torch => "torch",
-            Self::DeepSpeed => "DeepSpeed",
-            Self::Megatron => "Megatron",
-            Self::Vllm => "vLLM",
-            Self::Horovod => "Horovod",
-            Self::Settings => "settings",
-            Self::Launcher => "launcher",
-        })
-    }
-}
-
-/// What kind of communication a call is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Communication {
-    /// Everyone gets the sum, or the like, of what all have.
-    AllReduce,
-    /// Everyone gets what all have.
-    AllGather,
-    /// Everyone gets a part of the sum.
-    ReduceScatter,
-    /// One gives to all.
-    Broadcast,
-    /// One gets the sum.
-    Reduce,
-    /// One gets what all have.
-    Gather,
-    /// One gives a part to each.
-    Scatter,
-    /// Each gets the sum of those before it.
-    Scan,
-    /// Everyone gives a part to everyone.
-    AllToAll,
-    /// All wait for all; next to nothing is sent.
-    Barrier,
-    /// One sends to another.
-    Send,
-    /// One receives from another.
-    Receive,
-    /// Both at once.
-    SendReceive,
-    /// A copy from a device's memory to another's.
-    PeerCopy,
-    /// A device may use another's memory.
-    PeerAccess,
-    /// Ranks form a grid or torus.
-    Grid,
-    /// Everyone talks to the neighbours on a grid or graph.
-    Neighbours,
-    /// Who talks to whom is told in lists.
-    Graph,
-    /// Ranks come together: how many there are.
-    Ranks,
-    /// Copies of a model add up their gradients.
-    DataParallel,
-    /// Degrees of parallelism.
-    Degrees,
-    /// Ranks form a mesh with a kind of parallelism along each axis.
-    Mesh,
-}
-
-/// `all-reduce`, `peer copy`, ...
-impl fmt::Display for Communication {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::AllReduce => "all-reduce",
-            Self::AllGather => "all-gather",
-            Self::ReduceScatter => "reduce-scatter",
-            Self::Broadcast => "broadcast",
-            Self::Reduce => "reduce",
-            Self::Gather => "gather",
-            Self::Scatter => "scatter",
-            Self::Scan => "scan",
-            Self::AllToAll => "all-to-all",
-            Self::Barrier => "barrier",
-            Self::Send => "send",
-            Self::Receive => "receive",
-            Self::SendReceive => "send and receive",
-            Self::PeerCopy => "peer copy",
-            Self::PeerAccess => "peer access",
-            Self::Grid => "grid",
-            Self::Neighbours => "neighbours",
-            Self::Graph => "graph",
-            Self::Ranks => "number of ranks",
-            Self::DataParallel => "data parallel",
-            Self::Degrees => "degrees",
-            Self::Mesh => "mesh",
-        })
-    }
-}
-
-/// What a call is, with the arguments that say with whom.
-pub(super) struct Call {
-    pub(super) library: Library,
-    pub(super) kind: Communication,
-    pub(super) role: Role,
-}
-
-pub(super) enum Role {
-    /// Of all ranks, or of a group if that is told; with a root, if the graph depends on it.
-    Collective {
-        root: Option<Expr>,
-        group: Option<Expr>,
-    },
-    /// Of this rank with these.
-    Peers {
-        peers: Vec<Expr>,
-        group: Option<Expr>,
-    },
-    /// Between these two devices.
-    Devices(Expr, Expr),
-    /// Between the current device and this one.
-    Access(Expr),
-    /// The grid.
-    Grid(Expr),
-    /// Nobody can tell from the call.
-    Unclear(&'static str),
-    /// So many ranks.
-    Ranks(Expr),
-    /// Groups that settings tell of.
-    InGroups,
-    DataParallel,
-    /// Degrees; whether they are only defaults, which others override.
-    Degrees(Vec<(Axis, Expr)>, bool),
-    Mesh {
-        shape: Expr,
-        names: Option<Expr>,
-    },
-}
-
-/// An argument by its position, or its name.
+/// The argument with one of these names, else the one at this position.
 fn argument<'a>(arguments: &'a [Argument], index: usize, names: &[&str]) -> Option<&'a Expr> {
-    let named = arguments.iter().find(|(own, _)| own.as_deref().is_some_and(|own| names.contains(&own)));
-    named.or_else(|| arguments.get(index).filter(|(own, _)| own.is_none())).map(|(_, value)| value)
+    let named = arguments
+        .iter()
+        .find(|(own, _)| own.as_deref().is_some_and(|own| names.contains(&own)));
+    named
+        .or_else(|| arguments.get(index).filter(|(own, _)| own.is_none()))
+        .map(|(_, value)| value)
 }
 
-/// What a call is, if it communicates.
+/// The library, kind and peers of a call; none if it does not communicate.
 pub(super) fn classify(program: &Program, site: &Site) -> Option<Call> {
-    if program.language == Language::Python { python(program, site) } else { c(program, site) }
+    if program.language == Language::Python {
+        python(program, site)
+    } else {
+        c(program, site)
+    }
 }
 
 fn c(program: &Program, site: &Site) -> Option<Call> {
     let name = last(&site.call);
-    let known = |name: &str| nccl(name, site).or_else(|| cuda(name, site)).or_else(|| mpi(name, site));
+    let known = |name: &str| {
+        nccl(name, site)
+            .or_else(|| cuda(name, site))
+            .or_else(|| mpi(name, site))
+    };
     known(name).or_else(|| {
         // `#define reduce ncclAllReduce`
-        let stands_for =
-            program.bindings.get(name)?.iter().find_map(|own| own.value.path().filter(|_| own.place.scope == 0))?;
+        let stands_for = program
+            .bindings
+            .get(name)?
+            .iter()
+            .find_map(|own| own.value.path().filter(|_| own.place.scope == 0))?;
         known(stands_for)
     })
 }
 
-fn collective(library: Library, kind: Communication, root: Option<&Expr>, group: Option<&Expr>) -> Call {
-    Call { library, kind, role: Role::Collective { root: root.cloned(), group: group.cloned() } }
+fn collective(
+    library: Library,
+    kind: Communication,
+    root: Option<&Expr>,
+    group: Option<&Expr>,
+) -> Call {
+    Call {
+        library,
+        kind,
+        role: Role::Collective {
+            root: root.cloned(),
+            group: group.cloned(),
+        },
+    }
 }
 
-fn peers(library: Library, kind: Communication, peers: &[Option<&Expr>], group: Option<&Expr>) -> Call {
-    let peers = peers.iter().map(|peer| peer.cloned().unwrap_or(Expr::Unknown)).collect();
-    Call { library, kind, role: Role::Peers { peers, group: group.cloned() } }
+fn peers(
+    library: Library,
+    kind: Communication,
+    peers: &[Option<&Expr>],
+    group: Option<&Expr>,
+) -> Call {
+    let peers = peers
+        .iter()
+        .map(|peer| peer.cloned().unwrap_or(Expr::Unknown))
+        .collect();
+    Call {
+        library,
+        kind,
+        role: Role::Peers {
+            peers,
+            group: group.cloned(),
+        },
+    }
 }
 
 fn nccl(name: &str, site: &Site) -> Option<Call> {
     use Communication as Kind;
-    let name = name.strip_prefix('p').filter(|name| name.starts_with("nccl")).unwrap_or(name);
+    let name = name
+        .strip_prefix('p')
+        .filter(|name| name.starts_with("nccl"))
+        .unwrap_or(name);
     let at = |index: usize| argument(&site.arguments, index, &[]);
     // The communicator is the last but one.
     let comm = site.arguments.len().checked_sub(2).and_then(at);
@@ -223,7 +104,11 @@ fn nccl(name: &str, site: &Site) -> Option<Call> {
         "ncclRecv" => Some(peers(Library::Nccl, Kind::Receive, &[at(3)], comm)),
         "ncclCommInitAll" | "ncclCommInitRank" | "ncclCommInitRankConfig" => {
             let ranks = at(1).cloned().unwrap_or(Expr::Unknown);
-            Some(Call { library: Library::Nccl, kind: Kind::Ranks, role: Role::Ranks(ranks) })
+            Some(Call {
+                library: Library::Nccl,
+                kind: Kind::Ranks,
+                role: Role::Ranks(ranks),
+            })
         }
         _ => None,
     }
@@ -231,40 +116,75 @@ fn nccl(name: &str, site: &Site) -> Option<Call> {
 
 fn cuda(name: &str, site: &Site) -> Option<Call> {
     use Communication as Kind;
-    let at = |index: usize| argument(&site.arguments, index, &[]).cloned().unwrap_or(Expr::Unknown);
-    let call = |kind, role| Some(Call { library: Library::Cuda, kind, role });
+    let at = |index: usize| {
+        argument(&site.arguments, index, &[])
+            .cloned()
+            .unwrap_or(Expr::Unknown)
+    };
+    let call = |kind, role| {
+        Some(Call {
+            library: Library::Cuda,
+            kind,
+            role,
+        })
+    };
     match name {
         "cudaMemcpyPeer" | "cudaMemcpyPeerAsync" | "hipMemcpyPeer" | "hipMemcpyPeerAsync" => {
             call(Kind::PeerCopy, Role::Devices(at(3), at(1)))
         }
         "cudaMemcpy3DPeer" | "cudaMemcpy3DPeerAsync" => {
-            let member = |name: &str| at(0).path().map_or(Expr::Unknown, |path| Expr::Name(format!("{path}.{name}")));
-            call(Kind::PeerCopy, Role::Devices(member("srcDevice"), member("dstDevice")))
+            let member = |name: &str| {
+                at(0)
+                    .path()
+                    .map_or(Expr::Unknown, |path| Expr::Name(format!("{path}.{name}")))
+            };
+            call(
+                Kind::PeerCopy,
+                Role::Devices(member("srcDevice"), member("dstDevice")),
+            )
         }
-        "cuMemcpyPeer" | "cuMemcpyPeerAsync" | "cuMemcpy3DPeer" | "cuMemcpy3DPeerAsync" => {
-            call(Kind::PeerCopy, Role::Unclear("the devices are those of two contexts"))
+        "cuMemcpyPeer" | "cuMemcpyPeerAsync" | "cuMemcpy3DPeer" | "cuMemcpy3DPeerAsync" => call(
+            Kind::PeerCopy,
+            Role::Unclear("the devices are those of two contexts"),
+        ),
+        "cudaDeviceEnablePeerAccess" | "hipDeviceEnablePeerAccess" => {
+            call(Kind::PeerAccess, Role::Access(at(0)))
         }
-        "cudaDeviceEnablePeerAccess" | "hipDeviceEnablePeerAccess" => call(Kind::PeerAccess, Role::Access(at(0))),
-        "cuCtxEnablePeerAccess" => call(Kind::PeerAccess, Role::Unclear("the devices are those of two contexts")),
+        "cuCtxEnablePeerAccess" => call(
+            Kind::PeerAccess,
+            Role::Unclear("the devices are those of two contexts"),
+        ),
         _ => None,
     }
 }
 
 fn mpi(name: &str, site: &Site) -> Option<Call> {
     use Communication as Kind;
-    let name = name.strip_prefix("PMPI_").or_else(|| name.strip_prefix("MPI_"))?;
+    let name = name
+        .strip_prefix("PMPI_")
+        .or_else(|| name.strip_prefix("MPI_"))?;
     let at = |index: usize| argument(&site.arguments, index, &[]);
-    let group = site.arguments.iter().map(|(_, value)| value).find(|value| value.path().is_some_and(is_communicator));
+    let group = site
+        .arguments
+        .iter()
+        .map(|(_, value)| value)
+        .find(|value| value.path().is_some_and(is_communicator));
     let all = |kind| Some(collective(Library::Mpi, kind, None, group));
     let rooted = |kind, root| Some(collective(Library::Mpi, kind, at(root), group));
     let with = |kind, ranks: &[usize]| {
         let ranks: Vec<_> = ranks.iter().map(|index| at(*index)).collect();
         Some(peers(Library::Mpi, kind, &ranks, group))
     };
-    let call = |kind, role| Some(Call { library: Library::Mpi, kind, role });
+    let call = |kind, role| {
+        Some(Call {
+            library: Library::Mpi,
+            kind,
+            role,
+        })
+    };
     match name {
-        "Send" | "Ssend" | "Bsend" | "Rsend" | "Isend" | "Issend" | "Ibsend" | "Irsend" | "Send_init"
-        | "Ssend_init" | "Put" | "Accumulate" => with(Kind::Send, &[3]),
+        "Send" | "Ssend" | "Bsend" | "Rsend" | "Isend" | "Issend" | "Ibsend" | "Irsend"
+        | "Send_init" | "Ssend_init" | "Put" | "Accumulate" => with(Kind::Send, &[3]),
         "Recv" | "Irecv" | "Recv_init" | "Get" => with(Kind::Receive, &[3]),
         "Sendrecv" | "Isendrecv" => with(Kind::SendReceive, &[3, 8]),
         "Sendrecv_replace" | "Isendrecv_replace" => with(Kind::SendReceive, &[3, 5]),
@@ -279,16 +199,32 @@ fn mpi(name: &str, site: &Site) -> Option<Call> {
         "Reduce_scatter" | "Reduce_scatter_block" | "Ireduce_scatter" | "Ireduce_scatter_block" => {
             all(Kind::ReduceScatter)
         }
-        "Alltoall" | "Ialltoall" | "Alltoallv" | "Ialltoallv" | "Alltoallw" | "Ialltoallw" => all(Kind::AllToAll),
+        "Alltoall" | "Ialltoall" | "Alltoallv" | "Ialltoallv" | "Alltoallw" | "Ialltoallw" => {
+            all(Kind::AllToAll)
+        }
         "Scan" | "Iscan" | "Exscan" | "Iexscan" => all(Kind::Scan),
         "Barrier" | "Ibarrier" => all(Kind::Barrier),
-        "Cart_create" => call(Kind::Grid, Role::Grid(Expr::Call("MPI_Cart_create".to_owned(), site.arguments.clone()))),
-        "Graph_create" | "Dist_graph_create" | "Dist_graph_create_adjacent" => {
-            call(Kind::Graph, Role::Unclear("who talks to whom is in lists made at run time"))
-        }
+        "Cart_create" => call(
+            Kind::Grid,
+            Role::Grid(Expr::Call(
+                "MPI_Cart_create".to_owned(),
+                site.arguments.clone(),
+            )),
+        ),
+        "Graph_create" | "Dist_graph_create" | "Dist_graph_create_adjacent" => call(
+            Kind::Graph,
+            Role::Unclear("the neighbours are in lists made at run time"),
+        ),
         neighbour if neighbour.starts_with("Neighbor_") || neighbour.starts_with("Ineighbor_") => {
-            let comm = site.arguments.iter().rev().find_map(|(_, value)| value.path().map(|_| value.clone()));
-            call(Kind::Neighbours, Role::Grid(group.cloned().or(comm).unwrap_or(Expr::Unknown)))
+            let comm = site
+                .arguments
+                .iter()
+                .rev()
+                .find_map(|(_, value)| value.path().map(|_| value.clone()));
+            call(
+                Kind::Neighbours,
+                Role::Grid(group.cloned().or(comm).unwrap_or(Expr::Unknown)),
+            )
         }
         _ => None,
     }
@@ -300,8 +236,16 @@ fn python(program: &Program, site: &Site) -> Option<Call> {
     }
     let path = program.imported(&site.call);
     let (module, name) = path.rsplit_once('.').unwrap_or(("", &path));
-    let stars = || program.imports.keys().any(|key| key.starts_with("*torch.distributed"));
-    if module == "torch.distributed" || module.starts_with("torch.distributed.") || module == "deepspeed.comm" {
+    let stars = || {
+        program
+            .imports
+            .keys()
+            .any(|key| key.starts_with("*torch.distributed"))
+    };
+    if module == "torch.distributed"
+        || module.starts_with("torch.distributed.")
+        || module == "deepspeed.comm"
+    {
         return torch(name, site);
     }
     if module.is_empty() && stars() {
@@ -311,16 +255,37 @@ fn python(program: &Program, site: &Site) -> Option<Call> {
         return horovod(name);
     }
     if module == "deepspeed" && name == "initialize" {
-        return Some(Call { library: Library::DeepSpeed, kind: Communication::DataParallel, role: Role::DataParallel });
+        return Some(Call {
+            library: Library::DeepSpeed,
+            kind: Communication::DataParallel,
+            role: Role::DataParallel,
+        });
     }
     if name == "DataParallel" && module.starts_with("torch") {
-        let role = Role::Unclear("one process copies to and from its devices: which they are is not worked out");
-        return Some(Call { library: Library::Torch, kind: Communication::DataParallel, role });
+        let role = Role::Unclear(
+            "one process copies to and from its devices: the devices are not derived",
+        );
+        return Some(Call {
+            library: Library::Torch,
+            kind: Communication::DataParallel,
+            role,
+        });
     }
-    if matches!(name, "DistributedDataParallel" | "FullyShardedDataParallel" | "fully_shard") {
-        return Some(Call { library: Library::Torch, kind: Communication::DataParallel, role: Role::DataParallel });
+    if matches!(
+        name,
+        "DistributedDataParallel" | "FullyShardedDataParallel" | "fully_shard"
+    ) {
+        return Some(Call {
+            library: Library::Torch,
+            kind: Communication::DataParallel,
+            role: Role::DataParallel,
+        });
     }
-    if program.imports.values().any(|module| module == "mpi4py" || module.starts_with("mpi4py.")) {
+    if program
+        .imports
+        .values()
+        .any(|module| module == "mpi4py" || module.starts_with("mpi4py."))
+    {
         return mpi4py(program, site);
     }
     None
@@ -338,29 +303,63 @@ fn torch(name: &str, site: &Site) -> Option<Call> {
         _ => usize::MAX,
     };
     let group = argument(&site.arguments, place_of_group, &["group"]);
-    let group = group.filter(|group| !matches!(group.path(), Some("None" | "dist.group.WORLD" | "group.WORLD")));
+    let group = group.filter(|group| {
+        !matches!(
+            group.path(),
+            Some("None" | "dist.group.WORLD" | "group.WORLD")
+        )
+    });
     let zero = Expr::Int(0);
     let all = |kind| Some(collective(Library::Torch, kind, None, group));
-    let rooted = |kind, root: Option<&Expr>| Some(collective(Library::Torch, kind, root.or(Some(&zero)), group));
-    let call = |kind, role| Some(Call { library: Library::Torch, kind, role });
+    let rooted = |kind, root: Option<&Expr>| {
+        Some(collective(
+            Library::Torch,
+            kind,
+            root.or(Some(&zero)),
+            group,
+        ))
+    };
+    let call = |kind, role| {
+        Some(Call {
+            library: Library::Torch,
+            kind,
+            role,
+        })
+    };
     match name {
         "all_reduce" | "all_reduce_coalesced" => all(Kind::AllReduce),
-        "all_gather" | "all_gather_into_tensor" | "all_gather_coalesced" | "all_gather_object" | "_all_gather_base" => {
-            all(Kind::AllGather)
+        "all_gather"
+        | "all_gather_into_tensor"
+        | "all_gather_coalesced"
+        | "all_gather_object"
+        | "_all_gather_base" => all(Kind::AllGather),
+        "reduce_scatter" | "reduce_scatter_tensor" | "_reduce_scatter_base" => {
+            all(Kind::ReduceScatter)
         }
-        "reduce_scatter" | "reduce_scatter_tensor" | "_reduce_scatter_base" => all(Kind::ReduceScatter),
         "broadcast" | "broadcast_object_list" => all(Kind::Broadcast),
         "reduce" => all(Kind::Reduce),
         "all_to_all" | "all_to_all_single" => all(Kind::AllToAll),
         "gather" | "gather_object" => rooted(Kind::Gather, at(2, &["dst"])),
         "scatter" | "scatter_object_list" => rooted(Kind::Scatter, at(2, &["src"])),
         "barrier" | "monitored_barrier" => all(Kind::Barrier),
-        "send" | "isend" | "send_object_list" => Some(peers(Library::Torch, Kind::Send, &[at(1, &["dst"])], group)),
+        "send" | "isend" | "send_object_list" => {
+            Some(peers(Library::Torch, Kind::Send, &[at(1, &["dst"])], group))
+        }
         "recv" | "irecv" | "recv_object_list" => {
             let any = Expr::Name("MPI_ANY_SOURCE".to_owned());
-            Some(peers(Library::Torch, Kind::Receive, &[at(1, &["src"]).or(Some(&any))], group))
+            Some(peers(
+                Library::Torch,
+                Kind::Receive,
+                &[at(1, &["src"]).or(Some(&any))],
+                group,
+            ))
         }
-        "P2POp" => Some(peers(Library::Torch, Kind::SendReceive, &[at(2, &["peer"])], group)),
+        "P2POp" => Some(peers(
+            Library::Torch,
+            Kind::SendReceive,
+            &[at(2, &["peer"])],
+            group,
+        )),
         "init_process_group" => {
             let ranks = argument(&site.arguments, usize::MAX, &["world_size"])?;
             call(Kind::Ranks, Role::Ranks(ranks.clone()))
@@ -380,8 +379,8 @@ fn torch(name: &str, site: &Site) -> Option<Call> {
     }
 }
 
-/// Whether a name is one that people give communicators: `comm`, `MPI_COMM_WORLD`, `row_comm`, `newcomm`, `comm2`, `commRow`; not
-/// `command`.
+/// Whether a name is typical of a communicator: `comm`, `MPI_COMM_WORLD`, `row_comm`,
+/// `newcomm`, `comm2`, `commRow`; not `command`.
 fn is_communicator(path: &str) -> bool {
     let own = last(path);
     let name = own.to_ascii_lowercase();
@@ -389,7 +388,9 @@ fn is_communicator(path: &str) -> bool {
     plain.ends_with("comm")
         || plain.ends_with("communicator")
         || name.split('_').any(|word| word == "comm")
-        || own.strip_prefix("comm").is_some_and(|rest| rest.starts_with(char::is_uppercase))
+        || own
+            .strip_prefix("comm")
+            .is_some_and(|rest| rest.starts_with(char::is_uppercase))
 }
 
 fn horovod(name: &str) -> Option<Call> {
@@ -397,11 +398,17 @@ fn horovod(name: &str) -> Option<Call> {
     let kind = match name {
         "allreduce" | "allreduce_" | "allreduce_async" | "grouped_allreduce" => Kind::AllReduce,
         "allgather" | "allgather_async" => Kind::AllGather,
-        "broadcast" | "broadcast_" | "broadcast_parameters" | "broadcast_optimizer_state" => Kind::Broadcast,
+        "broadcast" | "broadcast_" | "broadcast_parameters" | "broadcast_optimizer_state" => {
+            Kind::Broadcast
+        }
         "alltoall" => Kind::AllToAll,
         "reducescatter" => Kind::ReduceScatter,
         "DistributedOptimizer" | "DistributedGradientTape" => {
-            return Some(Call { library: Library::Horovod, kind: Kind::DataParallel, role: Role::DataParallel });
+            return Some(Call {
+                library: Library::Horovod,
+                kind: Kind::DataParallel,
+                role: Role::DataParallel,
+            });
         }
         _ => return None,
     };
@@ -412,11 +419,19 @@ fn mpi4py(program: &Program, site: &Site) -> Option<Call> {
     use Communication as Kind;
     let (object, name) = site.call.rsplit_once('.')?;
     let is_comm = is_communicator(object)
-        || program.bindings.get(object).into_iter().flatten().any(|own| match &own.value {
-            Expr::Name(path) => path.ends_with("COMM_WORLD"),
-            Expr::Call(call, _) => matches!(last(call), "Create_cart" | "Split" | "Dup" | "Clone" | "Sub"),
-            _ => false,
-        });
+        || program
+            .bindings
+            .get(object)
+            .into_iter()
+            .flatten()
+            .any(|own| match &own.value {
+                Expr::Name(path) => path.ends_with("COMM_WORLD"),
+                Expr::Call(call, _) => matches!(
+                    last(call),
+                    "Create_cart" | "Split" | "Dup" | "Clone" | "Sub"
+                ),
+                _ => false,
+            });
     if !is_comm {
         return None;
     }
@@ -424,16 +439,21 @@ fn mpi4py(program: &Program, site: &Site) -> Option<Call> {
     let at = |index: usize, names: &[&str]| argument(&site.arguments, index, names);
     let all = |kind| Some(collective(Library::Mpi, kind, None, Some(&comm)));
     let zero = Expr::Int(0);
-    let rooted =
-        |kind, root: usize| Some(collective(Library::Mpi, kind, at(root, &["root"]).or(Some(&zero)), Some(&comm)));
+    let rooted = |kind, root: usize| {
+        Some(collective(
+            Library::Mpi,
+            kind,
+            at(root, &["root"]).or(Some(&zero)),
+            Some(&comm),
+        ))
+    };
     let any = Expr::Name("MPI_ANY_SOURCE".to_owned());
     let source = |index: usize| at(index, &["source"]).or(Some(&any));
     let with = |kind, ranks: &[Option<&Expr>]| Some(peers(Library::Mpi, kind, ranks, Some(&comm)));
     let is_object = name.starts_with(char::is_lowercase);
     match name.to_ascii_lowercase().as_str() {
-        "send" | "isend" | "ssend" | "issend" | "bsend" | "ibsend" | "rsend" | "irsend" | "send_init" => {
-            with(Kind::Send, &[at(1, &["dest"])])
-        }
+        "send" | "isend" | "ssend" | "issend" | "bsend" | "ibsend" | "rsend" | "irsend"
+        | "send_init" => with(Kind::Send, &[at(1, &["dest"])]),
         "recv" | "irecv" | "recv_init" => with(Kind::Receive, &[source(1)]),
         "sendrecv" => with(Kind::SendReceive, &[at(1, &["dest"]), source(4)]),
         "sendrecv_replace" => with(Kind::SendReceive, &[at(1, &["dest"]), source(3)]),
@@ -449,14 +469,27 @@ fn mpi4py(program: &Program, site: &Site) -> Option<Call> {
         "barrier" | "ibarrier" => all(Kind::Barrier),
         "create_cart" => {
             let grid = Expr::Call(site.call.clone(), site.arguments.clone());
-            Some(Call { library: Library::Mpi, kind: Kind::Grid, role: Role::Grid(grid) })
+            Some(Call {
+                library: Library::Mpi,
+                kind: Kind::Grid,
+                role: Role::Grid(grid),
+            })
         }
-        "neighbor_alltoall" | "neighbor_allgather" | "neighbor_alltoallv" | "neighbor_allgatherv" => {
-            Some(Call { library: Library::Mpi, kind: Kind::Neighbours, role: Role::Grid(comm) })
-        }
+        "neighbor_alltoall"
+        | "neighbor_allgather"
+        | "neighbor_alltoallv"
+        | "neighbor_allgatherv" => Some(Call {
+            library: Library::Mpi,
+            kind: Kind::Neighbours,
+            role: Role::Grid(comm),
+        }),
         "create_dist_graph_adjacent" | "create_dist_graph" | "create_graph" => {
-            let why = "who talks to whom is in lists made at run time";
-            Some(Call { library: Library::Mpi, kind: Kind::Graph, role: Role::Unclear(why) })
+            let why = "the neighbours are in lists made at run time";
+            Some(Call {
+                library: Library::Mpi,
+                kind: Kind::Graph,
+                role: Role::Unclear(why),
+            })
         }
         _ => None,
     }

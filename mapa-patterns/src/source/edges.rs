@@ -1,39 +1,40 @@
-//! The edges of one call: its arguments worked out for each rank, and for each round of the loops around it.
+//! The edges of one call. Its arguments are evaluated for each rank, and for each iteration of the
+//! loops around it.
 
 use std::collections::BTreeSet;
 
-use super::bind::is_split;
-use super::calls::{Call, Communication, Library, Role};
-use super::expr::Expr;
+use super::expr::{Expr, Language};
+use super::kinds::{Call, Communication, Library, Role};
+use super::names::{is_split, last};
 use super::program::{Binding, Frame, FrameKind, Place, Program, Site};
-use super::value::{Evaluator, Value, last, neighbour};
+use super::value::{self, Evaluator, Neighbour, Value, neighbour};
 use crate::algorithm::Algorithm;
 
-/// The most rounds of a loop that are looked at.
+/// The most iterations of a loop that are evaluated.
 const ROUNDS: i64 = 4096;
 
-/// The most names of one communicator that are followed.
+/// How many assignments in a row are followed from a communicator to the call that made it.
 const NAMES: u32 = 8;
 
 pub(super) type Edges = BTreeSet<(u16, u16)>;
 
-/// What a call comes to.
+/// The contribution of one call to the application graph.
 pub(super) enum Outcome {
-    /// A graph of a known family, for people, with its edges.
+    /// All edges of a shape; the text is its name for people.
     Shape(String, Shape),
-    /// These pairs.
+    /// These edges.
     Pairs(Edges),
-    /// Only with a rank that there is not.
+    /// No edges: the call communicates only with ranks that do not exist, such as this one.
     Outside(i64),
-    /// Nothing that adds to the graph, and why.
+    /// No edges, for this reason.
     Nothing(&'static str),
-    /// Whatever sends to this one decides.
+    /// A receive from any source. The calls that send have its edges.
     Senders,
-    /// It is among the ranks of a group: parallel settings may tell of it.
+    /// A call within a group of ranks. Parallel settings may define the group.
     Group,
-    /// Copies of a model, as parallel settings tell.
+    /// Replicas of a model. Parallel settings may define their number.
     Copies,
-    /// It cannot be told from the source, and why.
+    /// The source does not determine the edges, for this reason.
     Undecided(String),
 }
 
@@ -47,33 +48,35 @@ pub(super) enum Shape {
     Star(usize),
 }
 
-/// Works out one call.
+/// One call, and the context in which its edges are derived.
 pub(super) struct Work<'w> {
     pub(super) program: &'w Program,
     pub(super) site: &'w Site,
     pub(super) ranks: usize,
     pub(super) algorithm: Algorithm,
-    /// Steps of evaluation that are left.
+    /// The remaining number of evaluation steps.
     pub(super) fuel: u32,
 }
 
 impl Work<'_> {
     pub(super) fn outcome(&mut self, call: &Call) -> Outcome {
         match &call.role {
-            Role::Collective { root, group } => self.collective(call, root.as_ref(), group.as_ref()),
+            Role::Collective { root, group } => {
+                self.collective(call, root.as_ref(), group.as_ref())
+            }
             Role::Peers { peers, group } => self.peers(call, peers, group.as_ref()),
-            Role::Devices(from, to) => {
-                self.devices(|evaluator, place| Some((evaluator.int(from, place)?, evaluator.int(to, place)?)))
-            }
-            Role::Access(peer) => {
-                self.devices(|evaluator, place| Some((evaluator.device(place)?, evaluator.int(peer, place)?)))
-            }
+            Role::Devices(from, to) => self.devices(|evaluator, place| {
+                Some((evaluator.int(from, place)?, evaluator.int(to, place)?))
+            }),
+            Role::Access(peer) => self.devices(|evaluator, place| {
+                Some((evaluator.device(place)?, evaluator.int(peer, place)?))
+            }),
             Role::Grid(grid) => self.grid(grid),
             Role::Unclear(why) => Outcome::Undecided((*why).to_owned()),
-            Role::Ranks(_) => Outcome::Nothing("tells how many ranks there are"),
+            Role::Ranks(_) => Outcome::Nothing("sets the number of ranks"),
             Role::InGroups => Outcome::Group,
             Role::DataParallel => Outcome::Copies,
-            // Together with others: `proposal.rs`.
+            // `proposal.rs` combines these settings with others.
             Role::Degrees(..) | Role::Mesh { .. } => Outcome::Nothing("a setting"),
         }
     }
@@ -84,31 +87,48 @@ impl Work<'_> {
         evaluator
     }
 
-    /// Whether a communicator is of some ranks only.
+    /// Whether the call runs on a communicator with only some of the ranks.
     fn is_group(&self, group: Option<&Expr>, library: Library) -> bool {
-        // PyTorch's groups are given where they are not of all ranks; other libraries' calls always name one.
+        // In PyTorch, a call without a group is one of all ranks. Calls of other libraries always
+        // name a communicator.
         if library == Library::Torch {
             return group.is_some();
         }
-        let mut values = self.site.arguments.iter().map(|(_, value)| value).chain(group);
+        let mut values = self
+            .site
+            .arguments
+            .iter()
+            .map(|(_, value)| value)
+            .chain(group);
         values.any(|value| self.is_of_some(value, NAMES))
     }
 
-    /// Whether a value is a communicator of some ranks, made by splitting or of fewer ranks than there are, or another name of one.
+    /// Whether a value is a communicator with only some of the ranks: one that was made by
+    /// splitting, one that NCCL made for another number of ranks, or a copy of such a one. Follows
+    /// at most `names` copies.
     fn is_of_some(&self, value: &Expr, names: u32) -> bool {
-        let Some(path) = value.path().filter(|_| names > 0) else { return false };
+        let Some(path) = value.path().filter(|_| names > 0) else {
+            return false;
+        };
         self.program
             .bindings
             .get(path)
             .into_iter()
             .flatten()
-            .any(|own| is_split(&own.value) || self.is_small(own) || self.is_of_some(&own.value, names - 1))
+            .any(|own| {
+                is_split(&own.value) || self.is_small(own) || self.is_of_some(&own.value, names - 1)
+            })
     }
 
-    /// Whether NCCL makes a communicator of another number of ranks than there are.
+    /// Whether a binding is an NCCL communicator whose number of ranks is known and differs from
+    /// that of the job.
     fn is_small(&self, own: &Binding) -> bool {
-        let Expr::Call(call, arguments) = &own.value else { return false };
-        let ranks = arguments.get(1).filter(|_| last(call).starts_with("ncclCommInitRank"));
+        let Expr::Call(call, arguments) = &own.value else {
+            return false;
+        };
+        let ranks = arguments
+            .get(1)
+            .filter(|_| last(call).starts_with("ncclCommInitRank"));
         let ranks = ranks.and_then(|(_, ranks)| self.evaluator().int(ranks, own.place));
         ranks.is_some_and(|ranks| ranks != self.ranks as i64)
     }
@@ -127,6 +147,7 @@ impl Work<'_> {
             let root = self.evaluator().int(root?, self.site.place)?;
             usize::try_from(root).ok().filter(|root| *root < self.ranks)
         };
+        // MPI's broadcasts and reductions run on trees, those of other libraries on rings.
         let is_tree = call.library == Library::Mpi;
         let shape = match call.kind {
             Communication::AllReduce => Some(Shape::AllReduce(self.algorithm)),
@@ -142,7 +163,7 @@ impl Work<'_> {
         }
     }
 
-    /// Whether any rank comes to the call.
+    /// Whether any rank runs the call.
     fn runs(&mut self) -> bool {
         let mut runs = false;
         for rank in 0..self.ranks as i64 {
@@ -158,7 +179,7 @@ impl Work<'_> {
     }
 
     fn peers(&mut self, call: &Call, peers: &[Expr], group: Option<&Expr>) -> Outcome {
-        // Ranks are those of the whole job in PyTorch, whatever the group.
+        // PyTorch numbers peers by their ranks in the whole job, also within a group.
         if call.library != Library::Torch && self.is_group(group, call.library) {
             return Outcome::Group;
         }
@@ -167,7 +188,8 @@ impl Work<'_> {
         if named.is_empty() {
             return Outcome::Senders;
         }
-        // One process with several devices has a communicator for each: `comms[i]` is of rank i.
+        // An NCCL process with several devices has one communicator for each: `comms[i]` belongs to
+        // rank i.
         let own = match group {
             Some(Expr::Item(sides)) if call.library == Library::Nccl => Some(sides.1.clone()),
             _ => None,
@@ -178,7 +200,9 @@ impl Work<'_> {
         for rank in 0..ranks {
             self.each_round(Some(rank), |evaluator, place| {
                 runs = true;
-                let own = own.as_ref().map_or(Some(rank), |own| evaluator.int(own, place));
+                let own = own
+                    .as_ref()
+                    .map_or(Some(rank), |own| evaluator.int(own, place));
                 for peer in &named {
                     match (own, evaluator.int(peer, place)) {
                         (Some(own), Some(peer)) => {
@@ -191,21 +215,31 @@ impl Work<'_> {
                 !unknown
             });
             if unknown {
-                return Outcome::Undecided("whom it is with is not known".to_owned());
+                return Outcome::Undecided("its peer is not known".to_owned());
             }
         }
         outcome(pairs, runs, outside)
     }
 
-    /// Pairs of devices of a call that names both.
+    /// The edges of a call between two devices, which `both` evaluates.
     fn devices(&mut self, both: impl Fn(&Evaluator<'_>, Place) -> Option<(i64, i64)>) -> Outcome {
         let mut pairs = Edges::new();
         let (mut runs, mut unknown, mut outside) = (false, false, None);
         let all = self.ranks as i64;
-        // Most such programs are one process: what does not ask for the rank is the same on every one.
-        let asks = self.program.bindings.values().flatten().any(|own| own.value == Expr::Rank);
-        let is_python = self.program.language == super::expr::Language::Python;
-        let ranks = if asks || is_python { self.ranks as i64 } else { 1 };
+        // Most such programs are one process. If the program never reads its rank, evaluation for
+        // one rank suffices, because all ranks would give the same edges.
+        let reads_rank = self
+            .program
+            .bindings
+            .values()
+            .flatten()
+            .any(|own| own.value == Expr::Rank);
+        let is_python = self.program.language == Language::Python;
+        let ranks = if reads_rank || is_python {
+            self.ranks as i64
+        } else {
+            1
+        };
         for rank in 0..ranks {
             self.each_round(Some(rank), |evaluator, place| {
                 runs = true;
@@ -219,7 +253,7 @@ impl Work<'_> {
                 !unknown
             });
             if unknown {
-                return Outcome::Undecided("which devices it is between is not known".to_owned());
+                return Outcome::Undecided("its devices are not known".to_owned());
             }
         }
         outcome(pairs, runs, outside)
@@ -230,14 +264,18 @@ impl Work<'_> {
         let Some(Value::Grid(extents, closed)) = value else {
             return Outcome::Undecided("the extents of its grid are not known".to_owned());
         };
-        let ranks = extents.iter().try_fold(1_i64, |all, extent| all.checked_mul(*extent));
+        let ranks = extents
+            .iter()
+            .try_fold(1_i64, |all, extent| all.checked_mul(*extent));
         if ranks != Some(self.ranks as i64) {
             return Outcome::Undecided(format!("its grid is not of {} ranks", self.ranks));
         }
         let mut pairs = Edges::new();
         for rank in 0..self.ranks as i64 {
             for dimension in 0..extents.len() {
-                if let Some(Some(next)) = neighbour(&extents, &closed, rank, dimension, 1) {
+                if let Some(Neighbour::Rank(next)) =
+                    neighbour(&extents, &closed, rank, dimension, 1)
+                {
                     pairs.extend(pair(rank, next, Some(self.ranks as i64)));
                 }
             }
@@ -245,29 +283,47 @@ impl Work<'_> {
         Outcome::Pairs(pairs)
     }
 
-    /// Calls `round` for each round of the loops around the call that this rank comes to, until it says no. A condition that is
-    /// not known is taken to hold.
-    fn each_round(&mut self, rank: Option<i64>, mut round: impl FnMut(&Evaluator<'_>, Place) -> bool) {
+    /// Calls `round` for each iteration of the loops around the call in which this rank runs it,
+    /// until `round` returns false. An unknown condition counts as true.
+    fn each_round(
+        &mut self,
+        rank: Option<i64>,
+        mut round: impl FnMut(&Evaluator<'_>, Place) -> bool,
+    ) {
         let mut evaluator = self.evaluator();
         evaluator.rank = rank;
-        let mut frames: Vec<(usize, &Frame)> = self.program.frames_around(self.site.place.frame).collect();
+        let mut frames: Vec<(usize, &Frame)> =
+            self.program.frames_around(self.site.place.frame).collect();
         frames.reverse();
         rounds(&mut evaluator, &frames, self.site.place, &mut round);
-        self.fuel = self.fuel.saturating_sub(super::value::FUEL.saturating_sub(evaluator.fuel.get()));
+        self.fuel = self
+            .fuel
+            .saturating_sub(value::FUEL.saturating_sub(evaluator.fuel.get()));
     }
 }
 
-/// Answers whether to go on.
+/// Calls `round` for each iteration of the loops among `frames`, the outermost first. Returns false
+/// as soon as `round` does.
 fn rounds(
     evaluator: &mut Evaluator<'_>,
     frames: &[(usize, &Frame)],
     place: Place,
     round: &mut impl FnMut(&Evaluator<'_>, Place) -> bool,
 ) -> bool {
-    let Some(((id, frame), rest)) = frames.split_first() else { return round(evaluator, place) };
+    let Some(((id, frame), rest)) = frames.split_first() else {
+        return round(evaluator, place);
+    };
     match &frame.what {
-        FrameKind::Guard { condition, holds, at } => {
-            let place_of_guard = Place { scope: place.scope, frame: frame.parent, at: *at };
+        FrameKind::Guard {
+            condition,
+            holds,
+            at,
+        } => {
+            let place_of_guard = Place {
+                scope: place.scope,
+                frame: frame.parent,
+                at: *at,
+            };
             match evaluator.int(condition, place_of_guard) {
                 Some(value) if (value != 0) != *holds => true,
                 _ => rounds(evaluator, rest, place, round),
@@ -278,7 +334,8 @@ fn rounds(
     }
 }
 
-/// Runs a loop round by round. Where its variable is no longer known, one round more stands for all others.
+/// Evaluates a loop iteration by iteration. As soon as its variable is unknown, one further
+/// iteration with an unknown value stands for all that remain.
 fn repeat(
     evaluator: &mut Evaluator<'_>,
     (id, frame): (usize, &Frame),
@@ -286,22 +343,56 @@ fn repeat(
     place: Place,
     round: &mut impl FnMut(&Evaluator<'_>, Place) -> bool,
 ) -> bool {
-    let FrameKind::Loop { variable, first, going, next, at, updated_at } = &frame.what else { return true };
+    let FrameKind::Loop {
+        variable,
+        first,
+        going,
+        next,
+        at,
+        updated_at,
+    } = &frame.what
+    else {
+        return true;
+    };
     let program = evaluator.program;
-    let is_own = |own: &Place| own.at == *updated_at && own.frame == Some(id);
-    let changes = program.bound_in(place.scope, variable).filter(|own| program.is_within(own.place.frame, id));
-    let changes: Vec<bool> = changes.map(|own| is_own(&own.place)).collect();
+    // By assignment to the variable in the loop: whether it is the loop's own update. Any other
+    // assignment, or a second update, makes the variable unknown.
+    let changes: Vec<bool> = program
+        .bound_in(place.scope, variable)
+        .filter(|own| program.is_within(own.place.frame, id))
+        .map(|own| own.place.at == *updated_at && own.place.frame == Some(id))
+        .collect();
     let is_changed = changes.contains(&false) || changes.len() > 1;
-    let before = Place { scope: place.scope, frame: frame.parent, at: *at };
-    let within = Place { frame: Some(id), at: *at, ..before };
-    let mut value = if is_changed { None } else { evaluator.int(first, before) };
+    let before = Place {
+        scope: place.scope,
+        frame: frame.parent,
+        at: *at,
+    };
+    let within = Place {
+        frame: Some(id),
+        at: *at,
+        ..before
+    };
+    let mut value = if is_changed {
+        None
+    } else {
+        evaluator.int(first, before)
+    };
     for _ in 0..ROUNDS {
         let Some(own) = value else { break };
         evaluator.loops.push((id, own));
         let going = evaluator.int(going, within);
         let goes_on = going.is_none_or(|going| going == 0) || rounds(evaluator, rest, place, round);
         let is_left = going.is_some() && is_left(evaluator, id);
-        value = evaluator.int(next, Place { at: *updated_at, ..within }).filter(|_| going.is_some());
+        value = evaluator
+            .int(
+                next,
+                Place {
+                    at: *updated_at,
+                    ..within
+                },
+            )
+            .filter(|_| going.is_some());
         evaluator.loops.pop();
         if !goes_on || going == Some(0) || is_left {
             return goes_on;
@@ -310,14 +401,17 @@ fn repeat(
     rounds(evaluator, rest, place, round)
 }
 
-/// Whether a round that is known ends the loop.
+/// Whether a `break` or `return` certainly ends the loop in the current iteration.
 fn is_left(evaluator: &Evaluator<'_>, id: usize) -> bool {
     let program = evaluator.program;
     let own = |is_continue| {
-        let jumps = program.jumps.iter().filter(move |jump| jump.is_continue == is_continue);
+        let jumps = program
+            .jumps
+            .iter()
+            .filter(move |jump| jump.is_continue == is_continue);
         jumps.filter(|jump| program.is_within(jump.place.frame, id))
     };
-    // What a `continue` may leave out may not be come to.
+    // A `continue` may skip the `break`.
     if own(true).next().is_some() {
         return false;
     }
@@ -332,18 +426,30 @@ fn is_left(evaluator: &Evaluator<'_>, id: usize) -> bool {
     })
 }
 
-/// Whether the condition that a frame is, is known to be met.
+/// Whether a frame is a condition that is known to hold.
 fn is_met(evaluator: &Evaluator<'_>, frame: &Frame, place: Place) -> bool {
     match &frame.what {
-        FrameKind::Guard { condition, holds, at } => {
-            let value = evaluator.int(condition, Place { scope: place.scope, frame: frame.parent, at: *at });
+        FrameKind::Guard {
+            condition,
+            holds,
+            at,
+        } => {
+            let value = evaluator.int(
+                condition,
+                Place {
+                    scope: place.scope,
+                    frame: frame.parent,
+                    at: *at,
+                },
+            );
             value.is_some_and(|value| (value != 0) == *holds)
         }
         _ => false,
     }
 }
 
-/// The pairs of a call, if it runs and is with ranks that there are.
+/// The outcome for these pairs; another one if the call never runs, or if it has no pairs and names
+/// a rank outside the job.
 fn outcome(pairs: Edges, runs: bool, outside: Option<i64>) -> Outcome {
     match outside.filter(|_| pairs.is_empty()) {
         _ if !runs => Outcome::Nothing("never runs"),
@@ -352,7 +458,8 @@ fn outcome(pairs: Edges, runs: bool, outside: Option<i64>) -> Outcome {
     }
 }
 
-/// An edge, if both are ranks and not the same.
+/// The edge between two numbers, the smaller first. None if they are equal, or if one of them is
+/// not a rank of the job.
 fn pair(a: i64, b: i64, size: Option<i64>) -> Option<(u16, u16)> {
     let is_rank = |rank: i64| (0..size.unwrap_or(i64::from(u16::MAX))).contains(&rank);
     let both = (is_rank(a) && is_rank(b) && a != b).then(|| (a.min(b), a.max(b)))?;

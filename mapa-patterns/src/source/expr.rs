@@ -1,12 +1,13 @@
-//! Expressions of C and Python, as far as devices and ranks are worked out with them.
+//! Expressions of C and Python, as far as programs compute devices and ranks with them.
 
 use std::collections::BTreeSet;
 
 use tree_sitter::Node;
 
-/// How deep an expression is read; what lies deeper is unknown. Real peers are a handful of operations.
+/// The nesting depth to which an expression is read. Deeper parts are unknown. In real programs a
+/// peer is computed by a handful of operations.
 const DEPTH: usize = 40;
-/// How many elements of a list, or arguments of a call, are read.
+/// The most elements of a list, or arguments of a call, that are read.
 const ELEMENTS: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,23 +21,23 @@ pub(super) enum Language {
 pub(super) enum Expr {
     Int(i64),
     Text(String),
-    /// A variable, with the members that lead to it: `self.rank`.
+    /// A variable or a member, by its path: `rank`, `self.rank`.
     Name(String),
     Unary(Operator, Box<Expr>),
     Binary(Operator, Box<(Expr, Expr)>),
-    /// Condition, value if it holds, and if not.
+    /// The condition, the value if it holds, and the value if it does not.
     If(Box<(Expr, Expr, Expr)>),
     Call(String, Vec<Argument>),
     List(Vec<Expr>),
     Item(Box<(Expr, Expr)>),
     /// The number of the process or device that runs the program.
     Rank,
-    /// How many there are.
+    /// The number of processes or devices.
     Size,
     Unknown,
 }
 
-/// Of a call: its name in Python's form `name=value`, and its value.
+/// An argument of a call: its name, if written as `name=value` in Python, and its value.
 pub(super) type Argument = (Option<String>, Expr);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +65,7 @@ pub(super) enum Operator {
     Invert,
 }
 
-/// The operator that a text such as `+` is.
+/// The operator written as this text, such as `+`.
 pub(super) fn operator(text: &str) -> Option<Operator> {
     Operator::of(text)
 }
@@ -107,7 +108,7 @@ impl Expr {
         Self::Item(Box::new((self, index)))
     }
 
-    /// The variable that it is, or points to.
+    /// The path of the variable, if the expression is a variable or a pointer to one.
     pub(super) fn path(&self) -> Option<&str> {
         match self {
             Self::Name(path) => Some(path),
@@ -115,13 +116,17 @@ impl Expr {
         }
     }
 
-    /// Whether it mentions this variable.
+    /// Whether the expression mentions this variable.
     pub(super) fn mentions(&self, name: &str) -> bool {
         match self {
             Self::Name(path) => path == name,
             Self::Unary(_, value) => value.mentions(name),
-            Self::Binary(_, sides) | Self::Item(sides) => sides.0.mentions(name) || sides.1.mentions(name),
-            Self::If(parts) => [&parts.0, &parts.1, &parts.2].iter().any(|part| part.mentions(name)),
+            Self::Binary(_, sides) | Self::Item(sides) => {
+                sides.0.mentions(name) || sides.1.mentions(name)
+            }
+            Self::If(parts) => [&parts.0, &parts.1, &parts.2]
+                .iter()
+                .any(|part| part.mentions(name)),
             Self::Call(_, arguments) => arguments.iter().any(|(_, value)| value.mentions(name)),
             Self::List(elements) => elements.iter().any(|element| element.mentions(name)),
             Self::Int(_) | Self::Text(_) | Self::Rank | Self::Size | Self::Unknown => false,
@@ -130,15 +135,19 @@ impl Expr {
 }
 
 impl Expr {
-    /// Collects the variables that it mentions.
+    /// Collects the variables that the expression mentions.
     pub(super) fn names(&self, all: &mut BTreeSet<String>) {
         match self {
             Self::Name(path) => {
                 all.insert(path.clone());
             }
             Self::Unary(_, value) => value.names(all),
-            Self::Binary(_, sides) | Self::Item(sides) => [&sides.0, &sides.1].iter().for_each(|side| side.names(all)),
-            Self::If(parts) => [&parts.0, &parts.1, &parts.2].iter().for_each(|part| part.names(all)),
+            Self::Binary(_, sides) | Self::Item(sides) => {
+                [&sides.0, &sides.1].iter().for_each(|side| side.names(all))
+            }
+            Self::If(parts) => [&parts.0, &parts.1, &parts.2]
+                .iter()
+                .for_each(|part| part.names(all)),
             Self::Call(_, arguments) => arguments.iter().for_each(|(_, value)| value.names(all)),
             Self::List(elements) => elements.iter().for_each(|element| element.names(all)),
             Self::Int(_) | Self::Text(_) | Self::Rank | Self::Size | Self::Unknown => {}
@@ -148,17 +157,21 @@ impl Expr {
 
 /// The text of a node.
 pub(super) fn text<'t>(node: Node<'_>, source: &'t str) -> &'t str {
-    source.get(node.start_byte()..node.end_byte()).unwrap_or_default()
+    source
+        .get(node.start_byte()..node.end_byte())
+        .unwrap_or_default()
 }
 
-/// The named children of a node, comments left out.
+/// The named children of a node, except comments; at most [`ELEMENTS`].
 pub(super) fn children(node: Node<'_>) -> Vec<Node<'_>> {
     let mut cursor = node.walk();
-    let children = node.named_children(&mut cursor).filter(|child| child.kind() != "comment");
+    let children = node
+        .named_children(&mut cursor)
+        .filter(|child| child.kind() != "comment");
     children.take(ELEMENTS).collect()
 }
 
-/// The expression that a node of a syntax tree is.
+/// Reads the expression at a node of a syntax tree.
 pub(super) fn lower(node: Node<'_>, source: &str, language: Language) -> Expr {
     Lowering { source, language }.expression(node, DEPTH)
 }
@@ -170,15 +183,19 @@ struct Lowering<'t> {
 
 impl Lowering<'_> {
     fn expression(&self, node: Node<'_>, depth: usize) -> Expr {
-        let Some(depth) = depth.checked_sub(1) else { return Expr::Unknown };
+        let Some(depth) = depth.checked_sub(1) else {
+            return Expr::Unknown;
+        };
         let text = text(node, self.source);
         match node.kind() {
             "number_literal" | "integer" => integer(text).map_or(Expr::Unknown, Expr::Int),
             "true" => Expr::Int(1),
             "false" => Expr::Int(0),
-            "identifier" | "field_identifier" | "type_identifier" | "namespace_identifier" | "none" => {
-                Expr::Name(text.to_owned())
-            }
+            "identifier"
+            | "field_identifier"
+            | "type_identifier"
+            | "namespace_identifier"
+            | "none" => Expr::Name(text.to_owned()),
             "string" | "string_literal" => self.string(node),
             "qualified_identifier" => self.field(node, "name", depth),
             "parenthesized_expression" | "condition_clause" => {
@@ -189,35 +206,51 @@ impl Lowering<'_> {
                 }
             }
             "unary_expression" | "unary_operator" | "not_operator" => self.unary(node, depth),
-            "binary_expression" | "binary_operator" | "boolean_operator" => self.binary(node, depth),
+            "binary_expression" | "binary_operator" | "boolean_operator" => {
+                self.binary(node, depth)
+            }
             "comparison_operator" => self.comparison(node, depth),
             "conditional_expression" => self.conditional(node, depth),
-            "cast_expression" | "compound_literal_expression" | "keyword_argument" | "named_expression" => {
-                self.field(node, "value", depth)
-            }
+            "cast_expression"
+            | "compound_literal_expression"
+            | "keyword_argument"
+            | "named_expression" => self.field(node, "value", depth),
             "pointer_expression" if text.starts_with('&') => self.field(node, "argument", depth),
             "field_expression" => self.member(node, "argument", "field", depth),
             "attribute" => self.member(node, "object", "attribute", depth),
             "subscript_expression" | "subscript" => self.subscript(node, depth),
-            "initializer_list" | "list" | "tuple" | "expression_list" | "pattern_list" | "tuple_pattern"
-            | "list_pattern" => Expr::List(children(node).into_iter().map(|c| self.expression(c, depth)).collect()),
+            "initializer_list" | "list" | "tuple" | "expression_list" | "pattern_list"
+            | "tuple_pattern" | "list_pattern" => Expr::List(
+                children(node)
+                    .into_iter()
+                    .map(|c| self.expression(c, depth))
+                    .collect(),
+            ),
             "call_expression" | "call" => self.call(node, depth),
             _ => Expr::Unknown,
         }
     }
 
     fn field(&self, node: Node<'_>, field: &str, depth: usize) -> Expr {
-        node.child_by_field_name(field).map_or(Expr::Unknown, |child| self.expression(child, depth))
+        node.child_by_field_name(field)
+            .map_or(Expr::Unknown, |child| self.expression(child, depth))
     }
 
     fn operator(&self, node: Node<'_>) -> Option<Operator> {
-        node.child_by_field_name("operator").and_then(|operator| Operator::of(text(operator, self.source)))
+        node.child_by_field_name("operator")
+            .and_then(|operator| Operator::of(text(operator, self.source)))
     }
 
     fn unary(&self, node: Node<'_>, depth: usize) -> Expr {
-        let operator = if node.kind() == "not_operator" { Some(Operator::Not) } else { self.operator(node) };
+        let operator = if node.kind() == "not_operator" {
+            Some(Operator::Not)
+        } else {
+            self.operator(node)
+        };
         match (operator, self.field(node, "argument", depth)) {
-            (Some(Operator::Subtract), Expr::Int(value)) => value.checked_neg().map_or(Expr::Unknown, Expr::Int),
+            (Some(Operator::Subtract), Expr::Int(value)) => {
+                value.checked_neg().map_or(Expr::Unknown, Expr::Int)
+            }
             (Some(operator), value) => Expr::Unary(operator, Box::new(value)),
             (None, _) => Expr::Unknown,
         }
@@ -225,43 +258,61 @@ impl Lowering<'_> {
 
     fn binary(&self, node: Node<'_>, depth: usize) -> Expr {
         match self.operator(node) {
-            // Python's `/` gives no integer.
+            // The result of `/` in Python is not an integer.
             Some(Operator::Divide) if self.is_true_division(node) => Expr::Unknown,
-            Some(operator) => Expr::binary(operator, self.field(node, "left", depth), self.field(node, "right", depth)),
+            Some(operator) => Expr::binary(
+                operator,
+                self.field(node, "left", depth),
+                self.field(node, "right", depth),
+            ),
             None => Expr::Unknown,
         }
     }
 
     fn is_true_division(&self, node: Node<'_>) -> bool {
-        let operator = node.child_by_field_name("operator").map(|operator| text(operator, self.source));
+        let operator = node
+            .child_by_field_name("operator")
+            .map(|operator| text(operator, self.source));
         self.language == Language::Python && operator == Some("/")
     }
 
-    /// Python's `a < b`; of `a < b < c` nothing is known.
+    /// A comparison `a < b` in Python. A chain `a < b < c` is unknown.
     fn comparison(&self, node: Node<'_>, depth: usize) -> Expr {
         let operator = node.child_by_field_name("operators");
         let operator = operator.and_then(|operator| Operator::of(text(operator, self.source)));
         match (operator, children(node).as_slice()) {
-            (Some(operator), [left, right]) => {
-                Expr::binary(operator, self.expression(*left, depth), self.expression(*right, depth))
-            }
+            (Some(operator), [left, right]) => Expr::binary(
+                operator,
+                self.expression(*left, depth),
+                self.expression(*right, depth),
+            ),
             _ => Expr::Unknown,
         }
     }
 
     fn conditional(&self, node: Node<'_>, depth: usize) -> Expr {
         let parts = children(node);
-        let [first, second, third] = parts.as_slice() else { return Expr::Unknown };
-        // Python: value if condition else other.
-        let order = if self.language == Language::Python { [second, first, third] } else { [first, second, third] };
+        let [first, second, third] = parts.as_slice() else {
+            return Expr::Unknown;
+        };
+        // Python writes `value if condition else other`.
+        let order = if self.language == Language::Python {
+            [second, first, third]
+        } else {
+            [first, second, third]
+        };
         let [condition, value, other] = order.map(|part| self.expression(*part, depth));
         Expr::If(Box::new((condition, value, other)))
     }
 
     fn member(&self, node: Node<'_>, object: &str, member: &str, depth: usize) -> Expr {
-        let name = node.child_by_field_name(member).map(|member| text(member, self.source));
+        let name = node
+            .child_by_field_name(member)
+            .map(|member| text(member, self.source));
         match (self.field(node, object, depth), name) {
-            (Expr::Name(path), Some(name)) if path.len() < 1000 => Expr::Name(format!("{path}.{name}")),
+            (Expr::Name(path), Some(name)) if path.len() < 1000 => {
+                Expr::Name(format!("{path}.{name}"))
+            }
             _ => Expr::Unknown,
         }
     }
@@ -269,9 +320,15 @@ impl Lowering<'_> {
     fn subscript(&self, node: Node<'_>, depth: usize) -> Expr {
         match children(node).as_slice() {
             [list, index] => {
-                let index = if index.kind() == "subscript_argument_list" { children(*index) } else { vec![*index] };
+                let index = if index.kind() == "subscript_argument_list" {
+                    children(*index)
+                } else {
+                    vec![*index]
+                };
                 match index.as_slice() {
-                    [index] => self.expression(*list, depth).item(self.expression(*index, depth)),
+                    [index] => self
+                        .expression(*list, depth)
+                        .item(self.expression(*index, depth)),
                     _ => Expr::Unknown,
                 }
             }
@@ -280,12 +337,22 @@ impl Lowering<'_> {
     }
 
     fn call(&self, node: Node<'_>, depth: usize) -> Expr {
-        let Some(function) = node.child_by_field_name("function") else { return Expr::Unknown };
+        let Some(function) = node.child_by_field_name("function") else {
+            return Expr::Unknown;
+        };
         let name = self.callee(function, depth);
-        let arguments = node.child_by_field_name("arguments").map(children).unwrap_or_default();
+        let arguments = node
+            .child_by_field_name("arguments")
+            .map(children)
+            .unwrap_or_default();
         let argument = |argument: Node<'_>| {
-            let name = (argument.kind() == "keyword_argument").then(|| argument.child_by_field_name("name")).flatten();
-            (name.map(|name| text(name, self.source).to_owned()), self.expression(argument, depth))
+            let name = (argument.kind() == "keyword_argument")
+                .then(|| argument.child_by_field_name("name"))
+                .flatten();
+            (
+                name.map(|name| text(name, self.source).to_owned()),
+                self.expression(argument, depth),
+            )
         };
         let mut arguments = arguments.into_iter().map(argument);
         if name.ends_with("_cast") {
@@ -294,7 +361,8 @@ impl Lowering<'_> {
         Expr::Call(name, arguments.collect())
     }
 
-    /// What is called: `a.b.c` in Python; in C++ what follows the last `::`.
+    /// The name of the called function: in Python with its path, `a.b.c`; in C++ without its
+    /// namespace.
     fn callee(&self, node: Node<'_>, depth: usize) -> String {
         match node.kind() {
             "template_function" => match self.field(node, "name", depth) {
@@ -302,8 +370,10 @@ impl Lowering<'_> {
                 _ => String::new(),
             },
             "attribute" if depth > 0 => {
-                // Of `a().b` the method is known.
-                let name = node.child_by_field_name("attribute").map(|name| text(name, self.source));
+                // In `a().b()` the object is unknown, but the method's name is known.
+                let name = node
+                    .child_by_field_name("attribute")
+                    .map(|name| text(name, self.source));
                 match self.expression(node, depth) {
                     Expr::Name(path) => path,
                     _ => format!("?.{}", name.unwrap_or_default()),
@@ -316,10 +386,13 @@ impl Lowering<'_> {
         }
     }
 
-    /// A string without escapes and without holes to fill.
+    /// A string literal. Strings with escapes or interpolation are unknown.
     fn string(&self, node: Node<'_>) -> Expr {
         let parts = children(node);
-        match parts.iter().find(|part| matches!(part.kind(), "interpolation" | "escape_sequence")) {
+        match parts
+            .iter()
+            .find(|part| matches!(part.kind(), "interpolation" | "escape_sequence"))
+        {
             Some(_) => Expr::Unknown,
             None => Expr::Text(
                 parts
@@ -340,7 +413,10 @@ fn integer(text: &str) -> Option<i64> {
         return i64::from_str_radix(digits.trim_end_matches(['u', 'l']), 16).ok();
     }
     let digits = digits.trim_end_matches(['u', 'l', 'z']);
-    match (digits.strip_prefix("0b"), digits.strip_prefix('0').filter(|digits| !digits.is_empty())) {
+    match (
+        digits.strip_prefix("0b"),
+        digits.strip_prefix('0').filter(|digits| !digits.is_empty()),
+    ) {
         (Some(digits), _) => i64::from_str_radix(digits, 2).ok(),
         (_, Some(digits)) => i64::from_str_radix(digits.trim_start_matches('o'), 8).ok(),
         _ => digits.parse().ok(),
@@ -353,8 +429,22 @@ mod tests {
 
     #[test]
     fn integers_are_read_as_both_languages_write_them() {
-        let read = ["8", "0x10", "4u", "1_000", "0b11", "010", "0o10", "0", "2.5", ""].map(integer);
-        let known = [Some(8), Some(16), Some(4), Some(1000), Some(3), Some(8), Some(8), Some(0), None, None];
+        let read = [
+            "8", "0x10", "4u", "1_000", "0b11", "010", "0o10", "0", "2.5", "",
+        ]
+        .map(integer);
+        let known = [
+            Some(8),
+            Some(16),
+            Some(4),
+            Some(1000),
+            Some(3),
+            Some(8),
+            Some(8),
+            Some(0),
+            None,
+            None,
+        ];
         assert_eq!(read, known);
     }
 }

@@ -1,18 +1,20 @@
-//! What loops repeat: which variable each changes, from what, how, and while what holds.
+//! Loops: the variable of each, its first value, its update, and the condition for another
+//! iteration.
 //!
-//! A loop whose variable has one update that is understood can be run round by round, for each rank. Of any other loop the
-//! variables that it changes are unknown within and after it.
+//! A loop can be evaluated iteration by iteration, for each rank, if its variable has exactly one
+//! update and the evaluator understands it. The variables that any other loop changes are unknown
+//! within and after it.
 
 use std::collections::BTreeSet;
 
 use tree_sitter::Node;
 
-use super::bind::{declared, parameters};
+use super::declare::{declared, parameters};
 use super::expr::{Expr, Language, Operator, children, operator};
-use super::parse::Walk;
 use super::program::{FrameKind, Program};
+use super::walk::Walk;
 
-/// What a `for` statement of C or Python repeats.
+/// The frame of a `for` statement of C or Python.
 pub(super) fn loop_of(walk: &Walk<'_, '_>, node: Node<'_>) -> FrameKind {
     if walk.program.language == Language::Python {
         return over_range(walk, node);
@@ -20,7 +22,8 @@ pub(super) fn loop_of(walk: &Walk<'_, '_>, node: Node<'_>) -> FrameKind {
     counted(walk, node).unwrap_or(FrameKind::Repeat(BTreeSet::new()))
 }
 
-/// `for i in range(first, end, step)`, as a statement or in a comprehension; or over anything else.
+/// The frame of a Python loop, as a statement or in a comprehension: a [`FrameKind::Loop`] for
+/// `for i in range(first, end, step)`, else a [`FrameKind::Repeat`].
 pub(super) fn over_range(walk: &Walk<'_, '_>, node: Node<'_>) -> FrameKind {
     range(walk, node).unwrap_or_else(|| {
         let mut names = BTreeSet::new();
@@ -32,8 +35,12 @@ pub(super) fn over_range(walk: &Walk<'_, '_>, node: Node<'_>) -> FrameKind {
 }
 
 fn range(walk: &Walk<'_, '_>, node: Node<'_>) -> Option<FrameKind> {
-    let Expr::Name(variable) = walk.lower(node.child_by_field_name("left")?) else { return None };
-    let Expr::Call(call, arguments) = walk.lower(node.child_by_field_name("right")?) else { return None };
+    let Expr::Name(variable) = walk.lower(node.child_by_field_name("left")?) else {
+        return None;
+    };
+    let Expr::Call(call, arguments) = walk.lower(node.child_by_field_name("right")?) else {
+        return None;
+    };
     if call != "range" || arguments.iter().any(|(_, value)| value.mentions(&variable)) {
         return None;
     }
@@ -44,20 +51,32 @@ fn range(walk: &Walk<'_, '_>, node: Node<'_>) -> Option<FrameKind> {
         (Some(first), Some(end), Some(step)) => (first, end, step),
         _ => return None,
     };
-    let own = || Expr::Name(variable.clone());
-    let is = |operator, left, right| Expr::binary(operator, left, right);
-    let zero = || Expr::Int(0);
+    let (own, zero) = (Expr::Name(variable.clone()), Expr::Int(0));
+    // The sign of the step may depend on the rank, so the condition tests it:
+    // step > 0 ? i < end : (step < 0 ? i > end : unknown).
     let down = Expr::If(Box::new((
-        is(Operator::Less, step.clone(), zero()),
-        is(Operator::Greater, own(), end.clone()),
+        Expr::binary(Operator::Less, step.clone(), zero.clone()),
+        Expr::binary(Operator::Greater, own.clone(), end.clone()),
         Expr::Unknown,
     )));
-    let going = Expr::If(Box::new((is(Operator::Greater, step.clone(), zero()), is(Operator::Less, own(), end), down)));
-    let next = is(Operator::Add, own(), step);
-    Some(FrameKind::Loop { variable, first, going, next, at: node.start_byte(), updated_at: usize::MAX })
+    let going = Expr::If(Box::new((
+        Expr::binary(Operator::Greater, step.clone(), zero),
+        Expr::binary(Operator::Less, own.clone(), end),
+        down,
+    )));
+    let next = Expr::binary(Operator::Add, own, step);
+    Some(FrameKind::Loop {
+        variable,
+        first,
+        going,
+        next,
+        at: node.start_byte(),
+        updated_at: usize::MAX,
+    })
 }
 
-/// `for (int i = first; going; update)`.
+/// The frame of `for (int i = first; going; update)` in C. None if the condition mentions no
+/// variable that the update changes.
 fn counted(walk: &Walk<'_, '_>, node: Node<'_>) -> Option<FrameKind> {
     let (start, going, update) = (
         node.child_by_field_name("initializer")?,
@@ -68,32 +87,52 @@ fn counted(walk: &Walk<'_, '_>, node: Node<'_>) -> Option<FrameKind> {
     let mut updates = Vec::new();
     parts(update, &mut updates);
     let starts: Vec<_> = match start.kind() {
-        "declaration" => children(start).into_iter().filter(|own| own.kind() == "init_declarator").collect(),
+        "declaration" => children(start)
+            .into_iter()
+            .filter(|own| own.kind() == "init_declarator")
+            .collect(),
         _ => {
             let mut starts = Vec::new();
             parts(start, &mut starts);
             starts
         }
     };
-    let start_of = |name: &str| {
-        let found = starts.iter().find_map(|own| {
-            let variable = own.child_by_field_name("declarator").or_else(|| own.child_by_field_name("left"))?;
-            let is_plain = own.kind() == "init_declarator"
-                || own.child_by_field_name("operator").is_some_and(|operator| walk.text(operator) == "=");
-            (is_plain && walk.text(variable) == name).then_some(own)
-        })?;
-        let value = found.child_by_field_name("value").or_else(|| found.child_by_field_name("right"))?;
-        Some(walk.lower(value))
-    };
-    let known: Vec<_> = updates.iter().filter_map(|own| updated(walk, *own)).collect();
+    let known: Vec<_> = updates
+        .iter()
+        .filter_map(|own| updated(walk, *own))
+        .collect();
     let (variable, next) = known.iter().find(|(name, _)| going.mentions(name))?;
-    // Changed twice, or beside others in ways that are not understood: its bindings tell (`edges.rs`).
-    let (at, updated_at) = (node.start_byte(), node.end_byte());
-    let first = start_of(variable)?;
-    Some(FrameKind::Loop { variable: variable.clone(), first, going, next: next.clone(), at, updated_at })
+    // Other assignments to the variable in the body make it unknown. Its bindings show them, and
+    // `edges.rs` looks there.
+    Some(FrameKind::Loop {
+        variable: variable.clone(),
+        first: start_of(walk, &starts, variable)?,
+        going,
+        next: next.clone(),
+        at: node.start_byte(),
+        updated_at: node.end_byte(),
+    })
 }
 
-/// The parts of `i = 0, j = 1`.
+/// The value that one of these declarations or assignments gives a variable.
+fn start_of(walk: &Walk<'_, '_>, starts: &[Node<'_>], name: &str) -> Option<Expr> {
+    let found = starts.iter().find_map(|own| {
+        let variable = own
+            .child_by_field_name("declarator")
+            .or_else(|| own.child_by_field_name("left"))?;
+        let is_plain = own.kind() == "init_declarator"
+            || own
+                .child_by_field_name("operator")
+                .is_some_and(|operator| walk.text(operator) == "=");
+        (is_plain && walk.text(variable) == name).then_some(own)
+    })?;
+    let value = found
+        .child_by_field_name("value")
+        .or_else(|| found.child_by_field_name("right"))?;
+    Some(walk.lower(value))
+}
+
+/// Collects the parts of a comma expression such as `i = 0, j = 1`, at most 17.
 fn parts<'t>(node: Node<'t>, all: &mut Vec<Node<'t>>) {
     let mut next = Some(node);
     for _ in 0..16 {
@@ -108,23 +147,34 @@ fn parts<'t>(node: Node<'t>, all: &mut Vec<Node<'t>>) {
     all.extend(next);
 }
 
-/// What `i++`, `i = f(i)` or `i *= 2` makes of a variable.
+/// The variable that `i++`, `i = f(i)` or `i *= 2` changes, and its new value.
 pub(super) fn updated(walk: &Walk<'_, '_>, node: Node<'_>) -> Option<(String, Expr)> {
-    let by = |path: &str, operator, value| Expr::binary(operator, Expr::Name(path.to_owned()), value);
+    let by =
+        |path: &str, operator, value| Expr::binary(operator, Expr::Name(path.to_owned()), value);
     match node.kind() {
         "update_expression" => {
-            let Expr::Name(path) = walk.lower(node.child_by_field_name("argument")?) else { return None };
-            let operator = if walk.text(node).contains("++") { Operator::Add } else { Operator::Subtract };
+            let Expr::Name(path) = walk.lower(node.child_by_field_name("argument")?) else {
+                return None;
+            };
+            let operator = if walk.text(node).contains("++") {
+                Operator::Add
+            } else {
+                Operator::Subtract
+            };
             let value = by(&path, operator, Expr::Int(1));
             Some((path, value))
         }
         "assignment_expression" | "augmented_assignment" | "assignment" => {
-            let Expr::Name(path) = walk.lower(node.child_by_field_name("left")?) else { return None };
+            let Expr::Name(path) = walk.lower(node.child_by_field_name("left")?) else {
+                return None;
+            };
             let value = walk.lower(node.child_by_field_name("right")?);
-            let text = node.child_by_field_name("operator").map_or("=", |operator| walk.text(operator));
+            let text = node
+                .child_by_field_name("operator")
+                .map_or("=", |operator| walk.text(operator));
             let value = match text.strip_suffix('=')? {
                 "" => value,
-                // Python's `/=` gives no integer.
+                // The result of `/=` in Python is not an integer.
                 "/" if walk.program.language == Language::Python => Expr::Unknown,
                 text => operator(text).map_or(Expr::Unknown, |operator| by(&path, operator, value)),
             };
@@ -134,39 +184,64 @@ pub(super) fn updated(walk: &Walk<'_, '_>, node: Node<'_>) -> Option<(String, Ex
     }
 }
 
-/// The names that a lambda or a loop over a container gives values to.
+/// The names that a lambda (its parameters) or a loop over a container binds.
 pub(super) fn names_of(walk: &Walk<'_, '_>, node: Node<'_>) -> BTreeSet<String> {
     match node.kind() {
         "for_range_loop" => {
             let name = node.child_by_field_name("declarator").and_then(declared);
-            name.map(|name| walk.text(name).to_owned()).into_iter().collect()
+            name.map(|name| walk.text(name).to_owned())
+                .into_iter()
+                .collect()
         }
         _ => parameters(node, walk.source),
     }
 }
 
-/// Finds the variable of each `while` loop: one that its condition mentions, and that its body changes once, in every round.
+/// Turns each `while` loop with a known variable into a [`FrameKind::Loop`]. The variable is one
+/// that the condition mentions and that the body assigns exactly once, in every iteration.
 pub(super) fn settle(program: &mut Program) {
     for id in 0..program.frames.len() {
-        let Some((variable, next, updated_at)) = counter(program, id) else { continue };
-        let Some(frame) = program.frames.get_mut(id) else { continue };
-        let FrameKind::While { going, at } = &frame.what else { continue };
+        let Some((variable, next, updated_at)) = counter(program, id) else {
+            continue;
+        };
+        let Some(frame) = program.frames.get_mut(id) else {
+            continue;
+        };
+        let FrameKind::While { going, at } = &frame.what else {
+            continue;
+        };
         let (first, going, at) = (Expr::Name(variable.clone()), going.clone(), *at);
-        frame.what = FrameKind::Loop { variable, first, going, next, at, updated_at };
+        frame.what = FrameKind::Loop {
+            variable,
+            first,
+            going,
+            next,
+            at,
+            updated_at,
+        };
     }
 }
 
+/// The variable of a `while` loop, its value in the next iteration, and the place of its update.
 fn counter(program: &Program, id: usize) -> Option<(String, Expr, usize)> {
-    let FrameKind::While { going, .. } = &program.frames.get(id)?.what else { return None };
-    // What a `continue` may leave out is not changed in every round.
-    if program.jumps.iter().any(|jump| jump.is_continue && program.is_within(jump.place.frame, id)) {
+    let FrameKind::While { going, .. } = &program.frames.get(id)?.what else {
+        return None;
+    };
+    // A `continue` may skip the update.
+    if program
+        .jumps
+        .iter()
+        .any(|jump| jump.is_continue && program.is_within(jump.place.frame, id))
+    {
         return None;
     }
     let mut names = BTreeSet::new();
     going.names(&mut names);
     names.into_iter().find_map(|name| {
         let bindings = program.bindings.get(&name)?;
-        let mut own = bindings.iter().filter(|own| program.is_within(own.place.frame, id));
+        let mut own = bindings
+            .iter()
+            .filter(|own| program.is_within(own.place.frame, id));
         match (own.next(), own.next()) {
             (Some(only), None) if only.place.frame == Some(id) => {
                 let scope = only.place.scope;

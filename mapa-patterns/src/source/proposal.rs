@@ -1,13 +1,16 @@
-//! The application graph of a whole program: how many ranks it has, its parallel settings, and the union of its calls' graphs.
+//! The application graph of a whole program: how many ranks it has, its parallel settings, and the
+//! union of its calls' graphs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use mapa_core::{Parallelism, Pattern};
 
-use super::Source;
-use super::calls::{Communication, Role};
+use super::axis::Axis;
 use super::edges::{Edges, Outcome, Shape, Work};
-use super::settings::Axis;
+use super::expr::Expr;
+use super::kinds::{Call, Communication, Role};
+use super::program::Place;
+use super::scan::Source;
 use super::value::{Evaluator, Value, neighbour};
 use crate::algorithm::Algorithm;
 use crate::application::{Application, Note};
@@ -16,32 +19,37 @@ use crate::error::Error;
 /// Steps of evaluation for a whole program; calls beyond are undecided.
 const FUEL: u32 = 50_000_000;
 
-/// What a program's calls come to.
+/// The application graph of a program, and the part of each call in it.
+///
+/// Needs the feature `source`, on by default.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Proposal {
-    /// The union of their graphs; each edge counts 1. Where a call could not be decided, all-to-all.
+    /// The union of the graphs of all calls, with traffic 1 on each edge; all-to-all if some call
+    /// could not be decided.
     pub application: Application,
-    /// One for each of [`Source::findings`].
+    /// The decision on each of [`Source::findings`], in the same order.
     pub decisions: Vec<Decision>,
 }
 
-/// What a call comes to.
+/// The decision on a call.
+///
+/// Needs the feature `source`, on by default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Whether it could be decided.
+    /// Whether the call could be decided.
     pub is_decided: bool,
-    /// Its graph, or why there is none: `ring`, `0-1`, `undecided: ..`.
+    /// The graph of the call, or the reason why it has none: `ring`, `0-1`, `undecided: ..`.
     pub what: String,
 }
 
-/// Numbers and degrees that the program tells, each with the first place that does.
+/// Numbers of ranks and degrees in the program, each with its first place.
 #[derive(Default)]
-struct Told {
+struct Settings {
     ranks: BTreeMap<usize, String>,
     degrees: BTreeMap<Axis, BTreeMap<usize, String>>,
     defaults: BTreeMap<Axis, BTreeMap<usize, String>>,
-    /// Degrees of which the program tells that they are there, but not how large.
+    /// Dimensions whose degree the program sets to an unknown value.
     open: BTreeMap<Axis, String>,
     meshes: Vec<Mesh>,
     notes: Vec<Note>,
@@ -53,32 +61,53 @@ struct Mesh {
     place: String,
 }
 
-pub(super) fn propose(source: &Source, ranks: Option<usize>, algorithm: Algorithm) -> Result<Proposal, Error> {
-    if source.findings.is_empty() {
-        let files = source.programs.len();
-        let why: Vec<_> = source.notes.iter().take(3).map(|note| format!("; {}: {}", note.place, note.what)).collect();
-        return Err(Error::new(format!(
-            "no call that is known in {files} source file{}: expected calls of NCCL, CUDA, MPI, torch.distributed or Horovod, or \
+impl Source {
+    /// The application graph: the union of the graphs of all calls, with traffic 1 on each edge.
+    /// Without `ranks`, the number of ranks follows from constants in the program.
+    ///
+    /// # Errors
+    /// No number of ranks, neither given nor in the program; 0 ranks, or more than
+    /// [`MAX_DEVICES`](mapa_core::MAX_DEVICES); no call found.
+    ///
+    /// # Complexity
+    /// O(c r) evaluations for c calls and r ranks, each bounded; at most 50 million steps in all.
+    /// Calls beyond that limit are undecided.
+    pub fn propose(&self, ranks: Option<usize>, algorithm: Algorithm) -> Result<Proposal, Error> {
+        if self.findings.is_empty() {
+            let files = self.programs.len();
+            let why: Vec<_> = self
+                .notes
+                .iter()
+                .take(3)
+                .map(|note| format!("; {}: {}", note.place, note.what))
+                .collect();
+            return Err(Error::new(format!(
+                "no known call in {files} source file{}: expected calls of NCCL, CUDA, MPI, torch.distributed or Horovod, or \
              settings of DeepSpeed, Megatron or vLLM{}",
-            if files == 1 { "" } else { "s" },
-            why.concat()
-        )));
+                if files == 1 { "" } else { "s" },
+                why.concat()
+            )));
+        }
+        let mut settings = Settings::of(self);
+        let degrees = settings.settle();
+        let ranks = settings.count(self, ranks, &degrees)?;
+        Pattern::from_edges(ranks, [])?;
+        let mut union = Union {
+            ranks,
+            pattern: Pattern::independent(ranks),
+            is_open: self.is_partial,
+            notes: Vec::new(),
+        };
+        let job = union.job(&degrees, &settings);
+        let has_groups = union.meshes(&settings) | job.is_some();
+        let decisions = union.calls(self, algorithm, has_groups, job.is_some());
+        union.finish(self, job, settings, decisions)
     }
-    let mut told = Told::of(source);
-    let degrees = told.settle();
-    let ranks = told.count(source, ranks, &degrees)?;
-    Pattern::from_edges(ranks, [])?;
-    let mut union =
-        Union { ranks, pattern: Pattern::independent(ranks), is_open: source.is_partial, notes: Vec::new() };
-    let job = union.job(&degrees, &told);
-    let has_groups = union.meshes(&told) | job.is_some();
-    let decisions = union.calls(source, algorithm, has_groups, job.is_some());
-    union.finish(source, job, told, decisions)
 }
 
-impl Told {
+impl Settings {
     fn of(source: &Source) -> Self {
-        let mut told = Self::default();
+        let mut settings = Self::default();
         for (program, site, call, finding) in source.calls() {
             let evaluator = Evaluator::new(program, None);
             let number = |value| {
@@ -89,45 +118,55 @@ impl Told {
             match &call.role {
                 Role::Ranks(value) => {
                     if let Some(ranks) = number(value) {
-                        told.ranks.entry(ranks).or_insert(place);
+                        settings.ranks.entry(ranks).or_insert(place);
                     }
                 }
                 Role::Degrees(degrees, is_default) => {
                     for (axis, value) in degrees {
                         match number(value) {
                             Some(ranks) if *axis == Axis::Ranks => {
-                                told.ranks.entry(ranks).or_insert_with(|| place.clone());
+                                settings.ranks.entry(ranks).or_insert_with(|| place.clone());
                             }
                             Some(degree) => {
-                                let known = if *is_default { &mut told.defaults } else { &mut told.degrees };
-                                known.entry(*axis).or_default().entry(degree).or_insert_with(|| place.clone());
+                                let known = if *is_default {
+                                    &mut settings.defaults
+                                } else {
+                                    &mut settings.degrees
+                                };
+                                known
+                                    .entry(*axis)
+                                    .or_default()
+                                    .entry(degree)
+                                    .or_insert_with(|| place.clone());
                             }
                             None if *axis != Axis::Ranks => {
-                                told.open.entry(*axis).or_insert_with(|| place.clone());
+                                settings.open.entry(*axis).or_insert_with(|| place.clone());
                             }
                             None => {}
                         }
                     }
                 }
-                Role::Mesh { shape, names } => told.mesh(&evaluator, site.place, (shape, names.as_ref()), place),
+                Role::Mesh { shape, names } => {
+                    settings.mesh(&evaluator, site.place, (shape, names.as_ref()), place)
+                }
                 Role::Grid(grid) => {
                     if let Some(Value::Grid(extents, _)) = evaluator.any(grid, site.place)
                         && let Some(ranks) = product(&extents)
                     {
-                        told.ranks.entry(ranks).or_insert(place);
+                        settings.ranks.entry(ranks).or_insert(place);
                     }
                 }
                 _ => {}
             }
         }
-        told
+        settings
     }
 
     fn mesh(
         &mut self,
         evaluator: &Evaluator<'_>,
-        at: super::program::Place,
-        (shape, names): (&super::expr::Expr, Option<&super::expr::Expr>),
+        at: Place,
+        (shape, names): (&Expr, Option<&Expr>),
         place: String,
     ) {
         let list = |expr| match evaluator.any(expr, at) {
@@ -145,35 +184,63 @@ impl Told {
             })
             .collect();
         let Some(extents) = extents.filter(|extents| !extents.is_empty()) else {
-            // `(world_size,)` is decided once that is known; of others nothing is.
-            self.meshes.push(Mesh { extents: Vec::new(), names, place });
+            // `meshes` takes a mesh with one axis and unknown extents, such as `(world_size,)`, to
+            // have all ranks. Other meshes with unknown extents stay undecided.
+            self.meshes.push(Mesh {
+                extents: Vec::new(),
+                names,
+                place,
+            });
             return;
         };
         if let Some(ranks) = product(&extents) {
             self.ranks.entry(ranks).or_insert_with(|| place.clone());
         }
-        self.meshes.push(Mesh { extents, names, place });
+        self.meshes.push(Mesh {
+            extents,
+            names,
+            place,
+        });
     }
 
-    /// One degree for each dimension: what calls and launchers tell, or else the default of an option.
+    /// The degree of each dimension that has exactly one: that set by calls and launchers, else the
+    /// default of an option.
     fn settle(&mut self) -> BTreeMap<Axis, usize> {
         let mut settled = BTreeMap::new();
-        for axis in [Axis::Tensor, Axis::Pipeline, Axis::Data, Axis::Context, Axis::Expert] {
+        for axis in [
+            Axis::Tensor,
+            Axis::Pipeline,
+            Axis::Data,
+            Axis::Context,
+            Axis::Expert,
+        ] {
             let explicit = self.degrees.get(&axis);
-            let Some(known) = explicit.or_else(|| self.defaults.get(&axis)) else { continue };
+            let Some(known) = explicit.or_else(|| self.defaults.get(&axis)) else {
+                continue;
+            };
             if known.len() > 1 {
-                let all: Vec<_> = known.iter().map(|(degree, place)| format!("{degree} ({place})")).collect();
-                let what = format!("{}: {}: which of them holds is not known", axis.name(), all.join(", "));
+                let all: Vec<_> = known
+                    .iter()
+                    .map(|(degree, place)| format!("{degree} ({place})"))
+                    .collect();
+                let what = format!(
+                    "{}: {}: it is not known which one applies",
+                    axis.name(),
+                    all.join(", ")
+                );
                 self.notes.push(Note::undecided(what));
                 self.open.entry(axis).or_default();
                 continue;
             }
             if let Some((degree, place)) = known.iter().next() {
                 if explicit.is_none() {
-                    let what = format!("{}={degree}, the default: nothing tells otherwise", axis.name());
+                    let what = format!(
+                        "{}={degree}, the default: nothing overrides it",
+                        axis.name()
+                    );
                     self.notes.push(Note::assumed(what).at(place.as_str()));
                 }
-                // Where it is told, another place that hands it on need not.
+                // A place that only passes the degree on does not make it unknown.
                 self.open.remove(&axis);
                 settled.insert(axis, *degree);
             }
@@ -187,7 +254,7 @@ impl Told {
         settled
     }
 
-    /// How many ranks: as asked for, or as the program tells.
+    /// The number of ranks: the requested one, else the one that the program sets.
     fn count(
         &mut self,
         source: &Source,
@@ -197,46 +264,62 @@ impl Told {
         if asked == Some(0) {
             return Err(Error::new("0 ranks: expected at least 1"));
         }
-        let others: Vec<_> = self.ranks.iter().map(|(ranks, place)| format!("{ranks} ({place})")).collect();
+        let others: Vec<_> = self
+            .ranks
+            .iter()
+            .map(|(ranks, place)| format!("{ranks} ({place})"))
+            .collect();
         match asked {
             Some(ranks) if !self.ranks.is_empty() && !self.ranks.contains_key(&ranks) => {
-                let what = format!("{ranks} ranks, as asked for; the program tells of {}", others.join(", "));
+                let what = format!(
+                    "{ranks} ranks, as requested; the program has {}",
+                    others.join(", ")
+                );
                 self.notes.push(Note::assumed(what));
             }
             None if self.ranks.len() > 1 => {
-                self.notes
-                    .push(Note::assumed(format!("the largest of several numbers of ranks: {}", others.join(", "))));
+                self.notes.push(Note::assumed(format!(
+                    "the largest of several numbers of ranks: {}",
+                    others.join(", ")
+                )));
             }
             _ => {}
         }
         let degrees = (!degrees.is_empty()).then(|| degrees.values().product());
-        let told = self.ranks.keys().next_back().copied().or(degrees);
+        let found = self.ranks.keys().next_back().copied().or(degrees);
         let most = || Some(devices(source).into_iter().next_back()? + 1);
-        asked.or(told).or_else(most).ok_or_else(|| {
-            Error::new("nothing in the source tells how many ranks there are: expected their number (--gpus K)")
+        asked.or(found).or_else(most).ok_or_else(|| {
+            Error::new("the source does not say how many ranks there are: expected their number (--gpus K)")
         })
     }
 }
 
-/// The devices that copies name by constants.
+/// The devices that copies name by constant numbers.
 fn devices(source: &Source) -> BTreeSet<usize> {
     let mut devices = BTreeSet::new();
     for (program, site, call, _) in source.calls() {
         let evaluator = Evaluator::new(program, None);
         if let Role::Devices(from, to) = &call.role {
             let known = [from, to].map(|device| evaluator.int(device, site.place));
-            devices.extend(known.into_iter().flatten().filter_map(|device| usize::try_from(device).ok()));
+            devices.extend(
+                known
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|device| usize::try_from(device).ok()),
+            );
         }
     }
     devices
 }
 
 fn product(extents: &[i64]) -> Option<usize> {
-    let all = extents.iter().try_fold(1_i64, |all, extent| all.checked_mul(*extent).filter(|all| *all > 0))?;
+    let all = extents.iter().try_fold(1_i64, |all, extent| {
+        all.checked_mul(*extent).filter(|all| *all > 0)
+    })?;
     usize::try_from(all).ok()
 }
 
-/// The graph while calls are added to it.
+/// The application graph while calls are added to it.
 struct Union {
     ranks: usize,
     pattern: Pattern,
@@ -248,7 +331,7 @@ struct Union {
 impl Union {
     fn add(&mut self, edges: &Edges) {
         let edges = edges.iter().map(|(a, b)| (*a, *b, 1.0));
-        // All are of ranks that there are.
+        // All ends are ranks of the job, so this does not fail.
         if let Ok(own) = Pattern::from_edges(self.ranks, edges) {
             self.pattern = self.pattern.union(&own);
         }
@@ -259,17 +342,26 @@ impl Union {
         self.notes.push(Note::undecided(what).at(place));
     }
 
-    /// The job that the settings describe, if they do: what is left of the ranks are copies.
-    fn job(&mut self, degrees: &BTreeMap<Axis, usize>, told: &Told) -> Option<Parallelism> {
-        self.is_open |= !told.open.is_empty();
-        if degrees.is_empty() || !told.open.is_empty() {
+    /// The training job that the settings describe; none if they describe none. Ranks beyond the
+    /// product of the degrees are data parallel.
+    fn job(&mut self, degrees: &BTreeMap<Axis, usize>, settings: &Settings) -> Option<Parallelism> {
+        self.is_open |= !settings.open.is_empty();
+        if degrees.is_empty() || !settings.open.is_empty() {
             return None;
         }
         for axis in [Axis::Context, Axis::Expert] {
             if let Some(degree) = degrees.get(&axis).filter(|degree| **degree > 1) {
-                let place = told.degrees.get(&axis).or_else(|| told.defaults.get(&axis));
-                let place = place.and_then(|own| own.values().next()).map_or("", String::as_str);
-                self.undecided(format!("{}={degree}: its edges are not worked out", axis.name()), place);
+                let place = settings
+                    .degrees
+                    .get(&axis)
+                    .or_else(|| settings.defaults.get(&axis));
+                let place = place
+                    .and_then(|own| own.values().next())
+                    .map_or("", String::as_str);
+                self.undecided(
+                    format!("{}={degree}: its edges are not derived", axis.name()),
+                    place,
+                );
                 return None;
             }
         }
@@ -282,47 +374,77 @@ impl Union {
             self.undecided(format!("{job} is not of {} ranks", self.ranks), "");
             return None;
         }
-        let edges: Vec<_> = job.pattern().edges().iter().map(|edge| (edge.a, edge.b, 1.0)).collect();
-        self.pattern = self.pattern.union(&Pattern::from_edges(self.ranks, edges).ok()?);
+        let edges: Vec<_> = job
+            .pattern()
+            .edges()
+            .iter()
+            .map(|edge| (edge.a, edge.b, 1.0))
+            .collect();
+        self.pattern = self
+            .pattern
+            .union(&Pattern::from_edges(self.ranks, edges).ok()?);
         Some(job)
     }
 
-    /// Adds the rings, chains and groups along the axes of meshes; answers whether there are any.
-    fn meshes(&mut self, told: &Told) -> bool {
+    /// Adds the rings, chains and groups along the axes of meshes. Returns whether there are any.
+    fn meshes(&mut self, settings: &Settings) -> bool {
         let mut has_any = false;
-        for mesh in &told.meshes {
+        for mesh in &settings.meshes {
             let extents = match mesh.extents.is_empty() && mesh.names.len() <= 1 {
                 true => vec![self.ranks as i64],
                 false => mesh.extents.clone(),
             };
             if product(&extents) != Some(self.ranks) {
-                self.undecided(format!("the mesh is not known to be of {} ranks", self.ranks), &mesh.place);
+                self.undecided(
+                    format!(
+                        "the extents of the mesh are unknown or do not give {} ranks",
+                        self.ranks
+                    ),
+                    &mesh.place,
+                );
                 continue;
             }
             has_any = true;
             for dimension in 0..extents.len() {
-                let name = mesh.names.get(dimension).map(|name| name.to_ascii_lowercase());
+                let name = mesh
+                    .names
+                    .get(dimension)
+                    .map(|name| name.to_ascii_lowercase());
                 let edges = along(&extents, dimension, Axes::of(name.as_deref()));
-                self.pattern =
-                    self.pattern.union(&Pattern::from_edges(self.ranks, edges).unwrap_or(self.pattern.clone()));
+                self.pattern = self
+                    .pattern
+                    .union(&Pattern::from_edges(self.ranks, edges).unwrap_or(self.pattern.clone()));
             }
         }
         has_any
     }
 
-    fn calls(&mut self, source: &Source, algorithm: Algorithm, has_groups: bool, has_job: bool) -> Vec<Decision> {
+    fn calls(
+        &mut self,
+        source: &Source,
+        algorithm: Algorithm,
+        has_groups: bool,
+        has_job: bool,
+    ) -> Vec<Decision> {
         let mut fuel = FUEL;
         let has_open = self.is_open;
         let mut shapes: Vec<Shape> = Vec::new();
-        let is_sent =
-            source.calls().any(|(_, _, call, _)| matches!(call.kind, Communication::Send | Communication::SendReceive));
+        let is_sent = source.calls().any(|(_, _, call, _)| {
+            matches!(call.kind, Communication::Send | Communication::SendReceive)
+        });
         let mut decisions = Vec::new();
         for (program, site, call, finding) in source.calls() {
-            let mut work = Work { program, site, ranks: self.ranks, algorithm, fuel };
+            let mut work = Work {
+                program,
+                site,
+                ranks: self.ranks,
+                algorithm,
+                fuel,
+            };
             let outcome = work.outcome(call);
             fuel = work.fuel;
             let outcome = match outcome {
-                Outcome::Copies if has_groups => Outcome::Nothing("copies, as the settings tell"),
+                Outcome::Copies if has_groups => Outcome::Nothing("replicas, as the settings say"),
                 Outcome::Copies => {
                     let shape = Shape::AllReduce(algorithm);
                     Outcome::Shape(shape.name(), shape)
@@ -330,10 +452,18 @@ impl Union {
                 Outcome::Group if has_groups && has_open => {
                     Outcome::Nothing("within groups, of which not all are known")
                 }
-                Outcome::Group if has_groups => Outcome::Nothing("within the groups that the settings tell"),
-                Outcome::Group => Outcome::Undecided("which ranks are in its group is not known".to_owned()),
-                Outcome::Senders if is_sent => Outcome::Nothing("from anyone: the senders decide"),
-                Outcome::Senders => Outcome::Undecided("from anyone, and nobody sends".to_owned()),
+                Outcome::Group if has_groups => {
+                    Outcome::Nothing("within the groups that the settings define")
+                }
+                Outcome::Group => {
+                    Outcome::Undecided("which ranks are in its group is not known".to_owned())
+                }
+                Outcome::Senders if is_sent => {
+                    Outcome::Nothing("from any source: the senders decide")
+                }
+                Outcome::Senders => {
+                    Outcome::Undecided("from any source, but no call sends".to_owned())
+                }
                 other => other,
             };
             let (is_decided, what) = match outcome {
@@ -353,8 +483,10 @@ impl Union {
                     (false, format!("undecided: {why}"))
                 }
                 Outcome::Outside(rank) => {
-                    let what = format!("rank {rank} is not among {}", self.ranks);
-                    self.notes.push(Note::left_out(format!("{}: {what}", finding.call)).at(finding.place()));
+                    let what = format!("rank {rank} is not one of {} ranks", self.ranks);
+                    self.notes.push(
+                        Note::left_out(format!("{}: {what}", finding.call)).at(finding.place()),
+                    );
                     (true, what)
                 }
                 Outcome::Nothing(why) => (true, setting(call, has_job).unwrap_or(why).to_owned()),
@@ -369,45 +501,70 @@ impl Union {
         mut self,
         source: &Source,
         job: Option<Parallelism>,
-        told: Told,
+        settings: Settings,
         decisions: Vec<Decision>,
     ) -> Result<Proposal, Error> {
         if self.is_open {
             self.pattern = self.pattern.union(&Pattern::all_to_all(self.ranks));
-            self.notes.push(Note::assumed("all-to-all, as not everything could be decided"));
+            self.notes.push(Note::assumed(
+                "all-to-all, because not everything could be decided",
+            ));
         }
         let files = source.programs.len();
-        let counted = |many: usize, one: &str| format!("{many} {one}{}", if many == 1 { "" } else { "s" });
-        let what = format!("{} in {}", counted(source.findings.len(), "call"), counted(files, "source file"));
+        let counted =
+            |many: usize, one: &str| format!("{many} {one}{}", if many == 1 { "" } else { "s" });
+        let what = format!(
+            "{} in {}",
+            counted(source.findings.len(), "call"),
+            counted(files, "source file")
+        );
         let is_job_alone = |job: &Parallelism| {
             let own = job.pattern();
             let ends = |pattern: &Pattern| {
-                let mut ends: Vec<_> = pattern.edges().iter().map(|edge| (edge.a, edge.b)).collect();
+                let mut ends: Vec<_> = pattern
+                    .edges()
+                    .iter()
+                    .map(|edge| (edge.a, edge.b))
+                    .collect();
                 ends.sort_unstable();
                 ends
             };
             ends(&own) == ends(&self.pattern)
         };
-        let name = job.filter(|_| !self.is_open).map_or_else(|| "source".to_owned(), |job| job.to_string());
+        let name = job
+            .filter(|_| !self.is_open)
+            .map_or_else(|| "source".to_owned(), |job| job.to_string());
         let mut application = match job.filter(is_job_alone) {
             Some(job) => {
-                let what = format!("{:e} bytes a step in each dimension: sources do not tell", Parallelism::BYTES);
+                let what = format!(
+                    "{:e} bytes a step in each dimension: the source does not say",
+                    Parallelism::BYTES
+                );
                 self.notes.push(Note::assumed(what));
                 Application::from(job)
             }
             None => Application::new("source", "", self.pattern),
         };
         (application.name, application.source) = (name, what);
-        application.notes = source.notes.iter().cloned().chain(told.notes).chain(self.notes).collect();
-        Ok(Proposal { application, decisions })
+        application.notes = source
+            .notes
+            .iter()
+            .cloned()
+            .chain(settings.notes)
+            .chain(self.notes)
+            .collect();
+        Ok(Proposal {
+            application,
+            decisions,
+        })
     }
 }
 
-/// What a setting comes to.
-fn setting(call: &super::calls::Call, has_job: bool) -> Option<&'static str> {
+/// The decision on a setting.
+fn setting(call: &Call, has_job: bool) -> Option<&'static str> {
     match &call.role {
         Role::Degrees(degrees, _) if degrees.iter().all(|(axis, _)| *axis == Axis::Ranks) => {
-            Some("tells how many ranks there are")
+            Some("sets the number of ranks")
         }
         Role::Degrees(..) if has_job => Some("part of the degrees"),
         Role::Degrees(..) => Some("undecided: see the notes"),
@@ -416,7 +573,7 @@ fn setting(call: &super::calls::Call, has_job: bool) -> Option<&'static str> {
     }
 }
 
-/// How ranks along one axis of a mesh talk.
+/// How ranks along one axis of a mesh communicate.
 #[derive(Clone, Copy)]
 enum Axes {
     Ring,
@@ -425,7 +582,8 @@ enum Axes {
 }
 
 impl Axes {
-    /// By the custom of programs. Of other names nothing is known.
+    /// The communication along an axis with this conventional name. An unknown name means
+    /// all-to-all.
     fn of(name: Option<&str>) -> Self {
         const RINGS: [&str; 12] = [
             "tp",
@@ -443,10 +601,20 @@ impl Axes {
         ];
         match name {
             None => Self::Ring,
-            Some(name) if name.starts_with("pp") || name.starts_with("pipe") || name.starts_with("stage") => {
+            Some(name)
+                if name.starts_with("pp")
+                    || name.starts_with("pipe")
+                    || name.starts_with("stage") =>
+            {
                 Self::Chain
             }
-            Some(name) if RINGS.iter().any(|ring| name.starts_with(ring) || name.ends_with(ring)) => Self::Ring,
+            Some(name)
+                if RINGS
+                    .iter()
+                    .any(|ring| name.starts_with(ring) || name.ends_with(ring)) =>
+            {
+                Self::Ring
+            }
             Some(_) => Self::AllToAll,
         }
     }
@@ -454,19 +622,36 @@ impl Axes {
 
 /// The edges along one axis of a mesh whose ranks are numbered with the last axis fastest.
 fn along(extents: &[i64], dimension: usize, axes: Axes) -> Vec<(u16, u16, f64)> {
-    let Some(ranks) = product(extents) else { return Vec::new() };
+    let Some(ranks) = product(extents) else {
+        return Vec::new();
+    };
     let extent = extents.get(dimension).copied().unwrap_or(1);
     let closed = vec![matches!(axes, Axes::Ring) && extent > 1; extents.len()];
-    let steps = if matches!(axes, Axes::AllToAll) { 1..extent } else { 1..2 };
-    let to = |rank: i64, by: i64| neighbour(extents, &closed, rank, dimension, by).flatten();
-    let edges = (0..ranks as i64).flat_map(|rank| steps.clone().filter_map(move |by| Some((rank, to(rank, by)?))));
-    edges.filter(|(a, b)| a != b).map(|(a, b)| (a as u16, b as u16, 1.0)).collect()
+    let steps = if matches!(axes, Axes::AllToAll) {
+        1..extent
+    } else {
+        1..2
+    };
+    let to = |rank: i64, by: i64| neighbour(extents, &closed, rank, dimension, by)?.rank();
+    let edges = (0..ranks as i64).flat_map(|rank| {
+        steps
+            .clone()
+            .filter_map(move |by| Some((rank, to(rank, by)?)))
+    });
+    edges
+        .filter(|(a, b)| a != b)
+        .map(|(a, b)| (a as u16, b as u16, 1.0))
+        .collect()
 }
 
-/// Pairs for people: `0-1, 1-2`, the first few.
+/// The first few pairs as text: `0-1, 1-2`.
 fn printed(pairs: &Edges) -> String {
     const SHOWN: usize = 4;
-    let shown: Vec<_> = pairs.iter().take(SHOWN).map(|(a, b)| format!("{a}-{b}")).collect();
+    let shown: Vec<_> = pairs
+        .iter()
+        .take(SHOWN)
+        .map(|(a, b)| format!("{a}-{b}"))
+        .collect();
     match pairs.len() {
         0 => "no edge among these ranks".to_owned(),
         many if many > SHOWN => format!("{}, .. ({many} edges)", shown.join(", ")),
@@ -478,7 +663,10 @@ impl Shape {
     fn pattern(self, ranks: usize) -> Pattern {
         let rooted = |pattern: Pattern, root: usize| {
             let of = |rank: u16| ((usize::from(rank) + root) % ranks) as u16;
-            let edges = pattern.edges().iter().map(|edge| (of(edge.a), of(edge.b), 1.0));
+            let edges = pattern
+                .edges()
+                .iter()
+                .map(|edge| (of(edge.a), of(edge.b), 1.0));
             Pattern::from_edges(ranks, edges).unwrap_or(pattern.clone())
         };
         match self {

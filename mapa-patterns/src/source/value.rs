@@ -1,23 +1,39 @@
-//! The evaluator: what an expression is for one rank of a job of so many.
+//! The evaluator: the value of an expression for one rank of a job.
 //!
-//! It knows literals; constants of the same file (`#define`, `const`, `enum`, assignments of a module); variables of a function,
-//! each with the last value given to it before, under conditions that can be decided for this rank; variables of loops over
-//! ranges; the rank and the number of ranks as MPI, NCCL, torch.distributed and launchers tell them; grids of MPI and their
-//! neighbours. Whatever else takes part makes the value unknown: parameters of functions, results of other functions, input.
+//! The evaluator understands
+//!
+//! - literals;
+//! - constants of the same file: `#define`, `const`, `enum`, assignments of a module;
+//! - variables of a function: each has the value of the last assignment before its use, if the
+//!   conditions around the assignment can be decided for this rank;
+//! - variables of loops over ranges;
+//! - the rank and the number of ranks, as MPI, NCCL, torch.distributed and launchers provide them;
+//! - grids of MPI and their neighbours.
+//!
+//! Anything else makes the value unknown: parameters of functions, results of other functions,
+//! input.
 
 use std::cell::Cell;
 
-use super::bind::{DEVICE, is_split};
 use super::expr::{Argument, Expr, Language, Operator};
+use super::names::{DEVICE, is_grid, is_split, last};
 use super::program::{Binding, FrameKind, Place, Program};
 
-/// How many steps an evaluation may take.
+/// The most steps of an evaluation.
 pub(super) const FUEL: u32 = 400_000;
-/// How many values lead to one another.
+/// The most nested values, such as a variable whose value is another variable.
 const DEPTH: u32 = 48;
 
-/// Names that by custom are the rank and the number of ranks, where they are parameters.
-const RANKS: [&str; 6] = ["rank", "my_rank", "myrank", "world_rank", "global_rank", "local_rank"];
+/// Parameters with these names are the rank, by convention.
+const RANKS: [&str; 6] = [
+    "rank",
+    "my_rank",
+    "myrank",
+    "world_rank",
+    "global_rank",
+    "local_rank",
+];
+/// Parameters with these names are the number of ranks, by convention.
 const SIZES: [&str; 10] = [
     "size",
     "world_size",
@@ -36,7 +52,7 @@ pub(super) enum Value {
     Int(i64),
     Text(String),
     List(Vec<Value>),
-    /// MPI's Cartesian grid: extents, and whether each is closed to a ring.
+    /// A Cartesian grid of MPI: its extents, and by dimension whether the grid is periodic.
     Grid(Vec<i64>, Vec<bool>),
 }
 
@@ -56,20 +72,27 @@ impl Value {
     }
 }
 
-/// Evaluates for one rank, within loops whose variables have these values.
+/// Evaluates expressions for one rank and one iteration of the loops around them.
 pub(super) struct Evaluator<'p> {
     pub(super) program: &'p Program,
     pub(super) rank: Option<i64>,
-    /// How many ranks, if that is known.
+    /// The number of ranks, if known.
     pub(super) size: Option<i64>,
-    /// Frames of loops, with the values of their variables.
+    /// The frames of loops, with the current values of their variables.
     pub(super) loops: Vec<(usize, i64)>,
+    /// The remaining number of evaluation steps.
     pub(super) fuel: Cell<u32>,
 }
 
 impl<'p> Evaluator<'p> {
     pub(super) fn new(program: &'p Program, size: Option<i64>) -> Self {
-        Self { program, rank: None, size, loops: Vec::new(), fuel: Cell::new(FUEL) }
+        Self {
+            program,
+            rank: None,
+            size,
+            loops: Vec::new(),
+            fuel: Cell::new(FUEL),
+        }
     }
 
     pub(super) fn int(&self, expr: &Expr, place: Place) -> Option<i64> {
@@ -89,9 +112,11 @@ impl<'p> Evaluator<'p> {
             Expr::Rank => self.rank.map(Value::Int),
             Expr::Size => self.size.map(Value::Int),
             Expr::Unknown => None,
-            Expr::List(elements) => {
-                elements.iter().map(|element| self.value(element, place, depth)).collect::<Option<_>>().map(Value::List)
-            }
+            Expr::List(elements) => elements
+                .iter()
+                .map(|element| self.value(element, place, depth))
+                .collect::<Option<_>>()
+                .map(Value::List),
             Expr::If(parts) => {
                 let holds = self.value(&parts.0, place, depth)?.int()? != 0;
                 self.value(if holds { &parts.1 } else { &parts.2 }, place, depth)
@@ -106,20 +131,32 @@ impl<'p> Evaluator<'p> {
                     _ => return None,
                 }))
             }
-            Expr::Binary(operator, sides) => self.binary(*operator, &sides.0, &sides.1, place, depth),
+            Expr::Binary(operator, sides) => {
+                self.binary(*operator, &sides.0, &sides.1, place, depth)
+            }
             Expr::Item(sides) => self.item(&sides.0, &sides.1, place, depth),
             Expr::Call(call, arguments) => self.call(call, arguments, place, depth),
             Expr::Name(name) => self.name(name, place, depth),
         }
     }
 
-    fn binary(&self, operator: Operator, left: &Expr, right: &Expr, place: Place, depth: u32) -> Option<Value> {
+    fn binary(
+        &self,
+        operator: Operator,
+        left: &Expr,
+        right: &Expr,
+        place: Place,
+        depth: u32,
+    ) -> Option<Value> {
         let side = |side| self.value(side, place, depth);
-        // One side may decide.
+        // One known side may decide `a && b` or `a || b`, even if the other is unknown.
         if matches!(operator, Operator::Both | Operator::Either) {
             let decisive = i64::from(operator == Operator::Either);
-            let truths =
-                [left, right].map(|s| side(s).and_then(|value| value.int()).map(|value| i64::from(value != 0)));
+            let truths = [left, right].map(|s| {
+                side(s)
+                    .and_then(|value| value.int())
+                    .map(|value| i64::from(value != 0))
+            });
             return match truths {
                 [Some(left), _] if left == decisive => Some(Value::Int(decisive)),
                 [_, Some(right)] if right == decisive => Some(Value::Int(decisive)),
@@ -147,12 +184,19 @@ impl<'p> Evaluator<'p> {
         }
         let index = self.value(index, place, depth)?.int()?;
         match list {
-            Expr::Call(call, arguments) if last(call) == "MPI_Cart_shift" || last(call) == "Shift" => {
-                self.shift(call, arguments, index, place, depth).map(Value::Int)
+            Expr::Call(call, arguments)
+                if last(call) == "MPI_Cart_shift" || last(call) == "Shift" =>
+            {
+                self.shift(call, arguments, index, place, depth)
+                    .map(Value::Int)
             }
             _ => match self.value(list, place, depth)? {
                 Value::List(values) => {
-                    let index = if index < 0 { index.checked_add(values.len() as i64)? } else { index };
+                    let index = if index < 0 {
+                        index.checked_add(values.len() as i64)?
+                    } else {
+                        index
+                    };
                     values.get(usize::try_from(index).ok()?).cloned()
                 }
                 _ => None,
@@ -160,20 +204,31 @@ impl<'p> Evaluator<'p> {
         }
     }
 
-    /// The rank at the other end of a shift on a grid: the source (0) or the destination (1); -2 beyond an open border.
-    fn shift(&self, call: &str, arguments: &[Argument], end: i64, place: Place, depth: u32) -> Option<i64> {
+    /// The peer of this rank in a shift on a grid: the source if `end` is 0, else the destination.
+    /// -2, the value used for `MPI_PROC_NULL`, if the shift leaves a grid that is not periodic.
+    fn shift(
+        &self,
+        call: &str,
+        arguments: &[Argument],
+        end: i64,
+        place: Place,
+        depth: u32,
+    ) -> Option<i64> {
         let (grid, rest) = match call.strip_suffix(".Shift") {
             Some(grid) => (Expr::Name(grid.to_owned()), arguments),
             None => (arguments.first()?.1.clone(), arguments.get(1..)?),
         };
-        let Value::Grid(extents, closed) = self.grid(&grid, place, depth)? else { return None };
+        let Value::Grid(extents, closed) = self.grid(&grid, place, depth)? else {
+            return None;
+        };
         let number = |index: usize| self.value(&rest.get(index)?.1, place, depth)?.int();
         let (dimension, by) = (usize::try_from(number(0)?).ok()?, number(1)?);
         let by = if end == 0 { by.checked_neg()? } else { by };
-        Some(neighbour(&extents, &closed, self.rank?, dimension, by)?.unwrap_or(-2))
+        let to = neighbour(&extents, &closed, self.rank?, dimension, by)?;
+        Some(to.rank().unwrap_or(-2))
     }
 
-    /// The grid that a communicator is, or the file's only one.
+    /// The grid of a communicator; if it is unknown, the only grid in the file.
     fn grid(&self, communicator: &Expr, place: Place, depth: u32) -> Option<Value> {
         if let Some(grid @ Value::Grid(..)) = self.value(communicator, place, depth) {
             return Some(grid);
@@ -188,11 +243,17 @@ impl<'p> Evaluator<'p> {
 
     fn call(&self, call: &str, arguments: &[Argument], place: Place, depth: u32) -> Option<Value> {
         let argument = |index: usize, name: &str| {
-            let named = arguments.iter().find(|(own, _)| own.as_deref() == Some(name));
-            named.or_else(|| arguments.get(index).filter(|(own, _)| own.is_none())).map(|(_, value)| value)
+            let named = arguments
+                .iter()
+                .find(|(own, _)| own.as_deref() == Some(name));
+            named
+                .or_else(|| arguments.get(index).filter(|(own, _)| own.is_none()))
+                .map(|(_, value)| value)
         };
         let values = |index: usize, name: &str| {
-            argument(index, name).and_then(|list| self.value(list, place, depth)).and_then(|list| list.ints())
+            argument(index, name)
+                .and_then(|list| self.value(list, place, depth))
+                .and_then(|list| list.ints())
         };
         let of_all = arguments.is_empty();
         match last(call) {
@@ -208,50 +269,77 @@ impl<'p> Evaluator<'p> {
                 }
             }
             "min" | "max" => {
-                let values = arguments.iter().map(|(_, value)| self.value(value, place, depth)?.int());
+                let values = arguments
+                    .iter()
+                    .map(|(_, value)| self.value(value, place, depth)?.int());
                 let values = values.collect::<Option<Vec<_>>>()?;
-                let best = if last(call) == "min" { values.into_iter().min() } else { values.into_iter().max() };
+                let best = if last(call) == "min" {
+                    values.into_iter().min()
+                } else {
+                    values.into_iter().max()
+                };
                 best.map(Value::Int)
             }
-            "get_rank" | "Get_rank" | "rank" | "process_index" | "get_global_rank" if of_all && self.is_world(call) => {
+            "get_rank" | "Get_rank" | "rank" | "process_index" | "get_global_rank"
+                if of_all && self.is_world(call) =>
+            {
                 self.rank.map(Value::Int)
             }
-            "get_world_size" | "Get_size" | "size" | "device_count" | "process_count" | "getDeviceCount"
+            "get_world_size" | "Get_size" | "size" | "device_count" | "process_count"
+            | "getDeviceCount"
                 if of_all && self.is_world(call) =>
             {
                 self.size.map(Value::Int)
             }
             "MPI_Cart_create" => {
-                let closed = values(3, "")?.into_iter().map(|closed| closed != 0).collect();
+                let closed = values(3, "")?
+                    .into_iter()
+                    .map(|closed| closed != 0)
+                    .collect();
                 Some(Value::Grid(values(2, "")?, closed))
             }
             "Create_cart" => {
                 let extents = values(0, "dims")?;
                 let closed = match argument(1, "periods") {
-                    Some(_) => values(1, "periods")?.into_iter().map(|closed| closed != 0).collect(),
+                    Some(_) => values(1, "periods")?
+                        .into_iter()
+                        .map(|closed| closed != 0)
+                        .collect(),
                     None => vec![false; extents.len()],
                 };
                 Some(Value::Grid(extents, closed))
             }
             "MPI_Dims_create" | "Compute_dims" => {
                 let nodes = self.value(argument(0, "nnodes")?, place, depth)?.int()?;
-                let dims = match argument(1, "dims").and_then(|dims| self.value(dims, place, depth))? {
-                    Value::Int(dims) => usize::try_from(dims).ok()?,
-                    Value::List(zeros) if zeros.iter().all(|zero| *zero == Value::Int(0)) => zeros.len(),
-                    _ => return None,
-                };
-                balanced(nodes, dims).map(|dims| Value::List(dims.into_iter().map(Value::Int).collect()))
+                let dims =
+                    match argument(1, "dims").and_then(|dims| self.value(dims, place, depth))? {
+                        Value::Int(dims) => usize::try_from(dims).ok()?,
+                        Value::List(zeros) if zeros.iter().all(|zero| *zero == Value::Int(0)) => {
+                            zeros.len()
+                        }
+                        _ => return None,
+                    };
+                balanced(nodes, dims)
+                    .map(|dims| Value::List(dims.into_iter().map(Value::Int).collect()))
             }
             _ => None,
         }
     }
 
-    /// Whether `comm.Get_rank()` asks about all ranks: not where `comm` was made by splitting.
+    /// Whether a call such as `comm.Get_rank()` concerns all ranks, that is, whether `comm` was not
+    /// made by splitting.
     fn is_world(&self, call: &str) -> bool {
         let object = call.rsplit_once('.').map_or("", |(object, _)| object);
-        !self.program.bindings.get(object).into_iter().flatten().any(|own| is_split(&own.value))
+        !self
+            .program
+            .bindings
+            .get(object)
+            .into_iter()
+            .flatten()
+            .any(|own| is_split(&own.value))
     }
 
+    /// The value of an environment variable that launchers set.
     fn environment(&self, name: &str) -> Option<Value> {
         match name {
             "RANK"
@@ -261,18 +349,30 @@ impl<'p> Evaluator<'p> {
             | "PMI_RANK"
             | "SLURM_PROCID"
             | "MV2_COMM_WORLD_RANK" => self.rank.map(Value::Int),
-            "WORLD_SIZE" | "LOCAL_WORLD_SIZE" | "OMPI_COMM_WORLD_SIZE" | "PMI_SIZE" | "SLURM_NTASKS" => {
-                self.size.map(Value::Int)
-            }
+            "WORLD_SIZE"
+            | "LOCAL_WORLD_SIZE"
+            | "OMPI_COMM_WORLD_SIZE"
+            | "PMI_SIZE"
+            | "SLURM_NTASKS" => self.size.map(Value::Int),
             _ => None,
         }
     }
 
+    /// The value of a variable at a place. Looks it up in the loops around the place, in its
+    /// function, in the functions around that, and in the file.
     fn name(&self, name: &str, place: Place, depth: u32) -> Option<Value> {
         for (id, frame) in self.program.frames_around(place.frame) {
             match &frame.what {
-                FrameKind::Loop { variable, updated_at, .. } if variable == name => {
-                    let own = self.loops.iter().find(|(own, _)| *own == id).filter(|_| place.at <= *updated_at);
+                FrameKind::Loop {
+                    variable,
+                    updated_at,
+                    ..
+                } if variable == name => {
+                    let own = self
+                        .loops
+                        .iter()
+                        .find(|(own, _)| *own == id)
+                        .filter(|_| place.at <= *updated_at);
                     return own.map(|(_, value)| Value::Int(*value));
                 }
                 FrameKind::Repeat(names) if names.contains(name) => return None,
@@ -292,45 +392,68 @@ impl<'p> Evaluator<'p> {
                     .or_else(|| self.custom(scope, name));
             }
         }
-        let is_own = |own: &&Binding| name.contains('.') || !self.program.is_local(own.place.scope, name);
+        let is_own =
+            |own: &&Binding| name.contains('.') || !self.program.is_local(own.place.scope, name);
         let bindings = self.program.bindings.get(name).into_iter().flatten();
-        let bindings: Vec<_> = bindings.filter(|own| own.place.scope == 0 || is_own(own)).collect();
-        if bindings.is_empty() { self.constant(name) } else { self.only(bindings, depth) }
+        let bindings: Vec<_> = bindings
+            .filter(|own| own.place.scope == 0 || is_own(own))
+            .collect();
+        if bindings.is_empty() {
+            self.constant(name)
+        } else {
+            self.only(bindings, depth)
+        }
     }
 
-    /// The value of a name that is given one once, whatever values it begins with.
+    /// The value of a name that is assigned exactly once, apart from its initial value, and under
+    /// no condition.
     fn only(&self, bindings: Vec<&Binding>, depth: u32) -> Option<Value> {
         let is_replaced = bindings.iter().any(|own| !own.is_initial);
-        let mut bindings = bindings.into_iter().filter(|own| !(is_replaced && own.is_initial));
+        let mut bindings = bindings
+            .into_iter()
+            .filter(|own| !(is_replaced && own.is_initial));
         match (bindings.next(), bindings.next()) {
-            (Some(only), None) if only.place.frame.is_none() => self.value(&only.value, only.place, depth),
+            (Some(only), None) if only.place.frame.is_none() => {
+                self.value(&only.value, only.place, depth)
+            }
             _ => None,
         }
     }
 
-    /// The value of a variable where it is used in its own function: the last one before that is given for this rank.
+    /// The value of a variable at a use in its own function: that of the last assignment before the
+    /// use which this rank executes.
     fn within(&self, name: &str, place: Place, depth: u32) -> Option<Value> {
-        let around: Vec<usize> = self.program.frames_around(place.frame).map(|(id, _)| id).collect();
+        let around: Vec<usize> = self
+            .program
+            .frames_around(place.frame)
+            .map(|(id, _)| id)
+            .collect();
         let is_loop = |id: &usize| {
             let what = self.program.frames.get(*id).map(|frame| &frame.what);
             what.is_some_and(FrameKind::is_loop)
         };
         let loops: Vec<usize> = around.iter().copied().filter(is_loop).collect();
-        // `global`: when the function runs that changes it is not looked at.
+        // A function may assign a `global` variable of the file. When it runs is unknown.
         let mut all = self.program.bindings.get(name).into_iter().flatten();
-        let is_elsewhere = |own: &Binding| own.place.scope != 0 && !self.program.is_local(own.place.scope, name);
+        let is_elsewhere =
+            |own: &Binding| own.place.scope != 0 && !self.program.is_local(own.place.scope, name);
         if place.scope == 0 && !name.contains('.') && all.any(is_elsewhere) {
             return None;
         }
         let mut bindings: Vec<&Binding> = self.program.bound_in(place.scope, name).collect();
-        // What a `for` does after each round is written before.
+        // The update of a `for` loop runs after the body, but stands before it in the text.
         bindings.sort_by_key(|own| own.place.at);
-        self.fuel.set(self.fuel.get().checked_sub(bindings.len() as u32)?);
-        // What comes later in a loop around both comes before, too.
-        let returns = |own: &&&Binding| {
-            own.place.at >= place.at && self.program.frames_around(own.place.frame).any(|(id, _)| loops.contains(&id))
-        };
-        if bindings.iter().any(|own| returns(&own)) {
+        self.fuel
+            .set(self.fuel.get().checked_sub(bindings.len() as u32)?);
+        // If a loop contains both the use and a later assignment, that assignment also precedes
+        // the use, in the next iteration.
+        if bindings.iter().any(|own| {
+            own.place.at >= place.at
+                && self
+                    .program
+                    .frames_around(own.place.frame)
+                    .any(|(id, _)| loops.contains(&id))
+        }) {
             return None;
         }
         for own in bindings.iter().rev().filter(|own| own.place.at < place.at) {
@@ -341,44 +464,66 @@ impl<'p> Evaluator<'p> {
                 true => return self.value(&own.value, own.place, depth),
             }
         }
-        if bindings.is_empty() || self.program.scopes.get(place.scope).is_some_and(|s| s.parameters.contains(name)) {
-            self.custom(place.scope, name).or_else(|| self.constant(name))
+        if bindings.is_empty()
+            || self
+                .program
+                .scopes
+                .get(place.scope)
+                .is_some_and(|s| s.parameters.contains(name))
+        {
+            self.custom(place.scope, name)
+                .or_else(|| self.constant(name))
         } else {
             None
         }
     }
 
+    /// Whether an assignment is in a loop.
     fn is_repeated(&self, own: &Binding) -> bool {
         let mut frames = self.program.frames_around(own.place.frame);
         frames.any(|(_, frame)| frame.what.is_loop())
     }
 
-    /// Whether the conditions around an assignment hold, of those that are not around its use as well; none if unknown.
+    /// Whether the conditions around an assignment hold; none if unknown. Conditions that are also
+    /// around the use (`around`) are skipped.
     fn applies(&self, own: &Binding, around: &[usize]) -> Option<bool> {
         let mut is_known = true;
-        for (_, frame) in self.program.frames_around(own.place.frame).filter(|(id, _)| !around.contains(id)) {
-            if let FrameKind::Guard { condition, holds, at } = &frame.what {
-                let place = Place { scope: own.place.scope, frame: frame.parent, at: *at };
+        for (_, frame) in self
+            .program
+            .frames_around(own.place.frame)
+            .filter(|(id, _)| !around.contains(id))
+        {
+            if let FrameKind::Guard {
+                condition,
+                holds,
+                at,
+            } = &frame.what
+            {
+                let place = Place {
+                    scope: own.place.scope,
+                    frame: frame.parent,
+                    at: *at,
+                };
                 match self.int(condition, place) {
                     Some(value) if (value != 0) != *holds => return Some(false),
                     Some(_) => {}
                     None => is_known = false,
                 }
             } else {
-                // How often a loop runs, and what it leaves out at last, is not looked at.
+                // The loop may run any number of times, or never.
                 is_known = false;
             }
         }
         is_known.then_some(true)
     }
 
-    /// A parameter that by custom is the rank or the number of ranks.
+    /// The value of a parameter whose name conventionally means the rank or the number of ranks.
     fn custom(&self, scope: usize, name: &str) -> Option<Value> {
         let parameters = &self.program.scopes.get(scope)?.parameters;
         let has_rank = RANKS.iter().any(|rank| parameters.contains(*rank));
         match name {
             _ if !parameters.contains(name) => None,
-            // Of a buffer, more often than of the job.
+            // Without a rank beside it, `size` is more often that of a buffer.
             "size" if !has_rank => None,
             name if RANKS.contains(&name) => self.rank.map(Value::Int),
             name if SIZES.contains(&name) => self.size.map(Value::Int),
@@ -386,10 +531,12 @@ impl<'p> Evaluator<'p> {
         }
     }
 
-    /// Constants of libraries and languages.
+    /// The value of a constant of a library or language.
     fn constant(&self, name: &str) -> Option<Value> {
         match name {
-            "MPI_PROC_NULL" | "MPI.PROC_NULL" | "MPI_ANY_SOURCE" | "MPI.ANY_SOURCE" => Some(Value::Int(-2)),
+            "MPI_PROC_NULL" | "MPI.PROC_NULL" | "MPI_ANY_SOURCE" | "MPI.ANY_SOURCE" => {
+                Some(Value::Int(-2))
+            }
             "true" | "True" => Some(Value::Int(1)),
             "false" | "False" | "NULL" | "nullptr" => Some(Value::Int(0)),
             "MPI.COMM_WORLD.rank" => self.rank.map(Value::Int),
@@ -398,7 +545,13 @@ impl<'p> Evaluator<'p> {
                 // mpi4py: `comm.rank`, where `comm` is the world.
                 let (object, member) = name.rsplit_once('.')?;
                 let world = |own: &Binding| matches!(own.value.path(), Some(path) if path.ends_with("COMM_WORLD"));
-                let is_world = self.program.bindings.get(object).into_iter().flatten().any(world);
+                let is_world = self
+                    .program
+                    .bindings
+                    .get(object)
+                    .into_iter()
+                    .flatten()
+                    .any(world);
                 match member {
                     "rank" if is_world => self.rank.map(Value::Int),
                     "size" if is_world => self.size.map(Value::Int),
@@ -408,22 +561,17 @@ impl<'p> Evaluator<'p> {
         }
     }
 
-    /// The device that `cudaSetDevice` chose last before this.
+    /// The device that the last `cudaSetDevice` before this place selects.
     pub(super) fn device(&self, place: Place) -> Option<i64> {
-        match self.program.bound_in(place.scope, DEVICE).any(|own| own.place.at < place.at) {
+        match self
+            .program
+            .bound_in(place.scope, DEVICE)
+            .any(|own| own.place.at < place.at)
+        {
             true => self.within(DEVICE, place, DEPTH)?.int(),
             false => None,
         }
     }
-}
-
-/// What follows the last dot or colon.
-pub(super) fn last(call: &str) -> &str {
-    call.rsplit(['.', ':']).next().unwrap_or(call)
-}
-
-pub(super) fn is_grid(call: &str) -> bool {
-    matches!(last(call), "MPI_Cart_create" | "Create_cart")
 }
 
 fn is_environment(list: &Expr) -> bool {
@@ -435,7 +583,7 @@ fn is_getter(call: &str) -> bool {
 }
 
 fn arithmetic(operator: Operator, left: i64, right: i64, language: Language) -> Option<i64> {
-    // Python rounds down, C towards zero.
+    // Integer division rounds down in Python, and towards zero in C.
     let is_python = language == Language::Python;
     let shift = || u32::try_from(right).ok().filter(|by| *by < 63);
     let truth = |holds: bool| Some(i64::from(holds));
@@ -445,11 +593,19 @@ fn arithmetic(operator: Operator, left: i64, right: i64, language: Language) -> 
         Operator::Multiply => left.checked_mul(right),
         Operator::Divide if is_python => {
             let (quotient, rest) = (left.checked_div(right)?, left.checked_rem(right)?);
-            Some(if rest != 0 && (rest < 0) != (right < 0) { quotient - 1 } else { quotient })
+            Some(if rest != 0 && (rest < 0) != (right < 0) {
+                quotient - 1
+            } else {
+                quotient
+            })
         }
         Operator::Remainder if is_python => {
             let rest = left.checked_rem(right)?;
-            Some(if rest != 0 && (rest < 0) != (right < 0) { rest + right } else { rest })
+            Some(if rest != 0 && (rest < 0) != (right < 0) {
+                rest + right
+            } else {
+                rest
+            })
         }
         Operator::Divide => left.checked_div(right),
         Operator::Remainder => left.checked_rem(right),
@@ -469,23 +625,63 @@ fn arithmetic(operator: Operator, left: i64, right: i64, language: Language) -> 
     }
 }
 
-/// The rank so far along one dimension of a grid, numbered with the last dimension fastest; none beyond an open border; no
-/// answer if there is no such grid, rank or dimension.
-pub(super) fn neighbour(extents: &[i64], closed: &[bool], rank: i64, dimension: usize, by: i64) -> Option<Option<i64>> {
+/// The result of a step on a grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Neighbour {
+    /// A rank; the rank itself if the step goes all the way round a periodic dimension.
+    Rank(i64),
+    /// No rank: the step leaves a dimension that is not periodic.
+    Beyond,
+}
+
+impl Neighbour {
+    /// The rank, if there is one.
+    pub(super) fn rank(self) -> Option<i64> {
+        match self {
+            Self::Rank(rank) => Some(rank),
+            Self::Beyond => None,
+        }
+    }
+}
+
+/// The neighbour `by` steps along one dimension of a grid. Ranks are numbered with the last
+/// dimension fastest. `closed` says for each dimension whether it is periodic. None if the rank or
+/// the dimension does not exist, or if an extent is not positive.
+pub(super) fn neighbour(
+    extents: &[i64],
+    closed: &[bool],
+    rank: i64,
+    dimension: usize,
+    by: i64,
+) -> Option<Neighbour> {
     let extent = *extents.get(dimension).filter(|extent| **extent > 0)?;
-    let stride = extents.get(dimension + 1..)?.iter().try_fold(1_i64, |all, extent| all.checked_mul(*extent))?;
-    let all = extents.iter().try_fold(1_i64, |all, extent| all.checked_mul(*extent))?;
+    let stride = extents
+        .get(dimension + 1..)?
+        .iter()
+        .try_fold(1_i64, |all, extent| all.checked_mul(*extent))?;
+    let all = extents
+        .iter()
+        .try_fold(1_i64, |all, extent| all.checked_mul(*extent))?;
     if stride < 1 || !(0..all).contains(&rank) {
         return None;
     }
     let own = rank / stride % extent;
     let to = own.checked_add(by)?;
-    let wrapped = if *closed.get(dimension)? { to.rem_euclid(extent) } else { to };
-    Some((0..extent).contains(&wrapped).then(|| rank + (wrapped - own) * stride))
+    let wrapped = if *closed.get(dimension)? {
+        to.rem_euclid(extent)
+    } else {
+        to
+    };
+    Some(if (0..extent).contains(&wrapped) {
+        Neighbour::Rank(rank + (wrapped - own) * stride)
+    } else {
+        Neighbour::Beyond
+    })
 }
 
-/// So many nodes in a grid of these dimensions, its extents as close to each other as can be, the largest first, as
-/// `MPI_Dims_create` must choose them (MPI 4.1, section 8.5.2).
+/// The extents of a grid of `nodes` nodes with `dims` dimensions: as close to each other as
+/// possible, the largest first, as `MPI_Dims_create` must choose them (MPI 4.1, section 8.5.2).
+/// None for more than 3 dimensions or 65,536 nodes.
 fn balanced(nodes: i64, dims: usize) -> Option<Vec<i64>> {
     if !(1..=1 << 16).contains(&nodes) {
         return None;
@@ -498,10 +694,15 @@ fn balanced(nodes: i64, dims: usize) -> Option<Vec<i64>> {
             Some(vec![nodes / short, short])
         }
         3 => {
-            let shorts = (1..=nodes).take_while(|short| short * short * short <= nodes).filter(|s| nodes % s == 0);
+            let shorts = (1..=nodes)
+                .take_while(|short| short * short * short <= nodes)
+                .filter(|s| nodes % s == 0);
             let best = shorts.filter_map(|short| {
                 let middle = largest(nodes / short, (nodes / short).isqrt())?;
-                Some((nodes / short / middle - short, vec![nodes / short / middle, middle, short]))
+                Some((
+                    nodes / short / middle - short,
+                    vec![nodes / short / middle, middle, short],
+                ))
             });
             best.min().map(|(_, dims)| dims)
         }
@@ -517,21 +718,37 @@ mod tests {
     fn remainders_are_those_of_the_language() {
         let of = |language| arithmetic(Operator::Remainder, -1, 4, language);
         assert_eq!((of(Language::C), of(Language::Python)), (Some(-1), Some(3)));
-        assert_eq!(arithmetic(Operator::Divide, -1, 4, Language::Python), Some(-1));
+        assert_eq!(
+            arithmetic(Operator::Divide, -1, 4, Language::Python),
+            Some(-1)
+        );
         assert_eq!(arithmetic(Operator::Divide, 1, 0, Language::C), None);
     }
 
     #[test]
     fn grids_are_numbered_with_the_last_dimension_fastest() {
         let step = |rank, dimension, by| neighbour(&[2, 4], &[false, true], rank, dimension, by);
-        assert_eq!([step(0, 0, 1), step(0, 0, -1), step(0, 1, -1)], [Some(Some(4)), Some(None), Some(Some(3))]);
+        assert_eq!(
+            [step(0, 0, 1), step(0, 0, -1), step(0, 1, -1)],
+            [
+                Some(Neighbour::Rank(4)),
+                Some(Neighbour::Beyond),
+                Some(Neighbour::Rank(3))
+            ]
+        );
         assert_eq!(step(8, 0, 1), None);
     }
 
     #[test]
     fn balanced_grids_are_as_square_as_can_be() {
-        assert_eq!([balanced(8, 2), balanced(6, 2)], [Some(vec![4, 2]), Some(vec![3, 2])]);
-        assert_eq!([balanced(8, 3), balanced(12, 3)], [Some(vec![2, 2, 2]), Some(vec![3, 2, 2])]);
+        assert_eq!(
+            [balanced(8, 2), balanced(6, 2)],
+            [Some(vec![4, 2]), Some(vec![3, 2])]
+        );
+        assert_eq!(
+            [balanced(8, 3), balanced(12, 3)],
+            [Some(vec![2, 2, 2]), Some(vec![3, 2, 2])]
+        );
         assert_eq!(balanced(7, 1), Some(vec![7]));
     }
 }

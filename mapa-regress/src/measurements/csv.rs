@@ -1,29 +1,39 @@
-//! Tables: CSV of one's own, of rccl-tests (`-Z csv -x FILE`), and of Tartan.
+//! CSV tables: your own, those of rccl-tests (`-Z csv -x FILE`), and those of Tartan.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
-use csv::{ReaderBuilder, StringRecord, Trim};
+use mapa_table::{Comments, Row, Sheet, columns, optional_text, text};
+use serde::Deserialize;
 
-use super::{AtSize, Devices, Measurement, collective, gbps, none_wrong, refused};
+use super::measurement::{AtSize, Devices, Measurement};
+use super::words::{collective, gbps, none_wrong, refused};
 use crate::error::Error;
 
-/// Whose table it is.
+/// The kind of a table, by its columns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Shape {
     /// `devices,gbps`, and `op`, `bytes`, `label`.
     Own,
-    /// `numCycle,collective,ranks,rankspernode,gpusperrank,size,type,redop,inplace,time,algbw,busbw,#wrong`, or with `gpus` in
-    /// place of the three.
+    /// `numCycle,collective,ranks,rankspernode,gpusperrank,size,type,redop,inplace,time,algbw,busbw,#wrong`,
+    /// or with `gpus` in place of `ranks`, `rankspernode` and `gpusperrank`.
     Rccl,
-    /// `OP,GPU,Bandwidth`: the first so many GPUs.
+    /// `OP,GPU,Bandwidth`, where `GPU` is a number n: the first n GPUs took part.
     Tartan,
 }
 
-/// Whose table the first line that is not blank begins, if it begins any.
+/// The kind of the table whose header is the first line that is not blank; `None` if it is no such
+/// header.
 pub(super) fn shape(text: &str) -> Option<Shape> {
-    let header =
-        text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))?.to_ascii_lowercase();
-    let names: Vec<&str> = header.split(',').map(|name| name.trim().trim_matches('"')).collect();
+    let header = text
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty() && !line.starts_with('#'))?
+        .to_ascii_lowercase();
+    let names: Vec<&str> = header
+        .split(',')
+        .map(|name| name.trim().trim_matches('"'))
+        .collect();
     let has = |name| names.contains(&name);
     match () {
         () if has("collective") && has("busbw") => Some(Shape::Rccl),
@@ -33,163 +43,218 @@ pub(super) fn shape(text: &str) -> Option<Shape> {
     }
 }
 
+/// Reads a table.
 pub(super) fn read(text: &str, shape: Shape) -> Result<Vec<Measurement>, Error> {
     if shape != Shape::Rccl && !text.ends_with('\n') {
         // Half a number is a number too.
         let line = text.lines().count();
-        return Err(refused(line, "the last row has no line end: cut off? Expected one"));
+        return Err(refused(
+            line,
+            "the last row has no line end: expected one; is the file cut off?",
+        ));
     }
-    let mut reader =
-        ReaderBuilder::new().flexible(true).trim(Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
-    let header = reader.headers().map_err(|error| malformed(&error))?;
-    let header: Vec<String> = header.iter().map(str::to_ascii_lowercase).collect();
-    check(&header, shape, line_at(text, 0))?;
-    let mut rows = Vec::new();
-    for record in reader.records() {
-        let record = record.map_err(|error| malformed(&error))?;
-        let line = record.position().map_or(0, |at| line_at(text, at.byte() as usize));
-        // With MPI, rccl-tests write the number of nodes, and leave it out of the header.
-        let nodes = usize::from(shape == Shape::Rccl && header.iter().any(|name| name == "ranks"));
-        let extra = if record.len() == header.len() + nodes { nodes } else { 0 };
-        if record.len() != header.len() + extra {
-            let what =
-                format_args!("a row of {} columns, where the header has {}: cut off?", record.len(), header.len());
-            return Err(refused(line, what));
+    let mut sheet = Sheet::read(text, Comments::Anywhere, "a header and measurements")?;
+    match shape {
+        Shape::Own => sheet.check(&["devices", "gbps"], &columns::<Own>())?,
+        Shape::Rccl => {
+            // With MPI, rccl-tests write the number of nodes, and leave it out of the header.
+            sheet.accept_unnamed(NODES, "ranks");
+            sheet.check(&["collective", "size", "inplace", "busbw"], &[])?;
         }
-        rows.push(Row { line, header: &header, record, extra }.measurement(shape)?);
+        Shape::Tartan => sheet.check(&[], &[])?,
     }
-    if rows.is_empty() {
-        return Err(refused(None, "a table without rows"));
-    }
-    Ok(if shape == Shape::Rccl { runs(rows) } else { rows })
-}
-
-fn malformed(error: &csv::Error) -> Error {
-    refused(error.position().map(|at| at.line() as usize), error)
-}
-
-/// The line of the first row from this byte on, which may be that of a comment or of nothing.
-fn line_at(text: &str, byte: usize) -> usize {
-    let (before, after) = (&text.as_bytes()[..byte.min(text.len())], text.get(byte..).unwrap_or_default());
-    let ended = before.iter().filter(|byte| **byte == b'\n').count();
-    let skipped = after.lines().take_while(|line| line.trim().is_empty() || line.trim_start().starts_with('#'));
-    ended + skipped.count() + 1
-}
-
-fn check(header: &[String], shape: Shape, line: usize) -> Result<(), Error> {
-    let (needed, known): (&[&str], &[&str]) = match shape {
-        Shape::Own => (&["devices", "gbps"], &["devices", "gbps", "op", "bytes", "label"]),
-        Shape::Rccl => (&["collective", "size", "inplace", "busbw"], &[]),
-        Shape::Tartan => (&[], &[]),
+    let read = match shape {
+        Shape::Own => own,
+        Shape::Rccl => rccl,
+        Shape::Tartan => tartan,
     };
-    if let Some(missing) = needed.iter().find(|name| !header.iter().any(|known| known == *name)) {
-        return Err(refused(line, format_args!("no column `{missing}`: expected {}", needed.join(", "))));
+    let rows = sheet
+        .rows()
+        .map(|row| read(&row))
+        .collect::<Result<Vec<_>, _>>()?;
+    if rows.is_empty() {
+        return Err(refused(
+            None,
+            "no rows: expected measurements below the header",
+        ));
     }
-    let strange = |name: &&String| !known.is_empty() && !known.contains(&name.as_str());
-    if let Some(name) = header.iter().find(strange) {
-        return Err(refused(line, format_args!("column `{name}`: expected {}", known.join(", "))));
-    }
-    if let Some(twice) = header.iter().enumerate().find_map(|(i, name)| header[..i].contains(name).then_some(name)) {
-        return Err(refused(line, format_args!("two columns `{twice}`: expected one")));
-    }
-    Ok(())
+    Ok(if shape == Shape::Rccl {
+        runs(rows)
+    } else {
+        rows
+    })
 }
 
-struct Row<'h> {
-    line: usize,
-    header: &'h [String],
-    record: StringRecord,
-    /// Columns that the header lacks, before the ranks.
-    extra: usize,
+/// A bandwidth in GB/s.
+struct Gbps(f64);
+
+impl FromStr for Gbps {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        gbps(text, 1.0)?
+            .map(Self)
+            .ok_or_else(|| format!("`{text}`: expected a bandwidth, a number of GB/s"))
+    }
 }
 
-impl Row<'_> {
-    fn wrong(&self, what: impl std::fmt::Display) -> Error {
-        refused(self.line, what)
-    }
+/// The devices that a cell names.
+struct Cell(Devices);
 
-    /// What stands in a column; none if it is not there or empty.
-    fn get(&self, name: &str) -> Option<&str> {
-        let at = self.header.iter().position(|known| known == name)?;
-        let ranks = self.header.iter().position(|known| known == "ranks").unwrap_or(usize::MAX);
-        let at = if at >= ranks { at + self.extra } else { at };
-        self.record.get(at).filter(|text| !text.is_empty())
-    }
+impl FromStr for Cell {
+    type Err = String;
 
-    fn number(&self, name: &str) -> Result<Option<u64>, Error> {
-        let number =
-            |text: &str| text.parse().map_err(|_| self.wrong(format_args!("{name} `{text}`: expected a whole number")));
-        self.get(name).map(number).transpose()
-    }
-
-    fn gbps(&self, name: &str) -> Result<f64, Error> {
-        let text = self.get(name).unwrap_or_default();
-        let value = gbps(text, 1.0).map_err(|what| self.wrong(what))?;
-        value.ok_or_else(|| self.wrong(format_args!("no bandwidth in column `{name}`")))
-    }
-
-    fn measurement(&self, shape: Shape) -> Result<Measurement, Error> {
-        match shape {
-            Shape::Own => self.own(),
-            Shape::Rccl => self.rccl(),
-            Shape::Tartan => self.tartan(),
-        }
-    }
-
-    fn of(&self, label: Option<&str>, op: Option<&str>, devices: Devices, at: AtSize) -> Measurement {
-        let label = label.map_or_else(|| format!("line {}", self.line), str::to_owned);
-        Measurement { label, line: Some(self.line), op: op.map(collective), devices, sizes: vec![at] }
-    }
-
-    fn own(&self) -> Result<Measurement, Error> {
-        let words = self.get("devices").unwrap_or_default();
-        let names: Vec<&str> = words.split([' ', ';', ',', '\t']).filter(|name| !name.is_empty()).collect();
-        let devices = match names[..] {
-            [] => return Err(self.wrong("no devices: expected such as `0 3 4`, or `first 3`")),
-            ["first", count] => {
-                let count = count.parse();
-                Devices::First(
-                    count.map_err(|_| self.wrong(format_args!("devices `{words}`: expected such as `first 3`")))?,
-                )
+    fn from_str(text: &str) -> Result<Self, String> {
+        let names: Vec<&str> = text
+            .split([' ', ';', ',', '\t'])
+            .filter(|name| !name.is_empty())
+            .collect();
+        match names[..] {
+            ["first", count] => match count.parse() {
+                Ok(count) => Ok(Self(Devices::First(count))),
+                Err(_) => Err(format!("`{text}`: expected such as `first 3`")),
+            },
+            [] => Err(format!("`{text}`: {NAMES}")),
+            _ => {
+                let names = names.into_iter().map(str::to_owned);
+                Ok(Self(Devices::Named(names.collect())))
             }
-            _ => Devices::Named(names.into_iter().map(str::to_owned).collect()),
-        };
-        let at = AtSize { bytes: self.number("bytes")?, out_of_place: Some(self.gbps("gbps")?), in_place: None };
-        Ok(self.of(self.get("label"), self.get("op"), devices, at))
-    }
-
-    fn tartan(&self) -> Result<Measurement, Error> {
-        let count = self.number("gpu")?.ok_or_else(|| self.wrong("no number of GPUs"))?;
-        let at = AtSize { bytes: None, out_of_place: Some(self.gbps("bandwidth")?), in_place: None };
-        Ok(self.of(None, self.get("op"), Devices::First(count as usize), at))
-    }
-
-    fn rccl(&self) -> Result<Measurement, Error> {
-        // The nodes stand before the ranks.
-        let ranks = self.header.iter().position(|name| name == "ranks");
-        let nodes = ranks.filter(|_| self.extra > 0).and_then(|at| self.record.get(at));
-        if let Some(nodes) = nodes.filter(|nodes| *nodes != "1") {
-            return Err(self.wrong(format_args!("ranks on {nodes} nodes: expected one machine")));
         }
-        let count = self.number(if ranks.is_some() { "ranks" } else { "gpus" })?;
-        let count = count.ok_or_else(|| self.wrong("no number of ranks: expected a column `ranks` or `gpus`"))?;
-        self.get("#wrong").map_or(Ok(()), none_wrong).map_err(|what| self.wrong(what))?;
-        let value = self.gbps("busbw")?;
-        let mut at = AtSize { bytes: self.number("size")?, ..AtSize::default() };
-        match self.get("inplace") {
-            Some("0") => at.out_of_place = Some(value),
-            Some("1") => at.in_place = Some(value),
-            _ => return Err(self.wrong("inplace: expected 0 or 1")),
-        }
-        Ok(self.of(None, self.get("collective"), Devices::First(count as usize), at))
     }
 }
 
-/// The rows of each run put together.
+/// The forms in which devices are named, for errors.
+const NAMES: &str = "expected such as `0 3 4`, or `first 3`";
+
+/// A row of a table of your own.
+#[derive(Deserialize)]
+struct Own {
+    #[serde(default, with = "optional_text")]
+    devices: Option<Cell>,
+    #[serde(with = "text")]
+    gbps: Gbps,
+    #[serde(default)]
+    op: Option<String>,
+    #[serde(default)]
+    bytes: Option<u64>,
+    #[serde(default)]
+    label: Option<String>,
+}
+
+fn own(row: &Row<'_>) -> Result<Measurement, Error> {
+    let own: Own = row.read()?;
+    let at = AtSize {
+        bytes: own.bytes,
+        out_of_place: Some(own.gbps.0),
+        in_place: None,
+    };
+    Ok(Measurement {
+        label: own.label.unwrap_or_else(|| label(row)),
+        line: Some(row.line()),
+        op: own.op.as_deref().map(collective),
+        devices: own
+            .devices
+            .map(|Cell(devices)| devices)
+            .ok_or_else(|| row.error(format!("no devices: {NAMES}")))?,
+        sizes: vec![at],
+    })
+}
+
+/// The name of a row without a label.
+fn label(row: &Row<'_>) -> String {
+    format!("line {}", row.line())
+}
+
+/// A row of Tartan's.
+#[derive(Deserialize)]
+struct Tartan {
+    #[serde(default)]
+    op: Option<String>,
+    gpu: u64,
+    #[serde(with = "text")]
+    bandwidth: Gbps,
+}
+
+fn tartan(row: &Row<'_>) -> Result<Measurement, Error> {
+    let own: Tartan = row.read()?;
+    let at = AtSize {
+        bytes: None,
+        out_of_place: Some(own.bandwidth.0),
+        in_place: None,
+    };
+    Ok(Measurement {
+        label: label(row),
+        line: Some(row.line()),
+        op: own.op.as_deref().map(collective),
+        devices: Devices::First(own.gpu as usize),
+        sizes: vec![at],
+    })
+}
+
+/// The name of the column of nodes, which the header of rccl-tests lacks.
+const NODES: &str = "nodes";
+
+/// A row of rccl-tests: one size, in place or out of place.
+#[derive(Deserialize)]
+struct Rccl {
+    #[serde(default)]
+    nodes: Option<String>,
+    #[serde(default)]
+    ranks: Option<u64>,
+    #[serde(default)]
+    gpus: Option<u64>,
+    #[serde(default)]
+    collective: Option<String>,
+    #[serde(default)]
+    size: Option<u64>,
+    #[serde(default)]
+    inplace: Option<String>,
+    #[serde(default, rename = "#wrong")]
+    wrong: Option<String>,
+    #[serde(with = "text")]
+    busbw: Gbps,
+}
+
+fn rccl(row: &Row<'_>) -> Result<Measurement, Error> {
+    let own: Rccl = row.read()?;
+    if let Some(nodes) = own.nodes.filter(|nodes| nodes != "1") {
+        return Err(row
+            .error(format!("ranks on {nodes} nodes: expected one machine"))
+            .into());
+    }
+    let Some(count) = own.ranks.or(own.gpus) else {
+        return Err(row
+            .error("no number of ranks: expected a column `ranks` or `gpus`")
+            .into());
+    };
+    if let Some(wrong) = own.wrong {
+        none_wrong(&wrong).map_err(|what| row.error(what))?;
+    }
+    let mut at = AtSize {
+        bytes: own.size,
+        ..AtSize::default()
+    };
+    match own.inplace.as_deref() {
+        Some("0") => at.out_of_place = Some(own.busbw.0),
+        Some("1") => at.in_place = Some(own.busbw.0),
+        _ => return Err(row.error("inplace: expected 0 or 1").into()),
+    }
+    Ok(Measurement {
+        label: label(row),
+        line: Some(row.line()),
+        op: own.collective.as_deref().map(collective),
+        devices: Devices::First(count as usize),
+        sizes: vec![at],
+    })
+}
+
+/// Puts the rows of each run together: runs differ in their collective or their number of ranks.
 fn runs(rows: Vec<Measurement>) -> Vec<Measurement> {
     let mut runs: BTreeMap<(Option<String>, usize), Measurement> = BTreeMap::new();
     for mut row in rows {
-        let Devices::First(count) = row.devices else { continue };
+        let Devices::First(count) = row.devices else {
+            continue;
+        };
         match runs.get_mut(&(row.op.clone(), count)) {
             Some(run) => run.sizes.append(&mut row.sizes),
             None => drop(runs.insert((row.op.clone(), count), row)),

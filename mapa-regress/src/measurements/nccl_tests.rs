@@ -1,4 +1,4 @@
-//! What nccl-tests and rccl-tests print, old and new.
+//! The text output of nccl-tests and rccl-tests, of old and new versions.
 //!
 //! A run is a list of devices, a header that names the columns, rows, and lines that end it:
 //!
@@ -15,12 +15,16 @@
 //! # Avg bus bandwidth    : 134.135
 //! ```
 //!
-//! The header decides what a row is made of: versions differ in `redop` and `root`, in `error`, `res` and `#wrong`, in whether
-//! both ways are measured, and in columns behind. Where the name of the program is lost, size, count, `redop` and `root` tell
-//! which collective it was. A row is told from log lines by its size, count and type, so that whatever
-//! logs and launchers write between lines, or before each, is passed over.
+//! The header decides which columns a row has. Versions differ in whether they have `redop` and
+//! `root`, in the name of the last column (`error`, `res` or `#wrong`), in whether they measure
+//! both in place and out of place, and in further columns. If a log has lost the name of the
+//! program, size, count, `redop` and `root` identify the collective. A row begins with a size, a
+//! count and a type. Everything else that logs and launchers write, on lines in between or before
+//! each line, is skipped.
 
-use super::{AtSize, Devices, Measurement, PciPlace, Rank, collective, gbps, none_wrong, refused};
+use super::measurement::{AtSize, Devices, Measurement, Rank};
+use super::pci::PciPlace;
+use super::words::{collective, gbps, none_wrong, refused};
 use crate::error::Error;
 
 /// See [`read_measurements`](super::read_measurements).
@@ -36,31 +40,31 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, Error> {
 struct Reader {
     run: Run,
     table: Option<Table>,
-    /// What kinds of measurement the line above a header names.
+    /// The ways of measuring (in place, out of place) that the line above a header names.
     label: Ways,
-    /// `CUDA_VISIBLE_DEVICES` for all that follows.
+    /// The value of `CUDA_VISIBLE_DEVICES` for all later runs.
     exported: Option<Vec<String>>,
     done: Vec<Measurement>,
 }
 
-/// What is said before a table.
+/// The lines of a run before its table.
 #[derive(Default)]
 struct Run {
     op: Option<String>,
-    /// `CUDA_VISIBLE_DEVICES` of this command alone.
+    /// The value of `CUDA_VISIBLE_DEVICES` for this command alone.
     visible: Option<Vec<String>>,
-    /// How many devices a process takes.
+    /// The number of devices of a process.
     gpus: Option<usize>,
-    /// By rank, with its group and line.
+    /// Each rank with its number, its group and its line.
     ranks: Vec<(usize, Option<u32>, usize, Rank)>,
     begins: Option<usize>,
 }
 
-/// Which of the two ways of measuring are there.
+/// The ways of measuring that a table has.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Ways {
     #[default]
-    Untold,
+    Unknown,
     InPlace,
 }
 
@@ -70,7 +74,7 @@ enum Cell {
     Redop,
     Root,
     Busbw,
-    /// How many results were wrong.
+    /// The number of wrong results.
     Wrong,
     Other,
 }
@@ -79,10 +83,10 @@ struct Table {
     line: usize,
     cells: Vec<Cell>,
     ways: Ways,
-    /// GB/s in what the columns count in.
+    /// The factor from the unit of the columns to GB/s.
     scale: f64,
     sizes: Vec<AtSize>,
-    /// What the columns of the last row that sends anything tell.
+    /// The collective that the columns of the last row that sends anything indicate.
     op: Option<&'static str>,
 }
 
@@ -101,7 +105,9 @@ impl Reader {
         }
         if let Some((_, program)) = line.split_once("Collective test starting:") {
             self.run.op = Some(collective(program.trim()));
-        } else if let Some(program) = words.iter().find(|word| word.contains("_perf") && word.len() < 256)
+        } else if let Some(program) = words
+            .iter()
+            .find(|word| word.contains("_perf") && word.len() < 256)
             && !line.contains("Collective test concluded")
         {
             self.run.op = Some(collective(program));
@@ -109,7 +115,9 @@ impl Reader {
         } else if let Some(list) = visible(&words) {
             self.exported = Some(list);
         }
-        let option = words.iter().position(|word| matches!(*word, "nGpus" | "-g" | "--ngpus"));
+        let option = words
+            .iter()
+            .position(|word| matches!(*word, "nGpus" | "-g" | "--ngpus"));
         if let Some(count) = option.and_then(|at| words.get(at + 1)?.parse().ok()) {
             self.run.gpus = Some(count);
         }
@@ -117,7 +125,11 @@ impl Reader {
             self.begin(number)?;
         }
         if has("in-place") || has("out-of-place") {
-            self.label = if has("out-of-place") { Ways::Untold } else { Ways::InPlace };
+            self.label = if has("out-of-place") {
+                Ways::Unknown
+            } else {
+                Ways::InPlace
+            };
         }
         match &mut self.table {
             Some(table) => table.row(number, &words),
@@ -125,9 +137,11 @@ impl Reader {
         }
     }
 
-    /// A run that begins where another has not ended was cut off.
+    /// Begins a run. If the run before has not ended, that one was cut off.
     fn begin(&mut self, number: usize) -> Result<(), Error> {
-        self.table.as_ref().map_or(Ok(()), |table| Err(table.cut_off()))?;
+        self.table
+            .as_ref()
+            .map_or(Ok(()), |table| Err(table.cut_off()))?;
         if self.run.ranks.is_empty() {
             self.run.begins.get_or_insert(number);
             return Ok(());
@@ -136,7 +150,9 @@ impl Reader {
     }
 
     fn header(&mut self, number: usize, words: &[&str]) -> Result<(), Error> {
-        self.table.as_ref().map_or(Ok(()), |table| Err(table.cut_off()))?;
+        self.table
+            .as_ref()
+            .map_or(Ok(()), |table| Err(table.cut_off()))?;
         self.table = Some(Table::new(number, words, std::mem::take(&mut self.label))?);
         Ok(())
     }
@@ -144,23 +160,32 @@ impl Reader {
     fn footer(&mut self, number: usize, line: &str) -> Result<(), Error> {
         if let Some((_, count)) = line.split_once("Out of bounds values") {
             let count = count.split([':', ' ']).find(|word| !word.is_empty());
-            let count = count.ok_or_else(|| refused(number, "no count of values out of bounds: cut off?"))?;
+            let count = count.ok_or_else(|| {
+                refused(
+                    number,
+                    "no count of values out of bounds: expected a number; is the text cut off?",
+                )
+            })?;
             if count == "0" {
                 return self.close();
             }
-            let what = format!("{count} values were out of bounds: what was measured is not the collective");
+            let what = format!(
+                "{count} values were out of bounds: expected 0, as the collective had wrong results"
+            );
             return Err(refused(number, what));
         }
         self.close()
     }
 
-    /// The end of a table, if there is one.
+    /// Ends the present table, if there is one.
     fn close(&mut self) -> Result<(), Error> {
-        let Some(table) = self.table.take() else { return Ok(()) };
+        let Some(table) = self.table.take() else {
+            return Ok(());
+        };
         if table.sizes.is_empty() {
             return Err(refused(
                 table.line,
-                "no rows follow the header that are known: expected size, count, type, ..",
+                "no known rows follow the header: expected size, count, type, ..",
             ));
         }
         let run = std::mem::take(&mut self.run);
@@ -168,61 +193,99 @@ impl Reader {
         let op = run.op.clone().or_else(|| table.op.map(str::to_owned));
         let devices = run.devices(self.exported.as_ref())?;
         let label = format!("line {line}");
-        self.done.push(Measurement { label, line: Some(line), op, devices, sizes: table.sizes });
+        self.done.push(Measurement {
+            label,
+            line: Some(line),
+            op,
+            devices,
+            sizes: table.sizes,
+        });
         Ok(())
     }
 
-    /// A line that says what a rank runs on, from the word `Rank` on.
+    /// Reads a line that names the device of a rank, from the word `Rank` on.
     fn rank(&mut self, number: usize, words: &[&str]) -> Result<(), Error> {
-        self.table.as_ref().map_or(Ok(()), |table| Err(table.cut_off()))?;
+        self.table
+            .as_ref()
+            .map_or(Ok(()), |table| Err(table.cut_off()))?;
         let wrong = |what: String| Err(refused(number, what));
-        let after = |word: &str| words.iter().position(|known| *known == word).and_then(|at| words.get(at + 1));
-        let (Some(rank), Some(device)) =
-            (words.get(1).and_then(|rank| rank.parse::<usize>().ok()), after("device").or(after("->")))
-        else {
+        let after = |word: &str| {
+            words
+                .iter()
+                .position(|known| *known == word)
+                .and_then(|at| words.get(at + 1))
+        };
+        let (Some(rank), Some(device)) = (
+            words.get(1).and_then(|rank| rank.parse::<usize>().ok()),
+            after("device").or(after("->")),
+        ) else {
             return wrong(
-                "a rank without its device: cut off? Expected `Rank N .. on HOST device N [PCI] NAME`".to_owned(),
+                "a rank without its device: expected `Rank N .. on HOST device N [PCI] NAME`; is \
+                 the line cut off?"
+                    .to_owned(),
             );
         };
         let Ok(device) = device.parse::<u32>() else {
             return wrong(format!("device `{device}`: expected a number"));
         };
-        let place = words.iter().find(|word| word.starts_with('[')).map(|word| word.trim_matches(['[', ']']));
+        let place = words
+            .iter()
+            .find(|word| word.starts_with('['))
+            .map(|word| word.trim_matches(['[', ']']));
         let pci = match place.map(|place| (place, PciPlace::parse(place))) {
             Some((place, None)) => {
-                return wrong(format!("`[{place}]`: expected a place on PCI such as [0000:07:00] or [0x07]"));
+                return wrong(format!(
+                    "`[{place}]`: expected a place on PCI such as [0000:07:00] or [0x07]"
+                ));
             }
             place => place.and_then(|(_, pci)| pci),
         };
         if self.run.ranks.iter().any(|(known, ..)| *known == rank) {
             return wrong(format!(
-                "rank {rank} is named twice: outputs of several programs in one another, as of a build without MPI under mpirun?"
+                "rank {rank} is named twice: expected the output of one program; was a build \
+                 without MPI run under mpirun?"
             ));
         }
         let host = after("on").map(|host| (*host).to_owned());
         let group = after("Group").and_then(|group| group.parse().ok());
-        self.run.ranks.push((rank, group, number, Rank { host, number: device, pci }));
+        self.run.ranks.push((
+            rank,
+            group,
+            number,
+            Rank {
+                host,
+                number: device,
+                pci,
+            },
+        ));
         Ok(())
     }
 
     fn end(self) -> Result<Vec<Measurement>, Error> {
-        self.table.as_ref().map_or(Ok(()), |table| Err(table.cut_off()))?;
+        self.table
+            .as_ref()
+            .map_or(Ok(()), |table| Err(table.cut_off()))?;
         if !self.run.ranks.is_empty() || (self.done.is_empty() && self.run.begins.is_some()) {
             return Err(self.run.no_table());
         }
         if self.done.is_empty() {
-            let what = "no measurements: expected what nccl-tests or rccl-tests print, their JSON or CSV, or a CSV with the columns devices and gbps";
+            let what = "no measurements: expected the output of nccl-tests or rccl-tests, their \
+                JSON or CSV, or a CSV with the columns devices and gbps";
             return Err(refused(None, what));
         }
         Ok(self.done)
     }
 }
 
-/// Whether this pair of words begins to say what a rank runs on: `# Rank 0 ..`; in NCCL 1 `Rank 0 uses ..` and
-/// `# Device 0 -> ..`.
+/// Whether a line on the device of a rank begins at this word: `# Rank 0 ..`; in NCCL 1 `Rank 0
+/// uses ..` and `# Device 0 -> ..`.
 fn is_rank(words: &[&str], at: usize) -> bool {
-    let is_number = words.get(at + 1).is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
-    let marked = at.checked_sub(1).is_some_and(|before| words[before].ends_with('#'));
+    let is_number = words
+        .get(at + 1)
+        .is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+    let marked = at
+        .checked_sub(1)
+        .is_some_and(|before| words[before].ends_with('#'));
     let second = words.get(at + 2);
     is_number
         && match words[at] {
@@ -232,50 +295,78 @@ fn is_rank(words: &[&str], at: usize) -> bool {
         }
 }
 
-/// What `CUDA_VISIBLE_DEVICES=..`, or AMD's equal, among these words lets a program see.
+/// The devices in `CUDA_VISIBLE_DEVICES=..`, or in AMD's equivalent, if it is among these words.
 fn visible(words: &[&str]) -> Option<Vec<String>> {
-    let list = words.iter().find_map(|word| word.split_once("_VISIBLE_DEVICES=").map(|(_, list)| list))?;
-    let names = list.trim_matches(['"', '\'', ';']).split(',').map(|name| name.trim().to_owned());
+    let list = words
+        .iter()
+        .find_map(|word| word.split_once("_VISIBLE_DEVICES=").map(|(_, list)| list))?;
+    let names = list
+        .trim_matches(['"', '\'', ';'])
+        .split(',')
+        .map(|name| name.trim().to_owned());
     let names: Vec<String> = names.filter(|name| !name.is_empty()).collect();
     (!names.is_empty()).then_some(names)
 }
 
 impl Run {
     fn no_table(&self) -> Error {
-        let line = self.ranks.first().map(|(.., line, _)| *line).or(self.begins);
-        refused(line, "the run that begins here has no table: cut off?")
+        let line = self
+            .ranks
+            .first()
+            .map(|(.., line, _)| *line)
+            .or(self.begins);
+        refused(
+            line,
+            "the run that begins here has no table: expected one; is the text cut off?",
+        )
     }
 
     fn devices(mut self, exported: Option<&Vec<String>>) -> Result<Devices, Error> {
         let visible = self.visible.take().or_else(|| exported.cloned());
         if self.ranks.is_empty() {
-            let first = |names: Vec<String>| names.into_iter().take(self.gpus.unwrap_or(usize::MAX)).collect();
-            return Ok(visible.map_or(Devices::Unknown, |names| Devices::Named(first(names))));
+            let Some(mut names) = visible else {
+                return Ok(Devices::Unknown);
+            };
+            names.truncate(self.gpus.unwrap_or(usize::MAX));
+            return Ok(Devices::Named(names));
         }
         self.ranks.sort_by_key(|(rank, ..)| *rank);
         let (_, group, ..) = self.ranks[0];
         for (i, (rank, its_group, line, _)) in self.ranks.iter().enumerate() {
             if *rank != i {
-                return Err(refused(*line, format_args!("rank {i} is missing before rank {rank}")));
+                return Err(refused(
+                    *line,
+                    format_args!("rank {i} is missing before rank {rank}"),
+                ));
             }
             if *its_group != group {
                 let what = "ranks in several groups, which ran side by side: expected one group (no NCCL_TESTS_SPLIT)";
                 return Err(refused(*line, what));
             }
         }
-        Ok(Devices::Ranks { ranks: self.ranks.into_iter().map(|(.., rank)| rank).collect(), visible })
+        Ok(Devices::Ranks {
+            ranks: self.ranks.into_iter().map(|(.., rank)| rank).collect(),
+            visible,
+        })
     }
 }
 
 impl Table {
     fn new(line: usize, words: &[&str], ways: Ways) -> Result<Self, Error> {
         let wrong = |what: &str| Err(refused(line, what));
-        let Some(start) = words.iter().position(|word| matches!(word.trim_start_matches('#'), "size" | "bytes")) else {
-            return wrong("a header without `size`: expected size, count, type, .., time, algbw, busbw");
+        let Some(start) = words
+            .iter()
+            .position(|word| matches!(word.trim_start_matches('#'), "size" | "bytes"))
+        else {
+            return wrong(
+                "a header without `size`: expected size, count, type, .., time, algbw, busbw",
+            );
         };
         let names = &words[start..];
         if !matches!(names, [_, "count" | "N", "type", ..]) {
-            return wrong("a header of another shape: expected size, count, type, .., time, algbw, busbw");
+            return wrong(
+                "a header of another shape: expected size, count, type, .., time, algbw, busbw",
+            );
         }
         let mut cells = vec![Cell::Bytes];
         for name in &names[1..] {
@@ -292,30 +383,44 @@ impl Table {
             }
         }
         match cells.iter().filter(|cell| **cell == Cell::Busbw).count() {
-            1 | 2 => Ok(Self { line, cells, ways, scale: 1.0, sizes: Vec::new(), op: None }),
+            1 | 2 => Ok(Self {
+                line,
+                cells,
+                ways,
+                scale: 1.0,
+                sizes: Vec::new(),
+                op: None,
+            }),
             _ => wrong("more than two columns `busbw`: expected one out of place, one in place"),
         }
     }
 
     fn cut_off(&self) -> Error {
-        let what = "the table that begins here has no end: cut off? Expected `# Out of bounds values` or `# Avg bus bandwidth`";
+        let what = "the table that begins here has no end: expected `# Out of bounds values` or \
+            `# Avg bus bandwidth`; is the text cut off?";
         refused(self.line, what)
     }
 
     fn row(&mut self, number: usize, words: &[&str]) -> Result<(), Error> {
-        if let Some(unit) = words.iter().find(|word| word.starts_with('(') && word.ends_with("/s)")) {
+        if let Some(unit) = words
+            .iter()
+            .find(|word| word.starts_with('(') && word.ends_with("/s)"))
+        {
             self.scale = match *unit {
                 "(GB/s)" => 1.0,
                 "(MB/s)" => 1e-3,
                 unit => {
-                    return Err(refused(number, format_args!("bandwidths in {unit}: expected (GB/s) or (MB/s)")));
+                    return Err(refused(
+                        number,
+                        format_args!("bandwidths in {unit}: expected (GB/s) or (MB/s)"),
+                    ));
                 }
             };
             return Ok(());
         }
         let Some(start) = words.windows(3).position(is_row) else {
-            let is_number = |word: &&str| word.parse::<f64>().is_ok();
-            if !words.is_empty() && words.iter().all(is_number) {
+            // Numbers alone are what is left of a row.
+            if !words.is_empty() && words.iter().all(|word| word.parse::<f64>().is_ok()) {
                 return Err(self.short(number, words.len()));
             }
             return Ok(());
@@ -342,9 +447,14 @@ impl Table {
                 Cell::Root => root = !word.starts_with('-'),
                 Cell::Wrong => none_wrong(word).map_err(|what| refused(number, what))?,
                 Cell::Busbw => {
-                    let value = gbps(word, self.scale).map_err(|what| refused(number, what))?;
+                    let value = gbps(word, self.scale)
+                        .map_err(|what| refused(number, format_args!("bus bandwidth {what}")))?;
                     let in_place = seen == 1 || self.ways == Ways::InPlace;
-                    *(if in_place { &mut at.in_place } else { &mut at.out_of_place }) = value;
+                    *(if in_place {
+                        &mut at.in_place
+                    } else {
+                        &mut at.out_of_place
+                    }) = value;
                     seen += 1;
                 }
                 Cell::Other => {}
@@ -357,7 +467,13 @@ impl Table {
 
     fn short(&self, number: usize, columns: usize) -> Error {
         let (all, line) = (self.cells.len(), self.line);
-        refused(number, format_args!("a row of {columns} columns, where the header on line {line} has {all}: cut off?"))
+        refused(
+            number,
+            format_args!(
+                "a row of {columns} columns: expected {all}, as in the header on line {line}; is \
+                 the row cut off?"
+            ),
+        )
     }
 }
 
@@ -381,8 +497,9 @@ const TYPES: [(&str, u64); 16] = [
     ("fp8_e5m2", 1),
 ];
 
-/// Which collective prints such a row: of what is sent, `size` counts the bytes of the whole and `count` the elements of one
-/// rank's part, where there are parts. None for a row that sends nothing.
+/// The collective that prints such a row. `size` is the number of bytes of the whole message.
+/// `count` is the number of elements of one rank's part, if the collective divides the message into
+/// parts. `None` for a row that sends nothing.
 fn collective_of(row: &[&str], reduces: bool, root: bool) -> Option<&'static str> {
     let (size, count): (u64, u64) = (row[0].parse().ok()?, row[1].parse().ok()?);
     let (_, bytes) = TYPES.iter().find(|(name, _)| *name == row[2])?;

@@ -11,7 +11,9 @@ pub(crate) fn least_squares(design: &Design, b: &DVector<f64>) -> DVector<f64> {
 
 /// argmin |A θ - b|² + λ |θ|².
 pub(crate) fn ridge(design: &Design, b: &DVector<f64>, lambda: f64) -> DVector<f64> {
-    shrunk(design, b, |singular| singular / (singular * singular + lambda))
+    shrunk(design, b, |singular| {
+        singular / (singular * singular + lambda)
+    })
 }
 
 fn shrunk(design: &Design, b: &DVector<f64>, factor: impl Fn(f64) -> f64) -> DVector<f64> {

@@ -1,28 +1,39 @@
-//! Non-negative least squares: the active set method of Lawson and Hanson (Solving Least Squares Problems, 1974, chapter 23).
+//! Non-negative least squares: the active set method of Lawson and Hanson (Solving Least Squares
+//! Problems, 1974, chapter 23).
 
 use nalgebra::{DMatrix, DVector};
 
-/// A gradient below this share of what its column could have is zero.
+/// A gradient below this share of the largest that its column could have counts as zero.
 const TOLERANCE: f64 = 1e-12;
 
-/// argmin |A x - b| over x >= 0. None if it does not settle in some rounds per column, which rounding alone could cause.
+/// argmin |A x - b| over x >= 0. `None` if it does not converge within 10 rounds per column and 100 more, which
+/// only rounding could cause.
 ///
-/// Some 1 to 3 rounds a column, each a least squares on the columns in use.
+/// # Complexity
+/// Some 1 to 3 rounds per column. Each is a least squares problem on the columns in use.
 pub(crate) fn nnls(a: &DMatrix<f64>, b: &DVector<f64>) -> Option<DVector<f64>> {
     let columns = a.ncols();
     let norms: Vec<f64> = a.column_iter().map(|column| column.norm()).collect();
     let mut x = DVector::zeros(columns);
     // Columns that may be positive, in the order they came.
     let mut used: Vec<usize> = Vec::new();
-    // Columns that came and had to go at once: their gradient was noise.
+    // Columns that were added and dropped in the same round: their gradient was rounding noise.
+    // Without this list they would be added again forever.
     let mut barred = vec![false; columns];
     for _ in 0..(10 * columns + 100) {
         let residual = b - a * &x;
         let gradient = a.tr_mul(&residual);
-        let steep = |&j: &usize| !barred[j] && !used.contains(&j) && gradient[j] > TOLERANCE * norms[j] * b.norm();
-        // The steepest by angle; the first among equals.
-        let angle = |j: usize| gradient[j] / norms[j];
-        let next = (0..columns).filter(steep).reduce(|best, j| if angle(j) > angle(best) { j } else { best });
+        // The column along which the error falls most steeply, by angle; the first among equals.
+        let mut next: Option<usize> = None;
+        for j in 0..columns {
+            let falls = gradient[j] > TOLERANCE * norms[j] * b.norm();
+            let is_steeper =
+                next.is_none_or(|best| gradient[j] / norms[j] > gradient[best] / norms[best]);
+            if falls && is_steeper && !barred[j] && !used.contains(&j) {
+                next = Some(j);
+            }
+        }
+        // If the error falls along none, x is optimal (Kuhn and Tucker).
         let Some(next) = next else { return Some(x) };
         used.push(next);
         let before = x.clone();
@@ -36,8 +47,8 @@ pub(crate) fn nnls(a: &DMatrix<f64>, b: &DVector<f64>) -> Option<DVector<f64>> {
     None
 }
 
-/// Moves `x` to the least squares solution on the columns in use; where that would make some of them negative, only as far
-/// as the first becomes zero, which is then no longer in use.
+/// Moves `x` to the least squares solution on the columns in use. If that makes some of them
+/// negative, `x` moves only until the first becomes zero; that column is then no longer in use.
 fn step_back_until_inside(
     a: &DMatrix<f64>,
     b: &DVector<f64>,
@@ -48,15 +59,24 @@ fn step_back_until_inside(
         let free = on_columns(a, b, used)?;
         if free.iter().all(|value| *value > 0.0) {
             x.fill(0.0);
-            used.iter().zip(free.iter()).for_each(|(&j, value)| x[j] = *value);
+            used.iter()
+                .zip(free.iter())
+                .for_each(|(&j, value)| x[j] = *value);
             return Some(());
         }
         let falling = used.iter().zip(free.iter()).filter(|(_, to)| **to <= 0.0);
-        let share = falling.map(|(&j, to)| x[j] / (x[j] - to)).filter(|share| share.is_finite()).fold(1.0, f64::min);
-        let worst = used.iter().zip(free.iter()).filter(|(_, to)| **to <= 0.0).min_by(|(j, to), (k, other)| {
-            let share = |j: usize, to: f64| if x[j] > 0.0 { x[j] / (x[j] - to) } else { 0.0 };
-            share(**j, **to).total_cmp(&share(**k, **other))
-        });
+        let share = falling
+            .map(|(&j, to)| x[j] / (x[j] - to))
+            .filter(|share| share.is_finite())
+            .fold(1.0, f64::min);
+        let worst = used
+            .iter()
+            .zip(free.iter())
+            .filter(|(_, to)| **to <= 0.0)
+            .min_by(|(j, to), (k, other)| {
+                let share = |j: usize, to: f64| if x[j] > 0.0 { x[j] / (x[j] - to) } else { 0.0 };
+                share(**j, **to).total_cmp(&share(**k, **other))
+            });
         let worst = worst.map(|(&j, _)| j)?;
         for (&j, to) in used.iter().zip(free.iter()) {
             x[j] = (x[j] + share * (to - x[j])).max(0.0);
@@ -91,7 +111,9 @@ mod tests {
                 return Some(b.norm());
             }
             let x = on_columns(a, b, &columns)?;
-            x.iter().all(|value| *value >= -1e-12).then(|| (a.select_columns(&columns) * x - b).norm())
+            x.iter()
+                .all(|value| *value >= -1e-12)
+                .then(|| (a.select_columns(&columns) * x - b).norm())
         });
         fits.fold(f64::INFINITY, f64::min)
     }
@@ -115,8 +137,15 @@ mod tests {
 
     #[test]
     fn columns_of_zeros_and_columns_that_are_alike_are_no_trouble() {
-        let a = DMatrix::from_row_slice(3, 4, &[0.0, 1.0, 1.0, 0.0, 0.0, 2.0, 2.0, 1.0, 0.0, 3.0, 3.0, 0.0]);
+        let a = DMatrix::from_row_slice(
+            3,
+            4,
+            &[0.0, 1.0, 1.0, 0.0, 0.0, 2.0, 2.0, 1.0, 0.0, 3.0, 3.0, 0.0],
+        );
         let x = nnls(&a, &DVector::from_column_slice(&[1.0, 2.5, 3.0])).unwrap();
-        assert!((x[1] + x[2] - 1.0).abs() < 1e-9 && (x[3] - 0.5).abs() < 1e-9 && x[0] == 0.0, "{x}");
+        assert!(
+            (x[1] + x[2] - 1.0).abs() < 1e-9 && (x[3] - 0.5).abs() < 1e-9 && x[0] == 0.0,
+            "{x}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Conservative backfilling: a reservation for everybody.
+//! Conservative backfilling: every waiting job has a reservation.
 
 use std::fmt;
 use std::time::Duration;
@@ -18,56 +18,76 @@ use crate::time::Time;
 use crate::turn::Turn;
 use crate::waiting::{Entry, Waiting};
 
-/// First come, first served, and every job that waits holds a reservation, of a moment and of devices: the earliest at which, by
-/// the expected ends of those that run and the reservations there are, its policy has a decision that leaves every other
-/// reservation its moment. A later job may start before an earlier one where that delays none. (Feitelson and Weil, "Utilization
-/// and predictability in scheduling the IBM SP2 with backfilling", IPPS/SPDP 1998; Mu'alem and Feitelson, IEEE TPDS 12(6), 2001.)
+/// First come, first served, with a reservation of a moment and of devices for every job that
+/// waits. The moment is the earliest at which the job's policy has a decision that leaves every
+/// other reservation its moment, given the expected ends of running jobs. A later job may start
+/// before an earlier one if that delays no reservation. (Feitelson and Weil, "Utilization and
+/// predictability in scheduling the IBM SP2 with backfilling", IPPS/SPDP 1998; Mu'alem and
+/// Feitelson, IEEE TPDS 12(6), 2001.)
 ///
-/// **What is promised is the moment.** Devices are reserved so that it can be kept, and exchanged for others where the plan
-/// changes. What a job starts on is what its policy decides then, unless an earlier reservation needs those devices; then
-/// what it decides on the others.
+/// **What is promised is the moment.** Devices are reserved so that the moment can be kept, and are
+/// exchanged for others where the plan changes. A job starts on the devices that its policy chooses
+/// at that moment. If an earlier reservation needs those devices, the policy chooses among the
+/// others.
 ///
-/// **When a plan changes.** What goes as expected changes nothing. When a job ends early or withdraws, every reservation is
-/// moved to the earliest moment that is open to it, in order of arrival, never to a later one, until none moves any more
-/// (compression). When one outlives its estimate, when a layout changes, or somebody else takes or gives back devices, all is
-/// planned anew in order of arrival; only then may a job be put off, and where estimates are too short again and again. With estimates that are right, every job starts no later
-/// than it was promised when it came within the depth.
+/// **When a plan changes.** Nothing changes while everything goes as expected. When a job ends
+/// early or is cancelled, every reservation moves to the earliest moment that is open to it, in
+/// order of arrival and never to a later one, until none moves any more (compression). The whole
+/// plan is made anew, in order of arrival, when a job outlives its estimate, when a layout changes,
+/// or when another program takes or gives back devices. Only then can a job be delayed; where
+/// estimates are too short, this can happen again and again. If all estimates are right, every job
+/// starts no later than the moment reserved when it came within the depth.
 ///
 /// **Estimates** are as for [`Easy`](crate::Easy).
 ///
-/// **Who has no reservation.** Jobs behind the first [`depth`](Self::depth) that have one; they wait. Jobs that their policy
-/// refuses even on the idle fleet in its present layout are tried at every change, and hold up nobody. One that is
-/// [`Infeasible`](Refusal::Infeasible) is rejected when it comes within the depth.
+/// **Jobs without a reservation.** At most [`depth`](Self::depth) jobs have one; those behind them
+/// wait. A job that its policy refuses even on the idle fleet in its present layout is tried at
+/// every change, and delays no other job. A job that is [`Infeasible`](Refusal::Infeasible) is
+/// rejected when it comes within the depth.
 ///
-/// **Sharing.** A job shares a device with those that run there when it starts at once. In plans a device has one job at a
-/// time, and policies are asked as if nothing else ran: promises are later than need be for jobs that share, and hold for
-/// policies that look at what is free, not at who uses the rest.
+/// **Sharing.** A job that starts at once may share a device with running jobs. In plans a device
+/// has one job at a time, and policies decide as if nothing else ran. So reservations of jobs that
+/// share are later than necessary. They hold for policies that look at what is free, and not at
+/// which jobs use the rest.
 ///
-/// **Cost.** Putting a job into a plan of n takes O(n log n), one decision, and one for each reservation that must change its
-/// devices; the same again for every moment that devices rule out and their number does not. Compression and planning anew do
-/// so for each.
+/// # Complexity
+/// To put a job into a plan of n reservations takes O(n log n), one decision, and one more for each
+/// reservation that must change its devices. This is repeated for each moment at which enough
+/// devices are free by number, but not the right ones. Compression and planning anew do this for
+/// every reservation.
 pub struct Conservative {
     name: String,
     policies: Policies,
     waiting: Waiting<Own>,
     running: Running,
-    /// What policies decide now, by class.
+    /// The decisions of policies on the present state, by class.
     answers: Memo<Option<Decision>>,
     depth: usize,
     plan: Plan,
-    /// The fleet with everybody gone: what plans are made on.
+    /// The fleet without any tenant, on which plans are made.
     idle: Fleet,
     outlook: Outlook,
-    /// Something has become free sooner than planned.
+    /// Whether something has become free sooner than planned.
     eased: bool,
 }
 
-/// What is kept of a job that waits.
+/// The data that this scheduler keeps for a waiting job.
 #[derive(Clone, Copy, Debug, Default)]
 struct Own {
-    /// Whether its policy has a decision on the idle fleet, once that was asked.
-    possible: Option<bool>,
+    on_idle: OnIdle,
     reserved: Option<Time>,
+}
+
+/// Whether the policy of a job has a decision on the idle fleet.
+#[derive(Clone, Copy, Debug, Default)]
+enum OnIdle {
+    /// Not known, since the layouts last changed.
+    #[default]
+    Unknown,
+    /// It has one: the job can be planned.
+    Fits,
+    /// It has none: the job can start at once where its policy allows it, but not be planned.
+    Refused,
 }
 
 impl Conservative {
@@ -78,10 +98,14 @@ impl Conservative {
     #[must_use]
     pub fn new(policy: impl Policy + 'static) -> Self {
         let name = format!("conservative-backfill, {}", policy.name());
-        Self { name, ..Self::with(Policies::One(Box::new(policy))) }
+        Self {
+            name,
+            ..Self::with(Policies::One(Box::new(policy)))
+        }
     }
 
-    /// Every job placed by a policy of its own, made anew whenever it is asked: with the same answers for the same job.
+    /// Every job placed by a policy of its own, made whenever one is needed. It must give the same
+    /// answers for the same job each time.
     #[must_use]
     pub fn choosing(policy: impl FnMut(&Job) -> Box<dyn Policy> + Send + 'static) -> Self {
         Self::with(Policies::PerJob(Box::new(policy)))
@@ -102,11 +126,14 @@ impl Conservative {
         }
     }
 
-    /// How many jobs have reservations at most, at least one; later ones wait until they are among the first so many. Default:
+    /// The largest number of jobs with reservations, at least one. Jobs behind them wait. Default:
     /// [`Conservative::DEPTH`].
     #[must_use]
     pub fn depth(self, depth: usize) -> Self {
-        Self { depth: depth.max(1), ..self }
+        Self {
+            depth: depth.max(1),
+            ..self
+        }
     }
 
     /// The jobs that wait, first come first.
@@ -114,29 +141,43 @@ impl Conservative {
         self.waiting.jobs()
     }
 
-    /// The reservations, by moment: who, when, and where by the present plan.
+    /// The reservations by moment: the job, the moment, and the devices by the present plan.
     pub fn reservations(&self) -> impl Iterator<Item = (JobId, Time, MachineId, &DeviceSet)> {
-        let places = self.plan.slots().iter().filter_map(|slot| Some((slot, slot.place.as_ref()?)));
+        let places = self
+            .plan
+            .slots()
+            .iter()
+            .filter_map(|slot| Some((slot, slot.place.as_ref()?)));
         places.map(|(slot, place)| (slot.job.id, slot.from, place.machine, &place.set))
     }
 
-    /// Brings what is known of the fleet up to date; whether all must be planned anew.
+    /// Brings the known state of the fleet up to date. Returns whether the whole plan must be made
+    /// anew.
     fn refresh(&mut self, now: Time, fleet: &Fleet) -> bool {
         let mut anew = self.running.refresh(now, fleet);
         self.answers.refresh(fleet);
-        if !self.idle.views().map(|view| view.present()).eq(fleet.views().map(|view| view.present())) {
+        // The devices that are present differ from those planned with: a layout has changed.
+        if !self
+            .idle
+            .views()
+            .map(|view| view.present())
+            .eq(fleet.views().map(|view| view.present()))
+        {
             anew = true;
             self.idle = fleet.clone();
             for (tenant, ..) in fleet.tenants() {
-                // It holds something, so that its end can be booked.
+                // A tenant that the fleet lists holds a lease, so its end can be booked.
                 let _ = self.idle.book(&Event::Finished(tenant.job()));
             }
-            self.waiting.iter_mut().for_each(|entry| entry.own.possible = None);
+            self.waiting
+                .iter_mut()
+                .for_each(|entry| entry.own.on_idle = OnIdle::Unknown);
         }
         anew
     }
 
-    /// Whether anything is to be done: a job without a reservation, or one whose moment has come.
+    /// Whether the queue must be gone through: a job within the depth has no reservation, or its
+    /// moment has come.
     fn is_due(&self, now: Time) -> bool {
         let mut reserved = 0;
         for entry in self.waiting.iter() {
@@ -150,7 +191,7 @@ impl Conservative {
         false
     }
 
-    /// Goes through the queue once; whether any reservation was given up for an earlier moment.
+    /// Goes through the queue once. Returns whether any reservation has moved to an earlier moment.
     fn pass(&mut self, now: Time, compress: bool, turn: &mut Turn<'_>) -> bool {
         let (mut at, mut reserved, mut moved) = (0, 0, false);
         while at < self.waiting.len() && reserved < self.depth {
@@ -168,26 +209,37 @@ impl Conservative {
         moved
     }
 
-    /// Starts, rejects or reserves for a job; whether it has left the queue.
+    /// Starts or rejects a job, or reserves a moment for it. Returns whether the job leaves the
+    /// queue.
     fn plan_one(&mut self, at: usize, now: Time, compress: bool, turn: &mut Turn<'_>) -> bool {
-        let Some(entry) = self.waiting.get(at).cloned() else { return false };
+        let Some(entry) = self.waiting.get(at).cloned() else {
+            return false;
+        };
+        // The reservation is taken out while a better one is looked for, so that the job is not in
+        // its own way.
         let held = match entry.own.reserved {
             Some(from) if from > now && !compress => return false,
-            Some(_) => self.plan.remove(entry.told),
+            Some(_) => self.plan.remove(entry.serial),
             None => None,
         };
-        let possible = match self.is_possible(at, &entry) {
+        let can_wait = match self.is_possible(at, &entry) {
             Ok(possible) => possible,
             Err(why) => {
                 turn.reject(entry.job.id, rejection(why, turn.fleet()));
                 return true;
             }
         };
-        let before = held.as_ref().map(|slot| slot.from).filter(|&from| from > now);
+        // A reservation whose moment is still to come is kept, unless an earlier moment is found.
+        let before = held
+            .as_ref()
+            .map(|slot| slot.from)
+            .filter(|&from| from > now);
         let (need, length) = (need(&entry.job), length(&entry.job));
+        // Counts of devices propose moments in order of time, and the policy decides whether the
+        // right devices are free at each.
         let mut next = Some(now);
         while let Some(from) = next.and_then(|next| self.plan.earliest(need, length, next)) {
-            if before.is_some_and(|before| before <= from) || !possible && from > now {
+            if before.is_some_and(|before| before <= from) || !can_wait && from > now {
                 break;
             }
             if from == now && self.start(&entry, now, turn) {
@@ -207,88 +259,153 @@ impl Conservative {
         false
     }
 
+    /// Notes the moment that is reserved for a job.
     fn note(&mut self, at: usize, reserved: Option<Time>) {
         if let Some(entry) = self.waiting.get_mut(at) {
             entry.own.reserved = reserved;
         }
     }
 
-    /// Whether a job can be planned for at all.
+    /// Whether a reservation is possible for a job at all: whether its policy has a decision on the
+    /// idle fleet.
+    ///
+    /// # Errors
+    /// The job can never be placed.
     fn is_possible(&mut self, at: usize, entry: &Entry<Own>) -> Result<bool, Refusal> {
-        if let Some(possible) = entry.own.possible {
-            return Ok(possible);
+        match entry.own.on_idle {
+            OnIdle::Unknown => {}
+            OnIdle::Fits => return Ok(true),
+            OnIdle::Refused => return Ok(false),
         }
-        let answer = self.policies.ask(&entry.job, |policy| self.idle.decide(policy, &entry.job.request));
+        let answer = self.policies.ask(&entry.job, |policy| {
+            self.idle.decide(policy, &entry.job.request)
+        });
         if let Err(why @ Refusal::Infeasible(_)) = answer {
             return Err(why);
         }
         if let Some(entry) = self.waiting.get_mut(at) {
-            entry.own.possible = Some(answer.is_ok());
+            entry.own.on_idle = match answer {
+                Ok(_) => OnIdle::Fits,
+                Err(_) => OnIdle::Refused,
+            };
         }
         Ok(answer.is_ok())
     }
 
-    /// Reserves a moment to come, if no other reservation loses its own.
+    /// Reserves a future moment, if every other reservation keeps its own. Returns whether it does.
     fn reserve(&mut self, entry: &Entry<Own>, from: Time, length: Duration) -> bool {
-        self.plan.add(Slot { told: entry.told, job: entry.job.clone(), from, length, place: None });
+        self.plan.add(Slot {
+            serial: entry.serial,
+            job: entry.job.clone(),
+            from,
+            length,
+            place: None,
+        });
+        // The replay needs the policies mutably, so the outlook is taken out for its time.
         let outlook = std::mem::take(&mut self.outlook);
         let places = self.replay(&outlook);
         self.outlook = outlook;
         match places {
             Some(places) => self.plan.settle(places),
-            None => drop(self.plan.remove(entry.told)),
+            None => drop(self.plan.remove(entry.serial)),
         }
-        self.plan.slots().iter().any(|slot| slot.told == entry.told)
+        self.plan
+            .slots()
+            .iter()
+            .any(|slot| slot.serial == entry.serial)
     }
 
+    /// The devices of each reservation, if the plan can be kept from this outlook on.
     fn replay(&mut self, outlook: &Outlook) -> Option<Vec<Place>> {
         let (policies, idle) = (&mut self.policies, &self.idle);
         self.plan.replay(outlook, |job, free| {
             let need = need(job) as usize;
-            let has_room = |(_, free): &(mapa_core::View<'_>, &DeviceSet)| free.len() >= need;
-            let views = idle.views().zip(free).filter(has_room).map(|(view, free)| view.limited_to(free));
-            let decision = policies.ask(job, |policy| best_of(views, policy, &job.request)).ok()?;
-            Some(Place { machine: decision.stamp().machine, set: decision.placement().set() })
+            // Most machines have too few free devices, and are not shown to the policy.
+            let views = idle
+                .views()
+                .zip(free)
+                .filter(|(_, free)| free.len() >= need)
+                .map(|(view, free)| view.limited_to(free));
+            let decision = policies
+                .ask(job, |policy| best_of(views, policy, &job.request))
+                .ok()?;
+            Some(Place {
+                machine: decision.stamp().machine,
+                set: decision.placement().set(),
+            })
         })
     }
 
-    /// Starts a job now, if no reservation loses its moment.
+    /// Starts a job now, if every reservation keeps its moment. Returns whether it has started.
     fn start(&mut self, entry: &Entry<Own>, now: Time, turn: &mut Turn<'_>) -> bool {
         if self.answers.get(entry.class).is_none() {
-            let answer = self.policies.ask(&entry.job, |policy| turn.decide(policy, &entry.job.request));
+            let answer = self
+                .policies
+                .ask(&entry.job, |policy| turn.decide(policy, &entry.job.request));
             self.answers.insert(entry.class, answer.ok());
         }
-        let Some(Some(decision)) = self.answers.get(entry.class) else { return false };
+        let Some(Some(decision)) = self.answers.get(entry.class) else {
+            return false;
+        };
         let decision = decision.clone();
         if self.start_there(entry, decision, now, turn) {
             return true;
         }
+        // The policy's first choice takes devices that a reservation needs. Its choice among all
+        // others is the second try: without the devices of reservations that begin before the job
+        // is expected to end.
         let until = now + length(&entry.job);
-        let limit = |view: mapa_core::View<'_>| {
-            let places =
-                self.plan.slots().iter().filter(|slot| slot.from < until).filter_map(|slot| slot.place.as_ref());
-            let here = places.filter(|place| place.machine == view.machine());
-            here.fold(open(&view, &entry.job.request), |left, place| &left - &place.set)
-        };
-        let limits: Vec<DeviceSet> = turn.views().map(limit).collect();
-        let views = turn.views().zip(&limits).map(|(view, limit)| view.limited_to(limit));
-        match self.policies.ask(&entry.job, |policy| best_of(views, policy, &entry.job.request)) {
+        let mut limits: Vec<DeviceSet> = turn
+            .views()
+            .map(|view| open(&view, &entry.job.request))
+            .collect();
+        for slot in self.plan.slots().iter().filter(|slot| slot.from < until) {
+            if let Some(place) = &slot.place
+                && let Some(limit) = limits.get_mut(place.machine.0 as usize)
+            {
+                *limit = &*limit - &place.set;
+            }
+        }
+        let views = turn
+            .views()
+            .zip(&limits)
+            .map(|(view, limit)| view.limited_to(limit));
+        match self.policies.ask(&entry.job, |policy| {
+            best_of(views, policy, &entry.job.request)
+        }) {
             Ok(other) => self.start_there(entry, other, now, turn),
             Err(_) => false,
         }
     }
 
-    fn start_there(&mut self, entry: &Entry<Own>, decision: Decision, now: Time, turn: &mut Turn<'_>) -> bool {
-        let place = Place { machine: decision.stamp().machine, set: decision.placement().set() };
-        let Ok(machine) = turn.fleet().machine(place.machine) else { return false };
+    /// Starts a job as decided, if every reservation keeps its moment then. Returns whether it has
+    /// started.
+    fn start_there(
+        &mut self,
+        entry: &Entry<Own>,
+        decision: Decision,
+        now: Time,
+        turn: &mut Turn<'_>,
+    ) -> bool {
+        let place = Place {
+            machine: decision.stamp().machine,
+            set: decision.placement().set(),
+        };
+        let Ok(machine) = turn.fleet().machine(place.machine) else {
+            return false;
+        };
         let length = length_at(&entry.job, machine.graph(), decision.placement());
+        // Whether the plan can be kept with the job running there.
         let mut outlook = self.outlook.clone();
         outlook.take(&place, now + length);
-        let Some(places) = self.replay(&outlook) else { return false };
+        let Some(places) = self.replay(&outlook) else {
+            return false;
+        };
         if turn.place(Tenant::Job(entry.job.id), decision).is_err() {
             return false;
         }
         self.running.start(entry.job.id, now, length);
+        // On this instance the job is faster than planned for: others may move forward.
         self.eased |= length < crate::estimate::length(&entry.job);
         self.answers.refresh(turn.fleet());
         self.outlook = outlook;
@@ -319,7 +436,10 @@ impl Scheduler for Conservative {
             Event::Arrived(job) => self.waiting.push(job),
             Event::Cancelled(job) | Event::Failed(job) | Event::Finished(job) => {
                 self.eased |= self.running.end(job, now);
-                let slot = self.waiting.forget(job).and_then(|entry| self.plan.remove(entry.told));
+                let slot = self
+                    .waiting
+                    .forget(job)
+                    .and_then(|entry| self.plan.remove(entry.serial));
                 self.eased |= slot.is_some();
             }
             _ => {}
@@ -331,12 +451,15 @@ impl Scheduler for Conservative {
         let compress = std::mem::take(&mut self.eased);
         if anew {
             self.plan.clear();
-            self.waiting.iter_mut().for_each(|entry| entry.own.reserved = None);
+            self.waiting
+                .iter_mut()
+                .for_each(|entry| entry.own.reserved = None);
         }
         if anew || compress || self.is_due(now) {
             self.outlook = Outlook::of(turn.fleet(), &self.running);
             self.plan.count(&self.outlook);
-            // What one leaves for an earlier moment may be room for those before it.
+            // A reservation that moves forward leaves room where it was, perhaps for a job before
+            // it in the queue. So passes are repeated until none moves.
             while self.pass(now, compress, turn) && compress {}
         }
         if self.waiting.len() > 0 {

@@ -1,4 +1,4 @@
-//! EASY backfilling: one reservation, that of the head.
+//! EASY backfilling: one reservation, for the queue head.
 
 use std::fmt;
 
@@ -16,32 +16,36 @@ use crate::time::Time;
 use crate::turn::Turn;
 use crate::waiting::{Entry, Waiting};
 
-/// First come, first served, and the first job that cannot start holds a reservation: the earliest moment at which, by the
-/// expected ends of those that run, its policy will have a decision. A later job may start before it if it is expected to
-/// have ended by then, or if with it running the head can be placed at that moment all the same: on an image of the fleet at
-/// that moment, without the devices that such jobs have taken, the head's policy is asked. Where it then says no, the later
-/// job is tried on what the head would leave. (Lifka, "The ANL/IBM SP scheduling system", JSSPP 1995; Mu'alem and Feitelson,
-/// "Utilization, predictability, workloads, and user runtime estimates in scheduling the IBM SP2 with backfilling", IEEE TPDS
-/// 12(6), 2001.)
+/// First come, first served, with a reservation for the first job that cannot start, the queue
+/// head. The reserved moment is the earliest at which the head's policy will have a decision, by
+/// the expected ends of running jobs. A later job may start before the head in two cases: it is
+/// expected to end by that moment, or the head can still be placed at that moment while the later
+/// job runs. For the second case the head's policy decides on a copy of the fleet at that moment,
+/// without the devices that such jobs have taken. If it has no decision, the later job is tried on
+/// the devices that the head would leave. (Lifka, "The ANL/IBM SP scheduling system", JSSPP 1995;
+/// Mu'alem and Feitelson, "Utilization, predictability, workloads, and user runtime estimates in
+/// scheduling the IBM SP2 with backfilling", IEEE TPDS 12(6), 2001.)
 ///
-/// **Estimates** are [`Job::run_time`](crate::Job::run_time); an unknown one counts as ten years, and a job that outlives its
-/// estimate as running as long again as it has run. With estimates that are never too short the head starts no later than it
-/// was promised. Where they are too short the reservation moves; but once the earliest moment that the head was ever promised
-/// has passed, nobody overtakes it any more, else a queue of jobs with too short estimates might do so forever. A driver is
-/// asked to wake the scheduler when a job should have ended.
+/// **Estimates** are [`Job::run_time`](crate::Job::run_time); an unknown one counts as ten years,
+/// and a job that outlives its estimate is expected to run as long again as it has run. If no
+/// estimate is too short, the head starts no later than the moment reserved for it. If one is too
+/// short, the reservation moves. Once the earliest moment ever reserved for the head has passed, no
+/// job overtakes it any more; otherwise jobs with too short estimates might do so for ever. The
+/// scheduler orders a wake-up for the moment at which a job should have ended.
 ///
-/// **Who is not protected.** Jobs behind the head may be delayed by those that overtake them. A job that its policy refuses
-/// even with everybody gone (a rule, a limit, a layout that must change first) is passed over and has no reservation; one
-/// that is [`Infeasible`](Refusal::Infeasible) is rejected, when it is first looked at.
-/// Reservations are on one machine: a job that is too large for each is rejected, whatever [network](Fleet::with_network) joins
-/// them.
+/// **Jobs that are not protected.** Jobs behind the head may be delayed by jobs that overtake them.
+/// A job that its policy refuses even on the idle fleet (a rule, a limit, a layout that must change
+/// first) is passed over and has no reservation. A job that is [`Infeasible`](Refusal::Infeasible)
+/// is rejected when it is first looked at. Reservations are on one machine: a job that is too large
+/// for every machine is rejected, even if a [network](Fleet::with_network) joins them.
 ///
-/// **Sharing.** A device on which a later job stays beyond the reservation counts as gone for the head, though they might
-/// share it. Layouts count as they are.
+/// **Sharing.** A device on which a later job stays beyond the reserved moment counts as taken,
+/// even if the head could share it. Layouts count as they are now.
 ///
-/// **Cost.** An instant at which something has ended: a copy of the fleet, a decision for each expected end until the head
-/// fits, and two decisions for each different request that waits, after each start; nothing if neither the fleet nor the
-/// queue has changed.
+/// # Complexity
+/// An instant at which something has ended costs a copy of the fleet, a decision for each expected
+/// end until the head fits, and after each start two decisions for each different request that
+/// waits. An instant costs nothing if neither the fleet nor the queue has changed.
 pub struct Easy {
     name: String,
     policies: Policies,
@@ -49,33 +53,47 @@ pub struct Easy {
     running: Running,
     answers: Memo<Answer>,
     head: Option<Head>,
-    /// The earliest moment that the head was ever promised, and who that is.
+    /// The head, by its number, and the earliest moment ever reserved for it.
     promised: Option<(u64, Time)>,
 }
 
-/// What there is for a class of jobs on the present state.
+/// The answers for a class of jobs on the present state.
 #[derive(Clone, Debug, Default)]
 struct Answer {
-    /// What its policy decides.
+    /// The decision of its policy, if it has one.
     now: Option<Decision>,
-    /// What may stay beyond the head's reservation; none before it was asked for.
-    stays: Option<Option<Decision>>,
+    beside: Beside,
+}
+
+/// The decision with which a job may run on beyond the head's reservation.
+#[derive(Clone, Debug, Default)]
+enum Beside {
+    /// Not looked for yet.
+    #[default]
+    Unknown,
+    /// There is none.
+    Nothing,
+    /// This one.
+    Decided(Box<Decision>),
 }
 
 /// The head's reservation.
 #[derive(Clone, Debug)]
 struct Head {
-    told: u64,
+    serial: u64,
     job: JobId,
     at: Time,
     /// The fleet at that moment.
     then: Fleet,
-    /// What those that overtook the head hold beyond it, by machine.
+    /// The devices that jobs which overtook the head hold beyond that moment, by machine.
     taken: Vec<DeviceSet>,
 }
 
+/// What has become of a job.
 enum Tried {
+    /// It has started or was rejected.
     Left,
+    /// It waits on.
     Waits,
 }
 
@@ -84,10 +102,14 @@ impl Easy {
     #[must_use]
     pub fn new(policy: impl Policy + 'static) -> Self {
         let name = format!("easy-backfill, {}", policy.name());
-        Self { name, ..Self::with(Policies::One(Box::new(policy))) }
+        Self {
+            name,
+            ..Self::with(Policies::One(Box::new(policy)))
+        }
     }
 
-    /// Every job placed by a policy of its own, made anew whenever it is asked: with the same answers for the same job.
+    /// Every job placed by a policy of its own, made whenever one is needed. It must give the same
+    /// answers for the same job each time.
     #[must_use]
     pub fn choosing(policy: impl FnMut(&Job) -> Box<dyn Policy> + Send + 'static) -> Self {
         Self::with(Policies::PerJob(Box::new(policy)))
@@ -118,31 +140,54 @@ impl Easy {
 
     /// Starts a job, rejects it, or leaves it where it is.
     fn try_one(&mut self, at: usize, now: Time, guarded: bool, turn: &mut Turn<'_>) -> Tried {
-        let Some(entry) = self.waiting.get(at).cloned() else { return Tried::Waits };
+        let Some(entry) = self.waiting.get(at).cloned() else {
+            return Tried::Waits;
+        };
         if self.answers.get(entry.class).is_none() {
-            let answer = self.policies.ask(&entry.job, |policy| turn.decide(policy, &entry.job.request));
+            let answer = self
+                .policies
+                .ask(&entry.job, |policy| turn.decide(policy, &entry.job.request));
             if let Err(why @ Refusal::Infeasible(_)) = answer {
                 turn.reject(entry.job.id, rejection(why, turn.fleet()));
                 return Tried::Left;
             }
-            self.answers.insert(entry.class, Answer { now: answer.ok(), stays: None });
+            self.answers.insert(
+                entry.class,
+                Answer {
+                    now: answer.ok(),
+                    beside: Beside::Unknown,
+                },
+            );
         }
+        // Estimates were too short: the head has waited past its first reserved moment. No job
+        // overtakes it any more.
         if guarded && self.promised.is_some_and(|(_, promised)| promised <= now) {
             return Tried::Waits;
         }
-        let at = self.head.as_ref().filter(|_| guarded).map_or(Time(u64::MAX), |head| head.at);
-        let Some(Answer { now: Some(decision), stays }) = self.answers.get_mut(entry.class) else {
+        // Without a head nothing is in the way, and every end comes early enough.
+        let at = self
+            .head
+            .as_ref()
+            .filter(|_| guarded)
+            .map_or(Time(u64::MAX), |head| head.at);
+        let Some(Answer {
+            now: Some(decision),
+            beside,
+        }) = self.answers.get_mut(entry.class)
+        else {
             return Tried::Waits;
         };
         if now + expected(&entry.job, decision, turn.fleet()) <= at {
             let decision = decision.clone();
             return self.start(&entry, decision, now, turn);
         }
-        if matches!(stays, Some(None)) {
+        if matches!(beside, Beside::Nothing) {
             return Tried::Waits;
         }
         let decision = decision.clone();
-        let Some(beside) = self.beside(&entry, decision, turn.fleet()) else { return Tried::Waits };
+        let Some(beside) = self.beside(&entry, decision, turn.fleet()) else {
+            return Tried::Waits;
+        };
         let (MachineId(machine), set) = (beside.stamp().machine, beside.placement().set());
         let tried = self.start(&entry, beside, now, turn);
         if let (Tried::Left, Some(head)) = (&tried, &mut self.head) {
@@ -152,7 +197,13 @@ impl Easy {
         tried
     }
 
-    fn start(&mut self, entry: &Entry<()>, decision: Decision, now: Time, turn: &mut Turn<'_>) -> Tried {
+    fn start(
+        &mut self,
+        entry: &Entry<()>,
+        decision: Decision,
+        now: Time,
+        turn: &mut Turn<'_>,
+    ) -> Tried {
         let length = expected(&entry.job, &decision, turn.fleet());
         if turn.place(Tenant::Job(entry.job.id), decision).is_err() {
             return Tried::Waits;
@@ -162,38 +213,64 @@ impl Easy {
         Tried::Left
     }
 
-    /// What a job may hold beyond the head's reservation: what its policy decides, or else what it decides on what the head
-    /// would leave.
+    /// The decision with which a job may run on beyond the head's reservation, looked up or looked
+    /// for.
     fn beside(&mut self, entry: &Entry<()>, decision: Decision, fleet: &Fleet) -> Option<Decision> {
-        if let Some(known) = self.answers.get_mut(entry.class).and_then(|answer| answer.stays.clone()) {
-            return known;
+        match self.answers.get(entry.class).map(|answer| &answer.beside) {
+            Some(Beside::Decided(known)) => return Some((**known).clone()),
+            Some(Beside::Nothing) => return None,
+            Some(Beside::Unknown) | None => {}
         }
-        let stays = self.leaves_room(decision, entry, fleet);
+        let found = self.leaves_room(decision, entry, fleet);
         if let Some(answer) = self.answers.get_mut(entry.class) {
-            answer.stays = Some(stays.clone());
+            answer.beside = match &found {
+                Some(decision) => Beside::Decided(Box::new(decision.clone())),
+                None => Beside::Nothing,
+            };
         }
-        stays
+        found
     }
 
-    fn leaves_room(&mut self, decision: Decision, entry: &Entry<()>, fleet: &Fleet) -> Option<Decision> {
+    /// The decision of a job's policy if it leaves room for the head; else its decision on the
+    /// devices that the head would leave, if that does.
+    fn leaves_room(
+        &mut self,
+        decision: Decision,
+        entry: &Entry<()>,
+        fleet: &Fleet,
+    ) -> Option<Decision> {
         if self.place_head(Some(&decision)).is_some() {
             return Some(decision);
         }
         let (machine, planned) = self.place_head(None)?;
-        let limits: Vec<DeviceSet> = fleet.views().map(|view| open(&view, &entry.job.request)).collect();
-        let left = |(view, limit): (mapa_core::View<'_>, &DeviceSet)| {
-            if view.machine() == machine { limit - &planned } else { limit.clone() }
-        };
-        let limits: Vec<DeviceSet> = fleet.views().zip(&limits).map(left).collect();
-        let views = fleet.views().zip(&limits).map(|(view, limit)| view.limited_to(limit));
-        let other = self.policies.ask(&entry.job, |policy| best_of(views, policy, &entry.job.request)).ok()?;
+        let mut limits: Vec<DeviceSet> = fleet
+            .views()
+            .map(|view| open(&view, &entry.job.request))
+            .collect();
+        if let Some(limit) = limits.get_mut(machine.0 as usize) {
+            *limit = &*limit - &planned;
+        }
+        let views = fleet
+            .views()
+            .zip(&limits)
+            .map(|(view, limit)| view.limited_to(limit));
+        let other = self
+            .policies
+            .ask(&entry.job, |policy| {
+                best_of(views, policy, &entry.job.request)
+            })
+            .ok()?;
         self.place_head(Some(&other)).is_some().then_some(other)
     }
 
-    /// Where the head would be at its moment, with those that overtook it, and one more.
+    /// The devices on which the head would start at its reserved moment, with the jobs that
+    /// overtook it still running, and perhaps one more.
     fn place_head(&mut self, more: Option<&Decision>) -> Option<(MachineId, DeviceSet)> {
         let head = self.head.as_ref()?;
-        let at = self.waiting.iter().find(|entry| entry.told == head.told)?;
+        let at = self
+            .waiting
+            .iter()
+            .find(|entry| entry.serial == head.serial)?;
         let (job, request) = (&at.job, &at.job.request);
         let left = |view: mapa_core::View<'_>| {
             let all = &open(&view, request) - &head.taken[view.machine().0 as usize];
@@ -203,15 +280,29 @@ impl Easy {
             }
         };
         let limits: Vec<DeviceSet> = head.then.views().map(left).collect();
-        let views = head.then.views().zip(&limits).map(|(view, limit)| view.limited_to(limit));
-        let decision = self.policies.ask(job, |policy| best_of(views, policy, request)).ok()?;
+        let views = head
+            .then
+            .views()
+            .zip(&limits)
+            .map(|(view, limit)| view.limited_to(limit));
+        let decision = self
+            .policies
+            .ask(job, |policy| best_of(views, policy, request))
+            .ok()?;
         Some((decision.stamp().machine, decision.placement().set()))
     }
 
-    /// Reserves the earliest moment at which a job has room; none if it has none with everybody gone.
+    /// Reserves the earliest moment at which a job can be placed. Returns false if it cannot be
+    /// placed even on the idle fleet.
     fn reserve(&mut self, at: usize, fleet: &Fleet) -> bool {
-        let Some(entry) = self.waiting.get(at) else { return false };
-        if self.head.as_ref().is_some_and(|head| head.told == entry.told) {
+        let Some(entry) = self.waiting.get(at) else {
+            return false;
+        };
+        if self
+            .head
+            .as_ref()
+            .is_some_and(|head| head.serial == entry.serial)
+        {
             return true;
         }
         self.head = None;
@@ -219,15 +310,27 @@ impl Easy {
         let mut then = fleet.clone();
         for (at, jobs) in self.running.ends() {
             for job in jobs {
-                // A running job's end can always be booked.
+                // The end of a running job can always be booked.
                 let _ = then.book(&Event::Finished(job));
             }
-            let fits = self.policies.ask(&entry.job, |policy| then.decide(policy, &entry.job.request)).is_ok();
+            let fits = self
+                .policies
+                .ask(&entry.job, |policy| then.decide(policy, &entry.job.request))
+                .is_ok();
             if fits {
                 let taken = vec![DeviceSet::new(); then.machines().len()];
-                let before = self.promised.filter(|(told, _)| *told == entry.told);
-                self.promised = Some((entry.told, before.map_or(at, |(_, before)| before.min(at))));
-                self.head = Some(Head { told: entry.told, job: entry.job.id, at, then, taken });
+                let before = self.promised.filter(|(serial, _)| *serial == entry.serial);
+                self.promised = Some((
+                    entry.serial,
+                    before.map_or(at, |(_, before)| before.min(at)),
+                ));
+                self.head = Some(Head {
+                    serial: entry.serial,
+                    job: entry.job.id,
+                    at,
+                    then,
+                    taken,
+                });
                 return true;
             }
         }
@@ -237,12 +340,18 @@ impl Easy {
 
 fn expected(job: &Job, decision: &Decision, fleet: &Fleet) -> std::time::Duration {
     let machine = fleet.machine(decision.stamp().machine);
-    machine.map_or_else(|_| crate::estimate::length(job), |at| length_at(job, at.graph(), decision.placement()))
+    machine.map_or_else(
+        |_| crate::estimate::length(job),
+        |at| length_at(job, at.graph(), decision.placement()),
+    )
 }
 
 impl fmt::Debug for Easy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Easy").field("name", &self.name).field("waiting", &self.waiting).finish_non_exhaustive()
+        f.debug_struct("Easy")
+            .field("name", &self.name)
+            .field("waiting", &self.waiting)
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,8 +1,9 @@
-//! Backfilling: later jobs start before earlier ones where they are not in their way.
+//! Backfilling: a later job starts before an earlier one if that does not delay the earlier one.
 //!
-//! Published backfilling counts processors. Here "fits" means that the job's policy has a decision, so a reservation is of
-//! devices, and what counts says is checked on an image of the fleet as it will be. Where all devices are alike the schedules
-//! are those of the counts.
+//! Published backfilling counts processors. Here "fits" means that the job's policy has a decision,
+//! so a reservation is of devices. What the counts allow is checked on a copy of the fleet as it
+//! will be at that moment. Where all devices are alike, the schedules are those of the published
+//! rules.
 
 mod conservative;
 mod easy;
@@ -16,16 +17,19 @@ use mapa_core::{DeviceSet, Policy, Reason, Refusal, Request, View};
 use crate::fleet::Fleet;
 use crate::job::Job;
 
-/// Makes a job's policy.
+/// Makes the policy of a job.
 type Make = Box<dyn FnMut(&Job) -> Box<dyn Policy> + Send>;
 
 /// Which policy places a job.
 enum Policies {
+    /// One policy for all jobs.
     One(Box<dyn Policy>),
+    /// A policy for each job, made whenever one is needed.
     PerJob(Make),
 }
 
 impl Policies {
+    /// Calls `question` with the policy of a job.
     fn ask<T>(&mut self, job: &Job, question: impl FnOnce(&dyn Policy) -> T) -> T {
         match self {
             Self::One(policy) => question(policy),
@@ -33,25 +37,37 @@ impl Policies {
         }
     }
 
-    /// Whether jobs that ask for the same get the same answer.
+    /// Whether one policy places all jobs, so that equal requests get equal answers.
     fn is_one(&self) -> bool {
         matches!(self, Self::One(_))
     }
 }
 
-/// Why a job is rejected that no machine can ever hold. Reservations are on one machine: jobs over several are not planned.
+/// The reason for rejecting a job that no single machine can ever hold. Reservations are on one
+/// machine: jobs that span several are not planned, even where a network joins the machines.
 fn rejection(why: Refusal, fleet: &Fleet) -> Refusal {
     match why {
-        Refusal::Infeasible(Reason::TooFewDevices { wanted, allowed }) if fleet.network_gbps().is_some() => {
-            let rule = format!("one machine for all {wanted} devices, as backfilling plans for ({allowed} at most)");
+        Refusal::Infeasible(Reason::TooFewDevices { wanted, allowed })
+            if fleet.network_gbps().is_some() =>
+        {
+            let rule = format!(
+                "one machine for all {wanted} devices, as backfilling plans for ({allowed} at most)"
+            );
             Refusal::Infeasible(Reason::Rule(rule.into()))
         }
         why => why,
     }
 }
 
-/// What a request could get on a machine now: what is free, and what has room for those of its ranks that share.
+/// The devices of a machine that a request could use now: those that are free, and those with room
+/// for its ranks that share a device.
 fn open(view: &View<'_>, request: &Request) -> DeviceSet {
-    let shared = request.pattern.demands().iter().filter(|demand| demand.is_shared());
-    shared.fold(view.free().clone(), |all, demand| &all | &view.room_for(demand))
+    let shared = request
+        .pattern
+        .demands()
+        .iter()
+        .filter(|demand| demand.is_shared());
+    shared.fold(view.free().clone(), |all, demand| {
+        &all | &view.room_for(demand)
+    })
 }

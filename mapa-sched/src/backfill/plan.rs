@@ -1,9 +1,12 @@
-//! Who will run when and where, if all goes as expected.
+//! The plan of reservations: which job starts when and where, if every job runs as long as
+//! expected.
 //!
-//! A plan is replayed rather than drawn on a chart of devices: at each planned start, in order of time, a job takes the
-//! devices that it was promised if they are free then, or what its policy decides on those that are. So a moment can be
-//! promised whenever counts allow it, as in published schedulers. On a chart with fixed devices it could not: of two devices
-//! one may be free now and the other later, and neither for as long as a job runs.
+//! A plan is replayed rather than drawn on a chart of devices. The replay goes through the planned
+//! starts in order of time. A job takes its planned devices if they are free at that moment;
+//! otherwise its policy chooses among the devices that are. So a moment can be reserved whenever
+//! enough devices are free by number, as in published schedulers. A chart that fixes devices in
+//! advance is too strict: of two devices one may be free now and the other later, and neither for
+//! as long as the job runs.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -25,36 +28,52 @@ pub(super) struct Place {
     pub(super) set: DeviceSet,
 }
 
-/// What is free now, and what those that run will give back.
+/// The devices that are free now, and those that running jobs will give back.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outlook {
-    /// By machine.
+    /// The free devices of each machine.
     pub(super) free: Vec<DeviceSet>,
-    /// By time. A device that several share is free when the last of them has ended.
+    /// What becomes free when, by time. A device that several jobs share becomes free when the last
+    /// of them ends.
     ends: Vec<(Time, Place)>,
 }
 
 impl Outlook {
+    /// The outlook of a fleet whose jobs end when they are expected to.
+    ///
+    /// # Complexity
+    /// O(t²) for t tenants.
     pub(super) fn of(fleet: &Fleet, running: &Running) -> Self {
         let free = fleet.views().map(|view| view.free().clone()).collect();
-        let mut outlook = Self { free, ends: Vec::new() };
+        let mut outlook = Self {
+            free,
+            ends: Vec::new(),
+        };
         for (tenant, machine, lease) in fleet.tenants() {
-            let held = fleet.machine(machine).ok().and_then(|machine| machine.lease(lease));
-            let held = held.map(|lease| lease.placement.set());
-            if let (Some(set), Some(until)) = (held, running.until(tenant.job())) {
+            let Ok(held) = fleet.machine(machine) else {
+                continue;
+            };
+            if let (Some(lease), Some(until)) = (held.lease(lease), running.until(tenant.job())) {
+                let set = lease.placement.set();
                 outlook.take(&Place { machine, set }, until);
             }
         }
         outlook
     }
 
-    /// Devices are held until then at least.
+    /// Notes that these devices are in use until at least then.
     pub(super) fn take(&mut self, place: &Place, until: Time) {
         let Place { machine, mut set } = place.clone();
         if let Some(free) = self.free.get_mut(machine.0 as usize) {
             *free = &*free - &set;
         }
-        for (end, other) in self.ends.iter_mut().filter(|(_, other)| other.machine == machine) {
+        // Each device is given back once, by the entry that holds it longest: it is taken out of
+        // the entries that end earlier, and out of the new one where an entry ends later.
+        for (end, other) in self
+            .ends
+            .iter_mut()
+            .filter(|(_, other)| other.machine == machine)
+        {
             if *end < until {
                 other.set = &other.set - &set;
             } else {
@@ -66,43 +85,51 @@ impl Outlook {
     }
 }
 
-/// A reservation.
+/// A reservation: a job, its moment and, once the plan was replayed, its devices.
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
-    /// The job's place in the order of arrival.
-    pub(super) told: u64,
+    /// The number of the job in order of arrival.
+    pub(super) serial: u64,
     pub(super) job: Arc<Job>,
     pub(super) from: Time,
     pub(super) length: Duration,
-    /// None before it was first replayed.
+    /// The devices by the latest replay; none before the first.
     pub(super) place: Option<Place>,
 }
 
-/// How many devices a job needs for itself.
+/// How many devices a job needs for itself: its ranks that share a device are not counted.
 pub(super) fn need(job: &Job) -> i64 {
-    job.request.pattern.demands().iter().filter(|demand| !demand.is_shared()).count() as i64
+    job.request
+        .pattern
+        .demands()
+        .iter()
+        .filter(|demand| !demand.is_shared())
+        .count() as i64
 }
 
-/// The reservations, by moment, then by arrival; and how many devices they leave at least.
+/// The reservations, by moment, then by arrival; and how many devices are free when.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
     slots: Vec<Slot>,
-    /// Devices free now.
+    /// How many devices are free now.
     count: i64,
-    /// What is added to them when, and how many starts and ends that is.
+    /// By how much that number changes at each moment, and how many starts and ends add up to it. A
+    /// moment stays here while any start or end lies on it, even if they cancel out.
     changes: BTreeMap<Time, (i64, usize)>,
 }
 
 impl Plan {
+    /// The reservations, by moment, then by arrival.
     pub(super) fn slots(&self) -> &[Slot] {
         &self.slots
     }
 
+    /// Gives up all reservations. The counts stay as they are until [`Plan::count`] is called.
     pub(super) fn clear(&mut self) {
         self.slots.clear();
     }
 
-    /// Counts anew from what is free now.
+    /// Counts free devices anew: those free now, what running jobs give back, and the reservations.
     pub(super) fn count(&mut self, outlook: &Outlook) {
         self.count = outlook.free.iter().map(|free| free.len() as i64).sum();
         self.changes.clear();
@@ -110,18 +137,25 @@ impl Plan {
             self.change(*until, place.set.len() as i64);
         }
         for at in 0..self.slots.len() {
-            let Slot { from, length, ref job, .. } = self.slots[at];
+            let Slot {
+                from,
+                length,
+                ref job,
+                ..
+            } = self.slots[at];
             let need = need(job);
             self.change(from, -need);
             self.change(from + length, need);
         }
     }
 
+    /// Adds a start or an end to the counts.
     fn change(&mut self, at: Time, by: i64) {
         let (sum, times) = self.changes.entry(at).or_default();
         (*sum, *times) = (*sum + by, *times + 1);
     }
 
+    /// Takes a start or an end out of the counts.
     fn undo(&mut self, at: Time, by: i64) {
         if let Some((sum, times)) = self.changes.get_mut(&at) {
             (*sum, *times) = (*sum - by, *times - 1);
@@ -131,16 +165,20 @@ impl Plan {
         }
     }
 
+    /// Adds a reservation.
     pub(super) fn add(&mut self, slot: Slot) {
         let need = need(&slot.job);
         self.change(slot.from, -need);
         self.change(slot.from + slot.length, need);
-        let at = self.slots.partition_point(|other| (other.from, other.told) < (slot.from, slot.told));
+        let at = self
+            .slots
+            .partition_point(|other| (other.from, other.serial) < (slot.from, slot.serial));
         self.slots.insert(at, slot);
     }
 
-    pub(super) fn remove(&mut self, told: u64) -> Option<Slot> {
-        let at = self.slots.iter().position(|slot| slot.told == told)?;
+    /// Takes the reservation of a job out, if it has one.
+    pub(super) fn remove(&mut self, serial: u64) -> Option<Slot> {
+        let at = self.slots.iter().position(|slot| slot.serial == serial)?;
         let slot = self.slots.remove(at);
         let need = need(&slot.job);
         self.undo(slot.from, -need);
@@ -148,30 +186,48 @@ impl Plan {
         Some(slot)
     }
 
-    /// The first moment from `from` on, which is a moment at which something ends or `from` itself, from which so many
-    /// devices are free for so long by their number. O(changes).
+    /// The first moment from `from` on at which `need` devices are free, by their number, for
+    /// `length`. It is `from` itself or a moment at which something ends.
+    ///
+    /// # Complexity
+    /// O(c) for c starts and ends in the plan.
     pub(super) fn earliest(&self, need: i64, length: Duration, from: Time) -> Option<Time> {
         let before: i64 = self.changes.range(..=from).map(|(_, (by, _))| by).sum();
         let mut free = self.count + before;
+        // Since when enough devices have been free without a gap.
         let mut since = (free >= need).then_some(from);
-        for (&at, (by, _)) in self.changes.range((Bound::Excluded(from), Bound::Unbounded)) {
+        for (&at, (by, _)) in self
+            .changes
+            .range((Bound::Excluded(from), Bound::Unbounded))
+        {
+            // The gap-free stretch already lasts as long as the job.
             if since.is_some_and(|since| since + length <= at) {
                 break;
             }
             free += by;
-            since = if free >= need { since.or(Some(at)) } else { None };
+            since = if free >= need {
+                since.or(Some(at))
+            } else {
+                None
+            };
         }
+        // Sums of times stop at the last moment there is, which therefore means "never".
         since.filter(|&since| since < Time(u64::MAX))
     }
 
-    /// The first moment after this one at which anything changes.
+    /// The first moment after `after` at which a start or an end is planned.
     pub(super) fn next_change(&self, after: Time) -> Option<Time> {
-        self.changes.range((Bound::Excluded(after), Bound::Unbounded)).next().map(|(&at, _)| at)
+        self.changes
+            .range((Bound::Excluded(after), Bound::Unbounded))
+            .next()
+            .map(|(&at, _)| at)
     }
 
-    /// Replays the plan from an outlook: the place of each slot, by the slots' order; none if one finds no place. `decide` is
-    /// shown what is free on each machine. O(slots x log(slots)) and a decision for each slot that must go elsewhere than
-    /// planned.
+    /// Replays the plan from an outlook: the devices of each reservation, in their order, or `None`
+    /// if one of them finds none. `decide` chooses among the free devices of each machine.
+    ///
+    /// # Complexity
+    /// O(n log n) for n reservations, and a decision for each that cannot have its planned devices.
     pub(super) fn replay(
         &self,
         outlook: &Outlook,
@@ -181,12 +237,9 @@ impl Plan {
         let mut running = outlook.ends.iter().peekable();
         let mut ends: BinaryHeap<Reverse<(Time, usize)>> = BinaryHeap::new();
         let mut places: Vec<Place> = Vec::with_capacity(self.slots.len());
-        let give_back = |free: &mut [DeviceSet], place: &Place| {
-            if let Some(free) = free.get_mut(place.machine.0 as usize) {
-                *free = &*free | &place.set;
-            }
-        };
         for (at, slot) in self.slots.iter().enumerate() {
+            // First everything that ends by then: jobs that run now, then reservations replayed
+            // before this one, which are in `ends` by the moment at which they end.
             while let Some((_, place)) = running.next_if(|(end, _)| *end <= slot.from) {
                 give_back(&mut free, place);
             }
@@ -196,10 +249,11 @@ impl Plan {
                 ends.pop();
                 give_back(&mut free, &places[other]);
             }
-            let is_free = |place: &&Place| free.get(place.machine.0 as usize).is_some_and(|f| place.set.is_subset(f));
-            let place = match slot.place.as_ref().filter(is_free) {
-                Some(place) => place.clone(),
-                None => decide(&slot.job, &free)?,
+            // The planned devices are kept where possible: that saves a decision, and plans change
+            // no more than they must.
+            let place = match &slot.place {
+                Some(place) if is_free(&free, place) => place.clone(),
+                _ => decide(&slot.job, &free)?,
             };
             let left = free.get_mut(place.machine.0 as usize)?;
             *left = &*left - &place.set;
@@ -209,8 +263,24 @@ impl Plan {
         Some(places)
     }
 
-    /// Makes places that were found the plan's.
+    /// Takes over the devices that a replay has found, in the order of the reservations.
     pub(super) fn settle(&mut self, places: Vec<Place>) {
-        self.slots.iter_mut().zip(places).for_each(|(slot, place)| slot.place = Some(place));
+        self.slots
+            .iter_mut()
+            .zip(places)
+            .for_each(|(slot, place)| slot.place = Some(place));
     }
+}
+
+/// Adds devices to the free ones of their machine.
+fn give_back(free: &mut [DeviceSet], place: &Place) {
+    if let Some(free) = free.get_mut(place.machine.0 as usize) {
+        *free = &*free | &place.set;
+    }
+}
+
+/// Whether all these devices are free.
+fn is_free(free: &[DeviceSet], place: &Place) -> bool {
+    let there = free.get(place.machine.0 as usize);
+    there.is_some_and(|there| place.set.is_subset(there))
 }

@@ -1,25 +1,34 @@
 //! Which jobs to move so that a wanted placement becomes possible.
 //!
-//! Jobs come and go, and what is free at the end is seldom what was left on purpose. A job moved gives its devices back and takes
-//! others; with few moves chosen well, what is free is worth what it would be on an idle machine. Everything here is a pure
-//! function of the state: it proposes, and somebody else moves jobs.
+//! As jobs come and go, the free devices become scattered. A job that moves gives its devices back
+//! and takes others. A few well-chosen moves can make the free devices as good as those of an idle
+//! machine. Everything here is a pure function of the state. It proposes moves; the caller carries
+//! them out.
 
+mod conditions;
 mod order;
+mod plan;
 mod scores;
 mod search;
 
 use std::collections::BTreeSet;
 
-use mapa_core::{Allocator, LeaseId, Limits, MachineId, Objective, Pattern, Placement, StopReason};
+use mapa_core::{Allocator, LeaseId, Limits, MachineId, Objective, Pattern};
 
+use conditions::Conditions;
+pub use plan::{Defragmented, Move, Plan, Reach, Target};
 use scores::Scores;
 use search::Search;
 
-/// The smallest sets of moves that make room, and what room there is.
+/// Finds the smallest sets of moves that make room for a pattern, and measures how much room there
+/// is.
 ///
-/// A placement is worth what the objective says of the best rank order on its devices; so much is looked for for the wanted
-/// pattern, and kept for every job that moves. Objectives that depend on what is free are not meant. Jobs on
-/// instances, and such as share devices, stay where they are, as do those that are pinned.
+/// The score of a placement is the objective's score of the best rank order on its devices. Plans
+/// are judged by the score of the wanted pattern, and must keep the score of every job that moves.
+/// The objective must not depend on which devices are free. Jobs on instances, jobs that share
+/// devices and pinned jobs stay where they are.
+///
+/// # Examples
 ///
 /// ```
 /// use std::sync::Arc;
@@ -46,126 +55,77 @@ use search::Search;
 /// assert_eq!(plan.target.score, reach.idle.unwrap());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Defrag<'a> {
-    objective: Objective<'a>,
-    may_lose: f64,
-    pinned: BTreeSet<(MachineId, LeaseId)>,
-    limits: Limits,
-}
-
-/// What a pattern would get.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reach {
-    /// Now, on the machine where it would get most; none, if it has room on none.
-    pub now: Option<f64>,
-    /// The same if all machines were idle.
-    pub idle: Option<f64>,
-}
-
-/// Whether the wanted placement can be had, and how.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Defragmented {
-    /// It can be had now.
-    Already(Target),
-    /// After these moves.
-    By(Plan),
-    /// It cannot, under the conditions set.
-    Impossible {
-        /// Whether it could be had if jobs could exchange their devices: there is no room to move them one by one, only by
-        /// suspending some.
-        but_for_room: bool,
-    },
-    /// Unknown: the search stopped before it found any plan.
-    LimitReached(StopReason),
-}
-
-/// Devices for what is wanted.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Target {
-    /// Their machine.
-    pub machine: MachineId,
-    /// The device of each rank.
-    pub placement: Placement,
-    /// What they are worth.
-    pub score: f64,
-}
-
-/// Moves, one after the other, and where they lead.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
-    /// In the order in which they can be made: each job's new devices are free, or its own, when its turn comes.
-    pub moves: Vec<Move>,
-    /// How many jobs move; fewer than `moves` where one must step aside first.
-    pub jobs: usize,
-    /// How many devices the jobs that move have in the end that they do not have now.
-    pub devices: usize,
-    /// What is then free for what is wanted.
-    pub target: Target,
-    /// Whether no plan with fewer jobs exists, or a better one with as many: not if a limit ended the search.
-    pub complete: bool,
-}
-
-/// A job that moves.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Move {
-    /// The job's machine and lease at the beginning, which name it through all moves.
-    pub job: (MachineId, LeaseId),
-    /// Where it is.
-    pub from: Target,
-    /// Where it goes.
-    pub to: Target,
-    /// Whether it only steps aside, and moves once more later.
-    pub aside: bool,
-    /// What the wanted pattern would get once the move is done.
-    pub reach: Option<f64>,
-}
+pub struct Defrag<'a>(Conditions<'a>);
 
 impl<'a> Defrag<'a> {
-    /// Placements by this objective; no job that moves may be worse off; at most ten million sets of devices looked at.
+    /// A search that scores placements by this objective. By default no job that moves may have a
+    /// lower score afterwards, and the search looks at no more than ten million sets of devices.
     #[must_use]
     pub fn new(objective: Objective<'a>) -> Self {
-        Self { objective, may_lose: 0.0, pinned: BTreeSet::new(), limits: Limits::NONE.nodes(10_000_000) }
+        Self(Conditions {
+            objective,
+            may_lose: 0.0,
+            pinned: BTreeSet::new(),
+            limits: Limits::NONE.nodes(10_000_000),
+        })
     }
 
-    /// A job that moves may be worse off by this share of what its placement is worth, from 0 to 1.
+    /// Lets a job that moves lose at most this share of its score, from 0 to 1. Default: 0.
     #[must_use]
     pub fn may_lose(self, share: f64) -> Self {
-        Self { may_lose: share, ..self }
+        Self(Conditions {
+            may_lose: share,
+            ..self.0
+        })
     }
 
-    /// This job stays where it is.
+    /// Keeps this job where it is.
     #[must_use]
     pub fn pin(mut self, machine: MachineId, lease: LeaseId) -> Self {
-        self.pinned.insert((machine, lease));
+        self.0.pinned.insert((machine, lease));
         self
     }
 
-    /// How far to search. A node is a set of devices looked at.
+    /// Sets the limits of the search. A node is one set of devices that is looked at.
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
-        Self { limits, ..self }
+        Self(Conditions { limits, ..self.0 })
     }
 
-    /// What a pattern would get on these machines, now and if they were idle. One decision a machine and moment.
+    /// The best score of a pattern on these machines, now and if they were idle.
+    ///
+    /// # Complexity
+    /// Two decisions for each machine.
     #[must_use]
     pub fn reach(&self, machines: &[Allocator], want: &Pattern) -> Reach {
-        let scores = Scores::new(&self.objective, machines);
+        let scores = Scores::new(&self.0.objective, machines);
         let best = |idle: bool| {
-            let of = |machine| scores.best_on(machine, want, idle).map(|target| target.score);
+            let of = |machine| {
+                scores
+                    .best_on(machine, want, idle)
+                    .map(|target| target.score)
+            };
             (0..machines.len()).filter_map(of).max_by(f64::total_cmp)
         };
-        Reach { now: best(false), idle: best(true) }
+        Reach {
+            now: best(false),
+            idle: best(true),
+        }
     }
 
-    /// The moves after which `want` has a placement worth at least `at_least` on one of the machines: of all plans those that
-    /// move fewest jobs; then those of fewest moves, then of fewest devices, then that after which what is wanted is worth most.
+    /// The moves after which `want` has a placement with a score of at least `at_least` on one of
+    /// the machines. Plans are compared by the number of jobs that move, then of moves, then of
+    /// devices that these jobs get anew, then by the score of `want`.
     ///
-    /// On one machine, exact, up to where jobs would have to step aside more than twice each. On several, the jobs that
-    /// move are those of the machine that gets the room; such a job may go to another machine, there to the best
-    /// free devices for it. Sets of devices are gone through, at most 2^n of n devices and for each those of the jobs that move: machines of
-    /// up to 16 devices are meant, 64 are possible.
+    /// On one machine the plan is optimal, except that plans are not found in which jobs step aside
+    /// more than twice per moved job. On several machines only jobs of the machine that gets the
+    /// room move. Such a job may go to the best free devices of another machine.
+    ///
+    /// # Complexity
+    /// The search visits up to 2^n sets of n devices, and for each of them the sets for the jobs
+    /// that move. It is meant for machines of up to 16 devices; 64 are possible.
     #[must_use]
     pub fn plan(&self, machines: &[Allocator], want: &Pattern, at_least: f64) -> Defragmented {
-        Search::new(self, machines, want, at_least).run()
+        Search::new(&self.0, machines, want, at_least).run()
     }
 }

@@ -1,21 +1,22 @@
-//! In which order jobs can move.
+//! The order in which jobs can move.
 //!
-//! A job can go where nobody is but itself. Where all that are left wait for each other, one of them must step aside, to any place
-//! on which it can run; the fewest such steps are looked for.
+//! A job can move to devices that are free or its own. If all remaining jobs wait for each other's
+//! devices, one of them must step aside: it moves to any place where it can run, and moves again
+//! later. The search looks for the order with the fewest such steps.
 
 use super::scores::Mask;
 
-/// Where a job is: the machine, the devices there.
+/// Where a job is: the machine, and the devices there.
 pub(super) type Place = (usize, Mask);
 
-/// A job under way: where it is, where it is to go.
+/// A job that moves: its present place and its destination.
 #[derive(Clone, Copy)]
 pub(super) struct Way {
     pub(super) now: Place,
     pub(super) to: Place,
 }
 
-/// A step: which job goes where, and whether it stays there.
+/// A step: a job, its new place, and whether it only steps aside there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) job: usize,
@@ -23,8 +24,9 @@ pub(super) struct Step {
     pub(super) aside: bool,
 }
 
-/// The steps of all jobs, in order, with at most `asides` steps aside; none, if there is no such order. `free` are the
-/// devices of each machine that nobody has; `places` are those where a job could step aside, given what is free.
+/// The steps of all jobs, in order, with at most `asides` steps aside. `None` if there is no such
+/// order. `free` has the free devices of each machine. `places` returns the places to which a job
+/// could step aside, given the free devices.
 pub(super) fn order(
     ways: &mut [Way],
     free: &mut [Mask],
@@ -32,16 +34,22 @@ pub(super) fn order(
     places: &mut impl FnMut(usize, &[Mask], Place) -> Vec<Place>,
 ) -> Option<Vec<Step>> {
     let mut steps = Vec::new();
-    // Where a job goes nobody else wants to go: whoever can go may.
+    // The destinations of jobs are disjoint, so a job that can move now takes nothing from another.
     while let Some(job) = (0..ways.len()).find(|&job| {
         let Way { now, to } = ways[job];
         let own = if now.0 == to.0 { now.1 } else { 0 };
         now != to && to.1 & !(free[to.0] | own) == 0
     }) {
-        steps.push(Step { job, to: ways[job].to, aside: false });
+        steps.push(Step {
+            job,
+            to: ways[job].to,
+            aside: false,
+        });
         go(&mut ways[job], free, steps[steps.len() - 1].to);
     }
-    let waiting: Vec<usize> = (0..ways.len()).filter(|&job| ways[job].now != ways[job].to).collect();
+    let waiting: Vec<usize> = (0..ways.len())
+        .filter(|&job| ways[job].now != ways[job].to)
+        .collect();
     if waiting.is_empty() {
         return Some(steps);
     }
@@ -51,7 +59,11 @@ pub(super) fn order(
             let (mut ways, mut free) = (ways.to_vec(), free.to_vec());
             go(&mut ways[job], &mut free, place);
             if let Some(others) = order(&mut ways, &mut free, asides, places) {
-                steps.push(Step { job, to: place, aside: true });
+                steps.push(Step {
+                    job,
+                    to: place,
+                    aside: true,
+                });
                 steps.extend(others);
                 return Some(steps);
             }

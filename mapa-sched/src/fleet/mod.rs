@@ -1,41 +1,45 @@
-//! Machines, and who holds what on them.
+//! Machines, and the leases that tenants hold on them.
 
+mod answer;
 mod index;
+mod network;
 mod question;
 mod spread;
 mod states;
 mod tournament;
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use mapa_core::mig::Layout;
 use mapa_core::{
-    Allocator, Decision, DeviceId, HardwareGraph, Lease, LeaseId, MachineId, Policy, Reason, Refusal, Request, View,
-    WhatIf,
+    Allocator, Decision, DeviceId, HardwareGraph, Lease, LeaseId, MachineId, Policy, Reason,
+    Refusal, Request, View, WhatIf,
 };
 
 use crate::error::{Error, ErrorKind};
 use crate::event::{Event, Part, Placed};
 use crate::job::{JobId, TaskId, Tenant};
 
+pub(crate) use answer::best_of;
+use answer::no_machine;
 use index::Index;
-use spread::Network;
+use network::Network;
 
-/// Some machines, of any number and mix; equal ones share a graph and what was worked out about it. Read-only to schedulers: a
-/// [`Turn`](crate::Turn) acts on it, and [`step`](crate::step) books facts.
+/// Any number of machines, of any mix. Equal machines share one graph, and the results that were
+/// computed from it. Schedulers only read a fleet: they change it through a [`Turn`](crate::Turn),
+/// and [`step`](crate::step) books facts.
 #[derive(Debug, Default)]
 pub struct Fleet {
     machines: Vec<Allocator>,
     holders: BTreeMap<Tenant, Held>,
-    /// The same the other way round.
+    /// The tenant of each lease: `holders`, by machine and lease.
     held_by: BTreeMap<(MachineId, LeaseId), Tenant>,
     network: Option<Network>,
     state: FleetState,
-    /// What was worked out about the machines; it changes no answer.
+    /// Cached answers of policies. The cache changes no answer.
     index: Mutex<Index>,
-    /// The same machines with nobody there; made when first asked for.
+    /// The same machines without tenants, built when first needed.
     idle: Arc<OnceLock<Fleet>>,
 }
 
@@ -65,11 +69,12 @@ pub(crate) struct FleetState {
 }
 
 impl FleetState {
-    /// Adds or takes away a machine's state.
+    /// Adds a machine's state to the hash, or removes it: both are the same XOR.
     fn toggle(&mut self, machine: &Allocator) {
         let stamp = machine.stamp();
         // The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) mixes all bits.
-        let mut z = stamp.lineage ^ stamp.fingerprint.rotate_left(32) ^ u64::from(stamp.machine.0) << 16;
+        let mut z =
+            stamp.lineage ^ stamp.fingerprint.rotate_left(32) ^ u64::from(stamp.machine.0) << 16;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         self.hash ^= z ^ (z >> 31);
@@ -83,7 +88,8 @@ impl Fleet {
         let mut known: HashMap<u64, Vec<Arc<HardwareGraph>>> = HashMap::new();
         let machine = |(id, graph): (u32, Arc<HardwareGraph>)| {
             let alike = known.entry(graph.fingerprint()).or_default();
-            let same = |known: &&Arc<HardwareGraph>| Arc::ptr_eq(known, &graph) || ***known == *graph;
+            let same =
+                |known: &&Arc<HardwareGraph>| Arc::ptr_eq(known, &graph) || ***known == *graph;
             let graph = alike.iter().find(same).cloned().unwrap_or_else(|| {
                 alike.push(graph.clone());
                 graph
@@ -91,8 +97,14 @@ impl Fleet {
             Allocator::with_id(MachineId(id), graph)
         };
         let machines: Vec<Allocator> = (0u32..).zip(graphs).map(machine).collect();
-        let mut fleet = Self { machines, ..Self::default() };
-        fleet.machines.iter().for_each(|machine| fleet.state.toggle(machine));
+        let mut fleet = Self {
+            machines,
+            ..Self::default()
+        };
+        fleet
+            .machines
+            .iter()
+            .for_each(|machine| fleet.state.toggle(machine));
         fleet
     }
 
@@ -108,10 +120,13 @@ impl Fleet {
     /// An id that the fleet does not have.
     pub fn machine(&self, id: MachineId) -> Result<&Allocator, Error> {
         let machines = self.machines.len();
-        self.machines.get(id.0 as usize).ok_or_else(|| ErrorKind::UnknownMachine { id, machines }.into())
+        self.machines
+            .get(id.0 as usize)
+            .ok_or_else(|| ErrorKind::UnknownMachine { id, machines }.into())
     }
 
-    /// Changes a machine: the only way in which one changes.
+    /// Changes a machine. All changes go through here, so the hash of the fleet and the index stay
+    /// up to date.
     fn change<T>(
         &mut self,
         id: MachineId,
@@ -124,11 +139,14 @@ impl Fleet {
         let changed = change(machine);
         self.state.toggle(machine);
         self.state.changes += u64::from(changed.is_ok());
-        self.index.get_mut().unwrap_or_else(PoisonError::into_inner).put(machine);
+        self.index
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .put(machine);
         Ok(changed?)
     }
 
-    /// Equal as long as nothing has changed. O(1).
+    /// The state of all machines: equal as long as no machine has changed. O(1).
     pub(crate) fn state(&self) -> FleetState {
         self.state
     }
@@ -138,61 +156,77 @@ impl Fleet {
         self.machines.iter().map(Allocator::view)
     }
 
-    /// Who holds what: the tenant, its machine and its lease, by tenant. Who is on several machines is there once for each.
+    /// All leases: the tenant, its machine and its lease, sorted by tenant. A tenant on several
+    /// machines has an entry for each.
     pub fn tenants(&self) -> impl Iterator<Item = (Tenant, MachineId, LeaseId)> + '_ {
-        let leases = |(&tenant, held)| Held::all(held).map(move |(machine, lease)| (tenant, machine, lease));
+        let leases =
+            |(&tenant, held)| Held::all(held).map(move |(machine, lease)| (tenant, machine, lease));
         self.holders.iter().flat_map(leases)
     }
 
-    /// Where a tenant is, if it holds anything: its first ranks, if it is on several machines.
+    /// The machine and the lease of a tenant, if it holds one. For a tenant on several machines,
+    /// those of its first ranks.
     #[must_use]
     pub fn lease_of(&self, tenant: Tenant) -> Option<(MachineId, &Lease)> {
         self.leases_of(tenant).next()
     }
 
-    /// What a tenant holds, machine by machine, in the order of its ranks; often one lease, or nothing.
+    /// The leases of a tenant, machine by machine, in the order of its ranks. Most tenants have one
+    /// or none.
     pub fn leases_of(&self, tenant: Tenant) -> impl Iterator<Item = (MachineId, &Lease)> {
         let held = self.holders.get(&tenant).into_iter().flat_map(Held::all);
-        held.filter_map(|(machine, lease)| Some((machine, self.machine(machine).ok()?.lease(lease)?)))
+        held.filter_map(|(machine, lease)| {
+            Some((machine, self.machine(machine).ok()?.lease(lease)?))
+        })
     }
 
-    /// Who holds a lease. O(log tenants).
+    /// The tenant that holds a lease. O(log t) for t tenants.
     #[must_use]
     pub fn tenant_of(&self, machine: MachineId, lease: LeaseId) -> Option<Tenant> {
         self.held_by.get(&(machine, lease)).copied()
     }
 
-    /// The state of a tenant's machine as if it held nothing: decisions on it move the tenant. None for one on several machines,
-    /// which is not moved.
+    /// The state of a tenant's machine as if the tenant held nothing. A decision made on this state
+    /// moves the tenant. `None` if the tenant holds nothing, or is on several machines: such
+    /// tenants cannot be moved.
     #[must_use]
     pub fn without(&self, tenant: Tenant) -> Option<WhatIf> {
         let (machine, lease) = self.holders.get(&tenant)?.only()?;
         self.machine(machine).ok()?.without(lease).ok()
     }
 
-    /// The policy's best decision over all machines, by [`Decision::order`]; the lowest machine on a tie. Policies written by
-    /// hand have no order, so theirs is the first machine that has a decision.
+    /// The policy's best decision over all machines by [`Decision::order`]; of equal decisions, the
+    /// one on the lowest machine. Decisions of policies written by hand have no order, so the first
+    /// machine with a decision is taken.
     ///
-    /// Machines are visited one by one only for policies that do not promise to see nothing but what is free
-    /// ([`Policy::of_free_set`]), and where devices are cut up or shared. Else an index finds the best one: O(log machines) for
-    /// each machine that has changed since the policy was last asked for this request, a decision for each combination of free
-    /// devices that is new, and one more. What is found is kept for the policy and its copies: make a policy once, not for each
-    /// decision.
+    /// An index finds the best machine if the policy promises that its answer depends on the free
+    /// devices alone ([`Policy::of_free_set`]). Other policies visit every machine, and machines
+    /// with partitioned or shared devices are always visited. The index keeps its answers for the
+    /// policy and its copies. So make a policy once, not for each decision.
+    ///
+    /// # Complexity
+    /// With the index: O(log m) for each of m machines that has changed since the last decision by
+    /// this policy for this request, a decision for each new combination of free devices, and one
+    /// more.
     ///
     /// # Errors
-    /// Where no machine has a decision: `LimitReached` if any search stopped early; else `Busy` if any machine is (one that
-    /// a re-partition would help first); else `Infeasible`.
+    /// If no machine has a decision: `LimitReached` if any search stopped early; else `Busy` if any
+    /// machine is busy, preferably with the refusal of one that a repartition would help; else
+    /// `Infeasible`.
     pub fn decide(&self, policy: impl Policy, request: &Request) -> Result<Decision, Refusal> {
         match policy.of_free_set() {
             None => best_of(self.views(), policy, request),
             Some(id) => {
-                let best = self.index().best(&self.machines, (id, &policy), request, &[]);
+                let best = self
+                    .index()
+                    .best(&self.machines, (id, &policy), request, &[]);
                 best.map_or_else(|| Err(no_machine(request)), |(_, answer)| answer)
             }
         }
     }
 
-    /// What the index takes, bytes, about: what is kept of the machines' states and of the answers of policies.
+    /// About how many bytes the index takes: the states of the machines, and the cached answers of
+    /// policies.
     #[must_use]
     pub fn index_bytes(&self) -> usize {
         self.index().bytes()
@@ -204,7 +238,9 @@ impl Fleet {
 
     pub(crate) fn place(&mut self, tenant: Tenant, decision: Decision) -> Result<Placed, Refusal> {
         if self.holders.contains_key(&tenant) {
-            return Err(Refusal::Busy(Reason::Rule(format!("a lease at a time, and {tenant} holds one").into())));
+            return Err(Refusal::Busy(Reason::Rule(
+                format!("one lease for each tenant, and {tenant} holds one already").into(),
+            )));
         }
         if decision.stamp().vacated.is_some() {
             return Err(Refusal::Busy(Reason::Stale));
@@ -212,23 +248,40 @@ impl Fleet {
         self.commit(tenant, decision)
     }
 
-    /// All or none.
-    pub(crate) fn place_parts(&mut self, tenant: Tenant, parts: Vec<Decision>) -> Result<Placed, Refusal> {
+    /// Books all parts of a job, or none.
+    pub(crate) fn place_parts(
+        &mut self,
+        tenant: Tenant,
+        parts: Vec<Decision>,
+    ) -> Result<Placed, Refusal> {
         let mut parts = parts.into_iter();
         let first = parts.next().ok_or(Refusal::Infeasible(Reason::Empty))?;
         let mut placed = self.place(tenant, first)?;
         for decision in parts {
             let machine = decision.stamp().machine;
             let vacates = decision.stamp().vacated.is_some();
-            let stale = || Err(Refusal::Busy(Reason::Stale));
-            match if vacates { stale() } else { self.book_lease(tenant, machine, decision) } {
-                Ok(Lease { id: lease, placement, .. }) => {
+            let booked = if vacates {
+                Err(Refusal::Busy(Reason::Stale))
+            } else {
+                self.book_lease(tenant, machine, decision)
+            };
+            match booked {
+                Ok(Lease {
+                    id: lease,
+                    placement,
+                    ..
+                }) => {
                     let held = self.holders.get_mut(&tenant);
-                    held.into_iter().for_each(|held| held.rest.push((machine, lease)));
-                    placed.rest.push(Part { machine, lease, placement });
+                    held.into_iter()
+                        .for_each(|held| held.rest.push((machine, lease)));
+                    placed.rest.push(Part {
+                        machine,
+                        lease,
+                        placement,
+                    });
                 }
                 Err(why) => {
-                    // It holds the first part at least.
+                    // The tenant holds at least the first part, so this cannot fail.
                     let _ = self.release(tenant);
                     return Err(why);
                 }
@@ -237,21 +290,31 @@ impl Fleet {
         Ok(placed)
     }
 
-    pub(crate) fn relocate(&mut self, tenant: Tenant, decision: Decision) -> Result<Placed, Refusal> {
+    pub(crate) fn relocate(
+        &mut self,
+        tenant: Tenant,
+        decision: Decision,
+    ) -> Result<Placed, Refusal> {
         let rule = |rule: String| Err(Refusal::Busy(Reason::Rule(rule.into())));
         let Some(held) = self.holders.get(&tenant) else {
-            return rule(format!("a lease to replace, and {tenant} holds none"));
+            return rule(format!(
+                "a tenant with a lease to move, and {tenant} holds none"
+            ));
         };
         let Some((machine, lease)) = held.only() else {
-            return rule(format!("one lease to replace, and {tenant} is on several machines"));
+            return rule(format!(
+                "a tenant on one machine to move, and {tenant} is on several"
+            ));
         };
         let stamp = decision.stamp();
         match stamp.vacated {
-            Some(vacated) if (stamp.machine, vacated) == (machine, lease) => self.commit(tenant, decision),
+            Some(vacated) if (stamp.machine, vacated) == (machine, lease) => {
+                self.commit(tenant, decision)
+            }
             Some(_) => Err(Refusal::Busy(Reason::Stale)),
             None => {
                 let placed = self.commit(tenant, decision)?;
-                // Held until this moment, so it can be released.
+                // The tenant held this lease until now, so this cannot fail.
                 let _ = self.release_lease(machine, lease);
                 Ok(placed)
             }
@@ -261,42 +324,70 @@ impl Fleet {
     fn commit(&mut self, tenant: Tenant, decision: Decision) -> Result<Placed, Refusal> {
         let machine = decision.stamp().machine;
         let lease = self.book_lease(tenant, machine, decision)?;
-        self.holders.insert(tenant, Held { first: (machine, lease.id), rest: Vec::new() });
-        Ok(Placed { machine, lease: lease.id, placement: lease.placement, rest: Vec::new() })
+        self.holders.insert(
+            tenant,
+            Held {
+                first: (machine, lease.id),
+                rest: Vec::new(),
+            },
+        );
+        Ok(Placed {
+            machine,
+            lease: lease.id,
+            placement: lease.placement,
+            rest: Vec::new(),
+        })
     }
 
-    fn book_lease(&mut self, tenant: Tenant, machine: MachineId, decision: Decision) -> Result<Lease, Refusal> {
-        let lease = self.change(machine, |machine| machine.commit(decision)).map_err(Error::into_refusal)?;
-        // One that is vacated keeps its number.
+    fn book_lease(
+        &mut self,
+        tenant: Tenant,
+        machine: MachineId,
+        decision: Decision,
+    ) -> Result<Lease, Refusal> {
+        let lease = self
+            .change(machine, |machine| machine.commit(decision))
+            .map_err(Error::into_refusal)?;
+        // A decision made without the tenant keeps the number of its lease.
         self.held_by.insert((machine, lease.id), tenant);
         Ok(lease)
     }
 
     fn release_lease(&mut self, machine: MachineId, lease: LeaseId) -> Result<(), Error> {
         self.held_by.remove(&(machine, lease));
-        self.change(machine, |machine| machine.release(lease)).map(drop)
+        self.change(machine, |machine| machine.release(lease))
+            .map(drop)
     }
 
     pub(crate) fn release(&mut self, tenant: Tenant) -> Result<(), Error> {
-        let held = self.holders.remove(&tenant).ok_or(ErrorKind::HoldsNothing(tenant))?;
+        let held = self
+            .holders
+            .remove(&tenant)
+            .ok_or(ErrorKind::HoldsNothing(tenant))?;
         self.give_back(&held)
     }
 
     fn give_back(&mut self, held: &Held) -> Result<(), Error> {
-        held.all().try_for_each(|(machine, lease)| self.release_lease(machine, lease))
+        held.all()
+            .try_for_each(|(machine, lease)| self.release_lease(machine, lease))
     }
 
-    /// Releases what a job and its tasks hold; often nothing. O(its tenants x log(tenants)).
+    /// Releases the leases of a job and its tasks, if there are any. O(k log t) for k such leases
+    /// and t tenants.
     pub(crate) fn release_job(&mut self, job: JobId) -> Result<(), Error> {
         if let Some(held) = self.holders.remove(&Tenant::Job(job)) {
             self.give_back(&held)?;
         }
-        // Tasks come after all jobs; mostly there is none.
+        // Tasks are sorted after all jobs. Most fleets have none, and then this returns early.
         if !matches!(self.holders.last_key_value(), Some((Tenant::Task(..), _))) {
             return Ok(());
         }
         let tasks = Tenant::Task(job, TaskId(0))..=Tenant::Task(job, TaskId(u64::MAX));
-        let held: Vec<Tenant> = self.holders.range(tasks).map(|(&tenant, _)| tenant).collect();
+        let held: Vec<Tenant> = self
+            .holders
+            .range(tasks)
+            .map(|(&tenant, _)| tenant)
+            .collect();
         held.into_iter().try_for_each(|tenant| self.release(tenant))
     }
 
@@ -309,34 +400,47 @@ impl Fleet {
         self.change(machine, |machine| machine.begin_repartition(whole, layout))
     }
 
-    /// Books what a fact says of leases and layouts, as [`step`](crate::step) does. On a clone of the fleet a scheduler sees so
-    /// what will be once a job has ended; decisions made there are not for the fleet itself.
+    /// Books the changes of leases and layouts that follow from a fact, as [`step`](crate::step)
+    /// does. A scheduler can book a future fact, such as the end of a job, on a clone of the fleet
+    /// and look ahead. Decisions made on the clone cannot be placed on the fleet itself.
     ///
     /// # Errors
     /// As [`step`](crate::step); nothing is booked then.
     pub fn book(&mut self, fact: &Event) -> Result<(), Error> {
         match fact {
-            Event::Finished(job) | Event::Failed(job) | Event::Cancelled(job) => self.release_job(*job),
+            Event::Finished(job) | Event::Failed(job) | Event::Cancelled(job) => {
+                self.release_job(*job)
+            }
             // A task that was blocked until its end held nothing.
             Event::TaskEnd { job, task } => match self.release(Tenant::Task(*job, *task)) {
                 Err(error) if error.is_unknown_tenant() => Ok(()),
                 done => done,
             },
-            Event::LayoutIs { machine, whole, layout } => self.layout_is(*machine, *whole, layout),
+            Event::LayoutIs {
+                machine,
+                whole,
+                layout,
+            } => self.layout_is(*machine, *whole, layout),
             _ => Ok(()),
         }
     }
 
-    /// Books how a device is cut up, as [`Allocator::layout_is`]: for setting a fleet up, before there is a scheduler.
+    /// Books the current layout of a device, as [`Allocator::layout_is`]. Use this to set up a
+    /// fleet before a scheduler runs.
     ///
     /// # Errors
     /// An id that the fleet does not have; as [`Allocator::layout_is`].
-    pub fn layout_is(&mut self, machine: MachineId, whole: DeviceId, layout: &Layout) -> Result<(), Error> {
+    pub fn layout_is(
+        &mut self,
+        machine: MachineId,
+        whole: DeviceId,
+        layout: &Layout,
+    ) -> Result<(), Error> {
         self.change(machine, |machine| machine.layout_is(whole, layout))
     }
 }
 
-/// A copy has what was worked out so far, and goes its own way.
+/// A copy starts with the same cached answers. Later changes to one do not affect the other.
 impl Clone for Fleet {
     fn clone(&self) -> Self {
         Self {
@@ -351,39 +455,10 @@ impl Clone for Fleet {
     }
 }
 
-/// The machines, what joins them, and who holds what.
+/// Two fleets are equal if their machines, their network and the leases of their tenants are equal.
 impl PartialEq for Fleet {
     fn eq(&self, other: &Self) -> bool {
-        (&self.machines, &self.holders, &self.network) == (&other.machines, &other.holders, &other.network)
+        (&self.machines, &self.holders, &self.network)
+            == (&other.machines, &other.holders, &other.network)
     }
-}
-
-/// What a policy says of a machine.
-type Answer = (MachineId, Result<Decision, Refusal>);
-
-/// The better of two answers to one request is less: a decision before a refusal, then by the policy's criteria or by what can
-/// still come of it, then the lower machine.
-fn better((machine, a): &Answer, (other, b): &Answer) -> Ordering {
-    let order = match (a, b) {
-        (Ok(a), Ok(b)) => a.order(b),
-        (Ok(_), Err(_)) => Ordering::Less,
-        (Err(_), Ok(_)) => Ordering::Greater,
-        (Err(a), Err(b)) => b.hope().cmp(&a.hope()),
-    };
-    order.then(machine.cmp(other))
-}
-
-/// What is said where there is no machine at all.
-fn no_machine(request: &Request) -> Refusal {
-    Refusal::Infeasible(Reason::TooFewDevices { wanted: request.pattern.len(), allowed: 0 })
-}
-
-/// As [`Fleet::decide`], on these states of machines.
-pub(crate) fn best_of<'a>(
-    views: impl IntoIterator<Item = View<'a>>,
-    policy: impl Policy,
-    request: &Request,
-) -> Result<Decision, Refusal> {
-    let answers = views.into_iter().map(|view| (view.machine(), policy.decide(request, &view)));
-    answers.min_by(better).map_or_else(|| Err(no_machine(request)), |(_, answer)| answer)
 }

@@ -1,4 +1,4 @@
-//! What a policy says of one request in every state.
+//! The answers of a policy to one request, in every state.
 
 use std::sync::Arc;
 
@@ -7,43 +7,48 @@ use mapa_core::{Allocator, Decision, MachineId, Policy, Refusal, Request};
 use super::states::States;
 use super::tournament::Tournament;
 
-/// The states in the order in which a policy prefers them for a request: decisions by [`Decision::order`], then refusals by
-/// their hope, and of equals the one with the lowest machine.
+/// The states in the order in which a policy prefers them for a request: first decisions by
+/// [`Decision::order`], then refusals by how soon the request may fit (their *hope*). Of equal
+/// states, the one with the lowest machine is first.
 ///
-/// Decisions that are equal by that order are of one tier, refusals of equal hope too, and tiers have labels that rise with it. The
-/// number of a state in the tournament is its label and its lowest machine. Each state is asked of once.
+/// Decisions that are equal by that order form a tier, and so do refusals of equal hope. Each tier
+/// has a label, and labels rise from the best tier to the worst. The number of a state in the
+/// tournament is the label of its tier, then its lowest machine. So the least number names the best
+/// machine. A new tier takes a label between those of its neighbours, so the numbers of other
+/// states stay as they are. The policy decides once for each state.
 #[derive(Clone, Debug)]
 pub(super) struct Question {
     pub(super) request: Request,
-    /// When it was last asked.
+    /// When the question was last used, by the index's count of look-ups.
     pub(super) asked: u64,
-    /// By state, its tier; none before it is known.
+    /// The tier of each state; none before it is known.
     tier_of: Vec<Option<u32>>,
-    /// By state, what was said, where it was asked for.
+    /// The answer for each state, where it was needed.
     said: Vec<Option<Arc<Said>>>,
-    /// By tier, its label: the first four are those of refusals, by hope.
+    /// The label of each tier. The first four tiers are those of refusals, by hope.
     labels: Vec<u32>,
-    /// By tier but for those, one of its decisions.
+    /// One decision of each tier after those four.
     tiers: Vec<Decision>,
     /// The tiers of decisions, best first.
     ranks: Vec<u32>,
     tournament: Tournament,
-    /// How far it has read the log of states.
+    /// The position up to which the log of states was read.
     read: u64,
 }
 
 type Said = Result<Decision, Refusal>;
 
-/// Labels of decisions are below, those of refusals are this one and the next three.
+/// The first label of refusals, which use four. Labels of decisions are below.
 const REFUSED: u32 = u32::MAX - 8;
 
-/// How many tiers are of refusals.
+/// The number of tiers of refusals.
 const HOPES: usize = 4;
 
-/// Bytes of a decision, about.
+/// About how many bytes a decision takes.
 const DECISION: usize = size_of::<Decision>() + 128;
 
 impl Question {
+    /// A question without any answers yet.
     pub(super) fn new(request: &Request) -> Self {
         Self {
             request: request.clone(),
@@ -58,8 +63,12 @@ impl Question {
         }
     }
 
-    /// The answer of the best machine that is in a state and not among `taken`; none if there is no such machine. O(log states)
-    /// for each change since it was last asked, and a decision for each state that is new; O(states) if that is long ago.
+    /// The answer on the best machine that has a state and is not among `taken`. None if there is
+    /// no such machine.
+    ///
+    /// # Complexity
+    /// For s states: O(log s) for each change since the question was last asked, and a decision for
+    /// each new state. O(s log s) if the log no longer reaches back that far.
     pub(super) fn best(
         &mut self,
         states: &States,
@@ -68,11 +77,22 @@ impl Question {
         taken: &[MachineId],
     ) -> Option<(MachineId, Result<Decision, Refusal>)> {
         let made = self.catch_up(states, machines, policy);
-        let not_whole = || taken.iter().filter_map(|machine| states.state_of(machine.0));
+        // In the states of taken machines another machine may be the lowest for this once: it takes
+        // the place of the taken one in the tournament, and is put back after the tournament was
+        // read.
+        let not_whole = || {
+            taken
+                .iter()
+                .filter_map(|machine| states.state_of(machine.0))
+        };
         for state in not_whole() {
-            let first = states.machines(state).iter().find(|&&machine| !taken.contains(&MachineId(machine)));
+            let first = states
+                .machines(state)
+                .iter()
+                .find(|&&machine| !taken.contains(&MachineId(machine)));
             self.enter(state, first.copied());
         }
+        // The lower half of a number is the machine.
         let best = self.tournament.least().map(|number| number as u32);
         for state in not_whole() {
             self.enter(state, states.machines(state).first().copied());
@@ -84,9 +104,12 @@ impl Question {
             Some(Ok(known)) => Ok(known.restated(&view)?),
             Some(Err(refusal)) => Err(refusal.clone()),
             None => {
-                let made = made.into_iter().find(|made| made.stamp().machine.0 == machine);
+                let made = made
+                    .into_iter()
+                    .find(|made| made.stamp().machine.0 == machine);
                 let made = made.map_or_else(|| policy.decide(&self.request, &view), Ok);
-                // One whose search was cut short is made anew each time, for whoever counts these.
+                // A decision whose search was cut short is not kept: it is made anew each time, so
+                // that statistics count every such search.
                 let is_complete = made.as_ref().is_ok_and(|made| made.search().complete());
                 *said = is_complete.then(|| Arc::new(made.clone()));
                 made
@@ -95,11 +118,18 @@ impl Question {
         Some((MachineId(machine), answer))
     }
 
-    /// Takes note of what has changed; the decisions that were made for that.
-    fn catch_up(&mut self, states: &States, machines: &[Allocator], policy: &impl Policy) -> Vec<Decision> {
+    /// Reads the log of states. Returns the decisions that were made for new states.
+    fn catch_up(
+        &mut self,
+        states: &States,
+        machines: &[Allocator],
+        policy: &impl Policy,
+    ) -> Vec<Decision> {
         let mut made = Vec::new();
         self.tier_of.resize(states.len(), None);
         self.said.resize(states.len(), None);
+        // After a long time the log does not reach back far enough: then every state may have
+        // changed.
         let all: Vec<usize>;
         let changed = match states.since(self.read) {
             Some(changed) => changed,
@@ -110,7 +140,10 @@ impl Question {
         };
         for &state in changed {
             let first = states.machines(state).first().copied();
-            if let (None, Some(machine)) = (self.tier_of[state], first.and_then(|first| machines.get(first as usize))) {
+            if let (None, Some(machine)) = (
+                self.tier_of[state],
+                first.and_then(|first| machines.get(first as usize)),
+            ) {
                 self.tier_of[state] = Some(match policy.decide(&self.request, &machine.view()) {
                     Ok(decision) => {
                         let tier = self.tier_of(&decision);
@@ -130,24 +163,35 @@ impl Question {
         made
     }
 
-    /// Enters a state with its first machine into the tournament.
+    /// Enters a state with its lowest machine into the tournament.
     fn enter(&mut self, state: usize, first: Option<u32>) {
         let label = self.tier_of[state].map(|tier| self.labels[tier as usize]);
-        let number = label.zip(first).map(|(label, first)| u64::from(label) << 32 | u64::from(first));
+        let number = label
+            .zip(first)
+            .map(|(label, first)| u64::from(label) << 32 | u64::from(first));
         self.tournament.set(state, number);
     }
 
-    /// The tier of a decision, a new one if it is equal to none. O(log tiers); a new one costs O(tiers), and O(states) where no
-    /// label is left between its neighbours.
+    /// The tier of a decision: a new one if no tier equals it.
+    ///
+    /// # Complexity
+    /// O(log t) for t tiers. A new tier costs O(t), and O(s log s) for s states if no label is left
+    /// between its neighbours.
     fn tier_of(&mut self, decision: &Decision) -> u32 {
-        let found = self.ranks.binary_search_by(|&tier| self.tiers[tier as usize - HOPES].order(decision));
+        let found = self
+            .ranks
+            .binary_search_by(|&tier| self.tiers[tier as usize - HOPES].order(decision));
         let at = match found {
             Ok(at) => return self.ranks[at],
             Err(at) => at,
         };
         let label = |rank: usize| self.labels[self.ranks[rank] as usize];
         let above = at.checked_sub(1).map_or(0, |rank| label(rank) + 1);
-        let below = if at < self.ranks.len() { label(at) } else { REFUSED };
+        let below = if at < self.ranks.len() {
+            label(at)
+        } else {
+            REFUSED
+        };
         let tier = self.labels.len() as u32;
         self.labels.push(above + (below - above) / 2);
         self.tiers.push(decision.clone());
@@ -158,7 +202,7 @@ impl Question {
         tier
     }
 
-    /// Labels at equal distances.
+    /// Gives all tiers of decisions new labels, at equal distances, and enters every state again.
     fn label_anew(&mut self) {
         let distance = REFUSED / (self.ranks.len() as u32 + 1);
         for (label, &tier) in (1..).map(|rank| rank * distance).zip(&self.ranks) {
@@ -171,10 +215,11 @@ impl Question {
         }
     }
 
-    /// Bytes that it takes, about: without what decisions hold elsewhere.
+    /// About how many bytes this takes, without what decisions hold elsewhere.
     pub(super) fn bytes(&self) -> usize {
         let decisions = self.tiers.len() + self.said.iter().flatten().count();
-        let states = self.tier_of.len() * (size_of::<Option<u32>>() + size_of::<Option<Arc<Said>>>());
+        let states =
+            self.tier_of.len() * (size_of::<Option<u32>>() + size_of::<Option<Arc<Said>>>());
         size_of::<Self>() + states + decisions * DECISION + self.tournament.bytes()
     }
 }

@@ -2,38 +2,52 @@
 
 use mapa_core::{Decision, LinkClass, MAX_DEVICES, MachineId, Policy, Reason, Refusal, Request};
 
-use super::{Fleet, best_of, no_machine};
-
-/// What joins the machines of a fleet, and when jobs use it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Network {
-    pub(super) gbps: f64,
-    /// Whether jobs are spread that have to wait for a machine, too.
-    pub(super) when_busy: bool,
-}
+use super::Fleet;
+use super::answer::{best_of, no_machine};
+use super::network::Network;
 
 impl Fleet {
-    /// Joins the machines by a network on which each of them sends and receives so many GB/s. Jobs that are too large for every
-    /// machine are then [spread](Self::spread) over several. Default: no network, and such jobs are infeasible.
+    /// Joins the machines by a network on which each machine sends and receives `gbps` GB/s. Jobs
+    /// that are too large for every machine are then [spread](Self::spread) over several. Default:
+    /// no network, and such jobs are infeasible.
     #[must_use]
     pub fn with_network(self, gbps: f64) -> Self {
-        Self { network: Some(Network { gbps, when_busy: false }), ..self }
+        Self {
+            network: Some(Network {
+                gbps,
+                when_busy: false,
+            }),
+            ..self
+        }
     }
 
-    /// Spreads jobs also where a machine could hold them, but none has room now. Without a network it changes nothing.
+    /// Also spreads jobs that one machine could hold, but for which no machine has room now.
+    /// Without a network this changes nothing.
     #[must_use]
     pub fn spread_when_busy(self) -> Self {
-        Self { network: self.network.map(|network| Network { when_busy: true, ..network }), ..self }
+        Self {
+            network: self.network.map(|network| Network {
+                when_busy: true,
+                ..network
+            }),
+            ..self
+        }
     }
 
-    /// What each machine sends and receives over the network, GB/s, if there is one.
+    /// The bandwidth with which each machine sends and receives over the network, GB/s, if there is
+    /// a network.
     #[must_use]
     pub fn network_gbps(&self) -> Option<f64> {
         self.network.map(|network| network.gbps)
     }
 
-    /// As [`Fleet::decide`], or where that says no and a network is there, as [`Fleet::spread`]: the first part, and further ones.
-    pub(crate) fn choose(&self, policy: impl Policy, request: &Request) -> Result<(Decision, Vec<Decision>), Refusal> {
+    /// The decisions for a job, the first part and the others: by [`Fleet::decide`], or if that
+    /// refuses and there is a network, by [`Fleet::spread`].
+    pub(crate) fn choose(
+        &self,
+        policy: impl Policy,
+        request: &Request,
+    ) -> Result<(Decision, Vec<Decision>), Refusal> {
         let why = match self.decide(&policy, request) {
             Ok(decision) => return Ok((decision, Vec::new())),
             Err(why) => why,
@@ -46,39 +60,50 @@ impl Fleet {
         let is_busy = matches!(why, Refusal::Busy(_));
         match spreads.then(|| self.spread(policy, request)) {
             Some(Ok(mut parts)) if !parts.is_empty() => Ok((parts.remove(0), parts)),
-            // One machine will have room, whatever several have.
+            // Where a machine is only busy, it will have room in the end: that refusal stands.
             Some(Err(other)) if !is_busy => Err(other),
             _ => Err(why),
         }
     }
 
-    /// The policy's decisions for a job over several machines, as few as can be by what is free: consecutive ranks lie on one machine,
-    /// as launchers of distributed programs (torchrun, MPI) fill them. Each part is the pattern that its ranks have among
-    /// themselves, as large as any machine that is left has room for, on the best machine for it; so the last and smaller one lies
-    /// where it fits best. What ranks of different machines send goes over the network.
+    /// The policy's decisions for a job over several machines, as few machines as the free devices
+    /// allow. Consecutive ranks lie on one machine, as launchers of distributed programs (torchrun,
+    /// MPI) fill them. Each part is the pattern of its ranks among themselves. It is as large as
+    /// any machine that is left has room for, and lies on the best machine for it. So the last and
+    /// smaller part lies where it fits best. Ranks of different machines communicate over the
+    /// network.
     ///
-    /// A policy that refuses a part for its links is asked for a smaller one; then there may be a way over fewer machines. The
-    /// decisions are on the present state, and none changes another: [`Turn::place_parts`](crate::Turn::place_parts) books them.
+    /// If a policy refuses a part because of its links, a smaller part is tried. In that case a
+    /// solution on fewer machines may exist. The decisions are on the present state, and none
+    /// changes another: [`Turn::place_parts`](crate::Turn::place_parts) books them.
     ///
-    /// O(parts x ranks) decisions at most; one a part where the largest has room.
+    /// # Complexity
+    /// O(p r) decisions at most for p parts and r ranks; p if there is room for the largest parts.
     ///
     /// # Errors
-    /// `Infeasible` if there is no network, the request names devices that it must have, a NUMA node for all or a least class of
-    /// link, the job has more than 1,024 ranks, or the idle fleet has no room for it; else `Busy`; `LimitReached` if a search stopped
-    /// early.
+    /// - `Infeasible` if there is no network, or the idle fleet has no room for the job; if the
+    ///   request names devices, one NUMA node for all, or a least class of link; if the job has
+    ///   more than 1,024 ranks.
+    /// - `LimitReached` if a search stopped early.
+    /// - `Busy` otherwise.
     pub fn spread(&self, policy: impl Policy, request: &Request) -> Result<Vec<Decision>, Refusal> {
         let never = |rule: &'static str| Err(Refusal::Infeasible(Reason::Rule(rule.into())));
         if self.network.is_none() {
             return never("a network between the machines, for a job over several");
         }
         if !request.must_include.is_empty() {
-            return never("no device by name in a job over several machines, which number their devices alike");
+            return never(
+                "no devices by name in a job over several machines, whose device numbers are the \
+                 same",
+            );
         }
         if request.same_numa {
-            return never("no job over several machines that must be on one NUMA node");
+            return never("no single NUMA node in a job over several machines");
         }
         if request.min_link != LinkClass::None {
-            return never("no least class of link in a job over several machines, which a network joins");
+            return never(
+                "no least class of link in a job over several machines, which only a network joins",
+            );
         }
         if request.pattern.len() > MAX_DEVICES {
             return never("at most 1024 ranks in a job over several machines");
@@ -88,6 +113,8 @@ impl Fleet {
             Err(limit @ Refusal::LimitReached(_)) => return Err(limit),
             Err(_) => {}
         }
+        // There is no room now. Whether there ever is depends on the idle fleet, which is made
+        // once.
         let graphs = || self.machines.iter().map(|machine| machine.graph().clone());
         let idle = self.idle.get_or_init(|| Self::new(graphs()));
         match idle.parts(&policy, request) {
@@ -97,17 +124,33 @@ impl Fleet {
                 let too_few = Refusal::Infeasible(Reason::TooFewDevices { wanted, allowed });
                 Err(if allowed < wanted { too_few } else { never })
             }
-            _ => Err(Refusal::Busy(Reason::Rule("machines with room for all parts of the job at once".into()))),
+            _ => Err(Refusal::Busy(Reason::Rule(
+                "machines with room for all parts of the job at the same time".into(),
+            ))),
         }
     }
 
+    /// The parts of a job by what is free now, largest first.
+    ///
+    /// # Errors
+    /// The refusal of the first part for which even one rank has no room.
     fn parts(&self, policy: &impl Policy, request: &Request) -> Result<Vec<Decision>, Refusal> {
         let ranks = request.pattern.len();
         let (mut parts, mut taken, mut from) = (Vec::new(), Vec::new(), 0);
-        let mut most = self.machines.iter().map(|machine| machine.graph().len()).max().unwrap_or(0);
+        let mut most = self
+            .machines
+            .iter()
+            .map(|machine| machine.graph().len())
+            .max()
+            .unwrap_or(0);
+        // No part can be larger than one that was refused before: fewer machines are left each
+        // time.
         while from < ranks {
             most = most.min(ranks - from);
-            let part = Request { pattern: request.pattern.part(from..from + most), ..request.clone() };
+            let part = Request {
+                pattern: request.pattern.part(from..from + most),
+                ..request.clone()
+            };
             match self.decide_beside(policy, &part, &taken) {
                 Ok(decision) => {
                     if let Ok(machine) = self.machine(decision.stamp().machine) {
@@ -117,19 +160,32 @@ impl Fleet {
                     parts.push(decision);
                     from += most;
                 }
-                Err(why) if most <= 1 || matches!(why, Refusal::LimitReached(_)) => return Err(why),
+                Err(why) if most <= 1 || matches!(why, Refusal::LimitReached(_)) => {
+                    return Err(why);
+                }
                 Err(_) => most -= 1,
             }
         }
         Ok(parts)
     }
 
-    /// As [`Fleet::decide`], on other machines than these.
-    fn decide_beside(&self, policy: &impl Policy, request: &Request, taken: &[MachineId]) -> Result<Decision, Refusal> {
+    /// The best decision over the machines that are not `taken`, as [`Fleet::decide`].
+    fn decide_beside(
+        &self,
+        policy: &impl Policy,
+        request: &Request,
+        taken: &[MachineId],
+    ) -> Result<Decision, Refusal> {
         match policy.of_free_set() {
-            None => best_of(self.views().filter(|view| !taken.contains(&view.machine())), policy, request),
+            None => best_of(
+                self.views().filter(|view| !taken.contains(&view.machine())),
+                policy,
+                request,
+            ),
             Some(id) => {
-                let best = self.index().best(&self.machines, (id, policy), request, taken);
+                let best = self
+                    .index()
+                    .best(&self.machines, (id, policy), request, taken);
                 best.map_or_else(|| Err(no_machine(request)), |(_, answer)| answer)
             }
         }

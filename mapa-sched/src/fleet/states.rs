@@ -1,4 +1,9 @@
 //! Machines by the state they are in.
+//!
+//! Machines with equal graphs and equal free sets are in one state: thousands of servers are in a
+//! few hundred states. A policy decides once for each state. Only the lowest machine of each state
+//! matters for the answer, so a change of any other machine costs nothing. The log records the
+//! states whose lowest machine has changed.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, DefaultHasher};
@@ -6,28 +11,35 @@ use std::sync::Arc;
 
 use mapa_core::{Allocator, DeviceSet};
 
-/// A machine as built, by where its graph is, which equal machines of a fleet share, and what is free of it.
+/// The state of a machine: the address of its graph, which equal machines of a fleet share, and its
+/// free devices.
 type State = (usize, DeviceSet);
 
-/// Which machines are in the same state, where a free set says all of it; and a log of the states whose first machine has
-/// changed. A change of a machine is O(log machines).
+/// The machines in each state, and a log of the states whose lowest machine has changed. Machines
+/// with instances or shared devices have no state, as their free set does not describe them fully.
+///
+/// # Complexity
+/// A change of a machine costs O(log m) for m machines.
 #[derive(Clone, Debug, Default)]
 pub(super) struct States {
     known: HashMap<State, usize, BuildHasherDefault<DefaultHasher>>,
     /// By state, the machines that are in it.
     machines: Vec<BTreeSet<u32>>,
-    /// By machine, its state; none where more than a free set is to be known of it.
+    /// The state of each machine; `None` for a machine with instances or shared devices.
     state_of: Vec<Option<usize>>,
-    /// The machines that have none.
+    /// The machines without a state.
     others: BTreeSet<u32>,
-    /// States whose first machine is another one than before.
+    /// States whose lowest machine has changed, in order of time.
     log: Vec<usize>,
-    /// How many entries of the log are forgotten.
+    /// How many entries the log has dropped from its beginning.
     forgotten: u64,
 }
 
 impl States {
-    /// Every machine in its state. O(machines x log(machines)).
+    /// Puts every machine into its state.
+    ///
+    /// # Complexity
+    /// O(m log m) for m machines.
     pub(super) fn of(machines: &[Allocator]) -> Self {
         let mut states = Self::default();
         machines.iter().for_each(|machine| states.put(machine));
@@ -39,7 +51,11 @@ impl States {
         let (id, view) = (machine.id().0, machine.view());
         let state = view.is_of_free_set().then(|| {
             let next = self.machines.len();
-            let state = *self.known.entry((Arc::as_ptr(machine.graph()) as usize, view.free().clone())).or_insert(next);
+            let state = *self
+                .known
+                .entry((Arc::as_ptr(machine.graph()) as usize, view.free().clone()))
+                .or_insert(next);
+            // A state that no machine was in before.
             if state == next {
                 self.machines.push(BTreeSet::new());
             }
@@ -47,6 +63,7 @@ impl States {
         });
         let at = id as usize;
         if at >= self.state_of.len() {
+            // A new machine counts as one without a state, from which it moves below.
             self.state_of.resize(at + 1, None);
             self.others.insert(id);
         }
@@ -64,6 +81,7 @@ impl States {
         }
     }
 
+    /// Changes the machines of a state, and logs it if its lowest machine is another one then.
     fn change(&mut self, state: usize, change: impl FnOnce(&mut BTreeSet<u32>) -> bool) {
         let machines = &mut self.machines[state];
         let first = machines.first().copied();
@@ -72,7 +90,8 @@ impl States {
             return;
         }
         self.log.push(state);
-        // Whoever has not read so much goes through all states instead, which is no more.
+        // The log is kept short. A reader that missed the dropped half goes through all states
+        // instead, which is no more work than reading that half.
         let most = 2 * self.machines.len().max(64);
         if self.log.len() > most {
             self.forgotten += (most / 2) as u64;
@@ -80,7 +99,7 @@ impl States {
         }
     }
 
-    /// How many states there are, in some of which no machine is any more.
+    /// The number of states, including those that no machine is in any more.
     pub(super) fn len(&self) -> usize {
         self.machines.len()
     }
@@ -95,24 +114,27 @@ impl States {
         self.state_of.get(machine as usize).copied().flatten()
     }
 
-    /// The machines of which more than a free set is to be known, by id.
+    /// The machines without a state, by id.
     pub(super) fn others(&self) -> &BTreeSet<u32> {
         &self.others
     }
 
-    /// Where the log ends.
+    /// The position at which the log ends.
     pub(super) fn now(&self) -> u64 {
         self.forgotten + self.log.len() as u64
     }
 
-    /// What the log says since then; none if that is forgotten.
+    /// The log from a position on; none if that part was dropped.
     pub(super) fn since(&self, then: u64) -> Option<&[usize]> {
-        self.log.get(usize::try_from(then.checked_sub(self.forgotten)?).ok()?..)
+        self.log
+            .get(usize::try_from(then.checked_sub(self.forgotten)?).ok()?..)
     }
 
-    /// Bytes that it takes, about.
+    /// About how many bytes this takes.
     pub(super) fn bytes(&self) -> usize {
         let state = size_of::<State>() + size_of::<usize>() + size_of::<BTreeSet<u32>>();
-        self.machines.len() * state + self.state_of.len() * (size_of::<Option<usize>>() + 8) + self.log.capacity() * 8
+        self.machines.len() * state
+            + self.state_of.len() * (size_of::<Option<usize>>() + 8)
+            + self.log.capacity() * 8
     }
 }

@@ -1,29 +1,39 @@
-//! The least of many numbers, any of which may change.
+//! The least of many numbers, any of which may change: a winner tree.
 
-/// A place per class, each with a number or none: a complete binary tree whose inner nodes hold the least below them. Setting a
-/// number is O(log places), the least of all is at the root.
+/// Places, each with a number or none, as the leaves of a complete binary tree. Each inner node
+/// holds the least number below it, so the root holds the least of all.
+///
+/// # Complexity
+/// To set a number costs O(log p) for p places; to read the least one, O(1).
 #[derive(Clone, Debug)]
 pub(super) struct Tournament {
-    /// Node 1 is the root, those below node i are 2i and 2i + 1, the second half are the places.
+    /// Node 1 is the root. The children of node i are 2i and 2i + 1. The second half are the
+    /// places.
     nodes: Vec<u64>,
 }
 
-/// Worse than every number.
+/// An empty place: greater than every number.
 const NONE: u64 = u64::MAX;
 
 impl Tournament {
     /// No numbers yet.
     pub(super) fn new() -> Self {
-        Self { nodes: vec![NONE; 2] }
+        Self {
+            nodes: vec![NONE; 2],
+        }
     }
 
+    /// How many places there are.
     fn places(&self) -> usize {
         self.nodes.len() / 2
     }
 
     /// The number of a place.
     pub(super) fn get(&self, place: usize) -> Option<u64> {
-        self.nodes.get(self.places() + place).copied().filter(|&number| number != NONE)
+        self.nodes
+            .get(self.places() + place)
+            .copied()
+            .filter(|&number| number != NONE)
     }
 
     /// The least number.
@@ -31,7 +41,7 @@ impl Tournament {
         Some(self.nodes[1]).filter(|&number| number != NONE)
     }
 
-    /// Sets or takes away the number of a place, making room for it where there is none.
+    /// Sets or removes the number of a place. Places that do not exist yet are made.
     pub(super) fn set(&mut self, place: usize, number: Option<u64>) {
         if place >= self.places() {
             self.grow(place);
@@ -41,6 +51,7 @@ impl Tournament {
         while node > 1 {
             node /= 2;
             let least = self.nodes[2 * node].min(self.nodes[2 * node + 1]);
+            // Nothing changes above a node that stays as it is.
             if self.nodes[node] == least {
                 break;
             }
@@ -48,18 +59,20 @@ impl Tournament {
         }
     }
 
+    /// Makes room for a place: the leaves move to the end of a larger tree.
     fn grow(&mut self, place: usize) {
         let old = self.nodes.split_off(self.places());
         let places = (place + 1).next_power_of_two();
         self.nodes = vec![NONE; places];
         self.nodes.extend(old);
         self.nodes.resize(2 * places, NONE);
+        // From the lowest inner nodes up, so that both children are right before their parent.
         for node in (1..places).rev() {
             self.nodes[node] = self.nodes[2 * node].min(self.nodes[2 * node + 1]);
         }
     }
 
-    /// Bytes that it takes.
+    /// How many bytes this takes.
     pub(super) fn bytes(&self) -> usize {
         self.nodes.capacity() * size_of::<u64>()
     }

@@ -1,4 +1,4 @@
-//! Which GPU: stage 3.
+//! The choice of a GPU: stage 3.
 
 use std::cmp::Ordering;
 
@@ -16,7 +16,7 @@ pub(super) enum Choice {
     FirstGpu,
 }
 
-/// A job, as far as a choice depends on it.
+/// The properties of a job on which the choice depends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chooser {
     pub(super) choice: Choice,
@@ -26,14 +26,18 @@ pub(super) struct Chooser {
 }
 
 impl Chooser {
-    /// Eq. 2 for the job there.
+    /// The slowdown of the job on a candidate, by Eq. 2.
     pub(super) fn slowdown(&self, offer: &Offer) -> f64 {
         pcie_slowdown(self.gbps, self.alpha, offer.pcie_bound + 1, self.max_gbps)
     }
 
-    /// The better of two offers is less, as [`policy`](Self::policy) has it.
+    /// Compares two candidates by the rules of [`policy`](Self::policy): the better one is less.
     pub(super) fn compare(&self, a: &Offer, b: &Offer) -> Ordering {
-        let by_slowdown = || self.slowdown(a).total_cmp(&self.slowdown(b)).then(a.left.cmp(&b.left));
+        let by_slowdown = || {
+            self.slowdown(a)
+                .total_cmp(&self.slowdown(b))
+                .then(a.left.cmp(&b.left))
+        };
         let by_rule = match self.choice {
             Choice::LeastSlowdown => by_slowdown(),
             Choice::FirstGpu => Ordering::Equal,
@@ -41,12 +45,13 @@ impl Chooser {
         by_rule.then(a.gpu.cmp(&b.gpu))
     }
 
-    /// The best offer of unmarked GPUs. O(different numbers of tenants and of free instances).
+    /// The best candidate among unmarked GPUs. O(k) for k different pairs of numbers of tenants and
+    /// of free instances.
     pub(super) fn best(&self, gpus: &Gpus, size: Size) -> Option<Offer> {
         gpus.offers(size).min_by(|a, b| self.compare(a, b))
     }
 
-    /// The choice as a policy, which keeps off these devices of the machine.
+    /// The choice as a policy. It does not use the `barred` devices of the machine.
     pub(super) fn policy(&self, barred: Vec<DeviceId>) -> Rules<'static> {
         let rules = match self.choice {
             Choice::LeastSlowdown => pcie_aware(self.alpha, self.max_gbps),
@@ -55,6 +60,9 @@ impl Chooser {
         if barred.is_empty() {
             return rules;
         }
-        rules.require("a GPU that is not kept free to be cut up anew", move |seat| !barred.contains(&seat.whole()))
+        rules.require(
+            "a GPU that is not kept free for a repartition",
+            move |seat| !barred.contains(&seat.whole()),
+        )
     }
 }

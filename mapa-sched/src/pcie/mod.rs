@@ -1,5 +1,5 @@
-//! Scheduling of MIG GPUs by PCIe bandwidth: Tang, Sun, Ting, Chen, Chung and Chou, "PCIe Bandwidth-Aware Scheduling for
-//! Multi-Instance GPUs", HPCAsia 2025.
+//! Scheduling of MIG GPUs by PCIe bandwidth: Tang, Sun, Ting, Chen, Chung and Chou, "PCIe
+//! Bandwidth-Aware Scheduling for Multi-Instance GPUs", HPCAsia 2025.
 
 mod choice;
 mod gpus;
@@ -26,33 +26,50 @@ use marks::Marks;
 use queue::{Class, Entry, Queue};
 use records::{Records, Start, seconds};
 
-/// The PCIe-bandwidth-aware MIG scheduler of Tang et al. (section 4.2). Jobs that copy much over PCIe are kept off GPUs whose instances
-/// copy much already, and GPUs are cut up anew for jobs that find no instance of their size.
+/// The PCIe-bandwidth-aware MIG scheduler of Tang et al. (section 4.2). Jobs that copy much over
+/// PCIe are kept off GPUs whose instances copy much already, and GPUs are repartitioned for jobs
+/// that find no instance of their size.
 ///
-/// It runs at every arrival and end, through the whole queue, first come first; whoever cannot start is skipped. Its four stages:
+/// At every arrival and end the scheduler goes through the whole queue, first come, first served,
+/// and skips jobs that cannot start. It has four stages:
 ///
-/// 1. **Records.** What is left of each running job, by Eq. 2 and Eq. 3 with the number of PCIe-bound jobs on its GPU.
-/// 2. **Re-partition** of marked GPUs that have become idle, and of no others: to the layout that admits the job for which the GPU was
-///    marked, and most others of the waiting jobs that find no instance of their size.
-/// 3. **Choice** among GPUs with a free instance of exactly the size that is asked for: the policy
-///    [`pcie_aware`](mapa_core::pcie_aware), least slowdown, then best fit. Where no GPU has one, the GPU that will be idle first is
-///    marked; it takes only jobs that will have ended by then.
-/// 4. **Run or skip.** A job is skipped if PCIe-bound jobs on the chosen GPU would slow it down by more than the [delay
-///    threshold](Self::delay_threshold), unless it has waited for longer than the [wait threshold](Self::wait_threshold): then
-///    it takes any slowdown, and a larger instance if there is none of its size, the smallest that will do.
+/// 1. **Records.** What is left of each running job, by Eq. 2 and Eq. 3 with the number of
+///    PCIe-bound jobs on its GPU.
+/// 2. **Repartition** of marked GPUs that have become idle, and of no others. The new layout admits
+///    the job for which the GPU was marked, and most others of the waiting jobs that find no
+///    instance of their size.
+/// 3. **Choice** among GPUs with a free instance of exactly the requested size, by the policy
+///    [`pcie_aware`](mapa_core::pcie_aware): least slowdown, then best fit. If no GPU has one, the
+///    GPU that becomes idle first is marked. It takes only jobs that will have ended by then.
+/// 4. **Run or skip.** A job is skipped if PCIe-bound jobs on the chosen GPU would slow it down by
+///    more than the [delay threshold](Self::delay_threshold). A job that has waited longer than the
+///    [wait threshold](Self::wait_threshold) is not skipped: it takes any slowdown, and if there is
+///    no instance of its size, the smallest larger one.
 ///
-/// Where the paper leaves a choice open: jobs start before GPUs are cut up, and again after; a GPU is marked only if another layout admits more of those jobs than its own does, as a mark
-/// would otherwise keep a GPU empty for nothing; the end by which jobs must have ended is that expected when the GPU was
-/// marked, or earlier if its jobs end earlier; jobs that have waited too long and came no later than the one for which a GPU was marked may start there, and where one that
-/// came later may not, nobody younger does, so that nobody overtakes them for an instance that they could use; and the scheduler asks to be woken when the next job has waited too long.
+/// The paper leaves some choices open. Here:
 ///
-/// The size is that of the job's one rank ([`Demand::slice`]), its traffic [`Demand::pcie_gbps`], the slope of Eq. 1
-/// [`Job::pcie_alpha`], its work [`Job::run_time`]. Jobs of several ranks, and those that want anything else than one instance of
-/// a size, are placed by the same policy, but no GPU is marked for them, and they may wait for ever behind others that take what becomes free. A job that can never be placed is rejected.
+/// - Jobs start before GPUs are repartitioned, and again after.
+/// - A GPU is marked only if another layout admits more of those jobs than its own layout does.
+///   Otherwise a mark would keep a GPU empty for nothing.
+/// - The moment by which jobs on a marked GPU must end is the one expected when the GPU was marked,
+///   or an earlier one if its jobs end earlier.
+/// - A job that has waited past the threshold may start on a GPU marked for a job that arrived no
+///   earlier. If it arrived after that job and may not start there, no younger job starts there
+///   either: none overtakes it for an instance that it could use.
+/// - The scheduler orders a wake-up for the moment at which the next job passes the threshold.
 ///
-/// An instant costs O(machines) to see what has changed, and for each job that starts a decision on one machine; jobs that ask for the
-/// same are refused together. While GPUs are marked, O(marked GPUs) more for each waiting job that finds no other instance.
+/// The size is that of the job's one rank ([`Demand::slice`]), its traffic [`Demand::pcie_gbps`],
+/// the slope of Eq. 1 [`Job::pcie_alpha`], its work [`Job::run_time`]. Jobs of several ranks, and
+/// jobs that want anything but one instance of a size, are placed by the same policy. No GPU is
+/// marked for them, and they may wait for ever behind others that take what becomes free. A job
+/// that can never be placed is rejected.
 ///
+/// # Complexity
+/// An instant costs O(m) for m machines to see what has changed, and a decision on one machine for
+/// each job that starts. Jobs with equal requests are refused together. Each waiting job that finds
+/// no other instance costs O(g) more for g marked GPUs.
+///
+/// # Examples
 /// ```
 /// use std::time::Duration;
 ///
@@ -71,16 +88,17 @@ pub struct PcieAware {
     records: Records,
     gpus: Gpus,
     marks: Marks,
-    /// Sizes of instances that can be had at all.
+    /// Sizes of instances that some GPU of the fleet can have.
     had: BTreeSet<Size>,
-    /// GPUs from which a job has gone.
+    /// GPUs that a job has left.
     left: Vec<Gpu>,
     asked: Option<Time>,
 }
 
 impl PcieAware {
-    /// With the bandwidth of PCIe 4.0 x16 as the paper measured it ([`PCIE_GEN4_GBPS`]). The paper gives no thresholds; these are a delay of
-    /// 1.3, which lets two of its larger jobs onto one GPU (1.256 would do), and a wait of 300 s.
+    /// The scheduler with the bandwidth of PCIe 4.0 x16 as the paper measured it
+    /// ([`PCIE_GEN4_GBPS`]). The paper gives no thresholds. Those here are a delay of 1.3, which
+    /// admits two of the paper's larger jobs to one GPU (1.256 would do), and a wait of 300 s.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -98,31 +116,46 @@ impl PcieAware {
         }
     }
 
-    /// The paper's baseline: the first GPU by id that has a free instance of the size, whoever is there. The same queue, and GPUs are cut
-    /// up anew in the same way, of which the paper says nothing; no thresholds.
+    /// The paper's baseline: the first GPU by id that has a free instance of the size, whatever
+    /// else runs there. It has the same queue, repartitions GPUs in the same way (the paper does
+    /// not say how its baseline does), and has no thresholds.
     #[must_use]
     pub fn first_gpu() -> Self {
         let choice = Choice::FirstGpu;
-        Self { choice, delay_threshold: f64::INFINITY, wait_threshold: Duration::MAX, ..Self::new() }
+        Self {
+            choice,
+            delay_threshold: f64::INFINITY,
+            wait_threshold: Duration::MAX,
+            ..Self::new()
+        }
     }
 
-    /// What each GPU's instances copy in all over PCIe, GB/s: `PCIe_max`. Default: [`PCIE_GEN4_GBPS`].
+    /// The PCIe bandwidth that the instances of a GPU share, GB/s: `PCIe_max`. Default:
+    /// [`PCIE_GEN4_GBPS`].
     #[must_use]
     pub fn max_gbps(self, max_gbps: f64) -> Self {
         Self { max_gbps, ..self }
     }
 
-    /// The most that a job may be slowed down by as it starts: `delay_threshold`; infinity lets it start wherever there is room. With a job
-    /// that is skipped all are that ask for the same at that instant.
+    /// The largest slowdown with which a job may start: `delay_threshold`. With infinity it starts
+    /// wherever there is room. When a job is skipped, all jobs with an equal request are skipped at
+    /// that instant.
     #[must_use]
     pub fn delay_threshold(self, delay_threshold: f64) -> Self {
-        Self { delay_threshold, ..self }
+        Self {
+            delay_threshold,
+            ..self
+        }
     }
 
-    /// How long a job waits before it takes any slowdown, and a larger instance: `wait_time_threshold`; [`Duration::MAX`] is for ever.
+    /// How long a job waits before it takes any slowdown, and a larger instance:
+    /// `wait_time_threshold`. [`Duration::MAX`] means for ever.
     #[must_use]
     pub fn wait_threshold(self, wait_threshold: Duration) -> Self {
-        Self { wait_threshold, ..self }
+        Self {
+            wait_threshold,
+            ..self
+        }
     }
 
     /// The jobs that wait, first come first.
@@ -130,60 +163,83 @@ impl PcieAware {
         self.queue.jobs()
     }
 
-    /// By what factor a running job is slowed down by Eq. 2, and when it will end if nothing changes (Eq. 3); none of a job that this
-    /// scheduler did not start.
+    /// The factor by which a running job is slowed down (Eq. 2), and the moment at which it ends if
+    /// nothing changes (Eq. 3). None for a job that this scheduler did not start.
     #[must_use]
     pub fn expected(&self, job: JobId) -> Option<(f64, Time)> {
         self.records.of(job)
     }
 
-    /// The GPUs that are kept free until they are idle, to be cut up anew.
+    /// The marked GPUs: those kept free until they are idle, to be repartitioned.
     pub fn marked(&self) -> impl Iterator<Item = (MachineId, DeviceId)> + '_ {
         self.marks.marks.keys().map(|gpu| (gpu.machine, gpu.whole))
     }
 
-    /// Looks at what has changed: stage 1.
+    /// Notes what has changed: stage 1.
     fn look(&mut self, now: Time, turn: &Turn<'_>) {
         self.gpus.refresh(turn.fleet());
         self.marks.forget_done(&self.gpus);
         for gpu in std::mem::take(&mut self.left) {
             self.settle(gpu, now);
-            self.marks.ends(gpu, self.records.until(gpu, self.gpus.get(gpu).map_or(0, |state| state.tenants)));
+            self.marks.ends(
+                gpu,
+                self.records
+                    .until(gpu, self.gpus.get(gpu).map_or(0, |state| state.tenants)),
+            );
         }
     }
 
+    /// Brings the records of the jobs on a GPU up to date.
     fn settle(&mut self, gpu: Gpu, now: Time) {
         let gpus = &self.gpus;
         let bound = |gpu| gpus.get(gpu).map_or(0, |state| state.pcie_bound);
         self.records.settle(gpu, now, self.max_gbps, bound);
     }
 
-    /// Tells jobs no that can never be placed.
+    /// Rejects jobs that can never be placed. Each class of jobs is checked once.
     fn reject(&mut self, turn: &mut Turn<'_>) {
         let unknown: Vec<u64> = self.queue.new_classes().collect();
         let mut never: Vec<(u64, JobId, Refusal)> = Vec::new();
         for of in unknown {
-            let Some(class) = self.queue.class_mut(of) else { continue };
+            let Some(class) = self.queue.class_mut(of) else {
+                continue;
+            };
             class.feasible = true;
-            let Class { gbps, alpha, size, .. } = *class;
+            let Class {
+                gbps, alpha, size, ..
+            } = *class;
+            // Some GPU had, or can have, an instance of this size: no policy need be asked.
             if size.is_some_and(|size| self.had.contains(&size)) {
                 continue;
             }
-            let chooser = Chooser { choice: self.choice, gbps, alpha, max_gbps: self.max_gbps };
-            if let Err(why @ Refusal::Infeasible(_)) = turn.decide(chooser.policy(Vec::new()), &class.request) {
-                never.extend(self.queue.of_class(of).map(|entry| (entry.told, entry.job.id, why.clone())));
+            let chooser = Chooser {
+                choice: self.choice,
+                gbps,
+                alpha,
+                max_gbps: self.max_gbps,
+            };
+            if let Err(why @ Refusal::Infeasible(_)) =
+                turn.decide(chooser.policy(Vec::new()), &class.request)
+            {
+                never.extend(
+                    self.queue
+                        .of_class(of)
+                        .map(|entry| (entry.serial, entry.job.id, why.clone())),
+                );
             } else {
                 self.had.extend(size);
             }
         }
-        never.sort_unstable_by_key(|(told, ..)| *told);
+        // In order of arrival, not of classes.
+        never.sort_unstable_by_key(|(serial, ..)| *serial);
         for (_, job, why) in never {
             self.queue.forget(job);
             turn.reject(job, why);
         }
     }
 
-    /// Cuts idle marked GPUs up anew: stage 2. Whether a GPU is marked for another job, or no longer because that would be of no use.
+    /// Repartitions idle marked GPUs: stage 2. Returns whether a mark has passed to another job, or
+    /// was removed because it is of no use any more.
     fn recut(&mut self, now: Time, turn: &mut Turn<'_>) -> bool {
         let (recuts, changed) = self.marks.review(&self.queue, &mut self.gpus, now);
         for recut in recuts {
@@ -196,28 +252,37 @@ impl PcieAware {
         changed
     }
 
+    /// Brings the tables of one machine up to date.
     fn look_at(&mut self, machine: MachineId, turn: &Turn<'_>) {
         if let Ok(machine) = turn.fleet().machine(machine) {
             self.gpus.look(machine);
         }
     }
 
-    /// Goes through the queue: stages 3 and 4. What is refused stays refused while no mark is taken away, as starts only take
-    /// instances and add to contention; so once is enough, and jobs that ask for the same are refused together.
+    /// Goes through the queue: stages 3 and 4. One pass is enough, and jobs with equal requests are
+    /// refused together: starts only take instances and add to contention, so a refusal holds until
+    /// a mark is removed.
     fn start_all(&mut self, now: Time, turn: &mut Turn<'_>) {
         let mut open = self.open_sizes();
         let mut heads: BTreeSet<(u64, u64)> = self
             .queue
             .heads()
             .filter(|(class, head)| self.finds_any(class, head, now, &open))
-            .map(|(class, head)| (head.told, class.number))
+            .map(|(class, head)| (head.serial, class.number))
             .collect();
-        // Marked GPUs with an instance that somebody could use who has waited too long and must not start there.
+        // Marked GPUs with an instance that a job past the wait threshold could use, but on which
+        // it must not start. They are closed to all younger jobs.
         let mut closed: Vec<Gpu> = Vec::new();
-        while let Some((told, of)) = heads.pop_first() {
-            let Some(entry) = self.queue.next_of(of, told).cloned() else { continue };
-            // Others have taken what there was.
-            if !self.queue.class(of).is_some_and(|class| self.finds_any(class, &entry, now, &open)) {
+        while let Some((serial, of)) = heads.pop_first() {
+            let Some(entry) = self.queue.next_of(of, serial).cloned() else {
+                continue;
+            };
+            // Since the heads were collected, other jobs may have taken the instances.
+            if !self
+                .queue
+                .class(of)
+                .is_some_and(|class| self.finds_any(class, &entry, now, &open))
+            {
                 continue;
             }
             let goes_on = match self.start(&entry, of, now, &mut closed, turn) {
@@ -226,59 +291,86 @@ impl PcieAware {
                     open = self.open_sizes();
                     true
                 }
-                // The next one may be short enough for a marked GPU.
+                // The next job of the class may be short enough for a marked GPU.
                 false => !self.starves(&entry, now) && self.a_mark_has_room(of, &closed),
             };
-            if goes_on && let Some(next) = self.queue.next_of(of, told + 1) {
-                heads.insert((next.told, of));
+            if goes_on && let Some(next) = self.queue.next_of(of, serial + 1) {
+                heads.insert((next.serial, of));
             }
         }
     }
 
-    /// The sizes of free instances, those of marked GPUs among them.
+    /// The sizes of free instances, including those of marked GPUs.
     fn open_sizes(&self) -> BTreeSet<Size> {
         self.gpus.sizes().chain(self.sizes_of_marks()).collect()
     }
 
-    /// Whether there is any instance that a job could take, or it wants something else.
+    /// Whether there is an instance that a job could take. True for jobs that want anything else:
+    /// the policy decides for those.
     fn finds_any(&self, class: &Class, entry: &Entry, now: Time, open: &BTreeSet<Size>) -> bool {
-        let could =
-            |size: Size| open.contains(&size) || self.starves(entry, now) && open.iter().any(|own| own.covers(size));
+        let could = |size: Size| {
+            open.contains(&size)
+                || self.starves(entry, now) && open.iter().any(|own| own.covers(size))
+        };
         class.size.is_none_or(could)
     }
 
+    /// Whether a job has waited past the threshold.
     fn starves(&self, entry: &Entry, now: Time) -> bool {
         now.since(entry.since) >= self.wait_threshold
     }
 
+    /// Whether a marked GPU that is not closed has a free instance for a class of jobs.
     fn a_mark_has_room(&self, of: u64, closed: &[Gpu]) -> bool {
         let size = self.queue.class(of).and_then(|class| class.size);
         let has = |gpu: &Gpu, size| !closed.contains(gpu) && self.gpus.offer(*gpu, size).is_some();
         size.is_some_and(|size| self.marks.marks.keys().any(|gpu| has(gpu, size)))
     }
 
-    /// Starts a job if it can start; whether it did.
-    fn start(&mut self, entry: &Entry, of: u64, now: Time, closed: &mut Vec<Gpu>, turn: &mut Turn<'_>) -> bool {
-        let Some(class) = self.queue.class(of) else { return false };
-        let chooser = Chooser { choice: self.choice, gbps: class.gbps, alpha: class.alpha, max_gbps: self.max_gbps };
+    /// Starts a job if it can start. Returns whether it did.
+    fn start(
+        &mut self,
+        entry: &Entry,
+        of: u64,
+        now: Time,
+        closed: &mut Vec<Gpu>,
+        turn: &mut Turn<'_>,
+    ) -> bool {
+        let Some(class) = self.queue.class(of) else {
+            return false;
+        };
+        let chooser = Chooser {
+            choice: self.choice,
+            gbps: class.gbps,
+            alpha: class.alpha,
+            max_gbps: self.max_gbps,
+        };
         let starves = self.starves(entry, now);
         let decision = match class.size {
             Some(size) => self.choose(entry, &chooser, size, (now, starves), closed, turn),
             None => self.visit(entry, &chooser, starves, turn),
         };
-        let Some(decision) = decision else { return false };
-        let length = |id: DeviceId, turn: &Turn<'_>, machine| {
-            let machine = turn.fleet().machine(machine).ok()?;
-            entry.job.run_time.on(machine.graph().devices().get(id.index())?.size)
+        let Some(decision) = decision else {
+            return false;
         };
-        let Ok(placed) = turn.place(Tenant::Job(entry.job.id), decision) else { return false };
+        let Ok(placed) = turn.place(Tenant::Job(entry.job.id), decision) else {
+            return false;
+        };
         let machine = placed.machine;
-        let lengths = placed.placement.iter().map(|&id| length(id, turn, machine)).collect::<Option<Vec<_>>>();
-        let whole = |id: &DeviceId| {
-            let device = turn.fleet().machine(machine).ok()?.graph().devices().get(id.index())?.parent;
-            Some(Gpu { machine, whole: device })
-        };
-        let gpus: Vec<Gpu> = placed.placement.iter().filter_map(whole).collect();
+        // A job of several ranks ends with its slowest; if the time of one is unknown, so is its
+        // own.
+        let (mut gpus, mut lengths) = (Vec::new(), Vec::new());
+        if let Ok(there) = turn.fleet().machine(machine) {
+            for &id in placed.placement.iter() {
+                let device = there.graph().device(id);
+                gpus.push(Gpu {
+                    machine,
+                    whole: device.parent,
+                });
+                lengths.push(entry.job.run_time.on(device.size));
+            }
+        }
+        let lengths: Option<Vec<_>> = lengths.into_iter().collect();
         let start = Start {
             job: entry.job.id,
             gpus: gpus.clone(),
@@ -292,7 +384,7 @@ impl PcieAware {
         true
     }
 
-    /// Where a job that wants one instance of a size starts, if it may.
+    /// The decision for a job that wants one instance of a size, if it may start.
     fn choose(
         &self,
         entry: &Entry,
@@ -302,25 +394,36 @@ impl PcieAware {
         closed: &mut Vec<Gpu>,
         turn: &Turn<'_>,
     ) -> Option<Decision> {
-        let covers = |own: &Size| starves && *own != size && own.covers(size);
-        let larger: BTreeSet<Size> = self.gpus.sizes().chain(self.sizes_of_marks()).filter(covers).collect();
+        // Past the threshold a larger instance will do, the smallest first.
+        let larger: BTreeSet<Size> = self
+            .open_sizes()
+            .into_iter()
+            .filter(|own| starves && *own != size && own.covers(size))
+            .collect();
         let mut kept_off = Vec::new();
         for own in std::iter::once(size).chain(larger) {
             let mut best = chooser.best(&self.gpus, own);
             for (&gpu, mark) in &self.marks.marks {
-                let Some(offer) = self.gpus.offer(gpu, own) else { continue };
-                let goes_before = starves && entry.told <= mark.head;
-                // Where nobody knows when the last job ends, nobody ends in time.
+                let Some(offer) = self.gpus.offer(gpu, own) else {
+                    continue;
+                };
+                let goes_before = starves && entry.serial <= mark.head;
+                // If the end of the last job on the GPU is unknown, no job ends in time.
                 let end = self.end_there(entry, chooser, own, &offer, now);
-                let in_time = || !closed.contains(&gpu) && end <= mark.until && mark.until < Time(u64::MAX);
+                let in_time =
+                    || !closed.contains(&gpu) && end <= mark.until && mark.until < Time(u64::MAX);
                 if goes_before || in_time() {
-                    best = best.into_iter().chain([offer]).min_by(|a, b| chooser.compare(a, b));
+                    best = best
+                        .into_iter()
+                        .chain([offer])
+                        .min_by(|a, b| chooser.compare(a, b));
                 } else {
                     kept_off.push(gpu);
                 }
             }
             let Some(offer) = best else { continue };
-            // Where nobody copies it is as fast as it will ever be.
+            // On a GPU without PCIe-bound jobs this job is as fast as it can be anywhere: there is
+            // nothing to wait for, whatever the threshold.
             if !starves && offer.pcie_bound > 0 && chooser.slowdown(&offer) > self.delay_threshold {
                 return None;
             }
@@ -332,64 +435,137 @@ impl PcieAware {
         None
     }
 
+    /// The sizes of free instances of marked GPUs.
     fn sizes_of_marks(&self) -> impl Iterator<Item = Size> + '_ {
-        let states = self.marks.marks.keys().filter_map(|&gpu| self.gpus.get(gpu));
+        let states = self
+            .marks
+            .marks
+            .keys()
+            .filter_map(|&gpu| self.gpus.get(gpu));
         states.flat_map(|state| state.sizes())
     }
 
-    /// Eq. 3: when a job would end there.
-    fn end_there(&self, entry: &Entry, chooser: &Chooser, size: Size, offer: &Offer, now: Time) -> Time {
-        let length = entry.job.run_time.on(Some(size)).map_or(f64::INFINITY, |length| length.as_secs_f64());
+    /// The moment at which a job would end on a candidate (Eq. 3).
+    fn end_there(
+        &self,
+        entry: &Entry,
+        chooser: &Chooser,
+        size: Size,
+        offer: &Offer,
+        now: Time,
+    ) -> Time {
+        let length = entry
+            .job
+            .run_time
+            .on(Some(size))
+            .map_or(f64::INFINITY, |length| length.as_secs_f64());
         now + seconds(length * chooser.slowdown(offer))
     }
 
-    /// Asks the policy on the machine of the GPU that it will choose: the other GPUs there that are marked or being cut up are barred.
-    fn decide(&self, entry: &Entry, chooser: &Chooser, size: Size, gpu: Gpu, turn: &Turn<'_>) -> Option<Decision> {
+    /// The decision of the policy on the machine of the chosen GPU. Other GPUs of that machine that
+    /// are marked, or whose repartition is under way, are barred.
+    fn decide(
+        &self,
+        entry: &Entry,
+        chooser: &Chooser,
+        size: Size,
+        gpu: Gpu,
+        turn: &Turn<'_>,
+    ) -> Option<Decision> {
         let view = turn.view(gpu.machine).ok()?;
-        let barred = self.barred(gpu.machine).filter(|&whole| whole != gpu.whole).collect();
+        let barred = self
+            .barred(gpu.machine)
+            .filter(|&whole| whole != gpu.whole)
+            .collect();
         let request = &entry.job.request;
-        let [demand] = request.pattern.demands() else { return None };
+        let [demand] = request.pattern.demands() else {
+            return None;
+        };
         let policy = chooser.policy(barred);
+        // A job past the threshold gets a larger instance than it requested.
         if Demand::slice(size).want == demand.want {
             return view.decide(policy, request).ok();
         }
-        let larger = Demand { want: Demand::slice(size).want, ..*demand };
+        let larger = Demand {
+            want: Demand::slice(size).want,
+            ..*demand
+        };
         let pattern = request.pattern.with_demand(0, larger);
-        view.decide(policy, &Request { pattern, ..request.clone() }).ok()
+        view.decide(
+            policy,
+            &Request {
+                pattern,
+                ..request.clone()
+            },
+        )
+        .ok()
     }
 
-    /// The GPUs of a machine that are marked or being cut up anew.
+    /// The GPUs of a machine that are marked, or whose repartition is under way.
     fn barred(&self, machine: MachineId) -> impl Iterator<Item = DeviceId> + '_ {
-        let on = Gpu { machine, whole: DeviceId(0) }..=Gpu { machine, whole: DeviceId(u32::MAX) };
+        let on = Gpu {
+            machine,
+            whole: DeviceId(0),
+        }..=Gpu {
+            machine,
+            whole: DeviceId(u32::MAX),
+        };
         let marked = self.marks.marks.range(on.clone()).map(|(gpu, _)| gpu.whole);
         marked.chain(self.marks.coming.range(on).map(|(gpu, _)| gpu.whole))
     }
 
-    /// Where a job starts that wants something else: every machine is asked.
-    fn visit(&self, entry: &Entry, chooser: &Chooser, starves: bool, turn: &Turn<'_>) -> Option<Decision> {
-        let barred: Vec<(MachineId, DeviceId)> =
-            self.marks.marks.keys().chain(self.marks.coming.keys()).map(|gpu| (gpu.machine, gpu.whole)).collect();
-        let (threshold, Chooser { gbps, alpha, max_gbps, .. }) = (self.delay_threshold, *chooser);
+    /// The decision for a job that wants anything but one instance of a size: the policy is asked
+    /// on every machine.
+    fn visit(
+        &self,
+        entry: &Entry,
+        chooser: &Chooser,
+        starves: bool,
+        turn: &Turn<'_>,
+    ) -> Option<Decision> {
+        let barred: Vec<(MachineId, DeviceId)> = self
+            .marks
+            .marks
+            .keys()
+            .chain(self.marks.coming.keys())
+            .map(|gpu| (gpu.machine, gpu.whole))
+            .collect();
+        let (
+            threshold,
+            Chooser {
+                gbps,
+                alpha,
+                max_gbps,
+                ..
+            },
+        ) = (self.delay_threshold, *chooser);
         let within = move |others: u32| {
-            starves || others == 0 || mapa_core::pcie_slowdown(gbps, alpha, others + 1, max_gbps) <= threshold
+            starves
+                || others == 0
+                || mapa_core::pcie_slowdown(gbps, alpha, others + 1, max_gbps) <= threshold
         };
         let policy = chooser
             .policy(Vec::new())
-            .require("a GPU that is not kept free to be cut up anew", move |seat| {
-                !barred.contains(&(seat.view.machine(), seat.whole()))
-            })
-            .require("within the delay threshold", move |seat| within(seat.usage_of_whole().pcie_tenants));
+            .require(
+                "a GPU that is not kept free for a repartition",
+                move |seat| !barred.contains(&(seat.view.machine(), seat.whole())),
+            )
+            .require("within the delay threshold", move |seat| {
+                within(seat.usage_of_whole().pcie_tenants)
+            });
         turn.decide(policy, &entry.job.request).ok()
     }
 
-    /// Marks GPUs for jobs that find no instance of their size; those that are idle are cut up anew at once. As [`recut`](Self::recut).
+    /// Marks GPUs for jobs that find no instance of their size, and repartitions those that are
+    /// idle at once. Returns what [`recut`](Self::recut) does.
     fn mark(&mut self, now: Time, turn: &mut Turn<'_>) -> bool {
         let records = &self.records;
-        let until = |gpus: &Gpus, gpu| records.until(gpu, gpus.get(gpu).map_or(0, |state| state.tenants));
+        let until =
+            |gpus: &Gpus, gpu| records.until(gpu, gpus.get(gpu).map_or(0, |state| state.tenants));
         self.marks.mark(&self.queue, &mut self.gpus, until) && self.recut(now, turn)
     }
 
-    /// Asks to be woken when the next job has waited too long.
+    /// Orders a wake-up for the moment at which the next job passes the wait threshold.
     fn wake(&mut self, now: Time, turn: &mut Turn<'_>) {
         let next = self.queue.next_starving(now, self.wait_threshold);
         if let Some(at) = next.filter(|&at| self.asked != Some(at) && at < Time(u64::MAX)) {
@@ -440,10 +616,11 @@ impl Scheduler for PcieAware {
     fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
         self.look(now, turn);
         self.reject(turn);
-        // Before any GPU is cut up: an older job that has waited too long may want it as it is, and what has become free provides for
-        // somebody, whose like lack it still.
+        // Jobs start before any GPU is repartitioned: an older job past the threshold may want it
+        // as it is, and whatever has become free is then no longer lacking.
         self.start_all(now, turn);
-        // Starts may have made marks useless, or over to another job: whoever was kept off those GPUs has another look.
+        // Starts may have made marks useless, or have passed them to other jobs. Then the jobs that
+        // were kept off those GPUs are tried again.
         while self.recut(now, turn) {
             self.start_all(now, turn);
         }

@@ -1,4 +1,5 @@
-//! The jobs that wait, by what they ask for: jobs of one class get one answer.
+//! The jobs that wait, in classes: jobs with equal requests and equal slopes form a class, and get
+//! the same answer.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, DefaultHasher};
@@ -15,23 +16,23 @@ use crate::time::Time;
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) job: Arc<Job>,
-    /// How many were told of before it.
-    pub(super) told: u64,
-    /// Since when it has waited.
+    /// Its number in order of arrival: how many jobs had arrived before it.
+    pub(super) serial: u64,
+    /// The moment since which it has waited.
     pub(super) since: Time,
 }
 
-/// Jobs that ask for the same and are slowed down alike.
+/// Jobs with equal requests that PCIe slows down alike.
 #[derive(Clone, Debug)]
 pub(super) struct Class {
     pub(super) number: u64,
     pub(super) request: Request,
     pub(super) alpha: f64,
-    /// PCIe traffic of the rank of highest demand, GB/s.
+    /// The highest PCIe traffic of any rank, GB/s.
     pub(super) gbps: f64,
-    /// The size, if all that is asked for is one instance of it.
+    /// The size, if the request is for one instance of a size and nothing else.
     pub(super) size: Option<Size>,
-    /// Whether it is known that they can be placed at all.
+    /// Whether an idle fleet is known to have room for such a job.
     pub(super) feasible: bool,
     jobs: BTreeMap<u64, Entry>,
 }
@@ -40,18 +41,34 @@ impl Class {
     fn new(number: u64, job: &Job) -> Self {
         let request = job.request.clone();
         let demands = request.pattern.demands();
-        let mb_s = demands.iter().map(|demand| demand.pcie_mb_s).max().unwrap_or(0);
-        let plain =
-            Request { bandwidth_sensitive: request.bandwidth_sensitive, ..Request::new(request.pattern.clone()) };
+        let mb_s = demands
+            .iter()
+            .map(|demand| demand.pcie_mb_s)
+            .max()
+            .unwrap_or(0);
+        let plain = Request {
+            bandwidth_sensitive: request.bandwidth_sensitive,
+            ..Request::new(request.pattern.clone())
+        };
         let size = match demands {
-            [demand] if plain == request && !demand.is_shared() && demand.memory_bytes == 0 => match demand.want {
-                Want::Slice(size) => Some(size),
-                _ => None,
-            },
+            [demand] if plain == request && !demand.is_shared() && demand.memory_bytes == 0 => {
+                match demand.want {
+                    Want::Slice(size) => Some(size),
+                    _ => None,
+                }
+            }
             _ => None,
         };
         let (alpha, gbps) = (job.pcie_alpha, f64::from(mb_s) / 1000.0);
-        Self { number, request, alpha, gbps, size, feasible: false, jobs: BTreeMap::new() }
+        Self {
+            number,
+            request,
+            alpha,
+            gbps,
+            size,
+            feasible: false,
+            jobs: BTreeMap::new(),
+        }
     }
 
     fn is_of(&self, job: &Job) -> bool {
@@ -59,17 +76,17 @@ impl Class {
     }
 }
 
-/// First come first, in classes.
+/// The waiting jobs in order of arrival, by class.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
     classes: BTreeMap<u64, Class>,
-    /// Where a job is: its class and its number.
+    /// The class and the number of each waiting job.
     there: HashMap<JobId, (u64, u64), BuildHasherDefault<DefaultHasher>>,
-    /// By size of the one instance that is asked for.
+    /// The numbers of the jobs that request one instance, by its size.
     of_size: BTreeMap<Size, BTreeSet<u64>>,
     since: BTreeMap<u64, Time>,
-    told: u64,
-    /// Everybody told of before has waited too long.
+    serial: u64,
+    /// All jobs with a lower number have waited longer than the threshold.
     starving: u64,
 }
 
@@ -79,35 +96,57 @@ impl Queue {
     }
 
     pub(super) fn jobs(&self) -> impl Iterator<Item = &Job> {
-        let mut all: Vec<&Entry> = self.classes.values().flat_map(|class| class.jobs.values()).collect();
-        all.sort_unstable_by_key(|entry| entry.told);
+        let mut all: Vec<&Entry> = self
+            .classes
+            .values()
+            .flat_map(|class| class.jobs.values())
+            .collect();
+        all.sort_unstable_by_key(|entry| entry.serial);
         all.into_iter().map(|entry| &*entry.job)
     }
 
-    /// O(classes).
+    /// Adds a job. O(c) for c classes.
     pub(super) fn push(&mut self, job: Job, now: Time) {
-        let told = self.told;
-        self.told += 1;
-        let found = self.classes.iter().find(|(_, class)| class.is_of(&job)).map(|(&number, _)| number);
+        let serial = self.serial;
+        self.serial += 1;
+        let found = self
+            .classes
+            .iter()
+            .find(|(_, class)| class.is_of(&job))
+            .map(|(&number, _)| number);
         // A class is numbered by its first job.
-        let number = found.unwrap_or(told);
-        let class = self.classes.entry(number).or_insert_with(|| Class::new(number, &job));
+        let number = found.unwrap_or(serial);
+        let class = self
+            .classes
+            .entry(number)
+            .or_insert_with(|| Class::new(number, &job));
         if let Some(size) = class.size {
-            self.of_size.entry(size).or_default().insert(told);
+            self.of_size.entry(size).or_default().insert(serial);
         }
-        self.there.insert(job.id, (number, told));
-        self.since.insert(told, now);
-        class.jobs.insert(told, Entry { job: Arc::new(job), told, since: now });
+        self.there.insert(job.id, (number, serial));
+        self.since.insert(serial, now);
+        class.jobs.insert(
+            serial,
+            Entry {
+                job: Arc::new(job),
+                serial,
+                since: now,
+            },
+        );
     }
 
-    /// Takes a job out, if it waits.
+    /// Removes a job, if it waits.
     pub(super) fn forget(&mut self, job: JobId) {
-        let Some((number, told)) = self.there.remove(&job) else { return };
-        self.since.remove(&told);
-        let Some(class) = self.classes.get_mut(&number) else { return };
-        class.jobs.remove(&told);
+        let Some((number, serial)) = self.there.remove(&job) else {
+            return;
+        };
+        self.since.remove(&serial);
+        let Some(class) = self.classes.get_mut(&number) else {
+            return;
+        };
+        class.jobs.remove(&serial);
         if let Some(waiting) = class.size.and_then(|size| self.of_size.get_mut(&size)) {
-            waiting.remove(&told);
+            waiting.remove(&serial);
         }
         if class.jobs.is_empty() {
             self.classes.remove(&number);
@@ -122,39 +161,53 @@ impl Queue {
         self.classes.get_mut(&number)
     }
 
-    /// The classes of which it is not known whether they can be placed at all.
+    /// The classes for which it is not known yet whether an idle fleet has room.
     pub(super) fn new_classes(&self) -> impl Iterator<Item = u64> + '_ {
-        self.classes.values().filter(|class| !class.feasible).map(|class| class.number)
+        self.classes
+            .values()
+            .filter(|class| !class.feasible)
+            .map(|class| class.number)
     }
 
     /// The first job of each class.
     pub(super) fn heads(&self) -> impl Iterator<Item = (&Class, &Entry)> {
-        self.classes.values().filter_map(|class| Some((class, class.jobs.first_key_value()?.1)))
+        self.classes
+            .values()
+            .filter_map(|class| Some((class, class.jobs.first_key_value()?.1)))
     }
 
     /// The jobs of a class.
     pub(super) fn of_class(&self, number: u64) -> impl Iterator<Item = &Entry> {
-        self.class(number).into_iter().flat_map(|class| class.jobs.values())
+        self.class(number)
+            .into_iter()
+            .flat_map(|class| class.jobs.values())
     }
 
-    /// The first job of a class that was told of no earlier than this.
+    /// The first job of a class whose number is at least `from`.
     pub(super) fn next_of(&self, number: u64, from: u64) -> Option<&Entry> {
-        self.class(number)?.jobs.range(from..).next().map(|(_, entry)| entry)
+        self.class(number)?
+            .jobs
+            .range(from..)
+            .next()
+            .map(|(_, entry)| entry)
     }
 
-    /// Who waits for one instance of some size: the size, and when they were told of.
+    /// The numbers of the jobs that wait for one instance of a size, by size.
     pub(super) fn by_size(&self) -> impl Iterator<Item = (Size, &BTreeSet<u64>)> {
-        self.of_size.iter().filter(|(_, waiting)| !waiting.is_empty()).map(|(&size, waiting)| (size, waiting))
+        self.of_size
+            .iter()
+            .filter(|(_, waiting)| !waiting.is_empty())
+            .map(|(&size, waiting)| (size, waiting))
     }
 
-    /// When the next job will have waited for so long. Amortised O(log n).
+    /// The moment at which the next job will have waited for the threshold. Amortised O(log n).
     pub(super) fn next_starving(&mut self, now: Time, threshold: Duration) -> Option<Time> {
         loop {
-            let (&told, &since) = self.since.range(self.starving..).next()?;
+            let (&serial, &since) = self.since.range(self.starving..).next()?;
             if now.since(since) < threshold {
                 return Some(since + threshold);
             }
-            self.starving = told + 1;
+            self.starving = serial + 1;
         }
     }
 }

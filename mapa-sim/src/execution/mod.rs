@@ -1,4 +1,4 @@
-//! How long jobs run where they lie.
+//! Models of how long jobs run on their devices.
 
 use mapa_sched::{Fleet, Placed};
 
@@ -10,33 +10,35 @@ mod pcie;
 pub use by_bandwidth::ByBandwidth;
 pub use pcie::{PcieEqualShare, PcieMaxMin};
 
-/// How much slower than at full speed jobs run where they lie. A pure function of what it is shown.
+/// A model of run times: how much slower than at full speed a job runs on its devices.
+/// Implementations must be pure functions of their arguments.
 pub trait Execution: Send + Sync {
-    /// Its name.
+    /// The model's name.
     fn name(&self) -> &str;
 
-    /// How many times its [work](Submission::work) a job takes there, at least 2⁻³¹ and at most 2³¹: 1 is full speed. The fleet shows
-    /// who else runs at the moment, this job among them.
+    /// The slowdown of a job at this place: its run time over its [work](Submission::work), so 1 is
+    /// full speed. It must be at least 2⁻³¹ and at most 2³¹. The fleet has all jobs that run at the
+    /// moment, this one among them.
     fn slowdown(&self, job: &Submission, at: &Placed, fleet: &Fleet) -> f64;
 
-    /// Whose slowdown changes when a job starts, ends or moves. Default: nobody's but its own.
+    /// The jobs whose slowdown changes when a job starts, ends or moves. Default: that job alone.
     fn coupling(&self) -> Coupling {
         Coupling::None
     }
 }
 
-/// Whose slowdown depends on whose presence.
+/// Which jobs slow each other down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Coupling {
-    /// Jobs do not notice each other.
+    /// None: a slowdown depends on the job's own place alone.
     #[default]
     None,
-    /// Jobs of one machine do: all of them are asked for anew at every change there.
+    /// Jobs of one machine: at every change there, the slowdowns of all of them are computed again.
     Machine,
 }
 
-/// Every job runs for its [work](Submission::work), wherever it lies: as the released simulator has it.
+/// Every job runs for its [work](Submission::work) on any devices, as in MAPA's released simulator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fixed;
 

@@ -1,9 +1,11 @@
-//! How scattered what is free is, and how much is in use, over time.
+//! How scattered the free devices are, and how many are in use, over time.
 //!
-//! Devices that are free are worth what the links among them carry: eight free GPUs that pairwise share no direct link start the
-//! same jobs as eight neighbours, and run them slower. So fragmentation is told in bandwidth. A ring of k on the free set loses a share of
-//! what a ring of k has on the idle machine; the mean of that over the sizes that jobs have is the machine's fragmentation. The number
-//! of free devices itself is no part of it: utilisation tells that.
+//! The value of free devices is the bandwidth of the links among them. Eight free GPUs of which no
+//! two share a direct link can start the same jobs as eight neighbours, but run them slower. So
+//! fragmentation is measured in bandwidth. The best ring of k free devices may have a lower
+//! bandwidth than the best ring of k devices of the idle machine. Fragmentation is the share that
+//! it loses, as a mean over ring sizes k. It does not depend on how many devices are free;
+//! utilisation does.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +14,19 @@ use mapa_sched::{Fleet, Time};
 
 use crate::table::{Column, Table};
 
-/// The fragmentation of free sets: over all k from 2 to the largest that the free set and the idle machine can hold a ring of, the
-/// mean of 1 − B(free, k) / B(idle, k), where B is the highest aggregated bandwidth (Eq. 1) of a ring of k. 0: what is free is as good as
-/// any devices of the machine. None, if no ring fits: fewer than two devices are free.
+/// Computes the fragmentation of free sets: the mean of 1 − B(free, k) / B(idle, k) over all k from
+/// 2 to the largest for which the free set and the idle machine hold a ring. B is the highest
+/// aggregated bandwidth (Eq. 1) of a ring of k. At 0 the free devices are as good as any devices of
+/// the machine. `None` if no ring fits: fewer than two devices are free.
 ///
-/// Only whole devices count. Each set is worked out once, by the policy `greedy`; O(machines x largest) decisions for a set that is
-/// new.
+/// Only whole devices count. Results are cached by free set.
+///
+/// # Complexity
+/// A new free set costs one decision of the policy `greedy` for each k. A known one costs a
+/// look-up.
 pub struct Fragmentation {
     greedy: Box<dyn Policy>,
-    /// Rings of 2, 3, ..
+    /// The requests for rings of 2, 3, .. devices.
     rings: Vec<Request>,
     known: BTreeMap<(u64, DeviceSet), Option<f64>>,
     idle: BTreeMap<u64, Vec<Option<f64>>>,
@@ -34,14 +40,21 @@ impl Default for Fragmentation {
 }
 
 impl Fragmentation {
-    /// By rings of up to so many devices.
+    /// Fragmentation by rings of up to `largest` devices.
     #[must_use]
     pub fn new(largest: usize) -> Self {
-        let rings = (2..=largest).map(|k| Request::new(Pattern::ring(k))).collect();
-        Self { greedy: Box::new(greedy()), rings, known: BTreeMap::new(), idle: BTreeMap::new() }
+        let rings = (2..=largest)
+            .map(|k| Request::new(Pattern::ring(k)))
+            .collect();
+        Self {
+            greedy: Box::new(greedy()),
+            rings,
+            known: BTreeMap::new(),
+            idle: BTreeMap::new(),
+        }
     }
 
-    /// That of these free devices of a machine.
+    /// The fragmentation of this free set of a machine; `None` if no ring fits.
     #[must_use]
     pub fn of(&mut self, graph: &HardwareGraph, free: &DeviceSet) -> Option<f64> {
         let wholes = graph.wholes();
@@ -50,59 +63,93 @@ impl Fragmentation {
             return known;
         }
         let best = |ring: &Request, free: &DeviceSet| {
-            (ring.pattern.len() <= free.len()).then(|| best(&*self.greedy, ring, graph, free)).flatten()
+            (ring.pattern.len() <= free.len())
+                .then(|| best(&*self.greedy, ring, graph, free))
+                .flatten()
         };
-        let idle =
-            self.idle.entry(here.0).or_insert_with(|| self.rings.iter().map(|ring| best(ring, &wholes)).collect());
-        let lost = |(ring, idle): (&Request, &Option<f64>)| {
-            let idle = idle.filter(|&idle| idle > 0.0)?;
-            Some(1.0 - best(ring, &here.1)? / idle)
-        };
-        let losses: Vec<f64> = self.rings.iter().zip(&*idle).filter_map(lost).collect();
+        let idle = self
+            .idle
+            .entry(here.0)
+            .or_insert_with(|| self.rings.iter().map(|ring| best(ring, &wholes)).collect());
+        let mut losses = Vec::new();
+        for (ring, idle) in self.rings.iter().zip(&*idle) {
+            // A machine without bandwidth cannot lose any.
+            if let Some(idle) = idle.filter(|&idle| idle > 0.0)
+                && let Some(free) = best(ring, &here.1)
+            {
+                losses.push(1.0 - free / idle);
+            }
+        }
         let mean = (!losses.is_empty()).then(|| losses.iter().sum::<f64>() / losses.len() as f64);
         self.known.insert(here, mean);
         mean
     }
 
-    /// The mean over the machines of a fleet for which there is a number.
+    /// The mean fragmentation of the machines of a fleet, without those that have none.
     #[must_use]
     pub fn of_fleet(&mut self, fleet: &Fleet) -> Option<f64> {
-        let machines: Vec<f64> = fleet.views().filter_map(|view| self.of(view.graph(), view.free())).collect();
+        let machines: Vec<f64> = fleet
+            .views()
+            .filter_map(|view| self.of(view.graph(), view.free()))
+            .collect();
         (!machines.is_empty()).then(|| machines.iter().sum::<f64>() / machines.len() as f64)
     }
 }
 
 /// The highest aggregated bandwidth of a ring on these devices, GB/s.
-fn best(greedy: &dyn Policy, ring: &Request, graph: &HardwareGraph, free: &DeviceSet) -> Option<f64> {
-    greedy.decide(ring, &graph.with_free(free)).ok()?.best().score("aggregate_gbps")
+fn best(
+    greedy: &dyn Policy,
+    ring: &Request,
+    graph: &HardwareGraph,
+    free: &DeviceSet,
+) -> Option<f64> {
+    greedy
+        .decide(ring, &graph.with_free(free))
+        .ok()?
+        .best()
+        .score("aggregate_gbps")
 }
 
-/// The share of a whole device that a vertex is, by compute slices; nothing of one that belongs to the host.
+/// The share of a whole device that a vertex stands for, by compute slices: 1 for a whole device, 0
+/// for a vertex of the host.
 pub(super) fn share_of_device(graph: &HardwareGraph, id: DeviceId) -> f64 {
     let device = graph.device(id);
     match device.unit {
         Unit::Whole => 1.0,
         Unit::Slice(_) => {
             let slices = |id: DeviceId| graph.device(id).size.map(|size| f64::from(size.compute));
-            slices(id).zip(slices(device.parent)).map_or(0.0, |(own, all)| own / all)
+            slices(id)
+                .zip(slices(device.parent))
+                .map_or(0.0, |(own, all)| own / all)
         }
         _ => 0.0,
     }
 }
 
-/// What was the case from one moment on.
+/// The number of devices of a machine that are in use. An instance counts as its share of its
+/// device.
+fn in_use(view: View<'_>) -> f64 {
+    let devices = view.present() - view.free();
+    let shares = devices.iter().map(|id| share_of_device(view.graph(), id));
+    shares.sum()
+}
+
+/// The utilisation and the fragmentation of a fleet from one moment on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// From when.
+    /// The moment.
     pub at: Time,
-    /// The share of the devices that have a tenant; instances count for their share of their device's compute slices.
+    /// The share of the devices that have a tenant; instances count for their share of their
+    /// device's compute slices.
     pub utilisation: f64,
     /// [`Fragmentation::of_fleet`].
     pub fragmentation: Option<f64>,
 }
 
-/// Utilisation and fragmentation over time, as [`Simulation::observe`](crate::Simulation::observe) shows the fleet.
+/// Utilisation and fragmentation over time, as [`Simulation::observe`](crate::Simulation::observe)
+/// passes the fleet.
 ///
+/// # Examples
 /// ```
 /// use mapa_core::{Fabric, LinkClass, lowest_id};
 /// use mapa_sched::{Fifo, Fleet};
@@ -130,27 +177,29 @@ pub struct OverTime {
 }
 
 impl OverTime {
-    /// Takes down what is the case. At one moment the last word counts, as it is that which lasts.
+    /// Adds a point. Of several points at one moment the last replaces the others: it is the state
+    /// that lasts.
     pub fn observe(&mut self, now: Time, fleet: &Fleet, fragmentation: &mut Fragmentation) {
-        let held = |view: View<'_>| {
-            let in_use = view.present() - view.free();
-            in_use.iter().map(|id| share_of_device(view.graph(), id)).sum::<f64>()
-        };
         let devices: usize = fleet.views().map(|view| view.graph().wholes().len()).sum();
-        // A sum of nothing is -0.
-        let utilisation = (fleet.views().map(held).sum::<f64>() + 0.0) / devices as f64;
-        let point = Point { at: now, utilisation, fragmentation: fragmentation.of_fleet(fleet) };
+        // The sum of no floats is -0, which would be written with its sign.
+        let utilisation = (fleet.views().map(in_use).sum::<f64>() + 0.0) / devices as f64;
+        let point = Point {
+            at: now,
+            utilisation,
+            fragmentation: fragmentation.of_fleet(fleet),
+        };
         self.points.pop_if(|last| last.at == now);
         self.points.push(point);
     }
 
-    /// The series, each point until the next.
+    /// The series. Each point holds until the next.
     #[must_use]
     pub fn points(&self) -> &[Point] {
         &self.points
     }
 
-    /// The mean of the fragmentation over the time in which there is one: NaN-free, none if there never is.
+    /// The mean fragmentation over the time in which there is one; `None` if there never is. Never
+    /// NaN.
     #[must_use]
     pub fn mean_fragmentation(&self) -> Option<f64> {
         self.mean(|point| point.fragmentation)
@@ -165,15 +214,23 @@ impl OverTime {
     /// The highest fragmentation of any point.
     #[must_use]
     pub fn max_fragmentation(&self) -> Option<f64> {
-        self.points.iter().filter_map(|point| point.fragmentation).max_by(f64::total_cmp)
+        self.points
+            .iter()
+            .filter_map(|point| point.fragmentation)
+            .max_by(f64::total_cmp)
     }
 
-    /// A row a point: `time_s`, `utilisation`, `fragmentation`.
+    /// A table with a row for each point: `time_s`, `utilisation`, `fragmentation`.
     #[must_use]
     pub fn table(&self) -> Table {
-        let numbers = |of: &dyn Fn(&Point) -> Option<f64>| Column::Numbers(self.points.iter().map(of).collect());
+        let numbers = |of: &dyn Fn(&Point) -> Option<f64>| {
+            Column::Numbers(self.points.iter().map(of).collect())
+        };
         Table::of([
-            ("time_s", numbers(&|point| Some((point.at - Time::ZERO).as_secs_f64()))),
+            (
+                "time_s",
+                numbers(&|point| Some((point.at - Time::ZERO).as_secs_f64())),
+            ),
             ("utilisation", numbers(&|point| Some(point.utilisation))),
             ("fragmentation", numbers(&|point| point.fragmentation)),
         ])
@@ -184,7 +241,9 @@ impl OverTime {
             let lasts = (pair[1].at - pair[0].at).as_secs_f64();
             of(&pair[0]).map(|value| (lasts, value * lasts))
         });
-        let (time, sum) = spans.fold((0.0, 0.0), |(time, sum), (lasts, part)| (time + lasts, sum + part));
+        let (time, sum) = spans.fold((0.0, 0.0), |(time, sum), (lasts, part)| {
+            (time + lasts, sum + part)
+        });
         (time > 0.0).then(|| sum / time)
     }
 }

@@ -1,10 +1,12 @@
 //! Quantiles of samples.
 
-/// The quantile `p` of sorted values, linear between the two closest: type 7 of Hyndman and Fan (1996), the default of R, numpy and
-/// spreadsheets. At n values it is the one at place (n − 1) p, counted from 0. O(1).
+/// The quantile `p` of sorted values, linear between the two closest: type 7 of Hyndman and Fan
+/// (1996), the default of R, numpy and spreadsheets. Of n values it is the one at place (n − 1) p,
+/// counted from 0. O(1).
 ///
-/// NaN, if there are no values or `p` is not within 0 to 1.
+/// NaN if there are no values or `p` is not within 0 to 1.
 ///
+/// # Examples
 /// ```
 /// use mapa_sim::quantile;
 ///
@@ -13,7 +15,9 @@
 /// ```
 #[must_use]
 pub fn quantile(sorted: &[f64], p: f64) -> f64 {
-    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+    let Some(last) = sorted.len().checked_sub(1) else {
+        return f64::NAN;
+    };
     if !(0.0..=1.0).contains(&p) {
         return f64::NAN;
     }
@@ -21,11 +25,15 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     let below = place.floor() as usize;
     let [low, high] = [sorted[below], sorted[(below + 1).min(last)]];
     let part = place - below as f64;
-    // Equal neighbours are their own mean to the last bit, infinite ones too.
-    if part == 0.0 || low == high { low } else { low + part * (high - low) }
+    // For equal neighbours the formula would round, and of infinite ones it would make NaN.
+    if part == 0.0 || low == high {
+        low
+    } else {
+        low + part * (high - low)
+    }
 }
 
-/// What a box plot shows: the least, the quartiles and the largest value.
+/// The numbers of a box plot: the least value, the quartiles and the largest value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quartiles {
     /// The least.
@@ -41,13 +49,19 @@ pub struct Quartiles {
 }
 
 impl Quartiles {
-    /// Of sorted values; none, if there are no values.
+    /// The quartiles of sorted values; `None` of no values. O(1).
     #[must_use]
     pub fn of(sorted: &[f64]) -> Option<Self> {
         if sorted.is_empty() {
             return None;
         }
         let [min, p25, p50, p75, max] = [0.0, 0.25, 0.5, 0.75, 1.0].map(|p| quantile(sorted, p));
-        Some(Self { min, p25, p50, p75, max })
+        Some(Self {
+            min,
+            p25,
+            p50,
+            p75,
+            max,
+        })
     }
 }

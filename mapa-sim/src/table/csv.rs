@@ -6,22 +6,30 @@ use super::{Column, Table};
 use crate::error::{Error, ErrorKind};
 
 impl Table {
-    /// As CSV (RFC 4180, but for lines that end in `\n`): a line of names, then a line for each row. O(cells).
+    /// The table as CSV (RFC 4180, except that lines end in `\n`): a line of names, then a line for
+    /// each row. O(cells).
     ///
-    /// Numbers have as few digits as read back to the same bits, and are written `inf`, `-inf` and `NaN` where they are none; flags are
-    /// `true` and `false`. An empty cell and an empty text look the same.
+    /// Numbers have the fewest digits that are read back to the same bits; `inf`, `-inf` and `NaN`
+    /// are written so. Flags are `true` and `false`. An empty cell and an empty text look the same.
     ///
     /// # Errors
-    /// None are known; those of the writer are passed on.
+    /// Errors of the CSV writer. None are expected.
     pub fn to_csv(&self) -> Result<String, Error> {
         let mut writer = csv::Writer::from_writer(Vec::new());
-        let wrong = |error: &dyn std::error::Error| ErrorKind::Unwritten { format: "csv", what: error.to_string() };
+        let wrong = |error: &dyn std::error::Error| ErrorKind::Unwritten {
+            format: "csv",
+            what: error.to_string(),
+        };
         if !self.columns.is_empty() {
-            writer.write_record(self.columns.iter().map(|(name, _)| name)).map_err(|error| wrong(&error))?;
+            writer
+                .write_record(self.columns.iter().map(|(name, _)| name))
+                .map_err(|error| wrong(&error))?;
         }
         for row in 0..self.rows() {
             let cells = self.columns.iter().map(|(_, column)| cell(column, row));
-            writer.write_record(cells.map(Cow::into_owned)).map_err(|error| wrong(&error))?;
+            writer
+                .write_record(cells.map(Cow::into_owned))
+                .map_err(|error| wrong(&error))?;
         }
         let bytes = writer.into_inner().map_err(|error| wrong(&error))?;
         Ok(String::from_utf8(bytes).map_err(|error| wrong(&error))?)

@@ -5,14 +5,19 @@ use serde_json::{Map, Value, json};
 use super::{Column, Table};
 
 impl Table {
-    /// As an array of objects, one a row. Empty cells are null, and so are numbers that JSON has no word for: NaN and infinities.
-    /// O(cells x log(columns)).
+    /// The table as an array of objects, one for each row. Empty cells are null. NaN and infinities
+    /// are null too, as JSON cannot write them. O(cells x log(columns)).
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let object = |row| -> Map<String, Value> {
-            self.columns.iter().map(|(name, column)| (name.clone(), cell(column, row))).collect()
-        };
-        Value::Array((0..self.rows()).map(|row| Value::Object(object(row))).collect())
+        let mut rows = Vec::with_capacity(self.rows());
+        for row in 0..self.rows() {
+            let columns = self.columns.iter();
+            let object: Map<String, Value> = columns
+                .map(|(name, column)| (name.clone(), cell(column, row)))
+                .collect();
+            rows.push(Value::Object(object));
+        }
+        Value::Array(rows)
     }
 }
 

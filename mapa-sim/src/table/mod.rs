@@ -1,8 +1,8 @@
-//! Tables of results, for people's spreadsheets and data frames.
+//! Tables of results, for spreadsheets and data frames.
 //!
-//! A table is columns of one length under different names, and nothing else: no index, no types of its own. What is not there is an
-//! empty cell, so that columns for some rows only need no number that means nothing. CSV, JSON and Parquet say the same table; only
-//! Parquet keeps every type and every bit by itself, only CSV can be read without a library.
+//! A table is a list of columns of one length under different names. A missing value is an empty
+//! cell, not a special number. CSV, JSON and Parquet files have the same contents. Parquet also
+//! stores the types of columns; CSV can be read without a library.
 
 use crate::error::{Error, ErrorKind};
 
@@ -13,6 +13,7 @@ mod parquet;
 
 /// A table: named columns of one length.
 ///
+/// # Examples
 /// ```
 /// use mapa_sim::{Column, Table};
 ///
@@ -36,14 +37,14 @@ pub enum Column {
     Integers(Vec<Option<i64>>),
     /// Numbers.
     Numbers(Vec<Option<f64>>),
-    /// Words.
+    /// Texts.
     Texts(Vec<Option<String>>),
-    /// Yes or no.
+    /// True or false.
     Flags(Vec<Option<bool>>),
 }
 
 impl Column {
-    /// How many cells it has.
+    /// The number of cells.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -54,7 +55,7 @@ impl Column {
         }
     }
 
-    /// Whether it has no cell.
+    /// Whether the column has no cell.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -82,35 +83,53 @@ impl Column {
 }
 
 impl Table {
-    /// These columns. A name bears its unit, as `wait_s` or `effective_gbps`.
+    /// A table of these columns. By convention names end in the unit, such as `wait_s` or
+    /// `effective_gbps`.
     ///
     /// # Errors
     /// As [`with`](Self::with).
-    pub fn new<N: Into<String>>(columns: impl IntoIterator<Item = (N, Column)>) -> Result<Self, Error> {
-        columns.into_iter().try_fold(Self::default(), |table, (name, column)| table.with(name, column))
+    pub fn new<N: Into<String>>(
+        columns: impl IntoIterator<Item = (N, Column)>,
+    ) -> Result<Self, Error> {
+        columns
+            .into_iter()
+            .try_fold(Self::default(), |table, (name, column)| {
+                table.with(name, column)
+            })
     }
 
-    /// With one more column, the last. O(columns).
+    /// The table with one more column, the last. O(columns).
     ///
     /// # Errors
-    /// A column of another length than those before it, and a name that is there already.
+    /// The column has another length than those before it, or a column of this name exists already.
     pub fn with(mut self, name: impl Into<String>, column: Column) -> Result<Self, Error> {
         let name = name.into();
         if self.column(&name).is_some() {
-            return Err(ErrorKind::BadTable(format!("column `{name}` is there twice: expected different names")).into());
+            return Err(ErrorKind::BadTable(format!(
+                "column `{name}` occurs twice: expected different names"
+            ))
+            .into());
         }
         if !self.columns.is_empty() && column.len() != self.rows() {
             let (has, rows) = (column.len(), self.rows());
-            let what = format!("column `{name}` has {has} cells: expected {rows}, as the columns before it");
+            let what = format!(
+                "column `{name}` has {has} cells: expected {rows}, as the columns before it"
+            );
             return Err(ErrorKind::BadTable(what).into());
         }
         self.columns.push((name, column));
         Ok(self)
     }
 
-    /// These columns, which are known to differ in name and to be of one length.
-    pub(crate) fn of(columns: impl IntoIterator<Item = (&'static str, Column)>) -> Self {
-        Self { columns: columns.into_iter().map(|(name, column)| (name.to_owned(), column)).collect() }
+    /// A table of these columns, without checks. The caller makes sure that names differ and that
+    /// all columns have one length.
+    pub(crate) fn of<N: Into<String>>(columns: impl IntoIterator<Item = (N, Column)>) -> Self {
+        Self {
+            columns: columns
+                .into_iter()
+                .map(|(name, column)| (name.into(), column))
+                .collect(),
+        }
     }
 
     /// The columns, in order.
@@ -122,7 +141,10 @@ impl Table {
     /// The column of this name. O(columns).
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&Column> {
-        self.columns.iter().find(|(own, _)| own == name).map(|(_, column)| column)
+        self.columns
+            .iter()
+            .find(|(own, _)| own == name)
+            .map(|(_, column)| column)
     }
 
     /// How many rows it has.
@@ -131,10 +153,12 @@ impl Table {
         self.columns.first().map_or(0, |(_, column)| column.len())
     }
 
-    /// Adds the rows of a table of the same columns, below its own. A table without columns takes over the other's.
+    /// Adds the rows of a table of the same columns, below its own. A table without columns takes
+    /// over the other's.
     ///
     /// # Errors
-    /// Columns of other names or kinds, or in another order; nothing is added then.
+    /// The columns of the other table have different names or types, or another order. Then nothing
+    /// is added.
     pub fn append(&mut self, other: &Self) -> Result<(), Error> {
         if self.columns.is_empty() {
             self.columns.clone_from(&other.columns);
@@ -142,7 +166,10 @@ impl Table {
         }
         let [own, more] = [self.heading(), other.heading()];
         if own != more {
-            return Err(ErrorKind::BadTable(format!("rows of other columns: expected {own}, got {more}")).into());
+            return Err(ErrorKind::BadTable(format!(
+                "rows of other columns: expected {own}, got {more}"
+            ))
+            .into());
         }
         for ((_, own), (_, more)) in self.columns.iter_mut().zip(&other.columns) {
             own.append(more);
@@ -151,7 +178,10 @@ impl Table {
     }
 
     fn heading(&self) -> String {
-        let names = self.columns.iter().map(|(name, column)| format!("{name} ({})", column.kind()));
+        let names = self
+            .columns
+            .iter()
+            .map(|(name, column)| format!("{name} ({})", column.kind()));
         names.collect::<Vec<_>>().join(", ")
     }
 }

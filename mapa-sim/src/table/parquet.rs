@@ -6,28 +6,41 @@ use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::file::writer::{
+    SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter,
+};
 use parquet::schema::types::Type;
 
 use super::{Column, Table};
 use crate::error::{Error, ErrorKind};
 
 impl Table {
-    /// As a Parquet file: one row group, every column optional and flat, `INT64`, `DOUBLE`, `BYTE_ARRAY` (UTF-8) or `BOOLEAN`, without
-    /// compression. Every bit of a number is kept. The same table gives the same bytes, under the same version of this library. O(cells).
+    /// The table as a Parquet file: one row group, every column optional and flat, `INT64`,
+    /// `DOUBLE`, `BYTE_ARRAY` (UTF-8) or `BOOLEAN`, without compression. Every bit of a number is
+    /// kept. Under one version of this library, the same table gives the same bytes. O(cells).
     ///
     /// # Errors
-    /// None are known; those of the writer are passed on.
+    /// Errors of the Parquet writer. None are expected.
     pub fn to_parquet(&self) -> Result<Vec<u8>, Error> {
-        let wrong = |error: ParquetError| ErrorKind::Unwritten { format: "parquet", what: error.to_string() };
-        Ok(self.written().map_err(wrong)?)
+        self.written().map_err(|error| {
+            let (format, what) = ("parquet", error.to_string());
+            ErrorKind::Unwritten { format, what }.into()
+        })
     }
 
     fn written(&self) -> Result<Vec<u8>, ParquetError> {
-        let fields = self.columns.iter().map(|(name, column)| field(name, column).map(Arc::new));
-        let schema = Type::group_type_builder("table").with_fields(fields.collect::<Result<_, _>>()?).build()?;
-        let properties = WriterProperties::builder().set_created_by("mapa-sim".to_owned()).build();
-        let mut file = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
+        let fields = self
+            .columns
+            .iter()
+            .map(|(name, column)| field(name, column).map(Arc::new));
+        let schema = Type::group_type_builder("table")
+            .with_fields(fields.collect::<Result<_, _>>()?)
+            .build()?;
+        let properties = WriterProperties::builder()
+            .set_created_by("mapa-sim".to_owned())
+            .build();
+        let mut file =
+            SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
         let mut group = file.next_row_group()?;
         for (_, column) in &self.columns {
             write(column, &mut group)?;
@@ -48,17 +61,25 @@ fn field(name: &str, column: &Column) -> Result<Type, ParquetError> {
     field.with_repetition(Repetition::OPTIONAL).build()
 }
 
-fn write(column: &Column, group: &mut SerializedRowGroupWriter<'_, Vec<u8>>) -> Result<(), ParquetError> {
-    let Some(writer) = group.next_column()? else { return Ok(()) };
+fn write(
+    column: &Column,
+    group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
+) -> Result<(), ParquetError> {
+    let Some(writer) = group.next_column()? else {
+        return Ok(());
+    };
     match column {
         Column::Integers(cells) => fill::<Int64Type, _>(writer, cells, |&cell| cell),
         Column::Numbers(cells) => fill::<DoubleType, _>(writer, cells, |&cell| cell),
-        Column::Texts(cells) => fill::<ByteArrayType, _>(writer, cells, |cell| ByteArray::from(cell.as_str())),
+        Column::Texts(cells) => {
+            fill::<ByteArrayType, _>(writer, cells, |cell| ByteArray::from(cell.as_str()))
+        }
         Column::Flags(cells) => fill::<BoolType, _>(writer, cells, |&cell| cell),
     }
 }
 
-/// Writes the cells that are there, and for every cell whether it is: 1 or 0, its definition level.
+/// Writes the values of the cells that are not empty, and the definition level of every cell: 0 for
+/// an empty cell, else 1.
 fn fill<T: DataType, C>(
     mut writer: SerializedColumnWriter<'_>,
     cells: &[Option<C>],
@@ -66,6 +87,8 @@ fn fill<T: DataType, C>(
 ) -> Result<(), ParquetError> {
     let there: Vec<i16> = cells.iter().map(|cell| i16::from(cell.is_some())).collect();
     let values: Vec<T::T> = cells.iter().flatten().map(value).collect();
-    writer.typed::<T>().write_batch(&values, Some(&there), None)?;
+    writer
+        .typed::<T>()
+        .write_batch(&values, Some(&there), None)?;
     writer.close()
 }

@@ -1,4 +1,4 @@
-//! Oracles for other people's tests: slow, obvious, and without the machinery of what they check. Feature `testing`.
+//! Slow and simple simulators, with which tests compare the fast one. Feature `testing`.
 
 mod reference;
 

@@ -1,17 +1,20 @@
 //! Numbers in files: seconds to the nanosecond, whole numbers, words for yes and no.
 //!
-//! Seconds are read digit by digit. A binary fraction would move 0.1 s, and 31 years have more nanoseconds than its 53 bits.
+//! Seconds are read digit by digit. As a binary fraction, 0.1 s would be rounded, and times beyond
+//! 104 days would lose nanoseconds, as a 64-bit float has only 53 bits of precision.
 
 use mapa_core::MAX_DEVICES;
 use mapa_core::mig::Size;
 
-/// Nanoseconds of decimal seconds, exactly. An exponent may follow, as in `4.62824e+06`.
+/// Reads decimal seconds as nanoseconds, exactly. An exponent may follow, as in `4.62824e+06`.
 pub(super) fn nanoseconds(text: &str) -> Result<u64, String> {
-    let malformed = || format!("`{text}`: expected seconds as a decimal number, not negative, such as 12.5");
+    let malformed =
+        || format!("`{text}`: expected seconds as a decimal number, not negative, such as 12.5");
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let exponent: i32 = exponent.parse().map_err(|_| malformed())?;
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, "0"));
-    let are_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let are_digits =
+        |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     if !are_digits(whole) || !are_digits(fraction) {
         return Err(malformed());
     }
@@ -21,16 +24,28 @@ pub(super) fn nanoseconds(text: &str) -> Result<u64, String> {
     if significant.is_empty() {
         return Ok(0);
     }
-    let shift = i64::from(exponent) + 9 - fraction.len() as i64 + (digits.len() - significant.len()) as i64;
+    // The number is `significant` times ten to the power of `shift`, in nanoseconds.
+    let shift =
+        i64::from(exponent) + 9 - fraction.len() as i64 + (digits.len() - significant.len()) as i64;
     if shift < 0 {
-        return Err(format!("`{text}`: expected whole nanoseconds, so at most nine digits after the point"));
+        return Err(format!(
+            "`{text}`: expected whole nanoseconds, so at most nine digits after the point"
+        ));
     }
-    let power = u32::try_from(shift).ok().and_then(|shift| 10_u64.checked_pow(shift));
-    let nanoseconds = significant.parse::<u64>().ok().zip(power).and_then(|(digits, power)| digits.checked_mul(power));
-    nanoseconds.ok_or_else(|| format!("`{text}`: expected at most 18446744073.709551615 s, some 584 years"))
+    let power = u32::try_from(shift)
+        .ok()
+        .and_then(|shift| 10_u64.checked_pow(shift));
+    let nanoseconds = significant
+        .parse::<u64>()
+        .ok()
+        .zip(power)
+        .and_then(|(digits, power)| digits.checked_mul(power));
+    nanoseconds.ok_or_else(|| {
+        format!("`{text}`: expected at most 18446744073.709551615 s, some 584 years")
+    })
 }
 
-/// Decimal seconds of nanoseconds, without needless zeros.
+/// Writes nanoseconds as decimal seconds, without trailing zeros.
 pub(super) fn seconds(nanoseconds: u64) -> String {
     let (whole, fraction) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
     if fraction == 0 {
@@ -39,37 +54,67 @@ pub(super) fn seconds(nanoseconds: u64) -> String {
     format!("{whole}.{}", format!("{fraction:09}").trim_end_matches('0'))
 }
 
-/// How many devices a job asks for.
+/// Reads how many devices a job requests.
 pub(super) fn devices(text: &str) -> Result<usize, String> {
-    let fits = |devices: &usize| (1..=MAX_DEVICES).contains(devices);
-    let devices = text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit())).filter(fits);
-    devices.ok_or_else(|| format!("`{text}`: expected a number of devices from 1 to {MAX_DEVICES}"))
+    // `parse` alone would accept a sign.
+    let are_digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse() {
+        Ok(devices @ 1..=MAX_DEVICES) if are_digits => Ok(devices),
+        _ => Err(format!(
+            "`{text}`: expected a number of devices from 1 to {MAX_DEVICES}"
+        )),
+    }
 }
 
-/// MB/s of decimal GB/s, exactly.
+/// Reads decimal GB/s as MB/s, exactly.
 pub(super) fn pcie_mb_s(text: &str) -> Result<u32, String> {
     // As seconds are read: nine digits after the point, of which the last six must be zeros here.
     let exact = nanoseconds(text).ok().filter(|nano| nano % 1_000_000 == 0);
     let mb_s = exact.and_then(|nano| u32::try_from(nano / 1_000_000).ok());
-    mb_s.ok_or_else(|| format!("`{text}`: expected GB/s from 0 to 4294967.295, at most three digits after the point"))
+    mb_s.ok_or_else(|| {
+        format!(
+            "`{text}`: expected GB/s from 0 to 4294967.295, at most three digits after the point"
+        )
+    })
 }
 
-/// The same of a number: 0, or what is not rounded to it and can be counted.
+/// Whether a file can hold this bandwidth in GB/s: 0 (not -0), or a number from 0.001 to
+/// 4294967.295.
 pub(super) fn is_pcie_gbps(gbps: f64) -> bool {
     gbps == 0.0 && gbps.is_sign_positive() || (0.001..=f64::from(u32::MAX) / 1000.0).contains(&gbps)
 }
 
-/// Whether it is one that can be read: it has slices of both kinds.
+/// Whether a size can be read from a file: it has compute and memory slices.
 pub(super) fn is_size(size: Size) -> bool {
     size.covers(Size::new(1, 1))
 }
 
-/// Whether it can be the slope of Eq. 1.
+/// Whether a number can be the slope of Eq. 1.
 pub(super) fn is_slope(number: f64) -> bool {
     number.is_finite() && number >= 0.0
 }
 
-/// Yes or no.
+/// Reads a slope of Eq. 1.
+pub(super) fn slope(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(slope) if is_slope(slope) => Ok(slope),
+        _ => Err(format!(
+            "`{text}`: expected a number such as 0.5, finite and not below 0"
+        )),
+    }
+}
+
+/// Reads thousandths of a GPU.
+pub(super) fn milli(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(milli @ 1..=1000) => Ok(milli),
+        _ => Err(format!(
+            "`{text}`: expected thousandths of a GPU, from 1 to 1000"
+        )),
+    }
+}
+
+/// Reads yes or no.
 pub(super) fn flag(text: &str) -> Result<bool, String> {
     match text.to_ascii_lowercase().as_str() {
         "1" | "true" | "yes" => Ok(true),
@@ -123,7 +168,15 @@ mod tests {
 
     #[test]
     fn written_seconds_are_read_back() {
-        for nanos in [0, 1, 10, 999_999_999, 1_000_000_000, 1_234_567_890_123_456_789, u64::MAX] {
+        for nanos in [
+            0,
+            1,
+            10,
+            999_999_999,
+            1_000_000_000,
+            1_234_567_890_123_456_789,
+            u64::MAX,
+        ] {
             assert_eq!(nanoseconds(&seconds(nanos)), Ok(nanos));
         }
         assert_eq!(seconds(12_500_000_000), "12.5");

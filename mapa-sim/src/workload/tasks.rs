@@ -1,6 +1,7 @@
-//! What the paper says of what jobs run.
+//! The paper's workloads, and which of them are sensitive.
 
-/// The paper's nine workloads (section 4), and whether it counts them as sensitive to bandwidth (Fig. 5, section 2.3).
+/// The paper's nine workloads (section 4), and whether it counts them as sensitive to bandwidth
+/// (Fig. 5, section 2.3).
 pub(super) const MAPA: [(&str, bool); 9] = [
     ("AlexNet", true),
     ("Inception-v3", true),
@@ -13,23 +14,38 @@ pub(super) const MAPA: [(&str, bool); 9] = [
     ("Jacobi", false),
 ];
 
-/// The paper's name of what a file calls by another: `vgg16.sh` and `vgg16` are VGG-16. Others are kept.
+/// The paper's name of a task: `vgg16.sh` and `vgg16` are VGG-16. Other names stay as they are.
 pub(super) fn published(name: &str) -> &str {
     let plain = letters(name.strip_suffix(".sh").unwrap_or(name));
-    let plain = if plain == "inception3" { "inceptionv3" } else { &plain };
-    MAPA.iter().find(|(own, _)| letters(own) == plain).map_or(name, |(own, _)| own)
+    let plain = if plain == "inception3" {
+        "inceptionv3"
+    } else {
+        &plain
+    };
+    MAPA.iter()
+        .find(|(own, _)| letters(own) == plain)
+        .map_or(name, |(own, _)| own)
 }
 
-/// Whether what runs under this name is sensitive: as the paper has it, and its families of networks likewise. None of others.
+/// Whether a task of this name is sensitive to bandwidth, by the paper's classes. Other networks of
+/// a family in the paper have the class of that family. `None` for all other tasks.
 pub(super) fn is_sensitive(name: &str) -> Option<bool> {
     let plain = letters(name);
-    let of_paper = MAPA.iter().find(|(own, _)| letters(own) == plain).map(|(_, sensitive)| *sensitive);
-    let of_family = || ["vgg", "resnet", "inception"].iter().any(|family| plain.starts_with(family)).then_some(true);
-    of_paper.or_else(of_family)
+    if let Some((_, sensitive)) = MAPA.iter().find(|(own, _)| letters(own) == plain) {
+        return Some(*sensitive);
+    }
+    let mut families = ["vgg", "resnet", "inception"].iter();
+    families
+        .any(|family| plain.starts_with(family))
+        .then_some(true)
 }
 
+/// The letters and digits of a name, in lower case.
 fn letters(name: &str) -> String {
-    name.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    name.chars()
+        .filter(|letter| letter.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .collect()
 }
 
 #[cfg(test)]
@@ -59,7 +75,10 @@ mod tests {
 
     #[test]
     fn families_are_classified_as_their_member_in_the_paper() {
-        assert_eq!(["vgg19", "inception4", "ResNet-18"].map(is_sensitive), [Some(true); 3]);
+        assert_eq!(
+            ["vgg19", "inception4", "ResNet-18"].map(is_sensitive),
+            [Some(true); 3]
+        );
         assert_eq!(["googlenet", "GMM"].map(is_sensitive), [Some(false); 2]);
         assert_eq!(["Transformer", ""].map(is_sensitive), [None; 2]);
     }

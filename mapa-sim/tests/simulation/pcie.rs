@@ -1,11 +1,13 @@
-//! Jobs that share PCIe: when they end against closed forms, and what the two models say of one moment.
+//! Jobs that share PCIe: when they end against closed forms, and what the two models say of one
+//! moment.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use mapa_core::mig::Size;
 use mapa_core::{
-    Demand, DeviceId, Fabric, FabricNode, MachineId, NodeKind, PCIE_GEN4_GBPS, Pattern, Request, lowest_id,
+    Demand, DeviceId, Fabric, FabricNode, MachineId, NodeKind, PCIE_GEN4_GBPS, Pattern, Request,
+    lowest_id,
 };
 use mapa_sched::{Action, Event, Fifo, Fleet, Job, JobId, Placed, Time, step};
 use mapa_sim::{Execution, Outcome, PcieEqualShare, PcieMaxMin, Simulation, Submission, Workload};
@@ -16,15 +18,27 @@ const LIGHT: (f64, f64) = (5.7, 1.25);
 const HEAVY: (f64, f64) = (17.65, 1.07);
 const NONE: (f64, f64) = (0.0, 1.0);
 
-/// GPUs cut into seven slices each, with a way of 30.08 GB/s of their own to the host; or all behind one switch with no more.
+/// GPUs cut into seven slices each, with a way of 30.08 GB/s of their own to the host; or all
+/// behind one switch with no more.
 fn fleet(gpus: u32, behind_a_switch: bool) -> Fleet {
     let mut fabric = Fabric::new();
     let cpu = fabric.add_numa("cpu0", 0).unwrap();
-    let switch = fabric.add(FabricNode { name: "switch".to_owned(), kind: NodeKind::PcieSwitch }).unwrap();
+    let switch = fabric
+        .add(FabricNode {
+            name: "switch".to_owned(),
+            kind: NodeKind::PcieSwitch,
+        })
+        .unwrap();
     fabric.attach(switch, cpu, PCIE_GEN4_GBPS).unwrap();
     for i in 0..gpus {
         let gpu = fabric.add_device(format!("GPU{i}")).unwrap();
-        fabric.attach(gpu, if behind_a_switch { switch } else { cpu }, PCIE_GEN4_GBPS).unwrap();
+        fabric
+            .attach(
+                gpu,
+                if behind_a_switch { switch } else { cpu },
+                PCIE_GEN4_GBPS,
+            )
+            .unwrap();
     }
     cut(fabric, gpus)
 }
@@ -35,7 +49,11 @@ fn cut(mut fabric: Fabric, gpus: u32) -> Fleet {
     fabric.set_mig(Some(&model));
     let mut fleet = Fleet::new([Arc::new(fabric.lower().unwrap())]);
     let seven = model.fit(&[model.find("1g.5gb").unwrap(); 7]).unwrap();
-    (0..gpus).for_each(|gpu| fleet.layout_is(MachineId(0), DeviceId(gpu), &seven).unwrap());
+    (0..gpus).for_each(|gpu| {
+        fleet
+            .layout_is(MachineId(0), DeviceId(gpu), &seven)
+            .unwrap()
+    });
     fleet
 }
 
@@ -48,23 +66,42 @@ fn submission(id: u64, (gbps, alpha): (f64, f64), arrives: f64, seconds: f64) ->
 }
 
 fn both(workload: &Workload) -> [Box<dyn Execution>; 2] {
-    [Box::new(PcieEqualShare::default()), Box::new(PcieMaxMin::new(workload))]
+    [
+        Box::new(PcieEqualShare::default()),
+        Box::new(PcieMaxMin::new(workload)),
+    ]
 }
 
 fn ends(outcome: &Outcome) -> Vec<f64> {
-    outcome.runs.iter().map(|run| run.ended().0 as f64 / 1e9).collect()
+    outcome
+        .runs
+        .iter()
+        .map(|run| run.ended().0 as f64 / 1e9)
+        .collect()
 }
 
 /// Runs jobs of one kind on one GPU under both models.
 #[track_caller]
 fn check_ends(jobs: &[(f64, f64)], kind: (f64, f64), expected: &[f64]) {
-    let jobs = (0..).zip(jobs).map(|(id, &(arrives, seconds))| submission(id, kind, arrives, seconds));
+    let jobs = (0..)
+        .zip(jobs)
+        .map(|(id, &(arrives, seconds))| submission(id, kind, arrives, seconds));
     let workload = Workload::new("few", jobs);
     for physics in both(&workload) {
-        let outcome = Simulation::new(&workload, fleet(1, false)).run(&mut Fifo::new(lowest_id()), &*physics).unwrap();
+        let outcome = Simulation::new(&workload, fleet(1, false))
+            .run(&mut Fifo::new(lowest_id()), &*physics)
+            .unwrap();
         let ends = ends(&outcome);
-        let off = ends.iter().zip(expected).map(|(end, expected)| (end - expected).abs()).fold(0.0, f64::max);
-        assert!(off < 1e-7, "{}: {ends:?} is not {expected:?}", physics.name());
+        let off = ends
+            .iter()
+            .zip(expected)
+            .map(|(end, expected)| (end - expected).abs())
+            .fold(0.0, f64::max);
+        assert!(
+            off < 1e-7,
+            "{}: {ends:?} is not {expected:?}",
+            physics.name()
+        );
     }
 }
 
@@ -80,11 +117,20 @@ fn two_jobs_end_when_the_closed_form_says() {
     for x in [0.0, 1.0, 37.0, 99.0] {
         // The first: x alone, the rest beside the second, which then goes on alone.
         let first = x + s * (100.0 - x);
-        check_ends(&[(0.0, 100.0), (x, 100.0)], HEAVY, &[first, first + 100.0 - (first - x) / s]);
-        // A short one comes and goes while the first is there: what the first loses is the length of the visit less what it did meanwhile.
+        check_ends(
+            &[(0.0, 100.0), (x, 100.0)],
+            HEAVY,
+            &[first, first + 100.0 - (first - x) / s],
+        );
+        // A short one comes and goes while the first is there: what the first loses is the length
+        // of the visit less what it did meanwhile.
         if x < 90.0 {
             let lost = 5.0 * s - 5.0;
-            check_ends(&[(0.0, 100.0), (x, 5.0)], HEAVY, &[100.0 + lost, x + 5.0 * s]);
+            check_ends(
+                &[(0.0, 100.0), (x, 5.0)],
+                HEAVY,
+                &[100.0 + lost, x + 5.0 * s],
+            );
         }
     }
     check_ends(&[(0.0, 10.0), (10.0, 10.0)], HEAVY, &[10.0, 20.0]);
@@ -96,32 +142,63 @@ fn two_jobs_end_when_the_closed_form_says() {
 #[test]
 fn three_jobs_end_when_the_closed_form_says() {
     let [two, three] = [heavy(2.0), heavy(3.0)];
-    // All at once: three together until the shortest has done its work, two until the next has, one alone.
+    // All at once: three together until the shortest has done its work, two until the next has, one
+    // alone.
     let first = three * 20.0;
     let second = first + two * 30.0;
-    check_ends(&[(0.0, 50.0), (0.0, 20.0), (0.0, 90.0)], HEAVY, &[second, first, second + 40.0]);
+    check_ends(
+        &[(0.0, 50.0), (0.0, 20.0), (0.0, 90.0)],
+        HEAVY,
+        &[second, first, second + 40.0],
+    );
     // One after the other, and they leave as they came: 10 alone, 20 as two, 30 as three.
     let [a, b] = [10.0, 30.0];
-    let works =
-        [10.0 + 20.0 / two + 30.0 / three, 20.0 / two + 30.0 / three + 20.0 / two, 30.0 / three + 20.0 / two + 10.0];
-    check_ends(&[(0.0, works[0]), (a, works[1]), (b, works[2])], HEAVY, &[60.0, 80.0, 90.0]);
-    // The second comes and goes within the first's time, the third comes while it is there and stays.
-    let works =
-        [5.0 + 10.0 / two + 10.0 / three + 20.0 / two, 10.0 / two + 10.0 / three, 10.0 / three + 20.0 / two + 7.0];
-    check_ends(&[(0.0, works[0]), (5.0, works[1]), (15.0, works[2])], HEAVY, &[45.0, 25.0, 52.0]);
+    let works = [
+        10.0 + 20.0 / two + 30.0 / three,
+        20.0 / two + 30.0 / three + 20.0 / two,
+        30.0 / three + 20.0 / two + 10.0,
+    ];
+    check_ends(
+        &[(0.0, works[0]), (a, works[1]), (b, works[2])],
+        HEAVY,
+        &[60.0, 80.0, 90.0],
+    );
+    // The second comes and goes within the first's time, the third comes while it is there and
+    // stays.
+    let works = [
+        5.0 + 10.0 / two + 10.0 / three + 20.0 / two,
+        10.0 / two + 10.0 / three,
+        10.0 / three + 20.0 / two + 7.0,
+    ];
+    check_ends(
+        &[(0.0, works[0]), (5.0, works[1]), (15.0, works[2])],
+        HEAVY,
+        &[45.0, 25.0, 52.0],
+    );
 }
 
 #[test]
 fn where_jobs_differ_the_models_do_and_each_has_its_closed_form() {
-    // Two heavy ones and a light one, all at once; the light one is content with 7.125 GB/s, Eq. 2 counts it as a third all the same.
-    let workload =
-        Workload::new("mix", [(0, HEAVY), (1, HEAVY), (2, LIGHT)].map(|(id, kind)| submission(id, kind, 0.0, 50.0)));
+    // Two heavy ones and a light one, all at once; the light one is content with 7.125 GB/s, Eq. 2
+    // counts it as a third all the same.
+    let workload = Workload::new(
+        "mix",
+        [(0, HEAVY), (1, HEAVY), (2, LIGHT)].map(|(id, kind)| submission(id, kind, 0.0, 50.0)),
+    );
     let [equal, fair] = both(&workload).map(|physics| {
-        ends(&Simulation::new(&workload, fleet(1, false)).run(&mut Fifo::new(lowest_id()), &*physics).unwrap())
+        ends(
+            &Simulation::new(&workload, fleet(1, false))
+                .run(&mut Fifo::new(lowest_id()), &*physics)
+                .unwrap(),
+        )
     });
-    let close =
-        |ends: &[f64], expected: [f64; 3]| ends.iter().zip(expected).all(|(end, other)| (end - other).abs() < 1e-7);
-    // Eq. 2: the light one runs at full speed for 50 s, the heavy ones at a third each, then at half.
+    let close = |ends: &[f64], expected: [f64; 3]| {
+        ends.iter()
+            .zip(expected)
+            .all(|(end, other)| (end - other).abs() < 1e-7)
+    };
+    // Eq. 2: the light one runs at full speed for 50 s, the heavy ones at a third each, then at
+    // half.
     let after = 50.0 + heavy(2.0) * (50.0 - 50.0 / heavy(3.0));
     assert!(close(&equal, [after, after, 50.0]), "{equal:?}");
     // Max-min: meanwhile the heavy ones have half of what the light one leaves.
@@ -132,14 +209,32 @@ fn where_jobs_differ_the_models_do_and_each_has_its_closed_form() {
 
 /// Places jobs that all arrive at once, and says how slow each is, by both models.
 fn slowdowns(mut fleet: Fleet, kinds: &[(f64, f64)]) -> Vec<[f64; 2]> {
-    let jobs = (0..).zip(kinds).map(|(id, &kind)| submission(id, kind, 0.0, 50.0));
+    let jobs = (0..)
+        .zip(kinds)
+        .map(|(id, &kind)| submission(id, kind, 0.0, 50.0));
     let workload = Workload::new("moment", jobs);
-    let arrivals = workload.jobs.iter().map(|own| Event::Arrived(own.job.clone()));
+    let arrivals = workload
+        .jobs
+        .iter()
+        .map(|own| Event::Arrived(own.job.clone()));
     let mut orders = Vec::new();
-    step(&mut Fifo::new(lowest_id()), &mut fleet, Time::ZERO, arrivals, &mut orders).unwrap();
+    step(
+        &mut Fifo::new(lowest_id()),
+        &mut fleet,
+        Time::ZERO,
+        arrivals,
+        &mut orders,
+    )
+    .unwrap();
     let placed: Vec<Placed> = orders
         .into_iter()
-        .filter_map(|order| if let Action::Place { at, .. } = order { Some(at) } else { None })
+        .filter_map(|order| {
+            if let Action::Place { at, .. } = order {
+                Some(at)
+            } else {
+                None
+            }
+        })
         .collect();
     assert_eq!(placed.len(), kinds.len());
     let [equal, fair] = both(&workload);
@@ -167,12 +262,19 @@ fn a_switch_is_shared_by_those_behind_it_and_by_nobody_else() {
 fn nobody_knows_how_slow_a_job_is_where_nobody_says_how_its_gpu_reaches_the_host() {
     let mut fabric = Fabric::new();
     fabric.add_device("GPU0").unwrap();
-    let [[equal, fair], none] = slowdowns(cut(fabric.clone(), 1), &[HEAVY, NONE])[..] else { panic!("two jobs") };
+    let [[equal, fair], none] = slowdowns(cut(fabric.clone(), 1), &[HEAVY, NONE])[..] else {
+        panic!("two jobs")
+    };
     assert!(equal == 1.0 && fair.is_nan() && none == [1.0, 1.0]);
     let workload = Workload::new("one", [submission(3, HEAVY, 0.0, 1.0)]);
-    let refused =
-        Simulation::new(&workload, cut(fabric, 1)).run(&mut Fifo::new(lowest_id()), &PcieMaxMin::new(&workload));
-    assert!(refused.unwrap_err().to_string().starts_with("job 3: a slowdown of NaN"));
+    let refused = Simulation::new(&workload, cut(fabric, 1))
+        .run(&mut Fifo::new(lowest_id()), &PcieMaxMin::new(&workload));
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .starts_with("job 3: a slowdown of NaN")
+    );
 }
 
 proptest! {

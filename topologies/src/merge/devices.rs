@@ -1,22 +1,23 @@
-//! Which devices of several dumps are the same.
+//! Identification of devices: which devices of several dumps are the same.
 
 use std::collections::{HashMap, HashSet};
 
 use mapa_core::{DeviceId, DeviceInfo, FabricNode, NodeKind};
 
-use super::{Contradiction, Said, Source};
+use super::contradiction::{Contradiction, Said};
+use super::source::{Source, infos};
 use crate::error::{Error, ErrorKind};
 use crate::pci;
 
 /// The devices of all dumps, each once.
 pub(super) struct Devices {
-    /// By source and by its device, the merged one.
+    /// By source and by device of the source: the merged device.
     merged: Vec<Vec<usize>>,
-    /// By source and by merged device, its own.
+    /// By source and by merged device: the device of the source.
     own: Vec<Vec<Option<usize>>>,
 }
 
-/// What tells a device from others, in one spelling.
+/// The identifiers of a device, each in one spelling.
 #[derive(Clone)]
 struct Identity {
     uuid: Option<String>,
@@ -25,55 +26,74 @@ struct Identity {
 }
 
 impl Identity {
+    fn of_all(source: &Source<'_>) -> Vec<Self> {
+        infos(source)
+            .enumerate()
+            .map(|(id, (_, info))| Self::of(info, id))
+            .collect()
+    }
+
     fn of(info: &DeviceInfo, id: usize) -> Self {
         Self {
             uuid: info.uuid.as_deref().map(plain_uuid),
-            pci: info.pci.as_ref().map(|text| pci::normal(text).unwrap_or_else(|| text.to_ascii_lowercase())),
+            pci: info
+                .pci
+                .as_ref()
+                .map(|text| pci::normal(text).unwrap_or_else(|| text.to_ascii_lowercase())),
             number: info.index.unwrap_or(id as u32),
         }
     }
 
-    /// Whether two identities cannot be one device's.
+    /// Whether two identities contradict each other, so that they belong to different devices.
     fn differs(&self, other: &Self) -> bool {
-        let apart = |a: &Option<String>, b: &Option<String>| a.is_some() && b.is_some() && a != b;
-        apart(&self.uuid, &other.uuid) || apart(&self.pci, &other.pci)
+        apart(self.uuid.as_ref(), other.uuid.as_ref())
+            || apart(self.pci.as_ref(), other.pci.as_ref())
     }
 }
 
-/// AMD's tools print one 64-bit number as `GPU-...`, `0x...` or bare, with leading zeros or not.
+/// Whether both are known and differ.
+fn apart(a: Option<&String>, b: Option<&String>) -> bool {
+    a.is_some() && b.is_some() && a != b
+}
+
+/// The one spelling of a UUID. AMD's tools print the same 64-bit number as `GPU-...`, as `0x...` or
+/// bare, with leading zeros or without.
 pub(super) fn plain_uuid(text: &str) -> String {
     let lower = text.trim().to_ascii_lowercase();
     let digits = lower.strip_prefix("gpu-").unwrap_or(&lower);
     let digits = digits.strip_prefix("0x").unwrap_or(digits);
     let short = (1..=16).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_hexdigit());
-    if short { digits.trim_start_matches('0').to_owned() } else { lower }
-}
-
-pub(super) fn infos<'s>(source: &'s Source<'_>) -> impl Iterator<Item = (&'s FabricNode, &'s DeviceInfo)> {
-    source.dump.machine.fabric.nodes().filter_map(|(_, node)| match &node.kind {
-        NodeKind::Device(info) => Some((node, info)),
-        _ => None,
-    })
+    if short {
+        digits.trim_start_matches('0').to_owned()
+    } else {
+        lower
+    }
 }
 
 /// Devices of several dumps that are one.
 struct Group {
-    /// By source, its device.
+    /// By source: the device of the source.
     own: Vec<Option<usize>>,
-    /// Where it was met first.
+    /// The first source that names the device, and its number there.
     first: (usize, usize),
 }
 
 impl Devices {
-    /// First by UUIDs, then by PCI addresses, whatever the order of the dumps; then, dump by dump, by numbers. Two
-    /// devices of one dump are never the same. O(d n log n) for UUIDs and addresses, O(d n²) for numbers, of d dumps
-    /// of n devices.
+    /// Decides which devices are the same: by UUIDs, then by PCI addresses, whatever the order of
+    /// the dumps; then, dump by dump, by numbers. Two devices of one dump are never the same.
+    ///
+    /// # Complexity
+    /// O(d n log n) for UUIDs and addresses, O(d n²) for numbers, for d dumps of n devices.
     ///
     /// # Errors
-    /// Two dumps that each name all devices, not as many, and nothing but numbers to say which are the same.
-    pub(super) fn identify(sources: &[Source<'_>], contradictions: &mut Vec<Contradiction>) -> Result<Self, Error> {
-        let identity = |source| infos(source).enumerate().map(|(id, (_, info))| Identity::of(info, id)).collect();
-        let identities: Vec<Vec<Identity>> = sources.iter().map(identity).collect();
+    /// Two dumps that each name all devices, with different numbers of devices, and only device
+    /// numbers to identify them.
+    pub(super) fn identify(
+        sources: &[Source<'_>],
+        contradictions: &mut Vec<Contradiction>,
+    ) -> Result<Self, Error> {
+        let identities: Vec<Vec<Identity>> = sources.iter().map(Identity::of_all).collect();
+        // Each device begins as a group of its own; groups of the same device are united.
         let mut groups: Vec<Option<Group>> = Vec::new();
         let mut group_of: Vec<Vec<usize>> = Vec::new();
         for (s, own) in identities.iter().enumerate() {
@@ -84,7 +104,8 @@ impl Devices {
                 Some(Group { own, first: (s, d) })
             }));
         }
-        let keys: [fn(&Identity) -> Option<&String>; 2] = [|one| one.uuid.as_ref(), |one| one.pci.as_ref()];
+        let keys: [fn(&Identity) -> Option<&String>; 2] =
+            [|one| one.uuid.as_ref(), |one| one.pci.as_ref()];
         for key in keys {
             let mut known: HashMap<&String, usize> = HashMap::new();
             for (s, own) in identities.iter().enumerate() {
@@ -101,13 +122,24 @@ impl Devices {
             Self::is_one_machine(sources, &groups, s)?;
             for (d, identity) in identities[s].iter().enumerate() {
                 let here = group_of[s][d];
-                let alone = groups[here].as_ref().is_some_and(|group| group.own[..s].iter().all(Option::is_none));
+                let alone = groups[here]
+                    .as_ref()
+                    .is_some_and(|group| group.own[..s].iter().all(Option::is_none));
                 if !alone {
                     continue;
                 }
                 let alike = |group: &Option<Group>| {
-                    let Some(Group { own, first: (at, id) }) = group else { return false };
-                    let members = own.iter().enumerate().filter_map(|(t, d)| Some(&identities[t][(*d)?]));
+                    let Some(Group {
+                        own,
+                        first: (at, id),
+                    }) = group
+                    else {
+                        return false;
+                    };
+                    let members = own
+                        .iter()
+                        .enumerate()
+                        .filter_map(|(t, d)| Some(&identities[t][(*d)?]));
                     *at < s
                         && own[s].is_none()
                         && identities[*at][*id].number == identity.number
@@ -120,17 +152,24 @@ impl Devices {
         }
         let mut groups: Vec<Group> = groups.into_iter().flatten().collect();
         groups.sort_unstable_by_key(|group| group.first);
-        let own = |s: usize| groups.iter().map(|group| group.own[s]).collect::<Vec<_>>();
-        let own: Vec<Vec<Option<usize>>> = (0..sources.len()).map(own).collect();
-        let merged = own.iter().zip(&identities).map(|(own, identities)| {
-            let mut merged = vec![0; identities.len()];
-            own.iter().enumerate().for_each(|(k, id)| id.iter().for_each(|&id| merged[id] = k));
-            merged
-        });
-        let merged: Vec<Vec<usize>> = merged.collect();
+        let own: Vec<Vec<Option<usize>>> = (0..sources.len())
+            .map(|s| groups.iter().map(|group| group.own[s]).collect())
+            .collect();
+        let mut merged: Vec<Vec<usize>> = identities.iter().map(|own| vec![0; own.len()]).collect();
+        for (merged, own) in merged.iter_mut().zip(&own) {
+            for (k, id) in own.iter().enumerate() {
+                if let Some(id) = *id {
+                    merged[id] = k;
+                }
+            }
+        }
         for s in 1..sources.len() {
             let before = groups.iter().filter(|group| group.first.0 < s).count();
-            let new: Vec<usize> = groups.iter().filter(|group| group.first.0 == s).map(|group| group.first.1).collect();
+            let new: Vec<usize> = groups
+                .iter()
+                .filter(|group| group.first.0 == s)
+                .map(|group| group.first.1)
+                .collect();
             if before > 0 {
                 Self::report(sources, &merged, s, &new, before, contradictions);
             }
@@ -140,18 +179,44 @@ impl Devices {
 
     /// # Errors
     /// As [`Devices::identify`], for one source and those before.
-    fn is_one_machine(sources: &[Source<'_>], groups: &[Option<Group>], s: usize) -> Result<(), Error> {
+    fn is_one_machine(
+        sources: &[Source<'_>],
+        groups: &[Option<Group>],
+        s: usize,
+    ) -> Result<(), Error> {
         let source = &sources[s];
-        let whole = |other: &Source<'_>| other.says().every_device && other.devices() != source.devices();
-        let tied = |t: usize| groups.iter().flatten().any(|group| group.own[s].is_some() && group.own[t].is_some());
-        let stranger = (0..s).find(|&t| source.says().every_device && whole(&sources[t]) && !tied(t));
-        let Some(other) = stranger.map(|t| &sources[t]) else { return Ok(()) };
-        let count = |source: &Source<'_>| format!("{} names {} devices in all", source.name(), source.devices());
-        let what = format!("{}, {}, and nothing but numbers says which are the same", count(other), count(source));
-        Err(Error::of_kind(ErrorKind::Incomplete, what + ": expected dumps of one machine"))
+        let whole =
+            |other: &Source<'_>| other.says().every_device && other.devices() != source.devices();
+        let tied = |t: usize| {
+            groups
+                .iter()
+                .flatten()
+                .any(|group| group.own[s].is_some() && group.own[t].is_some())
+        };
+        let stranger =
+            (0..s).find(|&t| source.says().every_device && whole(&sources[t]) && !tied(t));
+        let Some(other) = stranger.map(|t| &sources[t]) else {
+            return Ok(());
+        };
+        let count = |source: &Source<'_>| {
+            format!(
+                "{} names {} devices in all",
+                source.name(),
+                source.devices()
+            )
+        };
+        let what = format!(
+            "{}, {}, and only device numbers identify them",
+            count(other),
+            count(source)
+        );
+        Err(Error::of_kind(
+            ErrorKind::Incomplete,
+            what + ": expected dumps of one machine",
+        ))
     }
 
-    /// Devices that one dump names and another, which says that it names them all, does not.
+    /// Reports devices that one dump names and another lacks, although it names all devices.
     fn report(
         sources: &[Source<'_>],
         merged: &[Vec<usize>],
@@ -162,7 +227,10 @@ impl Devices {
     ) {
         let names = |source: &Source<'_>, ids: &[usize]| {
             let names: Vec<&str> = infos(source).map(|(node, _)| node.name.as_str()).collect();
-            ids.iter().filter_map(|&id| names.get(id).copied()).collect::<Vec<_>>().join(", ")
+            ids.iter()
+                .filter_map(|&id| names.get(id).copied())
+                .collect::<Vec<_>>()
+                .join(", ")
         };
         let source = &sources[s];
         let whole = (0..s).find(|&other| sources[other].says().every_device);
@@ -178,7 +246,9 @@ impl Devices {
             // Each is missing from a source before, which named it.
             let first = (0..s).find(|&other| missing.iter().any(|k| merged[other].contains(k)));
             let Some(first) = first else { return };
-            let ids: Vec<usize> = (0..merged[first].len()).filter(|&id| missing.contains(&merged[first][id])).collect();
+            let ids: Vec<usize> = (0..merged[first].len())
+                .filter(|&id| missing.contains(&merged[first][id]))
+                .collect();
             contradictions.push(Contradiction {
                 about: "devices there are".to_owned(),
                 kept: sources[first].says_of(format!("{} too", names(&sources[first], &ids))),
@@ -191,25 +261,33 @@ impl Devices {
         self.own.first().map_or(0, Vec::len)
     }
 
-    /// The merged device that a source's device is.
+    /// The merged device for a device of a source.
     pub(super) fn merged(&self, source: usize, device: usize) -> Option<DeviceId> {
         self.merged[source].get(device).map(|&k| DeviceId(k as u32))
     }
 
-    /// The source's device that a merged device is.
+    /// The device of a source for a merged device.
     pub(super) fn own(&self, source: usize, merged: usize) -> Option<usize> {
         self.own[source].get(merged).copied().flatten()
     }
 
-    /// The devices with all that is known of them. NUMA nodes are first asked of the dump that gives the host, whose
-    /// tree has them anyway.
+    /// The device of source `to` that is the same as this device of source `from`.
+    pub(super) fn counterpart(&self, from: usize, device: usize, to: usize) -> Option<usize> {
+        self.own(to, self.merged(from, device)?.index())
+    }
+
+    /// The devices with all that is known of them. For NUMA nodes the dump that gives the host
+    /// comes first, since the merged tree has its nodes.
     pub(super) fn nodes(
         &self,
         sources: &[Source<'_>],
         host: Option<usize>,
         contradictions: &mut Vec<Contradiction>,
     ) -> Vec<FabricNode> {
-        let host_first = || host.into_iter().chain((0..sources.len()).filter(|&s| Some(s) != host));
+        let host_first: Vec<usize> = host
+            .into_iter()
+            .chain((0..sources.len()).filter(|&s| Some(s) != host))
+            .collect();
         let mut names: HashSet<String> = HashSet::new();
         let mut numbers: HashSet<u32> = HashSet::new();
         let mut taken: HashSet<String> = HashSet::new();
@@ -218,40 +296,63 @@ impl Devices {
             let mut facts = Facts::default();
             for (s, source) in sources.iter().enumerate() {
                 let Some(own) = self.own(s, k) else { continue };
-                let Some((node, info)) = infos(source).nth(own) else { continue };
+                let Some((node, info)) = infos(source).nth(own) else {
+                    continue;
+                };
                 facts.add(source, node, info, own, contradictions);
             }
-            for s in host_first() {
+            for &s in &host_first {
                 let graph = self.own(s, k).zip(sources[s].graph.as_ref());
                 let numa = graph.and_then(|(own, graph)| graph.devices().get(own)?.numa);
                 facts.add_numa(&sources[s], numa, contradictions);
             }
             let Facts { name, mut info, .. } = facts;
-            // Dumps that do not agree may give one to two devices; the first keeps it.
-            info.uuid = info.uuid.filter(|uuid| taken.insert(uuid.trim().to_ascii_lowercase()));
-            info.pci = info.pci.filter(|pci| taken.insert(pci.trim().to_ascii_lowercase()));
+            // Where dumps differ, two devices may have one identifier. The first device keeps it.
+            info.uuid = info
+                .uuid
+                .filter(|uuid| taken.insert(uuid.trim().to_ascii_lowercase()));
+            info.pci = info
+                .pci
+                .filter(|pci| taken.insert(pci.trim().to_ascii_lowercase()));
             let mut name = name;
             while !names.insert(name.clone()) {
                 name = format!("{name}-{k}");
             }
             nodes.push((name, info));
         }
-        // Of two devices with one number, the first keeps it; the others get numbers that nobody has.
-        let own: Vec<bool> = nodes.iter().map(|(_, info)| info.index.is_some_and(|n| numbers.insert(n))).collect();
+        // Of two devices with one number, the first keeps it; the others get free numbers.
+        let own: Vec<bool> = nodes
+            .iter()
+            .map(|(_, info)| info.index.is_some_and(|n| numbers.insert(n)))
+            .collect();
         let mut free = (0..).filter(|number| !numbers.contains(number));
-        let node = |(k, ((name, info), own)): (usize, ((String, DeviceInfo), bool))| {
+        let mut merged = Vec::with_capacity(nodes.len());
+        for (k, ((name, info), own)) in nodes.into_iter().zip(own).enumerate() {
             let number = if own { info.index } else { free.next() };
             let index = number.filter(|&number| number as usize != k);
-            FabricNode { name, kind: NodeKind::Device(DeviceInfo { index, ..info }) }
-        };
-        nodes.into_iter().zip(own).enumerate().map(node).collect()
+            merged.push(FabricNode {
+                name,
+                kind: NodeKind::Device(DeviceInfo { index, ..info }),
+            });
+        }
+        merged
     }
 }
 
-/// Makes two groups one, unless some source has a device in each; where the device of the second is then.
-fn unite(groups: &mut [Option<Group>], group_of: &mut [Vec<usize>], there: usize, here: usize) -> usize {
+/// Unites two groups, unless a source has a device in each. Returns the group of the second group's
+/// devices after that.
+fn unite(
+    groups: &mut [Option<Group>],
+    group_of: &mut [Vec<usize>],
+    there: usize,
+    here: usize,
+) -> usize {
     let clash = match (&groups[there], &groups[here]) {
-        (Some(a), Some(b)) => a.own.iter().zip(&b.own).any(|(a, b)| a.is_some() && b.is_some()),
+        (Some(a), Some(b)) => a
+            .own
+            .iter()
+            .zip(&b.own)
+            .any(|(a, b)| a.is_some() && b.is_some()),
         _ => true,
     };
     if there == here || clash {
@@ -271,12 +372,12 @@ fn unite(groups: &mut [Option<Group>], group_of: &mut [Vec<usize>], there: usize
     into
 }
 
-/// What is known of one device, fact by fact from the first that tells it.
+/// The facts about one device. Each fact comes from the first dump that gives it.
 #[derive(Default)]
 struct Facts {
     name: String,
     info: DeviceInfo,
-    /// Who told each fact.
+    /// The dump of each fact.
     by: Vec<(&'static str, String)>,
 }
 
@@ -294,10 +395,15 @@ impl Facts {
         }
         let number = Some(info.index.unwrap_or(own as u32));
         let text = |number: Option<u32>| number.map(|number| number.to_string());
-        let address = |info: &DeviceInfo| info.pci.as_ref().map(|pci| pci::normal(pci).unwrap_or_else(|| pci.clone()));
+        let address = |info: &DeviceInfo| {
+            info.pci
+                .as_ref()
+                .map(|pci| pci::normal(pci).unwrap_or_else(|| pci.clone()))
+        };
         let model = |info: &DeviceInfo| info.mig.as_ref().map(|model| model.name().to_owned());
         let known = self.info.clone();
-        let mut tell = |what, known, said| contradictions.extend(self.tell(source, what, known, said));
+        let mut tell =
+            |what, known, said| contradictions.extend(self.tell(source, what, known, said));
         tell("number", text(known.index), text(number));
         let uuid = |info: &DeviceInfo| info.uuid.as_deref().map(plain_uuid);
         tell("UUID", uuid(&known), uuid(info));
@@ -314,13 +420,19 @@ impl Facts {
         };
     }
 
-    fn add_numa(&mut self, source: &Source<'_>, numa: Option<u32>, contradictions: &mut Vec<Contradiction>) {
+    fn add_numa(
+        &mut self,
+        source: &Source<'_>,
+        numa: Option<u32>,
+        contradictions: &mut Vec<Contradiction>,
+    ) {
         let text = |number: Option<u32>| number.map(|number| number.to_string());
         contradictions.extend(self.tell(source, "NUMA node", text(self.info.numa), text(numa)));
         self.info.numa = self.info.numa.or(numa);
     }
 
-    /// Books who told a fact, or what is wrong with telling it otherwise.
+    /// Notes the dump of a new fact; for a known fact, returns the contradiction if this dump
+    /// differs.
     fn tell(
         &mut self,
         source: &Source<'_>,
@@ -336,10 +448,17 @@ impl Facts {
         if known.eq_ignore_ascii_case(&said) {
             return None;
         }
-        let teller = self.by.iter().find(|(fact, _)| *fact == what).map_or("", |(_, teller)| teller.as_str());
+        let teller = self
+            .by
+            .iter()
+            .find(|(fact, _)| *fact == what)
+            .map_or("", |(_, teller)| teller.as_str());
         Some(Contradiction {
             about: format!("{}, {what}", self.name),
-            kept: Said { by: teller.to_owned(), what: known },
+            kept: Said {
+                by: teller.to_owned(),
+                what: known,
+            },
             dropped: source.says_of(said),
         })
     }

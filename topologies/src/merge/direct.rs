@@ -1,18 +1,20 @@
-//! Direct links: from the dump that says of most devices which others they join; one that shows the switches between
-//! them before others.
+//! Direct links: from the dump that gives them for most devices. A dump that shows the switches
+//! between devices comes before one that does not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use mapa_core::{DeviceId, Fabric, FabricNode, FabricWire, Link, LinkClass, NodeId, NodeKind};
 
-use super::devices::{Devices, infos};
-use super::{Contradiction, Source, free_name};
+use super::contradiction::{Contradiction, Said};
+use super::devices::Devices;
+use super::differing::Differing;
+use super::source::{Source, device_nodes, free_name, infos};
 use crate::dump::{PeerStatus, Port};
 use crate::error::Error;
 use crate::links::of_product;
 use crate::readers::infer::{self, Switched};
 
-/// Puts direct links into the fabric; answers which dump they are of.
+/// Adds direct links to the fabric. Returns the dump that they come from.
 pub(super) fn take(
     fabric: &mut Fabric,
     nodes: &[NodeId],
@@ -20,10 +22,15 @@ pub(super) fn take(
     devices: &Devices,
     contradictions: &mut Vec<Contradiction>,
 ) -> Result<Option<usize>, Error> {
-    let names: Vec<String> = nodes.iter().map(|&node| fabric.node(node).name.clone()).collect();
+    let names: Vec<String> = nodes
+        .iter()
+        .map(|&node| fabric.node(node).name.clone())
+        .collect();
     let ports = Ports::of(sources, devices);
     ports.compare(sources, devices, &names, contradictions);
-    let Some(best) = best(sources) else { return Ok(None) };
+    let Some(best) = best(sources) else {
+        return Ok(None);
+    };
     let bonds = Bonds::new(sources, devices, best);
     let groups = bonds.spread(&ports);
     bonds.build(fabric, nodes, &sources[best], &ports, &groups)?;
@@ -42,14 +49,16 @@ fn tells(source: &Source<'_>) -> bool {
 }
 
 fn best(sources: &[Source<'_>]) -> Option<usize> {
-    let switched = |s: &usize| sources[*s].dump.machine.fabric.nodes().any(|(_, n)| n.kind == NodeKind::LinkSwitch);
-    let able = (0..sources.len()).rev().filter(|&s| tells(&sources[s]));
-    able.max_by_key(|s| (switched(s), sources[*s].devices()))
+    // Backwards, since of equals `max_by_key` takes the last.
+    (0..sources.len())
+        .rev()
+        .filter(|&s| tells(&sources[s]))
+        .max_by_key(|&s| (sources[s].has(&NodeKind::LinkSwitch), sources[s].devices()))
 }
 
 /// The links of each device that are up, by the first dump that counts them.
 struct Ports {
-    /// By merged device: how many, GB/s of one, and who says so.
+    /// By merged device: how many, GB/s of one, and the name of the dump.
     by_device: Vec<Option<(u32, Option<f64>, String)>>,
 }
 
@@ -57,7 +66,11 @@ impl Ports {
     fn of(sources: &[Source<'_>], devices: &Devices) -> Self {
         let mut by_device = vec![None; devices.count()];
         for (s, source) in sources.iter().enumerate() {
-            for (k, known) in by_device.iter_mut().enumerate().filter(|(_, known)| known.is_none()) {
+            for (k, known) in by_device
+                .iter_mut()
+                .enumerate()
+                .filter(|(_, known)| known.is_none())
+            {
                 let own = devices.own(s, k).and_then(|own| up(source, own));
                 *known = own.map(|(count, each)| (count, each, source.name().to_owned()));
             }
@@ -65,7 +78,7 @@ impl Ports {
         Self { by_device }
     }
 
-    /// What two dumps count differently: links that are up, and GB/s of one.
+    /// Reports what two dumps count differently: links that are up, and GB/s of one.
     fn compare(
         &self,
         sources: &[Source<'_>],
@@ -76,7 +89,9 @@ impl Ports {
         for (s, source) in sources.iter().enumerate() {
             for (k, known) in self.by_device.iter().enumerate() {
                 let own = devices.own(s, k).and_then(|own| up(source, own));
-                let (Some((count, each, by)), Some((other, rate))) = (known, own) else { continue };
+                let (Some((count, each, by)), Some((other, rate))) = (known, own) else {
+                    continue;
+                };
                 let said = |count: u32, each: Option<f64>| {
                     let each = each.map_or(String::new(), |each| format!(" of {each} GB/s"));
                     format!("{count} links up{each}")
@@ -85,7 +100,10 @@ impl Ports {
                 if *by != source.name() && (*count != other || slower) {
                     contradictions.push(Contradiction {
                         about: format!("{}, direct links", names[k]),
-                        kept: super::Said { by: by.clone(), what: said(*count, *each) },
+                        kept: Said {
+                            by: by.clone(),
+                            what: said(*count, *each),
+                        },
                         dropped: source.says_of(said(other, rate)),
                     });
                 }
@@ -98,7 +116,9 @@ impl Ports {
     }
 
     fn each(&self, device: usize) -> Option<f64> {
-        self.by_device[device].as_ref().and_then(|(_, each, _)| *each)
+        self.by_device[device]
+            .as_ref()
+            .and_then(|(_, each, _)| *each)
     }
 }
 
@@ -110,7 +130,7 @@ fn up(source: &Source<'_>, device: usize) -> Option<(u32, Option<f64>)> {
     (!up.is_empty()).then_some((up.len() as u32, each))
 }
 
-/// Whether two rates are not one, rounded or printed with and without what the line needs for itself.
+/// Whether two rates differ by more than rounding and line coding explain.
 fn differ(a: f64, b: f64) -> bool {
     (a - b).abs() > 0.07 * a.max(b)
 }
@@ -130,22 +150,41 @@ type SwitchPort = (usize, u8, f64);
 impl Bonds {
     fn new(sources: &[Source<'_>], devices: &Devices, best: usize) -> Self {
         let n = devices.count();
-        let mut bonds = Self { devices: n, pairs: vec![None; n * n], switches: Vec::new() };
+        let mut bonds = Self {
+            devices: n,
+            pairs: vec![None; n * n],
+            switches: Vec::new(),
+        };
         bonds.follow(sources, devices, best, |_, _| true);
         for s in (0..sources.len()).filter(|&s| s != best && tells(&sources[s])) {
-            let unknown = |a: usize, b: usize| devices.own(best, a).is_none() || devices.own(best, b).is_none();
+            let unknown = |a: usize, b: usize| {
+                devices.own(best, a).is_none() || devices.own(best, b).is_none()
+            };
             bonds.follow(sources, devices, s, unknown);
         }
         bonds
     }
 
-    /// Takes over what joins the devices of one dump, where asked for.
-    fn follow(&mut self, sources: &[Source<'_>], devices: &Devices, s: usize, asked: impl Fn(usize, usize) -> bool) {
+    /// Takes over what joins the devices of one dump, for the pairs that `asked` names.
+    fn follow(
+        &mut self,
+        sources: &[Source<'_>],
+        devices: &Devices,
+        s: usize,
+        asked: impl Fn(usize, usize) -> bool,
+    ) {
         let from = &sources[s].dump.machine.fabric;
-        let ids: BTreeMap<NodeId, usize> = super::host::device_nodes(from).zip(0..).collect();
+        let ids: BTreeMap<NodeId, usize> = device_nodes(from).zip(0..).collect();
         let merged = |id: NodeId| devices.merged(s, *ids.get(&id)?).map(DeviceId::index);
         let product = |k: usize| {
-            let own = |t: usize| infos(&sources[t]).nth(devices.own(t, k)?)?.1.product.as_deref().and_then(of_product);
+            let own = |t: usize| {
+                infos(&sources[t])
+                    .nth(devices.own(t, k)?)?
+                    .1
+                    .product
+                    .as_deref()
+                    .and_then(of_product)
+            };
             (0..sources.len()).find_map(own)
         };
         let rate = |a: usize, b: Option<usize>, links: u8, gbps: f64| {
@@ -155,7 +194,13 @@ impl Bonds {
             if told { each } else { other().unwrap_or(each) }
         };
         for (x, y, wire) in from.wires() {
-            let FabricWire::Link(Link { class: LinkClass::Direct(links), gbps }) = wire else { continue };
+            let FabricWire::Link(Link {
+                class: LinkClass::Direct(links),
+                gbps,
+            }) = wire
+            else {
+                continue;
+            };
             match (merged(x), merged(y)) {
                 (Some(a), Some(b)) if asked(a, b) => {
                     let each = rate(a, Some(b), links, gbps);
@@ -179,23 +224,41 @@ impl Bonds {
         self.pairs[a.min(b) * self.devices + a.max(b)].map(|(links, _)| links)
     }
 
-    /// What claims more links than a device has hangs from a switch that the dump does not show.
+    /// The groups of devices whose links to each other add up to more than they have: they are
+    /// connected to a switch that the dump does not show.
     fn spread(&self, ports: &Ports) -> Vec<Switched> {
-        let counts: Vec<u32> = (0..self.devices).filter_map(|device| ports.count(device)).collect();
-        let most = counts.iter().copied().max().filter(|_| counts.len() == self.devices);
-        most.map(|most| infer::switched_groups(self.devices, |a, b| self.links(a, b), most)).unwrap_or_default()
+        let counts: Vec<u32> = (0..self.devices)
+            .filter_map(|device| ports.count(device))
+            .collect();
+        let most = counts
+            .iter()
+            .copied()
+            .max()
+            .filter(|_| counts.len() == self.devices);
+        most.map(|most| infer::switched_groups(self.devices, |a, b| self.links(a, b), most))
+            .unwrap_or_default()
     }
 
     /// The direct links between two devices, those over a switch among them.
     fn joined(&self, a: usize, b: usize) -> Option<u8> {
-        let port = |ports: &[SwitchPort], device| ports.iter().find(|port| port.0 == device).map(|port| port.1);
-        let over = |(_, ports): &(String, Vec<SwitchPort>)| Some(port(ports, a)?.min(port(ports, b)?));
-        self.links(a, b).or_else(|| self.switches.iter().find_map(over))
+        let port = |ports: &[SwitchPort], device| {
+            ports
+                .iter()
+                .find(|port| port.0 == device)
+                .map(|port| port.1)
+        };
+        let over =
+            |(_, ports): &(String, Vec<SwitchPort>)| Some(port(ports, a)?.min(port(ports, b)?));
+        self.links(a, b)
+            .or_else(|| self.switches.iter().find_map(over))
     }
 
-    /// Pairwise links of a device, added up.
+    /// The sum of a device's links to others.
     fn claimed(&self, device: usize) -> u32 {
-        (0..self.devices).filter_map(|other| self.links(device, other)).map(u32::from).sum()
+        (0..self.devices)
+            .filter_map(|other| self.links(device, other))
+            .map(u32::from)
+            .sum()
     }
 
     fn build(
@@ -207,10 +270,19 @@ impl Bonds {
         groups: &[Switched],
     ) -> Result<(), Error> {
         let told = source.says().direct_gbps;
-        let each = |device: usize, each: f64| if told { each } else { ports.each(device).unwrap_or(each) };
+        let each = |device: usize, each: f64| {
+            if told {
+                each
+            } else {
+                ports.each(device).unwrap_or(each)
+            }
+        };
         for (name, members) in &self.switches {
             let name = free_name(fabric, name);
-            let switch = fabric.add(FabricNode { name, kind: NodeKind::LinkSwitch })?;
+            let switch = fabric.add(FabricNode {
+                name,
+                kind: NodeKind::LinkSwitch,
+            })?;
             for &(device, links, rate) in members {
                 let gbps = f64::from(links) * each(device, rate);
                 fabric.link(nodes[device], switch, LinkClass::Direct(links), gbps)?;
@@ -218,18 +290,30 @@ impl Bonds {
         }
         for group in groups {
             let name = free_name(fabric, "link-switch");
-            let switch = fabric.add(FabricNode { name, kind: NodeKind::LinkSwitch })?;
+            let switch = fabric.add(FabricNode {
+                name,
+                kind: NodeKind::LinkSwitch,
+            })?;
             for &device in &group.devices {
                 let other = group.devices.iter().find(|&&other| other != device);
-                let rate = other.and_then(|&other| self.pairs[device.min(other) * self.devices + device.max(other)]);
-                let gbps = f64::from(group.links) * each(device, rate.map_or(1.0, |(_, rate)| rate));
+                let rate = other.and_then(|&other| {
+                    self.pairs[device.min(other) * self.devices + device.max(other)]
+                });
+                let gbps =
+                    f64::from(group.links) * each(device, rate.map_or(1.0, |(_, rate)| rate));
                 fabric.link(nodes[device], switch, LinkClass::Direct(group.links), gbps)?;
             }
         }
-        let switched = |a, b| groups.iter().any(|group| group.devices.contains(&a) && group.devices.contains(&b));
+        let switched = |a, b| {
+            groups
+                .iter()
+                .any(|group| group.devices.contains(&a) && group.devices.contains(&b))
+        };
         for b in 0..self.devices {
             for a in 0..b {
-                if let Some((links, rate)) = self.pairs[a * self.devices + b].filter(|_| !switched(a, b)) {
+                if let Some((links, rate)) =
+                    self.pairs[a * self.devices + b].filter(|_| !switched(a, b))
+                {
                     let gbps = f64::from(links) * each(a, rate).min(each(b, rate));
                     fabric.link(nodes[a], nodes[b], LinkClass::Direct(links), gbps)?;
                 }
@@ -238,7 +322,8 @@ impl Bonds {
         Ok(())
     }
 
-    /// No device has more links to others than it has that are up, unless a switch spreads them.
+    /// Reports devices that claim more links to others than they have up. Only a switch would allow
+    /// that.
     fn hold_against_ports(
         &self,
         source: &Source<'_>,
@@ -248,79 +333,92 @@ impl Bonds {
         contradictions: &mut Vec<Contradiction>,
     ) {
         for (device, name) in names.iter().enumerate() {
-            let Some((count, _, by)) = &ports.by_device[device] else { continue };
+            let Some((count, _, by)) = &ports.by_device[device] else {
+                continue;
+            };
             let is_spread = groups.iter().any(|group| group.devices.contains(&device));
             let claimed = self.claimed(device);
             if claimed > *count && !is_spread {
                 contradictions.push(Contradiction {
                     about: format!("{name}, direct links"),
                     kept: source.says_of(format!("{claimed} in all")),
-                    dropped: super::Said { by: by.clone(), what: format!("{count} are up") },
+                    dropped: Said {
+                        by: by.clone(),
+                        what: format!("{count} are up"),
+                    },
                 });
             }
         }
     }
 }
 
-/// The rate of one link, where another dump tells it.
+/// The bandwidth of one link, if another dump gives it.
 fn elsewhere(sources: &[Source<'_>], devices: &Devices, a: usize, b: Option<usize>) -> Option<f64> {
     let each = |link: Link| match link.class {
         LinkClass::Direct(links) if links > 0 => Some(link.gbps / f64::from(links)),
         _ => None,
     };
-    sources.iter().enumerate().filter(|(_, source)| source.says().direct_gbps && tells(source)).find_map(
-        |(s, source)| {
+    sources
+        .iter()
+        .enumerate()
+        .filter(|(_, source)| source.says().direct_gbps && tells(source))
+        .find_map(|(s, source)| {
             let graph = source.graph.as_ref()?;
             let own = |k| devices.own(s, k).map(|own| DeviceId(own as u32));
             match b {
                 Some(b) => each(graph.pair(own(a)?, own(b)?).direct),
                 None => graph.device(own(a)?).switch_port.and_then(each),
             }
-        },
-    )
+        })
 }
 
+/// Reports the pairs of devices that two dumps join by different direct links, or by links of
+/// different bandwidth if both dumps tell bandwidths.
 fn compare(
     sources: &[Source<'_>],
     devices: &Devices,
     (best, other): (usize, usize),
     contradictions: &mut Vec<Contradiction>,
 ) {
-    let links = |s: usize, a: usize, b: usize| {
-        let graph = sources[s].graph.as_ref()?;
-        Some(graph.pair(DeviceId(a as u32), DeviceId(b as u32)).direct.class)
-    };
-    let print = |s: usize, class: LinkClass| match class {
-        LinkClass::None => "no direct link".to_owned(),
-        class => sources[s].dump.machine.labels.print(class),
-    };
-    let gbps = |s: usize, a: usize, b: usize| {
-        let graph = sources[s].graph.as_ref()?;
-        Some(graph.pair(DeviceId(a as u32), DeviceId(b as u32)).direct.gbps)
-    };
-    let told = sources[best].says().direct_gbps && sources[other].says().direct_gbps;
+    let (followed, compared) = (&sources[best], &sources[other]);
+    let told = followed.says().direct_gbps && compared.says().direct_gbps;
     let (mut differing, mut rates) = (Differing::default(), Differing::default());
-    for b in 0..sources[best].devices() {
+    for b in 0..followed.devices() {
         for a in 0..b {
-            let own = |device| devices.merged(best, device).and_then(|k| devices.own(other, k.index()));
-            let Some((x, y)) = own(a).zip(own(b)) else { continue };
-            if let (Some(kept), Some(dropped)) = (links(best, a, b), links(other, x, y))
-                && kept != dropped
-            {
-                differing.add(&sources[best], (a, b), print(best, kept), print(other, dropped));
-            } else if told
-                && let (Some(kept), Some(dropped)) = (gbps(best, a, b), gbps(other, x, y))
-                && differ(kept, dropped)
-            {
-                rates.add(&sources[best], (a, b), format!("{kept} GB/s"), format!("{dropped} GB/s"));
+            let (Some(x), Some(y)) = (
+                devices.counterpart(best, a, other),
+                devices.counterpart(best, b, other),
+            ) else {
+                continue;
+            };
+            let (Some(kept), Some(dropped)) = (followed.pair(a, b), compared.pair(x, y)) else {
+                continue;
+            };
+            let (kept, dropped) = (kept.direct, dropped.direct);
+            if kept.class != dropped.class {
+                let (kept, dropped) = (print(followed, kept.class), print(compared, dropped.class));
+                differing.add(followed, (a, b), kept, dropped);
+            } else if told && differ(kept.gbps, dropped.gbps) {
+                let (kept, dropped) = (
+                    format!("{} GB/s", kept.gbps),
+                    format!("{} GB/s", dropped.gbps),
+                );
+                rates.add(followed, (a, b), kept, dropped);
             }
         }
     }
-    contradictions.extend(differing.report("direct links", &sources[best], &sources[other]));
-    contradictions.extend(rates.report("bandwidth of direct links", &sources[best], &sources[other]));
+    contradictions.extend(differing.report("direct links", followed, compared));
+    contradictions.extend(rates.report("bandwidth of direct links", followed, compared));
 }
 
-/// Devices with direct links to each other can reach each other's memory.
+fn print(source: &Source<'_>, class: LinkClass) -> String {
+    match class {
+        LinkClass::None => "no direct link".to_owned(),
+        class => source.print(class),
+    }
+}
+
+/// Reports devices that a dump denies access to each other's memory though direct links join them.
 fn hold_against_access(
     bonds: &Bonds,
     best: &Source<'_>,
@@ -330,51 +428,29 @@ fn hold_against_access(
 ) {
     let mut differing = Differing::default();
     let mut told = BTreeSet::new();
-    for access in source.dump.peer_access.iter().filter(|access| !access.partial) {
+    for access in source
+        .dump
+        .peer_access
+        .iter()
+        .filter(|access| !access.partial)
+    {
         let merged = |id: DeviceId| devices.merged(s, id.index()).map(DeviceId::index);
-        let Some((a, b)) = merged(access.from).zip(merged(access.to)) else { continue };
+        let Some((a, b)) = merged(access.from).zip(merged(access.to)) else {
+            continue;
+        };
         let denied = !matches!(access.status, PeerStatus::Ok | PeerStatus::Unknown);
-        if let Some(links) = bonds.joined(a, b).filter(|_| denied && told.insert((a.min(b), a.max(b)))) {
-            let label = best.dump.machine.labels.print(LinkClass::Direct(links));
-            differing.add(source, (access.from.index(), access.to.index()), label, access.status.word().to_owned());
+        if let Some(links) = bonds
+            .joined(a, b)
+            .filter(|_| denied && told.insert((a.min(b), a.max(b))))
+        {
+            let label = best.print(LinkClass::Direct(links));
+            differing.add(
+                source,
+                (access.from.index(), access.to.index()),
+                label,
+                access.status.word().to_owned(),
+            );
         }
     }
     contradictions.extend(differing.report("peer access", best, source));
-}
-
-/// Pairs on which two dumps differ, those that differ alike together.
-#[derive(Default)]
-pub(super) struct Differing {
-    /// What the two say, the first such pair, and how many there are.
-    groups: Vec<((String, String), String, usize)>,
-}
-
-impl Differing {
-    /// A pair of devices, by `source`'s numbering.
-    pub(super) fn add(&mut self, source: &Source<'_>, (a, b): (usize, usize), kept: String, dropped: String) {
-        let said = (kept, dropped);
-        if let Some((_, _, count)) = self.groups.iter_mut().find(|(other, ..)| *other == said) {
-            *count += 1;
-            return;
-        }
-        let name = |device: usize| infos(source).nth(device).map_or_else(String::new, |(node, _)| node.name.clone());
-        self.groups.push((said, format!("{} - {}", name(a), name(b)), 1));
-    }
-
-    pub(super) fn report(
-        self,
-        what: &str,
-        kept_by: &Source<'_>,
-        dropped_by: &Source<'_>,
-    ) -> impl Iterator<Item = Contradiction> {
-        self.groups.into_iter().map(move |((kept, dropped), pair, count)| Contradiction {
-            about: match count {
-                1 => format!("{pair}, {what}"),
-                2 => format!("{pair} and another pair, {what}"),
-                _ => format!("{pair} and {} other pairs, {what}", count - 1),
-            },
-            kept: kept_by.says_of(kept),
-            dropped: dropped_by.says_of(dropped),
-        })
-    }
 }

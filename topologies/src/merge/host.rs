@@ -1,46 +1,54 @@
-//! The host and its cards: from the dump that tells most of them.
+//! The host and its network cards: from the dump that describes them in most detail.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mapa_core::{DeviceId, Fabric, FabricNode, FabricWire, HardwareGraph, Link, LinkClass, NodeId, NodeKind, Unit};
+use mapa_core::{
+    DeviceId, Fabric, FabricNode, FabricWire, Link, LinkClass, NodeId, NodeKind, Unit,
+};
 
+use super::contradiction::Contradiction;
 use super::devices::Devices;
-use super::{Contradiction, Source, renamed};
+use super::differing::Differing;
+use super::source::{Source, device_nodes, renamed};
 use crate::dump::HostDetail;
 use crate::error::Error;
-use crate::readers::Kind;
+use crate::kind::Kind;
 
-/// The dump whose host is taken: the one that tells most of it.
+/// The dump whose host is used: the one that describes it in most detail.
 pub(super) fn best(sources: &[Source<'_>]) -> Option<usize> {
-    let told = |s: &usize| {
-        let says = sources[*s].says();
-        (says.host, sources[*s].devices(), says.host_gbps)
-    };
-    let able = (0..sources.len()).rev().filter(|&s| tells(&sources[s]));
-    able.max_by_key(told)
+    // Backwards, since of equals `max_by_key` takes the last.
+    (0..sources.len())
+        .rev()
+        .filter(|&s| tells(&sources[s]))
+        .max_by_key(|&s| {
+            let says = sources[s].says();
+            (says.host, sources[s].devices(), says.host_gbps)
+        })
 }
 
-/// Whether a dump tells the paths between devices through the host.
+/// Whether a dump gives the paths between devices through the host.
 fn tells(source: &Source<'_>) -> bool {
     source.says().host >= HostDetail::Classes && source.graph.is_some()
 }
 
-/// By device of a dump, whether it hangs below a NUMA node.
+/// By device of a dump: whether it is below a NUMA node.
 pub(super) fn below_numa(source: &Source<'_>) -> Vec<bool> {
     let fabric = &source.dump.machine.fabric;
-    let is_up = |wire| matches!(wire, FabricWire::Up { .. });
-    let ups: BTreeMap<NodeId, NodeId> =
-        fabric.wires().filter(|&(.., wire)| is_up(wire)).map(|(below, above, _)| (below, above)).collect();
-    let is_numa = |id: &NodeId| matches!(fabric.node(*id).kind, NodeKind::Numa(_));
-    let way = |id: NodeId| std::iter::successors(Some(id), |id| ups.get(id).copied());
-    device_nodes(fabric).map(|id| way(id).any(|id| is_numa(&id))).collect()
+    let ups: BTreeMap<NodeId, NodeId> = fabric
+        .wires()
+        .filter(|(.., wire)| matches!(wire, FabricWire::Up { .. }))
+        .map(|(below, above, _)| (below, above))
+        .collect();
+    device_nodes(fabric)
+        .map(|id| {
+            std::iter::successors(Some(id), |id| ups.get(id).copied())
+                .any(|id| matches!(fabric.node(id).kind, NodeKind::Numa(_)))
+        })
+        .collect()
 }
 
-pub(super) fn device_nodes(fabric: &Fabric) -> impl Iterator<Item = NodeId> {
-    fabric.nodes().filter(|(_, node)| matches!(node.kind, NodeKind::Device(_))).map(|(id, _)| id)
-}
-
-/// Puts the host of dump `best` into the fabric, and what others know of devices and cards that it does not have.
+/// Adds the host of dump `best` to the fabric, and from other dumps the devices and cards that it
+/// lacks.
 pub(super) fn take(
     fabric: &mut Fabric,
     nodes: &[NodeId],
@@ -51,15 +59,25 @@ pub(super) fn take(
 ) -> Result<(), Error> {
     let Some(best) = best else { return Ok(()) };
     copy(fabric, nodes, &sources[best], best, devices)?;
-    for (s, source) in sources.iter().enumerate().filter(|&(s, source)| s != best && tells(source)) {
+    for (s, source) in sources
+        .iter()
+        .enumerate()
+        .filter(|&(s, source)| s != best && tells(source))
+    {
         complete(fabric, nodes, source, s, devices, best)?;
         compare(sources, devices, (best, s), contradictions);
     }
     cards(fabric, nodes, sources, devices, best)
 }
 
-/// The components and paths of one dump, its devices being those of the merged fabric.
-fn copy(fabric: &mut Fabric, nodes: &[NodeId], source: &Source<'_>, s: usize, devices: &Devices) -> Result<(), Error> {
+/// Copies the components and paths of one dump into the fabric, which has its devices already.
+fn copy(
+    fabric: &mut Fabric,
+    nodes: &[NodeId],
+    source: &Source<'_>,
+    s: usize,
+    devices: &Devices,
+) -> Result<(), Error> {
     let from = &source.dump.machine.fabric;
     let mut ids: BTreeMap<NodeId, NodeId> = BTreeMap::new();
     let mut device = 0;
@@ -79,17 +97,21 @@ fn copy(fabric: &mut Fabric, nodes: &[NodeId], source: &Source<'_>, s: usize, de
         }
     }
     for (a, b, wire) in from.wires() {
-        let (Some(&a), Some(&b)) = (ids.get(&a), ids.get(&b)) else { continue };
+        let (Some(&a), Some(&b)) = (ids.get(&a), ids.get(&b)) else {
+            continue;
+        };
         match wire {
             FabricWire::Up { gbps } => fabric.attach(a, b, gbps)?,
-            FabricWire::Link(Link { class, gbps }) if class.is_host() => fabric.link(a, b, class, gbps)?,
+            FabricWire::Link(Link { class, gbps }) if class.is_host() => {
+                fabric.link(a, b, class, gbps)?
+            }
             FabricWire::Link(_) => {}
         }
     }
     Ok(())
 }
 
-/// Paths of devices that the followed dump does not name.
+/// Adds the paths of devices that the followed dump does not name.
 fn complete(
     fabric: &mut Fabric,
     nodes: &[NodeId],
@@ -98,18 +120,22 @@ fn complete(
     devices: &Devices,
     best: usize,
 ) -> Result<(), Error> {
-    let Some(graph) = &source.graph else { return Ok(()) };
+    let Some(graph) = &source.graph else {
+        return Ok(());
+    };
     if (0..devices.count()).all(|k| devices.own(best, k).is_some()) {
         return Ok(());
     }
-    let host = |(a, b, wire): (NodeId, NodeId, FabricWire)| match wire {
-        FabricWire::Link(link) if link.class.is_host() => Some((a.min(b), a.max(b))),
-        _ => None,
-    };
-    let joined: BTreeSet<(NodeId, NodeId)> = fabric.wires().filter_map(host).collect();
+    let joined: BTreeSet<(NodeId, NodeId)> = fabric
+        .wires()
+        .filter(|(.., wire)| matches!(wire, FabricWire::Link(link) if link.class.is_host()))
+        .map(|(a, b, _)| (a.min(b), a.max(b)))
+        .collect();
     for b in 0..source.devices() {
         for a in 0..b {
-            let Some((x, y)) = devices.merged(s, a).zip(devices.merged(s, b)) else { continue };
+            let Some((x, y)) = devices.merged(s, a).zip(devices.merged(s, b)) else {
+                continue;
+            };
             if devices.own(best, x.index()).is_some() && devices.own(best, y.index()).is_some() {
                 continue;
             }
@@ -123,40 +149,54 @@ fn complete(
     Ok(())
 }
 
-/// What a dump says of the path between two of its devices: nothing where it prints a direct link in its place.
+/// The class of the path between two devices of a dump. `None` if the dump prints a direct link in
+/// its place.
 fn said(source: &Source<'_>, a: usize, b: usize) -> Option<LinkClass> {
-    let pair = source.graph.as_ref()?.pair(DeviceId(a as u32), DeviceId(b as u32));
+    let pair = source.pair(a, b)?;
     let told = source.says().host == HostDetail::Tree || !pair.direct.exists();
     Some(pair.host.class).filter(|class| told && class.is_host())
 }
 
+/// Reports the pairs of devices whose paths two dumps classify differently.
 fn compare(
     sources: &[Source<'_>],
     devices: &Devices,
     (best, other): (usize, usize),
     contradictions: &mut Vec<Contradiction>,
 ) {
-    let labels = |s: usize, class: LinkClass| sources[s].dump.machine.labels.print(class);
-    // NCCL draws one host bridge a socket, so that its PHB may be NODE.
-    let blurred = [best, other].iter().any(|&s| sources[s].dump.kind == Kind::NcclTopology);
-    let mut differing = super::direct::Differing::default();
-    for b in 0..sources[best].devices() {
+    let (followed, compared) = (&sources[best], &sources[other]);
+    // NCCL draws one host bridge a socket, so its PHB may be NODE.
+    let blurred = [followed, compared]
+        .iter()
+        .any(|source| source.dump.kind == Kind::NcclTopology);
+    let mut differing = Differing::default();
+    for b in 0..followed.devices() {
         for a in 0..b {
-            let merged = |device| devices.merged(best, device).map(DeviceId::index);
-            let own = |device| merged(device).and_then(|k| devices.own(other, k));
-            let Some((x, y)) = own(a).zip(own(b)) else { continue };
-            if let (Some(kept), Some(dropped)) = (said(&sources[best], a, b), said(&sources[other], x, y))
-                && kept != dropped
-                && !(blurred && [kept, dropped].iter().all(|class| [LinkClass::Phb, LinkClass::Node].contains(class)))
-            {
-                differing.add(&sources[best], (a, b), labels(best, kept), labels(other, dropped));
+            let (Some(x), Some(y)) = (
+                devices.counterpart(best, a, other),
+                devices.counterpart(best, b, other),
+            ) else {
+                continue;
+            };
+            let (Some(kept), Some(dropped)) = (said(followed, a, b), said(compared, x, y)) else {
+                continue;
+            };
+            let same = kept == dropped || blurred && is_bridge(kept) && is_bridge(dropped);
+            if !same {
+                let (kept, dropped) = (followed.print(kept), compared.print(dropped));
+                differing.add(followed, (a, b), kept, dropped);
             }
         }
     }
-    contradictions.extend(differing.report("path through the host", &sources[best], &sources[other]));
+    contradictions.extend(differing.report("path through the host", followed, compared));
 }
 
-/// Network cards, if the followed dump has none: those of the first that has some.
+/// Whether a path crosses host bridges of one socket.
+fn is_bridge(class: LinkClass) -> bool {
+    matches!(class, LinkClass::Phb | LinkClass::Node)
+}
+
+/// Adds network cards if the followed dump has none: those of the first dump that has some.
 fn cards(
     fabric: &mut Fabric,
     nodes: &[NodeId],
@@ -164,19 +204,26 @@ fn cards(
     devices: &Devices,
     best: usize,
 ) -> Result<(), Error> {
-    let has = |source: &Source<'_>| source.dump.machine.fabric.nodes().any(|(_, node)| node.kind == NodeKind::Nic);
-    if has(&sources[best]) {
+    if sources[best].has(&NodeKind::Nic) {
         return Ok(());
     }
-    let Some(s) = (0..sources.len()).find(|&s| tells(&sources[s]) && has(&sources[s])) else { return Ok(()) };
-    let Some(graph) = &sources[s].graph else { return Ok(()) };
-    let vertices = |graph: &HardwareGraph| {
-        let ids = (0..graph.len() as u32).map(DeviceId);
-        ids.filter(|&id| graph.device(id).unit == Unit::Nic).collect::<Vec<_>>()
+    let Some(s) =
+        (0..sources.len()).find(|&s| tells(&sources[s]) && sources[s].has(&NodeKind::Nic))
+    else {
+        return Ok(());
+    };
+    let Some(graph) = &sources[s].graph else {
+        return Ok(());
     };
     let mut cards: Vec<(DeviceId, NodeId)> = Vec::new();
-    for card in vertices(graph) {
-        let node = FabricNode { name: graph.device(card).name.clone(), kind: NodeKind::Nic };
+    for card in (0..graph.len() as u32).map(DeviceId) {
+        if graph.device(card).unit != Unit::Nic {
+            continue;
+        }
+        let node = FabricNode {
+            name: graph.device(card).name.clone(),
+            kind: NodeKind::Nic,
+        };
         let node = renamed(fabric, &node);
         let id = fabric.add(node)?;
         let others = cards.iter().copied();

@@ -1,77 +1,65 @@
-//! Several dumps of one machine put together: direct links from one, the host from another, names and speeds from a
-//! third.
+//! Merging several dumps of one machine: direct links from one, the host from another, names and
+//! speeds from a third.
 //!
-//! Each part of the machine is taken whole from the dump that tells most of it, never pieced together pair by pair: a
-//! host tree from one tool and classes from another do not mix. What the other dumps say of the same part is held
-//! against it, and whatever differs is reported. [`devices`] finds out which devices are the same, [`host`] and
-//! [`direct`] take over the two kinds of links; this file does the rest.
+//! Each part of the machine is taken whole from the dump that describes it best, never pair by pair
+//! from several, because a host tree from one tool and classes from another do not fit together.
+//! The other dumps' statements about the same part are compared with it, and differences are
+//! reported.
+//!
+//! [`devices`] decides which devices are the same. [`host`] and [`direct`] merge the two kinds of
+//! links. This file does the rest.
 
+mod contradiction;
 mod devices;
+mod differing;
 mod direct;
 mod host;
+mod source;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use mapa_core::{DeviceId, Fabric, FabricNode, FabricWire, HardwareGraph, NodeKind};
+use mapa_core::{DeviceId, Fabric, FabricWire, NodeKind};
 
 use crate::dump::{Dump, HostDetail, MigInstance, Says};
 use crate::error::{Error, ErrorKind};
+use crate::host_paths::assume_host_paths_between;
+use crate::kind::Kind;
 use crate::machine::{Machine, Warning};
-use crate::readers::Kind;
 
 use devices::Devices;
+use source::Source;
+
+pub use contradiction::{Contradiction, Said};
 
 /// A machine put together from several dumps.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Merged {
-    /// All that they say.
+    /// Everything that the dumps say.
     pub dump: Dump,
-    /// On what they do not agree.
+    /// The statements on which they differ.
     pub contradictions: Vec<Contradiction>,
 }
 
-/// Something on which two dumps of a machine do not agree.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Contradiction {
-    /// What it is about: a device, or two joined by a dash, and which of their facts.
-    pub about: String,
-    /// The dump that was followed, and what it says.
-    pub kept: Said,
-    /// The dump that says something else.
-    pub dropped: Said,
-}
-
-/// What a dump says of something.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
-    /// The name of the dump's machine, by default one of its kind.
-    pub by: String,
-    /// What it says.
-    pub what: String,
-}
-
-impl fmt::Display for Contradiction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { about, kept, dropped } = self;
-        write!(f, "{about}: {} says {}, {} says {}; ", kept.by, kept.what, dropped.by, dropped.what)?;
-        write!(f, "{} is followed", kept.by)
-    }
-}
-
-/// Puts several dumps of one machine together.
+/// Merges several dumps of one machine.
 ///
-/// Devices are the same if they have one UUID or, failing that, one PCI address; else if they have one vendor's
-/// number and nothing else speaks against it. The host is that of the dump that tells most of it (a tree before
-/// classes before NUMA numbers, then of most devices); direct links are those of the dump that says of most devices
-/// which others they join, one that shows the switches between them before others; of equals, the first. Speeds,
-/// names, memory, NUMA nodes and cards that these leave open are filled in from the others, in the order given.
-/// Devices get ids in the order in which they are met.
+/// - Devices are the same if they have the same UUID or, failing that, the same PCI address; else
+///   if they have the same vendor's number and no other identifier differs.
+/// - The host is that of the dump that describes it best: a tree before classes before NUMA
+///   numbers, then of most devices.
+/// - Direct links are those of the dump that gives them for most devices. A dump that shows the
+///   switches between devices comes before others.
+/// - Speeds, names, memory, NUMA nodes and cards that these dumps lack come from the others, in
+///   the order given.
 ///
+/// Of dumps that are equal in this, the first is taken.
+///
+/// Devices get ids in the order in which the dumps name them.
+///
+/// # Complexity
 /// O(d n²) for d dumps of n devices.
 ///
+/// # Examples
 /// ```
 /// use mapa_topologies::{merge, read};
 ///
@@ -85,24 +73,39 @@ impl fmt::Display for Contradiction {
 /// ```
 ///
 /// # Errors
-/// No dump at all; dumps that cannot be of one machine: both name every device, not as many, and nothing but numbers
-/// says which are the same, or their direct links are of two vendors; dumps of which one has a fabric that cannot be
-/// lowered; more than [`mapa_core::MAX_DEVICES`] devices in all. Contradictions are no errors.
+/// No dump at all; a dump whose fabric cannot be lowered; more than [`mapa_core::MAX_DEVICES`]
+/// devices in all; dumps that cannot be of one machine. These are dumps with direct links of two
+/// vendors, or two dumps that each name every device, give different numbers of devices, and have
+/// only device numbers in common. Contradictions are not errors.
 pub fn merge(dumps: Vec<Dump>) -> Result<Merged, Error> {
     let mut dumps = dumps;
     if dumps.len() <= 1 {
-        let dump = dumps.pop().ok_or_else(|| Error::new("nothing to merge: expected at least one dump"))?;
-        return Ok(Merged { dump, contradictions: Vec::new() });
+        let dump = dumps
+            .pop()
+            .ok_or_else(|| Error::new("nothing to merge: expected at least one dump"))?;
+        return Ok(Merged {
+            dump,
+            contradictions: Vec::new(),
+        });
     }
-    let sources = dumps.iter().map(Source::new).collect::<Result<Vec<_>, _>>()?;
+    let sources = dumps
+        .iter()
+        .map(Source::new)
+        .collect::<Result<Vec<_>, _>>()?;
     one_vendor(&sources)?;
     let mut contradictions = Vec::new();
     let devices = Devices::identify(&sources, &mut contradictions)?;
     let mut fabric = Fabric::new();
     let host = host::best(&sources);
     let mut nodes = Vec::new();
-    let below_numa = host.map(|host| host::below_numa(&sources[host])).unwrap_or_default();
-    for (k, mut node) in devices.nodes(&sources, host, &mut contradictions).into_iter().enumerate() {
+    let below_numa = host
+        .map(|host| host::below_numa(&sources[host]))
+        .unwrap_or_default();
+    for (k, mut node) in devices
+        .nodes(&sources, host, &mut contradictions)
+        .into_iter()
+        .enumerate()
+    {
         // The tree has the NUMA nodes of what hangs below it.
         if let NodeKind::Device(info) = &mut node.kind
             && let Some(own) = host.and_then(|host| devices.own(host, k))
@@ -112,60 +115,52 @@ pub fn merge(dumps: Vec<Dump>) -> Result<Merged, Error> {
         }
         nodes.push(fabric.add(node)?);
     }
-    host::take(&mut fabric, &nodes, &sources, &devices, host, &mut contradictions)?;
+    host::take(
+        &mut fabric,
+        &nodes,
+        &sources,
+        &devices,
+        host,
+        &mut contradictions,
+    )?;
     let direct = direct::take(&mut fabric, &nodes, &sources, &devices, &mut contradictions)?;
-    let labels = sources[direct.or(host).unwrap_or(0)].dump.machine.labels.clone();
-    let mut machine = Machine { labels, ..description(&sources, fabric) };
-    // Devices that the dump with the host does not know are joined to the others somehow.
+    let labels = sources[direct.or(host).unwrap_or(0)]
+        .dump
+        .machine
+        .labels
+        .clone();
+    let mut machine = Machine {
+        labels,
+        ..description(&sources, fabric)
+    };
+    // Devices that the dump with the host does not know need a path to the others.
     let known = |k: usize| host.is_none_or(|host| devices.own(host, k).is_some());
     if !(0..devices.count()).all(known) {
-        crate::dump::assume_host_between(&mut machine, |a, b| !(known(a) && known(b)))?;
+        assume_host_paths_between(&mut machine, |a, b| !(known(a) && known(b)))?;
     }
     let mut dump = Dump::new(Kind::Merged, machine, says(&sources, host, direct));
     facts(&mut dump, &sources, &devices);
-    Ok(Merged { dump, contradictions })
+    Ok(Merged {
+        dump,
+        contradictions,
+    })
 }
 
-/// A dump, and the graph that it lowers to.
-struct Source<'d> {
-    dump: &'d Dump,
-    /// None if it names no devices.
-    graph: Option<HardwareGraph>,
-}
-
-impl<'d> Source<'d> {
-    fn new(dump: &'d Dump) -> Result<Self, Error> {
-        let mut fabric = dump.machine.fabric.clone();
-        // Instances are no business of the host's or the links'.
-        fabric.set_mig(None);
-        let graph = if fabric.device_count() == 0 { None } else { Some(fabric.lower_with_host()?) };
-        Ok(Self { dump, graph })
-    }
-
-    fn name(&self) -> &str {
-        &self.dump.machine.name
-    }
-
-    fn says(&self) -> Says {
-        self.dump.says
-    }
-
-    fn says_of(&self, what: impl Into<String>) -> Said {
-        Said { by: self.name().to_owned(), what: what.into() }
-    }
-
-    fn devices(&self) -> usize {
-        self.dump.machine.fabric.device_count()
-    }
-}
-
-/// Links that are told of in two vendors' words are those of two machines.
+/// Rejects dumps whose direct links are of two vendors: they are of two machines.
 fn one_vendor(sources: &[Source<'_>]) -> Result<(), Error> {
     let told = |source: &&Source<'_>| {
-        source.says().direct && source.dump.machine.fabric.wires().any(|(.., wire)| is_direct(wire))
+        source.says().direct
+            && source
+                .dump
+                .machine
+                .fabric
+                .wires()
+                .any(|(.., wire)| is_direct(wire))
     };
     let mut told = sources.iter().filter(told);
-    let Some(first) = told.next() else { return Ok(()) };
+    let Some(first) = told.next() else {
+        return Ok(());
+    };
     let word = |source: &Source<'_>| source.dump.machine.labels.direct.clone();
     match told.find(|source| word(source) != word(first)) {
         Some(other) => {
@@ -173,7 +168,10 @@ fn one_vendor(sources: &[Source<'_>]) -> Result<(), Error> {
                 format!("{} has {} links", first.name(), word(first)),
                 format!("{} has {}", other.name(), word(other)),
             );
-            Err(Error::of_kind(ErrorKind::Incomplete, format!("{a}, {b}: expected dumps of one machine")))
+            Err(Error::of_kind(
+                ErrorKind::Incomplete,
+                format!("{a}, {b}: expected dumps of one machine"),
+            ))
         }
         None => Ok(()),
     }
@@ -197,7 +195,10 @@ fn description(sources: &[Source<'_>], fabric: Fabric) -> Machine {
     };
     let devices = fabric.device_count();
     let warnings = sources.iter().flat_map(|source| {
-        let named = |warning: &Warning| Warning { what: format!("{}: {warning}", source.name()), line: None };
+        let named = |warning: &Warning| Warning {
+            what: format!("{}: {warning}", source.name()),
+            line: None,
+        };
         source.dump.machine.warnings.iter().map(named)
     });
     let mut notes: Vec<String> = Vec::new();
@@ -211,7 +212,10 @@ fn description(sources: &[Source<'_>], fabric: Fabric) -> Machine {
     }
     Machine {
         name: first.name.clone(),
-        title: format!("{devices} devices, merged from {}", all(&|machine| machine.name.clone()).join(", ")),
+        title: format!(
+            "{devices} devices, merged from {}",
+            all(&|machine| machine.name.clone()).join(", ")
+        ),
         source: all(&|machine| machine.source.clone()).join("; "),
         notes,
         warnings: warnings.collect(),
@@ -235,7 +239,7 @@ fn says(sources: &[Source<'_>], host: Option<usize>, direct: Option<usize>) -> S
     }
 }
 
-/// What a fabric has no place for, with the devices' new ids.
+/// Adds the facts that a fabric has no place for, with the devices' new ids.
 fn facts(dump: &mut Dump, sources: &[Source<'_>], devices: &Devices) {
     dump.mig_instances = instances(sources, devices);
     for (s, source) in sources.iter().enumerate() {
@@ -243,36 +247,59 @@ fn facts(dump: &mut Dump, sources: &[Source<'_>], devices: &Devices) {
         let of = source.dump;
         dump.ports.extend(of.ports.iter().filter_map(|port| {
             let device = id(port.device)?;
-            Some(crate::dump::Port { device, ..port.clone() })
+            Some(crate::dump::Port {
+                device,
+                ..port.clone()
+            })
         }));
-        dump.peer_access.extend(of.peer_access.iter().filter_map(|access| {
-            let (from, to) = (id(access.from)?, id(access.to)?);
-            Some(crate::dump::PeerAccess { from, to, ..*access })
-        }));
-        dump.mig_profiles.extend(of.mig_profiles.iter().filter_map(|profile| {
-            let device = id(profile.device)?;
-            Some(crate::dump::MigProfile { device, ..profile.clone() })
-        }));
+        dump.peer_access
+            .extend(of.peer_access.iter().filter_map(|access| {
+                let (from, to) = (id(access.from)?, id(access.to)?);
+                Some(crate::dump::PeerAccess {
+                    from,
+                    to,
+                    ..*access
+                })
+            }));
+        dump.mig_profiles
+            .extend(of.mig_profiles.iter().filter_map(|profile| {
+                let device = id(profile.device)?;
+                Some(crate::dump::MigProfile {
+                    device,
+                    ..profile.clone()
+                })
+            }));
         dump.channels.extend(of.channels.iter().cloned());
     }
 }
 
-/// The MIG instances of all dumps, each once: one that is listed by UUID in one dump and by place in another is one.
+/// The MIG instances of all dumps, each once. An instance that one dump lists by UUID and another
+/// by place counts once.
 fn instances(sources: &[Source<'_>], devices: &Devices) -> Vec<MigInstance> {
     let mut all: BTreeMap<DeviceId, Vec<MigInstance>> = BTreeMap::new();
     for placed in [true, false] {
         for (s, source) in sources.iter().enumerate() {
             // Those of one dump are different ones.
             let mut met: Vec<(DeviceId, usize)> = Vec::new();
-            for instance in source.dump.mig_instances.iter().filter(|one| one.placement.is_some() == placed) {
-                let Some(device) = devices.merged(s, instance.device.index()) else { continue };
+            for instance in source
+                .dump
+                .mig_instances
+                .iter()
+                .filter(|one| one.placement.is_some() == placed)
+            {
+                let Some(device) = devices.merged(s, instance.device.index()) else {
+                    continue;
+                };
                 let known = all.entry(device).or_default();
                 let same = |other: &MigInstance| match (&other.uuid, &instance.uuid) {
                     (Some(a), Some(b)) => a == b,
-                    _ if placed => other.placement == instance.placement && other.profile == instance.profile,
+                    _ if placed => {
+                        other.placement == instance.placement && other.profile == instance.profile
+                    }
                     _ => other.profile == instance.profile,
                 };
-                let found = (0..known.len()).find(|&at| !met.contains(&(device, at)) && same(&known[at]));
+                let found =
+                    (0..known.len()).find(|&at| !met.contains(&(device, at)) && same(&known[at]));
                 let at = found.unwrap_or(known.len());
                 met.push((device, at));
                 match known.get_mut(at) {
@@ -281,27 +308,13 @@ fn instances(sources: &[Source<'_>], devices: &Devices) -> Vec<MigInstance> {
                         known.instance_id = known.instance_id.or(instance.instance_id);
                         known.profile_id = known.profile_id.or(instance.profile_id);
                     }
-                    None => known.push(MigInstance { device, ..instance.clone() }),
+                    None => known.push(MigInstance {
+                        device,
+                        ..instance.clone()
+                    }),
                 }
             }
         }
     }
     all.into_values().flatten().collect()
-}
-
-/// A name that is not taken: the one wanted, or with a number.
-fn free_name(fabric: &Fabric, wanted: &str) -> String {
-    let taken = |name: &str| fabric.nodes().any(|(_, node)| node.name == name);
-    let mut name = wanted.to_owned();
-    let mut number = 2;
-    while taken(&name) {
-        name = format!("{wanted}-{number}");
-        number += 1;
-    }
-    name
-}
-
-/// A component of one dump as it goes into the merged fabric.
-fn renamed(fabric: &Fabric, node: &FabricNode) -> FabricNode {
-    FabricNode { name: free_name(fabric, &node.name), kind: node.kind.clone() }
 }

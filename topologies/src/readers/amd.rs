@@ -1,11 +1,16 @@
-//! What AMD's tools have in common: matrices of devices, and what follows from the figures in them.
+//! Common parts of the readers for AMD's tools: matrices of devices, and the meaning of their
+//! figures.
 //!
-//! The figures come from the kernel's KFD driver. A *weight* counts 20 for each step between a GPU and its processor,
-//! the distance of NUMA nodes between processors, 15 for each XGMI link on the way, and 13 for each way inside a
-//! partitioned package: so 40 is one NUMA node, 52 or 72 crosses between two, 15 is one XGMI link, 30 a way over
-//! another device, 41 a link between partitions of two packages. *Hops* say less: 1 is XGMI however far, 2 one NUMA
-//! node, 3 two. A *bandwidth* is "of one link - of all links", in MB/s per direction, so it tells how many links there
-//! are; 0 says that there is none.
+//! The figures come from the kernel's KFD driver.
+//!
+//! - A *weight* adds up 20 for each step between a GPU and its processor, the NUMA distance between
+//!   processors, 15 for each XGMI link, and 13 for each step inside a partitioned package. So 40 is
+//!   a path within one NUMA node, 52 or 72 a path between two, 15 one XGMI link, 30 a path over
+//!   another device, and 41 a link between partitions of two packages.
+//! - *Hops* are coarser: 1 is XGMI at any distance, 2 a path within one NUMA node, 3 a path between
+//!   two.
+//! - A *bandwidth* is "of one link - of all links", in MB/s per direction, so it gives the number
+//!   of links; 0 means no link.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -20,17 +25,20 @@ use crate::error::Error;
 use crate::links::{ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS};
 use crate::machine::Labels;
 
-/// What AMD calls direct links.
+/// The labels of links on AMD's machines.
 pub(super) fn labels() -> Labels {
-    Labels { direct: "XGMI".to_owned(), ..Labels::default() }
+    Labels {
+        direct: "XGMI".to_owned(),
+        ..Labels::default()
+    }
 }
 
-/// By what a pair is joined.
+/// The kind of link between two devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wire {
     Xgmi,
     Pcie,
-    /// The tool does not know.
+    /// Unknown to the tool.
     Other,
 }
 
@@ -45,12 +53,13 @@ impl Wire {
     }
 }
 
-/// The device in this place.
+/// The device with this index.
 pub(super) fn id(i: usize) -> DeviceId {
     DeviceId(u32::try_from(i).unwrap_or(u32::MAX))
 }
 
-/// What a matrix of peer accesses says; `status` knows its words, of which `expected` tells.
+/// The entries of a matrix of peer accesses. `status` parses a cell; `expected` describes its words
+/// in error messages.
 pub(super) fn accesses(
     grid: &Grid<'_>,
     expected: &str,
@@ -58,40 +67,49 @@ pub(super) fn accesses(
 ) -> Result<Vec<PeerAccess>, Error> {
     let n = grid.labels.len();
     let mut access = Vec::new();
-    for (a, b) in (0..n).flat_map(|a| (0..n).map(move |b| (a, b))).filter(|(a, b)| a != b) {
+    for (a, b) in (0..n)
+        .flat_map(|a| (0..n).map(move |b| (a, b)))
+        .filter(|(a, b)| a != b)
+    {
         let cell = grid.cell(a, b);
-        let place = || format!("row {}, column {}: `{cell}`: expected {expected}", grid.labels[a], grid.labels[b]);
+        let place = || {
+            format!(
+                "row {}, column {}: `{cell}`: expected {expected}",
+                grid.labels[a], grid.labels[b]
+            )
+        };
         let status = status(cell).ok_or_else(|| Error::at(grid.lines[a], place()))?;
         access.push(PeerAccess::new(id(a), id(b), status));
     }
     Ok(access)
 }
 
-/// What is told of a pair.
+/// The figures of a pair of devices, as far as the text has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct Figures {
     pub(super) weight: Option<u32>,
     pub(super) hops: Option<u32>,
     pub(super) wire: Option<Wire>,
-    /// Of one link, and of all: MB/s per direction.
+    /// The bandwidth of one link, and of all links, MB/s per direction.
     pub(super) mbps: Option<(u32, u32)>,
 }
 
 /// Weight of one XGMI link.
 const XGMI_WEIGHT: u32 = 15;
-/// Weight of a way inside a partitioned package.
+/// Weight of a path inside a partitioned package.
 const INSIDE_WEIGHT: u32 = 13;
 /// Weight of one XGMI link between partitions of two packages.
 const PARTITIONS_WEIGHT: u32 = 2 * INSIDE_WEIGHT + XGMI_WEIGHT;
 /// Weight of two steps between a GPU and its processor: one NUMA node.
 const NODE_WEIGHT: u32 = 40;
 
-impl Told {
-    /// Direct links and GB/s of one, where told. `rates` says whether any pair of the machine has a bandwidth: if so, 0
-    /// says that this one has no link.
+impl Figures {
+    /// The number of direct links, and the GB/s of one if known. `rates` states whether any pair of
+    /// the machine has a bandwidth: if so, a bandwidth of 0 means that this pair has no link.
     pub(super) fn direct(self, rates: bool) -> Option<(u8, Option<f64>)> {
         let one = |weight| [XGMI_WEIGHT, INSIDE_WEIGHT, PARTITIONS_WEIGHT].contains(&weight);
-        let over_another = |weight: u32| weight >= 2 * XGMI_WEIGHT && weight.is_multiple_of(XGMI_WEIGHT);
+        let over_another =
+            |weight: u32| weight >= 2 * XGMI_WEIGHT && weight.is_multiple_of(XGMI_WEIGHT);
         let near = match (self.wire, self.weight) {
             (Some(Wire::Xgmi), Some(weight)) => !over_another(weight),
             (Some(Wire::Xgmi), None) => true,
@@ -104,8 +122,11 @@ impl Told {
         }
         match self.mbps {
             Some((each, all)) if all > 0 => {
-                let links =
-                    if each > 0 && all.is_multiple_of(each) { u8::try_from(all / each).unwrap_or(1) } else { 1 };
+                let links = if each > 0 && all.is_multiple_of(each) {
+                    u8::try_from(all / each).unwrap_or(1)
+                } else {
+                    1
+                };
                 Some((links, Some(f64::from(all) / 1000.0 / f64::from(links))))
             }
             // The driver has no figure for links between partitions.
@@ -114,13 +135,21 @@ impl Told {
         }
     }
 
-    /// The path through the host, where weight or hops tell it.
+    /// The class of the path through the host, if weight or hops determine it.
     fn host(self) -> Option<LinkClass> {
-        let class = |same| if same { LinkClass::Node } else { LinkClass::Sys };
+        let class = |same| {
+            if same {
+                LinkClass::Node
+            } else {
+                LinkClass::Sys
+            }
+        };
         let through_host = match (self.wire, self.hops) {
             (Some(Wire::Pcie), _) => true,
             (None, Some(hops)) => hops >= 2,
-            (None, None) => self.weight.is_some_and(|weight| weight >= NODE_WEIGHT && weight != PARTITIONS_WEIGHT),
+            (None, None) => self
+                .weight
+                .is_some_and(|weight| weight >= NODE_WEIGHT && weight != PARTITIONS_WEIGHT),
             _ => false,
         };
         match (self.hops, self.weight) {
@@ -131,14 +160,14 @@ impl Told {
     }
 }
 
-/// Devices and what is told of every two of them.
+/// Devices, and the figures of each pair.
 pub(super) struct Matrix {
     pub(super) devices: Vec<DeviceInfo>,
-    /// Below the diagonal; empty if nothing is told of any pair.
-    told: Vec<Told>,
+    /// The figures below the diagonal; empty if no pair has any.
+    figures: Vec<Figures>,
 }
 
-/// A machine put together from a matrix.
+/// A machine built from a matrix.
 pub(super) struct Built {
     pub(super) fabric: Fabric,
     pub(super) says: Says,
@@ -147,133 +176,199 @@ pub(super) struct Built {
 
 impl Matrix {
     pub(super) fn new(devices: Vec<DeviceInfo>) -> Self {
-        Self { devices, told: Vec::new() }
-    }
-
-    /// What is told of two different devices, to be added to.
-    fn told_mut(&mut self, a: usize, b: usize) -> Option<&mut Told> {
-        let n = self.devices.len();
-        if self.told.is_empty() {
-            self.told = vec![Told::default(); n * n.saturating_sub(1) / 2];
+        Self {
+            devices,
+            figures: Vec::new(),
         }
-        self.told.get_mut(place(a, b))
     }
 
-    /// Adds what `parse` makes of each pair's cell; the cell must be the same on both sides of the diagonal.
+    /// A mutable reference to the figures of two different devices.
+    fn figures_mut(&mut self, a: usize, b: usize) -> Option<&mut Figures> {
+        let n = self.devices.len();
+        if self.figures.is_empty() {
+            self.figures = vec![Figures::default(); n * n.saturating_sub(1) / 2];
+        }
+        self.figures.get_mut(place(a, b))
+    }
+
+    /// Adds a table: `parse` adds the cell of each pair to its figures.
+    ///
+    /// # Errors
+    /// A cell that `parse` rejects, or that differs on the two sides of the diagonal.
     pub(super) fn fill(
         &mut self,
         grid: &Grid<'_>,
-        parse: impl Fn(&mut Told, &str) -> Result<(), String>,
+        parse: impl Fn(&mut Figures, &str) -> Result<(), String>,
     ) -> Result<(), Error> {
         for b in 0..grid.labels.len() {
             for a in 0..b {
                 let (cell, other) = (grid.cell(b, a), grid.cell(a, b));
                 let (x, y) = (grid.labels[a], grid.labels[b]);
                 if !cell.eq_ignore_ascii_case(other) {
-                    let what = format!("row {y}, column {x} has {cell}, but row {x}, column {y} {other}");
-                    return Err(Error::at(grid.lines[b], what + ": expected a symmetric matrix"));
+                    let what =
+                        format!("row {y}, column {x} has {cell}, but row {x}, column {y} {other}");
+                    return Err(Error::at(
+                        grid.lines[b],
+                        what + ": expected a symmetric matrix",
+                    ));
                 }
-                self.add(a, b, |told| parse(told, cell))
-                    .map_err(|what| Error::at(grid.lines[b], format!("row {y}, column {x}: {what}")))?;
+                self.add(a, b, |figures| parse(figures, cell))
+                    .map_err(|what| {
+                        Error::at(grid.lines[b], format!("row {y}, column {x}: {what}"))
+                    })?;
             }
         }
         Ok(())
     }
 
-    /// Adds to what is told of two different devices.
+    /// Adds to the figures of two different devices.
     pub(super) fn add(
         &mut self,
         a: usize,
         b: usize,
-        parse: impl FnOnce(&mut Told) -> Result<(), String>,
+        parse: impl FnOnce(&mut Figures) -> Result<(), String>,
     ) -> Result<(), String> {
-        self.told_mut(a, b).map_or(Ok(()), parse)
+        self.figures_mut(a, b).map_or(Ok(()), parse)
     }
 
-    /// Says what is told of two different devices; what was said before, if anything was.
-    pub(super) fn put(&mut self, a: usize, b: usize, told: Told) -> Option<Told> {
-        let before = std::mem::replace(self.told_mut(a, b)?, told);
-        (before != Told::default()).then_some(before)
+    /// Sets the figures of two different devices. Returns the previous ones, if there were any.
+    pub(super) fn put(&mut self, a: usize, b: usize, figures: Figures) -> Option<Figures> {
+        let before = std::mem::replace(self.figures_mut(a, b)?, figures);
+        (before != Figures::default()).then_some(before)
     }
 
-    /// Puts the machine together; `each` is what one XGMI link carries, where the product tells it.
+    /// Builds the machine. `each` is the GB/s of one XGMI link, if the product determines it.
+    ///
+    /// # Complexity
+    /// O(n^2) for n devices.
     pub(super) fn build(self, each: Option<f64>) -> Result<Built, Error> {
-        let Self { devices, mut told } = self;
-        if told.iter().all(|told| *told == Told::default()) {
-            told.clear();
+        let Self {
+            devices,
+            mut figures,
+        } = self;
+        if figures.iter().all(|figures| *figures == Figures::default()) {
+            figures.clear();
         }
         let n = devices.len();
-        let rates = told.iter().any(|told| told.wire != Some(Wire::Pcie) && told.mbps.is_some_and(|(_, all)| all > 0));
-        let direct = |a: usize, b: usize| told.get(place(a, b)).and_then(|told| told.direct(rates));
-        let host = |a: usize, b: usize| {
-            let told = told.get(place(a, b)).and_then(|told| told.host());
-            told.or_else(|| Some(if devices[a].numa? == devices[b].numa? { LinkClass::Node } else { LinkClass::Sys }))
+        let rates = figures.iter().any(|figures| {
+            figures.wire != Some(Wire::Pcie) && figures.mbps.is_some_and(|(_, all)| all > 0)
+        });
+        let direct = |a: usize, b: usize| {
+            figures
+                .get(place(a, b))
+                .and_then(|figures| figures.direct(rates))
         };
-        let summary = Summary::new(n, told.is_empty(), &told, each, (&direct, &host));
+        let host = |a: usize, b: usize| {
+            let class = figures.get(place(a, b)).and_then(|figures| figures.host());
+            class.or_else(|| {
+                Some(if devices[a].numa? == devices[b].numa? {
+                    LinkClass::Node
+                } else {
+                    LinkClass::Sys
+                })
+            })
+        };
+        let summary = Summary::new(n, figures.is_empty(), &figures, each, (&direct, &host));
         let says = Says {
             every_device: true,
-            direct: !told.is_empty() || n == 1,
+            direct: !figures.is_empty() || n == 1,
             direct_gbps: summary.direct > 0 && summary.rateless == 0,
-            host: match (summary.pathless, devices.iter().any(|device| device.numa.is_some())) {
-                (0, _) if !told.is_empty() => HostDetail::Classes,
+            host: match (
+                summary.pathless,
+                devices.iter().any(|device| device.numa.is_some()),
+            ) {
+                (0, _) if !figures.is_empty() => HostDetail::Classes,
                 (_, true) => HostDetail::Numa,
                 _ => HostDetail::Nothing,
             },
             host_gbps: false,
         };
-        let ends = devices.iter().enumerate().map(|(id, info)| device(id, info.clone())).collect();
+        let ends = devices
+            .iter()
+            .enumerate()
+            .map(|(id, info)| device(id, info.clone()))
+            .collect();
         let fabric = Pairs {
             ends,
             devices: n,
-            direct: |a, b| direct(a, b).map(|(links, told)| (links, told.or(each).unwrap_or(ASSUMED_DIRECT_GBPS))),
+            direct: |a, b| {
+                direct(a, b)
+                    .map(|(links, gbps)| (links, gbps.or(each).unwrap_or(ASSUMED_DIRECT_GBPS)))
+            },
             host: |a, b| {
                 let class = host(a, b).unwrap_or(LinkClass::Sys);
-                (!told.is_empty()).then_some(Link { class, gbps: ASSUMED_HOST_GBPS })
+                (!figures.is_empty()).then_some(Link {
+                    class,
+                    gbps: ASSUMED_HOST_GBPS,
+                })
             },
             most_links: None,
         }
         .fabric()?;
-        Ok(Built { fabric, says, notes: summary.notes() })
+        Ok(Built {
+            fabric,
+            says,
+            notes: summary.notes(),
+        })
     }
 }
 
-/// Where a pair stands below the diagonal.
+/// The index of a pair below the diagonal.
 fn place(a: usize, b: usize) -> usize {
     let (low, high) = (a.min(b), a.max(b));
     high * high.saturating_sub(1) / 2 + low
 }
 
-/// A device by its vendor's number, which is left out where it is the id.
+/// A device by its vendor's number, which is left out if it equals the id.
 pub(super) fn device(id: usize, info: DeviceInfo) -> FabricNode {
     let index = info.index.unwrap_or(u32::try_from(id).unwrap_or(u32::MAX));
-    let info = DeviceInfo { index: Some(index).filter(|&index| index as usize != id), ..info };
-    FabricNode { name: format!("GPU{index}"), kind: NodeKind::Device(info) }
+    let info = DeviceInfo {
+        index: Some(index).filter(|&index| index as usize != id),
+        ..info
+    };
+    FabricNode {
+        name: format!("GPU{index}"),
+        kind: NodeKind::Device(info),
+    }
 }
 
-/// Partitions of one device may share what should tell devices apart: then none of them has it.
-pub(super) fn told_apart(mut devices: Vec<DeviceInfo>) -> Vec<DeviceInfo> {
+/// Removes PCI addresses and UUIDs that several devices share, as partitions of one device do:
+/// they would not identify a device.
+pub(super) fn without_shared_ids(mut devices: Vec<DeviceInfo>) -> Vec<DeviceInfo> {
     fn shared(devices: &[DeviceInfo], of: fn(&DeviceInfo) -> &Option<String>) -> HashSet<String> {
         let mut seen = HashSet::new();
-        devices.iter().filter_map(|device| of(device).as_ref()).filter(|id| !seen.insert(*id)).cloned().collect()
+        devices
+            .iter()
+            .filter_map(|device| of(device).as_ref())
+            .filter(|id| !seen.insert(*id))
+            .cloned()
+            .collect()
     }
-    let (addresses, uuids) = (shared(&devices, |device| &device.pci), shared(&devices, |device| &device.uuid));
+    let (addresses, uuids) = (
+        shared(&devices, |device| &device.pci),
+        shared(&devices, |device| &device.uuid),
+    );
     for device in &mut devices {
-        device.pci = device.pci.take().filter(|address| !addresses.contains(address));
+        device.pci = device
+            .pci
+            .take()
+            .filter(|address| !addresses.contains(address));
         device.uuid = device.uuid.take().filter(|uuid| !uuids.contains(uuid));
     }
     devices
 }
 
-/// What must be known of a machine that a matrix describes.
+/// Counts of pairs that the text does not describe fully.
 #[derive(Default)]
 struct Summary {
-    /// Pairs with direct links, and those of them of which neither the number nor the rate is told.
+    /// Pairs with direct links. Of these, `uncounted` have no number of links and `rateless` no
+    /// rate.
     direct: usize,
     uncounted: usize,
     rateless: usize,
-    /// Pairs over other devices' links.
+    /// Pairs that XGMI joins only over other devices.
     far: usize,
-    /// Pairs of whose host path nothing is told.
+    /// Pairs without a known host path.
     pathless: usize,
     nothing: bool,
 }
@@ -282,14 +377,17 @@ impl Summary {
     fn new(
         n: usize,
         nothing: bool,
-        told: &[Told],
+        figures: &[Figures],
         each: Option<f64>,
         (direct, host): (
             &impl Fn(usize, usize) -> Option<(u8, Option<f64>)>,
             &impl Fn(usize, usize) -> Option<LinkClass>,
         ),
     ) -> Self {
-        let mut summary = Self { nothing, ..Self::default() };
+        let mut summary = Self {
+            nothing,
+            ..Self::default()
+        };
         if nothing {
             return summary;
         }
@@ -299,7 +397,7 @@ impl Summary {
                 summary.direct += usize::from(pair.is_some());
                 summary.uncounted += usize::from(matches!(pair, Some((_, None))));
                 summary.rateless += usize::from(matches!(pair, Some((_, None)) if each.is_none()));
-                let wire = told.get(place(a, b)).and_then(|told| told.wire);
+                let wire = figures.get(place(a, b)).and_then(|figures| figures.wire);
                 summary.far += usize::from(pair.is_none() && wire == Some(Wire::Xgmi));
                 summary.pathless += usize::from(host(a, b).is_none());
             }
@@ -313,18 +411,29 @@ impl Summary {
             return notes;
         }
         if self.uncounted > 0 {
-            notes.push("The text does not say how many XGMI links join a pair: one is counted.".to_owned());
+            notes.push(
+                "The text does not say how many XGMI links join a pair: one is counted.".to_owned(),
+            );
         }
         if self.rateless > 0 {
-            notes.push(format!("It gives XGMI no bandwidth: unless set, a link counts {ASSUMED_DIRECT_GBPS} GB/s."));
+            notes.push(format!(
+                "The text gives no bandwidth of XGMI: unless set, a link counts {ASSUMED_DIRECT_GBPS} GB/s."
+            ));
         }
         if self.far > 0 {
-            notes.push("Pairs that XGMI joins only over other devices count as not joined directly.".to_owned());
+            notes.push(
+                "Pairs that XGMI joins only over other devices count as not joined directly."
+                    .to_owned(),
+            );
         }
-        notes.push(format!("Host paths count {ASSUMED_HOST_GBPS} GB/s each, unless set."));
+        notes.push(format!(
+            "Host paths count {ASSUMED_HOST_GBPS} GB/s each, unless set."
+        ));
         if self.pathless > 0 {
-            notes
-                .push("Host paths of which the text says nothing are taken for the worst, between sockets.".to_owned());
+            notes.push(
+                "Host paths that the text does not describe count as the worst, between sockets."
+                    .to_owned(),
+            );
         }
         notes
     }
@@ -346,8 +455,8 @@ pub(super) struct Grid<'t> {
 }
 
 impl<'t> Grid<'t> {
-    /// The table in these lines; `is_label` knows what stands for a device. Other lines in it (warnings of the tool)
-    /// are passed over.
+    /// Reads the table in these lines. `is_label` recognises the name of a device. Other lines,
+    /// such as warnings of the tool, are ignored.
     pub(super) fn read(
         title: usize,
         lines: &'t [(usize, Cow<'t, str>)],
@@ -375,22 +484,38 @@ impl<'t> Grid<'t> {
             }
         }
         let Some(grid) = grid else {
-            return Err(Error::at(title, "no header follows: expected a line with the names of the devices"));
+            return Err(Error::at(
+                title,
+                "no header follows: expected a line with the names of the devices",
+            ));
         };
         if let Some(missing) = grid.labels.get(grid.lines.len()) {
-            let what = format!("the matrix ends, but row {missing} is missing: expected a row for every column");
+            let what = format!(
+                "the matrix ends, but row {missing} is missing: expected a row for every column"
+            );
             return Err(Error::at(last, what));
         }
         Ok(grid)
     }
 
-    fn with_header(line: usize, labels: Vec<&'t str>, text: &str, has_addresses: bool) -> Result<Self, Error> {
+    fn with_header(
+        line: usize,
+        labels: Vec<&'t str>,
+        text: &str,
+        has_addresses: bool,
+    ) -> Result<Self, Error> {
         if labels.len() > MAX_DEVICES {
-            return Err(Error::at(line, format!("{} devices: expected at most {MAX_DEVICES}", labels.len())));
+            return Err(Error::at(
+                line,
+                format!("{} devices: expected at most {MAX_DEVICES}", labels.len()),
+            ));
         }
         let mut seen = HashSet::new();
         if let Some(twice) = labels.iter().find(|label| !seen.insert(**label)) {
-            return Err(Error::at(line, format!("two columns are called {twice}: expected each once")));
+            return Err(Error::at(
+                line,
+                format!("two columns are called {twice}: expected each once"),
+            ));
         }
         let is_collapsed = !has_addresses && text.starts_with(labels[0]);
         Ok(Self {
@@ -404,24 +529,41 @@ impl<'t> Grid<'t> {
         })
     }
 
-    fn read_row(&mut self, line: usize, words: Vec<&'t str>, is_label: fn(&str) -> bool) -> Result<(), Error> {
+    fn read_row(
+        &mut self,
+        line: usize,
+        words: Vec<&'t str>,
+        is_label: fn(&str) -> bool,
+    ) -> Result<(), Error> {
         let n = self.labels.len();
         let Some(expected) = self.labels.get(self.lines.len()) else {
             if words.iter().all(|word| is_label(word)) {
-                return Err(Error::at(line, "a second header follows: expected one matrix under each title"));
+                return Err(Error::at(
+                    line,
+                    "a second header follows: expected one matrix under each title",
+                ));
             }
-            return Err(Error::at(line, format!("row {} has no column of that name in the header", words[0])));
+            return Err(Error::at(
+                line,
+                format!("row {} has no column of that name in the header", words[0]),
+            ));
         };
         let mut words = words.into_iter();
         let label = words.next().unwrap_or_default();
         if label != *expected {
-            return Err(Error::at(line, format!("row {label}: expected row {expected}, in the order of the columns")));
+            return Err(Error::at(
+                line,
+                format!("row {label}: expected row {expected}, in the order of the columns"),
+            ));
         }
         if self.has_addresses {
             self.addresses.push(words.next().unwrap_or_default());
         }
         if words.len() != n {
-            return Err(Error::at(line, format!("row {label} has {} cells: expected {n}", words.len())));
+            return Err(Error::at(
+                line,
+                format!("row {label} has {} cells: expected {n}", words.len()),
+            ));
         }
         self.cells.extend(words);
         self.lines.push(line);
@@ -430,52 +572,75 @@ impl<'t> Grid<'t> {
 
     /// The cell in row `a`, column `b`.
     pub(super) fn cell(&self, a: usize, b: usize) -> &'t str {
-        self.cells.get(a * self.labels.len() + b).copied().unwrap_or_default()
+        self.cells
+            .get(a * self.labels.len() + b)
+            .copied()
+            .unwrap_or_default()
     }
 
-    /// That this table is of the same devices as another.
+    /// Checks that this table has the same devices as another.
     pub(super) fn same_devices(&self, as_in: &[&str]) -> Result<(), Error> {
         if self.labels == as_in {
             return Ok(());
         }
-        let what = format!("the columns are {}, but those above {}", self.labels.join(" "), as_in.join(" "));
+        let what = format!(
+            "the columns are {}, but those above {}",
+            self.labels.join(" "),
+            as_in.join(" ")
+        );
         Err(Error::at(self.line, what + ": expected the same devices"))
     }
 }
 
-/// The words of a line, without what draws tables around them.
+/// The words of a line, without the characters that draw tables.
 pub(super) fn words(line: &str) -> impl Iterator<Item = &str> {
-    line.split(|c: char| c.is_whitespace() || c == '|' || c == '*').filter(|word| !word.is_empty())
+    line.split(|c: char| c.is_whitespace() || c == '|' || c == '*')
+        .filter(|word| !word.is_empty())
 }
 
-/// `GPU7` is 7.
+/// The number in a label: 7 for `GPU7`.
 pub(super) fn gpu_number(word: &str) -> Option<u32> {
-    let digits = word.strip_prefix("GPU").or_else(|| word.strip_prefix("gpu"))?;
+    let digits = word
+        .strip_prefix("GPU")
+        .or_else(|| word.strip_prefix("gpu"))?;
     let is_number = (1..=6).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
     if is_number { digits.parse().ok() } else { None }
 }
 
-/// `min-max` in MB/s; none for `N/A` and the like. None at all if it is neither.
-pub(super) fn bandwidth(cell: &str) -> Option<Option<(u32, u32)>> {
+/// Parses a bandwidth `min-max` in MB/s. Returns `None` for `N/A` and 0.
+pub(super) fn bandwidth(cell: &str) -> Result<Option<(u32, u32)>, String> {
     if cell.eq_ignore_ascii_case("N/A") || cell == "0" {
-        return Some(None);
+        return Ok(None);
     }
-    let (each, all) = cell.split_once('-')?;
-    Some(Some((each.trim().parse().ok()?, all.trim().parse().ok()?)))
+    let ends = cell.split_once('-');
+    let ends =
+        ends.and_then(|(each, all)| Some((each.trim().parse().ok()?, all.trim().parse().ok()?)));
+    ends.map(Some)
+        .ok_or_else(|| format!("`{cell}`: expected min-max in MB/s, or N/A"))
 }
 
-/// The cell as a number, or what is wrong with it.
+/// A cell as a number.
 pub(super) fn number(cell: &str) -> Result<u32, String> {
-    cell.parse().map_err(|_| format!("`{cell}`: expected a number"))
+    cell.parse()
+        .map_err(|_| format!("`{cell}`: expected a number"))
 }
 
-/// A number that a tool prints for "not known" (-1 in several widths) is none.
+/// Parses a NUMA node. Returns `None` for -1 of any integer width, with which tools write
+/// "unknown".
 pub(super) fn numa(text: &str) -> Result<Option<u32>, String> {
-    let value: i64 = text.trim().parse().map_err(|_| format!("`{text}`: expected the number of a NUMA node"))?;
-    Ok(u32::try_from(value).ok().filter(|&numa| numa < u32::from(u16::MAX)))
+    let value: i64 = text
+        .trim()
+        .parse()
+        .map_err(|_| format!("`{text}`: expected the number of a NUMA node"))?;
+    Ok(u32::try_from(value)
+        .ok()
+        .filter(|&numa| numa < u32::from(u16::MAX)))
 }
 
-/// A JSON text of this form, after lines of warnings that the tool may have printed first.
+/// Parses JSON that may follow lines of warnings.
+///
+/// # Errors
+/// Malformed JSON, with its line.
 pub(super) fn json<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, Error> {
     let mut start = 0;
     for line in text.split_inclusive('\n') {
@@ -487,17 +652,25 @@ pub(super) fn json<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, Error> {
     let before = text[..start].bytes().filter(|&b| b == b'\n').count();
     serde_json::from_str(&text[start..]).map_err(|error| {
         let what = error.to_string();
-        let what = what.rsplit_once(" at line ").map_or(what.as_str(), |(what, _)| what);
-        Error::at(before + error.line().max(1), format!("{what}: expected the whole JSON that the tool prints"))
+        let what = what
+            .rsplit_once(" at line ")
+            .map_or(what.as_str(), |(what, _)| what);
+        Error::at(
+            before + error.line().max(1),
+            format!("{what}: expected the tool's whole JSON output"),
+        )
     })
 }
 
-/// Whether a text is JSON, perhaps after lines of warnings: some line begins an object or a list.
+/// Whether a text is JSON, perhaps after lines of warnings: one of the first 100 lines begins an
+/// object or a list.
 pub(super) fn is_json(text: &str) -> bool {
-    text.lines().take(100).any(|line| line.starts_with(['[', '{']))
+    text.lines()
+        .take(100)
+        .any(|line| line.starts_with(['[', '{']))
 }
 
-/// A value of JSON that tools write as number or text.
+/// A JSON value that tools write as a number or as text.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Scalar(pub(super) String);
 
@@ -545,26 +718,52 @@ impl Visitor<'_> for ScalarVisitor {
 mod tests {
     use super::*;
 
-    fn told(wire: Option<Wire>, weight: Option<u32>, hops: Option<u32>, mbps: Option<(u32, u32)>) -> Told {
-        Told { weight, hops, wire, mbps }
+    fn figures(
+        wire: Option<Wire>,
+        weight: Option<u32>,
+        hops: Option<u32>,
+        mbps: Option<(u32, u32)>,
+    ) -> Figures {
+        Figures {
+            weight,
+            hops,
+            wire,
+            mbps,
+        }
     }
 
     #[test]
     fn weights_hops_and_bandwidths_mean_what_the_driver_means() {
-        let xgmi = |weight, mbps| told(Some(Wire::Xgmi), weight, Some(1), mbps);
-        assert_eq!(xgmi(Some(15), Some((50_000, 200_000))).direct(true), Some((4, Some(50.0))));
+        let xgmi = |weight, mbps| figures(Some(Wire::Xgmi), weight, Some(1), mbps);
+        assert_eq!(
+            xgmi(Some(15), Some((50_000, 200_000))).direct(true),
+            Some((4, Some(50.0)))
+        );
         assert_eq!(xgmi(Some(15), Some((0, 0))).direct(true), None);
         assert_eq!(xgmi(Some(15), Some((0, 0))).direct(false), Some((1, None)));
         assert_eq!(xgmi(Some(41), Some((0, 0))).direct(true), Some((1, None)));
         assert_eq!(xgmi(Some(30), None).direct(false), None);
         assert_eq!(xgmi(None, None).direct(false), Some((1, None)));
-        assert_eq!(told(None, Some(15), None, None).direct(false), Some((1, None)));
-        assert_eq!(told(None, None, Some(1), None).direct(false), Some((1, None)));
-        for (weight, hops, class) in [(40, 2, LinkClass::Node), (52, 3, LinkClass::Sys), (72, 3, LinkClass::Sys)] {
+        assert_eq!(
+            figures(None, Some(15), None, None).direct(false),
+            Some((1, None))
+        );
+        assert_eq!(
+            figures(None, None, Some(1), None).direct(false),
+            Some((1, None))
+        );
+        for (weight, hops, class) in [
+            (40, 2, LinkClass::Node),
+            (52, 3, LinkClass::Sys),
+            (72, 3, LinkClass::Sys),
+        ] {
             for pcie in [Some(Wire::Pcie), None] {
-                assert_eq!(told(pcie, Some(weight), None, None).host(), Some(class));
-                assert_eq!(told(pcie, None, Some(hops), None).host(), Some(class));
-                assert_eq!(told(pcie, Some(weight), Some(hops), None).direct(false), None);
+                assert_eq!(figures(pcie, Some(weight), None, None).host(), Some(class));
+                assert_eq!(figures(pcie, None, Some(hops), None).host(), Some(class));
+                assert_eq!(
+                    figures(pcie, Some(weight), Some(hops), None).direct(false),
+                    None
+                );
             }
         }
         assert_eq!(xgmi(Some(15), None).host(), None);
@@ -572,13 +771,25 @@ mod tests {
 
     #[test]
     fn bandwidths_and_numbers_are_read_or_not() {
-        assert_eq!(bandwidth("50000-100000"), Some(Some((50_000, 100_000))));
-        assert_eq!((bandwidth("N/A"), bandwidth("0-0"), bandwidth("fast")), (Some(None), Some(Some((0, 0))), None));
+        assert_eq!(bandwidth("50000-100000"), Ok(Some((50_000, 100_000))));
         assert_eq!(
-            (gpu_number("GPU17"), gpu_number("GPU"), gpu_number("GPU+1"), gpu_number("CPU1")),
+            (bandwidth("N/A"), bandwidth("0-0")),
+            (Ok(None), Ok(Some((0, 0))))
+        );
+        assert!(bandwidth("fast").is_err());
+        assert_eq!(
+            (
+                gpu_number("GPU17"),
+                gpu_number("GPU"),
+                gpu_number("GPU+1"),
+                gpu_number("CPU1")
+            ),
             (Some(17), None, None, None)
         );
-        assert_eq!((numa("3"), numa("-1"), numa("4294967295")), (Ok(Some(3)), Ok(None), Ok(None)));
+        assert_eq!(
+            (numa("3"), numa("-1"), numa("4294967295")),
+            (Ok(Some(3)), Ok(None), Ok(None))
+        );
         assert!(numa("x").is_err());
     }
 }

@@ -1,8 +1,9 @@
-//! Reader for what `amd-smi topology` prints, as text or JSON.
+//! Reader for the output of `amd-smi topology`, as text or JSON.
 //!
-//! The text is a table after another (ACCESS, WEIGHT, HOPS, LINK TYPE, NUMA BW and, of no use here, CACHE COHERENCY,
-//! ATOMICS, DMA, BI-DIRECTIONAL) whose rows and columns are PCI addresses; JSON is a list of devices, each with a list
-//! of its links. What the figures mean is told in [`amd`](super::amd).
+//! The text is a sequence of tables, whose rows and columns are PCI addresses. The reader uses
+//! ACCESS, WEIGHT, HOPS, LINK TYPE and NUMA BW, and ignores CACHE COHERENCY, ATOMICS, DMA and
+//! BI-DIRECTIONAL. JSON is a list of devices, each with a list of its links. [`amd`](super::amd)
+//! explains the figures.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -10,15 +11,15 @@ use std::collections::{HashMap, HashSet};
 use mapa_core::{DeviceInfo, MAX_DEVICES};
 use serde::Deserialize;
 
-use super::amd::{self, Built, Grid, Matrix, Scalar, Told, Wire};
+use super::amd::{self, Built, Figures, Grid, Matrix, Scalar, Wire};
 use super::text;
 use crate::dump::{Dump, PeerAccess, PeerStatus};
 use crate::error::Error;
+use crate::kind::Kind;
 use crate::machine::{Machine, Warning};
 use crate::pci;
-use crate::readers::Kind;
 
-/// A table that is of use here.
+/// A table that the reader uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Title {
     Access,
@@ -30,24 +31,39 @@ enum Title {
 }
 
 pub(super) fn is(text: &str) -> bool {
-    let is_json = || ["\"bdf\"", "\"links\"", "\"link_type\""].iter().all(|key| text.contains(key));
-    let is_table = |line: &str| title(line).is_some_and(|title| title != Title::Other);
-    if amd::is_json(text) { is_json() } else { text.lines().any(is_table) }
+    if amd::is_json(text) {
+        ["\"bdf\"", "\"links\"", "\"link_type\""]
+            .iter()
+            .all(|key| text.contains(key))
+    } else {
+        text.lines()
+            .any(|line| title(line).is_some_and(|title| title != Title::Other))
+    }
 }
 
-/// Reads what `amd-smi topology` prints.
+/// Reads the output of `amd-smi topology`.
 ///
-/// A bandwidth of `50000-100000` is of one link and of all: two links of 50 GB/s. Without bandwidths an XGMI pair gets
-/// one link. The host path of a PCIe pair follows from hops or weight; of others it is taken for the worst, because
-/// NUMA nodes are not in the text.
+/// A bandwidth of `50000-100000` is that of one link and of all links: two links of 50 GB/s.
+/// Without bandwidths, an XGMI pair gets one link. The host path of a PCIe pair follows from hops
+/// or weight. The host path of other pairs gets the worst class, because the text has no NUMA
+/// nodes.
 ///
 /// # Errors
-/// A table that is cut, asymmetric, or has other devices than the one before; JSON that is cut or elided; cells that
-/// are no number, bandwidth or type of link. The message names the line or element.
+/// A table that is cut, asymmetric, or has other devices than the first one; JSON that is cut or
+/// elided; a cell that is not a number, bandwidth or type of link. The message names the line or
+/// element.
 pub(super) fn read(text: &str) -> Result<Dump, Error> {
-    let (matrix, access, warnings) = if amd::is_json(text) { from_json(text)? } else { from_text(text)? };
+    let (matrix, access, warnings) = if amd::is_json(text) {
+        from_json(text)?
+    } else {
+        from_text(text)?
+    };
     let n = matrix.devices.len();
-    let Built { fabric, says, notes } = matrix.build(None)?;
+    let Built {
+        fabric,
+        says,
+        notes,
+    } = matrix.build(None)?;
     let machine = Machine {
         name: "amd-smi".to_owned(),
         title: format!("{n} devices, read from amd-smi topology"),
@@ -57,7 +73,10 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
         fabric,
         warnings,
     };
-    Ok(Dump { peer_access: access, ..Dump::new(Kind::AmdSmiTopology, machine, says) })
+    Ok(Dump {
+        peer_access: access,
+        ..Dump::new(Kind::AmdSmiTopology, machine, says)
+    })
 }
 
 type Contents = (Matrix, Vec<PeerAccess>, Vec<Warning>);
@@ -65,7 +84,10 @@ type Contents = (Matrix, Vec<PeerAccess>, Vec<Warning>);
 /// The table that a line announces.
 fn title(line: &str) -> Option<Title> {
     let upper = line.trim().to_ascii_uppercase();
-    let name = upper.strip_suffix(':').unwrap_or(&upper).strip_suffix(" TABLE")?;
+    let name = upper
+        .strip_suffix(':')
+        .unwrap_or(&upper)
+        .strip_suffix(" TABLE")?;
     Some(match name {
         "ACCESS" => Title::Access,
         "WEIGHT" => Title::Weight,
@@ -83,16 +105,25 @@ fn is_label(word: &str) -> bool {
 fn from_text(text: &str) -> Result<Contents, Error> {
     let lines: Vec<(usize, Cow<'_, str>)> = text::lines(text).collect();
     let is_legend = |line: &str| line.trim().eq_ignore_ascii_case("Legend:");
-    let end = lines.iter().position(|(_, line)| is_legend(line)).unwrap_or(lines.len());
-    let titles: Vec<(usize, Title)> =
-        lines[..end].iter().enumerate().filter_map(|(i, (_, line))| Some((i, title(line)?))).collect();
+    let end = lines
+        .iter()
+        .position(|(_, line)| is_legend(line))
+        .unwrap_or(lines.len());
+    let titles: Vec<(usize, Title)> = lines[..end]
+        .iter()
+        .enumerate()
+        .filter_map(|(i, (_, line))| Some((i, title(line)?)))
+        .collect();
     let mut grids: Vec<(Title, Grid<'_>)> = Vec::new();
     for (t, &(i, title)) in titles.iter().enumerate() {
         if title == Title::Other {
             continue;
         }
         if grids.iter().any(|&(before, _)| before == title) {
-            return Err(Error::at(lines[i].0, "this table is here a second time: expected the output for one machine"));
+            return Err(Error::at(
+                lines[i].0,
+                "this table appears a second time: expected the output for one machine",
+            ));
         }
         let next = titles.get(t + 1).map_or(end, |&(next, _)| next);
         let grid = Grid::read(lines[i].0, &lines[i + 1..next], is_label)?;
@@ -102,39 +133,55 @@ fn from_text(text: &str) -> Result<Contents, Error> {
         grids.push((title, grid));
     }
     let Some((_, first)) = grids.first() else {
-        return Err(Error::new("no table: expected one such as LINK TYPE TABLE, of PCI addresses"));
+        return Err(Error::new(
+            "no table: expected one such as LINK TYPE TABLE, of PCI addresses",
+        ));
     };
     let devices = (0..first.labels.len()).map(|i| {
-        let address = first.addresses.get(i).or(first.labels.get(i)).copied().unwrap_or_default();
-        DeviceInfo { index: amd::gpu_number(first.labels[i]), pci: pci::normal(address), ..DeviceInfo::default() }
+        let address = first
+            .addresses
+            .get(i)
+            .or(first.labels.get(i))
+            .copied()
+            .unwrap_or_default();
+        DeviceInfo {
+            index: amd::gpu_number(first.labels[i]),
+            pci: pci::normal(address),
+            ..DeviceInfo::default()
+        }
     });
-    let mut matrix = Matrix::new(amd::told_apart(devices.collect()));
+    let mut matrix = Matrix::new(amd::without_shared_ids(devices.collect()));
     let (mut access, mut warnings) = (Vec::new(), Vec::new());
     for (title, grid) in &grids {
         if grid.is_collapsed {
-            let what = "the white space of the table is lost: cells are read in their order".to_owned();
-            warnings.push(Warning { line: Some(grid.line), what });
+            let what =
+                "the white space of the table is lost: cells are read in their order".to_owned();
+            warnings.push(Warning {
+                line: Some(grid.line),
+                what,
+            });
         }
         if *title == Title::Access {
             access = amd::accesses(grid, "ENABLED or DISABLED", enabled)?;
         } else {
-            matrix.fill(grid, |told, cell| put(told, *title, cell))?;
+            matrix.fill(grid, |figures, cell| put(figures, *title, cell))?;
         }
     }
     Ok((matrix, access, warnings))
 }
 
-/// Puts a cell of a table where it belongs.
-fn put(told: &mut Told, title: Title, cell: &str) -> Result<(), String> {
+/// Stores a cell in the field of its table.
+fn put(figures: &mut Figures, title: Title, cell: &str) -> Result<(), String> {
     let is_known = !cell.eq_ignore_ascii_case("N/A");
     match title {
-        Title::Weight if is_known => told.weight = Some(amd::number(cell)?),
-        Title::Hops if is_known => told.hops = Some(amd::number(cell)?),
+        Title::Weight if is_known => figures.weight = Some(amd::number(cell)?),
+        Title::Hops if is_known => figures.hops = Some(amd::number(cell)?),
         Title::Type => {
-            told.wire = Some(Wire::parse(cell).ok_or_else(|| format!("`{cell}`: expected XGMI or PCIE"))?);
+            figures.wire =
+                Some(Wire::parse(cell).ok_or_else(|| format!("`{cell}`: expected XGMI or PCIE"))?);
         }
         Title::Bandwidth => {
-            told.mbps = amd::bandwidth(cell).ok_or_else(|| format!("`{cell}`: expected min-max in MB/s, or N/A"))?;
+            figures.mbps = amd::bandwidth(cell)?;
         }
         _ => {}
     }
@@ -150,7 +197,7 @@ fn enabled(word: &str) -> Option<PeerStatus> {
     }
 }
 
-/// A device and its links. Keys that are of no use here are passed over.
+/// A device and its links. Other keys are ignored.
 #[derive(Deserialize)]
 struct Listed<'t> {
     gpu: Option<u32>,
@@ -174,13 +221,21 @@ fn from_json(text: &str) -> Result<Contents, Error> {
     let listed: Vec<Listed<'_>> = amd::json(text)?;
     let n = listed.len();
     if n == 0 || n > MAX_DEVICES {
-        return Err(Error::new(format!("{n} devices: expected 1 to {MAX_DEVICES}")));
+        return Err(Error::new(format!(
+            "{n} devices: expected 1 to {MAX_DEVICES}"
+        )));
     }
     let mut places: HashMap<String, usize> = HashMap::new();
     for (i, device) in listed.iter().enumerate() {
         let element = || format!("[{i}].bdf");
         let address = pci::normal(&device.bdf);
-        let expected = || Error::in_element(None, element(), format!("`{}`: expected a PCI address", device.bdf));
+        let expected = || {
+            Error::in_element(
+                None,
+                element(),
+                format!("`{}`: expected a PCI address", device.bdf),
+            )
+        };
         if places.insert(address.ok_or_else(expected)?, i).is_some() {
             let what = format!("{} is listed twice: expected each device once", device.bdf);
             return Err(Error::in_element(None, element(), what));
@@ -194,10 +249,16 @@ fn from_json(text: &str) -> Result<Contents, Error> {
             return Err(Error::in_element(None, format!("[{i}].gpu"), what));
         }
     }
-    let info =
-        |device: &Listed<'_>| DeviceInfo { index: device.gpu, pci: pci::normal(&device.bdf), ..DeviceInfo::default() };
+    let info = |device: &Listed<'_>| DeviceInfo {
+        index: device.gpu,
+        pci: pci::normal(&device.bdf),
+        ..DeviceInfo::default()
+    };
     if let Some(short) = listed.iter().position(|device| device.links.len() + 1 < n) {
-        let what = format!("{} links: expected one to each of {n} devices", listed[short].links.len());
+        let what = format!(
+            "{} links: expected one to each of {n} devices",
+            listed[short].links.len()
+        );
         return Err(Error::in_element(None, format!("[{short}].links"), what));
     }
     let mut matrix = Matrix::new(listed.iter().map(info).collect());
@@ -205,30 +266,53 @@ fn from_json(text: &str) -> Result<Contents, Error> {
     for (i, device) in listed.iter().enumerate() {
         let mut seen = vec![false; n];
         for (l, link) in device.links.iter().enumerate() {
-            let wrong = |key: &str, what: String| Error::in_element(None, format!("[{i}].links[{l}].{key}"), what);
+            let wrong = |key: &str, what: String| {
+                Error::in_element(None, format!("[{i}].links[{l}].{key}"), what)
+            };
             let peer = pci::normal(&link.bdf).and_then(|address| places.get(&address).copied());
             let Some(peer) = peer else {
-                return Err(wrong("bdf", format!("`{}`: expected the address of a listed device", link.bdf)));
+                return Err(wrong(
+                    "bdf",
+                    format!("`{}`: expected the address of a listed device", link.bdf),
+                ));
             };
             if std::mem::replace(&mut seen[peer], true) {
-                return Err(wrong("bdf", format!("a second link to {}: expected one each", link.bdf)));
+                return Err(wrong(
+                    "bdf",
+                    format!("a second link to {}: expected one each", link.bdf),
+                ));
             }
             if peer == i {
                 continue;
             }
-            let told = link.told().map_err(|(key, what)| wrong(key, what))?;
-            let before = matrix.put(i, peer, told);
-            if before.is_some_and(|before| before != told) {
-                let what = format!("differs from what the list of {} says: expected the same both ways", link.bdf);
+            let figures = link.figures().map_err(|(key, what)| wrong(key, what))?;
+            let before = matrix.put(i, peer, figures);
+            if before.is_some_and(|before| before != figures) {
+                let what = format!(
+                    "differs from the entry in the list of {}: expected the same in both directions",
+                    link.bdf
+                );
                 return Err(Error::in_element(None, format!("[{i}].links[{l}]"), what));
             }
             if let Some(Scalar(status)) = &link.link_status {
-                let expected = || wrong("link_status", format!("`{status}`: expected ENABLED or DISABLED"));
-                access.push(PeerAccess::new(amd::id(i), amd::id(peer), enabled(status).ok_or_else(expected)?));
+                let expected = || {
+                    wrong(
+                        "link_status",
+                        format!("`{status}`: expected ENABLED or DISABLED"),
+                    )
+                };
+                access.push(PeerAccess::new(
+                    amd::id(i),
+                    amd::id(peer),
+                    enabled(status).ok_or_else(expected)?,
+                ));
             }
         }
         if let Some(missing) = (0..n).find(|&peer| peer != i && !seen[peer]) {
-            let what = format!("no link to {}: expected one to each device", listed[missing].bdf);
+            let what = format!(
+                "no link to {}: expected one to each device",
+                listed[missing].bdf
+            );
             return Err(Error::in_element(None, format!("[{i}].links"), what));
         }
     }
@@ -236,8 +320,8 @@ fn from_json(text: &str) -> Result<Contents, Error> {
 }
 
 impl Listing<'_> {
-    fn told(&self) -> Result<Told, (&'static str, String)> {
-        let mut told = Told::default();
+    fn figures(&self) -> Result<Figures, (&'static str, String)> {
+        let mut figures = Figures::default();
         let cells = [
             ("weight", Title::Weight, &self.weight),
             ("num_hops", Title::Hops, &self.num_hops),
@@ -246,9 +330,9 @@ impl Listing<'_> {
         ];
         for (key, title, cell) in cells {
             if let Some(Scalar(cell)) = cell {
-                put(&mut told, title, cell).map_err(|what| (key, what))?;
+                put(&mut figures, title, cell).map_err(|what| (key, what))?;
             }
         }
-        Ok(told)
+        Ok(figures)
     }
 }

@@ -1,4 +1,5 @@
-//! The lines that name GPUs in `nvidia-smi -L` and `nvidia-smi nvlink`: `GPU 0: NAME (UUID: GPU-...)`.
+//! The lines that name GPUs in `nvidia-smi -L` and `nvidia-smi nvlink`: `GPU 0: NAME (UUID:
+//! GPU-...)`.
 
 use std::collections::HashMap;
 
@@ -20,37 +21,55 @@ pub(super) struct Heading {
 /// An identifier in brackets at the end of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Uuid {
-    /// There is none: old drivers print none after links.
+    /// No UUID. Old drivers print none after links.
     Absent,
-    /// Something else than hexadecimal digits, by which people hide them.
+    /// A redacted UUID: something other than hexadecimal digits.
     Redacted,
     Told(String),
 }
 
 impl Uuid {
-    /// What a text such as `NAME (UUID: GPU-01a2)` has in brackets, and what stands before.
+    /// Splits a text such as `NAME (UUID: GPU-01a2)` into the name and the UUID in brackets.
     ///
     /// # Errors
-    /// Brackets that do not end: the line is cut.
+    /// An opening bracket without a closing one: the line is cut.
     pub(super) fn split(text: &str, line: usize) -> Result<(&str, Self), Error> {
-        let Some((before, uuid)) = text.split_once("(UUID:") else { return Ok((text.trim(), Self::Absent)) };
+        let Some((before, uuid)) = text.split_once("(UUID:") else {
+            return Ok((text.trim(), Self::Absent));
+        };
         let Some((uuid, _)) = uuid.split_once(')') else {
-            return Err(Error::at(line, "the UUID does not end: expected `(UUID: GPU-...)`"));
+            return Err(Error::at(
+                line,
+                "the UUID does not end: expected `(UUID: GPU-...)`",
+            ));
         };
         let uuid = uuid.trim();
         let digits = uuid.trim_start_matches("MIG-").trim_start_matches("GPU-");
-        let whole = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-' || b == b'/');
-        Ok((before.trim(), if whole { Self::Told(uuid.to_owned()) } else { Self::Redacted }))
+        let whole = !digits.is_empty()
+            && digits
+                .bytes()
+                .all(|b| b.is_ascii_hexdigit() || b == b'-' || b == b'/');
+        Ok((
+            before.trim(),
+            if whole {
+                Self::Told(uuid.to_owned())
+            } else {
+                Self::Redacted
+            },
+        ))
     }
 
-    /// As told; what is hidden is a warning.
+    /// The UUID as printed. A redacted one is none, with a warning.
     pub(super) fn told(self, line: usize, warnings: &mut Vec<Warning>) -> Option<String> {
         match self {
             Self::Told(uuid) => Some(uuid),
             Self::Absent => None,
             Self::Redacted => {
-                let what = "the UUID is none, as if to hide it: left out".to_owned();
-                warnings.push(Warning { line: Some(line), what });
+                let what = "the UUID is redacted: left out".to_owned();
+                warnings.push(Warning {
+                    line: Some(line),
+                    what,
+                });
                 None
             }
         }
@@ -62,11 +81,18 @@ impl Uuid {
 /// # Errors
 /// A line that is cut.
 pub(super) fn parse(text: &str, line: usize) -> Result<Option<Heading>, Error> {
-    let Some((number, name)) = numbered(text) else { return Ok(None) };
+    let Some((number, name)) = numbered(text) else {
+        return Ok(None);
+    };
     let (product, uuid) = Uuid::split(name, line)?;
     let product = product.trim_end_matches(['|', '"', '\'', '`', ' ']);
     let product = (!product.is_empty()).then(|| product.to_owned());
-    Ok(Some(Heading { line, number, product, uuid }))
+    Ok(Some(Heading {
+        line,
+        number,
+        product,
+        uuid,
+    }))
 }
 
 /// The number and the name in `GPU 0: NAME`.
@@ -77,22 +103,33 @@ fn numbered(text: &str) -> Option<(u32, &str)> {
     let digits = (1..=9).contains(&number.len()) && number.bytes().all(|b| b.is_ascii_digit());
     // `GPU 00000000:1B:00.0` of `nvidia-smi -q` is an address.
     let apart = name.is_empty() || name.starts_with(char::is_whitespace);
-    (digits && apart && text::is_margin(before)).then(|| number.parse().ok().map(|number| (number, name)))?
+    (digits && apart && text::is_margin(before))
+        .then(|| number.parse().ok().map(|number| (number, name)))?
 }
 
 impl Heading {
-    /// A device of which no more is known than its number.
+    /// A device of which only the number is known.
     pub(super) fn unnamed(line: usize, number: u32) -> Self {
-        Self { line, number, product: None, uuid: Uuid::Absent }
+        Self {
+            line,
+            number,
+            product: None,
+            uuid: Uuid::Absent,
+        }
     }
 
-    /// Whether it says so much that it can be nothing else.
+    /// Whether the line has a UUID, so that it can only name a GPU.
     pub(super) fn is_certain(&self) -> bool {
         self.uuid != Uuid::Absent
     }
 
     /// The component of the machine, as its device `id`.
-    pub(super) fn into_node(self, id: usize, pci: Option<String>, warnings: &mut Vec<Warning>) -> FabricNode {
+    pub(super) fn into_node(
+        self,
+        id: usize,
+        pci: Option<String>,
+        warnings: &mut Vec<Warning>,
+    ) -> FabricNode {
         let info = DeviceInfo {
             index: (self.number as usize != id).then_some(self.number),
             uuid: self.uuid.told(self.line, warnings),
@@ -100,33 +137,51 @@ impl Heading {
             pci,
             ..DeviceInfo::default()
         };
-        FabricNode { name: format!("GPU{}", self.number), kind: NodeKind::Device(info) }
+        FabricNode {
+            name: format!("GPU{}", self.number),
+            kind: NodeKind::Device(info),
+        }
     }
 }
 
-/// That each number is there once, that all lines have a UUID or none, and that there are not too many; and what is odd:
-/// numbers that are missing.
+/// Checks that each number appears once, that all lines have a UUID or none, and that there are not
+/// too many. Returns a warning if numbers are missing.
 pub(super) fn check(headings: &[Heading]) -> Result<Option<Warning>, Error> {
     let mut lines = HashMap::new();
     for heading in headings {
         if let Some(first) = lines.insert(heading.number, heading.line) {
-            let what = format!("GPU {} a second time, after line {first}", heading.number);
-            return Err(Error::at(heading.line, what + ": expected what one command prints of one machine"));
+            let what = format!(
+                "GPU {} appears a second time, after line {first}",
+                heading.number
+            );
+            return Err(Error::at(
+                heading.line,
+                what + ": expected the output of one command on one machine",
+            ));
         }
         if lines.len() > MAX_DEVICES {
-            return Err(Error::at(heading.line, format!("more than {MAX_DEVICES} GPUs: expected a machine's")));
+            return Err(Error::at(
+                heading.line,
+                format!("more than {MAX_DEVICES} GPUs: expected those of one machine"),
+            ));
         }
     }
     let bare = headings.iter().find(|heading| !heading.is_certain());
     if let Some(bare) = bare
         && headings.iter().any(Heading::is_certain)
     {
-        let what = format!("GPU {} has no UUID, but others have: expected `(UUID: GPU-...)`", bare.number);
+        let what = format!(
+            "GPU {} has no UUID, but others have: expected `(UUID: GPU-...)`",
+            bare.number
+        );
         return Err(Error::at(bare.line, what));
     }
     let missing = missing(headings);
     let line = headings.last().map(|heading| heading.line);
-    let what = format!("{} missing: the devices are not all of the machine's", missing.join(", "));
+    let what = format!(
+        "{} missing: the machine has more devices than are listed",
+        missing.join(", ")
+    );
     Ok((!missing.is_empty()).then_some(Warning { line, what }))
 }
 
@@ -153,20 +208,44 @@ mod tests {
 
     #[test]
     fn headings_are_told_from_other_lines() {
-        let parsed = |text| parse(text, 1).unwrap().map(|heading| (heading.number, heading.product, heading.uuid));
+        let parsed = |text| {
+            parse(text, 1)
+                .unwrap()
+                .map(|heading| (heading.number, heading.product, heading.uuid))
+        };
         let v100 = Some("Tesla V100".to_owned());
         let told = |uuid: &str| Uuid::Told(uuid.to_owned());
-        assert_eq!(parsed("GPU 0: Tesla V100 (UUID: GPU-01)").unwrap(), (0, v100.clone(), told("GPU-01")));
-        assert_eq!(parsed("# GPU  12: Tesla V100 ").unwrap(), (12, v100.clone(), Uuid::Absent));
-        assert_eq!(parsed("PPU 1: PPU (UUID: GPU-0-a)").unwrap(), (1, Some("PPU".to_owned()), told("GPU-0-a")));
-        assert_eq!(parsed("GPU 1: Tesla V100 (UUID: GPU-锟-1)").unwrap(), (1, v100, Uuid::Redacted));
+        assert_eq!(
+            parsed("GPU 0: Tesla V100 (UUID: GPU-01)").unwrap(),
+            (0, v100.clone(), told("GPU-01"))
+        );
+        assert_eq!(
+            parsed("# GPU  12: Tesla V100 ").unwrap(),
+            (12, v100.clone(), Uuid::Absent)
+        );
+        assert_eq!(
+            parsed("PPU 1: PPU (UUID: GPU-0-a)").unwrap(),
+            (1, Some("PPU".to_owned()), told("GPU-0-a"))
+        );
+        assert_eq!(
+            parsed("GPU 1: Tesla V100 (UUID: GPU-锟-1)").unwrap(),
+            (1, v100, Uuid::Redacted)
+        );
         assert_eq!(parsed("GPU 0:").unwrap(), (0, None, Uuid::Absent));
-        for other in
-            ["on GPU 0: all is well", "GPU 00000000:1B:00.0", "GPU  0 Profile ID 19", "GPU0: X", "", "GPU x: y"]
-        {
+        for other in [
+            "on GPU 0: all is well",
+            "GPU 00000000:1B:00.0",
+            "GPU  0 Profile ID 19",
+            "GPU0: X",
+            "",
+            "GPU x: y",
+        ] {
             assert!(parsed(other).is_none(), "{other}");
         }
         let error = parse("GPU 0: Tesla V100 (UUID: GPU-01", 7).unwrap_err();
-        assert_eq!(error.to_string(), "line 7: the UUID does not end: expected `(UUID: GPU-...)`");
+        assert_eq!(
+            error.to_string(),
+            "line 7: the UUID does not end: expected `(UUID: GPU-...)`"
+        );
     }
 }

@@ -1,23 +1,29 @@
-//! Reader for what `nvidia-smi -L` prints: devices, their names and UUIDs, and their MIG devices.
+//! Reader for the output of `nvidia-smi -L`: devices, their names and UUIDs, and their MIG devices.
 //!
-//! A MIG device is printed below its GPU: `MIG 3g.20gb     Device  0: (UUID: MIG-...)`. Where a GPU instance is shared by
-//! several compute instances, each is a MIG device of its own, with the share in its profile: `1c.3g.20gb`. The UUIDs of
-//! the first drivers are made of the GPU's, the number of the GPU instance and that of the compute instance.
+//! A MIG device is printed below its GPU: `MIG 3g.20gb Device 0: (UUID: MIG-...)`. If several
+//! compute instances share a GPU instance, each is a separate MIG device, with its share in the
+//! profile: `1c.3g.20gb`. In the first drivers, a UUID consists of the GPU's UUID, the number of
+//! the GPU instance and the number of the compute instance.
 
 use std::collections::HashMap;
 
 use mapa_core::{DeviceId, Fabric};
 
 use super::headings::{self, Heading, Uuid};
-use super::{Kind, nvidia_smi_topo, text};
+use super::{nvidia_smi_topo, text};
 use crate::dump::{Dump, MigInstance, Says};
 use crate::error::Error;
+use crate::kind::Kind;
 use crate::machine::{Labels, Machine, Warning};
 
-/// A line that names a GPU and its UUID; but not in front of a matrix, which says more.
+/// Whether a text has a line that names a GPU and its UUID. A text with a matrix is left to its
+/// reader, because the matrix has more information.
 pub(super) fn is(text: &str) -> bool {
-    let named = |line: &str| headings::parse(line, 0).map_or(true, |heading| heading.is_some_and(|h| h.is_certain()));
-    text::lines(text).any(|(_, line)| named(&line)) && !nvidia_smi_topo::is(text)
+    let names_gpu = text::lines(text).any(|(_, line)| {
+        // A cut line that names a GPU is an error here, and counts as one that does.
+        headings::parse(&line, 0).map_or(true, |heading| heading.is_some_and(|h| h.is_certain()))
+    });
+    names_gpu && !nvidia_smi_topo::is(text)
 }
 
 pub(super) fn read(text: &str) -> Result<Dump, Error> {
@@ -25,9 +31,17 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
     for (line, clean) in text::lines(text) {
         list.read_line(&clean, line)?;
     }
-    let List { headings, mig_instances, mut warnings, elided, .. } = list;
+    let List {
+        headings,
+        mig_instances,
+        mut warnings,
+        elided,
+        ..
+    } = list;
     if headings.is_empty() {
-        return Err(Error::new("no devices found: expected lines such as `GPU 0: NAME (UUID: GPU-...)`"));
+        return Err(Error::new(
+            "no devices found: expected lines such as `GPU 0: NAME (UUID: GPU-...)`",
+        ));
     }
     let missing = headings::check(&headings)?;
     let every_device = missing.is_none() && !elided;
@@ -36,7 +50,9 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
     for (id, heading) in headings.into_iter().enumerate() {
         let line = heading.line;
         let node = heading.into_node(id, None, &mut warnings);
-        fabric.add(node).map_err(|error| Error::core(Some(line), error))?;
+        fabric
+            .add(node)
+            .map_err(|error| Error::core(Some(line), error))?;
     }
     warnings.sort_by_key(|warning| warning.line);
     let machine = Machine {
@@ -48,7 +64,14 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
         fabric,
         warnings,
     };
-    let mut dump = Dump::new(Kind::NvidiaSmiList, machine, Says { every_device, ..Says::default() });
+    let mut dump = Dump::new(
+        Kind::NvidiaSmiList,
+        machine,
+        Says {
+            every_device,
+            ..Says::default()
+        },
+    );
     dump.mig_instances = mig_instances;
     Ok(dump)
 }
@@ -57,7 +80,7 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
 struct List {
     headings: Vec<Heading>,
     mig_instances: Vec<MigInstance>,
-    /// The lines of MIG devices by their UUIDs.
+    /// The lines of MIG devices, by UUID.
     lines: HashMap<String, usize>,
     warnings: Vec<Warning>,
     elided: bool,
@@ -71,21 +94,28 @@ impl List {
             self.add(mig, line)?;
         } else if text::is_elision(text) && !self.elided {
             self.elided = true;
-            let what = "something is left out here: the devices are not all of the machine's".to_owned();
-            self.warnings.push(Warning { line: Some(line), what });
+            let what = "something is left out here: the machine has more devices than are listed"
+                .to_owned();
+            self.warnings.push(Warning {
+                line: Some(line),
+                what,
+            });
         }
         Ok(())
     }
 
     fn add(&mut self, mig: MigDevice, line: usize) -> Result<(), Error> {
         let Some(device) = self.headings.len().checked_sub(1) else {
-            let what =
-                "a MIG device of a GPU that is not named: expected a line `GPU 0: NAME (UUID: GPU-...)` before it";
+            let what = "a MIG device of a GPU that is not named: expected a line `GPU 0: NAME (UUID: GPU-...)` before it";
             return Err(Error::at(line, what));
         };
         let Some(profile) = mig.profile else {
-            let what = "a MIG device without its profile, as the first drivers print it: left out".to_owned();
-            self.warnings.push(Warning { line: Some(line), what });
+            let what = "a MIG device without its profile, as the first drivers print it: left out"
+                .to_owned();
+            self.warnings.push(Warning {
+                line: Some(line),
+                what,
+            });
             return Ok(());
         };
         let mut instance = MigInstance::new(DeviceId(device as u32), profile);
@@ -93,7 +123,9 @@ impl List {
         if let Some(uuid) = &instance.uuid {
             instance.instance_id = gpu_instance(uuid);
             if let Some(first) = self.lines.insert(uuid.clone(), line) {
-                let what = format!("a second MIG device is called {uuid}, after line {first}: expected each once");
+                let what = format!(
+                    "a second MIG device is called {uuid}, after line {first}: expected each once"
+                );
                 return Err(Error::at(line, what));
             }
         }
@@ -107,9 +139,11 @@ struct MigDevice {
     uuid: Uuid,
 }
 
-/// The MIG device that a line names, if it names one.
+/// Parses a line that names a MIG device. Returns `None` for other lines.
 fn mig_device(text: &str, line: usize) -> Result<Option<MigDevice>, Error> {
-    let Some((before, rest)) = text.split_once("MIG ") else { return Ok(None) };
+    let Some((before, rest)) = text.split_once("MIG ") else {
+        return Ok(None);
+    };
     let whole_word = !before.ends_with(|c: char| c.is_alphanumeric() || c == '-');
     if !text::is_margin(before) || !whole_word {
         return Ok(None);
@@ -121,9 +155,13 @@ fn mig_device(text: &str, line: usize) -> Result<Option<MigDevice>, Error> {
         (Some("Device"), Some(number), None) => number.strip_suffix(':'),
         _ => None,
     };
-    let counted = number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()));
+    let counted = number
+        .is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()));
     if !counted || uuid == Uuid::Absent {
-        return Err(Error::at(line, "expected a MIG device such as `MIG 3g.20gb     Device  0: (UUID: MIG-...)`"));
+        return Err(Error::at(
+            line,
+            "expected a MIG device such as `MIG 3g.20gb     Device  0: (UUID: MIG-...)`",
+        ));
     }
     Ok(Some(MigDevice { profile, uuid }))
 }
@@ -132,5 +170,10 @@ fn mig_device(text: &str, line: usize) -> Result<Option<MigDevice>, Error> {
 fn gpu_instance(uuid: &str) -> Option<u32> {
     let mut parts = uuid.strip_prefix("MIG-GPU-")?.split('/').skip(1);
     let (instance, compute) = (parts.next()?, parts.next()?);
-    parts.next().is_none().then(|| compute.parse::<u32>().ok().and_then(|_| instance.parse().ok()))?
+    parts.next().is_none().then(|| {
+        compute
+            .parse::<u32>()
+            .ok()
+            .and_then(|_| instance.parse().ok())
+    })?
 }

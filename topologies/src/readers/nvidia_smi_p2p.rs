@@ -1,33 +1,45 @@
-//! Reader for what `nvidia-smi topo -p2p` prints: which devices can reach each other's memory.
+//! Reader for the output of `nvidia-smi topo -p2p`: which devices can access each other's memory.
 //!
-//! The text is a matrix like that of `nvidia-smi topo -m`, with states for cells, and reaches us through the same terminals,
-//! chats and scripts. It need not be symmetric: a device may be allowed to read from another that may not read from it.
-//! It says nothing of links, nor which of `r`, `w`, `n`, `a` and `p` was asked for, unless the command is above it.
+//! The text is a matrix like that of `nvidia-smi topo -m`, but its cells are states. People paste
+//! it in the same forms. The matrix may be asymmetric: a device may be allowed to read from another
+//! that may not read from it. The text has no links. It does not show which of the options `r`,
+//! `w`, `n`, `a` and `p` was given, unless the command is above it.
 
 use std::collections::HashSet;
 
 use mapa_core::{DeviceId, DeviceInfo, Fabric, FabricNode, MAX_DEVICES, NodeKind};
 
-use super::{Kind, text};
+use super::text;
 use crate::dump::{Dump, PeerAccess, PeerStatus, Says};
 use crate::error::Error;
+use crate::kind::Kind;
 use crate::machine::{Labels, Machine};
 
 const EXPECTED: &str = "expected OK, CNS, GNS, TNS, NS, DR or U";
 
-/// A row with its own X and a state. A lone X is a matrix of `topo -m`, and so is one in which links are printed.
+/// Whether a text has a row with an X and a state. A matrix with a single X, or with links, belongs
+/// to `topo -m`.
 pub(super) fn is(text: &str) -> bool {
     let mut states = false;
     for (_, line) in text::lines(text) {
         let words = text::words(&line);
         let Some(at) = labelled(&words) else { continue };
-        let cells: Vec<Option<Cell>> = words[at + 1..].iter().map_while(|(word, _)| Some(cell(word))).collect();
+        let cells: Vec<Option<Cell>> = words[at + 1..]
+            .iter()
+            .map_while(|(word, _)| Some(cell(word)))
+            .collect();
         let known = cells.iter().take_while(|cell| cell.is_some()).count();
-        if words.get(at + 1 + known).is_some_and(|(word, _)| Labels::default().parse(word).is_ok()) {
+        if words
+            .get(at + 1 + known)
+            .is_some_and(|(word, _)| Labels::default().parse(word).is_ok())
+        {
             return false;
         }
         let known = &cells[..known];
-        states |= known.contains(&Some(Cell::Own)) && known.iter().any(|cell| matches!(cell, Some(Cell::State(_))));
+        states |= known.contains(&Some(Cell::Own))
+            && known
+                .iter()
+                .any(|cell| matches!(cell, Some(Cell::State(_))));
     }
     states
 }
@@ -36,15 +48,28 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
     let table = find(text)?;
     let columns = columns(&table)?;
     let mut access = peer_access(&table, &columns)?;
-    access.iter_mut().for_each(|access| access.partial = matches!(table.asked, Some('p' | 'a')));
+    access
+        .iter_mut()
+        .for_each(|access| access.partial = matches!(table.asked, Some('p' | 'a')));
     let mut fabric = Fabric::new();
     for (id, &number) in columns.iter().enumerate() {
-        let info = DeviceInfo { index: (number as usize != id).then_some(number), ..DeviceInfo::default() };
-        let node = FabricNode { name: format!("GPU{number}"), kind: NodeKind::Device(info) };
-        fabric.add(node).map_err(|error| Error::core(Some(table.line), error))?;
+        let info = DeviceInfo {
+            index: (number as usize != id).then_some(number),
+            ..DeviceInfo::default()
+        };
+        let node = FabricNode {
+            name: format!("GPU{number}"),
+            kind: NodeKind::Device(info),
+        };
+        fabric
+            .add(node)
+            .map_err(|error| Error::core(Some(table.line), error))?;
     }
-    let command =
-        table.asked.map_or("nvidia-smi topo -p2p".to_owned(), |asked| format!("nvidia-smi topo -p2p {asked}"));
+    let command = table
+        .asked
+        .map_or("nvidia-smi topo -p2p".to_owned(), |asked| {
+            format!("nvidia-smi topo -p2p {asked}")
+        });
     let machine = Machine {
         name: "topo-p2p".to_owned(),
         title: format!("{} devices, read from {command}", columns.len()),
@@ -54,7 +79,14 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
         fabric,
         warnings: Vec::new(),
     };
-    let mut dump = Dump::new(Kind::NvidiaSmiP2p, machine, Says { every_device: true, ..Says::default() });
+    let mut dump = Dump::new(
+        Kind::NvidiaSmiP2p,
+        machine,
+        Says {
+            every_device: true,
+            ..Says::default()
+        },
+    );
     dump.peer_access = access;
     Ok(dump)
 }
@@ -65,14 +97,14 @@ fn notes(asked: Option<char>) -> Vec<String> {
         Some('n') => "The states are those of peer access by NVLink alone.",
         Some('a') => "The states are those of atomic operations on peers.",
         Some(_) => "The states are those of peer access over PCIe alone.",
-        None => "The text does not say of which kind of peer access its states are.",
+        None => "The text does not show which kind of peer access its states describe.",
     };
     vec![note.to_owned()]
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cell {
-    /// The X of a device and itself.
+    /// The X that stands for the device itself.
     Own,
     State(PeerStatus),
 }
@@ -95,14 +127,14 @@ struct Row {
     line: usize,
     number: u32,
     cells: Vec<Cell>,
-    /// The first word that is no cell.
+    /// The first word after the cells.
     then: Option<String>,
 }
 
 struct Table {
-    /// Where it begins.
+    /// The line at which the matrix begins.
     line: usize,
-    /// Where it ends.
+    /// The last line of the matrix.
     last_line: usize,
     header: Option<Vec<u32>>,
     rows: Vec<Row>,
@@ -112,16 +144,28 @@ struct Table {
 
 /// Finds the one matrix in `text`.
 fn find(text: &str) -> Result<Table, Error> {
-    let mut table = Table { line: 0, last_line: 0, header: None, rows: Vec::new(), asked: None };
+    let mut table = Table {
+        line: 0,
+        last_line: 0,
+        header: None,
+        rows: Vec::new(),
+        asked: None,
+    };
     let mut rows_of = HashSet::new();
     for (line, clean) in text::lines(text) {
         let words = text::words(&clean);
         if let Some(columns) = header(&words) {
             if table.last_line > 0 {
-                return Err(Error::at(line, "a second matrix begins here: expected one of one machine"));
+                return Err(Error::at(
+                    line,
+                    "a second matrix begins here: expected one of one machine",
+                ));
             }
             if columns.len() > MAX_DEVICES {
-                return Err(Error::at(line, format!("{} columns: expected at most {MAX_DEVICES}", columns.len())));
+                return Err(Error::at(
+                    line,
+                    format!("{} columns: expected at most {MAX_DEVICES}", columns.len()),
+                ));
             }
             table.header = Some(columns);
         } else if let Some(at) = labelled(&words).or_else(|| cut_row(&words, &table, &rows_of)) {
@@ -145,7 +189,7 @@ fn find(text: &str) -> Result<Table, Error> {
     Ok(table)
 }
 
-/// A run of two or more labels with nothing behind.
+/// Parses a header: a run of two or more labels with nothing after it.
 fn header(words: &[(&str, usize)]) -> Option<Vec<u32>> {
     let first = words.iter().position(|(word, _)| word.starts_with("GPU"))?;
     if !words[..first].iter().all(|(word, _)| text::is_margin(word)) {
@@ -162,67 +206,104 @@ fn header(words: &[(&str, usize)]) -> Option<Vec<u32>> {
     (columns.len() > 1).then_some(columns)
 }
 
-/// The place of a label that a cell follows.
+/// The index of a label that a cell follows.
 fn labelled(words: &[(&str, usize)]) -> Option<usize> {
-    words.windows(2).position(|pair| text::gpu_number(pair[0].0).is_some() && cell(pair[1].0).is_some())
+    words
+        .windows(2)
+        .position(|pair| text::gpu_number(pair[0].0).is_some() && cell(pair[1].0).is_some())
 }
 
-/// The place of a label that has a column and no row yet: its row must not be passed over because it is cut or broken.
+/// The index of a label that has a column and no row yet. Its row is read even if it is cut or
+/// broken, so that it causes an error and is not skipped.
 fn cut_row(words: &[(&str, usize)], table: &Table, rows_of: &HashSet<u32>) -> Option<usize> {
     let columns = table.header.as_ref()?;
-    let at = words.iter().position(|(word, _)| text::gpu_number(word).is_some())?;
+    let at = words
+        .iter()
+        .position(|(word, _)| text::gpu_number(word).is_some())?;
     let number = text::gpu_number(words[at].0)?;
     let before = words[..at].iter().all(|(word, _)| text::is_margin(word));
     (before && !rows_of.contains(&number) && columns.contains(&number)).then_some(at)
 }
 
-/// The row that begins with its label.
+/// Parses a row, whose first word is its label.
 fn row(words: &[(&str, usize)], line: usize) -> Result<Row, Error> {
     let label = words.first().and_then(|(word, _)| text::gpu_number(word));
-    let number = label.ok_or_else(|| Error::at(line, "expected a row that begins with GPU0, GPU1, ..."))?;
+    let number =
+        label.ok_or_else(|| Error::at(line, "expected a row that begins with GPU0, GPU1, ..."))?;
     let words = || words.iter().skip(1).map(|(word, _)| *word);
     let cells: Vec<Cell> = words().map_while(cell).collect();
     let then = words().nth(cells.len()).map(str::to_owned);
-    Ok(Row { line, number, cells, then })
+    Ok(Row {
+        line,
+        number,
+        cells,
+        then,
+    })
 }
 
-/// The letter in `nvidia-smi topo -p2p r`; `rw` is its first.
+/// The option letter in `nvidia-smi topo -p2p r`. Of `rw` it is the first.
 fn asked(words: &[(&str, usize)]) -> Option<char> {
     let pair = words.windows(2).find(|pair| pair[0].0 == "-p2p")?;
-    pair[1].0.chars().next().filter(|letter| "rwnap".contains(*letter))
+    pair[1]
+        .0
+        .chars()
+        .next()
+        .filter(|letter| "rwnap".contains(*letter))
 }
 
-/// The numbers of the devices in the order of the columns; without a header, that of the rows, whose X must agree.
+/// The numbers of the devices in the order of the columns. Without a header, the order of the rows
+/// is used, and each row's X must be in the matching column.
 fn columns(table: &Table) -> Result<Vec<u32>, Error> {
-    let columns = table.header.clone().unwrap_or_else(|| table.rows.iter().map(|row| row.number).collect());
+    let columns = table
+        .header
+        .clone()
+        .unwrap_or_else(|| table.rows.iter().map(|row| row.number).collect());
     if columns.len() > MAX_DEVICES {
-        return Err(Error::at(table.line, format!("{} rows: expected at most {MAX_DEVICES}", columns.len())));
+        return Err(Error::at(
+            table.line,
+            format!("{} rows: expected at most {MAX_DEVICES}", columns.len()),
+        ));
     }
     let mut seen = HashSet::new();
     if let Some(twice) = columns.iter().find(|number| !seen.insert(**number)) {
-        let what = if table.header.is_some() { "column" } else { "row" };
-        return Err(Error::at(table.line, format!("a second {what} is called GPU{twice}: expected each once")));
+        let what = if table.header.is_some() {
+            "column"
+        } else {
+            "row"
+        };
+        return Err(Error::at(
+            table.line,
+            format!("a second {what} is called GPU{twice}: expected each once"),
+        ));
     }
     Ok(columns)
 }
 
-/// Every cell but the diagonal's.
+/// The states of all cells except those on the diagonal.
 fn peer_access(table: &Table, columns: &[u32]) -> Result<Vec<PeerAccess>, Error> {
     let mut row_of = vec![None; columns.len()];
     for row in &table.rows {
         let name = format!("GPU{}", row.number);
         let Some(i) = columns.iter().position(|&number| number == row.number) else {
-            return Err(Error::at(row.line, format!("row {name} has no column of that name in the header")));
+            return Err(Error::at(
+                row.line,
+                format!("row {name} has no column of that name in the header"),
+            ));
         };
         if row_of[i].replace(row).is_some() {
-            return Err(Error::at(row.line, format!("a second row is called {name}: expected each once")));
+            return Err(Error::at(
+                row.line,
+                format!("a second row is called {name}: expected each once"),
+            ));
         }
     }
     let mut access = Vec::new();
     for (i, row) in row_of.into_iter().enumerate() {
         let Some(row) = row else {
-            let what =
-                format!("the matrix ends, but row GPU{} is missing: expected a row for every column", columns[i]);
+            let what = format!(
+                "the matrix ends, but row GPU{} is missing: expected a row for every column",
+                columns[i]
+            );
             return Err(Error::at(table.last_line, what));
         };
         read_row(i, row, columns, &mut access)?;
@@ -230,27 +311,56 @@ fn peer_access(table: &Table, columns: &[u32]) -> Result<Vec<PeerAccess>, Error>
     Ok(access)
 }
 
-fn read_row(i: usize, row: &Row, columns: &[u32], access: &mut Vec<PeerAccess>) -> Result<(), Error> {
+fn read_row(
+    i: usize,
+    row: &Row,
+    columns: &[u32],
+    access: &mut Vec<PeerAccess>,
+) -> Result<(), Error> {
     let wrong = |j: usize, what: String| {
-        Err(Error::at(row.line, format!("row GPU{}, column GPU{}: {what}", row.number, columns[j])))
+        Err(Error::at(
+            row.line,
+            format!("row GPU{}, column GPU{}: {what}", row.number, columns[j]),
+        ))
     };
     for j in 0..columns.len() {
         match row.cells.get(j) {
             Some(Cell::Own) if i == j => {}
-            Some(Cell::State(_)) if i == j => return wrong(j, "a state: expected X on the diagonal".to_owned()),
+            Some(Cell::State(_)) if i == j => {
+                return wrong(j, "a state: expected X on the diagonal".to_owned());
+            }
             Some(Cell::Own) => return wrong(j, format!("X off the diagonal: {EXPECTED}")),
             Some(&Cell::State(status)) => {
-                access.push(PeerAccess::new(DeviceId(i as u32), DeviceId(j as u32), status));
+                access.push(PeerAccess::new(
+                    DeviceId(i as u32),
+                    DeviceId(j as u32),
+                    status,
+                ));
             }
             None => {
-                let word = row.then.as_ref().map(|word| format!("unknown state `{word}`"));
-                return wrong(j, format!("{}: {EXPECTED}", word.unwrap_or("the row ends here".to_owned())));
+                let word = row
+                    .then
+                    .as_ref()
+                    .map(|word| format!("unknown state `{word}`"));
+                return wrong(
+                    j,
+                    format!(
+                        "{}: {EXPECTED}",
+                        word.unwrap_or("the row ends here".to_owned())
+                    ),
+                );
             }
         }
     }
     if row.cells.len() > columns.len() {
-        let what = format!("row GPU{} has more states than the matrix has columns", row.number);
-        return Err(Error::at(row.line, format!("{what}: expected {}", columns.len())));
+        let what = format!(
+            "row GPU{} has more states than the matrix has columns",
+            row.number
+        );
+        return Err(Error::at(
+            row.line,
+            format!("{what}: expected {}", columns.len()),
+        ));
     }
     Ok(())
 }

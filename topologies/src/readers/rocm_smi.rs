@@ -1,24 +1,25 @@
-//! Reader for what `rocm-smi --showtopo` prints, whole or in parts, as text or JSON.
+//! Reader for the output of `rocm-smi --showtopo`, complete or in parts, as text or JSON.
 //!
-//! The text has a section for each matrix (weights, hops, types of link, accessibility, bandwidth), between banner
-//! lines whose width differs by release, and one line a device for its NUMA node. JSON has one entry for each pair,
-//! named in words. What the figures mean is told in [`amd`](super::amd). The number of XGMI links between a pair is in
-//! neither form, unless `--shownodesbw` was given too.
+//! The text has a section for each matrix: weights, hops, types of link, accessibility, bandwidth.
+//! Banner lines, whose width depends on the release, separate the sections. A further section has
+//! one line for the NUMA node of each device. JSON has one entry for each pair, named in words.
+//! [`amd`](super::amd) explains the figures. Neither form has the number of XGMI links of a pair,
+//! unless `--shownodesbw` was given too.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use mapa_core::{DeviceInfo, MAX_DEVICES};
 
-use super::amd::{self, Built, Grid, Matrix, Scalar, Told, Wire};
+use super::amd::{self, Built, Figures, Grid, Matrix, Scalar, Wire};
 use super::text;
 use crate::dump::{Dump, PeerAccess, PeerStatus};
 use crate::error::Error;
+use crate::kind::Kind;
 use crate::machine::{Machine, Warning};
-use crate::readers::Kind;
 use crate::{links, pci};
 
-/// A matrix between devices, or what follows a banner.
+/// The title of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Title {
     Weight,
@@ -33,30 +34,50 @@ enum Title {
 pub(super) fn is(text: &str) -> bool {
     let has = |line: &str| {
         let line = line.to_ascii_lowercase();
-        matches!(title(&line), Some(Title::Weight | Title::Hops | Title::Type | Title::Access))
-            || line.contains("(topology) ")
+        matches!(
+            title(&line),
+            Some(Title::Weight | Title::Hops | Title::Type | Title::Access)
+        ) || line.contains("(topology) ")
             || line.contains("between drm devices")
     };
-    text.lines().any(has) || text.contains("ROCm System Management Interface") && text.lines().any(is_bandwidth)
+    text.lines().any(has)
+        || text.contains("ROCm System Management Interface") && text.lines().any(is_bandwidth)
 }
 
-/// Reads what `rocm-smi` prints of a machine's topology.
+/// Reads the topology that `rocm-smi` prints.
 ///
-/// XGMI pairs get one direct link, or as many as `--shownodesbw` tells; those that XGMI joins only over other devices
-/// (weight 30 and more) get none. The host path follows from weight or hops of PCIe pairs, else from NUMA nodes, else
-/// it is taken for the worst.
+/// An XGMI pair gets one direct link, or the number of links that follows from `--shownodesbw`. A
+/// pair that XGMI joins only over other devices (weight 30 and more) gets none. The host path of a
+/// PCIe pair follows from weight or hops. Other host paths follow from NUMA nodes. Without these,
+/// the path gets the worst class.
 ///
 /// # Errors
-/// A matrix that is cut, asymmetric, or has other devices than the one before; cells that are no number or type of
-/// link. The message names the line.
+/// A matrix that is cut, asymmetric, or has other devices than the first one; a cell that is not a
+/// number or type of link. The message names the line.
 pub(super) fn read(text: &str) -> Result<Dump, Error> {
-    let (told, warnings) = if amd::is_json(text) { from_json(text)? } else { from_text(text)? };
-    let Contents { matrix, access } = told;
-    let products = || matrix.devices.iter().map(|device| device.product.as_deref());
-    let product = products().next().flatten().filter(|product| products().all(|other| other == Some(product)));
+    let (contents, warnings) = if amd::is_json(text) {
+        from_json(text)?
+    } else {
+        from_text(text)?
+    };
+    let Contents { matrix, access } = contents;
+    let products = || {
+        matrix
+            .devices
+            .iter()
+            .map(|device| device.product.as_deref())
+    };
+    let product = products()
+        .next()
+        .flatten()
+        .filter(|product| products().all(|other| other == Some(product)));
     let each = product.and_then(links::of_product);
     let n = matrix.devices.len();
-    let Built { fabric, says, notes } = matrix.build(each)?;
+    let Built {
+        fabric,
+        says,
+        notes,
+    } = matrix.build(each)?;
     let machine = Machine {
         name: "rocm-smi".to_owned(),
         title: format!("{n} devices, read from rocm-smi --showtopo"),
@@ -66,7 +87,10 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
         fabric,
         warnings,
     };
-    Ok(Dump { peer_access: access, ..Dump::new(Kind::RocmSmi, machine, says) })
+    Ok(Dump {
+        peer_access: access,
+        ..Dump::new(Kind::RocmSmi, machine, says)
+    })
 }
 
 struct Contents {
@@ -74,7 +98,7 @@ struct Contents {
     access: Vec<PeerAccess>,
 }
 
-/// The title that a line holds, in lower case.
+/// The title in a line, which must be in lower case.
 fn title(lower: &str) -> Option<Title> {
     let between = |what: &str| lower.contains(what) && lower.contains("between two gpus");
     match () {
@@ -90,7 +114,10 @@ fn title(lower: &str) -> Option<Title> {
 }
 
 fn is_bandwidth(line: &str) -> bool {
-    line.trim_start().starts_with("===") && line.trim_matches(['=', ' ']).eq_ignore_ascii_case("bandwidth")
+    line.trim_start().starts_with("===")
+        && line
+            .trim_matches(['=', ' '])
+            .eq_ignore_ascii_case("bandwidth")
 }
 
 fn is_label(word: &str) -> bool {
@@ -101,9 +128,14 @@ fn from_text(text: &str) -> Result<(Contents, Vec<Warning>), Error> {
     let lines: Vec<(usize, Cow<'_, str>)> = text::lines(text).collect();
     let mut titles: Vec<(usize, Title)> = Vec::new();
     for (i, (line, text)) in lines.iter().enumerate() {
-        let Some(title) = title(&text.to_ascii_lowercase()) else { continue };
+        let Some(title) = title(&text.to_ascii_lowercase()) else {
+            continue;
+        };
         if title != Title::Other && titles.iter().any(|&(_, before)| before == title) {
-            return Err(Error::at(*line, "this section is here a second time: expected the output for one machine"));
+            return Err(Error::at(
+                *line,
+                "this section appears a second time: expected the output for one machine",
+            ));
         }
         titles.push((i, title));
     }
@@ -122,14 +154,23 @@ fn from_text(text: &str) -> Result<(Contents, Vec<Warning>), Error> {
     let (facts, ends) = facts(&lines)?;
     let mut warnings = Vec::new();
     let numbers: Vec<u32> = match grids.first() {
-        Some((_, grid)) => grid.labels.iter().filter_map(|label| amd::gpu_number(label)).collect(),
+        Some((_, grid)) => grid
+            .labels
+            .iter()
+            .filter_map(|label| amd::gpu_number(label))
+            .collect(),
         None => facts.keys().copied().collect(),
     };
     if numbers.is_empty() {
-        return Err(Error::new("no devices: expected a matrix of GPU0, GPU1, ... or lines `GPU[0] : ...`"));
+        return Err(Error::new(
+            "no devices: expected a matrix of GPU0, GPU1, ... or lines `GPU[0] : ...`",
+        ));
     }
     if numbers.len() > MAX_DEVICES {
-        return Err(Error::new(format!("{} devices: expected at most {MAX_DEVICES}", numbers.len())));
+        return Err(Error::new(format!(
+            "{} devices: expected at most {MAX_DEVICES}",
+            numbers.len()
+        )));
     }
     if let Some((number, line)) = ends.iter().find(|(number, _)| !numbers.contains(number)) {
         return Err(Error::at(
@@ -140,22 +181,27 @@ fn from_text(text: &str) -> Result<(Contents, Vec<Warning>), Error> {
     warn(&grids, &titles, &lines, (&numbers, &facts), &mut warnings);
     let device = |number: &u32| {
         let info = facts.get(number).cloned().unwrap_or_default();
-        DeviceInfo { index: Some(*number), ..info }
+        DeviceInfo {
+            index: Some(*number),
+            ..info
+        }
     };
-    let mut matrix = Matrix::new(amd::told_apart(numbers.iter().map(device).collect()));
+    let mut matrix = Matrix::new(amd::without_shared_ids(
+        numbers.iter().map(device).collect(),
+    ));
     let mut access = Vec::new();
     for (title, grid) in &grids {
         if *title == Title::Access {
             access = amd::accesses(grid, "True or False", reachable)?;
         } else {
             check_diagonal(grid)?;
-            matrix.fill(grid, |told, cell| put(told, *title, cell))?;
+            matrix.fill(grid, |figures, cell| put(figures, *title, cell))?;
         }
     }
     Ok((Contents { matrix, access }, warnings))
 }
 
-/// What is odd but can be read.
+/// Adds warnings about oddities that do not prevent reading.
 fn warn(
     grids: &[(Title, Grid<'_>)],
     titles: &[(usize, Title)],
@@ -163,23 +209,44 @@ fn warn(
     (numbers, facts): (&[u32], &BTreeMap<u32, DeviceInfo>),
     warnings: &mut Vec<Warning>,
 ) {
-    let mut say = |line: usize, what: String| warnings.push(Warning { line: Some(line), what });
+    let mut say = |line: usize, what: String| {
+        warnings.push(Warning {
+            line: Some(line),
+            what,
+        })
+    };
     for (_, grid) in grids.iter().filter(|(_, grid)| grid.is_collapsed) {
-        say(grid.line, "the white space of the matrix is lost: cells are read in their order".to_owned());
+        say(
+            grid.line,
+            "the white space of the matrix is lost: cells are read in their order".to_owned(),
+        );
     }
     let without = |number: &&u32| facts.get(number).is_none_or(|info| info.numa.is_none());
-    let without: Vec<String> = numbers.iter().filter(without).map(|number| format!("GPU{number}")).collect();
-    let numa = titles.iter().find(|(_, title)| *title == Title::Numa).and_then(|&(i, _)| lines.get(i));
+    let without: Vec<String> = numbers
+        .iter()
+        .filter(without)
+        .map(|number| format!("GPU{number}"))
+        .collect();
+    let numa = titles
+        .iter()
+        .find(|(_, title)| *title == Title::Numa)
+        .and_then(|&(i, _)| lines.get(i));
     if let (Some((line, _)), false) = (numa, without.is_empty()) {
-        say(*line, format!("the section has no NUMA node of {}", without.join(", ")));
+        say(
+            *line,
+            format!("the section has no NUMA node for {}", without.join(", ")),
+        );
     }
 }
 
-/// Cells of devices with themselves.
+/// Checks that the cells on the diagonal are 0 or another sign for a device itself.
 fn check_diagonal(grid: &Grid<'_>) -> Result<(), Error> {
     for (i, label) in grid.labels.iter().enumerate() {
         let cell = grid.cell(i, i);
-        if !["0", "N/A", "X", "SELF"].iter().any(|own| cell.eq_ignore_ascii_case(own)) {
+        if !["0", "N/A", "X", "SELF"]
+            .iter()
+            .any(|own| cell.eq_ignore_ascii_case(own))
+        {
             let what = format!("row {label}, column {label}: `{cell}`: expected 0 on the diagonal");
             return Err(Error::at(grid.lines[i], what));
         }
@@ -187,16 +254,17 @@ fn check_diagonal(grid: &Grid<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Puts a cell of a matrix where it belongs.
-fn put(told: &mut Told, title: Title, cell: &str) -> Result<(), String> {
+/// Stores a cell of a matrix in the field of its section.
+fn put(figures: &mut Figures, title: Title, cell: &str) -> Result<(), String> {
     match title {
-        Title::Weight => told.weight = Some(amd::number(cell)?),
-        Title::Hops => told.hops = Some(amd::number(cell)?),
+        Title::Weight => figures.weight = Some(amd::number(cell)?),
+        Title::Hops => figures.hops = Some(amd::number(cell)?),
         Title::Type => {
-            told.wire = Some(Wire::parse(cell).ok_or_else(|| format!("`{cell}`: expected XGMI or PCIE"))?);
+            figures.wire =
+                Some(Wire::parse(cell).ok_or_else(|| format!("`{cell}`: expected XGMI or PCIE"))?);
         }
         Title::Bandwidth => {
-            told.mbps = amd::bandwidth(cell).ok_or_else(|| format!("`{cell}`: expected min-max or N/A"))?;
+            figures.mbps = amd::bandwidth(cell)?;
         }
         Title::Access | Title::Numa | Title::Other => {}
     }
@@ -212,31 +280,42 @@ fn reachable(word: &str) -> Option<PeerStatus> {
     }
 }
 
-/// What lines `GPU[0] : key: value` say of devices, and where each device is named first.
+/// The facts from lines `GPU[0] : key: value` for each device, and the first line of each device.
 type Facts = (BTreeMap<u32, DeviceInfo>, BTreeMap<u32, usize>);
 
 fn facts(lines: &[(usize, Cow<'_, str>)]) -> Result<Facts, Error> {
     let (mut facts, mut first) = (BTreeMap::<u32, DeviceInfo>::new(), BTreeMap::new());
     for (line, text) in lines {
-        let Some(rest) = text.trim_start().strip_prefix("GPU[") else { continue };
-        let Some((number, rest)) = rest.split_once(']') else { continue };
-        let Ok(number) = number.trim().parse::<u32>() else { continue };
+        let Some(rest) = text.trim_start().strip_prefix("GPU[") else {
+            continue;
+        };
+        let Some((number, rest)) = rest.split_once(']') else {
+            continue;
+        };
+        let Ok(number) = number.trim().parse::<u32>() else {
+            continue;
+        };
         let rest = rest.trim().strip_prefix(':').unwrap_or(rest).trim();
-        let Some((key, value)) = rest.split_once(':') else { continue };
-        learn(facts.entry(number).or_default(), key.trim(), value.trim()).map_err(|what| Error::at(*line, what))?;
+        let Some((key, value)) = rest.split_once(':') else {
+            continue;
+        };
+        learn(facts.entry(number).or_default(), key.trim(), value.trim())
+            .map_err(|what| Error::at(*line, what))?;
         first.entry(number).or_insert(*line);
     }
     Ok((facts, first))
 }
 
-/// Puts what is said of a device where it belongs; what has no place is passed over.
+/// Stores a fact about a device. An unknown key is ignored.
 fn learn(info: &mut DeviceInfo, key: &str, value: &str) -> Result<(), String> {
     let is_known = !value.is_empty() && !value.eq_ignore_ascii_case("N/A");
     match key.to_ascii_lowercase().as_str() {
         "(topology) numa node" => {
             let numa = amd::numa(value)?;
             if info.numa.is_some() && info.numa != numa {
-                return Err(format!("NUMA node {value}, but another before: expected the output for one machine"));
+                return Err(format!(
+                    "NUMA node {value}, but an earlier line has another: expected the output for one machine"
+                ));
             }
             info.numa = numa;
         }
@@ -245,11 +324,14 @@ fn learn(info: &mut DeviceInfo, key: &str, value: &str) -> Result<(), String> {
             let expected = || format!("PCI bus {value}: expected an address such as 0000:63:00.0");
             info.pci = Some(pci::normal(value).ok_or_else(expected)?);
         }
-        // As rocminfo prints it.
+        // The id gets the form that rocminfo prints.
         "unique id" if is_known => {
             let digits = value.strip_prefix("0x").unwrap_or(value);
-            let id = u64::from_str_radix(digits, 16).map_err(|_| format!("unique id {value}: expected 0x..."))?;
-            info.uuid = Some(id).filter(|&id| id != 0).map(|id| format!("GPU-{id:016x}"));
+            let id = u64::from_str_radix(digits, 16)
+                .map_err(|_| format!("unique id {value}: expected 0x..."))?;
+            info.uuid = Some(id)
+                .filter(|&id| id != 0)
+                .map(|id| format!("GPU-{id:016x}"));
         }
         _ => {}
     }
@@ -260,18 +342,33 @@ fn from_json(text: &str) -> Result<(Contents, Vec<Warning>), Error> {
     let sections: BTreeMap<String, BTreeMap<String, Scalar>> = amd::json(text)?;
     let mut facts: BTreeMap<u32, DeviceInfo> = BTreeMap::new();
     for (name, section) in &sections {
-        let Some(number) = name.strip_prefix("card").and_then(|number| number.parse().ok()) else { continue };
+        let Some(number) = name
+            .strip_prefix("card")
+            .and_then(|number| number.parse().ok())
+        else {
+            continue;
+        };
         let info = facts.entry(number).or_default();
         for (key, Scalar(value)) in section {
-            learn(info, key, value).map_err(|what| Error::in_element(None, format!("{name}.{key}"), what))?;
+            learn(info, key, value)
+                .map_err(|what| Error::in_element(None, format!("{name}.{key}"), what))?;
         }
     }
     let mut pairs: BTreeMap<Title, Pairs<'_>> = BTreeMap::new();
     for (key, Scalar(value)) in sections.get("system").into_iter().flatten() {
-        let Some((title, a, b)) = pair(key) else { continue };
-        pairs.entry(title).or_default().insert((a.min(b), a.max(b)), (key, value));
+        let Some((title, a, b)) = pair(key) else {
+            continue;
+        };
+        pairs
+            .entry(title)
+            .or_default()
+            .insert((a.min(b), a.max(b)), (key, value));
     }
-    let last = pairs.values().flat_map(BTreeMap::keys).map(|&(_, b)| b).max();
+    let last = pairs
+        .values()
+        .flat_map(BTreeMap::keys)
+        .map(|&(_, b)| b)
+        .max();
     let most = last.into_iter().chain(facts.keys().copied()).max();
     let Some(most) = most else {
         return Err(Error::new(
@@ -280,27 +377,40 @@ fn from_json(text: &str) -> Result<(Contents, Vec<Warning>), Error> {
     };
     let n = last.map_or(facts.len(), |last| last as usize + 1);
     if n > MAX_DEVICES {
-        return Err(Error::in_element(None, "system", format!("{n} devices: expected at most {MAX_DEVICES}")));
+        return Err(Error::in_element(
+            None,
+            "system",
+            format!("{n} devices: expected at most {MAX_DEVICES}"),
+        ));
     }
     if last.is_some_and(|last| last < most) {
-        let what = format!("is in no pair of `system`, which has devices up to {}", n - 1);
+        let what = format!(
+            "is in no pair of `system`, whose last device is {}: expected pairs for every device",
+            n - 1
+        );
         return Err(Error::in_element(None, format!("card{most}"), what));
     }
-    for (title, told) in &pairs {
-        if told.len() != n * (n - 1) / 2 || told.keys().any(|&(a, b)| a == b) {
-            let what = format!("{} pairs of {n} devices in matrix {title:?}: expected every pair once", told.len());
+    for (title, cells) in &pairs {
+        if cells.len() != n * (n - 1) / 2 || cells.keys().any(|&(a, b)| a == b) {
+            let what = format!(
+                "{} pairs of {n} devices in matrix {title:?}: expected every pair once",
+                cells.len()
+            );
             return Err(Error::in_element(None, "system", what));
         }
     }
-    let info = |number: u32| DeviceInfo { index: Some(number), ..facts.get(&number).cloned().unwrap_or_default() };
+    let info = |number: u32| DeviceInfo {
+        index: Some(number),
+        ..facts.get(&number).cloned().unwrap_or_default()
+    };
     let devices = match last {
         Some(last) => (0..=last).map(info).collect(),
         None => facts.keys().copied().map(info).collect(),
     };
-    let mut matrix = Matrix::new(amd::told_apart(devices));
+    let mut matrix = Matrix::new(amd::without_shared_ids(devices));
     let mut access = Vec::new();
-    for (title, told) in &pairs {
-        for (&(a, b), &(key, value)) in told {
+    for (title, cells) in &pairs {
+        for (&(a, b), &(key, value)) in cells {
             let wrong = |what| Error::in_element(None, format!("system.{key}"), what);
             let (x, y) = (a as usize, b as usize);
             if *title == Title::Access {
@@ -311,17 +421,19 @@ fn from_json(text: &str) -> Result<(Contents, Vec<Warning>), Error> {
                     PeerAccess::new(amd::id(y), amd::id(x), status),
                 ]);
             } else {
-                matrix.add(x, y, |told| put(told, *title, value)).map_err(wrong)?;
+                matrix
+                    .add(x, y, |figures| put(figures, *title, value))
+                    .map_err(wrong)?;
             }
         }
     }
     Ok((Contents { matrix, access }, Vec::new()))
 }
 
-/// Key and value of each two devices, the lower first.
+/// Key and value for each pair of devices a < b.
 type Pairs<'t> = BTreeMap<(u32, u32), (&'t str, &'t str)>;
 
-/// `(Topology) Weight between DRM devices 0 and 1`.
+/// Parses a key such as `(Topology) Weight between DRM devices 0 and 1`.
 fn pair(key: &str) -> Option<(Title, u32, u32)> {
     let lower = key.to_ascii_lowercase();
     let (what, ends) = lower.split_once(" between drm devices ")?;

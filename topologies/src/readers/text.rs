@@ -1,8 +1,9 @@
-//! What pasted text goes through on its way.
+//! Cleans lines of pasted text and splits them into words.
 
 use std::borrow::Cow;
 
-/// A line without escape codes, also those that have lost their escape character on the way, and carriage returns.
+/// Removes escape codes and carriage returns from a line. Also removes escape codes that have lost
+/// their escape character.
 pub(super) fn clean(raw: &str) -> Cow<'_, str> {
     let mut line = Cow::Borrowed(raw);
     // Every escape code has a bracket, even without its escape character.
@@ -21,20 +22,28 @@ pub(super) fn clean(raw: &str) -> Cow<'_, str> {
         }
     }
     if line.bytes().any(|b| b == 0x1b || b == b'\r') {
-        line = Cow::Owned(anstream::adapter::strip_str(&line).to_string().replace('\r', ""));
+        line = Cow::Owned(
+            anstream::adapter::strip_str(&line)
+                .to_string()
+                .replace('\r', ""),
+        );
     }
     line
 }
 
 /// The lines of a text, cleaned, each with its number.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, Cow<'_, str>)> {
-    text.split('\n').enumerate().map(|(i, raw)| (i + 1, clean(raw)))
+    text.split('\n')
+        .enumerate()
+        .map(|(i, raw)| (i + 1, clean(raw)))
 }
 
-/// Words between white space and the marks of tables, comments, lists and quotations, with the character column at which
-/// each begins.
+/// The words of a line, each with the character column at which it begins. White space and the
+/// marks of tables, comments, lists and quotations separate words.
 pub(super) fn words(line: &str) -> Vec<(&str, usize)> {
-    let is_gap = |c: char| c.is_whitespace() || matches!(c, '|' | '│' | '#' | '>' | '+' | '*' | '"' | '\'' | '`');
+    let is_gap = |c: char| {
+        c.is_whitespace() || matches!(c, '|' | '│' | '#' | '>' | '+' | '*' | '"' | '\'' | '`')
+    };
     let mut words = Vec::new();
     let mut start = None;
     for (column, (at, c)) in line.char_indices().enumerate() {
@@ -55,28 +64,40 @@ pub(super) fn words(line: &str) -> Vec<(&str, usize)> {
 pub(super) fn gpu_number(word: &str) -> Option<u32> {
     let number = word.strip_prefix("GPU")?;
     // "GPU+1" would parse too.
-    number.bytes().all(|b| b.is_ascii_digit()).then(|| number.parse().ok())?
+    number
+        .bytes()
+        .all(|b| b.is_ascii_digit())
+        .then(|| number.parse().ok())?
 }
 
-/// Whether this may stand before a line's own text: comment marks, time stamps, hosts, prompts; but no prose.
+/// Whether a text may precede the contents of a line: comment marks, time stamps, hosts or prompts,
+/// but not prose.
 pub(super) fn is_margin(before: &str) -> bool {
-    // No margin is long; and a line with a thousand places to look in front of must not take a thousand times as long.
+    // No margin is long; and a line with a thousand places to look in front of must not take a
+    // thousand times as long.
     before.len() <= 200
         && before.split_whitespace().all(|word| {
             let marked = word.ends_with([':', '$', '#', '>', '%', ']', ')']);
-            // NVLink-C2C is a link to the processor, with lines of its own that are like those of NVLink.
-            let named = marked || word == "REM" || word.bytes().any(|b| b.is_ascii_digit()) && word != "C2C";
+            // NVLink-C2C is a link to the processor, with lines of its own that are like those of
+            // NVLink.
+            let named = marked
+                || word == "REM"
+                || word.bytes().any(|b| b.is_ascii_digit()) && word != "C2C";
             named || !word.bytes().any(|b| b.is_ascii_alphabetic())
         })
 }
 
-/// Whether a line only says that something was left out: `[snip]`, `...`.
+/// Whether a line only marks an omission: `[snip]`, `...`.
 pub(super) fn is_elision(line: &str) -> bool {
     let line = line.trim();
     if line.len() > 40 {
         return false;
     }
-    let letters: String = line.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect();
+    let letters: String = line
+        .chars()
+        .filter(|c| c.is_alphanumeric())
+        .map(|c| c.to_ascii_lowercase())
+        .collect();
     match letters.as_str() {
         "" => line.contains("...") || line.contains(['…', '⋮']),
         "snip" | "snipped" | "truncated" | "omitted" => true,
@@ -90,8 +111,17 @@ mod tests {
 
     #[test]
     fn margins_are_told_from_prose() {
-        for before in ["", "  # ", "//", "2025/05/21 09:40:05 s114 ", "[rank0]: ", "user@host:~$ ", "REM ", "| ", "--"]
-        {
+        for before in [
+            "",
+            "  # ",
+            "//",
+            "2025/05/21 09:40:05 s114 ",
+            "[rank0]: ",
+            "user@host:~$ ",
+            "REM ",
+            "| ",
+            "--",
+        ] {
             assert!(is_margin(before), "{before}");
         }
         for before in ["on ", "see node1: the ", "C2C ", "Using "] {
@@ -101,7 +131,16 @@ mod tests {
 
     #[test]
     fn elisions_are_told_from_text() {
-        for line in ["...", "  [...]", "[snip]", "\t<snip>", "--- snip ---", "…", "......", "# ..."] {
+        for line in [
+            "...",
+            "  [...]",
+            "[snip]",
+            "\t<snip>",
+            "--- snip ---",
+            "…",
+            "......",
+            "# ...",
+        ] {
             assert!(is_elision(line), "{line}");
         }
         for line in ["", "Link 0: ...", "---", "GPU 1: ...", "snip it here"] {

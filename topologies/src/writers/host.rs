@@ -1,13 +1,19 @@
-//! The host as nested boxes: sockets, bridges and switches around their devices, for writers that draw.
+//! The host as nested boxes, for writers that draw: sockets, bridges and switches around their
+//! devices.
 //!
-//! Where a machine has a host tree, its components are the boxes; where it has classes only, as from `topo -m`, the regions
-//! that the classes imply are. Components without devices below them are no boxes: what is left of them is named apart.
+//! If a machine has a host tree, each component of the tree that has devices below it is a box.
+//! If the machine has link classes only, as from `topo -m`, each region that the classes imply is
+//! a box. Components without devices below them are not boxes: [`Host::empty`] lists the NUMA
+//! nodes among them, and [`Host::cards`] the network cards.
 
 use std::collections::BTreeMap;
 
-use mapa_core::{DeviceId, DeviceSet, Fabric, FabricWire, HardwareGraph, LinkClass, NodeId, NodeKind, Region};
+use mapa_core::{
+    DeviceId, DeviceSet, Fabric, FabricWire, HardwareGraph, LinkClass, NodeId, NodeKind, Region,
+};
 
-/// Boxes deeper than this are left out, their contents stay: no real machine has as many, and drawing recurses.
+/// The deepest nesting of boxes. A deeper box is left out and its contents move to the box around
+/// it. No real machine nests this deep; the limit bounds the recursion of the drawing.
 const DEEPEST: usize = 16;
 
 /// What is in a box.
@@ -17,15 +23,15 @@ pub(super) enum Item {
     Device(DeviceId),
 }
 
-/// A component of the host with what hangs below it.
+/// A component of the host with its contents.
 #[derive(Clone, Debug)]
 pub(super) struct HostBox {
     pub(super) name: String,
-    /// What it is, in words; empty where the name says it.
+    /// The kind of component, in words; empty if the name says it already.
     pub(super) what: String,
-    /// By lowest device id.
+    /// The contents, ordered by their lowest device id.
     pub(super) items: Vec<Item>,
-    /// Network cards that hang here.
+    /// Names of the network cards directly in this box.
     pub(super) cards: Vec<String>,
 }
 
@@ -33,14 +39,14 @@ pub(super) struct HostBox {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Host {
     pub(super) items: Vec<Item>,
-    /// Network cards that hang from nothing that has devices.
+    /// Names of the network cards that are in no box.
     pub(super) cards: Vec<String>,
     /// NUMA nodes without devices.
     pub(super) empty: Vec<String>,
 }
 
 impl HostBox {
-    /// Its name, and what it is unless the name says it.
+    /// The name, followed by the kind of component unless the name says it.
     pub(super) fn label(&self) -> String {
         if self.what.is_empty() || self.what == self.name {
             self.name.clone()
@@ -75,24 +81,34 @@ impl Host {
         let mut host = if tree.devices.iter().any(Option::is_some) {
             tree.boxes(fabric)
         } else {
-            Self { items: regions(graph.host_tree(), graph), ..Self::default() }
+            Self {
+                items: regions(graph.host_tree(), graph),
+                ..Self::default()
+            }
         };
         host.place_cards(fabric, &tree);
         host
     }
 
-    /// Network cards whose place is told by classes: in the smallest box with all devices that are nearest to them.
+    /// Places the network cards of which only link classes are known. A card goes into the smallest
+    /// box that holds all devices nearest to it.
     fn place_cards(&mut self, fabric: &Fabric, tree: &Tree) {
         let devices: BTreeMap<NodeId, DeviceId> = tree.device_ids();
         let mut near: BTreeMap<NodeId, (LinkClass, DeviceSet)> = BTreeMap::new();
         for (a, b, wire) in fabric.wires() {
-            let FabricWire::Link(link) = wire else { continue };
+            let FabricWire::Link(link) = wire else {
+                continue;
+            };
             for (card, other) in [(a, b), (b, a)] {
-                let Some(&device) = devices.get(&other) else { continue };
+                let Some(&device) = devices.get(&other) else {
+                    continue;
+                };
                 if !matches!(fabric.node(card).kind, NodeKind::Nic) || !link.class.is_host() {
                     continue;
                 }
-                let best = near.entry(card).or_insert_with(|| (link.class, DeviceSet::new()));
+                let best = near
+                    .entry(card)
+                    .or_insert_with(|| (link.class, DeviceSet::new()));
                 if link.class > best.0 {
                     *best = (link.class, DeviceSet::new());
                 }
@@ -119,14 +135,20 @@ impl Host {
     }
 }
 
-/// Gives a device among others a box of its own, for what is nearer to it than to them.
+/// Puts `device` into a box of its own if it shares its box with others. A network card that is
+/// nearer to this device than to the others is then placed in that box.
 fn enclose(items: &mut [Item], device: DeviceId, class: LinkClass) {
     let alone = items.len() == 1;
     for item in items {
         match item {
             Item::Device(id) if *id == device && !alone => {
                 let (name, what) = (class_name(class), String::new());
-                *item = Item::Box(HostBox { name, what, items: vec![Item::Device(device)], cards: Vec::new() });
+                *item = Item::Box(HostBox {
+                    name,
+                    what,
+                    items: vec![Item::Device(device)],
+                    cards: Vec::new(),
+                });
                 return;
             }
             Item::Box(inner) => enclose(&mut inner.items, device, class),
@@ -135,35 +157,44 @@ fn enclose(items: &mut [Item], device: DeviceId, class: LinkClass) {
     }
 }
 
-/// The smallest box that holds all these devices.
+/// The smallest box that holds all devices of `set`.
 fn smallest<'i>(items: &'i mut [Item], set: &DeviceSet) -> Option<&'i mut HostBox> {
     let holds = |item: &Item| {
         let devices: DeviceSet = item.devices().into_iter().collect();
         matches!(item, Item::Box(_)) && set.is_subset(&devices)
     };
-    let Some(Item::Box(inner)) = items.iter_mut().find(|item| holds(item)) else { return None };
-    // Asked first, as a borrow of what is inside would outlive the answer "none".
-    if inner.items.iter().any(holds) { smallest(&mut inner.items, set) } else { Some(inner) }
+    let Some(Item::Box(inner)) = items.iter_mut().find(|item| holds(item)) else {
+        return None;
+    };
+    // Tested before the recursion: the borrow checker would extend a borrow of the inner boxes to
+    // the fallback `Some(inner)`.
+    if inner.items.iter().any(holds) {
+        smallest(&mut inner.items, set)
+    } else {
+        Some(inner)
+    }
 }
 
-/// The host tree of a fabric by positions in its list of nodes, as far as it has devices.
+/// The part of a fabric's host tree that has devices below it. Nodes are indices into `nodes`.
 struct Tree {
     parent: Vec<Option<usize>>,
     kept: Vec<bool>,
-    /// Nodes below each kept node, and devices.
+    /// For each kept node, its children that are devices or kept nodes.
     below: Vec<Vec<usize>>,
-    /// The parent of each device.
+    /// For each device, its parent.
     devices: Vec<Option<usize>>,
     nodes: Vec<NodeId>,
-    /// The position of each device among the nodes.
+    /// For each device, its index in `nodes`.
     at: Vec<usize>,
 }
 
 impl Tree {
-    /// O(nodes + wires): ways up are followed only as far as they are new.
+    /// Builds the tree with O(nodes + wires) look-ups: the walk up from each device stops at the
+    /// first node that an earlier walk has visited.
     fn of(fabric: &Fabric) -> Self {
         let nodes: Vec<NodeId> = fabric.nodes().map(|(id, _)| id).collect();
-        let position: BTreeMap<NodeId, usize> = nodes.iter().enumerate().map(|(i, &id)| (id, i)).collect();
+        let position: BTreeMap<NodeId, usize> =
+            nodes.iter().enumerate().map(|(i, &id)| (id, i)).collect();
         let mut parent = vec![None; nodes.len()];
         for (child, above, wire) in fabric.wires() {
             if matches!(wire, FabricWire::Up { .. }) {
@@ -185,14 +216,24 @@ impl Tree {
             }
         }
         let devices = at.iter().map(|&i| parent[i]).collect();
-        Self { parent, kept, below, devices, nodes, at }
+        Self {
+            parent,
+            kept,
+            below,
+            devices,
+            nodes,
+            at,
+        }
     }
 
     fn device_ids(&self) -> BTreeMap<NodeId, DeviceId> {
-        (0u32..).zip(&self.at).map(|(id, &at)| (self.nodes[at], DeviceId(id))).collect()
+        (0u32..)
+            .zip(&self.at)
+            .map(|(id, &at)| (self.nodes[at], DeviceId(id)))
+            .collect()
     }
 
-    /// The component with devices that a node hangs from, if any.
+    /// The nearest kept ancestor of a node, if any.
     fn holder(&self, node: usize) -> Option<usize> {
         let mut here = node;
         // Bounded by the number of nodes: a host tree has no cycles.
@@ -211,11 +252,16 @@ impl Tree {
 
     fn loose_cards(&self, fabric: &Fabric) -> Vec<NodeId> {
         let loose = |i: &usize| self.is_card(fabric, *i) && self.holder(*i).is_none();
-        (0..self.nodes.len()).filter(loose).map(|i| self.nodes[i]).collect()
+        (0..self.nodes.len())
+            .filter(loose)
+            .map(|i| self.nodes[i])
+            .collect()
     }
 
     fn boxes(&self, fabric: &Fabric) -> Host {
-        let roots: Vec<usize> = (0..self.nodes.len()).filter(|&i| self.kept[i] && self.parent[i].is_none()).collect();
+        let roots: Vec<usize> = (0..self.nodes.len())
+            .filter(|&i| self.kept[i] && self.parent[i].is_none())
+            .collect();
         let mut cards: Vec<Vec<String>> = vec![Vec::new(); self.nodes.len()];
         for i in (0..self.nodes.len()).filter(|&i| self.is_card(fabric, i)) {
             if let Some(holder) = self.holder(i) {
@@ -223,7 +269,10 @@ impl Tree {
             }
         }
         let order = self.top_down(&roots);
-        let ids: BTreeMap<usize, DeviceId> = (0u32..).zip(&self.at).map(|(id, &at)| (at, DeviceId(id))).collect();
+        let ids: BTreeMap<usize, DeviceId> = (0u32..)
+            .zip(&self.at)
+            .map(|(id, &at)| (at, DeviceId(id)))
+            .collect();
         let mut items: Vec<Vec<Item>> = vec![Vec::new(); self.nodes.len()];
         let only_root = roots.len() == 1 && self.devices.iter().all(Option::is_some);
         let mut host = Host::default();
@@ -246,29 +295,49 @@ impl Tree {
                 items[i] = inner;
             } else {
                 let what = what(&node.kind);
-                items[i] = vec![Item::Box(HostBox { name: node.name.clone(), what, items: inner, cards: own_cards })];
+                items[i] = vec![Item::Box(HostBox {
+                    name: node.name.clone(),
+                    what,
+                    items: inner,
+                    cards: own_cards,
+                })];
             }
         }
-        host.items = roots.iter().flat_map(|&root| std::mem::take(&mut items[root])).collect();
+        host.items = roots
+            .iter()
+            .flat_map(|&root| std::mem::take(&mut items[root]))
+            .collect();
         host.items.extend(self.loose_devices().map(Item::Device));
         host.items.sort_by_key(Item::first);
-        let empty = (0..self.nodes.len()).filter(|&i| !self.kept[i]).map(|i| fabric.node(self.nodes[i]));
-        host.empty =
-            empty.filter(|node| matches!(node.kind, NodeKind::Numa(_))).map(|node| node.name.clone()).collect();
+        let empty = (0..self.nodes.len())
+            .filter(|&i| !self.kept[i])
+            .map(|i| fabric.node(self.nodes[i]));
+        host.empty = empty
+            .filter(|node| matches!(node.kind, NodeKind::Numa(_)))
+            .map(|node| node.name.clone())
+            .collect();
         host
     }
 
     fn loose_devices(&self) -> impl Iterator<Item = DeviceId> {
-        (0u32..).zip(&self.devices).filter(|(_, parent)| parent.is_none()).map(|(id, _)| DeviceId(id))
+        (0u32..)
+            .zip(&self.devices)
+            .filter(|(_, parent)| parent.is_none())
+            .map(|(id, _)| DeviceId(id))
     }
 
-    /// Kept nodes with their depths, parents before children.
+    /// The kept nodes below `roots` with their depths, parents before children.
     fn top_down(&self, roots: &[usize]) -> Vec<(usize, usize)> {
         let mut order: Vec<(usize, usize)> = roots.iter().map(|&root| (root, 0)).collect();
         let mut next = 0;
         while let Some(&(here, depth)) = order.get(next) {
             next += 1;
-            order.extend(self.below[here].iter().filter(|&&i| self.kept[i]).map(|&i| (i, depth + 1)));
+            order.extend(
+                self.below[here]
+                    .iter()
+                    .filter(|&&i| self.kept[i])
+                    .map(|&i| (i, depth + 1)),
+            );
         }
         order
     }
@@ -283,7 +352,7 @@ fn what(kind: &NodeKind) -> String {
     }
 }
 
-/// The boxes that classes imply: groups of devices closer to each other than to the rest.
+/// The boxes that link classes imply: groups of devices closer to each other than to the rest.
 fn regions(root: &Region, graph: &HardwareGraph) -> Vec<Item> {
     let between_sockets = root.within() <= LinkClass::Sys;
     if !between_sockets {
@@ -294,17 +363,23 @@ fn regions(root: &Region, graph: &HardwareGraph) -> Vec<Item> {
     }
     let part = |part: &Region| match part.devices().first() {
         Some(id) if part.devices().len() == 1 => Item::Device(id),
-        // Regions joined by worse than sockets are, as between servers, hold sockets themselves.
+        // A region whose parts are joined by `Sys` or worse holds whole sockets: it is a server.
         _ if part.within() <= LinkClass::Sys => {
             let name = "server".to_owned();
-            Item::Box(HostBox { name, what: String::new(), items: regions(part, graph), cards: Vec::new() })
+            Item::Box(HostBox {
+                name,
+                what: String::new(),
+                items: regions(part, graph),
+                cards: Vec::new(),
+            })
         }
         _ => Item::Box(region(part, graph)),
     };
     by_numa(root.parts().iter().map(part).collect(), graph)
 }
 
-/// Single devices of one NUMA node go into one box: tools print "between sockets" for them where they know no better.
+/// Puts devices outside any box that share a NUMA node into one box for that node. Tools print
+/// `SYS`, "between sockets", for such devices when they do not know the path.
 fn by_numa(items: Vec<Item>, graph: &HardwareGraph) -> Vec<Item> {
     let mut nodes: BTreeMap<u32, Vec<Item>> = BTreeMap::new();
     let mut rest = Vec::new();
@@ -318,22 +393,33 @@ fn by_numa(items: Vec<Item>, graph: &HardwareGraph) -> Vec<Item> {
         }
     }
     let node = |(numa, items)| {
-        Item::Box(HostBox { name: format!("NUMA {numa}"), what: String::new(), items, cards: Vec::new() })
+        Item::Box(HostBox {
+            name: format!("NUMA {numa}"),
+            what: String::new(),
+            items,
+            cards: Vec::new(),
+        })
     };
     rest.extend(nodes.into_iter().map(node));
     rest.sort_by_key(Item::first);
     rest
 }
 
-/// A box directly below the machine is a socket too, though its class names something smaller.
+/// Names a box directly below the machine after its NUMA node. Such a box is a whole socket even
+/// if its class names a smaller component.
 fn with_socket(inner: HostBox, graph: &HardwareGraph) -> HostBox {
     let devices = Item::Box(inner.clone()).devices();
-    let mut numbers: Vec<u32> = devices.iter().filter_map(|&id| graph.device(id).numa).collect();
+    let mut numbers: Vec<u32> = devices
+        .iter()
+        .filter_map(|&id| graph.device(id).numa)
+        .collect();
     numbers.dedup();
     match numbers.as_slice() {
-        [number] if inner.what.is_empty() && !inner.name.starts_with("NUMA") => {
-            HostBox { name: format!("NUMA {number}"), what: inner.name, ..inner }
-        }
+        [number] if inner.what.is_empty() && !inner.name.starts_with("NUMA") => HostBox {
+            name: format!("NUMA {number}"),
+            what: inner.name,
+            ..inner
+        },
         _ => inner,
     }
 }
@@ -348,22 +434,38 @@ fn region(of: &Region, graph: &HardwareGraph) -> HostBox {
     } else {
         of.parts().iter().map(part).collect()
     };
-    HostBox { name: region_name(of, graph), what: String::new(), items, cards: Vec::new() }
+    HostBox {
+        name: region_name(of, graph),
+        what: String::new(),
+        items,
+        cards: Vec::new(),
+    }
 }
 
-/// What the devices of a region have in common.
+/// The name of a region: the component that its devices share.
 fn region_name(of: &Region, graph: &HardwareGraph) -> String {
-    let mut numbers: Vec<u32> = of.devices().iter().filter_map(|id| graph.device(id).numa).collect();
+    let mut numbers: Vec<u32> = of
+        .devices()
+        .iter()
+        .filter_map(|id| graph.device(id).numa)
+        .collect();
     numbers.sort_unstable();
     numbers.dedup();
     match of.within() {
         class if class >= LinkClass::Phb => class_name(class),
         _ if numbers.is_empty() => "socket".to_owned(),
-        _ => format!("NUMA {}", numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
+        _ => format!(
+            "NUMA {}",
+            numbers
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
     }
 }
 
-/// What those have in common who are joined by this class or better.
+/// The component that devices share if this class or a better one joins them.
 fn class_name(class: LinkClass) -> String {
     match class {
         LinkClass::Phb => "host bridge",

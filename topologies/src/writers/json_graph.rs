@@ -1,4 +1,5 @@
-//! A machine in the JSON Graph Format, version 2, which graph libraries and browsers read.
+//! Writes a machine in the JSON Graph Format, version 2, which graph libraries and browser tools
+//! read.
 
 use mapa_core::{FabricWire, NodeKind};
 use serde_json::{Map, Value, json};
@@ -7,10 +8,18 @@ use crate::error::Error;
 use crate::machine::Machine;
 
 impl Machine {
-    /// The machine in the [JSON Graph Format](https://jsongraphformat.info), version 2: a node for every component, by its
-    /// name; an edge for every wire. The relation of an edge is `up` from a component to its parent in the host tree (its
-    /// only direction that means something), `direct` for direct links, `host` for paths through the host that were read
-    /// off. What else is known is metadata; bandwidths are GB/s per direction.
+    /// Writes the machine in the [JSON Graph Format](https://jsongraphformat.info), version 2.
+    ///
+    /// Every component is a node, with its name as key. Every wire is an edge with one of three
+    /// relations:
+    ///
+    /// - `up`: from a component to its parent in the host tree. Only these edges are directed.
+    /// - `direct`: a direct link.
+    /// - `host`: a path through the host, where the source gave the path and not the tree.
+    ///
+    /// Everything else that is known is in `metadata`. Bandwidths are in GB/s per direction.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let text = mapa_topologies::named("summit")?.to_json_graph()?;
@@ -20,11 +29,15 @@ impl Machine {
     /// ```
     ///
     /// # Errors
-    /// None that is known: names are unique and numbers finite.
+    /// If the JSON cannot be written. No machine is known for which this happens: names are unique
+    /// and numbers are finite.
     pub fn to_json_graph(&self) -> Result<String, Error> {
         let mut nodes = Map::new();
         for (_, node) in self.fabric.nodes() {
-            nodes.insert(node.name.clone(), json!({ "label": node.name, "metadata": about(&node.kind) }));
+            nodes.insert(
+                node.name.clone(),
+                json!({ "label": node.name, "metadata": about(&node.kind) }),
+            );
         }
         let edges: Vec<Value> = self
             .fabric
@@ -49,11 +62,12 @@ impl Machine {
             "metadata": { "source": self.source, "notes": self.notes },
             "nodes": nodes, "edges": edges,
         }});
-        serde_json::to_string_pretty(&graph).map_err(|error| Error::new(format!("cannot be written as JSON: {error}")))
+        serde_json::to_string_pretty(&graph)
+            .map_err(|error| Error::new(format!("cannot be written as JSON: {error}")))
     }
 }
 
-/// What is known of a component: absent where it is not.
+/// The metadata of a component. A key is absent if its value is not known.
 fn about(kind: &NodeKind) -> Value {
     let mut about = Map::new();
     let mut say = |key: &str, value: Value| {

@@ -1,4 +1,5 @@
-//! Writers, one file each; each is a method of [`Machine`](crate::Machine).
+//! Writers of machines, one module for each format. Each writer is a method of
+//! [`Machine`](crate::Machine).
 
 mod dot;
 mod host;
@@ -6,6 +7,8 @@ mod json_graph;
 mod koordinator;
 mod nccl_topology;
 mod slurm_gres;
+#[cfg(feature = "pictures")]
 mod svg;
 
+#[cfg(feature = "pictures")]
 pub use svg::Picture;

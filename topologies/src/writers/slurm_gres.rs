@@ -1,4 +1,4 @@
-//! Slurm's `gres.conf`.
+//! Writes a machine as lines of Slurm's `gres.conf`.
 
 use std::fmt::Write;
 
@@ -8,17 +8,22 @@ use crate::error::Error;
 use crate::machine::Machine;
 
 impl Machine {
-    /// The machine as the lines of Slurm's `gres.conf`, one for each device, to be put behind a `NodeName=` or used as
-    /// they are where all nodes are alike.
+    /// Writes the machine as lines of Slurm's `gres.conf`, one for each device. Put `NodeName=` in
+    /// front of each line, or use the lines as they are if all nodes are alike.
     ///
-    /// `Links` has the number of direct links to every device: -1 for the device itself, 0 where a pair meets in the
-    /// host; of a switched fabric every pair has the links of a port, as `AutoDetect=nvml` has them. `File` is the
-    /// vendor's device file by the device's number. Lost are the classes of paths through the host (write `Cores=` for
-    /// these by hand: the machine does not know its cores), all bandwidths, and network cards.
+    /// `Links` lists the number of direct links to every device: -1 for the device itself, 0 if
+    /// only a host path joins the pair. In a switched fabric every pair has as many links as a
+    /// port, as with `AutoDetect=nvml`. `File` is the vendor's device file for the device's number.
     ///
-    /// What Slurm makes of `Links` differs by release and by request. 22.05 takes the lowest free device, then those
-    /// with the most links to that one. Since 24.05 `--gres` prefers the fewest links, so that two GPUs of an idle
-    /// DGX-1V are a pair without NVLink, while `--gpus` does better. Neither looks for the best set.
+    /// The format does not hold bandwidths, network cards, or classes of paths through the host.
+    /// For the host paths, write `Cores=` by hand: the machine does not know its cores.
+    ///
+    /// How Slurm uses `Links` depends on the release and the request. 22.05 takes the lowest free
+    /// device, then those with the most links to that one. Since 24.05, `--gres` prefers the fewest
+    /// links: two GPUs of an idle DGX-1V are a pair without NVLink. `--gpus` does better. Neither
+    /// searches for the best set.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let machine = mapa_topologies::named("summit")?;
@@ -30,18 +35,24 @@ impl Machine {
     /// ```
     ///
     /// # Errors
-    /// As [`Machine::graph`]; devices of several servers, each of which has a file of its own.
+    /// - If [`Machine::graph`] fails.
+    /// - If the devices belong to several servers: each server has a `gres.conf` of its own.
     pub fn to_slurm_gres(&self) -> Result<String, Error> {
         let graph = self.graph()?;
-        // Behind the devices the graph has their instances, which Slurm counts otherwise.
+        // The graph lists MIG instances after the devices. They are left out here: Slurm counts
+        // them in another way.
         let devices = u32::try_from(self.fabric.device_count()).unwrap_or(u32::MAX);
         let is_amd = self.labels.direct.eq_ignore_ascii_case("XGMI");
         let ids = || (0..devices).map(DeviceId);
-        let apart = |a: DeviceId| ids().find(|&b| graph.pair(a, b).best().class == LinkClass::Network).map(|b| (a, b));
+        let apart = |a: DeviceId| {
+            ids()
+                .find(|&b| graph.pair(a, b).best().class == LinkClass::Network)
+                .map(|b| (a, b))
+        };
         if let Some((a, b)) = ids().find_map(apart) {
             let names = [a, b].map(|id| graph.device(id).name.clone()).join(" and ");
             return Err(Error::new(format!(
-                "{names} are of two servers: expected one, as gres.conf has lines for each node"
+                "{names} are in different servers: expected one server, as each has a gres.conf of its own"
             )));
         }
         let mut text = String::new();
@@ -52,7 +63,12 @@ impl Machine {
             let device = graph.device(DeviceId(a));
             let number = device.index.unwrap_or(a);
             text += "Name=gpu";
-            if let Some(kind) = device.product.as_deref().map(kind).filter(|kind| !kind.is_empty()) {
+            if let Some(kind) = device
+                .product
+                .as_deref()
+                .map(kind)
+                .filter(|kind| !kind.is_empty())
+            {
                 let _ = write!(text, " Type={kind}");
             }
             let _ = match number.checked_add(FIRST_RENDER).filter(|_| is_amd) {
@@ -73,17 +89,26 @@ impl Machine {
     }
 }
 
-/// The number of the first render node of Linux, which AMD's devices are reached by.
+/// The number of the first render node in Linux. AMD's devices are opened through render nodes.
 const FIRST_RENDER: u32 = 128;
 
-/// Text that fits into a comment: control characters could end it.
+/// Text for a comment line. Control characters become spaces, as a line break would end the
+/// comment.
 fn line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
 }
 
-/// A product's name as Slurm's types are written: lower case, an underscore for what is no letter, digit or hyphen. A
-/// dot could make a MIG profile of it.
+/// A product name in the form of a Slurm type: lower case, with an underscore for every character
+/// that is not a letter, digit or hyphen. Slurm could read a name with a dot as a MIG profile.
 fn kind(product: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c.to_ascii_lowercase() } else { '_' };
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '-' {
+            c.to_ascii_lowercase()
+        } else {
+            '_'
+        }
+    };
     product.trim().chars().take(64).map(plain).collect()
 }

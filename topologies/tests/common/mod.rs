@@ -1,4 +1,6 @@
-//! Where the real data is.
+//! What several tests share: where the real data is, and how descriptions are read.
+
+pub(crate) mod dumps;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -11,5 +13,11 @@ pub(crate) fn data(test: &str) -> Option<PathBuf> {
         let _ = writeln!(std::io::stderr(), "{test}: skipped, MAPA_DATA is not set");
     }
     // Tests run in their package's folder, people set it relative to the workspace's.
-    folder.map(|folder| if folder.is_relative() { PathBuf::from("..").join(folder) } else { folder })
+    folder.map(|folder| {
+        if folder.is_relative() {
+            PathBuf::from("..").join(folder)
+        } else {
+            folder
+        }
+    })
 }

@@ -1,24 +1,26 @@
-//! Small dense targets: there filters leave everything, and the engine for machines counts faster.
+//! Small dense targets: filters remove next to nothing there, and the engine for machines counts
+//! faster.
 
 use super::domains::domains;
 use super::plan::GraphMatcher;
 use crate::graph::Graph;
 use crate::matching::bits::put;
 use crate::matching::engine::{Cursor, Plain, Walk};
+use crate::matching::limits::{Limits, SearchStats, StopReason};
 use crate::matching::meter::Meter;
 use crate::matching::plan::Matcher;
-use crate::matching::search::{Limits, SearchStats, StopReason};
 
 /// The most vertices of such a target.
 const MOST: usize = 256;
 
-/// Whether the engine for machines shall count: a quarter of all pairs are joined at least.
+/// Whether the engine for machines counts: the target is small, and at least a quarter of all pairs
+/// are joined.
 fn is_dense(target: &Graph) -> bool {
     let n = target.len();
     n <= MOST && 8 * target.edge_count() >= n * n.saturating_sub(1)
 }
 
-/// The count; none where the target is sparse or the pattern not small.
+/// The count; none if the target is sparse or the pattern is not small.
 pub(super) fn count<'m>(
     matcher: &GraphMatcher,
     target: &Graph,
@@ -26,7 +28,9 @@ pub(super) fn count<'m>(
     meter: &dyn Fn() -> Meter<'m>,
 ) -> Option<SearchStats> {
     let own = matcher.dense().filter(|_| is_dense(target))?;
-    let Some(domains) = domains(&matcher.pattern, target, matcher.induced) else { return Some(SearchStats::default()) };
+    let Some(domains) = domains(&matcher.pattern, target, matcher.induced) else {
+        return Some(SearchStats::default());
+    };
     Some(match target.len() {
         0..=64 => counted::<1>(own, target, &domains, limits, meter),
         65..=128 => counted::<2>(own, target, &domains, limits, meter),
@@ -34,6 +38,7 @@ pub(super) fn count<'m>(
     })
 }
 
+/// The count at one width of sets.
 fn counted<'m, const W: usize>(
     matcher: &Matcher,
     target: &Graph,
@@ -47,12 +52,18 @@ fn counted<'m, const W: usize>(
         row
     };
     let ground = Plain {
-        joined: (0..target.len() as u32).map(|v| row(target.neighbours(v))).collect(),
+        joined: (0..target.len() as u32)
+            .map(|v| row(target.neighbours(v)))
+            .collect(),
         domains: domains.iter().map(|domain| row(domain)).collect(),
     };
-    // Filters look at labels and degrees, which automorphisms keep: ranks of one orbit have equal domains. So each distinct
-    // match stands for as many raw ones as there are automorphisms.
-    if let Some(class) = matcher.of_each_class.as_ref().filter(|_| limits.matches == Limits::NONE.matches) {
+    // Filters look at labels and degrees, which automorphisms keep: ranks of one orbit have equal
+    // domains. So each distinct match stands for as many raw ones as there are automorphisms.
+    if let Some(class) = matcher
+        .of_each_class
+        .as_ref()
+        .filter(|_| limits.matches == Limits::NONE.matches)
+    {
         let mut meter = meter();
         Cursor::new(class, &ground).count(&mut meter);
         let stats = meter.stats();
@@ -61,7 +72,11 @@ fn counted<'m, const W: usize>(
             return match order.and_then(|order| stats.matches.checked_mul(order)) {
                 Some(matches) => SearchStats { matches, ..stats },
                 None if stats.matches == 0 => stats,
-                None => SearchStats { matches: u64::MAX, stopped: StopReason::MatchLimit, ..stats },
+                None => SearchStats {
+                    matches: u64::MAX,
+                    stopped: StopReason::MatchLimit,
+                    ..stats
+                },
             };
         }
     }

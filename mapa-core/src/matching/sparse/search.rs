@@ -1,4 +1,4 @@
-//! A pattern graph in a target graph: what is searched, how far, and what comes of it.
+//! Searching a pattern graph in a target graph.
 
 use std::ops::ControlFlow;
 
@@ -9,19 +9,27 @@ use super::plan::GraphMatcher;
 use super::space::Space;
 use super::tail::Tail;
 use crate::graph::Graph;
+use crate::matching::limits::{Limits, SearchStats};
 use crate::matching::meter::Meter;
-use crate::matching::search::{Limits, Outcome, SearchStats, Stop};
+use crate::matching::run::Outcome;
+use crate::view::Stop;
 
-/// A compiled pattern graph in a target graph. Cheap to copy; the terminal methods run it.
+/// A compiled pattern graph in a target graph. It is cheap to copy; its terminal methods run it.
 ///
-/// A match maps the pattern's vertices to target vertices of equal labels, each to its own, every edge to an edge; induced,
-/// every pair without an edge to a pair without. Matches come in the same order on every run. The empty pattern has no match.
-/// Of a class of matches that are equal up to an automorphism of the pattern, the lexicographically smallest is shown.
+/// A match maps the pattern's vertices to different target vertices of equal labels, and every edge
+/// to an edge. An induced match also maps every pair without an edge to a pair without an edge.
+/// Matches come in the same order on every run. The empty pattern has no match. Of a class of
+/// matches that are equal up to an automorphism of the pattern, the lexicographically smallest is
+/// shown.
 ///
-/// Memory is O(sum over pattern edges of the degrees in the domain of one end) beyond the graphs, besides a bit for each
-/// candidate of each pattern vertex and each neighbour of that; filters are run anew by each terminal method. A node takes
-/// time in proportion to a 64th of the candidates of the vertices it touches: targets of hundreds of thousands of alike vertices
-/// are slow.
+/// # Complexity
+///
+/// Memory beyond the graphs is O(sum over pattern edges of the degrees in the domain of one end),
+/// and one bit for each candidate of each pattern vertex and each neighbour of that vertex. Each
+/// terminal method runs the filters again. A node takes O(c / 64) time for the c candidates of the
+/// vertices it touches, so targets with hundreds of thousands of alike vertices are slow.
+///
+/// # Examples
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -50,25 +58,43 @@ pub struct GraphSearch<'a> {
     until: Option<Stop<'a>>,
 }
 
+impl GraphMatcher {
+    /// The search for this pattern in a graph.
+    #[must_use]
+    pub fn on<'a>(&'a self, target: &'a Graph) -> GraphSearch<'a> {
+        GraphSearch::new(self, target)
+    }
+}
+
 impl<'a> GraphSearch<'a> {
-    pub(super) fn new(matcher: &'a GraphMatcher, target: &'a Graph) -> Self {
-        Self { matcher, target, limits: Limits::NONE, until: None }
+    fn new(matcher: &'a GraphMatcher, target: &'a Graph) -> Self {
+        Self {
+            matcher,
+            target,
+            limits: Limits::NONE,
+            until: None,
+        }
     }
 
-    /// How far to go. Nodes are pattern vertices placed; filtering before the search takes none, and
-    /// [`GraphSearch::count`] need not place every vertex.
+    /// Sets how far the search may go. A node is a pattern vertex placed. Filtering before the
+    /// search takes no nodes, and [`GraphSearch::count`] need not place every vertex.
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
 
-    /// Stops soon after `stop` has begun to answer true; asked every few thousand nodes. For deadlines.
+    /// Stops soon after `stop` starts to return true. `stop` is called every few thousand nodes.
+    /// Use it for deadlines.
     #[must_use]
     pub fn until(self, stop: Stop<'a>) -> Self {
-        Self { until: Some(stop), ..self }
+        Self {
+            until: Some(stop),
+            ..self
+        }
     }
 
-    /// Every door opens on this: what filters leave, and the order in which it is searched; none if nothing is left.
+    /// The candidate space with which every terminal method starts; none if some vertex has no
+    /// candidate.
     fn space(&self) -> Option<Space> {
         let domains = domains(&self.matcher.pattern, self.target, self.matcher.induced)?;
         Some(Space::new(self.matcher, self.target, domains))
@@ -78,27 +104,52 @@ impl<'a> GraphSearch<'a> {
         Meter::new(self.limits, self.until)
     }
 
-    /// Shows every match to `f` until it breaks off: `map[u]` is where pattern vertex `u` lies.
+    /// Calls `f` with every match until it breaks off: `map[u]` is the target vertex of pattern
+    /// vertex `u`.
+    ///
+    /// # Complexity
+    ///
+    /// Time in proportion to the nodes visited, which can grow exponentially with the number of
+    /// pattern vertices. For the time per node and for memory see [`GraphSearch`].
     pub fn visit<B>(&self, mut f: impl FnMut(&[u32]) -> ControlFlow<B>) -> Outcome<B> {
         let mut matches = self.iter();
         let mut map = vec![0; self.matcher.pattern.len()];
         while matches.advance(&mut map) {
             if let ControlFlow::Break(value) = f(&map) {
-                return Outcome { broke: Some(value), stats: matches.meter.broken_off() };
+                return Outcome {
+                    broke: Some(value),
+                    stats: matches.meter.broken_off(),
+                };
             }
         }
-        Outcome { broke: None, stats: matches.stats() }
+        Outcome {
+            broke: None,
+            stats: matches.stats(),
+        }
     }
 
-    /// How many matches there are, up to the limits; [`u64::MAX`] and not complete, if there are more.
+    /// The number of matches, up to the limits; [`u64::MAX`], and not complete, if there are more.
+    ///
+    /// # Complexity
+    ///
+    /// As [`GraphSearch::visit`], but the last vertices are counted without being placed. That
+    /// takes exponential time in the size of the largest group of them that share candidates.
     #[must_use]
     pub fn count(&self) -> SearchStats {
-        if let Some(stats) = dense::count(self.matcher, self.target, self.limits, &|| self.meter()) {
+        if let Some(stats) = dense::count(self.matcher, self.target, self.limits, &|| self.meter())
+        {
             return stats;
         }
-        let Some(mut space) = self.space() else { return SearchStats::default() };
+        let Some(mut space) = self.space() else {
+            return SearchStats::default();
+        };
+        // Each class of matches has as many raw ones as the pattern has automorphisms. Without the
+        // symmetry conditions, more of the last vertices may be counted without being placed.
         let class = self.matcher.class;
-        let divides = class > 1 && class < u128::MAX && self.limits.matches == u64::MAX && !self.matcher.induced;
+        let divides = class > 1
+            && class < u128::MAX
+            && self.limits.matches == u64::MAX
+            && !self.matcher.induced;
         if divides && space.raw_if_shorter() {
             let (mut raw, mut meter) = (0u128, self.meter());
             self.run_count(space, &mut meter, |_, ways| {
@@ -109,7 +160,10 @@ impl<'a> GraphSearch<'a> {
                 meter.matched_up_to(raw / class);
                 return meter.stats();
             }
-            let Some(again) = self.space() else { return SearchStats::default() };
+            // The raw count overflowed: count distinct matches after all.
+            let Some(again) = self.space() else {
+                return SearchStats::default();
+            };
             space = again;
         }
         let mut meter = self.meter();
@@ -117,36 +171,63 @@ impl<'a> GraphSearch<'a> {
         meter.stats()
     }
 
-    /// Gives `add` the numbers of matches that differ only in their last vertices, until it answers false.
-    fn run_count(&self, space: Space, meter: &mut Meter<'a>, mut add: impl FnMut(&mut Meter<'a>, u128) -> bool) {
+    /// Calls `add` with the numbers of matches that differ only in their last vertices, until it
+    /// returns false.
+    fn run_count(
+        &self,
+        space: Space,
+        meter: &mut Meter<'a>,
+        mut add: impl FnMut(&mut Meter<'a>, u128) -> bool,
+    ) {
         let (core, all) = (space.core, space.steps.len());
         let mut cursor = Cursor::new(space, self.target, self.matcher.induced);
         let mut tail = Tail::new(self.target.len());
         while cursor.next(core, meter) {
-            let ways = if core < all { tail.ways(&cursor, meter) } else { Some(1) };
+            let ways = if core < all {
+                tail.ways(&cursor, meter)
+            } else {
+                Some(1)
+            };
             if !ways.is_some_and(|ways| add(meter, ways)) {
                 break;
             }
         }
     }
 
-    /// The first match; none, too, if a limit came first.
+    /// The first match; none if there is none, or if a limit came first.
+    ///
+    /// # Complexity
+    ///
+    /// As [`GraphSearch::visit`] until the first match.
     #[must_use]
     pub fn first(&self) -> Option<Vec<u32>> {
         self.iter().next()
     }
 
-    /// Whether there is a match, found within the limits.
+    /// Whether a match was found within the limits.
+    ///
+    /// # Complexity
+    ///
+    /// As [`GraphSearch::visit`] until the first match.
     #[must_use]
     pub fn is_match(&self) -> bool {
         self.first().is_some()
     }
 
     /// The matches one after another, as [`GraphSearch::visit`] shows them.
+    ///
+    /// # Complexity
+    ///
+    /// As [`GraphSearch::visit`] for as many matches as are taken.
     #[must_use]
     pub fn iter(&self) -> GraphMatches<'a> {
-        let cursor = self.space().map(|space| Cursor::new(space, self.target, self.matcher.induced));
-        GraphMatches { cursor, meter: self.meter() }
+        let cursor = self
+            .space()
+            .map(|space| Cursor::new(space, self.target, self.matcher.induced));
+        GraphMatches {
+            cursor,
+            meter: self.meter(),
+        }
     }
 }
 
@@ -157,14 +238,17 @@ pub struct GraphMatches<'a> {
 }
 
 impl GraphMatches<'_> {
-    /// What the search did so far; complete once the iterator has ended and no limit was hit.
+    /// What the search did so far. It is complete once the iterator has ended without reaching a
+    /// limit.
     #[must_use]
     pub fn stats(&self) -> SearchStats {
         self.meter.stats()
     }
 
     fn advance(&mut self, map: &mut [u32]) -> bool {
-        let Some(cursor) = &mut self.cursor else { return false };
+        let Some(cursor) = &mut self.cursor else {
+            return false;
+        };
         let all = cursor.space.steps.len();
         if all > 0 && cursor.next(all, &mut self.meter) && self.meter.matched() {
             cursor.fill(map);

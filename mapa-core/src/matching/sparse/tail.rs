@@ -1,33 +1,47 @@
-//! Counting the last vertices without placing them.
+//! Counting the ways to place the last vertices without placing them.
+//!
+//! The last vertices are not joined to each other, so only one condition is left between them: no
+//! two lie on the same target vertex. Their number of placements is thus the permanent of a matrix
+//! of candidates. It is computed by groups: vertices that share no candidate are independent.
 
 use super::cursor::Cursor;
 use crate::matching::meter::Meter;
 
 /// Scratch memory for counting.
 pub(super) struct Tail {
-    /// By target vertex, its place in `members`, if that is of it.
+    /// By target vertex, its place in `members`. The entry is valid only if `members` names the
+    /// vertex there, so that nothing needs to be cleared.
     slot: Vec<u32>,
-    /// Target vertices that a last vertex can have, with all the last vertices that can.
+    /// Each target vertex that some last vertex can have, with the set of last vertices that can.
     members: Vec<(u32, u128)>,
-    /// By last vertex, how many target vertices it alone can have.
+    /// By last vertex, how many target vertices only it can have.
     own: Vec<u64>,
-    /// Target vertices that the same last vertices can have, two or more of them: who, and how many.
+    /// Target vertices that two or more last vertices can have, by the set of these: the set, and
+    /// how many such target vertices there are.
     shared: Vec<(u128, u64)>,
 }
 
 impl Tail {
     pub(super) fn new(vertices: usize) -> Self {
-        Self { slot: vec![0; vertices], members: Vec::new(), own: Vec::new(), shared: Vec::new() }
+        Self {
+            slot: vec![0; vertices],
+            members: Vec::new(),
+            own: Vec::new(),
+            shared: Vec::new(),
+        }
     }
 
-    /// In how many ways the vertices after the core can be placed, none where another is; saturates. None if `meter` says
-    /// stop.
+    /// The number of ways to place the vertices after the core on different target vertices;
+    /// saturates. None if `meter` reached a limit.
     ///
-    /// They are not joined to each other, so only target vertices that several can have matter: vertices without any are
-    /// a factor each, and so is each group of vertices that share some.
+    /// # Complexity
+    ///
+    /// Exponential in the size of the largest group of vertices that share candidates; a vertex
+    /// that shares none is a factor.
     pub(super) fn ways(&mut self, cursor: &Cursor<'_>, meter: &mut Meter<'_>) -> Option<u128> {
         let core = cursor.space.core;
         let last = cursor.space.steps.len() - core;
+        // A single vertex shares with none: its candidates are counted.
         if last == 1 {
             let mut ways = 0;
             cursor.candidates(core, |_| ways += 1);
@@ -45,10 +59,15 @@ impl Tail {
             }
         }
         self.group(last);
-        let all = if last == u128::BITS as usize { u128::MAX } else { (1 << last) - 1 };
+        let all = if last == u128::BITS as usize {
+            u128::MAX
+        } else {
+            (1 << last) - 1
+        };
         product(all, &self.own, &mut self.shared, meter)
     }
 
+    /// Notes that the last vertex `i` can have `v`.
     fn put(&mut self, v: u32, i: usize) {
         let slot = self.slot[v as usize] as usize;
         match self.members.get_mut(slot) {
@@ -60,6 +79,8 @@ impl Tail {
         }
     }
 
+    /// Counts target vertices by the set of last vertices that can have them. Target vertices with
+    /// equal sets are interchangeable.
     fn group(&mut self, last: usize) {
         self.own.clear();
         self.own.resize(last, 0);
@@ -71,6 +92,7 @@ impl Tail {
                 self.shared.push((who, 1));
             }
         }
+        // Merge target vertices with equal sets, and add up how many there are.
         self.shared.sort_unstable();
         self.shared.dedup_by(|next, kept| {
             let same = next.0 == kept.0;
@@ -80,8 +102,14 @@ impl Tail {
     }
 }
 
-/// In how many ways the vertices of `left` get a target vertex each, group by group.
-fn product(mut left: u128, own: &[u64], shared: &mut [(u128, u64)], meter: &mut Meter<'_>) -> Option<u128> {
+/// The number of ways to give each vertex of `left` a target vertex: the product over groups that
+/// share no target vertex with each other.
+fn product(
+    mut left: u128,
+    own: &[u64],
+    shared: &mut [(u128, u64)],
+    meter: &mut Meter<'_>,
+) -> Option<u128> {
     let mut ways = 1u128;
     while left != 0 && ways != 0 {
         let group = joined(left & left.wrapping_neg(), left, shared);
@@ -91,10 +119,12 @@ fn product(mut left: u128, own: &[u64], shared: &mut [(u128, u64)], meter: &mut 
     Some(ways)
 }
 
-/// All vertices of `among` that share target vertices with these, directly or not.
+/// All vertices of `among` that share target vertices with these, directly or through others.
 fn joined(mut group: u128, among: u128, shared: &[(u128, u64)]) -> u128 {
     loop {
-        let touching = shared.iter().filter(|(who, size)| who & group != 0 && *size > 0);
+        let touching = shared
+            .iter()
+            .filter(|(who, size)| who & group != 0 && *size > 0);
         let more = touching.fold(group, |group, (who, _)| group | who & among);
         if more == group {
             return group;
@@ -103,14 +133,25 @@ fn joined(mut group: u128, among: u128, shared: &[(u128, u64)]) -> u128 {
     }
 }
 
-/// The same for one group: the lowest of them takes a target vertex of its own, or one of those that it shares with the
-/// same others, which are all alike.
-fn place(group: u128, own: &[u64], shared: &mut [(u128, u64)], meter: &mut Meter<'_>) -> Option<u128> {
+/// The number of ways to give each vertex of one group a target vertex. The lowest vertex takes
+/// one that no other of the group can have, or one of those that it shares with certain others;
+/// target vertices shared by the same set are alike, so one of each set is tried.
+fn place(
+    group: u128,
+    own: &[u64],
+    shared: &mut [(u128, u64)],
+    meter: &mut Meter<'_>,
+) -> Option<u128> {
     let first = group & group.wrapping_neg();
     let rest = group & !first;
+    // Target vertices that the rest of the group can have too must be taken away from it if `first`
+    // takes one; the others are a factor.
     let contested = |who: u128| who & rest != 0;
-    let uncontested = shared.iter().filter(|(who, _)| who & first != 0 && !contested(*who));
-    let free = own[first.trailing_zeros() as usize] + uncontested.map(|(_, size)| size).sum::<u64>();
+    let uncontested = shared
+        .iter()
+        .filter(|(who, _)| who & first != 0 && !contested(*who));
+    let free =
+        own[first.trailing_zeros() as usize] + uncontested.map(|(_, size)| size).sum::<u64>();
     let free = u128::from(free);
     if rest == 0 {
         return Some(free);
@@ -118,7 +159,12 @@ fn place(group: u128, own: &[u64], shared: &mut [(u128, u64)], meter: &mut Meter
     if !meter.node() {
         return None;
     }
-    let mut ways = if free == 0 { 0 } else { free.saturating_mul(product(rest, own, shared, meter)?) };
+    let mut ways = if free == 0 {
+        0
+    } else {
+        free.saturating_mul(product(rest, own, shared, meter)?)
+    };
+    // Take one target vertex of a set away, count the rest, and put it back.
     for i in 0..shared.len() {
         let (who, size) = shared[i];
         if who & first == 0 || !contested(who) || size == 0 {

@@ -1,29 +1,36 @@
-//! What the next job will find.
+//! The bandwidth that the next job can expect.
 //!
-//! Of l leases any order of ends is as likely as any other. So the first d that end are any d of them alike, and the
-//! next any of the others. A ring of k becomes possible when lease j ends after those of A if fewer than k devices are
-//! free with those of A, and at least k with j's: that has probability 1 / C(l, |A|) / (l - |A|), and summing what is
-//! best then over all such (A, j) gives Nₖ. All sizes that become possible at one step are added up by one look into
-//! the table of sums.
+//! All orders in which l leases can end are equally likely. So the first d leases to end are any
+//! set of d leases with equal probability, and the next one is any of the others. Let A be the
+//! leases that have ended, and j the next one. A ring of k becomes possible with j if fewer than k
+//! devices are free after A and at least k after A and j. The pair (A, j) has probability 1 / C(l,
+//! |A|) / (l - |A|). Nₖ is the sum over all such pairs of this probability times the bandwidth of
+//! the best ring then free. One lookup in the table of sums adds up all sizes that become possible
+//! at one step.
 
 use super::tables::Mix;
+use crate::ids::{DeviceId, LeaseId};
 use crate::matching::Few;
 use crate::reach::Mask;
 use crate::view::View;
-use crate::{DeviceId, LeaseId};
 
-/// Who holds what, as far as it will come back.
+/// The free devices, and the leases whose devices will become free.
 pub(super) struct Leases {
     pub(super) free: Mask,
-    /// The devices of each lease, by the lowest of them; of tenants that nobody knows, one each.
+    /// The devices of each lease, in the order of the leases' lowest devices. A device with an
+    /// unknown tenant counts as a lease of its own.
     pub(super) held: Few<Mask>,
     pub(super) ids: Few<LeaseId>,
 }
 
 impl Leases {
-    /// On a machine of whole devices. None where a device has several tenants.
+    /// The leases on a machine of whole devices. `None` if a device has several tenants.
     pub(super) fn of(view: &View<'_>) -> Option<Self> {
-        let mut leases = Self { free: 0, held: Few::new(), ids: Few::new() };
+        let mut leases = Self {
+            free: 0,
+            held: Few::new(),
+            ids: Few::new(),
+        };
         for id in (0..view.graph().len() as u32).map(DeviceId) {
             let device: Mask = 1 << id.0;
             match view.tenants(id) {
@@ -40,7 +47,7 @@ impl Leases {
                     leases.ids.push(LeaseId(u64::MAX));
                     leases.held.push(device);
                 }
-                // Nobody has it, and nobody may have it.
+                // No tenant, but not free either, as the view excludes it: it never becomes free.
                 [] => {}
                 _ => return None,
             }
@@ -50,14 +57,24 @@ impl Leases {
 }
 
 impl Mix {
-    /// The sum over sizes of share x Nₖ, GB/s: with these devices free, and these leases to end in random order. Sizes
-    /// for which there are never enough devices count nothing.
+    /// The sum over sizes k of share × Nₖ, GB/s, with these devices free and these leases ending in
+    /// random order. A size that never fits contributes 0.
     pub(super) fn expected(&self, free: Mask, leases: &[Mask]) -> f64 {
         let there = free.count_ones() as usize;
-        self.up_to(there, free) + self.later(free, leases, Ended { leases: 0, count: 0, from: 0, chance: 1.0 })
+        self.up_to(there, free)
+            + self.later(
+                free,
+                leases,
+                Ended {
+                    leases: 0,
+                    count: 0,
+                    from: 0,
+                    chance: 1.0,
+                },
+            )
     }
 
-    /// The part of those sizes that do not fit yet.
+    /// The contribution of the sizes that do not fit on `free`, after the leases in `ended`.
     fn later(&self, free: Mask, leases: &[Mask], ended: Ended) -> f64 {
         let there = free.count_ones() as usize;
         let left = leases.len() - ended.count;
@@ -72,23 +89,29 @@ impl Mix {
             }
         }
         sum *= ended.chance / left as f64;
-        // Each set of leases once: with the highest of them last.
+        // A set of leases is visited once, with its highest lease added last. It can have ended in
+        // any order, so its probability is 1 / C(l, d + 1) = 1 / C(l, d) × (d + 1) / (l - d).
         let chance = ended.chance * (ended.count + 1) as f64 / left as f64;
         for at in ended.from..leases.len() {
-            let ended = Ended { leases: ended.leases | 1 << at, count: ended.count + 1, from: at + 1, chance };
+            let ended = Ended {
+                leases: ended.leases | 1 << at,
+                count: ended.count + 1,
+                from: at + 1,
+                chance,
+            };
             sum += self.later(free | leases[at], leases, ended);
         }
         sum
     }
 }
 
-/// Some leases that end before all others.
+/// The leases that have ended, before all others.
 #[derive(Clone, Copy)]
 struct Ended {
     leases: u32,
     count: usize,
-    /// All of them are below this one.
+    /// The position after the highest of them: only later leases may be added.
     from: usize,
-    /// How likely it is that just these end first.
+    /// The probability that exactly these end first.
     chance: f64,
 }

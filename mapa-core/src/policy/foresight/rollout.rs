@@ -1,83 +1,61 @@
-//! The next jobs tried out.
+//! Rollouts: the next jobs are tried out on each candidate set.
 //!
-//! Where the queue is seen, a set is worth what the job has on it and what the next jobs will have, if each takes the
-//! best set that is free when its turn comes: own₀ + Σ γⁱ ownᵢ. In between leases end, in the order of known ends or in
-//! orders that are drawn: then the worth is the mean over rollouts. Draws are hashes of a named stream and of what is
-//! seen, so the policy has no state. Which leases end next is drawn by their positions; how many devices that frees is
-//! the same whatever set is tried, so that all sets are tried under the same course of events.
+//! If the scheduler shows its queue, the worth of a set is own₀ + Σ γⁱ ownᵢ. Here own₀ is the job's
+//! bandwidth on the set, and ownᵢ is that of the i-th next job, if each takes the best set that is
+//! free at its turn. Between jobs, leases end: in the order of their known ends, or else in random
+//! orders, and then the worth is the mean over rollouts. Random numbers are hashes of a named
+//! stream and of the state, so the policy has no state. A lease that ends is drawn by its position.
+//! The number of devices that it frees is the same for every candidate set, so all sets are
+//! compared under the same course of events.
 //!
-//! The horizon is the end of the queue that is shown. Inventing a job beyond it is worse than stopping there.
+//! A rollout ends with the last job of the queue shown. Inventing further jobs gave worse results.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
+use super::ahead::{Ahead, Best};
 use super::future::Leases;
-use super::patience::Patience;
-use super::tables::{Own, left_over};
-use super::{Ahead, Best};
-use crate::allocator::LeaseId;
+use super::outlook::{Ends, Next, Outlook};
+use super::tables::{Left, Own};
+use crate::ids::LinkClass;
 use crate::matching::Few;
+use crate::optimum::settle;
 use crate::pattern::Pattern;
-use crate::policy::criterion::settle;
 use crate::policy::preserve::is_sensitive;
 use crate::policy::random::{lot, stream};
 use crate::reach::{Mask, Spread, earliness, of_size};
-use crate::topology::LinkClass;
+use crate::topology::Key;
 
-/// How many of the best sets by λ N are compared.
-pub(super) const SETS: usize = 16;
-
-/// How many orders of ends are drawn.
+/// The number of random orders of ends.
 const ROLLOUTS: u32 = 32;
 
-/// How much less each job counts than the one before it.
+/// The discount γ from each job to the next.
 const GAMMA: f64 = 0.9;
 
-/// A job that comes next.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Next {
-    /// How many devices it asks for.
-    pub devices: usize,
-    /// Whether its speed depends on the links it gets.
-    pub sensitive: bool,
-    /// How long it runs at full speed, seconds; looked at where ends are known.
-    pub seconds: f64,
-}
-
-/// What is known of what comes next on a machine.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outlook {
-    /// The jobs that follow, in order. Each is taken for a ring; those larger than any that the policy expects, or
-    /// than the machine, are passed over. More than six or eight are not worth their time.
-    pub next: Vec<Next>,
-    /// When leases will end, where that is known.
-    pub ends: Option<Ends>,
-}
-
-/// When leases end: those that run, and those of the jobs that come.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Ends {
-    /// By lease, in how many seconds; others last longer than all.
-    pub running: BTreeMap<LeaseId, f64>,
-    /// How long the job that is placed runs at full speed, seconds.
-    pub seconds: f64,
-    /// How slow links make sensitive jobs.
-    pub slowdown: Patience,
-}
-
 impl Ahead<'_> {
-    /// Puts the best sets in the order of what rollouts say; ties stay as they were.
+    /// Sorts the best sets by their worth in rollouts. Ties keep their order.
     pub(super) fn roll_out(&self, outlook: &Outlook, top: &mut [Best]) {
         let graph = self.view.graph();
         let largest = self.policy.largest().min(graph.len());
         let fits = |next: &&Next| (1..=largest).contains(&next.devices);
-        let jobs = outlook.next.iter().filter(fits).map(|next| (*next, Takes::of(self, next.devices))).collect();
+        let jobs = outlook
+            .next
+            .iter()
+            .filter(fits)
+            .map(|next| (*next, Takes::of(self, next.devices)))
+            .collect();
         let Leases { free, held, ids } = &self.leases;
-        let state = [u64::from(*free)].into_iter().chain(held.iter().map(|lease| u64::from(*lease)));
-        let course = Course { jobs, drawn: stream("foresight, ends of leases", state) };
+        let state = [u64::from(*free)]
+            .into_iter()
+            .chain(held.iter().map(|lease| u64::from(*lease)));
+        let course = Course {
+            jobs,
+            drawn: stream("foresight, ends of leases", state),
+        };
         let ends_of = |ends: &Ends| -> Few<f64> {
-            ids.iter().map(|id| ends.running.get(id).copied().unwrap_or(f64::INFINITY)).collect()
+            ids.iter()
+                .map(|id| ends.running.get(id).copied().unwrap_or(f64::INFINITY))
+                .collect()
         };
         let ends = outlook.ends.as_ref().map(|ends| (ends, ends_of(ends)));
         for best in &mut *top {
@@ -92,7 +70,9 @@ impl Ahead<'_> {
                 }
                 None => {
                     let leases = || held.iter().copied().chain([best.set]).collect();
-                    (0..ROLLOUTS).map(|rollout| course.drawn(free, leases(), rollout)).sum::<f64>()
+                    (0..ROLLOUTS)
+                        .map(|rollout| course.drawn(free, leases(), rollout))
+                        .sum::<f64>()
                         / f64::from(ROLLOUTS)
                 }
             };
@@ -103,20 +83,21 @@ impl Ahead<'_> {
 }
 
 impl Ends {
-    /// How long a job lasts on its links, seconds.
+    /// The run time of a job with bandwidth `own`, seconds; `seconds` if it is not
+    /// bandwidth-sensitive.
     fn length(&self, seconds: f64, own: Option<f64>) -> f64 {
         seconds * own.map_or(1.0, |gbps| self.slowdown.slowdown_at(gbps))
     }
 }
 
-/// What happens after a job is placed.
+/// The events after a job is placed: the next jobs start as leases end.
 struct Course {
     jobs: Vec<(Next, Arc<Takes>)>,
     drawn: u64,
 }
 
 impl Course {
-    /// What the next jobs have in one order of ends, discounted.
+    /// The discounted bandwidth of the next jobs if leases end in one random order.
     fn drawn(&self, mut free: Mask, mut leases: Few<Mask>, rollout: u32) -> f64 {
         let (mut sum, mut share, mut draws) = (0.0, 1.0, 0);
         for (next, takes) in &self.jobs {
@@ -129,7 +110,9 @@ impl Course {
                 free |= leases.remove(at);
                 draws += 1;
             }
-            let Some((set, own)) = takes.set(free, next.sensitive) else { continue };
+            let Some((set, own)) = takes.set(free, next.sensitive) else {
+                continue;
+            };
             sum += share * own.unwrap_or(0.0);
             free &= !set;
             leases.push(set);
@@ -137,19 +120,26 @@ impl Course {
         sum
     }
 
-    /// The same in the order of known ends.
+    /// The discounted bandwidth of the next jobs if leases end at their known times.
     fn known(&self, mut free: Mask, mut leases: Few<(f64, Mask)>, ends: &Ends) -> f64 {
         let (mut sum, mut share, mut now) = (0.0, 1.0, 0.0);
         for (next, takes) in &self.jobs {
             share *= GAMMA;
             while (free.count_ones() as usize) < next.devices {
-                // All that end at one moment end together.
-                let Some(end) = leases.iter().map(|lease| lease.0).min_by(f64::total_cmp) else { return sum };
+                // Leases with the same end free their devices together.
+                let Some(end) = leases.iter().map(|lease| lease.0).min_by(f64::total_cmp) else {
+                    return sum;
+                };
                 now = f64::max(now, end);
-                free |= leases.iter().filter(|lease| lease.0 <= end).fold(0, |all, lease| all | lease.1);
+                free |= leases
+                    .iter()
+                    .filter(|lease| lease.0 <= end)
+                    .fold(0, |all, lease| all | lease.1);
                 leases.retain(|lease| lease.0 > end);
             }
-            let Some((set, own)) = takes.set(free, next.sensitive) else { continue };
+            let Some((set, own)) = takes.set(free, next.sensitive) else {
+                continue;
+            };
             sum += share * own.unwrap_or(0.0);
             free &= !set;
             leases.push((now + ends.length(next.seconds, own), set));
@@ -158,28 +148,53 @@ impl Course {
     }
 }
 
-/// Which set a ring of one size takes of what is free: a sensitive one the set of the highest bandwidth, then whichever
-/// leaves most, the others whichever leaves most. What was found once is kept for the machine.
+/// The set that a ring of one size takes of the free devices. A sensitive job takes the set with
+/// the highest bandwidth, then the one that leaves the most preserved bandwidth; other jobs take
+/// the one that leaves the most. Sets that were found are cached for the machine.
 struct Takes {
     k: usize,
     own: Arc<Own>,
-    left: Arc<Box<[f64]>>,
-    /// By sensitivity and by what is free; 0 where nobody has looked yet, or there is none.
+    left: Arc<Left>,
+    /// By sensitivity and free set. 0 if no set has been looked for yet, or none exists.
     sets: [Box<[AtomicU16]>; 2],
+}
+
+/// The key of a [`Takes`]: a model, and the number of ranks.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct TakesKey {
+    model: u64,
+    ranks: usize,
+}
+
+impl Key for TakesKey {
+    type Table = Takes;
 }
 
 impl Takes {
     fn of(ahead: &Ahead<'_>, k: usize) -> Arc<Self> {
         let (graph, model) = (ahead.view.graph(), &ahead.policy.effective);
-        let (memo, key) = (graph.memo(), [12, model.id(), k as u64]);
-        memo.get(&key).unwrap_or_else(|| {
-            let sets = || (0..1usize << graph.len()).map(|_| AtomicU16::new(0)).collect();
+        let key = TakesKey {
+            model: model.id(),
+            ranks: k,
+        };
+        graph.memo().get_or_make(&key, || {
+            let sets = || {
+                (0..1usize << graph.len())
+                    .map(|_| AtomicU16::new(0))
+                    .collect()
+            };
             let own = Own::of(graph, model, &Pattern::ring(k), LinkClass::None);
-            memo.put(&key, 4 << graph.len(), Self { k, own, left: left_over(graph), sets: [sets(), sets()] })
+            let takes = Self {
+                k,
+                own,
+                left: Left::of(graph),
+                sets: [sets(), sets()],
+            };
+            (4 << graph.len(), takes)
         })
     }
 
-    /// The set, and what a sensitive job has on it.
+    /// The set that a job takes, and its bandwidth there if it is sensitive.
     fn set(&self, free: Mask, sensitive: bool) -> Option<(Mask, Option<f64>)> {
         let sensitive = sensitive && self.k > 1;
         let known = &self.sets[usize::from(sensitive)][free as usize];
@@ -199,10 +214,17 @@ impl Takes {
         let sets = of_size(free.count_ones() as usize, self.k).map(|chosen| spread.of(chosen));
         let key = |set: Mask| {
             let own = self.own.at(set)?;
-            Some((if sensitive { own } else { 0.0 }, settle(self.left[(free & !set) as usize]), earliness(set), set))
+            Some((
+                if sensitive { own } else { 0.0 },
+                settle(self.left.within(free & !set)),
+                earliness(set),
+                set,
+            ))
         };
         let better = |a: &(f64, f64, u32, Mask), b: &(f64, f64, u32, Mask)| {
-            a.0.total_cmp(&b.0).then_with(|| a.1.total_cmp(&b.1)).then_with(|| a.2.cmp(&b.2))
+            a.0.total_cmp(&b.0)
+                .then_with(|| a.1.total_cmp(&b.1))
+                .then_with(|| a.2.cmp(&b.2))
         };
         sets.filter_map(key).max_by(better).map(|(.., set)| set)
     }

@@ -1,47 +1,77 @@
-//! What is worked out once for a machine: the best ring of each size within every set of devices.
+//! Tables that are computed once for a machine: the best ring of each size within every set of
+//! devices.
 
 use std::sync::Arc;
 
-use super::set_of;
+use super::sets::set_of;
+use crate::ids::{DeviceId, LinkClass};
 use crate::matching::Few;
+use crate::optimum::{Problem, max};
 use crate::pattern::{Demand, Pattern};
-use crate::policy::criterion::max;
-use crate::policy::optimum::Optimum;
-use crate::policy::request::Request;
-use crate::reach::{Mask, members, of_size, place};
+use crate::reach::{Family, Mask, members, of_size, place};
+use crate::request::Request;
 use crate::score::Objective;
-use crate::topology::{DeviceId, HardwareGraph, LinkClass};
+use crate::topology::{HardwareGraph, Key};
 
-/// What a job has on each set of as many devices as it has ranks, GB/s: on the best rank order, if a model depends on
-/// that.
+/// The bandwidth of a job on each set of k devices, GB/s, where k is its number of ranks. If the
+/// model depends on the rank order, the best order counts.
 pub(super) struct Own {
-    /// By place of the set; not a number where the job does not lie.
+    /// By [`place`] of the set; NaN if the job does not fit on the set.
     values: Box<[f64]>,
 }
 
+/// The key of an [`Own`]: a model, a pattern and the least class of link.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct OwnKey {
+    model: u64,
+    family: Family,
+    ranks: usize,
+    edges: usize,
+    /// The bits of the traffic, which is the same on every edge.
+    traffic: u64,
+    least: LinkClass,
+}
+
+impl Key for OwnKey {
+    type Table = Own;
+}
+
 impl Own {
-    /// Of a pattern whose ranks are alike, as all that is asked of here.
+    /// The table of a pattern whose ranks have equal demands.
+    ///
+    /// # Complexity
+    /// C(m, k) decisions for k of m devices, once per machine.
     pub(super) fn of(
         graph: &HardwareGraph,
         model: &Objective<'static>,
         pattern: &Pattern,
         least: LinkClass,
     ) -> Arc<Self> {
-        let (k, traffic) = (pattern.len(), pattern.edges().first().map_or(0, |edge| edge.traffic.to_bits()));
-        let key =
-            [8, model.id(), pattern.family() as u64, k as u64, pattern.edges().len() as u64, traffic, least.code()];
-        let memo = graph.memo();
-        memo.get(&key).unwrap_or_else(|| {
-            // Which devices it may have is a matter of the request.
+        let traffic = pattern.edges().first().map_or(0.0, |edge| edge.traffic);
+        let key = OwnKey {
+            model: model.id(),
+            family: pattern.family(),
+            ranks: pattern.len(),
+            edges: pattern.edges().len(),
+            traffic: traffic.to_bits(),
+            least,
+        };
+        graph.memo().get_or_make(&key, || {
+            // The table is for all requests: each request excludes devices by itself.
             let request = Request::new(pattern.each(Demand::default())).min_link(least);
-            let values: Box<[f64]> = of_size(graph.len(), k).map(|set| value(graph, model, &request, set)).collect();
-            memo.put(&key, values.len() * 8, Self { values })
+            let values: Box<[f64]> = of_size(graph.len(), pattern.len())
+                .map(|set| value(graph, model, &request, set))
+                .collect();
+            (values.len() * 8, Self { values })
         })
     }
 
-    /// What the job has there; none if it does not lie there.
+    /// The job's bandwidth on a set; `None` if it does not fit there.
     pub(super) fn at(&self, set: Mask) -> Option<f64> {
-        self.values.get(place(set)).copied().filter(|value| !value.is_nan())
+        self.values
+            .get(place(set))
+            .copied()
+            .filter(|value| !value.is_nan())
     }
 }
 
@@ -50,24 +80,45 @@ fn value(graph: &HardwareGraph, model: &Objective<'static>, request: &Request, s
     let (view, only) = (graph.with_free(&all), set_of(set));
     let request = request.clone().only(only);
     let criteria = [max(model.clone())];
-    let optimum =
-        Optimum { request: &request, view: &view, criteria: &criteria, requirements: &[], limits: request.limits };
-    let (entries, _) = optimum.best();
+    let problem = Problem {
+        request: &request,
+        view: &view,
+        criteria: &criteria,
+        requirements: &[],
+        limits: request.limits,
+    };
+    let (entries, _) = problem.best();
     entries.first().map_or(f64::NAN, |entry| entry.keys[0])
 }
 
 /// The best ring of one size within every set of devices, GB/s.
 pub(super) struct Rings {
-    /// By set; 0 where there is none.
+    /// By set; 0 if it has no such ring.
     best: Box<[f64]>,
 }
 
+/// The key of a [`Rings`]: a model, and the number of ranks.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct RingsKey {
+    model: u64,
+    ranks: usize,
+}
+
+impl Key for RingsKey {
+    type Table = Rings;
+}
+
 impl Rings {
-    /// O(2ᵐ m) for m devices, beside the value of each set.
+    /// The table of rings of `k` ranks.
+    ///
+    /// # Complexity
+    /// O(2ᵐ m) for m devices, and in addition the values of the C(m, k) sets ([`Own::of`]).
     pub(super) fn of(graph: &HardwareGraph, model: &Objective<'static>, k: usize) -> Arc<Self> {
-        let key = [9, model.id(), k as u64];
-        let memo = graph.memo();
-        memo.get(&key).unwrap_or_else(|| {
+        let key = RingsKey {
+            model: model.id(),
+            ranks: k,
+        };
+        graph.memo().get_or_make(&key, || {
             let own = Own::of(graph, model, &Pattern::ring(k), LinkClass::None);
             let mut best = vec![f64::NEG_INFINITY; 1 << graph.len()];
             for set in of_size(graph.len(), k) {
@@ -77,8 +128,10 @@ impl Rings {
                 let without = |member: usize| best[set & !(1 << member)];
                 best[set] = members(set as Mask).map(without).fold(best[set], f64::max);
             }
-            best.iter_mut().filter(|value| !value.is_finite()).for_each(|value| *value = 0.0);
-            memo.put(&key, best.len() * 8, Self { best: best.into() })
+            best.iter_mut()
+                .filter(|value| !value.is_finite())
+                .for_each(|value| *value = 0.0);
+            (best.len() * 8, Self { best: best.into() })
         })
     }
 
@@ -87,21 +140,40 @@ impl Rings {
     }
 }
 
-/// The best rings of all sizes within every set of devices, weighted by how many jobs ask for them.
+/// The best rings of all sizes within every set of devices, weighted by the share of jobs of each
+/// size.
 pub(super) struct Mix {
     /// The largest size that fits the machine.
     pub(super) longest: usize,
-    /// By set and size: the sum over this and all smaller sizes of share x best ring, GB/s.
+    /// By set and size: the sum of share × best ring over this and all smaller sizes, GB/s.
     sums: Box<[f64]>,
 }
 
+/// The key of a [`Mix`]: a model, and the sizes with the bits of their shares.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct MixKey {
+    model: u64,
+    sizes: Few<(usize, u64)>,
+}
+
+impl Key for MixKey {
+    type Table = Mix;
+}
+
 impl Mix {
-    pub(super) fn of(graph: &HardwareGraph, model: &Objective<'static>, sizes: &[(usize, f64)]) -> Arc<Self> {
-        let mut key: Few<u64> = Few::new();
-        key.extend([10, model.id()]);
-        key.extend(sizes.iter().flat_map(|(size, share)| [*size as u64, share.to_bits()]));
-        let memo = graph.memo();
-        memo.get(&key).unwrap_or_else(|| {
+    pub(super) fn of(
+        graph: &HardwareGraph,
+        model: &Objective<'static>,
+        sizes: &[(usize, f64)],
+    ) -> Arc<Self> {
+        let key = MixKey {
+            model: model.id(),
+            sizes: sizes
+                .iter()
+                .map(|(size, share)| (*size, share.to_bits()))
+                .collect(),
+        };
+        graph.memo().get_or_make(&key, || {
             let fits = |size: usize| (2..=graph.len()).contains(&size);
             let sizes = || sizes.iter().filter(|(size, _)| fits(*size));
             let longest = sizes().next_back().map_or(0, |(size, _)| *size);
@@ -118,11 +190,17 @@ impl Mix {
                     sums[size] += sums[size - 1];
                 }
             }
-            memo.put(&key, sums.len() * 8, Self { longest, sums: sums.into() })
+            (
+                sums.len() * 8,
+                Self {
+                    longest,
+                    sums: sums.into(),
+                },
+            )
         })
     }
 
-    /// The sum over sizes of up to `size`.
+    /// The sum over sizes up to `size`, within `set`.
     #[inline]
     pub(super) fn up_to(&self, size: usize, set: Mask) -> f64 {
         self.sums[set as usize * (self.longest + 1) + size.min(self.longest)]
@@ -135,17 +213,40 @@ impl Mix {
 }
 
 /// PreservedBW of every set of devices, GB/s: the sum of the best links between its pairs.
-pub(super) fn left_over(graph: &HardwareGraph) -> Arc<Box<[f64]>> {
-    let memo = graph.memo();
-    let key = [11];
-    memo.get(&key).unwrap_or_else(|| {
-        let mut left = vec![0.0; 1 << graph.len()];
-        for set in 1..left.len() {
-            let highest = set.ilog2();
-            let rest = set & !(1 << highest);
-            let gbps = |other: usize| graph.link(DeviceId(highest), DeviceId(other as u32)).gbps;
-            left[set] = members(rest as Mask).map(gbps).fold(left[rest], |sum, gbps| sum + gbps);
-        }
-        memo.put(&key, left.len() * 8, left.into_boxed_slice())
-    })
+pub(super) struct Left {
+    /// By set, as a mask.
+    sums: Box<[f64]>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct LeftKey;
+
+impl Key for LeftKey {
+    type Table = Left;
+}
+
+impl Left {
+    /// The table of a machine.
+    ///
+    /// # Complexity
+    /// O(2ᵐ m) for m devices.
+    pub(super) fn of(graph: &HardwareGraph) -> Arc<Self> {
+        graph.memo().get_or_make(&LeftKey, || {
+            let mut sums = vec![0.0; 1 << graph.len()];
+            for set in 1..sums.len() {
+                // The set without its highest device is a smaller number, so its sum is known
+                // already.
+                let highest = set.ilog2();
+                let rest = set & !(1 << highest);
+                sums[set] = members(rest as Mask).fold(sums[rest], |sum, other| {
+                    sum + graph.link(DeviceId(highest), DeviceId(other as u32)).gbps
+                });
+            }
+            (sums.len() * 8, Self { sums: sums.into() })
+        })
+    }
+
+    pub(super) fn within(&self, set: Mask) -> f64 {
+        self.sums[set as usize]
+    }
 }

@@ -1,12 +1,13 @@
-//! Terms of a model: products of link counts, or one over one plus them.
+//! Terms of a model: a product of link counts, p, or its inverse, 1 / (p + 1).
 
 use crate::error::{Error, ErrorKind};
 use crate::score::{Census, Tiers};
 
-/// The most counts that a term multiplies.
+/// The most counts in the product of a term.
 const MOST_FACTORS: usize = 3;
 
-/// A product of the counts of up to three tiers, p, or its inverse, 1 / (p + 1). The product of none is 1.
+/// A product of the counts of up to three tiers, p, or its inverse, 1 / (p + 1). The product of no
+/// counts is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Term {
     /// Ascending; places past `len` are 0.
@@ -19,13 +20,21 @@ impl Term {
     fn new(factors: &[usize], inverse: bool) -> Result<Self, Error> {
         let mut sorted = [0; MOST_FACTORS];
         let places = sorted.get_mut(..factors.len());
-        let places = places.ok_or(ErrorKind::TooManyFactors { given: factors.len(), most: MOST_FACTORS })?;
+        let places = places.ok_or(ErrorKind::TooManyFactors {
+            given: factors.len(),
+            most: MOST_FACTORS,
+        })?;
         places.copy_from_slice(factors);
         places.sort_unstable();
-        Ok(Self { factors: sorted, len: factors.len(), inverse })
+        Ok(Self {
+            factors: sorted,
+            len: factors.len(),
+            inverse,
+        })
     }
 
-    /// The product of the counts of these tiers; of none, the constant 1; a tier named twice is squared.
+    /// The product of the counts of these tiers. Without tiers it is the constant 1. The count of a
+    /// tier that is named twice is squared.
     ///
     /// # Errors
     /// If there are more than three.
@@ -33,7 +42,7 @@ impl Term {
         Self::new(tiers, false)
     }
 
-    /// 1 / (p + 1) of that product.
+    /// The inverse 1 / (p + 1) of the product p of the counts of these tiers.
     ///
     /// # Errors
     /// If there are more than three.
@@ -41,32 +50,59 @@ impl Term {
         Self::new(tiers, true)
     }
 
-    /// The count of each tier.
+    /// The terms that are the count of one tier each.
     #[must_use]
     pub fn linear(tiers: usize) -> Vec<Self> {
-        (0..tiers).map(|tier| Self { factors: [tier, 0, 0], len: 1, inverse: false }).collect()
+        (0..tiers)
+            .map(|tier| Self {
+                factors: [tier, 0, 0],
+                len: 1,
+                inverse: false,
+            })
+            .collect()
     }
 
-    /// The terms of Eq. 2 for so many tiers: counts, their inverses, products of two, their inverses, products of three,
-    /// their inverses. Pairs of neighbours come first, as x y, y z, z x in the paper; for three tiers these are its fourteen
-    /// terms in its order. t tiers have 2 (t + t (t-1) / 2 + t (t-1) (t-2) / 6) terms.
+    /// The terms of Eq. 2 for so many tiers: counts, their inverses, products of two, their
+    /// inverses, products of three, their inverses. Pairs of neighbouring tiers come first, as x y,
+    /// y z, z x in the paper. For three tiers these are its fourteen terms in its order. There are
+    /// 2 (t + t (t-1) / 2 + t (t-1) (t-2) / 6) terms for t tiers.
+    ///
+    /// # Complexity
+    ///
+    /// O(t³) for t tiers.
     #[must_use]
     pub fn eq_2(tiers: usize) -> Vec<Self> {
         let mut products = vec![Self::linear(tiers), Vec::new(), Vec::new()];
+        // Pairs of neighbouring tiers first: (0, 1), (1, 2), ..., then (0, 2), ...
         for apart in 1..tiers {
-            let pair = |a| Self { factors: [a, a + apart, 0], len: 2, inverse: false };
-            products[1].extend((0..tiers - apart).map(pair));
+            products[1].extend((0..tiers - apart).map(|a| Self {
+                factors: [a, a + apart, 0],
+                len: 2,
+                inverse: false,
+            }));
         }
         for c in 0..tiers {
             for b in 0..c {
-                products[2].extend((0..b).map(|a| Self { factors: [a, b, c], len: 3, inverse: false }));
+                products[2].extend((0..b).map(|a| Self {
+                    factors: [a, b, c],
+                    len: 3,
+                    inverse: false,
+                }));
             }
         }
-        let both = |of: Vec<Self>| {
-            let inverses: Vec<Self> = of.iter().map(|term| Self { inverse: true, ..*term }).collect();
-            [of, inverses].concat()
-        };
-        products.into_iter().flat_map(both).collect()
+        products
+            .into_iter()
+            .flat_map(|of| {
+                let inverses: Vec<Self> = of
+                    .iter()
+                    .map(|term| Self {
+                        inverse: true,
+                        ..*term
+                    })
+                    .collect();
+                [of, inverses].concat()
+            })
+            .collect()
     }
 
     /// The tiers whose counts are multiplied, ascending.
@@ -75,27 +111,49 @@ impl Term {
         &self.factors[..self.len]
     }
 
-    /// Whether it is 1 / (p + 1) of the product p.
+    /// Whether the term is the inverse 1 / (p + 1) of its product p.
     #[must_use]
     pub fn is_inverse(&self) -> bool {
         self.inverse
     }
 
-    /// Its value for these counts. Products are exact up to 2^53.
+    /// The value for these counts. Products are exact up to 2^53.
     #[must_use]
     pub fn value(&self, census: &Census) -> f64 {
-        let product = self.factors().iter().fold(1.0, |product, &tier| product * f64::from(census.count(tier)));
-        if self.inverse { 1.0 / (product + 1.0) } else { product }
+        let product = self.factors().iter().fold(1.0, |product, &tier| {
+            product * f64::from(census.count(tier))
+        });
+        if self.inverse {
+            1.0 / (product + 1.0)
+        } else {
+            product
+        }
     }
 
-    /// What it is called where links are sorted so: `direct-2 * rest`, `1/(direct-1 + 1)`, `1`.
+    /// The label of the term with these tiers: `direct-2 * rest`, `1/(direct-1 + 1)`, `1`.
     #[must_use]
     pub fn label(&self, tiers: &Tiers) -> String {
         let names = tiers.names();
-        let name = |tier: &usize| names.get(*tier).cloned().unwrap_or_else(|| format!("tier {tier}"));
-        let product: Vec<String> = self.factors().iter().map(name).collect();
-        let product = if product.is_empty() { "1".to_owned() } else { product.join(" * ") };
-        if self.inverse { format!("1/({product} + 1)") } else { product }
+        let product: Vec<String> = self
+            .factors()
+            .iter()
+            .map(|&tier| {
+                names
+                    .get(tier)
+                    .cloned()
+                    .unwrap_or_else(|| format!("tier {tier}"))
+            })
+            .collect();
+        let product = if product.is_empty() {
+            "1".to_owned()
+        } else {
+            product.join(" * ")
+        };
+        if self.inverse {
+            format!("1/({product} + 1)")
+        } else {
+            product
+        }
     }
 }
 
@@ -117,11 +175,22 @@ mod tests {
     #[test]
     fn terms_are_products_in_any_order() {
         let census = Census::from_xyz(2, 3, 5);
-        assert_eq!(Term::product(&[2, 0]).unwrap(), Term::product(&[0, 2]).unwrap());
+        assert_eq!(
+            Term::product(&[2, 0]).unwrap(),
+            Term::product(&[0, 2]).unwrap()
+        );
         assert_eq!(Term::product(&[2, 0]).unwrap().value(&census), 10.0);
         assert_eq!(Term::product(&[1, 1]).unwrap().value(&census), 9.0);
         assert_eq!(Term::product(&[]).unwrap().value(&census), 1.0);
-        assert_eq!(Term::inverse(&[0, 1, 2]).unwrap().value(&census), 1.0 / 31.0);
-        assert!(Term::product(&[0, 1, 2, 0]).unwrap_err().to_string().contains("expected at most 3"));
+        assert_eq!(
+            Term::inverse(&[0, 1, 2]).unwrap().value(&census),
+            1.0 / 31.0
+        );
+        assert!(
+            Term::product(&[0, 1, 2, 0])
+                .unwrap_err()
+                .to_string()
+                .contains("expected at most 3")
+        );
     }
 }

@@ -1,30 +1,51 @@
-//! What no packing of rings can exceed, by cuts: every ring leaves every group of devices at least once.
+//! Upper bounds of packings of rings, by cuts: every ring leaves every group of devices at least
+//! once, so the capacity out of the group bounds all rings together.
 
 use super::network::Network;
 
-/// The least cut that was looked at, GB/s: each device, and the groups of a minimum cut (Stoer and Wagner 1997) where that is
-/// lower. O(n³) for n devices.
+/// The least of the cuts examined, GB/s: around each device, and the minimum cut (Stoer and Wagner
+/// 1997). O(n³) for n devices.
 pub(super) fn at_most(network: &Network) -> f64 {
-    by_degree(network).min(if network.len() > 3 { least_cut(network) } else { f64::INFINITY })
+    by_degree(network).min(if network.len() > 3 {
+        least_cut(network)
+    } else {
+        f64::INFINITY
+    })
 }
 
-/// The same by single devices only: O(n²).
+/// The least bound by the cut around a single device, GB/s. O(n²) for n devices.
 ///
-/// What leaves a device leaves over its links and ports. A ring of three or more reaches two *different* neighbours of it, so
-/// half of all that its links carry both ways must be on others than the widest.
+/// All that leaves a device leaves over its links and ports. A ring of three or more devices visits
+/// two *different* neighbours of a device. So at least half of the traffic of its links is on
+/// others than the widest one, and the total is at most twice what the others carry.
 pub(super) fn by_degree(network: &Network) -> f64 {
-    let n = network.len();
-    let of = |a: usize| {
-        let links = &network.direct[a * n..(a + 1) * n];
-        let (all, widest) = links.iter().fold((0.0, 0.0f64), |(all, widest), gbps| (all + gbps, widest.max(*gbps)));
-        let ports: f64 = network.ports.iter().map(|ports| ports[a].min(ports.iter().sum::<f64>() - ports[a])).sum();
-        if n > 2 && ports == 0.0 { all.min(2.0 * (all - widest)) } else { all + ports }
-    };
-    (0..n).map(of).fold(f64::INFINITY, f64::min)
+    (0..network.len())
+        .map(|device| around(network, device))
+        .fold(f64::INFINITY, f64::min)
 }
 
-/// A minimum cut, devices and switches being vertices. A cut that has a switch alone on one side parts no devices and does not
-/// count, so with switches it is some cut, not always the least.
+/// The bound by the cut around one device, GB/s.
+fn around(network: &Network, a: usize) -> f64 {
+    let n = network.len();
+    let links = &network.direct[a * n..(a + 1) * n];
+    let (all, widest) = links.iter().fold((0.0, 0.0f64), |(all, widest), gbps| {
+        (all + gbps, widest.max(*gbps))
+    });
+    let ports: f64 = network
+        .ports
+        .iter()
+        .map(|ports| ports[a].min(ports.iter().sum::<f64>() - ports[a]))
+        .sum();
+    if n > 2 && ports == 0.0 {
+        all.min(2.0 * (all - widest))
+    } else {
+        all + ports
+    }
+}
+
+/// A minimum cut of the graph whose vertices are devices and switches. A cut with a switch alone on
+/// one side separates no devices and does not count. So with switches the result is the value of
+/// some cut, not always of the least.
 fn least_cut(network: &Network) -> f64 {
     let n = network.len();
     let size = n + network.ports.len();
@@ -39,12 +60,16 @@ fn least_cut(network: &Network) -> f64 {
     let mut left: Vec<usize> = (0..size).collect();
     let mut least = f64::INFINITY;
     while left.len() > 1 {
-        // Each time the vertex that is joined best to those before it.
+        // A maximum adjacency order: each time the vertex that is joined best to those before it.
+        // The cut around the last vertex is a minimum cut between the last two, so these two can be
+        // merged.
         let mut rest = left.clone();
         let mut joined: Vec<f64> = vec![0.0; size];
         let (mut last, mut before, mut cut) = (rest[0], rest[0], 0.0);
         while !rest.is_empty() {
-            let at = (0..rest.len()).max_by(|&a, &b| joined[rest[a]].total_cmp(&joined[rest[b]])).unwrap_or(0);
+            let at = (0..rest.len())
+                .max_by(|&a, &b| joined[rest[a]].total_cmp(&joined[rest[b]]))
+                .unwrap_or(0);
             (before, last) = (last, rest.swap_remove(at));
             cut = joined[last];
             rest.iter().for_each(|&v| joined[v] += weight[last][v]);

@@ -1,14 +1,19 @@
-//! All-to-all: the largest uniform exchange, in which every device sends the same to every other.
+//! All-to-all: the largest uniform exchange, in which every device sends equally much to every
+//! other.
 //!
-//! What each ordered pair can send at once is the *maximum concurrent flow* with equal demands (Shahrokhi and Matula, J. ACM 37,
-//! 1990). As a packing: a routing is one path for each pair, and flows are fractions of routings. The cheapest routing at
-//! given prices takes a shortest path for each pair, so that the bound of any prices is (price of all capacities) / (sum of all
-//! shortest distances). Capacities are the same both ways, hence the two directions of a pair may take the same path.
+//! The most that all ordered pairs can send at once is the *maximum concurrent flow* with equal
+//! demands (Shahrokhi and Matula, J. ACM 37, 1990). It is a packing: a routing is one path for each
+//! pair, and flows are fractions of routings. The cheapest routing at given prices takes a shortest
+//! path for each pair. So the bound that prices prove is (price of all capacities) / (sum of all
+//! shortest distances). Capacities are the same both ways, so the two directions of a pair may take
+//! the same path.
 //!
-//! nccl-tests multiply the algorithm bandwidth of an all-to-all, n parts a device of which one stays, by (n-1)/n: the bus
-//! bandwidth is what a device sends to others, (n-1) times the flow of a pair. It never exceeds that of trees
-//! ([`TreePacking`](super::TreePacking)): the trees of a complete graph, one edge a pair, laid along the paths of the flow, hold
-//! spanning trees for as many.
+//! In an all-to-all each device has n parts, of which one stays. nccl-tests therefore multiply the
+//! algorithm bandwidth by (n-1)/n. The bus bandwidth is what a device sends to others: (n-1) times
+//! the flow of a pair. It never exceeds the bandwidth of trees
+//! ([`TreePacking`](super::TreePacking)): the flow joins every pair of devices, like a complete
+//! graph, and a packing of spanning trees in that complete graph, laid along the paths of the flow,
+//! reaches as much.
 
 use super::fractional::{Packing, largest};
 use super::hops::{Hops, narrowest_pair, pairs};
@@ -17,10 +22,13 @@ use super::{Bandwidth, Rates};
 use crate::score::Objective;
 use crate::topology::{DeviceSet, HardwareGraph};
 
-/// The bandwidth of an all-to-all exchange, by links alone.
+/// The bandwidth of an all-to-all exchange, computed from links alone.
 ///
-/// Devices of the set pass on what is for others: an upper bound of what libraries do, few of which relay, and over one
-/// device at most. [`AllToAll::unrelayed`] has each pair send over what joins the two.
+/// In this model, devices of the set relay data for others. The result is an upper bound of what
+/// libraries reach: few of them relay, and then over one device at most. With
+/// [`AllToAll::unrelayed`], each pair sends only over the links between the two.
+///
+/// # Examples
 ///
 /// ```
 /// use mapa_core::{AllToAll, Fabric, LinkClass, Rates};
@@ -47,65 +55,98 @@ impl AllToAll {
     /// The model at these rates.
     #[must_use]
     pub fn new(rates: Rates) -> Self {
-        Self { rates, relayed: true }
+        Self {
+            rates,
+            relayed: true,
+        }
     }
 
-    /// No device passes on what is for others.
+    /// The model in which no device relays data for others.
     #[must_use]
     pub fn unrelayed(self) -> Self {
-        Self { relayed: false, ..self }
+        Self {
+            relayed: false,
+            ..self
+        }
     }
 
-    /// The bus bandwidth of an all-to-all among some devices; none for fewer than two. Where direct links do not join them all,
-    /// or reach less, it is that of the pair worst joined over direct links and host: as all that a device sends over the host
-    /// shares its one port, b GB/s there are b GB/s for all pairs of it together.
+    /// The bus bandwidth of an all-to-all among some devices; none for fewer than two.
     ///
-    /// Exact, up to seven digits, as long as the solver does not fail; else with a gap that is told. O(n³) for each routing found
-    /// and linear programs with as many variables as there are links and ports.
+    /// If direct links do not join all of them, or reach less than the host, the result is the
+    /// bandwidth of the pair that is worst joined over direct links and host. All that a device
+    /// sends over the host shares its one port, so b GB/s there are b GB/s for all its pairs
+    /// together.
+    ///
+    /// The result is exact to seven digits as long as the solver does not fail; else the gap is
+    /// reported.
+    ///
+    /// # Complexity
+    ///
+    /// O(n³) for each routing found, and linear programs with as many variables as there are links
+    /// and ports.
     ///
     /// # Panics
-    /// If the set holds an id that the machine has not.
+    /// If the set holds an id that the machine does not have.
     #[must_use]
     pub fn of(&self, graph: &HardwareGraph, set: &DeviceSet) -> Option<Bandwidth> {
         let network = Network::new(graph, set, &self.rates);
         if network.len() < 2 {
             return None;
         }
-        let Packing { amount, at_most, .. } = flow(&Hops::new(&network), self.relayed);
+        let Packing {
+            amount, at_most, ..
+        } = flow(&Hops::new(&network), self.relayed);
         let others = network.len() as f64 - 1.0;
-        Some(Bandwidth::or_host(amount * others, at_most * others, narrowest_pair(&network)))
+        Some(Bandwidth::or_host(
+            amount * others,
+            at_most * others,
+            narrowest_pair(&network),
+        ))
     }
 
-    /// It as an objective, `all_to_all_gbps` or `all_to_all_unrelayed_gbps`: 0 for one device.
+    /// [`AllToAll::of`] as an objective, `all_to_all_gbps` or `all_to_all_unrelayed_gbps`: 0 for
+    /// one device.
     #[must_use]
     pub fn objective(&self) -> Objective<'static> {
         let model = *self;
-        let name = if self.relayed { "all_to_all_gbps" } else { "all_to_all_unrelayed_gbps" };
-        let gbps = move |graph: &HardwareGraph, set: &DeviceSet| model.of(graph, set).map_or(0.0, |found| found.gbps);
-        Objective::chosen(name, move |chosen| gbps(chosen.graph, chosen.devices)).blind_to_ids()
+        let name = if self.relayed {
+            "all_to_all_gbps"
+        } else {
+            "all_to_all_unrelayed_gbps"
+        };
+        Objective::chosen(name, move |chosen| {
+            let found = model.of(chosen.graph, chosen.devices);
+            found.map_or(0.0, |found| found.gbps)
+        })
+        .blind_to_ids()
     }
 }
 
-/// How much every pair can send, as a packing of routings, of which only the loads matter.
+/// How much every pair can send, as a packing of routings. Only the loads of routings matter.
 fn flow(hops: &Hops, relayed: bool) -> Packing<()> {
     let cheapest = if relayed { shortest } else { own_links };
-    largest(&hops.capacities, |prices| Some(((), cheapest(hops, prices)?)))
+    largest(&hops.capacities, |prices| {
+        Some(((), cheapest(hops, prices)?))
+    })
 }
 
-/// The load of each pair over what joins the two, the cheapest way.
+/// The load if each pair sends over its own links, the cheapest way.
 fn own_links(hops: &Hops, prices: &[f64]) -> Option<Vec<f64>> {
     let mut load = vec![0.0; hops.capacities.len()];
     for (a, b) in pairs(hops.devices) {
         let (_, way) = hops.cheapest(a, b, prices)?;
-        way.iter().flatten().for_each(|&capacity| load[capacity] += 1.0);
+        way.iter()
+            .flatten()
+            .for_each(|&capacity| load[capacity] += 1.0);
     }
     Some(load)
 }
 
-/// The load of each pair along a cheapest path (Floyd and Warshall).
+/// The load if each pair sends along a cheapest path (Floyd and Warshall).
 fn shortest(hops: &Hops, prices: &[f64]) -> Option<Vec<f64>> {
     let n = hops.devices;
     let mut cost = vec![f64::INFINITY; n * n];
+    // By source and destination, the next device on the path: at first the destination itself.
     let mut next: Vec<usize> = (0..n * n).map(|at| at % n).collect();
     let mut ways = vec![[None; 2]; n * n];
     for (a, b) in pairs(n) {
@@ -115,8 +156,13 @@ fn shortest(hops: &Hops, prices: &[f64]) -> Option<Vec<f64>> {
             }
         }
     }
+    // Floyd and Warshall: after step `via`, `cost` is that of the cheapest paths over devices up to
+    // `via`.
     for via in 0..n {
-        for (a, b) in (0..n * n).map(|at| (at / n, at % n)).filter(|(a, b)| a != b && *a != via && *b != via) {
+        for (a, b) in (0..n * n)
+            .map(|at| (at / n, at % n))
+            .filter(|(a, b)| a != b && *a != via && *b != via)
+        {
             let detour = cost[a * n + via] + cost[via * n + b];
             if detour < cost[a * n + b] {
                 (cost[a * n + b], next[a * n + b]) = (detour, next[a * n + via]);
@@ -125,13 +171,17 @@ fn shortest(hops: &Hops, prices: &[f64]) -> Option<Vec<f64>> {
     }
     let mut load = vec![0.0; hops.capacities.len()];
     for (a, b) in pairs(n) {
+        // One pair that is not joined makes a uniform exchange impossible.
         if cost[a * n + b].is_infinite() {
             return None;
         }
         let mut at = a;
         while at != b {
             let to = next[at * n + b];
-            ways[at * n + to].iter().flatten().for_each(|&capacity| load[capacity] += 1.0);
+            ways[at * n + to]
+                .iter()
+                .flatten()
+                .for_each(|&capacity| load[capacity] += 1.0);
             at = to;
         }
     }

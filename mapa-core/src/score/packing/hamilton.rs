@@ -1,20 +1,30 @@
-//! Hamiltonian cycles through up to sixteen vertices, by dynamic programming over subsets (Bellman 1962; Held and Karp 1962).
+//! Hamiltonian cycles through up to sixteen vertices, by dynamic programming over subsets (Bellman
+//! 1962; Held and Karp 1962).
 //!
-//! Paths start at vertex 0. A table has, for every subset of the others, what is known of the paths through exactly these, by
-//! the vertex where they end. A cycle is given from vertex 0 on, in the direction in which its second vertex is below its last;
-//! that of two vertices is the edge there and back.
+//! Paths start at vertex 0. For every subset of the other vertices and each vertex of it, a table
+//! holds what is known of the paths from vertex 0 through exactly this subset that end at this
+//! vertex. A cycle is listed from vertex 0 on, in the direction in which its second vertex is below
+//! its last. A cycle of two vertices is their edge there and back.
 
 /// The most vertices.
 pub(super) const MOST: usize = 16;
 
-/// A cycle in a graph, by vertex the bits of its neighbours; none if there is none. O(2ⁿ n) time and O(2ⁿ) memory.
+/// A Hamiltonian cycle of a graph, given as the neighbours of each vertex, in bits; none if there
+/// is none.
+///
+/// # Complexity
+///
+/// O(2ⁿ n) time and O(2ⁿ) memory for n vertices.
 pub(super) fn find(adjacent: &[u32]) -> Option<Vec<usize>> {
     let n = adjacent.len();
+    // A cycle enters and leaves every vertex, over different edges unless there are only two
+    // vertices.
     let enough = if n == 2 { 1 } else { 2 };
     if !(2..=MOST).contains(&n) || adjacent.iter().any(|near| near.count_ones() < enough) {
         return None;
     }
-    // By subset of the vertices 1.., shifted by one: where a path through it from 0 can end.
+    // By subset of the vertices 1.., shifted by one: the vertices where a path from 0 through the
+    // subset can end. One word of bits for each subset answers all ends at once.
     let mut ends = vec![0u32; 1 << (n - 1)];
     for set in 1..ends.len() {
         let alone = set & (set - 1) == 0;
@@ -23,11 +33,13 @@ pub(super) fn find(adjacent: &[u32]) -> Option<Vec<usize>> {
         while left != 0 {
             let v = left.trailing_zeros() as usize;
             left &= left - 1;
+            // A path can end at v if one through the others ends at a neighbour of v.
             let before = if alone { 1 } else { ends[set ^ 1 << v] << 1 };
             here |= u32::from(adjacent[v + 1] & before != 0) << v;
         }
         ends[set] = here;
     }
+    // Close the cycle at a neighbour of 0, and walk back through the table.
     let mut set = ends.len() - 1;
     let mut last = (ends[set] << 1) & adjacent[0];
     let mut cycle = vec![0];
@@ -40,21 +52,26 @@ pub(super) fn find(adjacent: &[u32]) -> Option<Vec<usize>> {
     Some(normal(cycle))
 }
 
-/// The widest cycle: the narrowest of its hops is as wide as can be; none if there is no cycle of hops above 0.
-/// `width` is n x n. O(2ⁿ n log n).
+/// The widest cycle, whose narrowest hop is as wide as possible, and the width of that hop; none if
+/// there is no cycle of hops above 0. `width` is n x n.
+///
+/// # Complexity
+///
+/// O(2ⁿ n log n).
 pub(super) fn widest(n: usize, width: &[f64]) -> Option<(f64, Vec<usize>)> {
     let mut widths: Vec<f64> = width.iter().copied().filter(|width| *width > 0.0).collect();
     widths.sort_unstable_by(|a, b| b.total_cmp(a));
     widths.dedup();
-    let at_least = |least: f64| {
-        let near = |a: usize| (0..n).filter(move |&b| a != b && width[a * n + b] >= least).map(|b| 1 << b).sum();
-        find(&(0..n).map(near).collect::<Vec<u32>>())
-    };
-    // The more hops there are, the more cycles.
+    // A narrower limit admits more hops and so keeps every cycle: bisect over the widths that
+    // occur.
     let (mut low, mut high, mut best) = (0, widths.len(), None);
     while low < high {
         let middle = usize::midpoint(low, high);
-        match at_least(widths[middle]) {
+        let mut adjacent = vec![0u32; n];
+        for (a, b) in (0..n * n).map(|at| (at / n, at % n)) {
+            adjacent[a] |= u32::from(a != b && width[a * n + b] >= widths[middle]) << b;
+        }
+        match find(&adjacent) {
             Some(cycle) => (best, high) = (Some((widths[middle], cycle)), middle),
             None => low = middle + 1,
         }
@@ -62,15 +79,19 @@ pub(super) fn widest(n: usize, width: &[f64]) -> Option<(f64, Vec<usize>)> {
     best
 }
 
-/// A cheapest cycle; none if there is none. `price` is n x n, infinite where there is no hop. O(2ⁿ n²) time and O(2ⁿ n)
-/// memory.
+/// A cheapest Hamiltonian cycle; none if there is none. `price` is n x n, infinite where there is
+/// no hop.
+///
+/// # Complexity
+///
+/// O(2ⁿ n²) time and O(2ⁿ n) memory.
 pub(super) fn cheapest(n: usize, price: &[f64]) -> Option<Vec<usize>> {
     let m = n - 1;
+    // By subset of the vertices 1.., and last vertex: the price of the cheapest path from 0.
     let mut paths = vec![f64::INFINITY; m << m];
     for v in 0..m {
         paths[(1 << v) * m + v] = price[v + 1];
     }
-    let order = |a: &f64, b: &f64| a.total_cmp(b);
     for set in 1usize..1 << m {
         if set & (set - 1) == 0 {
             continue;
@@ -83,18 +104,21 @@ pub(super) fn cheapest(n: usize, price: &[f64]) -> Option<Vec<usize>> {
     }
     let mut set = (1 << m) - 1;
     let closed = |last: usize| paths[set * m + last] + price[last + 1];
-    let mut v = (0..m).min_by(|&a, &b| order(&closed(a), &closed(b))).filter(|&last| closed(last).is_finite())?;
+    let mut v = (0..m)
+        .min_by(|&a, &b| closed(a).total_cmp(&closed(b)))
+        .filter(|&last| closed(last).is_finite())?;
     let mut cycle = vec![0, v + 1];
     while set & (set - 1) != 0 {
         set ^= 1 << v;
         let cost = |u: usize| paths[set * m + u] + price[(u + 1) * n + v + 1];
-        let before = bits(set).min_by(|&a, &b| order(&cost(a), &cost(b)));
-        v = before?;
+        // The table keeps prices only: the vertex before is the one from which this price came.
+        v = bits(set).min_by(|&a, &b| cost(a).total_cmp(&cost(b)))?;
         cycle.push(v + 1);
     }
     Some(normal(cycle))
 }
 
+/// The places of the bits of a number, ascending.
 fn bits(mut set: usize) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = (set != 0).then(|| set.trailing_zeros() as usize)?;
@@ -103,7 +127,8 @@ fn bits(mut set: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// From its lowest vertex on, towards the lower of that one's neighbours.
+/// The cycle listed from its lowest vertex on, in the direction of the lower of that vertex's
+/// neighbours.
 pub(super) fn normal(mut cycle: Vec<usize>) -> Vec<usize> {
     let lowest = (0..cycle.len()).min_by_key(|&at| cycle[at]).unwrap_or(0);
     cycle.rotate_left(lowest);
@@ -115,7 +140,10 @@ pub(super) fn normal(mut cycle: Vec<usize>) -> Vec<usize> {
 
 /// The hops of a cycle, the last one back to its start.
 pub(super) fn hops(cycle: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_ {
-    cycle.iter().zip(cycle.iter().cycle().skip(1)).map(|(&a, &b)| (a, b))
+    cycle
+        .iter()
+        .zip(cycle.iter().cycle().skip(1))
+        .map(|(&a, &b)| (a, b))
 }
 
 #[cfg(test)]

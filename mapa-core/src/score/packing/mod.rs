@@ -1,9 +1,12 @@
-//! What a collective can reach on a set of devices, by its links alone: no measurement is fitted.
+//! The bandwidth of a collective on a set of devices, computed from its links alone. No measurement
+//! is fitted.
 //!
-//! A collective sends along rings, trees or pairs, as many at once as the links can carry. So its bandwidth is bounded by the
-//! largest *fractional packing* of these into the capacities of the links (full duplex: each direction counts by itself) and of
-//! the ports of link switches. [`Rates`] say what part of a link's nominal bandwidth is reached on it.
+//! A collective sends along rings, trees or pairs, as many at once as the links can carry. So its
+//! bandwidth is bounded by the largest *fractional packing* of these into the capacities of the
+//! links and of the ports of link switches. Links are full duplex: each direction counts by itself.
+//! [`Rates`] give the part of a link's nominal bandwidth that is reached on it.
 
+mod bandwidth;
 mod channels;
 mod cuts;
 mod exchange;
@@ -19,8 +22,9 @@ mod ring;
 mod trees;
 mod widest;
 
+pub use bandwidth::Bandwidth;
 pub use channels::Channels;
 pub use exchange::AllToAll;
 pub use rates::Rates;
-pub use ring::{Bandwidth, RingPacking, ring_packing_gbps};
+pub use ring::{RingPacking, ring_packing_gbps};
 pub use trees::TreePacking;

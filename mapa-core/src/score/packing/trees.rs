@@ -1,22 +1,26 @@
 //! All-reduce along trees: the largest fractional packing of spanning trees.
 //!
-//! A tree reduces towards its root and broadcasts back, so that whatever it carries crosses each of its edges once in each
-//! direction. Several trees at once carry a part each. The most that they can carry, t, is the algorithm bandwidth of the
-//! all-reduce: t GB of input are reduced a second.
+//! A tree reduces towards its root and broadcasts back, so its data crosses each of its edges once
+//! in each direction. Several trees at once carry a part each. The most that they can carry, t, is
+//! the algorithm bandwidth of the all-reduce: t GB of input are reduced per second.
 //!
-//! With links of pairs only it is the fractional form of the theorem of Tutte and Nash-Williams (J. London Math. Soc. 36,
-//! 1961): the least, over all partitions of the devices, of (capacity between parts) / (parts - 1). With link switches a tree
-//! takes of a device's port as much as it has edges there, and the packing is solved as a linear program with cheapest
-//! spanning trees, which covers both.
+//! With links between pairs only, t follows from the fractional form of the theorem of Tutte and
+//! Nash-Williams (J. London Math. Soc. 36, 1961): it is the least, over all partitions of the
+//! devices, of (capacity between parts) / (parts - 1). With link switches, a tree uses a device's
+//! port once for each of its edges at that device that go over the switch. The packing is solved
+//! as a linear program with cheapest spanning trees, which covers both cases.
 //!
-//! # On one footing with rings
+//! # Comparison with rings
 //!
-//! A ring sends every byte 2(n-1)/n times past each device; nccl-tests therefore multiplies an all-reduce's algorithm
-//! bandwidth by 2(n-1)/n, whatever the algorithm was, and calls it bus bandwidth. A packing of rings *is* a bus bandwidth; a
-//! packing of trees becomes one by that factor. Then trees reach at least what rings reach: as capacities are the same both
-//! ways, let each ring run half either way; drop each edge of a ring in turn, n paths, each a spanning tree. R GB/s of rings
-//! so make (R/2) n/(n-1) GB/s of trees, which is R again as bus bandwidth. And a switch with equal ports of p gives p in
-//! either model.
+//! A ring sends every byte 2(n-1)/n times past each device. nccl-tests therefore multiplies the
+//! algorithm bandwidth of an all-reduce by 2(n-1)/n, whatever the algorithm was, and calls the
+//! result bus bandwidth. A packing of rings *is* a bus bandwidth; a packing of trees becomes one by
+//! that factor.
+//!
+//! Trees then reach at least what rings reach. Capacities are the same both ways, so let each ring
+//! run half either way. Dropping each edge of a ring in turn gives n paths, each a spanning tree. R
+//! GB/s of rings thus make (R/2) n/(n-1) GB/s of trees, which is R again as bus bandwidth. A switch
+//! with equal ports of p GB/s gives p in either model.
 
 use super::fractional::{Packing, largest};
 use super::hops::{Hops, narrowest};
@@ -25,7 +29,9 @@ use super::{Bandwidth, Rates};
 use crate::score::Objective;
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
 
-/// The bandwidth of an all-reduce along trees, by links alone.
+/// The bandwidth of an all-reduce along trees, computed from links alone.
+///
+/// # Examples
 ///
 /// ```
 /// use mapa_core::{DeviceSet, Fabric, LinkClass, Rates, TreePacking};
@@ -54,15 +60,23 @@ impl TreePacking {
         Self { rates }
     }
 
-    /// The bus bandwidth of an all-reduce along trees among some devices; none for fewer than two. Where direct links do not
-    /// join them, or reach less, it is the narrowest hop of a widest spanning tree over direct links and host: all hops of a
-    /// device over the host share its one port, as at a link switch, where b GB/s a port are b GB/s of bus bandwidth.
+    /// The bus bandwidth of an all-reduce along trees among some devices; none for fewer than two.
     ///
-    /// Exact, up to seven digits, as long as the solver does not fail; else with a gap that is told. Linear programs with as
-    /// many variables as there are links and ports: milliseconds up to 16 devices.
+    /// If direct links do not join the devices, or reach less than the host, the result is the
+    /// narrowest hop of a widest spanning tree over direct links and host. All hops of a device
+    /// over the host share its one port, as at a link switch, where b GB/s per port are b GB/s of
+    /// bus bandwidth.
+    ///
+    /// The result is exact to seven digits as long as the solver does not fail; else the gap is
+    /// reported.
+    ///
+    /// # Complexity
+    ///
+    /// Linear programs with as many variables as there are links and ports: milliseconds for up to
+    /// 16 devices.
     ///
     /// # Panics
-    /// If the set holds an id that the machine has not.
+    /// If the set holds an id that the machine does not have.
     #[must_use]
     pub fn of(&self, graph: &HardwareGraph, set: &DeviceSet) -> Option<Bandwidth> {
         let network = Network::new(graph, set, &self.rates);
@@ -70,61 +84,94 @@ impl TreePacking {
         if n < 2 {
             return None;
         }
-        let Packing { amount, at_most, .. } = trees(&Hops::new(&network));
+        let Packing {
+            amount, at_most, ..
+        } = trees(&Hops::new(&network));
         let as_bus = 2.0 * (n as f64 - 1.0) / n as f64;
-        Some(Bandwidth::or_host(amount * as_bus, at_most * as_bus, narrowest(&network)))
+        Some(Bandwidth::or_host(
+            amount * as_bus,
+            at_most * as_bus,
+            narrowest(&network),
+        ))
     }
 
-    /// The trees of a largest packing on direct links, each by its edges, with what it carries, GB/s of algorithm bandwidth;
-    /// none where direct links do not join the set.
+    /// The trees of a largest packing on direct links: each by its edges, with the GB/s of
+    /// algorithm bandwidth that it carries. None if direct links do not join the set.
+    ///
+    /// # Complexity
+    ///
+    /// As [`TreePacking::of`].
     ///
     /// # Panics
     /// As [`TreePacking::of`].
     #[must_use]
-    pub fn trees(&self, graph: &HardwareGraph, set: &DeviceSet) -> Vec<(Vec<(DeviceId, DeviceId)>, f64)> {
+    pub fn trees(
+        &self,
+        graph: &HardwareGraph,
+        set: &DeviceSet,
+    ) -> Vec<(Vec<(DeviceId, DeviceId)>, f64)> {
         let network = Network::new(graph, set, &self.rates);
         if network.len() < 2 {
             return Vec::new();
         }
-        let named = |(a, b): (usize, usize)| (network.devices[a], network.devices[b]);
         let parts = trees(&Hops::new(&network)).parts.into_iter();
-        parts.map(|(edges, gbps)| (edges.into_iter().map(named).collect(), gbps)).collect()
+        parts
+            .map(|(edges, gbps)| {
+                let edges = edges.into_iter();
+                let named = edges.map(|(a, b)| (network.devices[a], network.devices[b]));
+                (named.collect(), gbps)
+            })
+            .collect()
     }
 
-    /// It as an objective, `tree_packing_gbps`: 0 for one device.
+    /// [`TreePacking::of`] as an objective, `tree_packing_gbps`: 0 for one device.
     #[must_use]
     pub fn objective(&self) -> Objective<'static> {
         let model = *self;
-        let gbps = move |graph: &HardwareGraph, set: &DeviceSet| model.of(graph, set).map_or(0.0, |found| found.gbps);
-        Objective::chosen("tree_packing_gbps", move |chosen| gbps(chosen.graph, chosen.devices)).blind_to_ids()
+        Objective::chosen("tree_packing_gbps", move |chosen| {
+            let found = model.of(chosen.graph, chosen.devices);
+            found.map_or(0.0, |found| found.gbps)
+        })
+        .blind_to_ids()
     }
 }
 
 /// A spanning tree by its edges, from parent to child.
 type Tree = Vec<(usize, usize)>;
 
-/// Spanning trees, as many of each as there is room for.
+/// The largest packing of spanning trees.
 fn trees(hops: &Hops) -> Packing<Tree> {
     largest(&hops.capacities, |prices| cheapest_tree(hops, prices))
 }
 
-/// Prim's algorithm: a cheapest spanning tree and its load. O(n²) beside the search for the ways.
+/// A cheapest spanning tree and its load, by Prim's algorithm. O(n²) beside the search for the
+/// ways.
 fn cheapest_tree(hops: &Hops, prices: &[f64]) -> Option<(Tree, Vec<f64>)> {
     let mut load = vec![0.0; hops.capacities.len()];
     let mut edges = Vec::with_capacity(hops.devices - 1);
     let mut outside: Vec<usize> = (1..hops.devices).collect();
-    let from_first = |b| hops.cheapest(0, b, prices).map(|(price, way)| (price, 0, way));
-    let mut to_tree: Vec<_> = (0..hops.devices).map(|b| if b == 0 { None } else { from_first(b) }).collect();
-    let price = |entry: &Option<(f64, usize, _)>| entry.as_ref().map_or(f64::INFINITY, |(price, ..)| *price);
-    while let Some(at) =
-        (0..outside.len()).min_by(|&a, &b| price(&to_tree[outside[a]]).total_cmp(&price(&to_tree[outside[b]])))
+    // By device outside the tree, the cheapest way into it; the tree starts with device 0.
+    let mut to_tree = vec![None];
+    for b in 1..hops.devices {
+        let way = hops.cheapest(0, b, prices);
+        to_tree.push(way.map(|(price, way)| (price, 0, way)));
+    }
+    let price = |entry: &Option<(f64, usize, _)>| {
+        entry.as_ref().map_or(f64::INFINITY, |(price, ..)| *price)
+    };
+    while let Some(at) = (0..outside.len())
+        .min_by(|&a, &b| price(&to_tree[outside[a]]).total_cmp(&price(&to_tree[outside[b]])))
     {
         let device = outside.remove(at);
         let (_, parent, way) = to_tree[device]?;
-        way.iter().flatten().for_each(|&capacity| load[capacity] += 1.0);
+        way.iter()
+            .flatten()
+            .for_each(|&capacity| load[capacity] += 1.0);
         edges.push((parent, device));
         for &b in &outside {
-            let entry = hops.cheapest(device, b, prices).map(|(price, way)| (price, device, way));
+            let entry = hops
+                .cheapest(device, b, prices)
+                .map(|(price, way)| (price, device, way));
             if price(&entry) < price(&to_tree[b]) {
                 to_tree[b] = entry;
             }

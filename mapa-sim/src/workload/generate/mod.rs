@@ -1,8 +1,10 @@
-//! Workloads that are drawn.
+//! Generators of random workloads.
 //!
-//! Each property has a [stream](crate::stream) of its own: `sizes`, `tasks`, `run times`, `arrivals`, `patterns`. Other run
-//! times so leave sizes as they were, and the first hundred jobs of a longer workload are those of a shorter one (save where
-//! arrivals are [spread](Arrivals::Spread), which are sorted). [`Generator`] is read from words, see `docs/job-files.md`.
+//! Each property has a [stream](crate::stream) of its own: `sizes`, `tasks`, `run times`,
+//! `arrivals`, `patterns`. So a change of the run times leaves the sizes as they were. The first
+//! hundred jobs of a longer workload are those of a shorter one, unless arrivals are
+//! [spread](Arrivals::Spread), since those are sorted. A [`Generator`] can be parsed from words:
+//! see `docs/job-files.md`.
 
 use std::sync::Arc;
 
@@ -10,7 +12,9 @@ use mapa_core::{Request, Shape};
 use mapa_sched::{Job, JobId};
 
 use super::patterns::Patterns;
-use super::{Submission, Workload, bad_workload, tasks};
+use super::submission::{Submission, Workload};
+use super::tasks;
+use super::wrong::bad_workload;
 use crate::error::Error;
 use crate::random::{GENERATOR, stream};
 
@@ -25,8 +29,9 @@ pub use run_times::RunTimes;
 
 use choice::Choice;
 
-/// What jobs are drawn from: all of it independently.
+/// A generator of jobs: the distribution of each property. Properties are drawn independently.
 ///
+/// # Examples
 /// ```
 /// use mapa_sim::{Arrivals, Generator};
 ///
@@ -42,56 +47,64 @@ use choice::Choice;
 pub struct Generator {
     /// How many jobs, at most [`Generator::MAX_JOBS`].
     pub jobs: usize,
-    /// Of how many devices.
+    /// How many devices they have.
     pub sizes: Sizes,
-    /// What they run, and whether that is sensitive.
+    /// What they run, and whether that is sensitive to bandwidth.
     pub tasks: Vec<Task>,
-    /// How long.
+    /// How long they run at full speed.
     pub run_times: RunTimes,
-    /// When they come.
+    /// When they arrive.
     pub arrivals: Arrivals,
-    /// Who talks to whom, by weight: shapes, and `None` for ranks that do not talk.
+    /// Their communication patterns, by weight: shapes, and `None` for ranks that do not
+    /// communicate.
     pub patterns: Vec<(Option<Shape>, f64)>,
 }
 
-/// Something that jobs run.
+/// A program that jobs run, such as the training of a network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Task {
     /// Its name.
     pub name: Arc<str>,
     /// Whether its speed depends on its links.
     pub sensitive: bool,
-    /// How often it is drawn, beside the others.
+    /// How often it is drawn, relative to the weights of the others.
     pub weight: f64,
 }
 
 impl Task {
-    /// As often as others.
+    /// A task of weight 1.
     #[must_use]
     pub fn new(name: impl Into<Arc<str>>, sensitive: bool) -> Self {
-        Self { name: name.into(), sensitive, weight: 1.0 }
+        Self {
+            name: name.into(),
+            sensitive,
+            weight: 1.0,
+        }
     }
 }
 
 impl Generator {
-    /// More jobs are refused: they would not fit into memory.
+    /// The most jobs of a workload. More would not fit into memory.
     pub const MAX_JOBS: usize = 10_000_000;
 
-    /// `mapa`: the paper's mix (section 4): 300 rings of one to five devices over its nine workloads, all there from the
-    /// beginning. Run times are those of the released generator, 5 to 24 seconds, as the paper tells none.
+    /// `mapa`: the paper's mix (section 4): 300 rings of one to five devices over its nine
+    /// workloads, all arriving at the beginning. Run times are those of the released generator, 5
+    /// to 24 seconds, as the paper has none.
     #[must_use]
     pub fn mapa() -> Self {
         Self {
             jobs: 300,
             sizes: Sizes::Uniform(1..=5),
-            tasks: tasks::MAPA.map(|(name, sensitive)| Task::new(name, sensitive)).to_vec(),
+            tasks: tasks::MAPA
+                .map(|(name, sensitive)| Task::new(name, sensitive))
+                .to_vec(),
             run_times: RunTimes::Uniform(5..=24),
             arrivals: Arrivals::AtOnce,
             patterns: vec![(Some(Shape::Ring), 1.0)],
         }
     }
 
-    /// `mapa-six`: the same over its six networks, without Cusimann, GMM and Jacobi.
+    /// `mapa-six`: the paper's mix over its six networks, without Cusimann, GMM and Jacobi.
     #[must_use]
     pub fn mapa_six() -> Self {
         let mut generator = Self::mapa();
@@ -99,41 +112,63 @@ impl Generator {
         generator
     }
 
-    /// `mapa-released`: what socal-ucr/jobGenerator draws by default, 300 of it: six networks, two to five devices, 5 to 24 s.
-    /// It also writes arrivals (`arrivals=spread:14.5`), which the released simulator sets to 0; here they are 0.
+    /// `mapa-released`: 300 jobs as socal-ucr/jobGenerator draws them by default: six networks, two
+    /// to five devices, 5 to 24 s. It also writes arrivals (`arrivals=spread:14.5`), which the
+    /// released simulator sets to 0; here they are 0.
     #[must_use]
     pub fn mapa_released() -> Self {
-        Self { sizes: Sizes::Uniform(2..=5), ..Self::mapa_six() }
+        Self {
+            sizes: Sizes::Uniform(2..=5),
+            ..Self::mapa_six()
+        }
     }
 
-    /// Draws them. O(n log t) for n jobs and t tasks.
+    /// Draws the jobs. O(n log t) for n jobs and t tasks.
     ///
     /// # Errors
-    /// Nothing to draw from, as an empty range or no task; sizes of no device or more than
-    /// [`MAX_DEVICES`](mapa_core::MAX_DEVICES); weights, rates, means and loads that are not finite numbers above 0 (some
-    /// weights may be 0); arrivals or run times beyond 584 years; more than [`Generator::MAX_JOBS`] jobs.
+    /// - A property has nothing to draw from: an empty range, or no task.
+    /// - A size is 0 or above [`MAX_DEVICES`](mapa_core::MAX_DEVICES).
+    /// - A rate, mean or load is not a finite number above 0, or a weight not one of at least 0, or
+    ///   all weights are 0.
+    /// - An arrival or a run time is beyond 584 years.
+    /// - There are more than [`Generator::MAX_JOBS`] jobs.
     pub fn generate(&self, seed: u64) -> Result<Workload, Error> {
-        let wrong = |what: String| bad_workload(format_args!("generator {self}: {what}"));
-        let jobs = self.draw(seed).map_err(wrong)?;
-        Ok(Workload::new(format!("generator {self}, seed {seed}, {GENERATOR}"), jobs))
+        let jobs = self
+            .draw(seed)
+            .map_err(|what| bad_workload(format_args!("generator {self}: {what}")))?;
+        Ok(Workload::new(
+            format!("generator {self}, seed {seed}, {GENERATOR}"),
+            jobs,
+        ))
     }
 
     fn draw(&self, seed: u64) -> Result<Vec<Submission>, String> {
         if self.jobs > Self::MAX_JOBS {
-            return Err(format!("jobs={}: expected at most {}", self.jobs, Self::MAX_JOBS));
+            return Err(format!(
+                "jobs={}: expected at most {}",
+                self.jobs,
+                Self::MAX_JOBS
+            ));
         }
         let choose = |what: &str, weights: &mut dyn Iterator<Item = f64>| {
             Choice::new(weights).map_err(|error| format!("{what}: {error}"))
         };
         let sizes = self.sizes.compile()?;
         let tasks = choose("tasks", &mut self.tasks.iter().map(|task| task.weight))?;
-        let patterns = choose("pattern", &mut self.patterns.iter().map(|(_, weight)| *weight))?;
+        let patterns = choose(
+            "pattern",
+            &mut self.patterns.iter().map(|(_, weight)| *weight),
+        )?;
         let run_times = self.run_times.compile()?;
-        let arrivals = self.arrivals.draw(self, &mut stream(seed, "arrivals"))?;
+        let work = sizes.mean * self.run_times.mean_s();
+        let arrivals = self
+            .arrivals
+            .draw(self.jobs, work, &mut stream(seed, "arrivals"))?;
         let [mut size, mut task, mut run_time, mut pattern] =
             ["sizes", "tasks", "run times", "patterns"].map(|name| stream(seed, name));
         let mut made = Patterns::default();
-        let job = |(id, arrived)| {
+        let mut jobs = Vec::with_capacity(self.jobs);
+        for (id, arrived) in (0..).zip(arrivals) {
             let devices = sizes.draw(&mut size);
             let task = &self.tasks[tasks.draw(&mut task)];
             let (shape, _) = self.patterns[patterns.draw(&mut pattern)];
@@ -141,8 +176,8 @@ impl Generator {
             let request = Request::new(made.get(shape, devices)).sensitive(task.sensitive);
             let mut job = Job::new(JobId(id), request);
             job.arrived = arrived;
-            Ok(Submission::new(job, work).task(task.name.clone()))
-        };
-        (0..).zip(arrivals).map(job).collect()
+            jobs.push(Submission::new(job, work).task(task.name.clone()));
+        }
+        Ok(jobs)
     }
 }

@@ -1,50 +1,71 @@
 //! Generators as words: `mapa,jobs=1000,arrivals=poisson:120/h`.
 //!
-//! A name says what to begin with, `KEY=VALUE` what is different. Display begins with the name that leaves least to say.
+//! The first word names a built-in generator; each `KEY=VALUE` replaces one of its settings.
+//! `Display` begins with the name that needs the fewest settings.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use mapa_core::{Settings, Shape};
+
 use super::{Arrivals, Generator, RunTimes, Sizes, Task};
 use crate::error::Error;
-use crate::workload::{bad_workload, numbers, patterns, tasks};
+use crate::workload::wrong::bad_workload;
+use crate::workload::{numbers, patterns, tasks};
 
 type Named = (&'static str, fn() -> Generator);
 
-const NAMES: [Named; 3] =
-    [("mapa", Generator::mapa), ("mapa-six", Generator::mapa_six), ("mapa-released", Generator::mapa_released)];
+const NAMES: [Named; 3] = [
+    ("mapa", Generator::mapa),
+    ("mapa-six", Generator::mapa_six),
+    ("mapa-released", Generator::mapa_released),
+];
 
-const KEYS: [&str; 6] = ["jobs", "sizes", "tasks", "times", "arrivals", "pattern"];
+/// The settings, and the form of their values.
+const SETTINGS: [&str; 6] = [
+    "jobs=NUMBER",
+    "sizes=SIZES",
+    "tasks=TASKS",
+    "times=TIMES",
+    "arrivals=ARRIVALS",
+    "pattern=PATTERNS",
+];
 
-/// The words, see `docs/job-files.md`.
+/// The key of a setting, if the word is a known one.
+fn key(word: &str) -> Option<&'static str> {
+    SETTINGS
+        .iter()
+        .filter_map(|form| form.split('=').next())
+        .find(|key| *key == word)
+}
+
+/// Parses the words that `docs/job-files.md` describes.
 impl FromStr for Generator {
     type Err = Error;
 
     /// # Errors
-    /// An unknown name or key, or a value that is not as expected; the message says what is.
+    /// The name or a key is unknown, or a value is malformed. The message says what was expected.
     fn from_str(words: &str) -> Result<Self, Error> {
-        let wrong = |what: &str| bad_workload(format_args!("generator `{words}`: {what}"));
-        let mut parts = words.split(',').map(str::trim);
-        let name = parts.next().unwrap_or_default();
-        let known = || NAMES.map(|(name, _)| name).join(", ");
-        let found = NAMES.iter().find(|(own, _)| *own == name);
-        let (_, make) =
-            found.ok_or_else(|| wrong(&format!("no generator is called `{name}`: expected {}", known())))?;
-        let mut generator = make();
-        let mut said = Vec::new();
-        for part in parts {
-            let (key, value) = part
-                .split_once('=')
-                .ok_or_else(|| wrong(&format!("`{part}`: expected KEY=VALUE with a key of {}", KEYS.join(", "))))?;
-            if said.contains(&key) {
-                return Err(wrong(&format!("{key} is said twice: expected once")));
-            }
-            generator.set(key, value).map_err(|what| wrong(&format!("{key}={value}: {what}")))?;
-            said.push(key);
-        }
-        Ok(generator)
+        read(words).map_err(|what| bad_workload(format_args!("generator `{words}`: {what}")))
     }
+}
+
+fn read(words: &str) -> Result<Generator, String> {
+    let mut parts = words.split(',');
+    let name = parts.next().unwrap_or_default().trim();
+    let Some((_, make)) = NAMES.iter().find(|(own, _)| *own == name) else {
+        let known = NAMES.map(|(name, _)| name).join(", ");
+        return Err(format!("no generator is called `{name}`: expected {known}"));
+    };
+    let settings = Settings::read(parts, &SETTINGS.join(", "), key);
+    let mut generator = make();
+    for (key, setting) in settings.map_err(|error| error.to_string())?.iter() {
+        generator
+            .set(key, setting.value())
+            .map_err(|what| format!("{key}={}: {what}", setting.value()))?;
+    }
+    Ok(generator)
 }
 
 impl Generator {
@@ -55,36 +76,49 @@ impl Generator {
             "tasks" => self.tasks = value.split('+').map(task).collect::<Result<_, _>>()?,
             "times" => self.run_times = run_times(value)?,
             "arrivals" => self.arrivals = arrivals(value)?,
-            "pattern" => {
-                let pattern = |(word, weight)| Ok((patterns::shape(word)?, weight));
-                self.patterns =
-                    value.split('+').map(|part| weighted(part).and_then(pattern)).collect::<Result<_, _>>()?;
-            }
-            _ => return Err(format!("expected a key of {}", KEYS.join(", "))),
+            // `pattern`: there is no other key.
+            _ => self.patterns = value.split('+').map(pattern).collect::<Result<_, _>>()?,
         }
         Ok(())
     }
 }
 
+/// `SHAPE` or `SHAPE:WEIGHT`.
+fn pattern(part: &str) -> Result<(Option<Shape>, f64), String> {
+    let (word, weight) = weighted(part)?;
+    Ok((patterns::shape(word)?, weight))
+}
+
 fn number<T: FromStr>(text: &str) -> Result<T, String> {
-    text.trim().parse().map_err(|_| format!("`{text}`: expected a whole number"))
+    text.trim()
+        .parse()
+        .map_err(|_| format!("`{text}`: expected a whole number"))
 }
 
 fn positive(text: &str) -> Result<f64, String> {
-    let value = text.trim().parse().ok().filter(|value: &f64| value.is_finite() && *value > 0.0);
+    let value = text
+        .trim()
+        .parse()
+        .ok()
+        .filter(|value: &f64| value.is_finite() && *value > 0.0);
     value.ok_or_else(|| format!("`{text}`: expected a number above 0"))
 }
 
-/// Seconds; the unit may be said.
+/// Reads seconds, with or without the unit `s`.
 fn seconds(text: &str) -> Result<f64, String> {
     positive(text.strip_suffix('s').unwrap_or(text))
 }
 
 /// `WHAT` or `WHAT:WEIGHT`.
 fn weighted(part: &str) -> Result<(&str, f64), String> {
-    let (what, weight) = part.split_once(':').map_or((part, None), |(what, weight)| (what, Some(weight)));
+    let (what, weight) = part
+        .split_once(':')
+        .map_or((part, None), |(what, weight)| (what, Some(weight)));
     let weight = weight.map_or(Ok(1.0), |text| {
-        let weight = text.parse().ok().filter(|weight: &f64| weight.is_finite() && *weight >= 0.0);
+        let weight = text
+            .parse()
+            .ok()
+            .filter(|weight: &f64| weight.is_finite() && *weight >= 0.0);
         weight.ok_or_else(|| format!("`{text}`: expected a weight, at least 0"))
     });
     Ok((what.trim(), weight?))
@@ -101,7 +135,8 @@ fn sizes(value: &str) -> Result<Sizes, String> {
     if let Some(range) = range(value) {
         return range.map(Sizes::Uniform);
     }
-    let size = |part| weighted(part).and_then(|(size, weight)| Ok((numbers::devices(size)?, weight)));
+    let size =
+        |part| weighted(part).and_then(|(size, weight)| Ok((numbers::devices(size)?, weight)));
     let sizes: Vec<_> = value.split('+').map(size).collect::<Result<_, String>>()?;
     match sizes[..] {
         [(size, 1.0)] => Ok(Sizes::Uniform(size..=size)),
@@ -109,26 +144,37 @@ fn sizes(value: &str) -> Result<Sizes, String> {
     }
 }
 
-/// Sensitive as the paper has it, else not; `!` turns that round.
+/// Reads a task. It is sensitive if the paper says so, and not otherwise; `!` reverses that.
 fn task(part: &str) -> Result<Task, String> {
     let (name, weight) = weighted(part)?;
-    let (name, is_turned) = name.strip_suffix('!').map_or((name, false), |name| (name, true));
+    let (name, is_turned) = name
+        .strip_suffix('!')
+        .map_or((name, false), |name| (name, true));
     let name = tasks::published(name);
     let sensitive = tasks::is_sensitive(name).unwrap_or(false) != is_turned;
-    Ok(Task { weight, ..Task::new(name, sensitive) })
+    Ok(Task {
+        weight,
+        ..Task::new(name, sensitive)
+    })
 }
 
 fn run_times(value: &str) -> Result<RunTimes, String> {
-    let expected = || format!("`{value}`: expected such as 5..24s, exponential:60s or lognormal:60s:1.5");
+    let expected =
+        || format!("`{value}`: expected such as 5..24s, exponential:60s or lognormal:60s:1.5");
     if let Some(range) = range(value.strip_suffix('s').unwrap_or(value)) {
         return range.map(RunTimes::Uniform);
     }
     let (kind, rest) = value.split_once(':').ok_or_else(expected)?;
     match kind {
-        "exponential" => Ok(RunTimes::Exponential { mean_s: seconds(rest)? }),
+        "exponential" => Ok(RunTimes::Exponential {
+            mean_s: seconds(rest)?,
+        }),
         "lognormal" => {
             let (median, sigma) = rest.split_once(':').ok_or_else(expected)?;
-            Ok(RunTimes::LogNormal { median_s: seconds(median)?, sigma: positive(sigma)? })
+            Ok(RunTimes::LogNormal {
+                median_s: seconds(median)?,
+                sigma: positive(sigma)?,
+            })
         }
         _ => Err(expected()),
     }
@@ -137,7 +183,7 @@ fn run_times(value: &str) -> Result<RunTimes, String> {
 fn arrivals(value: &str) -> Result<Arrivals, String> {
     let expected = || {
         format!(
-            "`{value}`: expected at-once, poisson:120/h, load:0.8@8 (of so many devices), bursts:10@60s, \
+            "`{value}`: expected at-once, poisson:120/h, load:0.8@8 (of 8 devices), bursts:10@60s, \
              on-off:120/h@600s@1800s or spread:14.5s"
         )
     };
@@ -148,36 +194,53 @@ fn arrivals(value: &str) -> Result<Arrivals, String> {
     let parts: Vec<&str> = rest.split('@').collect();
     let per_hour = |text: &str| positive(text.strip_suffix("/h").ok_or_else(expected)?);
     match (kind, &parts[..]) {
-        ("poisson", [rate]) => Ok(Arrivals::Poisson { per_hour: per_hour(rate)? }),
-        ("load", [load, devices]) => Ok(Arrivals::Load { load: positive(load)?, devices: number(devices)? }),
-        ("bursts", [jobs, gap]) => Ok(Arrivals::Bursts { jobs: number(jobs)?, gap_s: seconds(gap)? }),
-        ("on-off", [rate, on, off]) => {
-            Ok(Arrivals::OnOff { per_hour: per_hour(rate)?, on_s: seconds(on)?, off_s: seconds(off)? })
-        }
-        ("spread", [gap]) => Ok(Arrivals::Spread { seconds_per_job: seconds(gap)? }),
+        ("poisson", [rate]) => Ok(Arrivals::Poisson {
+            per_hour: per_hour(rate)?,
+        }),
+        ("load", [load, devices]) => Ok(Arrivals::Load {
+            load: positive(load)?,
+            devices: number(devices)?,
+        }),
+        ("bursts", [jobs, gap]) => Ok(Arrivals::Bursts {
+            jobs: number(jobs)?,
+            gap_s: seconds(gap)?,
+        }),
+        ("on-off", [rate, on, off]) => Ok(Arrivals::OnOff {
+            per_hour: per_hour(rate)?,
+            on_s: seconds(on)?,
+            off_s: seconds(off)?,
+        }),
+        ("spread", [gap]) => Ok(Arrivals::Spread {
+            seconds_per_job: seconds(gap)?,
+        }),
         _ => Err(expected()),
     }
 }
 
-/// The words that are read back, save run times from a file (`times=empirical(n)`), and tasks whose names hold `,`, `+`, `:` or
-/// `!`.
+/// Writes words that can be read back, except for run times from a file (`times=empirical(n)`) and
+/// tasks whose names contain `,`, `+`, `:` or `!`.
 impl fmt::Display for Generator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words = NAMES.map(|(name, make)| [vec![name.to_owned()], self.beside(&make())].concat());
+        let words =
+            NAMES.map(|(name, make)| [vec![name.to_owned()], self.beside(&make())].concat());
         let shortest = words.iter().min_by_key(|words| words.len());
         f.write_str(&shortest.map(|words| words.join(",")).unwrap_or_default())
     }
 }
 
 impl Generator {
-    /// What is different.
+    /// The settings that differ from those of `other`, as words.
     fn beside(&self, other: &Self) -> Vec<String> {
-        let patterns =
-            || self.patterns.iter().map(|(shape, weight)| format!("{}{}", patterns::word(*shape), suffix(*weight)));
+        let patterns = || {
+            self.patterns
+                .iter()
+                .map(|(shape, weight)| format!("{}{}", patterns::word(*shape), suffix(*weight)))
+        };
         [
             (self.jobs != other.jobs).then(|| format!("jobs={}", self.jobs)),
             (self.sizes != other.sizes).then(|| format!("sizes={}", self.sizes)),
-            (self.tasks != other.tasks).then(|| format!("tasks={}", joined(self.tasks.iter().map(Task::to_string)))),
+            (self.tasks != other.tasks)
+                .then(|| format!("tasks={}", joined(self.tasks.iter().map(Task::to_string)))),
             (self.run_times != other.run_times).then(|| format!("times={}", self.run_times)),
             (self.arrivals != other.arrivals).then(|| format!("arrivals={}", self.arrivals)),
             (self.patterns != other.patterns).then(|| format!("pattern={}", joined(patterns()))),
@@ -193,13 +256,23 @@ fn joined(words: impl Iterator<Item = String>) -> String {
 }
 
 fn suffix(weight: f64) -> String {
-    if weight == 1.0 { String::new() } else { format!(":{weight}") }
+    if weight == 1.0 {
+        String::new()
+    } else {
+        format!(":{weight}")
+    }
 }
 
 impl fmt::Display for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_turned = tasks::is_sensitive(&self.name).unwrap_or(false) != self.sensitive;
-        write!(f, "{}{}{}", self.name, if is_turned { "!" } else { "" }, suffix(self.weight))
+        write!(
+            f,
+            "{}{}{}",
+            self.name,
+            if is_turned { "!" } else { "" },
+            suffix(self.weight)
+        )
     }
 }
 
@@ -208,9 +281,11 @@ impl fmt::Display for Sizes {
         match self {
             Self::Uniform(range) if range.start() == range.end() => range.start().fmt(f),
             Self::Uniform(range) => write!(f, "{}..{}", range.start(), range.end()),
-            Self::Weighted(sizes) => {
-                f.write_str(&joined(sizes.iter().map(|(size, weight)| format!("{size}:{weight}"))))
-            }
+            Self::Weighted(sizes) => f.write_str(&joined(
+                sizes
+                    .iter()
+                    .map(|(size, weight)| format!("{size}:{weight}")),
+            )),
         }
     }
 }
@@ -233,7 +308,11 @@ impl fmt::Display for Arrivals {
             Self::Poisson { per_hour } => write!(f, "poisson:{per_hour}/h"),
             Self::Load { load, devices } => write!(f, "load:{load}@{devices}"),
             Self::Bursts { jobs, gap_s } => write!(f, "bursts:{jobs}@{gap_s}s"),
-            Self::OnOff { per_hour, on_s, off_s } => write!(f, "on-off:{per_hour}/h@{on_s}s@{off_s}s"),
+            Self::OnOff {
+                per_hour,
+                on_s,
+                off_s,
+            } => write!(f, "on-off:{per_hour}/h@{on_s}s@{off_s}s"),
             Self::Spread { seconds_per_job } => write!(f, "spread:{seconds_per_job}s"),
         }
     }

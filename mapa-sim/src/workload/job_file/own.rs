@@ -1,231 +1,438 @@
-//! Our own job file: comma-separated values with a header, units in the names of columns, exact to the nanosecond.
+//! Our own job file: comma-separated values with a header. The names of columns have the units, and
+//! times are exact to the nanosecond.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use mapa_core::mig::Size;
-use mapa_core::{Demand, Request, Want};
+use mapa_core::{Demand, Request, Shape, Want};
 use mapa_sched::{Job, JobId, RunTime, Time};
+use mapa_table::{Comments, Row, Sheet, columns, optional_text, text};
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind};
+use crate::workload::cells::{Devices, Flag, Gbps, Pattern, Seconds, Slope};
+use crate::workload::notes::{names_lines, note_deadlines, note_order};
+use crate::workload::numbers;
 use crate::workload::patterns::{self, Patterns};
-use crate::workload::sheet::{Row, Sheet};
-use crate::workload::{Submission, Workload, bad_line, bad_workload, names_lines, note_deadlines, note_order, numbers};
+use crate::workload::submission::{Submission, Workload};
+use crate::workload::wrong::bad_workload;
 
+/// Columns that every job must have.
 const NEEDED: [&str; 2] = ["gpus", "duration_s"];
 
-/// Every column, in the order in which they are written.
-const COLUMNS: [&str; 16] = [
-    "id",
-    "arrival_s",
-    "gpus",
-    "duration_s",
-    "pattern",
-    "sensitive",
-    "task",
-    "estimate_s",
-    "priority",
-    "deadline_s",
-    "same_numa",
-    "isolated",
-    "slo_s",
-    "slice",
-    "pcie_gbps",
-    "pcie_alpha",
-];
+/// The columns of every job.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Every {
+    /// The job's number. The default is that of its row, counted from 0.
+    #[serde(default)]
+    id: Option<u64>,
+    #[serde(default = "at_once", with = "text")]
+    arrival_s: Seconds,
+    #[serde(with = "text")]
+    gpus: Devices,
+    #[serde(with = "text")]
+    duration_s: Seconds,
+    #[serde(default = "ring", with = "text")]
+    pattern: Pattern,
+    #[serde(default = "no", with = "text")]
+    sensitive: Flag,
+    #[serde(default)]
+    task: String,
+    #[serde(default, with = "optional_text")]
+    estimate_s: Option<Estimate>,
+}
+
+fn at_once() -> Seconds {
+    Seconds(0)
+}
+
+fn ring() -> Pattern {
+    Pattern(Some(Shape::Ring))
+}
+
+fn no() -> Flag {
+    Flag(false)
+}
+
+/// Columns on the order of jobs.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Urgency {
+    priority: i64,
+    #[serde(with = "optional_text")]
+    deadline_s: Option<Seconds>,
+}
+
+/// Columns on where a job may run.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Constraints {
+    #[serde(default = "no", with = "text")]
+    same_numa: Flag,
+    #[serde(default = "no", with = "text")]
+    isolated: Flag,
+}
+
+/// Columns of jobs that serve requests.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Serving {
+    #[serde(with = "optional_text")]
+    slo_s: Option<Seconds>,
+}
+
+/// Columns of jobs on MIG instances.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Mig {
+    #[serde(with = "optional_text")]
+    slice: Option<Size>,
+}
+
+/// Columns of jobs that copy over PCIe.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default)]
+struct Pcie {
+    #[serde(with = "text")]
+    pcie_gbps: Gbps,
+    #[serde(with = "text")]
+    pcie_alpha: Slope,
+}
+
+impl Default for Pcie {
+    fn default() -> Self {
+        Self {
+            pcie_gbps: Gbps(0),
+            pcie_alpha: Slope(1.0),
+        }
+    }
+}
+
+/// A row: groups of columns, in the order in which they are written.
+#[derive(Clone, Debug, Serialize)]
+struct Columns {
+    every: Every,
+    urgency: Urgency,
+    constraints: Constraints,
+    serving: Serving,
+    mig: Mig,
+    pcie: Pcie,
+}
+
+impl Columns {
+    /// Every column, in the order in which they are written.
+    fn names() -> Vec<&'static str> {
+        [
+            columns::<Every>(),
+            columns::<Urgency>(),
+            columns::<Constraints>(),
+            columns::<Serving>(),
+            columns::<Mig>(),
+            columns::<Pcie>(),
+        ]
+        .concat()
+    }
+
+    fn read(row: &Row<'_>) -> Result<Self, Error> {
+        Ok(Self {
+            every: row.read()?,
+            urgency: row.read()?,
+            constraints: row.read()?,
+            serving: row.read()?,
+            mig: row.read()?,
+            pcie: row.read()?,
+        })
+    }
+
+    /// The row with this index, counted from 0, in which all optional columns have their defaults.
+    fn plain(place: usize) -> Self {
+        Self {
+            every: Every {
+                id: Some(place as u64),
+                arrival_s: at_once(),
+                gpus: Devices(1),
+                duration_s: Seconds(0),
+                pattern: ring(),
+                sensitive: no(),
+                task: String::new(),
+                estimate_s: None,
+            },
+            urgency: Urgency::default(),
+            constraints: Constraints {
+                same_numa: no(),
+                isolated: no(),
+            },
+            serving: Serving::default(),
+            mig: Mig::default(),
+            pcie: Pcie::default(),
+        }
+    }
+}
 
 const SOURCE: &str = "source:";
 const NOTE: &str = "note:";
 
 pub(super) fn read(text: &str) -> Result<Workload, Error> {
-    let sheet = Sheet::read(text, "a header and jobs")?;
-    sheet.header().check(&NEEDED, &COLUMNS)?;
+    let sheet = Sheet::read(text, Comments::AboveHeader, "a header and jobs")?;
+    sheet.check(&NEEDED, &Columns::names())?;
     let mut made = Patterns::default();
     let (mut jobs, mut lines, mut seen) = (Vec::new(), Vec::new(), BTreeMap::new());
     for row in sheet.rows() {
-        let own = submission(&row, jobs.len() as u64, &mut made)?;
-        if let Some(first) = seen.insert(own.job.id, row.line) {
-            let what = format_args!("id {} again, as on line {first}: expected numbers that differ", own.job.id);
-            return Err(bad_line(row.line, what));
+        let own = submission(Columns::read(&row)?, jobs.len() as u64, &mut made);
+        if let Some(first) = seen.insert(own.job.id, row.line()) {
+            let what = format!(
+                "id {} again, as on line {first}: expected numbers that differ",
+                own.job.id
+            );
+            return Err(row.error(what).into());
         }
         jobs.push(own);
-        lines.push(row.line);
+        lines.push(row.line());
     }
-    let tell = |key: &'static str| sheet.comments.iter().filter_map(move |own| own.strip_prefix(key)).map(str::trim);
-    let mut workload = Workload::new(tell(SOURCE).next().unwrap_or("a job file"), jobs);
-    workload.notes = tell(NOTE).filter(|note| !names_lines(note)).map(str::to_owned).collect();
+    let mut comments = sheet.comments().iter();
+    let source = comments.find_map(|comment| comment.strip_prefix(SOURCE));
+    let mut workload = Workload::new(source.map_or("a job file", str::trim), jobs);
+    let comments = sheet.comments().iter();
+    workload.notes = comments
+        .filter_map(|comment| Some(comment.strip_prefix(NOTE)?.trim()))
+        .filter(|note| !names_lines(note))
+        .map(str::to_owned)
+        .collect();
     note_order(&mut workload, &lines);
     note_deadlines(&mut workload, &lines);
     Ok(workload)
 }
 
-fn submission(row: &Row<'_>, number: u64, made: &mut Patterns) -> Result<Submission, Error> {
-    let devices = row.need("gpus", numbers::devices)?;
-    let shape = row.read("pattern", patterns::shape)?.unwrap_or(Some(mapa_core::Shape::Ring));
-    let slice = row.read("slice", |text| text.parse::<Size>().map_err(|error| error.to_string()))?;
-    let demand = slice.map_or(Demand::whole(), Demand::slice);
-    let demand = Demand { pcie_mb_s: row.read("pcie_gbps", numbers::pcie_mb_s)?.unwrap_or(0), ..demand };
-    let mut request = Request::new(made.with(shape, devices, demand));
-    request.bandwidth_sensitive = row.read("sensitive", numbers::flag)?.unwrap_or(false);
-    request.same_numa = row.read("same_numa", numbers::flag)?.unwrap_or(false);
-    let work = Duration::from_nanos(row.need("duration_s", numbers::nanoseconds)?);
-    let mut job = Job::new(JobId(row.read("id", whole)?.unwrap_or(number)), request);
-    job.arrived = Time(row.read("arrival_s", numbers::nanoseconds)?.unwrap_or(0));
-    job.deadline = row.read("deadline_s", numbers::nanoseconds)?.map(Time);
-    job.priority = row.read("priority", integer)?.unwrap_or(0);
-    job.isolated = row.read("isolated", numbers::flag)?.unwrap_or(false);
-    job.slo = row.read("slo_s", numbers::nanoseconds)?.map(Duration::from_nanos);
-    job.pcie_alpha = row.read("pcie_alpha", slope)?.unwrap_or(1.0);
-    let estimate = row.read("estimate_s", estimate)?;
-    let mut own = Submission::new(job, work).task(row.get("task").unwrap_or_default());
-    own.job.run_time = estimate.unwrap_or(RunTime::Fixed(work));
-    Ok(own)
-}
-
-fn whole(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("`{text}`: expected a whole number from 0 to {}", u64::MAX))
-}
-
-fn integer(text: &str) -> Result<i64, String> {
-    text.parse().map_err(|_| format!("`{text}`: expected an integer, such as -1 or 10"))
-}
-
-fn slope(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number| numbers::is_slope(*number));
-    number.ok_or_else(|| format!("`{text}`: expected a number such as 0.5, finite and not below 0"))
-}
-
-fn estimate(text: &str) -> Result<RunTime, String> {
-    if text.eq_ignore_ascii_case("unknown") {
-        return Ok(RunTime::Unknown);
+fn submission(own: Columns, place: u64, made: &mut Patterns) -> Submission {
+    let Columns {
+        every,
+        urgency,
+        constraints,
+        serving,
+        mig,
+        pcie,
+    } = own;
+    let demand = Demand {
+        pcie_mb_s: pcie.pcie_gbps.0,
+        ..mig.slice.map_or(Demand::whole(), Demand::slice)
+    };
+    let mut request = Request::new(made.with(every.pattern.0, every.gpus.0, demand));
+    request.bandwidth_sensitive = every.sensitive.0;
+    request.same_numa = constraints.same_numa.0;
+    let work = Duration::from_nanos(every.duration_s.0);
+    let mut job = Job::new(JobId(every.id.unwrap_or(place)), request);
+    job.arrived = Time(every.arrival_s.0);
+    job.deadline = urgency.deadline_s.map(|at| Time(at.0));
+    job.priority = urgency.priority;
+    job.isolated = constraints.isolated.0;
+    job.slo = serving.slo_s.map(|length| Duration::from_nanos(length.0));
+    job.pcie_alpha = pcie.pcie_alpha.0;
+    let mut own = Submission::new(job, work).task(every.task);
+    if let Some(Estimate(run_time)) = every.estimate_s {
+        own.job.run_time = run_time;
     }
-    if text.contains('=') {
-        return text.split_whitespace().map(on_slice).collect::<Result<_, _>>().map(RunTime::BySize);
+    own
+}
+
+/// The run time that a job's owner tells the scheduler.
+#[derive(Clone, Debug)]
+struct Estimate(RunTime);
+
+impl FromStr for Estimate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.eq_ignore_ascii_case("unknown") {
+            return Ok(Self(RunTime::Unknown));
+        }
+        if text.contains('=') {
+            let lengths = text.split_whitespace().map(on_slice);
+            return Ok(Self(RunTime::BySize(lengths.collect::<Result<_, _>>()?)));
+        }
+        match numbers::nanoseconds(text) {
+            Ok(length) => Ok(Self(RunTime::Fixed(Duration::from_nanos(length)))),
+            Err(what) => Err(format!(
+                "{what}, or 1g.1m=50 2g.2m=25 and so on by size of slice, or unknown"
+            )),
+        }
     }
-    let known = |what| format!("{what}, or 1g.1m=50 2g.2m=25 and so on by size of slice, or unknown");
-    numbers::nanoseconds(text).map(|length| RunTime::Fixed(Duration::from_nanos(length))).map_err(known)
 }
 
 fn on_slice(text: &str) -> Result<(Size, Duration), String> {
-    let (size, length) = text.split_once('=').ok_or_else(|| format!("`{text}`: expected such as 1g.1m=50"))?;
-    let size = size.parse().map_err(|error: mapa_core::Error| error.to_string())?;
+    let (size, length) = text
+        .split_once('=')
+        .ok_or_else(|| format!("`{text}`: expected such as 1g.1m=50"))?;
+    let size = size
+        .parse()
+        .map_err(|error: mapa_core::Error| error.to_string())?;
     Ok((size, Duration::from_nanos(numbers::nanoseconds(length)?)))
 }
 
-/// Writes a workload as a job file that [`read_jobs`](super::read_jobs) reads back: the jobs equal to the last nanosecond and
-/// bit, in their order, and the source. Notes are kept but for those that name lines of the file that was read; reading adds
-/// such where arrivals are not in order, and deadlines before them. Columns in which all jobs have the default are left out. O(n).
+impl fmt::Display for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Lengths beyond 584 years are rejected before they are written.
+        match &self.0 {
+            RunTime::Fixed(length) => f.write_str(&numbers::seconds(length.as_nanos() as u64)),
+            RunTime::Unknown => f.write_str("unknown"),
+            RunTime::BySize(lengths) => {
+                let each = lengths.iter().map(|(size, length)| {
+                    format!("{size}={}", numbers::seconds(length.as_nanos() as u64))
+                });
+                f.write_str(&each.collect::<Vec<_>>().join(" "))
+            }
+        }
+    }
+}
+
+/// Writes a workload as a job file that [`read_jobs`](super::read_jobs) reads back: equal jobs, to
+/// the last nanosecond and bit, in the same order, and the same source. Notes are kept, except
+/// those that name lines of the file that was read (on arrivals out of order, and on deadlines
+/// before arrivals). Reading adds such notes anew. Columns in which all jobs have the default are
+/// left out. O(n) for n jobs.
 ///
 /// # Errors
-/// The first job that has what the format cannot hold: a pattern that is no [`Shape`](mapa_core::Shape) and not independent, or
-/// without ranks; demands that differ between ranks, or are for other than whole devices or slices of a size with some PCIe traffic;
-/// constraints besides `same_numa`; limits of its own; run times by size for no size; times beyond 584 years; a `pcie_alpha` that is not finite or below 0; a task's name with blanks at its ends or of
-/// several lines. Sources and notes of several lines.
+/// The source or a note has several lines; or, with the first such job, a job has properties that
+/// the format cannot hold:
+///
+/// - a pattern without ranks, or one that is neither a [`Shape`](mapa_core::Shape) nor independent;
+/// - demands that differ between ranks, or that are not for whole devices or slices of a size, with
+///   or without PCIe traffic;
+/// - constraints other than `same_numa`, or limits of its own;
+/// - an empty list of run times by size, one for a size without compute or memory slices, or a time
+///   beyond 584 years;
+/// - a `pcie_alpha` that is not finite, or is below 0;
+/// - a task's name with blanks at its ends, or of several lines.
 pub fn write_jobs(workload: &Workload) -> Result<String, Error> {
-    let rows = workload.jobs.iter().map(cells).collect::<Result<Vec<_>, _>>()?;
-    let plain = |at: usize| match COLUMNS[at] {
-        "id" => rows.iter().enumerate().all(|(number, row)| row[at] == number.to_string()),
-        name => default_of(name).is_some_and(|plain| rows.iter().all(|row| row[at] == plain)),
-    };
-    let kept: Vec<usize> = (0..COLUMNS.len()).filter(|&at| !plain(at)).collect();
-    let mut text = comments(workload)?;
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let mut write = |cells: Vec<&str>| writer.write_record(cells).map_err(bad_workload);
-    write(kept.iter().map(|&at| COLUMNS[at]).collect())?;
-    rows.iter().try_for_each(|row| write(kept.iter().map(|&at| row[at].as_str()).collect()))?;
-    let bytes = writer.into_inner().map_err(bad_workload)?;
-    text.push_str(&String::from_utf8(bytes).map_err(bad_workload)?);
-    Ok(text)
+    let rows = workload
+        .jobs
+        .iter()
+        .map(row_of)
+        .collect::<Result<Vec<_>, _>>()?;
+    let text = comments(workload)?;
+    Ok(text + &mapa_table::write(&Columns::names(), &NEEDED, &rows, Columns::plain)?)
 }
 
 fn comments(workload: &Workload) -> Result<String, Error> {
     let mut text = String::new();
-    let notes = workload.notes.iter().filter(|note| !names_lines(note)).map(|note| (NOTE, note));
+    let notes = workload
+        .notes
+        .iter()
+        .filter(|note| !names_lines(note))
+        .map(|note| (NOTE, note));
     for (key, said) in [(SOURCE, &workload.source)].into_iter().chain(notes) {
         if said.contains('\n') || said.trim() != said {
-            return Err(bad_workload(format_args!("{key} `{said}`: expected one line without blanks at its ends")));
+            return Err(bad_workload(format_args!(
+                "{key} `{said}`: expected one line without blanks at its ends"
+            )));
         }
         text.push_str(&format!("# {key} {said}\n"));
     }
     Ok(text)
 }
 
-/// What a column holds where a job has nothing to say; none if it is always written.
-fn default_of(column: &str) -> Option<&'static str> {
-    match column {
-        "arrival_s" | "priority" => Some("0"),
-        "pattern" => Some("ring"),
-        "sensitive" | "same_numa" | "isolated" => Some("false"),
-        "task" | "estimate_s" | "deadline_s" | "slo_s" | "slice" => Some(""),
-        "pcie_gbps" => Some("0"),
-        "pcie_alpha" => Some("1"),
-        _ => None,
-    }
-}
-
-fn cells(own: &Submission) -> Result<[String; COLUMNS.len()], Error> {
+/// Converts a job to a row.
+fn row_of(own: &Submission) -> Result<Columns, Error> {
     let job = &own.job;
-    let cannot = |what: &str| -> Error {
-        let what = format!("a job file cannot hold {what}");
-        ErrorKind::BadJob { job: job.id.0, what }.into()
-    };
-    let time = |length: Duration| {
-        let nanoseconds = u64::try_from(length.as_nanos()).map_err(|_| cannot("times beyond 584 years"))?;
-        Ok::<_, Error>(numbers::seconds(nanoseconds))
-    };
     let request = &job.request;
-    let pattern = patterns::word_of(&request.pattern).filter(|_| own.devices() > 0);
-    let (pattern, demand) =
-        pattern.ok_or_else(|| cannot("its pattern: expected a shape, or independent, of equal ranks"))?;
-    let slice = match demand.want {
-        Want::Slice(size) if numbers::is_size(size) => size.to_string(),
-        _ => String::new(),
+    let pattern = patterns::shape_of(&request.pattern).filter(|_| own.devices() > 0);
+    let Some((shape, demand)) = pattern else {
+        return Err(cannot(
+            job,
+            "its pattern: expected a shape or independent ranks, all with equal demands",
+        ));
     };
-    let plain = slice.parse().map_or(Demand::whole(), Demand::slice);
-    if demand != (Demand { pcie_mb_s: demand.pcie_mb_s, ..plain }) {
-        return Err(cannot("its demand: expected whole devices or slices of a size, and PCIe traffic"));
+    let slice = match demand.want {
+        Want::Slice(size) if numbers::is_size(size) => Some(size),
+        _ => None,
+    };
+    let plain = Demand {
+        pcie_mb_s: demand.pcie_mb_s,
+        ..slice.map_or(Demand::whole(), Demand::slice)
+    };
+    if demand != plain {
+        return Err(cannot(
+            job,
+            "its demand: expected whole devices, or slices of a size, with or without PCIe traffic",
+        ));
     }
     let plain = Request::new(request.pattern.clone()).sensitive(request.bandwidth_sensitive);
     if *request != plain.same_numa(request.same_numa) {
-        return Err(cannot("its constraints: expected none but same_numa"));
+        return Err(cannot(job, "its constraints: expected none but same_numa"));
     }
     if own.task.trim() != &*own.task {
-        return Err(cannot("a task's name with blanks at its ends"));
+        return Err(cannot(job, "a task's name with blanks at its ends"));
     }
     if own.task.contains(['\n', '\r']) {
-        return Err(cannot("a task's name of several lines"));
+        return Err(cannot(job, "a task's name of several lines"));
     }
     if !numbers::is_slope(job.pcie_alpha) {
-        return Err(cannot("a pcie_alpha that is not finite or below 0"));
+        return Err(cannot(job, "a pcie_alpha that is not finite or below 0"));
     }
     let estimate = match &job.run_time {
-        RunTime::Fixed(length) if *length == own.work => String::new(),
-        RunTime::Fixed(length) => time(*length)?,
-        RunTime::Unknown => "unknown".to_owned(),
-        RunTime::BySize(times) if times.is_empty() || !times.keys().all(|&size| numbers::is_size(size)) => {
-            return Err(cannot("run times by size for no size"));
+        RunTime::Fixed(length) if *length == own.work => None,
+        RunTime::BySize(lengths)
+            if lengths.is_empty() || !lengths.keys().all(|&size| numbers::is_size(size)) =>
+        {
+            let what = "run times by size: expected at least one, each for a size with compute and \
+                        memory slices";
+            return Err(cannot(job, what));
         }
-        RunTime::BySize(times) => {
-            let each = times.iter().map(|(size, length)| Ok(format!("{size}={}", time(*length)?)));
-            each.collect::<Result<Vec<_>, Error>>()?.join(" ")
-        }
+        known => Some(Estimate(known.clone())),
     };
-    Ok([
-        job.id.to_string(),
-        numbers::seconds(job.arrived.0),
-        own.devices().to_string(),
-        time(own.work)?,
-        pattern,
-        request.bandwidth_sensitive.to_string(),
-        own.task.to_string(),
-        estimate,
-        job.priority.to_string(),
-        job.deadline.map(|at| numbers::seconds(at.0)).unwrap_or_default(),
-        request.same_numa.to_string(),
-        job.isolated.to_string(),
-        job.slo.map(time).transpose()?.unwrap_or_default(),
-        slice,
-        numbers::seconds(u64::from(demand.pcie_mb_s) * 1_000_000),
-        job.pcie_alpha.to_string(),
-    ])
+    match &job.run_time {
+        RunTime::Fixed(length) => {
+            seconds(job, *length)?;
+        }
+        RunTime::BySize(lengths) => {
+            for length in lengths.values() {
+                seconds(job, *length)?;
+            }
+        }
+        RunTime::Unknown => {}
+    }
+    Ok(Columns {
+        every: Every {
+            id: Some(job.id.0),
+            arrival_s: Seconds(job.arrived.0),
+            gpus: Devices(own.devices()),
+            duration_s: seconds(job, own.work)?,
+            pattern: Pattern(shape),
+            sensitive: Flag(request.bandwidth_sensitive),
+            task: own.task.to_string(),
+            estimate_s: estimate,
+        },
+        urgency: Urgency {
+            priority: job.priority,
+            deadline_s: job.deadline.map(|at| Seconds(at.0)),
+        },
+        constraints: Constraints {
+            same_numa: Flag(request.same_numa),
+            isolated: Flag(job.isolated),
+        },
+        serving: Serving {
+            slo_s: job.slo.map(|length| seconds(job, length)).transpose()?,
+        },
+        mig: Mig { slice },
+        pcie: Pcie {
+            pcie_gbps: Gbps(demand.pcie_mb_s),
+            pcie_alpha: Slope(job.pcie_alpha),
+        },
+    })
+}
+
+fn cannot(job: &Job, what: &str) -> Error {
+    ErrorKind::BadJob {
+        job: job.id.0,
+        what: format!("a job file cannot hold {what}"),
+    }
+    .into()
+}
+
+fn seconds(job: &Job, length: Duration) -> Result<Seconds, Error> {
+    let nanoseconds = u64::try_from(length.as_nanos());
+    nanoseconds
+        .map(Seconds)
+        .map_err(|_| cannot(job, "times beyond 584 years"))
 }

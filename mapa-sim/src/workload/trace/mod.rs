@@ -1,8 +1,9 @@
 //! Logs of real clusters as workloads.
 //!
-//! A log says when jobs came, how many devices they had and how long they ran. It does not say who talked to whom, nor whether
-//! links mattered; these are assumed, each assumption is a [note](Workload::notes) with its count, and [`Selection`] changes
-//! them. All rows are read and checked before any is left out.
+//! A log says when jobs arrived, how many devices they had and how long they ran. It does not say
+//! which ranks communicated, nor whether links mattered. These are assumed: each assumption is a
+//! [note](Workload::notes) with its count, and [`Selection`] changes them. All rows are checked
+//! before any is left out.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,26 +11,37 @@ use std::time::Duration;
 
 use mapa_core::Request;
 use mapa_sched::{Job, JobId, Time};
+use mapa_table::{Comments, Row, Sheet, text};
+use serde::Deserialize;
 
+use super::cells::Seconds;
+use super::notes::note_order;
 use super::patterns::Patterns;
-use super::sheet::{Row, Sheet};
-use super::{Submission, Workload, bad_line, bad_workload, note_order, numbers, tasks};
+use super::submission::{Submission, Workload};
+use super::tasks;
+use super::wrong::{bad_line, bad_workload};
 use crate::error::Error;
 
+mod logged;
 mod select;
+
+use logged::Logged;
+use select::jobs;
 
 pub use select::{Selection, Shared};
 
-/// Whose log it is.
+/// The kind of a log, by its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TraceKind {
-    /// `alibaba-openb`: pods of Alibaba's GPU cluster of 2023, `submit_s,gpus,duration_s,gpu_milli,cpus,qos,gpu_spec,phase`.
+    /// `alibaba-openb`: pods of Alibaba's GPU cluster of 2023,
+    /// `submit_s,gpus,duration_s,gpu_milli,cpus,qos,gpu_spec,phase`.
     AlibabaOpenb,
-    /// `gavel-philly`: arrivals and sizes of Microsoft's Philly clusters with the models and run times that Gavel gave them,
-    /// `submit_s,gpus,duration_s,job_type,vc`.
+    /// `gavel-philly`: arrivals and sizes of Microsoft's Philly clusters with the models and run
+    /// times that Gavel gave them, `submit_s,gpus,duration_s,job_type,vc`.
     GavelPhilly,
-    /// `tiresias`: the 60 jobs of the Tiresias testbed, `submit_s,gpus,duration_s,model,iterations`.
+    /// `tiresias`: the 60 jobs of the Tiresias testbed,
+    /// `submit_s,gpus,duration_s,model,iterations`.
     Tiresias,
 }
 
@@ -41,35 +53,56 @@ impl TraceKind {
     #[must_use]
     pub fn columns(self) -> &'static [&'static str] {
         match self {
-            Self::AlibabaOpenb => &["submit_s", "gpus", "duration_s", "gpu_milli", "cpus", "qos", "gpu_spec", "phase"],
+            Self::AlibabaOpenb => &[
+                "submit_s",
+                "gpus",
+                "duration_s",
+                "gpu_milli",
+                "cpus",
+                "qos",
+                "gpu_spec",
+                "phase",
+            ],
             Self::GavelPhilly => &["submit_s", "gpus", "duration_s", "job_type", "vc"],
             Self::Tiresias => &["submit_s", "gpus", "duration_s", "model", "iterations"],
         }
     }
 
-    /// The kind that a text's header tells.
+    /// Recognises the kind of a trace by its header.
     ///
     /// # Errors
-    /// A header of no kind; the message lists those there are.
+    /// The header is not that of a known kind. The message lists the known headers.
     pub fn recognise(text: &str) -> Result<Self, Error> {
-        Self::of(&Sheet::read(text, "the header of a trace")?)
+        let sheet = Sheet::read(text, Comments::AboveHeader, "the header of a trace")?;
+        sheet.check(&[], &[])?;
+        Self::of(sheet.names())
     }
 
-    fn of(sheet: &Sheet<'_>) -> Result<Self, Error> {
-        let names = sheet.header().names();
+    fn of(names: &[String]) -> Result<Self, Error> {
         let is_run_times = names == [RUN_TIME];
-        let found =
-            Self::ALL.into_iter().find(|kind| kind.columns().iter().all(|name| names.iter().any(|own| own == name)));
+        let found = Self::ALL.into_iter().find(|kind| {
+            kind.columns()
+                .iter()
+                .all(|name| names.iter().any(|own| own == name))
+        });
         found.ok_or_else(|| match is_run_times {
-            true => bad_workload("run times alone are no jobs: expected a trace; a generator draws from run times"),
+            true => bad_workload(
+                "only run times: expected a trace; to draw jobs with these run times, give the \
+                 file to a generator",
+            ),
             false => {
-                let known = Self::ALL.map(|kind| format!("{kind} ({})", kind.columns().join(","))).join(", ");
-                bad_workload(format_args!("columns {}: expected those of {known}", names.join(",")))
+                let known = Self::ALL
+                    .map(|kind| format!("{kind} ({})", kind.columns().join(",")))
+                    .join(", ");
+                bad_workload(format_args!(
+                    "columns {}: expected those of {known}",
+                    names.join(",")
+                ))
             }
         })
     }
 
-    /// The column that names what a job runs.
+    /// The column that names what a job runs, if the kind has one.
     fn task(self) -> Option<&'static str> {
         match self {
             Self::AlibabaOpenb => None,
@@ -93,15 +126,19 @@ impl FromStr for TraceKind {
     type Err = Error;
     fn from_str(name: &str) -> Result<Self, Error> {
         let found = Self::ALL.into_iter().find(|kind| kind.to_string() == name);
-        let known = || Self::ALL.map(|kind| kind.to_string()).join(", ");
-        found.ok_or_else(|| bad_workload(format_args!("no trace is called `{name}`: expected {}", known())))
+        found.ok_or_else(|| {
+            let known = Self::ALL.map(|kind| kind.to_string()).join(", ");
+            bad_workload(format_args!(
+                "no trace is called `{name}`: expected {known}"
+            ))
+        })
     }
 }
 
 /// Reads all jobs of a trace, under the defaults of [`Selection`]. O(n log n) for n rows.
 ///
-/// Job numbers are rows, counted from 0. Jobs larger than a machine stay: its scheduler rejects them as infeasible. A run time
-/// of 0 is kept: such a job ends in the moment in which it starts.
+/// Job numbers are rows, counted from 0. Jobs larger than a machine stay, and the scheduler rejects
+/// them as infeasible. A run time of 0 is kept: such a job ends at the moment at which it starts.
 ///
 /// # Errors
 /// Those of [`read_trace_part`].
@@ -109,8 +146,9 @@ pub fn read_trace(kind: TraceKind, text: &str) -> Result<Workload, Error> {
     read_trace_part(kind, text, &Selection::default())
 }
 
-/// Reads the jobs of a trace that are selected. What is left out is counted in the [notes](Workload::notes).
+/// Reads the selected jobs of a trace. [Notes](Workload::notes) count those that are left out.
 ///
+/// # Examples
 /// ```
 /// use mapa_sim::{Selection, TraceKind, read_trace_part};
 ///
@@ -124,30 +162,46 @@ pub fn read_trace(kind: TraceKind, text: &str) -> Result<Workload, Error> {
 /// ```
 ///
 /// # Errors
-/// A header without the kind's columns, or without a column that the selection names; and the line of a number that is
-/// malformed, negative, not finite or too large, of no devices or more than [`MAX_DEVICES`](mapa_core::MAX_DEVICES), of a row
-/// with too few or too many fields.
-pub fn read_trace_part(kind: TraceKind, text: &str, selection: &Selection) -> Result<Workload, Error> {
-    let sheet = Sheet::read(text, "the header of a trace and its jobs")?;
-    sheet.header().check(kind.columns(), kind.columns())?;
+/// A header without the kind's columns, or without a column that the selection names; and the line
+/// of a number that is malformed, negative, not finite or too large, of no devices or more than
+/// [`MAX_DEVICES`](mapa_core::MAX_DEVICES), of a row with too few or too many fields.
+pub fn read_trace_part(
+    kind: TraceKind,
+    text: &str,
+    selection: &Selection,
+) -> Result<Workload, Error> {
+    let expected = "the header of a trace and its jobs";
+    let sheet = Sheet::read(text, Comments::AboveHeader, expected)?;
+    sheet.check(kind.columns(), kind.columns())?;
     selection.check(kind.columns())?;
-    let mut reading = Reading { kind, selection, made: Patterns::default(), counts: Counts::default() };
+    let mut reading = Reading {
+        kind,
+        selection,
+        made: Patterns::default(),
+        counts: Counts::default(),
+    };
     let (mut jobs, mut lines) = (Vec::new(), Vec::new());
     for (number, row) in sheet.rows().enumerate() {
-        let own = reading.submission(&row, number as u64)?;
-        if reading.counts.left_out.keeps(selection, &row, &own, jobs.len()) {
-            reading.count(&row, &own);
+        let logged = Logged::read(&row)?;
+        let own = reading.submission(&row, &logged, number as u64);
+        let left_out = &mut reading.counts.left_out;
+        if left_out.keeps(selection, (&row, &logged), &own, jobs.len()) {
+            reading.counts.add(&logged, &own);
             jobs.push(own);
-            lines.push(row.line);
+            lines.push(row.line());
         }
     }
     for (own, line) in jobs.iter_mut().zip(&lines) {
-        own.job.arrived = selection.moved(own.job.arrived).map_err(|what| bad_line(*line, what))?;
+        own.job.arrived = selection
+            .moved(own.job.arrived)
+            .map_err(|what| bad_line(*line, what))?;
     }
     let mut workload = Workload::new(format!("trace {kind}"), jobs);
     workload.notes = reading.notes();
     if workload.jobs.is_empty() && sheet.rows().next().is_some() {
-        workload.notes.push("no job is left: the selection fits none of the trace".to_owned());
+        workload
+            .notes
+            .push("no job is left: no job of the trace matches the selection".to_owned());
     }
     note_order(&mut workload, &lines);
     Ok(workload)
@@ -164,6 +218,19 @@ struct Counts {
     failed: usize,
 }
 
+impl Counts {
+    /// Counts a job that is kept, for the notes.
+    fn add(&mut self, logged: &Logged, own: &Submission) {
+        let (qos, phase) = (logged.qos.as_deref(), logged.phase.as_deref());
+        self.shared += usize::from(logged.is_shared());
+        self.without_work += usize::from(own.work.is_zero());
+        self.unclassified += usize::from(tasks::is_sensitive(&own.task).is_none());
+        self.services += usize::from(qos == Some("LS"));
+        self.not_ended += usize::from(matches!(phase, Some("Running" | "Pending")));
+        self.failed += usize::from(phase == Some("Failed"));
+    }
+}
+
 struct Reading<'s> {
     kind: TraceKind,
     selection: &'s Selection,
@@ -172,33 +239,24 @@ struct Reading<'s> {
 }
 
 impl Reading<'_> {
-    fn submission(&mut self, row: &Row<'_>, number: u64) -> Result<Submission, Error> {
-        let devices = row.need("gpus", numbers::devices)?;
-        let arrived = Time(row.need("submit_s", numbers::nanoseconds)?);
-        let work = Duration::from_nanos(row.need("duration_s", numbers::nanoseconds)?);
-        row.read("gpu_milli", milli)?;
-        let task = task(self.kind.task().and_then(|column| row.get(column)).unwrap_or_default());
+    fn submission(&mut self, row: &Row<'_>, logged: &Logged, number: u64) -> Submission {
+        let column = self.kind.task();
+        let task = task(
+            column
+                .and_then(|column| row.get(column))
+                .unwrap_or_default(),
+        );
         let sensitive = tasks::is_sensitive(task).unwrap_or(self.selection.sensitive);
-        let request = Request::new(self.made.get(self.selection.pattern, devices)).sensitive(sensitive);
-        let mut job = Job::new(JobId(number), request);
-        job.arrived = arrived;
-        Ok(Submission::new(job, work).task(task))
-    }
-
-    fn count(&mut self, row: &Row<'_>, own: &Submission) {
-        let counts = &mut self.counts;
-        counts.shared += usize::from(is_shared(row));
-        counts.without_work += usize::from(own.work.is_zero());
-        counts.unclassified += usize::from(tasks::is_sensitive(&own.task).is_none());
-        counts.services += usize::from(row.get("qos") == Some("LS"));
-        counts.not_ended += usize::from(matches!(row.get("phase"), Some("Running" | "Pending")));
-        counts.failed += usize::from(row.get("phase") == Some("Failed"));
+        let pattern = self.made.get(self.selection.pattern, logged.gpus.0);
+        let mut job = Job::new(JobId(number), Request::new(pattern).sensitive(sensitive));
+        job.arrived = Time(logged.submit_s.0);
+        Submission::new(job, Duration::from_nanos(logged.duration_s.0)).task(task)
     }
 
     fn notes(&self) -> Vec<String> {
         let Counts { left_out, .. } = &self.counts;
         let mut notes = vec![format!(
-            "assumed: every job is of the pattern {}; the trace tells none",
+            "assumed: every job is of the pattern {}; the trace has no patterns",
             super::patterns::word(self.selection.pattern)
         )];
         if self.kind == TraceKind::GavelPhilly {
@@ -206,58 +264,89 @@ impl Reading<'_> {
                 "run times are Gavel's, not measured: steps over the throughput of the model it assigned".to_owned(),
             );
         }
-        let sensitive = if self.selection.sensitive { "sensitive" } else { "not sensitive" };
+        let sensitive = if self.selection.sensitive {
+            "sensitive"
+        } else {
+            "not sensitive"
+        };
         let told = [
-            (self.counts.unclassified, format!("which the paper does not classify: assumed to be {sensitive}")),
-            (self.counts.shared, "of less than a device (gpu_milli below 1000): each is given a whole one".to_owned()),
-            (self.counts.without_work, "without run time: kept, they end as they start".to_owned()),
-            (self.counts.services, "that are services (qos LS): run as jobs for as long as they were there".to_owned()),
-            (self.counts.not_ended, "that were Running or Pending in the end: taken to run for duration_s".to_owned()),
-            (self.counts.failed, "that Failed: run for as long as they did".to_owned()),
+            (
+                self.counts.unclassified,
+                format!("which the paper does not classify: assumed to be {sensitive}"),
+            ),
+            (
+                self.counts.shared,
+                "of less than a device (gpu_milli below 1000): each is given a whole one"
+                    .to_owned(),
+            ),
+            (
+                self.counts.without_work,
+                "without run time: kept, they end as they start".to_owned(),
+            ),
+            (
+                self.counts.services,
+                "that are services (qos LS): run as jobs for as long as they were there".to_owned(),
+            ),
+            (
+                self.counts.not_ended,
+                "that were Running or Pending at the end: assumed to run for duration_s".to_owned(),
+            ),
+            (
+                self.counts.failed,
+                "that Failed: run for as long as they did".to_owned(),
+            ),
         ];
-        notes.extend(told.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", jobs(n))));
+        notes.extend(
+            told.into_iter()
+                .filter(|(n, _)| *n > 0)
+                .map(|(n, what)| format!("{} {what}", jobs(n))),
+        );
         notes.extend(left_out.notes(self.selection));
         notes
     }
 }
 
-/// So many jobs, in words.
-fn jobs(n: usize) -> String {
-    if n == 1 { "1 job".to_owned() } else { format!("{n} jobs") }
-}
-
-fn milli(text: &str) -> Result<u32, String> {
-    let fits = |milli: &u32| (1..=1000).contains(milli);
-    text.parse().ok().filter(fits).ok_or_else(|| format!("`{text}`: expected thousandths of a GPU, from 1 to 1000"))
-}
-
-/// Whether it shares a device.
-fn is_shared(row: &Row<'_>) -> bool {
-    row.get("gpu_milli").and_then(|text| milli(text).ok()).is_some_and(|milli| milli < 1000)
-}
-
-/// The paper's name, if it has one, of `ResNet-50 (batch size 64)`; others as they are.
+/// The name of a task without what follows in parentheses, if the paper has it: `ResNet-50` of
+/// `ResNet-50 (batch size 64)`. Other names stay as they are.
 fn task(text: &str) -> &str {
     let plain = text.split_once(" (").map_or(text, |(plain, _)| plain);
     let published = tasks::published(plain);
-    if tasks::MAPA.iter().any(|(name, _)| *name == published) { published } else { text }
+    if tasks::MAPA.iter().any(|(name, _)| *name == published) {
+        published
+    } else {
+        text
+    }
 }
 
 /// The column of a file of run times.
 const RUN_TIME: &str = "runtime_s";
 
-/// Reads run times, one a row under the header `runtime_s`: what [`RunTimes::Empirical`](super::RunTimes::Empirical) draws
-/// from. O(n).
+/// A row of a file of run times.
+#[derive(Deserialize)]
+struct LoggedRunTime {
+    #[serde(with = "text")]
+    runtime_s: Seconds,
+}
+
+/// Reads run times, one in each row under the header `runtime_s`, for
+/// [`RunTimes::Empirical`](super::RunTimes::Empirical). O(n).
 ///
 /// # Errors
-/// Another header, no rows, or the line of a number that is malformed, negative, not finite or too large.
+/// Another header, no rows, or the line of a number that is malformed, negative, not finite or too
+/// large.
 pub fn read_run_times(text: &str) -> Result<Vec<Duration>, Error> {
-    let sheet = Sheet::read(text, "the header runtime_s and numbers")?;
-    sheet.header().check(&[RUN_TIME], &[RUN_TIME])?;
-    let read = |row: Row<'_>| row.need(RUN_TIME, numbers::nanoseconds).map(Duration::from_nanos);
-    let times = sheet.rows().map(read).collect::<Result<Vec<_>, _>>()?;
+    let expected = "the header runtime_s and numbers";
+    let sheet = Sheet::read(text, Comments::AboveHeader, expected)?;
+    sheet.check(&[RUN_TIME], &[RUN_TIME])?;
+    let mut times = Vec::new();
+    for row in sheet.rows() {
+        let LoggedRunTime { runtime_s } = row.read()?;
+        times.push(Duration::from_nanos(runtime_s.0));
+    }
     if times.is_empty() {
-        return Err(bad_workload("no run times: expected one a line under the header runtime_s"));
+        return Err(bad_workload(
+            "no run times: expected one a line under the header runtime_s",
+        ));
     }
     Ok(times)
 }

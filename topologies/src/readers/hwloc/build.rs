@@ -1,4 +1,4 @@
-//! The fabric of a file.
+//! Builds the fabric from the objects and links of a file.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::links::ASSUMED_HOST_GBPS;
 use crate::readers::xml::{self, Names};
 
-/// A fabric, and whether all hops of its devices are told.
+/// A fabric, and whether the file gives the bandwidth of every hop that leads to a device.
 pub(super) struct Built {
     pub(super) fabric: Fabric,
     pub(super) host_told: bool,
@@ -22,27 +22,51 @@ pub(super) fn fabric(topology: &Topology<'_, '_>, links: &Links) -> Result<Built
     let mut fabric = Fabric::new();
     let mut names = Names::default();
     let devices = devices(topology, &mut fabric, &mut names)?;
-    let machine = fabric.add(FabricNode { name: names.unique("machine"), kind: NodeKind::Machine })?;
+    let machine = fabric.add(FabricNode {
+        name: names.unique("machine"),
+        kind: NodeKind::Machine,
+    })?;
     let numa = numa(topology, &mut fabric, &mut names, machine, between)?;
-    let mut build = Build { links, fabric, names, devices, between, host_told: true };
+    let mut build = Build {
+        links,
+        fabric,
+        names,
+        devices,
+        between,
+        host_told: true,
+    };
     for (number, part) in &topology.roots {
-        let above = number.and_then(|number| numa.get(&number)).copied().unwrap_or(machine);
+        let above = number
+            .and_then(|number| numa.get(&number))
+            .copied()
+            .unwrap_or(machine);
         build.hang(part, above, above)?;
     }
     build.direct()?;
-    Ok(Built { fabric: build.fabric, host_told: build.host_told })
+    Ok(Built {
+        fabric: build.fabric,
+        host_told: build.host_told,
+    })
 }
 
 /// The widest hop of a part.
 fn widest(part: &Part) -> Option<f64> {
     match part {
         Part::Bridge { below, .. } => below.iter().filter_map(widest).reduce(f64::max),
-        Part::Switch { hop, below, .. } => hop.iter().copied().chain(below.iter().filter_map(widest)).reduce(f64::max),
+        Part::Switch { hop, below, .. } => hop
+            .iter()
+            .copied()
+            .chain(below.iter().filter_map(widest))
+            .reduce(f64::max),
         Part::Gpu { hop, .. } | Part::Card { hop, .. } => *hop,
     }
 }
 
-fn devices(topology: &Topology<'_, '_>, fabric: &mut Fabric, names: &mut Names) -> Result<Vec<NodeId>, Error> {
+fn devices(
+    topology: &Topology<'_, '_>,
+    fabric: &mut Fabric,
+    names: &mut Names,
+) -> Result<Vec<NodeId>, Error> {
     let mut uuids = HashSet::new();
     let add = |(id, gpu): (usize, &super::objects::Gpu<'_, '_>)| {
         let index = gpu.named.map(|(_, number)| number).filter(|_| gpu.numbered);
@@ -51,12 +75,18 @@ fn devices(topology: &Topology<'_, '_>, fabric: &mut Fabric, names: &mut Names) 
             pci: Some(gpu.pci.clone()),
             product: gpu.product.clone(),
             // Drivers that know no UUID give all devices the same.
-            uuid: gpu.uuid.clone().filter(|uuid| uuids.insert(uuid.to_ascii_lowercase())),
+            uuid: gpu
+                .uuid
+                .clone()
+                .filter(|uuid| uuids.insert(uuid.to_ascii_lowercase())),
             memory_bytes: gpu.memory_bytes,
             ..DeviceInfo::default()
         };
         let name = names.unique(&format!("GPU{}", index.map_or(id, |index| index as usize)));
-        let added = fabric.add(FabricNode { name, kind: NodeKind::Device(info) });
+        let added = fabric.add(FabricNode {
+            name,
+            kind: NodeKind::Device(info),
+        });
         added.map_err(|error| Error::core(Some(xml::line(gpu.node)), error))
     };
     topology.gpus.iter().enumerate().map(add).collect()
@@ -84,13 +114,13 @@ struct Build<'s> {
     fabric: Fabric,
     names: Names,
     devices: Vec<NodeId>,
-    /// GB/s of the hops that nothing is said of.
+    /// The bandwidth of hops that the file does not describe, GB/s.
     between: f64,
     host_told: bool,
 }
 
 impl Build<'_> {
-    /// Hangs a part; says whether a device is in it.
+    /// Attaches a part to `above`. Returns whether a device is in it.
     fn hang(&mut self, part: &Part, above: NodeId, root: NodeId) -> Result<bool, Error> {
         match part {
             Part::Bridge { name, below } => {
@@ -98,7 +128,12 @@ impl Build<'_> {
                 self.all(below, bridge, bridge)
             }
             Part::Switch { name, hop, below } => {
-                let switch = self.add(name, NodeKind::PcieSwitch, above, hop.unwrap_or(ASSUMED_HOST_GBPS))?;
+                let switch = self.add(
+                    name,
+                    NodeKind::PcieSwitch,
+                    above,
+                    hop.unwrap_or(ASSUMED_HOST_GBPS),
+                )?;
                 let devices = self.all(below, switch, root)?;
                 self.host_told &= hop.is_some() || !devices;
                 Ok(devices)
@@ -128,22 +163,44 @@ impl Build<'_> {
         Ok(devices)
     }
 
-    fn add(&mut self, name: &str, kind: NodeKind, above: NodeId, gbps: f64) -> Result<NodeId, Error> {
-        let node = self.fabric.add(FabricNode { name: self.names.unique(name), kind })?;
+    fn add(
+        &mut self,
+        name: &str,
+        kind: NodeKind,
+        above: NodeId,
+        gbps: f64,
+    ) -> Result<NodeId, Error> {
+        let node = self.fabric.add(FabricNode {
+            name: self.names.unique(name),
+            kind,
+        })?;
         self.fabric.attach(node, above, gbps)?;
         Ok(node)
     }
 
     fn direct(&mut self) -> Result<(), Error> {
         for (&(a, b), bond) in &self.links.pairs {
-            self.fabric.link(self.devices[a], self.devices[b], LinkClass::Direct(bond.links), bond.gbps)?;
+            self.fabric.link(
+                self.devices[a],
+                self.devices[b],
+                LinkClass::Direct(bond.links),
+                bond.gbps,
+            )?;
         }
         if self.links.ports.iter().any(Option::is_some) {
             let name = self.names.unique("link-switch0");
-            let switch = self.fabric.add(FabricNode { name, kind: NodeKind::LinkSwitch })?;
+            let switch = self.fabric.add(FabricNode {
+                name,
+                kind: NodeKind::LinkSwitch,
+            })?;
             for (id, port) in self.links.ports.iter().enumerate() {
                 if let Some(port) = port {
-                    self.fabric.link(self.devices[id], switch, LinkClass::Direct(port.links), port.gbps)?;
+                    self.fabric.link(
+                        self.devices[id],
+                        switch,
+                        LinkClass::Direct(port.links),
+                        port.gbps,
+                    )?;
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Direct links, from matrices of the bandwidth between devices, switches and processors.
+//! Reads direct links from matrices of the bandwidth between devices, switches and processors.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,11 @@ use crate::links::{LinkSpeed, link_speeds};
 use crate::machine::Warning;
 use crate::readers::xml::{self, Lines, elements};
 
-/// The most Infinity Fabric links that a device has: MI250X, four to the other die and four to others.
+/// The most Infinity Fabric links that a device has: MI250X, four to the other die and four to
+/// others.
 const MOST_XGMI: u64 = 8;
 
-/// So many links side by side.
+/// A number of parallel links.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Bond {
     pub(super) links: u8,
@@ -23,19 +24,19 @@ pub(super) struct Bond {
 /// The direct links of a machine.
 #[derive(Default)]
 pub(super) struct Links {
-    /// Between devices a < b.
+    /// The links between devices a < b.
     pub(super) pairs: BTreeMap<(usize, usize), Bond>,
-    /// By device, to the switches.
+    /// For each device, its links to switches.
     pub(super) ports: Vec<Option<Bond>>,
-    /// By device, GB/s to its CPU.
+    /// For each device, the bandwidth of its links to its CPU, GB/s.
     pub(super) to_host: Vec<f64>,
     pub(super) told: bool,
-    /// Whether they are AMD's.
+    /// Whether the direct links are AMD's.
     pub(super) xgmi: bool,
     pub(super) notes: Vec<String>,
 }
 
-/// A matrix: what its rows stand for, and its values row by row.
+/// A matrix: the objects of its rows, and its values row by row.
 struct Matrix<'a, 'input> {
     node: Node<'a, 'input>,
     ends: Vec<Option<End>>,
@@ -50,17 +51,27 @@ impl Links {
         warnings: &mut Vec<Warning>,
     ) -> Result<Self, Error> {
         let n = topology.gpus.len();
-        let mut links = Self { ports: vec![None; n], to_host: vec![0.0; n], ..Self::default() };
+        let mut links = Self {
+            ports: vec![None; n],
+            to_host: vec![0.0; n],
+            ..Self::default()
+        };
         let matrix = |name: &str| {
             let is = |node: &Node<'_, '_>| {
                 (node.has_tag_name("distances2") || node.has_tag_name("distances2hetero"))
                     && node.attribute("name") == Some(name)
             };
-            elements(root).find(is).map(|node| Matrix::read(node, topology)).transpose()
+            elements(root)
+                .find(is)
+                .map(|node| Matrix::read(node, topology))
+                .transpose()
         };
         if let Some(matrix) = matrix("NVLinkBandwidth")? {
             if matrix.ends.iter().any(Option::is_none) {
-                warnings.push(lines.warning(matrix.node, "rows of objects that are not in the file: left out"));
+                warnings.push(lines.warning(
+                    matrix.node,
+                    "rows of objects that are not in the file: left out",
+                ));
             }
             links.nvlink(&matrix, topology, lines, warnings)?;
         }
@@ -93,29 +104,43 @@ impl Links {
             let rates = own[device].into_iter().chain([25.0, 20.0, 50.0]);
             let exact = { rates }.find_map(|rate| whole(megabytes, rate));
             odd |= exact.is_none();
-            let bond = bond(matrix.node, exact.unwrap_or((megabytes / 25_000).max(1)), gbps)?;
+            let bond = bond(
+                matrix.node,
+                exact.unwrap_or((megabytes / 25_000).max(1)),
+                gbps,
+            )?;
             match other {
                 End::Device(other) if other == device => {}
-                End::Device(other) => {
-                    add(matrix.node, self.pairs.entry((device.min(other), device.max(other))).or_default(), bond)?
-                }
-                _ => add(matrix.node, self.ports[device].get_or_insert_default(), bond)?,
+                End::Device(other) => add(
+                    matrix.node,
+                    self.pairs
+                        .entry((device.min(other), device.max(other)))
+                        .or_default(),
+                    bond,
+                )?,
+                _ => add(
+                    matrix.node,
+                    self.ports[device].get_or_insert_default(),
+                    bond,
+                )?,
             }
         }
         for (&(a, b), direct) in &self.pairs {
-            // Through a switch they have the links of the smaller port besides.
-            let port = |id: usize| self.ports[id].map_or(0, |port| u64::from(port.links));
-            bond(matrix.node, u64::from(direct.links) + port(a).min(port(b)), 0.0)?;
+            // Through a switch, the pair also has the links of the smaller port.
+            let [a, b] = [a, b].map(|id| self.ports[id].map_or(0, |port| u64::from(port.links)));
+            bond(matrix.node, u64::from(direct.links) + a.min(b), 0.0)?;
         }
         if odd {
-            let what = "bandwidths that are no multiple of a known link's: links are counted at 25 GB/s";
+            let what =
+                "bandwidths that are not a multiple of a known link's: each link counts 25 GB/s";
             warnings.push(lines.warning(matrix.node, what));
         }
         Ok(())
     }
 
-    /// Some drivers give every pair of a hive the same bandwidth and one hop. So this is told only if every pair is a whole
-    /// number of links of the devices' generation, and no device has more than there can be.
+    /// Reads XGMI links. Some drivers give every pair of a hive the same bandwidth and one hop. So
+    /// the matrix counts only if every pair has a whole number of links of the devices' generation,
+    /// and no device has more links than it can have.
     fn xgmi(
         &mut self,
         bandwidth: &Matrix<'_, '_>,
@@ -133,7 +158,9 @@ impl Links {
         let own = rates("Infinity Fabric", topology);
         let mut possible = hops.is_some();
         for (a, b, megabytes) in bandwidth.pairs()? {
-            let (End::Device(a), End::Device(b)) = (a, b) else { continue };
+            let (End::Device(a), End::Device(b)) = (a, b) else {
+                continue;
+            };
             let pair = (a.min(b), a.max(b));
             if a == b || !near.contains_key(&pair) {
                 continue;
@@ -144,14 +171,17 @@ impl Links {
             };
             sums[a] = sums[a].saturating_add(links);
             sums[b] = sums[b].saturating_add(links);
-            pairs.insert(pair, bond(bandwidth.node, links, megabytes as f64 / 1000.0)?);
+            pairs.insert(
+                pair,
+                bond(bandwidth.node, links, megabytes as f64 / 1000.0)?,
+            );
         }
         if possible && sums.iter().all(|&sum| sum <= MOST_XGMI) {
             self.told = true;
             self.xgmi = true;
             self.pairs.extend(pairs);
         } else {
-            let what = "XGMIBandwidth is more, or other, than the devices' links can carry: it is not read as links.";
+            let what = "XGMIBandwidth exceeds or does not fit what the devices' links can carry: it is not read as links.";
             self.notes.push(what.to_owned());
         }
         Ok(())
@@ -161,30 +191,55 @@ impl Links {
 impl<'a, 'input> Matrix<'a, 'input> {
     fn read(node: Node<'a, 'input>, topology: &Topology<'_, '_>) -> Result<Self, Error> {
         let n: usize = xml::required(node, "nbobjs")?;
-        if node.attribute("indexing").is_some_and(|indexing| indexing != "gp") {
-            return Err(xml::error(node, "indexes of the operating system: expected indexing=\"gp\""));
+        if node
+            .attribute("indexing")
+            .is_some_and(|indexing| indexing != "gp")
+        {
+            return Err(xml::error(
+                node,
+                "indexes of the operating system: expected indexing=\"gp\"",
+            ));
         }
         let words = |tag: &'static str| {
             elements(node)
                 .filter(move |child| child.has_tag_name(tag))
-                .flat_map(|child| child.text().unwrap_or_default().split_whitespace().map(move |word| (child, word)))
+                .flat_map(|child| {
+                    child
+                        .text()
+                        .unwrap_or_default()
+                        .split_whitespace()
+                        .map(move |word| (child, word))
+                })
         };
         let number = |(child, word): (Node<'_, '_>, &str)| {
             // In a matrix of several types each number follows its type: `OSDev:802`.
             let digits = word.rsplit_once(':').map_or(word, |(_, digits)| digits);
-            digits.parse::<u64>().map_err(|_| xml::error(child, format!("`{word}`: expected a number")))
+            digits
+                .parse::<u64>()
+                .map_err(|_| xml::error(child, format!("`{word}`: expected a number")))
         };
-        let indexes = words("indexes").map(number).collect::<Result<Vec<u64>, Error>>()?;
-        let values = words("u64values").map(number).collect::<Result<Vec<u64>, Error>>()?;
+        let indexes = words("indexes")
+            .map(number)
+            .collect::<Result<Vec<u64>, Error>>()?;
+        let values = words("u64values")
+            .map(number)
+            .collect::<Result<Vec<u64>, Error>>()?;
         if indexes.len() != n || n.checked_mul(n) != Some(values.len()) {
-            let what = format!("{} indexes and {} values: expected {n} and {n} x {n}", indexes.len(), values.len());
+            let what = format!(
+                "{} indexes and {} values: expected {n} and {n} x {n}",
+                indexes.len(),
+                values.len()
+            );
             return Err(xml::error(node, what));
         }
-        let ends = indexes.iter().map(|index| topology.ends.get(index).copied()).collect();
+        let ends = indexes
+            .iter()
+            .map(|index| topology.ends.get(index).copied())
+            .collect();
         Ok(Self { node, ends, values })
     }
 
-    /// Every two rows that are joined, with their value.
+    /// All pairs of rows with a link, each with its value.
     fn pairs(&self) -> Result<Vec<(End, End, u64)>, Error> {
         let n = self.ends.len();
         let mut pairs = Vec::new();
@@ -195,7 +250,9 @@ impl<'a, 'input> Matrix<'a, 'input> {
                     // One half alone may be filled.
                     (0, value) | (value, 0) => value,
                     (there, back) if there != back => {
-                        let what = format!("{there} from row {a} to {b}, but {back} back: expected as much");
+                        let what = format!(
+                            "{there} from row {a} to row {b}, but {back} from row {b} to row {a}: expected the same value"
+                        );
                         return Err(xml::error(self.node, what));
                     }
                     (value, _) => value,
@@ -209,17 +266,25 @@ impl<'a, 'input> Matrix<'a, 'input> {
     }
 }
 
-/// By device, GB/s of one link of the generation that its product has.
+/// For each device, the GB/s of one link of its product's generation.
 fn rates(kind: &str, topology: &Topology<'_, '_>) -> Vec<Option<f64>> {
-    let speeds: Vec<LinkSpeed> = link_speeds().filter(|speed| speed.generation.starts_with(kind)).collect();
+    let speeds: Vec<LinkSpeed> = link_speeds()
+        .filter(|speed| speed.generation.starts_with(kind))
+        .collect();
     let rate = |product: &str| {
-        let speed = speeds.iter().find(|speed| speed.devices.iter().any(|device| product.contains(device)));
+        let speed = speeds
+            .iter()
+            .find(|speed| speed.devices.iter().any(|device| product.contains(device)));
         speed.map(|speed| speed.gbps)
     };
-    topology.gpus.iter().map(|gpu| rate(gpu.product.as_deref()?)).collect()
+    topology
+        .gpus
+        .iter()
+        .map(|gpu| rate(gpu.product.as_deref()?))
+        .collect()
 }
 
-/// How many links of this rate carry so many MB/s, if that is a whole number.
+/// The number of links of this rate in a bandwidth in MB/s, if that is a whole number.
 fn whole(megabytes: u64, rate: f64) -> Option<u64> {
     let each = (rate * 1000.0).round() as u64;
     (each > 0 && megabytes > 0 && megabytes.is_multiple_of(each)).then(|| megabytes / each)
@@ -227,12 +292,19 @@ fn whole(megabytes: u64, rate: f64) -> Option<u64> {
 
 fn bond(node: Node<'_, '_>, links: u64, gbps: f64) -> Result<Bond, Error> {
     let Ok(count) = u8::try_from(links) else {
-        return Err(xml::error(node, format!("{links} links between two devices: expected at most 255")));
+        return Err(xml::error(
+            node,
+            format!("{links} links between two devices: expected at most 255"),
+        ));
     };
     Ok(Bond { links: count, gbps })
 }
 
 fn add(node: Node<'_, '_>, to: &mut Bond, more: Bond) -> Result<(), Error> {
-    *to = bond(node, u64::from(to.links) + u64::from(more.links), to.gbps + more.gbps)?;
+    *to = bond(
+        node,
+        u64::from(to.links) + u64::from(more.links),
+        to.gbps + more.gbps,
+    )?;
     Ok(())
 }

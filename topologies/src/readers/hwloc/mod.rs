@@ -1,11 +1,12 @@
-//! Reader for hwloc's XML: what `lstopo --of xml` writes, of versions 1.x to 3.x.
+//! Reader for hwloc's XML, the output of `lstopo --of xml`, versions 1.x to 3.x.
 //!
-//! A tree of objects: packages, NUMA nodes, bridges, PCI devices, and below these the names by which the operating system
-//! and vendors' libraries know them. Which of these there are depends on how hwloc was built and run: without NVML, CUDA
-//! or ROCm a GPU is a PCI device like others; direct links are there only where NVML or ROCm told of them.
+//! The file is a tree of objects: packages, NUMA nodes, bridges and PCI devices. Below a PCI device
+//! are its names in the operating system and in vendors' libraries. The objects depend on how hwloc
+//! was built and run. Without NVML, CUDA or ROCm, a GPU is a PCI device like others. Direct links
+//! are in the file only if hwloc got them from NVML or ROCm.
 //!
-//! The steps: [`objects`] walks the tree; [`distances`] reads the matrices of bandwidths between devices; [`build`] puts
-//! the fabric together.
+//! [`objects`] walks the tree, [`distances`] reads the matrices of bandwidths between devices, and
+//! [`build`] builds the fabric.
 
 mod build;
 mod distances;
@@ -14,35 +15,44 @@ mod objects;
 use super::xml::{self, Lines, tag};
 use crate::dump::{Dump, HostDetail, Says};
 use crate::error::Error;
+use crate::kind::Kind;
 use crate::machine::{Labels, Machine};
-use crate::readers::Kind;
 use distances::Links;
 use objects::Topology;
 
 /// Reads hwloc's XML.
 ///
-/// *Devices* are the PCI devices that a library for GPUs names: NVML, ROCm SMI, CUDA, Level Zero, or OpenCL as a GPU. Where
-/// none is named in the whole file, hwloc was built without these, and the class tells: 3D controllers and processing
-/// accelerators (0302, 1200) of NVIDIA and AMD, AMD's other display controllers (0380), Intel's data-centre GPUs. VGA
-/// controllers (0300) are not counted then: most are a board's own. Ids follow the number of the first of these libraries
-/// that names a device, in that order, if they tell all devices apart; else the PCI address.
+/// *Devices* are the PCI devices that a library for GPUs names: NVML, ROCm SMI, CUDA, Level Zero,
+/// or OpenCL as a GPU. If no library names a device in the whole file, hwloc was built without
+/// these, and the PCI class decides. Devices are then 3D controllers and processing accelerators
+/// (0302, 1200) of NVIDIA and AMD, AMD's other display controllers (0380), and Intel's data-centre
+/// GPUs. VGA controllers (0300) do not count then, because most are on-board graphics.
 ///
-/// *Host tree.* A bridge from the host is a host bridge. Below it, PCI bridges alternate: a root port, the upstream port of
-/// a switch, its downstream ports, the upstream port of another. Only upstream ports are drawn, as switches. So two devices
-/// below two root ports of one host bridge read `Phb`, as in `nvidia-smi topo -m`, and two below one switch `Pix`. A hop
-/// has the bandwidth of the slower of its two ends, as far as these are told; else it counts 12 GB/s. (A port tells its
-/// present speed, which is low while the device is idle; where NVML tells the other end's, that is the highest. So where
-/// the two differ, bandwidths do not count as told.) What joins host bridges and NUMA nodes is not told; it is as wide as the widest hop.
+/// Ids follow the devices' numbers in the first of these libraries that names them, if the numbers
+/// are different for all devices. Otherwise ids follow the PCI address.
 ///
-/// *Direct links* come from the matrices `NVLinkBandwidth` and `XGMIBandwidth`, in MB/s: as many links as that is of one of
-/// the device's generation. All NVSwitches are one link switch (on a DGX-2 the GPUs of the two boards have different
-/// ones, and are joined). Links to a CPU hang the device from its host bridge by their bandwidth. `XGMIBandwidth` is read
-/// only where it can be true: some drivers give all pairs of a hive the same bandwidth and one hop, though their links
-/// differ. Without a matrix, direct links are not told.
+/// *Host tree.* A bridge from the host is a host bridge. Below it, PCI bridges alternate: a root
+/// port, the upstream port of a switch, its downstream ports, the upstream port of another switch.
+/// Only upstream ports become switches of the machine. So two devices below two root ports of one
+/// host bridge have the class `Phb`, as in `nvidia-smi topo -m`, and two below one switch `Pix`.
+///
+/// A hop has the bandwidth of the slower of its two ends, as far as the file gives them. Otherwise
+/// it counts 12 GB/s. A port states its present speed, which is low while the device is idle. NVML
+/// states the highest speed of the other end. So if the two differ, the bandwidths do not count as
+/// given by the file. The file does not describe the connection of host bridges and NUMA nodes. It
+/// gets the bandwidth of the widest hop.
+///
+/// *Direct links* come from the matrices `NVLinkBandwidth` and `XGMIBandwidth`, in MB/s. The number
+/// of links is this bandwidth divided by that of one link of the device's generation. All
+/// NVSwitches become one link switch (on a DGX-2 the GPUs of the two boards have different ones,
+/// and are joined). Links to a CPU attach the device to its host bridge with their bandwidth.
+/// `XGMIBandwidth` is read only if it is plausible: some drivers give all pairs of a hive the same
+/// bandwidth and one hop, even if their links differ. Without a matrix, the direct links are
+/// unknown.
 ///
 /// # Errors
-/// Malformed XML; a device without a PCI address; matrices of the wrong size, or whose two halves contradict each other. The
-/// message names line and element.
+/// Malformed XML; a device without a PCI address; matrices of the wrong size, or whose two halves
+/// contradict each other. The message names line and element.
 pub(super) fn read(text: &str) -> Result<Dump, Error> {
     let document = xml::parse(text)?;
     let lines = Lines::new(text);
@@ -60,7 +70,14 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
         title: format!("{devices} devices, read from hwloc's XML"),
         source: "lstopo --of xml".to_owned(),
         notes: notes(&topology, &links, built.host_told),
-        labels: if links.xgmi { Labels { direct: "XGMI".to_owned(), ..Labels::default() } } else { Labels::default() },
+        labels: if links.xgmi {
+            Labels {
+                direct: "XGMI".to_owned(),
+                ..Labels::default()
+            }
+        } else {
+            Labels::default()
+        },
         fabric: built.fabric,
         warnings,
     };
@@ -68,35 +85,44 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
         every_device: topology.pci,
         direct: links.told,
         direct_gbps: links.told,
-        host: if topology.pci { HostDetail::Tree } else { HostDetail::Nothing },
+        host: if topology.pci {
+            HostDetail::Tree
+        } else {
+            HostDetail::Nothing
+        },
         host_gbps: devices > 0 && built.host_told && !topology.ends_differ,
     };
     Ok(Dump::new(Kind::Hwloc, machine, says))
 }
 
-/// Its first element is `<topology>`.
+/// Whether the first element of a text is `<topology>`.
 pub(super) fn is(text: &str) -> bool {
     xml::begins_with(text, &["topology"])
 }
 
-/// What a reader of the machine must know of its description.
+/// Notes on assumptions that the reader made.
 fn notes(topology: &Topology<'_, '_>, links: &Links, host_told: bool) -> Vec<String> {
     let mut notes = vec![
-        "Nothing is said of the bandwidth between host bridges and NUMA nodes: it is taken for that of the widest hop."
+        "The bandwidth between host bridges and NUMA nodes is unknown: it counts as that of the widest hop."
             .to_owned(),
     ];
     if topology.by_class && !topology.gpus.is_empty() {
-        notes.push("No library for GPUs is named: devices are told by their PCI class.".to_owned());
+        notes.push(
+            "The file names no library for GPUs: devices are recognised by their PCI class."
+                .to_owned(),
+        );
     }
     if !host_told {
         notes.push("Some PCI links have no speed: such a hop counts 12 GB/s.".to_owned());
     }
     if topology.ends_differ {
-        let told = "The ends of some PCI links tell different speeds: the slower is taken, though it may be idle";
-        notes.push(format!("{told}; if it is, set the bandwidth of host paths by hand."));
+        let told = "The ends of some PCI links have different speeds: the slower counts";
+        notes.push(format!(
+            "{told}. If the device was idle, set the bandwidth of host paths by hand."
+        ));
     }
     if !links.told {
-        notes.push("Direct links are not told.".to_owned());
+        notes.push("The text does not describe direct links.".to_owned());
     }
     notes.extend(links.notes.iter().cloned());
     notes

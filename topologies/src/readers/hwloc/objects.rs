@@ -1,4 +1,4 @@
-//! The tree of objects, cut down to what leads to devices and network cards.
+//! The tree of objects, reduced to the paths to devices and network cards.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,22 +11,22 @@ use crate::readers::xml::{self, elements};
 
 /// A file, with its devices in the order of their ids.
 pub(super) struct Topology<'a, 'input> {
-    /// The NUMA nodes that have processors, or that something hangs from.
+    /// The NUMA nodes that have processors, or parts attached to them.
     pub(super) numa: Vec<(u32, Node<'a, 'input>)>,
-    /// What hangs from a NUMA node, or one that is not told.
+    /// The parts attached to a NUMA node, or to an unknown one.
     pub(super) roots: Vec<(Option<u32>, Part)>,
     pub(super) gpus: Vec<Gpu<'a, 'input>>,
-    /// What has which number that matrices use.
+    /// The objects by the numbers that matrices use.
     pub(super) ends: HashMap<u64, End>,
     /// Whether there is any PCI device.
     pub(super) pci: bool,
     /// Whether no library for GPUs is named.
     pub(super) by_class: bool,
-    /// Whether the two ends of some link to a device tell different speeds.
+    /// Whether the two ends of some link to a device have different speeds.
     pub(super) ends_differ: bool,
 }
 
-/// What leads to a device or card, or is one.
+/// A part of the path to a device or network card, or such an end itself.
 pub(super) enum Part {
     Bridge {
         name: String,
@@ -37,7 +37,7 @@ pub(super) enum Part {
         hop: Option<f64>,
         below: Vec<Part>,
     },
-    /// By its place in [`Topology::gpus`].
+    /// A device, by its index in [`Topology::gpus`].
     Gpu {
         gpu: usize,
         hop: Option<f64>,
@@ -54,14 +54,14 @@ pub(super) struct Gpu<'a, 'input> {
     pub(super) pci: String,
     /// The library that names it first, and its number there.
     pub(super) named: Option<(Library, u32)>,
-    /// Whether that number is its index.
+    /// Whether that number is the device's index.
     pub(super) numbered: bool,
     pub(super) product: Option<String>,
     pub(super) uuid: Option<String>,
     pub(super) memory_bytes: Option<u64>,
 }
 
-/// What a row of a matrix stands for.
+/// The object of a row of a matrix.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Device(usize),
@@ -82,7 +82,10 @@ pub(super) enum Library {
 impl<'a, 'input> Topology<'a, 'input> {
     pub(super) fn read(root: Node<'a, 'input>) -> Result<Self, Error> {
         let is_pci = |node: &Node<'_, '_>| object(*node) == Some("PCIDev");
-        let by_class = !root.descendants().filter(is_pci).any(|node| names(node).next().is_some());
+        let by_class = !root
+            .descendants()
+            .filter(is_pci)
+            .any(|node| names(node).next().is_some());
         // Version 3 has kinds of devices as bits, before that they were numbers.
         let bits = version(root) >= 3;
         let one_numa_each = version(root) < 2;
@@ -101,7 +104,13 @@ impl<'a, 'input> Topology<'a, 'input> {
             cards: 0,
         };
         for child in elements(root) {
-            walk.object(child, At { numa: None, port: Port::Outside })?;
+            walk.object(
+                child,
+                At {
+                    numa: None,
+                    port: Port::Outside,
+                },
+            )?;
         }
         let mut topology = walk.topology;
         topology.sort();
@@ -109,24 +118,42 @@ impl<'a, 'input> Topology<'a, 'input> {
         Ok(topology)
     }
 
-    /// Orders the devices by number, if numbers tell all of them apart, else by library, number and PCI address.
+    /// Orders the devices by number, if all numbers are different, otherwise by library, number and
+    /// PCI address.
     fn sort(&mut self) {
-        let numbers: HashSet<u32> = self.gpus.iter().filter_map(|gpu| Some(gpu.named?.1)).collect();
+        let numbers: HashSet<u32> = self
+            .gpus
+            .iter()
+            .filter_map(|gpu| Some(gpu.named?.1))
+            .collect();
         let numbered = numbers.len() == self.gpus.len();
         let mut order: Vec<usize> = (0..self.gpus.len()).collect();
-        order.sort_by(|&a, &b| {
-            let (a, b) = (&self.gpus[a], &self.gpus[b]);
-            let number = |gpu: &Gpu<'_, '_>| gpu.named.map(|(_, number)| number);
-            // What no library names comes last.
-            let unnamed = |gpu: &Gpu<'_, '_>| (gpu.named.is_none(), gpu.named);
-            if numbered { number(a).cmp(&number(b)) } else { (unnamed(a), &a.pci).cmp(&(unnamed(b), &b.pci)) }
-        });
+        if numbered {
+            order.sort_by_key(|&gpu| self.gpus[gpu].named.map(|(_, number)| number));
+        } else {
+            // Devices that no library names come last.
+            order.sort_by_key(|&gpu| {
+                let gpu = &self.gpus[gpu];
+                (gpu.named.is_none(), gpu.named, gpu.pci.clone())
+            });
+        }
         let mut id = vec![0; order.len()];
-        order.iter().enumerate().for_each(|(new, &old)| id[old] = new);
-        let mut gpus: Vec<(usize, Gpu<'a, 'input>)> = id.iter().copied().zip(std::mem::take(&mut self.gpus)).collect();
+        for (new, &old) in order.iter().enumerate() {
+            id[old] = new;
+        }
+        let mut gpus: Vec<(usize, Gpu<'a, 'input>)> = id
+            .iter()
+            .copied()
+            .zip(std::mem::take(&mut self.gpus))
+            .collect();
         gpus.sort_by_key(|(id, _)| *id);
-        self.gpus = gpus.into_iter().map(|(_, gpu)| Gpu { numbered, ..gpu }).collect();
-        self.roots.iter_mut().for_each(|(_, part)| renumber(part, &id));
+        self.gpus = gpus
+            .into_iter()
+            .map(|(_, gpu)| Gpu { numbered, ..gpu })
+            .collect();
+        for (_, part) in &mut self.roots {
+            renumber(part, &id);
+        }
         for end in self.ends.values_mut() {
             if let End::Device(old) = end {
                 *old = id[*old];
@@ -134,34 +161,47 @@ impl<'a, 'input> Topology<'a, 'input> {
         }
     }
 
-    /// Drops the NUMA nodes that are memory alone, such as that of a GPU.
+    /// Drops the NUMA nodes that have memory only, such as a GPU's.
     fn keep_numa(&mut self) {
         let used: HashSet<u32> = self.roots.iter().filter_map(|(numa, _)| *numa).collect();
-        let has_processors = |node: &Node<'_, '_>| {
-            let set = node.attribute("cpuset").unwrap_or_default().replace("0x", "");
-            set.bytes().any(|byte| byte.is_ascii_hexdigit() && byte != b'0')
-        };
-        self.numa.retain(|(number, node)| used.contains(number) || has_processors(node));
+        self.numa
+            .retain(|(number, node)| used.contains(number) || has_processors(*node));
     }
+}
+
+/// Whether the set of processors of a node is not empty.
+fn has_processors(node: Node<'_, '_>) -> bool {
+    let set = node.attribute("cpuset").unwrap_or_default();
+    let digits = set.replace("0x", "");
+    let mut digits = digits.bytes();
+    digits.any(|byte| byte.is_ascii_hexdigit() && byte != b'0')
 }
 
 fn renumber(part: &mut Part, id: &[usize]) {
     match part {
-        Part::Bridge { below, .. } | Part::Switch { below, .. } => below.iter_mut().for_each(|part| renumber(part, id)),
+        Part::Bridge { below, .. } | Part::Switch { below, .. } => {
+            below.iter_mut().for_each(|part| renumber(part, id))
+        }
         Part::Gpu { gpu, .. } => *gpu = id[*gpu],
         Part::Card { .. } => {}
     }
 }
 
-/// The major version of the format: 1, if it does not say.
+/// The major version of the format: 1 if the file has none.
 fn version(root: Node<'_, '_>) -> u32 {
-    let major = root.attribute("version").and_then(|version| version.split('.').next()?.trim().parse().ok());
+    let major = root
+        .attribute("version")
+        .and_then(|version| version.split('.').next()?.trim().parse().ok());
     major.unwrap_or(1)
 }
 
 /// The type of an object.
 fn object<'a>(node: Node<'a, '_>) -> Option<&'a str> {
-    if node.has_tag_name("object") { node.attribute("type") } else { None }
+    if node.has_tag_name("object") {
+        node.attribute("type")
+    } else {
+        None
+    }
 }
 
 /// The objects directly below one.
@@ -169,17 +209,17 @@ fn objects<'a, 'input>(node: Node<'a, 'input>) -> impl Iterator<Item = Node<'a, 
     elements(node).filter(|child| object(*child).is_some())
 }
 
-/// Where an object hangs.
+/// The position of an object in the tree.
 #[derive(Clone, Copy)]
 struct At {
     numa: Option<u32>,
     port: Port,
 }
 
-/// What a PCI device or bridge is plugged into.
+/// The port above a PCI device or bridge.
 #[derive(Clone, Copy)]
 enum Port {
-    /// No bridge that is told.
+    /// No known bridge.
     Outside,
     Host,
     /// A root port, or the downstream port of a switch, with its speed.
@@ -195,7 +235,7 @@ struct Walk<'a, 'input> {
 }
 
 impl<'a, 'input> Walk<'a, 'input> {
-    /// What an object leads to. The parser bounds how deep this goes.
+    /// The parts below an object. The XML parser bounds the depth.
     fn object(&mut self, node: Node<'a, 'input>, at: At) -> Result<Vec<Part>, Error> {
         match object(node) {
             None | Some("OSDev" | "Misc") => Ok(Vec::new()),
@@ -208,8 +248,16 @@ impl<'a, 'input> Walk<'a, 'input> {
                 }
                 let numa = self.numa_below(node, kind)?.or(at.numa);
                 for child in objects(node) {
-                    let parts = self.object(child, At { numa, port: Port::Outside })?;
-                    self.topology.roots.extend(parts.into_iter().map(|part| (numa, part)));
+                    let parts = self.object(
+                        child,
+                        At {
+                            numa,
+                            port: Port::Outside,
+                        },
+                    )?;
+                    self.topology
+                        .roots
+                        .extend(parts.into_iter().map(|part| (numa, part)));
                 }
                 Ok(Vec::new())
             }
@@ -226,8 +274,9 @@ impl<'a, 'input> Walk<'a, 'input> {
         Ok(())
     }
 
-    /// The NUMA node of what is directly below an object: itself, or (since 2.0) the memory that hangs from it. Where there
-    /// are several, they are equally near (2.0: the lowest is the ordinary one), except below a whole machine.
+    /// The NUMA node of the parts directly below an object. This is the object itself, or (since 2.0)
+    /// a memory object attached to it. If there are several, they are equally near (since 2.0, the
+    /// lowest is the ordinary one), except below a whole machine.
     fn numa_below(&self, node: Node<'_, '_>, kind: &str) -> Result<Option<u32>, Error> {
         if kind == "NUMANode" {
             return xml::number(node, "os_index");
@@ -243,11 +292,18 @@ impl<'a, 'input> Walk<'a, 'input> {
             }
         }
         let several = self.one_numa_each || matches!(kind, "Machine" | "System");
-        Ok(if several && found.len() > 1 { None } else { found.into_iter().min() })
+        Ok(if several && found.len() > 1 {
+            None
+        } else {
+            found.into_iter().min()
+        })
     }
 
     fn end(&mut self, node: Node<'_, '_>, end: End) {
-        if let Some(number) = node.attribute("gp_index").and_then(|number| number.trim().parse().ok()) {
+        if let Some(number) = node
+            .attribute("gp_index")
+            .and_then(|number| number.trim().parse().ok())
+        {
             self.topology.ends.insert(number, end);
         }
     }
@@ -263,31 +319,64 @@ impl<'a, 'input> Walk<'a, 'input> {
     fn bridge(&mut self, node: Node<'a, 'input>, at: At) -> Result<Vec<Part>, Error> {
         self.end(node, End::Host);
         let speed = speed(node)?;
-        let name = |node: Node<'_, '_>| {
-            let address = node.attribute("pci_busid").and_then(pci::normal);
-            address.or_else(|| node.attribute("bridge_pci").map(str::to_owned)).unwrap_or_else(|| "bridge".to_owned())
-        };
-        let from_host = node.attribute("bridge_type").is_some_and(|kind| kind.trim().starts_with("0-"));
+        let address = node.attribute("pci_busid").and_then(pci::normal);
+        let name = address
+            .or_else(|| node.attribute("bridge_pci").map(str::to_owned))
+            .unwrap_or_else(|| "bridge".to_owned());
+        let from_host = node
+            .attribute("bridge_type")
+            .is_some_and(|kind| kind.trim().starts_with("0-"));
         if from_host {
-            let below = self.below(node, At { port: Port::Host, ..at })?;
-            return Ok(if below.is_empty() { below } else { vec![Part::Bridge { name: name(node), below }] });
+            let below = self.below(
+                node,
+                At {
+                    port: Port::Host,
+                    ..at
+                },
+            )?;
+            return Ok(if below.is_empty() {
+                below
+            } else {
+                vec![Part::Bridge { name, below }]
+            });
         }
         match at.port {
-            Port::Outside | Port::Host | Port::Switch => self.below(node, At { port: Port::Below(speed), ..at }),
+            Port::Outside | Port::Host | Port::Switch => self.below(
+                node,
+                At {
+                    port: Port::Below(speed),
+                    ..at
+                },
+            ),
             Port::Below(above) => {
-                let below = self.below(node, At { port: Port::Switch, ..at })?;
+                let below = self.below(
+                    node,
+                    At {
+                        port: Port::Switch,
+                        ..at
+                    },
+                )?;
                 let hop = slower(speed, above);
-                Ok(if below.is_empty() { below } else { vec![Part::Switch { name: name(node), hop, below }] })
+                Ok(if below.is_empty() {
+                    below
+                } else {
+                    vec![Part::Switch { name, hop, below }]
+                })
             }
         }
     }
 
     fn device(&mut self, node: Node<'a, 'input>, at: At) -> Result<Vec<Part>, Error> {
-        let above = if let Port::Below(speed) = at.port { speed } else { None };
+        let above = if let Port::Below(speed) = at.port {
+            speed
+        } else {
+            None
+        };
         let own = speed(node)?;
         let hop = slower(own, above);
         let kind = PciType::of(node);
-        let is_switch = node.attribute("subtype") == Some("NVSwitch") || (kind.class, kind.vendor) == (0x0680, NVIDIA);
+        let is_switch = node.attribute("subtype") == Some("NVSwitch")
+            || (kind.class, kind.vendor) == (0x0680, NVIDIA);
         if is_switch {
             self.end(node, End::Switch);
         }
@@ -295,8 +384,9 @@ impl<'a, 'input> Walk<'a, 'input> {
         if named || self.topology.by_class && kind.is_accelerator() {
             let gpu = self.gpu(node)?;
             // Drivers round, so a tenth is no difference.
-            let differ = |(own, above): (f64, f64)| own.max(above) > 1.1 * own.min(above);
-            self.topology.ends_differ |= own.zip(above).is_some_and(differ);
+            if let (Some(own), Some(above)) = (own, above) {
+                self.topology.ends_differ |= own.max(above) > 1.1 * own.min(above);
+            }
             self.end(node, End::Device(gpu));
             for child in objects(node) {
                 self.end(child, End::Device(gpu));
@@ -312,44 +402,84 @@ impl<'a, 'input> Walk<'a, 'input> {
             return Err(xml::error(node, what).with_kind(ErrorKind::TooLarge));
         }
         let Some(pci) = node.attribute("pci_busid").and_then(pci::normal) else {
-            return Err(xml::error(node, "no attribute `pci_busid`: expected a PCI address"));
+            return Err(xml::error(
+                node,
+                "no attribute `pci_busid`: expected a PCI address",
+            ));
         };
         let first = names(node).min_by_key(|&(library, number, _)| (library, number));
         let info = |name: &str| {
             // What the first library says counts before what others do.
-            let objects = first.map(|(_, _, named)| named).into_iter().chain([node]).chain(objects(node));
-            let mut infos = objects.flat_map(elements).filter(|info| info.has_tag_name("info"));
-            let value = infos.find(|info| info.attribute("name") == Some(name))?.attribute("value")?.trim();
+            let objects = first
+                .map(|(_, _, named)| named)
+                .into_iter()
+                .chain([node])
+                .chain(objects(node));
+            let mut infos = objects
+                .flat_map(elements)
+                .filter(|info| info.has_tag_name("info"));
+            let value = infos
+                .find(|info| info.attribute("name") == Some(name))?
+                .attribute("value")?
+                .trim();
             Some(value.to_owned()).filter(|value| !value.is_empty())
         };
-        let memory = ["CUDAGlobalMemorySize", "RSMIVRAMSize", "OpenCLGlobalMemorySize", "LevelZeroHBMSize"];
+        let memory = [
+            "CUDAGlobalMemorySize",
+            "RSMIVRAMSize",
+            "OpenCLGlobalMemorySize",
+            "LevelZeroHBMSize",
+        ];
         self.topology.gpus.push(Gpu {
             node,
             pci,
             named: first.map(|(library, number, _)| (library, number)),
             numbered: false,
             product: info("GPUModel").or_else(|| info("PCIDevice")),
-            uuid: info("NVIDIAUUID").or_else(|| info("AMDUUID")).or_else(|| info("LevelZeroUUID")),
+            uuid: info("NVIDIAUUID")
+                .or_else(|| info("AMDUUID"))
+                .or_else(|| info("LevelZeroUUID")),
             memory_bytes: memory.iter().find_map(|name| kilobytes(&info(name)?)),
         });
         Ok(self.topology.gpus.len() - 1)
     }
 
-    /// The cards of a PCI device: the names of its verbs (`mlx5_0`), else of its interfaces (`eth0`).
+    /// The network cards of a PCI device: the names of its RDMA devices (`mlx5_0`), otherwise of
+    /// its network interfaces (`eth0`).
     fn cards(&mut self, node: Node<'_, '_>, hop: Option<f64>) -> Result<Vec<Part>, Error> {
         let (network, verbs) = if self.bits { (16, 32) } else { (2, 3) };
         let mut found: [Vec<Part>; 2] = Default::default();
         for child in objects(node).filter(|child| object(*child) == Some("OSDev")) {
-            let Some(kind) = xml::number::<u64>(child, "osdev_type")? else { continue };
-            let is = |wanted: u64| if self.bits { kind & wanted != 0 } else { kind == wanted };
-            let Some(name) = child.attribute("name").filter(|name| !name.trim().is_empty()) else { continue };
+            let Some(kind) = xml::number::<u64>(child, "osdev_type")? else {
+                continue;
+            };
+            let is = |wanted: u64| {
+                if self.bits {
+                    kind & wanted != 0
+                } else {
+                    kind == wanted
+                }
+            };
+            let Some(name) = child
+                .attribute("name")
+                .filter(|name| !name.trim().is_empty())
+            else {
+                continue;
+            };
             if is(verbs) || is(network) {
                 let list = &mut found[usize::from(!is(verbs))];
-                list.push(Part::Card { name: name.trim().to_owned(), hop });
+                list.push(Part::Card {
+                    name: name.trim().to_owned(),
+                    hop,
+                });
             }
         }
         let [by_verbs, by_interface] = found;
-        let cards = if by_verbs.is_empty() { by_interface } else { by_verbs };
+        let cards = if by_verbs.is_empty() {
+            by_interface
+        } else {
+            by_verbs
+        };
         self.cards += cards.len();
         if self.cards > MAX_DEVICES {
             let what = format!("more than {MAX_DEVICES} network cards");
@@ -359,46 +489,61 @@ impl<'a, 'input> Walk<'a, 'input> {
     }
 }
 
-/// The slower of two ends, as far as they are told.
+/// The speed of the slower of two ends, as far as known.
 fn slower(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     a.into_iter().chain(b).reduce(f64::min)
 }
 
-/// GB/s of a PCI link; hwloc writes 0 for what it does not know.
+/// The bandwidth of a PCI link, GB/s. hwloc writes 0 for an unknown speed.
 fn speed(node: Node<'_, '_>) -> Result<Option<f64>, Error> {
     let gbps: Option<f64> = xml::number(node, "pci_link_speed")?;
     match gbps {
-        Some(gbps) if !(0.0..=MOST_GBPS).contains(&gbps) => {
-            Err(xml::error(node, format!("pci_link_speed=\"{gbps}\": expected GB/s")))
-        }
+        Some(gbps) if !(0.0..=MOST_GBPS).contains(&gbps) => Err(xml::error(
+            node,
+            format!("pci_link_speed=\"{gbps}\": expected GB/s"),
+        )),
         gbps => Ok(gbps.filter(|&gbps| gbps > 0.0)),
     }
 }
 
-/// No link is as fast.
+/// An upper limit for bandwidths, GB/s. No link is as fast.
 const MOST_GBPS: f64 = 1e6;
 
 /// The libraries that name a PCI device as a GPU, with its numbers there.
-fn names<'a, 'input>(node: Node<'a, 'input>) -> impl Iterator<Item = (Library, u32, Node<'a, 'input>)> {
-    objects(node).filter(|child| object(*child) == Some("OSDev")).filter_map(|child| {
-        let name = child.attribute("name")?.trim();
-        let numbered = |prefix: &str| name.strip_prefix(prefix).and_then(|digits| digits.parse().ok());
-        let libraries =
-            [("nvml", Library::Nvml), ("rsmi", Library::Rsmi), ("cuda", Library::Cuda), ("ze", Library::LevelZero)];
-        let plain = libraries.into_iter().find_map(|(prefix, library)| Some((library, numbered(prefix)?)));
-        let named = plain.or_else(|| {
-            let (_, number) = name.strip_prefix("opencl")?.split_once('d')?;
-            let is_gpu = |info: Node<'_, '_>| {
-                info.attribute("name") == Some("OpenCLDeviceType") && info.attribute("value") == Some("GPU")
+fn names<'a, 'input>(
+    node: Node<'a, 'input>,
+) -> impl Iterator<Item = (Library, u32, Node<'a, 'input>)> {
+    objects(node)
+        .filter(|child| object(*child) == Some("OSDev"))
+        .filter_map(|child| {
+            let name = child.attribute("name")?.trim();
+            let numbered = |prefix: &str| {
+                name.strip_prefix(prefix)
+                    .and_then(|digits| digits.parse().ok())
             };
-            let number = elements(child).any(is_gpu).then(|| number.parse().ok())?;
-            Some((Library::OpenCl, number?))
-        });
-        named.map(|(library, number)| (library, number, child))
-    })
+            let libraries = [
+                ("nvml", Library::Nvml),
+                ("rsmi", Library::Rsmi),
+                ("cuda", Library::Cuda),
+                ("ze", Library::LevelZero),
+            ];
+            let plain = libraries
+                .into_iter()
+                .find_map(|(prefix, library)| Some((library, numbered(prefix)?)));
+            let named = plain.or_else(|| {
+                let (_, number) = name.strip_prefix("opencl")?.split_once('d')?;
+                let is_gpu = |info: Node<'_, '_>| {
+                    info.attribute("name") == Some("OpenCLDeviceType")
+                        && info.attribute("value") == Some("GPU")
+                };
+                let number = elements(child).any(is_gpu).then(|| number.parse().ok())?;
+                Some((Library::OpenCl, number?))
+            });
+            named.map(|(library, number)| (library, number, child))
+        })
 }
 
-/// Bytes of a size in kB, as hwloc writes it.
+/// The number of bytes in a size in kB, as hwloc writes it.
 fn kilobytes(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
     digits.parse::<u64>().ok()?.checked_mul(1024)
@@ -408,7 +553,8 @@ const NVIDIA: u32 = 0x10de;
 const AMD: u32 = 0x1002;
 const INTEL: u32 = 0x8086;
 
-/// `0302 [10de:1db1] [10de:1212] a1`: class, vendor and device, those of the board, revision.
+/// The type of a PCI device, such as `0302 [10de:1db1] [10de:1212] a1`: class, vendor and device,
+/// vendor and device of the board, revision.
 #[derive(Clone, Copy, Default)]
 struct PciType {
     class: u32,
@@ -420,19 +566,32 @@ impl PciType {
     fn of(node: Node<'_, '_>) -> Self {
         let read = |text: &str| {
             let (class, rest) = text.trim().split_once(' ')?;
-            let (vendor, device) = rest.trim_start().strip_prefix('[')?.split_once(']')?.0.split_once(':')?;
+            let (vendor, device) = rest
+                .trim_start()
+                .strip_prefix('[')?
+                .split_once(']')?
+                .0
+                .split_once(':')?;
             let hex = |digits: &str| u32::from_str_radix(digits, 16).ok();
-            Some(Self { class: hex(class)?, vendor: hex(vendor)?, device: hex(device)? })
+            Some(Self {
+                class: hex(class)?,
+                vendor: hex(vendor)?,
+                device: hex(device)?,
+            })
         };
-        node.attribute("pci_type").and_then(read).unwrap_or_default()
+        node.attribute("pci_type")
+            .and_then(read)
+            .unwrap_or_default()
     }
 
-    /// What is a GPU for computing by its class alone.
+    /// Whether the class alone makes this a GPU for computing.
     fn is_accelerator(self) -> bool {
         match (self.vendor, self.class) {
             (NVIDIA | AMD, 0x0302 | 0x1200) | (AMD, 0x0380) => true,
             // Max 1100 to 1550, Flex 140 and 170.
-            (INTEL, 0x0300 | 0x0302 | 0x0380 | 0x1200) => matches!(self.device, 0x0bd0..=0x0bdb | 0x56c0..=0x56c2),
+            (INTEL, 0x0300 | 0x0302 | 0x0380 | 0x1200) => {
+                matches!(self.device, 0x0bd0..=0x0bdb | 0x56c0..=0x56c2)
+            }
             _ => false,
         }
     }

@@ -1,4 +1,4 @@
-//! The fabric of a file.
+//! Builds the fabric from the elements and links of a file.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use crate::links::ASSUMED_HOST_GBPS;
 use crate::pci;
 use crate::readers::xml::{self, Names};
 
-/// A fabric, and whether all hops of its devices are told.
+/// A fabric, and whether the file gives the bandwidth of every hop that leads to a device.
 pub(super) struct Built {
     pub(super) fabric: Fabric,
     pub(super) host_told: bool,
@@ -24,19 +24,29 @@ pub(super) fn fabric(system: &System<'_, '_>, links: &Links) -> Result<Built, Er
         fabric: Fabric::new(),
         names: Names::default(),
         devices: Vec::new(),
-        between: system.cpus.iter().filter_map(|cpu| widest(&cpu.parts)).reduce(f64::max).unwrap_or(ASSUMED_HOST_GBPS),
+        between: system
+            .cpus
+            .iter()
+            .filter_map(|cpu| widest(&cpu.parts))
+            .reduce(f64::max)
+            .unwrap_or(ASSUMED_HOST_GBPS),
         host_told: true,
     };
     build.devices()?;
     build.host()?;
     build.direct()?;
-    Ok(Built { fabric: build.fabric, host_told: build.host_told })
+    Ok(Built {
+        fabric: build.fabric,
+        host_told: build.host_told,
+    })
 }
 
-/// The widest hop among these.
+/// The bandwidth of the widest hop among these parts, GB/s.
 fn widest(parts: &[Part]) -> Option<f64> {
     let hops = parts.iter().filter_map(|part| match part {
-        Part::Switch { hop, below, .. } => hop.iter().copied().chain(widest(below)).reduce(f64::max),
+        Part::Switch { hop, below, .. } => {
+            hop.iter().copied().chain(widest(below)).reduce(f64::max)
+        }
         Part::Gpu { hop, .. } | Part::Card { hop, .. } => *hop,
     });
     hops.reduce(f64::max)
@@ -48,24 +58,36 @@ struct Build<'s, 'a, 'input> {
     fabric: Fabric,
     names: Names,
     devices: Vec<NodeId>,
-    /// GB/s of the hops that nothing is said of: between a host bridge, its NUMA node and the machine.
+    /// The bandwidth of hops that the file does not describe, GB/s: those between a host bridge,
+    /// its NUMA node and the machine.
     between: f64,
     host_told: bool,
 }
 
 impl Build<'_, '_, '_> {
-    /// The devices, in the order of their ids.
+    /// Adds the devices, in the order of their ids.
     fn devices(&mut self) -> Result<(), Error> {
         let several_hosts = self.system.cpus.iter().any(|cpu| cpu.host > 0);
         let mut places = HashSet::new();
         for (id, gpu) in self.system.gpus.iter().enumerate() {
-            // Numbers and addresses are those of a host, and tell devices of several apart no more.
+            // Numbers and addresses are unique within a host only. With several hosts they do not
+            // identify a device.
             let index = gpu.dev.filter(|_| !several_hosts);
-            let pci = if several_hosts { None } else { pci::normal(&gpu.busid) };
+            let pci = if several_hosts {
+                None
+            } else {
+                pci::normal(&gpu.busid)
+            };
             let pci = pci.filter(|pci| places.insert(pci.clone()));
-            let name = self.names.unique(&format!("GPU{}", index.map_or(id, |index| index as usize)));
+            let name = self
+                .names
+                .unique(&format!("GPU{}", index.map_or(id, |index| index as usize)));
             let index = index.filter(|&index| index as usize != id);
-            let info = DeviceInfo { index, pci, ..DeviceInfo::default() };
+            let info = DeviceInfo {
+                index,
+                pci,
+                ..DeviceInfo::default()
+            };
             let node = self.add(name, NodeKind::Device(info), gpu)?;
             self.devices.push(node);
         }
@@ -107,20 +129,24 @@ impl Build<'_, '_, '_> {
             return Ok(());
         }
         let number = cpu.numa.map(|number| number.to_string());
-        let bridge = self.part(&format!("bridge{}", number.unwrap_or_default()), NodeKind::HostBridge)?;
+        let bridge = self.part(
+            &format!("bridge{}", number.unwrap_or_default()),
+            NodeKind::HostBridge,
+        )?;
         self.fabric.attach(bridge, above, self.between)?;
         self.hang(&cpu.parts, bridge, bridge)?;
         Ok(())
     }
 
-    /// Hangs parts; says whether a device is among them.
+    /// Attaches `parts` to `above`. Returns whether a device is among them.
     fn hang(&mut self, parts: &[Part], above: NodeId, bridge: NodeId) -> Result<bool, Error> {
         let mut devices = false;
         for part in parts {
             match part {
                 Part::Switch { name, hop, below } => {
                     let switch = self.part(name, NodeKind::PcieSwitch)?;
-                    self.fabric.attach(switch, above, hop.unwrap_or(ASSUMED_HOST_GBPS))?;
+                    self.fabric
+                        .attach(switch, above, hop.unwrap_or(ASSUMED_HOST_GBPS))?;
                     let leads_to_devices = self.hang(below, switch, bridge)?;
                     self.host_told &= hop.is_some() || !leads_to_devices;
                     devices |= leads_to_devices;
@@ -138,7 +164,8 @@ impl Build<'_, '_, '_> {
                 }
                 Part::Card { name, hop } => {
                     let card = self.part(name, NodeKind::Nic)?;
-                    self.fabric.attach(card, above, hop.unwrap_or(ASSUMED_HOST_GBPS))?;
+                    self.fabric
+                        .attach(card, above, hop.unwrap_or(ASSUMED_HOST_GBPS))?;
                 }
             }
         }
@@ -147,13 +174,23 @@ impl Build<'_, '_, '_> {
 
     fn direct(&mut self) -> Result<(), Error> {
         for (&(a, b), bond) in &self.links.pairs {
-            self.fabric.link(self.devices[a], self.devices[b], LinkClass::Direct(bond.links), bond.gbps)?;
+            self.fabric.link(
+                self.devices[a],
+                self.devices[b],
+                LinkClass::Direct(bond.links),
+                bond.gbps,
+            )?;
         }
         if self.links.ports.iter().any(Option::is_some) {
             let switch = self.part("link-switch0", NodeKind::LinkSwitch)?;
             for (id, port) in self.links.ports.iter().enumerate() {
                 if let Some(port) = port {
-                    self.fabric.link(self.devices[id], switch, LinkClass::Direct(port.links), port.gbps)?;
+                    self.fabric.link(
+                        self.devices[id],
+                        switch,
+                        LinkClass::Direct(port.links),
+                        port.gbps,
+                    )?;
                 }
             }
         }

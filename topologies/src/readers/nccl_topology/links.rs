@@ -1,4 +1,4 @@
-//! What the direct links of devices lead to.
+//! Finds the other ends of direct links: devices, switches or CPUs.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,11 +11,11 @@ use crate::machine::Warning;
 use crate::pci;
 use crate::readers::xml::{self, Lines, elements, tag};
 
-/// The classes of what a link may lead to.
+/// The PCI class of an NVSwitch at the other end of a link. [`CPU`] is that of a CPU.
 const NV_SWITCH: u32 = 0x06_8000;
 const CPU: u32 = 0x06_8001;
 
-/// So many links side by side.
+/// A number of parallel links, with their total bandwidth in GB/s.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Bond {
     pub(super) links: u8,
@@ -24,17 +24,17 @@ pub(super) struct Bond {
 
 /// The direct links of a machine.
 pub(super) struct Links {
-    /// Between devices a < b.
+    /// The links between devices a < b.
     pub(super) pairs: BTreeMap<(usize, usize), Bond>,
-    /// By device, to the switches.
+    /// For each device, its links to switches.
     pub(super) ports: Vec<Option<Bond>>,
-    /// By device, GB/s to its CPU.
+    /// For each device, the bandwidth of its links to its CPU, GB/s.
     pub(super) to_host: Vec<f64>,
-    /// Whether links are missing that the machine must have.
+    /// Whether links of the machine were left out.
     pub(super) left_out: bool,
-    /// Whether all are of a known generation.
+    /// Whether all links are of a known generation.
     pub(super) rates_known: bool,
-    /// Whether there are any, all of AMD's kind.
+    /// Whether the machine has direct links, and all of them are AMD's.
     pub(super) xgmi: bool,
 }
 
@@ -54,7 +54,11 @@ enum End {
 }
 
 impl Links {
-    pub(super) fn read(system: &System<'_, '_>, lines: &Lines, warnings: &mut Vec<Warning>) -> Result<Self, Error> {
+    pub(super) fn read(
+        system: &System<'_, '_>,
+        lines: &Lines,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Self, Error> {
         let n = system.gpus.len();
         let mut links = Self {
             pairs: BTreeMap::new(),
@@ -68,7 +72,9 @@ impl Links {
         let mut stated: BTreeMap<(usize, usize), Stated<'_, '_>> = BTreeMap::new();
         let (mut nvlinks, mut xgmi_links) = (false, false);
         for (id, gpu) in system.gpus.iter().enumerate() {
-            let shared = places.get(&(gpu.host, gpu.busid.as_str())).is_some_and(|place| place.len() > 1);
+            let shared = places
+                .get(&(gpu.host, gpu.busid.as_str()))
+                .is_some_and(|place| place.len() > 1);
             let mut said_shared = false;
             for node in elements(gpu.node) {
                 let rate = match tag(node) {
@@ -84,13 +90,16 @@ impl Links {
                 xgmi_links |= node.has_tag_name("xgmi");
                 let count: u32 = xml::required(node, "count")?;
                 if count == 0 {
-                    warnings.push(lines.warning(node, "no links: passed over"));
+                    warnings.push(lines.warning(node, "a count of 0 links: ignored"));
                     continue;
                 }
                 if shared {
                     links.left_out = true;
                     if !std::mem::replace(&mut said_shared, true) {
-                        warnings.push(lines.warning(gpu.node, "shares its PCI address: its direct links are left out"));
+                        warnings.push(lines.warning(
+                            gpu.node,
+                            "shares its PCI address with another device: its direct links are left out",
+                        ));
                     }
                     continue;
                 }
@@ -98,7 +107,11 @@ impl Links {
                 let rate = rate.unwrap_or(ASSUMED_DIRECT_GBPS);
                 match end(node, id, gpu, &places)? {
                     End::Device(other) => {
-                        let new = Stated { node, links: 0, rate };
+                        let new = Stated {
+                            node,
+                            links: 0,
+                            rate,
+                        };
                         let entry = stated.entry((id, other)).or_insert(new);
                         entry.links = entry.links.saturating_add(count);
                     }
@@ -106,7 +119,9 @@ impl Links {
                         let port = links.ports[id].get_or_insert_with(Bond::default);
                         *port = bond(node, u32::from(port.links).saturating_add(count), rate)?;
                     }
-                    End::Host => links.to_host[id] += f64::from(count.min(u32::from(u8::MAX))) * rate,
+                    End::Host => {
+                        links.to_host[id] += f64::from(count.min(u32::from(u8::MAX))) * rate
+                    }
                     End::Nowhere(what) => {
                         links.left_out = true;
                         warnings.push(lines.warning(node, what));
@@ -119,7 +134,7 @@ impl Links {
         Ok(links)
     }
 
-    /// Holds what both ends say against each other.
+    /// Checks that both ends of each link agree, and adds the link.
     fn join(
         &mut self,
         stated: &BTreeMap<(usize, usize), Stated<'_, '_>>,
@@ -131,18 +146,27 @@ impl Links {
             let rate = there.map_or(here.rate, |there| there.rate.min(here.rate));
             match there {
                 Some(there) if there.links != here.links => {
-                    let what =
-                        format!("{} links, but {} from the other end: expected as many", here.links, there.links);
+                    let what = format!(
+                        "{} links, but the other end has {}: expected the same number",
+                        here.links, there.links
+                    );
                     return Err(xml::error(here.node, what));
                 }
                 Some(_) if a > b => continue,
                 Some(_) => {}
-                None => warnings.push(lines.warning(here.node, "stated by this end alone: taken for a link")),
+                None => warnings
+                    .push(lines.warning(here.node, "only this end states the link: it is kept")),
             }
-            // Through a switch they have the links of the smaller port besides.
+            // A pair that a switch also joins has the links of its smaller port in addition. Their
+            // sum must be valid too.
             let port = |id: usize| self.ports[id].map_or(0, |port| u32::from(port.links));
-            bond(here.node, here.links.saturating_add(port(a).min(port(b))), rate)?;
-            self.pairs.insert((a.min(b), a.max(b)), bond(here.node, here.links, rate)?);
+            bond(
+                here.node,
+                here.links.saturating_add(port(a).min(port(b))),
+                rate,
+            )?;
+            self.pairs
+                .insert((a.min(b), a.max(b)), bond(here.node, here.links, rate)?);
         }
         Ok(())
     }
@@ -154,12 +178,20 @@ type Places<'s> = HashMap<(usize, &'s str), Vec<usize>>;
 fn places<'s>(system: &'s System<'_, '_>) -> Places<'s> {
     let mut places: Places<'s> = HashMap::new();
     for (id, gpu) in system.gpus.iter().enumerate() {
-        places.entry((gpu.host, gpu.busid.as_str())).or_default().push(id);
+        places
+            .entry((gpu.host, gpu.busid.as_str()))
+            .or_default()
+            .push(id);
     }
     places
 }
 
-fn end(node: Node<'_, '_>, id: usize, gpu: &Gpu<'_, '_>, places: &Places<'_>) -> Result<End, Error> {
+fn end(
+    node: Node<'_, '_>,
+    id: usize,
+    gpu: &Gpu<'_, '_>,
+    places: &Places<'_>,
+) -> Result<End, Error> {
     let class = node.attribute("tclass").and_then(hex);
     if class == Some(NV_SWITCH) {
         return Ok(End::Switch);
@@ -168,33 +200,47 @@ fn end(node: Node<'_, '_>, id: usize, gpu: &Gpu<'_, '_>, places: &Places<'_>) ->
         return Ok(End::Host);
     }
     let Some(told) = node.attribute("target") else {
-        return Err(xml::error(node, "no attribute `target`: expected the PCI address of the other end"));
+        return Err(xml::error(
+            node,
+            "no attribute `target`: expected the PCI address of the other end",
+        ));
     };
     let target = pci::normal(told).unwrap_or_else(|| told.trim().to_owned());
-    Ok(match places.get(&(gpu.host, target.as_str())).map(Vec::as_slice) {
-        Some([other]) if *other == id => End::Nowhere("a link of a device to itself: left out"),
-        Some([other]) => End::Device(*other),
-        Some(_) => End::Nowhere("the target is the PCI address of several devices: left out"),
-        None => End::Nowhere("the target is no device of this file: left out"),
-    })
+    Ok(
+        match places.get(&(gpu.host, target.as_str())).map(Vec::as_slice) {
+            Some([other]) if *other == id => End::Nowhere("a link of a device to itself: left out"),
+            Some([other]) => End::Device(*other),
+            Some(_) => End::Nowhere("the target is the PCI address of several devices: left out"),
+            None => End::Nowhere("the target is not a device in this file: left out"),
+        },
+    )
 }
 
 fn bond(node: Node<'_, '_>, links: u32, rate: f64) -> Result<Bond, Error> {
     let Ok(count) = u8::try_from(links) else {
-        return Err(xml::error(node, format!("{links} links: expected at most 255")));
+        return Err(xml::error(
+            node,
+            format!("{links} links: expected at most 255"),
+        ));
     };
-    Ok(Bond { links: count, gbps: f64::from(links) * rate })
+    Ok(Bond {
+        links: count,
+        gbps: f64::from(links) * rate,
+    })
 }
 
-/// GB/s of `<c2c bw="..." count="...">`, which has MB/s of one link.
+/// The bandwidth of `<c2c bw="..." count="...">` in GB/s. `bw` is MB/s of one link.
 fn coherent(node: Node<'_, '_>) -> Result<f64, Error> {
     let (bw, count): (u32, u32) = (xml::required(node, "bw")?, xml::required(node, "count")?);
     let gbps = f64::from(bw) * f64::from(count) / 1000.0;
     if gbps > MOST_GBPS {
-        return Err(xml::error(node, format!("{gbps} GB/s: expected a bandwidth in MB/s and a number of links")));
+        return Err(xml::error(
+            node,
+            format!("{gbps} GB/s: expected at most {MOST_GBPS}, from `bw` in MB/s and `count`"),
+        ));
     }
     Ok(gbps)
 }
 
-/// No link is as fast.
+/// An upper limit for bandwidths, GB/s. No link is as fast.
 const MOST_GBPS: f64 = 1e6;

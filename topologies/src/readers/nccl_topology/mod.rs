@@ -1,12 +1,12 @@
-//! Reader for NCCL's and RCCL's topology: what `NCCL_TOPO_DUMP_FILE` writes, and the files that clouds hand to
-//! `NCCL_TOPO_FILE`.
+//! Reader for NCCL's and RCCL's topology: what `NCCL_TOPO_DUMP_FILE` writes, and the files that
+//! clouds hand to `NCCL_TOPO_FILE`.
 //!
-//! A tree of CPUs (NUMA nodes), PCI elements, GPUs and network cards; below a GPU, its direct links, each with the PCI
-//! address and class of what is at its other end. Attributes differ between versions, so only those are read that matter
-//! here, and few are required.
+//! The file is a tree of CPUs (NUMA nodes), PCI elements, GPUs and network cards. Below a GPU are
+//! its direct links, each with the PCI address and class of its other end. Attributes differ
+//! between versions, so the reader uses only those that matter here, and requires few.
 //!
-//! The steps: [`system`] reads the elements; [`links`] sorts out what the direct links lead to; [`build`] puts the fabric
-//! together.
+//! [`system`] reads the elements, [`links`] finds the other ends of direct links, and [`build`]
+//! builds the fabric.
 
 mod build;
 mod links;
@@ -15,35 +15,42 @@ mod system;
 use super::xml::{self, Lines};
 use crate::dump::{Dump, HostDetail, Says};
 use crate::error::Error;
+use crate::kind::Kind;
 use crate::machine::{Labels, Machine};
-use crate::readers::Kind;
 use links::Links;
 use system::System;
 
 /// Reads NCCL's or RCCL's topology, `<system version="1">` or `"2"`.
 ///
-/// Devices get ids in the order of their `dev` numbers, hosts one after the other. A file without `<gpu>` is a skeleton that
-/// NCCL completes at run time: its devices are the PCI elements of a GPU's class, of NVIDIA, AMD or no vendor.
+/// Devices get ids in the order of hosts, and within a host in the order of their `dev` numbers. A
+/// file without `<gpu>` is a skeleton that NCCL completes at run time. Its devices are the PCI
+/// elements with the class of a GPU whose vendor is NVIDIA, AMD or not given.
 ///
-/// *Host tree.* NCCL does not tell host bridges apart, so each CPU has one: devices of one CPU that no switch joins read
-/// `Phb`, also where `nvidia-smi` would print NODE. Every PCI element with others below it is a switch: below one of them
-/// devices read `Pix`, over several `Pxb`, across CPUs `Sys`. A hop has the bandwidth of `link_speed` and `link_width`, or
-/// 12 GB/s, which is also NCCL's own default; nothing is said of what joins CPUs, so that hop is as wide as the widest
-/// PCI hop. A CPU whose NUMA node is unknown (-1), or has the number of one of another host, is drawn as its host bridge
-/// alone.
+/// *Host tree.* NCCL does not distinguish host bridges, so each CPU gets one. Two devices of one
+/// CPU without a common switch have the class `Phb`, even if `nvidia-smi` prints NODE for them.
+/// Every PCI element with others below it is a switch. Two devices below one switch have the class
+/// `Pix`, over several switches `Pxb`, and across CPUs `Sys`.
 ///
-/// *Direct links.* A link to a GPU must be stated by both ends alike; stated by one alone, it is read with a warning. Links
-/// to NVSwitches all lead to one link switch, as in NCCL: a device's port has the sum of its counts, whatever the plane. (On
-/// a DGX-2 the GPUs of the two boards name different switches, and are joined.) Links to the CPU (POWER9, Grace) hang the
-/// device from its CPU's host bridge by their bandwidth, which is the way its data takes. Links to GPUs that are not in
-/// the file are left out with a warning: NCCL writes them where a job has some of a machine's GPUs. So a dump does not
-/// say that there are no other devices.
+/// The bandwidth of a hop follows from `link_speed` and `link_width`. Without these it is 12 GB/s,
+/// which is also NCCL's default. The file does not describe the connection between CPUs, so this
+/// hop gets the bandwidth of the widest PCI hop. A CPU whose NUMA node is unknown (-1), or has the
+/// same number as one of another host, has a host bridge but no NUMA node.
 ///
-/// Several GPUs at one PCI address (partitions) are read as devices of their own; their direct links are left out.
+/// *Direct links.* Both ends of a link between GPUs must state the same number of links. A link
+/// that only one end states is read with a warning. All NVSwitches become one link switch, as in
+/// NCCL: a device's port has the sum of its counts over all planes. (On a DGX-2 the GPUs of the two
+/// boards name different switches, and are joined.) Links to the CPU (POWER9, Grace) attach the
+/// device to its CPU's host bridge with the bandwidth of these links, because data takes this path.
+/// Links to GPUs that are not in the file are left out with a warning. NCCL writes such links if a
+/// job has only some of a machine's GPUs, so the machine may have more devices than the file.
+///
+/// Several GPUs at one PCI address (partitions) are read as separate devices. Their direct links
+/// are left out.
 ///
 /// # Errors
-/// Malformed XML; an element without the attribute that names it; numbers that are none; ends of a link that contradict
-/// each other; two devices of one number. The message names line and element.
+/// Malformed XML; an element without the attribute that identifies it; an attribute that is not a
+/// number; two ends of a link that contradict each other; two devices with the same number. The
+/// message names line and element.
 pub(super) fn read(text: &str) -> Result<Dump, Error> {
     let document = xml::parse(text)?;
     let lines = Lines::new(text);
@@ -71,35 +78,48 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
     Ok(Dump::new(Kind::NcclTopology, machine, says))
 }
 
-/// Its first element is `<system>`.
+/// Whether the first element of a text is `<system>`.
 pub(super) fn is(text: &str) -> bool {
     xml::begins_with(text, &["system"])
 }
 
 fn labels(links: &Links) -> Labels {
-    if links.xgmi { Labels { direct: "XGMI".to_owned(), ..Labels::default() } } else { Labels::default() }
+    if links.xgmi {
+        Labels {
+            direct: "XGMI".to_owned(),
+            ..Labels::default()
+        }
+    } else {
+        Labels::default()
+    }
 }
 
-/// What a reader of the machine must know of its description.
+/// Notes on assumptions that the reader made.
 fn notes(system: &System<'_, '_>, links: &Links, host_told: bool) -> Vec<String> {
     let mut notes = vec![
-        "NCCL does not tell host bridges apart: each CPU has one, so PHB may be NODE.".to_owned(),
-        "Nothing is said of the bandwidth between CPUs: it is taken for that of the widest PCI hop.".to_owned(),
+        "NCCL does not distinguish host bridges: each CPU has one, so PHB may be NODE.".to_owned(),
+        "The file gives no bandwidth between CPUs: it counts as that of the widest PCI hop."
+            .to_owned(),
     ];
     if system.skeleton {
-        notes.push("A skeleton: devices are told by their PCI class, direct links are not told.".to_owned());
+        notes.push(
+            "A skeleton: devices are recognised by their PCI class, and direct links are unknown."
+                .to_owned(),
+        );
     }
     if !host_told {
         notes.push("Some PCI links have no speed or width: such a hop counts 12 GB/s.".to_owned());
     }
     if !links.rates_known {
-        notes.push("Some direct links are of no known generation: each counts 25 GB/s.".to_owned());
+        notes.push("Some direct links fit no known generation: each counts 25 GB/s.".to_owned());
     }
     if links.ports.iter().any(Option::is_some) {
-        notes.push("All NVSwitches are drawn as one, as NCCL does.".to_owned());
+        notes.push("All NVSwitches become one link switch, as in NCCL.".to_owned());
     }
     if links.to_host.iter().any(|&gbps| gbps > 0.0) {
-        notes.push("Devices with direct links to their CPU hang from its host bridge by these.".to_owned());
+        notes.push(
+            "Devices with direct links to their CPU are attached to its host bridge by these links.".to_owned(),
+        );
     }
     notes
 }

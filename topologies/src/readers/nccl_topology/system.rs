@@ -1,4 +1,4 @@
-//! The elements of the file, checked one by one.
+//! Reads the elements of the file and checks each one.
 
 use std::collections::HashMap;
 
@@ -14,50 +14,65 @@ use crate::{links, pci};
 pub(super) struct System<'a, 'input> {
     pub(super) cpus: Vec<Cpu<'a, 'input>>,
     pub(super) gpus: Vec<Gpu<'a, 'input>>,
-    /// Whether it names no GPU, so that PCI classes tell the devices.
+    /// Whether the file has no `<gpu>`. Devices are then recognised by their PCI class.
     pub(super) skeleton: bool,
 }
 
-/// A `<cpu>`: a NUMA node, and what hangs from it.
+/// A `<cpu>`: a NUMA node, and the elements below it.
 pub(super) struct Cpu<'a, 'input> {
     pub(super) node: Node<'a, 'input>,
-    /// Which host it is of: the first in the file is 0.
+    /// The index of its host: the first in the file is 0.
     pub(super) host: usize,
-    /// None if the file says -1.
+    /// `None` if the file has -1.
     pub(super) numa: Option<u32>,
     pub(super) parts: Vec<Part>,
 }
 
-/// What leads to a device or card, or is one.
+/// A device, a network card, or a switch above some.
 pub(super) enum Part {
     /// A PCI element with others below it.
-    Switch { name: String, hop: Option<f64>, below: Vec<Part> },
-    /// A device, by its place in [`System::gpus`].
+    Switch {
+        name: String,
+        hop: Option<f64>,
+        below: Vec<Part>,
+    },
+    /// A device, by its index in [`System::gpus`].
     Gpu { gpu: usize, hop: Option<f64> },
-    /// A network card; none of the hop is known where it hangs from a CPU.
+    /// A network card. Its hop is unknown if it is directly below a CPU.
     Card { name: String, hop: Option<f64> },
 }
 
 /// A device.
 pub(super) struct Gpu<'a, 'input> {
-    /// Its element, which has its links below it: `<gpu>`, or `<pci>` in a skeleton.
+    /// Its element: `<gpu>`, which contains its links, or `<pci>` in a skeleton.
     pub(super) node: Node<'a, 'input>,
     pub(super) host: usize,
     pub(super) dev: Option<u32>,
-    /// Its PCI address as this library spells it, or as the file does.
+    /// Its PCI address in normal form, or as written in the file if it cannot be parsed.
     pub(super) busid: String,
-    /// GB/s of one NVLink and of one XGMI link.
+    /// The bandwidth of one NVLink, GB/s. `xgmi` is that of one XGMI link.
     pub(super) nvlink: Option<f64>,
     pub(super) xgmi: Option<f64>,
 }
 
 impl<'a, 'input> System<'a, 'input> {
-    pub(super) fn read(root: Node<'a, 'input>, lines: &Lines, warnings: &mut Vec<Warning>) -> Result<Self, Error> {
+    pub(super) fn read(
+        root: Node<'a, 'input>,
+        lines: &Lines,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Self, Error> {
         if tag(root) != "system" {
             return Err(xml::error(root, "expected <system>"));
         }
         let skeleton = !root.descendants().any(|node| node.has_tag_name("gpu"));
-        let mut walk = Walk { lines, warnings, skeleton, gpus: Vec::new(), cards: HashMap::new(), odd: HashMap::new() };
+        let mut walk = Walk {
+            lines,
+            warnings,
+            skeleton,
+            gpus: Vec::new(),
+            cards: HashMap::new(),
+            odd: HashMap::new(),
+        };
         let mut cpus: Vec<Cpu<'a, 'input>> = Vec::new();
         let mut hosts: HashMap<&str, usize> = HashMap::new();
         for node in elements(root) {
@@ -66,39 +81,62 @@ impl<'a, 'input> System<'a, 'input> {
                 continue;
             }
             let next = hosts.len();
-            let host = *hosts.entry(node.attribute("host_hash").unwrap_or_default()).or_insert(next);
+            let host = *hosts
+                .entry(node.attribute("host_hash").unwrap_or_default())
+                .or_insert(next);
             let numa = numa(node)?;
             let parts = walk.parts(node, host, None)?;
-            let known = cpus.iter_mut().find(|cpu| numa.is_some() && (cpu.host, cpu.numa) == (host, numa));
+            let known = cpus
+                .iter_mut()
+                .find(|cpu| numa.is_some() && (cpu.host, cpu.numa) == (host, numa));
             if let Some(cpu) = known {
-                walk.warnings.push(lines.warning(node, "a second CPU of this number: taken for the same"));
+                walk.warnings
+                    .push(lines.warning(node, "a second CPU of this number: both are read as one"));
                 cpu.parts.extend(parts);
             } else if cpus.len() == MAX_DEVICES {
                 let what = format!("more than {MAX_DEVICES} CPUs");
                 return Err(xml::error(node, what).with_kind(ErrorKind::TooLarge));
             } else {
-                cpus.push(Cpu { node, host, numa, parts });
+                cpus.push(Cpu {
+                    node,
+                    host,
+                    numa,
+                    parts,
+                });
             }
         }
-        let mut system = Self { cpus, gpus: walk.gpus, skeleton };
+        let mut system = Self {
+            cpus,
+            gpus: walk.gpus,
+            skeleton,
+        };
         system.sort()?;
         Ok(system)
     }
 
-    /// Orders the devices by host, then number, then place in the file.
+    /// Orders the devices by host, then by number, then by position in the file.
     fn sort(&mut self) -> Result<(), Error> {
         let mut order: Vec<usize> = (0..self.gpus.len()).collect();
         order.sort_by_key(|&i| (self.gpus[i].host, self.gpus[i].dev.unwrap_or(u32::MAX), i));
         for pair in order.windows(2) {
             let (a, b) = (&self.gpus[pair[0]], &self.gpus[pair[1]]);
             if a.host == b.host && a.dev.is_some() && a.dev == b.dev {
-                return Err(xml::error(b.node, "a second device of this number: expected each once"));
+                return Err(xml::error(
+                    b.node,
+                    "a second device has this number: expected each number once",
+                ));
             }
         }
         let mut id = vec![0; order.len()];
-        order.iter().enumerate().for_each(|(new, &old)| id[old] = new);
-        self.cpus.iter_mut().for_each(|cpu| renumber(&mut cpu.parts, &id));
-        let mut gpus: Vec<(usize, Gpu<'a, 'input>)> = id.into_iter().zip(std::mem::take(&mut self.gpus)).collect();
+        order
+            .iter()
+            .enumerate()
+            .for_each(|(new, &old)| id[old] = new);
+        self.cpus
+            .iter_mut()
+            .for_each(|cpu| renumber(&mut cpu.parts, &id));
+        let mut gpus: Vec<(usize, Gpu<'a, 'input>)> =
+            id.into_iter().zip(std::mem::take(&mut self.gpus)).collect();
         gpus.sort_by_key(|(id, _)| *id);
         self.gpus = gpus.into_iter().map(|(_, gpu)| gpu).collect();
         Ok(())
@@ -115,19 +153,19 @@ fn renumber(parts: &mut [Part], id: &[usize]) {
     }
 }
 
-/// The way through the elements.
+/// The state of the walk through the elements.
 struct Walk<'a, 'input, 'w> {
     lines: &'w Lines,
     warnings: &'w mut Vec<Warning>,
     skeleton: bool,
     gpus: Vec<Gpu<'a, 'input>>,
-    /// Cards by name; true once it was said that one comes again.
+    /// The cards by name. The value is true once a warning about a repeated card was added.
     cards: HashMap<String, bool>,
-    /// The tags of elements that are not known, each said once.
+    /// The unknown tags that already have a warning.
     odd: HashMap<String, ()>,
 }
 
-/// A PCI element around others.
+/// The PCI element around the current ones.
 #[derive(Clone, Copy)]
 struct Around<'a> {
     busid: &'a str,
@@ -135,23 +173,37 @@ struct Around<'a> {
 }
 
 impl<'a, 'input> Walk<'a, 'input, '_> {
-    /// What is below a CPU or PCI element. The parser bounds how deep this goes.
-    fn parts(&mut self, node: Node<'a, 'input>, host: usize, around: Option<Around<'_>>) -> Result<Vec<Part>, Error> {
+    /// The parts below a CPU or PCI element. The parser bounds the depth of the recursion.
+    fn parts(
+        &mut self,
+        node: Node<'a, 'input>,
+        host: usize,
+        around: Option<Around<'_>>,
+    ) -> Result<Vec<Part>, Error> {
         let mut parts = Vec::new();
         for child in elements(node) {
             match (tag(child), around) {
                 ("pci", _) => parts.extend(self.pci(child, host)?),
                 ("nic", _) => {
                     for net in elements(child).filter(|net| net.has_tag_name("net")) {
-                        parts.extend(self.card(net, net.attribute("name"), around.and_then(|around| around.hop))?);
+                        parts.extend(self.card(
+                            net,
+                            net.attribute("name"),
+                            around.and_then(|around| around.hop),
+                        )?);
                     }
                 }
                 ("gpu", Some(Around { busid, hop })) => {
                     let gpu = self.gpu(child, Some(child), host, busid)?;
                     parts.push(Part::Gpu { gpu, hop });
                 }
-                ("gpu", None) => return Err(xml::error(child, "a GPU of a CPU: expected it within a <pci>")),
-                // A shortcut between switches, for NCCL's search.
+                ("gpu", None) => {
+                    return Err(xml::error(
+                        child,
+                        "a <gpu> directly below a <cpu>: expected it within a <pci>",
+                    ));
+                }
+                // A shortcut between switches that only NCCL's search uses.
                 ("pcilink", Some(_)) => {}
                 _ => self.unknown(child),
             }
@@ -161,7 +213,10 @@ impl<'a, 'input> Walk<'a, 'input, '_> {
 
     fn pci(&mut self, node: Node<'a, 'input>, host: usize) -> Result<Vec<Part>, Error> {
         let Some(told) = node.attribute("busid") else {
-            return Err(xml::error(node, "no attribute `busid`: expected a PCI address"));
+            return Err(xml::error(
+                node,
+                "no attribute `busid`: expected a PCI address",
+            ));
         };
         let busid = pci::normal(told).unwrap_or_else(|| told.trim().to_owned());
         let hop = hop(node)?;
@@ -170,7 +225,15 @@ impl<'a, 'input> Walk<'a, 'input, '_> {
         let own = |part: &Part| matches!(part, Part::Gpu { .. } | Part::Card { .. });
         let holds_pci = elements(node).any(|child| child.has_tag_name("pci"));
         if holds_pci {
-            return Ok(if below.is_empty() { below } else { vec![Part::Switch { name: busid, hop, below }] });
+            return Ok(if below.is_empty() {
+                below
+            } else {
+                vec![Part::Switch {
+                    name: busid,
+                    hop,
+                    below,
+                }]
+            });
         }
         if below.iter().any(own) {
             return Ok(below);
@@ -196,22 +259,49 @@ impl<'a, 'input> Walk<'a, 'input, '_> {
             let what = format!("more than {MAX_DEVICES} devices");
             return Err(xml::error(node, what).with_kind(ErrorKind::TooLarge));
         }
-        let dev = if told.is_some() { xml::number(node, "dev")? } else { None };
-        let sm: Option<u32> = if told.is_some() { xml::number(node, "sm")? } else { None };
-        let (nvlink, xgmi) = (sm.and_then(links::nvlink_of_sm), node.attribute("gcn").and_then(xgmi_of_gcn));
-        self.gpus.push(Gpu { node, host, dev, busid: busid.to_owned(), nvlink, xgmi });
+        let dev = if told.is_some() {
+            xml::number(node, "dev")?
+        } else {
+            None
+        };
+        let sm: Option<u32> = if told.is_some() {
+            xml::number(node, "sm")?
+        } else {
+            None
+        };
+        let (nvlink, xgmi) = (
+            sm.and_then(links::nvlink_gbps_of_sm),
+            node.attribute("gcn").and_then(xgmi_of_gcn),
+        );
+        self.gpus.push(Gpu {
+            node,
+            host,
+            dev,
+            busid: busid.to_owned(),
+            nvlink,
+            xgmi,
+        });
         Ok(self.gpus.len() - 1)
     }
 
-    /// A card; none, if one of its name is there already: interfaces that are no hardware are written at every CPU.
-    fn card(&mut self, node: Node<'_, '_>, name: Option<&str>, hop: Option<f64>) -> Result<Option<Part>, Error> {
+    /// Adds a card. Returns `None` if a card of this name exists: NCCL writes virtual interfaces at
+    /// every CPU.
+    fn card(
+        &mut self,
+        node: Node<'_, '_>,
+        name: Option<&str>,
+        hop: Option<f64>,
+    ) -> Result<Option<Part>, Error> {
         let Some(name) = name.map(str::trim).filter(|name| !name.is_empty()) else {
-            self.warnings.push(self.lines.warning(node, "a network card without a name: left out"));
+            self.warnings.push(
+                self.lines
+                    .warning(node, "a network card without a name: left out"),
+            );
             return Ok(None);
         };
         if let Some(said) = self.cards.get_mut(name) {
             if !std::mem::replace(said, true) {
-                let what = format!("network card {name} again: drawn where it came first");
+                let what = format!("network card {name} appears again: only the first is kept");
                 self.warnings.push(self.lines.warning(node, what));
             }
             return Ok(None);
@@ -221,32 +311,48 @@ impl<'a, 'input> Walk<'a, 'input, '_> {
             return Err(xml::error(node, what).with_kind(ErrorKind::TooLarge));
         }
         self.cards.insert(name.to_owned(), false);
-        Ok(Some(Part::Card { name: name.to_owned(), hop }))
+        Ok(Some(Part::Card {
+            name: name.to_owned(),
+            hop,
+        }))
     }
 
     fn unknown(&mut self, node: Node<'_, '_>) {
         if self.odd.insert(tag(node).to_owned(), ()).is_none() {
-            self.warnings.push(self.lines.warning(node, "not an element that is known here: passed over"));
+            self.warnings
+                .push(self.lines.warning(node, "unknown element: ignored"));
         }
     }
 }
 
 fn numa(node: Node<'_, '_>) -> Result<Option<u32>, Error> {
     let number: Option<i64> = xml::number(node, "numaid")?;
-    let Some(number) = number.filter(|&number| number >= 0) else { return Ok(None) };
-    let what = || format!("numaid=\"{number}\": expected the number of a NUMA node, or -1");
-    u32::try_from(number).map(Some).map_err(|_| xml::error(node, what()))
+    let Some(number) = number.filter(|&number| number >= 0) else {
+        return Ok(None);
+    };
+    u32::try_from(number).map(Some).map_err(|_| {
+        xml::error(
+            node,
+            format!("numaid=\"{number}\": expected the number of a NUMA node, or -1"),
+        )
+    })
 }
 
-/// GB/s of a PCI element's link upwards: `link_speed="16.0 GT/s PCIe" link_width="16"`.
+/// The bandwidth of the link from a PCI element to its parent, GB/s, from
+/// `link_speed="16.0 GT/s PCIe" link_width="16"`.
 fn hop(node: Node<'_, '_>) -> Result<Option<f64>, Error> {
     let lanes: Option<u32> = xml::number(node, "link_width")?;
-    let rate = node.attribute("link_speed").and_then(|speed| speed.trim().split("GT/s").next()?.trim().parse().ok());
-    let (Some(lanes), Some(rate)) = (lanes, rate) else { return Ok(None) };
-    Ok(links::pcie(rate, lanes))
+    let rate = node
+        .attribute("link_speed")
+        .and_then(|speed| speed.trim().split("GT/s").next()?.trim().parse().ok());
+    let (Some(lanes), Some(rate)) = (lanes, rate) else {
+        return Ok(None);
+    };
+    Ok(links::pcie_gbps(rate, lanes))
 }
 
-/// The class of a PCI element, without its programming interface: `0x030200` is 0x0302.
+/// The class of a PCI element without the programming interface in its last byte: `0x030200` gives
+/// 0x0302.
 fn class(node: Node<'_, '_>) -> Option<u32> {
     hex(node.attribute("class")?).map(|class| class >> 8)
 }
@@ -256,8 +362,8 @@ pub(super) fn hex(text: &str) -> Option<u32> {
     u32::from_str_radix(digits.strip_prefix("0x").unwrap_or(digits), 16).ok()
 }
 
-/// A PCI element that is a GPU though no `<gpu>` says so. Without a vendor, a class that computers' own graphics have
-/// too does not do.
+/// Whether a PCI element without `<gpu>` is a GPU. If the vendor is missing, classes that on-board
+/// graphics also have do not count.
 fn is_accelerator(node: Node<'_, '_>) -> bool {
     let class = class(node);
     match node.attribute("vendor").and_then(hex) {
@@ -271,7 +377,8 @@ fn is_card(node: Node<'_, '_>) -> bool {
     matches!(class(node), Some(0x0200 | 0x0207))
 }
 
-/// RCCL writes `gcn="gfx942"`, and before that a number: 906, 908, and 910 for gfx90a.
+/// The bandwidth of one XGMI link, GB/s, from RCCL's attribute `gcn`. New versions write
+/// `gcn="gfx942"`. Older ones write a number: 906, 908, and 910 for gfx90a.
 fn xgmi_of_gcn(gcn: &str) -> Option<f64> {
     let gfx = match gcn.trim() {
         "910" => "gfx90a".to_owned(),
@@ -302,19 +409,34 @@ mod tests {
             ("7 GT/s", "16", None),
             ("8 GT/s", "0", None),
         ] {
-            first(&format!("<pci link_speed=\"{speed}\" link_width=\"{width}\"/>"), |pci| {
-                let hop = hop(pci).unwrap().map(|hop| (hop * 100.0).round() / 100.0);
-                assert_eq!(hop, gbps.map(|gbps| if gbps == 31.5 { 31.51 } else { gbps }), "{speed} x{width}");
-            });
+            first(
+                &format!("<pci link_speed=\"{speed}\" link_width=\"{width}\"/>"),
+                |pci| {
+                    let hop = hop(pci).unwrap().map(|hop| (hop * 100.0).round() / 100.0);
+                    assert_eq!(
+                        hop,
+                        gbps.map(|gbps| if gbps == 31.5 { 31.51 } else { gbps }),
+                        "{speed} x{width}"
+                    );
+                },
+            );
         }
-        first("<pci link_speed=\"8 GT/s\" link_width=\"wide\"/>", |pci| assert!(hop(pci).is_err()));
+        first("<pci link_speed=\"8 GT/s\" link_width=\"wide\"/>", |pci| {
+            assert!(hop(pci).is_err())
+        });
     }
 
     #[test]
     fn architectures_are_read_as_rccl_spells_them() {
         let rate = |gcn| xgmi_of_gcn(gcn);
-        assert_eq!((rate("906"), rate("908"), rate("910")), (Some(46.0), Some(46.0), Some(50.0)));
-        assert_eq!((rate("gfx942"), rate("gfx90a:sramecc+"), rate("940")), (Some(64.0), Some(50.0), Some(64.0)));
+        assert_eq!(
+            (rate("906"), rate("908"), rate("910")),
+            (Some(46.0), Some(46.0), Some(50.0))
+        );
+        assert_eq!(
+            (rate("gfx942"), rate("gfx90a:sramecc+"), rate("940")),
+            (Some(64.0), Some(50.0), Some(64.0))
+        );
         assert_eq!((rate(""), rate("gfx"), rate("1100")), (None, None, None));
     }
 

@@ -1,13 +1,13 @@
-//! One line of `nvidia-smi mig`.
+//! Parses one line of `nvidia-smi mig`.
 
 use crate::error::Error;
 use crate::readers::text;
 
-/// What a line is.
+/// A line, by its kind.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Line {
-    /// The title of a table, its column names or its double line; and whether the title is that of GPU instances or
-    /// of their profiles.
+    /// The title of a table, its column names, or its double line. `of_instances` states whether it
+    /// is the title of a table of GPU instances or of their profiles.
     Top {
         of_instances: bool,
     },
@@ -15,15 +15,15 @@ pub(super) enum Line {
     Border,
     /// The first of two lines of a profile in `-lgip`.
     Profile(Profile),
-    /// The second: copy engines, JPEG decoders, optical flow accelerators.
+    /// The second line of a profile: copy engines, JPEG decoders, optical flow accelerators.
     ProfileEnd,
     /// A line of `-lgi`.
     Instance(Instance),
     /// A line of `-lgipp`.
     Placements(Placements),
-    /// A row of the tables of compute instances, which are parts of instances.
+    /// A row of a table of compute instances, which are parts of GPU instances.
     Compute,
-    /// A row that is none of these.
+    /// Any other row.
     Row,
     Blank,
     Other,
@@ -50,7 +50,7 @@ pub(super) struct Instance {
     pub(super) placement: (u8, u8),
 }
 
-/// Where instances of a profile can begin, and how many memory slices they take.
+/// The memory slices at which instances of a profile can start, and the number of slices they take.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Placements {
     pub(super) gpu: u32,
@@ -59,28 +59,37 @@ pub(super) struct Placements {
     pub(super) size: u8,
 }
 
-/// What a line is.
+/// Parses a line.
 ///
 /// # Errors
-/// A line that begins as one of these and is cut or broken: what was expected.
+/// A line that begins like a known one, but is cut or broken. The message names the expected form.
 pub(super) fn parse(text: &str, line: usize) -> Result<Line, Error> {
     let text = text.trim();
     if text.is_empty() {
         return Ok(Line::Blank);
     }
-    if let Some(placements) = own(text, "GPU ").and_then(placements) {
+    if let Some((gpu, profile)) = own(text, "GPU ").and_then(gpu_of_placements) {
         let expected = "expected `GPU  0 Profile ID 19 Placements: {0,1,2}:1`";
-        return placements.map(Line::Placements).ok_or_else(|| Error::at(line, expected));
+        return placements(gpu, profile)
+            .map(Line::Placements)
+            .ok_or_else(|| Error::at(line, expected));
     }
     if own(text, "---").is_some_and(|rest| is_rule(rest, '-')) {
         return Ok(Line::Border);
     }
-    let Some(row) = own(text, "|") else { return Ok(Line::Other) };
+    let Some(row) = own(text, "|") else {
+        return Ok(Line::Other);
+    };
     if is_rule(row, '=') && row.contains("===") {
-        return Ok(Line::Top { of_instances: false });
+        return Ok(Line::Top {
+            of_instances: false,
+        });
     }
-    // Some pages print the bars of the left side twice.
-    let (row, end) = row.trim_start_matches('|').split_once('|').map_or((row, false), |(row, _)| (row, true));
+    // Some pages repeat the bar on the left side.
+    let (row, end) = row
+        .trim_start_matches('|')
+        .split_once('|')
+        .map_or((row, false), |(row, _)| (row, true));
     let words: Vec<&str> = row.split_whitespace().collect();
     match words[..] {
         [] => Ok(Line::Other),
@@ -93,49 +102,82 @@ pub(super) fn parse(text: &str, line: usize) -> Result<Line, Error> {
     }
 }
 
-/// What follows the first of these marks, if nothing but a margin is before it.
+/// The text after the first `mark`, if only a margin is before it.
 fn own<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
     let (before, rest) = text.split_once(mark)?;
     text::is_margin(before).then_some(rest)
 }
 
-/// Whether a line is drawn with this, between corners.
+/// Whether a line consists of `stroke` and corners.
 fn is_rule(text: &str, stroke: char) -> bool {
-    text.chars().all(|c| c == stroke || matches!(c, '+' | '|' | ' '))
+    text.chars()
+        .all(|c| c == stroke || matches!(c, '+' | '|' | ' '))
 }
 
-/// A row of `-lgip` or `-lgi`, by its number of words.
+/// Parses a row of `-lgip` or `-lgi`. The number of words distinguishes the two.
 fn mig_row(words: &[&str]) -> Option<Line> {
     match *words {
-        [gpu, _, name, id, free_of_total, memory, _, sms, decoders, encoders] => {
+        [
+            gpu,
+            _,
+            name,
+            id,
+            free_of_total,
+            memory,
+            _,
+            sms,
+            decoders,
+            encoders,
+        ] => {
             let (free, total) = free_of_total.split_once('/')?;
-            let memory_gib = memory.parse().ok().filter(|gib: &f64| (0.0..1e6).contains(gib))?;
+            let memory_gib = memory
+                .parse()
+                .ok()
+                .filter(|gib: &f64| (0.0..1e6).contains(gib))?;
             let free_of_total = (number(free)?, number(total)?);
             let (gpu, id, sms) = (number(gpu)?, number(id)?, number(sms)?);
             let _engines = (number(decoders)?, number(encoders)?);
             let name = profile_name(name)?;
-            Some(Line::Profile(Profile { gpu, name, id, free_of_total, memory_gib, sms }))
+            Some(Line::Profile(Profile {
+                gpu,
+                name,
+                id,
+                free_of_total,
+                memory_gib,
+                sms,
+            }))
         }
         [gpu, _, name, profile_id, id, placement] => {
             let (start, size) = placement.split_once(':')?;
-            let placement = (number(start)?.try_into().ok()?, number(size)?.try_into().ok()?);
+            let placement = (
+                number(start)?.try_into().ok()?,
+                number(size)?.try_into().ok()?,
+            );
             let (gpu, profile_id, id) = (number(gpu)?, number(profile_id)?, number(id)?);
-            Some(Line::Instance(Instance { gpu, profile: profile_name(name)?, profile_id, id, placement }))
+            Some(Line::Instance(Instance {
+                gpu,
+                profile: profile_name(name)?,
+                profile_id,
+                id,
+                placement,
+            }))
         }
         _ => None,
     }
 }
 
-/// A row that begins with a number, but not that of a GPU with MIG.
+/// Parses a row that begins with a number, but is not a row of a profile or GPU instance.
 fn other_row(words: &[&str], end: bool) -> Line {
     match *words {
         [_, _, "MIG", ..] => Line::Compute,
-        [_, jpeg, ofa] if end && number(jpeg).is_some() && number(ofa).is_some() => Line::ProfileEnd,
+        [_, jpeg, ofa] if end && number(jpeg).is_some() && number(ofa).is_some() => {
+            Line::ProfileEnd
+        }
         _ => Line::Row,
     }
 }
 
-/// `1g.5gb`, `1g.24gb+me.all`, `1g.24gb-me`.
+/// The name of a profile, such as `1g.5gb`, `1g.24gb+me.all` or `1g.24gb-me`.
 fn profile_name(word: &str) -> Option<String> {
     let (slices, memory) = word.split_once("g.")?;
     number(slices)?;
@@ -144,26 +186,37 @@ fn profile_name(word: &str) -> Option<String> {
     Some(word.to_owned())
 }
 
-/// A line of `-lgipp`, after its `GPU`: none if it is something else, none within if it is broken.
-fn placements(text: &str) -> Option<Option<Placements>> {
+/// Splits a line of `-lgipp`, without its leading `GPU`, into the GPU's number and the text after
+/// `Profile ID`. Returns `None` for other lines.
+fn gpu_of_placements(text: &str) -> Option<(u32, &str)> {
     let (gpu, rest) = text.split_once("Profile ID")?;
-    let gpu = number(gpu.trim())?;
-    Some(placed(gpu, rest))
+    Some((number(gpu.trim())?, rest))
 }
 
-fn placed(gpu: u32, rest: &str) -> Option<Placements> {
+/// Parses the rest of a line of `-lgipp`. Returns `None` if it is cut or broken.
+fn placements(gpu: u32, rest: &str) -> Option<Placements> {
     let (id, rest) = rest.split_once("Placement")?;
-    let rest = rest.strip_prefix('s').unwrap_or(rest).trim_start().strip_prefix(':')?;
+    let rest = rest
+        .strip_prefix('s')
+        .unwrap_or(rest)
+        .trim_start()
+        .strip_prefix(':')?;
     let (starts, size) = rest.trim_start().strip_prefix('{')?.split_once("}:")?;
-    // People write the profiles' names behind.
+    // Some pages add the name of the profile after the size.
     let size = size.split_whitespace().next()?;
     let slice = |text: &str| number(text.trim())?.try_into().ok();
     let starts = starts.split(',').map(slice).collect::<Option<Vec<u8>>>()?;
-    Some(Placements { gpu, id: number(id.trim())?, starts, size: slice(size)? })
+    Some(Placements {
+        gpu,
+        id: number(id.trim())?,
+        starts,
+        size: slice(size)?,
+    })
 }
 
 fn number(text: &str) -> Option<u32> {
-    ((1..=9).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok())?
+    ((1..=9).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit()))
+        .then(|| text.parse().ok())?
 }
 
 #[cfg(test)]
@@ -172,17 +225,33 @@ mod tests {
 
     #[test]
     fn rows_read_in_any_width() {
-        let profile =
-            Profile { gpu: 6, name: "1g.18gb+me".to_owned(), id: 20, free_of_total: (0, 1), memory_gib: 16.0, sms: 16 };
+        let profile = Profile {
+            gpu: 6,
+            name: "1g.18gb+me".to_owned(),
+            id: 20,
+            free_of_total: (0, 1),
+            memory_gib: 16.0,
+            sms: 16,
+        };
         for text in [
             "|   6  MIG 1g.18gb+me    20     0/1        16.00      No     16     1     0   |",
             "| 6 MIG 1g.18gb+me 20 0/1 16.00 No 16 1 0 |",
             "    ||   6  MIG 1g.18gb+me      20     0/1        16.00      Yes    16     1     0   |  ",
             "# |   6  MIG 1g.18gb+me    20     0/1        16.00      No     16     1     0   |",
         ] {
-            assert_eq!(parse(text, 1).unwrap(), Line::Profile(profile.clone()), "{text}");
+            assert_eq!(
+                parse(text, 1).unwrap(),
+                Line::Profile(profile.clone()),
+                "{text}"
+            );
         }
-        let instance = Instance { gpu: 0, profile: "3g.20gb".to_owned(), profile_id: 9, id: 1, placement: (4, 4) };
+        let instance = Instance {
+            gpu: 0,
+            profile: "3g.20gb".to_owned(),
+            profile_id: 9,
+            id: 1,
+            placement: (4, 4),
+        };
         assert_eq!(
             parse("|   0  MIG 3g.20gb       9        1          4:4     |", 1).unwrap(),
             Line::Instance(instance)
@@ -192,12 +261,26 @@ mod tests {
     #[test]
     fn placements_read_in_both_spellings() {
         let said = |text| match parse(text, 1).unwrap() {
-            Line::Placements(Placements { gpu, id, starts, size }) => (gpu, id, starts, size),
+            Line::Placements(Placements {
+                gpu,
+                id,
+                starts,
+                size,
+            }) => (gpu, id, starts, size),
             other => panic!("{other:?}"),
         };
-        assert_eq!(said("GPU  0 Profile ID 19 Placements: {0,1,2}:1"), (0, 19, vec![0, 1, 2], 1));
-        assert_eq!(said("GPU 12 Profile ID  5 Placement : {0}:4  "), (12, 5, vec![0], 4));
-        assert_eq!(said("# GPU  0 Profile ID  9 Placements: {0, 4}:4    MIG 3g.20gb"), (0, 9, vec![0, 4], 4));
+        assert_eq!(
+            said("GPU  0 Profile ID 19 Placements: {0,1,2}:1"),
+            (0, 19, vec![0, 1, 2], 1)
+        );
+        assert_eq!(
+            said("GPU 12 Profile ID  5 Placement : {0}:4  "),
+            (12, 5, vec![0], 4)
+        );
+        assert_eq!(
+            said("# GPU  0 Profile ID  9 Placements: {0, 4}:4    MIG 3g.20gb"),
+            (0, 9, vec![0, 4], 4)
+        );
     }
 
     #[test]
@@ -217,7 +300,11 @@ mod tests {
             "GPU  0 Profile ID 19",
             "GPU  0 Profile ID 19 Placements: {300}:1",
         ] {
-            assert_eq!(parse(text, 3).map_err(|error| error.line()), Err(Some(3)), "{text}");
+            assert_eq!(
+                parse(text, 3).map_err(|error| error.line()),
+                Err(Some(3)),
+                "{text}"
+            );
         }
     }
 
@@ -227,16 +314,43 @@ mod tests {
             ("", Line::Blank),
             ("+------------------+", Line::Border),
             ("# +-----------------+", Line::Border),
-            ("|==================|", Line::Top { of_instances: false }),
-            ("| GPU instance profiles:   |", Line::Top { of_instances: true }),
-            ("|             Free/Total   GiB              CE    JPEG  OFA  |", Line::Top { of_instances: false }),
+            (
+                "|==================|",
+                Line::Top {
+                    of_instances: false,
+                },
+            ),
+            (
+                "| GPU instance profiles:   |",
+                Line::Top { of_instances: true },
+            ),
+            (
+                "|             Free/Total   GiB              CE    JPEG  OFA  |",
+                Line::Top {
+                    of_instances: false,
+                },
+            ),
             ("|                 2     0     0", Line::Row),
             ("|                 2     x     0   |", Line::Row),
-            ("|   0  NVIDIA H100 80GB HBM3          Off |   00000000:18:00.0 Off |        0 |", Line::Row),
-            ("node1: |                 1     1     0   |", Line::ProfileEnd),
+            (
+                "|   0  NVIDIA H100 80GB HBM3          Off |   00000000:18:00.0 Off |        0 |",
+                Line::Row,
+            ),
+            (
+                "node1: |                 1     1     0   |",
+                Line::ProfileEnd,
+            ),
             ("|                 1     1     0   |", Line::ProfileEnd),
-            ("|   0      1       MIG 1c.3g.20gb       0      0/3           14        2     0     0   |", Line::Compute),
-            ("| GPU  Name   Profile ID  Instances |", Line::Top { of_instances: false }),
+            (
+                "|   0      1       MIG 1c.3g.20gb       0      0/3           14        2     0     0   |",
+                Line::Compute,
+            ),
+            (
+                "| GPU  Name   Profile ID  Instances |",
+                Line::Top {
+                    of_instances: false,
+                },
+            ),
             ("GPU  x Profile ID 19 Placements: {0}:1", Line::Other),
             ("$ nvidia-smi mig -lgip", Line::Other),
         ] {

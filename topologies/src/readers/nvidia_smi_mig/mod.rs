@@ -1,9 +1,11 @@
-//! Reader for what `nvidia-smi mig` lists: the profiles that GPUs offer (`-lgip`), where instances of each can be placed
-//! (`-lgipp`), and the instances that there are (`-lgi`); one of these, or several after each other.
+//! Reader for the lists of `nvidia-smi mig`: the profiles that GPUs offer (`-lgip`), the possible
+//! placements of each profile (`-lgipp`), and the existing instances (`-lgi`). A text may have one
+//! or several of these.
 //!
-//! Tables differ in width from driver to driver, and pages that quote them squeeze or re-type the blanks, so a row is known
-//! by its words ([`line`]). A profile of `-lgip` has two lines, and without the second it is cut. A table that is cut
-//! between rows is read, with a warning. [`model`] finds the GPU of the catalogue that offers the profiles of a device.
+//! The width of the tables depends on the driver, and pages that quote them change the white space.
+//! So a row is recognised by its words ([`line`]). A profile of `-lgip` has two lines; without the
+//! second, the row is cut, which is an error. A table that is cut between rows is read with a
+//! warning. [`model`] finds the GPU of the catalogue that offers the profiles of a device.
 
 mod line;
 mod model;
@@ -13,24 +15,30 @@ use std::collections::{BTreeMap, HashMap};
 use mapa_core::{DeviceId, DeviceInfo, Fabric, FabricNode, MAX_DEVICES, NodeKind};
 
 use self::line::{Instance, Line, Placements, Profile};
-use super::{Kind, nvidia_smi_topo, text};
+use super::{nvidia_smi_topo, text};
 use crate::dump::{Dump, MigInstance, MigProfile, Says};
 use crate::error::Error;
+use crate::kind::Kind;
 use crate::machine::{Labels, Machine, Warning};
 
-/// The profile of the whole GPU, which every list of profiles ends with.
+/// The id of the profile of the whole GPU. Every complete list of profiles ends with this profile.
 const WHOLE_GPU: u32 = 0;
 
-/// A title or a row of one of the tables, or a line that begins as one of `-lgipp` does; but not beside a matrix, which says more.
+/// Whether a text has a title or row of one of the tables, or a line that begins like one of
+/// `-lgipp`. A text with a matrix of `topo -m` is left to that reader, because the matrix has more
+/// information.
 pub(super) fn is(text: &str) -> bool {
     let known = text::lines(text).any(|(number, clean)| match line::parse(&clean, number) {
         Ok(line) => {
             matches!(
                 line,
-                Line::Profile(_) | Line::Instance(_) | Line::Placements(_) | Line::Top { of_instances: true }
+                Line::Profile(_)
+                    | Line::Instance(_)
+                    | Line::Placements(_)
+                    | Line::Top { of_instances: true }
             )
         }
-        // A broken row is one.
+        // A broken row counts as a row.
         Err(_) => true,
     });
     known && !nvidia_smi_topo::is(text)
@@ -46,37 +54,39 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
     lists.finish()
 }
 
-/// Where in a table the text is.
+/// The position of the current line in a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
     #[default]
     Outside,
-    /// Below a title, above the first row.
+    /// After a title, before the first row.
     Top,
-    /// Below the first line of a profile, which is this.
+    /// After the first line of a profile. Holds the number of that line.
     InProfile(usize),
-    /// Below a whole row, which ended at this line.
+    /// After a complete row. Holds the number of its last line.
     BelowRow(usize),
-    /// Below a border below a row.
+    /// After a border that follows a row.
     BelowBorder,
 }
 
-/// What was read so far.
+/// The state of reading.
 #[derive(Default)]
 struct Lists {
     place: Place,
-    /// The table is one of another command: of compute instances, or `nvidia-smi` without options.
+    /// Whether the table belongs to another command: compute instances, or `nvidia-smi` without
+    /// options.
     foreign: bool,
-    /// Devices by the vendor's numbers, in the order in which they were met, with their lines.
+    /// The devices by the vendor's numbers. `numbers` has these in the order of first appearance,
+    /// each with its line.
     devices: HashMap<u32, DeviceId>,
     numbers: Vec<(u32, usize)>,
     profiles: Vec<MigProfile>,
     /// The streaming multiprocessors of each profile, where printed.
     sms: Vec<Option<u32>>,
-    /// The places of profiles by device and number.
+    /// The index in `profiles`, by device and profile id.
     of: HashMap<(DeviceId, u32), usize>,
     instances: Vec<MigInstance>,
-    /// The lines of instances by device and number.
+    /// The lines of instances, by device and instance id.
     lines: HashMap<(DeviceId, u32), usize>,
     computes: bool,
     warnings: Vec<Warning>,
@@ -86,7 +96,7 @@ impl Lists {
     fn read_line(&mut self, line: Line, number: usize) -> Result<(), Error> {
         if let Place::InProfile(first) = self.place {
             return match line {
-                // Pages that double line ends have blank lines between.
+                // Some pages double the line ends, so blank lines are allowed here.
                 Line::Blank => Ok(()),
                 Line::ProfileEnd => {
                     self.place = Place::BelowRow(number);
@@ -114,8 +124,7 @@ impl Lists {
                 self.add_profile(profile, number)?;
             }
             Line::ProfileEnd if !self.foreign => {
-                let what =
-                    "the second line of a profile whose first is lost: expected `| 0 MIG 1g.5gb 19 7/7 ...` before it";
+                let what = "the second line of a profile without its first: expected `| 0 MIG 1g.5gb 19 7/7 ...` before it";
                 return Err(Error::at(number, what));
             }
             Line::Instance(instance) => {
@@ -127,11 +136,17 @@ impl Lists {
             Line::Compute => {
                 if !self.computes {
                     self.computes = true;
-                    self.warn(number, "compute instances are parts of GPU instances: left out");
+                    self.warn(
+                        number,
+                        "compute instances are left out: they are parts of GPU instances",
+                    );
                 }
             }
             Line::Row if self.place != Place::Outside && !self.foreign => {
-                return Err(Error::at(number, "an unknown row: expected `| 0 MIG 1g.5gb ...`"));
+                return Err(Error::at(
+                    number,
+                    "an unknown row: expected `| 0 MIG 1g.5gb ...`",
+                ));
             }
             Line::ProfileEnd | Line::Row | Line::Blank | Line::Other => {}
         }
@@ -139,20 +154,30 @@ impl Lists {
     }
 
     fn warn(&mut self, line: usize, what: impl Into<String>) {
-        self.warnings.push(Warning { line: Some(line), what: what.into() });
+        self.warnings.push(Warning {
+            line: Some(line),
+            what: what.into(),
+        });
     }
 
-    /// A row whose table has no top is read; but there may have been others above.
+    /// Adds a warning if the table of a row has no top: rows above it may be lost.
     fn begin_row(&mut self, number: usize) {
         if self.place == Place::Outside {
-            self.warn(number, "the top of the table is missing: there may be more rows");
+            self.warn(
+                number,
+                "the top of the table is missing: there may be more rows",
+            );
         }
     }
 
-    /// A table ends where another begins, or with the text.
+    /// Adds a warning if the table has no border at its end. Called if another table begins and at
+    /// the end of the text.
     fn end_of_table(&mut self) {
         if let Place::BelowRow(line) = self.place {
-            self.warn(line, "the end of the table is missing: there may be more rows");
+            self.warn(
+                line,
+                "the end of the table is missing: there may be more rows",
+            );
         }
     }
 
@@ -164,14 +189,17 @@ impl Lists {
         Ok(())
     }
 
-    /// The device of this number.
+    /// The device with this vendor's number, added if it is new.
     fn device(&mut self, gpu: u32, number: usize) -> Result<DeviceId, Error> {
         let next = self.numbers.len();
         if let Some(&device) = self.devices.get(&gpu) {
             return Ok(device);
         }
         if next == MAX_DEVICES {
-            return Err(Error::at(number, format!("more than {MAX_DEVICES} GPUs: expected a machine's")));
+            return Err(Error::at(
+                number,
+                format!("more than {MAX_DEVICES} GPUs: expected those of one machine"),
+            ));
         }
         let device = DeviceId(next as u32);
         self.devices.insert(gpu, device);
@@ -179,7 +207,7 @@ impl Lists {
         Ok(device)
     }
 
-    /// The profile of this number, which may be known from another list.
+    /// The index of the profile with this id, added if no other list had it.
     fn profile(&mut self, gpu: u32, id: u32, number: usize) -> Result<usize, Error> {
         let device = self.device(gpu, number)?;
         let next = self.profiles.len();
@@ -192,7 +220,14 @@ impl Lists {
     }
 
     fn add_profile(&mut self, row: Profile, number: usize) -> Result<(), Error> {
-        let Profile { gpu, name, id, free_of_total, memory_gib, sms } = row;
+        let Profile {
+            gpu,
+            name,
+            id,
+            free_of_total,
+            memory_gib,
+            sms,
+        } = row;
         let place = self.profile(gpu, id, number)?;
         let profile = &mut self.profiles[place];
         if profile.name.is_some() {
@@ -202,7 +237,7 @@ impl Lists {
             let (free, total) = free_of_total;
             return Err(Error::at(
                 number,
-                format!("{free} of {total} instances are free: expected no more than there are"),
+                format!("{free} of {total} instances are free: expected at most {total}"),
             ));
         }
         profile.name = Some(name);
@@ -213,18 +248,32 @@ impl Lists {
     }
 
     fn add_placements(&mut self, row: Placements, number: usize) -> Result<(), Error> {
-        let Placements { gpu, id, starts, size } = row;
+        let Placements {
+            gpu,
+            id,
+            starts,
+            size,
+        } = row;
         let place = self.profile(gpu, id, number)?;
         let profile = &mut self.profiles[place];
         if profile.placements.is_some() {
-            return Err(again(number, format!("the placements of profile {id} of GPU {gpu}")));
+            return Err(again(
+                number,
+                format!("the list of placements of profile {id} of GPU {gpu}"),
+            ));
         }
         profile.placements = Some((starts, size));
         Ok(())
     }
 
     fn add_instance(&mut self, row: Instance, number: usize) -> Result<(), Error> {
-        let Instance { gpu, profile, profile_id, id, placement } = row;
+        let Instance {
+            gpu,
+            profile,
+            profile_id,
+            id,
+            placement,
+        } = row;
         let device = self.device(gpu, number)?;
         if self.lines.insert((device, id), number).is_some() {
             return Err(again(number, format!("instance {id} of GPU {gpu}")));
@@ -238,46 +287,75 @@ impl Lists {
     }
 
     fn finish(self) -> Result<Dump, Error> {
-        let Self { numbers, profiles, sms, instances, mut warnings, .. } = self;
+        let Self {
+            numbers,
+            profiles,
+            sms,
+            instances,
+            mut warnings,
+            ..
+        } = self;
         if numbers.is_empty() {
             let expected = "expected what `nvidia-smi mig -lgip`, `-lgipp` or `-lgi` prints";
-            return Err(Error::new(format!("no MIG profiles and no MIG instances found: {expected}")));
+            return Err(Error::new(format!(
+                "no MIG profiles and no MIG instances found: {expected}"
+            )));
         }
         let mut of_device: BTreeMap<DeviceId, Vec<(&MigProfile, Option<u32>)>> = BTreeMap::new();
         for (profile, sms) in profiles.iter().zip(sms) {
-            of_device.entry(profile.device).or_default().push((profile, sms));
+            of_device
+                .entry(profile.device)
+                .or_default()
+                .push((profile, sms));
         }
         let mut notes = Vec::new();
         let mut fabric = Fabric::new();
         for (id, &(gpu, line)) in numbers.iter().enumerate() {
-            let profiles = of_device.get(&DeviceId(id as u32)).map_or(&[][..], Vec::as_slice);
+            let profiles = of_device
+                .get(&DeviceId(id as u32))
+                .map_or(&[][..], Vec::as_slice);
             if !profiles.is_empty() && profiles.iter().all(|(profile, _)| profile.id != WHOLE_GPU) {
-                let what = format!("no profile of the whole GPU {gpu}: the list of its profiles is cut");
-                warnings.push(Warning { line: Some(line), what });
+                let what =
+                    format!("no profile of the whole GPU {gpu}: the list of its profiles is cut");
+                warnings.push(Warning {
+                    line: Some(line),
+                    what,
+                });
             }
             let mig = model::identify(profiles);
             if !profiles.is_empty() {
-                notes.push(note(gpu, mig.as_ref().map(|(table, _)| table.title.as_str())));
+                notes.push(note(
+                    gpu,
+                    mig.as_ref().map(|(table, _)| table.title.as_str()),
+                ));
             }
             let info = DeviceInfo {
                 index: (gpu as usize != id).then_some(gpu),
                 mig: mig.map(|(_, model)| model),
                 ..DeviceInfo::default()
             };
-            let node = FabricNode { name: format!("GPU{gpu}"), kind: NodeKind::Device(info) };
-            fabric.add(node).map_err(|error| Error::core(Some(line), error))?;
+            let node = FabricNode {
+                name: format!("GPU{gpu}"),
+                kind: NodeKind::Device(info),
+            };
+            fabric
+                .add(node)
+                .map_err(|error| Error::core(Some(line), error))?;
         }
         warnings.sort_by_key(|warning| warning.line);
         let machine = Machine {
             name: "mig".to_owned(),
-            title: format!("{} devices, read from nvidia-smi mig", fabric.device_count()),
+            title: format!(
+                "{} devices, read from nvidia-smi mig",
+                fabric.device_count()
+            ),
             source: "nvidia-smi mig".to_owned(),
             notes,
             labels: Labels::default(),
             fabric,
             warnings,
         };
-        // Only GPUs that can be cut up are listed.
+        // The command lists only GPUs that can be partitioned, so the list may lack devices.
         let mut dump = Dump::new(Kind::NvidiaSmiMig, machine, Says::default());
         dump.mig_profiles = profiles;
         dump.mig_instances = instances;
@@ -287,15 +365,21 @@ impl Lists {
 
 fn note(gpu: u32, title: Option<&str>) -> String {
     match title {
-        Some(title) => format!("By its profiles GPU {gpu} is an {title}."),
-        None => format!("The profiles of GPU {gpu} are those of no one GPU that is known."),
+        Some(title) => format!("The profiles of GPU {gpu} are those of an {title}."),
+        None => format!("The profiles of GPU {gpu} do not identify one known GPU."),
     }
 }
 
 fn half(first: usize) -> Error {
-    Error::at(first, "a profile without its second line: expected one with CE, JPEG and OFA")
+    Error::at(
+        first,
+        "a profile without its second line: expected one with CE, JPEG and OFA",
+    )
 }
 
 fn again(line: usize, what: String) -> Error {
-    Error::at(line, format!("{what} a second time: expected each once"))
+    Error::at(
+        line,
+        format!("{what} appears a second time: expected each once"),
+    )
 }

@@ -1,41 +1,50 @@
-//! One line of `nvidia-smi nvlink`: a link, and a fact about it.
+//! Parses one line of `nvidia-smi nvlink`: the number of a link, and a fact about it.
 
 use crate::dump::Counter;
 use crate::links;
 use crate::pci;
 use crate::readers::text;
 
-/// What a line says of a link.
+/// The fact that a line states about a link.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Fact {
-    /// `-s`: up, at this bandwidth for data, GB/s per direction.
+    /// `-s`: the link is up, with this data bandwidth in GB/s per direction.
     Rate(f64),
-    /// `-s`: up, or not, without a rate.
+    /// `-s`: whether the link is up, without a rate.
     Active(bool),
-    /// `-R`: the PCI address at the other end, and the number of the link there; `-p`: the address alone.
+    /// `-R`: the PCI address of the other end, and the link's number there. `-p`: the address
+    /// alone.
     Remote(String, Option<u32>),
-    /// `-c`: whether devices can reach each other through it.
+    /// `-c`: whether the link supports peer access between devices.
     PeerToPeer(bool),
-    /// `-g`, `-gt`: bytes so far.
-    Traffic { sent: Option<u64>, received: Option<u64> },
-    /// Anything else that is known: other capabilities, errors counted, cables plugged in.
+    /// `-g`, `-gt`: bytes counted so far.
+    Traffic {
+        sent: Option<u64>,
+        received: Option<u64>,
+    },
+    /// Any other known fact: other capabilities, error counts, connected cables.
     Other,
 }
 
-/// A fact about the link of this number; none if it is in no known form.
+/// A line about a link. `fact` is `None` if the rest of the line has no known form.
 #[derive(Debug, PartialEq)]
 pub(super) struct Line {
     pub(super) link: u32,
     pub(super) fact: Option<Fact>,
 }
 
-/// What a line says of a link, if it is about one.
+/// Parses a line, if it is about a link.
 pub(super) fn parse(text: &str) -> Option<Line> {
-    let own = text.match_indices("Link ").find_map(|(at, word)| numbered(&text[..at], &text[at + word.len()..]));
-    own.map(|(link, rest)| Line { link, fact: fact(rest.trim_end_matches(['|', '`', ' ', '\t'])) })
+    let own = text
+        .match_indices("Link ")
+        .find_map(|(at, word)| numbered(&text[..at], &text[at + word.len()..]));
+    own.map(|(link, rest)| Line {
+        link,
+        fact: fact(rest.trim_end_matches(['|', '`', ' ', '\t'])),
+    })
 }
 
-/// Whether it ends as a line about a link does, but does not begin as one.
+/// Whether a line ends like one about a link, but does not begin like one.
 pub(super) fn has_lost_its_beginning(text: &str) -> bool {
     if text.contains("C2C") || parse(text).is_some() {
         return false;
@@ -44,18 +53,21 @@ pub(super) fn has_lost_its_beginning(text: &str) -> bool {
     text.contains("Remote Device ") || value.is_some_and(|value| rate(value).is_some())
 }
 
-/// What a device is said to have instead of links.
+/// Whether a line states that a device has no links, or that they cannot be read.
 pub(super) fn is_verdict(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
-    lower.contains("unable to retrieve nvlink information") || lower.contains("does not have or support nvlink")
+    lower.contains("unable to retrieve nvlink information")
+        || lower.contains("does not have or support nvlink")
 }
 
-/// The number of the link, and what follows it.
+/// The number of the link, and the text after it.
 fn numbered<'a>(before: &str, rest: &'a str) -> Option<(u32, &'a str)> {
     let end = rest.find(|c: char| !c.is_ascii_digit())?;
     let (number, rest) = rest.split_at(end);
-    let said =
-        rest.strip_prefix([':', ',']).or_else(|| rest.strip_prefix(" is ").filter(|state| active(state).is_some()));
+    let said = rest.strip_prefix([':', ',']).or_else(|| {
+        rest.strip_prefix(" is ")
+            .filter(|state| active(state).is_some())
+    });
     let apart = !before.ends_with(|c: char| c.is_alphanumeric() || c == '-');
     if number.len() > 4 || !apart || !text::is_margin(before) {
         return None;
@@ -68,21 +80,34 @@ fn fact(rest: &str) -> Option<Fact> {
         return Some(Fact::Active(active));
     }
     if let Some(rate) = rate(rest) {
-        return Some(Fact::Rate(links::nvlink_of_printed(rate)));
+        return Some(Fact::Rate(links::nvlink_gbps_of_printed(rate)));
     }
     if let Some(remote) = rest.strip_prefix("Remote Device ") {
         let (address, link) = remote.split_once(": Link ")?;
-        return Some(Fact::Remote(address_of(address)?, Some(count(link)?.try_into().ok()?)));
+        return Some(Fact::Remote(
+            address_of(address)?,
+            Some(count(link)?.try_into().ok()?),
+        ));
     }
     if let Some(address) = address_of(rest) {
         return Some(Fact::Remote(address, None));
     }
-    capability(rest).or_else(|| traffic(rest)).or_else(|| is_counter(rest).then_some(Fact::Other))
+    capability(rest)
+        .or_else(|| traffic(rest))
+        .or_else(|| is_counter(rest).then_some(Fact::Other))
 }
 
 fn active(text: &str) -> Option<bool> {
-    let word = text.trim().trim_start_matches('<').trim_end_matches(['>', '.']);
-    match word.strip_prefix("is ").unwrap_or(word).to_ascii_lowercase().as_str() {
+    let word = text
+        .trim()
+        .trim_start_matches('<')
+        .trim_end_matches(['>', '.']);
+    match word
+        .strip_prefix("is ")
+        .unwrap_or(word)
+        .to_ascii_lowercase()
+        .as_str()
+    {
         "inactive" => Some(false),
         "active" => Some(true),
         _ => None,
@@ -92,17 +117,21 @@ fn active(text: &str) -> Option<bool> {
 /// `25.781 GB/s`.
 fn rate(text: &str) -> Option<f64> {
     let number = text.trim().strip_suffix("GB/s")?.trim_end();
-    let plain = (1..=12).contains(&number.len()) && number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    number.parse().ok().filter(|rate: &f64| plain && (0.001..=1e6).contains(rate))
+    let plain =
+        (1..=12).contains(&number.len()) && number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    number
+        .parse()
+        .ok()
+        .filter(|rate: &f64| plain && (0.001..=1e6).contains(rate))
 }
 
-/// A whole address, to the function: one that was cut would be another.
+/// A complete PCI address, including the function. A cut address could equal another device's.
 fn address_of(text: &str) -> Option<String> {
     let (_, function) = text.trim().rsplit_once('.')?;
     pci::normal(text).filter(|_| function.len() == 1)
 }
 
-/// `P2P is supported: true`, and others in the same form.
+/// Parses `P2P is supported: true`, and other capabilities in the same form.
 fn capability(text: &str) -> Option<Fact> {
     let (name, value) = text.rsplit_once(':')?;
     let value = match value.trim() {
@@ -116,43 +145,68 @@ fn capability(text: &str) -> Option<Fact> {
     name.ends_with("supported").then_some(Fact::Other)
 }
 
-/// `Rx0: 12 KBytes, Tx0: 3 KBytes`, `Data Tx: 1234 KiB`, `Raw Rx: N/A`.
+/// Parses `Rx0: 12 KBytes, Tx0: 3 KBytes`, `Data Tx: 1234 KiB` or `Raw Rx: N/A`.
 fn traffic(text: &str) -> Option<Fact> {
     let (mut sent, mut received) = (None, None);
     let mut bytes_only = true;
     for part in text.split(", ") {
         let (name, value) = part.split_once(':')?;
-        let name = name.strip_prefix("Data ").or_else(|| name.strip_prefix("Raw ")).unwrap_or(name);
+        let name = name
+            .strip_prefix("Data ")
+            .or_else(|| name.strip_prefix("Raw "))
+            .unwrap_or(name);
         let counter = match name.trim_end_matches(|c: char| c.is_ascii_digit()) {
             "Tx" => &mut sent,
             "Rx" => &mut received,
             _ => return None,
         };
-        let bytes = bytes(value.trim())?;
-        bytes_only &= bytes.is_some();
-        *counter = bytes;
+        match bytes(value.trim())? {
+            Count::Bytes(bytes) => *counter = Some(bytes),
+            Count::NoBytes => bytes_only = false,
+        }
     }
-    Some(if bytes_only { Fact::Traffic { sent, received } } else { Fact::Other })
+    Some(if bytes_only {
+        Fact::Traffic { sent, received }
+    } else {
+        Fact::Other
+    })
 }
 
-/// Which counter a line of bytes is of: `Rx0` and `Tx1` are of sets, `Data Tx` and `Raw Rx` of none.
+/// The counter that a line of bytes belongs to. `Rx0` and `Tx1` belong to counter sets 0 and 1;
+/// `Data Tx` and `Raw Rx` to no set.
 pub(super) fn counter(text: &str) -> Option<Counter> {
-    let words = text.split_whitespace().map(|word| word.trim_end_matches(':'));
+    let words = text
+        .split_whitespace()
+        .map(|word| word.trim_end_matches(':'));
     words.into_iter().find_map(|word| match word {
         "Data" => Some(Counter::Data),
         "Raw" => Some(Counter::Raw),
         _ => {
-            let set = word.strip_prefix("Rx").or_else(|| word.strip_prefix("Tx"))?;
-            // Without a number there is one set.
-            if set.is_empty() { Some(Counter::Set(0)) } else { set.parse().ok().map(Counter::Set) }
+            let set = word
+                .strip_prefix("Rx")
+                .or_else(|| word.strip_prefix("Tx"))?;
+            // A tool that prints no number has one set.
+            if set.is_empty() {
+                Some(Counter::Set(0))
+            } else {
+                set.parse().ok().map(Counter::Set)
+            }
         }
     })
 }
 
-/// Bytes; none within, if they are not told or something else is counted.
-fn bytes(text: &str) -> Option<Option<u64>> {
+/// The value of a traffic counter.
+enum Count {
+    /// A number of bytes.
+    Bytes(u64),
+    /// `N/A`, or a count of packets or cycles.
+    NoBytes,
+}
+
+/// Parses the value of a traffic counter. Returns `None` if it is cut or has an unknown unit.
+fn bytes(text: &str) -> Option<Count> {
     if text == "N/A" {
-        return Some(None);
+        return Some(Count::NoBytes);
     }
     let (number, unit) = text.split_once(char::is_whitespace)?;
     let shift = match unit.trim() {
@@ -161,13 +215,16 @@ fn bytes(text: &str) -> Option<Option<u64>> {
         "KiB" | "KBytes" => 10,
         "MiB" | "MBytes" => 20,
         "GiB" | "GBytes" => 30,
-        "Packets" | "packets" | "Cycles" | "cycles" => return count(number).map(|_| None),
+        "Packets" | "packets" | "Cycles" | "cycles" => {
+            return count(number).map(|_| Count::NoBytes);
+        }
         _ => return None,
     };
-    count(number)?.checked_mul(1 << shift).map(Some)
+    count(number)?.checked_mul(1 << shift).map(Count::Bytes)
 }
 
-/// `Replay Errors: 0`, `Lane 0: 0`, `Connected`, and the other way around `0 FEC correctable errors`.
+/// Whether a text is another known counter or state: `Replay Errors: 0`, `Lane 0: 0`, `Connected`,
+/// or with the number first, `0 FEC correctable errors`.
 fn is_counter(text: &str) -> bool {
     if matches!(text, "Connected" | "Disconnected") {
         return true;
@@ -175,18 +232,27 @@ fn is_counter(text: &str) -> bool {
     if let Some((number, words)) = text.split_once(' ')
         && count(number).is_some()
     {
-        return words.split_whitespace().count() > 1 && words.ends_with(|c: char| c.is_ascii_alphabetic());
+        return words.split_whitespace().count() > 1
+            && words.ends_with(|c: char| c.is_ascii_alphabetic());
     }
-    let Some((name, value)) = text.rsplit_once(": ") else { return false };
-    // What `-g` and `-gt` count has a unit.
-    let others = !["Tx", "Rx", "Remote Device"].iter().any(|end| name.ends_with(end));
+    let Some((name, value)) = text.rsplit_once(": ") else {
+        return false;
+    };
+    // The counters of `-g` and `-gt` have a unit, so they are not matched here.
+    let others = !["Tx", "Rx", "Remote Device"]
+        .iter()
+        .any(|end| name.ends_with(end));
     let value = value.trim();
-    others && name.starts_with(|c: char| c.is_ascii_alphabetic()) && (value == "N/A" || count(value).is_some())
+    others
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && (value == "N/A" || count(value).is_some())
 }
 
 fn count(text: &str) -> Option<u64> {
     let text = text.trim();
-    text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok())?
+    text.bytes()
+        .all(|b| b.is_ascii_digit())
+        .then(|| text.parse().ok())?
 }
 
 #[cfg(test)]
@@ -212,15 +278,35 @@ mod tests {
             ("Link 5 is inactive", 5, Fact::Active(false)),
             ("Link 5: is inactive", 5, Fact::Active(false)),
             ("Link 6: Active", 6, Fact::Active(true)),
-            ("Link 7: Remote Device 00000000:08:00.0: Link 51", 7, remote(Some(51))),
+            (
+                "Link 7: Remote Device 00000000:08:00.0: Link 51",
+                7,
+                remote(Some(51)),
+            ),
             ("Link 7: 00000000:08:00.0", 7, remote(None)),
             ("Link 8, P2P is supported: true", 8, Fact::PeerToPeer(true)),
-            ("Link 8, P2P is supported: false", 8, Fact::PeerToPeer(false)),
+            (
+                "Link 8, P2P is supported: false",
+                8,
+                Fact::PeerToPeer(false),
+            ),
             ("Link 8, P2P atomics supported: true", 8, Fact::Other),
-            ("Link 8, Access to system memory is supported: false", 8, Fact::Other),
-            ("Link 0: Rx0: 12 KBytes, Tx0: 3 KBytes", 0, traffic(Some(3 << 10), Some(12 << 10))),
+            (
+                "Link 8, Access to system memory is supported: false",
+                8,
+                Fact::Other,
+            ),
+            (
+                "Link 0: Rx0: 12 KBytes, Tx0: 3 KBytes",
+                0,
+                traffic(Some(3 << 10), Some(12 << 10)),
+            ),
             ("Link 0: Rx1: 12 Packets, Tx1: 3 Packets", 0, Fact::Other),
-            ("Link 0: Data Tx: 19241022 KiB", 0, traffic(Some(19_241_022 << 10), None)),
+            (
+                "Link 0: Data Tx: 19241022 KiB",
+                0,
+                traffic(Some(19_241_022 << 10), None),
+            ),
             ("Link 0: Raw Rx: 2 MiB", 0, traffic(None, Some(2 << 20))),
             ("Link 0, Raw Tx: 5 B", 0, traffic(Some(5), None)),
             ("Link 0: Data Tx: N/A", 0, Fact::Other),
@@ -231,7 +317,11 @@ mod tests {
             ("Link 9: 0 FEC correctable errors", 9, Fact::Other),
             ("Link 9: Disconnected", 9, Fact::Other),
             ("# Link 17: 26.562 GB/s |", 17, Fact::Rate(25.0)),
-            ("2025/05/21 09:40:05 s114  Link 1: 25 GB/s", 1, Fact::Rate(25.0)),
+            (
+                "2025/05/21 09:40:05 s114  Link 1: 25 GB/s",
+                1,
+                Fact::Rate(25.0),
+            ),
         ] {
             assert_eq!(said(text), (link, fact), "{text}");
         }
@@ -279,7 +369,10 @@ mod tests {
             assert_eq!(parse(text), None, "{text}");
             assert!(!has_lost_its_beginning(text), "{text}");
         }
-        for text in ["nk 3: 25.781 GB/s", "3: Remote Device 00000000:08:00.0: Link 51"] {
+        for text in [
+            "nk 3: 25.781 GB/s",
+            "3: Remote Device 00000000:08:00.0: Link 51",
+        ] {
             assert!(has_lost_its_beginning(text), "{text}");
         }
     }

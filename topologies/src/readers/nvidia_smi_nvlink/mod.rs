@@ -1,12 +1,14 @@
-//! Reader for what `nvidia-smi nvlink` prints of links, one by one: their state (`-s`), what they support (`-c`), what is
-//! at their other ends (`-R`, `-p`), what went over them (`-g`, `-gt`) and what failed (`-e`). `icn` of T-Head's `ppu-smi`
-//! has the same grammar.
+//! Reader for the output of `nvidia-smi nvlink`, which lists each link: its state (`-s`),
+//! capabilities (`-c`), other end (`-R`, `-p`), traffic (`-g`, `-gt`) and errors (`-e`). `icn` of
+//! T-Head's `ppu-smi` has the same grammar.
 //!
-//! A line that names a GPU is followed by those of its links ([`line`]). The numbers of links grow, so one that is smaller
-//! than the one before belongs to a device whose own line is lost. What the other ends are is worked out in [`remotes`].
+//! The lines of a GPU's links ([`line`]) follow the line that names the GPU. Link numbers increase
+//! within a GPU, so a smaller number shows that the line of the next GPU is lost. [`remotes`] finds
+//! the devices or switches at the other ends.
 //!
-//! Some drivers number a device's own links in `-R` by counting those that are up, and in `-s` all of them (two H100 PCIe
-//! with bridges: twelve links up, of 18). So a link of the one print-out need not be that of the same number in the other.
+//! Some drivers number the links that are up in `-R`, but all links in `-s` (two H100 PCIe with
+//! bridges: twelve links up, of 18). So the same number in two outputs may mean two different
+//! links.
 
 mod line;
 mod remotes;
@@ -16,23 +18,25 @@ use mapa_core::{DeviceId, Fabric, FabricNode, LinkClass, NodeId, NodeKind};
 use self::line::{Fact, Line};
 use self::remotes::Ends;
 use super::headings::{self, Heading};
-use super::{Kind, nvidia_smi_topo, text};
+use super::{nvidia_smi_topo, text};
 use crate::dump::{Counted, Counter, Dump, Port, Says, Traffic};
 use crate::error::Error;
+use crate::kind::Kind;
 use crate::links::ASSUMED_DIRECT_GBPS;
 use crate::machine::{Labels, Machine, Warning};
 
 const EXPECTED: &str = "expected a line such as `Link 0: 25.781 GB/s`, `Link 0: <inactive>`, \
     `Link 0: Remote Device 00000000:1B:00.0: Link 5`, `Link 0, P2P is supported: true` or `Link 0: Data Tx: 12 KiB`";
 
-/// A line about a link, or in place of all links of a GPU; but not beside a matrix, which says more.
+/// Whether a text has a line about a link, or one that states that a GPU has no links. A text with
+/// a matrix of `topo -m` is left to that reader, because the matrix has more information.
 pub(super) fn is(text: &str) -> bool {
     let (mut known, mut any, mut named) = (false, false, false);
     for (number, clean) in text::lines(text) {
         let line = line::parse(&clean);
         any |= line.is_some();
         known |= line.is_some_and(|line| line.fact.is_some()) || line::is_verdict(&clean);
-        // A heading that is cut is one.
+        // A cut heading counts as a heading.
         named |= headings::parse(&clean, number).map_or(true, |heading| heading.is_some());
     }
     (known || any && named) && !nvidia_smi_topo::is(text)
@@ -46,18 +50,18 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
     links.finish()
 }
 
-/// What was read so far.
+/// The state of reading.
 #[derive(Default)]
 struct Links {
     headings: Vec<Heading>,
     ports: Vec<Port>,
-    /// The link above, if it is of the same device.
+    /// The number of the previous link, if it belongs to the same device.
     last: Option<u32>,
-    /// The first link before any heading.
+    /// The line of the first link, if it comes before any heading.
     unnamed: Option<usize>,
-    /// Since something was left out, no heading was read.
+    /// Whether lines were left out, and no heading has been read since.
     lost: bool,
-    /// Something was left out, or a heading is missing.
+    /// Whether lines were left out, or a heading is missing.
     incomplete: bool,
     warnings: Vec<Warning>,
 }
@@ -73,22 +77,34 @@ impl Links {
         } else if let Some(line) = line::parse(text) {
             self.add(line, number, text)?;
         } else if line::has_lost_its_beginning(text) {
-            return Err(Error::at(number, format!("the beginning of the line is lost: {EXPECTED}")));
+            return Err(Error::at(
+                number,
+                format!("the beginning of the line is lost: {EXPECTED}"),
+            ));
         } else if text::is_elision(text) && !self.lost {
-            self.warn(number, "something is left out here: links that follow are left out too, up to the next device");
+            self.warn(
+                number,
+                "something is left out here: the links up to the next device are left out too",
+            );
             (self.lost, self.incomplete) = (true, true);
         }
         Ok(())
     }
 
     fn add(&mut self, Line { link, fact }: Line, number: usize, text: &str) -> Result<(), Error> {
-        let Some(fact) = fact else { return Err(Error::at(number, format!("link {link}: {EXPECTED}"))) };
+        let Some(fact) = fact else {
+            return Err(Error::at(number, format!("link {link}: {EXPECTED}")));
+        };
         if self.lost {
             return Ok(());
         }
         if let Some(last) = self.last.filter(|&last| link < last) {
-            let what = format!("link {link} after link {last}: the links of another device begin, which is not named");
-            return Err(Error::at(number, what + ": expected a line `GPU 0: NAME` before them"));
+            let what =
+                format!("link {link} after link {last}: the links of an unnamed device begin here");
+            return Err(Error::at(
+                number,
+                what + ": expected a line `GPU 0: NAME` before them",
+            ));
         }
         if self.headings.is_empty() && self.unnamed.is_none() {
             self.unnamed = Some(number);
@@ -99,7 +115,9 @@ impl Links {
         }
         self.last = Some(link);
         let told = match &fact {
-            Fact::Traffic { sent, received } => line::counter(text).map(|counter| (counter, *sent, *received)),
+            Fact::Traffic { sent, received } => {
+                line::counter(text).map(|counter| (counter, *sent, *received))
+            }
             _ => None,
         };
         let known = self.ports.last_mut().is_some_and(|port| {
@@ -112,18 +130,27 @@ impl Links {
             set(port, fact)
         });
         if !known {
-            return Err(Error::at(number, format!("link {link}: the same a second time: expected it once")));
+            return Err(Error::at(
+                number,
+                format!("link {link}: this fact appears a second time: expected it once"),
+            ));
         }
         Ok(())
     }
 
     fn warn(&mut self, line: usize, what: impl Into<String>) {
-        self.warnings.push(Warning { line: Some(line), what: what.into() });
+        self.warnings.push(Warning {
+            line: Some(line),
+            what: what.into(),
+        });
     }
 
     fn finish(mut self) -> Result<Dump, Error> {
         if let Some(line) = self.unnamed {
-            self.warn(line, "no device is named: the links are taken to be those of GPU0");
+            self.warn(
+                line,
+                "no device is named: the links are read as those of GPU0",
+            );
             self.incomplete = true;
             self.headings.push(Heading::unnamed(line, 0));
         }
@@ -133,7 +160,13 @@ impl Links {
         let missing = headings::check(&self.headings)?;
         self.incomplete |= missing.is_some();
         self.warnings.extend(missing);
-        let Self { headings, ports, incomplete, mut warnings, .. } = self;
+        let Self {
+            headings,
+            ports,
+            incomplete,
+            mut warnings,
+            ..
+        } = self;
         let (ends, note) = ends(&headings, &ports, incomplete);
         let direct = ends != Ends::Open;
         let fabric = fabric(headings, ends, &mut warnings)?;
@@ -147,7 +180,10 @@ impl Links {
         };
         let machine = Machine {
             name: "nvlink".to_owned(),
-            title: format!("{} devices, read from nvidia-smi nvlink", fabric.device_count()),
+            title: format!(
+                "{} devices, read from nvidia-smi nvlink",
+                fabric.device_count()
+            ),
             source: "nvidia-smi nvlink".to_owned(),
             notes: note.into_iter().map(str::to_owned).collect(),
             labels: Labels::default(),
@@ -161,10 +197,13 @@ impl Links {
 }
 
 fn unnamed(line: usize) -> Error {
-    Error::at(line, "links of a device that is not named: expected a line `GPU 0: NAME` before them")
+    Error::at(
+        line,
+        "links of a device that is not named: expected a line `GPU 0: NAME` before them",
+    )
 }
 
-/// Notes a fact; false if it was noted before.
+/// Stores a fact. Returns false if the fact was stored before.
 fn set(port: &mut Port, fact: Fact) -> bool {
     fn fill<T>(place: &mut Option<T>, value: T) -> bool {
         place.is_none() && place.replace(value).is_none()
@@ -179,17 +218,28 @@ fn set(port: &mut Port, fact: Fact) -> bool {
     }
 }
 
-/// Notes the lines of what is counted; false if it is another counter than before.
-fn says_where(port: &mut Port, counter: Counter, sent: Option<usize>, received: Option<usize>) -> bool {
-    let told = port.counted.get_or_insert(Counted { counter, sent_line: None, received_line: None });
+/// Stores the lines of a port's counter. Returns false if the port has another counter already.
+fn says_where(
+    port: &mut Port,
+    counter: Counter,
+    sent: Option<usize>,
+    received: Option<usize>,
+) -> bool {
+    let told = port.counted.get_or_insert(Counted {
+        counter,
+        sent_line: None,
+        received_line: None,
+    });
     told.sent_line = told.sent_line.or(sent);
     told.received_line = told.received_line.or(received);
     told.counter == counter
 }
 
-/// Adds what a line counts: one direction or both; false if a direction was counted before.
+/// Stores the bytes of a line, in one direction or both. Returns false if a direction was stored
+/// before.
 fn count(traffic: &mut Option<Traffic>, sent: Option<u64>, received: Option<u64>) -> bool {
-    // A direction that was not counted yet is 0, and so may be one that was: that twice is no contradiction.
+    // 0 stands for a direction that was not stored yet. A stored 0 looks the same, but repeating
+    // it is harmless.
     let so_far = traffic.get_or_insert_default();
     let fits = (sent.is_none() || so_far.sent == 0) && (received.is_none() || so_far.received == 0);
     so_far.sent = sent.unwrap_or(so_far.sent);
@@ -197,44 +247,61 @@ fn count(traffic: &mut Option<Traffic>, sent: Option<u64>, received: Option<u64>
     fits
 }
 
-/// What the other ends are, and a note that says so. With devices or links missing, nothing follows.
+/// The other ends of the links, and a note for the machine. If devices or links are missing, the
+/// other ends cannot be derived.
 fn ends(headings: &[Heading], ports: &[Port], incomplete: bool) -> (Ends, Option<&'static str>) {
     let up = || ports.iter().filter(|port| port.active != Some(false));
-    let addresses = || up().filter_map(|port| Some((port.device, port.remote.as_ref()?.0.as_str())));
+    let addresses =
+        || up().filter_map(|port| Some((port.device, port.remote.as_ref()?.0.as_str())));
     if addresses().next().is_none() {
         return (Ends::Open, None);
     }
-    let open = "What is at the other ends of links, devices or switches, does not follow from their addresses.";
+    let open = "The addresses at the other ends of links do not show whether they belong to devices or switches.";
     if incomplete || up().any(|port| port.remote.is_none()) {
         return (Ends::Open, Some(open));
     }
-    // In the order of the vendor's numbers, whatever that of the lines is.
+    // `remotes` needs the devices in the order of the vendor's numbers. The lines may have another.
     let mut order: Vec<usize> = (0..headings.len()).collect();
     order.sort_by_key(|&id| headings[id].number);
     let mut place = vec![0; headings.len()];
-    order.iter().enumerate().for_each(|(nth, &id)| place[id] = nth);
-    let remotes: Vec<(usize, &str)> =
-        addresses().filter_map(|(device, address)| Some((*place.get(device.index())?, address))).collect();
+    order
+        .iter()
+        .enumerate()
+        .for_each(|(nth, &id)| place[id] = nth);
+    let remotes: Vec<(usize, &str)> = addresses()
+        .filter_map(|(device, address)| Some((*place.get(device.index())?, address)))
+        .collect();
     match remotes::ends(&remotes) {
         Ends::Devices { addresses, links } => {
             let ends = Ends::Devices {
-                addresses: addresses.into_iter().map(|(nth, address)| (order[nth], address)).collect(),
-                links: links.into_iter().map(|((a, b), count)| ((order[a], order[b]), count)).collect(),
+                addresses: addresses
+                    .into_iter()
+                    .map(|(nth, address)| (order[nth], address))
+                    .collect(),
+                links: links
+                    .into_iter()
+                    .map(|((a, b), count)| ((order[a], order[b]), count))
+                    .collect(),
             };
             (
                 ends,
                 Some(
-                    "The addresses at the other ends of links are as many as the devices: taken to be theirs, in order. \
+                    "There are as many addresses at the other ends of links as devices: they are \
+                     read as the devices' own, in order. \
                      No bandwidths are printed with them: unless set, a direct link counts 25 GB/s.",
                 ),
             )
         }
         Ends::Switches(links) => {
-            let links = links.into_iter().map(|(nth, count)| (order[nth], count)).collect();
+            let links = links
+                .into_iter()
+                .map(|(nth, count)| (order[nth], count))
+                .collect();
             (
                 Ends::Switches(links),
                 Some(
-                    "All devices have links to the same addresses: taken to be switches, and one fabric. \
+                    "All devices have links to the same addresses: these are read as switches of \
+                     one fabric. \
                      No bandwidths are printed with them: unless set, a direct link counts 25 GB/s.",
                 ),
             )
@@ -243,7 +310,11 @@ fn ends(headings: &[Heading], ports: &[Port], incomplete: bool) -> (Ends, Option
     }
 }
 
-fn fabric(headings: Vec<Heading>, ends: Ends, warnings: &mut Vec<Warning>) -> Result<Fabric, Error> {
+fn fabric(
+    headings: Vec<Heading>,
+    ends: Ends,
+    warnings: &mut Vec<Warning>,
+) -> Result<Fabric, Error> {
     let mut fabric = Fabric::new();
     let mut devices = Vec::new();
     for (id, heading) in headings.into_iter().enumerate() {
@@ -253,7 +324,9 @@ fn fabric(headings: Vec<Heading>, ends: Ends, warnings: &mut Vec<Warning>) -> Re
             _ => None,
         };
         let node = heading.into_node(id, pci, warnings);
-        let node = fabric.add(node).map_err(|error| Error::core(Some(line), error))?;
+        let node = fabric
+            .add(node)
+            .map_err(|error| Error::core(Some(line), error))?;
         devices.push((node, line));
     }
     match ends {
@@ -263,7 +336,10 @@ fn fabric(headings: Vec<Heading>, ends: Ends, warnings: &mut Vec<Warning>) -> Re
             }
         }
         Ends::Switches(links) => {
-            let switch = fabric.add(FabricNode { name: "link-switch0".to_owned(), kind: NodeKind::LinkSwitch })?;
+            let switch = fabric.add(FabricNode {
+                name: "link-switch0".to_owned(),
+                kind: NodeKind::LinkSwitch,
+            })?;
             for (device, count) in links {
                 join(&mut fabric, devices[device], switch, count)?;
             }
@@ -273,9 +349,21 @@ fn fabric(headings: Vec<Heading>, ends: Ends, warnings: &mut Vec<Warning>) -> Re
     Ok(fabric)
 }
 
-fn join(fabric: &mut Fabric, (a, line): (NodeId, usize), b: NodeId, count: usize) -> Result<(), Error> {
+fn join(
+    fabric: &mut Fabric,
+    (a, line): (NodeId, usize),
+    b: NodeId,
+    count: usize,
+) -> Result<(), Error> {
     let links = u8::try_from(count);
-    let links = links.map_err(|_| Error::at(line, format!("{count} links to one device: expected at most 255")))?;
+    let links = links.map_err(|_| {
+        Error::at(
+            line,
+            format!("{count} links to one device: expected at most 255"),
+        )
+    })?;
     let gbps = f64::from(links) * ASSUMED_DIRECT_GBPS;
-    fabric.link(a, b, LinkClass::Direct(links), gbps).map_err(|error| Error::core(Some(line), error))
+    fabric
+        .link(a, b, LinkClass::Direct(links), gbps)
+        .map_err(|error| Error::core(Some(line), error))
 }

@@ -1,4 +1,4 @@
-//! Header and rows held against each other, cell by cell.
+//! Combines header and rows into a matrix of links, and checks every cell.
 
 use std::collections::HashSet;
 
@@ -10,10 +10,10 @@ use crate::machine::{Labels, Warning};
 
 pub(super) struct DeviceRow {
     pub(super) name: String,
-    /// The number in its name.
+    /// The number in the device's name.
     pub(super) index: Option<u32>,
     pub(super) numa: Option<u32>,
-    /// CPU affinity as printed, if there is one.
+    /// The CPU affinity as printed, if there is one.
     pub(super) cpus: Option<String>,
 }
 
@@ -22,27 +22,41 @@ pub(super) struct Matrix {
     pub(super) devices: Vec<DeviceRow>,
     pub(super) cards: Vec<String>,
     pub(super) warnings: Vec<Warning>,
-    /// Whether the old word SOC is used for SYS.
+    /// Whether the text uses the old word SOC for SYS.
     pub(super) says_soc: bool,
-    /// Square over devices and cards; none on the diagonal and where cards' cells are missing.
+    /// The class of each pair, row by row. `None` on the diagonal, and if a card's cell is missing.
     cells: Vec<Option<LinkClass>>,
 }
 
 impl Matrix {
     pub(super) fn new(table: Table) -> Result<Self, Error> {
-        let Table { header, rows, card_names, last_line } = table;
+        let Table {
+            header,
+            rows,
+            card_names,
+            last_line,
+        } = table;
         let header = match header {
             Some(header) => with_leading_cards(header, &rows),
             None => header_from_rows(&rows)?,
         };
         check_labels(&header, &rows)?;
         let (columns, positions) = devices_first(&header);
-        let devices: Vec<&Label> = columns.iter().filter(|label| matches!(label, Label::Device(_))).collect();
+        let devices: Vec<&Label> = columns
+            .iter()
+            .filter(|label| matches!(label, Label::Device(_)))
+            .collect();
         if devices.is_empty() {
-            return Err(Error::at(header.line, "the machine has no devices: expected columns GPU0, GPU1, ..."));
+            return Err(Error::at(
+                header.line,
+                "the machine has no devices: expected columns GPU0, GPU1, ...",
+            ));
         }
         if devices.len() > MAX_DEVICES {
-            return Err(Error::at(header.line, format!("{} devices: expected at most {MAX_DEVICES}", devices.len())));
+            return Err(Error::at(
+                header.line,
+                format!("{} devices: expected at most {MAX_DEVICES}", devices.len()),
+            ));
         }
         let mut matrix = Self {
             devices: Vec::new(),
@@ -51,7 +65,10 @@ impl Matrix {
             says_soc: says_soc(&rows),
             cells: vec![None; columns.len() * columns.len()],
         };
-        let size = Size { devices: devices.len(), all: columns.len() };
+        let size = Size {
+            devices: devices.len(),
+            all: columns.len(),
+        };
         let mut lines = vec![None; columns.len()];
         let mut missing = Vec::new();
         let mut bare = Vec::new();
@@ -60,7 +77,10 @@ impl Matrix {
             lines[i] = row.map(|row| row.line);
             match (label, row) {
                 (Label::Device(_), None) => {
-                    let (what, line) = (format!("row {} is missing", label.name()), last_line.max(header.line));
+                    let (what, line) = (
+                        format!("row {} is missing", label.name()),
+                        last_line.max(header.line),
+                    );
                     return Err(Error::at(
                         line,
                         format!("the matrix ends, but {what}: expected a row for every column"),
@@ -72,48 +92,79 @@ impl Matrix {
                         bare.push(label.name());
                     }
                     let (cpus, numa) = affinity(row, header.columns.len(), &header);
-                    matrix.devices.push(DeviceRow { name: label.name(), index: Some(*number), numa, cpus });
+                    matrix.devices.push(DeviceRow {
+                        name: label.name(),
+                        index: Some(*number),
+                        numa,
+                        cpus,
+                    });
                 }
                 (Label::Card(name), row) => {
                     match row {
                         Some(row) => matrix.read_row(i, row, &columns, &positions, size)?,
                         None => missing.push(name.as_str()),
                     }
-                    let said = card_names.iter().find(|(card, _)| card == name).map(|(_, name)| name.clone());
-                    matrix.cards.push(said.filter(|said| !matrix.cards.contains(said)).unwrap_or_else(|| name.clone()));
+                    let said = card_names
+                        .iter()
+                        .find(|(card, _)| card == name)
+                        .map(|(_, name)| name.clone());
+                    matrix.cards.push(
+                        said.filter(|said| !matrix.cards.contains(said))
+                            .unwrap_or_else(|| name.clone()),
+                    );
                 }
             }
         }
         if !bare.is_empty() {
-            let what = format!("no affinity in the rows of {}: their NUMA nodes are unknown", bare.join(", "));
+            let what = format!(
+                "no affinity in the rows of {}: their NUMA nodes are unknown",
+                bare.join(", ")
+            );
             matrix.warn(header.line, what);
         }
         if let Some((last, others)) = missing.split_last() {
-            let rows = others.iter().map(|name| format!("{name}, ")).collect::<String>() + last;
-            let (rows, are) =
-                if others.is_empty() { (format!("row {rows}"), "is") } else { (format!("rows {rows}"), "are") };
-            matrix.warn(last_line, format!("{rows} {are} missing: the links are taken from the devices' rows"));
+            let rows = others
+                .iter()
+                .map(|name| format!("{name}, "))
+                .collect::<String>()
+                + last;
+            let (rows, are) = if others.is_empty() {
+                (format!("row {rows}"), "is")
+            } else {
+                (format!("rows {rows}"), "are")
+            };
+            matrix.warn(
+                last_line,
+                format!("{rows} {are} missing: the links are taken from the devices' rows"),
+            );
         }
         matrix.check_symmetry(&columns, &lines, size)?;
         Ok(matrix)
     }
 
-    /// What is printed for two devices or cards, whichever row has it.
+    /// The printed class of a pair, from the row of either.
     pub(super) fn class(&self, a: usize, b: usize) -> Option<LinkClass> {
         let n = self.len();
         self.cells[a * n + b].or(self.cells[b * n + a])
     }
 
-    /// Devices and cards.
+    /// The number of devices and cards.
     pub(super) fn len(&self) -> usize {
         self.cells.len().isqrt()
     }
 
     fn warn(&mut self, line: usize, what: String) {
-        self.warnings.push(Warning { line: Some(line), what });
+        self.warnings.push(Warning {
+            line: Some(line),
+            what,
+        });
     }
 
-    /// Reads the cells of row `i`. Cells of cards may be missing, those of devices may not.
+    /// Reads the cells of row `i`.
+    ///
+    /// # Errors
+    /// A missing or unknown cell between two devices. Cells of cards may be missing, with a
+    /// warning.
     fn read_row(
         &mut self,
         i: usize,
@@ -124,9 +175,19 @@ impl Matrix {
     ) -> Result<(), Error> {
         let mut cut = false;
         let cells = cells(row, columns.len());
-        if row.words.get(columns.len()).is_some_and(|(word, _)| is_cell(word)) {
-            let what = format!("row {} has more links than the matrix has columns", row.label.name());
-            return Err(Error::at(row.line, format!("{what}: expected {}", columns.len())));
+        if row
+            .words
+            .get(columns.len())
+            .is_some_and(|(word, _)| is_cell(word))
+        {
+            let what = format!(
+                "row {} has more links than the matrix has columns",
+                row.label.name()
+            );
+            return Err(Error::at(
+                row.line,
+                format!("{what}: expected {}", columns.len()),
+            ));
         }
         for (j, column) in columns.iter().enumerate() {
             let between_devices = i < size.devices && j < size.devices;
@@ -135,15 +196,23 @@ impl Matrix {
             let cell = match word {
                 Some(word) if i == j && is_own(word) => continue,
                 Some(word) if i == j && between_devices => {
-                    return Err(Error::at(row.line, format!("{}: `{word}`: expected X on the diagonal", place())));
+                    return Err(Error::at(
+                        row.line,
+                        format!("{}: `{word}`: expected X on the diagonal", place()),
+                    ));
                 }
                 Some(word) if between_devices && is_own(word) => {
-                    return Err(Error::at(row.line, format!("{}: X off the diagonal: expected a link", place())));
+                    return Err(Error::at(
+                        row.line,
+                        format!("{}: X off the diagonal: expected a link", place()),
+                    ));
                 }
                 Some("") => Err(Error::new("the cell is empty: expected a link")),
                 Some(word) => match Labels::default().parse(word) {
                     Ok(class) if between_devices && !class.is_host() && !class.is_direct() => {
-                        Err(Error::new(format!("`{word}` does not join devices of one machine: expected a link")))
+                        Err(Error::new(format!(
+                            "`{word}` does not join devices of one machine: expected a link"
+                        )))
                     }
                     class => class,
                 },
@@ -160,17 +229,30 @@ impl Matrix {
         if cut {
             self.warn(
                 row.line,
-                format!("row {} is cut short: some links of network cards are missing", row.label.name()),
+                format!(
+                    "row {} is cut short: some links of network cards are missing",
+                    row.label.name()
+                ),
             );
         }
         Ok(())
     }
 
-    /// Devices must agree about each other; a disagreement about a card is only odd.
-    fn check_symmetry(&mut self, columns: &[Label], lines: &[Option<usize>], size: Size) -> Result<(), Error> {
+    /// Checks that both rows of each pair have the same class.
+    ///
+    /// # Errors
+    /// Two devices whose rows differ. If a card's row differs, a warning is added.
+    fn check_symmetry(
+        &mut self,
+        columns: &[Label],
+        lines: &[Option<usize>],
+        size: Size,
+    ) -> Result<(), Error> {
         for b in 0..size.all {
             for a in 0..b {
-                let (Some(ab), Some(ba)) = (self.cells[a * size.all + b], self.cells[b * size.all + a]) else {
+                let (Some(ab), Some(ba)) =
+                    (self.cells[a * size.all + b], self.cells[b * size.all + a])
+                else {
                     continue;
                 };
                 if ab == ba {
@@ -200,91 +282,148 @@ struct Size {
     all: usize,
 }
 
-/// The words of a row's cells. Where there are fewer links than columns, tabs or pipes may show which cell is empty.
+/// The words in a row's cells. If there are fewer links than columns, tabs or pipes may show which
+/// cells are empty.
 fn cells(row: &Row, columns: usize) -> Vec<&str> {
-    let links = row.words.iter().take_while(|(word, _)| is_cell(word)).count();
-    if links < columns && row.fields.len() >= columns && row.fields[..columns].iter().any(String::is_empty) {
+    let links = row
+        .words
+        .iter()
+        .take_while(|(word, _)| is_cell(word))
+        .count();
+    if links < columns
+        && row.fields.len() >= columns
+        && row.fields[..columns].iter().any(String::is_empty)
+    {
         return row.fields[..columns].iter().map(String::as_str).collect();
     }
     row.words.iter().map(|(word, _)| word.as_str()).collect()
 }
 
-/// A word that is neither a link nor what stands right of the matrix (`0-15,32-47`, `1`, `N/A`).
+/// Whether a word is neither a link nor an affinity right of the matrix (`0-15,32-47`, `1`, `N/A`).
 fn is_unknown_word(word: &str) -> bool {
     let is_affinity = word.is_empty()
         || word.eq_ignore_ascii_case("N/A")
-        || word.bytes().all(|b| b.is_ascii_digit() || b"-,".contains(&b));
+        || word
+            .bytes()
+            .all(|b| b.is_ascii_digit() || b"-,".contains(&b));
     !is_affinity && !is_cell(word)
 }
 
-/// Without a header, columns are taken to stand in the order of the rows; the X of each row must agree.
+/// Makes a header from the rows: the columns are assumed to be in the order of the rows.
+///
+/// # Errors
+/// A row whose X is in another column.
 fn header_from_rows(rows: &[Row]) -> Result<Header, Error> {
     for (i, row) in rows.iter().enumerate() {
         let own = row.words.iter().position(|(word, _)| is_own(word));
         if own != Some(i) {
             let (name, expected) = (row.label.name(), i + 1);
-            let found = own.map_or("it has none".to_owned(), |own| format!("it is in column {}", own + 1));
-            let what = format!("row {name} has no header and should have its X in column {expected}, but {found}");
-            return Err(Error::at(row.line, format!("{what}: expected a header, or all rows in order")));
+            let found = own.map_or("it has none".to_owned(), |own| {
+                format!("it is in column {}", own + 1)
+            });
+            let what = format!(
+                "without a header, row {name} must have its X in column {expected}, but {found}"
+            );
+            return Err(Error::at(
+                row.line,
+                format!("{what}: expected a header, or all rows in order"),
+            ));
         }
     }
     let columns = rows.iter().map(|row| row.label.clone()).collect();
     let line = rows.first().map_or(1, |row| row.line);
-    Ok(Header { line, before: Vec::new(), columns, cards: HashSet::new(), affinities: Vec::new() })
+    Ok(Header {
+        line,
+        before: Vec::new(),
+        columns,
+        cards: HashSet::new(),
+        affinities: Vec::new(),
+    })
 }
 
-/// How many cards stand left of the first device is where the X of that device's row is.
+/// Adds the cards left of the first device to the columns. Their number is the position of the X in
+/// that device's row.
 fn with_leading_cards(mut header: Header, rows: &[Row]) -> Header {
-    let row = rows.iter().find(|row| Some(&row.label) == header.columns.first());
-    let cards = row.and_then(|row| row.words.iter().position(|(word, _)| is_own(word))).unwrap_or(0);
+    let row = rows
+        .iter()
+        .find(|row| Some(&row.label) == header.columns.first());
+    let cards = row
+        .and_then(|row| row.words.iter().position(|(word, _)| is_own(word)))
+        .unwrap_or(0);
     let from = header.before.len().saturating_sub(cards);
     header.columns.splice(0..0, header.before.drain(from..));
     header
 }
 
-/// Every label once, and no row without a column.
+/// Checks that every label appears once, and that every row has a column.
 fn check_labels(header: &Header, rows: &[Row]) -> Result<(), Error> {
     let mut seen = HashSet::new();
-    if let Some(twice) = header.columns.iter().map(Label::name).find(|name| !seen.insert(name.clone())) {
-        return Err(Error::at(header.line, format!("two columns are called {twice}: expected each once")));
+    if let Some(twice) = header
+        .columns
+        .iter()
+        .map(Label::name)
+        .find(|name| !seen.insert(name.clone()))
+    {
+        return Err(Error::at(
+            header.line,
+            format!("two columns are called {twice}: expected each once"),
+        ));
     }
     let mut rows_seen = HashSet::new();
     for row in rows {
         let name = row.label.name();
         if !seen.contains(&name) {
-            return Err(Error::at(row.line, format!("row {name} has no column of that name in the header")));
+            return Err(Error::at(
+                row.line,
+                format!("row {name} has no column of that name in the header"),
+            ));
         }
         if !rows_seen.insert(name.clone()) {
-            return Err(Error::at(row.line, format!("a second row is called {name}: expected each once")));
+            return Err(Error::at(
+                row.line,
+                format!("a second row is called {name}: expected each once"),
+            ));
         }
     }
     Ok(())
 }
 
-/// The columns with devices first, and where each stands in the text.
+/// The columns with devices first, and the position of each in the text.
 fn devices_first(header: &Header) -> (Vec<Label>, Vec<usize>) {
     let mut places: Vec<usize> = (0..header.columns.len()).collect();
     places.sort_by_key(|&i| matches!(header.columns[i], Label::Card(_)));
-    (places.iter().map(|&i| header.columns[i].clone()).collect(), places)
+    (
+        places.iter().map(|&i| header.columns[i].clone()).collect(),
+        places,
+    )
 }
 
-/// Whether SYS is called SOC, as old drivers do.
+/// Whether the text has SOC in place of SYS, as old drivers print.
 fn says_soc(rows: &[Row]) -> bool {
-    let says = |it: &str| rows.iter().any(|row| row.words.iter().any(|(word, _)| word == it));
+    let says = |it: &str| {
+        rows.iter()
+            .any(|row| row.words.iter().any(|(word, _)| word == it))
+    };
     says("SOC") && !says("SYS")
 }
 
-/// CPU and NUMA affinity of a device's row of `cells` cells.
+/// The CPU and NUMA affinity in a device's row with `cells` cells.
 ///
-/// Cells right of the matrix may be empty. With as many words as columns they are in order; else tabs or pipes tell, and
-/// if there are none, the place in the line does.
+/// Cells right of the matrix may be empty. If there are as many words as columns, the words are in
+/// the order of the columns. Otherwise tabs or pipes show the column of a word. Without these, a
+/// word belongs to the column whose title begins nearest to it.
 fn affinity(row: &Row, cells: usize, header: &Header) -> (Option<String>, Option<u32>) {
     let words = row.words.get(cells..).unwrap_or_default();
     let kinds: Vec<Affinity> = header.affinities.iter().map(|&(kind, _)| kind).collect();
     let fields = row.fields.iter().filter(|field| !field.is_empty()).count();
     let mut pairs: Vec<(Affinity, &str)> = Vec::new();
     if words.len() == kinds.len() {
-        pairs.extend(kinds.iter().copied().zip(words.iter().map(|(word, _)| word.as_str())));
+        pairs.extend(
+            kinds
+                .iter()
+                .copied()
+                .zip(words.iter().map(|(word, _)| word.as_str())),
+        );
     } else if fields == row.words.len() && row.fields.len() >= cells {
         let mut right: Vec<&str> = row.fields[cells..].iter().map(String::as_str).collect();
         // The tool prints an empty cell before the GPU's NUMA id.
@@ -294,13 +433,25 @@ fn affinity(row: &Row, cells: usize, header: &Header) -> (Option<String>, Option
         pairs.extend(kinds.iter().copied().zip(right));
     } else {
         for (word, column) in words {
-            let nearest = header.affinities.iter().min_by_key(|(_, start)| start.abs_diff(*column));
+            let nearest = header
+                .affinities
+                .iter()
+                .min_by_key(|(_, start)| start.abs_diff(*column));
             pairs.extend(nearest.map(|&(kind, _)| (kind, word.as_str())));
         }
     }
-    let value = |wanted| pairs.iter().find(|(kind, text)| *kind == wanted && !text.is_empty()).map(|(_, text)| *text);
-    // Of "0,5-11" the first is the processors', the others are of memory; "0-1" is two nodes alike, so neither.
+    let value = |wanted| {
+        pairs
+            .iter()
+            .find(|(kind, text)| *kind == wanted && !text.is_empty())
+            .map(|(_, text)| *text)
+    };
+    // In "0,5-11" the first node has the processors, and the others have memory only. "0-1" is two
+    // nodes of equal rank, so neither is used.
     let first = |text: &str| text.split(',').next().and_then(|first| first.parse().ok());
     let given = |text: &&str| !text.eq_ignore_ascii_case("N/A");
-    (value(Affinity::Cpu).filter(given).map(str::to_owned), value(Affinity::Numa).filter(given).and_then(first))
+    (
+        value(Affinity::Cpu).filter(given).map(str::to_owned),
+        value(Affinity::Numa).filter(given).and_then(first),
+    )
 }

@@ -1,13 +1,14 @@
-//! Reader for what `nvidia-smi topo -m` prints, in all the shapes in which it gets pasted.
+//! Reader for the output of `nvidia-smi topo -m`, in the forms in which people paste it.
 //!
-//! The text is a matrix of devices and network cards with a header, then columns for CPU and NUMA affinity, then a legend.
-//! It reaches us through terminals, chats, wikis and scripts: tabs or spaces or table pipes between cells, colour codes,
-//! prompts and time stamps and comment marks before the rows, the header glued together or lost. So nothing here counts
-//! columns of text: a row is a label followed by link words, and the header is a run of labels.
+//! The text is a matrix of devices and network cards with a header, then columns for CPU and NUMA
+//! affinity, then a legend. Terminals, chats, wikis and scripts change it. Cells are separated by
+//! tabs, spaces or table pipes. Colour codes remain. Prompts, time stamps or comment marks precede
+//! the rows. The header loses its white space, or is missing. So the reader does not count columns
+//! of text: a row is a label followed by link words, and the header is a run of labels.
 //!
-//! The steps: [`table`] finds the header and the rows; [`matrix`] checks them against each other, cell by cell;
-//! [`infer`] works out what the matrix leaves open (the host path beneath direct links, and which devices hang from a
-//! switch); this file puts the fabric together.
+//! [`table`] finds the header and the rows. [`matrix`] compares them cell by cell. [`infer`]
+//! derives what the matrix does not state: the host path of pairs with direct links, and the
+//! devices behind a link switch. This file builds the fabric.
 
 mod matrix;
 mod table;
@@ -21,60 +22,83 @@ use super::pairs::Pairs;
 use super::{headings, text};
 use crate::dump::{Dump, HostDetail, Says};
 use crate::error::Error;
+use crate::kind::Kind;
 use crate::links::{ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS};
 use crate::machine::{Labels, Machine, Warning};
-use crate::readers::Kind;
 use matrix::Matrix;
 
 /// Reads the output of `nvidia-smi topo -m`.
 ///
-/// Devices get ids in the order of the header. Bandwidths are not in the text: a direct link counts 25 GB/s, a path
-/// through the host 12. What joins a pair beneath its direct links is not there either and is inferred: from a third
-/// device or card (the worse of the two ways to it, if they differ; at least as good as both, if not), else from NUMA
-/// affinity, else taken for the worst, between sockets. Where one row claims more direct links than a device can
-/// have, its group hangs from a link switch.
+/// Devices get ids in the order of the header. The text has no bandwidths: a direct link counts
+/// 25 GB/s, and a path through the host 12 GB/s.
 ///
-/// Missing or broken rows of network cards are warnings; anything wrong with a device's row is an error.
+/// For a pair with direct links, the text does not show the host path. It is inferred from a third
+/// device or card. If the pair's paths to the third differ, the host path has the worse class of
+/// the two. If they are alike, it is at least as good. Otherwise NUMA affinity decides. Without
+/// that, the path gets the worst class, between sockets.
+///
+/// If a row has more direct links than a device can have, its group of devices is attached to a
+/// link switch.
+///
+/// A missing or broken row of a network card is a warning. A fault in a device's row is an error.
 ///
 /// # Errors
-/// No matrix in the text; rows or cells missing, unknown, doubled or asymmetric. The message names line and cell.
+/// No matrix in the text; a row or cell that is missing, unknown, repeated or asymmetric. The
+/// message names line and cell.
 pub(super) fn read(text: &str) -> Result<Dump, Error> {
     let table = table::find(text)?;
     let mut matrix = Matrix::new(table)?;
     let names = |(line, text): &(usize, Cow<'_, str>)| {
-        headings::parse(text, *line).is_ok_and(|heading| heading.is_some_and(|heading| heading.is_certain()))
+        headings::parse(text, *line)
+            .is_ok_and(|heading| heading.is_some_and(|heading| heading.is_certain()))
     };
     if let Some((line, _)) = text::lines(text).find(names) {
-        let what = "another output begins here, which is not read: expected each in a file of its own, to be merged";
-        matrix.warnings.push(Warning { line: Some(line), what: what.to_owned() });
+        let what = "another output begins here and is not read: put each output in a file of its own and merge the files";
+        matrix.warnings.push(Warning {
+            line: Some(line),
+            what: what.to_owned(),
+        });
     }
     let fabric = build(&matrix)?;
     let sys = if matrix.says_soc { "SOC" } else { "SYS" };
     let machine = Machine {
         name: "topo-m".to_owned(),
-        title: format!("{} devices, read from nvidia-smi topo -m", matrix.devices.len()),
+        title: format!(
+            "{} devices, read from nvidia-smi topo -m",
+            matrix.devices.len()
+        ),
         source: "nvidia-smi topo -m".to_owned(),
         notes: notes(&matrix),
-        labels: Labels { sys: sys.to_owned(), ..Labels::default() },
+        labels: Labels {
+            sys: sys.to_owned(),
+            ..Labels::default()
+        },
         fabric,
         warnings: matrix.warnings,
     };
-    let says = Says { direct: true, host: HostDetail::Classes, every_device: true, ..Says::default() };
+    let says = Says {
+        direct: true,
+        host: HostDetail::Classes,
+        every_device: true,
+        ..Says::default()
+    };
     Ok(Dump::new(Kind::NvidiaSmiTopo, machine, says))
 }
 
-/// A matrix whose cells are links, not states of peer access.
+/// Whether a text has a matrix whose cells are links (not states of peer access).
 pub(super) fn is(text: &str) -> bool {
-    // A matrix with something wrong in it is still one: the error has a line.
+    // A faulty matrix counts as one. Its error has a line; the error for no matrix has none.
     table::find(text).map_or_else(|error| error.line().is_some(), |_| true)
 }
 
-/// What a reader of the machine must know of its description.
+/// Notes on assumptions that the reader made.
 fn notes(matrix: &Matrix) -> Vec<String> {
     let n = matrix.devices.len();
     let direct = |a, b| matrix.class(a, b).is_some_and(LinkClass::is_direct);
-    let mut notes =
-        vec!["The text gives no bandwidths: unless set, a direct link counts 25 GB/s, a host path 12.".to_owned()];
+    let mut notes = vec![
+        "The text gives no bandwidths: unless set, a direct link counts 25 GB/s, a host path 12."
+            .to_owned(),
+    ];
     if (0..n).any(|b| (0..b).any(|a| direct(a, b))) {
         notes.push("Host paths beneath direct links are inferred.".to_owned());
     }
@@ -94,18 +118,39 @@ fn build(matrix: &Matrix) -> Result<Fabric, Error> {
     let host = infer::host_classes(n, devices, |a, b| matrix.class(a, b), same_numa);
     let device = |(id, device): (usize, &matrix::DeviceRow)| {
         let index = device.index.filter(|&index| index as usize != id);
-        let info = DeviceInfo { index, numa: device.numa, ..DeviceInfo::default() };
-        FabricNode { name: device.name.clone(), kind: NodeKind::Device(info) }
+        let info = DeviceInfo {
+            index,
+            numa: device.numa,
+            ..DeviceInfo::default()
+        };
+        FabricNode {
+            name: device.name.clone(),
+            kind: NodeKind::Device(info),
+        }
     };
-    let card = |name: &String| FabricNode { name: name.clone(), kind: NodeKind::Nic };
+    let card = |name: &String| FabricNode {
+        name: name.clone(),
+        kind: NodeKind::Nic,
+    };
     Pairs {
-        ends: matrix.devices.iter().enumerate().map(device).chain(matrix.cards.iter().map(card)).collect(),
+        ends: matrix
+            .devices
+            .iter()
+            .enumerate()
+            .map(device)
+            .chain(matrix.cards.iter().map(card))
+            .collect(),
         devices,
         direct: |a, b| match matrix.class(a, b) {
             Some(LinkClass::Direct(links)) => Some((links, ASSUMED_DIRECT_GBPS)),
             _ => None,
         },
-        host: |a: usize, b: usize| host[a * n + b].map(|class| Link { class, gbps: ASSUMED_HOST_GBPS }),
+        host: |a: usize, b: usize| {
+            host[a * n + b].map(|class| Link {
+                class,
+                gbps: ASSUMED_HOST_GBPS,
+            })
+        },
         most_links: Some(MOST_NVLINKS),
     }
     .fabric()

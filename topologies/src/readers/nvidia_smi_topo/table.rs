@@ -1,4 +1,4 @@
-//! Finding the header and the rows in pasted text.
+//! Finds the header and the rows in pasted text.
 
 use std::collections::HashSet;
 
@@ -8,15 +8,15 @@ use crate::error::Error;
 use crate::machine::Labels;
 use crate::readers::text::{self, words};
 
-/// The most columns, or rows, that are read: devices, and as many cards.
+/// The most columns, and the most rows, that are read: the most devices, and as many cards.
 const MOST_LABELS: usize = 2 * MAX_DEVICES;
 
-/// A label at the head of a column or row.
+/// The label of a column or row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Label {
     /// `GPU` and its number.
     Device(u32),
-    /// Anything else that has a column: a network card.
+    /// Any other label: a network card.
     Card(String),
 }
 
@@ -34,7 +34,7 @@ impl Label {
     }
 }
 
-/// The columns right of the matrix.
+/// A column right of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Affinity {
     Cpu,
@@ -44,12 +44,13 @@ pub(super) enum Affinity {
 
 pub(super) struct Header {
     pub(super) line: usize,
-    /// Words left of the first device: cards, or the end of a prompt. Only the rows can tell.
+    /// Words left of the first device: cards, or the end of a prompt. The rows show how many are
+    /// cards.
     pub(super) before: Vec<Label>,
     pub(super) columns: Vec<Label>,
-    /// The names of all cards among them, and of those that may be.
+    /// The names of all cards in `columns`, and of possible cards in `before`.
     pub(super) cards: HashSet<String>,
-    /// With the character column at which each begins.
+    /// The affinity columns, with the character column at which each title begins.
     pub(super) affinities: Vec<(Affinity, usize)>,
 }
 
@@ -58,40 +59,67 @@ pub(super) struct Row {
     pub(super) label: Label,
     /// The words after the label, with the character column at which each begins.
     pub(super) words: Vec<(String, usize)>,
-    /// The cells after the label split at tabs or pipes, empty ones kept; none if the row has neither.
+    /// The cells after the label, split at tabs or pipes, including empty cells. Empty if the row
+    /// has neither tabs nor pipes.
     pub(super) fields: Vec<String>,
 }
 
 pub(super) struct Table {
     pub(super) header: Option<Header>,
     pub(super) rows: Vec<Row>,
-    /// What the legend says a card is called: `NIC0: mlx5_0`.
+    /// Names of cards from the legend: `NIC0: mlx5_0`.
     pub(super) card_names: Vec<(String, String)>,
     pub(super) last_line: usize,
 }
 
-/// Finds the one matrix in `text`.
+/// Finds the matrix in `text`.
+///
+/// # Errors
+/// No matrix, or more than one; more rows or columns than a machine can have.
 pub(super) fn find(text: &str) -> Result<Table, Error> {
-    let mut table = Table { header: None, rows: Vec::new(), card_names: Vec::new(), last_line: 0 };
+    let mut table = Table {
+        header: None,
+        rows: Vec::new(),
+        card_names: Vec::new(),
+        last_line: 0,
+    };
     for (line, clean) in text::lines(text) {
         let words = words(&clean);
         if let Some(header) = header(&clean, &words, line) {
             if table.header.is_some() || !table.rows.is_empty() {
-                return Err(Error::at(line, "a second matrix begins here: expected the output for one machine"));
+                return Err(Error::at(
+                    line,
+                    "a second matrix begins here: expected the output for one machine",
+                ));
             }
             if header.columns.len() > MOST_LABELS {
-                return Err(Error::at(line, format!("{} columns: expected a machine's", header.columns.len())));
+                return Err(Error::at(
+                    line,
+                    format!(
+                        "{} columns: expected at most {MOST_LABELS}",
+                        header.columns.len()
+                    ),
+                ));
             }
             table.header = Some(header);
         } else if let Some((label, at)) = row_label(&words, &table) {
-            // What follows is compared with all rows so far, and the words of a row with all columns.
+            // Later steps compare every row with all others, and every word with all columns. The
+            // limit bounds this work.
             if table.rows.len() == MOST_LABELS || words.len() > 2 * MOST_LABELS {
                 let what = "more rows, or links in a row, than any machine has: expected the output for one machine";
                 return Err(Error::at(line, what));
             }
             let fields = fields(&clean, words[at].1);
-            let words = words[at + 1..].iter().map(|&(word, column)| (word.to_owned(), column)).collect();
-            table.rows.push(Row { line, label, words, fields });
+            let words = words[at + 1..]
+                .iter()
+                .map(|&(word, column)| (word.to_owned(), column))
+                .collect();
+            table.rows.push(Row {
+                line,
+                label,
+                words,
+                fields,
+            });
         } else if let [(card, _), (name, _)] = words[..]
             && let Some(card) = card.strip_suffix(':')
             && table.card_names.len() < MOST_LABELS
@@ -103,37 +131,49 @@ pub(super) fn find(text: &str) -> Result<Table, Error> {
         }
     }
     if table.header.is_none() && table.rows.is_empty() {
-        let expected =
-            "expected the output of `nvidia-smi topo -m`, or a machine file, with `format = \"mapa-machine\"`";
+        let expected = "expected the output of `nvidia-smi topo -m`, or a machine file, with `format = \"mapa-machine\"`";
         return Err(Error::new(format!("no matrix found: {expected}")));
     }
     Ok(table)
 }
 
-/// The cells right of the label, split at pipes if there are any, else at tabs.
+/// The cells right of the label, split at pipes if there are any, otherwise at tabs.
 fn fields(line: &str, label_column: usize) -> Vec<String> {
     let separator = if line.contains('|') { '|' } else { '\t' };
-    let from = line.char_indices().nth(label_column).map_or(0, |(at, _)| at);
-    let mut cells: Vec<String> = line[from..].split(separator).skip(1).map(|cell| cell.trim().to_owned()).collect();
+    let from = line
+        .char_indices()
+        .nth(label_column)
+        .map_or(0, |(at, _)| at);
+    let mut cells: Vec<String> = line[from..]
+        .split(separator)
+        .skip(1)
+        .map(|cell| cell.trim().to_owned())
+        .collect();
     if separator == '|' && line.trim_end().ends_with('|') {
         cells.pop();
     }
     cells
 }
 
-/// A header is a run of labels, the first of them a device, that is not followed by link words.
+/// Parses a header: a run of labels that starts with a device and is not followed by link words.
 fn header(line: &str, words: &[(&str, usize)], number: usize) -> Option<Header> {
-    let first = words.iter().position(|(word, _)| leading_device(word).is_some())?;
+    let first = words
+        .iter()
+        .position(|(word, _)| leading_device(word).is_some())?;
     let labels = &words[first..];
-    // "GPU0  X  NV1" is a row. A header goes on with another label, or with the affinities.
+    // "GPU0  X  NV1" is a row. In a header, another label or an affinity follows the first label.
     let second = labels.get(1).map(|(word, _)| *word);
     let glued = Label::device(labels[0].0).is_none();
     let tail = |word: &str| matches!(word.to_ascii_uppercase().as_str(), "CPU" | "NUMA");
-    if !glued && !second.is_some_and(|word| leading_device(word).is_some() || tail(word) || is_card(word)) {
+    if !glued
+        && !second.is_some_and(|word| leading_device(word).is_some() || tail(word) || is_card(word))
+    {
         return None;
     }
     let before = words[..first].iter().filter(|(word, _)| is_card(word));
-    let before: Vec<Label> = before.map(|(word, _)| Label::Card((*word).to_owned())).collect();
+    let before: Vec<Label> = before
+        .map(|(word, _)| Label::Card((*word).to_owned()))
+        .collect();
     let mut columns = Vec::new();
     let mut end = labels.len();
     for (i, (word, _)) in labels.iter().enumerate() {
@@ -144,19 +184,37 @@ fn header(line: &str, words: &[(&str, usize)], number: usize) -> Option<Header> 
         }
         unglue(word, &mut columns);
     }
-    let cards = |label: &Label| if let Label::Card(name) = label { Some(name.clone()) } else { None };
+    let cards = |label: &Label| {
+        if let Label::Card(name) = label {
+            Some(name.clone())
+        } else {
+            None
+        }
+    };
     let cards = columns.iter().chain(&before).filter_map(cards).collect();
-    Some(Header { line: number, before, columns, cards, affinities: affinities(line, &labels[end..]) })
+    Some(Header {
+        line: number,
+        before,
+        columns,
+        cards,
+        affinities: affinities(line, &labels[end..]),
+    })
 }
 
-/// The device with which a word begins, alone or with others glued to it.
+/// The device label at the beginning of a word, and the rest of the word. In `GPU0GPU1` the white
+/// space between labels was lost.
 fn leading_device(word: &str) -> Option<(Label, &str)> {
     let digits = word.strip_prefix("GPU")?;
-    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    let end = digits
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(digits.len());
     let rest = &digits[end..];
-    // Only labels are glued to labels: "GPU0:" and "GPU0-3" are something else.
-    let is_label = rest.is_empty() || rest.starts_with("GPU") || rest.starts_with("NIC") || rest.contains('_');
-    Label::device(&word[..word.len() - rest.len()]).filter(|_| is_label).map(|label| (label, rest))
+    // The rest must begin with a label too: "GPU0:" and "GPU0-3" are no labels.
+    let is_label =
+        rest.is_empty() || rest.starts_with("GPU") || rest.starts_with("NIC") || rest.contains('_');
+    Label::device(&word[..word.len() - rest.len()])
+        .filter(|_| is_label)
+        .map(|label| (label, rest))
 }
 
 fn unglue(mut word: &str, columns: &mut Vec<Label>) {
@@ -169,12 +227,13 @@ fn unglue(mut word: &str, columns: &mut Vec<Label>) {
     }
 }
 
-/// `NIC3`, `mlx5_0`, `rocep4s0f0`, `hfi1_0`: a name with a number, that is no cell, range, time or prompt.
+/// Whether a word is the name of a network card, such as `NIC3`, `mlx5_0`, `rocep4s0f0` or
+/// `hfi1_0`: a name with a number that is not a cell, range, time or prompt.
 fn is_card(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_alphabetic())
         && word.bytes().any(|b| b.is_ascii_digit())
         && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
-        // A bond that cannot be ("NV0") is a broken cell, not a card.
+        // An impossible number of links ("NV0") is a broken cell, not a card.
         && !word.strip_prefix("NV").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
         && !is_cell(word)
         && Label::device(word).is_none()
@@ -184,14 +243,20 @@ pub(super) fn is_cell(word: &str) -> bool {
     is_own(word) || Labels::default().parse(word).is_ok()
 }
 
-/// The X of a device's link to itself.
+/// Whether a word is the X that stands for a device itself.
 pub(super) fn is_own(word: &str) -> bool {
     word.eq_ignore_ascii_case("X")
 }
 
 fn affinities(line: &str, words: &[(&str, usize)]) -> Vec<(Affinity, usize)> {
-    let Some(&(_, from)) = words.first() else { return Vec::new() };
-    let upper: String = line.chars().skip(from).map(|c| c.to_ascii_uppercase()).collect();
+    let Some(&(_, from)) = words.first() else {
+        return Vec::new();
+    };
+    let upper: String = line
+        .chars()
+        .skip(from)
+        .map(|c| c.to_ascii_uppercase())
+        .collect();
     let mut found = Vec::new();
     let mut note = |at: usize, kind| found.push((kind, from + upper[..at].chars().count()));
     for (at, _) in upper.match_indices("CPU") {
@@ -199,19 +264,32 @@ fn affinities(line: &str, words: &[(&str, usize)]) -> Vec<(Affinity, usize)> {
     }
     for (at, _) in upper.match_indices("NUMA") {
         let gpu = upper[..at].trim_end().strip_suffix("GPU").map(str::len);
-        note(gpu.unwrap_or(at), if gpu.is_some() { Affinity::GpuNuma } else { Affinity::Numa });
+        note(
+            gpu.unwrap_or(at),
+            if gpu.is_some() {
+                Affinity::GpuNuma
+            } else {
+                Affinity::Numa
+            },
+        );
     }
     found.sort_by_key(|&(_, column)| column);
     found
 }
 
-/// The label of a row and its place among the words: one of the header's labels, or a device, before the first cell.
+/// The label of a row, and its index among the words. The label is a device or one of the header's
+/// labels, and a cell follows it.
 fn row_label(words: &[(&str, usize)], table: &Table) -> Option<(Label, usize)> {
     let known = |word: &str| match (Label::device(word), &table.header) {
         (Some(device), _) => Some(device),
-        (None, Some(header)) => header.cards.contains(word).then(|| Label::Card(word.to_owned())),
-        // Without a header, a card's row is told from prose by the device's row above it.
-        (None, None) => (is_card(word) && !table.rows.is_empty()).then(|| Label::Card(word.to_owned())),
+        (None, Some(header)) => header
+            .cards
+            .contains(word)
+            .then(|| Label::Card(word.to_owned())),
+        // Without a header, a card's row differs from prose only by following a device's row.
+        (None, None) => {
+            (is_card(word) && !table.rows.is_empty()).then(|| Label::Card(word.to_owned()))
+        }
     };
     let labelled = words.windows(2).enumerate().find_map(|(at, pair)| {
         let label = known(pair[0].0)?;
@@ -219,9 +297,13 @@ fn row_label(words: &[(&str, usize)], table: &Table) -> Option<(Label, usize)> {
         let legend = words.get(at + 2).is_some_and(|(word, _)| *word == "=");
         (is_cell(pair[1].0) && !legend).then_some((label, at))
     });
-    // The row of a device must not be passed over because it is cut off, or begins with something unknown.
+    // A device's row is returned even if it is cut off or its first cell is unknown, so that it
+    // causes an error at its own line.
     labelled.or_else(|| {
-        let (at, label) = words.iter().enumerate().find_map(|(at, (word, _))| Some((at, Label::device(word)?)))?;
+        let (at, label) = words
+            .iter()
+            .enumerate()
+            .find_map(|(at, (word, _))| Some((at, Label::device(word)?)))?;
         let expected = table.header.is_some() && table.rows.iter().all(|row| row.label != label);
         expected.then_some((label, at))
     })
@@ -237,14 +319,28 @@ mod tests {
 
     #[test]
     fn headers_are_told_from_rows() {
-        assert_eq!(columns("\tGPU0\tGPU1\tmlx5_0\tCPU Affinity").unwrap(), ["GPU0", "GPU1", "mlx5_0"]);
+        assert_eq!(
+            columns("\tGPU0\tGPU1\tmlx5_0\tCPU Affinity").unwrap(),
+            ["GPU0", "GPU1", "mlx5_0"]
+        );
         assert_eq!(columns("GPU0 CPU Affinity").unwrap(), ["GPU0"]);
         assert_eq!(
             columns("\t    GPU0GPU1GPU12mlx5_0\tmlx5_2\tCPU Affinity").unwrap(),
             ["GPU0", "GPU1", "GPU12", "mlx5_0", "mlx5_2"]
         );
-        assert_eq!(columns("10:22:03 host1 NIC0 GPU0 GPU1").unwrap(), ["GPU0", "GPU1"], "what stands before is open");
-        for row in ["GPU0 X NV1", "GPU 0: Tesla", "GPU0: Tesla V100", "user@gpu01:~$ nvidia-smi", "NIC0 X", ""] {
+        assert_eq!(
+            columns("10:22:03 host1 NIC0 GPU0 GPU1").unwrap(),
+            ["GPU0", "GPU1"],
+            "what stands before is open"
+        );
+        for row in [
+            "GPU0 X NV1",
+            "GPU 0: Tesla",
+            "GPU0: Tesla V100",
+            "user@gpu01:~$ nvidia-smi",
+            "NIC0 X",
+            "",
+        ] {
             assert_eq!(columns(row), None, "{row}");
         }
     }
@@ -253,12 +349,25 @@ mod tests {
     fn affinity_columns_are_found_in_any_spelling() {
         let kinds = |line: &str| {
             let header = header(line, &words(line), 1).unwrap();
-            header.affinities.iter().map(|&(kind, _)| kind).collect::<Vec<_>>()
+            header
+                .affinities
+                .iter()
+                .map(|&(kind, _)| kind)
+                .collect::<Vec<_>>()
         };
         use Affinity::{Cpu, GpuNuma, Numa};
-        assert_eq!(kinds("GPU0 GPU1 CPU Affinity NUMA Affinity GPU NUMA ID"), [Cpu, Numa, GpuNuma]);
-        assert_eq!(kinds("GPU0 GPU1 CPU    Affinity        NUMA Affinity"), [Cpu, Numa]);
-        assert_eq!(kinds("GPU0 GPU1 CPU AffinityNUMA AffinityGPU NUMA ID"), [Cpu, Numa, GpuNuma]);
+        assert_eq!(
+            kinds("GPU0 GPU1 CPU Affinity NUMA Affinity GPU NUMA ID"),
+            [Cpu, Numa, GpuNuma]
+        );
+        assert_eq!(
+            kinds("GPU0 GPU1 CPU    Affinity        NUMA Affinity"),
+            [Cpu, Numa]
+        );
+        assert_eq!(
+            kinds("GPU0 GPU1 CPU AffinityNUMA AffinityGPU NUMA ID"),
+            [Cpu, Numa, GpuNuma]
+        );
         assert_eq!(kinds("GPU0 GPU1"), []);
     }
 }

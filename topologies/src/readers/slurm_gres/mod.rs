@@ -1,12 +1,13 @@
-//! Reader for Slurm's `gres.conf`, and for what `slurmd -G` and slurmd's log print of it.
+//! Reader for Slurm's `gres.conf`, and for the form of it that `slurmd -G` and slurmd's log print.
 //!
-//! Each record is a device, or several: `Name=gpu Type=a100 File=/dev/nvidia0 Links=-1,4,4,4`. *Links* has a number for
-//! every device of the node: -1 for the device itself, else how many direct links lead there. Slurm has no other word
-//! for what joins devices; *Cores* tells which of them share processors. What a print-out of `slurmd -G` has beyond
-//! that is `Index` and a name in front; terminals break its lines.
+//! Each record is one device or several: `Name=gpu Type=a100 File=/dev/nvidia0 Links=-1,4,4,4`. *Links*
+//! has a number for every device of the node: -1 for the device itself, otherwise the number of
+//! direct links to that device. Slurm records nothing else about links. *Cores* shows which devices
+//! share processors. The output of `slurmd -G` also has `Index`, and a name in front of each
+//! record. Terminals break its lines.
 //!
-//! The steps: [`records`] puts broken lines together and takes them apart; this file checks the devices of one node
-//! against each other.
+//! [`records`] joins broken lines and parses the records. This file compares the devices of one
+//! node with each other and builds the fabric.
 
 mod records;
 
@@ -18,37 +19,46 @@ use super::infer::MOST_NVLINKS;
 use super::pairs::Pairs;
 use crate::dump::{Dump, HostDetail, MigInstance, Says};
 use crate::error::{Error, ErrorKind};
+use crate::kind::Kind;
 use crate::links::{self, ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS};
 use crate::machine::{Labels, Machine, Warning};
-use crate::readers::{Kind, amd};
+use crate::readers::amd;
 use records::{Device, Listed, Records};
 
-/// Lines that begin as records of `gres.conf` do, or that slurmd prints.
+/// Whether a text has a line that begins like a record of `gres.conf` or of slurmd's output.
 pub(super) fn is(text: &str) -> bool {
     text.lines().any(records::is_record)
 }
 
 /// Reads the devices of one node.
 ///
-/// Devices get ids in the order of their own places in *Links*, or of the records. The number in `/dev/nvidia3` is the
-/// vendor's. What a link carries follows from the type, where it is known; where a device would have more links than
-/// one can, its group hangs from a link switch. With *Cores*, devices that have the same share a NUMA node.
+/// Devices get ids in the order of their own places in *Links*, or in the order of the records if
+/// there are no *Links*. The number in `/dev/nvidia3` is the vendor's number. The bandwidth of a
+/// link follows from the type, if the type is known. If a device has more links than a device can
+/// have, its group is attached to a link switch. Devices with the same *Cores* share a NUMA node.
 ///
 /// # Errors
-/// Links without a line for every device, or that disagree; a device twice; a second node with other devices. The
-/// message names the line.
+/// *Links* without a record for every device; *Links* of two devices that contradict each other; a
+/// device listed twice; a second node with other devices. The message names the line.
 pub(super) fn read(text: &str) -> Result<Dump, Error> {
-    let Records { listed, has_detection, mut warnings } = records::read(text)?;
+    let Records {
+        listed,
+        has_detection,
+        mut warnings,
+    } = records::read(text)?;
     let listed = one_node(listed)?;
     if listed.is_empty() && has_detection {
-        let what = "AutoDetect alone names no devices: give what `slurmd -G` prints, or `nvidia-smi topo -m`";
+        let what = "AutoDetect alone names no devices: expected the output of `slurmd -G` or `nvidia-smi topo -m`";
         return Err(Error::of_kind(ErrorKind::Incomplete, what));
     }
     let devices = Devices::new(listed, &mut warnings)?;
     devices.build(warnings)
 }
 
-/// The devices of the only node; or of the first, if all have the same.
+/// The devices of the first node.
+///
+/// # Errors
+/// Another node that has other devices.
 fn one_node(listed: Vec<Listed>) -> Result<Vec<Listed>, Error> {
     let mut order: Vec<&str> = Vec::new();
     let mut nodes: HashMap<&str, Vec<&Listed>> = HashMap::new();
@@ -59,22 +69,32 @@ fn one_node(listed: Vec<Listed>) -> Result<Vec<Listed>, Error> {
         }
         of_node.push(device);
     }
-    let Some((first, others)) = order.split_first() else { return Ok(listed) };
+    let Some((first, others)) = order.split_first() else {
+        return Ok(listed);
+    };
     let mine = &nodes[first];
     for other in others {
         let theirs = &nodes[other];
-        if mine.len() != theirs.len() || mine.iter().zip(theirs).any(|(a, b)| a.device != b.device) {
-            let what =
-                format!("{other} begins here, with other devices than {first}: expected the records of one node");
-            return Err(Error::at(theirs.first().map_or(1, |device| device.line), what));
+        if mine.len() != theirs.len() || mine.iter().zip(theirs).any(|(a, b)| a.device != b.device)
+        {
+            let what = format!(
+                "node {other} begins here, with other devices than node {first}: expected the records of one node"
+            );
+            return Err(Error::at(
+                theirs.first().map_or(1, |device| device.line),
+                what,
+            ));
         }
     }
-    // Records without a node are of every node.
+    // A record without a node belongs to every node.
     let first = (*first).to_owned();
-    Ok(listed.into_iter().filter(|device| device.node.is_empty() || *device.node == *first).collect())
+    Ok(listed
+        .into_iter()
+        .filter(|device| device.node.is_empty() || *device.node == *first)
+        .collect())
 }
 
-/// Whole devices and, of these, the instances they are cut into.
+/// The whole devices, and the MIG instances on them.
 struct Devices {
     whole: Vec<Whole>,
     instances: Vec<(usize, String, Option<String>)>,
@@ -84,59 +104,97 @@ struct Devices {
 struct Whole {
     line: usize,
     device: Device,
-    /// Direct links to each whole device.
+    /// The number of direct links to each whole device.
     links: Vec<u8>,
 }
 
 impl Devices {
     fn new(listed: Vec<Listed>, warnings: &mut Vec<Warning>) -> Result<Self, Error> {
         let all = listed.len();
-        let (cut, whole): (Vec<Listed>, Vec<Listed>) =
-            listed.into_iter().partition(|listed| listed.device.instance.is_some());
+        let (cut, whole): (Vec<Listed>, Vec<Listed>) = listed
+            .into_iter()
+            .partition(|listed| listed.device.instance.is_some());
         let has_links = whole.iter().any(|listed| listed.device.links.is_some());
-        let mut whole = if has_links { linked(whole, all)? } else { whole.into_iter().map(Whole::unlinked).collect() };
+        let mut whole = if has_links {
+            linked(whole, all)?
+        } else {
+            whole.into_iter().map(Whole::unlinked).collect()
+        };
         let mut instances = Vec::new();
         for Listed { line, device, .. } in cut {
             let instance = device.instance.clone().unwrap_or_default();
             let uuid = device.uuid.clone();
             let Some(number) = device.number else {
-                let what = format!("instance {instance}: its file does not tell of which device, so it is left out");
-                warnings.push(Warning { line: Some(line), what });
+                let what = format!(
+                    "instance {instance}: its file does not name the device, so it is left out"
+                );
+                warnings.push(Warning {
+                    line: Some(line),
+                    what,
+                });
                 continue;
             };
-            let parent = whole.iter().position(|whole| whole.device.number == Some(number));
+            let parent = whole
+                .iter()
+                .position(|whole| whole.device.number == Some(number));
             let parent = match parent {
                 Some(parent) => parent,
                 None if has_links => {
                     return Err(Error::at(
                         line,
-                        format!("instance {instance} of device {number}, which has no record"),
+                        format!(
+                            "instance {instance} is on device {number}, which has no record: expected one"
+                        ),
                     ));
                 }
                 None => {
-                    let device = Device { instance: None, uuid: None, links: None, ..device };
-                    whole.push(Whole { line, device, links: Vec::new() });
+                    let device = Device {
+                        instance: None,
+                        uuid: None,
+                        links: None,
+                        ..device
+                    };
+                    whole.push(Whole {
+                        line,
+                        device,
+                        links: Vec::new(),
+                    });
                     whole.len() - 1
                 }
             };
             if instance.is_empty() {
-                let what = format!("an instance of device {number}: its profile is not told, so it is left out");
-                warnings.push(Warning { line: Some(line), what });
+                let what = format!(
+                    "an instance of device {number}: its profile is unknown, so it is left out"
+                );
+                warnings.push(Warning {
+                    line: Some(line),
+                    what,
+                });
             } else {
                 instances.push((parent, instance, uuid));
             }
         }
         if whole.len() > MAX_DEVICES {
-            return Err(Error::new(format!("{} devices: expected at most {MAX_DEVICES}", whole.len())));
+            return Err(Error::new(format!(
+                "{} devices: expected at most {MAX_DEVICES}",
+                whole.len()
+            )));
         }
         let mut seen = HashSet::new();
         for (id, whole) in whole.iter().enumerate() {
             if !seen.insert(whole.number(id)) {
-                let what = format!("device {} is here a second time: expected each once", whole.number(id));
+                let what = format!(
+                    "device {} appears a second time: expected each once",
+                    whole.number(id)
+                );
                 return Err(Error::at(whole.line, what));
             }
         }
-        Ok(Self { whole, instances, has_links })
+        Ok(Self {
+            whole,
+            instances,
+            has_links,
+        })
     }
 
     fn build(self, warnings: Vec<Warning>) -> Result<Dump, Error> {
@@ -149,7 +207,11 @@ impl Devices {
             every_device: true,
             direct: self.has_links,
             direct_gbps,
-            host: if joins && has_cores { HostDetail::Classes } else { HostDetail::Nothing },
+            host: if joins && has_cores {
+                HostDetail::Classes
+            } else {
+                HostDetail::Nothing
+            },
             host_gbps: false,
         };
         let machine = Machine {
@@ -157,38 +219,61 @@ impl Devices {
             title: format!("{n} devices, read from Slurm's gres.conf"),
             source: "gres.conf".to_owned(),
             notes: notes(says, joins),
-            labels: if is_amd { amd::labels() } else { Labels::default() },
+            labels: if is_amd {
+                amd::labels()
+            } else {
+                Labels::default()
+            },
             fabric,
             warnings,
         };
         let mut dump = Dump::new(Kind::SlurmGres, machine, says);
         for (parent, profile, uuid) in self.instances {
             let device = DeviceId(u32::try_from(parent).unwrap_or(u32::MAX));
-            dump.mig_instances.push(MigInstance { uuid, ..MigInstance::new(device, profile) });
+            dump.mig_instances.push(MigInstance {
+                uuid,
+                ..MigInstance::new(device, profile)
+            });
         }
         Ok(dump)
     }
 
-    /// The fabric, and whether the types tell what each link carries.
+    /// Builds the fabric. Also returns whether the types determine the bandwidth of every link.
     fn fabric(&self, joins: bool, is_amd: bool) -> Result<(Fabric, bool), Error> {
         let whole = &self.whole;
-        let rates: Vec<Option<f64>> =
-            whole.iter().map(|whole| whole.device.product.as_deref().and_then(links::of_product)).collect();
+        let rates: Vec<Option<f64>> = whole
+            .iter()
+            .map(|whole| whole.device.product.as_deref().and_then(links::of_product))
+            .collect();
         let links = |a: usize, b: usize| whole[a].links.get(b).copied().filter(|&links| links > 0);
         let rate = |a: usize, b: usize| rates[a].zip(rates[b]).map(|(x, y)| x.min(y));
-        let ends = || (0..if joins { whole.len() } else { 0 }).flat_map(|b| (0..b).map(move |a| (a, b)));
+        let ends =
+            || (0..if joins { whole.len() } else { 0 }).flat_map(|b| (0..b).map(move |a| (a, b)));
         let mut joined = ends().filter(|&(a, b)| links(a, b).is_some()).peekable();
         let told = joined.peek().is_some() && joined.all(|(a, b)| rate(a, b).is_some());
         let cores = |i: usize| whole[i].device.cores.as_ref();
         let host = |a: usize, b: usize| {
             let same = cores(a).is_some() && cores(a) == cores(b);
-            let class = if same { LinkClass::Node } else { LinkClass::Sys };
-            joins.then_some(Link { class, gbps: ASSUMED_HOST_GBPS })
+            let class = if same {
+                LinkClass::Node
+            } else {
+                LinkClass::Sys
+            };
+            joins.then_some(Link {
+                class,
+                gbps: ASSUMED_HOST_GBPS,
+            })
         };
         let pairs = Pairs {
-            ends: whole.iter().enumerate().map(|(id, whole)| whole.node(id)).collect(),
+            ends: whole
+                .iter()
+                .enumerate()
+                .map(|(id, whole)| whole.node(id))
+                .collect(),
             devices: if joins { whole.len() } else { 0 },
-            direct: |a, b| links(a, b).map(|links| (links, rate(a, b).unwrap_or(ASSUMED_DIRECT_GBPS))),
+            direct: |a, b| {
+                links(a, b).map(|links| (links, rate(a, b).unwrap_or(ASSUMED_DIRECT_GBPS)))
+            },
             host,
             most_links: (!is_amd).then_some(MOST_NVLINKS),
         };
@@ -196,20 +281,24 @@ impl Devices {
     }
 }
 
-/// The most devices of which *Cores* alone make pairs: a short text could name a thousand devices and half a million
-/// pairs.
+/// The most devices for which *Cores* without *Links* create pairs. Without this limit, a short
+/// text could name a thousand devices and so half a million pairs.
 const MOST_WITHOUT_LINKS: usize = 64;
 
 fn notes(says: Says, joins: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if says.direct && !says.direct_gbps {
-        notes.push(format!("Links have no bandwidth: unless set, each counts {ASSUMED_DIRECT_GBPS} GB/s."));
+        notes.push(format!(
+            "Links have no bandwidth: unless set, each counts {ASSUMED_DIRECT_GBPS} GB/s."
+        ));
     }
     if joins && says.host == HostDetail::Classes {
-        let what = format!("Devices with the same Cores share a NUMA node; host paths count {ASSUMED_HOST_GBPS} GB/s.");
+        let what = format!(
+            "Devices with the same Cores share a NUMA node; host paths count {ASSUMED_HOST_GBPS} GB/s."
+        );
         notes.push(what);
     } else if joins {
-        let what = "Without Cores host paths are taken for the worst, between sockets, and count";
+        let what = "Without Cores, host paths count as the worst, between sockets, at";
         notes.push(format!("{what} {ASSUMED_HOST_GBPS} GB/s."));
     }
     notes
@@ -217,12 +306,18 @@ fn notes(says: Says, joins: bool) -> Vec<String> {
 
 impl Whole {
     fn unlinked(listed: Listed) -> Self {
-        Self { line: listed.line, device: listed.device, links: Vec::new() }
+        Self {
+            line: listed.line,
+            device: listed.device,
+            links: Vec::new(),
+        }
     }
 
-    /// The vendor's number, or the id for want of it.
+    /// The vendor's number, or the id if there is none.
     fn number(&self, id: usize) -> u32 {
-        self.device.number.unwrap_or(u32::try_from(id).unwrap_or(u32::MAX))
+        self.device
+            .number
+            .unwrap_or(u32::try_from(id).unwrap_or(u32::MAX))
     }
 
     fn node(&self, id: usize) -> FabricNode {
@@ -236,24 +331,45 @@ impl Whole {
     }
 }
 
-/// Whole devices in the order of their places in *Links*, which count all `all` records: instances have places too.
+/// The whole devices in the order of their places in *Links*. `all` is the number of records:
+/// instances have places in *Links* too.
+///
+/// # Errors
+/// *Links* that are missing, incomplete, or contradict those of another device.
 fn linked(listed: Vec<Listed>, all: usize) -> Result<Vec<Whole>, Error> {
     let mut placed: BTreeMap<usize, (Listed, Vec<i16>)> = BTreeMap::new();
     for mut listed in listed {
         let wrong = |what: String| Error::at(listed.line, what);
         let Some(links) = listed.device.links.take() else {
-            return Err(wrong("no Links, though other devices have them: expected all or none".to_owned()));
+            return Err(wrong(
+                "no Links, but other devices have them: expected Links for all devices or none"
+                    .to_owned(),
+            ));
         };
         if links.len() != all {
-            let what = format!("{} links, but the node has records of {all} devices", links.len());
-            return Err(wrong(what + ": expected a record for every device, and a link to each"));
+            let what = format!(
+                "Links has {} numbers, but the node has records of {all} devices",
+                links.len()
+            );
+            return Err(wrong(
+                what + ": expected a record and a number for every device",
+            ));
         }
-        let mut own = links.iter().enumerate().filter(|(_, links)| **links < 0).map(|(place, _)| place);
+        let mut own = links
+            .iter()
+            .enumerate()
+            .filter(|(_, links)| **links < 0)
+            .map(|(place, _)| place);
         let (Some(place), None) = (own.next(), own.next()) else {
-            return Err(wrong("expected one -1 among its links, for the device itself".to_owned()));
+            return Err(wrong(
+                "expected one -1 among its links, for the device itself".to_owned(),
+            ));
         };
         if let Some((other, _)) = placed.get(&place) {
-            let what = format!("-1 is at place {place}, as in line {}: expected another place for each", other.line);
+            let what = format!(
+                "-1 is at place {place}, as in line {}: expected a different place for each device",
+                other.line
+            );
             return Err(wrong(what));
         }
         placed.insert(place, (listed, links));
@@ -262,7 +378,11 @@ fn linked(listed: Vec<Listed>, all: usize) -> Result<Vec<Whole>, Error> {
     let rows: Vec<(Listed, Vec<u8>)> = placed
         .into_values()
         .map(|(listed, row)| {
-            let links = places.iter().map(|&place| row.get(place).and_then(|&n| u8::try_from(n).ok()).unwrap_or(0));
+            let links = places.iter().map(|&place| {
+                row.get(place)
+                    .and_then(|&n| u8::try_from(n).ok())
+                    .unwrap_or(0)
+            });
             let links = links.collect();
             (listed, links)
         })
@@ -270,11 +390,20 @@ fn linked(listed: Vec<Listed>, all: usize) -> Result<Vec<Whole>, Error> {
     for (b, (listed, row)) in rows.iter().enumerate() {
         for (a, (other, column)) in rows[..b].iter().enumerate() {
             if row[a] != column[b] {
-                let what =
-                    format!("{} links to the device of line {}, which has {} to it", row[a], other.line, column[b]);
-                return Err(Error::at(listed.line, what + ": expected as many"));
+                let what = format!(
+                    "{} links to the device of line {}, which has {} links back",
+                    row[a], other.line, column[b]
+                );
+                return Err(Error::at(listed.line, what + ": expected the same number"));
             }
         }
     }
-    Ok(rows.into_iter().map(|(listed, links)| Whole { line: listed.line, device: listed.device, links }).collect())
+    Ok(rows
+        .into_iter()
+        .map(|(listed, links)| Whole {
+            line: listed.line,
+            device: listed.device,
+            links,
+        })
+        .collect())
 }

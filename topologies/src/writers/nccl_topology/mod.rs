@@ -1,8 +1,9 @@
-//! A machine as NCCL's topology, for `NCCL_TOPO_FILE` and for NCCL's own tools.
+//! Writes a machine as an NCCL topology file, for `NCCL_TOPO_FILE` and for NCCL's own tools.
 //!
-//! NCCL's host is a tree of CPUs and PCI switches, so [`plan`] builds that tree from what joins every two devices, whether
-//! the machine was drawn as a tree or read from a table of pairs; [`text`] writes it. What was written is read back before
-//! it is given out.
+//! NCCL describes the host as a tree of CPUs and PCI switches. [`plan`] builds that tree from the
+//! links of each pair of devices. This works for a machine read from a tree and for one read from a
+//! table of pairs. [`text`] writes the tree. The text is read back and compared before it is
+//! returned.
 
 mod plan;
 mod text;
@@ -12,23 +13,30 @@ use crate::machine::Machine;
 use plan::Plan;
 
 impl Machine {
-    /// The machine as NCCL's topology: a `<system>` that NCCL reads, with what is lost as comments in front.
+    /// Writes the machine as an NCCL topology: a `<system>` element that NCCL reads. Comments in
+    /// front of it list what the file cannot express.
     ///
-    /// [`read`](crate::read) makes of it a machine with the same devices in the same order, the same number of direct
-    /// links between every two, and the same class of path through the host, but for what NCCL has no words for:
+    /// [`read`](crate::read) turns the file back into a machine with the same devices in the same
+    /// order. Each pair has the same number of direct links and the same class of host path, with
+    /// these exceptions, which NCCL's format cannot express:
     ///
-    /// - `Node` is written as `Phb`: NCCL does not tell host bridges apart. `Board` is written as `Pix`, and what is not
-    ///   joined through the host as `Sys`.
-    /// - The bandwidth of direct links follows from the generation of the device, that of a hop from speed and width of
-    ///   PCIe. What is no known generation's is left out, and NCCL and the reader assume theirs.
-    /// - Link switches are one. Where that would join devices that are not, the links of every two are written instead.
-    /// - A network card hangs where it is nearest to a device; farther paths of it are not written.
-    /// - Products, UUIDs and memory have no place in the file; nor have NUMA nodes without devices or cards. A NUMA number
-    ///   that is not known, or that two CPUs would share, is a free one.
-    /// - What has no PCI address is given one, from ffff:00:00.0 on. NCCL finds the devices of a real machine by their
-    ///   address.
+    /// - `Node` is written as `Phb`, because NCCL does not distinguish host bridges. `Board` is
+    ///   written as `Pix`. A pair that no host path joins is written as `Sys`.
+    /// - The file does not state bandwidths. That of a direct link follows from the generation of
+    ///   the device, and that of a hop from the speed and width of PCIe. A bandwidth that fits no
+    ///   known generation is left out; NCCL and the reader then use their defaults.
+    /// - All link switches become one. If that would join devices that are not joined, the links of
+    ///   each pair are written instead.
+    /// - A network card is placed beside its nearest device. Its longer paths are not written.
+    /// - Products, UUIDs, memory sizes, and NUMA nodes without devices or cards are not written. A
+    ///   NUMA number that is unknown, or that two CPUs would share, is replaced by an unused one.
+    /// - A component without a PCI address gets one, from ffff:00:00.0 on. NCCL finds the devices
+    ///   of a real machine by their address.
     ///
-    /// Where direct links are AMD's, it is RCCL's dialect: `version="2"`, `<xgmi>` and `gcn`.
+    /// If the direct links are AMD's, the file is in RCCL's dialect: `version="2"`, `<xgmi>` and
+    /// `gcn`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let machine = mapa_topologies::named("dgx-1v")?;
@@ -40,8 +48,9 @@ impl Machine {
     /// ```
     ///
     /// # Errors
-    /// A machine without devices; devices of several servers; paths through the host that are those of no tree: the message
-    /// names two devices.
+    /// - If the machine has no devices.
+    /// - If the devices belong to several servers.
+    /// - If the host paths do not fit a tree. The message names two devices.
     pub fn to_nccl_xml(&self) -> Result<String, Error> {
         let plan = Plan::new(self)?;
         let text = text::write(&plan);

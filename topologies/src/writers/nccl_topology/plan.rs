@@ -1,31 +1,32 @@
-//! Which PCI element hangs from which.
+//! The tree of PCI elements to be written: which element is below which.
 
 use std::collections::{HashMap, HashSet};
 
 use mapa_core::{
-    Device, DeviceId, Fabric, FabricNode, FabricWire, HardwareGraph, Link, LinkClass, NodeId, NodeKind, Unit,
+    Device, DeviceId, Fabric, FabricNode, FabricWire, HardwareGraph, Link, LinkClass, NodeId,
+    NodeKind, Unit,
 };
 
 use crate::error::Error;
+use crate::kind::Kind;
 use crate::machine::Machine;
 use crate::pci;
-use crate::readers::Kind;
 
-/// Groups of devices, from the CPU down.
+/// A CPU with the groups of devices and cards below it.
 pub(super) struct Cpu {
     pub(super) numa: u32,
     pub(super) switches: Vec<Top>,
     pub(super) cards: Vec<usize>,
 }
 
-/// What hangs from one PCI element of a CPU.
+/// One PCI element directly below a CPU, with everything below it.
 pub(super) struct Top {
     pub(super) leaves: Vec<Leaf>,
-    /// Cards that are a switch further.
+    /// Cards behind a further switch of their own.
     pub(super) cards: Vec<usize>,
 }
 
-/// Devices and cards below one switch, if they are several.
+/// Devices and cards below one switch. A single one needs no switch.
 pub(super) struct Leaf {
     pub(super) devices: Vec<usize>,
     pub(super) cards: Vec<usize>,
@@ -34,17 +35,17 @@ pub(super) struct Leaf {
 pub(super) struct Plan {
     pub(super) graph: HardwareGraph,
     pub(super) devices: usize,
-    /// By vertex: the devices, then the cards.
+    /// PCI addresses by vertex: first the devices, then the cards.
     pub(super) addresses: Vec<String>,
-    /// By device, the number by which NCCL knows it.
+    /// For each device, the number that NCCL gives it.
     pub(super) numbers: Vec<u32>,
     pub(super) cpus: Vec<Cpu>,
     pub(super) amd: bool,
     /// Between two devices a < b.
     pub(super) bonds: HashMap<(usize, usize), Link>,
-    /// Whether devices reach each other through a switch, beside these.
+    /// Whether a link switch joins devices, in addition to `bonds`.
     pub(super) switched: bool,
-    /// By vertex, GB/s of its hop.
+    /// For each vertex, the bandwidth of its hop to its parent, GB/s.
     pub(super) hops: Vec<f64>,
     pub(super) free: Addresses,
     pub(super) lost: Vec<&'static str>,
@@ -57,8 +58,9 @@ impl Plan {
         let devices = fabric.device_count();
         let wires = Wires::of(&fabric);
         let graph = fabric.lower_with_host()?;
-        let cards: Vec<usize> =
-            (devices..graph.len()).filter(|&vertex| graph.devices()[vertex].unit == Unit::Nic).collect();
+        let cards: Vec<usize> = (devices..graph.len())
+            .filter(|&vertex| graph.devices()[vertex].unit == Unit::Nic)
+            .collect();
         let mut plan = Self {
             amd: machine.labels.direct.eq_ignore_ascii_case("XGMI"),
             addresses: Vec::new(),
@@ -85,30 +87,35 @@ impl Plan {
         (pair.direct, pair.host)
     }
 
-    /// What joins two vertices through the host, as NCCL can say it.
+    /// The class of the host path between two vertices, as NCCL can express it.
     fn host(&self, a: usize, b: usize) -> LinkClass {
         in_words_of_nccl(self.pair(a, b).1.class)
     }
 
-    /// The devices' numbers: the vendor's, if they are in the order of ids, for that is how they are read.
+    /// Sets the devices' numbers. The vendor's numbers are used if they increase with the ids,
+    /// because the reader orders devices by number. Otherwise the ids are used.
     fn number(&mut self) {
         let numbers = (0u32..).zip(&self.graph.devices()[..self.devices]);
-        let numbers: Vec<u32> = numbers.map(|(id, device)| device.index.unwrap_or(id)).collect();
+        let numbers: Vec<u32> = numbers
+            .map(|(id, device)| device.index.unwrap_or(id))
+            .collect();
         if numbers.windows(2).all(|pair| pair[0] < pair[1]) {
             self.numbers = numbers;
         } else {
-            self.lost.push("The vendor's numbers of devices are not in the order of their ids: these are the ids.");
+            self.lost.push("The vendor's numbers do not increase with the ids of the devices: the ids are written instead.");
             self.numbers = (0..self.devices as u32).collect();
         }
     }
 
     fn address(&mut self) {
-        // A card may be called by its address.
+        // The name of a card may be its address.
         let own = |device: &Device| pci::normal(device.pci.as_deref().unwrap_or(&device.name));
         let told: Vec<Option<String>> = self.graph.devices().iter().map(own).collect();
         self.free.taken.extend(told.iter().flatten().cloned());
         if told[..self.devices].iter().any(Option::is_none) {
-            self.lost.push("Some devices have no PCI address: theirs, from ffff:00:00.0 on, are made up.");
+            self.lost.push(
+                "Some devices have no PCI address: unused addresses, from ffff:00:00.0 on, are written.",
+            );
         }
         let mut given = HashSet::new();
         for told in told {
@@ -119,23 +126,41 @@ impl Plan {
     }
 
     fn links(&mut self, wires: &Wires) -> Result<(), Error> {
-        let port = |id: usize| self.graph.devices()[id].switch_port.map_or(0, |port| count(port.class));
+        let port = |id: usize| {
+            self.graph.devices()[id]
+                .switch_port
+                .map_or(0, |port| count(port.class))
+        };
         let pairs = || (0..self.devices).flat_map(|b| (0..b).map(move |a| (a, b)));
-        // One switch for all, as NCCL has it, if that is what the machine has.
+        // NCCL's format has one switch for all devices. It is exact if, for each pair, the direct
+        // links plus the narrower port give the pair's number of links.
         let one = |a: usize, b: usize| {
-            let own = wires.direct.get(&(a, b)).map_or(0, |bond| count(bond.class));
+            let own = wires
+                .direct
+                .get(&(a, b))
+                .map_or(0, |bond| count(bond.class));
             own + port(a).min(port(b)) == count(self.pair(a, b).0.class)
         };
         let switched = (0..self.devices).any(|id| port(id) > 0) && pairs().all(|(a, b)| one(a, b));
-        let all = pairs().map(|(a, b)| ((a, b), self.pair(a, b).0)).filter(|(_, bond)| bond.exists());
-        let bonds = if switched { wires.direct.clone() } else { all.collect() };
+        let all = pairs()
+            .map(|(a, b)| ((a, b), self.pair(a, b).0))
+            .filter(|(_, bond)| bond.exists());
+        let bonds = if switched {
+            wires.direct.clone()
+        } else {
+            all.collect()
+        };
         if !switched && (0..self.devices).any(|id| port(id) > 0) {
-            self.lost.push("Link switches are not one for all devices: the links of every two are written instead.");
+            self.lost.push("The link switches do not act as one switch for all devices: the links of each pair are written instead.");
         }
         for (a, b) in pairs() {
             if self.pair(a, b).1.class == LinkClass::Network {
                 let name = |id: usize| &self.graph.devices()[id].name;
-                let what = format!("{} and {} are of two servers: NCCL's topology is one's", name(a), name(b));
+                let what = format!(
+                    "{} and {} are in different servers: expected one server, as NCCL's topology describes one",
+                    name(a),
+                    name(b)
+                );
                 return Err(Error::new(what));
             }
         }
@@ -143,14 +168,27 @@ impl Plan {
         Ok(())
     }
 
-    /// The bandwidth of the hop of each device and card: as it is drawn, else that of its best path.
+    /// Sets the bandwidth of the hop of each device and card: that of its wire to its parent in the
+    /// host tree if there is one, otherwise that of its best path.
     fn hops(&mut self, wires: &Wires) {
-        let best = |a: usize| {
-            let paths = (0..self.graph.len()).filter(|&b| b != a).map(|b| self.pair(a, b).1);
-            paths.filter(|path| path.exists()).map(|path| path.gbps).reduce(f64::max).unwrap_or_default()
-        };
-        let name = |vertex: usize| self.graph.devices()[vertex].name.as_str();
-        self.hops = (0..self.graph.len()).map(|a| wires.up.get(name(a)).copied().unwrap_or_else(|| best(a))).collect();
+        self.hops = (0..self.graph.len())
+            .map(|a| {
+                let name = &self.graph.devices()[a].name;
+                let own = wires.up.get(name).copied();
+                own.unwrap_or_else(|| self.best_path_gbps(a))
+            })
+            .collect();
+    }
+
+    /// The bandwidth of the widest host path from a vertex, GB/s; 0 if it has none.
+    fn best_path_gbps(&self, a: usize) -> f64 {
+        (0..self.graph.len())
+            .filter(|&b| b != a)
+            .map(|b| self.pair(a, b).1)
+            .filter(|path| path.exists())
+            .map(|path| path.gbps)
+            .reduce(f64::max)
+            .unwrap_or_default()
     }
 
     fn group(&mut self, cards: &[usize]) -> Result<(), Error> {
@@ -159,11 +197,27 @@ impl Plan {
         for cpu in self.components(&all, near(LinkClass::Phb)) {
             let top = |devices: Vec<usize>| {
                 let leaves = self.components(&devices, near(LinkClass::Pix)).into_iter();
-                Top { leaves: leaves.map(|devices| Leaf { devices, cards: Vec::new() }).collect(), cards: Vec::new() }
+                Top {
+                    leaves: leaves
+                        .map(|devices| Leaf {
+                            devices,
+                            cards: Vec::new(),
+                        })
+                        .collect(),
+                    cards: Vec::new(),
+                }
             };
-            let switches = self.components(&cpu, near(LinkClass::Pxb)).into_iter().map(top).collect();
+            let switches = self
+                .components(&cpu, near(LinkClass::Pxb))
+                .into_iter()
+                .map(top)
+                .collect();
             let numa = self.free_numa(cpu.iter().find_map(|&id| self.graph.devices()[id].numa));
-            self.cpus.push(Cpu { numa, switches, cards: Vec::new() });
+            self.cpus.push(Cpu {
+                numa,
+                switches,
+                cards: Vec::new(),
+            });
         }
         for &card in cards {
             self.place(card);
@@ -172,7 +226,11 @@ impl Plan {
     }
 
     /// Devices that are near each other, directly or by others.
-    fn components(&self, of: &[usize], near: impl Fn(&Self, usize, usize) -> bool) -> Vec<Vec<usize>> {
+    fn components(
+        &self,
+        of: &[usize],
+        near: impl Fn(&Self, usize, usize) -> bool,
+    ) -> Vec<Vec<usize>> {
         let mut left = of.to_vec();
         let mut groups = Vec::new();
         while !left.is_empty() {
@@ -190,44 +248,69 @@ impl Plan {
         groups
     }
 
-    /// The number wanted, if no CPU has it, else the lowest that none has and no device wants.
+    /// The number `wanted`, if no CPU has it. Otherwise the lowest number that no CPU has and no
+    /// device states.
     fn free_numa(&self, wanted: Option<u32>) -> u32 {
         let taken = |number: &u32| self.cpus.iter().any(|cpu| cpu.numa == *number);
-        let said: HashSet<u32> = self.graph.devices().iter().filter_map(|device| device.numa).collect();
-        wanted
-            .filter(|number| !taken(number))
-            .unwrap_or_else(|| (0..).find(|number| !taken(number) && !said.contains(number)).unwrap_or_default())
+        let said: HashSet<u32> = self
+            .graph
+            .devices()
+            .iter()
+            .filter_map(|device| device.numa)
+            .collect();
+        wanted.filter(|number| !taken(number)).unwrap_or_else(|| {
+            (0..)
+                .find(|number| !taken(number) && !said.contains(number))
+                .unwrap_or_default()
+        })
     }
 
-    /// Hangs a card where it is nearest to a device.
+    /// Places a card beside the device that is nearest to it.
     fn place(&mut self, card: usize) {
-        let nearest = (0..self.devices).rev().max_by_key(|&id| self.host(card, id));
+        let nearest = (0..self.devices)
+            .rev()
+            .max_by_key(|&id| self.host(card, id));
         let class = nearest.map_or(LinkClass::Sys, |id| self.host(card, id));
-        let holds = |cpu: &Cpu| {
-            let leaves = cpu.switches.iter().flat_map(|top| &top.leaves);
-            { leaves }.any(|leaf| leaf.devices.iter().any(|&id| Some(id) == nearest))
-        };
         let numa = self.graph.devices()[card].numa;
         let far = class < LinkClass::Phb;
-        let found = self.cpus.iter().position(|cpu| if far { Some(cpu.numa) == numa } else { holds(cpu) });
+        let found = self.cpus.iter().position(|cpu| {
+            if far {
+                Some(cpu.numa) == numa
+            } else {
+                cpu.switches
+                    .iter()
+                    .flat_map(|top| &top.leaves)
+                    .any(|leaf| leaf.devices.iter().any(|&id| Some(id) == nearest))
+            }
+        });
         let Some(cpu) = found else {
             let numa = self.free_numa(numa);
-            self.cpus.push(Cpu { numa, switches: Vec::new(), cards: vec![card] });
+            self.cpus.push(Cpu {
+                numa,
+                switches: Vec::new(),
+                cards: vec![card],
+            });
             return;
         };
         let cpu = &mut self.cpus[cpu];
         let within = |leaf: &Leaf| leaf.devices.iter().any(|&id| Some(id) == nearest);
-        let top = cpu.switches.iter_mut().find(|top| top.leaves.iter().any(within));
+        let top = cpu
+            .switches
+            .iter_mut()
+            .find(|top| top.leaves.iter().any(within));
         match top {
             Some(top) if class >= LinkClass::Pix => {
-                top.leaves.iter_mut().filter(|leaf| within(leaf)).for_each(|leaf| leaf.cards.push(card));
+                top.leaves
+                    .iter_mut()
+                    .filter(|leaf| within(leaf))
+                    .for_each(|leaf| leaf.cards.push(card));
             }
             Some(top) if class == LinkClass::Pxb => top.cards.push(card),
             _ => cpu.cards.push(card),
         }
     }
 
-    /// That the text reads back to what it was written from.
+    /// Checks that reading the text gives the pairs that it was written from.
     pub(super) fn check(&self, text: &str) -> Result<(), Error> {
         let again = Kind::NcclTopology.read(text)?.machine.graph()?;
         for b in 0..self.devices {
@@ -238,8 +321,9 @@ impl Plan {
                 if (read.direct.class, read.host.class) != (direct.class, wanted) {
                     let name = |id: usize| &self.graph.devices()[id].name;
                     let what = format!(
-                        "{} and {} are joined by {:?} through the host, but with what joins them to others a tree has {:?}: \
-                         NCCL's topology is a tree",
+                        "{} and {} have a host path of class {:?}, but the tree that fits their other \
+                         paths gives {:?}: expected host paths that form a tree, as NCCL's topology is \
+                         a tree",
                         name(a),
                         name(b),
                         host.class,
@@ -263,23 +347,34 @@ fn in_words_of_nccl(class: LinkClass) -> LinkClass {
 }
 
 pub(super) fn count(class: LinkClass) -> u32 {
-    if let LinkClass::Direct(links) = class { u32::from(links) } else { 0 }
+    if let LinkClass::Direct(links) = class {
+        u32::from(links)
+    } else {
+        0
+    }
 }
 
-/// The wires of a fabric, by the ids that devices will have.
+/// The wires of a fabric. Devices are the ids that the graph gives them.
 struct Wires {
     /// Between two devices a < b.
     direct: HashMap<(usize, usize), Link>,
-    /// GB/s of the hop of a device or card, by name.
+    /// Bandwidth of the hop of a device or card to its parent, GB/s, by name.
     up: HashMap<String, f64>,
 }
 
 impl Wires {
     fn of(fabric: &Fabric) -> Self {
         let device = |node: &FabricNode| matches!(node.kind, NodeKind::Device(_));
-        let ids: HashMap<NodeId, usize> =
-            fabric.nodes().filter(|(_, node)| device(node)).enumerate().map(|(id, (node, _))| (node, id)).collect();
-        let mut wires = Self { direct: HashMap::new(), up: HashMap::new() };
+        let ids: HashMap<NodeId, usize> = fabric
+            .nodes()
+            .filter(|(_, node)| device(node))
+            .enumerate()
+            .map(|(id, (node, _))| (node, id))
+            .collect();
+        let mut wires = Self {
+            direct: HashMap::new(),
+            up: HashMap::new(),
+        };
         for (a, b, wire) in fabric.wires() {
             match wire {
                 FabricWire::Up { gbps } => {
@@ -297,7 +392,7 @@ impl Wires {
     }
 }
 
-/// Addresses for what has none: ffff:00:00.0 and on.
+/// A source of unused PCI addresses, from ffff:00:00.0 on, for components without one.
 #[derive(Clone, Default)]
 pub(super) struct Addresses {
     taken: HashSet<String>,
@@ -307,7 +402,11 @@ pub(super) struct Addresses {
 impl Addresses {
     pub(super) fn next(&mut self) -> String {
         loop {
-            let (device, bus, domain) = (self.next % 32, self.next / 32 % 256, 0xffff - self.next / 8192);
+            let (device, bus, domain) = (
+                self.next % 32,
+                self.next / 32 % 256,
+                0xffff - self.next / 8192,
+            );
             self.next += 1;
             let address = format!("{domain:04x}:{bus:02x}:{device:02x}.0");
             if self.taken.insert(address.clone()) {

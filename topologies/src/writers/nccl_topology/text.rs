@@ -1,4 +1,4 @@
-//! The elements of the file.
+//! Writes the XML elements of the file.
 
 use std::fmt::Write;
 
@@ -11,11 +11,19 @@ const SWITCH: &str = "0x060400";
 const CARD: &str = "0x020000";
 const NV_SWITCH: &str = "0x068000";
 
-/// Writes a plan, with what is lost in front.
+/// Writes a plan as XML. Comments in front list what the file cannot express.
 pub(super) fn write(plan: &Plan) -> String {
     let mut free = plan.free.clone();
     let switch = plan.switched.then(|| free.next());
-    let mut writer = Writer { plan, body: String::new(), free, switch, rates_lost: false, hops_lost: false, cards: 0 };
+    let mut writer = Writer {
+        plan,
+        body: String::new(),
+        free,
+        switch,
+        rates_lost: false,
+        hops_lost: false,
+        cards: 0,
+    };
     for cpu in &plan.cpus {
         writer.cpu(cpu);
     }
@@ -35,14 +43,15 @@ struct Writer<'p> {
     switch: Option<String>,
     rates_lost: bool,
     hops_lost: bool,
-    /// How many cards are written.
+    /// How many cards were written so far.
     cards: u32,
 }
 
 impl Writer<'_> {
     fn lost(&self) -> Vec<&'static str> {
-        let rates = "Some direct links are of no known generation: their bandwidth is not in this file.";
-        let hops = "Some hops have the bandwidth of no PCIe link: it is not in this file.";
+        let rates =
+            "Some direct links fit no known generation: this file does not give their bandwidth.";
+        let hops = "Some hops fit no PCIe link: this file does not give their bandwidth.";
         [(self.rates_lost, rates), (self.hops_lost, hops)]
             .iter()
             .filter(|(lost, _)| *lost)
@@ -68,10 +77,15 @@ impl Writer<'_> {
 
     fn top(&mut self, top: &Top) {
         match &top.leaves[..] {
-            [leaf] if top.cards.is_empty() => self.leaf(2, leaf, leaf.devices.len() + leaf.cards.len() > 1),
+            [leaf] if top.cards.is_empty() => {
+                self.leaf(2, leaf, leaf.devices.len() + leaf.cards.len() > 1)
+            }
             leaves => {
-                let members: Vec<usize> =
-                    leaves.iter().flat_map(Leaf::members).chain(top.cards.iter().copied()).collect();
+                let members: Vec<usize> = leaves
+                    .iter()
+                    .flat_map(Leaf::members)
+                    .chain(top.cards.iter().copied())
+                    .collect();
                 self.open_switch(2, &members);
                 for leaf in leaves {
                     self.leaf(3, leaf, true);
@@ -102,30 +116,49 @@ impl Writer<'_> {
         }
     }
 
-    /// A switch above these, as wide as the best path that leads away from them.
+    /// Opens a switch above these vertices. Its bandwidth is that of the best path from them to
+    /// another vertex.
     fn open_switch(&mut self, depth: usize, members: &[usize]) {
         let plan = self.plan;
         let mut inside = vec![false; plan.graph.len()];
         members.iter().for_each(|&member| inside[member] = true);
         let outside: Vec<usize> = (0..inside.len()).filter(|&other| !inside[other]).collect();
-        let paths = members.iter().flat_map(|&a| outside.iter().map(move |&b| plan.pair(a, b).1));
-        let away = paths.filter(|path| path.exists()).map(|path| path.gbps).reduce(f64::max);
+        let paths = members
+            .iter()
+            .flat_map(|&a| outside.iter().map(move |&b| plan.pair(a, b).1));
+        let away = paths
+            .filter(|path| path.exists())
+            .map(|path| path.gbps)
+            .reduce(f64::max);
         let widest = || members.iter().map(|&a| plan.hops[a]).reduce(f64::max);
         let hop = self.hop(away.or_else(widest).unwrap_or_default());
         let address = self.free.next();
-        self.line(depth, &format!("<pci busid=\"{address}\" class=\"{SWITCH}\" {hop}>"));
+        self.line(
+            depth,
+            &format!("<pci busid=\"{address}\" class=\"{SWITCH}\" {hop}>"),
+        );
     }
 
     fn device(&mut self, depth: usize, id: usize) {
         let plan = self.plan;
         let (address, number) = (&plan.addresses[id], plan.numbers[id]);
         let hop = self.hop(plan.hops[id]);
-        let (class, vendor) = if plan.amd { ("0x038000", "0x1002") } else { ("0x030200", "0x10de") };
-        self.line(depth, &format!("<pci busid=\"{address}\" class=\"{class}\" vendor=\"{vendor}\" {hop}>"));
+        let (class, vendor) = if plan.amd {
+            ("0x038000", "0x1002")
+        } else {
+            ("0x030200", "0x10de")
+        };
+        self.line(
+            depth,
+            &format!("<pci busid=\"{address}\" class=\"{class}\" vendor=\"{vendor}\" {hop}>"),
+        );
         let links = self.links(id, class);
         let generation = self.generation(id);
         let end = if links.is_empty() { "/>" } else { ">" };
-        self.line(depth + 1, &format!("<gpu dev=\"{number}\"{generation} rank=\"{id}\" gdr=\"1\"{end}"));
+        self.line(
+            depth + 1,
+            &format!("<gpu dev=\"{number}\"{generation} rank=\"{id}\" gdr=\"1\"{end}"),
+        );
         for link in &links {
             self.line(depth + 2, link);
         }
@@ -135,12 +168,15 @@ impl Writer<'_> {
         self.line(depth, "</pci>");
     }
 
-    /// The device's bonds to others and to the switch.
+    /// The direct links of a device: to other devices (`Some`) and to the link switch (`None`).
     fn bonds(&self, id: usize) -> impl Iterator<Item = (Option<usize>, Link)> {
         let plan = self.plan;
         let key = move |other: usize| (id.min(other), id.max(other));
-        let others = (0..plan.devices).filter_map(move |other| Some((Some(other), *plan.bonds.get(&key(other))?)));
-        let port = plan.graph.devices()[id].switch_port.filter(|_| plan.switched);
+        let others = (0..plan.devices)
+            .filter_map(move |other| Some((Some(other), *plan.bonds.get(&key(other))?)));
+        let port = plan.graph.devices()[id]
+            .switch_port
+            .filter(|_| plan.switched);
         others.chain(port.map(|port| (None, port)))
     }
 
@@ -151,15 +187,23 @@ impl Writer<'_> {
                 Some(other) => (self.plan.addresses[other].as_str(), class),
                 None => (self.switch.as_deref().unwrap_or_default(), NV_SWITCH),
             };
-            format!("<{tag} target=\"{target}\" count=\"{}\" tclass=\"{class}\"/>", count(bond.class))
+            format!(
+                "<{tag} target=\"{target}\" count=\"{}\" tclass=\"{class}\"/>",
+                count(bond.class)
+            )
         };
         self.bonds(id).map(link).collect()
     }
 
-    /// What tells the bandwidth of a link: ` sm="70"`.
+    /// The attribute from which readers derive the bandwidth of a link: ` sm="70"`.
     fn generation(&mut self, id: usize) -> String {
-        let rates: Vec<f64> = self.bonds(id).map(|(_, bond)| bond.gbps / f64::from(count(bond.class))).collect();
-        let Some(&first) = rates.first() else { return String::new() };
+        let rates: Vec<f64> = self
+            .bonds(id)
+            .map(|(_, bond)| bond.gbps / f64::from(count(bond.class)))
+            .collect();
+        let Some(&first) = rates.first() else {
+            return String::new();
+        };
         let alike = rates.iter().all(|rate| (rate - first).abs() < 0.01);
         let product = self.plan.graph.devices()[id].product.as_deref();
         let attribute = if self.plan.amd {
@@ -183,17 +227,23 @@ impl Writer<'_> {
         }
         self.line(depth, &(open + ">"));
         self.line(depth + 1, "<nic>");
-        self.line(depth + 2, &format!("<net name=\"{}\" dev=\"{}\"/>", escaped(name), self.cards));
+        self.line(
+            depth + 2,
+            &format!("<net name=\"{}\" dev=\"{}\"/>", escaped(name), self.cards),
+        );
         self.line(depth + 1, "</nic>");
         self.line(depth, "</pci>");
         self.cards += 1;
     }
 
-    /// Speed and width of a PCIe link; empty, as NCCL writes what it does not know, if none has this bandwidth.
+    /// The speed and width attributes of the PCIe link with this bandwidth. If there is no such
+    /// link, the speed is empty and the width 0, which is how NCCL writes an unknown link.
     fn hop(&mut self, gbps: f64) -> String {
         let link = links::pcie_of(gbps);
         self.hops_lost |= link.is_none();
-        let (speed, lanes) = link.map_or((String::new(), 0), |(rate, lanes)| (format!("{rate:.1} GT/s PCIe"), lanes));
+        let (speed, lanes) = link.map_or((String::new(), 0), |(rate, lanes)| {
+            (format!("{rate:.1} GT/s PCIe"), lanes)
+        });
         format!("link_speed=\"{speed}\" link_width=\"{lanes}\"")
     }
 }
@@ -204,7 +254,8 @@ impl Leaf {
     }
 }
 
-/// A name as the value of an attribute. XML has no way to write most control characters.
+/// A name as the value of an attribute. Most control characters become `_`: XML cannot express
+/// them.
 fn escaped(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for c in name.chars() {

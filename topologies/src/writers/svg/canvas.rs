@@ -1,8 +1,8 @@
-//! Writing SVG: elements, escaped text, numbers of one decimal.
+//! Writes SVG: elements, escaped text, and numbers with one decimal.
 
 use std::fmt::{Display, Write};
 
-/// SVG text as it grows. Elements are closed in the order in which they were opened.
+/// SVG text under construction. [`close`](Canvas::close) closes the element that was opened last.
 #[derive(Default)]
 pub(super) struct Canvas {
     text: String,
@@ -28,13 +28,13 @@ impl Canvas {
         }
     }
 
-    /// An element with nothing in it.
+    /// Adds an element without content.
     pub(super) fn add(&mut self, name: &'static str, attributes: &[Attribute<'_>]) {
         self.start(name, attributes);
         self.text.push_str("/>\n");
     }
 
-    /// An element with text in it.
+    /// Adds an element that contains text.
     pub(super) fn say(&mut self, name: &'static str, attributes: &[Attribute<'_>], what: &str) {
         self.start(name, attributes);
         self.text.push('>');
@@ -44,7 +44,7 @@ impl Canvas {
         self.text.push_str(">\n");
     }
 
-    /// What another canvas has.
+    /// Appends the text of another canvas.
     pub(super) fn raw(&mut self, other: &str) {
         self.text.push_str(other);
     }
@@ -76,7 +76,8 @@ impl Canvas {
     }
 }
 
-/// Text as XML has it. What XML 1.0 has no way to write, such as most control characters, becomes a replacement character.
+/// Appends `what` to `into`, escaped for XML. Characters that XML 1.0 cannot express, such as most
+/// control characters, become a replacement character.
 fn escape(what: &str, into: &mut String) {
     for c in what.chars() {
         match c {
@@ -95,7 +96,11 @@ fn escape(what: &str, into: &mut String) {
 pub(super) fn number(value: f64) -> String {
     let text = format!("{value:.1}");
     let text = text.strip_suffix(".0").unwrap_or(&text);
-    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+    if text == "-0" {
+        "0".to_owned()
+    } else {
+        text.to_owned()
+    }
 }
 
 /// GB/s with at most two decimals.
@@ -104,7 +109,7 @@ pub(super) fn gbps(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// The pieces of a path.
+/// The `d` attribute of an SVG path, built step by step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Path(String);
 
@@ -121,7 +126,7 @@ impl Path {
         self.step('C', &[a, b, c, d, x, y])
     }
 
-    /// A quarter of a turn towards (x, y), around the corner (a, b).
+    /// A rounded corner: a curve to (x, y) with the control point (a, b).
     pub(super) fn turn(self, a: f64, b: f64, x: f64, y: f64) -> Self {
         self.step('Q', &[a, b, x, y])
     }
@@ -143,10 +148,11 @@ impl Display for Path {
     }
 }
 
-/// About how wide a text is: an upper bound for common sans-serif fonts and European letters.
+/// The estimated width of a text: an upper bound for common sans-serif fonts and European letters.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     let em = |c: char| match c {
-        'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | 'I' | ' ' | 'f' | 't' | '(' | ')' => 0.38,
+        'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | 'I' | ' ' | 'f' | 't'
+        | '(' | ')' => 0.38,
         'm' | 'w' | 'M' | 'W' | '@' | '%' => 1.0,
         c if c.is_ascii_uppercase() => 0.75,
         c if c.is_ascii() => 0.64,
@@ -156,7 +162,7 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(em).sum::<f64>() * size
 }
 
-/// The text, or as much of it as fits, with an ellipsis.
+/// The text if it fits into `room`, otherwise its beginning with an ellipsis.
 pub(super) fn fitted(text: &str, size: f64, room: f64) -> String {
     if width(text, size) <= room {
         return text.to_owned();
@@ -172,7 +178,7 @@ pub(super) fn fitted(text: &str, size: f64, room: f64) -> String {
     short + "…"
 }
 
-/// The words in lines that fit; a word that does not fit a line of its own is cut.
+/// Splits a text into lines that fit into `room`. A word that is wider than a line is cut.
 pub(super) fn wrapped(text: &str, size: f64, room: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -187,6 +193,46 @@ pub(super) fn wrapped(text: &str, size: f64, room: f64) -> Vec<String> {
     lines
 }
 
+/// Adds a line of text. Its base line begins at `(x, y)`, unless `text-anchor` in `more` says
+/// otherwise.
+pub(super) fn text(
+    canvas: &mut Canvas,
+    (x, y): (f64, f64),
+    size: f64,
+    ink: &str,
+    more: &[(&str, &str)],
+    what: &str,
+) {
+    let mut attributes: Vec<Attribute<'_>> = vec![
+        ("x", number(x)),
+        ("y", number(y)),
+        ("font-size", number(size)),
+        ("fill", ink.to_owned()),
+    ];
+    attributes.extend(more.iter().map(|(key, value)| (*key, (*value).to_owned())));
+    canvas.say("text", &attributes, what);
+}
+
+/// Adds a line along a path.
+pub(super) fn line(
+    canvas: &mut Canvas,
+    path: &Path,
+    colour: &str,
+    width: &str,
+    dash: Option<&str>,
+    more: &[Attribute<'_>],
+) {
+    let mut attributes = more.to_vec();
+    attributes.extend([
+        ("d", path.to_string()),
+        ("fill", "none".to_owned()),
+        ("stroke", colour.to_owned()),
+        ("stroke-width", width.to_owned()),
+    ]);
+    attributes.extend(dash.map(|dash| ("stroke-dasharray", dash.to_owned())));
+    canvas.add("path", &attributes);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,7 +241,10 @@ mod tests {
     fn names_cannot_break_out_of_the_markup() {
         let mut canvas = Canvas::default();
         canvas.say("text", &[("id", "a\"b".to_owned())], "<&>\u{1}\"");
-        assert_eq!(canvas.finish(), "<text id=\"a&quot;b\">&lt;&amp;&gt;\u{fffd}&quot;</text>\n");
+        assert_eq!(
+            canvas.finish(),
+            "<text id=\"a&quot;b\">&lt;&amp;&gt;\u{fffd}&quot;</text>\n"
+        );
     }
 
     #[test]
@@ -203,8 +252,17 @@ mod tests {
         assert_eq!(fitted("GPU0", 10.0, 100.0), "GPU0");
         assert!(fitted("a name of great length", 10.0, 60.0).ends_with('…'));
         let lines = wrapped("one two three four", 10.0, 60.0);
-        assert!(lines.len() > 1 && lines.iter().all(|line| width(line, 10.0) <= 60.0), "{lines:?}");
-        assert_eq!((number(2.0), number(2.25), number(-0.01)), ("2".to_owned(), "2.2".to_owned(), "0".to_owned()));
-        assert_eq!((gbps(25.0), gbps(12.5), gbps(100.0)), ("25".to_owned(), "12.5".to_owned(), "100".to_owned()));
+        assert!(
+            lines.len() > 1 && lines.iter().all(|line| width(line, 10.0) <= 60.0),
+            "{lines:?}"
+        );
+        assert_eq!(
+            (number(2.0), number(2.25), number(-0.01)),
+            ("2".to_owned(), "2.2".to_owned(), "0".to_owned())
+        );
+        assert_eq!(
+            (gbps(25.0), gbps(12.5), gbps(100.0)),
+            ("25".to_owned(), "12.5".to_owned(), "100".to_owned())
+        );
     }
 }

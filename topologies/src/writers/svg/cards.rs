@@ -1,13 +1,13 @@
-//! Devices as cards: their names, what they are to the job, and the instances that they are cut into.
+//! Devices as cards: their names, their states (chosen, in use, free), and their MIG instances.
 
 use std::collections::BTreeMap;
 
 use mapa_core::{DeviceId, HardwareGraph};
 
-use super::canvas::{Canvas, fitted, number, width};
+use super::canvas::{Canvas, fitted, number, text, width};
 use super::layout::Rect;
+use super::picture::Picture;
 use super::style::{ACCENT, BUSY, BUSY_EDGE, BUSY_INK, CARD, CARD_EDGE, INK, PAPER, SOFT};
-use super::{Picture, text};
 
 const NAME_SIZE: f64 = 14.0;
 const SMALL: f64 = 11.0;
@@ -15,7 +15,7 @@ const PLAIN_HEIGHT: f64 = 48.0;
 const SLOT: f64 = 15.0;
 const SLOTS_FROM: f64 = 27.0;
 
-/// What a device or instance is to the picture.
+/// The state of a device or instance in the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum State {
     Chosen,
@@ -33,7 +33,7 @@ impl State {
     }
 }
 
-/// What is known of the devices of a picture.
+/// The devices of a picture, with the ranks placed on them.
 pub(super) struct Cards<'a> {
     graph: &'a HardwareGraph,
     picture: &'a Picture,
@@ -46,7 +46,11 @@ impl<'a> Cards<'a> {
         for (rank, &id) in picture.placement.iter().enumerate() {
             ranks.entry(id).or_default().push(rank);
         }
-        Self { graph, picture, ranks }
+        Self {
+            graph,
+            picture,
+            ranks,
+        }
     }
 
     pub(super) fn state(&self, id: DeviceId) -> State {
@@ -59,13 +63,23 @@ impl<'a> Cards<'a> {
         }
     }
 
-    /// The states that occur, of instances where devices are cut into them.
+    /// The states that occur. A device that is drawn with instances counts as its instances.
     pub(super) fn states(&self) -> Vec<State> {
         let shown = |id: DeviceId| {
             let instances = self.instances(id);
-            if instances.is_empty() { vec![id] } else { instances }
+            if instances.is_empty() {
+                vec![id]
+            } else {
+                instances
+            }
         };
-        let mut states: Vec<State> = self.graph.wholes().iter().flat_map(shown).map(|id| self.state(id)).collect();
+        let mut states: Vec<State> = self
+            .graph
+            .wholes()
+            .iter()
+            .flat_map(shown)
+            .map(|id| self.state(id))
+            .collect();
         states.sort_unstable();
         states.dedup();
         states
@@ -83,28 +97,49 @@ impl<'a> Cards<'a> {
     /// The height of every card.
     pub(super) fn height(&self) -> f64 {
         let slots = |id: DeviceId| {
-            let model = self.graph.model(id).filter(|_| !self.instances(id).is_empty())?;
+            let model = self
+                .graph
+                .model(id)
+                .filter(|_| !self.instances(id).is_empty())?;
             Some(SLOTS_FROM + SLOT * f64::from(model.size().memory) + 6.0)
         };
-        self.graph.wholes().iter().filter_map(slots).fold(PLAIN_HEIGHT, f64::max)
+        self.graph
+            .wholes()
+            .iter()
+            .filter_map(slots)
+            .fold(PLAIN_HEIGHT, f64::max)
     }
 
     /// The width of the longest name.
     pub(super) fn longest_name(&self) -> f64 {
         let names = self.graph.wholes();
-        names.iter().map(|id| width(&self.graph.device(id).name, NAME_SIZE)).fold(0.0, f64::max)
+        names
+            .iter()
+            .map(|id| width(&self.graph.device(id).name, NAME_SIZE))
+            .fold(0.0, f64::max)
     }
 
     fn ranks(&self, id: DeviceId) -> Option<String> {
         let ranks = self.ranks.get(&id)?;
         let list: Vec<String> = ranks.iter().map(ToString::to_string).collect();
-        Some(format!("{} {}", if list.len() == 1 { "rank" } else { "ranks" }, list.join(", ")))
+        Some(format!(
+            "{} {}",
+            if list.len() == 1 { "rank" } else { "ranks" },
+            list.join(", ")
+        ))
     }
 
     pub(super) fn draw(&self, canvas: &mut Canvas, id: DeviceId, rect: Rect) {
         let instances = self.instances(id);
-        let state = if instances.is_empty() { self.state(id) } else { State::Free };
-        let mut attributes = vec![("class", format!("device {}", state.word())), ("data-device", id.to_string())];
+        let state = if instances.is_empty() {
+            self.state(id)
+        } else {
+            State::Free
+        };
+        let mut attributes = vec![
+            ("class", format!("device {}", state.word())),
+            ("data-device", id.to_string()),
+        ];
         if let Some(ranks) = self.ranks.get(&id) {
             let list: Vec<String> = ranks.iter().map(ToString::to_string).collect();
             attributes.push(("data-rank", list.join(" ")));
@@ -117,18 +152,47 @@ impl<'a> Cards<'a> {
             State::Free => (CARD, CARD_EDGE, INK),
         };
         let mut shape = shape(rect, 6.0, fill);
-        shape.extend([("class", "card".to_owned()), ("stroke", edge.to_owned()), ("stroke-width", "1.5".to_owned())]);
+        shape.extend([
+            ("class", "card".to_owned()),
+            ("stroke", edge.to_owned()),
+            ("stroke-width", "1.5".to_owned()),
+        ]);
         canvas.add("rect", &shape);
         let name = fitted(&self.graph.device(id).name, NAME_SIZE, rect.w - 8.0);
-        let second = if instances.is_empty() { self.second_line(id, rect) } else { None };
+        let second = if instances.is_empty() {
+            self.second_line(id, rect)
+        } else {
+            None
+        };
         let alone = instances.is_empty() && second.is_none();
-        let (middle, y) = (rect.middle().0, if alone { rect.middle().1 + 5.0 } else { rect.y + 20.0 });
-        text(canvas, (middle, y), NAME_SIZE, ink, &[("text-anchor", "middle"), ("font-weight", "bold")], &name);
+        let (middle, y) = (
+            rect.middle().0,
+            if alone {
+                rect.middle().1 + 5.0
+            } else {
+                rect.y + 20.0
+            },
+        );
+        text(
+            canvas,
+            (middle, y),
+            NAME_SIZE,
+            ink,
+            &[("text-anchor", "middle"), ("font-weight", "bold")],
+            &name,
+        );
         if let Some(ranks) = self.ranks(id).filter(|_| instances.is_empty()) {
             pill(canvas, (middle, rect.y + 38.0), &ranks, rect.w);
         } else if let Some(second) = second {
             let ink = if ink == INK { SOFT } else { ink };
-            text(canvas, (middle, rect.y + 38.0), SMALL, ink, &[("text-anchor", "middle")], &second);
+            text(
+                canvas,
+                (middle, rect.y + 38.0),
+                SMALL,
+                ink,
+                &[("text-anchor", "middle")],
+                &second,
+            );
         }
         if !instances.is_empty() {
             self.slots(canvas, id, &instances, rect);
@@ -136,7 +200,7 @@ impl<'a> Cards<'a> {
         canvas.close();
     }
 
-    /// What is said below the name, if there is room.
+    /// The text below the name, if there is room for it.
     fn second_line(&self, id: DeviceId, rect: Rect) -> Option<String> {
         let memory = |bytes: u64| format!("{} GiB", number(bytes as f64 / f64::from(1 << 30)));
         let label = match self.state(id) {
@@ -147,20 +211,33 @@ impl<'a> Cards<'a> {
         label.filter(|label| width(label, SMALL) <= rect.w - 6.0)
     }
 
-    /// The slices of a device from the top down, and the instances on them.
+    /// Draws the memory slices of a device from the top down, and the instances on them.
     fn slots(&self, canvas: &mut Canvas, whole: DeviceId, instances: &[DeviceId], rect: Rect) {
-        let Some(model) = self.graph.model(whole) else { return };
+        let Some(model) = self.graph.model(whole) else {
+            return;
+        };
         let top = rect.y + SLOTS_FROM;
         let slices = f64::from(model.size().memory);
-        let column = Rect { x: rect.x + 5.0, y: top, w: rect.w - 10.0, h: SLOT * slices };
+        let column = Rect {
+            x: rect.x + 5.0,
+            y: top,
+            w: rect.w - 10.0,
+            h: SLOT * slices,
+        };
         let mut grid = shape(column, 0.0, "#f3f5f7");
         grid.push(("stroke", BUSY_EDGE.to_owned()));
         canvas.add("rect", &grid);
         for &id in instances {
-            let Some(instance) = self.graph.device(id).unit.instance() else { continue };
+            let Some(instance) = self.graph.device(id).unit.instance() else {
+                continue;
+            };
             let span = model.span(instance);
             let (from, to) = (f64::from(span.start), f64::from(span.end));
-            let slot = Rect { y: top + SLOT * from, h: SLOT * (to - from), ..column };
+            let slot = Rect {
+                y: top + SLOT * from,
+                h: SLOT * (to - from),
+                ..column
+            };
             let state = self.state(id);
             let (fill, ink) = match state {
                 State::Chosen => (INK, PAPER),
@@ -174,19 +251,34 @@ impl<'a> Cards<'a> {
             own.push(("stroke", CARD_EDGE.to_owned()));
             canvas.add("rect", &own);
             let y = slot.middle().1 + 4.0;
-            let ranks = self.ranks(id).map(|ranks| fitted(&ranks, SMALL, column.w / 2.0));
-            let taken = ranks.as_ref().map_or(0.0, |ranks| width(ranks, SMALL) + 6.0);
-            let profile = fitted(&model.profile(instance.profile).name, SMALL, column.w - 8.0 - taken);
+            let ranks = self
+                .ranks(id)
+                .map(|ranks| fitted(&ranks, SMALL, column.w / 2.0));
+            let taken = ranks
+                .as_ref()
+                .map_or(0.0, |ranks| width(ranks, SMALL) + 6.0);
+            let profile = fitted(
+                &model.profile(instance.profile).name,
+                SMALL,
+                column.w - 8.0 - taken,
+            );
             text(canvas, (slot.x + 4.0, y), SMALL, ink, &[], &profile);
             if let Some(ranks) = ranks {
                 let attributes = [("text-anchor", "end"), ("font-weight", "bold")];
-                text(canvas, (slot.right() - 4.0, y), SMALL, "#ffb27a", &attributes, &ranks);
+                text(
+                    canvas,
+                    (slot.right() - 4.0, y),
+                    SMALL,
+                    "#ffb27a",
+                    &attributes,
+                    &ranks,
+                );
             }
             canvas.close();
         }
     }
 
-    /// What a pointer over a card shows.
+    /// The tooltip of a card.
     fn title(&self, id: DeviceId) -> String {
         let device = self.graph.device(id);
         let parts = [
@@ -203,19 +295,42 @@ impl<'a> Cards<'a> {
     }
 }
 
-/// The ranks on a device, around this point.
+/// Draws the ranks on a device in a rounded box around the point `(x, y)`.
 fn pill(canvas: &mut Canvas, (x, y): (f64, f64), ranks: &str, room: f64) {
     let size = SMALL + 1.0;
     let label = fitted(ranks, size, room - 16.0);
     let w = (width(&label, size) + 12.0).min(room - 6.0);
-    canvas.add("rect", &shape(Rect { x: x - w / 2.0, y: y - 12.5, w, h: 17.0 }, 8.5, ACCENT));
-    text(canvas, (x, y), size, PAPER, &[("text-anchor", "middle"), ("font-weight", "bold")], &label);
+    canvas.add(
+        "rect",
+        &shape(
+            Rect {
+                x: x - w / 2.0,
+                y: y - 12.5,
+                w,
+                h: 17.0,
+            },
+            8.5,
+            ACCENT,
+        ),
+    );
+    text(
+        canvas,
+        (x, y),
+        size,
+        PAPER,
+        &[("text-anchor", "middle"), ("font-weight", "bold")],
+        &label,
+    );
 }
 
-/// The attributes of a rectangle.
+/// The SVG attributes of a rectangle.
 pub(super) fn shape(rect: Rect, radius: f64, fill: &str) -> Vec<(&'static str, String)> {
-    let mut attributes =
-        vec![("x", number(rect.x)), ("y", number(rect.y)), ("width", number(rect.w)), ("height", number(rect.h))];
+    let mut attributes = vec![
+        ("x", number(rect.x)),
+        ("y", number(rect.y)),
+        ("width", number(rect.w)),
+        ("height", number(rect.h)),
+    ];
     if radius > 0.0 {
         attributes.push(("rx", number(radius)));
     }

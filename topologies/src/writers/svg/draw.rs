@@ -1,45 +1,54 @@
-//! The picture put together: title, host, lines, devices, legend, source.
+//! Assembles the picture: title, host, lines, devices, legend, source.
 
 use mapa_core::{HardwareGraph, Link, LinkClass};
 
-use super::canvas::{Canvas, Path, fitted, gbps, number, width, wrapped};
+use super::canvas::{Canvas, Path, fitted, gbps, line, number, text, width, wrapped};
 use super::cards::{Cards, shape};
-use super::layout::{CHIP_SIZE, Framed, Layout, MARGIN, NAME_SIZE, Plan};
+use super::layout::{CHIP_SIZE, Framed, Layout, MARGIN, NAME_SIZE, Plan, Rect};
 use super::legend::{Legend, small_print};
+use super::picture::Picture;
 use super::routes::Routes;
 use super::rows::Arrangement;
-use super::style::{ACCENT, BAR, BAR_EDGE, BOX_EDGE, BOXES, INK, NIC, NIC_EDGE, PAPER, SOFT, Stroke, stroke};
+use super::style::{
+    ACCENT, BAR, BAR_EDGE, BOX_EDGE, BOXES, INK, NIC, NIC_EDGE, PAPER, SOFT, Stroke, stroke,
+};
 use super::wires::{Switch, Wires, kinds};
-use super::{Picture, line, text};
 use crate::machine::Machine;
 use crate::writers::host::Host;
 
 const TITLE_SIZE: f64 = 21.0;
 const SUBTITLE_SIZE: f64 = 14.0;
 
-/// A line of the heading.
+/// One line of text in the heading.
 struct Heading {
     what: String,
     size: f64,
     y: f64,
 }
 
-/// The title and the line below it, wrapped, and where the machine may begin.
+/// The wrapped lines of the title and subtitle, and the y at which the machine may begin.
 fn heading(title: &str, picture: &Picture, width: f64) -> (Vec<Heading>, f64) {
     let mut lines = Vec::new();
     let mut y = MARGIN - 9.0;
-    let parts = [(Some(title), TITLE_SIZE), (picture.subtitle.as_deref(), SUBTITLE_SIZE)];
+    let parts = [
+        (Some(title), TITLE_SIZE),
+        (picture.subtitle.as_deref(), SUBTITLE_SIZE),
+    ];
     for (what, size) in parts {
         for what in wrapped(what.unwrap_or_default(), size, width - 2.0 * MARGIN) {
             y += size
-                + if size < TITLE_SIZE && lines.iter().all(|line: &Heading| line.size != size) { 9.0 } else { 4.0 };
+                + if size < TITLE_SIZE && lines.iter().all(|line: &Heading| line.size != size) {
+                    9.0
+                } else {
+                    4.0
+                };
             lines.push(Heading { what, size, y });
         }
     }
     (lines, y + 16.0)
 }
 
-/// What is drawn, and where.
+/// Everything that is drawn, with its place.
 struct Drawing<'a> {
     machine: &'a Machine,
     picture: &'a Picture,
@@ -52,15 +61,24 @@ struct Drawing<'a> {
 }
 
 pub(super) fn draw(machine: &Machine, graph: &HardwareGraph, picture: &Picture) -> String {
-    let edges =
-        picture.edges.iter().map(|(a, b)| (picture.placement[usize::from(*a)], picture.placement[usize::from(*b)]));
+    let edges = picture.edges.iter().map(|(a, b)| {
+        (
+            picture.placement[usize::from(*a)],
+            picture.placement[usize::from(*b)],
+        )
+    });
     let wires = Wires::of(&machine.fabric, graph, &edges.collect::<Vec<_>>());
     let host = Host::of(&machine.fabric, graph);
     let elsewhere: Vec<String> = host.empty.iter().chain(&host.cards).cloned().collect();
     let arrangement = Arrangement::of(host, &wires, graph.wholes().len());
     let cards = Cards::new(graph, picture);
-    let own = [&machine.title, &machine.name].into_iter().find(|text| !text.trim().is_empty());
-    let title = picture.title.as_deref().unwrap_or(own.map_or("a machine", String::as_str));
+    let own = [&machine.title, &machine.name]
+        .into_iter()
+        .find(|text| !text.trim().is_empty());
+    let title = picture
+        .title
+        .as_deref()
+        .unwrap_or(own.map_or("a machine", String::as_str));
     let plan = Plan {
         arrangement: &arrangement,
         wires: &wires,
@@ -71,12 +89,22 @@ pub(super) fn draw(machine: &Machine, graph: &HardwareGraph, picture: &Picture) 
     let layout = plan.layout();
     let routes = Routes::of(&arrangement, &layout, &wires);
     let kinds = kinds(graph, &wires);
-    Drawing { machine, picture, title, cards, wires: &wires, kinds, layout: &layout, routes }.draw(graph, &elsewhere)
+    Drawing {
+        machine,
+        picture,
+        title,
+        cards,
+        wires: &wires,
+        kinds,
+        layout: &layout,
+        routes,
+    }
+    .draw(graph, &elsewhere)
 }
 
 impl Drawing<'_> {
     fn draw(&self, graph: &HardwareGraph, elsewhere: &[String]) -> String {
-        // What is below the machine comes first, as it decides the height.
+        // The part below the machine is drawn first: it determines the height of the picture.
         let mut below = Canvas::default();
         let bottom = self.below(&mut below, elsewhere);
         let (w, h) = (self.layout.width, bottom + MARGIN - 12.0);
@@ -92,7 +120,14 @@ impl Drawing<'_> {
         );
         canvas.say("title", &[], self.title);
         canvas.say("desc", &[], &self.description(graph));
-        canvas.add("rect", &[("width", number(w)), ("height", number(h)), ("fill", PAPER.to_owned())]);
+        canvas.add(
+            "rect",
+            &[
+                ("width", number(w)),
+                ("height", number(h)),
+                ("fill", PAPER.to_owned()),
+            ],
+        );
         self.heading(&mut canvas);
         self.host(&mut canvas);
         self.lines(&mut canvas);
@@ -109,17 +144,32 @@ impl Drawing<'_> {
     }
 
     fn description(&self, graph: &HardwareGraph) -> String {
-        let links: Vec<String> =
-            self.kinds.iter().map(|kind| format!("{} at {} GB/s", self.print(kind.class), gbps(kind.gbps))).collect();
+        let links: Vec<String> = self
+            .kinds
+            .iter()
+            .map(|kind| format!("{} at {} GB/s", self.print(kind.class), gbps(kind.gbps)))
+            .collect();
         let devices = graph.wholes().len();
-        let chosen: Vec<&str> = self.picture.placement.iter().map(|&id| graph.device(id).name.as_str()).collect();
+        let chosen: Vec<&str> = self
+            .picture
+            .placement
+            .iter()
+            .map(|&id| graph.device(id).name.as_str())
+            .collect();
         let job = if chosen.is_empty() {
             String::new()
         } else {
             format!(" The job has {}, in rank order.", chosen.join(", "))
         };
-        let links = if links.is_empty() { String::new() } else { format!(" Links: {}.", links.join(", ")) };
-        format!("{devices} device{}.{links}{job}", if devices == 1 { "" } else { "s" })
+        let links = if links.is_empty() {
+            String::new()
+        } else {
+            format!(" Links: {}.", links.join(", "))
+        };
+        format!(
+            "{devices} device{}.{links}{job}",
+            if devices == 1 { "" } else { "s" }
+        )
     }
 
     fn print(&self, class: LinkClass) -> String {
@@ -128,7 +178,11 @@ impl Drawing<'_> {
 
     fn heading(&self, canvas: &mut Canvas) {
         for line in heading(self.title, self.picture, self.layout.width).0 {
-            let more: &[(&str, &str)] = if line.size == TITLE_SIZE { &[("font-weight", "bold")] } else { &[] };
+            let more: &[(&str, &str)] = if line.size == TITLE_SIZE {
+                &[("font-weight", "bold")]
+            } else {
+                &[]
+            };
             let ink = if line.size == TITLE_SIZE { INK } else { SOFT };
             text(canvas, (MARGIN, line.y), line.size, ink, more, &line.what);
         }
@@ -149,21 +203,35 @@ impl Drawing<'_> {
         canvas.close();
     }
 
-    /// Direct links that the job does not use.
+    /// Draws the direct links that the job does not use.
     fn lines(&self, canvas: &mut Canvas) {
         canvas.open("g", &[("class", "links".to_owned())]);
         let faded = self.faded();
         for wire in self.wires.direct.iter().filter(|wire| !wire.used) {
             let Stroke { colour, dash, .. } = stroke(wire.link, &self.kinds);
-            let class = [("class", self.print(wire.link.class)), ("stroke-opacity", faded.to_owned())];
-            line(canvas, &self.routes.wire(wire), colour, &self.wire_width(wire.link, 0.0), dash, &class);
+            let class = [
+                ("class", self.print(wire.link.class)),
+                ("stroke-opacity", faded.to_owned()),
+            ];
+            line(
+                canvas,
+                &self.routes.wire(wire),
+                colour,
+                &self.wire_width(wire.link, 0.0),
+                dash,
+                &class,
+            );
         }
         canvas.close();
     }
 
-    /// With a job, what it does not use stands back.
+    /// The opacity of links that the job does not use: full if there is no job.
     fn faded(&self) -> &'static str {
-        if self.picture.placement.is_empty() { "1" } else { "0.45" }
+        if self.picture.placement.is_empty() {
+            "1"
+        } else {
+            "0.45"
+        }
     }
 
     fn wire_width(&self, link: Link, more: f64) -> String {
@@ -172,13 +240,28 @@ impl Drawing<'_> {
 
     fn switches(&self, canvas: &mut Canvas) {
         for (s, switch) in self.wires.switches.iter().enumerate() {
-            canvas.open("g", &[("class", "switch".to_owned()), ("data-switches", switch.names.len().to_string())]);
+            canvas.open(
+                "g",
+                &[
+                    ("class", "switch".to_owned()),
+                    ("data-switches", switch.names.len().to_string()),
+                ],
+            );
             canvas.say("title", &[], &switch.names.join(", "));
             for (&id, port) in &switch.ports {
-                let Some(stub) = self.routes.stub(id, s) else { continue };
-                let Stroke { colour, width, dash } = stroke(*port, &self.kinds);
+                let Some(stub) = self.routes.stub(id, s) else {
+                    continue;
+                };
+                let Stroke {
+                    colour,
+                    width,
+                    dash,
+                } = stroke(*port, &self.kinds);
                 let path = Path::start(stub.x, stub.from).line(stub.x, stub.to);
-                let class = [("class", "port".to_owned()), ("stroke-opacity", self.faded().to_owned())];
+                let class = [
+                    ("class", "port".to_owned()),
+                    ("stroke-opacity", self.faded().to_owned()),
+                ];
                 line(canvas, &path, colour, &number(width), dash, &class);
             }
             self.bars(canvas, s);
@@ -187,15 +270,30 @@ impl Drawing<'_> {
     }
 
     fn bars(&self, canvas: &mut Canvas, s: usize) {
-        let bars: Vec<_> = self.layout.bars.iter().filter(|bar| bar.switch == s).collect();
+        let bars: Vec<_> = self
+            .layout
+            .bars
+            .iter()
+            .filter(|bar| bar.switch == s)
+            .collect();
         let edge = |mut attributes: Vec<(&'static str, String)>| {
-            attributes.extend([("stroke", BAR_EDGE.to_owned()), ("stroke-width", "1.5".to_owned())]);
+            attributes.extend([
+                ("stroke", BAR_EDGE.to_owned()),
+                ("stroke-width", "1.5".to_owned()),
+            ]);
             attributes
         };
-        if let (Some(x), Some(first), Some(last)) = (self.layout.trunks[s], bars.first(), bars.last()) {
+        if let (Some(x), Some(first), Some(last)) =
+            (self.layout.trunks[s], bars.first(), bars.last())
+        {
             let (top, bottom) = (first.rect.y, last.rect.bottom());
             let h = first.rect.h;
-            let trunk = super::layout::Rect { x: x - h / 2.0, y: top, w: h, h: bottom - top };
+            let trunk = Rect {
+                x: x - h / 2.0,
+                y: top,
+                w: h,
+                h: bottom - top,
+            };
             canvas.add("rect", &edge(shape(trunk, 4.0, BAR)));
         }
         for bar in bars {
@@ -203,7 +301,8 @@ impl Drawing<'_> {
         }
     }
 
-    /// As much as there is room for.
+    /// The label of a switch's bar: name and ports if they fit, otherwise as much of the name as
+    /// fits.
     fn bar_label(&self, switch: &Switch, room: f64) -> String {
         let name = match switch.names.as_slice() {
             [only] => only.clone(),
@@ -218,8 +317,19 @@ impl Drawing<'_> {
             self.port_label(switch, first),
             gbps(first.gbps * switch.names.len() as f64)
         );
-        let long = format!("{name}{}", if alike { each } else { format!(" · {ports} ports") });
-        if width(&long, 12.0) <= room { long } else { fitted(&name, 12.0, room) }
+        let long = format!(
+            "{name}{}",
+            if alike {
+                each
+            } else {
+                format!(" · {ports} ports")
+            }
+        );
+        if width(&long, 12.0) <= room {
+            long
+        } else {
+            fitted(&name, 12.0, room)
+        }
     }
 
     fn port_label(&self, switch: &Switch, port: Link) -> String {
@@ -229,28 +339,58 @@ impl Drawing<'_> {
         }
     }
 
-    /// What the edges of the job lie on.
+    /// Draws the links, ports and host paths that the edges of the job use.
     fn job(&self, canvas: &mut Canvas) {
         canvas.open("g", &[("class", "job".to_owned())]);
         let mut used: Vec<(Path, String, Option<&'static str>)> = Vec::new();
         for (s, switch) in self.wires.switches.iter().enumerate() {
-            let ports = switch.used.iter().filter_map(|&(a, b)| Some((self.routes.through(a, b, s)?, a)));
-            used.extend(ports.map(|(path, a)| (path, self.wire_width(switch.ports[&a], 0.0), None)));
+            let ports = switch
+                .used
+                .iter()
+                .filter_map(|&(a, b)| Some((self.routes.through(a, b, s)?, a)));
+            used.extend(
+                ports.map(|(path, a)| (path, self.wire_width(switch.ports[&a], 0.0), None)),
+            );
         }
         let direct = self.wires.direct.iter().filter(|wire| wire.used);
-        used.extend(direct.map(|wire| (self.routes.wire(wire), self.wire_width(wire.link, 2.0), None)));
+        used.extend(direct.map(|wire| {
+            (
+                self.routes.wire(wire),
+                self.wire_width(wire.link, 2.0),
+                None,
+            )
+        }));
         let host = self.wires.host.iter();
-        used.extend(host.map(|wire| (self.routes.wire(wire), number(4.0), stroke(wire.link, &self.kinds).dash)));
+        used.extend(host.map(|wire| {
+            (
+                self.routes.wire(wire),
+                number(4.0),
+                stroke(wire.link, &self.kinds).dash,
+            )
+        }));
         for (path, width, dash) in used {
-            line(canvas, &path, ACCENT, &width, dash, &[("class", "used".to_owned())]);
+            line(
+                canvas,
+                &path,
+                ACCENT,
+                &width,
+                dash,
+                &[("class", "used".to_owned())],
+            );
         }
         canvas.close();
     }
 
-    /// Names of boxes, network cards, and labels of ports: above lines, on a halo.
+    /// Draws the names of boxes, the network cards, and the labels of bars and ports. They are
+    /// drawn after the lines and with a halo, so that lines do not hide them.
     fn names(&self, canvas: &mut Canvas) {
         canvas.open("g", &[("class", "names".to_owned())]);
-        let halo = [("stroke", PAPER), ("stroke-width", "3"), ("stroke-linejoin", "round"), ("paint-order", "stroke")];
+        let halo = [
+            ("stroke", PAPER),
+            ("stroke-width", "3"),
+            ("stroke-linejoin", "round"),
+            ("paint-order", "stroke"),
+        ];
         for framed in &self.layout.boxes {
             text(canvas, framed.text, NAME_SIZE, SOFT, &halo, &framed.label);
             for chip in &framed.chips {
@@ -260,7 +400,14 @@ impl Drawing<'_> {
                 attributes.push(("stroke", NIC_EDGE.to_owned()));
                 canvas.add("rect", &attributes);
                 let (x, y) = chip.rect.middle();
-                text(canvas, (x, y + 4.0), CHIP_SIZE, INK, &[("text-anchor", "middle")], &chip.label);
+                text(
+                    canvas,
+                    (x, y + 4.0),
+                    CHIP_SIZE,
+                    INK,
+                    &[("text-anchor", "middle")],
+                    &chip.label,
+                );
                 canvas.close();
             }
         }
@@ -269,15 +416,31 @@ impl Drawing<'_> {
             let at = (bar.rect.middle().0, bar.rect.y + 15.0);
             let halo = [("stroke", BAR), ("stroke-width", "5"), halo[2], halo[3]];
             let bold = [("text-anchor", "middle"), ("font-weight", "bold")];
-            text(canvas, at, 12.0, INK, &[&bold[..], &halo[..]].concat(), &label);
+            text(
+                canvas,
+                at,
+                12.0,
+                INK,
+                &[&bold[..], &halo[..]].concat(),
+                &label,
+            );
         }
         for (s, switch) in self.wires.switches.iter().enumerate() {
             for (&id, port) in &switch.ports {
-                let Some(stub) = self.routes.stub(id, s) else { continue };
+                let Some(stub) = self.routes.stub(id, s) else {
+                    continue;
+                };
                 let label = self.port_label(switch, *port);
-                // Half a card is room for one label; with more ports the bar and the legend have to do.
+                // Half the width of a card has room for one label. If a device has more ports, the
+                // bar and the legend explain them.
                 let card = self.layout.cards[id.index()];
-                let alone = self.wires.switches.iter().filter(|other| other.ports.contains_key(&id)).count() == 1;
+                let alone = self
+                    .wires
+                    .switches
+                    .iter()
+                    .filter(|other| other.ports.contains_key(&id))
+                    .count()
+                    == 1;
                 if alone && width(&label, 11.0) + 8.0 <= card.w / 2.0 + 8.0 {
                     let y = stub.to + if stub.to > stub.from { -8.0 } else { 16.0 };
                     text(canvas, (stub.x + 6.0, y), 11.0, SOFT, &halo, &label);
@@ -287,11 +450,15 @@ impl Drawing<'_> {
         canvas.close();
     }
 
-    /// Legend, what is elsewhere, and the source; answers where they end.
+    /// Draws the legend, the names in `elsewhere`, and the source. Returns the y at which they end.
     fn below(&self, canvas: &mut Canvas, elsewhere: &[String]) -> f64 {
         let has_states = !self.picture.placement.is_empty() || !self.picture.busy.is_empty();
-        let used =
-            self.wires.all().any(|wire| wire.used) || self.wires.switches.iter().any(|switch| !switch.used.is_empty());
+        let used = self.wires.all().any(|wire| wire.used)
+            || self
+                .wires
+                .switches
+                .iter()
+                .any(|switch| !switch.used.is_empty());
         let legend = Legend {
             kinds: &self.kinds,
             labels: &self.machine.labels,
@@ -302,10 +469,18 @@ impl Drawing<'_> {
         let room = self.layout.width - 2.0 * MARGIN;
         let mut print = Vec::new();
         if !elsewhere.is_empty() {
-            print.extend(wrapped(&format!("Not near any device: {}", elsewhere.join(", ")), 11.0, room));
+            print.extend(wrapped(
+                &format!("Not near any device: {}", elsewhere.join(", ")),
+                11.0,
+                room,
+            ));
         }
         if !self.machine.source.trim().is_empty() {
-            print.extend(wrapped(&format!("Source: {}", self.machine.source), 11.0, room));
+            print.extend(wrapped(
+                &format!("Source: {}", self.machine.source),
+                11.0,
+                room,
+            ));
         }
         small_print(canvas, &print, y + 28.0)
     }

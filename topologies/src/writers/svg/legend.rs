@@ -1,12 +1,11 @@
-//! What the lines and fills of a picture mean: exactly those that occur in it.
+//! The legend: explains the lines and fills that occur in the picture, and no others.
 
 use mapa_core::{Link, LinkClass};
 
-use super::canvas::{Canvas, Path, gbps, number, width};
+use super::canvas::{Canvas, Path, gbps, line, number, text, width};
 use super::cards::{State, shape};
 use super::layout::{MARGIN, Rect};
 use super::style::{ACCENT, BUSY, BUSY_EDGE, CARD, CARD_EDGE, INK, SOFT, stroke};
-use super::{line, text};
 use crate::machine::Labels;
 
 const SIZE: f64 = 13.0;
@@ -17,9 +16,10 @@ const LINE: f64 = 24.0;
 pub(super) struct Legend<'a> {
     pub(super) kinds: &'a [Link],
     pub(super) labels: &'a Labels,
-    /// None without a job: then all devices are alike.
+    /// The states to explain. `None` if the picture has no job and nothing in use: then all devices
+    /// look alike.
     pub(super) states: Option<Vec<State>>,
-    /// Whether lines are drawn as the job's.
+    /// Whether the picture has lines in the job's colour.
     pub(super) used: bool,
 }
 
@@ -30,7 +30,7 @@ enum Entry {
 }
 
 impl Legend<'_> {
-    /// Draws it in lines from `y` on; answers where it ends.
+    /// Draws the legend in lines from `y` on. Returns the y of its last line.
     pub(super) fn draw(&self, canvas: &mut Canvas, room: f64, y: f64) -> f64 {
         let mut entries: Vec<Entry> = self.kinds.iter().copied().map(Entry::Kind).collect();
         entries.extend(self.used.then_some(Entry::Used));
@@ -80,7 +80,14 @@ impl Legend<'_> {
         match entry {
             Entry::Kind(link) => {
                 let stroke = stroke(*link, self.kinds);
-                line(canvas, &path, stroke.colour, &stroke.width(), stroke.dash, &[]);
+                line(
+                    canvas,
+                    &path,
+                    stroke.colour,
+                    &stroke.width(),
+                    stroke.dash,
+                    &[],
+                );
             }
             Entry::Used => line(canvas, &path, ACCENT, &number(6.0), None, &[]),
             Entry::State(state) => {
@@ -89,7 +96,16 @@ impl Legend<'_> {
                     State::Busy => (BUSY, BUSY_EDGE),
                     State::Free => (CARD, CARD_EDGE),
                 };
-                let mut card = shape(Rect { x: x + 8.0, y: y - 8.0, w: SWATCH - 8.0, h: 16.0 }, 3.0, fill);
+                let mut card = shape(
+                    Rect {
+                        x: x + 8.0,
+                        y: y - 8.0,
+                        w: SWATCH - 8.0,
+                        h: 16.0,
+                    },
+                    3.0,
+                    fill,
+                );
                 card.push(("stroke", edge.to_owned()));
                 canvas.add("rect", &card);
             }
@@ -97,7 +113,7 @@ impl Legend<'_> {
     }
 }
 
-/// What a class means, where its word does not say it.
+/// The explanation of a link class, empty if the class's word is clear by itself.
 fn meaning(class: LinkClass) -> &'static str {
     match class {
         LinkClass::Network => ", network",
@@ -111,7 +127,7 @@ fn meaning(class: LinkClass) -> &'static str {
     }
 }
 
-/// Small print.
+/// Draws lines of small print. Returns the y below them.
 pub(super) fn small_print(canvas: &mut Canvas, lines: &[String], mut y: f64) -> f64 {
     for line in lines {
         text(canvas, (MARGIN, y), 11.0, SOFT, &[], line);

@@ -1,5 +1,5 @@
-//! The ways of lines. None passes behind a card: lines leave cards at their edges, and run in channels between rows or in
-//! gaps between columns.
+//! Routes lines between cards. No line passes behind a card: lines leave cards at their edges, and
+//! run in channels between rows or in gaps between columns.
 
 use std::collections::BTreeMap;
 
@@ -17,37 +17,38 @@ enum Side {
     Bottom,
 }
 
-/// What ends at a card.
+/// The line or port that ends at a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum End {
-    /// Of a line: its devices.
+    /// A line, by its two devices.
     Wire(DeviceId, DeviceId),
-    /// The port at a switch.
+    /// The port at a switch, by the switch's index.
     Port(usize),
 }
 
-/// Where on the edge of a card a line ends: to the left, in the middle or to the right, and in which order there.
+/// Where on the edge of a card a line ends: -1 for the left part, 0 for the middle, 1 for the
+/// right, and the order within that part.
 type Place = (i8, isize);
 
-/// Which way a line goes.
+/// The kind of route of a line.
 enum Way {
-    /// To the next card of the row.
+    /// Straight to the next card of the row.
     Beside,
-    /// To another card of the row.
+    /// In an arc to a farther card of the row.
     Arc { span: usize },
-    /// To the next row.
+    /// Straight to a card of the next row.
     Across,
-    /// To a row beyond the next, on the right of this column.
+    /// To a row beyond the next, through the gap to the right of this column.
     Past { column: usize },
 }
 
-/// The ways of all lines of a picture.
+/// The routes of all lines of a picture.
 pub(super) struct Routes<'a> {
     arrangement: &'a Arrangement,
     layout: &'a Layout,
-    /// By device, side and what ends there: x.
+    /// The x of each end, by device and side.
     ends: BTreeMap<(DeviceId, Side, End), f64>,
-    /// By line that goes past rows, its lane.
+    /// The x of the lane of each line that passes rows.
     lanes: BTreeMap<(DeviceId, DeviceId), f64>,
 }
 
@@ -61,7 +62,12 @@ pub(super) struct Stub {
 
 impl<'a> Routes<'a> {
     pub(super) fn of(arrangement: &'a Arrangement, layout: &'a Layout, wires: &Wires) -> Self {
-        let mut routes = Self { arrangement, layout, ends: BTreeMap::new(), lanes: BTreeMap::new() };
+        let mut routes = Self {
+            arrangement,
+            layout,
+            ends: BTreeMap::new(),
+            lanes: BTreeMap::new(),
+        };
         routes.spread(wires);
         routes.assign_lanes(wires);
         routes
@@ -72,7 +78,11 @@ impl<'a> Routes<'a> {
     }
 
     fn near(&self, id: DeviceId) -> Side {
-        if self.arrangement.rows[self.at(id).0].faces_up { Side::Top } else { Side::Bottom }
+        if self.arrangement.rows[self.at(id).0].faces_up {
+            Side::Top
+        } else {
+            Side::Bottom
+        }
     }
 
     fn way(&self, a: DeviceId, b: DeviceId) -> Way {
@@ -85,7 +95,8 @@ impl<'a> Routes<'a> {
         }
     }
 
-    /// Gives every end of a line its place at the edge of its card, so that neighbouring lines cross as little as can be.
+    /// Sets the place of every end of a line at the edge of its card, so that neighbouring lines
+    /// rarely cross.
     fn spread(&mut self, wires: &Wires) {
         let mut ends: BTreeMap<(DeviceId, Side), Vec<(Place, End)>> = BTreeMap::new();
         for wire in wires.all() {
@@ -95,10 +106,14 @@ impl<'a> Routes<'a> {
                 let lower = row > other_row;
                 let (side, place) = match self.way(own, other) {
                     Way::Beside => continue,
-                    // The longer an arc, the nearer to the middle it ends, so that arcs of one card do not cross.
+                    // Longer arcs end nearer to the middle of the card, so that arcs of one card do
+                    // not cross.
                     Way::Arc { span } if j < i => (self.near(own), (-1, span as isize)),
                     Way::Arc { span } => (self.near(own), (1, -(span as isize))),
-                    Way::Across => (if lower { Side::Top } else { Side::Bottom }, (0, j as isize)),
+                    Way::Across => (
+                        if lower { Side::Top } else { Side::Bottom },
+                        (0, j as isize),
+                    ),
                     Way::Past { .. } if lower && i != j => (Side::Top, (0, j as isize + 1)),
                     Way::Past { .. } => continue,
                 };
@@ -107,14 +122,17 @@ impl<'a> Routes<'a> {
         }
         for (s, switch) in wires.switches.iter().enumerate() {
             for &id in switch.ports.keys() {
-                ends.entry((id, self.near(id))).or_default().push(((0, self.at(id).1 as isize), End::Port(s)));
+                ends.entry((id, self.near(id)))
+                    .or_default()
+                    .push(((0, self.at(id).1 as isize), End::Port(s)));
             }
         }
         for ((id, side), mut list) in ends {
             list.sort_unstable();
             let arcs = list.iter().any(|((group, _), _)| *group != 0);
             for group in [-1, 0, 1] {
-                let here: Vec<&(Place, End)> = list.iter().filter(|((g, _), _)| *g == group).collect();
+                let here: Vec<&(Place, End)> =
+                    list.iter().filter(|((g, _), _)| *g == group).collect();
                 let (from, to) = match group {
                     -1 => (0.05, 0.3),
                     1 => (0.7, 0.95),
@@ -124,7 +142,10 @@ impl<'a> Routes<'a> {
                 let card = self.layout.cards[id.index()];
                 for (i, (_, end)) in here.iter().enumerate() {
                     let part = (i as f64 + 0.5) / here.len() as f64;
-                    self.ends.insert((id, side, *end), card.x + card.w * (from + (to - from) * part));
+                    self.ends.insert(
+                        (id, side, *end),
+                        card.x + card.w * (from + (to - from) * part),
+                    );
                 }
             }
         }
@@ -152,9 +173,13 @@ impl<'a> Routes<'a> {
         self.ends.get(&(id, side, end)).copied().unwrap_or(middle)
     }
 
-    /// The way of a line.
+    /// The route of a line.
     pub(super) fn wire(&self, wire: &Wire) -> Path {
-        let (a, b) = if self.at(wire.a) <= self.at(wire.b) { (wire.a, wire.b) } else { (wire.b, wire.a) };
+        let (a, b) = if self.at(wire.a) <= self.at(wire.b) {
+            (wire.a, wire.b)
+        } else {
+            (wire.b, wire.a)
+        };
         let end = End::Wire(wire.a, wire.b);
         let (from, to) = (self.layout.cards[a.index()], self.layout.cards[b.index()]);
         match self.way(a, b) {
@@ -162,7 +187,11 @@ impl<'a> Routes<'a> {
             Way::Arc { span } => {
                 let side = self.near(a);
                 let (x1, x2) = (self.x(a, side, end), self.x(b, side, end));
-                let (y, down) = if side == Side::Top { (from.y, -1.0) } else { (from.bottom(), 1.0) };
+                let (y, down) = if side == Side::Top {
+                    (from.y, -1.0)
+                } else {
+                    (from.bottom(), 1.0)
+                };
                 let depth = y + down * arc_depth(span);
                 Path::start(x1, y).curve([x1, depth], [x2, depth], [x2, y])
             }
@@ -174,21 +203,30 @@ impl<'a> Routes<'a> {
         }
     }
 
-    /// Out at the right, down between the columns, and, unless the lower card is in the same column, into it from above.
+    /// The route of a line that passes rows. It leaves the upper card at the right and goes down
+    /// between the columns. It enters the lower card at the right if that card is in the same
+    /// column, and from above otherwise.
     fn past(&self, a: DeviceId, b: DeviceId, end: End) -> Path {
         let (from, to) = (self.layout.cards[a.index()], self.layout.cards[b.index()]);
         let pair = (a.min(b), a.max(b));
         let x = self.lanes.get(&pair).copied().unwrap_or(from.right() + 4.0);
         let radius = (x - from.right()).clamp(1.0, 10.0);
-        // Ends at a third and at two thirds of the height: the middle is for links to the next card.
+        // The ends are at a quarter and at three quarters of the height: the middle is for links to
+        // the next card.
         let y = from.y + from.h * 0.75;
-        let path = Path::start(from.right(), y).line(x - radius, y).turn(x, y, x, y + radius);
+        let path = Path::start(from.right(), y)
+            .line(x - radius, y)
+            .turn(x, y, x, y + radius);
         if self.at(a).1 == self.at(b).1 {
             let y = to.y + to.h * 0.25;
-            return path.line(x, y - radius).turn(x, y, x - radius, y).line(to.right(), y);
+            return path
+                .line(x, y - radius)
+                .turn(x, y, x - radius, y)
+                .line(to.right(), y);
         }
         let above = self.layout.cards[self.arrangement.rows[self.at(b).0 - 1].devices[0].index()];
-        path.line(x, above.bottom() + 6.0).line(self.x(b, Side::Top, end), to.y)
+        path.line(x, above.bottom() + 6.0)
+            .line(self.x(b, Side::Top, end), to.y)
     }
 
     /// The port of a device at a switch.
@@ -196,20 +234,33 @@ impl<'a> Routes<'a> {
         let side = self.near(id);
         let row = self.at(id).0;
         let channel = channel_of(row, side == Side::Top);
-        let bar = self.layout.bars.iter().find(|bar| bar.switch == switch && bar.channel == channel)?;
+        let bar = self
+            .layout
+            .bars
+            .iter()
+            .find(|bar| bar.switch == switch && bar.channel == channel)?;
         let card = self.layout.cards[id.index()];
         let (from, to) = match side {
             Side::Top => (card.y, bar.rect.bottom()),
             Side::Bottom => (card.bottom(), bar.rect.y),
         };
-        Some(Stub { x: self.x(id, side, End::Port(switch)), from, to, channel })
+        Some(Stub {
+            x: self.x(id, side, End::Port(switch)),
+            from,
+            to,
+            channel,
+        })
     }
 
-    /// The way between two devices through a switch.
+    /// The route between two devices through a switch.
     pub(super) fn through(&self, a: DeviceId, b: DeviceId, switch: usize) -> Option<Path> {
         let (a, b) = (self.stub(a, switch)?, self.stub(b, switch)?);
         let inside = |channel| {
-            let bar = self.layout.bars.iter().find(|bar| bar.switch == switch && bar.channel == channel)?;
+            let bar = self
+                .layout
+                .bars
+                .iter()
+                .find(|bar| bar.switch == switch && bar.channel == channel)?;
             Some(bar.rect.bottom() - 7.0)
         };
         let (y1, y2) = (inside(a.channel)?, inside(b.channel)?);

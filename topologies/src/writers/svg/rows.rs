@@ -1,20 +1,22 @@
-//! Which device goes where: rows of cards on one grid of columns, and boxes over neighbouring columns of a row.
+//! Arranges devices in rows of cards on one grid of columns, with boxes around neighbouring columns
+//! of a row.
 //!
-//! Lines between devices run in channels between rows. So two rows face each other where many lines are wanted, and a machine
-//! whose sockets are joined crosswise has one row a socket, as a torus is drawn.
+//! Lines between devices run in channels between rows. If many lines are needed, two rows face each
+//! other. A machine whose sockets are directly linked to each other has one row for each socket, as
+//! a torus is usually drawn.
 
 use mapa_core::DeviceId;
 
 use super::wires::Wires;
 use crate::writers::host::{Host, HostBox, Item};
 
-/// Devices side by side, and the boxes around them.
+/// A row of devices, and the boxes around them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Row {
     pub(super) devices: Vec<DeviceId>,
-    /// Outer boxes before inner ones.
+    /// The boxes, outer ones before inner ones.
     pub(super) spans: Vec<Span>,
-    /// Whether its lines leave upwards: its boxes' names are below then.
+    /// Whether the row's lines leave upwards. The names of its boxes are then below the cards.
     pub(super) faces_up: bool,
 }
 
@@ -26,14 +28,18 @@ pub(super) struct Span {
     pub(super) cards: Vec<String>,
     pub(super) first: usize,
     pub(super) last: usize,
-    /// How many boxes it is in.
+    /// The number of boxes around this box.
     pub(super) depth: usize,
 }
 
 impl Row {
-    /// How many boxes are around its devices at most.
+    /// The deepest nesting of boxes around a device of the row.
     pub(super) fn levels(&self) -> usize {
-        self.spans.iter().map(|span| span.depth + 1).max().unwrap_or(0)
+        self.spans
+            .iter()
+            .map(|span| span.depth + 1)
+            .max()
+            .unwrap_or(0)
     }
 
     fn push(&mut self, item: &Item, depth: usize) {
@@ -41,22 +47,33 @@ impl Row {
             Item::Device(id) => self.devices.push(*id),
             Item::Box(inner) => {
                 let at = self.spans.len();
-                let (name, what, cards) = (inner.name.clone(), inner.what.clone(), inner.cards.clone());
-                self.spans.push(Span { name, what, cards, first: self.devices.len(), last: 0, depth });
-                inner.items.iter().for_each(|item| self.push(item, depth + 1));
+                let (name, what, cards) =
+                    (inner.name.clone(), inner.what.clone(), inner.cards.clone());
+                self.spans.push(Span {
+                    name,
+                    what,
+                    cards,
+                    first: self.devices.len(),
+                    last: 0,
+                    depth,
+                });
+                inner
+                    .items
+                    .iter()
+                    .for_each(|item| self.push(item, depth + 1));
                 self.spans[at].last = self.devices.len().saturating_sub(1);
             }
         }
     }
 }
 
-/// The whole arrangement.
+/// The rows of a picture.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Arrangement {
-    /// Boxes around everything, outer ones first.
+    /// Boxes around all rows, outer ones first.
     pub(super) frames: Vec<HostBox>,
     pub(super) rows: Vec<Row>,
-    /// By device, its row and column.
+    /// For each device, its row and column.
     pub(super) at: Vec<(usize, usize)>,
 }
 
@@ -66,17 +83,26 @@ impl Arrangement {
         let mut frames = Vec::new();
         while let [Item::Box(only)] = items.as_mut_slice() {
             let inner = std::mem::take(&mut only.items);
-            frames.push(HostBox { items: Vec::new(), ..only.clone() });
+            frames.push(HostBox {
+                items: Vec::new(),
+                ..only.clone()
+            });
             items = inner;
         }
         let counts: Vec<usize> = items.iter().map(|item| item.devices().len()).collect();
         let across = crosses(&items, wires, devices);
         let columns = columns(&counts, wires, across, devices);
-        let items: Vec<Item> = items.into_iter().flat_map(|item| pieces(item, columns)).collect();
+        let items: Vec<Item> = items
+            .into_iter()
+            .flat_map(|item| pieces(item, columns))
+            .collect();
         let mut rows = flow(&items, columns);
         let paired = !wires.switches.is_empty() || rows.len() <= 2;
         if paired && (across || !wires.switches.is_empty()) {
-            rows.iter_mut().skip(1).step_by(2).for_each(|row| row.faces_up = true);
+            rows.iter_mut()
+                .skip(1)
+                .step_by(2)
+                .for_each(|row| row.faces_up = true);
         }
         let mut at = vec![(0, 0); devices];
         for (r, row) in rows.iter().enumerate() {
@@ -88,35 +114,42 @@ impl Arrangement {
     }
 
     pub(super) fn columns(&self) -> usize {
-        self.rows.iter().map(|row| row.devices.len()).max().unwrap_or(0)
+        self.rows
+            .iter()
+            .map(|row| row.devices.len())
+            .max()
+            .unwrap_or(0)
     }
 }
 
-/// Whether lines join devices of different items.
+/// Whether direct links join devices of different items.
 fn crosses(items: &[Item], wires: &Wires, devices: usize) -> bool {
     let mut item_of = vec![0; devices];
     for (i, item) in items.iter().enumerate() {
         item.devices().iter().for_each(|id| item_of[id.index()] = i);
     }
-    wires.direct.iter().any(|wire| item_of[wire.a.index()] != item_of[wire.b.index()])
+    wires
+        .direct
+        .iter()
+        .any(|wire| item_of[wire.a.index()] != item_of[wire.b.index()])
 }
 
-/// The widest that a row without lines is.
+/// The most columns of a row if no lines join its items.
 const WIDE: usize = 8;
-/// The widest that any row is.
+/// The most columns of any row.
 const WIDEST: usize = 12;
 
-/// How many columns there are to be at most.
+/// The largest number of columns that the rows may have.
 fn columns(counts: &[usize], wires: &Wires, across: bool, devices: usize) -> usize {
     let largest = counts.iter().copied().max().unwrap_or(1).min(WIDEST);
     let switched = !wires.switches.is_empty();
     let wanted = match devices {
         few if few <= 4 && (!across || switched) => few,
-        // Two rows that face each other, or as many pairs of rows as are needed.
+        // Two rows that face each other, or more such pairs if one is not enough.
         _ if switched => devices.div_ceil(2).min(WIDEST),
         _ if !across && devices <= 10 => devices,
         _ if !across => WIDE,
-        // A row for each of several equal items: a torus, a mesh.
+        // One row for each of several items of equal size, as in a torus or a mesh.
         _ if counts.len() >= 3 && largest >= 3 && counts.iter().all(|&n| n == counts[0]) => largest,
         few @ ..=3 => few,
         4..=8 => devices.div_ceil(2),
@@ -126,13 +159,25 @@ fn columns(counts: &[usize], wires: &Wires, across: bool, devices: usize) -> usi
     wanted.max(largest).max(1)
 }
 
-/// The item itself, or, if it has more devices than a row, parts of it that have not.
+/// Splits an item with more devices than a row into parts that fit. Other items stay whole.
 fn pieces(item: Item, columns: usize) -> Vec<Item> {
-    let Item::Box(whole) = item else { return vec![item] };
-    if whole.items.iter().map(|item| item.devices().len()).sum::<usize>() <= columns {
+    let Item::Box(whole) = item else {
+        return vec![item];
+    };
+    if whole
+        .items
+        .iter()
+        .map(|item| item.devices().len())
+        .sum::<usize>()
+        <= columns
+    {
         return vec![Item::Box(whole)];
     }
-    let inner: Vec<Item> = whole.items.into_iter().flat_map(|item| pieces(item, columns)).collect();
+    let inner: Vec<Item> = whole
+        .items
+        .into_iter()
+        .flat_map(|item| pieces(item, columns))
+        .collect();
     let mut parts: Vec<(usize, Vec<Item>)> = Vec::new();
     for item in inner {
         let count = item.devices().len();
@@ -146,18 +191,30 @@ fn pieces(item: Item, columns: usize) -> Vec<Item> {
     }
     let mut cards = whole.cards;
     let part = |(i, (_, items)): (usize, (usize, Vec<Item>))| {
-        let name = if i == 0 { whole.name.clone() } else { format!("{} (more)", whole.name) };
-        Item::Box(HostBox { name, what: whole.what.clone(), items, cards: std::mem::take(&mut cards) })
+        let name = if i == 0 {
+            whole.name.clone()
+        } else {
+            format!("{} (more)", whole.name)
+        };
+        Item::Box(HostBox {
+            name,
+            what: whole.what.clone(),
+            items,
+            cards: std::mem::take(&mut cards),
+        })
     };
     parts.into_iter().enumerate().map(part).collect()
 }
 
-/// Items in rows, as words in lines.
+/// Fills rows with items one after another, as words fill lines.
 fn flow(items: &[Item], columns: usize) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for item in items {
         let count = item.devices().len();
-        if rows.last().is_none_or(|row| row.devices.len() + count > columns) {
+        if rows
+            .last()
+            .is_none_or(|row| row.devices.len() + count > columns)
+        {
             rows.push(Row::default());
         }
         if let Some(row) = rows.last_mut() {

@@ -1,5 +1,5 @@
-//! How things look. Colours are Okabe and Ito's, which people with any kind of colour vision tell apart; widths and dashes
-//! say the same without colour.
+//! Colours, widths and dashes. The colours are from Okabe and Ito's palette, which people with any
+//! kind of colour vision can tell apart. Widths and dashes show the same without colour.
 
 use mapa_core::{Link, LinkClass};
 
@@ -8,7 +8,7 @@ use super::canvas::number;
 pub(super) const INK: &str = "#1f2933";
 pub(super) const SOFT: &str = "#52606d";
 pub(super) const PAPER: &str = "#ffffff";
-/// What the job uses.
+/// The colour of lines that the job uses.
 pub(super) const ACCENT: &str = "#d55e00";
 pub(super) const CARD: &str = "#ffffff";
 pub(super) const CARD_EDGE: &str = "#3e4c59";
@@ -20,15 +20,17 @@ pub(super) const BAR: &str = "#e3edf6";
 pub(super) const BAR_EDGE: &str = "#0072b2";
 pub(super) const NIC: &str = "#f6f0dc";
 pub(super) const NIC_EDGE: &str = "#b8a25a";
-/// Of boxes in boxes, outside first.
+/// Fill colours of nested boxes, outermost first.
 pub(super) const BOXES: [&str; 4] = ["#f7f9fb", "#eef2f6", "#e5ebf1", "#dce4ec"];
 pub(super) const BOX_EDGE: &str = "#9aa5b1";
 
-/// Sky blue, blue, bluish green, reddish purple, black, yellow.
-const COLOURS: [&str; 6] = ["#56b4e9", "#0072b2", "#009e73", "#cc79a7", "#000000", "#c9b400"];
+/// Colours of direct links: sky blue, blue, bluish green, reddish purple, black, yellow.
+const COLOURS: [&str; 6] = [
+    "#56b4e9", "#0072b2", "#009e73", "#cc79a7", "#000000", "#c9b400",
+];
 const WIDTHS: [f64; 5] = [2.0, 4.5, 6.5, 8.0, 9.0];
 
-/// How a line of some kind is drawn.
+/// The style of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Stroke {
     pub(super) colour: &'static str,
@@ -42,20 +44,36 @@ impl Stroke {
     }
 }
 
-/// The line of a kind of link among the kinds of a machine, best first. Single links are always the thinnest.
+/// The style of a link. `kinds` are all kinds of links in the picture, best first. Single links are
+/// always the thinnest.
 pub(super) fn stroke(link: Link, kinds: &[Link]) -> Stroke {
     if !link.class.is_direct() {
-        return Stroke { colour: HOST, width: 2.5, dash: Some(dash(link.class)) };
+        return Stroke {
+            colour: HOST,
+            width: 2.5,
+            dash: Some(dash(link.class)),
+        };
     }
-    let direct: Vec<&Link> = kinds.iter().rev().filter(|kind| kind.class.is_direct()).collect();
-    let has_single = direct.first().is_some_and(|kind| kind.class == LinkClass::Direct(1));
-    let place = direct.iter().position(|kind| **kind == link).unwrap_or(0) + usize::from(!has_single);
+    let direct: Vec<&Link> = kinds
+        .iter()
+        .rev()
+        .filter(|kind| kind.class.is_direct())
+        .collect();
+    let has_single = direct
+        .first()
+        .is_some_and(|kind| kind.class == LinkClass::Direct(1));
+    let place =
+        direct.iter().position(|kind| **kind == link).unwrap_or(0) + usize::from(!has_single);
     let width = WIDTHS[place.min(WIDTHS.len() - 1)];
     let dash = (place >= COLOURS.len()).then_some("14 3");
-    Stroke { colour: COLOURS[place % COLOURS.len()], width, dash }
+    Stroke {
+        colour: COLOURS[place % COLOURS.len()],
+        width,
+        dash,
+    }
 }
 
-/// Of paths through the host: the farther, the shorter the dashes.
+/// The dashes of a host path. Longer paths have shorter dashes.
 fn dash(class: LinkClass) -> &'static str {
     match class {
         LinkClass::Board => "18 3",

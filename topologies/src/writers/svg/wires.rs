@@ -1,4 +1,5 @@
-//! What is drawn between devices: direct links, ports into link switches, and what the job's edges lie on.
+//! The lines between devices: direct links, ports of link switches, and the links that the job
+//! uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,32 +11,36 @@ pub(super) struct Wire {
     pub(super) a: DeviceId,
     pub(super) b: DeviceId,
     pub(super) link: Link,
-    /// Whether an edge of the job lies on it.
+    /// Whether an edge of the job uses it.
     pub(super) used: bool,
 }
 
-/// Link switches with the same ports, drawn as one.
+/// Link switches with the same ports, which are drawn as one.
 #[derive(Clone, Debug)]
 pub(super) struct Switch {
     pub(super) names: Vec<String>,
-    /// By device, its port at each of the switches.
+    /// For each device, its port at each of the switches.
     pub(super) ports: BTreeMap<DeviceId, Link>,
-    /// The edges of the job that lie on it.
+    /// The edges of the job that use the switches.
     pub(super) used: BTreeSet<(DeviceId, DeviceId)>,
 }
 
-/// All that is drawn between devices.
+/// All lines and ports between devices.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wires {
     pub(super) direct: Vec<Wire>,
-    /// Paths through the host, where the job uses them.
+    /// Host paths that the job uses.
     pub(super) host: Vec<Wire>,
     pub(super) switches: Vec<Switch>,
 }
 
 impl Wires {
-    /// `edges` are those of the job, between vertices of the graph.
-    pub(super) fn of(fabric: &Fabric, graph: &HardwareGraph, edges: &[(DeviceId, DeviceId)]) -> Self {
+    /// Collects the wires of a fabric. `edges` are the job's edges, between vertices of the graph.
+    pub(super) fn of(
+        fabric: &Fabric,
+        graph: &HardwareGraph,
+        edges: &[(DeviceId, DeviceId)],
+    ) -> Self {
         let mut wires = Self::default();
         let ids: BTreeMap<NodeId, DeviceId> = fabric
             .nodes()
@@ -45,10 +50,17 @@ impl Wires {
             .collect();
         let mut ports: BTreeMap<NodeId, BTreeMap<DeviceId, Link>> = BTreeMap::new();
         for (x, y, wire) in fabric.wires() {
-            let FabricWire::Link(link) = wire else { continue };
+            let FabricWire::Link(link) = wire else {
+                continue;
+            };
             match (ids.get(&x), ids.get(&y)) {
                 (Some(&x), Some(&y)) if link.class.is_direct() => {
-                    wires.direct.push(Wire { a: x.min(y), b: x.max(y), link, used: false });
+                    wires.direct.push(Wire {
+                        a: x.min(y),
+                        b: x.max(y),
+                        link,
+                        used: false,
+                    });
                 }
                 (Some(&device), None) if link.class.is_direct() => {
                     ports.entry(y).or_default().insert(device, link);
@@ -62,9 +74,17 @@ impl Wires {
         wires.direct.sort_by_key(|wire| (wire.a, wire.b));
         for (id, ports) in ports {
             let name = fabric.node(id).name.clone();
-            match wires.switches.iter_mut().find(|switch| switch.ports == ports) {
+            match wires
+                .switches
+                .iter_mut()
+                .find(|switch| switch.ports == ports)
+            {
                 Some(twin) => twin.names.push(name),
-                None => wires.switches.push(Switch { names: vec![name], ports, used: BTreeSet::new() }),
+                None => wires.switches.push(Switch {
+                    names: vec![name],
+                    ports,
+                    used: BTreeSet::new(),
+                }),
             }
         }
         for &(x, y) in edges {
@@ -73,7 +93,8 @@ impl Wires {
         wires
     }
 
-    /// Marks, or adds, what carries the traffic of two vertices.
+    /// Marks the direct links and switches that carry the traffic between two vertices. If a host
+    /// path carries it, that path is added.
     fn carry(&mut self, graph: &HardwareGraph, x: DeviceId, y: DeviceId) {
         let link = graph.link(x, y);
         let [x, y] = [x, y].map(|id| graph.device(id).parent);
@@ -83,15 +104,24 @@ impl Wires {
         }
         if !link.class.is_direct() {
             if !self.host.iter().any(|wire| (wire.a, wire.b) == (a, b)) {
-                self.host.push(Wire { a, b, link, used: true });
+                self.host.push(Wire {
+                    a,
+                    b,
+                    link,
+                    used: true,
+                });
             }
             return;
         }
-        self.direct.iter_mut().filter(|wire| (wire.a, wire.b) == (a, b)).for_each(|wire| wire.used = true);
-        let both = |switch: &&mut Switch| switch.ports.contains_key(&a) && switch.ports.contains_key(&b);
-        self.switches.iter_mut().filter(both).for_each(|switch| {
-            switch.used.insert((a, b));
-        });
+        self.direct
+            .iter_mut()
+            .filter(|wire| (wire.a, wire.b) == (a, b))
+            .for_each(|wire| wire.used = true);
+        for switch in &mut self.switches {
+            if switch.ports.contains_key(&a) && switch.ports.contains_key(&b) {
+                switch.used.insert((a, b));
+            }
+        }
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Wire> {
@@ -99,14 +129,19 @@ impl Wires {
     }
 }
 
-/// The kinds of links that a picture's legend names: those drawn, and host paths that are the best between two devices.
+/// The kinds of links in the legend: those that are drawn, and host paths that are the best link
+/// between two devices.
 pub(super) fn kinds(graph: &HardwareGraph, wires: &Wires) -> Vec<Link> {
     let mut kinds: BTreeMap<(LinkClass, u64), Link> = BTreeMap::new();
     let mut add = |link: Link| {
         kinds.insert((link.class, link.gbps.to_bits()), link);
     };
     wires.direct.iter().for_each(|wire| add(wire.link));
-    wires.switches.iter().flat_map(|switch| switch.ports.values()).for_each(|port| add(*port));
+    wires
+        .switches
+        .iter()
+        .flat_map(|switch| switch.ports.values())
+        .for_each(|port| add(*port));
     let ids = || graph.wholes().iter().collect::<Vec<_>>();
     for a in ids() {
         for b in ids().into_iter().take_while(|&b| b < a) {

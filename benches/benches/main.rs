@@ -1,0 +1,59 @@
+//! All benchmarks in one binary, so that linking is done once instead of once for each file. The
+//! environment variable `BENCH` names the files to run, separated by commas: `BENCH=fleet,pcie`.
+//! Without it, all files run.
+//!
+//! Criterion's own filter (an argument) selects benchmarks by name. It saves less time, since a
+//! file still prepares its large fleets even if the filter then leaves out all of its benchmarks.
+
+mod bandwidth;
+mod fleet;
+mod graphs;
+mod machines;
+mod matching;
+mod mig;
+mod optimum;
+mod patterns;
+mod pcie;
+mod policy;
+mod schedulers;
+mod simulation;
+
+use criterion::Criterion;
+
+/// The name of each file, and the function that runs its benchmarks.
+const FILES: [(&str, fn()); 12] = [
+    ("matching", matching::benches),
+    ("optimum", optimum::benches),
+    ("policy", policy::benches),
+    ("machines", machines::benches),
+    ("mig", mig::benches),
+    ("graphs", graphs::benches),
+    ("bandwidth", bandwidth::benches),
+    ("fleet", fleet::benches),
+    ("pcie", pcie::benches),
+    ("simulation", simulation::benches),
+    ("patterns", patterns::benches),
+    ("schedulers", schedulers::benches),
+];
+
+fn main() {
+    let wanted = std::env::var("BENCH").unwrap_or_default();
+    let wanted: Vec<&str> = wanted
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+        .collect();
+    for name in &wanted {
+        assert!(
+            FILES.iter().any(|(file, _)| file == name),
+            "BENCH={name}: expected one of {}",
+            FILES.map(|(file, _)| file).join(", ")
+        );
+    }
+    for (file, run) in FILES {
+        if wanted.is_empty() || wanted.contains(&file) {
+            run();
+        }
+    }
+    Criterion::default().configure_from_args().final_summary();
+}

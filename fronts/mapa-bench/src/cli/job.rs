@@ -1,0 +1,122 @@
+//! What a job needs: arguments that several commands share.
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
+
+use crate::policies::{MIN_STEP_TIME, MIN_STEP_TIME_SUMMARY, policies};
+
+#[derive(Args)]
+pub(crate) struct JobArgs {
+    /// How many devices the job needs; with --slice, how many instances. A pattern such as
+    /// tp=4,pp=2,dp=1 implies the number.
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
+    pub(crate) gpus: Option<usize>,
+    /// Which ranks communicate: ring, chain, star, tree, all-to-all, ring-tree, independent (none),
+    /// or edges between ranks: 0-1,1-2,2-0. An edge may have a traffic weight (0-1:2.5); the
+    /// built-in policies count every edge alike, and use weights only to distinguish ranks. Or the
+    /// degrees of parallelism of a training job: tp=4,pp=2,dp=1 (see docs/training-jobs.md). Or a
+    /// pattern file that `pattern` wrote.
+    #[arg(long, default_value = "ring", allow_hyphen_values = true)]
+    pub(crate) pattern: String,
+    /// Bytes that each rank of a training job sends in a step, such as tp=2e9,pp=1e8,dp=5e8. tp:
+    /// all-reduced in its tensor group; pp: sent to the next pipeline stage; dp: all-reduced in its
+    /// data group [default: 1e9 each].
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) bytes: Option<String>,
+    /// Give each rank a MIG instance of exactly the size of this profile (3g.20gb, or 3g for
+    /// short), not a whole device.
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) slice: Option<String>,
+}
+
+/// How much of its device or instance each rank uses.
+#[derive(Args)]
+pub(crate) struct UseArgs {
+    /// Memory that each rank uses, GiB.
+    #[arg(long, value_name = "GiB", help_heading = USE)]
+    pub(crate) memory: Option<f64>,
+    /// Let several ranks share a device or instance, as long as its memory is sufficient.
+    #[arg(long, help_heading = USE)]
+    pub(crate) shared: bool,
+    /// PCIe traffic of each rank, GB/s (for the policy pcie-aware).
+    #[arg(long, value_name = "GB/s", help_heading = USE)]
+    pub(crate) pcie_traffic: Option<f64>,
+    /// Warps that each rank has in flight (for the policy case).
+    #[arg(long, value_name = "N", help_heading = USE)]
+    pub(crate) warps: Option<u32>,
+}
+
+const USE: &str = "What each rank uses";
+
+#[derive(Args)]
+pub(crate) struct ConstraintArgs {
+    /// Devices and instances in use: ids, names, UUIDs or PCI addresses, separated by commas.
+    /// Instances have names such as GPU0/1g.5gb@3. A partitioned device stands for all its
+    /// instances.
+    #[arg(long, value_name = "DEVICES", value_delimiter = ',')]
+    pub(crate) busy: Vec<String>,
+    /// Devices that the job must get.
+    #[arg(long, value_name = "DEVICES", value_delimiter = ',')]
+    pub(crate) must_include: Vec<String>,
+    /// Devices that the job must not get.
+    #[arg(long, value_name = "DEVICES", value_delimiter = ',')]
+    pub(crate) avoid: Vec<String>,
+    /// The worst class of link that the job's edges may use: sys, node, phb, pxb, pix, nv1, nv2,
+    /// ...
+    #[arg(long, value_name = "LINK")]
+    pub(crate) min_link: Option<String>,
+    /// Place the whole job on one NUMA node.
+    #[arg(long)]
+    pub(crate) same_numa: bool,
+    /// Stop the search after this many nodes: ranks placed plus sets of devices scored [default:
+    /// 100 million].
+    #[arg(long, value_name = "N")]
+    pub(crate) max_nodes: Option<u64>,
+    /// Stop the search after this many placements, even if a better one may remain. Without it,
+    /// precomputed tables answer most requests without a search.
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+}
+
+#[derive(Args)]
+pub(crate) struct PolicyArgs {
+    /// The policy that chooses.
+    #[arg(long, default_value = "preserve", value_parser = policy_names(), long_help = policy_help())]
+    pub(crate) policy: String,
+    /// The model by which preserve, max-bandwidth and foresight predict bandwidth: paper (Eq. 2),
+    /// paper-printed (as Table 2 prints it), ring-packing, tree, all-to-all, channels,
+    /// channels-2022, channels-2024, or a coefficient file that `fit` wrote [default: paper for
+    /// preserve, ring-packing for max-bandwidth]. All models except paper, paper-printed and coefficient
+    /// files use nominal link bandwidths; a factor common to all links would change no choice by
+    /// these (see `score --rates`).
+    #[arg(long, value_name = "MODEL|FILE")]
+    pub(crate) model: Option<String>,
+    /// The links that Eq. 3 counts, for the policy preserve.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) preserved: Preserved,
+}
+
+/// The links that Eq. 3 counts.
+#[derive(Clone, Copy, Default, PartialEq, ValueEnum)]
+pub(crate) enum Preserved {
+    /// All links, as printed in the paper.
+    #[default]
+    All,
+    /// Direct links only, as in the released code.
+    Direct,
+}
+
+fn policy_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(policies().map(|policy| policy.name).chain([MIN_STEP_TIME]))
+}
+
+fn policy_help() -> String {
+    let lines = policies()
+        .map(|policy| (policy.name, policy.summary))
+        .chain([(MIN_STEP_TIME, MIN_STEP_TIME_SUMMARY)])
+        .map(|(name, what)| format!("  {name:<20} {what}"));
+    format!(
+        "The policy that chooses:\n{}",
+        lines.collect::<Vec<_>>().join("\n")
+    )
+}

@@ -1,0 +1,86 @@
+//! The command line of `simulate`.
+
+use std::path::PathBuf;
+
+use clap::{Arg, Args};
+
+use super::{MachineArgs, WorkloadArgs};
+
+pub(crate) const HELP: &str = "\
+A job on slower links runs longer. With --execution effective-bandwidth, a job's run time is linear in 1 / bandwidth, where Eq. 2
+predicts the bandwidth, between 10 and 50 GB/s. For VGG-16, the run time is up to 3 times as long. With --execution fixed, links
+have no effect, as in the released simulator.
+
+A job that can never be placed is rejected and listed with the reason. This is not an error.
+
+Examples:
+  mapa-bench simulate --machine dgx-1v
+  mapa-bench simulate --machine dgx-1v --policy greedy,preserve --generate mapa --seed 7 --output jobs.parquet
+  mapa-bench simulate --machine fleet:2xdgx-1v --execution fixed --series series.csv --plot plots
+  mapa-bench simulate --machine a100-pcie-4-bridged --mig a100-40gb=1g,1g,1g,1g,1g,1g,1g --jobs jobs.csv \\
+      --scheduler pcie-aware --execution pcie-equal-share
+  mapa-bench simulate --servers 20xdgx-1v,4xdgx-2 --network 25 --policy preserve --generate mapa,jobs=3000";
+
+const FLEET: &str = "A fleet";
+
+/// Requires a machine unless servers are named.
+fn unless_servers(arg: Arg) -> Arg {
+    if arg.get_id() == "machine" {
+        arg.required(false)
+            .required_unless_present_any(["live", "servers"])
+    } else {
+        arg
+    }
+}
+
+#[derive(Args)]
+#[command(mut_args(unless_servers))]
+pub(crate) struct SimulateArgs {
+    #[command(flatten)]
+    pub(crate) machine: Option<MachineArgs>,
+    /// Simulate a fleet of separate servers instead of one machine: numbers of servers, with
+    /// machines as for --machine, such as 1250xdgx-1v,40xdgx-2. Each job runs on the server that is
+    /// best by the policy.
+    #[arg(long, value_name = "[Kx]NAME,..", value_delimiter = ',', help_heading = FLEET, conflicts_with_all = [
+        "machine", "live", "refresh", "no_cache", "nvml", "nvidia_smi", "kfd", "pcie_gbps", "nvlink_gbps", "mig",
+    ])]
+    pub(crate) servers: Vec<String>,
+    /// Let jobs that are too large for every server span several servers. Each server can send and
+    /// receive this many GB/s over the network. Works with fifo and other queues; backfilling
+    /// schedulers reject such jobs.
+    #[arg(long, value_name = "GB/s", requires = "servers", help_heading = FLEET)]
+    pub(crate) network: Option<f64>,
+    #[command(flatten)]
+    pub(crate) workload: WorkloadArgs,
+    /// The policies to simulate, one simulation each: names as for `allocate` except min-step-time,
+    /// `paper` for the four of the paper, `all` for all policies of whole devices [default: paper;
+    /// a scheduler that has a placement policy of its own uses that policy].
+    #[arg(long, value_name = "POLICIES", value_delimiter = ',')]
+    pub(crate) policy: Option<Vec<String>>,
+    /// The scheduler, which decides which job starts next, and when: fifo, easy-backfill,
+    /// conservative-backfill, shortest-first, smallest-first, priority or foresight; for jobs on
+    /// MIG instances also pcie-aware and first-gpu, which have placement policies of their own.
+    /// Settings follow the name: conservative-backfill,depth=JOBS or
+    /// pcie-aware,delay=FACTOR,wait=SECONDS,gbps=GB/s.
+    #[arg(long, value_name = "NAME", default_value = "fifo")]
+    pub(crate) scheduler: String,
+    /// The model of run times. fixed: as the job file says. effective-bandwidth (Eq. 2) or
+    /// ring-packing: by predicted bandwidth. pcie-equal-share[,gbps=GB/s] (Eq. 2 of Tang et al.) or
+    /// pcie-max-min: by each job's share of PCIe bandwidth.
+    #[arg(long, value_name = "MODEL", default_value = "effective-bandwidth")]
+    pub(crate) execution: String,
+    /// The model by which preserve, max-bandwidth and foresight predict bandwidth, as for
+    /// `allocate`.
+    #[arg(long, value_name = "MODEL|FILE")]
+    pub(crate) model: Option<String>,
+    /// Write a row for each job under each policy, including jobs that were rejected or never
+    /// ended.
+    #[arg(long, value_name = "FILE.{csv,json,parquet}")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write utilisation and fragmentation over time, a row for each event time.
+    #[arg(long, value_name = "FILE.{csv,json,parquet}")]
+    pub(crate) series: Option<PathBuf>,
+    /// Draw bandwidth.svg, over-time.svg and timeline-POLICY.svg into this folder.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) plot: Option<PathBuf>,
+}

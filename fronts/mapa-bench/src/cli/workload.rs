@@ -1,0 +1,34 @@
+//! Which jobs a simulation has.
+
+use clap::Args;
+
+/// The source of a workload. Without any of these arguments, it is `--generate mapa`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct WorkloadArgs {
+    /// Read jobs from a file, in the format of the released MAPA simulator or in that of this
+    /// program (see docs/job-files.md); `-` is standard input.
+    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["trace", "generate"])]
+    pub(crate) jobs: Option<String>,
+    /// Read jobs from the log of a real cluster: alibaba-openb, gavel-philly or tiresias. Without
+    /// KIND, the file's header decides.
+    #[arg(long, value_name = "[KIND=]FILE|-", conflicts_with = "generate")]
+    pub(crate) trace: Option<String>,
+    /// Which jobs of the trace to take, and what to assume about them, such as
+    /// first=1000,max-gpus=8,vc=23dbec,compress=10 (see docs/job-files.md).
+    #[arg(long, value_name = "WORDS", requires = "trace", conflicts_with_all = ["jobs", "generate", "run_times"])]
+    pub(crate) select: Option<String>,
+    /// Draw jobs at random by a generator: mapa, mapa-six or mapa-released (see docs/job-files.md).
+    /// Settings to change follow the name:
+    /// mapa,jobs=1000,arrivals=poisson:120/h,times=lognormal:60s:1.5.
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) generate: Option<String>,
+    /// Draw run times from a file with the header runtime_s and one run time per line.
+    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["jobs", "trace"])]
+    pub(crate) run_times: Option<String>,
+    /// The seed of the random numbers.
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["jobs", "trace"])]
+    pub(crate) seed: u64,
+    /// Let all jobs arrive at time 0, as in MAPA's released simulator.
+    #[arg(long)]
+    pub(crate) at_once: bool,
+}

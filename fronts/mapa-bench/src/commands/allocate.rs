@@ -1,0 +1,292 @@
+//! `allocate`: choose devices, and explain the choice.
+
+use mapa_core::{Decision, DeviceId, HardwareGraph, RunnerUp, Scored, StopReason, View};
+use mapa_topologies::{Machine, Picture};
+use serde_json::{Value, json};
+
+use super::batch;
+use crate::answer::{
+    decision as decision_json, is_defined, labels, names, scored as scored_json, visible_by_server,
+};
+use crate::cli::{AllocateArgs, PolicyArgs};
+use crate::failure::Failure;
+use crate::files::write;
+use crate::job::{Step, job};
+use crate::machine::load;
+use crate::model::Model;
+use crate::notes::notes;
+use crate::output::{Output, score, table};
+use crate::policy::policy_for;
+use crate::request::{demand, request, slice};
+
+/// The number of sets of devices in an explanation.
+const TOP: usize = 6;
+
+pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), Failure> {
+    if args.batch.as_deref() == Some("-") && args.machine.machine.iter().any(|name| name == "-") {
+        return Err(Failure::malformed(
+            "--machine - and --batch - both read standard input: expected one of them",
+        ));
+    }
+    let on_stdout = args.svg.as_deref() == Some("-");
+    if on_stdout && (output.json || args.explain || args.top.is_some()) {
+        return Err(Failure::malformed(
+            "--svg - prints the picture in place of the answer: expected a file with --json, --explain or --top",
+        ));
+    }
+    let loaded = load(&args.machine, output)?;
+    if let Some(source) = &args.batch {
+        return batch::batch(source, loaded.idle, output);
+    }
+    let graph = loaded.graph();
+    let words = &args.job;
+    let job = job(&words.pattern, words.bytes.as_deref(), words.gpus)?;
+    let PolicyArgs {
+        policy: name,
+        model,
+        preserved,
+    } = &args.policy;
+    let model = model
+        .as_ref()
+        .map(|word| Model::named(word, None))
+        .transpose()?;
+    let policy = policy_for(&job, name, model.as_ref(), *preserved)?;
+    let demand = demand(slice(words.slice.as_deref(), graph)?, &args.uses, graph)?;
+    let (request, state) = request(
+        job.pattern.each(demand),
+        job.is_sensitive(args.sensitive),
+        &args.constraints,
+        &loaded.idle,
+    )?;
+    let top = args.top.unwrap_or(if args.explain { TOP } else { 1 });
+    let Some(runners_up) = top.checked_sub(1) else {
+        return Err(Failure::malformed(
+            "--top 0 lists nothing: expected 1 or more",
+        ));
+    };
+    let request = request.runners_up(runners_up);
+    let decision = state.view().decide(&policy, &request)?;
+    let notes = notes(&decision, &request, &state.view(), model.as_ref());
+    let step = Step::of(&job, &decision, graph);
+    if let Some(file) = &args.svg {
+        let picture = picture(&decision, args, &loaded.machine, &state.view())?;
+        if on_stdout {
+            return output.line(picture.trim_end());
+        }
+        write(file.as_ref(), picture)?;
+    }
+    if output.json {
+        let mut object = decision_json(&decision, graph);
+        object.insert("notes".to_owned(), json!(notes));
+        if let Some(step) = step {
+            step.insert_into(&mut object);
+        }
+        if args.explain || args.top.is_some() {
+            object.insert("runners_up".to_owned(), runners_up_json(&decision, graph));
+        }
+        return output.object(&object);
+    }
+    print((&decision, step), &notes, &loaded.machine, graph, output)?;
+    if args.explain || top > 1 {
+        explain(&decision, graph, output)
+    } else {
+        Ok(())
+    }
+}
+
+/// A picture of the machine with the job on it. Its title and subtitle say what it shows, so that
+/// it can be read alone.
+fn picture(
+    decision: &Decision,
+    args: &AllocateArgs,
+    machine: &Machine,
+    view: &View<'_>,
+) -> Result<String, Failure> {
+    let best = decision.best();
+    let ranks = decision.placement().len();
+    let what = format!(
+        "{}: {ranks} ranks, pattern {}, policy {}",
+        machine.name,
+        args.job.pattern,
+        decision.policy()
+    );
+    let mut subtitle = Vec::new();
+    if !decision.pattern().edges().is_empty() {
+        subtitle.push(format!("links {}", links(best)));
+    }
+    for (name, value) in best.scores() {
+        if is_defined(name, best.placement()) {
+            subtitle.push(format!("{name} {}", score(name, value)));
+        }
+    }
+    let picture = Picture::new()
+        .title(what)
+        .subtitle(subtitle.join("; "))
+        .job(decision.pattern(), decision.placement())
+        .busy(view.present() - view.free())
+        .present(view.present().clone());
+    machine.to_svg(&picture).map_err(Failure::malformed)
+}
+
+/// Prints the decision as text.
+fn print(
+    (decision, step): (&Decision, Option<Step>),
+    notes: &[String],
+    machine: &Machine,
+    graph: &HardwareGraph,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let best = decision.best();
+    output.line(format_args!(
+        "machine   {}: {}",
+        machine.name, machine.title
+    ))?;
+    output.line(format_args!("policy    {}", decision.policy()))?;
+    output.line(format_args!(
+        "devices   {} in rank order",
+        names(best.placement(), graph).join(", ")
+    ))?;
+    // Ranks that share a device communicate within it, which counts as a double link.
+    let within = decision.pattern().edges().iter().filter(|edge| {
+        let [a, b] = [edge.a, edge.b].map(|rank| decision.placement()[usize::from(rank)]);
+        a == b
+    });
+    let within = match within.count() {
+        0 => String::new(),
+        n => format!(" ({n} of the double ones within one device or instance)"),
+    };
+    output.line(format_args!("links     {}{within}", links(best)))?;
+    if let Some(step) = step {
+        output.line(step.text())?;
+    }
+    for (name, value) in best.scores() {
+        let value = if is_defined(name, best.placement()) {
+            score(name, value)
+        } else {
+            "none: one device".to_owned()
+        };
+        output.line(format_args!("score     {name} {value}"))?;
+    }
+    for note in notes {
+        output.line(format_args!("note      {note}"))?;
+    }
+    print_visible(decision, machine, graph, output)
+}
+
+/// Prints the environment variable that makes the devices visible to the job's processes, a line
+/// for each server.
+fn print_visible(
+    decision: &Decision,
+    machine: &Machine,
+    graph: &HardwareGraph,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let Some(servers) = visible_by_server(decision.placement(), graph) else {
+        return output
+            .line("Set CUDA_VISIBLE_DEVICES of each rank's process to the MIG UUID of its instance: see nvidia-smi -L");
+    };
+    let variable = if machine.labels.direct == "XGMI" {
+        "HIP"
+    } else {
+        "CUDA"
+    };
+    let several = servers.len() > 1;
+    for (devices, numbers) in servers {
+        let server = if several {
+            let names: Vec<&str> = devices
+                .iter()
+                .map(|&id| graph.device(id).name.as_str())
+                .collect();
+            format!("   # on the server of {}", names.join(", "))
+        } else {
+            String::new()
+        };
+        output.line(format_args!("{variable}_VISIBLE_DEVICES={numbers}{server}"))?;
+    }
+    Ok(())
+}
+
+/// The numbers of links that a job uses, by kind.
+pub(super) fn links(scored: &Scored) -> String {
+    let (double, single, pcie) = scored.links().xyz();
+    format!("{double} double, {single} single, {pcie} PCIe")
+}
+
+/// Prints the runners-up, and on which score each lost.
+fn explain(decision: &Decision, graph: &HardwareGraph, output: &mut Output) -> Result<(), Failure> {
+    let best = decision.best();
+    let scores: Vec<&str> = best.scores().map(|(name, _)| name).collect();
+    let stats = decision.search();
+    output.line("")?;
+    let rest = match stats.stopped {
+        StopReason::Exhausted => "No other placement is better".to_owned(),
+        stopped => format!("Others may be better: {}", stopped.because()),
+    };
+    output.line(format_args!(
+        "{rest}. The best, and the best on other devices:"
+    ))?;
+    let mut rows = table(["", "devices", "links", "why not"], []);
+    let row = |place: usize, scored: &Scored, why: String| {
+        let ids: Vec<DeviceId> = scored.placement().set().iter().collect();
+        [place.to_string(), labels(&ids, graph), links(scored), why]
+    };
+    rows.add_row(row(1, best, "chosen".to_owned()));
+    for (place, other) in (2..).zip(decision.runners_up()) {
+        rows.add_row(row(place, &other.scored, why_not(other, best)));
+    }
+    output.line(rows)?;
+    if decision.runners_up().is_empty() {
+        let why = if stats.complete() {
+            "is possible"
+        } else {
+            "was considered"
+        };
+        output.line(format_args!("No other set of devices {why}."))?;
+    }
+    for line in scores.into_iter().filter_map(meaning) {
+        output.line(format_args!("  {line}"))?;
+    }
+    Ok(())
+}
+
+/// Why a runner-up was not chosen: the first score on which it lost.
+fn why_not(other: &RunnerUp, best: &Scored) -> String {
+    let Some(name) = &other.lost_on else {
+        return "as good, but higher ids".to_owned();
+    };
+    match other.scored.score(name).zip(best.score(name)) {
+        Some((a, b)) => format!("{name} {} against {}", score(name, a), score(name, b)),
+        None => name.to_string(),
+    }
+}
+
+/// What a score means.
+fn meaning(name: &str) -> Option<&'static str> {
+    match name {
+        "aggregate_gbps" => {
+            Some("aggregate_gbps (Eq. 1): sum of the bandwidths of the job's links")
+        }
+        "effective_gbps" => Some("effective_gbps (Eq. 2): predicted bandwidth of a collective"),
+        "step_seconds" => Some(
+            "step_seconds: communication time of a step, one phase after another, each as slow as its slowest link",
+        ),
+        "edges_seconds" => {
+            Some("edges_seconds: time of the slowest edge, if all edges send at once")
+        }
+        "preserved_gbps" => Some(
+            "preserved_gbps (Eq. 3): sum of link bandwidths between the devices that stay free",
+        ),
+        _ => None,
+    }
+}
+
+fn runners_up_json(decision: &Decision, graph: &HardwareGraph) -> Value {
+    let mut list = Vec::new();
+    for other in decision.runners_up() {
+        let mut object = scored_json(&other.scored, graph);
+        let lost_on = other.lost_on.as_deref().unwrap_or("ids");
+        object.insert("lost_on".to_owned(), json!(lost_on));
+        list.push(object);
+    }
+    json!(list)
+}

@@ -1,0 +1,152 @@
+//! `compare`: the choices of all policies for one request.
+
+use mapa_core::{Candidate, Objective, Policy, ring_packing_gbps};
+use serde_json::{Value, json};
+
+use super::allocate::links;
+use crate::answer::{decision as decision_json, is_defined, labels};
+use crate::cli::{CompareArgs, Preserved};
+use crate::failure::{Failure, refusal};
+use crate::job::{self, Step};
+use crate::machine::load;
+use crate::model::Model;
+use crate::output::{Output, gbps, seconds, table};
+use crate::policies::policies;
+use crate::policy::{policy, takes_model};
+use crate::request::{demand, request, slice};
+
+pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Failure> {
+    let loaded = load(&args.machine, output)?;
+    let graph = loaded.graph();
+    let demand = demand(slice(args.job.slice.as_deref(), graph)?, &args.uses, graph)?;
+    let job = job::job(&args.job.pattern, args.job.bytes.as_deref(), args.job.gpus)?;
+    let sensitive = job.is_sensitive(args.sensitive);
+    let (request, state) = request(
+        job.pattern.each(demand),
+        sensitive,
+        &args.constraints,
+        &loaded.idle,
+    )?;
+    let view = state.view();
+    // For whole devices that are not shared, the policies for instances have no preference.
+    let all = args.job.slice.is_some() || args.uses.shared;
+    let scores = ["aggregate_gbps", "effective_gbps", "preserved_gbps"];
+    let model = args
+        .model
+        .as_ref()
+        .map(|word| Model::named(word, None))
+        .transpose()?;
+    let fastest = job.fastest();
+    let time = if job.parallel.is_some() {
+        "step, s"
+    } else {
+        "slowest edge, s"
+    };
+    let step_column = fastest.as_ref().map(|_| time);
+    let model_column = model.as_ref().map(|_| "model");
+    let header = [
+        "policy",
+        "devices",
+        "links",
+        "aggregate",
+        "effective",
+        "preserved",
+        "ring packing",
+    ];
+    let mut rows = table(
+        header.into_iter().chain(model_column).chain(step_column),
+        3..=8,
+    );
+    let rings = ring_packing_gbps();
+    let mut list = Vec::new();
+    let mut compared: Vec<Box<dyn Policy>> = Vec::new();
+    for built_in in policies().filter(|built_in| all || !built_in.for_instances) {
+        let model = model.as_ref().filter(|_| takes_model(built_in.name));
+        compared.push(policy(built_in.name, model, Preserved::All)?);
+    }
+    if let Some(fastest) = fastest {
+        compared.push(Box::new(fastest));
+    }
+    for policy in &compared {
+        let name = policy.name();
+        match policy.decide(&request, &view) {
+            Ok(decision) => {
+                let best = decision.best();
+                let mut ranks = labels(best.placement(), graph);
+                if !decision.search().complete() {
+                    ranks += " (search stopped early)";
+                }
+                let step = Step::of(&job, &decision, graph);
+                let mut row = vec![name.to_owned(), ranks, links(best)];
+                row.extend(scores.map(|name| best.score(name).map_or("-".to_owned(), gbps)));
+                let candidate = Candidate {
+                    view,
+                    pattern: decision.pattern(),
+                    placement: best.placement(),
+                };
+                let by = |objective: &Objective<'_>| {
+                    is_defined(objective.name(), best.placement())
+                        .then(|| objective.score(&candidate))
+                };
+                let (packed, modelled) =
+                    (by(&rings), model.as_ref().map(|model| by(&model.objective)));
+                let shown = |value: Option<f64>| value.map_or("-".to_owned(), gbps);
+                row.push(shown(packed));
+                row.extend(modelled.map(shown));
+                row.extend(step.as_ref().map(|step| seconds(step.seconds)));
+                rows.add_row(row);
+                let mut object = decision_json(&decision, graph);
+                object.insert("ring_packing_gbps".to_owned(), json!(packed));
+                if let Some(value) = modelled {
+                    object.insert("model_gbps".to_owned(), json!(value));
+                }
+                if let Some(step) = step {
+                    step.insert_into(&mut object);
+                }
+                list.push(Value::Object(object));
+            }
+            Err(why) => {
+                rows.add_row([name.to_owned(), format!("{}: {why}", why.kind())]);
+                let mut object = refusal(&why);
+                object["policy"] = json!(name);
+                list.push(object);
+            }
+        }
+    }
+    if output.json {
+        return output.object(&json!({ "policies": list }));
+    }
+    let sensitive = if sensitive {
+        "bandwidth-sensitive"
+    } else {
+        "not bandwidth-sensitive"
+    };
+    let (name, words) = (&loaded.machine.name, &args.job);
+    let devices = words.slice.as_ref().map_or("devices".to_owned(), |slice| {
+        format!("instances of {slice}")
+    });
+    output.line(format_args!(
+        "{name}, {} {devices}, {}, {sensitive}",
+        job.ranks, words.pattern
+    ))?;
+    output.line(rows)?;
+    output.line(
+        "Devices in rank order. Scores in GB/s: Eq. 1 (sum of links), Eq. 2 (predicted), Eq. 3 (left free).",
+    )?;
+    output.line(
+        "Ring packing: bandwidth of a packing of rings on these devices, with links at nominal bandwidth, GB/s.",
+    )?;
+    if let Some(word) = &args.model {
+        output.line(format_args!(
+            "Model: prediction of {word} for the devices of every policy, GB/s. Only preserve (for \
+             bandwidth-sensitive jobs), max-bandwidth and foresight choose by it."
+        ))?;
+    }
+    match step_column {
+        None => Ok(()),
+        Some(_) if job.parallel.is_none() => output
+            .line("Slowest edge: its bytes over the bandwidth of its link, seconds, if all edges send at once."),
+        Some(_) => output
+            .line("Step: communication time of a training step, seconds; each phase is as slow as its slowest link."),
+    }
+}

@@ -1,0 +1,486 @@
+//! `contention`: the jobs that share each PCIe path to the host, and how much this slows them down.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::time::Duration;
+
+use mapa_core::mig::Size;
+use mapa_core::{
+    Decision, Demand, Device, DeviceId, HardwareGraph, MachineId, Pattern, Refusal, Request,
+    pcie_aware,
+};
+use mapa_sched::{Event, Fleet, Job, JobId, Placed, Scheduler, Tenant, Time, Turn, step};
+use mapa_sim::{
+    Execution, PcieEqualShare, PcieMaxMin, Profile, Submission, Workload, read_profiles,
+};
+use mapa_table::{Comments, Sheet, below_comments, columns, optional_text};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::cli::ContentionArgs;
+use crate::failure::Failure;
+use crate::features;
+use crate::files::text;
+use crate::machine::{Loaded, load};
+use crate::output::{Output, gbps, table};
+use crate::simulation::fleet;
+
+/// A job that runs where PCIe is shared, and its slowdown by two models.
+struct Slowdown {
+    job: String,
+    device: String,
+    /// The whole device, of which `device` may be an instance.
+    whole: DeviceId,
+    gbps: f64,
+    alpha: f64,
+    equal_share: f64,
+    max_min: f64,
+}
+
+impl Slowdown {
+    /// The PCIe traffic of the job alone, GB/s, times its slope.
+    fn wants(&self) -> f64 {
+        self.alpha * self.gbps
+    }
+
+    fn is_bound(&self) -> bool {
+        self.gbps > 0.0
+    }
+}
+
+/// A hop of the host tree that PCIe-bound jobs cross.
+struct Hop {
+    name: String,
+    gbps: f64,
+    /// Indices into the list of jobs.
+    jobs: Vec<usize>,
+}
+
+pub(crate) fn contention(args: &ContentionArgs, output: &mut Output) -> Result<(), Failure> {
+    if !(args.max_gbps.is_finite() && args.max_gbps > 0.0) {
+        return Err(Failure::malformed(format_args!(
+            "--max-gbps {}: expected a positive number",
+            args.max_gbps
+        )));
+    }
+    if args.svg.is_some() {
+        features::require("plots", "--svg")?;
+    }
+    let loaded = load(&args.machine, output)?;
+    let given = read_jobs(args, loaded.graph())?;
+    let jobs = slowdowns(&loaded, &given, args)?;
+    let hops = hops(loaded.graph(), &jobs);
+    let machine = &loaded.machine.name;
+    #[cfg(feature = "plots")]
+    if let Some(file) = &args.svg {
+        let drawn: Vec<_> = jobs
+            .iter()
+            .map(|own| crate::plots::Contended {
+                job: &own.job,
+                device: &own.device,
+                equal_share: own.equal_share,
+                max_min: own.max_min,
+            })
+            .collect();
+        crate::files::write(file, crate::plots::contention(&drawn, machine))?;
+    }
+    if output.json {
+        return output.object(&as_json(machine, args.max_gbps, &jobs, &hops));
+    }
+    print(&jobs, &hops, output)?;
+    args.svg
+        .iter()
+        .try_for_each(|file| output.line(format_args!("\nwritten   {}", file.display())))
+}
+
+/// A job of the file.
+struct Given {
+    line: usize,
+    name: String,
+    gbps: f64,
+    alpha: f64,
+    slice: Option<Size>,
+    device: Option<DeviceId>,
+}
+
+/// The cells of a row of the file of jobs.
+#[derive(Deserialize)]
+struct Cells {
+    #[serde(default)]
+    job: Option<String>,
+    #[serde(default)]
+    profile: Option<String>,
+    #[serde(default)]
+    pcie_gbps: Option<String>,
+    #[serde(default)]
+    pcie_alpha: Option<String>,
+    #[serde(default, with = "optional_text")]
+    slice: Option<Size>,
+    #[serde(default)]
+    device: Option<String>,
+}
+
+/// Reads the jobs of the file. Names and devices must be known, and names distinct.
+fn read_jobs(args: &ContentionArgs, graph: &HardwareGraph) -> Result<Vec<Given>, Failure> {
+    let profiles = profiles(args)?;
+    let text = text(&args.jobs)?;
+    jobs_of(&text, &profiles, graph).map_err(|error| Failure::at(&args.jobs, error))
+}
+
+fn jobs_of(
+    text: &str,
+    profiles: &[Profile],
+    graph: &HardwareGraph,
+) -> Result<Vec<Given>, mapa_table::Error> {
+    if below_comments(text).0.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let sheet = Sheet::read(text, Comments::Anywhere, "jobs")?;
+    sheet.check(&[], &columns::<Cells>())?;
+    let (mut jobs, mut names) = (Vec::new(), BTreeSet::new());
+    for row in sheet.rows() {
+        let given = row.read::<Cells>()?.given(row.line(), profiles, graph);
+        let job = given.map_err(|what| row.error(what))?;
+        if !names.insert(job.name.clone()) {
+            let what = format!("job `{}` again: expected names that differ", job.name);
+            return Err(row.error(what));
+        }
+        jobs.push(job);
+    }
+    Ok(jobs)
+}
+
+/// The number in a cell; none if the cell is missing or empty.
+fn number(
+    name: &str,
+    cell: Option<&str>,
+    is_valid: fn(f64) -> bool,
+    expected: &str,
+) -> Result<Option<f64>, String> {
+    let Some(text) = cell else {
+        return Ok(None);
+    };
+    match text.parse() {
+        Ok(number) if is_valid(number) => Ok(Some(number)),
+        _ => Err(format!("{name} `{text}`: expected {expected}")),
+    }
+}
+
+impl Cells {
+    /// The job of this row.
+    fn given(
+        self,
+        line: usize,
+        profiles: &[Profile],
+        graph: &HardwareGraph,
+    ) -> Result<Given, String> {
+        let gbps = number(
+            "pcie_gbps",
+            self.pcie_gbps.as_deref(),
+            is_counted,
+            "GB/s from 0 to 4294967.295, at most three digits after the point",
+        )?;
+        let alpha = number(
+            "pcie_alpha",
+            self.pcie_alpha.as_deref(),
+            |alpha| alpha.is_finite() && alpha >= 0.0,
+            "a number not below 0",
+        )?;
+        let profile = match &self.profile {
+            None => None,
+            Some(name) => {
+                let found = profiles.iter().find(|own| own.name == *name);
+                Some(found.ok_or_else(|| {
+                    let known: Vec<&str> = profiles.iter().map(|own| own.name.as_str()).collect();
+                    let known = known.join(", ");
+                    format!("no profile is called `{name}`: expected {known}")
+                })?)
+            }
+        };
+        let name = self
+            .job
+            .ok_or("no job: expected its name in the column `job`")?;
+        // The row's own numbers take precedence over those of its profile.
+        let gbps = gbps
+            .or(profile.map(|own| own.pcie_gbps))
+            .ok_or("expected a profile, or pcie_gbps")?;
+        let alpha = alpha.or(profile.map(|own| own.pcie_alpha)).unwrap_or(1.0);
+        let device = match &self.device {
+            None => None,
+            Some(device) => Some(graph.find(device).map_err(|error| error.to_string())?),
+        };
+        Ok(Given {
+            line,
+            name,
+            gbps,
+            alpha,
+            slice: self.slice,
+            device,
+        })
+    }
+}
+
+/// Whether a bandwidth is a whole number of MB/s within 32 bits, the unit in which it is booked.
+fn is_counted(gbps: f64) -> bool {
+    (f64::from(Demand::any().pcie_gbps(gbps).pcie_mb_s) / 1000.0 - gbps).abs() < 1e-9
+}
+
+fn profiles(args: &ContentionArgs) -> Result<Vec<Profile>, Failure> {
+    let Some(file) = &args.profiles else {
+        return Ok(Profile::tang().to_vec());
+    };
+    let place = file.display();
+    let text = fs::read_to_string(file).map_err(|error| Failure::at(&place, error))?;
+    read_profiles(&text).map_err(|error| Failure::at(&place, error))
+}
+
+/// A scheduler that places jobs on their given devices, and the others by the policy pcie-aware. It
+/// records the placements, and the first job that was refused.
+struct AsGiven<'t> {
+    given: &'t [Given],
+    jobs: Vec<Job>,
+    max_gbps: f64,
+    placed: Vec<Option<Placed>>,
+    refused: Option<(usize, Refusal)>,
+}
+
+impl Scheduler for AsGiven<'_> {
+    fn name(&self) -> &str {
+        "given"
+    }
+
+    fn on_event(&mut self, _: Time, event: Event) {
+        if let Event::Arrived(job) = event {
+            self.jobs.push(job);
+        }
+    }
+
+    fn act(&mut self, _: Time, turn: &mut Turn<'_>) {
+        let mut order: Vec<usize> = (0..self.jobs.len()).collect();
+        order.sort_by_key(|&at| self.given[at].device.is_none());
+        for at in order {
+            let job = &self.jobs[at];
+            let tenant = Tenant::Job(job.id);
+            let decided = match (self.given[at].device, turn.fleet().machine(MachineId(0))) {
+                (Some(device), Ok(machine)) => {
+                    Decision::checked("given", &job.request, &machine.view(), [device])
+                }
+                _ => turn.decide(pcie_aware(job.pcie_alpha, self.max_gbps), &job.request),
+            };
+            match decided.and_then(|decision| turn.place(tenant, decision)) {
+                Ok(placed) => self.placed[at] = Some(placed),
+                Err(refusal) => return self.refused = Some((at, refusal)),
+            }
+        }
+    }
+}
+
+/// Places the jobs, and computes their slowdowns, in the order of the file.
+fn slowdowns(
+    loaded: &Loaded,
+    jobs: &[Given],
+    args: &ContentionArgs,
+) -> Result<Vec<Slowdown>, Failure> {
+    let (graph, max_gbps) = (loaded.graph(), args.max_gbps);
+    let mut fleet = fleet(loaded)?;
+    let mut submissions = Vec::new();
+    for (id, own) in (0..).zip(jobs) {
+        let demand = own
+            .slice
+            .map_or(Demand::any(), Demand::slice)
+            .pcie_gbps(own.gbps);
+        let request = Request::new(Pattern::independent(1).each(demand));
+        let mut job = Job::new(JobId(id), request);
+        job.pcie_alpha = own.alpha;
+        submissions.push(Submission::new(job, Duration::from_secs(1)));
+    }
+    let workload = Workload::new("contention", submissions);
+    let mut scheduler = AsGiven {
+        given: jobs,
+        jobs: Vec::new(),
+        max_gbps,
+        placed: vec![None; jobs.len()],
+        refused: None,
+    };
+    let arrivals: Vec<Event> = workload
+        .jobs
+        .iter()
+        .map(|own| Event::Arrived(own.job.clone()))
+        .collect();
+    // All jobs arrive at once, so one turn of the scheduler places them.
+    step(
+        &mut scheduler,
+        &mut fleet,
+        Time::ZERO,
+        arrivals,
+        &mut Vec::new(),
+    )
+    .map_err(Failure::malformed)?;
+    if let Some((at, refusal)) = &scheduler.refused {
+        let Given { line, name, .. } = &jobs[*at];
+        let why = conflict(&scheduler, *at, &fleet, graph)
+            .unwrap_or_else(|| format!("it cannot be placed: {refusal}"));
+        return Err(Failure::malformed(format_args!(
+            "{}: line {line}: job `{name}`: {why}",
+            args.jobs
+        )));
+    }
+    let models: [&dyn Execution; 2] = [&PcieEqualShare::new(max_gbps), &PcieMaxMin::new(&workload)];
+    let mut slowdowns = Vec::new();
+    for ((own, submission), placed) in jobs.iter().zip(&workload.jobs).zip(&scheduler.placed) {
+        let Some(placed) = placed else { continue };
+        let device = placed.placement.first().copied().unwrap_or_default();
+        let Device { name, parent, .. } = graph.device(device);
+        let [equal_share, max_min] = models.map(|model| model.slowdown(submission, placed, &fleet));
+        if max_min.is_nan() {
+            return Err(Failure::malformed(format_args!(
+                "job `{}`: {name} has no known path to the host: expected a machine whose description has one",
+                own.name
+            )));
+        }
+        let demand = submission.job.request.pattern.demands()[0];
+        slowdowns.push(Slowdown {
+            job: own.name.clone(),
+            device: name.clone(),
+            whole: *parent,
+            gbps: f64::from(demand.pcie_mb_s) / 1000.0,
+            alpha: own.alpha,
+            equal_share,
+            max_min,
+        });
+    }
+    Ok(slowdowns)
+}
+
+/// Why a job cannot run on its given device, if another job is there or the device is not in the
+/// layout.
+fn conflict(
+    scheduler: &AsGiven<'_>,
+    at: usize,
+    fleet: &Fleet,
+    graph: &HardwareGraph,
+) -> Option<String> {
+    let id = scheduler.given[at].device?;
+    let (device, view) = (graph.device(id), fleet.views().next()?);
+    let other = scheduler.placed.iter().position(|placed| {
+        placed
+            .as_ref()
+            .is_some_and(|own| own.placement.contains(&id))
+    });
+    if let Some(other) = other {
+        return Some(format!(
+            "{} is in use by `{}`",
+            device.name, scheduler.given[other].name
+        ));
+    }
+    if view.present().contains(id) {
+        return None;
+    }
+    let there = graph.vertices(device.parent) & view.present();
+    let names: Vec<&str> = there
+        .iter()
+        .map(|own| graph.device(own).name.as_str())
+        .collect();
+    Some(format!(
+        "{} is not in the current layout: expected {}",
+        device.name,
+        names.join(", ")
+    ))
+}
+
+/// The hops that PCIe-bound jobs cross, from devices up.
+fn hops(graph: &HardwareGraph, jobs: &[Slowdown]) -> Vec<Hop> {
+    let links = graph.host_links();
+    let mut hops: Vec<Hop> = Vec::new();
+    for (name, gbps) in links.names().iter().zip(links.capacities()) {
+        hops.push(Hop {
+            name: name.clone(),
+            gbps: *gbps,
+            jobs: Vec::new(),
+        });
+    }
+    for (at, job) in jobs.iter().enumerate() {
+        for &hop in links.path(job.whole).into_iter().flatten() {
+            if job.is_bound()
+                && let Some(hop) = hops.get_mut(hop as usize)
+            {
+                hop.jobs.push(at);
+            }
+        }
+    }
+    hops.retain(|hop| !hop.jobs.is_empty());
+    hops
+}
+
+/// The demand of the jobs on a hop, and the bandwidth that they get by max-min, GB/s.
+fn use_of(hop: &Hop, jobs: &[Slowdown]) -> [f64; 2] {
+    let sum = |of: fn(&Slowdown) -> f64| hop.jobs.iter().map(|&at| of(&jobs[at])).sum();
+    [sum(Slowdown::wants), sum(|own| own.wants() / own.max_min)]
+}
+
+/// Prints the hops, then the jobs.
+fn print(jobs: &[Slowdown], hops: &[Hop], output: &mut Output) -> Result<(), Failure> {
+    let mut rows = table(["from", "GB/s", "wanted", "carried", "jobs"], 1..4);
+    for hop in hops {
+        let [wanted, carried] = use_of(hop, jobs);
+        let names: Vec<&str> = hop.jobs.iter().map(|&at| jobs[at].job.as_str()).collect();
+        rows.add_row([
+            hop.name.clone(),
+            gbps(hop.gbps),
+            gbps(wanted),
+            gbps(carried),
+            names.join(", "),
+        ]);
+    }
+    output.line(rows)?;
+    output.line("")?;
+    let mut rows = table(
+        [
+            "job",
+            "device",
+            "GB/s",
+            "alpha",
+            "wants",
+            "gets",
+            "equal share",
+            "max-min",
+        ],
+        2..8,
+    );
+    for own in jobs {
+        let bound = |text: String| if own.is_bound() { text } else { "-".to_owned() };
+        rows.add_row([
+            own.job.clone(),
+            own.device.clone(),
+            gbps(own.gbps),
+            bound(own.alpha.to_string()),
+            bound(gbps(own.wants())),
+            bound(gbps(own.wants() / own.max_min)),
+            format!("{:.3}", own.equal_share),
+            format!("{:.3}", own.max_min),
+        ]);
+    }
+    output.line(rows)?;
+    output.line(
+        "Slowdowns by Eq. 2 (equal share) and by max-min sharing. \"Gets\" is by max-min, GB/s.",
+    )
+}
+
+fn as_json(machine: &str, max_gbps: f64, jobs: &[Slowdown], hops: &[Hop]) -> Value {
+    let hops = hops.iter().map(|hop| {
+        let [wanted, carried] = use_of(hop, jobs);
+        let names: Vec<&String> = hop.jobs.iter().map(|&at| &jobs[at].job).collect();
+        json!({ "from": hop.name, "gbps": hop.gbps, "wanted_gbps": wanted, "carried_gbps": carried, "jobs": names })
+    });
+    let jobs_json = jobs.iter().map(|own| {
+        json!({
+            "job": own.job, "device": own.device, "pcie_gbps": own.gbps, "pcie_alpha": own.alpha,
+            "wants_gbps": own.wants(), "gets_gbps": own.wants() / own.max_min,
+            "slowdown": { "equal-share": own.equal_share, "max-min": own.max_min },
+        })
+    });
+    json!({
+        "machine": machine, "max_gbps": max_gbps,
+        "hops": hops.collect::<Vec<_>>(), "jobs": jobs_json.collect::<Vec<_>>(),
+    })
+}

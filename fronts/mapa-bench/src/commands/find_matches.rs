@@ -1,0 +1,197 @@
+//! `match`: the matches of a pattern on a machine, or of one graph in another.
+
+use mapa_core::{
+    Graph, Limits, LinkClass, MatchConfig, Policy, Refusal, Request, Scored, SearchStats, View,
+    greedy,
+};
+use mapa_topologies::read_graph;
+use serde_json::json;
+
+use super::allocate::links;
+use crate::answer::{ids, labels, names, scored};
+use crate::cli::MatchArgs;
+use crate::failure::Failure;
+use crate::files::bytes;
+use crate::job;
+use crate::machine::load;
+use crate::output::{Output, gbps, table};
+use crate::request::{min_link, slice, with_busy};
+
+pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), Failure> {
+    if let (Some(pattern), Some(target)) = (&args.pattern_file, &args.target_file) {
+        return in_files(args, pattern, target, output);
+    }
+    let (Some(machine), Some(words)) = (&args.machine, &args.job) else {
+        return Err(Failure::malformed(
+            "expected --machine or --live with --gpus, or --pattern-file and --target-file",
+        ));
+    };
+    let loaded = load(machine, output)?;
+    let graph = loaded.graph();
+    let job::Job { pattern, ranks, .. } =
+        job::job(&words.pattern, words.bytes.as_deref(), words.gpus)?;
+    let wanted = pattern.each(slice(words.slice.as_deref(), graph)?);
+    let state = with_busy(&loaded.idle, &args.busy)?;
+    let least = min_link(args.min_link.as_deref())?;
+    let enough = |_: &mapa_core::Edge, link: mapa_core::Link| link.class >= least;
+    let matcher = config(args).compile(&wanted);
+    let mut search = matcher
+        .on(graph)
+        .within(state.view().free())
+        .limits(limits(args))
+        .threads(args.threads.get());
+    if least > LinkClass::None {
+        search = search.links(&enough);
+    }
+    let stats = search.count();
+    // The list is in the order of ranks, which is not the order in which counting is fastest.
+    let by_rank = config(args).by_rank(true).compile(&wanted);
+    let mut in_order = by_rank
+        .on(graph)
+        .within(state.view().free())
+        .limits(limits(args));
+    if least > LinkClass::None {
+        in_order = in_order.links(&enough);
+    }
+    let listed: Vec<_> = in_order.iter().take(args.list).collect();
+    let request = Request::new(wanted).min_link(least);
+    let (top, top_complete) = top(args, request, &state.view())?;
+    if output.json {
+        return output.object(&json!({
+            "count": stats.matches, "complete": stats.complete(), "stopped": stopped(stats), "distinct": !args.raw,
+            "induced": args.induced, "machine": loaded.machine.name, "gpus": ranks, "pattern": words.pattern, "nodes": stats.nodes,
+            "matches": listed.iter().map(ids).collect::<Vec<_>>(),
+            "names": listed.iter().map(|placement| names(placement, graph)).collect::<Vec<_>>(),
+            "top": top.iter().map(|best| scored(best, graph)).collect::<Vec<_>>(), "top_complete": top_complete,
+        }));
+    }
+    let devices = words.slice.as_ref().map_or("devices".to_owned(), |slice| {
+        format!("instances of {slice}")
+    });
+    let what = format!(
+        "{} on {ranks} {devices}, {}",
+        words.pattern, loaded.machine.name
+    );
+    say(args, stats, &what, output)?;
+    for placement in listed {
+        output.line(format_args!("  {}", labels(&placement, graph)))?;
+    }
+    if !top.is_empty() {
+        let mut rows = table(["", "ranks on", "links", "AggBW, GB/s"], []);
+        for (place, best) in (1..).zip(&top) {
+            let ranks = labels(best.placement(), graph);
+            let value = best.score("aggregate_gbps").unwrap_or(f64::NAN);
+            rows.add_row([place.to_string(), ranks, links(best), gbps(value)]);
+        }
+        output.line(rows)?;
+    }
+    if !top_complete {
+        output.line("The search for the best matches stopped early: better ones may exist.")?;
+    }
+    Ok(())
+}
+
+/// The best match on each of the best sets of devices, and whether the search was complete; no
+/// match if the job has none.
+fn top(
+    args: &MatchArgs,
+    request: Request,
+    view: &View<'_>,
+) -> Result<(Vec<Scored>, bool), Failure> {
+    let Some(runners_up) = args.top.checked_sub(1) else {
+        return Ok((Vec::new(), true));
+    };
+    let request = request.runners_up(runners_up).limits(limits(args));
+    match greedy().decide(&request, view) {
+        Ok(decision) => {
+            let others = decision
+                .runners_up()
+                .iter()
+                .map(|runner_up| runner_up.scored.clone());
+            Ok((
+                std::iter::once(decision.best().clone())
+                    .chain(others)
+                    .collect(),
+                decision.search().complete(),
+            ))
+        }
+        Err(Refusal::Busy(_) | Refusal::Infeasible(_)) => Ok((Vec::new(), true)),
+        Err(Refusal::LimitReached(_)) => Ok((Vec::new(), false)),
+    }
+}
+
+/// Matches of one graph in another, both from files.
+fn in_files(
+    args: &MatchArgs,
+    pattern: &str,
+    target: &str,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    if pattern == "-" && target == "-" {
+        return Err(Failure::malformed(
+            "--pattern-file - and --target-file - both read standard input: expected one of them",
+        ));
+    }
+    let (wanted, there) = (graph(pattern)?, graph(target)?);
+    let matcher = config(args)
+        .compile_graph(&wanted)
+        .map_err(|error| Failure::at(pattern, error))?;
+    let search = matcher.on(&there).limits(limits(args));
+    let stats = search.count();
+    let listed = search.iter().take(args.list);
+    if output.json {
+        return output.object(&json!({
+            "count": stats.matches, "complete": stats.complete(), "stopped": stopped(stats), "distinct": !args.raw,
+            "induced": args.induced, "pattern": pattern, "target": target, "nodes": stats.nodes,
+            "matches": listed.collect::<Vec<_>>(),
+        }));
+    }
+    say(args, stats, &format!("{pattern} in {target}"), output)?;
+    for map in listed {
+        let vertices: Vec<String> = map.iter().map(u32::to_string).collect();
+        output.line(format_args!("  {}", vertices.join(",")))?;
+    }
+    Ok(())
+}
+
+fn graph(path: &str) -> Result<Graph, Failure> {
+    read_graph(&bytes(path)?).map_err(|error| Failure::at(path, error))
+}
+
+fn config(args: &MatchArgs) -> MatchConfig {
+    MatchConfig::new().distinct(!args.raw).induced(args.induced)
+}
+
+fn limits(args: &MatchArgs) -> Limits {
+    Limits::NONE
+        .nodes(args.max_nodes)
+        .matches(args.limit.unwrap_or(u64::MAX))
+}
+
+/// Why a search stopped early, if it did.
+fn stopped(stats: SearchStats) -> Option<&'static str> {
+    (!stats.complete()).then(|| stats.stopped.because())
+}
+
+/// Prints the number of matches.
+fn say(
+    args: &MatchArgs,
+    stats: SearchStats,
+    what: &str,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let kind = if args.raw { "raw" } else { "distinct" };
+    let induced = if args.induced { " induced" } else { "" };
+    let at_least = if stats.complete() { "" } else { "at least " };
+    output.line(format_args!(
+        "{at_least}{}{induced} {kind} matches of {what}",
+        stats.matches
+    ))?;
+    if !stats.complete() {
+        output.line(format_args!(
+            "the search stopped: {}",
+            stats.stopped.because()
+        ))?;
+    }
+    Ok(())
+}

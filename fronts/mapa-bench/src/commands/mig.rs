@@ -1,0 +1,314 @@
+//! `mig`: how a GPU can be partitioned into isolated instances.
+
+use comfy_table::Table;
+use mapa_core::mig::{Layout, Model};
+use mapa_topologies::mig::{
+    Figure, Gpu, Offer, ProfileFacts, ProfileKind, Status, catalogue, named,
+};
+use serde_json::{Map, Value, json};
+
+use crate::cli::MigArgs;
+use crate::failure::Failure;
+use crate::instances::{fit, fit_json, instances, no_fit, wanted};
+use crate::output::{Output, table};
+
+const DOUBLE_MEMORY: Offer = Offer {
+    media: false,
+    double_memory: true,
+};
+
+pub(crate) fn mig(args: &MigArgs, output: &mut Output) -> Result<(), Failure> {
+    let Some(name) = &args.gpu else {
+        return list(output);
+    };
+    let gpu = named(name).map_err(Failure::malformed)?;
+    let offer = Offer {
+        media: args.media,
+        double_memory: args.double_memory,
+    };
+    let model = gpu.model(offer).map_err(Failure::malformed)?;
+    let Some(words) = &args.fit else {
+        return show(&gpu, offer, &model, args.layouts, output);
+    };
+    let fit = fit(&model, &wanted("--fit", words, &gpu, offer, &model)?);
+    let mut answer = fit_json(&gpu, &model, &fit);
+    if args.layouts && output.json {
+        answer.insert("maximal_layouts".to_owned(), maximal(&model));
+    } else if args.layouts {
+        draw(&model, model.maximal_layouts(), output)?;
+        output.line("")?;
+    }
+    match fit {
+        Err(_) => Err(no_fit(answer)),
+        Ok(_) if output.json => output.object(&answer),
+        Ok(layout) => {
+            output.line(format_args!("{}: {}", gpu.name, model.print(&layout)))?;
+            output.line("")?;
+            draw(&model, std::iter::once(layout.clone()), output)?;
+            output.line("")?;
+            output.line(command(&model, &layout))
+        }
+    }
+}
+
+/// The command that creates the layout.
+fn command(model: &Model, layout: &Layout) -> String {
+    let each: Vec<String> = layout
+        .instances()
+        .iter()
+        .map(|own| format!("{}:{}", model.profile(own.profile).name, own.start))
+        .collect();
+    format!("nvidia-smi mig -cgi {} -C", each.join(","))
+}
+
+/// Lists the GPUs.
+fn list(output: &mut Output) -> Result<(), Failure> {
+    let header = [
+        "name",
+        "slices",
+        "GiB",
+        "maximal layouts",
+        "with double memory",
+        "with all",
+        "what it is",
+    ];
+    let mut rows = table(header, 1..=5);
+    let mut list = Vec::new();
+    for entry in catalogue() {
+        let gpu = entry.gpu().map_err(Failure::malformed)?;
+        let count = |offer| {
+            gpu.model(offer)
+                .map(|model| model.maximal_layouts().count())
+                .map_err(Failure::malformed)
+        };
+        let [plain, double, all] = [
+            count(Offer::PLAIN)?,
+            count(DOUBLE_MEMORY)?,
+            count(Offer::ALL)?,
+        ];
+        let mut object = about("name", &gpu);
+        object.insert("aliases".to_owned(), json!(entry.aliases));
+        let counts = json!({ "plain": plain, "double_memory": double, "all": all });
+        object.insert("maximal_layout_counts".to_owned(), counts);
+        list.push(object);
+        let [plain, double, all] = [plain, double, all].map(|count| count.to_string());
+        rows.add_row([
+            gpu.name.clone(),
+            gpu.size().to_string(),
+            gib(memory(&gpu)),
+            plain,
+            double,
+            all,
+            gpu.title,
+        ]);
+    }
+    if output.json {
+        return output.object(&json!({ "gpus": list }));
+    }
+    output.line(rows)?;
+    output.line("Slices: compute (g) and memory (m). Maximal layouts: layouts to which no instance can be added.")
+}
+
+/// Shows the profiles and layouts of a GPU.
+fn show(
+    gpu: &Gpu,
+    offer: Offer,
+    model: &Model,
+    layouts: bool,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    if output.json {
+        let mut object = about("gpu", gpu);
+        object.insert(
+            "offer".to_owned(),
+            json!({ "media": offer.media, "double_memory": offer.double_memory }),
+        );
+        object.insert(
+            "profiles".to_owned(),
+            json!(gpu.offered(offer).map(profile_json).collect::<Vec<_>>()),
+        );
+        object.insert("maximal_layouts".to_owned(), maximal(model));
+        return output.object(&object);
+    }
+    output.line(format_args!(
+        "{}: {}, {} in all",
+        gpu.name,
+        gpu.title,
+        gpu.size()
+    ))?;
+    output.line(format_args!("  Source: {}.", gpu.source))?;
+    for note in &gpu.notes {
+        output.line(format_args!("  {note}"))?;
+    }
+    output.line("")?;
+    output.line(profiles(gpu, offer))?;
+    if gpu
+        .offered(offer)
+        .any(|profile| !profile.by_analogy.is_empty())
+    {
+        output.line("* by analogy with another model, not from its documentation: see above.")?;
+    }
+    for (kind, option) in [
+        (ProfileKind::DoubleMemory, "--double-memory"),
+        (ProfileKind::Media, "--media"),
+    ] {
+        let hidden: Vec<&str> = gpu
+            .profiles
+            .iter()
+            .filter(|profile| profile.kind == kind && !offer.has(kind))
+            .map(|profile| profile.name.as_str())
+            .collect();
+        if !hidden.is_empty() {
+            output.line(format_args!("{option} adds {}.", hidden.join(", ")))?;
+        }
+    }
+    output.line("")?;
+    let count = model.maximal_layouts().count();
+    output.line(format_args!(
+        "{count} maximal layouts, to which no instance can be added; {} legal layouts in all.",
+        model.layouts().len()
+    ))?;
+    if layouts {
+        output.line("")?;
+        draw(model, model.maximal_layouts(), output)?;
+    }
+    Ok(())
+}
+
+/// The memory of the largest profile, GiB.
+fn memory(gpu: &Gpu) -> f64 {
+    gpu.profiles
+        .iter()
+        .map(|profile| profile.memory_gib)
+        .fold(0.0, f64::max)
+}
+
+fn gib(gib: f64) -> String {
+    format!("{gib:.2}")
+}
+
+fn profiles(gpu: &Gpu, offer: Offer) -> Table {
+    let header = [
+        "profile",
+        "slices",
+        "GiB",
+        "starts",
+        "most",
+        "SMs",
+        "copy",
+        "decode",
+        "encode",
+        "JPEG",
+        "flow",
+        "create s",
+        "destroy s",
+    ];
+    let mut rows = table(header, [1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+    let seconds =
+        |seconds: Option<f64>| seconds.map_or("-".to_owned(), |seconds| format!("{seconds:.2}"));
+    for profile in gpu.offered(offer) {
+        let figure = |figure: Figure, text: String| match profile.status(figure) {
+            Status::Read => text,
+            Status::ByAnalogy => text + "*",
+        };
+        let starts = profile
+            .starts
+            .iter()
+            .map(u8::to_string)
+            .collect::<Vec<_>>()
+            .join(",");
+        rows.add_row([
+            profile.name.clone(),
+            figure(Figure::MemorySlices, profile.size().to_string()),
+            figure(Figure::MemoryGib, gib(profile.memory_gib)),
+            figure(Figure::Starts, starts),
+            figure(Figure::MaxInstances, profile.max_instances.to_string()),
+            profile
+                .sms
+                .map_or("-".to_owned(), |sms| figure(Figure::Sms, sms.to_string())),
+            figure(Figure::CopyEngines, profile.copy_engines.to_string()),
+            figure(Figure::Decoders, profile.decoders.to_string()),
+            figure(Figure::Encoders, profile.encoders.to_string()),
+            figure(Figure::Jpeg, profile.jpeg.to_string()),
+            figure(Figure::Ofa, profile.ofa.to_string()),
+            seconds(profile.create_s),
+            seconds(profile.destroy_s),
+        ]);
+    }
+    rows
+}
+
+/// Draws the layouts on the grid of memory slices, one a line. Dots are free slices.
+fn draw(
+    model: &Model,
+    layouts: impl Iterator<Item = Layout>,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    // A slice is wide enough for the name of every profile on its own slices.
+    let width = model
+        .profiles()
+        .iter()
+        .map(|own| (own.name.len() + 1).div_ceil(usize::from(own.size.memory)))
+        .max()
+        .unwrap_or(1);
+    let units = 0..model.size().memory;
+    let numbers: String = units
+        .clone()
+        .map(|unit| format!(" {unit:<0$}", width - 1))
+        .collect();
+    output.line(numbers.trim_end())?;
+    for layout in layouts {
+        let mut line = String::new();
+        let mut next = 0;
+        for &instance in layout.instances() {
+            let span = model.span(instance);
+            line += &idle(width, next..span.start);
+            let name = &model.profile(instance.profile).name;
+            line += &format!("|{name:<0$}", width * span.len() - 1);
+            next = span.end;
+        }
+        line += &idle(width, next..units.end);
+        output.line(line + "|")?;
+    }
+    Ok(())
+}
+
+/// Free slices.
+fn idle(width: usize, units: std::ops::Range<u8>) -> String {
+    units.map(|_| format!("|{:.<1$}", "", width - 1)).collect()
+}
+
+fn maximal(model: &Model) -> Value {
+    json!(
+        model
+            .maximal_layouts()
+            .map(|layout| instances(model, &layout))
+            .collect::<Vec<_>>()
+    )
+}
+
+/// The keys of every answer about a GPU; its name is under `key`.
+fn about(key: &str, gpu: &Gpu) -> Map<String, Value> {
+    let mut object = Map::new();
+    object.insert(key.to_owned(), json!(gpu.name));
+    object.insert("title".to_owned(), json!(gpu.title));
+    object.insert("source".to_owned(), json!(gpu.source));
+    object.insert("notes".to_owned(), json!(gpu.notes));
+    object.insert("compute_slices".to_owned(), json!(gpu.compute_slices));
+    object.insert("memory_slices".to_owned(), json!(gpu.memory_slices));
+    object.insert("memory_bytes".to_owned(), json!(gpu.memory_bytes()));
+    object
+}
+
+fn profile_json(profile: &ProfileFacts) -> Value {
+    json!({
+        "name": profile.name, "kind": profile.kind.name(), "id": profile.id,
+        "compute_slices": profile.compute_slices, "memory_slices": profile.memory_slices,
+        "starts": profile.starts, "max_instances": profile.max_instances,
+        "memory_gib": profile.memory_gib, "memory_bytes": profile.memory_bytes(), "sms": profile.sms,
+        "copy_engines": profile.copy_engines, "decoders": profile.decoders, "encoders": profile.encoders,
+        "jpeg": profile.jpeg, "ofa": profile.ofa,
+        "create_s": profile.create_s, "destroy_s": profile.destroy_s,
+        "by_analogy": profile.by_analogy.iter().map(|figure| figure.name()).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,45 @@
+//! The commands, one file or folder each.
+
+mod allocate;
+mod batch;
+mod compare;
+mod contention;
+mod defrag;
+mod find_matches;
+mod fit;
+mod machines;
+mod mig;
+mod packed;
+mod pattern;
+mod profile;
+mod read_files;
+#[cfg(feature = "experiments")]
+mod reproduce;
+mod score;
+mod sensitivity;
+mod simulate;
+mod sweep;
+mod topo;
+#[cfg(feature = "experiments")]
+mod workers;
+
+pub(crate) use allocate::allocate;
+pub(crate) use compare::compare;
+pub(crate) use contention::contention;
+pub(crate) use defrag::defrag;
+pub(crate) use find_matches::find_matches;
+pub(crate) use fit::fit;
+pub(crate) use machines::machines;
+pub(crate) use mig::mig;
+pub(crate) use pattern::pattern;
+pub(crate) use profile::profile;
+pub(crate) use read_files::read_files;
+#[cfg(feature = "experiments")]
+pub(crate) use reproduce::reproduce;
+pub(crate) use score::score;
+pub(crate) use sensitivity::sensitivity;
+pub(crate) use simulate::simulate;
+pub(crate) use sweep::sweep;
+pub(crate) use topo::topo;
+#[cfg(feature = "experiments")]
+pub(crate) use workers::workers;

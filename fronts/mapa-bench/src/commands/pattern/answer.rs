@@ -1,0 +1,246 @@
+//! The answer of `pattern`: an application graph as text, JSON, pattern file and Graphviz.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use mapa_core::{Edge, MAX_DEVICES, Pattern};
+use mapa_patterns::{Application, Evidence, Messages, Note, Verdict, likeness, write_pattern};
+use serde_json::{Map, Value, json};
+
+use crate::cli::WriteArgs;
+use crate::commands::sensitivity::evidence;
+use crate::failure::Failure;
+use crate::files::write;
+use crate::output::{Output, table};
+
+/// The most edges that the text lists.
+const LISTED: usize = 40;
+
+/// What a source adds to the answer.
+#[derive(Default)]
+pub(super) struct More {
+    /// Further keys of the JSON object.
+    pub(super) keys: Map<String, Value>,
+    /// Further lines of the text.
+    pub(super) lines: Vec<String>,
+}
+
+/// Prints an application, and writes and draws it as the options say. `messages` are those that the
+/// source observed.
+pub(super) fn answer(
+    mut application: Application,
+    messages: Option<Messages>,
+    args: &WriteArgs,
+    more: More,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    if let Some(name) = &args.name {
+        if name.is_empty() || name.contains(char::is_control) {
+            return Err(Failure::malformed("--name: expected a name on one line"));
+        }
+        application.name.clone_from(name);
+    }
+    if let Some(steps) = args.steps {
+        application = application.over_steps(steps).map_err(Failure::malformed)?;
+    }
+    let ranks = application.pattern.len();
+    if ranks > MAX_DEVICES {
+        let name = &application.name;
+        return Err(Failure::malformed(format_args!(
+            "{name} has {ranks} ranks: expected at most {MAX_DEVICES}"
+        )));
+    }
+    judge(&mut application, messages, args)?;
+    let on_stdout = args.dot.as_deref() == Some("-");
+    if on_stdout && output.json {
+        return Err(Failure::malformed(
+            "--dot - draws in place of the answer: expected a file with --json",
+        ));
+    }
+    if let Some(file) = &args.output {
+        write(file, write_pattern(&application))?;
+    }
+    if let Some(file) = args.dot.as_ref().filter(|_| !on_stdout) {
+        write(Path::new(file), application.to_dot())?;
+    }
+    if on_stdout {
+        return output.line(application.to_dot().trim_end());
+    }
+    if output.json {
+        let mut object = json(&application);
+        object.extend(more.keys);
+        return output.object(&object);
+    }
+    print(&application, output)?;
+    for line in more.lines {
+        output.line(line)?;
+    }
+    if let Some(file) = &args.output {
+        output.line(format_args!("written   {}", file.display()))?;
+    }
+    if let Some(file) = &args.dot {
+        output.line(format_args!("drawn     {file}"))?;
+    }
+    Ok(())
+}
+
+/// Sets the sensitivity of an application, if the command line states it, gives evidence of it, or
+/// messages were observed.
+fn judge(
+    application: &mut Application,
+    observed: Option<Messages>,
+    args: &WriteArgs,
+) -> Result<(), Failure> {
+    if let Some(word) = &args.sensitivity {
+        let sensitivity = word.parse().map_err(Failure::malformed)?;
+        application.verdict = Verdict {
+            sensitivity,
+            why: "stated by its user".to_owned(),
+        };
+        return Ok(());
+    }
+    let mut evidence = evidence(&args.evidence)?;
+    // Without the number of steps, observed messages cannot be compared with the time of an
+    // iteration. They count only as evidence by size, that is, if no time is given.
+    if evidence.messages.is_none() && (args.steps.is_some() || evidence.iteration_seconds.is_none())
+    {
+        evidence.messages = observed;
+    }
+    let without_messages = evidence.iteration_seconds.is_some() && evidence.messages.is_none();
+    if let Some(bytes) = application
+        .step_bytes()
+        .filter(|_| without_messages && evidence.times.is_none())
+    {
+        let mut messages = Messages::new();
+        messages.add(bytes, 1.0).map_err(Failure::malformed)?;
+        evidence.messages = Some(messages);
+        application.notes.push(Note::assumed(
+            "for the sensitivity, the busiest edge sends the bytes of a step in one message, and phases follow one \
+             another",
+        ));
+    }
+    if evidence != Evidence::default() {
+        application.verdict = evidence.verdict().map_err(Failure::malformed)?;
+    }
+    Ok(())
+}
+
+fn json(application: &Application) -> Map<String, Value> {
+    let edges = application
+        .pattern
+        .edges()
+        .iter()
+        .map(|edge| json!([edge.a, edge.b, edge.traffic]));
+    let notes = application.notes.iter().map(
+        |note| json!({ "kind": note.kind.to_string(), "place": note.place, "what": note.what }),
+    );
+    let bytes = application.parallelism.map(|job| {
+        let bytes = job
+            .dimensions()
+            .map(|dimension| (dimension.letters().to_owned(), json!(job.bytes(dimension))));
+        Value::Object(bytes.collect())
+    });
+    let object = json!({
+        "name": application.name, "source": application.source, "ranks": application.pattern.len(),
+        "unit": application.unit.to_string(), "edges": edges.collect::<Vec<_>>(), "labels": application.labels,
+        "shape": likeness(&application.pattern).map(|shape| shape.to_string()),
+        "sensitivity": application.verdict.sensitivity.to_string(), "why": application.verdict.why,
+        "parallelism": application.parallelism.map(|job| job.to_string()), "bytes": bytes,
+        "notes": notes.collect::<Vec<_>>(),
+    });
+    match object {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    }
+}
+
+fn print(application: &Application, output: &mut Output) -> Result<(), Failure> {
+    let pattern = &application.pattern;
+    let count = pattern.edges().len();
+    let shape = match likeness(pattern) {
+        Some(_) if count == 1 => ", a pair".to_owned(),
+        shape => shape
+            .map(|shape| format!(", the shape of {shape}"))
+            .unwrap_or_default(),
+    };
+    output.line(format_args!(
+        "pattern   {}: {}",
+        application.name, application.source
+    ))?;
+    let edges = if count == 1 { "edge" } else { "edges" };
+    output.line(format_args!(
+        "ranks     {}, {count} {edges}{shape}",
+        pattern.len()
+    ))?;
+    if !application.labels.is_empty() {
+        output.line(format_args!(
+            "seen as   {}",
+            on_one_line(&application.labels.join(", "))
+        ))?;
+    }
+    output.line(format_args!("verdict   {}", application.verdict))?;
+    for note in &application.notes {
+        output.line(format_args!("note      {note}"))?;
+    }
+    if count == 0 {
+        return output.line("No two ranks communicate.");
+    }
+    output.line("")?;
+    edges_of(application, output)
+}
+
+/// Prints the edges.
+fn edges_of(application: &Application, output: &mut Output) -> Result<(), Failure> {
+    let edges = alike(&application.pattern);
+    let mut rows = table(["edge", "between", "carries"], [2]);
+    for (edge, count) in edges.iter().take(LISTED) {
+        let [a, b] =
+            [edge.a, edge.b].map(|rank| on_one_line(&application.label(usize::from(rank))));
+        let carries = application
+            .unit
+            .print(edge.traffic)
+            .unwrap_or_else(|| edge.traffic.to_string());
+        let times = match count {
+            1 => String::new(),
+            2 => " (twice)".to_owned(),
+            n => format!(" ({n} times)"),
+        };
+        rows.add_row([
+            format!("{}-{}{times}", edge.a, edge.b),
+            format!("{a}, {b}"),
+            carries,
+        ]);
+    }
+    output.line(rows)?;
+    if edges.iter().any(|(_, count)| *count > 1) {
+        output.line("Twice: one edge in each direction, as in a ring of two ranks; the traffic is that of one edge.")?;
+    }
+    match edges.len().saturating_sub(LISTED) {
+        0 => Ok(()),
+        rest => output.line(format_args!(
+            "and {rest} more: --output or --json lists all"
+        )),
+    }
+}
+
+/// The distinct edges of a pattern in order, and the number of each. Edges are equal if they join
+/// the same ranks and carry the same traffic.
+fn alike(pattern: &Pattern) -> Vec<(Edge, usize)> {
+    let mut places = BTreeMap::new();
+    let mut alike: Vec<(Edge, usize)> = Vec::new();
+    for edge in pattern.edges() {
+        let place = *places
+            .entry((edge.a, edge.b, edge.traffic.to_bits()))
+            .or_insert(alike.len());
+        match alike.get_mut(place) {
+            Some((_, count)) => *count += 1,
+            None => alike.push((*edge, 1)),
+        }
+    }
+    alike
+}
+
+/// A text on one line. A label may contain any characters.
+fn on_one_line(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}

@@ -1,0 +1,184 @@
+//! `pattern from-source`: walks folders, scans the files in supported languages, and shows the
+//! findings.
+
+use std::fs;
+use std::path::Path;
+
+use mapa_patterns::{Note, Proposal, Source};
+use serde_json::{Map, Value, json};
+
+use super::answer::{More, answer};
+use crate::cli::FromSource;
+use crate::failure::Failure;
+use crate::output::{Output, table};
+
+/// Folders without source code of the program itself.
+const SKIPPED: [&str; 7] = [
+    ".git",
+    ".hg",
+    ".svn",
+    "build",
+    "target",
+    "node_modules",
+    "__pycache__",
+];
+/// The largest file that is read, bytes.
+const MOST_BYTES: u64 = 4 << 20;
+/// The most files that are read.
+const MOST_FILES: usize = 50_000;
+/// The deepest folder that is searched.
+const MOST_LEVELS: usize = 64;
+
+pub(super) fn from_source(args: &FromSource, output: &mut Output) -> Result<(), Failure> {
+    let mut tree = Tree::default();
+    for path in &args.paths {
+        tree.add(path, 0, true)?;
+    }
+    let files = tree
+        .files
+        .iter()
+        .map(|(name, text)| (name.as_str(), text.as_str()));
+    let source = Source::scan(files);
+    let proposed = source.propose(
+        args.gpus,
+        args.algorithm.parse().map_err(Failure::malformed)?,
+    );
+    let mut proposal = match proposed {
+        Ok(proposal) => proposal,
+        Err(error) => {
+            // The findings may help to complete the command line.
+            if !output.json && !source.findings().is_empty() {
+                for line in findings(&source, None) {
+                    output.line(line)?;
+                }
+            }
+            return Err(Failure::malformed(error));
+        }
+    };
+    if let [only] = args.paths.as_slice()
+        && proposal.application.name == "source"
+        && let Some(name) = only
+            .file_stem()
+            .and_then(|stem| stem.to_str())
+            .filter(|name| is_plain(name))
+    {
+        proposal.application.name = name.to_owned();
+    }
+    let notes = &mut proposal.application.notes;
+    notes.splice(0..0, tree.notes);
+    let keys = keys(&source, &proposal);
+    let mut lines = vec![String::new()];
+    lines.extend(findings(&source, Some(&proposal)));
+    let more = More { keys, lines };
+    answer(proposal.application, None, &args.write, more, output)
+}
+
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && !name.contains(char::is_control)
+}
+
+/// The names and texts of the files, and notes on what was left out.
+#[derive(Default)]
+struct Tree {
+    files: Vec<(String, String)>,
+    notes: Vec<Note>,
+}
+
+impl Tree {
+    /// Adds a file, or the files of a folder in the order of names. Symbolic links within folders
+    /// are not followed. Problems with a path that the user named are errors, as are a
+    /// folder that cannot be listed and too many files; other problems are notes.
+    fn add(&mut self, path: &Path, level: usize, is_named: bool) -> Result<(), Failure> {
+        let name = path.display().to_string();
+        let about = fs::metadata(path).map_err(|error| format!("{name}: {error}"));
+        let about = match about {
+            Ok(about) => about,
+            Err(error) if is_named => return Err(Failure::malformed(error)),
+            Err(error) => {
+                self.notes.push(Note::left_out(error));
+                return Ok(());
+            }
+        };
+        if about.is_dir() {
+            return self.folder(path, level);
+        }
+        if !is_named && !Source::understands(&name) {
+            return Ok(());
+        }
+        if self.files.len() >= MOST_FILES {
+            return Err(Failure::malformed(format_args!(
+                "more than {MOST_FILES} source files: expected fewer at once"
+            )));
+        }
+        if about.len() > MOST_BYTES {
+            self.notes
+                .push(Note::left_out(format!("{} bytes: too large", about.len())).at(name));
+            return Ok(());
+        }
+        match fs::read(path) {
+            Ok(bytes) if bytes.contains(&0) => {
+                self.notes.push(Note::left_out("a binary file").at(name))
+            }
+            Ok(bytes) => self
+                .files
+                .push((name, String::from_utf8_lossy(&bytes).into_owned())),
+            Err(error) if is_named => {
+                return Err(Failure::malformed(format_args!("{name}: {error}")));
+            }
+            Err(error) => self.notes.push(Note::left_out(error.to_string()).at(name)),
+        }
+        Ok(())
+    }
+
+    fn folder(&mut self, path: &Path, level: usize) -> Result<(), Failure> {
+        let name = path.display().to_string();
+        if level >= MOST_LEVELS {
+            self.notes
+                .push(Note::left_out("folders nested too deep").at(name));
+            return Ok(());
+        }
+        let entries = fs::read_dir(path).map_err(|error| Failure::at(&name, error))?;
+        let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let kind = entry.file_type();
+            let is_skipped = entry
+                .file_name()
+                .to_str()
+                .is_some_and(|name| SKIPPED.contains(&name));
+            if is_skipped || !kind.is_ok_and(|kind| kind.is_dir() || kind.is_file()) {
+                continue;
+            }
+            self.add(&entry.path(), level + 1, false)?;
+        }
+        Ok(())
+    }
+}
+
+/// A table of the findings, with the decision on each if there is a proposal.
+fn findings(source: &Source, proposal: Option<&Proposal>) -> Vec<String> {
+    let mut rows = table(["where", "call", "library", "is", "decided as"], []);
+    for (index, found) in source.findings().iter().enumerate() {
+        let decision = proposal.and_then(|proposal| proposal.decisions.get(index));
+        let decided = decision.map_or_else(String::new, |decision| decision.what.clone());
+        rows.add_row([
+            found.place(),
+            found.call.clone(),
+            found.library.to_string(),
+            found.kind.to_string(),
+            decided,
+        ]);
+    }
+    rows.to_string().lines().map(str::to_owned).collect()
+}
+
+fn keys(source: &Source, proposal: &Proposal) -> Map<String, Value> {
+    let findings = source.findings().iter().zip(&proposal.decisions).map(|(found, decision)| {
+        json!({
+            "file": found.file, "line": found.line, "call": found.call, "library": found.library.to_string(),
+            "kind": found.kind.to_string(), "decided": decision.is_decided, "as": decision.what,
+        })
+    });
+    let findings: Vec<_> = findings.collect();
+    Map::from_iter([("findings".to_owned(), Value::Array(findings))])
+}

@@ -1,0 +1,340 @@
+//! Pictures that all experiments draw alike: one colour for each policy, and box plots that mark
+//! published values.
+
+use kuva::plot::annotations::{ReferenceLine, TextAnnotation};
+use kuva::plot::legend::{LegendEntry, LegendPosition, LegendShape};
+use kuva::plot::line::LineStyle;
+use kuva::plot::scatter::MarkerShape;
+use kuva::plot::{BarPlot, BoxPlot, DensityPlot, LinePlot, ScatterPlot};
+use kuva::render::layout::{Layout, TickFormat};
+use kuva::render::plots::Plot;
+use kuva::render::theme::Theme;
+use kuva::render_to_svg;
+
+/// The colour of a policy or of a model of PCIe, the same in every picture. The colours are safe
+/// for colour-blind readers (after Okabe and Ito).
+pub(super) fn colour(policy: &str) -> &'static str {
+    match policy {
+        "lowest-id" => "#a6a6a6",
+        "topo-aware" | "topo-aware-released" => "#e69f00",
+        "greedy" => "#2fae86",
+        "preserve" | "preserve-released" => "#4a9fe0",
+        "max-bandwidth" => "#cc79a7",
+        "first-gpu" => "#a6a6a6",
+        "pcie-aware" => "#4a9fe0",
+        "Eq. 2" => "#e69f00",
+        "max-min" => "#2fae86",
+        _ => "#8d7fd1",
+    }
+}
+
+/// A group of boxes: its name, and a box of values for each policy.
+pub(super) type Group = (String, Vec<(&'static str, Vec<f64>)>);
+
+/// The words and the published values of a box plot.
+#[derive(Default)]
+pub(super) struct Words<'a> {
+    pub(super) title: &'a str,
+    pub(super) y: &'a str,
+    /// Published values, each with its label: a horizontal line.
+    pub(super) published: Vec<(f64, &'a str)>,
+    /// Published values of single boxes: group, policy, value.
+    pub(super) marked: Vec<(usize, usize, f64)>,
+    /// The label of the marked values.
+    pub(super) marks: &'a str,
+    pub(super) bottom: f64,
+    pub(super) top: f64,
+}
+
+/// Draws boxes from quartile to quartile, with the median across and whiskers to the smallest and
+/// the largest value: the published claims are about the tails. Groups stand side by side, with one
+/// box for each policy. Published values lie behind the boxes.
+pub(super) fn boxes(groups: &[Group], words: &Words<'_>) -> String {
+    let per_group = groups
+        .iter()
+        .map(|(_, boxes)| boxes.len())
+        .max()
+        .unwrap_or(1);
+    // An empty slot separates two groups.
+    let slots = per_group + 1;
+    let mut plot = BoxPlot::new().with_width(0.78);
+    let mut colours = Vec::new();
+    for (at, (_, boxes)) in groups.iter().enumerate() {
+        if at > 0 {
+            plot = plot.with_group("", Vec::<f64>::new());
+            colours.push("#ffffff");
+        }
+        for (policy, values) in boxes {
+            plot = plot.with_group("", values.iter().copied());
+            colours.push(colour(policy));
+        }
+    }
+    let places = groups.len() * slots - 1;
+    let mut plots: Vec<Plot> = words
+        .published
+        .iter()
+        .zip(DASHES)
+        .map(|((value, _), dash)| across(*value, dash, places))
+        .collect();
+    plots.extend(groups.iter().enumerate().flat_map(|(at, (_, boxes))| {
+        boxes
+            .iter()
+            .enumerate()
+            .flat_map(move |(own, (_, values))| tails((at * slots + own + 1) as f64, values))
+    }));
+    plots.extend([
+        plot.with_group_colors(colours).into(),
+        marks(&words.marked, slots),
+    ]);
+    let policies = groups
+        .first()
+        .map(|(_, boxes)| boxes.iter().map(|(policy, _)| *policy).collect())
+        .unwrap_or_default();
+    let mut layout = layout(&plots, words, policies)
+        .with_x_categories(vec![String::new(); places])
+        .with_tick_length(0.0)
+        .with_width((300.0 + 40.0 * places as f64).max(760.0))
+        .with_y_axis_max(words.top)
+        .with_y_axis_min(words.bottom);
+    for (at, (name, _)) in groups.iter().enumerate() {
+        let middle = (at * slots) as f64 + (per_group as f64 + 1.0) / 2.0;
+        layout = layout.with_annotation(
+            TextAnnotation::new(name, middle, words.top - 0.045 * (words.top - words.bottom))
+                .with_font_size(14),
+        );
+        if at > 0 {
+            let line = ReferenceLine::vertical((at * slots) as f64)
+                .with_color("#bbbbbb")
+                .with_dasharray("1 0");
+            layout = layout.with_reference_line(line);
+        }
+    }
+    render_to_svg(plots, layout)
+}
+
+/// A published value: a thin dashed line from side to side.
+fn across(value: f64, dash: &str, places: usize) -> Plot {
+    let line = LinePlot::new()
+        .with_data(vec![(0.5, value), (places as f64 + 0.5, value)])
+        .with_color(PUBLISHED);
+    line.with_stroke_width(1.0)
+        .with_line_style(LineStyle::Custom(dash.to_owned()))
+        .into()
+}
+
+/// The whisker from the smallest to the largest value, with a cap at each end.
+fn tails(place: f64, values: &[f64]) -> Vec<Plot> {
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if low > high {
+        return Vec::new();
+    }
+    let line = |from, to| {
+        LinePlot::new()
+            .with_data(vec![from, to])
+            .with_color("#333333")
+            .with_stroke_width(1.0)
+            .into()
+    };
+    let cap = |value: f64| line((place - 0.15, value), (place + 0.15, value));
+    vec![line((place, low), (place, high)), cap(low), cap(high)]
+}
+
+/// Published values of single boxes, as diamonds.
+fn marks(marked: &[(usize, usize, f64)], slots: usize) -> Plot {
+    let points: Vec<(f64, f64)> = marked
+        .iter()
+        .map(|&(group, at, value)| ((group * slots + at + 1) as f64, value))
+        .collect();
+    ScatterPlot::new()
+        .with_data(points)
+        .with_color(PUBLISHED)
+        .with_marker(MarkerShape::Diamond)
+        .with_size(7.0)
+        .into()
+}
+
+/// The colour of published values.
+pub(super) const PUBLISHED: &str = "#d62728";
+
+/// Title, axis, legend and published lines.
+fn layout(plots: &[Plot], words: &Words<'_>, policies: Vec<&'static str>) -> Layout {
+    let theme = Theme {
+        grid_color: "#e4e4e4".to_owned(),
+        box_median: "black".to_owned(),
+        ..Theme::light()
+    };
+    Layout::auto_from_plots(plots)
+        .with_theme(theme)
+        .with_title(words.title)
+        .with_y_label(words.y)
+        .with_height(460.0)
+        .with_legend_entries(legend(policies, words))
+        .with_legend_position(LegendPosition::OutsideRightTop)
+}
+
+/// The dashes that distinguish published values.
+const DASHES: [&str; 3] = ["7 4", "2 3", "10 3 2 3"];
+
+/// The policies by colour, and the published values.
+fn legend(policies: Vec<&'static str>, words: &Words<'_>) -> Vec<LegendEntry> {
+    let entry = |label: &str, color: &str, shape, dash: Option<&str>| LegendEntry {
+        label: label.to_owned(),
+        color: color.to_owned(),
+        shape,
+        dasharray: dash.map(str::to_owned),
+    };
+    let mut entries: Vec<LegendEntry> = policies
+        .into_iter()
+        .map(|policy| entry(policy, colour(policy), LegendShape::Rect, None))
+        .collect();
+    let lines = words.published.iter().zip(DASHES);
+    entries.extend(
+        lines.map(|((_, what), dash)| entry(what, PUBLISHED, LegendShape::Line, Some(dash))),
+    );
+    let diamond = LegendShape::Marker(MarkerShape::Diamond);
+    entries
+        .extend((!words.marked.is_empty()).then(|| entry(words.marks, PUBLISHED, diamond, None)));
+    entries
+}
+
+/// A named curve, solid or dashed.
+pub(super) struct Line {
+    pub(super) name: String,
+    pub(super) colour: &'static str,
+    pub(super) dashed: bool,
+    pub(super) points: Vec<(f64, f64)>,
+}
+
+/// The scale of the y axis.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heights {
+    Linear,
+    /// Powers of ten.
+    Log,
+}
+
+/// Draws lines with a dot at every point.
+pub(super) fn lines(lines: Vec<Line>, heights: Heights, title: &str, x: &str, y: &str) -> String {
+    let least = lines
+        .iter()
+        .flat_map(|line| &line.points)
+        .map(|point| point.1)
+        .fold(f64::INFINITY, f64::min);
+    let mut plots: Vec<Plot> = Vec::new();
+    for line in lines {
+        let dots = ScatterPlot::new()
+            .with_data(line.points.clone())
+            .with_color(line.colour)
+            .with_size(3.5);
+        let path = LinePlot::new()
+            .with_data(line.points)
+            .with_color(line.colour)
+            .with_stroke_width(1.8);
+        let path = if line.dashed {
+            path.with_dashed()
+        } else {
+            path
+        };
+        plots.extend([path.with_legend(line.name).into(), dots.into()]);
+    }
+    let layout = Layout::auto_from_plots(&plots)
+        .with_title(title)
+        .with_x_label(x)
+        .with_y_label(y);
+    let layout = match heights {
+        Heights::Log => layout.with_log_y(),
+        Heights::Linear if least >= 0.0 => layout.with_y_axis_min(0.0),
+        Heights::Linear => layout,
+    };
+    render_to_svg(plots, layout.with_width(860.0).with_height(460.0))
+}
+
+/// A name, its colour, and its pairs.
+pub(super) type Dots = (&'static str, &'static str, Vec<(f64, f64)>);
+
+/// Draws pairs as dots, and the line on which both values are equal.
+pub(super) fn pairs(dots: Vec<Dots>, title: &str, x: &str, y: &str) -> String {
+    let most = dots
+        .iter()
+        .flat_map(|(.., pairs)| pairs)
+        .map(|(x, y)| x.max(*y))
+        .fold(0.0, f64::max);
+    let equal = LinePlot::new()
+        .with_data(vec![(0.0, 0.0), (most, most)])
+        .with_color("#bbbbbb")
+        .with_stroke_width(1.0);
+    let mut plots: Vec<Plot> = vec![equal.with_legend("equal").into()];
+    plots.extend(dots.into_iter().map(|(name, colour, pairs)| -> Plot {
+        ScatterPlot::new()
+            .with_data(pairs)
+            .with_color(colour)
+            .with_size(3.0)
+            .with_legend(name)
+            .into()
+    }));
+    let layout = Layout::auto_from_plots(&plots)
+        .with_title(title)
+        .with_x_label(x)
+        .with_y_label(y);
+    render_to_svg(plots, layout.with_width(700.0).with_height(560.0))
+}
+
+/// A name, its colour, whether its line is dashed, and its values.
+pub(super) type Curve = (String, &'static str, bool, Vec<f64>);
+
+/// Draws the density of values, by Gaussian kernels of this width.
+pub(super) fn densities(curves: Vec<Curve>, width: f64, title: &str, x: &str) -> String {
+    let mut plots: Vec<Plot> = Vec::new();
+    for (name, colour, dashed, values) in curves {
+        let plot = DensityPlot::new()
+            .with_data(values)
+            .with_bandwidth(width)
+            .with_kde_samples(400)
+            .with_x_lo(0.0);
+        let plot = plot.with_color(colour).with_stroke_width(2.0);
+        let plot = if dashed {
+            plot.with_line_dash("6 4")
+        } else {
+            plot
+        };
+        plots.push(plot.with_legend(name).into());
+    }
+    let layout = Layout::auto_from_plots(&plots)
+        .with_title(title)
+        .with_x_label(x)
+        .with_y_label("density, 1/s");
+    render_to_svg(
+        plots,
+        layout
+            .with_y_tick_format(TickFormat::Fixed(4))
+            .with_width(860.0)
+            .with_height(460.0),
+    )
+}
+
+/// Draws bars in groups, with one bar for each name in every group.
+pub(super) fn bars(
+    groups: &[(String, Vec<f64>)],
+    names: &[(&str, &'static str)],
+    title: &str,
+    y: &str,
+) -> String {
+    let mut plot = BarPlot::new();
+    for (name, values) in groups {
+        let coloured: Vec<(f64, &str)> = values
+            .iter()
+            .zip(names)
+            .map(|(value, (_, colour))| (*value, *colour))
+            .collect();
+        plot = plot.with_group(name.as_str(), coloured);
+    }
+    let plot = plot.with_legend(names.iter().map(|(name, _)| *name).collect());
+    let plots: Vec<Plot> = vec![plot.into()];
+    let layout = Layout::auto_from_plots(&plots)
+        .with_title(title)
+        .with_y_label(y)
+        .with_width(860.0)
+        .with_height(420.0);
+    render_to_svg(plots, layout)
+}

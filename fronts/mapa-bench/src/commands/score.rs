@@ -1,0 +1,402 @@
+//! `score`: the bandwidth of given devices by a model, term by term or ring by ring.
+
+use mapa_core::{
+    Bandwidth, Candidate, Census, DeviceId, DeviceSet, HardwareGraph, LinkModel, Objective,
+    Pattern, Placement, Rates, Request, greedy,
+};
+use mapa_topologies::{Machine, collective_rates};
+use serde_json::{Map, Value, json};
+
+use crate::answer::{ids, labels, names};
+use crate::cli::ScoreArgs;
+use crate::failure::Failure;
+use crate::job::{is_file, job, pattern};
+use crate::machine::load;
+use crate::model::{Kind, Model, Packing};
+use crate::output::{Output, gbps, table};
+
+use super::packed::Packed;
+
+pub(crate) fn score(args: &ScoreArgs, output: &mut Output) -> Result<(), Failure> {
+    let loaded = load(&args.machine, output)?;
+    let graph = loaded.graph();
+    let devices = in_order(&args.devices, graph)?;
+    let rates = args
+        .rates
+        .as_ref()
+        .map(|words| rates(words, &loaded.machine, graph))
+        .transpose()?;
+    let model = Model::named(&args.model, rates)?;
+    let mut head = Map::new();
+    head.insert("model".to_owned(), json!(args.model));
+    head.insert("devices".to_owned(), json!(ids(&devices)));
+    head.insert("names".to_owned(), json!(names(&devices, graph)));
+    let ordered = matches!(model.kind, Kind::Links(_));
+    let shown = Shown {
+        head,
+        devices: &devices,
+        graph,
+        model: &args.model,
+        ordered,
+    };
+    match &model.kind {
+        _ if devices.len() < 2 => shown.one_device(output),
+        Kind::Links(links) => {
+            let pattern = own_pattern(args.pattern.as_deref().unwrap_or("ring"), devices.len())?;
+            let mut explained = Explained::new(links, &model.objective, &pattern, &devices, graph)?;
+            if model.is_eq_2() && !is_ring(&pattern) {
+                explained
+                    .notes
+                    .push("Eq. 2 was fitted to rings, not to other patterns");
+            }
+            shown.links(&explained, output)
+        }
+        Kind::Packing(_) if args.pattern.is_some() => Err(Failure::malformed(
+            "--pattern is for sums of terms: a packing depends on the set of devices, not on a pattern; expected no --pattern",
+        )),
+        Kind::Packing(packing) => match packing.of(graph, &devices.set()) {
+            Some(bandwidth) => shown.packing(packing, &bandwidth, output),
+            None => shown.one_device(output),
+        },
+    }
+}
+
+/// The pattern on these devices. A pattern file or degrees must have as many ranks.
+fn own_pattern(words: &str, devices: usize) -> Result<Pattern, Failure> {
+    if !words.contains('=') && !is_file(words) {
+        return pattern(words, devices);
+    }
+    let own = job(words, None, None)?;
+    if own.ranks == devices {
+        return Ok(own.pattern);
+    }
+    let ranks = own.ranks;
+    let name = own
+        .application
+        .map_or_else(|| words.to_owned(), |own| own.name);
+    Err(Failure::malformed(format_args!(
+        "--devices: the pattern {name} has {ranks} ranks: expected {ranks} devices, not {devices}"
+    )))
+}
+
+/// The devices of a list, in its order.
+fn in_order(list: &[String], graph: &HardwareGraph) -> Result<Placement, Failure> {
+    let mut devices: Vec<DeviceId> = Vec::new();
+    for word in list.iter().filter(|word| !word.trim().is_empty()) {
+        let id = graph.find(word)?;
+        if devices.contains(&id) {
+            return Err(Failure::malformed(format_args!(
+                "--devices: {} is named twice",
+                graph.device(id).name
+            )));
+        }
+        devices.push(id);
+    }
+    if devices.is_empty() {
+        return Err(Failure::malformed(
+            "--devices names no device: expected a list such as 0,3,4",
+        ));
+    }
+    Ok(devices.into_iter().collect())
+}
+
+/// The rates of links that `--rates` names.
+fn rates(words: &str, machine: &Machine, graph: &HardwareGraph) -> Result<Rates, Failure> {
+    match words {
+        "nominal" => return Ok(Rates::NOMINAL),
+        "nccl" => {
+            return collective_rates(machine).ok_or_else(|| {
+                Failure::malformed(
+                    "--rates nccl: the rate at which NCCL or RCCL counts these links is not known: expected a \
+                     measured pair A,B=GBPS",
+                )
+            });
+        }
+        _ => {}
+    }
+    let parts = words.split_once('=').and_then(|(pair, measured)| {
+        let (a, b) = pair.split_once(',')?;
+        Some((a, b, measured.trim().parse().ok()?))
+    });
+    let (a, b, measured) = parts.ok_or_else(|| {
+        Failure::malformed(format_args!(
+            "--rates {words}: expected nominal, nccl, or a measured pair A,B=GBPS"
+        ))
+    })?;
+    let (a, b) = (graph.find(a)?, graph.find(b)?);
+    let over_host = a != b && graph.link(a, b).class.is_host();
+    Rates::calibrated(graph, a, b, measured).map_err(|error| match over_host {
+        true => Failure::malformed(format_args!(
+            "{error}; for paths through the host, use --pcie-gbps"
+        )),
+        false => error.into(),
+    })
+}
+
+/// The parts of every answer.
+struct Shown<'a> {
+    /// The keys that every answer has.
+    head: Map<String, Value>,
+    devices: &'a Placement,
+    graph: &'a HardwareGraph,
+    model: &'a str,
+    /// Whether the score depends on the order of the devices.
+    ordered: bool,
+}
+
+impl Shown<'_> {
+    fn answer(mut self, more: Value, output: &mut Output) -> Result<(), Failure> {
+        if let Value::Object(more) = more {
+            self.head.extend(more);
+        }
+        output.object(&self.head)
+    }
+
+    fn title(&self, output: &mut Output) -> Result<(), Failure> {
+        let order = if self.ordered { " in rank order" } else { "" };
+        output.line(format_args!(
+            "devices   {}{order}",
+            names(self.devices, self.graph).join(", ")
+        ))?;
+        output.line(format_args!("model     {}", self.model))
+    }
+
+    fn one_device(self, output: &mut Output) -> Result<(), Failure> {
+        let why = "one device has no collective bandwidth";
+        if output.json {
+            return self.answer(
+                json!({ "gbps": null, "in_domain": false, "reason": why }),
+                output,
+            );
+        }
+        self.title(output)?;
+        output.line(format_args!("bandwidth none: {why}"))
+    }
+
+    /// The answer for a sum of terms.
+    fn links(self, explained: &Explained<'_>, output: &mut Output) -> Result<(), Failure> {
+        if output.json {
+            return self.answer(explained.json(), output);
+        }
+        self.title(output)?;
+        if !explained.model.source().is_empty() {
+            output.line(format_args!("source    {}", explained.model.source()))?;
+        }
+        explained.print(self.graph, output)
+    }
+
+    /// The answer for a packing.
+    fn packing(
+        self,
+        packing: &Packing,
+        found: &Bandwidth,
+        output: &mut Output,
+    ) -> Result<(), Failure> {
+        let set = self.devices.set();
+        let packed = Packed {
+            found,
+            packing,
+            graph: self.graph,
+            at_most: packing.at_most(found, self.graph, &set),
+            trees: match packing {
+                Packing::Trees(trees) if !found.over_host => trees.trees(self.graph, &set),
+                _ => Vec::new(),
+            },
+            devices: self.devices,
+        };
+        if output.json {
+            return self.answer(packed.json(), output);
+        }
+        self.title(output)?;
+        packed.print(output)
+    }
+}
+
+/// A sum of terms for a placement.
+struct Explained<'a> {
+    model: &'a LinkModel,
+    census: Census,
+    gbps: f64,
+    in_domain: bool,
+    /// The rank order of highest aggregated bandwidth on the same devices, its prediction and
+    /// whether that is in the domain; none if that order has the same links.
+    best: Option<(Placement, f64, bool)>,
+    notes: Vec<&'static str>,
+}
+
+impl<'a> Explained<'a> {
+    fn new(
+        model: &'a LinkModel,
+        objective: &Objective<'_>,
+        pattern: &Pattern,
+        devices: &Placement,
+        graph: &HardwareGraph,
+    ) -> Result<Self, Failure> {
+        for edge in pattern.edges() {
+            let [a, b] = [edge.a, edge.b].map(|rank| devices[usize::from(rank)]);
+            if !graph.link(a, b).exists() {
+                let [a, b] = [a, b].map(|id| &graph.device(id).name);
+                return Err(Failure::malformed(format_args!(
+                    "no link joins {a} and {b}"
+                )));
+            }
+        }
+        let idle = graph.all();
+        let view = graph.with_free(&idle);
+        let scored = |placement: &[DeviceId]| {
+            let census = Census::of(pattern, placement, graph, model.tiers());
+            (
+                census,
+                model.predict(&census),
+                objective.in_domain(&Candidate {
+                    view,
+                    pattern,
+                    placement,
+                }),
+            )
+        };
+        let (census, gbps, in_domain) = scored(devices);
+        let best = best_order(&devices.set(), pattern, graph).and_then(|order| {
+            let (other, gbps, in_domain) = scored(&order);
+            (other != census).then_some((order, gbps, in_domain))
+        });
+        let mut notes = Vec::new();
+        if !in_domain {
+            notes.push("the model was not fitted to placements like this one");
+        }
+        if gbps < 0.0 {
+            notes.push(
+                "a negative bandwidth is impossible: the model does not apply to these links",
+            );
+        }
+        Ok(Self {
+            model,
+            census,
+            gbps,
+            in_domain,
+            best,
+            notes,
+        })
+    }
+
+    /// The number of links of each tier, by name.
+    fn links(&self) -> impl Iterator<Item = (String, u32)> {
+        self.model
+            .tiers()
+            .names()
+            .into_iter()
+            .enumerate()
+            .map(|(tier, name)| (name, self.census.count(tier)))
+    }
+
+    /// Each term with its value, coefficient and product.
+    fn terms(&self) -> impl Iterator<Item = (String, [f64; 3])> {
+        self.model
+            .explain(&self.census)
+            // Adding 0 turns -0, which would print as such, into 0.
+            .map(|(term, value, factor)| (term, [value, factor, value * factor + 0.0]))
+    }
+
+    fn json(&self) -> Value {
+        let links: Map<String, Value> = self
+            .links()
+            .map(|(name, count)| (name, json!(count)))
+            .collect();
+        let mut terms = Vec::new();
+        for (term, [value, coefficient, product]) in self.terms() {
+            terms.push(json!({
+                "term": term, "value": value, "coefficient": coefficient, "product": product,
+            }));
+        }
+        let best_order = self.best.as_ref().map(|(order, gbps, in_domain)| {
+            json!({ "devices": ids(order), "gbps": gbps, "in_domain": in_domain })
+        });
+        json!({
+            "gbps": self.gbps, "in_domain": self.in_domain, "source": self.model.source(),
+            "links": links, "terms": terms, "best_order": best_order, "notes": self.notes,
+        })
+    }
+
+    fn print(&self, graph: &HardwareGraph, output: &mut Output) -> Result<(), Failure> {
+        let counts: Vec<String> = self
+            .links()
+            .map(|(name, count)| format!("{count} {name}"))
+            .collect();
+        output.line(format_args!("links     {}", counts.join(", ")))?;
+        output.line("")?;
+        let mut rows = table(["term", "value", "coefficient", "GB/s"], [1, 2, 3]);
+        for (term, [value, coefficient, product]) in self.terms() {
+            rows.add_row([
+                term,
+                short(value),
+                short(coefficient),
+                format!("{product:.3}"),
+            ]);
+        }
+        rows.add_row([
+            "sum".to_owned(),
+            String::new(),
+            String::new(),
+            format!("{:.3}", self.gbps),
+        ]);
+        output.line(rows)?;
+        output.line("")?;
+        output.line(format_args!("bandwidth {} GB/s predicted", gbps(self.gbps)))?;
+        for note in &self.notes {
+            output.line(format_args!("note      {note}"))?;
+        }
+        let Some((order, other, in_domain)) = &self.best else {
+            return Ok(());
+        };
+        let outside = if *in_domain {
+            ""
+        } else {
+            ", to which the model was not fitted"
+        };
+        output.line(format_args!(
+            "note      the order of highest aggregated bandwidth on these devices is {}: {} GB/s{outside}",
+            labels(order, graph),
+            gbps(*other)
+        ))
+    }
+}
+
+/// Whether the pattern is one cycle through all ranks, as [`Pattern::ring`]; for two ranks, two
+/// edges.
+fn is_ring(pattern: &Pattern) -> bool {
+    let n = pattern.len();
+    let near = |rank: usize| {
+        let ends = pattern
+            .edges()
+            .iter()
+            .map(|edge| [edge.a, edge.b].map(usize::from));
+        ends.filter(move |ends| ends.contains(&rank))
+            .map(move |[a, b]| if a == rank { b } else { a })
+    };
+    if (0..n).any(|rank| near(rank).count() != 2) {
+        return false;
+    }
+    let mut met = vec![0];
+    while let Some(next) = met
+        .last()
+        .and_then(|&last| near(last).find(|next| !met.contains(next)))
+    {
+        met.push(next);
+    }
+    met.len() == n
+}
+
+/// The rank order of highest aggregated bandwidth on these devices, if there is any.
+fn best_order(set: &DeviceSet, pattern: &Pattern, graph: &HardwareGraph) -> Option<Placement> {
+    let best = graph
+        .with_free(set)
+        .decide(greedy(), &Request::new(pattern.clone()))
+        .ok()?;
+    Some(best.placement().clone())
+}
+
+/// A number with at most six decimals, without trailing zeros.
+fn short(value: f64) -> String {
+    let text = format!("{value:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

@@ -1,0 +1,70 @@
+//! A row for each job of a workload, whatever its outcome.
+
+use mapa_sched::{Fleet, Time};
+use mapa_sim::{Column, Row, Submission, Table, Workload};
+
+use crate::failure::Failure;
+use crate::simulation::PolicyRun;
+
+/// Finished jobs, then rejected ones, then those that never ended; the column `status` tells them
+/// apart. Cells of events that did not happen are empty.
+pub(super) fn table(run: &PolicyRun, workload: &Workload, fleet: &Fleet) -> Result<Table, Failure> {
+    let mut rows = Row::table(&run.rows, fleet);
+    let (rejected, waiting) = (&run.outcome.rejected, &run.outcome.waiting);
+    let left: Vec<(usize, &Submission)> = rejected
+        .iter()
+        .map(|own| own.index)
+        .chain(waiting.iter().copied())
+        .filter_map(|at| Some((at, workload.jobs.get(at)?)))
+        .collect();
+    let columns = rows
+        .columns()
+        .iter()
+        .map(|(name, column)| (name.clone(), cells(name, column, &left)));
+    let more = Table::new(columns).map_err(Failure::malformed)?;
+    rows.append(&more).map_err(Failure::malformed)?;
+    let words = [
+        ("finished", run.rows.len()),
+        ("rejected", rejected.len()),
+        ("waiting", waiting.len()),
+    ];
+    let status = words
+        .into_iter()
+        .flat_map(|(word, n)| std::iter::repeat_n(Some(word.to_owned()), n))
+        .collect();
+    let status = ("status".to_owned(), Column::Texts(status));
+    Table::new([status].into_iter().chain(rows.columns().iter().cloned()))
+        .map_err(Failure::malformed)
+}
+
+/// A column for jobs that have not finished. Its cells have what is known before a job runs, and
+/// are empty otherwise.
+fn cells(name: &str, column: &Column, left: &[(usize, &Submission)]) -> Column {
+    let integers = |of: fn(&(usize, &Submission)) -> u64| {
+        Column::Integers(left.iter().map(|own| i64::try_from(of(own)).ok()).collect())
+    };
+    let numbers = |of: fn(&Submission) -> f64| {
+        Column::Numbers(left.iter().map(|own| Some(of(own.1))).collect())
+    };
+    match (name, column) {
+        ("index", _) => integers(|own| own.0 as u64),
+        ("job", _) => integers(|own| own.1.job.id.0),
+        ("devices", _) => integers(|own| own.1.devices() as u64),
+        ("task", _) => Column::Texts(
+            left.iter()
+                .map(|own| Some(own.1.task.to_string()))
+                .collect(),
+        ),
+        ("sensitive", _) => Column::Flags(
+            left.iter()
+                .map(|own| Some(own.1.job.request.bandwidth_sensitive))
+                .collect(),
+        ),
+        ("arrived_s", _) => numbers(|own| (own.job.arrived - Time::ZERO).as_secs_f64()),
+        ("work_s", _) => numbers(|own| own.work.as_secs_f64()),
+        (_, Column::Integers(_)) => Column::Integers(vec![None; left.len()]),
+        (_, Column::Numbers(_)) => Column::Numbers(vec![None; left.len()]),
+        (_, Column::Flags(_)) => Column::Flags(vec![None; left.len()]),
+        _ => Column::Texts(vec![None; left.len()]),
+    }
+}

@@ -1,0 +1,46 @@
+//! The simulation of one cell, and its numbers.
+
+use mapa_sched::Fleet;
+use mapa_sim::{Outcome, Row, Scorer, Summary, Workload};
+
+use super::plan::Cell;
+use super::store::Kept;
+use super::values::{Columns, Values, columns};
+use crate::cli::Preserved;
+use crate::failure::Failure;
+use crate::policy::policy;
+use crate::simulation::{execution, scheduler, simulation};
+
+/// Simulates a cell. A failure is kept in place of its numbers.
+pub(super) fn run(cell: &Cell<'_>, rows: bool) -> Kept {
+    let outcome = simulate(cell, rows).map_err(|failure| match failure {
+        Failure::Malformed(what) | Failure::Answered(what) => what,
+        Failure::Refused(why) => why.to_string(),
+        Failure::NoFit(_) | Failure::Closed => "no answer".to_owned(),
+    });
+    Kept::new(cell, outcome)
+}
+
+fn simulate(cell: &Cell<'_>, rows: bool) -> Result<(Columns, Option<Columns>), Failure> {
+    let workload = cell.jobs.get()?;
+    let policy = policy(cell.policy, None, Preserved::All)?;
+    let mut scheduler = scheduler(cell.scheduler, policy, cell.execution)?;
+    let execution = execution(cell.execution, &workload)?;
+    let simulation = simulation(&workload, cell.idle.clone());
+    let outcome = simulation
+        .run(scheduler.as_mut(), execution.as_ref())
+        .map_err(Failure::malformed)?;
+    let own = Row::of(&outcome, &workload, cell.idle, &mut Scorer::new());
+    let jobs = rows.then(|| columns(&Row::table(&own, cell.idle)));
+    Ok((summary(&own, &outcome, &workload, cell.idle), jobs))
+}
+
+/// The row of a cell: the number of jobs, then the summary.
+fn summary(rows: &[Row], outcome: &Outcome, workload: &Workload, idle: &Fleet) -> Columns {
+    let jobs = Values::Integers(vec![i64::try_from(workload.jobs.len()).ok()]);
+    let numbers = columns(&Summary::of(outcome, rows, idle).table());
+    [("jobs".to_owned(), jobs)]
+        .into_iter()
+        .chain(numbers)
+        .collect()
+}

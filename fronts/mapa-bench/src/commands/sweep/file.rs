@@ -1,0 +1,214 @@
+//! The sweep file: the lists to combine.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+use toml::Value;
+
+use crate::failure::Failure;
+use crate::simulation::own_policy;
+
+/// The most cells of a sweep. A larger number is assumed to be a mistake.
+pub(super) const MOST_CELLS: usize = 1_000_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SweepFile {
+    pub(super) machines: Words,
+    /// The MIG layout of every device of every machine, as `--mig`.
+    #[serde(default)]
+    pub(super) mig: Option<String>,
+    /// The bandwidth of every path through the host of every machine, GB/s, as `--pcie-gbps`.
+    #[serde(default)]
+    pub(super) pcie_gbps: Option<f64>,
+    #[serde(default)]
+    pub(super) policies: Words,
+    #[serde(default = "fifo")]
+    pub(super) schedulers: Words,
+    #[serde(default = "effective_bandwidth")]
+    pub(super) executions: Words,
+    #[serde(default)]
+    pub(super) generate: Words,
+    #[serde(default)]
+    pub(super) seeds: Option<Seeds>,
+    #[serde(default)]
+    pub(super) jobs: Words,
+    #[serde(default)]
+    pub(super) traces: Words,
+    /// Which jobs of the traces, as `--select`.
+    #[serde(default)]
+    pub(super) select: Option<String>,
+    /// Whether all jobs of files and traces arrive at time 0.
+    #[serde(default)]
+    pub(super) at_once: bool,
+}
+
+/// A list of distinct words.
+#[derive(Default, Deserialize)]
+#[serde(try_from = "Value")]
+pub(super) struct Words(pub(super) Vec<String>);
+
+/// A list of distinct seeds.
+#[derive(Deserialize)]
+#[serde(try_from = "Value")]
+pub(super) struct Seeds(pub(super) Vec<u64>);
+
+fn fifo() -> Words {
+    Words(vec!["fifo".to_owned()])
+}
+
+fn effective_bandwidth() -> Words {
+    Words(vec!["effective-bandwidth".to_owned()])
+}
+
+impl TryFrom<Value> for Words {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        let expected = "expected a list of words, such as [\"one\", \"two\"]";
+        let Value::Array(items) = value else {
+            return Err(format!("{}: {expected}", value.type_str()));
+        };
+        let (mut words, mut seen) = (Vec::new(), BTreeSet::new());
+        for item in items {
+            match item {
+                Value::String(word) if !word.trim().is_empty() => {
+                    if !seen.insert(word.clone()) {
+                        return Err(format!("`{word}` is listed twice: expected each word once"));
+                    }
+                    words.push(word);
+                }
+                other => return Err(format!("`{other}`: {expected}")),
+            }
+        }
+        Ok(Self(words))
+    }
+}
+
+impl TryFrom<Value> for Seeds {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        let expected = "expected a range such as \"1..60\", both ends included, or a list of integers, none \
+                        below 0";
+        let items = match &value {
+            Value::String(text) => {
+                let seeds = range(text).ok_or_else(|| format!("`{text}`: {expected}"))?;
+                return Ok(Self(seeds));
+            }
+            Value::Array(items) => items,
+            other => return Err(format!("`{other}`: {expected}")),
+        };
+        let (mut seeds, mut seen) = (Vec::new(), BTreeSet::new());
+        for item in items {
+            let seed = item.as_integer().and_then(|seed| u64::try_from(seed).ok());
+            let seed = seed.ok_or_else(|| format!("`{item}`: {expected}"))?;
+            if !seen.insert(seed) {
+                return Err(format!("{seed} is listed twice: expected each seed once"));
+            }
+            seeds.push(seed);
+        }
+        Ok(Self(seeds))
+    }
+}
+
+/// The seeds of `FIRST..LAST`, both included.
+fn range(text: &str) -> Option<Vec<u64>> {
+    let (first, last) = text.split_once("..")?;
+    let [first, last]: [u64; 2] = [first.trim().parse().ok()?, last.trim().parse().ok()?];
+    let few = first <= last && last - first < MOST_CELLS as u64;
+    (few && i64::try_from(last).is_ok()).then(|| (first..=last).collect())
+}
+
+impl SweepFile {
+    /// Reads a sweep file. The machines and files that it names are not read yet.
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+        let place = path.display();
+        let text = fs::read_to_string(path).map_err(|error| Failure::at(&place, error))?;
+        let file: Self =
+            toml::from_str(&text).map_err(|error| Failure::at(&place, named(&error, &text)))?;
+        file.check().map_err(|what| Failure::at(&place, what))?;
+        Ok(file)
+    }
+
+    /// Checks what the types cannot express: lists that must not be empty, keys that need each
+    /// other, and the number of cells.
+    fn check(&self) -> Result<(), String> {
+        for (key, words) in [
+            ("machines", &self.machines),
+            ("schedulers", &self.schedulers),
+            ("executions", &self.executions),
+        ] {
+            if words.0.is_empty() {
+                return Err(format!("`{key}` is empty: expected at least one word"));
+            }
+        }
+        match (&self.seeds, self.generate.0.is_empty()) {
+            (Some(_), true) => {
+                return Err(
+                    "`seeds` are for `generate`: expected generate = [\"mapa\"] too".to_owned(),
+                );
+            }
+            (None, false) => {
+                return Err(
+                    "`generate` without `seeds`: expected seeds = \"1..60\", say".to_owned(),
+                );
+            }
+            (Some(Seeds(seeds)), false) if seeds.is_empty() => {
+                return Err("`seeds` is empty: expected at least one".to_owned());
+            }
+            _ => {}
+        }
+        if [&self.generate, &self.jobs, &self.traces]
+            .iter()
+            .all(|words| words.0.is_empty())
+        {
+            return Err(
+                "no workload: expected `generate` with `seeds`, `jobs` or `traces`".to_owned(),
+            );
+        }
+        if self.select.is_some() && self.traces.0.is_empty() {
+            return Err(
+                "`select` is for `traces`: expected traces = [\"KIND=FILE\"] too".to_owned(),
+            );
+        }
+        for (key, words) in [
+            ("machines", &self.machines),
+            ("jobs", &self.jobs),
+            ("traces", &self.traces),
+        ] {
+            if words.0.iter().any(|word| word == "-") {
+                return Err(format!(
+                    "`{key}`: standard input cannot be read twice: expected a file"
+                ));
+            }
+        }
+        let seeds = self.seeds.as_ref().map_or(0, |seeds| seeds.0.len());
+        let workloads = self.generate.0.len() * seeds + self.jobs.0.len() + self.traces.0.len();
+        let mut ways = 0;
+        for scheduler in &self.schedulers.0 {
+            ways += own_policy(scheduler).map_or(self.policies.0.len(), |_| 1);
+        }
+        let cells = workloads
+            .saturating_mul(self.machines.0.len())
+            .saturating_mul(self.executions.0.len())
+            .saturating_mul(ways);
+        if cells > MOST_CELLS {
+            return Err(format!("{cells} cells: expected at most {MOST_CELLS}"));
+        }
+        Ok(())
+    }
+}
+
+/// The error's message, with the number and text of its line, which names the key.
+fn named(error: &toml::de::Error, text: &str) -> String {
+    let what = error.message().replace('\n', " ");
+    let Some(before) = error.span().and_then(|span| text.get(..span.start)) else {
+        return what;
+    };
+    let at = before.matches('\n').count();
+    let line = text.lines().nth(at).unwrap_or_default().trim();
+    format!("line {}, `{line}`: {what}", at + 1)
+}

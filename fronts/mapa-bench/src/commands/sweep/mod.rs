@@ -1,0 +1,445 @@
+//! `sweep`: every combination of machines, workloads, schedulers, execution models and policies.
+//!
+//! A sweep is a list of independent cells. Each is written to a file of its own as soon as it is
+//! finished, and a cell that has a file is not run again. So a killed sweep loses only the cells
+//! that were running, and its parts can run anywhere.
+
+mod cell;
+mod file;
+mod hash;
+mod plan;
+mod results;
+mod store;
+mod values;
+mod workload;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rayon::ThreadPoolBuilder;
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+use self::file::SweepFile;
+use self::plan::{Cell, Plan};
+use self::store::{Found, Store, number, what_is};
+use crate::cli::{Shard, SweepArgs};
+use crate::failure::Failure;
+use crate::output::{Output, progress, table};
+
+/// The most cells that a message names.
+const NAMED: usize = 10;
+
+pub(crate) fn sweep(args: &SweepArgs, output: &mut Output) -> Result<(), Failure> {
+    let file = SweepFile::read(&args.file)?;
+    let plan = Plan::new(&file, output).map_err(|failure| failure.within(args.file.display()))?;
+    let cells: Vec<Cell<'_>> = plan.cells().collect();
+    let Some(folder) = args.into.as_deref().filter(|_| !args.list) else {
+        return list(args, &cells, output);
+    };
+    let store = Store::at(folder);
+    let moved = store.renumber(&cells)?;
+    if moved > 0 {
+        output.warn(format_args!(
+            "{}: {moved} cells of this sweep had other numbers: renamed",
+            folder.display()
+        ));
+    }
+    clear(args, folder, &store, &cells, output)?;
+    store.make()?;
+    let done = if args.merge.is_empty() {
+        run(args, &store, &cells, output)
+    } else {
+        gather(args, &store, &cells, output)
+    }?;
+    let report = finish(args, folder, &store, &cells, done, output)?;
+    if output.json {
+        output.object(&report.json(args, folder))?
+    } else {
+        report.print(output)?
+    }
+    report.verdict(args, output)
+}
+
+/// How many cells existed already, how many are new, and how many were damaged.
+#[derive(Default)]
+struct Done {
+    there: usize,
+    new: usize,
+    damaged: usize,
+}
+
+/// Checks that a folder has only cells of this sweep. With `--discard`, deletes the others and the
+/// results that contain them.
+fn clear(
+    args: &SweepArgs,
+    folder: &Path,
+    store: &Store,
+    cells: &[Cell<'_>],
+    output: &Output,
+) -> Result<(), Failure> {
+    let strangers = store.strangers(cells)?;
+    if strangers.is_empty() {
+        return Ok(());
+    }
+    if args.discard {
+        output.warn(format_args!(
+            "{}: {} cells that are not of this sweep are deleted",
+            folder.display(),
+            strangers.len()
+        ));
+        for path in strangers.into_iter().chain(results_in(folder)) {
+            // Fails if another process of the sweep has deleted it already.
+            let _ = fs::remove_file(path);
+        }
+        return Ok(());
+    }
+    Err(foreign(&strangers, cells))
+}
+
+/// The error for cells that are not of this sweep. It describes the first of them.
+fn foreign(strangers: &[PathBuf], cells: &[Cell<'_>]) -> Failure {
+    let Some(first) = strangers.first() else {
+        return Failure::malformed("no cells");
+    };
+    let has = what_is(first).unwrap_or_else(|| "nothing readable".to_owned());
+    let index = first.file_name().and_then(|name| number(name.to_str()?));
+    let differs = match index.and_then(|index| cells.get(index)) {
+        None => "the sweep has no cell of this number".to_owned(),
+        Some(cell) if cell.to_string() == has => {
+            "its machine, jobs or version have changed since".to_owned()
+        }
+        Some(cell) => format!("the sweep's cell of this number is {cell}"),
+    };
+    let (path, count) = (first.display(), strangers.len());
+    Failure::malformed(format_args!(
+        "{path} contains {has}, and {differs}; {count} such files: expected cells of this sweep only, another folder, \
+         or --discard to delete those"
+    ))
+}
+
+/// Runs the missing cells of the shard.
+fn run(
+    args: &SweepArgs,
+    store: &Store,
+    cells: &[Cell<'_>],
+    output: &Output,
+) -> Result<Done, Failure> {
+    let shard = args.shard.unwrap_or(Shard::WHOLE);
+    let mut done = Done::default();
+    let mut left = Vec::new();
+    for cell in cells.iter().filter(|cell| shard.has(cell.index)) {
+        match store.find(cell, args.rows)? {
+            Found::Whole(_) => done.there += 1,
+            Found::Nothing => left.push(cell),
+            Found::Damaged(what) => {
+                output.warn(format_args!("{what}: run again"));
+                done.damaged += 1;
+                left.push(cell);
+            }
+        }
+    }
+    let threads = args.threads.map_or(0, |threads| threads.get());
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .map_err(Failure::malformed)?;
+    let bar = progress(left.len(), "{bar:30} {pos}/{len} cells, {eta} left", output)?;
+    // Tasks of one cell each, nearly in order: a killed sweep then loses the fewest cells.
+    let new = pool.install(|| {
+        left.par_iter()
+            .with_max_len(1)
+            .map(|cell| {
+                let is_new = run_one(cell, store, args.rows)?;
+                bar.inc(1);
+                Ok::<_, Failure>(usize::from(is_new))
+            })
+            .try_reduce(|| 0, |a, b| Ok(a + b))
+    });
+    bar.finish_and_clear();
+    done.new = new?;
+    done.there += left.len() - done.new;
+    Ok(done)
+}
+
+/// Runs a cell and keeps its outcome, unless another process has done so meanwhile; returns whether
+/// it ran.
+fn run_one(cell: &Cell<'_>, store: &Store, rows: bool) -> Result<bool, Failure> {
+    if let Found::Whole(_) = store.find(cell, rows)? {
+        return Ok(false);
+    }
+    store.keep(cell, &cell::run(cell, rows))?;
+    Ok(true)
+}
+
+/// Copies cells of other folders.
+fn gather(
+    args: &SweepArgs,
+    store: &Store,
+    cells: &[Cell<'_>],
+    output: &Output,
+) -> Result<Done, Failure> {
+    let mut done = Done::default();
+    let others: Vec<Store> = args.merge.iter().map(|folder| Store::at(folder)).collect();
+    for (folder, other) in args.merge.iter().zip(&others) {
+        if !folder.is_dir() {
+            return Err(Failure::malformed(format_args!(
+                "{}: expected a folder that a sweep wrote",
+                folder.display()
+            )));
+        }
+        let strangers = other.strangers(cells)?;
+        if !strangers.is_empty() {
+            return Err(foreign(&strangers, cells));
+        }
+    }
+    for cell in cells {
+        for (place, other) in [store].into_iter().chain(&others).enumerate() {
+            match other.find(cell, args.rows)? {
+                Found::Nothing => continue,
+                Found::Damaged(what) => {
+                    output.warn(format_args!("{what}: skipped"));
+                    done.damaged += 1;
+                    continue;
+                }
+                Found::Whole(_) if place == 0 => done.there += 1,
+                Found::Whole(kept) => {
+                    store.keep(cell, &kept)?;
+                    done.new += 1;
+                }
+            }
+            break;
+        }
+    }
+    Ok(done)
+}
+
+/// The state of the sweep after this run.
+struct Report {
+    cells: usize,
+    /// The number of cells of this part, with `--shard`.
+    part: Option<usize>,
+    done: Done,
+    /// The numbers of missing cells, of all parts.
+    missing: Vec<usize>,
+    /// The finished cells of this part that have no numbers: number, words and error.
+    failed: Vec<(usize, String, String)>,
+    written: Vec<PathBuf>,
+    /// Results in the folder of an earlier state of the sweep.
+    older: Vec<PathBuf>,
+}
+
+/// Looks up all cells, and writes the results if none is missing.
+fn finish(
+    args: &SweepArgs,
+    folder: &Path,
+    store: &Store,
+    cells: &[Cell<'_>],
+    done: Done,
+    output: &Output,
+) -> Result<Report, Failure> {
+    let shard = args.shard.unwrap_or(Shard::WHOLE);
+    let (mut whole, mut missing, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+    for &cell in cells {
+        match store.find(&cell, args.rows)? {
+            Found::Whole(kept) => {
+                if let Some(error) = kept.error.as_ref().filter(|_| shard.has(cell.index)) {
+                    failed.push((cell.index, cell.to_string(), error.clone()));
+                }
+                whole.push((cell, kept));
+            }
+            Found::Nothing => missing.push(cell.index),
+            Found::Damaged(what) => {
+                output.warn(what);
+                missing.push(cell.index);
+            }
+        }
+    }
+    let written = if missing.is_empty() {
+        results::write(folder, &whole, args.rows)?
+    } else {
+        Vec::new()
+    };
+    let older = results_in(folder)
+        .filter(|path| !missing.is_empty() && path.exists())
+        .collect();
+    let part = args
+        .shard
+        .map(|shard| cells.iter().filter(|cell| shard.has(cell.index)).count());
+    Ok(Report {
+        cells: cells.len(),
+        part,
+        done,
+        missing,
+        failed,
+        written,
+        older,
+    })
+}
+
+/// The paths of all result files, whether they exist or not.
+fn results_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    [
+        "results.csv",
+        "results.json",
+        "results.parquet",
+        "rows.csv",
+        "rows.json",
+        "rows.parquet",
+    ]
+    .into_iter()
+    .map(|name| folder.join(name))
+}
+
+impl Report {
+    fn json(&self, args: &SweepArgs, folder: &Path) -> Value {
+        let failed = self
+            .failed
+            .iter()
+            .map(|(cell, what, error)| json!({ "cell": cell, "what": what, "error": error }));
+        json!({
+            "sweep": args.file.display().to_string(),
+            "folder": folder.display().to_string(),
+            "shard": args.shard.map(|shard| shard.to_string()),
+            "cells": self.cells,
+            "of_part": self.part,
+            "there": self.done.there,
+            (if args.merge.is_empty() { "ran" } else { "taken_over" }): self.done.new,
+            "damaged": self.done.damaged,
+            "missing": self.missing.len(),
+            "failed": failed.collect::<Vec<_>>(),
+            "results": self.written.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
+            "older_results": self.older.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
+        })
+    }
+
+    fn print(&self, output: &mut Output) -> Result<(), Failure> {
+        let Self {
+            cells,
+            part,
+            done: Done { there, new, .. },
+            missing,
+            failed,
+            written,
+            older,
+        } = self;
+        let missing = missing.len();
+        match part {
+            None => output.line(format_args!(
+                "{cells} cells: {there} existed, {new} are new, {missing} missing"
+            ))?,
+            Some(own) => {
+                output.line(format_args!(
+                    "{own} cells of this part: {there} existed, {new} are new"
+                ))?;
+                output.line(format_args!(
+                    "{cells} cells of all parts: {} exist, {missing} missing",
+                    cells - missing
+                ))?;
+            }
+        }
+        for (cell, what, error) in failed.iter().take(NAMED) {
+            output.line(format_args!("cell {cell} ({what}) failed: {error}"))?;
+        }
+        written
+            .iter()
+            .try_for_each(|path| output.line(path.display()))?;
+        if written.is_empty() {
+            output.line("no results yet: they are written once one folder has every cell")?;
+        }
+        for path in older {
+            output.line(format_args!(
+                "{}: out of date, of an earlier state of this sweep",
+                path.display()
+            ))?;
+        }
+        Ok(())
+    }
+
+    /// Fails if a merge is incomplete, or if a cell of a whole sweep failed. A part succeeds once
+    /// its cells have run: an error status would make a cluster run it again, to the same result.
+    fn verdict(&self, args: &SweepArgs, output: &Output) -> Result<(), Failure> {
+        if !args.merge.is_empty() && !self.missing.is_empty() {
+            let mut named: Vec<String> = self
+                .missing
+                .iter()
+                .take(NAMED)
+                .map(ToString::to_string)
+                .collect();
+            if self.missing.len() > NAMED {
+                named.push("..".to_owned());
+            }
+            return Err(Failure::Answered(format!(
+                "{} cells are in none of the folders: {}; expected all, so that the results can be written",
+                self.missing.len(),
+                named.join(", ")
+            )));
+        }
+        let failed = self.failed.len();
+        let what = format!(
+            "{failed} of {} cells failed: see column `error`",
+            self.part.unwrap_or(self.cells)
+        );
+        match (failed, self.part) {
+            (0, _) => Ok(()),
+            (_, Some(_)) => {
+                output.warn(what);
+                Ok(())
+            }
+            (_, None) => Err(Failure::Answered(what)),
+        }
+    }
+}
+
+/// Lists the cells of the shard, and with `--into` whether each is finished.
+fn list(args: &SweepArgs, cells: &[Cell<'_>], output: &mut Output) -> Result<(), Failure> {
+    let shard = args.shard.unwrap_or(Shard::WHOLE);
+    let store = args.into.as_deref().map(Store::at);
+    let mut lines = Vec::new();
+    let mut rows = table(
+        [
+            "cell",
+            "machine",
+            "workload",
+            "scheduler",
+            "execution",
+            "policy",
+            "finished",
+        ],
+        [0],
+    );
+    for cell in cells.iter().filter(|cell| shard.has(cell.index)) {
+        let there = match &store {
+            Some(store) => Some(matches!(store.find(cell, args.rows)?, Found::Whole(_))),
+            None => None,
+        };
+        let Cell {
+            index,
+            machine,
+            jobs,
+            scheduler,
+            execution,
+            policy,
+            ..
+        } = *cell;
+        lines.push(json!({
+            "cell": index, "machine": machine, "workload": jobs.word, "seed": jobs.seed, "scheduler": scheduler,
+            "execution": execution, "policy": policy, "finished": there,
+        }));
+        let there = there.map_or("", |there| if there { "yes" } else { "no" });
+        rows.add_row([
+            &index.to_string(),
+            machine,
+            &jobs.to_string(),
+            scheduler,
+            execution,
+            policy,
+            there,
+        ]);
+    }
+    if output.json {
+        return output.object(&json!({ "cells": cells.len(), "listed": lines }));
+    }
+    output.line(&rows)?;
+    output.line(format_args!("{} of {} cells", lines.len(), cells.len()))
+}

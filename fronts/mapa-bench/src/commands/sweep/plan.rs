@@ -1,0 +1,208 @@
+//! The cells of a sweep, and what each depends on.
+//!
+//! Before anything runs, every word is checked, and every machine and workload is read: a sweep
+//! that starts can finish. Cells are numbered from 0 as by nested loops, from the outside:
+//! machines; workloads (the generators, each with all seeds, then the job files, then the traces);
+//! schedulers; executions; policies. Each list is in the order of the sweep file. A scheduler with
+//! a placement policy of its own is not combined with other policies.
+
+use std::fmt;
+
+use mapa_sched::Fleet;
+use mapa_sim::Workload;
+use serde_json::Value;
+
+use super::file::SweepFile;
+use super::hash::Hash;
+use super::workload::{Jobs, workloads};
+use crate::cli::{MachineArgs, Preserved};
+use crate::failure::Failure;
+use crate::machine::{Loaded, load};
+use crate::output::Output;
+use crate::policy::policy;
+use crate::simulation::{self, execution, own_policy, policy_names, scheduler};
+
+/// The version of a cell's file: changes with its contents and with how they are computed.
+const VERSION: &str = concat!("cell 3 of mapa-bench ", env!("CARGO_PKG_VERSION"));
+
+pub(super) struct Plan {
+    machines: Vec<Machine>,
+    workloads: Vec<Jobs>,
+    ways: Vec<Way>,
+}
+
+/// The scheduler, execution model and policy with which a workload runs.
+struct Way {
+    scheduler: String,
+    execution: String,
+    policy: String,
+}
+
+struct Machine {
+    word: String,
+    idle: Fleet,
+    /// A hash of everything that a simulation reads from it.
+    key: u64,
+}
+
+/// One combination of the sweep's lists.
+#[derive(Clone, Copy)]
+pub(super) struct Cell<'a> {
+    pub(super) index: usize,
+    pub(super) machine: &'a str,
+    pub(super) jobs: &'a Jobs,
+    pub(super) scheduler: &'a str,
+    pub(super) execution: &'a str,
+    pub(super) policy: &'a str,
+    /// The machine with nothing in use.
+    pub(super) idle: &'a Fleet,
+    /// A hash of everything that the cell's numbers depend on.
+    pub(super) key: u64,
+}
+
+impl fmt::Display for Cell<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            machine,
+            jobs,
+            scheduler,
+            execution,
+            policy,
+            ..
+        } = self;
+        write!(f, "{machine}, {jobs}, {scheduler}, {execution}, {policy}")
+    }
+}
+
+impl Plan {
+    /// Checks every word of the file, and reads what it names.
+    pub(super) fn new(file: &SweepFile, output: &Output) -> Result<Self, Failure> {
+        let policies = policy_names(&file.policies.0);
+        for word in &policies {
+            policy(word, None, Preserved::All).map_err(|failure| failure.within("`policies`"))?;
+        }
+        for word in &file.executions.0 {
+            execution(word, &Workload::default())
+                .map_err(|failure| failure.within("`executions`"))?;
+        }
+        let mut ways = Vec::new();
+        for word in &file.schedulers.0 {
+            let own = own_policy(word);
+            let by = own.as_ref().map_or(&policies[..], std::slice::from_ref);
+            // Without a policy to combine with, an unknown scheduler must still be reported.
+            for name in by.iter().chain(by.is_empty().then_some(&"lowest-id")) {
+                policy(name, None, Preserved::All)
+                    .and_then(|policy| scheduler(word, policy, "fixed"))
+                    .map_err(|failure| failure.within("`schedulers`"))?;
+            }
+            if by.is_empty() {
+                return Err(Failure::at(
+                    "`policies`",
+                    format_args!("expected at least one word, as {word} has no policy of its own"),
+                ));
+            }
+            for execution in &file.executions.0 {
+                for policy in by {
+                    ways.push(Way {
+                        scheduler: word.clone(),
+                        execution: execution.clone(),
+                        policy: (*policy).to_owned(),
+                    });
+                }
+            }
+        }
+        let mut machines = Vec::new();
+        for word in &file.machines.0 {
+            machines.push(Machine::read(word, file, output)?);
+        }
+        Ok(Self {
+            machines,
+            workloads: workloads(file)?,
+            ways,
+        })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.machines.len() * self.workloads.len() * self.ways.len()
+    }
+
+    /// The cells, in order.
+    pub(super) fn cells(&self) -> impl Iterator<Item = Cell<'_>> {
+        (0..self.len()).map(|index| self.cell(index))
+    }
+
+    /// The cell with this number. The number is read as digits of mixed radix: the positions of
+    /// machine, workload and [`Way`] in their lists.
+    fn cell(&self, index: usize) -> Cell<'_> {
+        let (rest, way) = (index / self.ways.len(), index % self.ways.len());
+        let (machine, jobs) = (rest / self.workloads.len(), rest % self.workloads.len());
+        let Way {
+            scheduler,
+            execution,
+            policy,
+        } = &self.ways[way];
+        let (machine, jobs) = (&self.machines[machine], &self.workloads[jobs]);
+        let mut hash = Hash::new(VERSION);
+        hash.number(machine.key);
+        hash.number(jobs.key);
+        for word in [scheduler, execution, policy] {
+            hash.text(word);
+        }
+        let key = hash.finish();
+        Cell {
+            index,
+            machine: &machine.word,
+            jobs,
+            scheduler,
+            execution,
+            policy,
+            idle: &machine.idle,
+            key,
+        }
+    }
+}
+
+impl Machine {
+    /// Reads a machine of the sweep file, with the file's `pcie_gbps` and `mig`.
+    fn read(word: &str, file: &SweepFile, output: &Output) -> Result<Self, Failure> {
+        // Each setting is added alone, so that an error names the key it is about.
+        let mut args = MachineArgs::named(word);
+        let mut loaded = load(&args, output).map_err(|failure| failure.within("`machines`"))?;
+        if file.pcie_gbps.is_some() {
+            args.pcie_gbps = file.pcie_gbps;
+            loaded = load(&args, output).map_err(|failure| failure.within("`pcie_gbps`"))?;
+        }
+        if file.mig.is_some() {
+            args.mig.clone_from(&file.mig);
+            loaded = load(&args, output).map_err(|failure| match failure {
+                Failure::NoFit(answer) => {
+                    let why = answer.get("reason").and_then(Value::as_str);
+                    Failure::at("`mig`", why.unwrap_or("they do not fit"))
+                }
+                other => other.within("`mig`"),
+            })?;
+        }
+        Ok(Self {
+            word: word.to_owned(),
+            idle: simulation::fleet(&loaded)?,
+            key: key(&loaded),
+        })
+    }
+}
+
+/// A hash of a machine's graph, device names and layouts.
+fn key(loaded: &Loaded) -> u64 {
+    let graph = loaded.graph();
+    let mut hash = Hash::new("machine");
+    hash.number(graph.fingerprint());
+    for device in graph.devices() {
+        hash.text(&device.name);
+    }
+    for whole in graph.wholes().iter() {
+        let layout = loaded.idle.view().layout_of(whole);
+        if !layout.is_whole() {
+            hash.text(&format!("{whole} {layout:?}"));
+        }
+    }
+    hash.finish()
+}

@@ -1,0 +1,142 @@
+//! The results of a whole sweep: the rows of its cells in order.
+//!
+//! Results depend only on the cells' files, so they are the same bit for bit after interruptions,
+//! in several parts, and on any number of threads.
+
+use std::path::{Path, PathBuf};
+
+use mapa_sim::{Column, GENERATOR, Table};
+use serde_json::json;
+
+use super::plan::Cell;
+use super::store::Kept;
+use super::values::{Columns, Values};
+use crate::failure::Failure;
+use crate::files::write_whole;
+
+/// Writes the results of all cells of the sweep into this folder; returns the files written.
+pub(super) fn write(
+    folder: &Path,
+    cells: &[(Cell<'_>, Box<Kept>)],
+    rows: bool,
+) -> Result<Vec<PathBuf>, Failure> {
+    let summaries = table(cells, |kept| (1, &kept.summary), true)?;
+    let mut written = write_table(folder, "results", &summaries)?;
+    if rows {
+        let none = Columns::new();
+        let jobs = table(
+            cells,
+            |kept| {
+                let columns = kept.rows.as_ref().unwrap_or(&none);
+                let rows = columns.first().map_or(0, |(_, values)| values.len());
+                (rows, columns)
+            },
+            false,
+        )?;
+        written.extend(write_table(folder, "rows", &jobs)?);
+    }
+    Ok(written)
+}
+
+/// Writes a table in every format that this build has.
+fn write_table(folder: &Path, name: &str, table: &Table) -> Result<Vec<PathBuf>, Failure> {
+    let about = json!({
+        "mapa_bench": env!("CARGO_PKG_VERSION"), "generator": GENERATOR, name: table.to_json(),
+    });
+    let csv = table.to_csv().map_err(Failure::malformed)?;
+    let json = serde_json::to_string(&about).map_err(Failure::malformed)? + "\n";
+    let files = [
+        ("csv", csv.into_bytes()),
+        ("json", json.into_bytes()),
+        #[cfg(feature = "parquet")]
+        ("parquet", table.to_parquet().map_err(Failure::malformed)?),
+    ];
+    let mut written = Vec::new();
+    for (extension, bytes) in files {
+        let path = folder.join(format!("{name}.{extension}"));
+        write_whole(&path, &bytes)?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
+/// The number of rows of a cell, and their columns.
+type Part<'a> = (usize, &'a Columns);
+
+/// The parts of all cells below one another, each row with the words of its cell, and with
+/// `errors` the cell's error.
+fn table<'a>(
+    cells: &'a [(Cell<'_>, Box<Kept>)],
+    of: impl Fn(&'a Kept) -> Part<'a>,
+    errors: bool,
+) -> Result<Table, Failure> {
+    let parts: Vec<Part<'_>> = cells.iter().map(|(_, kept)| of(kept)).collect();
+    let each = || {
+        cells
+            .iter()
+            .zip(&parts)
+            .flat_map(|(cell, part)| std::iter::repeat_n(cell, part.0))
+    };
+    let texts = |word: fn(&Cell<'_>) -> String| {
+        Column::Texts(each().map(|(cell, _)| Some(word(cell))).collect())
+    };
+    let integers = |number: fn(&Cell<'_>) -> Option<u64>| {
+        Column::Integers(
+            each()
+                .map(|(cell, _)| number(cell).and_then(|number| i64::try_from(number).ok()))
+                .collect(),
+        )
+    };
+    let mut columns = vec![
+        ("cell".to_owned(), integers(|cell| Some(cell.index as u64))),
+        ("machine".to_owned(), texts(|cell| cell.machine.to_owned())),
+        ("workload".to_owned(), texts(|cell| cell.jobs.word.clone())),
+        ("seed".to_owned(), integers(|cell| cell.jobs.seed)),
+        (
+            "scheduler".to_owned(),
+            texts(|cell| cell.scheduler.to_owned()),
+        ),
+        (
+            "execution".to_owned(),
+            texts(|cell| cell.execution.to_owned()),
+        ),
+        ("policy".to_owned(), texts(|cell| cell.policy.to_owned())),
+    ];
+    // Rows of jobs have columns of the same names, such as `machine`, the server's number in the
+    // fleet.
+    let taken: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
+    for (mut name, column) in stack(&parts) {
+        if taken.contains(&name) {
+            name.insert_str(0, "job_");
+        }
+        columns.push((name, column));
+    }
+    if errors {
+        columns.push((
+            "error".to_owned(),
+            Column::Texts(each().map(|(_, kept)| kept.error.clone()).collect()),
+        ));
+    }
+    Table::new(columns).map_err(Failure::malformed)
+}
+
+/// The columns of all parts by name, in the order of first appearance. Where a part lacks a column,
+/// the cells are empty.
+fn stack(parts: &[Part<'_>]) -> Vec<(String, Column)> {
+    let mut names: Vec<(&str, &Values)> = Vec::new();
+    for (name, values) in parts.iter().flat_map(|(_, columns)| columns.iter()) {
+        if names.iter().all(|(known, _)| known != name) {
+            names.push((name, values));
+        }
+    }
+    let mut stacked = Vec::new();
+    for (name, kind) in names {
+        let mut all = kind.none(0);
+        for (rows, columns) in parts {
+            let own = columns.iter().find(|(own, _)| own == name);
+            all.extend(own.map(|(_, values)| values), *rows);
+        }
+        stacked.push((name.to_owned(), all.into()));
+    }
+    stacked
+}

@@ -1,0 +1,80 @@
+//! Columns in the form that a cell's file has.
+
+use mapa_sim::{Column, Table};
+use serde::{Deserialize, Serialize};
+
+/// A table: named columns of equal length.
+pub(super) type Columns = Vec<(String, Values)>;
+
+/// The serialisable form of [`Column`]. NaN and infinities, which JSON lacks, become empty cells.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Values {
+    Integers(Vec<Option<i64>>),
+    Numbers(Vec<Option<f64>>),
+    Texts(Vec<Option<String>>),
+    Flags(Vec<Option<bool>>),
+}
+
+impl Values {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Integers(values) => values.len(),
+            Self::Numbers(values) => values.len(),
+            Self::Texts(values) => values.len(),
+            Self::Flags(values) => values.len(),
+        }
+    }
+
+    /// Empty cells of this kind.
+    pub(super) fn none(&self, rows: usize) -> Self {
+        match self {
+            Self::Integers(_) => Self::Integers(vec![None; rows]),
+            Self::Numbers(_) => Self::Numbers(vec![None; rows]),
+            Self::Texts(_) => Self::Texts(vec![None; rows]),
+            Self::Flags(_) => Self::Flags(vec![None; rows]),
+        }
+    }
+
+    /// Appends a column of this kind; or `rows` empty cells, if there is none or it is of another
+    /// kind.
+    pub(super) fn extend(&mut self, more: Option<&Self>, rows: usize) {
+        match (self, more) {
+            (Self::Integers(all), Some(Self::Integers(more))) => all.extend_from_slice(more),
+            (Self::Numbers(all), Some(Self::Numbers(more))) => all.extend_from_slice(more),
+            (Self::Texts(all), Some(Self::Texts(more))) => all.extend_from_slice(more),
+            (Self::Flags(all), Some(Self::Flags(more))) => all.extend_from_slice(more),
+            (all, _) => {
+                let none = all.none(rows);
+                all.extend(Some(&none), rows);
+            }
+        }
+    }
+}
+
+impl From<Values> for Column {
+    fn from(values: Values) -> Self {
+        match values {
+            Values::Integers(values) => Self::Integers(values),
+            Values::Numbers(values) => Self::Numbers(values),
+            Values::Texts(values) => Self::Texts(values),
+            Values::Flags(values) => Self::Flags(values),
+        }
+    }
+}
+
+/// The columns of a table.
+pub(super) fn columns(table: &Table) -> Columns {
+    let mut columns = Columns::new();
+    for (name, column) in table.columns() {
+        let values = match column {
+            Column::Integers(values) => Values::Integers(values.clone()),
+            Column::Numbers(values) => Values::Numbers(values.clone()),
+            Column::Texts(values) => Values::Texts(values.clone()),
+            Column::Flags(values) => Values::Flags(values.clone()),
+            _ => continue,
+        };
+        columns.push((name.clone(), values));
+    }
+    columns
+}

@@ -1,0 +1,285 @@
+//! `topo`: a machine as a matrix of links, or in another format.
+
+use std::collections::BTreeMap;
+
+use comfy_table::{CellAlignment, Table, presets};
+use mapa_core::{Allocator, DeviceId, DeviceInfo, HardwareGraph, LinkClass, NodeKind};
+use mapa_topologies::{Error, Labels, Machine, Picture};
+use serde_json::{Value, json};
+
+use crate::cli::{Format, TopoArgs};
+use crate::discovery::Discovery;
+use crate::failure::Failure;
+use crate::instances::instances;
+use crate::machine::{Loaded, load};
+use crate::output::{Output, gbps, table};
+
+pub(crate) fn topo(args: &TopoArgs, output: &mut Output) -> Result<(), Failure> {
+    let Loaded {
+        machine,
+        discovery,
+        idle,
+    } = load(&args.machine, output)?;
+    let graph = idle.graph();
+    if let Some(format) = args.write.or(args.toml.then_some(Format::Toml)) {
+        let text = write(format, &machine, &idle, output).map_err(Failure::malformed)?;
+        return output.line(text.trim_end());
+    }
+    if output.json {
+        let mut object = as_json(&machine, &idle);
+        if let (Some(discovery), Value::Object(object)) = (&discovery, &mut object) {
+            object.insert("discovery".to_owned(), discovery.as_json());
+        }
+        return output.object(&object);
+    }
+    output.line(format_args!("{}: {}", machine.name, machine.title))?;
+    for note in &machine.notes {
+        output.line(format_args!("  {note}"))?;
+    }
+    for line in discovery.iter().flat_map(Discovery::lines) {
+        output.line(format_args!("  {line}"))?;
+    }
+    for line in parts(&machine) {
+        output.line(format_args!("  {line}"))?;
+    }
+    output.line("")?;
+    output.line(matrix(&machine.labels, graph))?;
+    output.line("")?;
+    output.line(census(&machine.labels, graph))?;
+    output.line("")?;
+    output.line(totals(&idle))
+}
+
+/// Lines that list the products among the devices, and the network cards.
+fn parts(machine: &Machine) -> Vec<String> {
+    let mut products: BTreeMap<String, usize> = BTreeMap::new();
+    let cards = cards(machine);
+    for (_, node) in machine.fabric.nodes() {
+        let NodeKind::Device(DeviceInfo {
+            product,
+            memory_bytes,
+            ..
+        }) = &node.kind
+        else {
+            continue;
+        };
+        let memory =
+            memory_bytes.map(|bytes| format!("{} GiB", gbps(bytes as f64 / f64::from(1 << 30))));
+        let words: Vec<String> = product.clone().into_iter().chain(memory).collect();
+        if !words.is_empty() {
+            *products.entry(words.join(", ")).or_default() += 1;
+        }
+    }
+    let mut lines: Vec<String> = products
+        .into_iter()
+        .map(|(product, n)| format!("{n} x {product}"))
+        .collect();
+    if !cards.is_empty() {
+        lines.push(format!("Network cards: {}.", cards.join(", ")));
+    }
+    lines
+}
+
+/// The machine in another format. Warns of what the format cannot express.
+fn write(
+    format: Format,
+    machine: &Machine,
+    idle: &Allocator,
+    output: &Output,
+) -> Result<String, Error> {
+    let is_partitioned = ids(idle.graph()).any(|id| !idle.view().layout_of(id).is_whole());
+    if format != Format::Svg && is_partitioned {
+        output.warn("only pictures show the MIG layout of devices: it is left out");
+    }
+    match format {
+        Format::Toml => machine.to_toml(),
+        Format::Svg => machine.to_svg(&Picture::new().present(idle.view().present().clone())),
+        Format::Dot => Ok(machine.to_dot()),
+        Format::JsonGraph => machine.to_json_graph(),
+        Format::Nccl => {
+            let text = machine.to_nccl_xml()?;
+            // The file starts with comments on what the format cannot express.
+            for comment in text
+                .lines()
+                .map_while(|line| line.strip_prefix("<!--")?.strip_suffix("-->"))
+            {
+                output.warn(comment.trim());
+            }
+            Ok(text)
+        }
+        Format::Slurm => machine.to_slurm_gres(),
+        Format::Koordinator => machine.to_koordinator(&SIZES),
+    }
+}
+
+/// The sizes of partitions that Koordinator itself knows. The table has those that fit on the
+/// machine.
+const SIZES: [usize; 4] = [1, 2, 4, 8];
+
+/// The whole devices. Instances have no links of their own to show.
+fn ids(graph: &HardwareGraph) -> impl Iterator<Item = DeviceId> + use<> {
+    (0..graph.wholes().len() as u32).map(DeviceId)
+}
+
+/// The matrix of the link classes between all pairs of devices.
+fn matrix(labels: &Labels, graph: &HardwareGraph) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table
+        .set_header(std::iter::once("").chain(ids(graph).map(|id| graph.device(id).name.as_str())));
+    for a in ids(graph) {
+        let mut row = vec![graph.device(a).name.clone()];
+        for b in ids(graph) {
+            row.push(if a == b {
+                "X".to_owned()
+            } else {
+                labels.print(graph.link(a, b).class)
+            });
+        }
+        table.add_row(row);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Center);
+    }
+    table
+}
+
+/// The number of pairs with each class of link, best first, and the bandwidth of one link.
+fn census(labels: &Labels, graph: &HardwareGraph) -> Table {
+    let mut rows = table(["link", "pairs", "GB/s each"], [1, 2]);
+    for ((class, _), (pairs, each)) in count(graph).into_iter().rev() {
+        rows.add_row([labels.print(class), pairs.to_string(), gbps(each)]);
+    }
+    rows
+}
+
+/// The number of pairs with each class and bandwidth, and that bandwidth.
+fn count(graph: &HardwareGraph) -> BTreeMap<(LinkClass, u64), (usize, f64)> {
+    let mut census = BTreeMap::new();
+    for b in ids(graph) {
+        for a in (0..b.0).map(DeviceId) {
+            let link = graph.link(a, b);
+            census
+                .entry((link.class, link.gbps.to_bits()))
+                .or_insert((0, link.gbps))
+                .0 += 1;
+        }
+    }
+    census
+}
+
+/// The links and bandwidth of each device.
+fn totals(idle: &Allocator) -> Table {
+    let graph = idle.graph();
+    let has_mig = ids(graph).any(|id| graph.model(id).is_some());
+    let header = [
+        "id",
+        "device",
+        "NUMA",
+        "direct links",
+        "direct GB/s",
+        "all pairs GB/s",
+    ];
+    let mut rows = table(
+        header.into_iter().chain(has_mig.then_some("MIG")),
+        [0, 2, 3, 4, 5],
+    );
+    for a in ids(graph) {
+        let device = graph.device(a);
+        let (links, direct) = direct(graph, a);
+        let all: f64 = ids(graph).map(|b| graph.link(a, b).gbps).sum();
+        let numa = device.numa.map_or("-".to_owned(), |numa| numa.to_string());
+        let mut row = vec![
+            a.to_string(),
+            device.name.clone(),
+            numa,
+            links.to_string(),
+            gbps(direct),
+            gbps(all),
+        ];
+        let mig = graph.model(a).map(|model| {
+            format!(
+                "{}: {}",
+                model.name(),
+                model.print(&idle.view().layout_of(a))
+            )
+        });
+        row.extend(has_mig.then(|| mig.unwrap_or_else(|| "-".to_owned())));
+        rows.add_row(row);
+    }
+    rows
+}
+
+/// The number of direct links of a device, and their bandwidth. Links to a switch count by the
+/// device's port.
+fn direct(graph: &HardwareGraph, a: DeviceId) -> (u32, f64) {
+    if let Some(port) = graph.device(a).switch_port {
+        return (links(port.class), port.gbps);
+    }
+    let (mut count, mut sum) = (0, 0.0);
+    for b in ids(graph) {
+        let link = graph.pair(a, b).direct;
+        count += links(link.class);
+        sum += link.gbps;
+    }
+    (count, sum)
+}
+
+/// The number of direct links in a class.
+pub(super) fn links(class: LinkClass) -> u32 {
+    match class {
+        LinkClass::Direct(n) => u32::from(n),
+        _ => 0,
+    }
+}
+
+/// The names of network cards.
+fn cards(machine: &Machine) -> Vec<&str> {
+    machine
+        .fabric
+        .nodes()
+        .filter(|(_, node)| node.kind == NodeKind::Nic)
+        .map(|(_, node)| node.name.as_str())
+        .collect()
+}
+
+fn as_json(machine: &Machine, idle: &Allocator) -> Value {
+    let graph = idle.graph();
+    let square = |cell: &dyn Fn(DeviceId, DeviceId) -> Value| {
+        ids(graph)
+            .map(|a| ids(graph).map(|b| cell(a, b)).collect::<Vec<_>>())
+            .collect::<Vec<_>>()
+    };
+    let class = |a, b, class| {
+        if a == b {
+            json!("X")
+        } else {
+            json!(machine.labels.print(class))
+        }
+    };
+    let devices = ids(graph).map(|id| {
+        let device = graph.device(id);
+        let (links, gbps) = direct(graph, id);
+        let model = graph.model(id);
+        let layout = idle.view().layout_of(id);
+        json!({
+            "id": id.0, "name": device.name, "index": device.index, "product": device.product, "uuid": device.uuid, "pci": device.pci,
+            "numa": device.numa, "memory_bytes": device.memory_bytes, "direct_links": links, "direct_gbps": gbps,
+            "switched": device.switch_port.is_some(), "mig": model.map(|model| model.name()),
+            "layout": model.filter(|_| !layout.is_whole()).map(|model| instances(model, &layout)),
+        })
+    });
+    let census = count(graph).into_iter().rev().map(|((class, _), (pairs, gbps))| {
+        json!({ "link": machine.labels.print(class), "pairs": pairs, "gbps": gbps })
+    });
+    json!({
+        "name": machine.name, "title": machine.title, "source": machine.source, "notes": machine.notes,
+        "warnings": machine.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "devices": devices.collect::<Vec<_>>(),
+        "network_cards": cards(machine),
+        "links": square(&|a, b| class(a, b, graph.link(a, b).class)),
+        "host_links": square(&|a, b| class(a, b, graph.pair(a, b).host.class)),
+        "bandwidth_gbps": square(&|a, b| json!(graph.link(a, b).gbps)),
+        "census": census.collect::<Vec<_>>(),
+    })
+}

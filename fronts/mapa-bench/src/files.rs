@@ -1,0 +1,72 @@
+//! Reading and writing the files that the command line names.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use tempfile::NamedTempFile;
+
+use crate::failure::Failure;
+
+/// The bytes of a file, or of standard input for `-`.
+pub(crate) fn bytes(file: &str) -> Result<Vec<u8>, Failure> {
+    if file != "-" {
+        return fs::read(file).map_err(|error| Failure::at(file, error));
+    }
+    let mut bytes = Vec::new();
+    io::stdin()
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::at(file, error))?;
+    Ok(bytes)
+}
+
+/// The text of a file, or of standard input for `-`. It must be UTF-8.
+pub(crate) fn text(file: &str) -> Result<String, Failure> {
+    String::from_utf8(bytes(file)?).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = 1 + valid.iter().filter(|byte| **byte == b'\n').count();
+        Failure::at(file, format_args!("line {line}: expected text in UTF-8"))
+    })
+}
+
+/// The text of a log, or of standard input for `-`. Programs print what they like between the
+/// lines that are read, so bytes that are not UTF-8 are replaced.
+pub(crate) fn log(file: &str) -> Result<String, Failure> {
+    Ok(String::from_utf8_lossy(&bytes(file)?).into_owned())
+}
+
+/// Writes a file that a user named.
+pub(crate) fn write(file: &Path, contents: impl AsRef<[u8]>) -> Result<(), Failure> {
+    fs::write(file, contents).map_err(|error| Failure::at(file.display(), error))
+}
+
+/// Makes a folder and its parents, if they do not exist.
+pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|error| Failure::at(folder.display(), error))
+}
+
+/// Writes a file atomically: a reader sees the old contents, or all of the new ones. The draft has
+/// a random name that ends in `.draft`, and is brought to disk before it is renamed. A killed
+/// process leaves its draft behind.
+pub(crate) fn write_whole(path: &Path, contents: &[u8]) -> Result<(), Failure> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let written = draft_in(folder).and_then(|mut draft| {
+        draft.write_all(contents)?;
+        draft.as_file().sync_all()?;
+        draft.persist(path).map_err(|failed| failed.error)
+    });
+    written.map_err(|error| Failure::at(path.display(), error))?;
+    // The new name is on disk once its folder is. Some systems cannot sync a folder.
+    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    Ok(())
+}
+
+/// An empty file beside the one it will replace, so that renaming it stays on one file system.
+fn draft_in(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut draft = tempfile::Builder::new();
+    draft.suffix(".draft");
+    // Temporary files are private by default, but results are shared like any other new file.
+    #[cfg(unix)]
+    draft.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    draft.tempfile_in(folder)
+}

@@ -1,0 +1,140 @@
+//! Whether wanted MIG instances fit on one GPU, and where.
+
+use mapa_core::mig::{Layout, Model, ProfileId};
+use mapa_topologies::mig::{Gpu, Offer, ProfileKind};
+use serde_json::{Map, Value, json};
+
+use crate::failure::Failure;
+
+/// The profiles that an option lists, separated by commas.
+///
+/// # Errors
+///
+/// If a profile is unknown, empty, or not among those offered.
+pub(crate) fn wanted(
+    option: &str,
+    words: &str,
+    gpu: &Gpu,
+    offer: Offer,
+    model: &Model,
+) -> Result<Vec<ProfileId>, Failure> {
+    let mut profiles = Vec::new();
+    for word in words.split(',') {
+        if word.trim().is_empty() {
+            let names: Vec<&str> = gpu
+                .offered(offer)
+                .map(|profile| profile.name.as_str())
+                .collect();
+            return Err(Failure::malformed(format_args!(
+                "{option} `{words}`: expected profiles, separated by commas, of {}",
+                names.join(", ")
+            )));
+        }
+        let found = model
+            .find(word)
+            .map_err(|unknown| match not_offered(word, gpu) {
+                Some((name, option)) => {
+                    Failure::malformed(format_args!("{} has {name} only with {option}", gpu.name))
+                }
+                None => Failure::malformed(unknown),
+            });
+        profiles.push(found?);
+    }
+    Ok(profiles)
+}
+
+/// A profile that the GPU has but that is not offered by default, and the option that offers it.
+fn not_offered<'a>(word: &str, gpu: &'a Gpu) -> Option<(&'a str, &'static str)> {
+    let profile = gpu
+        .profiles
+        .iter()
+        .find(|profile| profile.name.eq_ignore_ascii_case(word.trim()))?;
+    match profile.kind {
+        ProfileKind::Plain => None,
+        ProfileKind::DoubleMemory => Some((&profile.name, "--double-memory")),
+        ProfileKind::Media => Some((&profile.name, "--media")),
+    }
+}
+
+/// A layout that has the wanted profiles, or the reason why there is none.
+pub(crate) fn fit(model: &Model, wanted: &[ProfileId]) -> Result<Layout, String> {
+    if let Some(layout) = model.fit(wanted) {
+        return Ok(layout);
+    }
+    let mut reason = why_not(model, wanted);
+    if let Ok(best) = model.best_layout(&Layout::whole(), &[], wanted)
+        && let Ok(served) = model.serves(&best, &[], wanted)
+    {
+        reason += &format!(
+            "; at most {served} of the {} can exist at once, as in {}",
+            wanted.len(),
+            model.print(&best)
+        );
+    }
+    Err(reason)
+}
+
+/// Why the profiles cannot exist at once: too many of one kind, too few slices in all, or no way to
+/// place them on the grid.
+fn why_not(model: &Model, wanted: &[ProfileId]) -> String {
+    for &id in wanted {
+        let profile = model.profile(id);
+        let count = wanted.iter().filter(|&&other| other == id).count();
+        let (name, most) = (&profile.name, profile.max_instances);
+        if count > usize::from(most) {
+            return format!("{count} of {name} are wanted, at most {most} may exist");
+        }
+    }
+    let (mut memory, mut compute) = (0, 0);
+    for &id in wanted {
+        let size = model.profile(id).size;
+        memory += usize::from(size.memory);
+        compute += usize::from(size.compute);
+    }
+    let device = model.size();
+    if memory > usize::from(device.memory) {
+        format!(
+            "they take {memory} memory slices, the GPU has {}",
+            device.memory
+        )
+    } else if compute > usize::from(device.compute) {
+        format!(
+            "they take {compute} compute slices, the GPU has {}",
+            device.compute
+        )
+    } else {
+        "wherever they start, two of them overlap on the grid of memory slices".to_owned()
+    }
+}
+
+/// The JSON object that answers whether the profiles fit.
+pub(crate) fn fit_json(
+    gpu: &Gpu,
+    model: &Model,
+    fit: &Result<Layout, String>,
+) -> Map<String, Value> {
+    let mut answer = Map::new();
+    answer.insert("gpu".to_owned(), json!(gpu.name));
+    answer.insert(
+        "fit".to_owned(),
+        fit.as_ref()
+            .map_or(Value::Null, |layout| instances(model, layout)),
+    );
+    answer.insert("reason".to_owned(), json!(fit.as_ref().err()));
+    answer
+}
+
+/// The refusal of profiles that do not fit: the answer's object, with the key `refusal`.
+pub(crate) fn no_fit(mut answer: Map<String, Value>) -> Failure {
+    answer.insert("refusal".to_owned(), json!("infeasible"));
+    Failure::NoFit(answer)
+}
+
+/// The instances of a layout as a JSON array.
+pub(crate) fn instances(model: &Model, layout: &Layout) -> Value {
+    layout
+        .instances()
+        .iter()
+        .map(|own| json!({ "profile": model.profile(own.profile).name, "start": own.start }))
+        .collect()
+}

@@ -1,0 +1,292 @@
+//! The job that the command line describes: a shape, edges, degrees of parallelism such as
+//! `tp=4,pp=2,dp=1`, or a pattern file.
+
+use std::fmt::Display;
+use std::fs;
+use std::path::Path;
+
+use mapa_core::{
+    Candidate, Decision, Dimension, HardwareGraph, MAX_DEVICES, Parallelism, Pattern, Rates, Rules,
+    Shape, StepTime, edges_seconds, min_edges_seconds, min_step_time,
+};
+use mapa_patterns::{Application, Sensitivity, Unit, read_pattern};
+use serde_json::{Map, Value, json};
+
+use crate::failure::Failure;
+use crate::output::seconds;
+
+/// A job: its communication pattern, and where the pattern comes from.
+pub(crate) struct Job {
+    pub(crate) pattern: Pattern,
+    pub(crate) ranks: usize,
+    /// The degrees of parallelism, if the job was described by these.
+    pub(crate) parallel: Option<Parallelism>,
+    /// The contents of the pattern file, if the job was described by one.
+    pub(crate) application: Option<Application>,
+}
+
+impl Job {
+    /// Whether the job's speed depends on its links: as the command line says, else as the pattern
+    /// file says, else not.
+    pub(crate) fn is_sensitive(&self, option: Option<bool>) -> bool {
+        option.unwrap_or_else(|| {
+            self.application
+                .as_ref()
+                .is_some_and(|own| own.verdict.sensitivity == Sensitivity::Sensitive)
+        })
+    }
+
+    /// The policy that minimises communication time, if that time is known: of a training job's
+    /// step, or of the slowest edge of a pattern in bytes.
+    pub(crate) fn fastest(&self) -> Option<Rules<'static>> {
+        match &self.parallel {
+            Some(job) => Some(min_step_time(job, Rates::NOMINAL)),
+            None => self
+                .has_bytes()
+                .then(|| min_edges_seconds(&self.pattern, Rates::NOMINAL)),
+        }
+    }
+
+    /// Whether the job is of a pattern file that says how many bytes each edge carries.
+    fn has_bytes(&self) -> bool {
+        self.application
+            .as_ref()
+            .is_some_and(|own| own.unit.is_bytes() && !own.pattern.edges().is_empty())
+    }
+}
+
+/// Whether the text of a pattern names a file. A text with another meaning names a file only if it
+/// looks like a path.
+pub(crate) fn is_file(pattern: &str) -> bool {
+    let path = Path::new(pattern);
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
+        || pattern.contains(['/', '\\'])
+        || !is_words(pattern) && path.is_file()
+}
+
+/// Whether the text is a shape, edges or degrees of parallelism.
+fn is_words(pattern: &str) -> bool {
+    let is_edges = pattern.contains('-')
+        && pattern
+            .chars()
+            .all(|c| c.is_ascii_digit() || "-,:. ".contains(c));
+    is_edges
+        || pattern.eq_ignore_ascii_case("independent")
+        || pattern.parse::<Shape>().is_ok()
+        || pattern.parse::<Parallelism>().is_ok()
+}
+
+/// The pattern of `k` ranks that a text describes: the name of a shape, `independent`, edges such
+/// as `0-1,1-2:2.5`, degrees such as `tp=4,pp=2`, or a pattern file.
+///
+/// # Errors
+///
+/// If the text is none of these, or describes another number of ranks.
+pub(crate) fn pattern(text: &str, k: usize) -> Result<Pattern, Failure> {
+    if text.eq_ignore_ascii_case("independent") {
+        return Ok(Pattern::independent(k));
+    }
+    if text.contains('=') || is_file(text) {
+        return Ok(job(text, None, Some(k))?.pattern);
+    }
+    if !text.contains(|c: char| c.is_ascii_digit()) {
+        let shape: Shape = text.parse().map_err(|error| {
+            Failure::malformed(format_args!(
+                "{error}, independent, or edges such as 0-1,1-2"
+            ))
+        })?;
+        return Ok(shape.pattern(k));
+    }
+    let edges = text.split(',').map(edge).collect::<Result<Vec<_>, _>>()?;
+    let pattern = Pattern::from_edges(k.min(MAX_DEVICES), edges)?;
+    // A job of more ranks than any machine has devices is refused, not malformed: once the edges
+    // have been checked, any pattern of k ranks leads to that refusal.
+    Ok(if k > MAX_DEVICES {
+        Pattern::ring(k)
+    } else {
+        pattern
+    })
+}
+
+/// The two ranks and the traffic of an edge, `A-B` or `A-B:TRAFFIC`.
+fn edge(text: &str) -> Result<(u16, u16, f64), Failure> {
+    let (ends, traffic) = text.split_once(':').unwrap_or((text, "1"));
+    ends.split_once('-')
+        .and_then(|(a, b)| {
+            Some((
+                a.trim().parse().ok()?,
+                b.trim().parse().ok()?,
+                traffic.trim().parse().ok()?,
+            ))
+        })
+        .ok_or_else(|| {
+            Failure::malformed(format_args!(
+                "pattern edge `{text}`: expected A-B or A-B:TRAFFIC"
+            ))
+        })
+}
+
+/// Reads a pattern file.
+pub(crate) fn read_file(file: &str) -> Result<Application, Failure> {
+    let text = fs::read_to_string(file).map_err(|error| Failure::at(file, error))?;
+    read_pattern(&text).map_err(|error| Failure::at(file, error))
+}
+
+/// The job that a pattern, its bytes and a number of devices describe.
+///
+/// # Errors
+///
+/// If the pattern cannot be read, if bytes are given for a pattern that is no training job, or if
+/// the number of devices is missing or is not that of the pattern's ranks.
+pub(crate) fn job(pattern: &str, bytes: Option<&str>, gpus: Option<usize>) -> Result<Job, Failure> {
+    if is_file(pattern) {
+        if bytes.is_some() {
+            return Err(Failure::malformed(
+                "--bytes is for patterns such as tp=4,pp=2,dp=1: a pattern file has its own bytes",
+            ));
+        }
+        let application = read_file(pattern)?;
+        let (pattern, parallel) = (application.pattern.clone(), application.parallelism);
+        let ranks = pattern.len();
+        check_ranks(gpus, ranks, &application.name)?;
+        return Ok(Job {
+            pattern,
+            ranks,
+            parallel,
+            application: Some(application),
+        });
+    }
+    if !pattern.contains('=') {
+        if bytes.is_some() {
+            return Err(Failure::malformed(
+                "--bytes is for patterns such as tp=4,pp=2,dp=1",
+            ));
+        }
+        let Some(ranks) = gpus else {
+            return Err(Failure::malformed(
+                "--gpus <K>: expected how many devices the job needs, unless the pattern implies it, such as \
+                 --pattern tp=4,pp=2,dp=1 or a pattern file",
+            ));
+        };
+        return Ok(Job {
+            pattern: self::pattern(pattern, ranks)?,
+            ranks,
+            parallel: None,
+            application: None,
+        });
+    }
+    let parallel: Parallelism = pattern.parse()?;
+    let parallel = bytes.map_or(Ok(parallel), |bytes| parallel.with_bytes_of(bytes))?;
+    let ranks = parallel.ranks();
+    check_ranks(gpus, ranks, &parallel)?;
+    Ok(Job {
+        pattern: parallel.pattern(),
+        ranks,
+        parallel: Some(parallel),
+        application: None,
+    })
+}
+
+/// Checks that the number of devices, if given, is that of the ranks.
+fn check_ranks(gpus: Option<usize>, ranks: usize, pattern: &dyn Display) -> Result<(), Failure> {
+    match gpus {
+        Some(other) if other != ranks => Err(Failure::malformed(format_args!(
+            "--gpus {other}: the pattern {pattern} has {ranks} ranks: expected {ranks}, or no --gpus"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Communication time under a placement: of a step of a training job, or of the slowest edge of a
+/// pattern in bytes.
+pub(crate) struct Step {
+    pub(crate) seconds: f64,
+    /// The time of each phase of a training job; none for a pattern in bytes.
+    by_dimension: Option<Vec<(Dimension, f64)>>,
+    /// Whether the bytes are known to be those of one step.
+    of_step: bool,
+}
+
+impl Step {
+    /// The communication time of a decision; none for a job without bytes.
+    pub(crate) fn of(job: &Job, decision: &Decision, graph: &HardwareGraph) -> Option<Self> {
+        let Some(parallel) = &job.parallel else {
+            return Self::of_edges(job, decision, graph);
+        };
+        let model = StepTime::new(parallel, Rates::NOMINAL);
+        let times = model.by_dimension(graph, decision.placement())?;
+        let by_dimension = Dimension::ALL
+            .into_iter()
+            .zip(times)
+            .filter(|(_, seconds)| *seconds > 0.0)
+            .collect();
+        Some(Self {
+            seconds: model.seconds(graph, decision.placement())?,
+            by_dimension: Some(by_dimension),
+            of_step: true,
+        })
+    }
+
+    fn of_edges(job: &Job, decision: &Decision, graph: &HardwareGraph) -> Option<Self> {
+        let all = graph.all();
+        let (pattern, placement) = (&job.pattern, decision.placement());
+        let candidate = Candidate {
+            view: graph.with_free(&all),
+            pattern,
+            placement,
+        };
+        let seconds = job
+            .has_bytes()
+            .then(|| edges_seconds(pattern, Rates::NOMINAL).score(&candidate));
+        let of_step = job
+            .application
+            .as_ref()
+            .is_some_and(|own| own.unit == Unit::BytesPerStep);
+        seconds.map(|seconds| Self {
+            seconds,
+            by_dimension: None,
+            of_step,
+        })
+    }
+
+    /// A line of text with its heading. The heading is `step` only if the bytes are those of one
+    /// step.
+    pub(crate) fn text(&self) -> String {
+        let Some(by_dimension) = &self.by_dimension else {
+            let (heading, sent) = match self.of_step {
+                true => ("step     ", "all edges send at once"),
+                false => ("time     ", "all its bytes were sent at once"),
+            };
+            return format!(
+                "{heading} {} s for the slowest edge, if {sent}",
+                seconds(self.seconds)
+            );
+        };
+        let parts = by_dimension
+            .iter()
+            .map(|(dimension, own)| format!("{dimension} {}", seconds(*own)))
+            .collect::<Vec<_>>()
+            .join(" + ");
+        let of = if by_dimension.len() > 1 {
+            format!(": {parts}")
+        } else {
+            String::new()
+        };
+        format!("step      {} s of communication{of}", seconds(self.seconds))
+    }
+
+    /// Adds the keys `step_seconds` and `phase_seconds`, or the key `edges_seconds`.
+    pub(crate) fn insert_into(&self, object: &mut Map<String, Value>) {
+        let Some(by_dimension) = &self.by_dimension else {
+            object.insert("edges_seconds".to_owned(), json!(self.seconds));
+            return;
+        };
+        object.insert("step_seconds".to_owned(), json!(self.seconds));
+        let phases: Map<String, Value> = by_dimension
+            .iter()
+            .map(|(dimension, seconds)| (dimension.to_string(), json!(seconds)))
+            .collect();
+        object.insert("phase_seconds".to_owned(), Value::Object(phases));
+    }
+}

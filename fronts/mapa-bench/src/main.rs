@@ -1,0 +1,76 @@
+//! `mapa-bench`: explore machines and allocations from the command line.
+//!
+//! Every command prints text, or with `--json` one JSON object. Exit status: 0 an answer, 2 a
+//! malformed request (the error goes to standard error, and with `--json` to standard output too),
+//! 3 a refusal.
+
+#![warn(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "every failure is an answer, and only `output` prints"
+)]
+
+mod answer;
+mod cli;
+mod commands;
+mod discovery;
+mod failure;
+mod features;
+mod files;
+mod instances;
+mod job;
+mod machine;
+mod model;
+mod notes;
+mod output;
+#[cfg(feature = "plots")]
+mod plots;
+mod policies;
+mod policy;
+mod request;
+mod simulation;
+#[cfg(feature = "experiments")]
+mod workers;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+use output::Output;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut output = Output::new(cli.json);
+    let done = match &cli.command {
+        Command::Machines => commands::machines(&mut output),
+        Command::Topo(args) => commands::topo(args, &mut output),
+        Command::Match(args) => commands::find_matches(args, &mut output),
+        Command::Allocate(args) => commands::allocate(args, &mut output),
+        Command::Compare(args) => commands::compare(args, &mut output),
+        Command::Score(args) => commands::score(args, &mut output),
+        Command::Fit(args) => commands::fit(args, &mut output),
+        Command::Mig(args) => commands::mig(args, &mut output),
+        Command::Pattern(args) => commands::pattern(args, &mut output),
+        Command::Sensitivity(args) => commands::sensitivity(args, &mut output),
+        Command::Simulate(args) => commands::simulate(args, &mut output),
+        Command::Sweep(args) => commands::sweep(args, &mut output),
+        Command::Defrag(args) => commands::defrag(args, &mut output),
+        Command::Profile(args) => commands::profile(args, &mut output),
+        Command::Contention(args) => commands::contention(args, &mut output),
+        #[cfg(feature = "experiments")]
+        Command::Reproduce(args) => commands::reproduce(args, &mut output),
+        #[cfg(not(feature = "experiments"))]
+        Command::Reproduce(_) => features::require("experiments", "reproduce"),
+        Command::Read(args) => commands::read_files(args, &mut output),
+        #[cfg(feature = "experiments")]
+        Command::Workers(args) => commands::workers(args, &mut output),
+    };
+    match done.and_then(|()| output.finish()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => output.fail(&failure),
+    }
+}

@@ -1,0 +1,67 @@
+//! Notes beside a decision: reasons to doubt it, and hints.
+
+use mapa_core::{Candidate, Decision, Policy, Request, View, greedy};
+
+use crate::model::Model;
+
+/// What a reader must know about a decision: predictions outside the range of a fit, a model that
+/// was not used, a known weakness of Eq. 2, and a search that stopped early.
+pub(crate) fn notes(
+    decision: &Decision,
+    request: &Request,
+    view: &View<'_>,
+    model: Option<&Model>,
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    let best = decision.best();
+    let name = decision.policy();
+    let sensitive = request.bandwidth_sensitive && best.placement().len() > 1;
+    let by_eq_2 = name.starts_with("preserve") && sensitive && model.is_none_or(Model::is_eq_2);
+    if by_eq_2 && !best.in_domain() {
+        notes.push(
+            "Eq. 2, by which preserve chose, was not fitted to placements like this one".to_owned(),
+        );
+    }
+    let candidate = Candidate {
+        view: *view,
+        pattern: decision.pattern(),
+        placement: best.placement(),
+    };
+    let is_unused = name == "preserve" && !request.bandwidth_sensitive;
+    if is_unused && model.is_some() {
+        notes.push(
+            "preserve uses the model for bandwidth-sensitive jobs only: add --sensitive if the job is one".to_owned(),
+        );
+    }
+    if let Some(model) = model
+        && !is_unused
+        && !model.is_eq_2()
+        && !model.objective.in_domain(&candidate)
+    {
+        let model = model.objective.name();
+        notes.push(format!(
+            "{model}, the model by which {name} chooses, was not fitted to placements like this one"
+        ));
+    }
+    // Eq. 2 can rate links through the host above direct ones: see docs/oddities.md.
+    if by_eq_2
+        && let Ok(greedy) = greedy().decide(&request.clone().runners_up(0), view)
+        && let (host, fewer) = (best.links().xyz().2, greedy.best().links().xyz().2)
+        && fewer < host
+    {
+        let ranks: Vec<String> = greedy.placement().iter().map(ToString::to_string).collect();
+        let ranks = ranks.join(",");
+        notes.push(format!(
+            "this placement uses {host} host paths, greedy needs {fewer}: {ranks}; see docs/oddities.md on Eq. 2"
+        ));
+    }
+    if !decision.search().complete() {
+        let stats = decision.search();
+        notes.push(format!(
+            "the search stopped after {} nodes, so a better placement may exist: {}",
+            stats.nodes,
+            stats.stopped.because()
+        ));
+    }
+    notes
+}

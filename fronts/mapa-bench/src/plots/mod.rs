@@ -1,0 +1,20 @@
+//! SVG pictures of results.
+
+mod fit;
+mod pcie;
+mod simulation;
+
+pub(crate) use fit::Plots;
+pub(crate) use pcie::{Contended, Slope, contention, slopes};
+pub(crate) use simulation::simulation;
+
+/// The colours that distinguish series, in order.
+const COLOURS: [&str; 7] = [
+    "steelblue",
+    "darkorange",
+    "seagreen",
+    "firebrick",
+    "mediumpurple",
+    "sienna",
+    "dimgray",
+];

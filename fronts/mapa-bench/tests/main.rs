@@ -1,0 +1,23 @@
+//! The integration tests of this crate in one binary, which links once instead of once a file.
+
+mod cli;
+mod common;
+mod dumps;
+mod fit;
+mod instances;
+mod live;
+mod mig;
+mod parallel;
+mod pattern_file;
+mod pattern_nccl;
+mod pattern_nvlink;
+mod pattern_parallelism;
+mod pattern_source;
+mod pictures;
+mod reproduce;
+mod rooms;
+mod same_answers;
+mod score;
+mod simulate;
+mod sweep;
+mod workers;

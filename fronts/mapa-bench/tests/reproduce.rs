@@ -1,0 +1,433 @@
+//! `reproduce`: published evaluations, run again.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use crate::common::{answer, error, no, run, text};
+use serde_json::Value;
+
+/// The report that is kept, and the numbers beside it.
+fn kept(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reproduction");
+    fs::read_to_string(folder.join(name)).unwrap()
+}
+
+fn read(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+/// Files of a run, and its numbers.
+type Fresh = (PathBuf, Value);
+
+/// A run on the first job files of a kept report; a folder of its own.
+fn make(name: &str, files: usize) -> Fresh {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("reproduce");
+    let words = format!(
+        "reproduce {name} --files {files} --untimed --into {} --json",
+        folder.display()
+    );
+    let output = run(&words, "");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .contains("expected at least 50")
+    );
+    (folder, read(&String::from_utf8(output.stdout).unwrap()))
+}
+
+/// The evaluation of MAPA on three job files, made once.
+fn fresh() -> &'static Fresh {
+    static FRESH: OnceLock<Fresh> = OnceLock::new();
+    FRESH.get_or_init(|| make("mapa", 3))
+}
+
+/// Foresight on two, made once.
+fn foresight() -> &'static Fresh {
+    static FRESH: OnceLock<Fresh> = OnceLock::new();
+    FRESH.get_or_init(|| make("foresight", 2))
+}
+
+/// The PCIe-aware scheduler on two, made once.
+fn pcie() -> &'static Fresh {
+    static FRESH: OnceLock<Fresh> = OnceLock::new();
+    FRESH.get_or_init(|| make("pcie", 2))
+}
+
+#[test]
+fn the_list_names_every_experiment() {
+    let list = answer("reproduce --list");
+    let names: Vec<&str> = list["experiments"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|own| own["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["mapa", "foresight", "pcie"]);
+    let shown = text("reproduce --list", "");
+    assert!(shown.contains("| mapa ") && shown.contains("SC '21") && shown.contains("Table 3"));
+}
+
+#[test]
+fn what_cannot_be_run_is_said() {
+    error(
+        "reproduce maps",
+        "no experiment is called `maps`: expected one of: mapa, foresight, pcie",
+    );
+    error("reproduce mapa --files 1", "--files: expected at least 2");
+    error("reproduce", "<EXPERIMENT>");
+    error("reproduce mapa --list", "cannot be used with");
+    let (object, code) = no("reproduce maps --json");
+    assert_eq!(
+        (
+            object["error"].as_str().unwrap().contains("no experiment"),
+            code
+        ),
+        (true, 2)
+    );
+}
+
+#[test]
+fn every_file_is_written_and_every_picture_shown() {
+    for (name, (folder, numbers), least) in [
+        ("mapa", fresh(), 8),
+        ("foresight", foresight(), 4),
+        ("pcie", pcie(), 8),
+    ] {
+        let beside = folder.join(name);
+        assert_eq!(
+            read(&fs::read_to_string(beside.join("results.json")).unwrap()),
+            *numbers
+        );
+        let report = fs::read_to_string(folder.join(format!("{name}.md"))).unwrap();
+        let written: BTreeSet<String> = fs::read_dir(&beside)
+            .unwrap()
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .collect();
+        let shown: BTreeSet<String> = written
+            .iter()
+            .filter(|file| report.contains(&format!("]({name}/{file})")))
+            .cloned()
+            .collect();
+        let pictures: BTreeSet<String> = written
+            .iter()
+            .filter(|file| file.ends_with(".svg"))
+            .cloned()
+            .collect();
+        assert_eq!(shown, pictures);
+        assert_eq!(
+            report.matches(&format!("]({name}/")).count(),
+            pictures.len()
+        );
+        assert!(pictures.len() >= least);
+        let others: Vec<&String> = written.difference(&pictures).collect();
+        assert_eq!(others, ["claims.csv", "results.json"]);
+        for picture in &pictures {
+            assert!(
+                fs::read_to_string(beside.join(picture))
+                    .unwrap()
+                    .starts_with("<svg"),
+                "{picture}"
+            );
+        }
+    }
+}
+
+#[test]
+fn claims_are_the_same_in_every_form() {
+    for (name, (folder, numbers)) in [
+        ("mapa", fresh()),
+        ("foresight", foresight()),
+        ("pcie", pcie()),
+    ] {
+        let report = fs::read_to_string(folder.join(format!("{name}.md"))).unwrap();
+        let table = fs::read_to_string(folder.join(name).join("claims.csv")).unwrap();
+        let claims = claims(numbers);
+        assert_eq!(table.lines().count(), claims.len() + 1);
+        for (_, claim) in claims {
+            let [what, verdict] = ["claim", "verdict"].map(|key| claim[key].as_str().unwrap());
+            let is_it = |line: &str| {
+                line.starts_with(&format!("| {what} ")) && line.contains(&format!("| {verdict} "))
+            };
+            assert!(report.lines().any(is_it), "{what}");
+        }
+    }
+}
+
+/// The claims that do not hang on the clock, each with its section.
+fn claims(numbers: &Value) -> Vec<(String, Value)> {
+    let sections = numbers["sections"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .filter(|(_, own)| own["timed"] == false);
+    let of = |(id, own): (&String, &Value)| {
+        let all = own["claims"].as_array().unwrap().clone();
+        all.into_iter()
+            .map(|claim| (id.clone(), claim))
+            .collect::<Vec<_>>()
+    };
+    sections.flat_map(of).collect()
+}
+
+#[test]
+fn numbers_do_not_hang_on_threads() {
+    let again = run("reproduce mapa --files 3 --untimed --threads 1 --json", "");
+    assert_eq!(read(&String::from_utf8(again.stdout).unwrap()), fresh().1);
+}
+
+#[test]
+fn seeds_and_the_generator_are_told() {
+    let numbers = &fresh().1;
+    assert_eq!(numbers["seeds"], serde_json::json!([1, 2, 3]));
+    assert_eq!(numbers["generator"], mapa_sim::GENERATOR);
+    assert_eq!(
+        numbers["command"],
+        "mapa-bench reproduce mapa --files 3 --seed 1 --untimed"
+    );
+    let keys: Vec<&String> = numbers.as_object().unwrap().keys().collect();
+    assert_eq!(
+        keys,
+        [
+            "assumptions",
+            "command",
+            "experiment",
+            "generator",
+            "paper",
+            "per_file",
+            "sections",
+            "seeds"
+        ]
+    );
+}
+
+#[test]
+fn assumptions_that_claims_name_are_listed() {
+    for (_, numbers) in [fresh(), foresight(), pcie()] {
+        let listed = numbers["assumptions"].as_array().unwrap().len() as u64;
+        for (_, claim) in claims(numbers) {
+            for number in claim["assumes"].as_array().unwrap() {
+                assert!((1..=listed).contains(&number.as_u64().unwrap()), "{claim}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_verdict_has_its_rule() {
+    for (_, claim) in [fresh(), foresight(), pcie()]
+        .into_iter()
+        .flat_map(|(_, numbers)| claims(numbers))
+    {
+        let judged = claim["verdict"] != "cannot be had";
+        assert_eq!(
+            judged,
+            !claim["rule"].as_str().unwrap().is_empty(),
+            "{claim}"
+        );
+    }
+}
+
+#[test]
+fn the_papers_own_figures_contradict_its_table() {
+    let found = |what: &str| {
+        let all = claims(&fresh().1);
+        let (_, claim) = all
+            .into_iter()
+            .find(|(id, own)| id == "table-3" && own["claim"].as_str().unwrap().starts_with(what))
+            .unwrap();
+        (
+            claim["ours"].as_str().unwrap().to_owned(),
+            claim["verdict"].as_str().unwrap().to_owned(),
+        )
+    };
+    assert_eq!(
+        found("topo-aware: the 75th"),
+        ("540 / 505 = 1.069".to_owned(), "does not hold".to_owned())
+    );
+    assert_eq!(
+        found("preserve: the 75th"),
+        ("540 / 498 = 1.084".to_owned(), "does not hold".to_owned())
+    );
+}
+
+#[test]
+fn fixed_run_times_make_one_makespan() {
+    let files = &fresh().1["per_file"]["fixed"];
+    for policy in ["topo-aware", "greedy", "preserve", "max-bandwidth"] {
+        assert_eq!(files[policy], files["lowest-id"], "{policy}");
+    }
+    assert_ne!(
+        fresh().1["per_file"]["main"]["preserve"],
+        fresh().1["per_file"]["main"]["lowest-id"]
+    );
+}
+
+/// The kept reports are of many job files; a few of them are run again here.
+#[test]
+fn the_kept_numbers_are_those_of_a_fresh_run() {
+    for (experiment, (_, numbers), many) in [
+        ("mapa", fresh(), 60),
+        ("foresight", foresight(), 200),
+        ("pcie", pcie(), 50),
+    ] {
+        let kept = read(&kept(&format!("{experiment}/results.json")));
+        assert_eq!(kept["seeds"].as_array().unwrap().len(), many);
+        let few = numbers["seeds"].as_array().unwrap().len();
+        let first = |own: &Value| match own {
+            Value::Array(files) => Value::Array(files.iter().take(few).cloned().collect()),
+            other => other.clone(),
+        };
+        let settings = numbers["per_file"].as_object().unwrap();
+        assert_eq!(settings.len(), kept["per_file"].as_object().unwrap().len());
+        for (setting, policies) in settings {
+            for (policy, numbers) in policies.as_object().unwrap() {
+                for (name, files) in numbers.as_object().unwrap() {
+                    assert_eq!(
+                        first(&kept["per_file"][setting][policy][name]),
+                        *files,
+                        "{setting}, {policy}, {name}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// What is exact of foresight does not hang on how many job files there are.
+#[test]
+fn waiting_is_off_where_nothing_is_to_be_had() {
+    let numbers = &foresight().1;
+    for section in ["fixed", "limits"] {
+        let all = numbers["sections"][section]["claims"].as_array().unwrap();
+        assert!(
+            !all.is_empty() && all.iter().all(|claim| claim["verdict"] == "holds"),
+            "{section}"
+        );
+    }
+}
+
+/// What is exact of the PCIe-aware scheduler: shares of a port, slopes, and that no job is slower
+/// than Eq. 2 or left behind.
+#[test]
+fn jobs_on_shared_ports_run_as_the_equations_say() {
+    let exact: Vec<(String, Value)> = claims(&pcie().1)
+        .into_iter()
+        .filter(|(_, own)| own["rule"] == "exact")
+        .collect();
+    assert_eq!(exact.len(), 9);
+    for (section, claim) in exact {
+        // Eq. 2 leaves bandwidth over.
+        let holds = !claim["claim"]
+            .as_str()
+            .unwrap()
+            .starts_with("Eq. 2 has the port full");
+        assert_eq!(claim["verdict"] == "holds", holds, "{section}: {claim}");
+    }
+}
+
+/// What depends on no job file is reported unchanged.
+#[test]
+fn the_kept_report_says_what_a_fresh_one_does_of_everything_but_files() {
+    let contradictions = "Where the paper contradicts itself";
+    let of_mapa = [
+        "What is assumed",
+        "Fig. 2b",
+        "Fig. 5",
+        "Fig. 6",
+        "Fig. 11",
+        contradictions,
+    ];
+    let of_pcie = [
+        "What is assumed",
+        "Fig. 1",
+        "Fig. 2",
+        "Fig. 4",
+        contradictions,
+    ];
+    for (name, (folder, numbers), titles) in
+        [("mapa", fresh(), &of_mapa[..]), ("pcie", pcie(), &of_pcie)]
+    {
+        let of_kept = read(&kept(&format!("{name}/results.json")));
+        assert_eq!(of_kept["assumptions"], numbers["assumptions"]);
+        let file = format!("{name}.md");
+        let [kept, report] = [kept(&file), fs::read_to_string(folder.join(&file)).unwrap()];
+        for title in titles {
+            assert_eq!(section(&kept, title), section(&report, title));
+        }
+    }
+}
+
+/// A section of a report, without the mark of a timed one that follows.
+fn section(text: &str, title: &str) -> String {
+    let start = text
+        .find(&format!("\n## {title}"))
+        .unwrap_or_else(|| panic!("{title}"));
+    let rest = &text[start + 1..];
+    rest[..rest.find("\n## ").unwrap_or(rest.len())]
+        .trim_end()
+        .trim_end_matches("<!-- timed -->")
+        .trim_end()
+        .to_owned()
+}
+
+/// The report is that of the numbers beside it.
+#[test]
+fn the_kept_report_has_the_claims_of_the_kept_numbers() {
+    for name in ["mapa", "foresight", "pcie"] {
+        let [report, numbers] = [
+            kept(&format!("{name}.md")),
+            kept(&format!("{name}/results.json")),
+        ];
+        for (_, claim) in claims(&read(&numbers)) {
+            let [what, ours, verdict] =
+                ["claim", "ours", "verdict"].map(|key| claim[key].as_str().unwrap());
+            let is_it = |line: &str| {
+                line.starts_with(&format!("| {what} "))
+                    && line.contains(&format!(" {ours} "))
+                    && line.contains(&format!(" {verdict} "))
+            };
+            assert!(report.lines().any(is_it), "{claim}");
+        }
+    }
+}
+
+/// The table on the page is that of the kept numbers.
+#[test]
+fn the_page_on_foresight_tells_the_kept_numbers() {
+    let kept = read(&kept("foresight/results.json"));
+    let page = include_str!("../../../docs/foresight.md");
+    for model in ["Eq. 2", "ring packing"] {
+        for machine in ["dgx-1v", "torus-2d", "cube-mesh-16"] {
+            let files = &kept["per_file"][format!("{machine}, {model}, all at once, by bandwidth")];
+            let values = |policy: &str, key: &str| -> Vec<f64> {
+                files[policy][key]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|value| value.as_f64().unwrap())
+                    .collect()
+            };
+            let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+            let both = |key: &str| {
+                let [preserve, foresight] =
+                    ["preserve", "foresight"].map(|policy| mean(&values(policy, key)));
+                format!("{preserve:.1} → {foresight:.1}")
+            };
+            let cells = ["min_gbps", "p25_gbps", "p50_gbps", "starved_percent"]
+                .map(both)
+                .join(" | ");
+            let [before, after] =
+                ["preserve", "foresight"].map(|policy| values(policy, "makespan_s"));
+            let ratios: Vec<f64> = before
+                .iter()
+                .zip(after)
+                .map(|(before, after)| 100.0 * (after / before - 1.0))
+                .collect();
+            let row = format!("| {machine}, {model} | {cells} | {:+.1} |", mean(&ratios));
+            assert!(page.contains(&row), "{row}");
+        }
+    }
+}

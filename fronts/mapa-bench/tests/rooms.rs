@@ -1,0 +1,319 @@
+//! The order of the crates: which crate may depend on which, which room of a crate may use which,
+//! and what the core must not contain.
+
+mod faults;
+mod floors;
+mod source;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use self::faults::faults;
+use self::floors::{FLOORS, Floors};
+use self::source::{Crate, Sources};
+
+/// From each crate of the workspace, the arrows that may leave it. They point down; a new one is
+/// argued for in docs/decisions.
+const ARROWS: [(&str, &[&str]); 11] = [
+    ("mapa-core", &[]),
+    ("mapa-table", &[]),
+    // The catalogue is for its tests and examples.
+    (
+        "mapa-regress",
+        &["mapa-core", "mapa-table", "mapa-topologies"],
+    ),
+    // Counters are read by its readers, and matched to peers by the machine.
+    ("mapa-patterns", &["mapa-core", "mapa-topologies"]),
+    ("mapa-sched", &["mapa-core"]),
+    // The catalogue is for its tests.
+    (
+        "mapa-sim",
+        &["mapa-core", "mapa-sched", "mapa-table", "mapa-topologies"],
+    ),
+    ("mapa-topologies", &["mapa-core"]),
+    // What the drivers answer is text, which has its readers.
+    ("mapa-live", &["mapa-core", "mapa-topologies"]),
+    (
+        "mapa-bench",
+        &[
+            "mapa-core",
+            "mapa-live",
+            "mapa-patterns",
+            "mapa-regress",
+            "mapa-sched",
+            "mapa-sim",
+            "mapa-table",
+            "mapa-topologies",
+        ],
+    ),
+    (
+        "mapa-benches",
+        &[
+            "mapa-core",
+            "mapa-patterns",
+            "mapa-regress",
+            "mapa-sched",
+            "mapa-sim",
+            "mapa-topologies",
+        ],
+    ),
+    (
+        "mapa-examples",
+        &[
+            "mapa-core",
+            "mapa-patterns",
+            "mapa-regress",
+            "mapa-sched",
+            "mapa-sim",
+            "mapa-topologies",
+        ],
+    ),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[test]
+fn dependencies_between_crates_point_down() {
+    let metadata = Command::new(env!("CARGO"))
+        .args([
+            "metadata",
+            "--no-deps",
+            "--format-version",
+            "1",
+            "--offline",
+        ])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let metadata: Value = serde_json::from_slice(&metadata.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    let names: Vec<&str> = packages
+        .iter()
+        .filter_map(|package| package["name"].as_str())
+        .collect();
+    assert_eq!(
+        names.len(),
+        ARROWS.len(),
+        "every crate has its arrows here: {names:?}"
+    );
+    for package in packages {
+        let name = package["name"].as_str().unwrap();
+        let (_, allowed) = ARROWS.iter().find(|(known, _)| *known == name).expect(name);
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let to = dependency["name"].as_str().unwrap();
+            // A crate may use its own test features in its tests.
+            let inside = names.contains(&to) && to != name;
+            assert!(
+                !inside || allowed.contains(&to),
+                "{name} must not depend on {to}"
+            );
+        }
+    }
+}
+
+/// Source lines outside comments and tests.
+fn code(folder: &Path, lines: &mut Vec<(PathBuf, String)>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            code(&path, lines);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            let code = text
+                .split("#[cfg(test)]\nmod tests")
+                .next()
+                .unwrap_or_default();
+            let code = code
+                .lines()
+                .map(|line| line.split("//").next().unwrap_or_default());
+            lines.extend(code.map(|line| (path.clone(), line.to_owned())));
+        }
+    }
+}
+
+/// Fails if a crate's code contains one of these words.
+fn check_words(folder: &str, foreign: &[&str]) {
+    let mut lines = Vec::new();
+    code(&root().join(folder), &mut lines);
+    assert!(lines.len() > 1000);
+    for (path, line) in &lines {
+        if let Some(word) = foreign.iter().find(|word| line.contains(**word)) {
+            panic!("{}: `{word}` in: {line}", path.display());
+        }
+    }
+}
+
+/// What a crate without I/O, clock or unsafe code does not contain.
+const OUTSIDE: [&str; 12] = [
+    "std::fs",
+    "std::io",
+    "std::net",
+    "std::env",
+    "std::process",
+    "Instant",
+    "SystemTime",
+    "println!",
+    "print!",
+    "unsafe",
+    "todo!",
+    "unimplemented!",
+];
+
+#[test]
+fn the_core_does_no_io_reads_no_clock_draws_no_random_number_and_knows_no_vendor() {
+    check_words("mapa-core/src", &OUTSIDE);
+    let foreign = [
+        "std::time",
+        "rand::",
+        "nvidia",
+        "NVLink",
+        "XGMI",
+        "\"NV",
+        "CUDA",
+    ];
+    check_words("mapa-core/src", &foreign);
+}
+
+#[test]
+fn machines_are_read_from_text_without_io() {
+    check_words("topologies/src", &OUTSIDE);
+    // Paths are names here. These methods of theirs look at the file system.
+    let looks = [
+        "is_dir()",
+        "is_file()",
+        "metadata()",
+        "read_dir()",
+        "canonicalize()",
+    ];
+    check_words("topologies/src", &looks);
+}
+
+#[test]
+fn no_file_uses_what_lies_on_a_higher_floor_and_no_files_run_in_a_circle() {
+    let mut all = Vec::new();
+    for floors in &FLOORS {
+        let sources = source::sources(&root().join(floors.source));
+        assert!(sources.len() > 3, "{}", floors.source);
+        all.extend(faults(floors, &sources));
+    }
+    assert!(all.is_empty(), "{} faults:\n{}", all.len(), all.join("\n"));
+}
+
+/// A file of a room, and a name that the file defines.
+fn inhabitant(parsed: &Crate, sources: &Sources, room: &str) -> (PathBuf, String) {
+    let within = |file: &&PathBuf| source::module_of(file).join("::") == room;
+    let file = sources.keys().find(within).expect(room).clone();
+    let names = parsed.defined(&source::module_of(&file));
+    (file, names.first().cloned().unwrap_or_default())
+}
+
+#[test]
+fn an_upward_use_is_found_in_every_crate_by_crate_and_by_super_paths() {
+    for floors in &FLOORS {
+        let sources = source::sources(&root().join(floors.source));
+        let parsed = Crate::parse(&sources);
+        assert_eq!(faults(floors, &sources), Vec::<String>::new());
+        // The file of the lowest room, and the highest room whose own file defines something.
+        let low = inhabitant(&parsed, &sources, floors.rooms[0]).0;
+        let of_rooms = floors
+            .rooms
+            .iter()
+            .rev()
+            .map(|room| (room, inhabitant(&parsed, &sources, room)));
+        let (room, (_, name)) = of_rooms
+            .into_iter()
+            .find(|(_, (_, name))| !name.is_empty())
+            .expect("a room that defines something");
+        let up = "super::".repeat(source::module_of(&low).len());
+        let planted = [
+            format!("use crate::{room}::{name};"),
+            format!("use {up}{room}::{{{name} as Planted}};"),
+            format!("fn planted() {{ println!(\"{{}}\", {up}{room}::{name}::default()); }}"),
+            format!(
+                "use crate::{room}; fn planted(_: {}::{name}) {{}}",
+                room.rsplit("::").next().unwrap()
+            ),
+        ];
+        for line in planted {
+            let mut sources = sources.clone();
+            sources.get_mut(&low).unwrap().push_str(&line);
+            let found = faults(floors, &sources);
+            let expected = format!("is on a higher floor, in `{room}`");
+            assert!(
+                found.iter().any(|fault| fault.contains(&expected)),
+                "{}: {line} in {}: {found:?}",
+                floors.name,
+                low.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_circle_of_files_in_one_room_is_found_and_a_parent_s_re_export_is_no_arrow() {
+    let floors = Floors {
+        name: "a crate",
+        source: "",
+        rooms: &["room"],
+    };
+    let with = |a: &str| -> Sources {
+        let files = [
+            ("lib.rs", "mod room; pub use room::{A, B};"),
+            ("room/mod.rs", "mod a; mod b; pub use a::A; pub use b::B;"),
+            ("room/a.rs", a),
+            ("room/b.rs", "use super::A; pub struct B(A);"),
+        ];
+        files
+            .map(|(path, text)| (PathBuf::from(path), text.to_owned()))
+            .into()
+    };
+    assert_eq!(
+        faults(&floors, &with("pub struct A;")),
+        Vec::<String>::new()
+    );
+    let found = faults(
+        &floors,
+        &with("use crate::B;\npub struct A(Option<Box<B>>);"),
+    );
+    assert_eq!(
+        found,
+        [
+            "a crate: a circle of 2 files\n    room::a line 1: crate::B in room::b\n    room::b line 1: \
+          super::A in room::a"
+        ]
+    );
+}
+
+#[test]
+fn every_file_of_tests_is_in_the_one_binary() {
+    for manifest in [
+        "mapa-core",
+        "topologies",
+        "hardware/mapa-live",
+        "mapa-patterns",
+        "mapa-regress",
+        "mapa-sched",
+        "mapa-sim",
+        "mapa-table",
+        "fronts/mapa-bench",
+    ] {
+        let folder = root().join(manifest).join("tests");
+        let main = fs::read_to_string(folder.join("main.rs")).unwrap();
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            let is_module =
+                path.extension().is_some_and(|extension| extension == "rs") && name != "main";
+            assert!(
+                !is_module || main.contains(&format!("mod {name};")),
+                "{} is not in tests/main.rs",
+                path.display()
+            );
+        }
+    }
+}

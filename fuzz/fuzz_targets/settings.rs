@@ -1,0 +1,38 @@
+//! Any text is read as settings or refused, by itself and behind every name that takes some; what
+//! is read can be written and is read back equal.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use mapa_core::{ModelShape, Parallelism, Settings, lowest_id};
+use mapa_sched::BuiltIn;
+use mapa_sim::{Generator, Selection};
+
+fuzz_target!(|text: &str| {
+    match Settings::read(text.split(','), "KEY=VALUE", Some) {
+        Ok(settings) => {
+            let words: Vec<String> = settings
+                .iter()
+                .map(|(key, setting)| format!("{key}={}", setting.value()))
+                .collect();
+            let written = words.join(",");
+            let again = Settings::read(written.split(','), "KEY=VALUE", Some).expect("it was read");
+            let pairs = settings.iter().zip(again.iter());
+            assert_eq!(settings.iter().len(), again.iter().len());
+            for ((key, setting), (again, same)) in pairs {
+                assert_eq!((key, setting.value()), (again, same.value()));
+            }
+        }
+        Err(error) => assert!(error.to_string().contains("`: ")),
+    }
+    for built_in in BuiltIn::ALL {
+        let _ = BuiltIn::named(&format!("{},{text}", built_in.name), Box::new(lowest_id()));
+    }
+    for name in ["mapa", "mapa-six", "mapa-released"] {
+        let _ = format!("{name},{text}").parse::<Generator>();
+    }
+    let _ = text.parse::<Selection>();
+    let _ = text.parse::<ModelShape>();
+    if let Ok(job) = text.parse::<Parallelism>() {
+        assert_eq!(job.to_string().parse::<Parallelism>().ok(), Some(job));
+    }
+});

@@ -1,0 +1,180 @@
+//! The cache: the answer of an earlier call, kept in a file until the machine boots again.
+//!
+//! Each machine has a file of its own, so that servers that share a home folder do not overwrite
+//! each other's. The file is written under another name and renamed, so that a reader without locks
+//! sees all of one version or all of another. It names the machine, boot, drivers and caller for
+//! which it holds. A file for others, of another format, or a broken one counts as none and is
+//! overwritten.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use mapa_topologies::{MAX_BYTES, Machine, Says, Warning};
+use serde::{Deserialize, Serialize};
+
+use crate::found::Discovered;
+use crate::host::Host;
+use crate::live::Live;
+use crate::source::Source;
+
+const FORMAT: &str = "mapa-live";
+const VERSION: u32 = 1;
+
+/// The machine and caller for which an answer holds. If any field differs, the drivers are queried.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Key {
+    /// The version of this crate, because the next version may read more of a driver's answer.
+    release: String,
+    /// A hash of the machine's id. systemd's documentation asks not to expose the id itself.
+    machine: String,
+    boot: String,
+    view: String,
+    drivers: Vec<String>,
+    /// The library, the command, the folders, and whether this build can load the library.
+    asked: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    format: String,
+    version: u32,
+    key: Key,
+    /// Seconds since 1970.
+    at: u64,
+    by: String,
+    driver: Option<String>,
+    says: Says,
+    warnings: Vec<Warning>,
+    /// The text of a machine file.
+    machine: String,
+}
+
+/// The cache file for this machine and caller.
+pub(crate) struct Slot {
+    folder: PathBuf,
+    file: PathBuf,
+    key: Key,
+}
+
+impl Slot {
+    /// The slot of this caller; `None` if the host has no boot id.
+    pub(crate) fn new(folder: &Path, host: &Host<'_>, live: &Live) -> Option<Self> {
+        let boot = host.boot()?;
+        let machine = hash(&host.machine().unwrap_or_else(|| boot.clone()));
+        let (kfd, roots) = (live.kfd(), &live.roots);
+        let places: [&Path; 7] = [
+            &live.nvml,
+            &live.nvidia_smi,
+            &kfd,
+            &roots.sys,
+            &roots.proc,
+            &roots.etc,
+            &roots.dev,
+        ];
+        let mut asked: Vec<String> = places.into_iter().map(absolute).collect();
+        let nvml = cfg!(all(feature = "nvml", target_os = "linux"));
+        asked.push(if nvml { "with nvml" } else { "without nvml" }.to_owned());
+        let key = Key {
+            release: env!("CARGO_PKG_VERSION").to_owned(),
+            machine,
+            boot,
+            view: host.view(),
+            drivers: host.drivers(),
+            asked,
+        };
+        Some(Self {
+            folder: folder.to_owned(),
+            file: folder.join(format!("live-{}.json", key.machine)),
+            key,
+        })
+    }
+
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// The kept answer, if it holds for this machine and caller.
+    pub(crate) fn read(&self) -> Option<Discovered> {
+        let mut bytes = Vec::new();
+        fs::File::open(&self.file)
+            .ok()?
+            .take(MAX_BYTES as u64)
+            .read_to_end(&mut bytes)
+            .ok()?;
+        let entry: Entry = serde_json::from_slice(&bytes).ok()?;
+        if entry.format != FORMAT || entry.version != VERSION || entry.key != self.key {
+            return None;
+        }
+        let by = Source::ALL
+            .into_iter()
+            .find(|source| source.name() == entry.by)?;
+        let at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(entry.at))?;
+        let mut machine = Machine::from_toml(&entry.machine).ok()?;
+        machine.warnings = entry.warnings;
+        Some(Discovered {
+            machine,
+            says: entry.says,
+            state: None,
+            by,
+            driver: entry.driver,
+            cached: true,
+            at,
+            file: Some(self.file.clone()),
+            tried: Vec::new(),
+        })
+    }
+
+    /// Writes an answer to the cache. It replaces the earlier one.
+    pub(crate) fn write(&self, found: &Discovered) -> io::Result<()> {
+        let since = found
+            .at
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
+        let entry = Entry {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            key: self.key.clone(),
+            at: since.as_secs(),
+            by: found.by.name().to_owned(),
+            driver: found.driver.clone(),
+            says: found.says,
+            warnings: found.machine.warnings.clone(),
+            machine: found.machine.to_toml().map_err(io::Error::other)?,
+        };
+        let text = serde_json::to_string_pretty(&entry).map_err(io::Error::other)?;
+        fs::create_dir_all(&self.folder)?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("live-").suffix(".tmp");
+        // The mode of a plain new file: by default a temporary file is its owner's alone.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let mut draft = builder.tempfile_in(&self.folder)?;
+        draft.write_all(text.as_bytes())?;
+        draft.persist(&self.file)?;
+        Ok(())
+    }
+}
+
+/// The absolute form of a path. A bare name is left as it is, because it is looked up in `PATH` or
+/// by the loader, not in the working directory.
+fn absolute(path: &Path) -> String {
+    let bare = path.components().count() == 1;
+    let path = if bare {
+        path.to_owned()
+    } else {
+        std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+    };
+    path.display().to_string()
+}
+
+/// FNV-1a of 64 bits, which is the same in every release.
+fn hash(text: &str) -> String {
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}

@@ -1,0 +1,60 @@
+//! The error of this crate: why no machine was discovered.
+
+use mapa_topologies::ErrorKind;
+
+/// Why a source gave no machine, or no source did. The message of [`discover`](crate::discover)
+/// names every source, where it was looked for, and what it lacked.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct Error(Kind);
+
+#[derive(Debug, thiserror::Error)]
+enum Kind {
+    #[error("{0}")]
+    Unavailable(String),
+    #[error("{0}")]
+    TooLarge(String),
+    #[error(transparent)]
+    Rejected(mapa_topologies::Error),
+}
+
+impl Error {
+    pub(crate) fn unavailable(what: impl Into<String>) -> Self {
+        Self(Kind::Unavailable(what.into()))
+    }
+
+    pub(crate) fn too_large(what: impl Into<String>) -> Self {
+        Self(Kind::TooLarge(what.into()))
+    }
+
+    /// Whether a file, library or command could not be read, loaded or run.
+    #[must_use]
+    pub fn is_unavailable(&self) -> bool {
+        matches!(self.0, Kind::Unavailable(_))
+    }
+
+    /// Whether there were more files or folders than any machine needs.
+    #[must_use]
+    pub fn is_too_large(&self) -> bool {
+        match &self.0 {
+            Kind::TooLarge(_) => true,
+            Kind::Rejected(error) => error.kind() == ErrorKind::TooLarge,
+            Kind::Unavailable(_) => false,
+        }
+    }
+
+    /// The error of a reader, if a source answered and a reader rejected the answer.
+    #[must_use]
+    pub fn rejected(&self) -> Option<&mapa_topologies::Error> {
+        match &self.0 {
+            Kind::Rejected(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<mapa_topologies::Error> for Error {
+    fn from(error: mapa_topologies::Error) -> Self {
+        Self(Kind::Rejected(error))
+    }
+}

@@ -1,0 +1,100 @@
+//! The answer of one source, and the result of discovery.
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use mapa_topologies::{Dump, Machine, MigInstance, MigProfile, PeerAccess, Port, Says};
+
+use crate::error::Error;
+use crate::source::{Attempt, Source};
+
+/// A discovered machine, and the way in which it was discovered.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Discovered {
+    /// The machine, named after its host.
+    pub machine: Machine,
+    /// The parts of the machine that the source gives. All other parts are assumed.
+    pub says: Says,
+    /// The state that may change while the machine runs; `None` if the answer comes from the cache,
+    /// which never keeps state.
+    pub state: Option<State>,
+    /// The source that gave the machine.
+    pub by: Source,
+    /// The version of the source's driver, if it is known.
+    pub driver: Option<String>,
+    /// Whether the answer comes from the cache.
+    pub cached: bool,
+    /// The time at which the drivers were queried.
+    pub at: SystemTime,
+    /// The file in which the answer is kept. If `None` though a cache was given, the last of the
+    /// machine's warnings says why.
+    pub file: Option<PathBuf>,
+    /// The sources that this call queried, in order; empty if the answer comes from the cache.
+    pub tried: Vec<Attempt>,
+}
+
+/// The state that changes while a machine runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct State {
+    /// The direct links of devices, one by one, also those that are down.
+    pub ports: Vec<Port>,
+    /// Whether devices can reach each other's memory.
+    pub peer_access: Vec<PeerAccess>,
+    /// The MIG instances that exist.
+    pub mig_instances: Vec<MigInstance>,
+    /// The MIG profiles that devices offer.
+    pub mig_profiles: Vec<MigProfile>,
+}
+
+/// The answer of a source.
+pub(crate) struct Found {
+    pub(crate) machine: Machine,
+    pub(crate) says: Says,
+    pub(crate) driver: Option<String>,
+    pub(crate) state: State,
+    /// The first query that failed or timed out, and how. A later call may get its answer, so the
+    /// present answer must not be kept.
+    pub(crate) unanswered: Option<String>,
+}
+
+impl Found {
+    /// The machine of one dump, if the dump is complete enough.
+    pub(crate) fn from_dump(dump: Dump) -> Result<Self, Error> {
+        let state = State {
+            ports: dump.ports.clone(),
+            peer_access: dump.peer_access.clone(),
+            mig_instances: dump.mig_instances.clone(),
+            mig_profiles: dump.mig_profiles.clone(),
+        };
+        let says = dump.says;
+        Ok(Self {
+            machine: dump.into_machine()?,
+            says,
+            driver: None,
+            state,
+            unanswered: None,
+        })
+    }
+}
+
+/// Why a source gives no machine.
+pub(crate) enum Silence {
+    /// The source does not exist on this system. A later call will not find it either.
+    Absent(String),
+    /// The source failed or timed out, or its answer is no machine. A later call may succeed.
+    Failed(String),
+}
+
+impl From<Error> for Silence {
+    fn from(error: Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl From<mapa_topologies::Error> for Silence {
+    fn from(error: mapa_topologies::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}

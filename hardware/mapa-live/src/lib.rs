@@ -1,0 +1,37 @@
+#![doc = include_str!("../README.md")]
+#![warn(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "libraries return errors, and leave printing to their callers"
+)]
+
+mod cache;
+mod command;
+mod discover;
+mod error;
+mod found;
+mod host;
+mod kfd;
+mod live;
+mod nvidia_smi;
+#[cfg(all(feature = "nvml", target_os = "linux"))]
+mod nvml;
+mod roots;
+mod source;
+
+pub use discover::discover;
+pub use error::Error;
+pub use found::{Discovered, State};
+pub use kfd::read_kfd;
+pub use live::{Live, default_cache};
+pub use nvidia_smi::counters;
+pub use roots::Roots;
+pub use source::{Attempt, Source};
+
+/// The example in docs/live.md, compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/live.md")]
+pub struct LivePage;

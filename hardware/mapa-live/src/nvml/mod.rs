@@ -1,0 +1,16 @@
+//! NVIDIA's library NVML.
+//!
+//! `owner` holds the one handle of this process, `questions` makes queries through it, and
+//! `machine` builds a machine from the answers.
+
+mod machine;
+mod owner;
+mod questions;
+
+use crate::found::{Found, Silence};
+use crate::live::Live;
+
+/// The machine that NVML describes, if it answers within the time limit.
+pub(crate) fn ask(live: &Live) -> Result<Found, Silence> {
+    owner::answers(&live.nvml, &live.roots, live.time_limit)?.found()
+}

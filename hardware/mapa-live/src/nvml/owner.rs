@@ -1,0 +1,125 @@
+//! The one owner of NVML in this process: a thread that loads the library at the first query, and
+//! keeps its handle for the life of the process.
+//!
+//! Loading NVML and finding all devices takes far longer than a query; drivers have been seen to
+//! take seconds. So all callers share one handle. Only the owner's thread calls the library. A call
+//! that hangs blocks that thread but no caller, and a hundred callers do not leave a hundred
+//! threads behind.
+//!
+//! If an answer is incomplete because the driver failed, the handle is released, and the next query
+//! loads the library anew. After a reset, the driver may have other devices.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SendError, Sender};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nvml_wrapper::Nvml;
+use nvml_wrapper::error::NvmlError;
+
+use super::machine::Answers;
+use super::questions;
+use crate::found::Silence;
+use crate::host::Host;
+use crate::roots::Roots;
+
+/// The owners by the path of their library. A process has one, except where tests load several.
+static OWNERS: Mutex<BTreeMap<PathBuf, Sender<Job>>> = Mutex::new(BTreeMap::new());
+
+/// A caller's request to the owner for all facts that NVML gives about this machine.
+struct Job {
+    roots: Roots,
+    /// The time at which the caller stops waiting; `None` if the limit lies beyond what the clock can
+    /// tell.
+    deadline: Option<Instant>,
+    reply: Sender<Result<Answers, Silence>>,
+}
+
+/// All facts that NVML gives about this machine, if it answers within the limit.
+pub(super) fn answers(library: &Path, roots: &Roots, limit: Duration) -> Result<Answers, Silence> {
+    let (reply, answer) = mpsc::channel();
+    send(
+        library,
+        Job {
+            roots: roots.clone(),
+            deadline: Instant::now().checked_add(limit),
+            reply,
+        },
+    );
+    answer.recv_timeout(limit).map_err(|error| {
+        Silence::Failed(match error {
+            RecvTimeoutError::Timeout => format!("no answer within {limit:?}"),
+            RecvTimeoutError::Disconnected => "the library failed while it was asked".to_owned(),
+        })
+    })?
+}
+
+/// Sends a job to the owner of this library. The first job starts the owner.
+fn send(library: &Path, job: Job) {
+    let mut owners = OWNERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let job = match owners.get(library) {
+        Some(owner) => match owner.send(job) {
+            Ok(()) => return,
+            // The owner's thread has panicked. Another takes its place.
+            Err(SendError(job)) => job,
+        },
+        None => job,
+    };
+    let (owner, jobs) = mpsc::channel();
+    let path = library.to_owned();
+    thread::spawn(move || own(&path, &jobs));
+    // An owner that ends before it has the job drops the reply, which the caller notices.
+    let _ = owner.send(job);
+    owners.insert(library.to_owned(), owner);
+}
+
+/// Runs the owner of a library: answers jobs until the process ends.
+fn own(library: &Path, jobs: &Receiver<Job>) {
+    let mut held = None;
+    for job in jobs {
+        // After a call that hung, no caller waits for the answers to what it delayed.
+        if job
+            .deadline
+            .is_some_and(|deadline| Instant::now() >= deadline)
+        {
+            continue;
+        }
+        let handle = match held.take() {
+            Some(nvml) => Ok(nvml),
+            None => load(library),
+        };
+        let (answers, handle) = match handle {
+            Ok(nvml) => (
+                questions::answers(&nvml, &Host::new(&job.roots)),
+                Some(nvml),
+            ),
+            Err(silence) => (Err(silence), None),
+        };
+        let whole = matches!(&answers, Ok(answers) if answers.failed.is_none());
+        // A caller that no longer waits has dropped its end.
+        let _ = job.reply.send(answers);
+        // Releasing a handle may hang too, so the caller has its answer first.
+        held = handle.filter(|_| whole);
+    }
+}
+
+fn load(library: &Path) -> Result<Nvml, Silence> {
+    let nvml = Nvml::builder().lib_path(library.as_os_str()).init();
+    nvml.map_err(|error| match error {
+        NvmlError::LibloadingError(error) => not_loaded(&error.to_string()),
+        error => Silence::Failed(error.to_string()),
+    })
+}
+
+/// The failure to load the library. Only if the loader says that there is no such file, the library
+/// is absent; for any other reason it may exist.
+fn not_loaded(said: &str) -> Silence {
+    let what = format!("cannot be loaded: {said}");
+    if said.contains("No such file or directory") {
+        Silence::Absent(what)
+    } else {
+        Silence::Failed(what)
+    }
+}

@@ -1,0 +1,9 @@
+//! The integration tests of this crate in one binary, which links once instead of once a file.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+mod discover;
+mod kfd;
+#[cfg(feature = "nvml")]
+mod nvml;

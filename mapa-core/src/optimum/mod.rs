@@ -1,0 +1,40 @@
+//! The exact lexicographic optimum of a list of criteria over all placements that a request and a
+//! list of requirements admit.
+//!
+//! A [`Problem`] defines the optimum. `solve` tries the algorithms in turn, from the cheapest. Each
+//! returns the whole answer or passes the problem on. Their answers agree, ties included, with one
+//! exception: `by_islands` finds the lowest ids, but not always the smallest rank order on them.
+//!
+//! - `by_component`: one component of directly linked devices at a time, if a criterion bounds what
+//!   placements over several components can reach.
+//! - `by_table`: up to sixteen devices, from tables of reachable counts.
+//! - `by_islands`: rings, chains and stars on islands of devices that a network joins.
+//! - `search`: everything else, by branch and bound over sets of devices and rank orders.
+//!
+//! They share `domains` (where each rank may be placed), `links` (the kinds of link that criteria
+//! distinguish), `bound` (upper bounds for a set), `valued` and `edge_sums` (the values of sets by
+//! criteria of links and edges), `smallest` (the smallest rank order of a known value) and
+//! `subsets`.
+
+mod bound;
+mod by_component;
+mod by_islands;
+mod by_table;
+mod criterion;
+mod domains;
+mod edge_sums;
+mod links;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) mod oracle;
+mod problem;
+mod requirement;
+mod search;
+mod smallest;
+mod solve;
+mod subsets;
+mod valued;
+
+pub(crate) use criterion::settle;
+pub use criterion::{Criterion, least, lowest_ids, max, min, most};
+pub(crate) use problem::{Entry, Problem};
+pub(crate) use requirement::{Requirement, Test};

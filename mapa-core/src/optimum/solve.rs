@@ -1,0 +1,64 @@
+//! Chooses the algorithm that finds the optimum: tries each in turn, from the cheapest.
+
+use super::by_component::within_components;
+use super::by_islands::ByIslands;
+use super::by_table::ByTable;
+use super::problem::{Answer, Attempt, Problem};
+use crate::matching::StopReason;
+use crate::reach::Effort;
+
+/// The most nodes of a trial search, before a table is made that takes longer than most searches.
+/// The trial runs even if an earlier decision has left the table, since an answer must not depend
+/// on earlier decisions.
+const TRIAL_NODES: u64 = 200_000;
+
+impl Problem<'_, '_> {
+    /// The best placement and as many runners-up on other sets as the request wants, best first.
+    ///
+    /// # Complexity
+    /// At most as many nodes as [`Problem::limits`] has. If a table ranks all sets, O(1) once it is
+    /// made for the machine; see the modules of the algorithms for the rest.
+    pub(crate) fn best(&self) -> Answer {
+        within_components(self, |component| component.best())
+            .or_else(self, |rest| rest.best_of_all())
+    }
+
+    /// The best placements on any devices, whether or not direct links join them.
+    fn best_of_all(&self) -> Answer {
+        let spent = match ByTable::best(self, Effort::Little) {
+            Attempt::Settled(answer) => return answer,
+            Attempt::Open { spent } => spent,
+        };
+        if let Some(answer) = ByIslands::best(self) {
+            return answer;
+        }
+        Attempt::Open { spent }.or_else(self, |rest| {
+            if ByTable::would_take_long(rest) {
+                rest.best_by_trial()
+            } else {
+                rest.best_by_search()
+            }
+        })
+    }
+
+    /// Runs a search with limited nodes. If that does not end, makes a table that takes long.
+    fn best_by_trial(&self) -> Answer {
+        let trial = Self {
+            limits: self.limits.nodes(self.limits.nodes.min(TRIAL_NODES)),
+            ..*self
+        };
+        let (entries, stats) = trial.best_by_search();
+        let rest = self.after(stats.nodes);
+        // A search with no more nodes than the trial took gets no further than the trial.
+        if stats.stopped != StopReason::NodeLimit || rest.limits.nodes <= stats.nodes {
+            return (entries, stats);
+        }
+        let (better, mut more) =
+            ByTable::best(&rest, Effort::Any).or_else(&rest, |rest| rest.best_by_search());
+        more.nodes += stats.nodes;
+        // If the caller's time is up before the second attempt ends, the trial's placement is
+        // as good a one as there is.
+        let kept = more.stopped == StopReason::Caller && !entries.is_empty();
+        (if kept { entries } else { better }, more)
+    }
+}

@@ -1,0 +1,22 @@
+//! The integration tests of this crate in one binary, which links once instead of once a file.
+
+mod allocator;
+mod collectives;
+mod common;
+mod fabric;
+mod foresight;
+mod graphs;
+mod histories;
+mod instances;
+mod islands;
+mod matching;
+mod matching_random;
+mod max_bandwidth;
+mod mig;
+mod parallel_groups;
+mod policy;
+mod ring_packing;
+mod settings;
+mod step_time;
+mod tables;
+mod twins;

@@ -1,0 +1,17 @@
+//! The conditions under which jobs may move.
+
+use std::collections::BTreeSet;
+
+use mapa_core::{LeaseId, Limits, MachineId, Objective};
+
+/// The conditions that a plan must meet.
+pub(super) struct Conditions<'a> {
+    /// The objective that scores placements.
+    pub(super) objective: Objective<'a>,
+    /// The share of its score that a job that moves may lose, from 0 to 1.
+    pub(super) may_lose: f64,
+    /// Jobs that stay where they are.
+    pub(super) pinned: BTreeSet<(MachineId, LeaseId)>,
+    /// How far to search.
+    pub(super) limits: Limits,
+}

@@ -1,0 +1,376 @@
+//! Backfilling: against schedulers that count, and by what is promised.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use mapa_core::mig::Size;
+use mapa_core::testing::{joined_machines, patterns};
+use mapa_core::{
+    BuiltIn, Demand, DeviceId, HardwareGraph, MachineId, Pattern, Policy, Refusal, Request, greedy,
+    lowest_id, packed, random,
+};
+use mapa_sched::{
+    Action, BuiltIn as SchedulerName, Conservative, Easy, Event, Fleet, Job, JobId, RunTime,
+    Scheduler, Time, Turn,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::counts::{Kind, Simple, exact, starts, wrong};
+use crate::driver::{Driver, Watched};
+use crate::machines::{cuttable, joined, layout, whole_machines};
+
+fn job(id: usize, simple: &Simple, request: Request) -> Job {
+    let mut job = Job::new(JobId(id as u64), request);
+    job.arrived = Time::from_secs(simple.arrives);
+    if let Some(estimate) = simple.estimate {
+        job.run_time = RunTime::Fixed(Duration::from_secs(estimate));
+    }
+    job
+}
+
+/// Jobs to come, that ask for what `request` says of them.
+fn prepared(
+    machines: &[Arc<HardwareGraph>],
+    jobs: &[Simple],
+    request: impl Fn(usize, &Simple) -> Request,
+) -> Driver {
+    let mut driver = Driver::new(machines.iter().cloned());
+    for (id, simple) in jobs.iter().enumerate() {
+        driver
+            .lengths
+            .insert(JobId(id as u64), Duration::from_secs(simple.length));
+        driver.at(
+            Time::from_secs(simple.arrives),
+            Event::Arrived(job(id, simple, request(id, simple))),
+        );
+        if let Some(cancelled) = simple.cancelled {
+            driver.at(
+                Time::from_secs(cancelled),
+                Event::Cancelled(JobId(id as u64)),
+            );
+        }
+    }
+    driver
+}
+
+fn run(
+    machines: &[Arc<HardwareGraph>],
+    scheduler: &mut dyn Scheduler,
+    jobs: &[Simple],
+    request: impl Fn(usize, &Simple) -> Request,
+) -> Driver {
+    let mut driver = prepared(machines, jobs, request);
+    driver.run(scheduler);
+    driver
+}
+
+fn placed_and_rejected(driver: &Driver) -> Vec<&(Time, Action)> {
+    driver
+        .log
+        .iter()
+        .filter(|(_, order)| !matches!(order, Action::Wake { .. }))
+        .collect()
+}
+
+fn ring(_: usize, simple: &Simple) -> Request {
+    Request::new(Pattern::ring(simple.devices))
+}
+
+/// The second at which each job starts.
+fn started(driver: &Driver, jobs: usize) -> Vec<Option<u64>> {
+    let placed: BTreeMap<u64, u64> = driver
+        .placed()
+        .iter()
+        .map(|(at, tenant, _)| (tenant.job().0, *at))
+        .collect();
+    (0..jobs as u64)
+        .map(|id| placed.get(&id).copied())
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn on_devices_that_are_all_alike_easy_is_what_counts_say(jobs in exact(30), devices in 6usize..=8) {
+        let driver = run(&[joined(&vec![1.0; devices])], &mut Easy::new(lowest_id()), &jobs, ring);
+        prop_assert_eq!(started(&driver, jobs.len()), starts(devices, &jobs, Kind::Easy));
+    }
+
+    #[test]
+    fn on_devices_that_are_all_alike_conservative_is_what_counts_say(jobs in exact(30), devices in 6usize..=8) {
+        let driver = run(&[joined(&vec![1.0; devices])], &mut Conservative::new(lowest_id()), &jobs, ring);
+        prop_assert_eq!(started(&driver, jobs.len()), starts(devices, &jobs, Kind::Conservative(100)));
+    }
+
+    #[test]
+    fn with_wrong_estimates_too_easy_is_what_counts_say(jobs in wrong(20), devices in 6usize..=8) {
+        let driver = run(&[joined(&vec![1.0; devices])], &mut Easy::new(greedy()), &jobs, ring);
+        prop_assert_eq!(started(&driver, jobs.len()), starts(devices, &jobs, Kind::Easy));
+    }
+
+    #[test]
+    fn with_wrong_estimates_too_conservative_is_what_counts_say(jobs in wrong(20), depth in 1usize..8) {
+        let mut scheduler = Conservative::new(lowest_id()).depth(depth);
+        let driver = run(&[joined(&[1.0; 6])], &mut scheduler, &jobs, ring);
+        prop_assert_eq!(started(&driver, jobs.len()), starts(6, &jobs, Kind::Conservative(depth)));
+    }
+}
+
+#[test]
+fn jobs_that_run_three_times_as_long_as_they_say_do_not_overtake_the_head_of_easy_forever() {
+    // Two jobs a second on one device each keep eight devices busy; the large job comes after
+    // twenty seconds.
+    let small = |id: u64| Simple {
+        arrives: id / 2,
+        devices: 1,
+        length: 15,
+        estimate: Some(5),
+        cancelled: None,
+    };
+    for devices in 5..=8 {
+        let large = Simple {
+            devices,
+            ..small(40)
+        };
+        let jobs: Vec<Simple> = (0..40)
+            .map(small)
+            .chain([large])
+            .chain((40..400).map(small))
+            .collect();
+        let driver = run(
+            &[joined(&[1.0; 8])],
+            &mut Easy::new(lowest_id()),
+            &jobs,
+            ring,
+        );
+        let starts = started(&driver, jobs.len());
+        // At the head it is when the 40 before it have started, eight every 15 seconds; then those
+        // that run must end.
+        let before = (0..40).filter_map(|job| starts[job]).max().unwrap();
+        let start = starts[40].unwrap();
+        assert!(
+            start <= before + 2 * 15,
+            "{devices} devices: {start} is long after {before}"
+        );
+        assert!(starts.iter().all(Option::is_some));
+    }
+}
+
+/// A request of any shape for a job, the same for the same job; some are sensitive, some want
+/// direct links.
+fn shaped(shapes: &[Pattern]) -> impl Fn(usize, &Simple) -> Request {
+    move |id, simple| {
+        let shape = shapes[id % shapes.len()].clone();
+        let request = Request::new(shape).sensitive(simple.length % 2 == 0);
+        if simple.length % 5 == 0 {
+            request.min_link(mapa_core::LinkClass::Direct(1))
+        } else {
+            request
+        }
+    }
+}
+
+fn names() -> impl Strategy<Value = &'static str> {
+    proptest::sample::select(vec![
+        "lowest-id",
+        "topo-aware",
+        "greedy",
+        "preserve",
+        "max-bandwidth",
+    ])
+}
+
+fn nobody_could_start_when_idle<'a>(
+    turn: &Turn<'_>,
+    policy: &dyn Policy,
+    waiting: impl Iterator<Item = &'a Job>,
+) {
+    let mut waiting = waiting.filter(|_| turn.fleet().tenants().count() == 0);
+    let able = waiting.find(|job| turn.decide(policy, &job.request).is_ok());
+    assert!(able.is_none(), "the fleet is idle, and {able:?} waits");
+}
+
+fn is_rejected(driver: &Driver, id: usize) -> bool {
+    driver
+        .log
+        .iter()
+        .any(|(_, order)| matches!(order, Action::Reject { job, .. } if job.0 == id as u64))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn with_exact_estimates_the_head_never_starts_later_than_it_was_promised(
+        machines in whole_machines(), jobs in exact(16), shapes in vec(patterns(1..=5), 1..8), name in names(),
+    ) {
+        let mut promised: BTreeMap<JobId, Time> = BTreeMap::new();
+        let mut scheduler = Watched(Easy::new(BuiltIn::named(name).unwrap()), |easy: &Easy, _, _: &mut Turn<'_>| {
+            if let Some((job, at)) = easy.reservation() {
+                let first = *promised.entry(job).or_insert(at);
+                assert!(at <= first, "job {job} was promised {first}, now it is {at}");
+                promised.insert(job, at);
+            }
+        });
+        let driver = run(&machines, &mut scheduler, &jobs, shaped(&shapes));
+        for (second, tenant, _) in driver.placed() {
+            let at = promised.get(&tenant.job());
+            prop_assert!(at.is_none_or(|&at| Time::from_secs(second) <= at), "{} at {}, not {:?}", tenant, second, at);
+        }
+    }
+
+    #[test]
+    fn with_exact_estimates_nobody_starts_later_than_conservative_has_promised(
+        machines in whole_machines(), jobs in exact(16), shapes in vec(patterns(1..=5), 1..8), name in names(),
+    ) {
+        let mut promised: BTreeMap<JobId, Time> = BTreeMap::new();
+        let policy = BuiltIn::named(name).unwrap();
+        let mut scheduler = Watched(Conservative::new(policy), |own: &Conservative, now, _: &mut Turn<'_>| {
+            for (job, at, ..) in own.reservations() {
+                assert!(at > now, "a moment to come");
+                let first = *promised.entry(job).or_insert(at);
+                assert!(at <= first, "job {job} was promised {first}, now it is {at}");
+                promised.insert(job, at);
+            }
+            let reserved: BTreeSet<JobId> = own.reservations().map(|(job, ..)| job).collect();
+            assert_eq!(reserved.len(), own.reservations().count(), "one reservation a job");
+            assert!(own.waiting().all(|job| reserved.contains(&job.id)), "everybody has one");
+        });
+        let driver = run(&machines, &mut scheduler, &jobs, shaped(&shapes));
+        for (second, tenant, _) in driver.placed() {
+            let at = promised.get(&tenant.job());
+            prop_assert!(at.is_none_or(|&at| Time::from_secs(second) <= at), "{} at {}, not {:?}", tenant, second, at);
+        }
+        let all = started(&driver, jobs.len());
+        prop_assert!((0..jobs.len()).all(|id| all[id].is_some() != is_rejected(&driver, id)), "started or rejected");
+    }
+
+    #[test]
+    fn reservations_of_one_moment_do_not_overlap(
+        machines in whole_machines(), jobs in wrong(16), shapes in vec(patterns(1..=5), 1..8), name in names(),
+    ) {
+        let lengths: Vec<Duration> =
+            jobs.iter().map(|job| job.estimate.map_or(Duration::from_secs(315_360_000), Duration::from_secs)).collect();
+        let policy = BuiltIn::named(name).unwrap();
+        let mut scheduler = Watched(Conservative::new(policy), |own: &Conservative, _, _: &mut Turn<'_>| {
+            let slots: Vec<_> = own.reservations().collect();
+            for (i, (a, from, machine, set)) in slots.iter().enumerate() {
+                for (b, other_from, other_machine, other) in &slots[..i] {
+                    let until = *from + lengths[a.0 as usize];
+                    let other_until = *other_from + lengths[b.0 as usize];
+                    let at_once = *from < other_until && *other_from < until;
+                    assert!(!at_once || machine != other_machine || set.is_disjoint(other), "jobs {a} and {b}");
+                }
+            }
+        });
+        run(&machines, &mut scheduler, &jobs, shaped(&shapes));
+    }
+
+    #[test]
+    fn wrong_estimates_lose_no_job_and_leave_nobody_waiting_on_an_idle_fleet(
+        machines in whole_machines(),
+        jobs in wrong(16),
+        shapes in vec(patterns(1..=5), 1..8),
+        name in names(),
+        depth in 1usize..5,
+    ) {
+        let policy = || BuiltIn::named(name).unwrap();
+        let easy = Watched(Easy::new(policy()), |own: &Easy, _, turn: &mut Turn<'_>| {
+            nobody_could_start_when_idle(turn, &policy(), own.waiting());
+        });
+        let conservative = Conservative::new(policy()).depth(depth);
+        let conservative = Watched(conservative, |own: &Conservative, _, turn: &mut Turn<'_>| {
+            nobody_could_start_when_idle(turn, &policy(), own.waiting());
+        });
+        let schedulers: [Box<dyn Scheduler>; 2] = [Box::new(easy), Box::new(conservative)];
+        for mut scheduler in schedulers {
+            let driver = run(&machines, &mut *scheduler, &jobs, shaped(&shapes));
+            let all = started(&driver, jobs.len());
+            for id in 0..jobs.len() {
+                let gone = all[id].is_some() || is_rejected(&driver, id) || jobs[id].cancelled.is_some();
+                prop_assert!(gone, "job {} waits for ever", id);
+                if is_rejected(&driver, id) {
+                    let answer = Fleet::new(machines.iter().cloned()).decide(policy(), &shaped(&shapes)(id, &jobs[id]));
+                    prop_assert!(matches!(answer, Err(Refusal::Infeasible(_))));
+                }
+            }
+            prop_assert_eq!(driver.fleet.tenants().count(), 0, "all is given back");
+        }
+    }
+
+    #[test]
+    fn the_same_jobs_get_the_same_orders_by_backfilling(
+        machines in whole_machines(), jobs in wrong(16), shapes in vec(patterns(1..=5), 1..8), seed in any::<u64>(),
+    ) {
+        let drawn = move |job: &Job| -> Box<dyn mapa_core::Policy> { Box::new(random("placement", seed, job.id.0)) };
+        let easy = || run(&machines, &mut Easy::choosing(drawn), &jobs, shaped(&shapes)).log;
+        prop_assert_eq!(easy(), easy());
+        let conservative = || run(&machines, &mut Conservative::choosing(drawn), &jobs, shaped(&shapes)).log;
+        prop_assert_eq!(conservative(), conservative());
+    }
+
+    #[test]
+    fn facts_of_unknown_jobs_change_nothing(
+        machines in whole_machines(), jobs in wrong(12), facts in vec((0u64..40, any::<bool>()), 1..6),
+    ) {
+        for built_in in SchedulerName::ALL {
+            let make = || SchedulerName::named(built_in.name, Box::new(greedy())).unwrap();
+            let plain = run(&machines, &mut *make(), &jobs, ring);
+            let mut driver = prepared(&machines, &jobs, ring);
+            for (second, ended) in &facts {
+                let unknown = JobId(1000 + second);
+                let fact = if *ended { Event::Finished(unknown) } else { Event::Cancelled(unknown) };
+                driver.at(Time::from_secs(*second), fact);
+            }
+            driver.run(&mut *make());
+            prop_assert_eq!(placed_and_rejected(&driver), placed_and_rejected(&plain), "{}", built_in.name);
+        }
+    }
+
+    #[test]
+    fn jobs_that_share_devices_or_take_instances_all_run(jobs in wrong(14), depth in 1usize..20) {
+        let request = |_: usize, simple: &Simple| {
+            let demand = match simple.devices {
+                1 | 2 => Demand::any().shared().memory(simple.length << 30),
+                3 => Demand::slice(Size::new(1, 1)),
+                4 => Demand::at_least(Size::new(2, 2)),
+                _ => Demand::whole(),
+            };
+            Request::new(Pattern::ring(1 + simple.devices % 2).each(demand))
+        };
+        let schedulers: [Box<dyn Scheduler>; 2] =
+            [Box::new(Easy::new(packed())), Box::new(Conservative::new(packed()).depth(depth))];
+        for mut scheduler in schedulers {
+            let mut driver = prepared(&[cuttable(3), cuttable(1)], &jobs, request);
+            driver.fleet.layout_is(MachineId(0), DeviceId(0), &layout(&["1g", "1g", "2g"])).unwrap();
+            driver.fleet.layout_is(MachineId(1), DeviceId(0), &layout(&["2g", "2g"])).unwrap();
+            driver.run(&mut *scheduler);
+            let all = started(&driver, jobs.len());
+            for id in 0..jobs.len() {
+                let gone = all[id].is_some() || is_rejected(&driver, id) || jobs[id].cancelled.is_some();
+                prop_assert!(gone, "job {} waits for ever", id);
+            }
+            prop_assert_eq!(driver.fleet.tenants().count(), 0, "all is given back");
+        }
+    }
+
+    #[test]
+    fn on_larger_machines_promises_hold_too(machine in joined_machines(8..=10), jobs in exact(24), name in names()) {
+        let mut promised: BTreeMap<JobId, Time> = BTreeMap::new();
+        let policy = BuiltIn::named(name).unwrap();
+        let mut scheduler = Watched(Conservative::new(policy), |own: &Conservative, _, _: &mut Turn<'_>| {
+            for (job, at, ..) in own.reservations() {
+                let first = *promised.entry(job).or_insert(at);
+                assert!(at <= first, "job {job} was promised {first}, now it is {at}");
+            }
+        });
+        let driver = run(&[Arc::new(machine)], &mut scheduler, &jobs, ring);
+        let all = started(&driver, jobs.len());
+        let known = |id: usize| promised.get(&JobId(id as u64)).copied();
+        let kept = |id: usize| all[id].is_some_and(|second| known(id).is_none_or(|at| Time::from_secs(second) <= at));
+        prop_assert!((0..jobs.len()).all(kept));
+    }
+}

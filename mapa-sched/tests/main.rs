@@ -1,0 +1,18 @@
+//! The integration tests of this crate in one binary, which links once instead of once a file.
+//! Schedulers on fleets are compared with slow and obvious implementations.
+
+mod backfill;
+mod counts;
+mod decide;
+mod defrag;
+mod driver;
+mod facts;
+mod fifo;
+mod foresight;
+mod index;
+mod machines;
+mod orders;
+mod own;
+mod pcie;
+mod spread;
+mod turn;

@@ -1,0 +1,10 @@
+//! The integration tests of this crate in one binary, which links once instead of once a file.
+
+mod foresight;
+mod generate;
+mod job_file;
+mod metrics;
+mod queueing;
+mod simulation;
+mod table;
+mod traces;

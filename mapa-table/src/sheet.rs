@@ -1,0 +1,271 @@
+//! Text as lines of cells under a header.
+
+use csv::{ReaderBuilder, StringRecord};
+
+use crate::error::Error;
+
+/// Where comments may stand: lines that begin with `#`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comments {
+    /// Above the header only.
+    AboveHeader,
+    /// Above the header and between rows.
+    Anywhere,
+}
+
+/// A table as it was read: a header, and rows of text.
+#[derive(Clone, Debug)]
+pub struct Sheet<'t> {
+    comments: Vec<&'t str>,
+    header: Header,
+    rows: Vec<(usize, StringRecord)>,
+}
+
+/// The names of the columns, in lower case.
+#[derive(Clone, Debug)]
+struct Header {
+    line: usize,
+    names: Vec<String>,
+    unnamed: Option<Unnamed>,
+}
+
+/// A column that some rows have and the header does not name.
+#[derive(Clone, Debug)]
+struct Unnamed {
+    name: &'static str,
+    /// Its place among the cells of such a row.
+    at: usize,
+}
+
+/// A row of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'s> {
+    line: usize,
+    header: &'s Header,
+    cells: &'s StringRecord,
+}
+
+/// Splits off the comments and empty lines at the top of a text. Returns the rest, the number of
+/// lines split off, and the comments without their `#`. O(length).
+#[must_use]
+pub fn below_comments(text: &str) -> (&str, usize, Vec<&str>) {
+    let mut rest = text.trim_start_matches('\u{feff}');
+    let (mut skipped, mut comments) = (0, Vec::new());
+    while !rest.is_empty() {
+        let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
+        let line = line.trim();
+        match line.strip_prefix('#') {
+            Some(comment) => comments.push(comment.trim()),
+            None if line.is_empty() => {}
+            None => break,
+        }
+        skipped += 1;
+        rest = after;
+    }
+    (rest, skipped, comments)
+}
+
+/// The first line, counted from 1, at whose end a quoted field is still open. O(length).
+///
+/// CSV allows line breaks within quotes. Then, after one forgotten quote, all lines up to the next
+/// quote would be read as one field, and rows would vanish without an error.
+fn open_quote(body: &str, comments: Comments) -> Option<usize> {
+    for (at, line) in body.lines().enumerate() {
+        if comments == Comments::Anywhere && line.starts_with('#') {
+            continue;
+        }
+        let (mut is_quoted, mut may_open) = (false, true);
+        for byte in line.bytes() {
+            match byte {
+                // A doubled quote closes and opens.
+                b'"' if is_quoted => (is_quoted, may_open) = (false, true),
+                b'"' if may_open => is_quoted = true,
+                // A lone carriage return ends a line for CSV.
+                b'\r' if is_quoted => break,
+                _ => may_open = matches!(byte, b',' | b'\r'),
+            }
+        }
+        if is_quoted {
+            return Some(at + 1);
+        }
+    }
+    None
+}
+
+impl<'t> Sheet<'t> {
+    /// Reads a text. `expected` names the contents of the table, for the error about an empty text.
+    ///
+    /// # Errors
+    /// A quoted field does not end on its line, or the text has no header.
+    ///
+    /// # Complexity
+    /// O(length).
+    pub fn read(text: &'t str, comments: Comments, expected: &str) -> Result<Self, Error> {
+        let (body, skipped, above) = below_comments(text);
+        if let Some(line) = open_quote(body, comments) {
+            let what = "a quote is not closed on its line: expected fields without line breaks";
+            return Err(Error::at(skipped + line, what));
+        }
+        let mut reader = ReaderBuilder::new()
+            // Rows of another length are an error of `check`, with the line as people count it.
+            .flexible(true)
+            .has_headers(false)
+            .comment((comments == Comments::Anywhere).then_some(b'#'))
+            .from_reader(body.as_bytes());
+        let mut records = Vec::new();
+        let mut record = StringRecord::new();
+        while reader
+            .read_record(&mut record)
+            .map_err(|error| Error::of_table(error.to_string()))?
+        {
+            // Lines of blanks are empty too.
+            if record.len() > 1 || record.iter().any(|cell| !cell.trim().is_empty()) {
+                records.push((skipped + line_of(&record, body, comments), record.clone()));
+            }
+        }
+        let mut records = records.into_iter();
+        let Some((line, names)) = records.next() else {
+            return Err(Error::of_table(format!("empty: expected {expected}")));
+        };
+        let names = names.iter().map(|name| name.trim().to_ascii_lowercase());
+        Ok(Self {
+            comments: above,
+            header: Header {
+                line,
+                names: names.collect(),
+                unnamed: None,
+            },
+            rows: records.collect(),
+        })
+    }
+
+    /// The comments above the header, without their `#`.
+    #[must_use]
+    pub fn comments(&self) -> &[&'t str] {
+        &self.comments
+    }
+
+    /// The names of the columns, in lower case.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.header.names
+    }
+
+    /// Accepts rows with one cell more than the header. The additional cell is just before the
+    /// column `before`, and its column is called `name`. If there is no column `before`, nothing
+    /// changes.
+    pub fn accept_unnamed(&mut self, name: &'static str, before: &str) {
+        let at = self.header.names.iter().position(|own| own == before);
+        self.header.unnamed = at.map(|at| Unnamed { name, at });
+    }
+
+    /// Checks the header and the number of cells in each row.
+    ///
+    /// # Errors
+    /// With the line:
+    ///
+    /// - a column is not in `known`; an empty `known` allows all columns;
+    /// - a column occurs twice;
+    /// - a column of `needed` is missing;
+    /// - a row has fewer or more cells than the header.
+    pub fn check(&self, needed: &[&str], known: &[&str]) -> Result<(), Error> {
+        let names = &self.header.names;
+        let mut unknown = names
+            .iter()
+            .filter(|name| !known.is_empty() && !known.contains(&name.as_str()));
+        let mut missing = needed
+            .iter()
+            .filter(|name| !names.iter().any(|own| own == *name));
+        let mut twice = (0..names.len()).filter(|&at| names[..at].contains(&names[at]));
+        // A column under a wrong name is both: then the message has both names.
+        let what = match (missing.next(), unknown.next(), twice.next()) {
+            (Some(missing), Some(unknown), _) => format!(
+                "no column `{missing}`, but a column `{unknown}`: expected {}",
+                known.join(", ")
+            ),
+            (Some(missing), None, None) => {
+                format!("no column `{missing}`: expected {}", needed.join(", "))
+            }
+            (None, Some(unknown), _) => {
+                format!("column `{unknown}`: expected {}", known.join(", "))
+            }
+            (_, None, Some(at)) => format!("two columns `{}`: expected one", names[at]),
+            (None, None, None) => String::new(),
+        };
+        if !what.is_empty() {
+            return Err(Error::at(self.header.line, what));
+        }
+        for row in self.rows() {
+            let (cells, columns) = (row.cells.len(), names.len());
+            if cells != columns && !row.has_unnamed() {
+                let hint = if cells < columns {
+                    "; is the row cut off?"
+                } else {
+                    ""
+                };
+                let what =
+                    format!("{cells} fields: expected {columns}, as many as the header has{hint}");
+                return Err(Error::at(row.line, what));
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows, from top to bottom, without blank lines.
+    pub fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+        self.rows.iter().map(|(line, cells)| Row {
+            line: *line,
+            header: &self.header,
+            cells,
+        })
+    }
+}
+
+/// The line of a record, counted from 1. The reader's position is where it began to look for the
+/// record, so empty lines and comments may come before the record.
+fn line_of(record: &StringRecord, body: &str, comments: Comments) -> usize {
+    let Some(at) = record.position() else {
+        return 1;
+    };
+    let rest = body.get(at.byte() as usize..).unwrap_or_default();
+    let may_be_comment = comments == Comments::Anywhere;
+    let skipped = rest
+        .split_inclusive('\n')
+        .take_while(|line| line.trim_end().is_empty() || may_be_comment && line.starts_with('#'));
+    at.line() as usize + skipped.count()
+}
+
+impl<'s> Row<'s> {
+    /// Its line, counted from 1.
+    #[must_use]
+    pub fn line(&self) -> usize {
+        self.line
+    }
+
+    /// The text in a column, without blanks around it; `None` if there is no such column, or it is
+    /// empty. O(columns).
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&'s str> {
+        let unnamed = self.header.unnamed.as_ref().filter(|_| self.has_unnamed());
+        let at = match unnamed {
+            Some(own) if own.name == name => own.at,
+            _ => {
+                let at = self.header.names.iter().position(|own| own == name)?;
+                // Columns behind the unnamed cell are one further to the right.
+                at + usize::from(unnamed.is_some_and(|own| at >= own.at))
+            }
+        };
+        let cell = self.cells.get(at).map(str::trim);
+        cell.filter(|text| !text.is_empty())
+    }
+
+    fn has_unnamed(&self) -> bool {
+        self.header.unnamed.is_some() && self.cells.len() == self.header.names.len() + 1
+    }
+
+    /// An error of this row.
+    #[must_use]
+    pub fn error(&self, what: impl Into<String>) -> Error {
+        Error::at(self.line, what)
+    }
+}

@@ -1,0 +1,24 @@
+//! A machine by its name, unless the name is a fleet's.
+
+use super::entries::{catalogue, entry};
+use super::formula::{self, formulas};
+use crate::error::Error;
+use crate::machine::Machine;
+
+/// The machine of this name, by formula or from the catalogue.
+pub(super) fn single(name: &str) -> Result<Machine, Error> {
+    match formula::machine(name) {
+        Some(machine) => machine,
+        None => entry(name).ok_or_else(|| unknown(name))?.machine(),
+    }
+}
+
+fn unknown(name: &str) -> Error {
+    let names: Vec<&str> = catalogue().iter().map(|entry| entry.name).collect();
+    let forms: Vec<&str> = formulas().iter().map(|formula| formula.form).collect();
+    Error::new(format!(
+        "no machine is called `{name}`: expected {} or {}",
+        names.join(", "),
+        forms.join(", ")
+    ))
+}

@@ -1,0 +1,32 @@
+//! The integration tests of this crate in one binary, which links once instead of once a file.
+
+mod amd_smi;
+mod catalogue;
+mod common;
+mod foresight;
+mod graph_file;
+mod hwloc;
+mod kfd;
+mod machine_file;
+mod match_instances;
+mod merge;
+mod mig;
+mod nccl_graph;
+mod nccl_topology;
+mod nvidia_smi_list;
+mod nvidia_smi_mig;
+mod nvidia_smi_nvlink;
+mod nvidia_smi_p2p;
+mod nvidia_smi_topo;
+mod optimum;
+mod paper;
+mod policies;
+mod recognise;
+mod released;
+mod ring_packing;
+mod rocm_smi;
+mod samples;
+mod slurm_gres;
+mod switched;
+mod training_jobs;
+mod writers;
