@@ -248,8 +248,7 @@ fn each_server_numbers_its_own_devices() {
     // Bytes of a whole run are of no step.
     let printed = text(&format!("allocate --machine dgx-1v --pattern {path}"), "");
     assert!(
-        printed.contains("time      ")
-            && printed.contains("if all its bytes were sent at once"),
+        printed.contains("time      ") && printed.contains("if all its bytes were sent at once"),
         "{printed}"
     );
 }

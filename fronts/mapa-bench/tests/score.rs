@@ -402,7 +402,9 @@ fn words_fit_what_they_are_said_of() {
         "",
     );
     assert!(
-        two.contains("traffic goes in both directions.") && !two.contains("Half") && !two.contains("rank order"),
+        two.contains("traffic goes in both directions.")
+            && !two.contains("Half")
+            && !two.contains("rank order"),
         "{two}"
     );
     assert!(

@@ -12,6 +12,7 @@ use mapa_regress::{
 use mapa_topologies::Labels;
 use serde_json::{Map, Value, json};
 
+use crate::answer::id_list;
 use crate::cli::{ColumnName, FitArgs, MethodName, RingName, Terms};
 use crate::failure::Failure;
 use crate::features;
@@ -456,7 +457,11 @@ impl Answer {
         let mut rows = table(header.iter().copied(), 2..header.len());
         for (row, ring) in self.fit.rows().iter().zip(&self.rings) {
             let sample = &row.sample;
-            let mut cells = vec![sample.label.clone(), id_list(ring), sample.ranks.to_string()];
+            let mut cells = vec![
+                sample.label.clone(),
+                id_list(ring),
+                sample.ranks.to_string(),
+            ];
             cells.extend((0..tiers.len()).map(|tier| sample.links.count(tier).to_string()));
             cells.extend(
                 [sample.gbps, row.predicted, row.residual].map(|gbps| format!("{gbps:.2}")),

@@ -3,13 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mapa_core::{DeviceId, HardwareGraph, LinkClass};
+use mapa_core::{DeviceId, HardwareGraph};
 use mapa_topologies::{Dump, Error, ErrorKind, HostDetail, Kind, Warning, read, recognise};
 use serde_json::{Value, json};
 
 use crate::cli::ReadArgs;
 use crate::failure::Failure;
 use crate::output::{Output, table};
+
+use super::topo::links;
 
 pub(crate) fn read_files(args: &ReadArgs, output: &mut Output) -> Result<(), Failure> {
     let mut paths = Vec::new();
@@ -217,7 +219,11 @@ impl File {
                 };
                 Self {
                     outcome,
-                    links: Some(if told { links(&graph) } else { "-".to_owned() }),
+                    links: Some(if told {
+                        links_of_each(&graph)
+                    } else {
+                        "-".to_owned()
+                    }),
                     says,
                     ..read
                 }
@@ -254,7 +260,7 @@ impl File {
 
 /// The number of direct links of each device, or the range of it. Links to a switch count by the
 /// device's port.
-fn links(graph: &HardwareGraph) -> String {
+fn links_of_each(graph: &HardwareGraph) -> String {
     let ids: Vec<DeviceId> = graph.wholes().iter().collect();
     let (mut least, mut most, mut is_switched) = (u32::MAX, 0, false);
     for &a in &ids {

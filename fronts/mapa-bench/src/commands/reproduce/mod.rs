@@ -4,15 +4,15 @@
 //! printed or written in the same way for all experiments. Nothing is fitted to a paper: where a
 //! published figure is not reproduced, the report says so.
 
-use std::fs;
 use std::path::Path;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::json;
 
 use crate::cli::ReproduceArgs;
 use crate::failure::Failure;
-use crate::output::{Output, table};
+use crate::files::{self, make_folder};
+use crate::output::{Output, progress, table};
 
 mod claim;
 mod foresight;

@@ -4,7 +4,7 @@ use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
 
 use super::plan::Plan;
-use super::report::Report;
+use super::report::{Report, three_decimals};
 use crate::failure::Failure;
 
 mod claims;
