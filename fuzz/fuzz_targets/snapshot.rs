@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use libfuzzer_sys::fuzz_target;
 use mapa_core::{Allocator, HardwareGraph, MachineId, Snapshot, lowest_id};
 
-/// Two A30 that can be cut up, and one GPU that cannot.
+/// Two A30 that can be partitioned, and one GPU that cannot.
 static GRAPH: LazyLock<Arc<HardwareGraph>> = LazyLock::new(|| {
     let text = r#"
         format = "mapa-machine"

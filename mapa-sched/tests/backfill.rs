@@ -183,7 +183,7 @@ fn names() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-fn nobody_could_start_when_idle<'a>(
+fn no_job_could_start_when_idle<'a>(
     turn: &Turn<'_>,
     policy: &dyn Policy,
     waiting: impl Iterator<Item = &'a Job>,
@@ -223,7 +223,7 @@ proptest! {
     }
 
     #[test]
-    fn with_exact_estimates_nobody_starts_later_than_conservative_has_promised(
+    fn with_exact_estimates_no_job_starts_later_than_conservative_has_promised(
         machines in whole_machines(), jobs in exact(16), shapes in vec(patterns(1..=5), 1..8), name in names(),
     ) {
         let mut promised: BTreeMap<JobId, Time> = BTreeMap::new();
@@ -270,7 +270,7 @@ proptest! {
     }
 
     #[test]
-    fn wrong_estimates_lose_no_job_and_leave_nobody_waiting_on_an_idle_fleet(
+    fn wrong_estimates_lose_no_job_and_leave_none_waiting_on_an_idle_fleet(
         machines in whole_machines(),
         jobs in wrong(16),
         shapes in vec(patterns(1..=5), 1..8),
@@ -279,11 +279,11 @@ proptest! {
     ) {
         let policy = || BuiltIn::named(name).unwrap();
         let easy = Watched(Easy::new(policy()), |own: &Easy, _, turn: &mut Turn<'_>| {
-            nobody_could_start_when_idle(turn, &policy(), own.waiting());
+            no_job_could_start_when_idle(turn, &policy(), own.waiting());
         });
         let conservative = Conservative::new(policy()).depth(depth);
         let conservative = Watched(conservative, |own: &Conservative, _, turn: &mut Turn<'_>| {
-            nobody_could_start_when_idle(turn, &policy(), own.waiting());
+            no_job_could_start_when_idle(turn, &policy(), own.waiting());
         });
         let schedulers: [Box<dyn Scheduler>; 2] = [Box::new(easy), Box::new(conservative)];
         for mut scheduler in schedulers {

@@ -195,7 +195,7 @@ impl Driver {
         }
     }
 
-    /// Writes down who holds what, and that nobody else does.
+    /// Records which job holds which devices, and that no other job does.
     fn put(&mut self, tenant: Tenant, at: &Placed, end: (Time, u64)) -> Option<Held> {
         let graph = self.fleet.machine(at.machine).unwrap().graph();
         let seats: Vec<_> = at

@@ -137,7 +137,7 @@ fn model(machines: &[Arc<HardwareGraph>], policy: &dyn Policy, plans: &[Plan]) -
         let found = instants
             .range(turn..)
             .find_map(|&now| Some((now, at(now)?)));
-        // A job that is cancelled before its turn holds nobody up.
+        // A job that is cancelled before its turn holds no job up.
         let found = if turn == u64::MAX && plan.cancelled.is_some() {
             Some((turn, Fate::Cancelled))
         } else {

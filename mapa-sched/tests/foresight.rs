@@ -61,7 +61,7 @@ fn run(
     driver.log
 }
 
-/// Asserts after each instant that a head which waits waits for somebody.
+/// Asserts after each instant that a queue head waits only for a running job.
 fn watched(scheduler: Foresight) -> impl Scheduler {
     Watched(
         scheduler,
@@ -87,7 +87,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn a_head_starts_no_later_than_the_machine_is_idle_and_nobody_is_overtaken(
+    fn a_head_starts_no_later_than_the_machine_is_idle_and_no_job_is_overtaken(
         machines in whole_machines(), jobs in jobs(), queue in 0usize..4, known in any::<bool>(), keen_ones in any::<bool>(),
     ) {
         let patience = if keen_ones { keen() } else { Patience::default() };
@@ -105,10 +105,10 @@ proptest! {
     #[test]
     fn without_patience_it_is_first_in_first_out(machines in whole_machines(), jobs in jobs()) {
         let fifo = run(&machines, &mut Fifo::new(foresight()), &jobs);
-        let nobody = Foresight::new(foresight()).patience(None);
+        let without = Foresight::new(foresight()).patience(None);
         let gains_nothing = Patience { slowdown: 1.0, kappa: 0.0, ..Patience::default() };
         let indifferent = Foresight::default().patience(Some(gains_nothing));
-        for mut scheduler in [nobody, indifferent] {
+        for mut scheduler in [without, indifferent] {
             prop_assert_eq!(&fifo, &run(&machines, &mut scheduler, &jobs));
         }
     }

@@ -138,7 +138,7 @@ enum Step {
     Place(usize, usize),
     /// A tenant, by its place among those there are, leaves.
     Leave(usize),
-    /// A machine's first device is cut up, or made whole again.
+    /// A machine's first device is partitioned, or made whole again.
     Cut(usize, bool),
     /// The fleet goes on as its copy.
     Copy,
@@ -214,7 +214,7 @@ proptest! {
                 Step::Cut(machine, whole) => {
                     let machine = MachineId((machine % graphs.len()) as u32);
                     let layout = if whole { mapa_core::mig::Layout::whole() } else { layout(&["2g", "1g", "1g"]) };
-                    // Not every device can be cut up, and not at any time.
+                    // Not every device can be partitioned, and not at any time.
                     let _ = fleet.layout_is(machine, DeviceId(0), &layout);
                 }
                 Step::Copy => fleet = fleet.clone(),

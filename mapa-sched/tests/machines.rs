@@ -105,7 +105,7 @@ pub(crate) fn whole_machines() -> impl Strategy<Value = Vec<Arc<HardwareGraph>>>
     vec(machines(1..=5).prop_map(Arc::new), 1..=3)
 }
 
-/// One to three machines, some with devices that can be cut up.
+/// One to three machines, some with devices that can be partitioned.
 pub(crate) fn any_machines() -> impl Strategy<Value = Vec<Arc<HardwareGraph>>> {
     let one = prop_oneof![
         machines(1..=4).prop_map(Arc::new),

@@ -10,7 +10,7 @@ use mapa_sched::{Action, Event, Job, JobId, RunTime, Scheduler, TaskId, Tenant, 
 use crate::driver::Driver;
 use crate::machines::{cuttable, layout};
 
-/// Earliest deadline first, each job on the free instance on which it runs shortest; nobody blocks.
+/// Earliest deadline first, each job on the free instance on which it runs shortest; no job blocks the queue.
 #[derive(Default)]
 struct EarliestDeadline {
     waiting: Vec<Job>,

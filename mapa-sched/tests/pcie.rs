@@ -488,7 +488,7 @@ impl Scheduler for Slow {
 
 fn jobs() -> impl Strategy<Value = Vec<Job>> {
     let slices = prop_oneof![4 => Just(1u8), 2 => Just(2), 1 => Just(4), 1 => Just(3)];
-    // The last is slowed down by 1.66 where nobody else is.
+    // The last is slowed down by 1.66 on an otherwise idle GPU.
     let gbps = prop_oneof![2 => Just(0.0), 2 => Just(5.7), 2 => Just(17.65), 1 => Just(50.0)];
     vec((0u64..4, slices, gbps, 1u64..12), 1..24).prop_map(|rows| {
         let mut arrives = 0;
@@ -509,14 +509,14 @@ fn rules() -> impl Strategy<Value = Rule> {
         } else {
             Duration::from_secs(wait)
         };
-        // With a threshold the first GPU may refuse somebody, and be full for the next, who is then
+        // With a threshold the first GPU may reject a job, and be full for the next, which is then
         // not skipped with them by a visit.
         let delay = if aware { delay } else { f64::INFINITY };
         Rule { aware, delay, wait }
     })
 }
 
-/// Some machines of one or two GPUs, and how they are cut up at the beginning.
+/// Some machines of one or two GPUs, and how they are partitioned at the beginning.
 fn fleets() -> impl Strategy<Value = Vec<Vec<usize>>> {
     vec(vec(0usize..4, 1..=2), 1..=3)
 }
@@ -547,7 +547,7 @@ fn run(machines: &[Vec<usize>], scheduler: &mut dyn Scheduler, jobs: &[Job]) -> 
     driver
 }
 
-/// Which GPUs were cut up anew with jobs on them, or although the first job of the queue had waited
+/// Which GPUs were repartitioned with jobs on them, or although the first job of the queue had waited
 /// too long for what was free there.
 struct CutUp {
     own: PcieAware,
@@ -598,12 +598,12 @@ proptest! {
     }
 
     #[test]
-    fn nobody_is_lost_run_twice_put_on_too_little_or_overtaken_after_the_wait(
+    fn no_job_is_lost_run_twice_put_on_too_little_or_overtaken_after_the_wait(
         machines in fleets(), jobs in jobs(), rule in rules(),
     ) {
         let mut watched = CutUp { own: rule.scheduler(), wait: rule.wait, wrong: Vec::new() };
         let driver = run(&machines, &mut watched, &jobs);
-        prop_assert!(watched.wrong.is_empty(), "cut up anew: {:?}", watched.wrong);
+        prop_assert!(watched.wrong.is_empty(), "repartitioned: {:?}", watched.wrong);
 
         // No two instances overlap: the driver's own books say so.
         let mut started: BTreeMap<JobId, Time> = BTreeMap::new();
@@ -614,7 +614,7 @@ proptest! {
                     prop_assert!(started.insert(tenant.job(), *at).is_none(), "{tenant} twice");
                 }
                 Action::Reject { job, .. } => prop_assert!(rejected.insert(*job)),
-                Action::Move { .. } | Action::Suspend { .. } => prop_assert!(false, "nobody is disturbed"),
+                Action::Move { .. } | Action::Suspend { .. } => prop_assert!(false, "no job is disturbed"),
                 _ => {}
             }
         }
@@ -721,7 +721,7 @@ fn a_gpu_is_kept_free_for_who_finds_no_instance_and_takes_only_who_ends_in_time(
         driver.run(&mut scheduler);
         driver
     };
-    // First-GPU puts 0 and 1 on GPU 0, so GPU 1 is idle, and is cut up anew at once.
+    // First-GPU puts 0 and 1 on GPU 0, so GPU 1 is idle, and is repartitioned at once.
     let recut = driver.log.iter().find_map(|(at, order)| match order {
         Action::Repartition { whole, .. } => Some((*at, whole.0)),
         _ => None,
@@ -746,12 +746,12 @@ fn a_gpu_is_kept_free_for_who_finds_no_instance_and_takes_only_who_ends_in_time(
 }
 
 #[test]
-fn where_nobody_knows_run_times_a_marked_gpu_takes_nobody_and_is_cut_up_anew() {
+fn without_run_times_a_marked_gpu_takes_no_job_and_is_repartitioned() {
     let unknown = |mut job: Job| {
         job.run_time = RunTime::Unknown;
         job
     };
-    // One of one slice after another; each runs for ten seconds, which nobody knows. Job 3 wants
+    // One of one slice after another; each runs for ten seconds, which the scheduler does not know. Job 3 wants
     // two slices, and comes after three.
     let mut jobs: Vec<Job> = (0..12)
         .map(|id| unknown(job(id, 1, 0.0, 2 * id, 0)))
@@ -764,7 +764,7 @@ fn where_nobody_knows_run_times_a_marked_gpu_takes_nobody_and_is_cut_up_anew() {
     }
     driver.run(&mut PcieAware::first_gpu());
     let starts = starts(&driver);
-    // The last of the three ends at 14 s; two seconds later the GPU is cut up anew.
+    // The last of the three ends at 14 s; two seconds later the GPU is repartitioned.
     assert_eq!(starts[3], (16, 3, 0), "{starts:?}");
     assert_eq!(starts.len(), jobs.len());
 }
@@ -903,7 +903,7 @@ fn once_a_marked_gpu_will_be_idle_earlier_jobs_there_must_end_earlier() {
 }
 
 #[test]
-fn among_jobs_that_nobody_knows_the_end_of_known_ones_do_not_keep_a_marked_gpu_busy() {
+fn among_jobs_with_unknown_ends_known_ones_do_not_keep_a_marked_gpu_busy() {
     let mut jobs = vec![job(0, 1, 0.0, 0, 0), job(1, 2, 0.0, 1, 5)];
     jobs[0].run_time = RunTime::Unknown;
     jobs.extend((2..12).map(|id| job(id, 1, 0.0, 3 * id, 10)));

@@ -155,7 +155,7 @@ fn a_move_to_another_machine_frees_the_first() {
 }
 
 #[test]
-fn decisions_that_are_stale_or_foreign_move_nobody() {
+fn decisions_that_are_stale_or_foreign_move_no_job() {
     let mut fleet = two();
     let other: Arc<HardwareGraph> = joined(&[2.0; 3]);
     let free = other.all();
@@ -195,20 +195,20 @@ fn decisions_that_are_stale_or_foreign_move_nobody() {
         assert_eq!(
             turn.relocate(job(0), without_1.clone()),
             Err(stale()),
-            "made without somebody else"
+            "made without a job that runs"
         );
         assert_eq!(
             turn.place(job(2), without_1.clone()),
             Err(stale()),
-            "made without somebody"
+            "made without a running job"
         );
         assert_eq!(
             turn.place(job(1), without_1.clone()).unwrap_err().kind(),
             "busy"
         );
-        let nobody: Result<Placed, Refusal> = turn.relocate(job(9), without_1.clone());
+        let refused: Result<Placed, Refusal> = turn.relocate(job(9), without_1.clone());
         assert_eq!(
-            nobody.unwrap_err().to_string(),
+            refused.unwrap_err().to_string(),
             "not met: a tenant with a lease to move, and job 9 holds none"
         );
         assert!(turn.without(job(9)).is_none());
