@@ -13,7 +13,7 @@ use mapa_patterns::{Application, Sensitivity, Unit, read_pattern};
 use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
-use crate::output::seconds;
+use mapa_front::text::seconds;
 
 /// A job: its communication pattern, and where the pattern comes from.
 pub(crate) struct Job {

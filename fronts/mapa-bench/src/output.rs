@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::io::{self, BufWriter, Stdout, Write};
 use std::process::ExitCode;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use mapa_front::answer::Versioned;
 use serde::Serialize;
 use serde_json::json;
 
@@ -29,10 +29,11 @@ impl Output {
         writeln!(self.out, "{line}").map_err(|error| Failure::writing(&error))
     }
 
-    /// A JSON object on a line of its own.
+    /// A JSON object on a line of its own, with the version of its form. Keys are in the order of
+    /// the alphabet.
     pub(crate) fn object(&mut self, object: &impl Serialize) -> Result<(), Failure> {
-        let text = serde_json::to_string(object).map_err(Failure::malformed)?;
-        self.line(text)
+        let sorted = serde_json::to_value(Versioned::new(object)).map_err(Failure::malformed)?;
+        self.line(sorted)
     }
 
     /// Flushes standard output, so that a program at the other end can reply.
@@ -88,70 +89,4 @@ pub(crate) fn progress(
     let bar = ProgressBar::with_draw_target(Some(steps as u64), target);
     bar.set_style(ProgressStyle::with_template(template).map_err(Failure::malformed)?);
     Ok(bar)
-}
-
-/// A Markdown table whose columns of `numbers` are right-aligned.
-pub(crate) fn table<'h>(
-    header: impl IntoIterator<Item = &'h str>,
-    numbers: impl IntoIterator<Item = usize>,
-) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::ASCII_MARKDOWN)
-        .set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(header);
-    for column in numbers {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table
-}
-
-/// GB/s with two decimals, or none where both are zero.
-pub(crate) fn gbps(value: f64) -> String {
-    let text = format!("{value:.2}");
-    text.strip_suffix(".00").map_or(text.clone(), str::to_owned)
-}
-
-/// Seconds, to four significant digits.
-pub(crate) fn seconds(value: f64) -> String {
-    let decimals = if value > 0.0 {
-        (3.0 - value.log10().floor()).clamp(0.0, 15.0) as usize
-    } else {
-        0
-    };
-    let text = format!("{value:.decimals$}");
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
-    }
-}
-
-/// The value of a score, in the unit that its name ends in.
-pub(crate) fn score(name: &str, value: f64) -> String {
-    if name.ends_with("_seconds") {
-        seconds(value)
-    } else {
-        gbps(value)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_as_long_as_they_need_be() {
-        let read = [0.0775, 12.0, 0.000_123_456, 98_765.4, 0.0, f64::INFINITY].map(seconds);
-        assert_eq!(read, ["0.0775", "12", "0.0001235", "98765", "0", "inf"]);
-        assert_eq!(
-            [
-                score("step_seconds", 0.0775),
-                score("aggregate_gbps", 0.0775)
-            ],
-            ["0.0775", "0.08"]
-        );
-    }
 }

@@ -17,7 +17,7 @@ use self::source::{Crate, Sources};
 
 /// From each crate of the workspace, the arrows that may leave it. They point down; a new one is
 /// argued for in docs/decisions.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("mapa-core", &[]),
     ("mapa-table", &[]),
     // The catalogue is for its tests and examples.
@@ -36,10 +36,24 @@ const ARROWS: [(&str, &[&str]); 11] = [
     ("mapa-topologies", &["mapa-core"]),
     // What the drivers answer is text, which has its readers.
     ("mapa-live", &["mapa-core", "mapa-topologies"]),
+    // What fronts share: requests, names and answers, in words.
+    (
+        "mapa-front",
+        &[
+            "mapa-core",
+            "mapa-patterns",
+            "mapa-regress",
+            "mapa-sched",
+            "mapa-sim",
+            "mapa-table",
+            "mapa-topologies",
+        ],
+    ),
     (
         "mapa-bench",
         &[
             "mapa-core",
+            "mapa-front",
             "mapa-live",
             "mapa-patterns",
             "mapa-regress",

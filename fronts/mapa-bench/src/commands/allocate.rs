@@ -15,9 +15,10 @@ use crate::job::{Step, job};
 use crate::machine::load;
 use crate::model::Model;
 use crate::notes::notes;
-use crate::output::{Output, score, table};
+use crate::output::Output;
 use crate::policy::policy_for;
 use crate::request::{demand, request, slice};
+use mapa_front::text::{score, table};
 
 /// The number of sets of devices in an explanation.
 const TOP: usize = 6;

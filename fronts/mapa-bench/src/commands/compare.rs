@@ -10,10 +10,11 @@ use crate::failure::{Failure, refusal};
 use crate::job::{self, Step};
 use crate::machine::load;
 use crate::model::Model;
-use crate::output::{Output, gbps, seconds, table};
+use crate::output::Output;
 use crate::policies::policies;
 use crate::policy::{policy, takes_model};
 use crate::request::{demand, request, slice};
+use mapa_front::text::{gbps, seconds, table};
 
 pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Failure> {
     let loaded = load(&args.machine, output)?;

@@ -22,8 +22,9 @@ use crate::failure::Failure;
 use crate::features;
 use crate::files::text;
 use crate::machine::{Loaded, load};
-use crate::output::{Output, gbps, table};
+use crate::output::Output;
 use crate::simulation::fleet;
+use mapa_front::text::{gbps, table};
 
 /// A job that runs where PCIe is shared, and its slowdown by two models.
 struct Slowdown {

@@ -13,8 +13,9 @@ use crate::failure::Failure;
 use crate::files::text;
 use crate::job::pattern;
 use crate::machine::{Loaded, load};
-use crate::output::{Output, gbps, table};
+use crate::output::Output;
 use crate::request::with_busy;
+use mapa_front::text::{gbps, table};
 
 /// Running jobs, in the form of the answer to `show` of `allocate --batch`.
 #[derive(Deserialize)]

@@ -14,8 +14,9 @@ use crate::failure::Failure;
 use crate::files::bytes;
 use crate::job;
 use crate::machine::load;
-use crate::output::{Output, gbps, table};
+use crate::output::Output;
 use crate::request::{min_link, slice, with_busy};
+use mapa_front::text::{gbps, table};
 
 pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), Failure> {
     if let (Some(pattern), Some(target)) = (&args.pattern_file, &args.target_file) {

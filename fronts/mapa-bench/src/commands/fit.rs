@@ -18,7 +18,8 @@ use crate::failure::Failure;
 use crate::features;
 use crate::files::{text, write};
 use crate::machine::load;
-use crate::output::{Output, progress, table};
+use crate::output::{Output, progress};
+use mapa_front::text::table;
 
 /// Runs whose largest message is smaller measure latency (the paper's Fig. 2a: links differ above
 /// 1e5 bytes).

@@ -4,7 +4,8 @@ use mapa_topologies::{catalogue, formulas};
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::output::{Output, table};
+use crate::output::Output;
+use mapa_front::text::table;
 
 pub(crate) fn machines(output: &mut Output) -> Result<(), Failure> {
     let mut rows = table(["name", "devices", "family", "what it is"], [1]);

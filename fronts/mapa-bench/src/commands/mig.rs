@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 use crate::cli::MigArgs;
 use crate::failure::Failure;
 use crate::instances::{fit, fit_json, instances, no_fit, wanted};
-use crate::output::{Output, table};
+use crate::output::Output;
+use mapa_front::text::table;
 
 const DOUBLE_MEMORY: Offer = Offer {
     media: false,

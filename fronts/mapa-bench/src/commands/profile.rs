@@ -11,7 +11,8 @@ use crate::cli::ProfileArgs;
 use crate::failure::Failure;
 use crate::features;
 use crate::files::{text, write};
-use crate::output::{Output, gbps, table};
+use crate::output::Output;
+use mapa_front::text::{gbps, table};
 
 /// A job with its PCIe traffic when alone, and the slope fitted to its runs.
 struct Fitted {

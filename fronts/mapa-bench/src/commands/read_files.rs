@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use crate::cli::ReadArgs;
 use crate::failure::Failure;
-use crate::output::{Output, table};
+use crate::output::Output;
+use mapa_front::text::table;
 
 use super::topo::links;
 

@@ -13,7 +13,8 @@ use crate::failure::Failure;
 use crate::job::{is_file, job, pattern};
 use crate::machine::load;
 use crate::model::{Kind, Model, Packing};
-use crate::output::{Output, gbps, table};
+use crate::output::Output;
+use mapa_front::text::{gbps, table};
 
 use super::packed::Packed;
 

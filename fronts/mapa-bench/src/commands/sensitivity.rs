@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::cli::{EvidenceArgs, SensitivityArgs};
 use crate::failure::Failure;
-use crate::output::{Output, table};
+use crate::output::Output;
+use mapa_front::text::table;
 
 pub(crate) fn sensitivity(args: &SensitivityArgs, output: &mut Output) -> Result<(), Failure> {
     if args.published {

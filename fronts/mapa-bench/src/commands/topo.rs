@@ -12,7 +12,8 @@ use crate::discovery::Discovery;
 use crate::failure::Failure;
 use crate::instances::instances;
 use crate::machine::{Loaded, load};
-use crate::output::{Output, gbps, table};
+use crate::output::Output;
+use mapa_front::text::{gbps, table};
 
 pub(crate) fn topo(args: &TopoArgs, output: &mut Output) -> Result<(), Failure> {
     let Loaded {

@@ -11,7 +11,7 @@ pub(crate) struct Floors {
 }
 
 /// Every crate of the workspace that has modules.
-pub(crate) const FLOORS: [Floors; 9] = [
+pub(crate) const FLOORS: [Floors; 10] = [
     Floors {
         name: "mapa-core",
         source: "mapa-core/src",
@@ -159,6 +159,11 @@ pub(crate) const FLOORS: [Floors; 9] = [
         name: "mapa-table",
         source: "mapa-table/src",
         rooms: &["error", "sheet", "cell", "row", "write"],
+    },
+    Floors {
+        name: "mapa-front",
+        source: "fronts/mapa-front/src",
+        rooms: &["error", "files", "text", "answer"],
     },
     Floors {
         name: "mapa-bench",

@@ -11,7 +11,8 @@ use crate::cli::WriteArgs;
 use crate::commands::sensitivity::evidence;
 use crate::failure::Failure;
 use crate::files::write;
-use crate::output::{Output, table};
+use crate::output::Output;
+use mapa_front::text::table;
 
 /// The most edges that the text lists.
 const LISTED: usize = 40;

@@ -9,7 +9,8 @@ use super::answer::{More, answer};
 use crate::cli::FromNccl;
 use crate::failure::Failure;
 use crate::files;
-use crate::output::{Output, table};
+use crate::output::Output;
+use mapa_front::text::table;
 
 /// The most message sizes that the text lists.
 const LISTED: usize = 40;

@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 use super::answer::{More, answer};
 use crate::cli::FromSource;
 use crate::failure::Failure;
-use crate::output::{Output, table};
+use crate::output::Output;
+use mapa_front::text::table;
 
 /// Folders without source code of the program itself.
 const SKIPPED: [&str; 7] = [

@@ -12,7 +12,8 @@ use serde_json::json;
 use crate::cli::ReproduceArgs;
 use crate::failure::Failure;
 use crate::files::{self, make_folder};
-use crate::output::{Output, progress, table};
+use crate::output::{Output, progress};
+use mapa_front::text::table;
 
 mod claim;
 mod foresight;

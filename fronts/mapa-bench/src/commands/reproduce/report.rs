@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::claim::{Claim, HEADER, Verdict};
 use super::plan::Plan;
 use crate::failure::Failure;
-use crate::output::table;
+use mapa_front::text::table;
 
 /// The result of an experiment.
 pub(super) struct Report {

@@ -7,8 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::jobs;
 use crate::failure::{Failure, refusal};
-use crate::output::{Output, gbps, seconds, table};
+use crate::output::Output;
 use crate::simulation::PolicyRun;
+use mapa_front::text::{gbps, seconds, table};
 
 /// The most rejected jobs that the text names.
 const NAMED: usize = 5;

@@ -25,7 +25,8 @@ use self::plan::{Cell, Plan};
 use self::store::{Found, Store, number, what_is};
 use crate::cli::{Shard, SweepArgs};
 use crate::failure::Failure;
-use crate::output::{Output, progress, table};
+use crate::output::{Output, progress};
+use mapa_front::text::table;
 
 /// The most cells that a message names.
 const NAMED: usize = 10;

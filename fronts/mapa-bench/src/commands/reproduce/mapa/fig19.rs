@@ -14,7 +14,7 @@ use super::super::plan::Plan;
 use super::super::report::Section;
 use super::setting::Machine;
 use crate::failure::Failure;
-use crate::output::seconds;
+use mapa_front::text::seconds;
 
 const MACHINES: [Machine; 4] = [
     Machine::new("summit"),

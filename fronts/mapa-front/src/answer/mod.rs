@@ -1,0 +1,34 @@
+//! Typed answers: what MAPA answers, and how that is called in JSON.
+//!
+//! An answer is a struct that serialises to the JSON object of its command. Keys are stable: new
+//! ones may be added, and a changed or dropped one raises [`SCHEMA`].
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+mod refusal;
+
+pub use refusal::{Malformed, Refusal};
+
+/// The version of the form of all answers, in the key `schema` of every object.
+pub const SCHEMA: u32 = 1;
+
+/// An answer, with the version of its form in the key `schema`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Versioned<T> {
+    /// The version of the form of this object.
+    pub schema: u32,
+    /// The answer: its keys stand beside `schema`.
+    #[serde(flatten)]
+    pub answer: T,
+}
+
+impl<T> Versioned<T> {
+    /// An answer in the form of this version of MAPA.
+    pub const fn new(answer: T) -> Self {
+        Self {
+            schema: SCHEMA,
+            answer,
+        }
+    }
+}

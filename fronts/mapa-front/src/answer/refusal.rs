@@ -1,0 +1,36 @@
+//! Answers without a placement: refusals and malformed requests.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A request that was refused: it is well formed, but has no placement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Refusal {
+    /// The kind: `busy`, `infeasible` or `limit_reached`.
+    pub refusal: String,
+    /// Why, in one sentence.
+    pub reason: String,
+}
+
+impl Refusal {
+    /// A refusal of this kind.
+    pub fn new(kind: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self {
+            refusal: kind.into(),
+            reason: reason.into(),
+        }
+    }
+}
+
+impl From<&mapa_core::Refusal> for Refusal {
+    fn from(refusal: &mapa_core::Refusal) -> Self {
+        Self::new(refusal.kind(), refusal.to_string())
+    }
+}
+
+/// A malformed request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Malformed {
+    /// What is wrong, where, and what was expected there.
+    pub error: String,
+}

@@ -1,0 +1,60 @@
+//! Why a request has no answer.
+
+use std::fmt;
+
+use mapa_core::Refusal;
+
+/// Why a request has no answer.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The request makes no sense, or something in it cannot be read. The message names the file,
+    /// line, option or id, and what was expected there.
+    Malformed(String),
+    /// Busy, infeasible, or a limit was reached.
+    Refused(Refusal),
+}
+
+impl Error {
+    /// A malformed request.
+    pub fn malformed(what: impl fmt::Display) -> Self {
+        Self::Malformed(what.to_string())
+    }
+
+    /// An error in a file or an option: the name of the file or option, then what is wrong.
+    pub fn at(place: impl fmt::Display, what: impl fmt::Display) -> Self {
+        Self::Malformed(format!("{place}: {what}"))
+    }
+
+    /// A malformed request with `place` before its message. Refusals stay as they are.
+    #[must_use]
+    pub fn within(self, place: impl fmt::Display) -> Self {
+        match self {
+            Self::Malformed(what) => Self::at(place, what),
+            refused @ Self::Refused(_) => refused,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(what) => f.write_str(what),
+            Self::Refused(refusal) => refusal.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<mapa_core::Error> for Error {
+    fn from(error: mapa_core::Error) -> Self {
+        Self::malformed(error)
+    }
+}

@@ -1,0 +1,30 @@
+//! What a front lends to a request that names files.
+
+use crate::error::Error;
+
+/// The files that a request may name. A front reads them: this crate does no I/O.
+pub trait Files {
+    /// The bytes of a file; of standard input for `-`.
+    ///
+    /// # Errors
+    /// If the file cannot be read: the message begins with its name.
+    fn bytes(&self, file: &str) -> Result<Vec<u8>, Error>;
+
+    /// Whether a file or folder of this name exists.
+    fn exists(&self, name: &str) -> bool;
+
+    /// Whether the name is that of a folder.
+    fn is_folder(&self, name: &str) -> bool;
+
+    /// The text of a file, which must be UTF-8.
+    ///
+    /// # Errors
+    /// As [`bytes`](Self::bytes); or if the file is not UTF-8: the message names the line.
+    fn text(&self, file: &str) -> Result<String, Error> {
+        String::from_utf8(self.bytes(file)?).map_err(|error| {
+            let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = 1 + valid.iter().filter(|byte| **byte == b'\n').count();
+            Error::at(file, format_args!("line {line}: expected text in UTF-8"))
+        })
+    }
+}

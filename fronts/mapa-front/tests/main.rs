@@ -1,0 +1,3 @@
+//! The integration tests of `mapa-front`, in one binary.
+
+mod answer;
