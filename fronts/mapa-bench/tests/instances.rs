@@ -561,6 +561,18 @@ fn a_batch_keeps_layouts_and_takes_slices() {
 }
 
 #[test]
+fn docs_mig_shows_what_allocate_prints() {
+    let page = include_str!("../../../docs/mig.md");
+    let words = "allocate --machine dgx-a100 --mig a100-40gb=3g,2g,1g,1g --slice 1g --gpus 4 \
+                 --pattern independent --policy packed --busy GPU0,GPU3/1g.5gb@0";
+    let printed = text(words, "");
+    assert!(
+        page.contains(printed.trim_end()),
+        "docs/mig.md: expected\n{printed}"
+    );
+}
+
+#[test]
 fn help_shows_how_to_ask_for_instances() {
     let help = text("help allocate", "");
     for word in [
