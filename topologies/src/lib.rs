@@ -46,11 +46,6 @@ pub use readers::{KfdTree, MAX_BYTES, read, recognise};
 #[cfg(feature = "pictures")]
 pub use writers::Picture;
 
-/// The README's first example, run as a test.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-pub struct WorkspaceReadme;
-
 /// The example in docs/mig.md, run as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/mig.md")]

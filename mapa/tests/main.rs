@@ -1,0 +1,3 @@
+//! The integration tests of `mapa`, in one binary.
+
+mod names;
