@@ -24,6 +24,9 @@ pub struct BuiltIn {
     pub summary: &'static str,
     /// The policy by which it places jobs, if it takes no other.
     pub policy: Option<&'static str>,
+    /// Whether it keeps jobs waiting because PCIe is shared, which pays only if run times depend on
+    /// that.
+    pub for_shared_pcie: bool,
     /// The settings that may follow its name, and their values, such as `depth=JOBS`.
     pub settings: &'static [&'static str],
     make: fn(Box<dyn Policy>, &Said<'_>) -> Result<Boxed, mapa_core::Error>,
@@ -36,6 +39,7 @@ impl BuiltIn {
             name: "fifo",
             summary: "first in, first out; a head that cannot start blocks all others, as in the paper's evaluation",
             policy: None,
+            for_shared_pcie: false,
             settings: &[],
             make: |policy, _| Ok(Box::new(Fifo::new(policy))),
         },
@@ -43,6 +47,7 @@ impl BuiltIn {
             name: "easy-backfill",
             summary: "by arrival; later jobs may start first if they do not delay the head",
             policy: None,
+            for_shared_pcie: false,
             settings: &[],
             make: |policy, _| Ok(Box::new(Easy::new(policy))),
         },
@@ -50,6 +55,7 @@ impl BuiltIn {
             name: "conservative-backfill",
             summary: "by arrival; later jobs may start first if they delay no reservation",
             policy: None,
+            for_shared_pcie: false,
             settings: &["depth=JOBS"],
             make: |policy, settings| {
                 let own = Conservative::new(policy);
@@ -64,6 +70,7 @@ impl BuiltIn {
             summary: "the shortest expected run time first; a head that cannot start blocks all \
                 others",
             policy: None,
+            for_shared_pcie: false,
             settings: &[],
             make: |policy, _| Ok(Box::new(Queue::new(policy, Order::ShortestFirst))),
         },
@@ -71,6 +78,7 @@ impl BuiltIn {
             name: "smallest-first",
             summary: "the job of fewest devices first; a head that cannot start blocks all others",
             policy: None,
+            for_shared_pcie: false,
             settings: &[],
             make: |policy, _| Ok(Box::new(Queue::new(policy, Order::SmallestFirst))),
         },
@@ -79,6 +87,7 @@ impl BuiltIn {
             summary: "the highest priority first, then by arrival; a head that cannot start \
                 blocks all others",
             policy: None,
+            for_shared_pcie: false,
             settings: &[],
             make: |policy, _| Ok(Box::new(Queue::new(policy, Order::Priority))),
         },
@@ -86,6 +95,7 @@ impl BuiltIn {
             name: "foresight",
             summary: "first in, first out; on one machine a sensitive head waits for better links where that costs less",
             policy: None,
+            for_shared_pcie: false,
             settings: &[],
             make: |policy, _| Ok(Box::new(Foresight::new(policy))),
         },
@@ -93,6 +103,7 @@ impl BuiltIn {
             name: "pcie-aware",
             summary: "one MIG instance a job, where PCIe slows it down least; skips jobs, repartitions idle GPUs",
             policy: Some("pcie-aware"),
+            for_shared_pcie: true,
             settings: &["delay=FACTOR|none", "wait=SECONDS|none", "gbps=GB/s"],
             make: |_, settings| pcie(PcieAware::new(), settings),
         },
@@ -100,6 +111,7 @@ impl BuiltIn {
             name: "first-gpu",
             summary: "the baseline of pcie-aware: the first GPU with a free instance; repartitions GPUs likewise",
             policy: Some("lowest-id"),
+            for_shared_pcie: false,
             settings: &["gbps=GB/s"],
             make: |_, settings| pcie(PcieAware::first_gpu(), settings),
         },

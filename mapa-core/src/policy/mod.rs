@@ -31,7 +31,7 @@ mod within;
 pub use api::{OrElse, Policy};
 pub use balance::{distributed, packed};
 pub use best_partition::{BestPartition, best_partition};
-pub use built_in::BuiltIn;
+pub use built_in::{BuiltIn, ModelUse};
 pub use by_size::{earliest_finish, largest_first, smallest_first};
 pub use case::case;
 pub use decision::{Decision, RunnerUp, Scored};
