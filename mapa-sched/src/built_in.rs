@@ -24,6 +24,8 @@ pub struct BuiltIn {
     pub summary: &'static str,
     /// The policy by which it places jobs, if it takes no other.
     pub policy: Option<&'static str>,
+    /// Whether it keeps jobs waiting for better links, which pays only if run times depend on these.
+    pub waits_for_links: bool,
     /// Whether it keeps jobs waiting because PCIe is shared, which pays only if run times depend on
     /// that.
     pub for_shared_pcie: bool,
@@ -39,6 +41,7 @@ impl BuiltIn {
             name: "fifo",
             summary: "first in, first out; a head that cannot start blocks all others, as in the paper's evaluation",
             policy: None,
+            waits_for_links: false,
             for_shared_pcie: false,
             settings: &[],
             make: |policy, _| Ok(Box::new(Fifo::new(policy))),
@@ -47,6 +50,7 @@ impl BuiltIn {
             name: "easy-backfill",
             summary: "by arrival; later jobs may start first if they do not delay the head",
             policy: None,
+            waits_for_links: false,
             for_shared_pcie: false,
             settings: &[],
             make: |policy, _| Ok(Box::new(Easy::new(policy))),
@@ -55,6 +59,7 @@ impl BuiltIn {
             name: "conservative-backfill",
             summary: "by arrival; later jobs may start first if they delay no reservation",
             policy: None,
+            waits_for_links: false,
             for_shared_pcie: false,
             settings: &["depth=JOBS"],
             make: |policy, settings| {
@@ -70,6 +75,7 @@ impl BuiltIn {
             summary: "the shortest expected run time first; a head that cannot start blocks all \
                 others",
             policy: None,
+            waits_for_links: false,
             for_shared_pcie: false,
             settings: &[],
             make: |policy, _| Ok(Box::new(Queue::new(policy, Order::ShortestFirst))),
@@ -78,6 +84,7 @@ impl BuiltIn {
             name: "smallest-first",
             summary: "the job of fewest devices first; a head that cannot start blocks all others",
             policy: None,
+            waits_for_links: false,
             for_shared_pcie: false,
             settings: &[],
             make: |policy, _| Ok(Box::new(Queue::new(policy, Order::SmallestFirst))),
@@ -87,6 +94,7 @@ impl BuiltIn {
             summary: "the highest priority first, then by arrival; a head that cannot start \
                 blocks all others",
             policy: None,
+            waits_for_links: false,
             for_shared_pcie: false,
             settings: &[],
             make: |policy, _| Ok(Box::new(Queue::new(policy, Order::Priority))),
@@ -95,6 +103,7 @@ impl BuiltIn {
             name: "foresight",
             summary: "first in, first out; on one machine a sensitive head waits for better links where that costs less",
             policy: None,
+            waits_for_links: true,
             for_shared_pcie: false,
             settings: &[],
             make: |policy, _| Ok(Box::new(Foresight::new(policy))),
@@ -103,6 +112,7 @@ impl BuiltIn {
             name: "pcie-aware",
             summary: "one MIG instance a job, where PCIe slows it down least; skips jobs, repartitions idle GPUs",
             policy: Some("pcie-aware"),
+            waits_for_links: false,
             for_shared_pcie: true,
             settings: &["delay=FACTOR|none", "wait=SECONDS|none", "gbps=GB/s"],
             make: |_, settings| pcie(PcieAware::new(), settings),
@@ -111,6 +121,7 @@ impl BuiltIn {
             name: "first-gpu",
             summary: "the baseline of pcie-aware: the first GPU with a free instance; repartitions GPUs likewise",
             policy: Some("lowest-id"),
+            waits_for_links: false,
             for_shared_pcie: false,
             settings: &["gbps=GB/s"],
             make: |_, settings| pcie(PcieAware::first_gpu(), settings),

@@ -1,6 +1,8 @@
 //! Decisions and placements as JSON objects and as text.
 
 use mapa_core::{Census, Decision, DeviceId, HardwareGraph, LinkClass, Placement, Scored};
+use mapa_front::Step;
+use mapa_front::names::score_row;
 use serde_json::{Map, Value, json};
 
 /// The JSON object of a decision.
@@ -51,18 +53,18 @@ pub(crate) fn scored(scored: &Scored, graph: &HardwareGraph) -> Map<String, Valu
     object
 }
 
+/// Adds the communication time of a job.
+pub(crate) fn insert_times(step: &Step, object: &mut Map<String, Value>) {
+    if let Ok(Value::Object(times)) = serde_json::to_value(step.times()) {
+        object.extend(times);
+    }
+}
+
 /// Whether a score is defined for a placement. One device has no collective bandwidth: packings
 /// score it as 0, which is not shown.
 pub(crate) fn is_defined(name: &str, placement: &Placement) -> bool {
-    !OF_PACKINGS.contains(&name) || placement.set().len() > 1
+    placement.set().len() > 1 || score_row(name).is_none_or(|row| row.of_one_device)
 }
-
-const OF_PACKINGS: [&str; 4] = [
-    "ring_packing_gbps",
-    "tree_packing_gbps",
-    "all_to_all_gbps",
-    "channels_gbps",
-];
 
 fn links(census: &Census) -> Value {
     let (double, single, pcie) = census.xyz();

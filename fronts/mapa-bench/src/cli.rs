@@ -31,7 +31,7 @@ pub(crate) use allocate::{AllocateArgs, CompareArgs};
 pub(crate) use defrag::DefragArgs;
 pub(crate) use find_matches::MatchArgs;
 pub(crate) use fit::{ColumnName, FitArgs, MethodName, RingName, Terms};
-pub(crate) use job::{ConstraintArgs, JobArgs, PolicyArgs, Preserved, UseArgs};
+pub(crate) use job::{ConstraintArgs, JobArgs, PolicyArgs, UseArgs, job_spec};
 pub(crate) use machine::MachineArgs;
 pub(crate) use mig::MigArgs;
 #[cfg(feature = "source")]

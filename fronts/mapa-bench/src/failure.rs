@@ -3,7 +3,8 @@
 use std::{fmt, io};
 
 use mapa_core::Refusal;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 pub(crate) enum Failure {
     /// The request makes no sense, or something in it cannot be read: exit status 2.
@@ -13,9 +14,9 @@ pub(crate) enum Failure {
     Answered(String),
     /// A refusal (busy, infeasible or limit reached): exit status 3.
     Refused(Refusal),
-    /// The wanted instances cannot exist at once: exit status 3. The object has the keys of the
-    /// command's other answers and those of a refusal.
-    NoFit(Map<String, Value>),
+    /// What is wanted cannot be had: exit status 3. The answer has the keys of the command's other
+    /// answers and those of a refusal.
+    NoFit(Value),
     /// The reader of the output has closed its end, so there is nothing left to print.
     Closed,
 }
@@ -40,11 +41,26 @@ impl Failure {
         Self::Malformed(format!("{place}: {what}"))
     }
 
+    /// An answer that says that what is wanted cannot be had, and why.
+    pub(crate) fn no_fit(answer: &impl Serialize) -> Self {
+        serde_json::to_value(answer).map_or_else(Self::malformed, Self::NoFit)
+    }
+
     /// A malformed request with `place` before its message. Refusals stay as they are.
     pub(crate) fn within(self, place: impl fmt::Display) -> Self {
         match self {
             Self::Malformed(what) => Self::at(place, what),
             other => other,
+        }
+    }
+}
+
+impl From<mapa_front::Error> for Failure {
+    fn from(error: mapa_front::Error) -> Self {
+        match error {
+            mapa_front::Error::Refused(refusal) => Self::Refused(refusal),
+            mapa_front::Error::NoFit(fit) => Self::no_fit(&fit),
+            other => Self::malformed(other),
         }
     }
 }

@@ -4,29 +4,50 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use mapa_front::{Error, Files};
+use mapa_topologies::Dump;
 use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
 
-/// The bytes of a file, or of standard input for `-`.
-pub(crate) fn bytes(file: &str) -> Result<Vec<u8>, Failure> {
+/// The files of this machine, and standard input.
+pub(crate) struct Disk;
+
+impl Files for Disk {
+    fn bytes(&self, file: &str) -> Result<Vec<u8>, Error> {
+        read(file).map_err(|error| Error::at(file, error))
+    }
+
+    fn exists(&self, name: &str) -> bool {
+        Path::new(name).exists()
+    }
+
+    fn is_folder(&self, name: &str) -> bool {
+        Path::new(name).is_dir()
+    }
+
+    fn machine(&self, folder: &str) -> Result<Dump, Error> {
+        mapa_live::read_kfd(Path::new(folder)).map_err(Error::malformed)
+    }
+}
+
+fn read(file: &str) -> io::Result<Vec<u8>> {
     if file != "-" {
-        return fs::read(file).map_err(|error| Failure::at(file, error));
+        return fs::read(file);
     }
     let mut bytes = Vec::new();
-    io::stdin()
-        .read_to_end(&mut bytes)
-        .map_err(|error| Failure::at(file, error))?;
+    io::stdin().read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// The bytes of a file, or of standard input for `-`.
+pub(crate) fn bytes(file: &str) -> Result<Vec<u8>, Failure> {
+    Ok(Disk.bytes(file)?)
 }
 
 /// The text of a file, or of standard input for `-`. It must be UTF-8.
 pub(crate) fn text(file: &str) -> Result<String, Failure> {
-    String::from_utf8(bytes(file)?).map_err(|error| {
-        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = 1 + valid.iter().filter(|byte| **byte == b'\n').count();
-        Failure::at(file, format_args!("line {line}: expected text in UTF-8"))
-    })
+    Ok(Disk.text(file)?)
 }
 
 /// The text of a log, or of standard input for `-`. Programs print what they like between the

@@ -20,18 +20,11 @@ mod discovery;
 mod failure;
 mod features;
 mod files;
-mod instances;
-mod job;
 mod machine;
-mod model;
-mod notes;
+mod names;
 mod output;
 #[cfg(feature = "plots")]
 mod plots;
-mod policies;
-mod policy;
-mod request;
-mod simulation;
 #[cfg(feature = "experiments")]
 mod workers;
 

@@ -4,6 +4,8 @@ use std::fmt;
 
 use mapa_core::Refusal;
 
+use crate::answer::Fit;
+
 /// Why a request has no answer.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -13,6 +15,8 @@ pub enum Error {
     Malformed(String),
     /// Busy, infeasible, or a limit was reached.
     Refused(Refusal),
+    /// The wanted instances cannot exist at once: the answer that says why.
+    NoFit(Box<Fit>),
 }
 
 impl Error {
@@ -26,12 +30,12 @@ impl Error {
         Self::Malformed(format!("{place}: {what}"))
     }
 
-    /// A malformed request with `place` before its message. Refusals stay as they are.
+    /// A malformed request with `place` before its message. Other errors stay as they are.
     #[must_use]
     pub fn within(self, place: impl fmt::Display) -> Self {
         match self {
             Self::Malformed(what) => Self::at(place, what),
-            refused @ Self::Refused(_) => refused,
+            other => other,
         }
     }
 }
@@ -41,6 +45,7 @@ impl fmt::Display for Error {
         match self {
             Self::Malformed(what) => f.write_str(what),
             Self::Refused(refusal) => refusal.fmt(f),
+            Self::NoFit(fit) => f.write_str(fit.reason.as_deref().unwrap_or("they do not fit")),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What a front lends to a request that names files.
 
+use mapa_topologies::Dump;
+
 use crate::error::Error;
 
 /// The files that a request may name. A front reads them: this crate does no I/O.
@@ -15,6 +17,12 @@ pub trait Files {
 
     /// Whether the name is that of a folder.
     fn is_folder(&self, name: &str) -> bool;
+
+    /// The machine that a folder describes: AMD KFD's tree.
+    ///
+    /// # Errors
+    /// If the folder is no such tree: the message says what is wrong, without the folder's name.
+    fn machine(&self, folder: &str) -> Result<Dump, Error>;
 
     /// The text of a file, which must be UTF-8.
     ///

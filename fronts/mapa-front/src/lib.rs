@@ -11,7 +11,24 @@
 pub mod answer;
 mod error;
 mod files;
+pub mod instances;
+pub mod job;
+mod machine;
+mod model;
+pub mod names;
+mod notes;
+pub mod request;
+pub mod simulation;
 pub mod text;
+mod words;
+mod workload;
 
 pub use error::Error;
 pub use files::Files;
+pub use job::{Job, Step};
+pub use machine::{Loaded, MachineSpec};
+pub use model::{Kind, Model, Packing};
+pub use names::Names;
+pub use notes::notes;
+pub use request::{DeviceName, JobSpec};
+pub use workload::{WorkloadSpec, generated};

@@ -41,15 +41,6 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
-/// The value of a score, in the unit that its name ends in.
-pub fn score(name: &str, value: f64) -> String {
-    if name.ends_with("_seconds") {
-        seconds(value)
-    } else {
-        gbps(value)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,12 +49,5 @@ mod tests {
     fn numbers_are_as_long_as_they_need_be() {
         let read = [0.0775, 12.0, 0.000_123_456, 98_765.4, 0.0, f64::INFINITY].map(seconds);
         assert_eq!(read, ["0.0775", "12", "0.0001235", "98765", "0", "inf"]);
-        assert_eq!(
-            [
-                score("step_seconds", 0.0775),
-                score("aggregate_gbps", 0.0775)
-            ],
-            ["0.0775", "0.08"]
-        );
     }
 }

@@ -2,8 +2,9 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
+use mapa_front::{DeviceName, JobSpec, names};
 
-use crate::policies::{MIN_STEP_TIME, MIN_STEP_TIME_SUMMARY, policies};
+use crate::names::NAMES;
 
 #[derive(Args)]
 pub(crate) struct JobArgs {
@@ -106,15 +107,60 @@ pub(crate) enum Preserved {
     Direct,
 }
 
+impl From<Preserved> for names::Preserved {
+    fn from(links: Preserved) -> Self {
+        match links {
+            Preserved::All => Self::All,
+            Preserved::Direct => Self::Direct,
+        }
+    }
+}
+
+/// The job as a request describes it.
+pub(crate) fn job_spec(
+    job: &JobArgs,
+    uses: &UseArgs,
+    constraints: &ConstraintArgs,
+    sensitive: Option<bool>,
+) -> JobSpec {
+    JobSpec {
+        sensitive,
+        memory: uses.memory,
+        shared: uses.shared,
+        pcie_traffic: uses.pcie_traffic,
+        warps: uses.warps,
+        must_include: DeviceName::of_texts(&constraints.must_include),
+        avoid: DeviceName::of_texts(&constraints.avoid),
+        min_link: constraints.min_link.clone(),
+        same_numa: constraints.same_numa,
+        max_nodes: constraints.max_nodes,
+        limit: constraints.limit,
+        ..job.spec()
+    }
+}
+
+impl JobArgs {
+    /// The job, without constraints.
+    pub(crate) fn spec(&self) -> JobSpec {
+        JobSpec {
+            gpus: self.gpus,
+            pattern: self.pattern.clone(),
+            bytes: self.bytes.clone(),
+            slice: self.slice.clone(),
+            ..JobSpec::default()
+        }
+    }
+}
+
 fn policy_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(policies().map(|policy| policy.name).chain([MIN_STEP_TIME]))
+    PossibleValuesParser::new(NAMES.policies.iter().map(|policy| policy.name.as_str()))
 }
 
 fn policy_help() -> String {
-    let lines = policies()
-        .map(|policy| (policy.name, policy.summary))
-        .chain([(MIN_STEP_TIME, MIN_STEP_TIME_SUMMARY)])
-        .map(|(name, what)| format!("  {name:<20} {what}"));
+    let lines = NAMES
+        .policies
+        .iter()
+        .map(|policy| format!("  {:<20} {}", policy.name, policy.summary));
     format!(
         "The policy that chooses:\n{}",
         lines.collect::<Vec<_>>().join("\n")

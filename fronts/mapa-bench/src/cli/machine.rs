@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use mapa_front::MachineSpec;
 
 #[derive(Args)]
 pub(crate) struct MachineArgs {
@@ -48,19 +49,13 @@ pub(crate) struct MachineArgs {
 }
 
 impl MachineArgs {
-    /// The arguments `--machine NAME` and nothing else.
-    pub(crate) fn named(machine: &str) -> Self {
-        Self {
-            machine: vec![machine.to_owned()],
-            live: false,
-            refresh: false,
-            no_cache: false,
-            nvml: None,
-            nvidia_smi: None,
-            kfd: None,
-            pcie_gbps: None,
-            nvlink_gbps: None,
-            mig: None,
+    /// The machine as a request names it.
+    pub(crate) fn spec(&self) -> MachineSpec {
+        MachineSpec {
+            machine: self.machine.clone(),
+            pcie_gbps: self.pcie_gbps,
+            nvlink_gbps: self.nvlink_gbps,
+            mig: self.mig.clone(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Which jobs a simulation has.
 
 use clap::Args;
+use mapa_front::WorkloadSpec;
 
 /// The source of a workload. Without any of these arguments, it is `--generate mapa`.
 #[derive(Args, Clone, Debug)]
@@ -25,10 +26,25 @@ pub(crate) struct WorkloadArgs {
     /// Draw run times from a file with the header runtime_s and one run time per line.
     #[arg(long, value_name = "FILE|-", conflicts_with_all = ["jobs", "trace"])]
     pub(crate) run_times: Option<String>,
-    /// The seed of the random numbers.
-    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["jobs", "trace"])]
-    pub(crate) seed: u64,
+    /// The seed of the random numbers [default: 1].
+    #[arg(long, value_name = "N", conflicts_with_all = ["jobs", "trace"])]
+    pub(crate) seed: Option<u64>,
     /// Let all jobs arrive at time 0, as in MAPA's released simulator.
     #[arg(long)]
     pub(crate) at_once: bool,
+}
+
+impl WorkloadArgs {
+    /// The workload as a request names it.
+    pub(crate) fn spec(&self) -> WorkloadSpec {
+        WorkloadSpec {
+            jobs: self.jobs.clone(),
+            trace: self.trace.clone(),
+            select: self.select.clone(),
+            generate: self.generate.clone(),
+            run_times: self.run_times.clone(),
+            seed: self.seed,
+            at_once: self.at_once,
+        }
+    }
 }

@@ -6,19 +6,20 @@ use serde_json::{Value, json};
 
 use super::batch;
 use crate::answer::{
-    decision as decision_json, is_defined, labels, names, scored as scored_json, visible_by_server,
+    decision as decision_json, insert_times, is_defined, labels, names, scored as scored_json,
+    visible_by_server,
 };
-use crate::cli::{AllocateArgs, PolicyArgs};
+use crate::cli::{AllocateArgs, PolicyArgs, job_spec};
 use crate::failure::Failure;
-use crate::files::write;
-use crate::job::{Step, job};
+use crate::files::{Disk, write};
 use crate::machine::load;
-use crate::model::Model;
-use crate::notes::notes;
+use crate::names::NAMES;
 use crate::output::Output;
-use crate::policy::policy_for;
-use crate::request::{demand, request, slice};
-use mapa_front::text::{score, table};
+use mapa_front::names::score_text;
+use mapa_front::names::{Choice, score_row};
+use mapa_front::request::with_busy;
+use mapa_front::text::table;
+use mapa_front::{DeviceName, Step, notes};
 
 /// The number of sets of devices in an explanation.
 const TOP: usize = 6;
@@ -40,8 +41,8 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
         return batch::batch(source, loaded.idle, output);
     }
     let graph = loaded.graph();
-    let words = &args.job;
-    let job = job(&words.pattern, words.bytes.as_deref(), words.gpus)?;
+    let spec = job_spec(&args.job, &args.uses, &args.constraints, args.sensitive);
+    let job = spec.job(&Disk)?;
     let PolicyArgs {
         policy: name,
         model,
@@ -49,16 +50,16 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
     } = &args.policy;
     let model = model
         .as_ref()
-        .map(|word| Model::named(word, None))
+        .map(|word| NAMES.model(word, None, &Disk))
         .transpose()?;
-    let policy = policy_for(&job, name, model.as_ref(), *preserved)?;
-    let demand = demand(slice(words.slice.as_deref(), graph)?, &args.uses, graph)?;
-    let (request, state) = request(
-        job.pattern.each(demand),
-        job.is_sensitive(args.sensitive),
-        &args.constraints,
-        &loaded.idle,
-    )?;
+    let choice = Choice {
+        model: model.as_ref(),
+        preserved: (*preserved).into(),
+        job: Some(&job),
+    };
+    let policy = NAMES.policy(name, &choice)?;
+    let request = spec.request(&job, graph)?;
+    let state = with_busy(&loaded.idle, &DeviceName::of_texts(&args.constraints.busy))?;
     let top = args.top.unwrap_or(if args.explain { TOP } else { 1 });
     let Some(runners_up) = top.checked_sub(1) else {
         return Err(Failure::malformed(
@@ -67,7 +68,7 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
     };
     let request = request.runners_up(runners_up);
     let decision = state.view().decide(&policy, &request)?;
-    let notes = notes(&decision, &request, &state.view(), model.as_ref());
+    let notes = notes(&NAMES, &decision, &request, &state.view(), model.as_ref());
     let step = Step::of(&job, &decision, graph);
     if let Some(file) = &args.svg {
         let picture = picture(&decision, args, &loaded.machine, &state.view())?;
@@ -80,7 +81,7 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
         let mut object = decision_json(&decision, graph);
         object.insert("notes".to_owned(), json!(notes));
         if let Some(step) = step {
-            step.insert_into(&mut object);
+            insert_times(&step, &mut object);
         }
         if args.explain || args.top.is_some() {
             object.insert("runners_up".to_owned(), runners_up_json(&decision, graph));
@@ -117,7 +118,7 @@ fn picture(
     }
     for (name, value) in best.scores() {
         if is_defined(name, best.placement()) {
-            subtitle.push(format!("{name} {}", score(name, value)));
+            subtitle.push(format!("{name} {}", score_text(name, value)));
         }
     }
     let picture = Picture::new()
@@ -162,7 +163,7 @@ fn print(
     }
     for (name, value) in best.scores() {
         let value = if is_defined(name, best.placement()) {
-            score(name, value)
+            score_text(name, value)
         } else {
             "none: one device".to_owned()
         };
@@ -256,29 +257,19 @@ fn why_not(other: &RunnerUp, best: &Scored) -> String {
         return "as good, but higher ids".to_owned();
     };
     match other.scored.score(name).zip(best.score(name)) {
-        Some((a, b)) => format!("{name} {} against {}", score(name, a), score(name, b)),
+        Some((a, b)) => format!(
+            "{name} {} against {}",
+            score_text(name, a),
+            score_text(name, b)
+        ),
         None => name.to_string(),
     }
 }
 
 /// What a score means.
 fn meaning(name: &str) -> Option<&'static str> {
-    match name {
-        "aggregate_gbps" => {
-            Some("aggregate_gbps (Eq. 1): sum of the bandwidths of the job's links")
-        }
-        "effective_gbps" => Some("effective_gbps (Eq. 2): predicted bandwidth of a collective"),
-        "step_seconds" => Some(
-            "step_seconds: communication time of a step, one phase after another, each as slow as its slowest link",
-        ),
-        "edges_seconds" => {
-            Some("edges_seconds: time of the slowest edge, if all edges send at once")
-        }
-        "preserved_gbps" => Some(
-            "preserved_gbps (Eq. 3): sum of link bandwidths between the devices that stay free",
-        ),
-        _ => None,
-    }
+    let meaning = score_row(name)?.meaning;
+    (!meaning.is_empty()).then_some(meaning)
 }
 
 fn runners_up_json(decision: &Decision, graph: &HardwareGraph) -> Value {

@@ -2,23 +2,22 @@
 //! between lines.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 
-use mapa_core::{Allocator, DeviceId, DeviceSet, HardwareGraph, LeaseId, Policy, Request};
-use serde::{Deserialize, Serialize, Serializer};
+use mapa_core::{Allocator, LeaseId, Policy};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::answer::{decision as decision_json, ids};
-use crate::cli::Preserved;
+use crate::answer::{decision as decision_json, ids, insert_times};
 use crate::failure::{Failure, refusal};
-use crate::job::{self, Step};
-use crate::model::Model;
-use crate::notes::notes;
+use crate::files::Disk;
+use crate::names::NAMES;
 use crate::output::Output;
-use crate::policy::policy_for;
-use crate::request::{min_link, slice};
+use mapa_front::job::is_file;
+use mapa_front::names::Choice;
+use mapa_front::request::{devices, ring};
+use mapa_front::{DeviceName, JobSpec, Model, Step, notes};
 
 #[derive(Deserialize)]
 #[serde(
@@ -29,7 +28,7 @@ use crate::request::{min_link, slice};
 )]
 enum Line {
     Allocate(Box<Job>),
-    Release { id: Name },
+    Release { id: DeviceName },
     Reset {},
     Show {},
 }
@@ -37,7 +36,7 @@ enum Line {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Job {
-    id: Name,
+    id: DeviceName,
     gpus: Option<usize>,
     #[serde(default = "ring")]
     pattern: String,
@@ -45,11 +44,11 @@ struct Job {
     #[serde(default = "preserve")]
     policy: String,
     sensitive: Option<bool>,
-    available: Option<Vec<Name>>,
+    available: Option<Vec<DeviceName>>,
     #[serde(default)]
-    must_include: Vec<Name>,
+    must_include: Vec<DeviceName>,
     #[serde(default)]
-    avoid: Vec<Name>,
+    avoid: Vec<DeviceName>,
     min_link: Option<String>,
     #[serde(default)]
     same_numa: bool,
@@ -58,65 +57,31 @@ struct Job {
 }
 
 impl Job {
-    /// The job that its pattern, bytes and number of devices describe.
-    fn work(&self) -> Result<job::Job, Failure> {
-        if self.gpus.is_none() && !self.pattern.contains('=') && !job::is_file(&self.pattern) {
+    /// The job as a request describes it.
+    fn spec(&self) -> Result<JobSpec, Failure> {
+        if self.gpus.is_none() && !self.pattern.contains('=') && !is_file(&self.pattern, &Disk) {
             return Err(Failure::malformed(
                 "missing field `gpus`: expected how many devices the job needs, unless the pattern implies it, such \
                  as tp=4,pp=2 or a file",
             ));
         }
-        job::job(&self.pattern, self.bytes.as_deref(), self.gpus)
+        Ok(JobSpec {
+            gpus: self.gpus,
+            pattern: self.pattern.clone(),
+            bytes: self.bytes.clone(),
+            sensitive: self.sensitive,
+            slice: self.slice.clone(),
+            must_include: self.must_include.clone(),
+            avoid: self.avoid.clone(),
+            min_link: self.min_link.clone(),
+            same_numa: self.same_numa,
+            ..JobSpec::default()
+        })
     }
-}
-
-fn ring() -> String {
-    "ring".to_owned()
 }
 
 fn preserve() -> String {
     "preserve".to_owned()
-}
-
-/// The name of a lease or device: a string or an integer.
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a string or an integer, not below 0")]
-enum Name {
-    Number(u64),
-    Text(String),
-}
-
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Number(number) => number.fmt(f),
-            Self::Text(text) => text.fmt(f),
-        }
-    }
-}
-
-impl Serialize for Name {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Number(number) => number.serialize(serializer),
-            Self::Text(text) => text.serialize(serializer),
-        }
-    }
-}
-
-/// The devices in a list: numbers are ids, as in answers.
-fn set(list: &[Name], graph: &HardwareGraph) -> Result<DeviceSet, Failure> {
-    let mut devices = DeviceSet::new();
-    for name in list {
-        devices.insert(match name {
-            Name::Number(number) => {
-                let id = DeviceId(u32::try_from(*number).unwrap_or(u32::MAX));
-                graph.check(id).map(|()| id)?
-            }
-            Name::Text(text) => graph.find(text)?,
-        });
-    }
-    Ok(devices)
 }
 
 /// Answers every line that is not blank with exactly one line. Malformed lines are answered too,
@@ -174,7 +139,7 @@ struct Server {
     idle: Allocator,
     allocator: Allocator,
     /// Leases by name as text: 1 and "1" are the same name.
-    held: BTreeMap<String, (Name, LeaseId)>,
+    held: BTreeMap<String, (DeviceName, LeaseId)>,
     /// Models by name or file. Each is made once.
     models: BTreeMap<String, Model>,
 }
@@ -216,32 +181,38 @@ impl Server {
             .as_ref()
             .filter(|word| !self.models.contains_key(*word))
         {
-            self.models.insert(word.clone(), Model::named(word, None)?);
+            self.models
+                .insert(word.clone(), NAMES.model(word, None, &Disk)?);
         }
         let model = job.model.as_ref().and_then(|word| self.models.get(word));
-        let work = job.work()?;
-        let policy = policy_for(&work, &job.policy, model, Preserved::All)?;
-        let wants = slice(job.slice.as_deref(), &graph)?;
-        let request = Request::new(work.pattern.clone().each(wants))
-            .sensitive(work.is_sensitive(job.sensitive))
-            .must_include(set(&job.must_include, &graph)?)
-            .avoid(set(&job.avoid, &graph)?)
-            .min_link(min_link(job.min_link.as_deref())?)
-            .same_numa(job.same_numa);
-        request.check(&graph)?;
+        let spec = job.spec()?;
+        let work = spec.job(&Disk)?;
+        let choice = Choice {
+            model,
+            job: Some(&work),
+            ..Choice::default()
+        };
+        let policy = NAMES.policy(&job.policy, &choice)?;
+        let request = spec.request(&work, &graph)?;
         let view = self.allocator.view();
         let free = match &job.available {
             None => view.free().clone(),
-            Some(available) => view.free() & &graph.with_parts(&set(available, &graph)?),
+            Some(available) => view.free() & &graph.with_parts(&devices(available, &graph)?),
         };
         let decision = policy.decide(&request, &view.limited_to(&free))?;
         let mut object = decision_json(&decision, &graph);
         object.insert(
             "notes".to_owned(),
-            json!(notes(&decision, &request, &view.limited_to(&free), model)),
+            json!(notes(
+                &NAMES,
+                &decision,
+                &request,
+                &view.limited_to(&free),
+                model
+            )),
         );
         if let Some(step) = Step::of(&work, &decision, &graph) {
-            step.insert_into(&mut object);
+            insert_times(&step, &mut object);
         }
         let lease = self.allocator.commit(decision)?;
         object.insert("id".to_owned(), json!(job.id));

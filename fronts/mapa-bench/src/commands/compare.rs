@@ -1,33 +1,29 @@
 //! `compare`: the choices of all policies for one request.
 
-use mapa_core::{Candidate, Objective, Policy, ring_packing_gbps};
+use mapa_core::{Candidate, ModelUse, Objective, Policy, ring_packing_gbps};
 use serde_json::{Value, json};
 
 use super::allocate::links;
-use crate::answer::{decision as decision_json, is_defined, labels};
-use crate::cli::{CompareArgs, Preserved};
+use crate::answer::{decision as decision_json, insert_times, is_defined, labels};
+use crate::cli::{CompareArgs, job_spec};
 use crate::failure::{Failure, refusal};
-use crate::job::{self, Step};
+use crate::files::Disk;
 use crate::machine::load;
-use crate::model::Model;
+use crate::names::NAMES;
 use crate::output::Output;
-use crate::policies::policies;
-use crate::policy::{policy, takes_model};
-use crate::request::{demand, request, slice};
+use mapa_front::names::Choice;
+use mapa_front::request::with_busy;
 use mapa_front::text::{gbps, seconds, table};
+use mapa_front::{DeviceName, Step};
 
 pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Failure> {
     let loaded = load(&args.machine, output)?;
     let graph = loaded.graph();
-    let demand = demand(slice(args.job.slice.as_deref(), graph)?, &args.uses, graph)?;
-    let job = job::job(&args.job.pattern, args.job.bytes.as_deref(), args.job.gpus)?;
+    let spec = job_spec(&args.job, &args.uses, &args.constraints, args.sensitive);
+    let job = spec.job(&Disk)?;
     let sensitive = job.is_sensitive(args.sensitive);
-    let (request, state) = request(
-        job.pattern.each(demand),
-        sensitive,
-        &args.constraints,
-        &loaded.idle,
-    )?;
+    let request = spec.request(&job, graph)?;
+    let state = with_busy(&loaded.idle, &DeviceName::of_texts(&args.constraints.busy))?;
     let view = state.view();
     // For whole devices that are not shared, the policies for instances have no preference.
     let all = args.job.slice.is_some() || args.uses.shared;
@@ -35,15 +31,15 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
     let model = args
         .model
         .as_ref()
-        .map(|word| Model::named(word, None))
+        .map(|word| NAMES.model(word, None, &Disk))
         .transpose()?;
-    let fastest = job.fastest();
+    let knows_traffic = job.fastest().is_some();
     let time = if job.parallel.is_some() {
         "step, s"
     } else {
         "slowest edge, s"
     };
-    let step_column = fastest.as_ref().map(|_| time);
+    let step_column = knows_traffic.then_some(time);
     let model_column = model.as_ref().map(|_| "model");
     let header = [
         "policy",
@@ -61,12 +57,17 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
     let rings = ring_packing_gbps();
     let mut list = Vec::new();
     let mut compared: Vec<Box<dyn Policy>> = Vec::new();
-    for built_in in policies().filter(|built_in| all || !built_in.for_instances) {
-        let model = model.as_ref().filter(|_| takes_model(built_in.name));
-        compared.push(policy(built_in.name, model, Preserved::All)?);
-    }
-    if let Some(fastest) = fastest {
-        compared.push(Box::new(fastest));
+    for row in NAMES
+        .policies
+        .iter()
+        .filter(|row| (all || !row.for_instances) && (knows_traffic || !row.needs_traffic))
+    {
+        let choice = Choice {
+            model: model.as_ref().filter(|_| row.model != ModelUse::Never),
+            job: Some(&job),
+            ..Choice::default()
+        };
+        compared.push(NAMES.policy(&row.name, &choice)?);
     }
     for policy in &compared {
         let name = policy.name();
@@ -102,7 +103,7 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
                     object.insert("model_gbps".to_owned(), json!(value));
                 }
                 if let Some(step) = step {
-                    step.insert_into(&mut object);
+                    insert_times(&step, &mut object);
                 }
                 list.push(Value::Object(object));
             }

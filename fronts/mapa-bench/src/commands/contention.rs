@@ -21,9 +21,10 @@ use crate::cli::ContentionArgs;
 use crate::failure::Failure;
 use crate::features;
 use crate::files::text;
-use crate::machine::{Loaded, load};
+use crate::machine::load;
 use crate::output::Output;
-use crate::simulation::fleet;
+use mapa_front::Loaded;
+use mapa_front::simulation::fleet;
 use mapa_front::text::{gbps, table};
 
 /// A job that runs where PCIe is shared, and its slowdown by two models.

@@ -10,12 +10,13 @@ use serde_json::{Map, Value, json};
 use crate::answer::{ids, is_defined, labels};
 use crate::cli::DefragArgs;
 use crate::failure::Failure;
-use crate::files::text;
-use crate::job::pattern;
-use crate::machine::{Loaded, load};
+use crate::files::{Disk, text};
+use crate::machine::load;
 use crate::output::Output;
-use crate::request::with_busy;
+use mapa_front::job::pattern;
+use mapa_front::request::with_busy;
 use mapa_front::text::{gbps, table};
+use mapa_front::{DeviceName, Loaded};
 
 /// Running jobs, in the form of the answer to `show` of `allocate --batch`.
 #[derive(Deserialize)]
@@ -82,7 +83,7 @@ struct State {
 
 impl State {
     fn new(args: &DefragArgs, loaded: &Loaded) -> Result<Self, Failure> {
-        let busy = with_busy(&loaded.idle, &args.busy)?;
+        let busy = with_busy(&loaded.idle, &DeviceName::of_texts(&args.busy))?;
         let mut machines = vec![busy];
         for server in 1..args.servers {
             machines.push(Allocator::restore(
@@ -135,7 +136,7 @@ impl State {
                 None => graph.find(&word(device))?,
             });
         }
-        let request = Request::new(pattern(&job.pattern, placement.len())?);
+        let request = Request::new(pattern(&job.pattern, placement.len(), &Disk)?);
         let decision = Decision::checked("runs", &request, &machine.view(), placement)
             .map_err(|refusal| Failure::at(format_args!("job `{id}`"), refusal))?;
         let lease = machine.commit(decision)?;
@@ -261,7 +262,7 @@ pub(crate) fn defrag(args: &DefragArgs, output: &mut Output) -> Result<(), Failu
             place(&target, graph, args.servers)
         )),
         Defragmented::By(plan) => print_plan(&plan, &want, (&state, graph, args.servers), output),
-        other => Err(Failure::NoFit(no(&other, &want, &state))),
+        other => Err(Failure::no_fit(&no(&other, &want, &state))),
     }
 }
 
@@ -281,7 +282,7 @@ fn want(
     let k = k
         .parse()
         .map_err(|_| Failure::malformed(format_args!("--want {word}: expected [SHAPE:]K")))?;
-    let pattern = pattern(shape, k)?;
+    let pattern = pattern(shape, k, &Disk)?;
     let reach = defrag.reach(machines, &pattern);
     let Some(at_least) = at_least.or(reach.idle) else {
         return Err(Failure::malformed(format_args!(
@@ -466,7 +467,7 @@ fn in_json(
         }
         other => {
             object.extend(no(other, &want, state));
-            return Err(Failure::NoFit(object));
+            return Err(Failure::no_fit(&object));
         }
     }
     output.object(&object)

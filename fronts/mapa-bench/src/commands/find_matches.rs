@@ -11,12 +11,12 @@ use super::allocate::links;
 use crate::answer::{ids, labels, names, scored};
 use crate::cli::MatchArgs;
 use crate::failure::Failure;
-use crate::files::bytes;
-use crate::job;
+use crate::files::{Disk, bytes};
 use crate::machine::load;
 use crate::output::Output;
-use crate::request::{min_link, slice, with_busy};
+use mapa_front::request::{min_link, slice, with_busy};
 use mapa_front::text::{gbps, table};
+use mapa_front::{DeviceName, Job};
 
 pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), Failure> {
     if let (Some(pattern), Some(target)) = (&args.pattern_file, &args.target_file) {
@@ -29,10 +29,9 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
     };
     let loaded = load(machine, output)?;
     let graph = loaded.graph();
-    let job::Job { pattern, ranks, .. } =
-        job::job(&words.pattern, words.bytes.as_deref(), words.gpus)?;
+    let Job { pattern, ranks, .. } = words.spec().job(&Disk)?;
     let wanted = pattern.each(slice(words.slice.as_deref(), graph)?);
-    let state = with_busy(&loaded.idle, &args.busy)?;
+    let state = with_busy(&loaded.idle, &DeviceName::of_texts(&args.busy))?;
     let least = min_link(args.min_link.as_deref())?;
     let enough = |_: &mapa_core::Edge, link: mapa_core::Link| link.class >= least;
     let matcher = config(args).compile(&wanted);

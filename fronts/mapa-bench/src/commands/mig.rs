@@ -9,8 +9,9 @@ use serde_json::{Map, Value, json};
 
 use crate::cli::MigArgs;
 use crate::failure::Failure;
-use crate::instances::{fit, fit_json, instances, no_fit, wanted};
 use crate::output::Output;
+use mapa_front::answer::{Fit, Instance};
+use mapa_front::instances::{fit, wanted};
 use mapa_front::text::table;
 
 const DOUBLE_MEMORY: Offer = Offer {
@@ -32,15 +33,15 @@ pub(crate) fn mig(args: &MigArgs, output: &mut Output) -> Result<(), Failure> {
         return show(&gpu, offer, &model, args.layouts, output);
     };
     let fit = fit(&model, &wanted("--fit", words, &gpu, offer, &model)?);
-    let mut answer = fit_json(&gpu, &model, &fit);
+    let mut answer = Fit::new(&gpu, &model, &fit);
     if args.layouts && output.json {
-        answer.insert("maximal_layouts".to_owned(), maximal(&model));
+        answer.maximal_layouts = Some(maximal(&model));
     } else if args.layouts {
         draw(&model, model.maximal_layouts(), output)?;
         output.line("")?;
     }
     match fit {
-        Err(_) => Err(no_fit(answer)),
+        Err(_) => Err(Failure::no_fit(&answer)),
         Ok(_) if output.json => output.object(&answer),
         Ok(layout) => {
             output.line(format_args!("{}: {}", gpu.name, model.print(&layout)))?;
@@ -128,7 +129,7 @@ fn show(
             "profiles".to_owned(),
             json!(gpu.offered(offer).map(profile_json).collect::<Vec<_>>()),
         );
-        object.insert("maximal_layouts".to_owned(), maximal(model));
+        object.insert("maximal_layouts".to_owned(), json!(maximal(model)));
         return output.object(&object);
     }
     output.line(format_args!(
@@ -279,13 +280,11 @@ fn idle(width: usize, units: std::ops::Range<u8>) -> String {
     units.map(|_| format!("|{:.<1$}", "", width - 1)).collect()
 }
 
-fn maximal(model: &Model) -> Value {
-    json!(
-        model
-            .maximal_layouts()
-            .map(|layout| instances(model, &layout))
-            .collect::<Vec<_>>()
-    )
+fn maximal(model: &Model) -> Vec<Vec<Instance>> {
+    model
+        .maximal_layouts()
+        .map(|layout| Instance::of_layout(model, &layout))
+        .collect()
 }
 
 /// The keys of every answer about a GPU; its name is under `key`.

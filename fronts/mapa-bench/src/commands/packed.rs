@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use crate::answer::{label, labels};
 use crate::failure::Failure;
-use crate::model::Packing;
 use crate::output::Output;
+use mapa_front::Packing;
 use mapa_front::text::{gbps, table};
 
 /// The edges of a spanning tree, and its algorithm bandwidth, GB/s.

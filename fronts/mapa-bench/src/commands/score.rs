@@ -10,11 +10,13 @@ use serde_json::{Map, Value, json};
 use crate::answer::{ids, labels, names};
 use crate::cli::ScoreArgs;
 use crate::failure::Failure;
-use crate::job::{is_file, job, pattern};
+use crate::files::Disk;
 use crate::machine::load;
-use crate::model::{Kind, Model, Packing};
+use crate::names::NAMES;
 use crate::output::Output;
+use mapa_front::job::{is_file, job, pattern};
 use mapa_front::text::{gbps, table};
+use mapa_front::{Kind, Packing};
 
 use super::packed::Packed;
 
@@ -27,7 +29,7 @@ pub(crate) fn score(args: &ScoreArgs, output: &mut Output) -> Result<(), Failure
         .as_ref()
         .map(|words| rates(words, &loaded.machine, graph))
         .transpose()?;
-    let model = Model::named(&args.model, rates)?;
+    let model = NAMES.model(&args.model, rates, &Disk)?;
     let mut head = Map::new();
     head.insert("model".to_owned(), json!(args.model));
     head.insert("devices".to_owned(), json!(ids(&devices)));
@@ -45,13 +47,16 @@ pub(crate) fn score(args: &ScoreArgs, output: &mut Output) -> Result<(), Failure
         Kind::Links(links) => {
             let pattern = own_pattern(args.pattern.as_deref().unwrap_or("ring"), devices.len())?;
             let mut explained = Explained::new(links, &model.objective, &pattern, &devices, graph)?;
-            if model.is_eq_2() && !is_ring(&pattern) {
+            if model.is_eq_2 && !is_ring(&pattern) {
                 explained
                     .notes
                     .push("Eq. 2 was fitted to rings, not to other patterns");
             }
             shown.links(&explained, output)
         }
+        Kind::Own => Err(Failure::malformed(
+            "--model: expected a sum of terms or a packing, which can be explained",
+        )),
         Kind::Packing(_) if args.pattern.is_some() => Err(Failure::malformed(
             "--pattern is for sums of terms: a packing depends on the set of devices, not on a pattern; expected no --pattern",
         )),
@@ -64,10 +69,10 @@ pub(crate) fn score(args: &ScoreArgs, output: &mut Output) -> Result<(), Failure
 
 /// The pattern on these devices. A pattern file or degrees must have as many ranks.
 fn own_pattern(words: &str, devices: usize) -> Result<Pattern, Failure> {
-    if !words.contains('=') && !is_file(words) {
-        return pattern(words, devices);
+    if !words.contains('=') && !is_file(words, &Disk) {
+        return Ok(pattern(words, devices, &Disk)?);
     }
-    let own = job(words, None, None)?;
+    let own = job(words, None, None, &Disk)?;
     if own.ranks == devices {
         return Ok(own.pattern);
     }

@@ -10,17 +10,14 @@ use serde_json::{Value, json};
 use crate::cli::{Format, TopoArgs};
 use crate::discovery::Discovery;
 use crate::failure::Failure;
-use crate::instances::instances;
-use crate::machine::{Loaded, load};
+use crate::machine::find;
 use crate::output::Output;
+use mapa_front::Loaded;
+use mapa_front::answer::Instance;
 use mapa_front::text::{gbps, table};
 
 pub(crate) fn topo(args: &TopoArgs, output: &mut Output) -> Result<(), Failure> {
-    let Loaded {
-        machine,
-        discovery,
-        idle,
-    } = load(&args.machine, output)?;
+    let (Loaded { machine, idle, .. }, discovery) = find(&args.machine, output)?;
     let graph = idle.graph();
     if let Some(format) = args.write.or(args.toml.then_some(Format::Toml)) {
         let text = write(format, &machine, &idle, output).map_err(Failure::malformed)?;
@@ -267,7 +264,7 @@ fn as_json(machine: &Machine, idle: &Allocator) -> Value {
             "id": id.0, "name": device.name, "index": device.index, "product": device.product, "uuid": device.uuid, "pci": device.pci,
             "numa": device.numa, "memory_bytes": device.memory_bytes, "direct_links": links, "direct_gbps": gbps,
             "switched": device.switch_port.is_some(), "mig": model.map(|model| model.name()),
-            "layout": model.filter(|_| !layout.is_whole()).map(|model| instances(model, &layout)),
+            "layout": model.filter(|_| !layout.is_whole()).map(|model| Instance::of_layout(model, &layout)),
         })
     });
     let census = count(graph).into_iter().rev().map(|((class, _), (pairs, gbps))| {

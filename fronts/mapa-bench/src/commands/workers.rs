@@ -10,8 +10,8 @@ use crate::cli::{CopyArgs, ReplayArgs, WorkersArgs, WorkersDo};
 use crate::failure::Failure;
 use crate::machine::load;
 use crate::output::Output;
-use crate::simulation::fleet;
 use crate::workers::{Retrace, Settings, completion_times, copy_throughput, replay, work};
+use mapa_front::simulation::fleet;
 
 pub(crate) fn workers(args: &WorkersArgs, output: &mut Output) -> Result<(), Failure> {
     match &args.what {

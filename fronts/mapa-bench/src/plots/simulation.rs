@@ -13,7 +13,7 @@ use mapa_sched::{Fleet, Time};
 use mapa_sim::{Outcome, OverTime, Point, Workload};
 
 use super::COLOURS;
-use crate::simulation::PolicyRun;
+use mapa_front::simulation::PolicyRun;
 
 /// Draws, by file name: effective bandwidths by policy, utilisation and fragmentation over time,
 /// and the jobs on each device under each policy.

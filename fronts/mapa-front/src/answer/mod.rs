@@ -6,9 +6,13 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+mod fit;
 mod refusal;
+mod step;
 
+pub use fit::{Fit, Instance};
 pub use refusal::{Malformed, Refusal};
+pub use step::StepTimes;
 
 /// The version of the form of all answers, in the key `schema` of every object.
 pub const SCHEMA: u32 = 1;

@@ -6,8 +6,9 @@ use mapa_patterns::{Application, Note};
 use super::answer::{More, answer};
 use crate::cli::{FromParallelism, ShowPattern};
 use crate::failure::Failure;
-use crate::job::job;
+use crate::files::Disk;
 use crate::output::Output;
+use mapa_front::job::job;
 
 pub(super) fn from_parallelism(args: &FromParallelism, output: &mut Output) -> Result<(), Failure> {
     if !args.degrees.contains('=') {
@@ -50,7 +51,7 @@ pub(super) fn show(args: &ShowPattern, output: &mut Output) -> Result<(), Failur
 
 /// The application that a pattern describes.
 fn application(words: &str, gpus: Option<usize>) -> Result<Application, Failure> {
-    let job = job(words, None, gpus)?;
+    let job = job(words, None, gpus, &Disk)?;
     Ok(match (job.application, job.parallel) {
         (Some(application), _) => application,
         (None, Some(parallel)) => {

@@ -1,14 +1,15 @@
 //! The answer of `simulate`, as text and as JSON.
 
 use mapa_core::{View, Want};
-use mapa_sched::{BuiltIn, Fleet};
+use mapa_sched::Fleet;
 use mapa_sim::{Group, GroupSize, Rejected, Summary, Table, Workload};
 use serde_json::{Map, Value, json};
 
 use super::jobs;
 use crate::failure::{Failure, refusal};
+use crate::names::NAMES;
 use crate::output::Output;
-use crate::simulation::PolicyRun;
+use mapa_front::simulation::PolicyRun;
 use mapa_front::text::{gbps, seconds, table};
 
 /// The most rejected jobs that the text names.
@@ -192,8 +193,13 @@ impl Answer {
                 "{decisions} reached the limit of the search: better placements may exist"
             ));
         }
-        let holds_back = BuiltIn::find(&self.scheduler).is_some_and(|own| own.name == "pcie-aware");
-        if holds_back && !self.execution.starts_with("pcie-") {
+        let holds_back = NAMES
+            .scheduler_row(&self.scheduler)
+            .is_some_and(|own| own.for_shared_pcie);
+        let heeds_pcie = NAMES
+            .execution_row(&self.execution)
+            .is_ok_and(|own| own.shared_pcie);
+        if holds_back && !heeds_pcie {
             remarks.push(format!(
                 "the scheduler delays jobs to avoid PCIe contention, which {} ignores: expected --execution \
                  pcie-equal-share or pcie-max-min",

@@ -4,7 +4,7 @@ use mapa_sched::{Fleet, Time};
 use mapa_sim::{Column, Row, Submission, Table, Workload};
 
 use crate::failure::Failure;
-use crate::simulation::PolicyRun;
+use mapa_front::simulation::PolicyRun;
 
 /// Finished jobs, then rejected ones, then those that never ended; the column `status` tells them
 /// apart. Cells of events that did not happen are empty.

@@ -1,33 +1,27 @@
 //! `simulate`: a workload under one policy or several, side by side.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use indicatif::ProgressBar;
-use mapa_core::Policy;
+use mapa_core::{ModelUse, Policy};
 use mapa_sched::Fleet;
-use mapa_sim::{Column, Execution, Fragmentation, OverTime, Row, Scorer, Summary, Table, Workload};
+use mapa_sim::{Column, Execution, Table, Workload};
 
-use crate::cli::{Preserved, SimulateArgs, WorkloadArgs};
+use crate::cli::SimulateArgs;
 use crate::failure::Failure;
 use crate::features;
-use crate::files::write;
+use crate::files::{Disk, write};
 use crate::machine::load;
-use crate::model::Model;
+use crate::names::NAMES;
 use crate::output::{Output, progress};
-use crate::policy::{policy, takes_model};
-use crate::simulation::PolicyRun;
-use crate::simulation::{
-    execution, fleet, own_policy, policy_names, scheduler, servers, simulation, workload,
-};
+use mapa_front::Model;
+use mapa_front::names::Choice;
+use mapa_front::simulation::{PolicyRun, Runner, fleet, servers};
 
 mod answer;
 mod jobs;
-mod watch;
 
 use answer::Answer;
-use watch::{Counted, Watched};
 
 pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), Failure> {
     if args.network.is_some() && args.servers.is_empty() {
@@ -47,7 +41,8 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
         .iter()
         .flat_map(|machine| &machine.machine)
         .chain(&args.servers);
-    if reads_standard_input(&args.workload) && machines.into_iter().any(|name| name == "-") {
+    let jobs = args.workload.spec();
+    if jobs.reads_standard_input() && machines.into_iter().any(|name| name == "-") {
         return Err(Failure::malformed(
             "--machine - and the jobs both read standard input: expected one of them",
         ));
@@ -55,16 +50,17 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
     let model = args
         .model
         .as_ref()
-        .map(|word| Model::named(word, None))
+        .map(|word| NAMES.model(word, None, &Disk))
         .transpose()?;
-    let own = own_policy(&args.scheduler)
+    let own = NAMES
+        .own_policy(&args.scheduler)
         .map_or_else(|| vec!["paper".to_owned()], |own| vec![own.to_owned()]);
     let policies = policies(args.policy.as_ref().unwrap_or(&own), model.as_ref())?;
     // An unknown execution model is reported before the machine and the jobs are read.
-    execution(&args.execution, &Workload::default())?;
+    NAMES.execution(&args.execution, &Workload::default())?;
     let (machine, fleet) = machines_of(args, output)?;
-    let workload = workload(&args.workload)?;
-    let execution = execution(&args.execution, &workload)?;
+    let workload = jobs.load(&Disk)?;
+    let execution = NAMES.execution(&args.execution, &workload)?;
     let steps = workload.jobs.len() * policies.len();
     let bar = progress(steps, "{bar:30} {pos}/{len} jobs, {msg}", output)?;
     let runs = runs(args, policies, &workload, &fleet, &*execution, &bar);
@@ -100,7 +96,8 @@ fn machines_of(args: &SimulateArgs, output: &Output) -> Result<(String, Fleet), 
         let loaded = load(machine, output)?;
         return Ok((loaded.machine.name.clone(), fleet(&loaded)?));
     }
-    let mut fleet = servers(&args.servers, output)?;
+    let warn = &mut |warning: String| output.warn(warning);
+    let mut fleet = servers(&args.servers, &Disk, warn)?;
     let mut name = format!(
         "{} servers: {}",
         fleet.machines().len(),
@@ -113,32 +110,34 @@ fn machines_of(args: &SimulateArgs, output: &Output) -> Result<(String, Fleet), 
     Ok((name, fleet))
 }
 
-/// Whether a workload is read from standard input.
-fn reads_standard_input(args: &WorkloadArgs) -> bool {
-    let trace = args
-        .trace
-        .as_deref()
-        .map(|trace| trace.rsplit('=').next().unwrap_or(trace));
-    [args.jobs.as_deref(), trace, args.run_times.as_deref()].contains(&Some("-"))
-}
-
 /// The policies to simulate.
 fn policies(words: &[String], model: Option<&Model>) -> Result<Vec<Box<dyn Policy>>, Failure> {
-    let names = policy_names(words);
+    let names = NAMES.policy_names(words);
     if names.is_empty() {
         return Err(Failure::malformed(
             "--policy names no policy: expected names, `paper` or `all`",
         ));
     }
+    let takes_model = |name: &str| {
+        NAMES
+            .policies
+            .get(name)
+            .is_some_and(|row| row.model != ModelUse::Never)
+    };
     if model.is_some() && !names.iter().any(|name| takes_model(name)) {
         return Err(Failure::malformed(
             "--model is for the policies preserve, max-bandwidth and foresight: none of them is simulated",
         ));
     }
-    names
-        .into_iter()
-        .map(|name| policy(name, model.filter(|_| takes_model(name)), Preserved::All))
-        .collect()
+    let mut policies = Vec::new();
+    for name in names {
+        let choice = Choice {
+            model: model.filter(|_| takes_model(name)),
+            ..Choice::default()
+        };
+        policies.push(NAMES.policy(name, &choice)?);
+    }
+    Ok(policies)
 }
 
 /// Simulates the workload under each policy.
@@ -150,38 +149,12 @@ fn runs(
     execution: &dyn Execution,
     bar: &ProgressBar,
 ) -> Result<Vec<PolicyRun>, Failure> {
-    // Both cache what they compute for sets of devices, which recur between policies.
-    let mut scorer = Scorer::new();
-    let mut fragmentation = Fragmentation::default();
+    let execution = (args.execution.as_str(), execution);
+    let mut runner = Runner::new(&NAMES, (workload, fleet), &args.scheduler, execution);
     let mut runs = Vec::new();
     for policy in policies {
-        let name = policy.name().to_owned();
-        bar.set_message(name.clone());
-        let mut over_time = OverTime::default();
-        let cut = Arc::new(AtomicUsize::new(0));
-        let watched = Box::new(Watched {
-            policy,
-            cut: cut.clone(),
-        });
-        let mut scheduler = Counted {
-            scheduler: scheduler(&args.scheduler, watched, &args.execution)?,
-            bar,
-        };
-        let outcome = simulation(workload, fleet.clone())
-            .observe(|now, fleet| over_time.observe(now, fleet, &mut fragmentation))
-            .run(&mut scheduler, execution)
-            .map_err(Failure::malformed)?;
-        let rows = Row::of(&outcome, workload, fleet, &mut scorer);
-        let summary = Summary::of(&outcome, &rows, fleet);
-        let cut = cut.load(Ordering::Relaxed);
-        runs.push(PolicyRun {
-            policy: name,
-            outcome,
-            rows,
-            summary,
-            over_time,
-            cut,
-        });
+        bar.set_message(policy.name().to_owned());
+        runs.push(runner.under(policy, &mut || bar.inc(1))?);
     }
     Ok(runs)
 }

@@ -6,10 +6,10 @@ use mapa_sim::{Outcome, Row, Scorer, Summary, Workload};
 use super::plan::Cell;
 use super::store::Kept;
 use super::values::{Columns, Values, columns};
-use crate::cli::Preserved;
 use crate::failure::Failure;
-use crate::policy::policy;
-use crate::simulation::{execution, scheduler, simulation};
+use crate::names::NAMES;
+use mapa_front::names::Choice;
+use mapa_front::simulation::simulation;
 
 /// Simulates a cell. A failure is kept in place of its numbers.
 pub(super) fn run(cell: &Cell<'_>, rows: bool) -> Kept {
@@ -23,9 +23,9 @@ pub(super) fn run(cell: &Cell<'_>, rows: bool) -> Kept {
 
 fn simulate(cell: &Cell<'_>, rows: bool) -> Result<(Columns, Option<Columns>), Failure> {
     let workload = cell.jobs.get()?;
-    let policy = policy(cell.policy, None, Preserved::All)?;
-    let mut scheduler = scheduler(cell.scheduler, policy, cell.execution)?;
-    let execution = execution(cell.execution, &workload)?;
+    let policy = NAMES.policy(cell.policy, &Choice::default())?;
+    let mut scheduler = NAMES.scheduler(cell.scheduler, policy, cell.execution)?;
+    let execution = NAMES.execution(cell.execution, &workload)?;
     let simulation = simulation(&workload, cell.idle.clone());
     let outcome = simulation
         .run(scheduler.as_mut(), execution.as_ref())

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use toml::Value;
 
 use crate::failure::Failure;
-use crate::simulation::own_policy;
+use crate::names::NAMES;
 
 /// The most cells of a sweep. A larger number is assumed to be a mistake.
 pub(super) const MOST_CELLS: usize = 1_000_000;
@@ -189,7 +189,9 @@ impl SweepFile {
         let workloads = self.generate.0.len() * seeds + self.jobs.0.len() + self.traces.0.len();
         let mut ways = 0;
         for scheduler in &self.schedulers.0 {
-            ways += own_policy(scheduler).map_or(self.policies.0.len(), |_| 1);
+            ways += NAMES
+                .own_policy(scheduler)
+                .map_or(self.policies.0.len(), |_| 1);
         }
         let cells = workloads
             .saturating_mul(self.machines.0.len())

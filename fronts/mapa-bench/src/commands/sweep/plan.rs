@@ -8,19 +8,18 @@
 
 use std::fmt;
 
+use mapa_front::names::Choice;
+use mapa_front::{Error, Loaded, MachineSpec};
 use mapa_sched::Fleet;
 use mapa_sim::Workload;
-use serde_json::Value;
 
 use super::file::SweepFile;
 use super::hash::Hash;
 use super::workload::{Jobs, workloads};
-use crate::cli::{MachineArgs, Preserved};
 use crate::failure::Failure;
-use crate::machine::{Loaded, load};
+use crate::files::Disk;
+use crate::names::NAMES;
 use crate::output::Output;
-use crate::policy::policy;
-use crate::simulation::{self, execution, own_policy, policy_names, scheduler};
 
 /// The version of a cell's file: changes with its contents and with how they are computed.
 const VERSION: &str = concat!("cell 3 of mapa-bench ", env!("CARGO_PKG_VERSION"));
@@ -77,23 +76,27 @@ impl fmt::Display for Cell<'_> {
 impl Plan {
     /// Checks every word of the file, and reads what it names.
     pub(super) fn new(file: &SweepFile, output: &Output) -> Result<Self, Failure> {
-        let policies = policy_names(&file.policies.0);
+        let policies = NAMES.policy_names(&file.policies.0);
         for word in &policies {
-            policy(word, None, Preserved::All).map_err(|failure| failure.within("`policies`"))?;
+            NAMES
+                .policy(word, &Choice::default())
+                .map_err(|error| error.within("`policies`"))?;
         }
         for word in &file.executions.0 {
-            execution(word, &Workload::default())
-                .map_err(|failure| failure.within("`executions`"))?;
+            NAMES
+                .execution(word, &Workload::default())
+                .map_err(|error| error.within("`executions`"))?;
         }
         let mut ways = Vec::new();
         for word in &file.schedulers.0 {
-            let own = own_policy(word);
+            let own = NAMES.own_policy(word);
             let by = own.as_ref().map_or(&policies[..], std::slice::from_ref);
             // Without a policy to combine with, an unknown scheduler must still be reported.
             for name in by.iter().chain(by.is_empty().then_some(&"lowest-id")) {
-                policy(name, None, Preserved::All)
-                    .and_then(|policy| scheduler(word, policy, "fixed"))
-                    .map_err(|failure| failure.within("`schedulers`"))?;
+                NAMES
+                    .policy(name, &Choice::default())
+                    .and_then(|policy| NAMES.scheduler(word, policy, "fixed"))
+                    .map_err(|error| error.within("`schedulers`"))?;
             }
             if by.is_empty() {
                 return Err(Failure::at(
@@ -166,25 +169,28 @@ impl Machine {
     /// Reads a machine of the sweep file, with the file's `pcie_gbps` and `mig`.
     fn read(word: &str, file: &SweepFile, output: &Output) -> Result<Self, Failure> {
         // Each setting is added alone, so that an error names the key it is about.
-        let mut args = MachineArgs::named(word);
-        let mut loaded = load(&args, output).map_err(|failure| failure.within("`machines`"))?;
+        let mut spec = MachineSpec::named(word);
+        let warn = &mut |warning: String| output.warn(warning);
+        let mut loaded = spec
+            .load(&Disk, warn)
+            .map_err(|error| error.within("`machines`"))?;
         if file.pcie_gbps.is_some() {
-            args.pcie_gbps = file.pcie_gbps;
-            loaded = load(&args, output).map_err(|failure| failure.within("`pcie_gbps`"))?;
+            spec.pcie_gbps = file.pcie_gbps;
+            loaded = spec
+                .load(&Disk, warn)
+                .map_err(|error| error.within("`pcie_gbps`"))?;
         }
         if file.mig.is_some() {
-            args.mig.clone_from(&file.mig);
-            loaded = load(&args, output).map_err(|failure| match failure {
-                Failure::NoFit(answer) => {
-                    let why = answer.get("reason").and_then(Value::as_str);
-                    Failure::at("`mig`", why.unwrap_or("they do not fit"))
-                }
+            spec.mig.clone_from(&file.mig);
+            loaded = spec.load(&Disk, warn).map_err(|error| match error {
+                // The sweep is malformed: this is no refusal.
+                Error::NoFit(_) => Error::at("`mig`", error),
                 other => other.within("`mig`"),
             })?;
         }
         Ok(Self {
             word: word.to_owned(),
-            idle: simulation::fleet(&loaded)?,
+            idle: mapa_front::simulation::fleet(&loaded)?,
             key: key(&loaded),
         })
     }

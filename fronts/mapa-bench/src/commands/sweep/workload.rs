@@ -7,9 +7,9 @@ use mapa_sim::Workload;
 
 use super::file::SweepFile;
 use super::hash::Hash;
-use crate::cli::WorkloadArgs;
 use crate::failure::Failure;
-use crate::simulation::{generated, workload};
+use crate::files::Disk;
+use mapa_front::{WorkloadSpec, generated};
 
 /// A workload of a sweep.
 pub(super) struct Jobs {
@@ -40,7 +40,10 @@ impl Jobs {
     pub(super) fn get(&self) -> Result<Cow<'_, Workload>, Failure> {
         match &self.read {
             Some(workload) => Ok(Cow::Borrowed(workload)),
-            None => generated(&self.word, self.seed.unwrap_or_default()).map(Cow::Owned),
+            None => Ok(Cow::Owned(generated(
+                &self.word,
+                self.seed.unwrap_or_default(),
+            )?)),
         }
     }
 }
@@ -65,30 +68,29 @@ pub(super) fn workloads(file: &SweepFile) -> Result<Vec<Jobs>, Failure> {
             all.push(Jobs::new(word, Some(seed), workload));
         }
     }
-    let plain = WorkloadArgs {
-        jobs: None,
-        trace: None,
-        select: None,
-        generate: None,
-        run_times: None,
-        seed: 1,
+    let plain = WorkloadSpec {
         at_once: file.at_once,
+        ..WorkloadSpec::default()
     };
     for word in &file.jobs.0 {
-        let args = WorkloadArgs {
+        let args = WorkloadSpec {
             jobs: Some(word.clone()),
             ..plain.clone()
         };
-        let workload = workload(&args).map_err(|failure| failure.within("`jobs`"))?;
+        let workload = args
+            .load(&Disk)
+            .map_err(|failure| failure.within("`jobs`"))?;
         all.push(Jobs::new(word, None, workload));
     }
     for word in &file.traces.0 {
-        let args = WorkloadArgs {
+        let args = WorkloadSpec {
             trace: Some(word.clone()),
             select: file.select.clone(),
             ..plain.clone()
         };
-        let workload = workload(&args).map_err(|failure| failure.within("`traces`"))?;
+        let workload = args
+            .load(&Disk)
+            .map_err(|failure| failure.within("`traces`"))?;
         all.push(Jobs::new(word, None, workload));
     }
     Ok(all)

@@ -1,16 +1,15 @@
-//! Observers of a simulation: its progress, and searches that stopped early.
+//! Observers of a simulation: jobs that end, and searches that stopped early.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use indicatif::ProgressBar;
 use mapa_core::{Decision, Policy, PolicyId, Refusal, Request, View};
 use mapa_sched::{Event, Scheduler, Time, Turn};
 
-/// A scheduler that advances the progress bar when a job ends.
+/// A scheduler that reports each job that ends.
 pub(super) struct Counted<'a> {
     pub(super) scheduler: Box<dyn Scheduler + Send>,
-    pub(super) bar: &'a ProgressBar,
+    pub(super) ended: &'a mut dyn FnMut(),
 }
 
 impl Scheduler for Counted<'_> {
@@ -20,7 +19,7 @@ impl Scheduler for Counted<'_> {
 
     fn on_event(&mut self, now: Time, event: Event) {
         if matches!(event, Event::Finished(_)) {
-            self.bar.inc(1);
+            (self.ended)();
         }
         self.scheduler.on_event(now, event);
     }

@@ -7,10 +7,9 @@ use mapa_core::mig::Layout;
 use mapa_core::{DeviceId, MachineId};
 use mapa_sched::Fleet;
 
-use crate::cli::MachineArgs;
-use crate::failure::Failure;
-use crate::machine::load;
-use crate::output::Output;
+use crate::error::Error;
+use crate::files::Files;
+use crate::machine::MachineSpec;
 
 /// The most servers of a fleet. A larger number is assumed to be a mistake.
 const MOST: usize = 1_000_000;
@@ -24,14 +23,21 @@ struct Servers {
 
 /// The idle fleet that words such as `1250xdgx-1v` describe: a number of servers, 1 by default, and
 /// a machine as for `--machine`. Ids count up in the order of the words.
-pub(crate) fn servers(words: &[String], output: &Output) -> Result<Fleet, Failure> {
+///
+/// # Errors
+/// If a word is of another form, names no machine, or there are more than a million servers.
+pub fn servers(
+    words: &[String],
+    files: &dyn Files,
+    warn: &mut dyn FnMut(String),
+) -> Result<Fleet, Error> {
     let all: Vec<Servers> = words
         .iter()
-        .map(|word| read(word.trim(), output))
+        .map(|word| read(word.trim(), files, warn))
         .collect::<Result<_, _>>()?;
     let count = all.iter().map(|servers| servers.count).sum::<usize>();
     if count > MOST {
-        return Err(Failure::malformed(format_args!(
+        return Err(Error::malformed(format_args!(
             "{count} servers: expected at most {MOST}"
         )));
     }
@@ -45,7 +51,7 @@ pub(crate) fn servers(words: &[String], output: &Output) -> Result<Fleet, Failur
             for (whole, layout) in &servers.layouts {
                 fleet
                     .layout_is(id, *whole, layout)
-                    .map_err(Failure::malformed)?;
+                    .map_err(Error::malformed)?;
             }
         }
     }
@@ -53,13 +59,13 @@ pub(crate) fn servers(words: &[String], output: &Output) -> Result<Fleet, Failur
 }
 
 /// Reads one word of `--servers`.
-fn read(word: &str, output: &Output) -> Result<Servers, Failure> {
+fn read(word: &str, files: &dyn Files, warn: &mut dyn FnMut(String)) -> Result<Servers, Error> {
     let (count, name) = number(word).ok_or_else(|| {
-        Failure::malformed(format_args!(
+        Error::malformed(format_args!(
             "--servers {word}: expected [K x] a machine, such as 1250xdgx-1v, K from 1"
         ))
     })?;
-    let loaded = load(&MachineArgs::named(name), output)?;
+    let loaded = MachineSpec::named(name).load(files, warn)?;
     let view = loaded.idle.view();
     let wholes = loaded.graph().wholes();
     let layouts = wholes

@@ -2,22 +2,21 @@
 
 use mapa_core::mig::{Layout, Model, ProfileId};
 use mapa_topologies::mig::{Gpu, Offer, ProfileKind};
-use serde_json::{Map, Value, json};
 
-use crate::failure::Failure;
+use crate::error::Error;
 
 /// The profiles that an option lists, separated by commas.
 ///
 /// # Errors
 ///
 /// If a profile is unknown, empty, or not among those offered.
-pub(crate) fn wanted(
+pub fn wanted(
     option: &str,
     words: &str,
     gpu: &Gpu,
     offer: Offer,
     model: &Model,
-) -> Result<Vec<ProfileId>, Failure> {
+) -> Result<Vec<ProfileId>, Error> {
     let mut profiles = Vec::new();
     for word in words.split(',') {
         if word.trim().is_empty() {
@@ -25,7 +24,7 @@ pub(crate) fn wanted(
                 .offered(offer)
                 .map(|profile| profile.name.as_str())
                 .collect();
-            return Err(Failure::malformed(format_args!(
+            return Err(Error::malformed(format_args!(
                 "{option} `{words}`: expected profiles, separated by commas, of {}",
                 names.join(", ")
             )));
@@ -34,9 +33,9 @@ pub(crate) fn wanted(
             .find(word)
             .map_err(|unknown| match not_offered(word, gpu) {
                 Some((name, option)) => {
-                    Failure::malformed(format_args!("{} has {name} only with {option}", gpu.name))
+                    Error::malformed(format_args!("{} has {name} only with {option}", gpu.name))
                 }
-                None => Failure::malformed(unknown),
+                None => Error::malformed(unknown),
             });
         profiles.push(found?);
     }
@@ -56,8 +55,11 @@ fn not_offered<'a>(word: &str, gpu: &'a Gpu) -> Option<(&'a str, &'static str)> 
     }
 }
 
-/// A layout that has the wanted profiles, or the reason why there is none.
-pub(crate) fn fit(model: &Model, wanted: &[ProfileId]) -> Result<Layout, String> {
+/// A layout that has the wanted profiles.
+///
+/// # Errors
+/// The reason why there is none.
+pub fn fit(model: &Model, wanted: &[ProfileId]) -> Result<Layout, String> {
     if let Some(layout) = model.fit(wanted) {
         return Ok(layout);
     }
@@ -105,36 +107,4 @@ fn why_not(model: &Model, wanted: &[ProfileId]) -> String {
     } else {
         "wherever they start, two of them overlap on the grid of memory slices".to_owned()
     }
-}
-
-/// The JSON object that answers whether the profiles fit.
-pub(crate) fn fit_json(
-    gpu: &Gpu,
-    model: &Model,
-    fit: &Result<Layout, String>,
-) -> Map<String, Value> {
-    let mut answer = Map::new();
-    answer.insert("gpu".to_owned(), json!(gpu.name));
-    answer.insert(
-        "fit".to_owned(),
-        fit.as_ref()
-            .map_or(Value::Null, |layout| instances(model, layout)),
-    );
-    answer.insert("reason".to_owned(), json!(fit.as_ref().err()));
-    answer
-}
-
-/// The refusal of profiles that do not fit: the answer's object, with the key `refusal`.
-pub(crate) fn no_fit(mut answer: Map<String, Value>) -> Failure {
-    answer.insert("refusal".to_owned(), json!("infeasible"));
-    Failure::NoFit(answer)
-}
-
-/// The instances of a layout as a JSON array.
-pub(crate) fn instances(model: &Model, layout: &Layout) -> Value {
-    layout
-        .instances()
-        .iter()
-        .map(|own| json!({ "profile": model.profile(own.profile).name, "start": own.start }))
-        .collect()
 }

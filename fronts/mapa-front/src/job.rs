@@ -1,8 +1,7 @@
-//! The job that the command line describes: a shape, edges, degrees of parallelism such as
+//! The job that a request describes: a shape, edges, degrees of parallelism such as
 //! `tp=4,pp=2,dp=1`, or a pattern file.
 
 use std::fmt::Display;
-use std::fs;
 use std::path::Path;
 
 use mapa_core::{
@@ -10,25 +9,28 @@ use mapa_core::{
     Shape, StepTime, edges_seconds, min_edges_seconds, min_step_time,
 };
 use mapa_patterns::{Application, Sensitivity, Unit, read_pattern};
-use serde_json::{Map, Value, json};
 
-use crate::failure::Failure;
-use mapa_front::text::seconds;
+use crate::answer::StepTimes;
+use crate::error::Error;
+use crate::files::Files;
+use crate::text::seconds;
 
 /// A job: its communication pattern, and where the pattern comes from.
-pub(crate) struct Job {
-    pub(crate) pattern: Pattern,
-    pub(crate) ranks: usize,
+pub struct Job {
+    /// Which ranks communicate.
+    pub pattern: Pattern,
+    /// The number of ranks.
+    pub ranks: usize,
     /// The degrees of parallelism, if the job was described by these.
-    pub(crate) parallel: Option<Parallelism>,
+    pub parallel: Option<Parallelism>,
     /// The contents of the pattern file, if the job was described by one.
-    pub(crate) application: Option<Application>,
+    pub application: Option<Application>,
 }
 
 impl Job {
     /// Whether the job's speed depends on its links: as the command line says, else as the pattern
     /// file says, else not.
-    pub(crate) fn is_sensitive(&self, option: Option<bool>) -> bool {
+    pub fn is_sensitive(&self, option: Option<bool>) -> bool {
         option.unwrap_or_else(|| {
             self.application
                 .as_ref()
@@ -38,7 +40,7 @@ impl Job {
 
     /// The policy that minimises communication time, if that time is known: of a training job's
     /// step, or of the slowest edge of a pattern in bytes.
-    pub(crate) fn fastest(&self) -> Option<Rules<'static>> {
+    pub fn fastest(&self) -> Option<Rules<'static>> {
         match &self.parallel {
             Some(job) => Some(min_step_time(job, Rates::NOMINAL)),
             None => self
@@ -57,12 +59,12 @@ impl Job {
 
 /// Whether the text of a pattern names a file. A text with another meaning names a file only if it
 /// looks like a path.
-pub(crate) fn is_file(pattern: &str) -> bool {
+pub fn is_file(pattern: &str, files: &dyn Files) -> bool {
     let path = Path::new(pattern);
     path.extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
         || pattern.contains(['/', '\\'])
-        || !is_words(pattern) && path.is_file()
+        || !is_words(pattern) && files.exists(pattern) && !files.is_folder(pattern)
 }
 
 /// Whether the text is a shape, edges or degrees of parallelism.
@@ -83,16 +85,16 @@ fn is_words(pattern: &str) -> bool {
 /// # Errors
 ///
 /// If the text is none of these, or describes another number of ranks.
-pub(crate) fn pattern(text: &str, k: usize) -> Result<Pattern, Failure> {
+pub fn pattern(text: &str, k: usize, files: &dyn Files) -> Result<Pattern, Error> {
     if text.eq_ignore_ascii_case("independent") {
         return Ok(Pattern::independent(k));
     }
-    if text.contains('=') || is_file(text) {
-        return Ok(job(text, None, Some(k))?.pattern);
+    if text.contains('=') || is_file(text, files) {
+        return Ok(job(text, None, Some(k), files)?.pattern);
     }
     if !text.contains(|c: char| c.is_ascii_digit()) {
         let shape: Shape = text.parse().map_err(|error| {
-            Failure::malformed(format_args!(
+            Error::malformed(format_args!(
                 "{error}, independent, or edges such as 0-1,1-2"
             ))
         })?;
@@ -110,7 +112,7 @@ pub(crate) fn pattern(text: &str, k: usize) -> Result<Pattern, Failure> {
 }
 
 /// The two ranks and the traffic of an edge, `A-B` or `A-B:TRAFFIC`.
-fn edge(text: &str) -> Result<(u16, u16, f64), Failure> {
+fn edge(text: &str) -> Result<(u16, u16, f64), Error> {
     let (ends, traffic) = text.split_once(':').unwrap_or((text, "1"));
     ends.split_once('-')
         .and_then(|(a, b)| {
@@ -121,16 +123,15 @@ fn edge(text: &str) -> Result<(u16, u16, f64), Failure> {
             ))
         })
         .ok_or_else(|| {
-            Failure::malformed(format_args!(
+            Error::malformed(format_args!(
                 "pattern edge `{text}`: expected A-B or A-B:TRAFFIC"
             ))
         })
 }
 
 /// Reads a pattern file.
-pub(crate) fn read_file(file: &str) -> Result<Application, Failure> {
-    let text = fs::read_to_string(file).map_err(|error| Failure::at(file, error))?;
-    read_pattern(&text).map_err(|error| Failure::at(file, error))
+pub fn read_file(file: &str, files: &dyn Files) -> Result<Application, Error> {
+    read_pattern(&files.text(file)?).map_err(|error| Error::at(file, error))
 }
 
 /// The job that a pattern, its bytes and a number of devices describe.
@@ -139,14 +140,19 @@ pub(crate) fn read_file(file: &str) -> Result<Application, Failure> {
 ///
 /// If the pattern cannot be read, if bytes are given for a pattern that is no training job, or if
 /// the number of devices is missing or is not that of the pattern's ranks.
-pub(crate) fn job(pattern: &str, bytes: Option<&str>, gpus: Option<usize>) -> Result<Job, Failure> {
-    if is_file(pattern) {
+pub fn job(
+    pattern: &str,
+    bytes: Option<&str>,
+    gpus: Option<usize>,
+    files: &dyn Files,
+) -> Result<Job, Error> {
+    if is_file(pattern, files) {
         if bytes.is_some() {
-            return Err(Failure::malformed(
+            return Err(Error::malformed(
                 "--bytes is for patterns such as tp=4,pp=2,dp=1: a pattern file has its own bytes",
             ));
         }
-        let application = read_file(pattern)?;
+        let application = read_file(pattern, files)?;
         let (pattern, parallel) = (application.pattern.clone(), application.parallelism);
         let ranks = pattern.len();
         check_ranks(gpus, ranks, &application.name)?;
@@ -159,18 +165,18 @@ pub(crate) fn job(pattern: &str, bytes: Option<&str>, gpus: Option<usize>) -> Re
     }
     if !pattern.contains('=') {
         if bytes.is_some() {
-            return Err(Failure::malformed(
+            return Err(Error::malformed(
                 "--bytes is for patterns such as tp=4,pp=2,dp=1",
             ));
         }
         let Some(ranks) = gpus else {
-            return Err(Failure::malformed(
+            return Err(Error::malformed(
                 "--gpus <K>: expected how many devices the job needs, unless the pattern implies it, such as \
                  --pattern tp=4,pp=2,dp=1 or a pattern file",
             ));
         };
         return Ok(Job {
-            pattern: self::pattern(pattern, ranks)?,
+            pattern: self::pattern(pattern, ranks, files)?,
             ranks,
             parallel: None,
             application: None,
@@ -189,9 +195,9 @@ pub(crate) fn job(pattern: &str, bytes: Option<&str>, gpus: Option<usize>) -> Re
 }
 
 /// Checks that the number of devices, if given, is that of the ranks.
-fn check_ranks(gpus: Option<usize>, ranks: usize, pattern: &dyn Display) -> Result<(), Failure> {
+fn check_ranks(gpus: Option<usize>, ranks: usize, pattern: &dyn Display) -> Result<(), Error> {
     match gpus {
-        Some(other) if other != ranks => Err(Failure::malformed(format_args!(
+        Some(other) if other != ranks => Err(Error::malformed(format_args!(
             "--gpus {other}: the pattern {pattern} has {ranks} ranks: expected {ranks}, or no --gpus"
         ))),
         _ => Ok(()),
@@ -200,8 +206,9 @@ fn check_ranks(gpus: Option<usize>, ranks: usize, pattern: &dyn Display) -> Resu
 
 /// Communication time under a placement: of a step of a training job, or of the slowest edge of a
 /// pattern in bytes.
-pub(crate) struct Step {
-    pub(crate) seconds: f64,
+pub struct Step {
+    /// Seconds in all.
+    pub seconds: f64,
     /// The time of each phase of a training job; none for a pattern in bytes.
     by_dimension: Option<Vec<(Dimension, f64)>>,
     /// Whether the bytes are known to be those of one step.
@@ -210,7 +217,7 @@ pub(crate) struct Step {
 
 impl Step {
     /// The communication time of a decision; none for a job without bytes.
-    pub(crate) fn of(job: &Job, decision: &Decision, graph: &HardwareGraph) -> Option<Self> {
+    pub fn of(job: &Job, decision: &Decision, graph: &HardwareGraph) -> Option<Self> {
         let Some(parallel) = &job.parallel else {
             return Self::of_edges(job, decision, graph);
         };
@@ -252,7 +259,7 @@ impl Step {
 
     /// A line of text with its heading. The heading is `step` only if the bytes are those of one
     /// step.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let Some(by_dimension) = &self.by_dimension else {
             let (heading, sent) = match self.of_step {
                 true => ("step     ", "all edges send at once"),
@@ -276,17 +283,22 @@ impl Step {
         format!("step      {} s of communication{of}", seconds(self.seconds))
     }
 
-    /// Adds the keys `step_seconds` and `phase_seconds`, or the key `edges_seconds`.
-    pub(crate) fn insert_into(&self, object: &mut Map<String, Value>) {
+    /// The keys that an answer has of it.
+    #[must_use]
+    pub fn times(&self) -> StepTimes {
         let Some(by_dimension) = &self.by_dimension else {
-            object.insert("edges_seconds".to_owned(), json!(self.seconds));
-            return;
+            return StepTimes {
+                edges_seconds: Some(self.seconds),
+                ..StepTimes::default()
+            };
         };
-        object.insert("step_seconds".to_owned(), json!(self.seconds));
-        let phases: Map<String, Value> = by_dimension
+        let phases = by_dimension
             .iter()
-            .map(|(dimension, seconds)| (dimension.to_string(), json!(seconds)))
-            .collect();
-        object.insert("phase_seconds".to_owned(), Value::Object(phases));
+            .map(|(dimension, seconds)| (dimension.to_string(), *seconds));
+        StepTimes {
+            step_seconds: Some(self.seconds),
+            phase_seconds: Some(phases.collect()),
+            edges_seconds: None,
+        }
     }
 }

@@ -1,12 +1,14 @@
 //! Notes beside a decision: reasons to doubt it, and hints.
 
-use mapa_core::{Candidate, Decision, Policy, Request, View, greedy};
+use mapa_core::{Candidate, Decision, ModelUse, Policy, Request, View, greedy};
 
 use crate::model::Model;
+use crate::names::Names;
 
 /// What a reader must know about a decision: predictions outside the range of a fit, a model that
 /// was not used, a known weakness of Eq. 2, and a search that stopped early.
-pub(crate) fn notes(
+pub fn notes(
+    names: &Names,
     decision: &Decision,
     request: &Request,
     view: &View<'_>,
@@ -16,7 +18,9 @@ pub(crate) fn notes(
     let best = decision.best();
     let name = decision.policy();
     let sensitive = request.bandwidth_sensitive && best.placement().len() > 1;
-    let by_eq_2 = name.starts_with("preserve") && sensitive && model.is_none_or(Model::is_eq_2);
+    let row = names.policies.get(name);
+    let is_eq_2 = model.is_none_or(|model| model.is_eq_2);
+    let by_eq_2 = row.is_some_and(|own| own.by_eq_2) && sensitive && is_eq_2;
     if by_eq_2 && !best.in_domain() {
         notes.push(
             "Eq. 2, by which preserve chose, was not fitted to placements like this one".to_owned(),
@@ -27,15 +31,16 @@ pub(crate) fn notes(
         pattern: decision.pattern(),
         placement: best.placement(),
     };
-    let is_unused = name == "preserve" && !request.bandwidth_sensitive;
+    let for_sensitive = row.is_some_and(|own| own.model == ModelUse::Sensitive);
+    let is_unused = for_sensitive && !request.bandwidth_sensitive;
     if is_unused && model.is_some() {
         notes.push(
-            "preserve uses the model for bandwidth-sensitive jobs only: add --sensitive if the job is one".to_owned(),
+            format!("{name} uses the model for bandwidth-sensitive jobs only: add --sensitive if the job is one"),
         );
     }
     if let Some(model) = model
         && !is_unused
-        && !model.is_eq_2()
+        && !model.is_eq_2
         && !model.objective.in_domain(&candidate)
     {
         let model = model.objective.name();

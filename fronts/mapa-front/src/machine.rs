@@ -1,0 +1,295 @@
+//! The machine that a request names.
+
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use mapa_core::mig::{Layout, Model};
+use mapa_core::{Allocator, DeviceId, HardwareGraph};
+use mapa_topologies::mig::{Gpu, Offer, ProfileKind};
+use mapa_topologies::{Dump, Kind, Machine, Merged, merge, mig, named, read};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::answer::Fit;
+use crate::error::Error;
+use crate::files::Files;
+use crate::instances::{fit, wanted};
+use crate::words;
+
+/// The machine that a request names, and what it changes of that machine's description.
+///
+/// In JSON and TOML a machine is a table of these keys. In words it is a name, or the keys as
+/// `key=value`, separated by spaces: `dgx-1v`, or `machine=my-server.txt pcie_gbps=20`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MachineSpec {
+    /// Descriptions of one machine, which are merged: a name of the catalogue, a formula such as
+    /// `torus:4x4`, or a file, `-` for standard input. Empty for a machine that the front has
+    /// discovered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machine: Vec<String>,
+    /// Bandwidth of every path through the host, GB/s per direction, in place of the description's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pcie_gbps: Option<f64>,
+    /// Bandwidth of every direct link, GB/s per direction, in place of the description's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nvlink_gbps: Option<f64>,
+    /// The GPU whose MIG profiles every device has; behind `=`, the profiles of the instances into
+    /// which every device is partitioned: `a100-40gb=3g,2g,1g,1g`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mig: Option<String>,
+}
+
+/// A machine, and its state while nothing is in use.
+pub struct Loaded {
+    /// The description.
+    pub machine: Machine,
+    /// Nothing is in use, and devices are partitioned as the request says.
+    pub idle: Allocator,
+}
+
+impl Loaded {
+    /// The machine as a graph.
+    #[must_use]
+    pub fn graph(&self) -> &Arc<HardwareGraph> {
+        self.idle.graph()
+    }
+}
+
+impl FromStr for MachineSpec {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        words::table(text, "machine", &["machine"])
+    }
+}
+
+impl MachineSpec {
+    /// The machine of this name or file.
+    pub fn named(machine: impl Into<String>) -> Self {
+        Self {
+            machine: vec![machine.into()],
+            ..Self::default()
+        }
+    }
+
+    /// Reads the machine and compiles it to a graph. `warn` gets what is odd about the description.
+    ///
+    /// # Errors
+    /// If a name is unknown, a file cannot be read, descriptions are not of one machine, a bandwidth
+    /// is not positive, or the instances do not fit ([`Error::NoFit`]).
+    pub fn load(&self, files: &dyn Files, warn: &mut dyn FnMut(String)) -> Result<Loaded, Error> {
+        let partition = self.partition()?;
+        let model = partition.as_ref().map(|own| &own.model);
+        let (machine, layouts) = described(&self.machine, model, files, warn)?;
+        let name = self.machine.join(", ");
+        self.finish(&name, machine, partition, &layouts, warn)
+    }
+
+    /// Completes a machine that the front has discovered, and which messages call `name`.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn complete(
+        &self,
+        name: &str,
+        machine: Machine,
+        warn: &mut dyn FnMut(String),
+    ) -> Result<Loaded, Error> {
+        self.finish(name, machine, self.partition()?, &[], warn)
+    }
+
+    /// Checks what can be checked without the machine: the MIG profiles.
+    ///
+    /// # Errors
+    /// If a profile is unknown, or the instances do not fit ([`Error::NoFit`]).
+    pub fn check(&self) -> Result<(), Error> {
+        self.partition().map(drop)
+    }
+
+    fn partition(&self) -> Result<Option<Partition>, Error> {
+        self.mig.as_deref().map(Partition::parse).transpose()
+    }
+
+    fn finish(
+        &self,
+        name: &str,
+        mut machine: Machine,
+        partition: Option<Partition>,
+        layouts: &[(DeviceId, Layout)],
+        warn: &mut dyn FnMut(String),
+    ) -> Result<Loaded, Error> {
+        if let Some(Partition { model, .. }) = &partition {
+            machine.fabric.set_mig(Some(model));
+            machine.notes.push(format!(
+                "Set by option: every device has the MIG profiles of {}.",
+                model.name()
+            ));
+        }
+        if let Some(gbps) = self.pcie_gbps {
+            machine.fabric.set_host_gbps(gbps)?;
+            machine.notes.push(format!(
+                "Set by option: {gbps} GB/s for every path through the host."
+            ));
+        }
+        if let Some(gbps) = self.nvlink_gbps {
+            machine.fabric.set_direct_gbps(gbps)?;
+            machine
+                .notes
+                .push(format!("Set by option: {gbps} GB/s for every direct link."));
+        }
+        for warning in &machine.warnings {
+            // With several descriptions, each warning names its own.
+            warn(match self.machine.len() {
+                0 | 1 => format!("{name}: {warning}"),
+                _ => warning.to_string(),
+            });
+        }
+        let graph = machine.graph().map_err(|error| Error::at(name, error))?;
+        let mut idle = Allocator::new(Arc::new(graph));
+        match partition.and_then(|own| own.layout) {
+            Some(layout) => {
+                for whole in idle.graph().wholes().iter() {
+                    idle.layout_is(whole, &layout)?;
+                }
+            }
+            None => {
+                for (whole, layout) in layouts {
+                    idle.layout_is(*whole, layout)?;
+                }
+            }
+        }
+        Ok(Loaded { machine, idle })
+    }
+}
+
+/// The option `--mig`: how every device can be partitioned, and how it is.
+struct Partition {
+    model: Arc<Model>,
+    /// None if the option names no profiles.
+    layout: Option<Layout>,
+}
+
+impl Partition {
+    /// Parses `GPU[=PROFILES]`. The model has the plain profiles, and those of the kinds of the
+    /// named profiles.
+    fn parse(text: &str) -> Result<Self, Error> {
+        let (name, words) = text
+            .split_once('=')
+            .map_or((text, None), |(name, words)| (name, Some(words)));
+        let gpu = mig::named(name).map_err(Error::malformed)?;
+        let offer = words.map_or(Offer::PLAIN, |words| offer(&gpu, words));
+        let model = gpu.model(offer).map_err(Error::malformed)?;
+        let Some(words) = words else {
+            return Ok(Self {
+                model,
+                layout: None,
+            });
+        };
+        let layout = fit(&model, &wanted("--mig", words, &gpu, offer, &model)?);
+        let answer = Fit::new(&gpu, &model, &layout);
+        match layout {
+            Ok(layout) => Ok(Self {
+                model,
+                layout: Some(layout),
+            }),
+            Err(_) => Err(Error::NoFit(Box::new(answer))),
+        }
+    }
+}
+
+/// The kinds of profiles that the named ones belong to.
+fn offer(gpu: &Gpu, words: &str) -> Offer {
+    let mut offer = Offer::PLAIN;
+    for word in words.split(',').map(str::trim) {
+        let named = gpu
+            .profiles
+            .iter()
+            .find(|profile| word.eq_ignore_ascii_case(&profile.name));
+        match named.map(|profile| profile.kind) {
+            Some(ProfileKind::Media) => offer.media = true,
+            Some(ProfileKind::DoubleMemory) => offer.double_memory = true,
+            _ => {}
+        }
+    }
+    offer
+}
+
+/// The machine that these descriptions make together, and the layouts of its partitioned devices.
+fn described(
+    names: &[String],
+    model: Option<&Arc<Model>>,
+    files: &dyn Files,
+    warn: &mut dyn FnMut(String),
+) -> Result<(Machine, Vec<(DeviceId, Layout)>), Error> {
+    let dumps = names
+        .iter()
+        .map(|name| find(name, files))
+        .collect::<Result<Vec<_>, _>>()?;
+    let place = names.join(", ");
+    let Merged {
+        mut dump,
+        contradictions,
+        ..
+    } = merge(dumps).map_err(|error| Error::at(&place, error))?;
+    if model.is_some() {
+        dump.machine.fabric.set_mig(model);
+    }
+    for contradiction in contradictions {
+        warn(contradiction.to_string());
+    }
+    let layouts = dump.layouts().map_err(|error| Error::at(&place, error))?;
+    if layouts.is_empty() && !dump.mig_instances.is_empty() {
+        warn(
+            "MIG instances are listed without the profiles of their GPUs or where they start: left out; \
+             expected --mig GPU, and the output of `nvidia-smi mig -lgi`"
+                .to_owned(),
+        );
+    }
+    let machine = dump
+        .into_machine()
+        .map_err(|error| Error::at(&place, error))?;
+    Ok((machine, layouts))
+}
+
+/// The name of standard input.
+pub(crate) const STANDARD_INPUT: &str = "-";
+
+/// The description that a word names: a name of the catalogue, a formula, a file, KFD's tree,
+/// or `-` for standard input.
+fn find(name: &str, files: &dyn Files) -> Result<Dump, Error> {
+    if name == STANDARD_INPUT {
+        return read(&files.bytes(name)?).map_err(|error| Error::at(name, error));
+    }
+    let unknown = match named(name) {
+        Ok(machine) => return Ok(machine.into()),
+        Err(unknown) => unknown,
+    };
+    let path = Path::new(name);
+    if !files.exists(name) {
+        let looks_like_a_path = name.contains(['/', '\\']) || path.extension().is_some();
+        return Err(if looks_like_a_path {
+            Error::at(name, "no such file")
+        } else {
+            Error::malformed(format_args!("{unknown}, a file, or - for standard input"))
+        });
+    }
+    let mut dump = if files.is_folder(name) {
+        files.machine(name).map_err(|error| {
+            Error::at(
+                name,
+                format_args!("this is a folder, so it was read as KFD's tree: {error}"),
+            )
+        })?
+    } else {
+        read(&files.bytes(name)?).map_err(|error| Error::at(name, error))?
+    };
+    // Only a machine file has a name of its own: other dumps take that of their file.
+    if dump.kind != Kind::MachineFile
+        && let Some(stem) = path.file_stem()
+    {
+        dump.machine.name = stem.to_string_lossy().into_owned();
+    }
+    Ok(dump)
+}

@@ -1,0 +1,123 @@
+//! Models of the bandwidth that a collective reaches.
+
+use mapa_core::{
+    AllToAll, Bandwidth, Channels, DeviceSet, HardwareGraph, LinkModel, Objective, Rates,
+    RingPacking, TreePacking, ring_packing_gbps,
+};
+
+/// A model of the bandwidth that a collective reaches.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Model {
+    /// What the model computes.
+    pub kind: Kind,
+    /// The model as policies take it. Made once, because tables are cached by its identity.
+    pub objective: Objective<'static>,
+    /// Whether it is Eq. 2 of the MAPA paper, as fitted or as printed.
+    pub is_eq_2: bool,
+}
+
+/// What a model computes.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    /// A sum of terms of link counts.
+    Links(LinkModel),
+    /// The traffic that the links of a set of devices can carry at once.
+    Packing(Packing),
+    /// A number that a program computes in its own way.
+    Own,
+}
+
+/// The traffic that the links of a set of devices can carry at once.
+#[derive(Clone, Copy, Debug)]
+pub enum Packing {
+    /// A packing of directed rings.
+    Rings(RingPacking),
+    /// A packing of trees.
+    Trees(TreePacking),
+    /// An exchange between all pairs.
+    AllToAll(AllToAll),
+    /// The channels that an imitated search finds, and the packing of rings at the same rates,
+    /// which bounds them.
+    Channels(Channels<'static>, RingPacking),
+}
+
+impl Packing {
+    /// The channels that a search with these speeds finds.
+    pub(crate) fn channels(rates: Rates, speeds: &'static [f64]) -> Self {
+        Self::Channels(Channels::new(rates, speeds), RingPacking::new(rates))
+    }
+
+    /// The bandwidth of a set of devices; none for one device.
+    pub fn of(&self, graph: &HardwareGraph, set: &DeviceSet) -> Option<Bandwidth> {
+        match self {
+            Self::Rings(rings) => rings.of(graph, set),
+            Self::Trees(trees) => trees.of(graph, set),
+            Self::AllToAll(exchange) => exchange.of(graph, set),
+            Self::Channels(channels, _) => channels.of(graph, set),
+        }
+    }
+
+    /// An upper bound on every packing, GB/s. The result of an imitated search is no such bound, so
+    /// for channels the bound of ring packing is taken.
+    pub fn at_most(&self, found: &Bandwidth, graph: &HardwareGraph, set: &DeviceSet) -> f64 {
+        match self {
+            Self::Channels(_, rings) => rings
+                .of(graph, set)
+                .map_or(found.gbps, |best| best.at_most_gbps),
+            _ => found.at_most_gbps,
+        }
+    }
+
+    fn objective(&self) -> Objective<'static> {
+        match self {
+            Self::Rings(rings) if rings.rates() == Rates::NOMINAL => ring_packing_gbps(),
+            Self::Rings(rings) => rings.objective(),
+            Self::Trees(trees) => trees.objective(),
+            Self::AllToAll(exchange) => exchange.objective(),
+            Self::Channels(channels, _) => channels.objective(),
+        }
+    }
+}
+
+impl Model {
+    /// A sum of terms of link counts.
+    #[must_use]
+    pub fn links(model: LinkModel) -> Self {
+        let objective = model.objective();
+        Self {
+            kind: Kind::Links(model),
+            objective,
+            is_eq_2: false,
+        }
+    }
+
+    /// Eq. 2 as this sum of terms, and as this objective.
+    pub(crate) fn eq_2(model: LinkModel, objective: Objective<'static>) -> Self {
+        Self {
+            kind: Kind::Links(model),
+            objective,
+            is_eq_2: true,
+        }
+    }
+
+    /// A packing.
+    #[must_use]
+    pub fn packing(packing: Packing) -> Self {
+        Self {
+            objective: packing.objective(),
+            kind: Kind::Packing(packing),
+            is_eq_2: false,
+        }
+    }
+
+    /// A model of a program's own, GB/s.
+    #[must_use]
+    pub fn own(objective: Objective<'static>) -> Self {
+        Self {
+            kind: Kind::Own,
+            objective,
+            is_eq_2: false,
+        }
+    }
+}

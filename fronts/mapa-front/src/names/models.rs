@@ -1,0 +1,176 @@
+//! Models of bandwidth by name.
+
+use std::fmt;
+use std::sync::Arc;
+
+use mapa_core::{
+    AllToAll, Channels, Coefficients, LinkModel, Rates, RingPacking, Term, Tiers, TreePacking,
+    effective_gbps, effective_gbps_with,
+};
+use mapa_regress::read_model;
+
+use super::Names;
+use super::registry::{Registry, Row};
+use crate::error::Error;
+use crate::files::Files;
+use crate::model::{Model, Packing};
+
+type Make = dyn Fn(Option<Rates>) -> Result<Model, mapa_core::Error> + Send + Sync;
+
+/// A model of bandwidth that requests can name. Its values are GB/s.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ModelRow {
+    /// The name.
+    pub name: String,
+    /// One line for help texts.
+    pub summary: String,
+    /// On which placements its values can be relied on, in one line.
+    pub domain: String,
+    /// Whether it takes the rates of links. A sum of terms has them in its coefficients.
+    pub takes_rates: bool,
+    make: Arc<Make>,
+}
+
+impl ModelRow {
+    /// A model that takes no rates.
+    pub fn new(
+        name: impl Into<String>,
+        summary: impl Into<String>,
+        domain: impl Into<String>,
+        make: impl Fn() -> Result<Model, mapa_core::Error> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            summary: summary.into(),
+            domain: domain.into(),
+            takes_rates: false,
+            make: Arc::new(move |_| make()),
+        }
+    }
+
+    /// A packing, at the rates that a request gives.
+    fn packing(name: &str, summary: &str, make: fn(Rates) -> Packing) -> Self {
+        Self {
+            name: name.to_owned(),
+            summary: summary.to_owned(),
+            domain: PACKED.to_owned(),
+            takes_rates: true,
+            make: Arc::new(move |rates| Ok(Model::packing(make(rates.unwrap_or_default())))),
+        }
+    }
+}
+
+impl fmt::Debug for ModelRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ModelRow")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Row for ModelRow {
+    const WHAT: &'static str = "model";
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// What a request can name in place of a model: a coefficient file.
+pub const FILES: &str = "a coefficient file";
+
+/// Where Eq. 2 can be relied on.
+const FITTED: &str = "rings of two to five GPUs with links of the DGX-1V, to which it was fitted";
+/// Where packings can be relied on.
+const PACKED: &str = "two devices and more; links at nominal bandwidth, unless rates are given";
+
+/// The models that MAPA ships: Eq. 2, then packings.
+pub(super) fn built_in() -> Registry<ModelRow> {
+    [
+        ModelRow::new("paper", "Eq. 2 of the MAPA paper", FITTED, || {
+            Ok(Model::eq_2(LinkModel::paper(), effective_gbps()))
+        }),
+        ModelRow::new(
+            "paper-printed",
+            "Eq. 2 as Table 2 prints it",
+            FITTED,
+            || {
+                let objective =
+                    effective_gbps_with("effective_printed_gbps", Coefficients::PRINTED);
+                Ok(Model::eq_2(printed()?, objective))
+            },
+        ),
+        ModelRow::packing(
+            "ring-packing",
+            "rings that all carry traffic at once",
+            |rates| Packing::Rings(RingPacking::new(rates)),
+        ),
+        ModelRow::packing("tree", "trees that all carry traffic at once", |rates| {
+            Packing::Trees(TreePacking::new(rates))
+        }),
+        ModelRow::packing("all-to-all", "an exchange between all pairs", |rates| {
+            Packing::AllToAll(AllToAll::new(rates))
+        }),
+        ModelRow::packing(
+            "channels",
+            "the channels of an imitated search of NCCL",
+            |rates| Packing::channels(rates, &Channels::SPEEDS),
+        ),
+        ModelRow::packing(
+            "channels-2022",
+            "the same with the speeds of 2022",
+            |rates| Packing::channels(rates, &Channels::SPEEDS_2022),
+        ),
+        ModelRow::packing(
+            "channels-2024",
+            "the same with the speeds of 2024",
+            |rates| Packing::channels(rates, &Channels::SPEEDS_2024),
+        ),
+    ]
+    .into_iter()
+    .collect()
+}
+
+/// Eq. 2 with the coefficients of Table 2.
+fn printed() -> Result<LinkModel, mapa_core::Error> {
+    let terms = Term::eq_2(Tiers::PAPER.len())
+        .into_iter()
+        .zip(Coefficients::PRINTED.0)
+        .collect();
+    let domain = LinkModel::paper().domain().clone();
+    let model = LinkModel::new("eq-2-printed", Tiers::PAPER, terms, domain)?;
+    Ok(model.with_source("Table 2 of the paper, as printed"))
+}
+
+impl Names {
+    /// The model of this name, or of this coefficient file, at these rates of links.
+    ///
+    /// # Errors
+    /// If there is no such name or file, if the file cannot be read, or if rates are given for a
+    /// model that takes none.
+    pub fn model(
+        &self,
+        word: &str,
+        rates: Option<Rates>,
+        files: &dyn Files,
+    ) -> Result<Model, Error> {
+        let row = self.models.get(word);
+        if rates.is_some() && !row.is_some_and(|own| own.takes_rates) {
+            return Err(Error::malformed(format_args!(
+                "--rates is for packings; the coefficients of `{word}` include the rates of links: expected no --rates"
+            )));
+        }
+        if let Some(row) = row {
+            return Ok((row.make)(rates)?);
+        }
+        if !files.exists(word) {
+            return Err(Error::malformed(format_args!(
+                "no model is called `{word}`, and no file: expected {}, or {FILES}",
+                self.models.list()
+            )));
+        }
+        let model = read_model(&files.text(word)?).map_err(|error| Error::at(word, error))?;
+        Ok(Model::links(model))
+    }
+}

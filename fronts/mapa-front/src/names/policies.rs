@@ -1,0 +1,277 @@
+//! Placement policies by name.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use mapa_core::{BuiltIn, ModelUse, Policy, preserved_direct_gbps};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Names;
+use super::registry::{Registry, Row};
+use crate::error::Error;
+use crate::job::Job;
+use crate::model::Model;
+
+/// What a request says beside a policy's name.
+#[derive(Clone, Copy, Default)]
+pub struct Choice<'a> {
+    /// The model by which the policy predicts bandwidth; its own for `None`.
+    pub model: Option<&'a Model>,
+    /// The links that Eq. 3 counts.
+    pub preserved: Preserved,
+    /// The job, for policies that must know its traffic; none for a stream of jobs.
+    pub job: Option<&'a Job>,
+}
+
+/// The links that Eq. 3 counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Preserved {
+    /// All links, as printed in the paper.
+    #[default]
+    All,
+    /// Direct links only, as in the released code.
+    Direct,
+}
+
+impl FromStr for Preserved {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text {
+            "all" => Ok(Self::All),
+            "direct" => Ok(Self::Direct),
+            _ => Err(Error::at(
+                format_args!("preserved={text}"),
+                "expected all or direct",
+            )),
+        }
+    }
+}
+
+type Make = dyn Fn(&Choice<'_>) -> Result<Box<dyn Policy>, Error> + Send + Sync;
+
+/// A placement policy that requests can name.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct PolicyRow {
+    /// The name, as [`Policy::name`] gives it.
+    pub name: String,
+    /// One line for help texts.
+    pub summary: String,
+    /// Whether it is for instances of partitioned devices, and has no preference among whole ones.
+    pub for_instances: bool,
+    /// Whether it is one of the four policies of MAPA's evaluation.
+    pub of_paper: bool,
+    /// Whether it chooses devices for bandwidth-sensitive jobs by Eq. 2, unless it is given another
+    /// model.
+    pub by_eq_2: bool,
+    /// For which jobs it predicts bandwidth by a model that it can be given.
+    pub model: ModelUse,
+    /// Whether it can be told which links Eq. 3 counts.
+    pub takes_preserved: bool,
+    /// Whether it must know the traffic of the job, so that it is for one job and not for a stream.
+    pub needs_traffic: bool,
+    make: Arc<Make>,
+}
+
+impl PolicyRow {
+    /// A policy of whole devices that takes no model. The policy that `make` returns must have this
+    /// name.
+    pub fn new(
+        name: impl Into<String>,
+        summary: impl Into<String>,
+        make: impl Fn(&Choice<'_>) -> Result<Box<dyn Policy>, Error> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            summary: summary.into(),
+            for_instances: false,
+            of_paper: false,
+            by_eq_2: false,
+            model: ModelUse::Never,
+            takes_preserved: false,
+            needs_traffic: false,
+            make: Arc::new(make),
+        }
+    }
+
+    /// The same policy, which is given a model for these jobs.
+    #[must_use]
+    pub fn takes_model(mut self, jobs: ModelUse) -> Self {
+        self.model = jobs;
+        self
+    }
+}
+
+impl From<BuiltIn> for PolicyRow {
+    fn from(own: BuiltIn) -> Self {
+        Self {
+            name: own.name.to_owned(),
+            summary: own.summary.to_owned(),
+            for_instances: own.for_instances,
+            of_paper: own.of_paper,
+            by_eq_2: own.by_eq_2,
+            model: own.model,
+            takes_preserved: own.takes_preserved,
+            needs_traffic: false,
+            make: Arc::new(move |choice| {
+                let left = match choice.preserved {
+                    Preserved::All => None,
+                    Preserved::Direct => Some(preserved_direct_gbps()),
+                };
+                let model = choice.model.map(|model| model.objective.clone());
+                own.policy_with(model, left).ok_or_else(|| {
+                    Error::malformed(format_args!(
+                        "the policy {} takes no model and no --preserved",
+                        own.name
+                    ))
+                })
+            }),
+        }
+    }
+}
+
+impl fmt::Debug for PolicyRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PolicyRow")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Row for PolicyRow {
+    const WHAT: &'static str = "policy";
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// The built-in policies: MAPA's, then those of vendors' device plugins, then the one that must know
+/// the job.
+pub(super) fn built_in() -> Registry<PolicyRow> {
+    let fastest = PolicyRow {
+        needs_traffic: true,
+        ..PolicyRow::new(
+            FASTEST,
+            "the least communication time, for a pattern such as tp=4,pp=2 or a pattern file in bytes",
+            |choice| fastest(choice.job),
+        )
+    };
+    BuiltIn::ALL
+        .into_iter()
+        .chain(mapa_topologies::policies::BUILT_IN)
+        .map(PolicyRow::from)
+        .chain([fastest])
+        .collect()
+}
+
+/// The name of the policy that minimises the communication time of one job.
+const FASTEST: &str = "min-step-time";
+
+/// The policy that minimises the communication time of this job.
+fn fastest(job: Option<&Job>) -> Result<Box<dyn Policy>, Error> {
+    if let Some(fastest) = job.and_then(Job::fastest) {
+        return Ok(Box::new(fastest));
+    }
+    let application = job.and_then(|job| job.application.as_ref());
+    Err(Error::malformed(match application {
+        Some(own) if own.unit.is_bytes() => format!(
+            "--policy {FASTEST}: the pattern {} has no edges: expected ranks that communicate",
+            own.name
+        ),
+        Some(own) => format!(
+            "--policy {FASTEST}: the pattern {} counts traffic in `{}`: expected a pattern file with \
+             unit = \"bytes\" or \"bytes-per-step\"",
+            own.name, own.unit
+        ),
+        None => format!(
+            "--policy {FASTEST} needs known traffic: expected a pattern such as tp=4,pp=2,dp=1, or a pattern file in bytes"
+        ),
+    }))
+}
+
+impl Names {
+    /// The policies of a stream of jobs: those that need not know the traffic of a job.
+    pub fn policies_of_streams(&self) -> impl Iterator<Item = &PolicyRow> {
+        self.policies.iter().filter(|own| !own.needs_traffic)
+    }
+
+    /// The names of the policies that take a model, separated by commas.
+    #[must_use]
+    pub fn policies_by_model(&self) -> String {
+        let names: Vec<&str> = self
+            .policies
+            .iter()
+            .filter(|own| own.model != ModelUse::Never)
+            .map(|own| own.name.as_str())
+            .collect();
+        names.join(", ")
+    }
+
+    /// The policy of this name.
+    ///
+    /// # Errors
+    /// If no policy has the name; if the policy cannot use the model or `preserved`; if it must know
+    /// the job's traffic, and that is unknown.
+    pub fn policy(&self, name: &str, choice: &Choice<'_>) -> Result<Box<dyn Policy>, Error> {
+        let row = self.policies.get(name);
+        // A policy that must know the job does not exist for a stream of jobs.
+        let row = row.filter(|own| !own.needs_traffic || choice.job.is_some());
+        if choice.preserved != Preserved::All && !row.is_some_and(|own| own.takes_preserved) {
+            return Err(Error::malformed(format_args!(
+                "--preserved is for the policy preserve, not {name}: expected --policy preserve, or no --preserved"
+            )));
+        }
+        if choice.model.is_some() && !row.is_some_and(|own| own.model != ModelUse::Never) {
+            return Err(Error::malformed(format_args!(
+                "a model is for the policies {}, not {name}: expected one of these, or no model",
+                self.policies_by_model()
+            )));
+        }
+        let Some(row) = row else {
+            let known: Vec<&str> = self
+                .policies_of_streams()
+                .map(|own| own.name.as_str())
+                .collect();
+            return Err(Error::malformed(format_args!(
+                "no policy is called `{name}`: expected one of {}",
+                known.join(", ")
+            )));
+        };
+        (row.make)(choice)
+    }
+
+    /// The policies that these words name, each once: names, `paper` for the four of the paper,
+    /// `all` for the policies of whole devices.
+    pub fn policy_names<'a>(&'a self, words: &'a [String]) -> Vec<&'a str> {
+        let mut names: Vec<&str> = Vec::new();
+        for word in words
+            .iter()
+            .map(|word| word.trim())
+            .filter(|word| !word.is_empty())
+        {
+            let stands_for = |own: &&PolicyRow| match word {
+                "paper" => own.of_paper,
+                _ => !own.for_instances,
+            };
+            let more: Vec<&str> = match word {
+                "paper" | "all" => self
+                    .policies_of_streams()
+                    .filter(stands_for)
+                    .map(|own| own.name.as_str())
+                    .collect(),
+                name => vec![name],
+            };
+            for name in more {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        names
+    }
+}

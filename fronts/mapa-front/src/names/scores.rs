@@ -1,0 +1,124 @@
+//! Scores by name: their unit, and what they mean.
+
+use crate::text::{gbps, seconds};
+
+/// The unit of a score.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unit {
+    /// GB/s.
+    GbPerS,
+    /// Seconds.
+    Seconds,
+}
+
+/// A score that policies report.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ScoreRow {
+    /// The name, which is its key in answers.
+    pub name: &'static str,
+    /// The unit of its values.
+    pub unit: Unit,
+    /// What it means, in one line; empty where its name says it.
+    pub meaning: &'static str,
+    /// Whether more of it is better.
+    pub more_is_better: bool,
+    /// Whether one device has such a score. One device has no collective bandwidth: packings score
+    /// it as 0, which is not shown.
+    pub of_one_device: bool,
+}
+
+/// The scores of the built-in policies, in the order in which explanations list them. Scores that
+/// are counts, such as `devices used`, have no row.
+pub const SCORES: [ScoreRow; 10] = [
+    rate(
+        "aggregate_gbps",
+        "aggregate_gbps (Eq. 1): sum of the bandwidths of the job's links",
+    ),
+    rate(
+        "effective_gbps",
+        "effective_gbps (Eq. 2): predicted bandwidth of a collective",
+    ),
+    time(
+        "step_seconds",
+        "step_seconds: communication time of a step, one phase after another, each as slow as its slowest link",
+    ),
+    time(
+        "edges_seconds",
+        "edges_seconds: time of the slowest edge, if all edges send at once",
+    ),
+    rate(
+        "preserved_gbps",
+        "preserved_gbps (Eq. 3): sum of link bandwidths between the devices that stay free",
+    ),
+    rate("effective_printed_gbps", ""),
+    packing("ring_packing_gbps"),
+    packing("tree_packing_gbps"),
+    packing("all_to_all_gbps"),
+    packing("channels_gbps"),
+];
+
+const fn rate(name: &'static str, meaning: &'static str) -> ScoreRow {
+    ScoreRow {
+        name,
+        unit: Unit::GbPerS,
+        meaning,
+        more_is_better: true,
+        of_one_device: true,
+    }
+}
+
+const fn time(name: &'static str, meaning: &'static str) -> ScoreRow {
+    ScoreRow {
+        unit: Unit::Seconds,
+        more_is_better: false,
+        ..rate(name, meaning)
+    }
+}
+
+const fn packing(name: &'static str) -> ScoreRow {
+    ScoreRow {
+        of_one_device: false,
+        ..rate(name, "")
+    }
+}
+
+/// The row of a score; none for counts, and for scores of a program's own.
+#[must_use]
+pub fn score_row(name: &str) -> Option<&'static ScoreRow> {
+    SCORES.iter().find(|row| row.name == name)
+}
+
+/// The value of a score, in its unit.
+#[must_use]
+pub fn score_text(name: &str, value: f64) -> String {
+    match score_row(name).map(|row| row.unit) {
+        Some(Unit::Seconds) => seconds(value),
+        _ => gbps(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_score_is_shown_in_its_unit() {
+        assert_eq!(
+            [
+                score_text("step_seconds", 0.0775),
+                score_text("aggregate_gbps", 0.0775)
+            ],
+            ["0.0775", "0.08"]
+        );
+        assert_eq!(score_text("devices used", 3.0), "3");
+    }
+
+    #[test]
+    fn no_score_has_two_rows() {
+        for (at, row) in SCORES.iter().enumerate() {
+            assert!(SCORES[..at].iter().all(|other| other.name != row.name));
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! The request that a job makes of a machine.
+
+use std::fmt;
+use std::str::FromStr;
+
+use mapa_core::mig::{Model, ProfileId};
+use mapa_core::{
+    Allocator, Decision, Demand, DeviceId, DeviceSet, HardwareGraph, LinkClass, Pattern, Request,
+};
+use mapa_topologies::Labels;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::files::Files;
+use crate::job::{self, Job};
+use crate::words;
+
+/// A job as a request describes it.
+///
+/// In JSON and TOML a job is a table of these keys; in words it is the same keys as `key=value`,
+/// separated by spaces: `gpus=4 sensitive=true`, or `pattern=tp=4,pp=2 avoid=GPU3`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobSpec {
+    /// How many devices the job needs, or instances with `slice`. A training job and a pattern file
+    /// imply the number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<usize>,
+    /// Which ranks communicate: a shape, edges such as `0-1,1-2`, degrees of parallelism such as
+    /// `tp=4,pp=2`, or a pattern file.
+    #[serde(default = "ring")]
+    pub pattern: String,
+    /// Bytes that each rank of a training job sends in a step, such as `tp=2e9,pp=1e8`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<String>,
+    /// Whether the job's speed depends on its links; as the pattern file says if absent, else not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensitive: Option<bool>,
+    /// The MIG profile of each rank's instance; a whole device if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice: Option<String>,
+    /// Memory that each rank uses, GiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<f64>,
+    /// Whether several ranks may share a device or instance.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub shared: bool,
+    /// PCIe traffic of each rank, GB/s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pcie_traffic: Option<f64>,
+    /// Warps that each rank has in flight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warps: Option<u32>,
+    /// Devices that the job must get.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub must_include: Vec<DeviceName>,
+    /// Devices that the job must not get.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub avoid: Vec<DeviceName>,
+    /// The worst class of link that the job's edges may use: `sys`, `node`, `phb`, `pxb`, `pix`,
+    /// `nv1`, ...
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_link: Option<String>,
+    /// Whether the whole job must be on one NUMA node.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub same_numa: bool,
+    /// The search stops after this many nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_nodes: Option<u64>,
+    /// The search stops after this many placements.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+}
+
+/// The shape of a job that names none.
+pub fn ring() -> String {
+    "ring".to_owned()
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// The name of a device or of a lease: a text, or an integer. The integer of a device is its id; a
+/// text is an id, a name, a UUID or a PCI address.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "expected a string or an integer, not below 0")]
+pub enum DeviceName {
+    /// An integer.
+    Id(u64),
+    /// A text.
+    Text(String),
+}
+
+impl fmt::Display for DeviceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id(id) => id.fmt(f),
+            Self::Text(text) => text.fmt(f),
+        }
+    }
+}
+
+impl DeviceName {
+    /// Names as a command line gives them.
+    pub fn of_texts<T: AsRef<str>>(list: &[T]) -> Vec<Self> {
+        list.iter()
+            .map(|text| Self::Text(text.as_ref().to_owned()))
+            .collect()
+    }
+}
+
+impl Default for JobSpec {
+    fn default() -> Self {
+        Self {
+            gpus: None,
+            pattern: ring(),
+            bytes: None,
+            sensitive: None,
+            slice: None,
+            memory: None,
+            shared: false,
+            pcie_traffic: None,
+            warps: None,
+            must_include: Vec::new(),
+            avoid: Vec::new(),
+            min_link: None,
+            same_numa: false,
+            max_nodes: None,
+            limit: None,
+        }
+    }
+}
+
+impl FromStr for JobSpec {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        words::table(text, "pattern", &["must_include", "avoid"])
+    }
+}
+
+impl JobSpec {
+    /// The job: its pattern, with what is known of its traffic.
+    ///
+    /// # Errors
+    /// As [`job::job`].
+    pub fn job(&self, files: &dyn Files) -> Result<Job, Error> {
+        job::job(&self.pattern, self.bytes.as_deref(), self.gpus, files)
+    }
+
+    /// What the job requests of this machine, checked.
+    ///
+    /// # Errors
+    /// If a device, a profile or a class of links is unknown, a number is out of range, or the
+    /// request contradicts itself.
+    pub fn request(&self, job: &Job, graph: &HardwareGraph) -> Result<Request, Error> {
+        let demand = demand(self, graph)?;
+        let mut request = Request::new(job.pattern.clone().each(demand))
+            .sensitive(job.is_sensitive(self.sensitive))
+            .must_include(devices(&self.must_include, graph)?)
+            .avoid(devices(&self.avoid, graph)?)
+            .min_link(min_link(self.min_link.as_deref())?)
+            .same_numa(self.same_numa);
+        if let Some(nodes) = self.max_nodes {
+            request.limits.nodes = nodes;
+        }
+        if let Some(matches) = self.limit {
+            request.limits.matches = matches;
+        }
+        request.check(graph)?;
+        Ok(request)
+    }
+}
+
+/// What each rank requests: an instance of the size of this profile, or a whole device if no
+/// profile is named.
+///
+/// # Errors
+///
+/// If no device has the profile, or if devices of several models give it different sizes.
+pub fn slice(word: Option<&str>, graph: &HardwareGraph) -> Result<Demand, Error> {
+    let Some(word) = word else {
+        return Ok(Demand::whole());
+    };
+    let mut models: Vec<&Model> = Vec::new();
+    for model in graph.wholes().iter().filter_map(|id| graph.model(id)) {
+        if models.iter().all(|known| **known != **model) {
+            models.push(model);
+        }
+    }
+    // A machine may mix models: the profile need not exist in all of them, but where it does it
+    // must mean the same.
+    let (found, unknown): (Vec<_>, Vec<_>) = models
+        .iter()
+        .map(|model| model.find(word).map(|profile| exactly(model, profile)))
+        .partition(Result::is_ok);
+    let mut demands: Vec<Demand> = found.into_iter().flatten().collect();
+    demands.dedup();
+    let place = format_args!("slice `{word}`");
+    match (
+        demands.as_slice(),
+        unknown.into_iter().find_map(Result::err),
+    ) {
+        ([demand], _) => Ok(*demand),
+        ([], Some(unknown)) => Err(Error::at(place, unknown)),
+        ([], None) => Err(Error::at(
+            place,
+            "no device of this machine supports MIG: expected --mig GPU, or `mig` in the machine file",
+        )),
+        _ => Err(Error::at(
+            place,
+            "its size differs between the devices of this machine: expected a profile of one size",
+        )),
+    }
+}
+
+/// A demand for an instance of the profile's size; or for the profile itself, if an earlier profile
+/// has the same size.
+fn exactly(model: &Model, profile: ProfileId) -> Demand {
+    let size = model.profile(profile).size;
+    let first = model.profiles().iter().position(|other| other.size == size);
+    if first == Some(usize::from(profile.0)) {
+        Demand::slice(size)
+    } else {
+        Demand::profile(profile)
+    }
+}
+
+/// What each rank requests, with what it uses of that.
+///
+/// # Errors
+///
+/// If a number is out of range, or if memory is given and the machine has none on record.
+fn demand(spec: &JobSpec, graph: &HardwareGraph) -> Result<Demand, Error> {
+    let wants = slice(spec.slice.as_deref(), graph)?;
+    let mut demand = wants.warps(spec.warps.unwrap_or_default());
+    if let Some(gib) = spec.memory {
+        demand = demand.memory((positive("--memory", gib)? * f64::from(1 << 30)) as u64);
+        let mut devices = graph.devices().iter();
+        if devices.all(|device| device.memory_bytes.is_none()) {
+            return Err(Error::malformed(
+                "--memory: the machine's description does not say how much memory its devices have",
+            ));
+        }
+    }
+    if let Some(gbps) = spec.pcie_traffic {
+        demand = demand.pcie_gbps(positive("--pcie-traffic", gbps)?);
+    }
+    Ok(if spec.shared { demand.shared() } else { demand })
+}
+
+fn positive(option: &str, value: f64) -> Result<f64, Error> {
+    if value > 0.0 && value <= 1e6 {
+        return Ok(value);
+    }
+    Err(Error::malformed(format_args!(
+        "{option} {value}: expected a positive number, at most 1e6"
+    )))
+}
+
+/// The devices that a list names.
+///
+/// # Errors
+///
+/// If a name or an id is unknown.
+pub fn devices(list: &[DeviceName], graph: &HardwareGraph) -> Result<DeviceSet, Error> {
+    let mut set = DeviceSet::new();
+    for name in list {
+        match name {
+            DeviceName::Id(id) => {
+                let id = DeviceId(u32::try_from(*id).unwrap_or(u32::MAX));
+                graph.check(id)?;
+                set.insert(id);
+            }
+            DeviceName::Text(text) if text.trim().is_empty() => {}
+            DeviceName::Text(text) => {
+                set.insert(graph.find(text)?);
+            }
+        }
+    }
+    Ok(set)
+}
+
+/// The worst class of link that edges may use; any, if none is named.
+pub fn min_link(word: Option<&str>) -> Result<LinkClass, Error> {
+    word.map_or(Ok(LinkClass::None), |word| {
+        Labels::default().parse(word).map_err(Error::malformed)
+    })
+}
+
+/// The idle machine with these devices and instances in use. A partitioned device stands for all
+/// its instances.
+///
+/// # Errors
+///
+/// If a name is unknown, or if the device or instance does not exist under the current layout.
+pub fn with_busy(idle: &Allocator, list: &[DeviceName]) -> Result<Allocator, Error> {
+    let graph = idle.graph();
+    let view = idle.view();
+    let mut busy = DeviceSet::new();
+    for id in devices(list, graph)?.iter() {
+        let there = &graph.with_parts(&[id.0].into()) & view.present();
+        if there.is_empty() {
+            let device = graph.device(id);
+            let (name, whole) = (&device.name, &graph.device(device.parent).name);
+            let layout = graph
+                .model(device.parent)
+                .map(|model| model.print(&view.layout_of(device.parent)))
+                .unwrap_or_default();
+            return Err(Error::malformed(format_args!(
+                "--busy {name}: not in the layout of {whole}, which is {layout}: expected a device or instance of \
+                 that layout"
+            )));
+        }
+        busy.extend(there.iter());
+    }
+    let mut state = idle.clone();
+    if !busy.is_empty() {
+        let tenants = Request::new(Pattern::independent(busy.len()).each(Demand::any()));
+        state.commit(Decision::checked("busy", &tenants, &view, busy.iter())?)?;
+    }
+    Ok(state)
+}

@@ -1,0 +1,112 @@
+//! The simulation of a workload under one policy.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mapa_core::Policy;
+use mapa_sched::Fleet;
+use mapa_sim::{Execution, Fragmentation, Outcome, OverTime, Row, Scorer, Summary, Workload};
+
+use super::simulation;
+use super::watch::{Counted, Watched};
+use crate::error::Error;
+use crate::names::Names;
+
+/// The simulation of a workload under one policy.
+#[derive(Debug)]
+pub struct PolicyRun {
+    /// The name of the policy.
+    pub policy: String,
+    /// What happened.
+    pub outcome: Outcome,
+    /// A row for each job that ended.
+    pub rows: Vec<Row>,
+    /// The measures of the run.
+    pub summary: Summary,
+    /// The state of the fleet over time.
+    pub over_time: OverTime,
+    /// Decisions whose search stopped at its limit.
+    pub cut: usize,
+}
+
+/// Simulates one workload on one fleet under several policies, one after another. What is computed
+/// for sets of devices is kept, as these recur between policies.
+pub struct Runner<'a> {
+    /// Where schedulers are found.
+    pub names: &'a Names,
+    /// The jobs.
+    pub workload: &'a Workload,
+    /// The machines, idle.
+    pub fleet: &'a Fleet,
+    /// The words of the scheduler.
+    pub scheduler: &'a str,
+    /// The words of the execution model, by which a scheduler may judge links.
+    pub execution: &'a str,
+    /// The execution model itself.
+    pub model: &'a dyn Execution,
+    scorer: Scorer,
+    fragmentation: Fragmentation,
+}
+
+impl<'a> Runner<'a> {
+    /// Prepares simulations with this scheduler and execution model.
+    ///
+    /// `model` is what [`Names::execution`] makes of `execution` for this workload.
+    #[must_use]
+    pub fn new(
+        names: &'a Names,
+        (workload, fleet): (&'a Workload, &'a Fleet),
+        scheduler: &'a str,
+        (execution, model): (&'a str, &'a dyn Execution),
+    ) -> Self {
+        Self {
+            names,
+            workload,
+            fleet,
+            scheduler,
+            execution,
+            model,
+            scorer: Scorer::new(),
+            fragmentation: Fragmentation::default(),
+        }
+    }
+
+    /// Simulates the workload under this policy. `ended` is called for each job that ends.
+    ///
+    /// # Errors
+    /// If the scheduler is unknown or does not take the policy, or if it gives an order that cannot
+    /// be carried out.
+    pub fn under(
+        &mut self,
+        policy: Box<dyn Policy>,
+        ended: &mut dyn FnMut(),
+    ) -> Result<PolicyRun, Error> {
+        let name = policy.name().to_owned();
+        let mut over_time = OverTime::default();
+        let cut = Arc::new(AtomicUsize::new(0));
+        let watched = Box::new(Watched {
+            policy,
+            cut: cut.clone(),
+        });
+        let scheduler = self
+            .names
+            .scheduler(self.scheduler, watched, self.execution)?;
+        let mut scheduler = Counted { scheduler, ended };
+        let fragmentation = &mut self.fragmentation;
+        let outcome = simulation(self.workload, self.fleet.clone())
+            .observe(|now, fleet| over_time.observe(now, fleet, fragmentation))
+            .run(&mut scheduler, self.model)
+            .map_err(Error::malformed)?;
+        let rows = Row::of(&outcome, self.workload, self.fleet, &mut self.scorer);
+        let summary = Summary::of(&outcome, &rows, self.fleet);
+        let cut = cut.load(Ordering::Relaxed);
+        Ok(PolicyRun {
+            policy: name,
+            outcome,
+            rows,
+            summary,
+            over_time,
+            cut,
+        })
+    }
+}

@@ -1,0 +1,175 @@
+//! The workload that a request names.
+
+use std::str::FromStr;
+
+use mapa_sim::{
+    Generator, RunTimes, Selection, TraceKind, Workload, read_jobs, read_run_times, read_trace_part,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::files::Files;
+use crate::machine::STANDARD_INPUT;
+use crate::words;
+
+/// The generator of a workload that names no source.
+const USUAL: &str = "mapa";
+
+/// The source of a workload: a job file, a trace, or a generator (`mapa` if nothing is named).
+///
+/// In JSON and TOML a workload is a table of these keys; in words it is the same keys as `key=value`,
+/// separated by spaces: `jobs=jobs.csv`, or `generate=mapa,jobs=1000 seed=7`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadSpec {
+    /// A job file, `-` for standard input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<String>,
+    /// The log of a real cluster, `[KIND=]FILE`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// Which jobs of the trace to take, such as `first=1000,max-gpus=8`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub select: Option<String>,
+    /// A generator, such as `mapa,jobs=1000`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generate: Option<String>,
+    /// A file from which run times are drawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_times: Option<String>,
+    /// The seed of the generator; 1 if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Whether all jobs arrive at time 0.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_once: bool,
+}
+
+impl FromStr for WorkloadSpec {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        words::table(text, "jobs", &[])
+    }
+}
+
+impl WorkloadSpec {
+    /// The seed of the generator.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.seed.unwrap_or(1)
+    }
+
+    /// Whether the workload is read from standard input.
+    #[must_use]
+    pub fn reads_standard_input(&self) -> bool {
+        let trace = self
+            .trace
+            .as_deref()
+            .map(|trace| trace.rsplit('=').next().unwrap_or(trace));
+        [self.jobs.as_deref(), trace, self.run_times.as_deref()].contains(&Some(STANDARD_INPUT))
+    }
+
+    /// Reads or draws the workload. Its source names the file, or the generator and its seed.
+    ///
+    /// # Errors
+    /// If several sources are named, a file cannot be read, or words are wrong.
+    pub fn load(&self, files: &dyn Files) -> Result<Workload, Error> {
+        self.check()?;
+        let workload = match (&self.jobs, &self.trace) {
+            (Some(file), _) => of_file(file, files, &read_jobs)?,
+            (_, Some(words)) => trace(words, self.select.as_deref().unwrap_or_default(), files)?,
+            _ => drawn(self, files)?,
+        };
+        Ok(if self.at_once {
+            workload.all_at_once()
+        } else {
+            workload
+        })
+    }
+
+    /// Checks that the keys are of one source.
+    fn check(&self) -> Result<(), Error> {
+        let given = |name, is_given| if is_given { Some(name) } else { None };
+        let sources = [
+            given("jobs", self.jobs.is_some()),
+            given("trace", self.trace.is_some()),
+            given("generate", self.generate.is_some()),
+        ];
+        let sources: Vec<&str> = sources.into_iter().flatten().collect();
+        if sources.len() > 1 {
+            return Err(Error::malformed(format_args!(
+                "a workload cannot have {}: expected one of them",
+                sources.join(" and ")
+            )));
+        }
+        if self.select.is_some() && self.trace.is_none() {
+            return Err(Error::malformed(
+                "`select` is for traces: expected `trace` too",
+            ));
+        }
+        let drawn = self.jobs.is_none() && self.trace.is_none();
+        if !drawn && (self.run_times.is_some() || self.seed.is_some()) {
+            return Err(Error::malformed(
+                "`run_times` and `seed` are for generators: expected neither beside `jobs` or `trace`",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The workload of a generator, drawn with this seed.
+pub fn generated(words: &str, seed: u64) -> Result<Workload, Error> {
+    words
+        .parse::<Generator>()
+        .and_then(|generator| generator.generate(seed))
+        .map_err(Error::malformed)
+}
+
+/// The workload of `--generate`, with run times from a file if one is named.
+fn drawn(spec: &WorkloadSpec, files: &dyn Files) -> Result<Workload, Error> {
+    let words = spec.generate.as_deref().unwrap_or(USUAL);
+    let Some(file) = &spec.run_times else {
+        return generated(words, spec.seed());
+    };
+    let mut generator: Generator = words.parse().map_err(Error::malformed)?;
+    let times = read_run_times(&files.text(file)?).map_err(|error| Error::at(file, error))?;
+    generator.run_times = RunTimes::Empirical(times.into());
+    let mut workload = generator.generate(spec.seed()).map_err(Error::malformed)?;
+    workload.source.push_str(&format!(", run times of {file}"));
+    Ok(workload)
+}
+
+/// The selected part of a trace, `[KIND=]FILE`.
+fn trace(words: &str, select: &str, files: &dyn Files) -> Result<Workload, Error> {
+    // The name of a file may contain `=`: an existing file wins.
+    let (kind, file) = match words.split_once('=') {
+        Some((kind, file)) if !files.exists(words) => (Some(kind), file),
+        _ => (None, words),
+    };
+    let selection: Selection = select
+        .parse()
+        .map_err(|error| Error::at("--select", error))?;
+    let kind: Option<TraceKind> = kind.map(str::parse).transpose().map_err(Error::malformed)?;
+    of_file(file, files, &|text| {
+        let kind = kind.map_or_else(|| TraceKind::recognise(text), Ok)?;
+        read_trace_part(kind, text, &selection)
+    })
+}
+
+/// The workload that `read` returns for a file. The file's name is added to the workload's source.
+fn of_file(
+    file: &str,
+    files: &dyn Files,
+    read: &dyn Fn(&str) -> Result<Workload, mapa_sim::Error>,
+) -> Result<Workload, Error> {
+    let mut workload = read(&files.text(file)?).map_err(|error| Error::at(file, error))?;
+    let name = if file == STANDARD_INPUT {
+        "standard input"
+    } else {
+        file
+    };
+    workload.source = format!("{}, {name}", workload.source);
+    Ok(workload)
+}
