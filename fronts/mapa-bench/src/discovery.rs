@@ -2,9 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
+use mapa_front::answer;
 use mapa_live::{Attempt, Discovered, Live};
 use mapa_topologies::Machine;
-use serde_json::{Value, json};
 
 use crate::cli::MachineArgs;
 use crate::failure::Failure;
@@ -71,35 +71,34 @@ impl Discovery {
         lines
     }
 
-    /// The key `discovery` of the JSON answer. Instances are never cached, so they are null in an
-    /// answer from the cache.
-    pub(crate) fn as_json(&self) -> Value {
+    /// The key `discovery` of the JSON answer.
+    pub(crate) fn answer(&self) -> answer::Discovery {
         let found = &self.0;
-        let mut tried = Vec::new();
-        for Attempt {
-            source,
-            place,
-            failure,
-            ..
-        } in &found.tried
-        {
-            tried.push(json!({
-                "source": source.name(), "place": place.display().to_string(), "failure": failure,
-            }));
-        }
-        let instances = found.state.as_ref().map(|state| {
-            state
-                .mig_instances
-                .iter()
-                .map(|own| json!({ "device": own.device.0, "profile": own.profile, "uuid": own.uuid }))
-                .collect::<Vec<_>>()
+        let tried = found.tried.iter().map(|attempt| answer::Tried {
+            source: attempt.source.name().to_owned(),
+            place: attempt.place.display().to_string(),
+            failure: attempt.failure.clone(),
         });
-        json!({
-            "by": found.by.name(), "cached": found.cached, "driver": found.driver,
-            "at": found.at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs(),
-            "file": found.file.as_ref().map(|file| file.display().to_string()),
-            "mig_instances": instances, "tried": tried,
-        })
+        let instances = found.state.as_ref().map(|state| {
+            let instances = state.mig_instances.iter();
+            instances
+                .map(|own| answer::LiveInstance {
+                    device: own.device.0,
+                    profile: own.profile.clone(),
+                    uuid: own.uuid.clone(),
+                })
+                .collect()
+        });
+        let since_1970 = found.at.duration_since(SystemTime::UNIX_EPOCH);
+        answer::Discovery {
+            by: found.by.name().to_owned(),
+            cached: found.cached,
+            driver: found.driver.clone(),
+            at: since_1970.unwrap_or_default().as_secs(),
+            file: found.file.as_ref().map(|file| file.display().to_string()),
+            mig_instances: instances,
+            tried: tried.collect(),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 use mapa_core::Refusal;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub(crate) enum Failure {
     /// The request makes no sense, or something in it cannot be read: exit status 2.
@@ -75,9 +75,4 @@ impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
-}
-
-/// The JSON object of a refusal, the same in every command and output form.
-pub(crate) fn refusal(refusal: &Refusal) -> Value {
-    json!({ "refusal": refusal.kind(), "reason": refusal.to_string() })
 }

@@ -13,7 +13,6 @@
     reason = "every failure is an answer, and only `output` prints"
 )]
 
-mod answer;
 mod cli;
 mod commands;
 mod discovery;

@@ -5,11 +5,10 @@ use std::io::{self, BufWriter, Stdout, Write};
 use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use mapa_front::answer::Versioned;
+use mapa_front::answer::{Malformed, Refusal, Versioned};
 use serde::Serialize;
-use serde_json::json;
 
-use crate::failure::{Failure, refusal};
+use crate::failure::Failure;
 
 pub(crate) struct Output {
     pub(crate) json: bool,
@@ -50,26 +49,31 @@ impl Output {
     /// Prints why there is no answer; returns the exit status.
     #[expect(clippy::print_stderr, reason = "errors belong on standard error")]
     pub(crate) fn fail(&mut self, failure: &Failure) -> ExitCode {
-        let (object, code) = match failure {
+        let code = match failure {
             Failure::Closed => return ExitCode::SUCCESS,
             // A refusal is a JSON object even without --json, so scripts need not parse sentences.
-            Failure::Refused(why) => (Some(refusal(why)), ExitCode::from(3)),
-            Failure::NoFit(answer) => (Some(json!(answer)), ExitCode::from(3)),
+            Failure::Refused(why) => {
+                let _ = self.object(&Refusal::from(why));
+                ExitCode::from(3)
+            }
+            Failure::NoFit(answer) => {
+                let _ = self.object(answer);
+                ExitCode::from(3)
+            }
             Failure::Answered(what) => {
                 eprintln!("error: {what}");
-                (None, ExitCode::from(2))
+                ExitCode::from(2)
             }
             Failure::Malformed(what) => {
                 eprintln!("error: {what}");
-                (
-                    self.json.then(|| json!({ "error": what })),
-                    ExitCode::from(2),
-                )
+                if self.json {
+                    let _ = self.object(&Malformed {
+                        error: what.clone(),
+                    });
+                }
+                ExitCode::from(2)
             }
         };
-        if let Some(object) = object {
-            let _ = self.object(&object);
-        }
         let _ = self.finish();
         code
     }

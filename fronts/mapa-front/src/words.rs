@@ -1,20 +1,24 @@
 //! Requests in words: `key=value`, separated by spaces.
 
+use schemars::{JsonSchema, schema_for};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
 use crate::error::Error;
 
-/// Reads a request in words. A word without `=` is the value of `plain`. The values of `lists` are
+/// Reads a request in words. A word that does not begin with a key and `=` is the value of `plain`. The values of `lists` are
 /// split at commas. `true` and `false` are booleans, and what reads as a number is one.
 ///
 /// # Errors
-/// If a key is given twice, unknown, or has a value of another form.
-pub(crate) fn table<T: DeserializeOwned>(
+/// If a key is given twice, or has a value of another form.
+pub(crate) fn table<T: DeserializeOwned + JsonSchema>(
     text: &str,
     plain: &str,
     lists: &[&str],
 ) -> Result<T, Error> {
+    let schema = schema_for!(T);
+    let keys = schema.get("properties").and_then(Value::as_object);
+    let is_key = |word: &str| keys.is_some_and(|keys| keys.contains_key(word));
     let mut table = Map::new();
     for word in text.split_whitespace() {
         let (key, value) = match word.split_once('=') {
@@ -35,11 +39,6 @@ pub(crate) fn table<T: DeserializeOwned>(
     }
     serde_json::from_value(Value::Object(table))
         .map_err(|error| Error::malformed(format_args!("`{text}`: {error}")))
-}
-
-/// Whether this may be a key, rather than the first half of a value such as `a100-40gb=3g`.
-fn is_key(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c == '_')
 }
 
 fn scalar(text: &str) -> Value {

@@ -48,3 +48,48 @@ impl WorkloadArgs {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Words {
+        #[command(flatten)]
+        workload: WorkloadArgs,
+    }
+
+    #[test]
+    fn words_that_do_not_apply_are_refused() {
+        let (jobs, trace) = (["--jobs", "a.csv"], ["--trace", "a.csv"]);
+        for (from, more) in [
+            (jobs, ["--seed", "3"]),
+            (jobs, ["--select", "first=1"]),
+            (jobs, ["--run-times", "times.csv"]),
+            (trace, ["--seed", "1"]),
+            (trace, ["--run-times", "times.csv"]),
+            (trace, jobs),
+            (["--generate", "mapa"], ["--select", "first=1"]),
+        ] {
+            let words = ["x"].iter().chain(&from).chain(&more);
+            let error = Words::try_parse_from(words)
+                .err()
+                .map(|error| error.to_string());
+            let error = error.unwrap_or_default();
+            assert!(
+                error.contains("cannot be used with"),
+                "{from:?} {more:?}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_seed_that_is_not_given_is_that_of_the_request() {
+        let none = Words::try_parse_from(["x"]).unwrap().workload.spec();
+        assert_eq!((none.seed(), none.generate), (1, None));
+        let four = Words::try_parse_from(["x", "--seed", "4"]).unwrap();
+        assert_eq!(four.workload.spec().seed(), 4);
+    }
+}

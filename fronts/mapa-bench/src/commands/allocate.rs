@@ -2,19 +2,15 @@
 
 use mapa_core::{Decision, DeviceId, HardwareGraph, RunnerUp, Scored, StopReason, View};
 use mapa_topologies::{Machine, Picture};
-use serde_json::{Value, json};
 
 use super::batch;
-use crate::answer::{
-    decision as decision_json, insert_times, is_defined, labels, names, scored as scored_json,
-    visible_by_server,
-};
 use crate::cli::{AllocateArgs, PolicyArgs, job_spec};
 use crate::failure::Failure;
 use crate::files::{Disk, write};
 use crate::machine::load;
 use crate::names::NAMES;
 use crate::output::Output;
+use mapa_front::answer::{self, Allocation, is_defined, labels, names, visible_by_server};
 use mapa_front::names::score_text;
 use mapa_front::names::{Choice, score_row};
 use mapa_front::request::with_busy;
@@ -78,15 +74,14 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
         write(file.as_ref(), picture)?;
     }
     if output.json {
-        let mut object = decision_json(&decision, graph);
-        object.insert("notes".to_owned(), json!(notes));
-        if let Some(step) = step {
-            insert_times(&step, &mut object);
-        }
-        if args.explain || args.top.is_some() {
-            object.insert("runners_up".to_owned(), runners_up_json(&decision, graph));
-        }
-        return output.object(&object);
+        let listed = args.explain || args.top.is_some();
+        return output.object(&Allocation {
+            decision: answer::Decision::new(&decision, graph),
+            notes,
+            times: step.map(|step| step.times()).unwrap_or_default(),
+            runners_up: listed.then(|| answer::RunnerUp::of(&decision, graph)),
+            id: None,
+        });
     }
     print((&decision, step), &notes, &loaded.machine, graph, output)?;
     if args.explain || top > 1 {
@@ -270,15 +265,4 @@ fn why_not(other: &RunnerUp, best: &Scored) -> String {
 fn meaning(name: &str) -> Option<&'static str> {
     let meaning = score_row(name)?.meaning;
     (!meaning.is_empty()).then_some(meaning)
-}
-
-fn runners_up_json(decision: &Decision, graph: &HardwareGraph) -> Value {
-    let mut list = Vec::new();
-    for other in decision.runners_up() {
-        let mut object = scored_json(&other.scored, graph);
-        let lost_on = other.lost_on.as_deref().unwrap_or("ids");
-        object.insert("lost_on".to_owned(), json!(lost_on));
-        list.push(object);
-    }
-    json!(list)
 }

@@ -6,14 +6,14 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 
 use mapa_core::{Allocator, LeaseId, Policy};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::answer::{decision as decision_json, ids, insert_times};
-use crate::failure::{Failure, refusal};
+use crate::failure::Failure;
 use crate::files::Disk;
 use crate::names::NAMES;
 use crate::output::Output;
+use mapa_front::answer::{Allocation, Decision, Done, Held, NotDone, Refusal, ids};
 use mapa_front::job::is_file;
 use mapa_front::names::Choice;
 use mapa_front::request::{devices, ring};
@@ -106,22 +106,32 @@ pub(super) fn batch(source: &str, idle: Allocator, output: &mut Output) -> Resul
             continue;
         }
         let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&line);
-        let answer = server.answer(line).or_else(|failure| {
-            // Even the answer to a malformed line has the line's id, if that can be read.
-            let said: Value = serde_json::from_slice(line).unwrap_or_default();
-            let mut answer = match failure {
-                Failure::Refused(why) => refusal(&why),
-                Failure::Malformed(what) => {
-                    malformed += 1;
-                    json!({ "op": said.get("op"), "ok": false, "error": format!("line {}: {what}", i + 1) })
-                }
-                written @ (Failure::Closed | Failure::Answered(_) | Failure::NoFit(_)) => return Err(written),
-            };
-            if let Some(id) = said.get("id") {
-                answer["id"] = id.clone();
+        let answer = match server.answer(line) {
+            Ok(answer) => answer,
+            Err(failure) => {
+                // Even the answer to a malformed line has the line's id, if that can be read.
+                let said: Value = serde_json::from_slice(line).unwrap_or_default();
+                let id = said.get("id").cloned();
+                Answer::NotDone(match failure {
+                    Failure::Refused(why) => NotDone::Refused {
+                        refusal: Refusal::from(&why),
+                        id,
+                    },
+                    Failure::Malformed(what) => {
+                        malformed += 1;
+                        NotDone::Malformed {
+                            op: said.get("op").cloned(),
+                            ok: false,
+                            error: format!("line {}: {what}", i + 1),
+                            id,
+                        }
+                    }
+                    written @ (Failure::Closed | Failure::Answered(_) | Failure::NoFit(_)) => {
+                        return Err(written);
+                    }
+                })
             }
-            Ok(answer)
-        })?;
+        };
         output.object(&answer)?;
         output.finish()?;
     }
@@ -131,6 +141,15 @@ pub(super) fn batch(source: &str, idle: Allocator, output: &mut Output) -> Resul
             "{source}: {n} of the requests were malformed"
         ))),
     }
+}
+
+/// The answer to one line.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Answer {
+    Allocation(Box<Allocation>),
+    Done(Done),
+    NotDone(NotDone),
 }
 
 /// The machine and its leases between lines.
@@ -145,9 +164,9 @@ struct Server {
 }
 
 impl Server {
-    fn answer(&mut self, line: &[u8]) -> Result<Value, Failure> {
+    fn answer(&mut self, line: &[u8]) -> Result<Answer, Failure> {
         match serde_json::from_slice(line).map_err(|error| malformed(&error))? {
-            Line::Allocate(job) => self.allocate(job),
+            Line::Allocate(job) => Ok(Answer::Allocation(Box::new(self.allocate(job)?))),
             Line::Release { id } => {
                 let Some((_, lease)) = self.held.remove(&id.to_string()) else {
                     return Err(Failure::malformed(format_args!(
@@ -155,20 +174,22 @@ impl Server {
                     )));
                 };
                 let lease = self.allocator.release(lease)?;
-                Ok(
-                    json!({ "op": "release", "ok": true, "id": id, "released": ids(&lease.placement) }),
-                )
+                Ok(Answer::Done(Done::Release {
+                    ok: true,
+                    id: value(&id),
+                    released: ids(&lease.placement),
+                }))
             }
             Line::Reset {} => {
                 self.allocator = self.idle.clone();
                 self.held.clear();
-                Ok(json!({ "op": "reset", "ok": true }))
+                Ok(Answer::Done(Done::Reset { ok: true }))
             }
-            Line::Show {} => Ok(self.show()),
+            Line::Show {} => Ok(Answer::Done(self.show())),
         }
     }
 
-    fn allocate(&mut self, job: Box<Job>) -> Result<Value, Failure> {
+    fn allocate(&mut self, job: Box<Job>) -> Result<Allocation, Failure> {
         if self.held.contains_key(&job.id.to_string()) {
             return Err(Failure::malformed(format_args!(
                 "`{}` has a lease already: release it first",
@@ -200,35 +221,43 @@ impl Server {
             Some(available) => view.free() & &graph.with_parts(&devices(available, &graph)?),
         };
         let decision = policy.decide(&request, &view.limited_to(&free))?;
-        let mut object = decision_json(&decision, &graph);
-        object.insert(
-            "notes".to_owned(),
-            json!(notes(
-                &NAMES,
-                &decision,
-                &request,
-                &view.limited_to(&free),
-                model
-            )),
-        );
-        if let Some(step) = Step::of(&work, &decision, &graph) {
-            insert_times(&step, &mut object);
-        }
+        let answer = Allocation {
+            decision: Decision::new(&decision, &graph),
+            notes: notes(&NAMES, &decision, &request, &view.limited_to(&free), model),
+            times: Step::of(&work, &decision, &graph)
+                .map(|step| step.times())
+                .unwrap_or_default(),
+            runners_up: None,
+            id: Some(value(&job.id)),
+        };
         let lease = self.allocator.commit(decision)?;
-        object.insert("id".to_owned(), json!(job.id));
         self.held.insert(job.id.to_string(), (job.id, lease.id));
-        Ok(Value::Object(object))
+        Ok(answer)
     }
 
-    fn show(&self) -> Value {
-        let free: Vec<u32> = self.allocator.view().free().iter().map(|id| id.0).collect();
+    fn show(&self) -> Done {
+        let free = self.allocator.view().free().iter().map(|id| id.0).collect();
         let mut held = Vec::new();
         for (name, id) in self.held.values() {
             let lease = self.allocator.leases().find(|lease| lease.id == *id);
-            let placement = lease.map(|lease| ids(&lease.placement));
-            held.push(json!({ "id": name, "placement": placement }));
+            held.push(Held {
+                id: value(name),
+                placement: lease.map(|lease| ids(&lease.placement)),
+            });
         }
-        json!({ "op": "show", "ok": true, "free": free, "held": held })
+        Done::Show {
+            ok: true,
+            free,
+            held,
+        }
+    }
+}
+
+/// A name as it was given: a number or a text.
+fn value(name: &DeviceName) -> Value {
+    match name {
+        DeviceName::Id(id) => Value::from(*id),
+        DeviceName::Text(text) => Value::from(text.as_str()),
     }
 }
 

@@ -1,16 +1,15 @@
 //! `compare`: the choices of all policies for one request.
 
 use mapa_core::{Candidate, ModelUse, Objective, Policy, ring_packing_gbps};
-use serde_json::{Value, json};
 
 use super::allocate::links;
-use crate::answer::{decision as decision_json, insert_times, is_defined, labels};
 use crate::cli::{CompareArgs, job_spec};
-use crate::failure::{Failure, refusal};
+use crate::failure::Failure;
 use crate::files::Disk;
 use crate::machine::load;
 use crate::names::NAMES;
 use crate::output::Output;
+use mapa_front::answer::{Chosen, Compared, Comparison, Decision, Refusal, is_defined, labels};
 use mapa_front::names::Choice;
 use mapa_front::request::with_busy;
 use mapa_front::text::{gbps, seconds, table};
@@ -97,26 +96,24 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
                 row.extend(modelled.map(shown));
                 row.extend(step.as_ref().map(|step| seconds(step.seconds)));
                 rows.add_row(row);
-                let mut object = decision_json(&decision, graph);
-                object.insert("ring_packing_gbps".to_owned(), json!(packed));
-                if let Some(value) = modelled {
-                    object.insert("model_gbps".to_owned(), json!(value));
-                }
-                if let Some(step) = step {
-                    insert_times(&step, &mut object);
-                }
-                list.push(Value::Object(object));
+                list.push(Compared::Chosen(Box::new(Chosen {
+                    decision: Decision::new(&decision, graph),
+                    ring_packing_gbps: packed,
+                    model_gbps: modelled,
+                    times: step.map(|step| step.times()).unwrap_or_default(),
+                })));
             }
             Err(why) => {
                 rows.add_row([name.to_owned(), format!("{}: {why}", why.kind())]);
-                let mut object = refusal(&why);
-                object["policy"] = json!(name);
-                list.push(object);
+                list.push(Compared::Refused {
+                    policy: name.to_owned(),
+                    refusal: Refusal::from(&why),
+                });
             }
         }
     }
     if output.json {
-        return output.object(&json!({ "policies": list }));
+        return output.object(&Comparison { policies: list });
     }
     let sensitive = if sensitive {
         "bandwidth-sensitive"

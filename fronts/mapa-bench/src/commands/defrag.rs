@@ -7,12 +7,12 @@ use mapa_sched::{Defrag, Defragmented, Plan, Reach, Target};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::answer::{ids, is_defined, labels};
 use crate::cli::DefragArgs;
 use crate::failure::Failure;
 use crate::files::{Disk, text};
 use crate::machine::load;
 use crate::output::Output;
+use mapa_front::answer::{ids, is_defined, labels};
 use mapa_front::job::pattern;
 use mapa_front::request::with_busy;
 use mapa_front::text::{gbps, table};

@@ -1,19 +1,18 @@
 //! `match`: the matches of a pattern on a machine, or of one graph in another.
 
 use mapa_core::{
-    Graph, Limits, LinkClass, MatchConfig, Policy, Refusal, Request, Scored, SearchStats, View,
-    greedy,
+    Graph, Limits, LinkClass, MatchConfig, Placement, Policy, Refusal, Request, Scored,
+    SearchStats, View, greedy,
 };
 use mapa_topologies::read_graph;
-use serde_json::json;
 
 use super::allocate::links;
-use crate::answer::{ids, labels, names, scored};
 use crate::cli::MatchArgs;
 use crate::failure::Failure;
 use crate::files::{Disk, bytes};
 use crate::machine::load;
 use crate::output::Output;
+use mapa_front::answer::{self, Count, MatchesInGraph, MatchesOnMachine, ids, labels, names};
 use mapa_front::request::{min_link, slice, with_busy};
 use mapa_front::text::{gbps, table};
 use mapa_front::{DeviceName, Job};
@@ -57,13 +56,23 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
     let request = Request::new(wanted).min_link(least);
     let (top, top_complete) = top(args, request, &state.view())?;
     if output.json {
-        return output.object(&json!({
-            "count": stats.matches, "complete": stats.complete(), "stopped": stopped(stats), "distinct": !args.raw,
-            "induced": args.induced, "machine": loaded.machine.name, "gpus": ranks, "pattern": words.pattern, "nodes": stats.nodes,
-            "matches": listed.iter().map(ids).collect::<Vec<_>>(),
-            "names": listed.iter().map(|placement| names(placement, graph)).collect::<Vec<_>>(),
-            "top": top.iter().map(|best| scored(best, graph)).collect::<Vec<_>>(), "top_complete": top_complete,
-        }));
+        let named = |placement: &Placement| {
+            let names = names(placement, graph).into_iter();
+            names.map(str::to_owned).collect()
+        };
+        return output.object(&MatchesOnMachine {
+            count: Count::new(stats, !args.raw, args.induced),
+            machine: loaded.machine.name.clone(),
+            gpus: ranks,
+            pattern: words.pattern.clone(),
+            matches: listed.iter().map(|placement| ids(placement)).collect(),
+            names: listed.iter().map(named).collect(),
+            top: top
+                .iter()
+                .map(|best| answer::Scored::new(best, graph))
+                .collect(),
+            top_complete,
+        });
     }
     let devices = words.slice.as_ref().map_or("devices".to_owned(), |slice| {
         format!("instances of {slice}")
@@ -140,11 +149,12 @@ fn in_files(
     let stats = search.count();
     let listed = search.iter().take(args.list);
     if output.json {
-        return output.object(&json!({
-            "count": stats.matches, "complete": stats.complete(), "stopped": stopped(stats), "distinct": !args.raw,
-            "induced": args.induced, "pattern": pattern, "target": target, "nodes": stats.nodes,
-            "matches": listed.collect::<Vec<_>>(),
-        }));
+        return output.object(&MatchesInGraph {
+            count: Count::new(stats, !args.raw, args.induced),
+            pattern: pattern.to_owned(),
+            target: target.to_owned(),
+            matches: listed.collect(),
+        });
     }
     say(args, stats, &format!("{pattern} in {target}"), output)?;
     for map in listed {
@@ -166,11 +176,6 @@ fn limits(args: &MatchArgs) -> Limits {
     Limits::NONE
         .nodes(args.max_nodes)
         .matches(args.limit.unwrap_or(u64::MAX))
-}
-
-/// Why a search stopped early, if it did.
-fn stopped(stats: SearchStats) -> Option<&'static str> {
-    (!stats.complete()).then(|| stats.stopped.because())
 }
 
 /// Prints the number of matches.

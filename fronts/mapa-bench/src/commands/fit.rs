@@ -12,13 +12,13 @@ use mapa_regress::{
 use mapa_topologies::Labels;
 use serde_json::{Map, Value, json};
 
-use crate::answer::id_list;
 use crate::cli::{ColumnName, FitArgs, MethodName, RingName, Terms};
 use crate::failure::Failure;
 use crate::features;
 use crate::files::{text, write};
 use crate::machine::load;
 use crate::output::{Output, progress};
+use mapa_front::answer::id_list;
 use mapa_front::text::table;
 
 /// Runs whose largest message is smaller measure latency (the paper's Fig. 2a: links differ above

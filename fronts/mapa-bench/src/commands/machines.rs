@@ -1,10 +1,10 @@
 //! `machines`: the catalogue, and the formulas for more machines.
 
 use mapa_topologies::{catalogue, formulas};
-use serde_json::json;
 
 use crate::failure::Failure;
 use crate::output::Output;
+use mapa_front::answer::{Catalogue, Formula, Machine};
 use mapa_front::text::table;
 
 pub(crate) fn machines(output: &mut Output) -> Result<(), Failure> {
@@ -13,10 +13,14 @@ pub(crate) fn machines(output: &mut Output) -> Result<(), Failure> {
     for entry in catalogue() {
         let machine = entry.machine().map_err(Failure::malformed)?;
         let devices = machine.fabric.device_count();
-        list.push(json!({
-            "name": machine.name, "devices": devices, "family": entry.family, "title": machine.title,
-            "source": machine.source, "notes": machine.notes,
-        }));
+        list.push(Machine {
+            name: machine.name.clone(),
+            devices,
+            family: entry.family.to_owned(),
+            title: machine.title.clone(),
+            source: machine.source,
+            notes: machine.notes,
+        });
         rows.add_row([
             machine.name,
             devices.to_string(),
@@ -25,11 +29,15 @@ pub(crate) fn machines(output: &mut Output) -> Result<(), Failure> {
         ]);
     }
     if output.json {
-        let forms: Vec<_> = formulas()
-            .iter()
-            .map(|formula| json!({ "form": formula.form, "what": formula.what, "example": formula.example }))
-            .collect();
-        return output.object(&json!({ "machines": list, "formulas": forms }));
+        let formula = |own: &mapa_topologies::Formula| Formula {
+            form: own.form.to_owned(),
+            what: own.what.to_owned(),
+            example: own.example.to_owned(),
+        };
+        return output.object(&Catalogue {
+            machines: list,
+            formulas: formulas().iter().map(formula).collect(),
+        });
     }
     for formula in formulas() {
         rows.add_row([formula.form, "any", "by formula", formula.what]);

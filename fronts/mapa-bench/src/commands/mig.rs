@@ -2,15 +2,12 @@
 
 use comfy_table::Table;
 use mapa_core::mig::{Layout, Model};
-use mapa_topologies::mig::{
-    Figure, Gpu, Offer, ProfileFacts, ProfileKind, Status, catalogue, named,
-};
-use serde_json::{Map, Value, json};
+use mapa_topologies::mig::{Figure, Gpu, Offer, ProfileKind, Status, catalogue, named};
 
 use crate::cli::MigArgs;
 use crate::failure::Failure;
 use crate::output::Output;
-use mapa_front::answer::{Fit, Instance};
+use mapa_front::answer::{About, Fit, Gpus, Instance, LayoutCounts, Listed, Partitions, Profile};
 use mapa_front::instances::{fit, wanted};
 use mapa_front::text::table;
 
@@ -88,11 +85,20 @@ fn list(output: &mut Output) -> Result<(), Failure> {
             count(DOUBLE_MEMORY)?,
             count(Offer::ALL)?,
         ];
-        let mut object = about("name", &gpu);
-        object.insert("aliases".to_owned(), json!(entry.aliases));
-        let counts = json!({ "plain": plain, "double_memory": double, "all": all });
-        object.insert("maximal_layout_counts".to_owned(), counts);
-        list.push(object);
+        list.push(Listed {
+            name: gpu.name.clone(),
+            about: About::new(&gpu),
+            aliases: entry
+                .aliases
+                .iter()
+                .map(|&alias| alias.to_owned())
+                .collect(),
+            maximal_layout_counts: LayoutCounts {
+                plain,
+                double_memory: double,
+                all,
+            },
+        });
         let [plain, double, all] = [plain, double, all].map(|count| count.to_string());
         rows.add_row([
             gpu.name.clone(),
@@ -105,7 +111,7 @@ fn list(output: &mut Output) -> Result<(), Failure> {
         ]);
     }
     if output.json {
-        return output.object(&json!({ "gpus": list }));
+        return output.object(&Gpus { gpus: list });
     }
     output.line(rows)?;
     output.line("Slices: compute (g) and memory (m). Maximal layouts: layouts to which no instance can be added.")
@@ -120,17 +126,13 @@ fn show(
     output: &mut Output,
 ) -> Result<(), Failure> {
     if output.json {
-        let mut object = about("gpu", gpu);
-        object.insert(
-            "offer".to_owned(),
-            json!({ "media": offer.media, "double_memory": offer.double_memory }),
-        );
-        object.insert(
-            "profiles".to_owned(),
-            json!(gpu.offered(offer).map(profile_json).collect::<Vec<_>>()),
-        );
-        object.insert("maximal_layouts".to_owned(), json!(maximal(model)));
-        return output.object(&object);
+        return output.object(&Partitions {
+            gpu: gpu.name.clone(),
+            about: About::new(gpu),
+            offer: offer.into(),
+            profiles: gpu.offered(offer).map(Profile::from).collect(),
+            maximal_layouts: maximal(model),
+        });
     }
     output.line(format_args!(
         "{}: {}, {} in all",
@@ -285,30 +287,4 @@ fn maximal(model: &Model) -> Vec<Vec<Instance>> {
         .maximal_layouts()
         .map(|layout| Instance::of_layout(model, &layout))
         .collect()
-}
-
-/// The keys of every answer about a GPU; its name is under `key`.
-fn about(key: &str, gpu: &Gpu) -> Map<String, Value> {
-    let mut object = Map::new();
-    object.insert(key.to_owned(), json!(gpu.name));
-    object.insert("title".to_owned(), json!(gpu.title));
-    object.insert("source".to_owned(), json!(gpu.source));
-    object.insert("notes".to_owned(), json!(gpu.notes));
-    object.insert("compute_slices".to_owned(), json!(gpu.compute_slices));
-    object.insert("memory_slices".to_owned(), json!(gpu.memory_slices));
-    object.insert("memory_bytes".to_owned(), json!(gpu.memory_bytes()));
-    object
-}
-
-fn profile_json(profile: &ProfileFacts) -> Value {
-    json!({
-        "name": profile.name, "kind": profile.kind.name(), "id": profile.id,
-        "compute_slices": profile.compute_slices, "memory_slices": profile.memory_slices,
-        "starts": profile.starts, "max_instances": profile.max_instances,
-        "memory_gib": profile.memory_gib, "memory_bytes": profile.memory_bytes(), "sms": profile.sms,
-        "copy_engines": profile.copy_engines, "decoders": profile.decoders, "encoders": profile.encoders,
-        "jpeg": profile.jpeg, "ofa": profile.ofa,
-        "create_s": profile.create_s, "destroy_s": profile.destroy_s,
-        "by_analogy": profile.by_analogy.iter().map(|figure| figure.name()).collect::<Vec<_>>(),
-    })
 }

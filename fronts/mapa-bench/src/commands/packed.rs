@@ -1,12 +1,11 @@
 //! The answer of `score` for a packing: ring by ring, tree by tree, or the bandwidth of each pair.
 
 use mapa_core::{Bandwidth, DeviceId, HardwareGraph, LinkClass, Placement};
-use serde_json::{Value, json};
 
-use crate::answer::{label, labels};
 use crate::failure::Failure;
 use crate::output::Output;
 use mapa_front::Packing;
+use mapa_front::answer::{self, ids, label, labels};
 use mapa_front::text::{gbps, table};
 
 /// The edges of a spanning tree, and its algorithm bandwidth, GB/s.
@@ -35,26 +34,32 @@ impl Packed<'_> {
         matches!(self.packing, Packing::AllToAll(_)).then(|| self.found.gbps / others)
     }
 
-    pub(super) fn json(&self) -> Value {
-        let rings = self.found.rings.iter().map(|(ring, gbps)| {
-            let ids: Vec<u32> = ring.iter().map(|id| id.0).collect();
-            json!({ "devices": ids, "gbps": gbps })
-        });
-        let trees = self.trees.iter().map(|(tree, gbps)| {
-            let edges: Vec<[u32; 2]> = tree.iter().map(|(a, b)| [a.0, b.0]).collect();
-            json!({ "edges": edges, "gbps": gbps })
-        });
-        let mut object = json!({
-            "gbps": self.found.gbps, "at_most_gbps": self.at_most,
-            "exact": !self.is_imitated() && self.found.is_exact(), "imitated": self.is_imitated(),
-            "over_host": self.found.over_host, "in_domain": true,
-        });
-        match self.packing {
-            Packing::Rings(_) | Packing::Channels(..) => object["rings"] = rings.collect(),
-            Packing::Trees(_) => object["trees"] = trees.collect(),
-            Packing::AllToAll(_) => object["pair_gbps"] = json!(self.of_pair()),
+    pub(super) fn answer(&self) -> answer::Packing {
+        let rings = || {
+            let rings = self.found.rings.iter();
+            rings.map(|(ring, gbps)| answer::Ring {
+                devices: ids(ring),
+                gbps: *gbps,
+            })
+        };
+        let trees = || {
+            self.trees.iter().map(|(tree, gbps)| answer::Tree {
+                edges: tree.iter().map(|(a, b)| [a.0, b.0]).collect(),
+                gbps: *gbps,
+            })
+        };
+        let is_rings = matches!(self.packing, Packing::Rings(_) | Packing::Channels(..));
+        answer::Packing {
+            gbps: self.found.gbps,
+            at_most_gbps: self.at_most,
+            exact: !self.is_imitated() && self.found.is_exact(),
+            imitated: self.is_imitated(),
+            over_host: self.found.over_host,
+            in_domain: true,
+            rings: is_rings.then(|| rings().collect()),
+            trees: matches!(self.packing, Packing::Trees(_)).then(|| trees().collect()),
+            pair_gbps: self.of_pair(),
         }
-        object
     }
 
     pub(super) fn print(&self, output: &mut Output) -> Result<(), Failure> {

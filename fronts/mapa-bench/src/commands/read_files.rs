@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use mapa_core::{DeviceId, HardwareGraph};
+use mapa_front::answer;
 use mapa_topologies::{Dump, Error, ErrorKind, HostDetail, Kind, Warning, read, recognise};
-use serde_json::{Value, json};
 
 use crate::cli::ReadArgs;
 use crate::failure::Failure;
@@ -21,8 +21,10 @@ pub(crate) fn read_files(args: &ReadArgs, output: &mut Output) -> Result<(), Fai
     }
     let files: Vec<File> = paths.into_iter().map(File::look).collect();
     if output.json {
-        let list: Vec<Value> = files.iter().map(File::as_json).collect();
-        return output.object(&json!({ "files": list, "summary": summary_json(&files) }));
+        return output.object(&answer::Read {
+            files: files.iter().map(File::answer).collect(),
+            summary: summary_of_kinds(&files),
+        });
     }
     if !args.summary {
         let mut rows = table(
@@ -251,11 +253,16 @@ impl File {
         self.kind.map_or("-", Kind::name).to_owned()
     }
 
-    fn as_json(&self) -> Value {
-        json!({
-            "file": self.path.display().to_string(), "kind": self.kind.map(Kind::name), "outcome": self.outcome.name(),
-            "devices": self.devices, "direct_links_each": self.links, "host": self.host.map(host_name), "says": self.says,
-        })
+    fn answer(&self) -> answer::File {
+        answer::File {
+            file: self.path.display().to_string(),
+            kind: self.kind.map(|kind| kind.name().to_owned()),
+            outcome: self.outcome.name().to_owned(),
+            devices: self.devices,
+            direct_links_each: self.links.clone(),
+            host: self.host.map(|host| host_name(host).to_owned()),
+            says: self.says.clone(),
+        }
     }
 }
 
@@ -324,15 +331,16 @@ fn summary(files: &[File]) -> Vec<(String, [usize; Outcome::ALL.len()])> {
     summary
 }
 
-fn summary_json(files: &[File]) -> Value {
+fn summary_of_kinds(files: &[File]) -> Vec<answer::KindOfFiles> {
     let mut rows = Vec::new();
     for (kind, counts) in summary(files) {
-        let outcomes: serde_json::Map<String, Value> = Outcome::ALL
-            .iter()
-            .zip(counts)
-            .map(|(outcome, n)| (outcome.name().to_owned(), json!(n)))
-            .collect();
-        rows.push(json!({ "kind": kind, "outcomes": outcomes }));
+        let outcomes = Outcome::ALL.iter().zip(counts);
+        rows.push(answer::KindOfFiles {
+            kind: kind.to_owned(),
+            outcomes: outcomes
+                .map(|(outcome, n)| (outcome.name().to_owned(), n))
+                .collect(),
+        });
     }
-    json!(rows)
+    rows
 }

@@ -5,15 +5,14 @@ use mapa_core::{
     Pattern, Placement, Rates, Request, greedy,
 };
 use mapa_topologies::{Machine, collective_rates};
-use serde_json::{Map, Value, json};
 
-use crate::answer::{ids, labels, names};
 use crate::cli::ScoreArgs;
 use crate::failure::Failure;
 use crate::files::Disk;
 use crate::machine::load;
 use crate::names::NAMES;
 use crate::output::Output;
+use mapa_front::answer::{self, NoBandwidth, Order, Score, SumOfTerms, ids, labels, names};
 use mapa_front::job::{is_file, job, pattern};
 use mapa_front::text::{gbps, table};
 use mapa_front::{Kind, Packing};
@@ -30,13 +29,8 @@ pub(crate) fn score(args: &ScoreArgs, output: &mut Output) -> Result<(), Failure
         .map(|words| rates(words, &loaded.machine, graph))
         .transpose()?;
     let model = NAMES.model(&args.model, rates, &Disk)?;
-    let mut head = Map::new();
-    head.insert("model".to_owned(), json!(args.model));
-    head.insert("devices".to_owned(), json!(ids(&devices)));
-    head.insert("names".to_owned(), json!(names(&devices, graph)));
     let ordered = matches!(model.kind, Kind::Links(_));
     let shown = Shown {
-        head,
         devices: &devices,
         graph,
         model: &args.model,
@@ -141,8 +135,6 @@ fn rates(words: &str, machine: &Machine, graph: &HardwareGraph) -> Result<Rates,
 
 /// The parts of every answer.
 struct Shown<'a> {
-    /// The keys that every answer has.
-    head: Map<String, Value>,
     devices: &'a Placement,
     graph: &'a HardwareGraph,
     model: &'a str,
@@ -151,11 +143,14 @@ struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    fn answer(mut self, more: Value, output: &mut Output) -> Result<(), Failure> {
-        if let Value::Object(more) = more {
-            self.head.extend(more);
-        }
-        output.object(&self.head)
+    fn answer(&self, bandwidth: answer::Bandwidth, output: &mut Output) -> Result<(), Failure> {
+        let names = names(self.devices, self.graph).into_iter();
+        output.object(&Score {
+            model: self.model.to_owned(),
+            devices: ids(self.devices),
+            names: names.map(str::to_owned).collect(),
+            bandwidth,
+        })
     }
 
     fn title(&self, output: &mut Output) -> Result<(), Failure> {
@@ -170,10 +165,12 @@ impl Shown<'_> {
     fn one_device(self, output: &mut Output) -> Result<(), Failure> {
         let why = "one device has no collective bandwidth";
         if output.json {
-            return self.answer(
-                json!({ "gbps": null, "in_domain": false, "reason": why }),
-                output,
-            );
+            let none = NoBandwidth {
+                gbps: None,
+                in_domain: false,
+                reason: why.to_owned(),
+            };
+            return self.answer(answer::Bandwidth::None(none), output);
         }
         self.title(output)?;
         output.line(format_args!("bandwidth none: {why}"))
@@ -182,7 +179,7 @@ impl Shown<'_> {
     /// The answer for a sum of terms.
     fn links(self, explained: &Explained<'_>, output: &mut Output) -> Result<(), Failure> {
         if output.json {
-            return self.answer(explained.json(), output);
+            return self.answer(answer::Bandwidth::Sum(explained.answer()), output);
         }
         self.title(output)?;
         if !explained.model.source().is_empty() {
@@ -211,7 +208,7 @@ impl Shown<'_> {
             devices: self.devices,
         };
         if output.json {
-            return self.answer(packed.json(), output);
+            return self.answer(answer::Bandwidth::Packing(packed.answer()), output);
         }
         self.title(output)?;
         packed.print(output)
@@ -303,24 +300,26 @@ impl<'a> Explained<'a> {
             .map(|(term, value, factor)| (term, [value, factor, value * factor + 0.0]))
     }
 
-    fn json(&self) -> Value {
-        let links: Map<String, Value> = self
-            .links()
-            .map(|(name, count)| (name, json!(count)))
-            .collect();
-        let mut terms = Vec::new();
-        for (term, [value, coefficient, product]) in self.terms() {
-            terms.push(json!({
-                "term": term, "value": value, "coefficient": coefficient, "product": product,
-            }));
+    fn answer(&self) -> SumOfTerms {
+        let term = |(term, [value, coefficient, product]): (String, [f64; 3])| answer::Term {
+            term,
+            value,
+            coefficient,
+            product,
+        };
+        SumOfTerms {
+            gbps: self.gbps,
+            in_domain: self.in_domain,
+            source: self.model.source().to_owned(),
+            links: self.links().collect(),
+            terms: self.terms().map(term).collect(),
+            best_order: self.best.as_ref().map(|(order, gbps, in_domain)| Order {
+                devices: ids(order),
+                gbps: *gbps,
+                in_domain: *in_domain,
+            }),
+            notes: self.notes.iter().map(|&note| note.to_owned()).collect(),
         }
-        let best_order = self.best.as_ref().map(|(order, gbps, in_domain)| {
-            json!({ "devices": ids(order), "gbps": gbps, "in_domain": in_domain })
-        });
-        json!({
-            "gbps": self.gbps, "in_domain": self.in_domain, "source": self.model.source(),
-            "links": links, "terms": terms, "best_order": best_order, "notes": self.notes,
-        })
     }
 
     fn print(&self, graph: &HardwareGraph, output: &mut Output) -> Result<(), Failure> {

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use comfy_table::{CellAlignment, Table, presets};
 use mapa_core::{Allocator, DeviceId, DeviceInfo, HardwareGraph, LinkClass, NodeKind};
 use mapa_topologies::{Error, Labels, Machine, Picture};
-use serde_json::{Value, json};
 
 use crate::cli::{Format, TopoArgs};
 use crate::discovery::Discovery;
@@ -13,7 +12,7 @@ use crate::failure::Failure;
 use crate::machine::find;
 use crate::output::Output;
 use mapa_front::Loaded;
-use mapa_front::answer::Instance;
+use mapa_front::answer::{self, Instance};
 use mapa_front::text::{gbps, table};
 
 pub(crate) fn topo(args: &TopoArgs, output: &mut Output) -> Result<(), Failure> {
@@ -24,11 +23,8 @@ pub(crate) fn topo(args: &TopoArgs, output: &mut Output) -> Result<(), Failure> 
         return output.line(text.trim_end());
     }
     if output.json {
-        let mut object = as_json(&machine, &idle);
-        if let (Some(discovery), Value::Object(object)) = (&discovery, &mut object) {
-            object.insert("discovery".to_owned(), discovery.as_json());
-        }
-        return output.object(&object);
+        let discovery = discovery.as_ref().map(Discovery::answer);
+        return output.object(&topology(&machine, &idle, discovery));
     }
     output.line(format_args!("{}: {}", machine.name, machine.title))?;
     for note in &machine.notes {
@@ -241,43 +237,66 @@ fn cards(machine: &Machine) -> Vec<&str> {
         .collect()
 }
 
-fn as_json(machine: &Machine, idle: &Allocator) -> Value {
+/// Every pair of devices, as rows of a matrix.
+fn square<T>(graph: &HardwareGraph, cell: impl Fn(DeviceId, DeviceId) -> T) -> Vec<Vec<T>> {
+    let row = |a| ids(graph).map(|b| cell(a, b)).collect();
+    ids(graph).map(row).collect()
+}
+
+fn topology(
+    machine: &Machine,
+    idle: &Allocator,
+    discovery: Option<answer::Discovery>,
+) -> answer::Topology {
     let graph = idle.graph();
-    let square = |cell: &dyn Fn(DeviceId, DeviceId) -> Value| {
-        ids(graph)
-            .map(|a| ids(graph).map(|b| cell(a, b)).collect::<Vec<_>>())
-            .collect::<Vec<_>>()
+    let class = |a, b, class| match a == b {
+        true => "X".to_owned(),
+        false => machine.labels.print(class),
     };
-    let class = |a, b, class| {
-        if a == b {
-            json!("X")
-        } else {
-            json!(machine.labels.print(class))
-        }
-    };
-    let devices = ids(graph).map(|id| {
-        let device = graph.device(id);
-        let (links, gbps) = direct(graph, id);
-        let model = graph.model(id);
-        let layout = idle.view().layout_of(id);
-        json!({
-            "id": id.0, "name": device.name, "index": device.index, "product": device.product, "uuid": device.uuid, "pci": device.pci,
-            "numa": device.numa, "memory_bytes": device.memory_bytes, "direct_links": links, "direct_gbps": gbps,
-            "switched": device.switch_port.is_some(), "mig": model.map(|model| model.name()),
-            "layout": model.filter(|_| !layout.is_whole()).map(|model| Instance::of_layout(model, &layout)),
-        })
-    });
-    let census = count(graph).into_iter().rev().map(|((class, _), (pairs, gbps))| {
-        json!({ "link": machine.labels.print(class), "pairs": pairs, "gbps": gbps })
-    });
-    json!({
-        "name": machine.name, "title": machine.title, "source": machine.source, "notes": machine.notes,
-        "warnings": machine.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "devices": devices.collect::<Vec<_>>(),
-        "network_cards": cards(machine),
-        "links": square(&|a, b| class(a, b, graph.link(a, b).class)),
-        "host_links": square(&|a, b| class(a, b, graph.pair(a, b).host.class)),
-        "bandwidth_gbps": square(&|a, b| json!(graph.link(a, b).gbps)),
-        "census": census.collect::<Vec<_>>(),
-    })
+    let census = count(graph).into_iter().rev();
+    answer::Topology {
+        name: machine.name.clone(),
+        title: machine.title.clone(),
+        source: machine.source.clone(),
+        notes: machine.notes.clone(),
+        warnings: machine.warnings.iter().map(ToString::to_string).collect(),
+        devices: ids(graph).map(|id| device(idle, id)).collect(),
+        network_cards: cards(machine).into_iter().map(str::to_owned).collect(),
+        links: square(graph, |a, b| class(a, b, graph.link(a, b).class)),
+        host_links: square(graph, |a, b| class(a, b, graph.pair(a, b).host.class)),
+        bandwidth_gbps: square(graph, |a, b| graph.link(a, b).gbps),
+        census: census
+            .map(|((class, _), (pairs, gbps))| answer::Pairs {
+                link: machine.labels.print(class),
+                pairs,
+                gbps,
+            })
+            .collect(),
+        discovery,
+    }
+}
+
+fn device(idle: &Allocator, id: DeviceId) -> answer::Device {
+    let graph = idle.graph();
+    let device = graph.device(id);
+    let (links, gbps) = direct(graph, id);
+    let model = graph.model(id);
+    let layout = idle.view().layout_of(id);
+    answer::Device {
+        id: id.0,
+        name: device.name.clone(),
+        index: device.index,
+        product: device.product.clone(),
+        uuid: device.uuid.clone(),
+        pci: device.pci.clone(),
+        numa: device.numa,
+        memory_bytes: device.memory_bytes,
+        direct_links: links,
+        direct_gbps: gbps,
+        switched: device.switch_port.is_some(),
+        mig: model.map(|model| model.name().to_owned()),
+        layout: model
+            .filter(|_| !layout.is_whole())
+            .map(|model| Instance::of_layout(model, &layout)),
+    }
 }

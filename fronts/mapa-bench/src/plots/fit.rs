@@ -8,7 +8,7 @@ use mapa_core::DeviceId;
 use mapa_regress::{Fit, Row};
 
 use super::COLOURS;
-use crate::answer::id_list;
+use mapa_front::answer::id_list;
 
 pub(crate) struct Plots;
 

@@ -190,7 +190,6 @@ pub(crate) const FLOORS: [Floors; 10] = [
             "output",
             "names",
             "cli",
-            "answer",
             "discovery",
             "machine",
             "plots",

@@ -6,9 +6,10 @@ use mapa_sim::{Group, GroupSize, Rejected, Summary, Table, Workload};
 use serde_json::{Map, Value, json};
 
 use super::jobs;
-use crate::failure::{Failure, refusal};
+use crate::failure::Failure;
 use crate::names::NAMES;
 use crate::output::Output;
+use mapa_front::answer::Refusal;
 use mapa_front::simulation::PolicyRun;
 use mapa_front::text::{gbps, seconds, table};
 
@@ -319,7 +320,7 @@ impl Answer {
         object.insert("remarks".to_owned(), json!(self.remarks(run)));
         object.insert("series".to_owned(), over_time.table().to_json());
         let rejected = |own: &Rejected| {
-            let mut object = refusal(&own.why);
+            let mut object = json!(Refusal::from(&own.why));
             object["index"] = json!(own.index);
             object["job"] = json!(own.job.0);
             object

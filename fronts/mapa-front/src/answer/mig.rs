@@ -1,0 +1,175 @@
+//! The answers of `mig`: GPUs that can be partitioned.
+
+use mapa_topologies::mig::{Gpu, Offer, ProfileFacts};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Instance;
+
+/// The GPUs with MIG.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Gpus {
+    /// The GPUs.
+    pub gpus: Vec<Listed>,
+}
+
+/// What is known of a GPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct About {
+    /// What it is, in one line.
+    pub title: String,
+    /// Where its table of profiles is from.
+    pub source: String,
+    /// What was assumed.
+    pub notes: Vec<String>,
+    /// The number of its compute slices.
+    pub compute_slices: u8,
+    /// The number of its memory slices.
+    pub memory_slices: u8,
+    /// Its memory, bytes.
+    pub memory_bytes: u64,
+}
+
+impl About {
+    /// What is known of this GPU.
+    #[must_use]
+    pub fn new(gpu: &Gpu) -> Self {
+        Self {
+            title: gpu.title.clone(),
+            source: gpu.source.clone(),
+            notes: gpu.notes.clone(),
+            compute_slices: gpu.compute_slices,
+            memory_slices: gpu.memory_slices,
+            memory_bytes: gpu.memory_bytes(),
+        }
+    }
+}
+
+/// A GPU in the list of all.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// What is known of it.
+    #[serde(flatten)]
+    pub about: About,
+    /// Other names.
+    pub aliases: Vec<String>,
+    /// The number of layouts to which no instance can be added.
+    pub maximal_layout_counts: LayoutCounts,
+}
+
+/// The number of maximal layouts, by which profiles are offered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LayoutCounts {
+    /// With plain profiles only.
+    pub plain: usize,
+    /// With profiles of double memory too.
+    pub double_memory: usize,
+    /// With all profiles.
+    pub all: usize,
+}
+
+/// A GPU with its profiles and layouts.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Partitions {
+    /// Its name.
+    pub gpu: String,
+    /// What is known of it.
+    #[serde(flatten)]
+    pub about: About,
+    /// Which profiles are offered besides the plain ones.
+    pub offer: Offered,
+    /// The profiles.
+    pub profiles: Vec<Profile>,
+    /// The layouts to which no instance can be added.
+    pub maximal_layouts: Vec<Vec<Instance>>,
+}
+
+/// Which profiles are offered besides the plain ones.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Offered {
+    /// Those with media engines.
+    pub media: bool,
+    /// Those with double memory.
+    pub double_memory: bool,
+}
+
+impl From<Offer> for Offered {
+    fn from(offer: Offer) -> Self {
+        Self {
+            media: offer.media,
+            double_memory: offer.double_memory,
+        }
+    }
+}
+
+/// A profile of a GPU.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Profile {
+    /// Its name.
+    pub name: String,
+    /// `plain`, `media` or `double-memory`.
+    pub kind: String,
+    /// The id by which the driver knows it.
+    pub id: u8,
+    /// The number of its compute slices.
+    pub compute_slices: u8,
+    /// The number of its memory slices.
+    pub memory_slices: u8,
+    /// The memory slices at which it may start, from 0.
+    pub starts: Vec<u8>,
+    /// How many may exist at once.
+    pub max_instances: u8,
+    /// Its memory, GiB.
+    pub memory_gib: f64,
+    /// Its memory, bytes.
+    pub memory_bytes: u64,
+    /// The number of its multiprocessors.
+    pub sms: Option<u16>,
+    /// The number of its copy engines.
+    pub copy_engines: u8,
+    /// The number of its video decoders.
+    pub decoders: u8,
+    /// The number of its video encoders.
+    pub encoders: u8,
+    /// The number of its JPEG engines.
+    pub jpeg: u8,
+    /// The number of its optical flow accelerators.
+    pub ofa: u8,
+    /// Measured seconds to create an instance.
+    pub create_s: Option<f64>,
+    /// Measured seconds to destroy one.
+    pub destroy_s: Option<f64>,
+    /// The figures that are by analogy with another model.
+    pub by_analogy: Vec<String>,
+}
+
+impl From<&ProfileFacts> for Profile {
+    fn from(own: &ProfileFacts) -> Self {
+        Self {
+            name: own.name.clone(),
+            kind: own.kind.name().to_owned(),
+            id: own.id,
+            compute_slices: own.compute_slices,
+            memory_slices: own.memory_slices,
+            starts: own.starts.clone(),
+            max_instances: own.max_instances,
+            memory_gib: own.memory_gib,
+            memory_bytes: own.memory_bytes(),
+            sms: own.sms,
+            copy_engines: own.copy_engines,
+            decoders: own.decoders,
+            encoders: own.encoders,
+            jpeg: own.jpeg,
+            ofa: own.ofa,
+            create_s: own.create_s,
+            destroy_s: own.destroy_s,
+            by_analogy: own
+                .by_analogy
+                .iter()
+                .map(|figure| figure.name().to_owned())
+                .collect(),
+        }
+    }
+}
