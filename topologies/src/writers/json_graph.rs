@@ -1,8 +1,10 @@
 //! Writes a machine in the JSON Graph Format, version 2, which graph libraries and browser tools
 //! read.
 
+use std::collections::BTreeMap;
+
 use mapa_core::{FabricWire, NodeKind};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
 use crate::error::Error;
 use crate::machine::Machine;
@@ -32,71 +34,149 @@ impl Machine {
     /// If the JSON cannot be written. No machine is known for which this happens: names are unique
     /// and numbers are finite.
     pub fn to_json_graph(&self) -> Result<String, Error> {
-        let mut nodes = Map::new();
+        let mut nodes = BTreeMap::new();
         for (_, node) in self.fabric.nodes() {
-            nodes.insert(
-                node.name.clone(),
-                json!({ "label": node.name, "metadata": about(&node.kind) }),
-            );
+            let metadata = About::new(&node.kind);
+            let label = &node.name;
+            nodes.insert(node.name.as_str(), Node { label, metadata });
         }
-        let edges: Vec<Value> = self
-            .fabric
-            .wires()
-            .map(|(a, b, wire)| {
-                let [source, target] = [a, b].map(|id| &self.fabric.node(id).name);
-                let (relation, metadata) = match wire {
-                    FabricWire::Up { gbps } => ("up", json!({ "gbps": gbps })),
-                    FabricWire::Link(link) => {
-                        let relation = if link.class.is_direct() { "direct" } else { "host" };
-                        (relation, json!({ "class": self.labels.print(link.class), "gbps": link.gbps }))
-                    }
-                };
-                let directed = relation == "up";
-                json!({
-                    "source": source, "target": target, "relation": relation, "directed": directed, "metadata": metadata,
-                })
-            })
-            .collect();
-        let graph = json!({ "graph": {
-            "id": self.name, "type": "machine", "label": self.title, "directed": false,
-            "metadata": { "source": self.source, "notes": self.notes },
-            "nodes": nodes, "edges": edges,
-        }});
+        let edges = self.fabric.wires().map(|(a, b, wire)| {
+            let [source, target] = [a, b].map(|id| self.fabric.node(id).name.as_str());
+            let (relation, class, gbps) = match wire {
+                FabricWire::Up { gbps } => ("up", None, *gbps),
+                FabricWire::Link(link) => {
+                    let relation = if link.class.is_direct() { "direct" } else { "host" };
+                    (relation, Some(self.labels.print(link.class)), Some(link.gbps))
+                }
+            };
+            Edge {
+                directed: relation == "up",
+                metadata: Wire { class, gbps },
+                relation,
+                source,
+                target,
+            }
+        });
+        let graph = Document {
+            graph: Graph {
+                directed: false,
+                edges: edges.collect(),
+                id: &self.name,
+                label: &self.title,
+                metadata: Source {
+                    notes: &self.notes,
+                    source: &self.source,
+                },
+                nodes,
+                kind: "machine",
+            },
+        };
         serde_json::to_string_pretty(&graph)
             .map_err(|error| Error::new(format!("cannot be written as JSON: {error}")))
     }
 }
 
+// Fields are in the order of the alphabet, as keys were in the first version of this writer.
+
+#[derive(Serialize)]
+struct Document<'m> {
+    graph: Graph<'m>,
+}
+
+#[derive(Serialize)]
+struct Graph<'m> {
+    directed: bool,
+    edges: Vec<Edge<'m>>,
+    id: &'m str,
+    label: &'m str,
+    metadata: Source<'m>,
+    nodes: BTreeMap<&'m str, Node<'m>>,
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+#[derive(Serialize)]
+struct Source<'m> {
+    notes: &'m [String],
+    source: &'m str,
+}
+
+#[derive(Serialize)]
+struct Node<'m> {
+    label: &'m str,
+    metadata: About<'m>,
+}
+
+#[derive(Serialize)]
+struct Edge<'m> {
+    directed: bool,
+    metadata: Wire,
+    relation: &'static str,
+    source: &'m str,
+    target: &'m str,
+}
+
+/// A wire: the class of a link, and the bandwidth, GB/s per direction.
+#[derive(Serialize)]
+struct Wire {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<String>,
+    gbps: Option<f64>,
+}
+
 /// The metadata of a component. A key is absent if its value is not known.
-fn about(kind: &NodeKind) -> Value {
-    let mut about = Map::new();
-    let mut say = |key: &str, value: Value| {
-        if !value.is_null() {
-            about.insert(key.to_owned(), value);
+#[derive(Default, Serialize)]
+struct About<'m> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<u32>,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mig: Option<&'m str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    numa: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    number: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pci: Option<&'m str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    product: Option<&'m str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uuid: Option<&'m str>,
+}
+
+impl<'m> About<'m> {
+    fn new(kind: &'m NodeKind) -> Self {
+        let word = match kind {
+            NodeKind::Machine => "machine",
+            NodeKind::Numa(_) => "numa",
+            NodeKind::HostBridge => "host-bridge",
+            NodeKind::PcieSwitch => "pcie-switch",
+            NodeKind::LinkSwitch => "link-switch",
+            NodeKind::Nic => "nic",
+            NodeKind::Device(_) => "device",
+        };
+        let about = Self {
+            kind: word,
+            ..Self::default()
+        };
+        match kind {
+            NodeKind::Numa(number) => Self {
+                number: Some(*number),
+                ..about
+            },
+            NodeKind::Device(info) => Self {
+                index: info.index,
+                memory_bytes: info.memory_bytes,
+                mig: info.mig.as_ref().map(|model| model.name()),
+                numa: info.numa,
+                pci: info.pci.as_deref(),
+                product: info.product.as_deref(),
+                uuid: info.uuid.as_deref(),
+                ..about
+            },
+            _ => about,
         }
-    };
-    let word = match kind {
-        NodeKind::Machine => "machine",
-        NodeKind::Numa(_) => "numa",
-        NodeKind::HostBridge => "host-bridge",
-        NodeKind::PcieSwitch => "pcie-switch",
-        NodeKind::LinkSwitch => "link-switch",
-        NodeKind::Nic => "nic",
-        NodeKind::Device(_) => "device",
-    };
-    say("kind", json!(word));
-    match kind {
-        NodeKind::Numa(number) => say("number", json!(number)),
-        NodeKind::Device(info) => {
-            say("product", json!(info.product));
-            say("index", json!(info.index));
-            say("uuid", json!(info.uuid));
-            say("pci", json!(info.pci));
-            say("numa", json!(info.numa));
-            say("memory_bytes", json!(info.memory_bytes));
-            say("mig", json!(info.mig.as_ref().map(|model| model.name())));
-        }
-        _ => {}
     }
-    Value::Object(about)
 }
