@@ -3,6 +3,7 @@
 use std::{fmt, io};
 
 use mapa_core::Refusal;
+use mapa_front::answer;
 use serde_json::{Map, Value, json};
 
 pub(crate) enum Failure {
@@ -16,6 +17,8 @@ pub(crate) enum Failure {
     /// The wanted instances cannot exist at once: exit status 3. The object has the keys of the
     /// command's other answers and those of a refusal.
     NoFit(Map<String, Value>),
+    /// No moves of jobs make room for what was wanted: exit status 3.
+    NoPlan(Box<answer::defrag::Defrag>),
     /// The reader of the output has closed its end, so there is nothing left to print.
     Closed,
 }

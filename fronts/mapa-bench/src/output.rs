@@ -55,6 +55,8 @@ impl Output {
             // A refusal is a JSON object even without --json, so scripts need not parse sentences.
             Failure::Refused(why) => (Some(refusal(why)), ExitCode::from(3)),
             Failure::NoFit(answer) => (Some(json!(answer)), ExitCode::from(3)),
+            Failure::NoPlan(answer) if self.json => (Some(json!(answer)), ExitCode::from(3)),
+            Failure::NoPlan(answer) => (Some(json!(answer.refused())), ExitCode::from(3)),
             Failure::Answered(what) => {
                 eprintln!("error: {what}");
                 (None, ExitCode::from(2))

@@ -50,6 +50,12 @@ pub fn score(name: &str, value: f64) -> String {
     }
 }
 
+/// A count with its noun in the singular or plural.
+pub fn counted(n: usize, what: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{n} {what}{plural}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,6 @@
 //! Tables as JSON.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{Column, Table};
 
@@ -23,9 +23,9 @@ impl Table {
 
 fn cell(column: &Column, row: usize) -> Value {
     match column {
-        Column::Integers(cells) => json!(cells[row]),
-        Column::Numbers(cells) => json!(cells[row]),
-        Column::Texts(cells) => json!(cells[row]),
-        Column::Flags(cells) => json!(cells[row]),
+        Column::Integers(cells) => cells[row].into(),
+        Column::Numbers(cells) => cells[row].into(),
+        Column::Texts(cells) => cells[row].clone().into(),
+        Column::Flags(cells) => cells[row].into(),
     }
 }

@@ -150,7 +150,9 @@ pub(super) fn batch(source: &str, idle: Allocator, output: &mut Output) -> Resul
                     malformed += 1;
                     json!({ "op": said.get("op"), "ok": false, "error": format!("line {}: {what}", i + 1) })
                 }
-                written @ (Failure::Closed | Failure::Answered(_) | Failure::NoFit(_)) => return Err(written),
+                written @ (Failure::Closed | Failure::Answered(_) | Failure::NoFit(_) | Failure::NoPlan(_)) => {
+                    return Err(written);
+                }
             };
             if let Some(id) = said.get("id") {
                 answer["id"] = id.clone();

@@ -6,7 +6,18 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub mod contention;
+pub mod defrag;
+pub mod fit;
+pub mod nccl;
+mod number;
+pub mod pattern;
+pub mod profile;
 mod refusal;
+pub mod sensitivity;
+pub mod simulate;
+pub mod sweep;
+pub mod table;
 
 pub use refusal::{Malformed, Refusal};
 

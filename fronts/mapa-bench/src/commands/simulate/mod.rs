@@ -23,10 +23,9 @@ use crate::simulation::{
 };
 
 mod answer;
-mod jobs;
 mod watch;
 
-use answer::Answer;
+use answer::{Answer, under};
 use watch::{Counted, Watched};
 
 pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), Failure> {
@@ -226,7 +225,8 @@ impl Answer {
 
     /// A row for each job under each policy.
     fn jobs(&self) -> Result<Table, Failure> {
-        self.stacked(|run| jobs::table(run, &self.workload, &self.fleet))
+        let what = self.simulated();
+        self.stacked(|run| under(run).jobs_table(what).map_err(Failure::malformed))
     }
 
     /// A row for each moment under each policy.

@@ -16,7 +16,7 @@ pub(super) fn run(cell: &Cell<'_>, rows: bool) -> Kept {
     let outcome = simulate(cell, rows).map_err(|failure| match failure {
         Failure::Malformed(what) | Failure::Answered(what) => what,
         Failure::Refused(why) => why.to_string(),
-        Failure::NoFit(_) | Failure::Closed => "no answer".to_owned(),
+        Failure::NoFit(_) | Failure::NoPlan(_) | Failure::Closed => "no answer".to_owned(),
     });
     Kept::new(cell, outcome)
 }
