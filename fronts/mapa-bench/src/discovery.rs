@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use mapa_front::answer;
+use mapa_front::answer::topology as answer;
 use mapa_live::{Attempt, Discovered, Live};
 use mapa_topologies::Machine;
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use mapa_core::Refusal;
 
-use crate::answer::Fit;
+use crate::answer::mig::Fit;
 
 /// Why a request has no answer.
 #[derive(Debug)]

@@ -18,6 +18,7 @@ mod model;
 pub mod names;
 mod notes;
 pub mod request;
+mod scores;
 pub mod simulation;
 pub mod text;
 mod words;

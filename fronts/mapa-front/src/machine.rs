@@ -11,7 +11,7 @@ use mapa_topologies::{Dump, Kind, Machine, Merged, merge, mig, named, read};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::answer::Fit;
+use crate::answer::mig::Fit;
 use crate::error::Error;
 use crate::files::Files;
 use crate::instances::{fit, wanted};

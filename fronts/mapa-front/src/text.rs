@@ -41,6 +41,13 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
+/// A count with its noun in the singular or plural.
+#[must_use]
+pub fn counted(n: usize, what: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{n} {what}{plural}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

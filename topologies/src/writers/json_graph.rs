@@ -43,10 +43,14 @@ impl Machine {
         let edges = self.fabric.wires().map(|(a, b, wire)| {
             let [source, target] = [a, b].map(|id| self.fabric.node(id).name.as_str());
             let (relation, class, gbps) = match wire {
-                FabricWire::Up { gbps } => ("up", None, *gbps),
+                FabricWire::Up { gbps } => ("up", None, gbps),
                 FabricWire::Link(link) => {
-                    let relation = if link.class.is_direct() { "direct" } else { "host" };
-                    (relation, Some(self.labels.print(link.class)), Some(link.gbps))
+                    let relation = if link.class.is_direct() {
+                        "direct"
+                    } else {
+                        "host"
+                    };
+                    (relation, Some(self.labels.print(link.class)), link.gbps)
                 }
             };
             Edge {
@@ -121,7 +125,7 @@ struct Edge<'m> {
 struct Wire {
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<String>,
-    gbps: Option<f64>,
+    gbps: f64,
 }
 
 /// The metadata of a component. A key is absent if its value is not known.

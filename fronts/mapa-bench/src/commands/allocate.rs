@@ -10,7 +10,8 @@ use crate::files::{Disk, write};
 use crate::machine::load;
 use crate::names::NAMES;
 use crate::output::Output;
-use mapa_front::answer::{self, Allocation, is_defined, labels, names, visible_by_server};
+use mapa_front::answer::allocate::{Allocation, RunnerUp as Listed};
+use mapa_front::answer::{self, is_defined, labels, names, visible_by_server};
 use mapa_front::names::score_text;
 use mapa_front::names::{Choice, score_row};
 use mapa_front::request::with_busy;
@@ -79,7 +80,7 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
             decision: answer::Decision::new(&decision, graph),
             notes,
             times: step.map(|step| step.times()).unwrap_or_default(),
-            runners_up: listed.then(|| answer::RunnerUp::of(&decision, graph)),
+            runners_up: listed.then(|| Listed::of(&decision, graph)),
             id: None,
         });
     }

@@ -9,13 +9,13 @@ use mapa_core::{
     Decision, Demand, Device, DeviceId, HardwareGraph, MachineId, Pattern, Refusal, Request,
     pcie_aware,
 };
+use mapa_front::answer::contention::{ContendedJob, Contention, Slowdowns};
 use mapa_sched::{Event, Fleet, Job, JobId, Placed, Scheduler, Tenant, Time, Turn, step};
 use mapa_sim::{
     Execution, PcieEqualShare, PcieMaxMin, Profile, Submission, Workload, read_profiles,
 };
 use mapa_table::{Comments, Sheet, below_comments, columns, optional_text};
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use crate::cli::ContentionArgs;
 use crate::failure::Failure;
@@ -26,37 +26,6 @@ use crate::output::Output;
 use mapa_front::Loaded;
 use mapa_front::simulation::fleet;
 use mapa_front::text::{gbps, table};
-
-/// A job that runs where PCIe is shared, and its slowdown by two models.
-struct Slowdown {
-    job: String,
-    device: String,
-    /// The whole device, of which `device` may be an instance.
-    whole: DeviceId,
-    gbps: f64,
-    alpha: f64,
-    equal_share: f64,
-    max_min: f64,
-}
-
-impl Slowdown {
-    /// The PCIe traffic of the job alone, GB/s, times its slope.
-    fn wants(&self) -> f64 {
-        self.alpha * self.gbps
-    }
-
-    fn is_bound(&self) -> bool {
-        self.gbps > 0.0
-    }
-}
-
-/// A hop of the host tree that PCIe-bound jobs cross.
-struct Hop {
-    name: String,
-    gbps: f64,
-    /// Indices into the list of jobs.
-    jobs: Vec<usize>,
-}
 
 pub(crate) fn contention(args: &ContentionArgs, output: &mut Output) -> Result<(), Failure> {
     if !(args.max_gbps.is_finite() && args.max_gbps > 0.0) {
@@ -71,25 +40,26 @@ pub(crate) fn contention(args: &ContentionArgs, output: &mut Output) -> Result<(
     let loaded = load(&args.machine, output)?;
     let given = read_jobs(args, loaded.graph())?;
     let jobs = slowdowns(&loaded, &given, args)?;
-    let hops = hops(loaded.graph(), &jobs);
     let machine = &loaded.machine.name;
+    let answer = Contention::new(machine, args.max_gbps, loaded.graph(), jobs);
     #[cfg(feature = "plots")]
     if let Some(file) = &args.svg {
-        let drawn: Vec<_> = jobs
+        let drawn: Vec<_> = answer
+            .jobs
             .iter()
             .map(|own| crate::plots::Contended {
                 job: &own.job,
                 device: &own.device,
-                equal_share: own.equal_share,
-                max_min: own.max_min,
+                equal_share: own.slowdown.equal_share,
+                max_min: own.slowdown.max_min,
             })
             .collect();
         crate::files::write(file, crate::plots::contention(&drawn, machine))?;
     }
     if output.json {
-        return output.object(&as_json(machine, args.max_gbps, &jobs, &hops));
+        return output.object(&answer);
     }
-    print(&jobs, &hops, output)?;
+    print(&answer, output)?;
     args.svg
         .iter()
         .try_for_each(|file| output.line(format_args!("\nwritten   {}", file.display())))
@@ -277,12 +247,13 @@ impl Scheduler for AsGiven<'_> {
     }
 }
 
-/// Places the jobs, and computes their slowdowns, in the order of the file.
+/// Places the jobs, and computes their slowdowns, in the order of the file. Each has the whole
+/// device that it runs on or in.
 fn slowdowns(
     loaded: &Loaded,
     jobs: &[Given],
     args: &ContentionArgs,
-) -> Result<Vec<Slowdown>, Failure> {
+) -> Result<Vec<(DeviceId, ContendedJob)>, Failure> {
     let (graph, max_gbps) = (loaded.graph(), args.max_gbps);
     let mut fleet = fleet(loaded)?;
     let mut submissions = Vec::new();
@@ -341,15 +312,13 @@ fn slowdowns(
             )));
         }
         let demand = submission.job.request.pattern.demands()[0];
-        slowdowns.push(Slowdown {
-            job: own.name.clone(),
-            device: name.clone(),
-            whole: *parent,
-            gbps: f64::from(demand.pcie_mb_s) / 1000.0,
-            alpha: own.alpha,
+        let gbps = f64::from(demand.pcie_mb_s) / 1000.0;
+        let slowdown = Slowdowns {
             equal_share,
             max_min,
-        });
+        };
+        let job = ContendedJob::new(&own.name, name, gbps, own.alpha, slowdown);
+        slowdowns.push((*parent, job));
     }
     Ok(slowdowns)
 }
@@ -390,48 +359,16 @@ fn conflict(
     ))
 }
 
-/// The hops that PCIe-bound jobs cross, from devices up.
-fn hops(graph: &HardwareGraph, jobs: &[Slowdown]) -> Vec<Hop> {
-    let links = graph.host_links();
-    let mut hops: Vec<Hop> = Vec::new();
-    for (name, gbps) in links.names().iter().zip(links.capacities()) {
-        hops.push(Hop {
-            name: name.clone(),
-            gbps: *gbps,
-            jobs: Vec::new(),
-        });
-    }
-    for (at, job) in jobs.iter().enumerate() {
-        for &hop in links.path(job.whole).into_iter().flatten() {
-            if job.is_bound()
-                && let Some(hop) = hops.get_mut(hop as usize)
-            {
-                hop.jobs.push(at);
-            }
-        }
-    }
-    hops.retain(|hop| !hop.jobs.is_empty());
-    hops
-}
-
-/// The demand of the jobs on a hop, and the bandwidth that they get by max-min, GB/s.
-fn use_of(hop: &Hop, jobs: &[Slowdown]) -> [f64; 2] {
-    let sum = |of: fn(&Slowdown) -> f64| hop.jobs.iter().map(|&at| of(&jobs[at])).sum();
-    [sum(Slowdown::wants), sum(|own| own.wants() / own.max_min)]
-}
-
 /// Prints the hops, then the jobs.
-fn print(jobs: &[Slowdown], hops: &[Hop], output: &mut Output) -> Result<(), Failure> {
+fn print(answer: &Contention, output: &mut Output) -> Result<(), Failure> {
     let mut rows = table(["from", "GB/s", "wanted", "carried", "jobs"], 1..4);
-    for hop in hops {
-        let [wanted, carried] = use_of(hop, jobs);
-        let names: Vec<&str> = hop.jobs.iter().map(|&at| jobs[at].job.as_str()).collect();
+    for hop in &answer.hops {
         rows.add_row([
-            hop.name.clone(),
+            hop.from.clone(),
             gbps(hop.gbps),
-            gbps(wanted),
-            gbps(carried),
-            names.join(", "),
+            gbps(hop.wanted_gbps),
+            gbps(hop.carried_gbps),
+            hop.jobs.join(", "),
         ]);
     }
     output.line(rows)?;
@@ -449,40 +386,21 @@ fn print(jobs: &[Slowdown], hops: &[Hop], output: &mut Output) -> Result<(), Fai
         ],
         2..8,
     );
-    for own in jobs {
+    for own in &answer.jobs {
         let bound = |text: String| if own.is_bound() { text } else { "-".to_owned() };
         rows.add_row([
             own.job.clone(),
             own.device.clone(),
-            gbps(own.gbps),
-            bound(own.alpha.to_string()),
-            bound(gbps(own.wants())),
-            bound(gbps(own.wants() / own.max_min)),
-            format!("{:.3}", own.equal_share),
-            format!("{:.3}", own.max_min),
+            gbps(own.pcie_gbps),
+            bound(own.pcie_alpha.to_string()),
+            bound(gbps(own.wants_gbps)),
+            bound(gbps(own.gets_gbps)),
+            format!("{:.3}", own.slowdown.equal_share),
+            format!("{:.3}", own.slowdown.max_min),
         ]);
     }
     output.line(rows)?;
     output.line(
         "Slowdowns by Eq. 2 (equal share) and by max-min sharing. \"Gets\" is by max-min, GB/s.",
     )
-}
-
-fn as_json(machine: &str, max_gbps: f64, jobs: &[Slowdown], hops: &[Hop]) -> Value {
-    let hops = hops.iter().map(|hop| {
-        let [wanted, carried] = use_of(hop, jobs);
-        let names: Vec<&String> = hop.jobs.iter().map(|&at| &jobs[at].job).collect();
-        json!({ "from": hop.name, "gbps": hop.gbps, "wanted_gbps": wanted, "carried_gbps": carried, "jobs": names })
-    });
-    let jobs_json = jobs.iter().map(|own| {
-        json!({
-            "job": own.job, "device": own.device, "pcie_gbps": own.gbps, "pcie_alpha": own.alpha,
-            "wants_gbps": own.wants(), "gets_gbps": own.wants() / own.max_min,
-            "slowdown": { "equal-share": own.equal_share, "max-min": own.max_min },
-        })
-    });
-    json!({
-        "machine": machine, "max_gbps": max_gbps,
-        "hops": hops.collect::<Vec<_>>(), "jobs": jobs_json.collect::<Vec<_>>(),
-    })
 }

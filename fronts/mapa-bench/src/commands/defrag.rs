@@ -1,21 +1,22 @@
 //! `defrag`: the loss to fragmentation, and which jobs to move.
 
 use mapa_core::{
-    Allocator, Decision, DeviceId, HardwareGraph, LeaseId, MachineId, Objective, Pattern, Request,
+    Allocator, Decision, DeviceId, HardwareGraph, LeaseId, MachineId, Pattern, Request,
 };
-use mapa_sched::{Defrag, Defragmented, Plan, Reach, Target};
+use mapa_front::answer::defrag::{Defrag as Answer, Wanted};
+use mapa_sched::{Defrag, Defragmented, Plan, Target};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use crate::cli::DefragArgs;
 use crate::failure::Failure;
 use crate::files::{Disk, text};
 use crate::machine::load;
 use crate::output::Output;
-use mapa_front::answer::{ids, is_defined, labels};
+use mapa_front::answer::{is_defined, labels};
 use mapa_front::job::pattern;
 use mapa_front::request::with_busy;
-use mapa_front::text::{gbps, table};
+use mapa_front::text::{counted, gbps, table};
 use mapa_front::{DeviceName, Loaded};
 
 /// Running jobs, in the form of the answer to `show` of `allocate --batch`.
@@ -65,9 +66,9 @@ impl Job {
             }
             _ => (place, "ring"),
         };
-        let placement = list.split(',').map(|device| json!(device.trim())).collect();
+        let placement = list.split(',').map(|device| device.trim().into()).collect();
         Ok(Self {
-            id: json!(id.trim()),
+            id: id.trim().into(),
             placement,
             pattern: shape.to_owned(),
             server,
@@ -174,18 +175,6 @@ fn place(target: &Target, graph: &HardwareGraph, servers: u32) -> String {
 /// The most devices of a server. The search over sets of devices takes too long for more.
 const MOST: usize = 16;
 
-/// Half of the last printed digit, GB/s. With this tolerance, a rounded score that a user copies
-/// from an answer as --at-least still accepts the placement that had it.
-const SHOWN: f64 = 0.005;
-
-/// The placement to make room for.
-struct Wanted {
-    word: String,
-    pattern: Pattern,
-    reach: Reach,
-    at_least: f64,
-}
-
 pub(crate) fn defrag(args: &DefragArgs, output: &mut Output) -> Result<(), Failure> {
     let loaded = load(&args.machine, output)?;
     let graph = loaded.graph();
@@ -216,18 +205,22 @@ pub(crate) fn defrag(args: &DefragArgs, output: &mut Output) -> Result<(), Failu
         let (machine, lease) = state.find(id)?;
         defrag = defrag.pin(machine, lease);
     }
-    let wanted = match &args.want {
-        Some(word) => Some(want(word, args.at_least, &defrag, &state.machines)?),
-        None => None,
-    };
-    let lost: Vec<(usize, Reach)> = (2..=graph.wholes().len())
-        .map(|k| (k, defrag.reach(&state.machines, &Pattern::ring(k))))
-        .collect();
-    let answer = wanted
-        .as_ref()
-        .map(|want| defrag.plan(&state.machines, &want.pattern, want.at_least - SHOWN));
+    let lost =
+        (2..=graph.wholes().len()).map(|k| (k, defrag.reach(&state.machines, &Pattern::ring(k))));
+    let mut answer = Answer::new(objective.name(), args.servers, lost);
+    let mut found = None;
+    if let Some(word) = &args.want {
+        let (pattern, wanted) = want(word, args.at_least, &defrag, &state.machines)?;
+        let plan = defrag.plan(&state.machines, &pattern, wanted.least());
+        let (ranks, machines) = (pattern.len(), &state.machines[..]);
+        answer = answer.wanting(wanted, ranks, &plan, machines, |job| state.name(job));
+        found = Some(plan);
+    }
+    if output.json && answer.refusal.is_none() {
+        return output.object(&answer);
+    }
     if output.json {
-        return in_json(args, &state, &lost, wanted.zip(answer), &objective, output);
+        return Err(Failure::no_fit(&answer));
     }
     let free: usize = state
         .machines
@@ -244,25 +237,28 @@ pub(crate) fn defrag(args: &DefragArgs, output: &mut Output) -> Result<(), Failu
         loaded.machine.name,
         state.names.len()
     ))?;
-    print_lost(&lost, &objective, output)?;
-    let Some((want, answer)) = wanted.zip(answer) else {
+    print_lost(&answer, output)?;
+    let Some((want, found)) = answer.wanted.as_ref().zip(found) else {
         return Ok(());
     };
     output.line(format_args!(
         "\nwanted   {}: at least {}; now {}, idle {}",
-        want.word,
+        want.pattern,
         gbps(want.at_least),
-        reached(want.reach.now),
-        reached(want.reach.idle)
+        reached(want.now),
+        reached(want.idle)
     ))?;
-    match answer {
+    match found {
         Defragmented::Already(target) => output.line(format_args!(
             "Nothing to move: {} on {}.",
             gbps(target.score),
             place(&target, graph, args.servers)
         )),
-        Defragmented::By(plan) => print_plan(&plan, &want, (&state, graph, args.servers), output),
-        other => Err(Failure::no_fit(&no(&other, &want, &state))),
+        Defragmented::By(plan) => {
+            let gain = answer.gain_per_move.unwrap_or_default();
+            print_plan(&plan, gain, (&state, graph, args.servers), output)
+        }
+        _ => Err(Failure::no_fit(&answer.refused())),
     }
 }
 
@@ -271,13 +267,13 @@ fn reached(score: Option<f64>) -> String {
     score.map_or("no room".to_owned(), gbps)
 }
 
-/// Parses `[SHAPE:]K`, and determines the score that the wanted placement must reach.
+/// Parses `[SHAPE:]K`: the pattern, and the score that its placement must reach.
 fn want(
     word: &str,
     at_least: Option<f64>,
     defrag: &Defrag<'_>,
     machines: &[Allocator],
-) -> Result<Wanted, Failure> {
+) -> Result<(Pattern, Wanted), Failure> {
     let (shape, k) = word.split_once(':').unwrap_or(("ring", word));
     let k = k
         .parse()
@@ -289,36 +285,33 @@ fn want(
             "--want {word}: even the idle machine has no room for it: expected fewer devices or another shape"
         )));
     };
-    Ok(Wanted {
-        word: format!("{shape} of {k}"),
-        pattern,
-        reach,
-        at_least,
-    })
+    let wanted = Wanted::new(format!("{shape} of {k}"), at_least, reach);
+    Ok((pattern, wanted))
 }
 
-fn print_lost(
-    lost: &[(usize, Reach)],
-    objective: &Objective<'_>,
-    output: &mut Output,
-) -> Result<(), Failure> {
+fn print_lost(answer: &Answer, output: &mut Output) -> Result<(), Failure> {
     let mut rows = table(["ring of", "now", "idle", "kept"], 0..=3);
-    for (k, reach) in lost {
-        let kept = match (reach.now, reach.idle) {
+    for ring in &answer.rings {
+        let kept = match (ring.now, ring.idle) {
             (Some(now), Some(idle)) if idle > 0.0 => format!("{:.0} %", 100.0 * now / idle),
             _ => "-".to_owned(),
         };
-        rows.add_row([k.to_string(), reached(reach.now), reached(reach.idle), kept]);
+        rows.add_row([
+            ring.devices.to_string(),
+            reached(ring.now),
+            reached(ring.idle),
+            kept,
+        ]);
     }
     output.line(format_args!(
         "{rows}\nBest score on the devices that are free now, and on the idle machine: {}.",
-        objective.name()
+        answer.score
     ))
 }
 
 fn print_plan(
     plan: &Plan,
-    want: &Wanted,
+    gain: f64,
     (state, graph, servers): (&State, &HardwareGraph, u32),
     output: &mut Output,
 ) -> Result<(), Failure> {
@@ -352,7 +345,7 @@ fn print_plan(
         "Room on {}: {}, a gain of {} per move; {}, {}, {}.{}",
         place(&plan.target, graph, servers),
         gbps(plan.target.score),
-        gbps(gain(plan, want)),
+        gbps(gain),
         counted(plan.jobs, "job"),
         counted(plan.moves.len(), "move"),
         counted(plan.devices, "device"),
@@ -371,104 +364,4 @@ fn own_score(target: &Target) -> String {
     } else {
         "-".to_owned()
     }
-}
-
-fn counted(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
-}
-
-/// The gain in the score of the wanted placement per move. Having no room counts as a score of 0.
-fn gain(plan: &Plan, want: &Wanted) -> f64 {
-    (plan.target.score - want.reach.now.unwrap_or(0.0)) / plan.moves.len() as f64
-}
-
-/// Why there is no plan, with the keys of other refusals.
-fn no(answer: &Defragmented, want: &Wanted, state: &State) -> Map<String, Value> {
-    let free = |machine: &Allocator| (&machine.graph().wholes() & machine.view().free()).len();
-    let most = state.machines.iter().map(free).max().unwrap_or(0);
-    let all: usize = state.machines.iter().map(free).sum();
-    let (k, one) = (want.pattern.len(), state.machines.len() == 1);
-    let (refusal, reason) = match answer {
-        Defragmented::Impossible { .. } if want.reach.idle.is_none_or(|idle| idle < want.at_least - SHOWN) => {
-            ("infeasible", "not even the idle machine has such a placement".to_owned())
-        }
-        Defragmented::Impossible { .. } if (if one { most } else { all }) < k => {
-            ("infeasible", format!("{k} devices are wanted and {all} are free; moving jobs frees no devices"))
-        }
-        Defragmented::Impossible { .. } if !one => (
-            "limit_reached",
-            "no plan was found that moves jobs of one server only and lowers no job's score by more than it may lose; \
-             plans over several servers were not searched"
-                .to_owned(),
-        ),
-        Defragmented::Impossible { but_for_room: true } => (
-            "infeasible",
-            "jobs would have to exchange devices, and too few are free to move one job at a time".to_owned(),
-        ),
-        Defragmented::LimitReached(stopped) => {
-            ("limit_reached", format!("no plan was found, and {}", stopped.because()))
-        }
-        _ => (
-            "infeasible",
-            "no moves of the jobs that may move make room without lowering a job's score by more than it may lose"
-                .to_owned(),
-        ),
-    };
-    Map::from_iter([
-        ("refusal".to_owned(), json!(refusal)),
-        ("reason".to_owned(), json!(reason)),
-    ])
-}
-
-fn target(target: &Target) -> Value {
-    json!({ "server": target.machine.0, "devices": ids(&target.placement), "score": target.score })
-}
-
-fn in_json(
-    args: &DefragArgs,
-    state: &State,
-    lost: &[(usize, Reach)],
-    wanted: Option<(Wanted, Defragmented)>,
-    objective: &Objective<'_>,
-    output: &mut Output,
-) -> Result<(), Failure> {
-    let mut object = Map::new();
-    let rings = lost
-        .iter()
-        .map(|(k, reach)| json!({ "devices": k, "now": reach.now, "idle": reach.idle }));
-    object.insert("score".to_owned(), json!(objective.name()));
-    object.insert("servers".to_owned(), json!(args.servers));
-    object.insert("rings".to_owned(), rings.collect());
-    let Some((want, answer)) = wanted else {
-        return output.object(&object);
-    };
-    let reach = want.reach;
-    object.insert(
-        "wanted".to_owned(),
-        json!({ "pattern": want.word, "at_least": want.at_least, "now": reach.now, "idle": reach.idle }),
-    );
-    match &answer {
-        Defragmented::Already(there) => {
-            object.extend([
-                ("moves".to_owned(), json!([])),
-                ("target".to_owned(), target(there)),
-            ]);
-        }
-        Defragmented::By(plan) => {
-            let moves = plan.moves.iter().map(|step| {
-                json!({ "id": state.name(step.job), "from": target(&step.from), "to": target(&step.to), "aside": step.aside, "then": step.reach })
-            });
-            object.insert("moves".to_owned(), moves.collect());
-            object.insert("target".to_owned(), target(&plan.target));
-            object.insert("jobs_moved".to_owned(), json!(plan.jobs));
-            object.insert("devices_moved".to_owned(), json!(plan.devices));
-            object.insert("gain_per_move".to_owned(), json!(gain(plan, &want)));
-            object.insert("complete".to_owned(), json!(plan.complete));
-        }
-        other => {
-            object.extend(no(other, &want, state));
-            return Err(Failure::no_fit(&object));
-        }
-    }
-    output.object(&object)
 }

@@ -1,16 +1,15 @@
 //! `fit`: a model of bandwidth from measurements, with its errors and validations.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use indicatif::ProgressBar;
 use mapa_core::{DeviceId, HardwareGraph, LinkClass, Term, Tiers};
+use mapa_front::answer::fit as answer;
 use mapa_regress::{
     Column, Error, Errors, Fit, FitConfig, Measurement, Method, Order, RankOrder, SampleConfig,
-    Samples, Validation, fit as fitted, k_fold, leave_one_size_out, read_measurements, samples,
-    write_model,
+    Samples, fit as fitted, k_fold, leave_one_size_out, read_measurements, samples, write_model,
 };
 use mapa_topologies::Labels;
-use serde_json::{Map, Value, json};
 
 use crate::cli::{ColumnName, FitArgs, MethodName, RingName, Terms};
 use crate::failure::Failure;
@@ -20,13 +19,6 @@ use crate::machine::load;
 use crate::output::{Output, progress};
 use mapa_front::answer::id_list;
 use mapa_front::text::table;
-
-/// Runs whose largest message is smaller measure latency (the paper's Fig. 2a: links differ above
-/// 1e5 bytes).
-const LARGE: u64 = 1_000_000;
-
-/// The largest difference between repetitions, relative to the lower. A larger one is noted.
-const REPEATS: f64 = 0.1;
 
 pub(crate) fn fit(args: &FitArgs, output: &mut Output) -> Result<(), Failure> {
     if args.lambda.is_some() && args.method != MethodName::Ridge {
@@ -59,7 +51,7 @@ struct Answer {
     /// The ring of each row of the fit.
     rings: Vec<Vec<DeviceId>>,
     order: Order,
-    validations: Validations,
+    validations: Vec<answer::Validated>,
     notes: Vec<String>,
     written: Vec<String>,
 }
@@ -96,8 +88,8 @@ fn work(
     bar.set_message("validation");
     let validations = validations(args, &found, &config)?;
     bar.inc(1);
-    let rings = rings(&fit, &found);
-    let notes = notes(args, &measurements, &found, &fit);
+    let rings = answer::rings(&fit, &found);
+    let notes = answer::doubts(&measurements, &found, &fit, args.op != "all");
     let mut written = Vec::new();
     if let Some(file) = &args.output {
         write(file, write_model(fit.model()))?;
@@ -142,7 +134,7 @@ fn check(found: &Samples, measurements: &[Measurement]) -> Result<(), Failure> {
         };
         return Err(Failure::malformed(format_args!(
             "no samples: {}{hint}",
-            left_out(found).join("; ")
+            answer::left_out(found).join("; ")
         )));
     }
     if found.samples.iter().all(|sample| sample.gbps == 0.0) {
@@ -152,36 +144,6 @@ fn check(found: &Samples, measurements: &[Measurement]) -> Result<(), Failure> {
         )));
     }
     Ok(())
-}
-
-/// Each reason for which measurements were left out, with the first of these.
-fn left_out(found: &Samples) -> Vec<String> {
-    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (label, why) in &found.left_out {
-        reasons.entry(why).or_default().push(label);
-    }
-    let mut lines = Vec::new();
-    for (why, labels) in reasons {
-        let others = if labels.len() > 1 {
-            format!(" and {} more", labels.len() - 1)
-        } else {
-            String::new()
-        };
-        lines.push(format!("{}{others}: {why}", labels[0]));
-    }
-    lines
-}
-
-/// The ring of each row of the fit. Rows are the samples in another order; equal samples keep their
-/// order, so each row takes the first equal sample that is left.
-fn rings(fit: &Fit, found: &Samples) -> Vec<Vec<DeviceId>> {
-    let mut left: Vec<usize> = (0..found.samples.len()).collect();
-    let mut rings = Vec::new();
-    for row in fit.rows() {
-        let place = left.iter().position(|&at| found.samples[at] == row.sample);
-        rings.push(place.map_or_else(Vec::new, |place| found.rings[left.remove(place)].clone()));
-    }
-    rings
 }
 
 /// An error about a measurement, with its file in front. With several files, the measurement's
@@ -265,15 +227,13 @@ fn hinted(error: &Error, args: &FitArgs) -> Failure {
     ))
 }
 
-type Validations = Vec<(String, Result<Validation, String>)>;
-
 /// Validates the fit by holding out parts of the samples, at most as many parts as there are
 /// distinct link counts. With `--folds`, a failed validation is an error; without, it is printed.
 fn validations(
     args: &FitArgs,
     found: &Samples,
     config: &FitConfig,
-) -> Result<Validations, Failure> {
+) -> Result<Vec<answer::Validated>, Failure> {
     let distinct = found
         .samples
         .iter()
@@ -299,68 +259,6 @@ fn validations(
     ])
 }
 
-/// Reasons to doubt the model.
-fn notes(args: &FitArgs, measurements: &[Measurement], found: &Samples, fit: &Fit) -> Vec<String> {
-    let mut notes = Vec::new();
-    let small = measurements
-        .iter()
-        .find(|run| run.largest_bytes().is_some_and(|bytes| bytes < LARGE));
-    if let Some(run) = small {
-        notes.push(format!(
-            "{}: its largest message is below 1 MB, so it measures latency rather than bandwidth",
-            run.label
-        ));
-    }
-    if found.by_number {
-        notes.push(
-            "devices are matched by number, as the machine's description has no PCI addresses: numbers count within \
-             CUDA_VISIBLE_DEVICES"
-                .to_owned(),
-        );
-    }
-    if args.op != "all" {
-        notes.extend(contradictions(found));
-    }
-    let design = fit.design();
-    if design.rank() < design.columns() {
-        notes.push(format!(
-            "the samples determine {} of {} coefficients: the others are of least norm, or chosen by the ridge or the \
-             bounds",
-            design.rank(),
-            design.columns()
-        ));
-    }
-    notes
-}
-
-/// Sets of devices whose repeated measurements differ: the lowest and the highest of each.
-fn contradictions(found: &Samples) -> Vec<String> {
-    let mut sets: BTreeMap<BTreeSet<DeviceId>, Vec<&mapa_regress::Sample>> = BTreeMap::new();
-    for (sample, ring) in found.samples.iter().zip(&found.rings) {
-        sets.entry(ring.iter().copied().collect())
-            .or_default()
-            .push(sample);
-    }
-    let mut notes = Vec::new();
-    for (set, mut samples) in sets {
-        samples.sort_by(|a, b| a.gbps.total_cmp(&b.gbps));
-        let (Some(low), Some(high)) = (samples.first(), samples.last()) else {
-            continue;
-        };
-        if high.gbps > (1.0 + REPEATS) * low.gbps {
-            notes.push(format!(
-                "devices {}: {} measured {:.2} GB/s, {} {:.2}",
-                id_list(&Vec::from_iter(set)),
-                high.label,
-                high.gbps,
-                low.label,
-                low.gbps
-            ));
-        }
-    }
-    notes
-}
-
 impl Answer {
     fn print(&self, output: &mut Output) -> Result<(), Failure> {
         let model = self.fit.model();
@@ -370,7 +268,7 @@ impl Answer {
             model.name(),
             self.found.samples.len()
         ))?;
-        for why in left_out(&self.found) {
+        for why in answer::left_out(&self.found) {
             output.line(format_args!("left out  {why}"))?;
         }
         for note in &self.notes {
@@ -508,80 +406,17 @@ impl Answer {
         rows
     }
 
-    fn json(&self) -> Value {
-        let model = self.fit.model();
-        let tiers = model.tiers().names();
-        let terms: Vec<Value> = model
-            .terms()
-            .iter()
-            .map(|(term, coefficient)| json!({ "term": term.label(model.tiers()), "coefficient": coefficient }))
-            .collect();
-        let mut samples = Vec::new();
-        for (row, ring) in self.fit.rows().iter().zip(&self.rings) {
-            let links: Map<String, Value> = tiers
-                .iter()
-                .enumerate()
-                .map(|(tier, name)| (name.clone(), json!(row.sample.links.count(tier))))
-                .collect();
-            samples.push(json!({
-                "label": row.sample.label, "devices": ring.iter().map(|id| id.0).collect::<Vec<_>>(),
-                "ranks": row.sample.ranks, "links": links, "gbps": row.sample.gbps,
-                "predicted": row.predicted, "residual": row.residual, "leverage": row.leverage,
-            }));
+    fn json(&self) -> answer::Fit {
+        answer::Fit {
+            notes: self.notes.clone(),
+            written: self.written.clone(),
+            ..answer::Fit::new(
+                &self.machine,
+                &self.fit,
+                &self.found,
+                &self.rings,
+                &self.validations,
+            )
         }
-        let mut misordered = Vec::new();
-        for pair in &self.order.misordered {
-            let rows = [pair.higher, pair.lower].map(|at| &self.fit.rows()[at]);
-            misordered.push(json!({
-                "samples": rows.map(|row| &row.sample.label), "gbps": rows.map(|row| row.sample.gbps),
-                "predicted": rows.map(|row| row.predicted), "tied": pair.tied,
-            }));
-        }
-        let design = self.fit.design();
-        let left_out = self
-            .found
-            .left_out
-            .iter()
-            .map(|(label, why)| json!({ "label": label, "reason": why }));
-        json!({
-            "machine": self.machine,
-            "model": { "name": model.name(), "tiers": tiers, "terms": terms },
-            "samples": samples,
-            "compared_pairs": self.order.pairs,
-            "misordered": misordered,
-            "errors": errors_json(self.fit.errors()),
-            "design": { "rank": design.rank(), "terms": design.columns(), "condition": design.condition(), "singular_values": design.singular_values() },
-            "validation": self.validations.iter().map(validation_json).collect::<Vec<_>>(),
-            "left_out": left_out.collect::<Vec<_>>(),
-            "notes": self.notes, "written": self.written,
-        })
     }
-}
-
-fn validation_json((name, result): &(String, Result<Validation, String>)) -> Value {
-    let validation = match result {
-        Ok(validation) => validation,
-        Err(why) => return json!({ "by": name, "errors": null, "reason": why }),
-    };
-    let folds = validation
-        .folds
-        .iter()
-        .map(|fold| json!({ "held_out": fold.name, "errors": errors_json(&fold.errors) }));
-    let open = validation
-        .not_held_out
-        .iter()
-        .map(|part| json!({ "held_out": part.name, "reason": part.why }));
-    json!({
-        "by": name, "errors": errors_json(&validation.errors), "folds": folds.collect::<Vec<_>>(),
-        "not_held_out": open.collect::<Vec<_>>(),
-    })
-}
-
-fn errors_json(errors: &Errors) -> Value {
-    let published = &errors.published;
-    json!({
-        "samples": errors.samples, "rmse": errors.rmse, "mae": errors.mae, "max": errors.max,
-        "relative": errors.relative, "r_squared": errors.r_squared,
-        "published": { "relative": published.relative, "rmse": published.rmse, "mae": published.mae },
-    })
 }

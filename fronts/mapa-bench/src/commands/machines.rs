@@ -4,7 +4,7 @@ use mapa_topologies::{catalogue, formulas};
 
 use crate::failure::Failure;
 use crate::output::Output;
-use mapa_front::answer::{Catalogue, Formula, Machine};
+use mapa_front::answer::machines::{Catalogue, Formula, Machine};
 use mapa_front::text::table;
 
 pub(crate) fn machines(output: &mut Output) -> Result<(), Failure> {

@@ -7,7 +7,9 @@ use mapa_topologies::mig::{Figure, Gpu, Offer, ProfileKind, Status, catalogue, n
 use crate::cli::MigArgs;
 use crate::failure::Failure;
 use crate::output::Output;
-use mapa_front::answer::{About, Fit, Gpus, Instance, LayoutCounts, Listed, Partitions, Profile};
+use mapa_front::answer::mig::{
+    About, Fit, Gpus, Instance, LayoutCounts, Listed, Partitions, Profile,
+};
 use mapa_front::instances::{fit, wanted};
 use mapa_front::text::table;
 

@@ -5,7 +5,8 @@ use mapa_core::{Bandwidth, DeviceId, HardwareGraph, LinkClass, Placement};
 use crate::failure::Failure;
 use crate::output::Output;
 use mapa_front::Packing;
-use mapa_front::answer::{self, ids, label, labels};
+use mapa_front::answer::score as answer;
+use mapa_front::answer::{ids, label, labels};
 use mapa_front::text::{gbps, table};
 
 /// The edges of a spanning tree, and its algorithm bandwidth, GB/s.

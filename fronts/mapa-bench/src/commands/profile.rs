@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use mapa_core::mig::Size;
+use mapa_front::answer::profile::{Profile as Answer, ProfiledJob};
 use mapa_regress::{Alpha, AlphaConfig, fit_alpha, read_runs};
 use mapa_sim::{Profile, write_profiles};
-use serde_json::{Value, json};
 
 use crate::cli::ProfileArgs;
 use crate::failure::Failure;
@@ -80,9 +80,11 @@ pub(crate) fn profile(args: &ProfileArgs, output: &mut Output) -> Result<(), Fai
         written.push(file.display().to_string());
     }
     if output.json {
-        let jobs: Vec<Value> = fitted.iter().map(Fitted::json).collect();
-        return output
-            .object(&json!({ "max_gbps": args.max_gbps, "jobs": jobs, "written": written }));
+        return output.object(&Answer {
+            max_gbps: args.max_gbps,
+            jobs: fitted.iter().map(Fitted::answer).collect(),
+            written,
+        });
     }
     print(&fitted, output)?;
     written
@@ -149,27 +151,14 @@ impl Fitted {
         }
     }
 
-    /// The JSON object. JSON has no NaN: a missing interval is null, as is the slope of a job that
-    /// is not PCIe-bound.
-    fn json(&self) -> Value {
-        let of = |of: fn(&Alpha) -> f64| self.alpha.as_ref().map(of);
-        let mut points = Vec::new();
-        for point in self.alpha.iter().flat_map(|own| &own.points) {
-            points.push(json!({
-                "copies": point.copies, "runs": point.runs, "slowdown": point.slowdown,
-                "predicted": point.predicted, "on_line": point.on_line,
-            }));
-        }
-        let throughput: BTreeMap<String, f64> = self
-            .throughput
-            .iter()
-            .map(|(size, rate)| (size.to_string(), *rate))
-            .collect();
-        json!({
-            "job": self.job, "pcie_gbps": self.demand_gbps, "pcie_alpha": of(|own| own.alpha),
-            "low": of(|own| own.low), "high": of(|own| own.high), "knee_copies": of(|own| own.knee),
-            "base_s": of(|own| own.base_s), "points": points, "throughput": throughput,
-        })
+    fn answer(&self) -> ProfiledJob {
+        let Self {
+            job,
+            demand_gbps,
+            alpha,
+            throughput,
+        } = self;
+        ProfiledJob::new(job, *demand_gbps, alpha.as_ref(), throughput)
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use mapa_core::{DeviceId, HardwareGraph};
-use mapa_front::answer;
+use mapa_front::answer::machines as answer;
 use mapa_topologies::{Dump, Error, ErrorKind, HostDetail, Kind, Warning, read, recognise};
 
 use crate::cli::ReadArgs;

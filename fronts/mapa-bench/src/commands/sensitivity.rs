@@ -1,7 +1,7 @@
 //! `sensitivity`: whether a job's speed depends on its links.
 
-use mapa_patterns::{Evidence, LinkRates, PUBLISHED, Times, Workload};
-use serde_json::{Value, json};
+use mapa_front::answer::sensitivity::{PublishedSensitivity, Sensitivity};
+use mapa_patterns::{Evidence, LinkRates, PUBLISHED, Times};
 
 use crate::cli::{EvidenceArgs, SensitivityArgs};
 use crate::failure::Failure;
@@ -20,9 +20,7 @@ pub(crate) fn sensitivity(args: &SensitivityArgs, output: &mut Output) -> Result
     }
     let verdict = evidence.verdict().map_err(Failure::malformed)?;
     if output.json {
-        return output.object(
-            &json!({ "sensitivity": verdict.sensitivity.to_string(), "why": verdict.why }),
-        );
+        return output.object(&Sensitivity::from(verdict));
     }
     output.line(verdict)
 }
@@ -55,8 +53,7 @@ pub(super) fn evidence(args: &EvidenceArgs) -> Result<Evidence, Failure> {
 /// Prints the published evidence on the paper's workloads, and the verdicts.
 fn published(output: &mut Output) -> Result<(), Failure> {
     if output.json {
-        return output
-            .object(&json!({ "workloads": PUBLISHED.iter().map(to_json).collect::<Vec<_>>() }));
+        return output.object(&PublishedSensitivity::all());
     }
     let header = [
         "workload",
@@ -104,20 +101,4 @@ fn published(output: &mut Output) -> Result<(), Failure> {
     PUBLISHED
         .iter()
         .try_for_each(|own| output.line(format_args!("{}: {}", own.name, own.verdict().why)))
-}
-
-fn to_json(own: &Workload) -> Value {
-    let verdict = own.verdict();
-    let evidence = own
-        .evidence
-        .iter()
-        .map(|(what, place)| json!({ "what": format!("{what}"), "source": place }));
-    json!({
-        "name": own.name, "calls": own.calls(),
-        "layers": own.model.map(|model| model.layers), "parameters": own.model.map(|model| model.parameters),
-        "by_messages": own.by_messages().sensitivity.to_string(),
-        "predicted": own.predicted().map(|verdict| verdict.sensitivity.to_string()),
-        "sensitivity": verdict.sensitivity.to_string(), "why": verdict.why, "class": own.class.to_string(),
-        "evidence": evidence.collect::<Vec<_>>(),
-    })
 }

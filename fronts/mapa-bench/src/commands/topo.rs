@@ -12,7 +12,8 @@ use crate::failure::Failure;
 use crate::machine::find;
 use crate::output::Output;
 use mapa_front::Loaded;
-use mapa_front::answer::{self, Instance};
+use mapa_front::answer::mig::Instance;
+use mapa_front::answer::topology as answer;
 use mapa_front::text::{gbps, table};
 
 pub(crate) fn topo(args: &TopoArgs, output: &mut Output) -> Result<(), Failure> {

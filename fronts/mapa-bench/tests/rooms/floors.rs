@@ -165,6 +165,7 @@ pub(crate) const FLOORS: [Floors; 10] = [
         source: "fronts/mapa-front/src",
         rooms: &[
             "text",
+            "scores",
             "answer",
             "error",
             "files",

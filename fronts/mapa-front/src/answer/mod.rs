@@ -6,33 +6,35 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-mod allocate;
-mod compare;
-mod fit;
+pub mod allocate;
+pub mod compare;
+pub mod contention;
+pub mod defrag;
+pub mod fit;
 mod links;
-mod machines;
-mod matches;
-mod mig;
+pub mod machines;
+pub mod matches;
+pub mod mig;
+pub mod nccl;
+mod number;
+pub mod pattern;
 mod placement;
+pub mod profile;
 mod refusal;
-mod score;
+pub mod score;
+pub mod sensitivity;
+pub mod simulate;
 mod step;
-mod topology;
+pub mod sweep;
+pub mod table;
+pub mod topology;
 
-pub use allocate::{Allocation, Done, Held, NotDone, RunnerUp};
-pub use compare::{Chosen, Compared, Comparison};
-pub use fit::{Fit, Instance};
 pub use links::{Links, Server};
-pub use machines::{Catalogue, File, Formula, KindOfFiles, Machine, Read};
-pub use matches::{Count, MatchesInGraph, MatchesOnMachine};
-pub use mig::{About, Gpus, LayoutCounts, Listed, Offered, Partitions, Profile};
 pub use placement::{
     Decision, Scored, id_list, ids, is_defined, label, labels, names, visible_by_server,
 };
 pub use refusal::{Malformed, Refusal};
-pub use score::{Bandwidth, NoBandwidth, Order, Packing, Ring, Score, SumOfTerms, Term, Tree};
 pub use step::StepTimes;
-pub use topology::{Device, Discovery, LiveInstance, Pairs, Topology, Tried};
 
 /// The version of the form of all answers, in the key `schema` of every object.
 pub const SCHEMA: u32 = 1;

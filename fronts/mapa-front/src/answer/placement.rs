@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Links, Server};
-use crate::names::score_row;
+use crate::scores::score_row;
 
 /// A placement with its scores.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Instance;
+use super::mig::Instance;
 
 /// A machine: its devices, and a matrix of its links.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

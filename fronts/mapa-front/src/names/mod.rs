@@ -8,14 +8,13 @@ mod models;
 mod policies;
 mod registry;
 mod schedulers;
-mod scores;
 
+pub use crate::scores::{SCORES, ScoreRow, Unit, score_row, score_text};
 pub use executions::{ExecutionRow, LinkEffect};
 pub use models::{FILES, ModelRow};
 pub use policies::{Choice, PolicyRow, Preserved};
 pub use registry::{Registry, Row};
 pub use schedulers::SchedulerRow;
-pub use scores::{SCORES, ScoreRow, Unit, score_row, score_text};
 
 /// Everything that a request can name.
 ///

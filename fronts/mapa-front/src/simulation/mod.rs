@@ -14,7 +14,8 @@ mod run;
 mod servers;
 mod watch;
 
-pub use run::{PolicyRun, Runner};
+pub use crate::answer::simulate::PolicyRun;
+pub use run::Runner;
 pub use servers::servers;
 
 /// A simulation in which a repartition takes as long as was measured on its GPU model, and no time

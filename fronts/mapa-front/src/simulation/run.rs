@@ -5,29 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mapa_core::Policy;
 use mapa_sched::Fleet;
-use mapa_sim::{Execution, Fragmentation, Outcome, OverTime, Row, Scorer, Summary, Workload};
+use mapa_sim::{Execution, Fragmentation, OverTime, Row, Scorer, Summary, Workload};
 
 use super::simulation;
 use super::watch::{Counted, Watched};
+use crate::answer::simulate::PolicyRun;
 use crate::error::Error;
 use crate::names::Names;
-
-/// The simulation of a workload under one policy.
-#[derive(Debug)]
-pub struct PolicyRun {
-    /// The name of the policy.
-    pub policy: String,
-    /// What happened.
-    pub outcome: Outcome,
-    /// A row for each job that ended.
-    pub rows: Vec<Row>,
-    /// The measures of the run.
-    pub summary: Summary,
-    /// The state of the fleet over time.
-    pub over_time: OverTime,
-    /// Decisions whose search stopped at its limit.
-    pub cut: usize,
-}
 
 /// Simulates one workload on one fleet under several policies, one after another. What is computed
 /// for sets of devices is kept, as these recur between policies.

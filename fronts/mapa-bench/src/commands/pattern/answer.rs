@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use mapa_core::{Edge, MAX_DEVICES, Pattern};
+use mapa_front::answer::nccl::NcclPattern;
+use mapa_front::answer::pattern::{Finding, Pattern as Answer};
 use mapa_patterns::{Application, Evidence, Messages, Note, Verdict, likeness, write_pattern};
-use serde_json::{Map, Value, json};
 
 use crate::cli::WriteArgs;
 use crate::commands::sensitivity::evidence;
@@ -20,8 +21,10 @@ const LISTED: usize = 40;
 /// What a source adds to the answer.
 #[derive(Default)]
 pub(super) struct More {
-    /// Further keys of the JSON object.
-    pub(super) keys: Map<String, Value>,
+    /// What logs of NCCL and RCCL say.
+    pub(super) nccl: Option<NcclPattern>,
+    /// The calls in source code.
+    pub(super) findings: Option<Vec<Finding>>,
     /// Further lines of the text.
     pub(super) lines: Vec<String>,
 }
@@ -68,9 +71,11 @@ pub(super) fn answer(
         return output.line(application.to_dot().trim_end());
     }
     if output.json {
-        let mut object = json(&application);
-        object.extend(more.keys);
-        return output.object(&object);
+        return output.object(&Answer {
+            nccl: more.nccl,
+            findings: more.findings,
+            ..Answer::from(&application)
+        });
     }
     print(&application, output)?;
     for line in more.lines {
@@ -124,35 +129,6 @@ fn judge(
         application.verdict = evidence.verdict().map_err(Failure::malformed)?;
     }
     Ok(())
-}
-
-fn json(application: &Application) -> Map<String, Value> {
-    let edges = application
-        .pattern
-        .edges()
-        .iter()
-        .map(|edge| json!([edge.a, edge.b, edge.traffic]));
-    let notes = application.notes.iter().map(
-        |note| json!({ "kind": note.kind.to_string(), "place": note.place, "what": note.what }),
-    );
-    let bytes = application.parallelism.map(|job| {
-        let bytes = job
-            .dimensions()
-            .map(|dimension| (dimension.letters().to_owned(), json!(job.bytes(dimension))));
-        Value::Object(bytes.collect())
-    });
-    let object = json!({
-        "name": application.name, "source": application.source, "ranks": application.pattern.len(),
-        "unit": application.unit.to_string(), "edges": edges.collect::<Vec<_>>(), "labels": application.labels,
-        "shape": likeness(&application.pattern).map(|shape| shape.to_string()),
-        "sensitivity": application.verdict.sensitivity.to_string(), "why": application.verdict.why,
-        "parallelism": application.parallelism.map(|job| job.to_string()), "bytes": bytes,
-        "notes": notes.collect::<Vec<_>>(),
-    });
-    match object {
-        Value::Object(object) => object,
-        _ => Map::new(),
-    }
 }
 
 fn print(application: &Application, output: &mut Output) -> Result<(), Failure> {

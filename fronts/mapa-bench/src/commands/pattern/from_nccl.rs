@@ -1,9 +1,7 @@
 //! `pattern from-nccl`: from logs and graphs of NCCL and RCCL.
 
-use mapa_patterns::{
-    Algorithm, Call, Collective, Communicator, Error, Messages, NcclJob, TreeHalf, Unit, read_nccl,
-};
-use serde_json::{Map, Value, json};
+use mapa_front::answer::nccl::NcclPattern;
+use mapa_patterns::{Algorithm, Error, Messages, NcclJob, Unit, read_nccl};
 
 use super::answer::{More, answer};
 use crate::cli::FromNccl;
@@ -34,26 +32,13 @@ pub(super) fn from_nccl(args: &FromNccl, output: &mut Output) -> Result<(), Fail
             .map_err(Failure::malformed)?;
     }
     let messages = messages(&job, args.write.steps).map_err(Failure::malformed)?;
-    let mut keys = Map::new();
-    keys.insert(
-        "communicators".to_owned(),
-        job.communicators.iter().map(communicator).collect(),
-    );
-    keys.insert("messages".to_owned(), json!(job.messages));
-    keys.insert("algorithm".to_owned(), json!(algorithm.to_string()));
-    let devices = job
-        .devices
-        .iter()
-        .map(|own| json!({ "host": own.host, "bus": own.bus, "number": own.number }));
-    keys.insert("devices".to_owned(), devices.collect());
-    let lines = lines(&job);
-    answer(
-        application,
-        messages,
-        &args.write,
-        More { keys, lines },
-        output,
-    )
+    let nccl = Some(NcclPattern::new(&job, algorithm));
+    let more = More {
+        nccl,
+        lines: lines(&job),
+        ..More::default()
+    };
+    answer(application, messages, &args.write, more, output)
 }
 
 /// The messages of a rank: in a step if the number of steps is known, else in the whole log. None
@@ -64,40 +49,6 @@ fn messages(job: &NcclJob, steps: Option<f64>) -> Result<Option<Messages>, Error
         messages.add(bytes as f64, calls as f64 / steps.unwrap_or(1.0))?;
     }
     Ok((!job.messages.is_empty()).then_some(messages))
-}
-
-/// The JSON object of a communicator.
-fn communicator(own: &Communicator) -> Value {
-    let rings = own
-        .rings
-        .iter()
-        .map(|ring| json!({ "channel": ring.channel, "ranks": ring.order(), "hops": ring.hops }));
-    let trees = own.trees.iter().map(|tree| {
-        let half = match tree.half {
-            TreeHalf::Both => "both",
-            TreeHalf::Reduce => "reduce",
-            TreeHalf::Broadcast => "broadcast",
-        };
-        json!({ "channel": tree.channel, "half": half, "edges": tree.edges })
-    });
-    let connections = own.connections.iter().map(
-        |own| json!({ "channel": own.channel, "from": own.from, "to": own.to, "via": own.via }),
-    );
-    let calls = own.calls.iter().map(|(from, call, times)| {
-        let Call { collective, bytes, root, .. } = call;
-        let from = (*collective == Collective::Send).then_some(from);
-        json!({ "call": collective.to_string(), "bytes": bytes, "times": times, "from": from, "root": root })
-    });
-    let choices = own
-        .choices
-        .iter()
-        .map(|(bytes, rings, trees)| json!({ "bytes": bytes, "rings": rings, "trees": trees }));
-    json!({
-        "name": own.name, "ranks": own.ranks, "devices": own.devices, "channels": own.channels,
-        "rings": rings.collect::<Vec<_>>(), "trees": trees.collect::<Vec<_>>(),
-        "connections": connections.collect::<Vec<_>>(), "calls": calls.collect::<Vec<_>>(),
-        "choices": choices.collect::<Vec<_>>(),
-    })
 }
 
 /// Tables of communicators, and of messages if the log has calls.

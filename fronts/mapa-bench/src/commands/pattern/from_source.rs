@@ -5,7 +5,6 @@ use std::fs;
 use std::path::Path;
 
 use mapa_patterns::{Note, Proposal, Source};
-use serde_json::{Map, Value, json};
 
 use super::answer::{More, answer};
 use crate::cli::FromSource;
@@ -67,10 +66,14 @@ pub(super) fn from_source(args: &FromSource, output: &mut Output) -> Result<(), 
     }
     let notes = &mut proposal.application.notes;
     notes.splice(0..0, tree.notes);
-    let keys = keys(&source, &proposal);
+    let found = mapa_front::answer::pattern::findings(&source, &proposal);
     let mut lines = vec![String::new()];
     lines.extend(findings(&source, Some(&proposal)));
-    let more = More { keys, lines };
+    let more = More {
+        findings: Some(found),
+        lines,
+        ..More::default()
+    };
     answer(proposal.application, None, &args.write, more, output)
 }
 
@@ -171,15 +174,4 @@ fn findings(source: &Source, proposal: Option<&Proposal>) -> Vec<String> {
         ]);
     }
     rows.to_string().lines().map(str::to_owned).collect()
-}
-
-fn keys(source: &Source, proposal: &Proposal) -> Map<String, Value> {
-    let findings = source.findings().iter().zip(&proposal.decisions).map(|(found, decision)| {
-        json!({
-            "file": found.file, "line": found.line, "call": found.call, "library": found.library.to_string(),
-            "kind": found.kind.to_string(), "decided": decision.is_decided, "as": decision.what,
-        })
-    });
-    let findings: Vec<_> = findings.collect();
-    Map::from_iter([("findings".to_owned(), Value::Array(findings))])
 }

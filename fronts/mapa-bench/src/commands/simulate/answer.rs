@@ -1,17 +1,13 @@
 //! The answer of `simulate`, as text and as JSON.
 
-use mapa_core::{View, Want};
+use mapa_front::answer::simulate::{PolicyRun, Simulate, Simulated};
 use mapa_sched::Fleet;
-use mapa_sim::{Group, GroupSize, Rejected, Summary, Table, Workload};
-use serde_json::{Map, Value, json};
+use mapa_sim::{Group, GroupSize, Rejected, Summary, Workload};
 
-use super::jobs;
 use crate::failure::Failure;
 use crate::names::NAMES;
 use crate::output::Output;
-use mapa_front::answer::Refusal;
-use mapa_front::simulation::PolicyRun;
-use mapa_front::text::{gbps, seconds, table};
+use mapa_front::text::{counted, gbps, seconds, table};
 
 /// The most rejected jobs that the text names.
 const NAMED: usize = 5;
@@ -34,7 +30,7 @@ impl Answer {
         output.line(format_args!("machine    {}", self.machine))?;
         output.line(format_args!(
             "workload   {}: {}",
-            count(self.workload.jobs.len(), "job"),
+            counted(self.workload.jobs.len(), "job"),
             self.workload.source
         ))?;
         output.line(format_args!(
@@ -154,7 +150,7 @@ impl Answer {
                 .jobs
                 .get(*index)
                 .map_or(0, |job| job.devices());
-            let devices = count(devices, "device");
+            let devices = counted(devices, "device");
             output.line(format_args!(
                 "rejected   {policy}: job {job}, {devices}: {why}"
             ))?;
@@ -168,175 +164,47 @@ impl Answer {
             output.line(format_args!("rejected   {policy}: {more} more"))?;
         }
         if !outcome.waiting.is_empty() {
-            let waiting = count(outcome.waiting.len(), "job");
+            let waiting = counted(outcome.waiting.len(), "job");
             output.line(format_args!(
                 "waiting    {policy}: {waiting} never started or never ended"
             ))?;
         }
-        self.remarks(run)
+        run.remarks(self.simulated())
             .iter()
             .try_for_each(|remark| output.line(format_args!("note       {policy}: {remark}")))
     }
 
-    /// Reasons to doubt the numbers of a run.
-    fn remarks(&self, run: &PolicyRun) -> Vec<String> {
-        let mut remarks = Vec::new();
-        let beyond = run.summary.count("out_of_domain").unwrap_or_default();
-        if beyond > 0 {
-            let jobs = count(beyond, "job");
-            remarks.push(format!(
-                "{jobs} of more than 5 devices or on other kinds of links: MAPA's Eq. 2 was not fitted to these"
-            ));
-        }
-        if run.cut > 0 {
-            let decisions = count(run.cut, "decision");
-            remarks.push(format!(
-                "{decisions} reached the limit of the search: better placements may exist"
-            ));
-        }
-        let holds_back = NAMES
+    pub(super) fn json(&self) -> Result<Simulate, Failure> {
+        Simulate::new(self.simulated(), &self.runs, &self.written).map_err(Failure::malformed)
+    }
+
+    /// Whether the scheduler keeps jobs waiting because PCIe is shared, and run times do not depend
+    /// on that.
+    fn waits_in_vain(&self) -> bool {
+        let waits = NAMES
             .scheduler_row(&self.scheduler)
             .is_some_and(|own| own.for_shared_pcie);
-        let heeds_pcie = NAMES
+        let heeds = NAMES
             .execution_row(&self.execution)
             .is_ok_and(|own| own.shared_pcie);
-        if holds_back && !heeds_pcie {
-            remarks.push(format!(
-                "the scheduler delays jobs to avoid PCIe contention, which {} ignores: expected --execution \
-                 pcie-equal-share or pcie-max-min",
-                self.execution
-            ));
+        waits && !heeds
+    }
+
+    /// What was simulated.
+    pub(super) fn simulated(&self) -> Simulated<'_> {
+        Simulated {
+            machine: &self.machine,
+            servers: &self.servers,
+            scheduler: &self.scheduler,
+            execution: &self.execution,
+            fleet: &self.fleet,
+            workload: &self.workload,
+            waits_in_vain: self.waits_in_vain(),
         }
-        let whole = run
-            .outcome
-            .waiting
-            .iter()
-            .filter(|&&at| self.wants_whole_devices(at))
-            .count();
-        if whole > 0 && self.is_partitioned() {
-            let want = if whole == 1 { "wants" } else { "want" };
-            remarks.push(format!(
-                "{whole} of the waiting jobs {want} whole devices, and some devices are partitioned: a column `slice` \
-                 requests instances"
-            ));
-        }
-        if self.is_overload(run) {
-            remarks.push("the load exceeds the machine's capacity: waits keep growing".to_owned());
-        }
-        remarks
-    }
-
-    fn wants_whole_devices(&self, job: usize) -> bool {
-        let demands = self
-            .workload
-            .jobs
-            .get(job)
-            .map_or(&[][..], |own| own.job.request.pattern.demands());
-        demands.iter().any(|demand| demand.want == Want::Whole)
-    }
-
-    /// Whether any device is partitioned at the start.
-    fn is_partitioned(&self) -> bool {
-        self.fleet.views().any(|view: View<'_>| {
-            view.graph()
-                .wholes()
-                .iter()
-                .any(|whole| !view.layout_of(whole).is_whole())
-        })
-    }
-
-    /// Whether the load exceeds the capacity: the time from the last arrival to the last start is
-    /// longer than the time in which jobs arrive.
-    fn is_overload(&self, run: &PolicyRun) -> bool {
-        let arrivals = self.workload.jobs.iter().map(|own| own.job.arrived);
-        let (Some(first), Some(last)) = (arrivals.clone().min(), arrivals.max()) else {
-            return false;
-        };
-        let span = last - first;
-        let started = run
-            .rows
-            .iter()
-            .map(|row| row.started)
-            .max()
-            .unwrap_or_default();
-        !span.is_zero() && started > last && started - last > span
-    }
-
-    pub(super) fn json(&self) -> Result<Value, Failure> {
-        let policies: Vec<Value> = self
-            .runs
-            .iter()
-            .map(|run| self.run_json(run))
-            .collect::<Result<_, _>>()?;
-        Ok(json!({
-            "machine": self.machine,
-            "servers": (!self.servers.is_empty()).then_some(json!({
-                "words": self.servers, "count": self.fleet.machines().len(), "network_gbps": self.fleet.network_gbps(),
-            })),
-            "workload": {
-                "source": self.workload.source, "jobs": self.workload.jobs.len(), "notes": self.workload.notes,
-            },
-            "scheduler": self.scheduler,
-            "execution": self.execution,
-            "policies": policies,
-            "written": self.written,
-        }))
-    }
-
-    fn run_json(&self, run: &PolicyRun) -> Result<Value, Failure> {
-        let PolicyRun {
-            policy,
-            outcome,
-            summary,
-            over_time,
-            cut,
-            ..
-        } = run;
-        let mut object = first(summary.table());
-        let rate = of(summary, "jobs_per_hour");
-        let first = self
-            .runs
-            .first()
-            .map(|run| of(&run.summary, "jobs_per_hour"));
-        object.insert("policy".to_owned(), json!(policy));
-        object.insert(
-            "relative_throughput".to_owned(),
-            json!(first.map(|first| rate / first)),
-        );
-        object.insert(
-            "mean_fragmentation".to_owned(),
-            json!(over_time.mean_fragmentation()),
-        );
-        object.insert(
-            "max_fragmentation".to_owned(),
-            json!(over_time.max_fragmentation()),
-        );
-        object.insert("groups".to_owned(), summary.groups_table().to_json());
-        object.insert(
-            "jobs".to_owned(),
-            jobs::table(run, &self.workload, &self.fleet)?.to_json(),
-        );
-        object.insert("search_limit_reached".to_owned(), json!(cut));
-        object.insert("remarks".to_owned(), json!(self.remarks(run)));
-        object.insert("series".to_owned(), over_time.table().to_json());
-        let rejected = |own: &Rejected| {
-            let mut object = json!(Refusal::from(&own.why));
-            object["index"] = json!(own.index);
-            object["job"] = json!(own.job.0);
-            object
-        };
-        object.insert(
-            "rejections".to_owned(),
-            outcome.rejected.iter().map(rejected).collect(),
-        );
-        let number = |index: &usize| self.workload.jobs.get(*index).map(|own| own.job.id.0);
-        object.insert(
-            "never_ended".to_owned(),
-            json!(outcome.waiting.iter().map(number).collect::<Vec<_>>()),
-        );
-        Ok(Value::Object(object))
     }
 }
+
+/// What came of a run.
 
 const LEGEND: [&str; 3] = [
     "Relative: jobs per hour, if the first policy has 1. Completion: mean of wait plus execution time. Slowdown: mean of execution",
@@ -375,26 +243,6 @@ const BANDWIDTH_CELLS: [(&str, Written); 8] = [
 /// A number of a group; `-` if it has none.
 fn cell(group: &Group, name: &str, text: Written) -> String {
     group.number(name).map_or_else(|| "-".to_owned(), text)
-}
-
-/// The first row of a table, which has one.
-fn first(table: Table) -> Map<String, Value> {
-    match table.to_json() {
-        Value::Array(rows) => match rows.into_iter().next() {
-            Some(Value::Object(row)) => row,
-            _ => Map::new(),
-        },
-        _ => Map::new(),
-    }
-}
-
-/// A count with its noun in the singular or plural.
-fn count(n: usize, what: &str) -> String {
-    if n == 1 {
-        format!("1 {what}")
-    } else {
-        format!("{n} {what}s")
-    }
 }
 
 /// Jobs per hour, with three decimals below 10: on some machines jobs take hours.

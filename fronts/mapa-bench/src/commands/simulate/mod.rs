@@ -19,7 +19,6 @@ use mapa_front::names::Choice;
 use mapa_front::simulation::{PolicyRun, Runner, fleet, servers};
 
 mod answer;
-mod jobs;
 
 use answer::Answer;
 
@@ -199,7 +198,8 @@ impl Answer {
 
     /// A row for each job under each policy.
     fn jobs(&self) -> Result<Table, Failure> {
-        self.stacked(|run| jobs::table(run, &self.workload, &self.fleet))
+        let what = self.simulated();
+        self.stacked(|run| run.jobs_table(what).map_err(Failure::malformed))
     }
 
     /// A row for each moment under each policy.

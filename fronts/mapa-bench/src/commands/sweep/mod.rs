@@ -16,9 +16,9 @@ mod workload;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use mapa_front::answer::sweep::{FailedCell, Sweep, SweepCell, SweepCells};
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
-use serde_json::{Value, json};
 
 use self::file::SweepFile;
 use self::plan::{Cell, Plan};
@@ -55,7 +55,7 @@ pub(crate) fn sweep(args: &SweepArgs, output: &mut Output) -> Result<(), Failure
     }?;
     let report = finish(args, folder, &store, &cells, done, output)?;
     if output.json {
-        output.object(&report.json(args, folder))?
+        output.object(&report.answer(args, folder))?
     } else {
         report.print(output)?
     }
@@ -293,25 +293,32 @@ fn results_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 impl Report {
-    fn json(&self, args: &SweepArgs, folder: &Path) -> Value {
-        let failed = self
-            .failed
-            .iter()
-            .map(|(cell, what, error)| json!({ "cell": cell, "what": what, "error": error }));
-        json!({
-            "sweep": args.file.display().to_string(),
-            "folder": folder.display().to_string(),
-            "shard": args.shard.map(|shard| shard.to_string()),
-            "cells": self.cells,
-            "of_part": self.part,
-            "there": self.done.there,
-            (if args.merge.is_empty() { "ran" } else { "taken_over" }): self.done.new,
-            "damaged": self.done.damaged,
-            "missing": self.missing.len(),
-            "failed": failed.collect::<Vec<_>>(),
-            "results": self.written.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
-            "older_results": self.older.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
-        })
+    fn answer(&self, args: &SweepArgs, folder: &Path) -> Sweep {
+        let names = |paths: &[PathBuf]| {
+            let names = paths.iter().map(|path| path.display().to_string());
+            names.collect()
+        };
+        let failed = self.failed.iter().map(|(cell, what, error)| FailedCell {
+            cell: *cell,
+            what: what.clone(),
+            error: error.clone(),
+        });
+        let is_merge = !args.merge.is_empty();
+        Sweep {
+            sweep: args.file.display().to_string(),
+            folder: folder.display().to_string(),
+            shard: args.shard.map(|shard| shard.to_string()),
+            cells: self.cells,
+            of_part: self.part,
+            there: self.done.there,
+            ran: (!is_merge).then_some(self.done.new),
+            taken_over: is_merge.then_some(self.done.new),
+            damaged: self.done.damaged,
+            missing: self.missing.len(),
+            failed: failed.collect(),
+            results: names(&self.written),
+            older_results: names(&self.older),
+        }
     }
 
     fn print(&self, output: &mut Output) -> Result<(), Failure> {
@@ -396,7 +403,7 @@ impl Report {
 fn list(args: &SweepArgs, cells: &[Cell<'_>], output: &mut Output) -> Result<(), Failure> {
     let shard = args.shard.unwrap_or(Shard::WHOLE);
     let store = args.into.as_deref().map(Store::at);
-    let mut lines = Vec::new();
+    let mut listed = Vec::new();
     let mut rows = table(
         [
             "cell",
@@ -423,10 +430,16 @@ fn list(args: &SweepArgs, cells: &[Cell<'_>], output: &mut Output) -> Result<(),
             policy,
             ..
         } = *cell;
-        lines.push(json!({
-            "cell": index, "machine": machine, "workload": jobs.word, "seed": jobs.seed, "scheduler": scheduler,
-            "execution": execution, "policy": policy, "finished": there,
-        }));
+        listed.push(SweepCell {
+            cell: index,
+            machine: machine.to_owned(),
+            workload: jobs.word.clone(),
+            seed: jobs.seed,
+            scheduler: scheduler.to_owned(),
+            execution: execution.to_owned(),
+            policy: policy.to_owned(),
+            finished: there,
+        });
         let there = there.map_or("", |there| if there { "yes" } else { "no" });
         rows.add_row([
             &index.to_string(),
@@ -439,8 +452,11 @@ fn list(args: &SweepArgs, cells: &[Cell<'_>], output: &mut Output) -> Result<(),
         ]);
     }
     if output.json {
-        return output.object(&json!({ "cells": cells.len(), "listed": lines }));
+        return output.object(&SweepCells {
+            cells: cells.len(),
+            listed,
+        });
     }
     output.line(&rows)?;
-    output.line(format_args!("{} of {} cells", lines.len(), cells.len()))
+    output.line(format_args!("{} of {} cells", listed.len(), cells.len()))
 }

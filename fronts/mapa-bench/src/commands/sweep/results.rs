@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use mapa_sim::{Column, GENERATOR, Table};
-use serde_json::json;
+use mapa_front::answer::sweep::{RowsOf, SweepResults};
+use mapa_sim::{Column, Table};
 
 use super::plan::Cell;
 use super::store::Kept;
@@ -21,7 +21,7 @@ pub(super) fn write(
     rows: bool,
 ) -> Result<Vec<PathBuf>, Failure> {
     let summaries = table(cells, |kept| (1, &kept.summary), true)?;
-    let mut written = write_table(folder, "results", &summaries)?;
+    let mut written = write_table(folder, RowsOf::Cells, &summaries)?;
     if rows {
         let none = Columns::new();
         let jobs = table(
@@ -33,16 +33,14 @@ pub(super) fn write(
             },
             false,
         )?;
-        written.extend(write_table(folder, "rows", &jobs)?);
+        written.extend(write_table(folder, RowsOf::Jobs, &jobs)?);
     }
     Ok(written)
 }
 
 /// Writes a table in every format that this build has.
-fn write_table(folder: &Path, name: &str, table: &Table) -> Result<Vec<PathBuf>, Failure> {
-    let about = json!({
-        "mapa_bench": env!("CARGO_PKG_VERSION"), "generator": GENERATOR, name: table.to_json(),
-    });
+fn write_table(folder: &Path, of: RowsOf, table: &Table) -> Result<Vec<PathBuf>, Failure> {
+    let about = SweepResults::new(of, table, env!("CARGO_PKG_VERSION"));
     let csv = table.to_csv().map_err(Failure::malformed)?;
     let json = serde_json::to_string(&about).map_err(Failure::malformed)? + "\n";
     let files = [
@@ -53,7 +51,7 @@ fn write_table(folder: &Path, name: &str, table: &Table) -> Result<Vec<PathBuf>,
     ];
     let mut written = Vec::new();
     for (extension, bytes) in files {
-        let path = folder.join(format!("{name}.{extension}"));
+        let path = folder.join(format!("{}.{extension}", of.file_name()));
         write_whole(&path, &bytes)?;
         written.push(path);
     }

@@ -1,14 +1,12 @@
 //! A row for each job of a workload, whatever its outcome.
 
 use mapa_sched::{Fleet, Time};
-use mapa_sim::{Column, Row, Submission, Table, Workload};
+use mapa_sim::{Column, Error, Row, Submission, Table, Workload};
 
-use crate::failure::Failure;
-use mapa_front::simulation::PolicyRun;
+use super::PolicyRun;
 
-/// Finished jobs, then rejected ones, then those that never ended; the column `status` tells them
-/// apart. Cells of events that did not happen are empty.
-pub(super) fn table(run: &PolicyRun, workload: &Workload, fleet: &Fleet) -> Result<Table, Failure> {
+/// Finished jobs, then rejected ones, then those that never ended.
+pub(super) fn table(run: &PolicyRun, workload: &Workload, fleet: &Fleet) -> Result<Table, Error> {
     let mut rows = Row::table(&run.rows, fleet);
     let (rejected, waiting) = (&run.outcome.rejected, &run.outcome.waiting);
     let left: Vec<(usize, &Submission)> = rejected
@@ -21,8 +19,7 @@ pub(super) fn table(run: &PolicyRun, workload: &Workload, fleet: &Fleet) -> Resu
         .columns()
         .iter()
         .map(|(name, column)| (name.clone(), cells(name, column, &left)));
-    let more = Table::new(columns).map_err(Failure::malformed)?;
-    rows.append(&more).map_err(Failure::malformed)?;
+    rows.append(&Table::new(columns)?)?;
     let words = [
         ("finished", run.rows.len()),
         ("rejected", rejected.len()),
@@ -34,7 +31,6 @@ pub(super) fn table(run: &PolicyRun, workload: &Workload, fleet: &Fleet) -> Resu
         .collect();
     let status = ("status".to_owned(), Column::Texts(status));
     Table::new([status].into_iter().chain(rows.columns().iter().cloned()))
-        .map_err(Failure::malformed)
 }
 
 /// A column for jobs that have not finished. Its cells have what is known before a job runs, and

@@ -1,0 +1,101 @@
+//! The answer of `profile`: slowdowns over shared PCIe, fitted to measured runs.
+
+use std::collections::BTreeMap;
+
+use mapa_core::mig::Size;
+use mapa_regress::{Alpha, AlphaPoint};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::number::finite;
+
+/// The fitted jobs.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Profile {
+    /// The capacity of the shared PCIe link, GB/s.
+    pub max_gbps: f64,
+    /// The jobs, by name.
+    pub jobs: Vec<ProfiledJob>,
+    /// The files written.
+    pub written: Vec<String>,
+}
+
+/// A job with its PCIe traffic when alone, and the slope fitted to its runs.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ProfiledJob {
+    /// The job's name.
+    pub job: String,
+    /// What one copy alone sends over PCIe, GB/s; 0 for a job that is not PCIe-bound.
+    pub pcie_gbps: f64,
+    /// The slope of the slowdown over the demand on the link; null for a job that is not
+    /// PCIe-bound.
+    pub pcie_alpha: Option<f64>,
+    /// The lower bound of the slope's 95 % confidence interval; null if there is none.
+    pub low: Option<f64>,
+    /// The upper bound of the slope's 95 % confidence interval; null if there is none.
+    pub high: Option<f64>,
+    /// How many copies run side by side without slowing each other down, not rounded; null for a
+    /// job that is not PCIe-bound.
+    pub knee_copies: Option<f64>,
+    /// The mean time of a copy alone, seconds; null for a job that is not PCIe-bound.
+    pub base_s: Option<f64>,
+    /// The measured slowdowns, by number of copies.
+    pub points: Vec<ProfilePoint>,
+    /// The throughput alone on an instance, tokens/s, by the instance's size.
+    pub throughput: BTreeMap<String, f64>,
+}
+
+/// The slowdown of some copies that ran side by side.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ProfilePoint {
+    /// How many ran side by side.
+    pub copies: u32,
+    /// How many runs there are.
+    pub runs: usize,
+    /// Their mean time over that of one copy alone.
+    pub slowdown: f64,
+    /// The slowdown that Eq. 2 of Tang et al. predicts with the fitted slope.
+    pub predicted: f64,
+    /// Whether the slope is fitted to these runs.
+    pub on_line: bool,
+}
+
+impl ProfiledJob {
+    /// A job that sends `pcie_gbps` alone, with its fitted slope if it is PCIe-bound, and its
+    /// throughput in tokens/s alone on an instance of each size.
+    pub fn new(
+        job: &str,
+        pcie_gbps: f64,
+        alpha: Option<&Alpha>,
+        throughput: &BTreeMap<Size, f64>,
+    ) -> Self {
+        let of = |of: fn(&Alpha) -> f64| alpha.map(of).and_then(finite);
+        let points = alpha.iter().flat_map(|own| &own.points);
+        let throughput = throughput.iter();
+        Self {
+            job: job.to_owned(),
+            pcie_gbps,
+            pcie_alpha: of(|own| own.alpha),
+            low: of(|own| own.low),
+            high: of(|own| own.high),
+            knee_copies: of(|own| own.knee),
+            base_s: of(|own| own.base_s),
+            points: points.map(ProfilePoint::from).collect(),
+            throughput: throughput
+                .map(|(size, rate)| (size.to_string(), *rate))
+                .collect(),
+        }
+    }
+}
+
+impl From<&AlphaPoint> for ProfilePoint {
+    fn from(own: &AlphaPoint) -> Self {
+        Self {
+            copies: own.copies,
+            runs: own.runs,
+            slowdown: own.slowdown,
+            predicted: own.predicted,
+            on_line: own.on_line,
+        }
+    }
+}

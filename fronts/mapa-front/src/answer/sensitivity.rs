@@ -1,0 +1,95 @@
+//! The answer of `sensitivity`: whether a job's speed depends on its links.
+
+use mapa_patterns::{PUBLISHED, Verdict, Workload};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Whether a job's speed depends on its links.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Sensitivity {
+    /// `sensitive`, `insensitive` or `unknown`.
+    pub sensitivity: String,
+    /// The evidence that decides it, in one sentence.
+    pub why: String,
+}
+
+impl From<Verdict> for Sensitivity {
+    fn from(verdict: Verdict) -> Self {
+        Self {
+            sensitivity: verdict.sensitivity.to_string(),
+            why: verdict.why,
+        }
+    }
+}
+
+/// The published evidence on the workloads of MAPA's evaluation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PublishedSensitivity {
+    /// The workloads, in the order of the paper.
+    pub workloads: Vec<PublishedWorkload>,
+}
+
+impl PublishedSensitivity {
+    /// All published workloads.
+    pub fn all() -> Self {
+        Self {
+            workloads: PUBLISHED.iter().map(PublishedWorkload::from).collect(),
+        }
+    }
+}
+
+/// A workload of the paper, and the verdicts on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PublishedWorkload {
+    /// The name in the paper.
+    pub name: String,
+    /// Calls of collectives in an iteration; null if the paper does not say.
+    pub calls: Option<u64>,
+    /// Layers with parameters; null if the workload is not a neural network.
+    pub layers: Option<u32>,
+    /// Parameters of all layers, of 4 bytes each; null if the workload is not a neural network.
+    pub parameters: Option<u64>,
+    /// The verdict by the sizes of messages alone: `sensitive`, `insensitive` or `unknown`.
+    pub by_messages: String,
+    /// The verdict by predicted times; null if there is nothing to predict them from.
+    pub predicted: Option<String>,
+    /// The verdict by all evidence: `sensitive`, `insensitive` or `unknown`.
+    pub sensitivity: String,
+    /// The evidence that decides it, in one sentence.
+    pub why: String,
+    /// The class that the paper gives the workload.
+    pub class: String,
+    /// The published evidence, the strongest first.
+    pub evidence: Vec<PublishedEvidence>,
+}
+
+/// A statement of the paper.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PublishedEvidence {
+    /// What it says.
+    pub what: String,
+    /// Its place in the paper.
+    pub source: String,
+}
+
+impl From<&Workload> for PublishedWorkload {
+    fn from(own: &Workload) -> Self {
+        let evidence = own.evidence.iter().map(|(what, place)| PublishedEvidence {
+            what: what.to_string(),
+            source: (*place).to_owned(),
+        });
+        let verdict = own.verdict();
+        Self {
+            name: own.name.to_owned(),
+            calls: own.calls(),
+            layers: own.model.map(|model| model.layers),
+            parameters: own.model.map(|model| model.parameters),
+            by_messages: own.by_messages().sensitivity.to_string(),
+            predicted: own.predicted().map(|own| own.sensitivity.to_string()),
+            sensitivity: verdict.sensitivity.to_string(),
+            why: verdict.why,
+            class: own.class.to_string(),
+            evidence: evidence.collect(),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The answer of `simulate`: how a workload fared under each policy.
+
+use mapa_sched::Fleet;
+use mapa_sim::{Outcome, OverTime, Rejected, Row, Summary, Table, Workload};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Refusal;
+use super::number::finite;
+use super::table::{Record, record, records};
+
+mod jobs;
+mod remarks;
+
+/// How a workload fared under each policy.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Simulate {
+    /// The machine or the servers, in words.
+    pub machine: String,
+    /// The fleet of servers; null for a single machine.
+    pub servers: Option<Servers>,
+    /// The jobs.
+    pub workload: Jobs,
+    /// The scheduler's name, with its settings.
+    pub scheduler: String,
+    /// The name of the model of run times.
+    pub execution: String,
+    /// The simulation under each policy, in the order in which they were named.
+    pub policies: Vec<SimulatedPolicy>,
+    /// The files written.
+    pub written: Vec<String>,
+}
+
+/// A fleet of servers.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Servers {
+    /// The words that name them.
+    pub words: Vec<String>,
+    /// How many there are.
+    pub count: usize,
+    /// The bandwidth of each server's network, GB/s; null if jobs do not span servers.
+    pub network_gbps: Option<f64>,
+}
+
+/// A workload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Jobs {
+    /// Where it comes from.
+    pub source: String,
+    /// How many jobs it has.
+    pub jobs: usize,
+    /// What was assumed or left out when it was read.
+    pub notes: Vec<String>,
+}
+
+/// The simulation under one policy.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct SimulatedPolicy {
+    /// The policy's name.
+    pub policy: String,
+    /// The counts and numbers of the summary, by the names of measures, which end in the unit; null
+    /// where there is no number.
+    #[serde(flatten)]
+    pub summary: Record,
+    /// Jobs per hour over those of the first policy; null if that finished none.
+    pub relative_throughput: Option<f64>,
+    /// The share of bandwidth lost by the best ring of 2 to 5 free devices, mean over time; null if
+    /// it was never defined.
+    pub mean_fragmentation: Option<f64>,
+    /// The largest such share; null if it was never defined.
+    pub max_fragmentation: Option<f64>,
+    /// Bandwidths by sensitivity and size of jobs.
+    pub groups: Vec<Record>,
+    /// A row for each job, whatever its outcome.
+    pub jobs: Vec<Record>,
+    /// A row for each moment at which anything changed.
+    pub series: Vec<Record>,
+    /// How many decisions reached the limit of the search, so that better placements may exist.
+    pub search_limit_reached: usize,
+    /// Reasons to doubt the numbers.
+    pub remarks: Vec<String>,
+    /// The jobs that were rejected.
+    pub rejections: Vec<Rejection>,
+    /// The numbers of the jobs that never started or never ended.
+    pub never_ended: Vec<Option<u64>>,
+}
+
+/// A job that was rejected, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Rejection {
+    /// Its place in the workload, counted from 0.
+    pub index: usize,
+    /// Its number.
+    pub job: u64,
+    /// The kind of refusal: `busy`, `infeasible` or `limit_reached`.
+    pub refusal: String,
+    /// Why, in one sentence.
+    pub reason: String,
+}
+
+/// What was simulated.
+#[derive(Clone, Copy, Debug)]
+pub struct Simulated<'a> {
+    /// The machine or the servers, in words.
+    pub machine: &'a str,
+    /// The words that name the servers; none for a single machine.
+    pub servers: &'a [String],
+    /// The scheduler's name, with its settings.
+    pub scheduler: &'a str,
+    /// The name of the model of run times.
+    pub execution: &'a str,
+    /// The fleet before the simulation.
+    pub fleet: &'a Fleet,
+    /// The jobs.
+    pub workload: &'a Workload,
+    /// Whether the scheduler keeps jobs waiting because PCIe is shared, which the model of run times
+    /// ignores.
+    pub waits_in_vain: bool,
+}
+
+/// The simulation of a workload under one policy.
+#[derive(Clone, Debug)]
+pub struct PolicyRun {
+    /// The policy's name.
+    pub policy: String,
+    /// The outcome of every job.
+    pub outcome: Outcome,
+    /// A row for each job that finished.
+    pub rows: Vec<Row>,
+    /// The summary of the rows.
+    pub summary: Summary,
+    /// The fleet over time.
+    pub over_time: OverTime,
+    /// How many decisions reached the limit of the search.
+    pub cut: usize,
+}
+
+impl Simulate {
+    /// The answer of these simulations.
+    ///
+    /// # Errors
+    /// A measure of jobs is called `status`.
+    pub fn new(
+        what: Simulated<'_>,
+        runs: &[PolicyRun],
+        written: &[String],
+    ) -> Result<Self, mapa_sim::Error> {
+        let servers = (!what.servers.is_empty()).then(|| Servers {
+            words: what.servers.to_vec(),
+            count: what.fleet.machines().len(),
+            network_gbps: what.fleet.network_gbps(),
+        });
+        let first = runs.first().map_or(f64::NAN, PolicyRun::jobs_per_hour);
+        let policies = runs.iter().map(|run| run.answer(what, first));
+        Ok(Self {
+            machine: what.machine.to_owned(),
+            servers,
+            workload: what.workload.into(),
+            scheduler: what.scheduler.to_owned(),
+            execution: what.execution.to_owned(),
+            policies: policies.collect::<Result<_, _>>()?,
+            written: written.to_vec(),
+        })
+    }
+}
+
+impl From<&Workload> for Jobs {
+    fn from(own: &Workload) -> Self {
+        Self {
+            source: own.source.clone(),
+            jobs: own.jobs.len(),
+            notes: own.notes.clone(),
+        }
+    }
+}
+
+impl From<&Rejected> for Rejection {
+    fn from(own: &Rejected) -> Self {
+        let Refusal { refusal, reason } = (&own.why).into();
+        Self {
+            index: own.index,
+            job: own.job.0,
+            refusal,
+            reason,
+        }
+    }
+}
+
+impl PolicyRun {
+    /// Jobs per hour; NaN if none finished.
+    fn jobs_per_hour(&self) -> f64 {
+        self.summary.number("jobs_per_hour").unwrap_or(f64::NAN)
+    }
+
+    /// A row for each job of the workload: finished jobs, then rejected ones, then those that never
+    /// ended. The column `status` tells them apart. Cells of events that did not happen are empty.
+    ///
+    /// # Errors
+    /// A measure of jobs is called `status`.
+    pub fn jobs_table(&self, what: Simulated<'_>) -> Result<Table, mapa_sim::Error> {
+        jobs::table(self, what.workload, what.fleet)
+    }
+
+    /// Reasons to doubt the numbers.
+    pub fn remarks(&self, what: Simulated<'_>) -> Vec<String> {
+        remarks::remarks(self, what)
+    }
+
+    /// The answer, with throughput relative to `first` jobs per hour.
+    fn answer(&self, what: Simulated<'_>, first: f64) -> Result<SimulatedPolicy, mapa_sim::Error> {
+        let number = |index: &usize| what.workload.jobs.get(*index).map(|own| own.job.id.0);
+        Ok(SimulatedPolicy {
+            policy: self.policy.clone(),
+            summary: record(&self.summary.table(), 0),
+            relative_throughput: finite(self.jobs_per_hour() / first),
+            mean_fragmentation: self.over_time.mean_fragmentation(),
+            max_fragmentation: self.over_time.max_fragmentation(),
+            groups: records(&self.summary.groups_table()),
+            jobs: records(&self.jobs_table(what)?),
+            series: records(&self.over_time.table()),
+            search_limit_reached: self.cut,
+            remarks: self.remarks(what),
+            rejections: self.outcome.rejected.iter().map(Rejection::from).collect(),
+            never_ended: self.outcome.waiting.iter().map(number).collect(),
+        })
+    }
+}

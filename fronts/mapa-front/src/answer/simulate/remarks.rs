@@ -1,0 +1,78 @@
+//! Reasons to doubt the numbers of a simulation.
+
+use mapa_core::Want;
+use mapa_sched::Fleet;
+use mapa_sim::Workload;
+
+use super::{PolicyRun, Simulated};
+use crate::text::counted;
+
+pub(super) fn remarks(run: &PolicyRun, what: Simulated<'_>) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let beyond = run.summary.count("out_of_domain").unwrap_or_default();
+    if beyond > 0 {
+        let jobs = counted(beyond, "job");
+        remarks.push(format!(
+            "{jobs} of more than 5 devices or on other kinds of links: MAPA's Eq. 2 was not fitted to these"
+        ));
+    }
+    if run.cut > 0 {
+        let decisions = counted(run.cut, "decision");
+        remarks.push(format!(
+            "{decisions} reached the limit of the search: better placements may exist"
+        ));
+    }
+    if what.waits_in_vain {
+        remarks.push(format!(
+            "the scheduler delays jobs to avoid PCIe contention, which {} ignores: expected --execution \
+             pcie-equal-share or pcie-max-min",
+            what.execution
+        ));
+    }
+    let waiting = run.outcome.waiting.iter();
+    let whole = waiting
+        .filter(|&&at| wants_whole_devices(what.workload, at))
+        .count();
+    if whole > 0 && is_partitioned(what.fleet) {
+        let want = if whole == 1 { "wants" } else { "want" };
+        remarks.push(format!(
+            "{whole} of the waiting jobs {want} whole devices, and some devices are partitioned: a column `slice` \
+             requests instances"
+        ));
+    }
+    if is_overload(run, what.workload) {
+        remarks.push("the load exceeds the machine's capacity: waits keep growing".to_owned());
+    }
+    remarks
+}
+
+fn wants_whole_devices(workload: &Workload, job: usize) -> bool {
+    let demands = workload
+        .jobs
+        .get(job)
+        .map_or(&[][..], |own| own.job.request.pattern.demands());
+    demands.iter().any(|demand| demand.want == Want::Whole)
+}
+
+/// Whether any device is partitioned at the start.
+fn is_partitioned(fleet: &Fleet) -> bool {
+    fleet.views().any(|view| {
+        view.graph()
+            .wholes()
+            .iter()
+            .any(|whole| !view.layout_of(whole).is_whole())
+    })
+}
+
+/// Whether the load exceeds the capacity: the time from the last arrival to the last start is
+/// longer than the time in which jobs arrive.
+fn is_overload(run: &PolicyRun, workload: &Workload) -> bool {
+    let arrivals = workload.jobs.iter().map(|own| own.job.arrived);
+    let (Some(first), Some(last)) = (arrivals.clone().min(), arrivals.max()) else {
+        return false;
+    };
+    let span = last - first;
+    let started = run.rows.iter().map(|row| row.started).max();
+    let started = started.unwrap_or_default();
+    !span.is_zero() && started > last && started - last > span
+}
