@@ -11,12 +11,14 @@
 mod backfill;
 mod built_in;
 mod defrag;
+mod drive;
 mod error;
 mod estimate;
 mod event;
 mod fifo;
 mod fleet;
 mod foresight;
+mod guards;
 mod job;
 mod memo;
 mod order;
@@ -30,11 +32,15 @@ mod waiting;
 pub use backfill::{Conservative, Easy};
 pub use built_in::BuiltIn;
 pub use defrag::{Defrag, Defragmented, Move, Plan, Reach, Target};
+pub use drive::{
+    Drive, Driver, End, Key, Left, Life, Record, Seen, Stay, Stays, TaskLife, Timeline,
+};
 pub use error::Error;
 pub use event::{Action, Event, Guard, Latency, Part, Placed, Signals, Token};
 pub use fifo::Fifo;
 pub use fleet::Fleet;
 pub use foresight::Foresight;
+pub use guards::{Guards, Limits};
 pub use job::{Job, JobId, RunTime, TaskId, Tenant};
 pub use order::Order;
 pub use pcie::PcieAware;

@@ -61,7 +61,7 @@ pub(crate) enum ErrorKind {
     },
     #[error(
         "the scheduler ordered {0}, which the simulator does not carry out: \
-         expected places, moves, suspensions, repartitions, rejections and wakes"
+         expected launches, places, moves, suspensions, repartitions, guards, rejections and wakes"
     )]
     Unsupported(&'static str),
     #[error("job {job}: {what}")]

@@ -21,17 +21,18 @@ mod workload;
 
 pub use error::Error;
 pub use execution::{ByBandwidth, Coupling, Execution, Fixed, PcieEqualShare, PcieMaxMin};
+pub use mapa_sched::Stay;
 pub use metrics::{
     BOUND, Better, Fragmentation, Group, GroupSize, Interval, Jobs, MEASURES, Measure, Of,
     OverTime, Point, Pool, Pooled, Quartiles, Row, Scorer, Scores, Simulated, Summary, Unit,
     mean_interval, paired_interval, quantile, share_interval,
 };
-pub use outcome::{Outcome, Rejected, Run, Stay};
+pub use outcome::{Outcome, Rejected, Run, TaskRun};
 pub use random::{GENERATOR, stream};
 pub use simulation::Simulation;
 pub use table::{Column, Table};
 pub use workload::{
-    Arrivals, Generator, Profile, RunTimes, Selection, Shared, Sizes, Submission, Task, TraceKind,
-    Workload, read_jobs, read_profiles, read_run_times, read_trace, read_trace_part, write_jobs,
-    write_profiles,
+    Arrivals, Generator, Profile, RunTimes, Selection, Shared, Sizes, Submission, Task, TaskPlan,
+    TraceKind, Workload, read_jobs, read_profiles, read_run_times, read_trace, read_trace_part,
+    write_jobs, write_profiles,
 };

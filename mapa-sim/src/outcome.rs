@@ -1,20 +1,13 @@
 //! The outcome of a workload: which jobs ran, where and when.
 
+use std::collections::HashMap;
+use std::ops::Range;
 use std::time::Duration;
 
 use mapa_core::Refusal;
-use mapa_sched::{JobId, Placed, Time};
+use mapa_sched::{End, JobId, Left, Life, Record, Stay, TaskId, Time};
 
-/// A period that a job spent on the same devices.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stay {
-    /// When it began.
-    pub from: Time,
-    /// When it ended.
-    pub until: Time,
-    /// The machine and the devices.
-    pub at: Placed,
-}
+use crate::workload::Workload;
 
 /// A job that has finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +18,23 @@ pub struct Run {
     pub job: JobId,
     /// When it arrived.
     pub arrived: Time,
-    /// Where it ran, in order of time. Several stays if it was moved or suspended. Never empty.
+    /// Where it ran, in order of time. Several stays if it was moved or suspended. Empty only for a
+    /// job that was launched without a device.
+    pub stays: Vec<Stay>,
+    /// When its process ran, if it was launched without a device.
+    pub launched: Option<Range<Time>>,
+    /// Its tasks, in the order in which they began.
+    pub tasks: Vec<TaskRun>,
+}
+
+/// A task of a job that has finished.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskRun {
+    /// Its number.
+    pub task: TaskId,
+    /// When it requested a device. Until its first stay it was blocked.
+    pub begun: Time,
+    /// Where it ran, in order of time. Several stays if it was moved or suspended.
     pub stays: Vec<Stay>,
 }
 
@@ -33,13 +42,17 @@ impl Run {
     /// When it started.
     #[must_use]
     pub fn started(&self) -> Time {
-        self.stays.first().map_or(self.arrived, |stay| stay.from)
+        let launched = self.launched.as_ref().map(|ran| ran.start);
+        let placed = self.stays.first().map(|stay| stay.from);
+        launched.or(placed).unwrap_or(self.arrived)
     }
 
     /// When it ended.
     #[must_use]
     pub fn ended(&self) -> Time {
-        self.stays.last().map_or(self.arrived, |stay| stay.until)
+        let launched = self.launched.as_ref().map(|ran| ran.end);
+        let placed = self.stays.last().map(|stay| stay.until);
+        launched.or(placed).unwrap_or(self.arrived)
     }
 
     /// How long it waited, from its arrival to its start.
@@ -51,7 +64,10 @@ impl Run {
     /// How long it ran, without the times during which it was suspended.
     #[must_use]
     pub fn ran(&self) -> Duration {
-        self.stays.iter().map(|stay| stay.until - stay.from).sum()
+        match &self.launched {
+            Some(ran) => ran.end - ran.start,
+            None => self.stays.iter().map(|stay| stay.until - stay.from).sum(),
+        }
     }
 }
 
@@ -85,10 +101,79 @@ pub struct Outcome {
     /// waited for devices that never became free, or for a moment after
     /// [`Simulation::until`](crate::Simulation::until).
     pub waiting: Vec<usize>,
+    /// The places in the workload of the jobs that failed or were cancelled.
+    pub failed: Vec<usize>,
     /// When the last event happened.
     pub end: Time,
     /// How many events the scheduler received.
     pub events: u64,
     /// At how many instants the scheduler acted.
     pub instants: u64,
+}
+
+impl Outcome {
+    /// The outcome of a workload by the record of its run, which ended at this moment under this
+    /// scheduler and this execution model.
+    ///
+    /// # Complexity
+    /// O(n log n) for n jobs.
+    #[must_use]
+    pub fn of(
+        mut record: Record,
+        workload: &Workload,
+        end: Time,
+        scheduler: &str,
+        execution: &str,
+    ) -> Self {
+        let jobs = workload.jobs.iter().enumerate();
+        let places: HashMap<JobId, usize> = jobs.map(|(index, own)| (own.job.id, index)).collect();
+        let mut outcome = Self {
+            scheduler: scheduler.to_owned(),
+            execution: execution.to_owned(),
+            end,
+            events: record.facts(),
+            instants: record.instants(),
+            ..Self::default()
+        };
+        for Left { life, at, how } in record.take_left() {
+            let Some(&index) = places.get(&life.job) else {
+                continue;
+            };
+            match how {
+                End::Finished => outcome.runs.push(run(index, life, at)),
+                End::Rejected(why) => outcome.rejected.push(Rejected {
+                    index,
+                    job: life.job,
+                    at,
+                    why,
+                }),
+                End::Failed | End::Cancelled => outcome.failed.push(index),
+            }
+        }
+        let waiting = record.present();
+        outcome.waiting = waiting
+            .filter_map(|life| places.get(&life.job).copied())
+            .collect();
+        outcome.runs.sort_unstable_by_key(|run| run.index);
+        outcome.rejected.sort_by_key(|rejected| rejected.index);
+        outcome.waiting.sort_unstable();
+        outcome.failed.sort_unstable();
+        outcome
+    }
+}
+
+fn run(index: usize, life: Life, ended: Time) -> Run {
+    let tasks = life.tasks.into_iter().map(|own| TaskRun {
+        task: own.task,
+        begun: own.begun,
+        stays: own.stays.into_list(),
+    });
+    Run {
+        index,
+        job: life.job,
+        arrived: life.arrived,
+        stays: life.stays.into_list(),
+        launched: life.launched.map(|from| from..ended),
+        tasks: tasks.collect(),
+    }
 }

@@ -276,6 +276,12 @@ fn what_a_file_cannot_hold_is_refused_with_the_job() {
         own(Request::new(Pattern::ring(2)).avoid(DeviceSet::from([1]))),
         "constraints",
     );
+    let plan = mapa_sim::TaskPlan {
+        pause: Duration::ZERO,
+        request: plain().job.request,
+        work: Duration::ZERO,
+    };
+    refused(plain().tasks([plan]), "tasks");
     refused(plain().task(" x"), "blanks");
     refused(plain().task("x\ny"), "several lines");
     refused(plain().task("x\ry"), "several lines");

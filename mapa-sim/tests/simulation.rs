@@ -19,6 +19,7 @@ use mapa_topologies::named;
 use proptest::prelude::*;
 
 mod pcie;
+mod tasks;
 
 /// Devices that are all joined, in pairs by double links.
 fn machine(devices: usize) -> Arc<HardwareGraph> {
@@ -480,12 +481,44 @@ fn orders_that_cannot_be_carried_out_name_whom_they_are_for() {
             let task = Tenant::Task(JobId(0), mapa_sched::TaskId(1));
             drop(turn.start(task, lowest_id(), &Request::new(Pattern::ring(1))));
         },
-        "task 1 of job 0: the simulator runs no tasks",
+        "a place for task 1 of job 0: this task has not begun or is over",
     );
-    check_refused(|turn, _| turn.launch(JobId(0)), "a launch");
     check_refused(
-        |turn, _| turn.throttle(JobId(0), Guard::MpsPercent(Some(3))),
-        "a guard",
+        |turn, _| turn.launch(JobId(4)),
+        "a launch for job 4: this job does not wait or run",
+    );
+    check_refused(
+        |turn, _| {
+            turn.launch(JobId(0));
+            turn.launch(JobId(0));
+        },
+        "a launch for job 0: this job has started",
+    );
+    check_refused(
+        |turn, _| {
+            turn.launch(JobId(0));
+            drop(turn.start(
+                Tenant::Job(JobId(0)),
+                lowest_id(),
+                &Request::new(Pattern::ring(1)),
+            ));
+        },
+        "a place for job 0: this job was launched",
+    );
+    check_refused(
+        |turn, _| turn.throttle(JobId(4), Guard::MpsPercent(Some(3))),
+        "a guard for job 4: this job does not wait or run",
+    );
+    check_refused(
+        |turn, _| {
+            drop(turn.start(
+                Tenant::Job(JobId(0)),
+                lowest_id(),
+                &Request::new(Pattern::ring(1)),
+            ));
+            turn.throttle(JobId(0), Guard::MpsPercent(Some(0)));
+        },
+        "job 0: a slowdown of inf",
     );
     check_refused(
         |turn, now| turn.wake(now, Token(1)),

@@ -16,9 +16,9 @@ use mapa_core::{
     Candidate, DeviceId, MachineId, Objective, Pattern, Placement, effective_gbps,
     ring_packing_gbps,
 };
-use mapa_sched::{Fleet, Placed};
+use mapa_sched::{Fleet, Guards, Placed};
 
-use super::Execution;
+use super::{Execution, computing};
 use crate::workload::Submission;
 
 /// Run times by effective bandwidth: T = D (1 + (r − 1) (1/B − 1/50) / (1/10 − 1/50)).
@@ -174,6 +174,10 @@ impl Execution for ByBandwidth {
                 .min(self.full_gbps);
         let [full, floor] = [1.0 / self.full_gbps, 1.0 / self.floor_gbps];
         1.0 + (self.ratio(job) - 1.0) * (inverse - full) / (floor - full)
+    }
+
+    fn slowdown_under(&self, guards: &Guards, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
+        self.slowdown(job, at, fleet) + (computing(guards, job) - 1.0)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Models of how long jobs run on their devices.
 
-use mapa_sched::{Fleet, Placed};
+use mapa_sched::{Fleet, Guards, Placed};
 
 use crate::workload::Submission;
 
@@ -18,8 +18,26 @@ pub trait Execution: Send + Sync {
 
     /// The slowdown of a job at this place: its run time over its [work](Submission::work), so 1 is
     /// full speed. It must be at least 2⁻³¹ and at most 2³¹. The fleet has all jobs that run at the
-    /// moment, this one among them.
+    /// moment, this one among them. A task of a job is passed as a job with the number of its job
+    /// and the request and work of the task.
     fn slowdown(&self, job: &Submission, at: &Placed, fleet: &Fleet) -> f64;
+
+    /// The slowdown under the limits on all jobs. Default: limits change nothing.
+    ///
+    /// Of the limits the models here know two. How they act is MAPA's own assumption, as no source
+    /// gives run times under limits:
+    ///
+    /// | limit | [`Fixed`] | [`ByBandwidth`] | [`PcieEqualShare`] | [`PcieMaxMin`] |
+    /// |---|---|---|---|---|
+    /// | p % of the multiprocessors | slowdown 100 / p | 100 / p − 1 is added: computing takes longer, sending does not | at least 100 / p: copies and computing overlap | at least 100 / p |
+    /// | c MB/s of PCIe | none | none | a PCIe-bound rank gets no more than its part of c | its flow is no more than its part of c, and neighbours share the rest |
+    ///
+    /// The part of a rank is c over the number of PCIe-bound ranks of the job and its tasks. Limits
+    /// on block I/O and on cores change no speed. A limit of 0 on what a job needs gives an infinite
+    /// slowdown, which is an error.
+    fn slowdown_under(&self, _: &Guards, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
+        self.slowdown(job, at, fleet)
+    }
 
     /// The jobs whose slowdown changes when a job starts, ends or moves. Default: that job alone.
     fn coupling(&self) -> Coupling {
@@ -50,4 +68,15 @@ impl Execution for Fixed {
     fn slowdown(&self, _: &Submission, _: &Placed, _: &Fleet) -> f64 {
         1.0
     }
+
+    fn slowdown_under(&self, guards: &Guards, job: &Submission, _: &Placed, _: &Fleet) -> f64 {
+        computing(guards, job)
+    }
+}
+
+/// How many times as long a job computes under the limits on it: the share of the multiprocessors
+/// that it has is taken as its speed.
+fn computing(guards: &Guards, job: &Submission) -> f64 {
+    let limit = guards.on(job.job.id).mps_percent;
+    limit.map_or(1.0, |percent| 100.0 / f64::from(percent))
 }

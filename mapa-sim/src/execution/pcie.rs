@@ -19,9 +19,9 @@ use std::sync::Arc;
 use fnv::FnvBuildHasher;
 use mapa_core::sharing::{Flow, max_min};
 use mapa_core::{Allocator, DeviceId, LeaseId, PCIE_GEN4_GBPS, Unit, pcie_slowdown};
-use mapa_sched::{Fleet, JobId, Placed};
+use mapa_sched::{Fleet, Guards, JobId, Placed};
 
-use super::{Coupling, Execution};
+use super::{Coupling, Execution, computing};
 use crate::workload::{Submission, Workload};
 
 /// Eq. 2 of Tang et al. as published: each of the n PCIe-bound tenants of a GPU, on slices of any
@@ -54,10 +54,17 @@ impl Execution for PcieEqualShare {
     }
 
     fn slowdown(&self, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
-        slowest(job, at, fleet, |machine, _, whole, gbps| {
+        self.slowdown_under(&Guards::default(), job, at, fleet)
+    }
+
+    fn slowdown_under(&self, guards: &Guards, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
+        let part = part_gbps(guards, fleet, job.job.id);
+        let copies = slowest(job, at, fleet, |machine, _, whole, gbps| {
             let bound = machine.view().usage_of_whole(whole).pcie_tenants;
-            pcie_slowdown(gbps, job.job.pcie_alpha, bound, self.max_gbps)
-        })
+            let shared = pcie_slowdown(gbps, job.job.pcie_alpha, bound, self.max_gbps);
+            part.map_or(shared, |part| shared.max(job.job.pcie_alpha * gbps / part))
+        });
+        overlapped(copies, computing(guards, job))
     }
 
     fn coupling(&self) -> Coupling {
@@ -95,16 +102,18 @@ impl PcieMaxMin {
         }
     }
 
-    /// The flows of all PCIe-bound ranks that share a hop with this device, each with its lease. A
-    /// flow has the bandwidth that the rank wants, GB/s, and its hops.
+    /// The flows of all PCIe-bound ranks that share a hop with this device, each with its lease and
+    /// the bandwidth that the rank wants, GB/s. A flow has the bandwidth that the rank can use,
+    /// which a limit may lower, and its hops.
     fn flows(
         &self,
+        guards: &Guards,
         fleet: &Fleet,
         machine: &Allocator,
         whole: DeviceId,
-    ) -> (Vec<LeaseId>, Vec<Flow>) {
+    ) -> (Vec<(LeaseId, f64)>, Vec<Flow>) {
         let (view, links) = (machine.view(), machine.graph().host_links());
-        let (mut leases, mut flows) = (Vec::new(), Vec::new());
+        let (mut wants, mut flows) = (Vec::new(), Vec::new());
         for device in links
             .together(whole)
             .iter()
@@ -125,20 +134,20 @@ impl PcieMaxMin {
                         .and_then(|tenant| self.alphas.get(&tenant.job()))
                         .copied()
                         .unwrap_or(1.0);
+                    let part = tenant.and_then(|tenant| part_gbps(guards, fleet, tenant.job()));
                     let ranks = lease.pattern.demands().iter().zip(lease.placement.iter());
                     for (demand, _) in
                         ranks.filter(|(demand, at)| **at == id && demand.pcie_mb_s > 0)
                     {
-                        leases.push(lease.id);
-                        flows.push(Flow::new(
-                            path.iter().copied(),
-                            alpha * f64::from(demand.pcie_mb_s) / 1000.0,
-                        ));
+                        let want = alpha * f64::from(demand.pcie_mb_s) / 1000.0;
+                        wants.push((lease.id, want));
+                        let cap = part.map_or(want, |part| want.min(part));
+                        flows.push(Flow::new(path.iter().copied(), cap));
                     }
                 }
             }
         }
-        (leases, flows)
+        (wants, flows)
     }
 }
 
@@ -148,29 +157,58 @@ impl Execution for PcieMaxMin {
     }
 
     fn slowdown(&self, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
+        self.slowdown_under(&Guards::default(), job, at, fleet)
+    }
+
+    fn slowdown_under(&self, guards: &Guards, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
         // The demand of the rank is in the flows already, with that of all others.
-        slowest(job, at, fleet, |machine, own, whole, _| {
+        let copies = slowest(job, at, fleet, |machine, own, whole, _| {
             let links = machine.graph().host_links();
             if links.path(whole).is_none() {
                 return f64::NAN;
             }
-            let (leases, flows) = self.flows(fleet, machine, whole);
+            let (wants, flows) = self.flows(guards, fleet, machine, whole);
             // Demands that are not finite have no fair rates.
             let Ok(rates) = max_min(links.capacities(), &flows) else {
                 return f64::NAN;
             };
-            let own = leases
+            let own = wants
                 .iter()
-                .zip(flows.iter().zip(rates))
-                .filter(|(lease, _)| **lease == own);
-            own.map(|(_, (flow, rate))| flow.cap / rate)
-                .fold(1.0, f64::max)
-        })
+                .zip(rates)
+                .filter(|((lease, _), _)| *lease == own);
+            own.map(|((_, want), rate)| want / rate).fold(1.0, f64::max)
+        });
+        overlapped(copies, computing(guards, job))
     }
 
     fn coupling(&self) -> Coupling {
         Coupling::Machine
     }
+}
+
+/// What each PCIe-bound rank of a job and its tasks gets of the job's limit, GB/s.
+fn part_gbps(guards: &Guards, fleet: &Fleet, job: JobId) -> Option<f64> {
+    let limit = guards.on(job).pcie_mb_s?;
+    let leases = fleet
+        .tenants()
+        .filter(|(tenant, ..)| tenant.job() == job)
+        .filter_map(|(_, machine, lease)| fleet.machine(machine).ok()?.lease(lease));
+    let bound: usize = leases
+        .map(|lease| {
+            let demands = lease.pattern.demands().iter();
+            demands.filter(|demand| demand.pcie_mb_s > 0).count()
+        })
+        .sum();
+    Some(f64::from(limit) / 1000.0 / bound.max(1) as f64)
+}
+
+/// The slowdown of a job whose copies and computing overlap; NaN if that of its copies is.
+fn overlapped(copies: f64, computing: f64) -> f64 {
+    // `f64::max` would lose a NaN.
+    if copies.is_nan() {
+        return copies;
+    }
+    copies.max(computing)
 }
 
 /// The highest slowdown of a job's PCIe-bound ranks: 1 if no rank is PCIe-bound, NaN if the

@@ -48,7 +48,7 @@ pub struct Row {
 
 impl Row {
     /// The rows of an outcome, by place in the workload. The fleet is the one of the simulation;
-    /// only its machines matter.
+    /// only its machines matter. Jobs that were launched without a device have no row.
     #[must_use]
     pub fn of(
         outcome: &Outcome,
@@ -63,7 +63,9 @@ impl Row {
 
     /// The row of a run; `None` if the workload or the fleet is not that of the run.
     fn of_run(run: &Run, workload: &Workload, fleet: &Fleet, scorer: &mut Scorer) -> Option<Self> {
-        let Submission { job, work, task } = workload.jobs.get(run.index)?;
+        let Submission {
+            job, work, task, ..
+        } = workload.jobs.get(run.index)?;
         let at = &run.stays.last()?.at;
         Some(Self {
             index: run.index,

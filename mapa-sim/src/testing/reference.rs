@@ -8,35 +8,166 @@ use std::sync::Arc;
 
 use mapa_core::mig::Layout;
 use mapa_core::{DeviceId, DeviceSet, HardwareGraph, MachineId, Policy, Refusal};
-use mapa_sched::{Action, Event, Fleet, JobId, Placed, Scheduler, Tenant, Time, Token, step};
+use mapa_sched::{
+    Action, Event, Fleet, Guards, JobId, Placed, Scheduler, Stay, TaskId, Tenant, Time, Token, step,
+};
 
 use crate::error::{Error, ErrorKind};
 use crate::execution::Execution;
-use crate::outcome::{Outcome, Rejected, Run, Stay};
-use crate::workload::Workload;
+use crate::outcome::{Outcome, Rejected, Run, TaskRun};
+use crate::workload::{Submission, Workload};
 
-const FULL: f64 = (1u64 << 32) as f64;
+const FULL: u64 = 1 << 32;
 
-/// A job that has arrived and has neither ended nor been rejected.
-struct Present {
-    index: usize,
-    job: JobId,
+/// A piece of work: of a job as a whole, or of a task that has begun.
+struct Doing {
+    own: Submission,
     left: u128,
     rate: u64,
     at: Option<Placed>,
     stays: Vec<Stay>,
 }
 
-impl Present {
+impl Doing {
+    fn new(own: Submission) -> Self {
+        let left = own.work.as_nanos() << 32;
+        Self {
+            own,
+            left,
+            rate: 0,
+            at: None,
+            stays: Vec::new(),
+        }
+    }
+
+    fn goes_on(&mut self, nanoseconds: u64) {
+        let done = u128::from(nanoseconds) * u128::from(self.rate);
+        self.left = self.left.saturating_sub(done);
+    }
+
     fn end(&self, now: Time) -> Option<Time> {
-        self.at
-            .as_ref()
-            .map(|_| Time(now.0 + self.left.div_ceil(u128::from(self.rate)) as u64))
+        (self.rate > 0).then(|| Time(now.0 + self.left.div_ceil(u128::from(self.rate)) as u64))
+    }
+
+    fn enter(&mut self, now: Time, at: &Placed) {
+        self.leave(now);
+        self.stays.push(Stay {
+            from: now,
+            until: now,
+            at: at.clone(),
+        });
+        self.at = Some(at.clone());
     }
 
     fn leave(&mut self, now: Time) {
         if let (Some(at), Some(open)) = (self.at.take(), self.stays.last_mut()) {
             (open.until, open.at) = (now, at);
+        }
+        self.rate = 0;
+    }
+
+    fn set_rate(&mut self, execution: &dyn Execution, guards: &Guards, fleet: &Fleet) {
+        if let Some(at) = &self.at {
+            let slowdown = execution.slowdown_under(guards, &self.own, at, fleet);
+            self.rate = (FULL as f64 / slowdown).round() as u64;
+        }
+    }
+}
+
+/// A job that has arrived and has neither ended nor been rejected.
+struct Present {
+    index: usize,
+    job: JobId,
+    doing: Doing,
+    has_started: bool,
+    launched: Option<Time>,
+    /// How many tasks are over.
+    over: usize,
+    /// When the next task begins.
+    begins: Option<Time>,
+    task: Option<(Time, Doing)>,
+    done: Vec<TaskRun>,
+}
+
+impl Present {
+    fn number(&self) -> TaskId {
+        TaskId(self.over as u64)
+    }
+
+    fn is_through(&self) -> bool {
+        self.has_started && self.over == self.doing.own.tasks.len()
+    }
+
+    /// From now on the next task's pause runs, if there is one.
+    fn pauses(&mut self, now: Time) {
+        let next = self.doing.own.tasks.get(self.over);
+        self.begins = next.map(|plan| now + plan.pause);
+        if next.is_none() && self.launched.is_some() {
+            self.doing.rate = FULL;
+        }
+    }
+
+    fn starts(&mut self, now: Time) {
+        if !self.has_started {
+            self.has_started = true;
+            self.pauses(now);
+        }
+    }
+
+    fn begin_task(&mut self, now: Time) -> Event {
+        self.begins = None;
+        let plan = &self.doing.own.tasks[self.over];
+        let mut own = self.doing.own.clone();
+        own.job.request = plan.request.clone();
+        (own.work, own.tasks) = (plan.work, Vec::new());
+        let (job, task, request) = (self.job, self.number(), plan.request.clone());
+        self.task = Some((now, Doing::new(own)));
+        Event::TaskBegin { job, task, request }
+    }
+
+    fn end_task(&mut self, now: Time) -> Event {
+        let (job, task) = (self.job, self.number());
+        if let Some((begun, mut doing)) = self.task.take() {
+            doing.leave(now);
+            let stays = doing.stays;
+            self.done.push(TaskRun { task, begun, stays });
+        }
+        self.over += 1;
+        self.pauses(now);
+        Event::TaskEnd { job, task }
+    }
+
+    fn doing(&mut self, tenant: Tenant) -> Option<&mut Doing> {
+        match tenant {
+            Tenant::Job(_) => Some(&mut self.doing),
+            Tenant::Task(_, task) if task == self.number() => {
+                self.task.as_mut().map(|(_, doing)| doing)
+            }
+            Tenant::Task(..) => None,
+        }
+    }
+
+    fn all(&mut self) -> impl Iterator<Item = &mut Doing> {
+        let task = self.task.as_mut().map(|(_, doing)| doing);
+        [Some(&mut self.doing), task].into_iter().flatten()
+    }
+
+    /// The next moment at which something happens to this job.
+    fn next(&self, now: Time) -> Option<Time> {
+        let own = self.doing.end(now).filter(|_| self.is_through());
+        let task = self.task.as_ref().and_then(|(_, doing)| doing.end(now));
+        own.into_iter().chain(task).chain(self.begins).min()
+    }
+
+    fn run(mut self, now: Time, arrived: Time) -> Run {
+        self.doing.leave(now);
+        Run {
+            index: self.index,
+            job: self.job,
+            arrived,
+            stays: self.doing.stays,
+            launched: self.launched.map(|from| from..now),
+            tasks: self.done,
         }
     }
 }
@@ -67,10 +198,11 @@ pub fn replay(
     let mut present: Vec<Present> = Vec::new();
     let mut wakes: Vec<(Time, Token)> = Vec::new();
     let mut layouts: Vec<(Time, MachineId, DeviceId, Layout)> = Vec::new();
+    let mut guards = Guards::default();
     let mut now = Time::ZERO;
     let mut orders = Vec::new();
     while !(to_come.is_empty() && present.is_empty()) {
-        let ends = present.iter().filter_map(|own| own.end(now));
+        let own = present.iter().filter_map(|own| own.next(now));
         let arrivals = to_come
             .iter()
             .map(|&index| workload.jobs[index].job.arrived);
@@ -78,33 +210,39 @@ pub fn replay(
             .iter()
             .map(|(at, _)| *at)
             .chain(layouts.iter().map(|(at, ..)| *at));
-        let Some(next) = ends.chain(arrivals).chain(others).min() else {
+        let Some(next) = own.chain(arrivals).chain(others).min() else {
             break;
         };
         let next = next.max(now);
-        for own in present.iter_mut().filter(|own| own.at.is_some()) {
-            own.left = own
-                .left
-                .saturating_sub(u128::from(next.0 - now.0) * u128::from(own.rate));
+        for doing in present.iter_mut().flat_map(Present::all) {
+            doing.goes_on(next.0 - now.0);
         }
         now = next;
 
+        // What follows from these in no time belongs to a further instant, so all are found before
+        // any has an effect.
         let mut facts = Vec::new();
         present.sort_by_key(|own| own.job);
+        let is_over = |doing: &Doing| doing.rate > 0 && doing.left == 0;
         let (over, rest): (Vec<_>, Vec<_>) = present
             .into_iter()
-            .partition(|own| own.at.is_some() && own.left == 0);
+            .partition(|own| own.is_through() && is_over(&own.doing));
         present = rest;
-        for mut own in over {
-            own.leave(now);
-            let arrived = workload.jobs[own.index].job.arrived;
-            outcome.runs.push(Run {
-                index: own.index,
-                job: own.job,
-                arrived,
-                stays: own.stays,
-            });
+        for own in over {
             facts.push(Event::Finished(own.job));
+            guards.lift(own.job);
+            let arrived = workload.jobs[own.index].job.arrived;
+            outcome.runs.push(own.run(now, arrived));
+        }
+        let begin: Vec<JobId> = present
+            .iter()
+            .filter(|own| own.begins.is_some_and(|at| at <= now))
+            .map(|own| own.job)
+            .collect();
+        for own in &mut present {
+            if own.task.as_ref().is_some_and(|(_, doing)| is_over(doing)) {
+                facts.push(own.end_task(now));
+            }
         }
         for (_, machine, whole, layout) in layouts.drain(..) {
             facts.push(Event::LayoutIs {
@@ -119,16 +257,21 @@ pub fn replay(
         to_come = later;
         for index in here {
             let own = &workload.jobs[index];
-            let left = own.work.as_nanos() << 32;
             present.push(Present {
                 index,
                 job: own.job.id,
-                left,
-                rate: 0,
-                at: None,
-                stays: Vec::new(),
+                doing: Doing::new(own.clone()),
+                has_started: false,
+                launched: None,
+                over: 0,
+                begins: None,
+                task: None,
+                done: Vec::new(),
             });
             facts.push(Event::Arrived(own.job.clone()));
+        }
+        for own in present.iter_mut().filter(|own| begin.contains(&own.job)) {
+            facts.push(own.begin_task(now));
         }
         wakes.sort_unstable();
         let awake = wakes.iter().take_while(|(at, _)| *at <= now).count();
@@ -140,25 +283,27 @@ pub fn replay(
         for order in orders.drain(..) {
             match order {
                 Action::Place { tenant, at } | Action::Move { tenant, at } => {
-                    for own in present
-                        .iter_mut()
-                        .filter(|own| Tenant::Job(own.job) == tenant)
-                    {
-                        own.leave(now);
-                        own.stays.push(Stay {
-                            from: now,
-                            until: now,
-                            at: at.clone(),
-                        });
-                        own.at = Some(at.clone());
+                    for own in present.iter_mut().filter(|own| own.job == tenant.job()) {
+                        own.doing(tenant)
+                            .into_iter()
+                            .for_each(|doing| doing.enter(now, &at));
+                        own.starts(now);
+                    }
+                }
+                Action::Launch { job } => {
+                    for own in present.iter_mut().filter(|own| own.job == job) {
+                        own.launched = Some(now);
+                        own.starts(now);
                     }
                 }
                 Action::Suspend { tenant } => {
-                    present
-                        .iter_mut()
-                        .filter(|own| Tenant::Job(own.job) == tenant)
-                        .for_each(|own| own.leave(now));
+                    for own in present.iter_mut().filter(|own| own.job == tenant.job()) {
+                        own.doing(tenant)
+                            .into_iter()
+                            .for_each(|doing| doing.leave(now));
+                    }
                 }
+                Action::Throttle { job, guard } => guards.set(job, guard),
                 Action::Reject { job, why } => {
                     for own in present.iter().filter(|own| own.job == job) {
                         outcome.rejected.push(Rejected {
@@ -168,6 +313,7 @@ pub fn replay(
                             why: why.clone(),
                         });
                     }
+                    guards.lift(job);
                     present.retain(|own| own.job != job);
                 }
                 Action::Wake { at, token } => wakes.push((at.max(now), token)),
@@ -179,11 +325,8 @@ pub fn replay(
                 _ => return Err(ErrorKind::Unsupported("something else").into()),
             }
         }
-        for own in &mut present {
-            if let Some(at) = &own.at {
-                own.rate = (FULL / execution.slowdown(&workload.jobs[own.index], at, &fleet))
-                    .round() as u64;
-            }
+        for doing in present.iter_mut().flat_map(Present::all) {
+            doing.set_rate(execution, &guards, &fleet);
         }
     }
     outcome.runs.sort_by_key(|run| run.index);

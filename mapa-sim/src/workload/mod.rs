@@ -19,5 +19,5 @@ mod wrong;
 pub use generate::{Arrivals, Generator, RunTimes, Sizes, Task};
 pub use job_file::{read_jobs, write_jobs};
 pub use profiles::{Profile, read_profiles, write_profiles};
-pub use submission::{Submission, Workload};
+pub use submission::{Submission, TaskPlan, Workload};
 pub use trace::{Selection, Shared, TraceKind, read_run_times, read_trace, read_trace_part};

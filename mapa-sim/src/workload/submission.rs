@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mapa_core::Request;
 use mapa_sched::{Job, RunTime, Time};
 
 /// A job as it will be submitted, with its true work. The scheduler sees only the owner's estimate.
@@ -17,6 +18,21 @@ pub struct Submission {
     /// What it runs, such as the network that it trains. Execution models have a ratio for some of
     /// these names. Empty if it is not known.
     pub task: Arc<str>,
+    /// The tasks for which it requests devices while it runs, in this order. Most jobs have none.
+    /// Job files have no column for them.
+    pub tasks: Vec<TaskPlan>,
+}
+
+/// A task that a job will have.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskPlan {
+    /// The time that the job spends on the host before the task begins: from the job's start, or
+    /// from the end of the task before.
+    pub pause: Duration,
+    /// The devices that it requests.
+    pub request: Request,
+    /// How long it runs at full speed.
+    pub work: Duration,
 }
 
 impl Submission {
@@ -29,6 +45,7 @@ impl Submission {
             job,
             work,
             task: Arc::default(),
+            tasks: Vec::new(),
         }
     }
 
@@ -37,6 +54,16 @@ impl Submission {
     pub fn task(self, task: impl Into<Arc<str>>) -> Self {
         Self {
             task: task.into(),
+            ..self
+        }
+    }
+
+    /// The job with these tasks. A job that is launched without a device does its own
+    /// [work](Self::work) after them, on the host.
+    #[must_use]
+    pub fn tasks(self, tasks: impl IntoIterator<Item = TaskPlan>) -> Self {
+        Self {
+            tasks: tasks.into_iter().collect(),
             ..self
         }
     }

@@ -1,14 +1,16 @@
 //! Runs a workload on a fleet in wall-clock time: a second driver of schedulers, beside the
 //! simulator.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use mapa_core::{DeviceId, MachineId};
-use mapa_sched::{Action, Event, Fleet, JobId, Placed, Scheduler, Tenant, Time, step};
-use mapa_sim::{Outcome, Rejected, Run, Stay, Submission, Workload};
+use mapa_sched::{
+    Action, Drive, Driver, Event, Fleet, JobId, Placed, Scheduler, Seen, Tenant, Time, Timeline,
+};
+use mapa_sim::{Outcome, Run, Submission, Workload};
 
 use super::Settings;
 use super::bucket::Port;
@@ -23,26 +25,21 @@ use crate::failure::Failure;
 ///
 /// # Errors
 /// A job of several ranks; a process that cannot be started; a worker that stops early; an order
-/// that cannot be carried out here (moves, suspensions, guards, tasks); what [`step`] says; more
-/// wall-clock time than the settings allow.
+/// that cannot be carried out here (moves, suspensions, guards, tasks); what [`Drive::run`] says;
+/// more wall-clock time than the settings allow.
 pub(crate) fn replay(
     workload: &Workload,
     fleet: Fleet,
     scheduler: &mut dyn Scheduler,
     settings: &Settings,
 ) -> Result<Outcome, Failure> {
-    let mut bench = Bench::new(workload, fleet, settings)?;
-    let mut orders = Vec::new();
-    while let Some(facts) = bench.next_instant()? {
-        bench.outcome.events += facts.len() as u64;
-        bench.outcome.instants += 1;
-        step(scheduler, &mut bench.fleet, bench.now, facts, &mut orders)
-            .map_err(Failure::malformed)?;
-        orders
-            .drain(..)
-            .try_for_each(|order| bench.carry_out(order))?;
-    }
-    Ok(bench.finish(scheduler.name()))
+    let mut bench = Bench::new(workload, settings)?;
+    let mut drive = Drive::new(fleet);
+    drive.run(scheduler, &mut bench)?;
+    let end = drive.seen().now;
+    let (_, record) = drive.into_parts();
+    let name = scheduler.name();
+    Ok(Outcome::of(record, workload, end, name, "worker processes"))
 }
 
 /// Translates wall-clock time into the model's time.
@@ -64,44 +61,29 @@ impl Clock {
     }
 }
 
-/// The order of facts of the same time. Ends are not listed: they come first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    Layout,
-    Arrival,
-    Wake,
-}
-
 struct Bench<'a> {
     workload: &'a Workload,
     settings: &'a Settings,
-    fleet: Fleet,
     clock: Clock,
-    now: Time,
-    /// Scheduled facts. The number distinguishes facts of one kind and time.
-    due: BTreeMap<(Time, Kind, usize), Event>,
-    noted: usize,
+    /// Arrivals, layouts and wakes. Ends of jobs come from their processes.
+    timeline: Timeline,
     index: HashMap<JobId, usize>,
     /// In the order of the workload's jobs.
     processes: Vec<Process>,
-    /// Running jobs by index: their start, and their placement.
-    running: BTreeMap<usize, (Time, Placed)>,
     ports: HashMap<(MachineId, DeviceId), Arc<Port>>,
     tell: Sender<Ended>,
     ended: Receiver<Ended>,
-    outcome: Outcome,
 }
 
 impl<'a> Bench<'a> {
-    fn new(workload: &'a Workload, fleet: Fleet, settings: &'a Settings) -> Result<Self, Failure> {
+    fn new(workload: &'a Workload, settings: &'a Settings) -> Result<Self, Failure> {
         let mut processes: Vec<Process> = Vec::new();
         let mut index = HashMap::new();
-        let mut due = BTreeMap::new();
+        let mut timeline = Timeline::default();
         for (at, own) in workload.jobs.iter().enumerate() {
             processes.push(Process::spawn(&task(own, settings)?)?);
             index.insert(own.job.id, at);
-            let arrival = Event::Arrived(own.job.clone());
-            due.insert((own.job.arrived, Kind::Arrival, at), arrival);
+            timeline.put(own.job.arrived, Event::Arrived(own.job.clone()));
         }
         // The clock starts when every process is ready, so that starting them costs no model time.
         processes.iter_mut().try_for_each(Process::ready)?;
@@ -109,156 +91,51 @@ impl<'a> Bench<'a> {
         Ok(Self {
             workload,
             settings,
-            fleet,
             clock: Clock {
                 since: Instant::now(),
                 pace: settings.pace,
             },
-            now: Time::ZERO,
-            due,
-            noted: workload.jobs.len(),
+            timeline,
             index,
             processes,
-            running: BTreeMap::new(),
             ports: HashMap::new(),
             tell,
             ended,
-            outcome: Outcome::default(),
         })
     }
 
-    /// Blocks until facts happen, and returns them; `None` at the end.
-    fn next_instant(&mut self) -> Result<Option<Vec<Event>>, Failure> {
-        let over = self.outcome.runs.len() + self.outcome.rejected.len();
-        let next = self.due.first_key_value().map(|(&(at, ..), _)| at);
-        if over == self.workload.jobs.len() || next.is_none() && self.running.is_empty() {
-            return Ok(None);
-        }
-        let left = self
-            .settings
-            .limit
-            .saturating_sub(self.clock.since.elapsed());
+    /// The wall-clock time left, of which there must be some.
+    fn left(&self, seen: Seen<'_>) -> Result<Duration, Failure> {
+        let limit = self.settings.limit;
+        let left = limit.saturating_sub(self.clock.since.elapsed());
         if left.is_zero() {
-            let what = format!(
-                "{} of {} jobs have ended in {:?}",
-                over,
-                self.workload.jobs.len(),
-                self.settings.limit
-            );
             return Err(Failure::malformed(format_args!(
-                "real processes: {what}, which was all the time they had"
+                "real processes: {} of {} jobs have ended in {limit:?}, which was all the time \
+                 they had",
+                seen.record.left().len(),
+                self.workload.jobs.len(),
             )));
         }
-        let first = self
-            .ended
-            .recv_timeout(next.map_or(left, |at| self.clock.until(at).min(left)))
-            .ok();
-        let ended: Vec<Ended> = first.into_iter().chain(self.ended.try_iter()).collect();
-        let mut facts = ended
-            .into_iter()
-            .map(|ended| self.end(ended))
-            .collect::<Result<Vec<_>, _>>()?;
-        self.now = self.clock.time(Instant::now());
-        while let Some(due) = self.due.first_entry()
-            && due.key().0 <= self.now
-        {
-            facts.push(due.remove());
-        }
-        Ok(Some(facts))
+        Ok(left)
     }
 
-    /// Records the end of a worker, and returns the fact.
-    fn end(&mut self, ended: Ended) -> Result<Event, Failure> {
-        let index = ended.index;
-        let own = &self.workload.jobs[index].job;
+    /// The end of a worker, as a fact.
+    fn end(&self, ended: Ended) -> Result<(Time, Event), Failure> {
+        let job = self.workload.jobs[ended.index].job.id;
         ended
             .copied
-            .map_err(|error| wrong(format_args!("job {}: {error}", own.id)))?;
-        if let Some((from, at)) = self.running.remove(&index) {
-            let stays = vec![Stay {
-                from,
-                until: self.clock.time(ended.at),
-                at,
-            }];
-            self.outcome.runs.push(Run {
-                index,
-                job: own.id,
-                arrived: own.arrived,
-                stays,
-            });
-        }
-        Ok(Event::Finished(own.id))
+            .map_err(|error| wrong(format_args!("job {job}: {error}")))?;
+        Ok((self.clock.time(ended.at), Event::Finished(job)))
     }
 
-    /// Schedules a fact.
-    fn note(&mut self, at: Time, kind: Kind, event: Event) {
-        self.due.insert((at, kind, self.noted), event);
-        self.noted += 1;
-    }
-
-    /// Carries out an order of the scheduler.
-    fn carry_out(&mut self, order: Action) -> Result<(), Failure> {
-        match order {
-            Action::Place {
-                tenant: Tenant::Job(job),
-                at,
-            } => self.start(job, at),
-            Action::Repartition {
-                machine,
-                whole,
-                layout,
-            } => {
-                let view = self
-                    .fleet
-                    .machine(machine)
-                    .map_err(Failure::malformed)?
-                    .view();
-                let model = view.graph().model(whole);
-                let takes = model.map(|model| {
-                    (self.settings.repartition)(model, &view.layout_of(whole), &layout)
-                });
-                let at = self.now + takes.unwrap_or_default();
-                self.note(
-                    at,
-                    Kind::Layout,
-                    Event::LayoutIs {
-                        machine,
-                        whole,
-                        layout,
-                    },
-                );
-                Ok(())
-            }
-            Action::Wake { at, token } => {
-                self.note(at.max(self.now), Kind::Wake, Event::Woken(token));
-                Ok(())
-            }
-            Action::Reject { job, why } => {
-                let index = self.index_of(job)?;
-                self.outcome.rejected.push(Rejected {
-                    index,
-                    job,
-                    at: self.now,
-                    why,
-                });
-                Ok(())
-            }
-            other => Err(wrong(format_args!("it cannot carry out {other:?}"))),
-        }
-    }
-
-    fn start(&mut self, job: JobId, at: Placed) -> Result<(), Failure> {
-        let index = self.index_of(job)?;
+    /// Starts the process of a job, and returns when.
+    fn start(&mut self, job: JobId, at: &Placed, fleet: &Fleet) -> Result<Time, Failure> {
+        let index = self.index.get(&job).copied();
+        let index = index.ok_or_else(|| wrong(format_args!("job {job} is not in the workload")))?;
         let Some(&device) = at.placement.first() else {
             return Err(wrong("a job without a device"));
         };
-        let whole = self
-            .fleet
-            .machine(at.machine)
-            .map_err(Failure::malformed)?
-            .graph()
-            .device(device)
-            .parent;
+        let whole = fleet.machine(at.machine)?.graph().device(device).parent;
         let rate = self.settings.port_bytes_per_s;
         let burst = f64::from(self.settings.chunk) * f64::from(self.settings.burst.max(1));
         let port = self
@@ -267,32 +144,78 @@ impl<'a> Bench<'a> {
             .or_insert_with(|| Arc::new(Port::new(rate, burst)));
         let from = self.clock.time(Instant::now());
         self.processes[index].start(index, port.clone(), self.tell.clone())?;
-        self.running.insert(index, (from, at));
-        Ok(())
+        Ok(from)
+    }
+}
+
+impl From<mapa_sched::Error> for Failure {
+    fn from(error: mapa_sched::Error) -> Self {
+        Self::malformed(error)
+    }
+}
+
+impl Driver for Bench<'_> {
+    type Error = Failure;
+
+    fn next(
+        &mut self,
+        seen: Seen<'_>,
+        facts: &mut Vec<(Time, Event)>,
+    ) -> Result<Option<Time>, Failure> {
+        let next = self.timeline.next();
+        let mut present = seen.record.present();
+        let is_running = present.any(|life| life.stays.open().is_some());
+        let over = seen.record.left().len();
+        if over == self.workload.jobs.len() || next.is_none() && !is_running {
+            return Ok(None);
+        }
+        let left = self.left(seen)?;
+        let first = self
+            .ended
+            .recv_timeout(next.map_or(left, |at| self.clock.until(at).min(left)))
+            .ok();
+        let ended: Vec<Ended> = first.into_iter().chain(self.ended.try_iter()).collect();
+        for ended in ended {
+            facts.push(self.end(ended)?);
+        }
+        let now = self.clock.time(Instant::now());
+        facts.extend(std::iter::from_fn(|| self.timeline.take(now)));
+        Ok(Some(now))
     }
 
-    fn index_of(&self, job: JobId) -> Result<usize, Failure> {
-        self.index
-            .get(&job)
-            .copied()
-            .ok_or_else(|| wrong(format_args!("job {job} is not in the workload")))
-    }
-
-    fn finish(self, scheduler: &str) -> Outcome {
-        let mut outcome = self.outcome;
-        outcome.runs.sort_unstable_by_key(|run| run.index);
-        outcome.rejected.sort_by_key(|rejected| rejected.index);
-        let ended = outcome.runs.iter().map(|run| run.index);
-        let over: BTreeSet<usize> = ended
-            .chain(outcome.rejected.iter().map(|own| own.index))
-            .collect();
-        outcome.waiting = (0..self.workload.jobs.len())
-            .filter(|index| !over.contains(index))
-            .collect();
-        outcome.scheduler = scheduler.to_owned();
-        outcome.execution = "worker processes".to_owned();
-        outcome.end = self.now;
-        outcome
+    fn carry_out(&mut self, seen: Seen<'_>, order: &Action) -> Result<Time, Failure> {
+        match order {
+            Action::Place {
+                tenant: Tenant::Job(job),
+                at,
+            } => return self.start(*job, at, seen.fleet),
+            Action::Repartition {
+                machine,
+                whole,
+                layout,
+            } => {
+                let (machine, whole, layout) = (*machine, *whole, layout.clone());
+                let view = seen.fleet.machine(machine)?.view();
+                let takes = view.graph().model(whole).map(|model| {
+                    (self.settings.repartition)(model, &view.layout_of(whole), &layout)
+                });
+                let layout_is = Event::LayoutIs {
+                    machine,
+                    whole,
+                    layout,
+                };
+                let at = seen.now + takes.unwrap_or_default();
+                self.timeline.put(at, layout_is);
+            }
+            Action::Wake { at, token } => {
+                let at = (*at).max(seen.now);
+                self.timeline.put(at, Event::Woken(*token));
+            }
+            // The process of a rejected job waits until the end.
+            Action::Reject { .. } => {}
+            other => return Err(wrong(format_args!("it cannot carry out {other:?}"))),
+        }
+        Ok(seen.now)
     }
 }
 

@@ -300,6 +300,7 @@ impl fmt::Display for Estimate {
 /// - demands that differ between ranks, or that are not for whole devices or slices of a size, with
 ///   or without PCIe traffic;
 /// - constraints other than `same_numa`, or limits of its own;
+/// - tasks that request devices while it runs;
 /// - an empty list of run times by size, one for a size without compute or memory slices, or a time
 ///   beyond 584 years;
 /// - a `pcie_alpha` that is not finite, or is below 0;
@@ -336,6 +337,9 @@ fn comments(workload: &Workload) -> Result<String, Error> {
 fn row_of(own: &Submission) -> Result<Columns, Error> {
     let job = &own.job;
     let request = &job.request;
+    if !own.tasks.is_empty() {
+        return Err(cannot(job, "its tasks: expected a job without"));
+    }
     let pattern = patterns::shape_of(&request.pattern).filter(|_| own.devices() > 0);
     let Some((shape, demand)) = pattern else {
         return Err(cannot(

@@ -1,0 +1,290 @@
+//! The record of a run: who runs where since when, what was rejected, and what failed.
+
+use std::collections::BTreeMap;
+
+use mapa_core::Refusal;
+
+use crate::event::{Action, Event, Placed};
+use crate::guards::Guards;
+use crate::job::{JobId, TaskId, Tenant};
+use crate::time::Time;
+
+/// A period that a tenant spent on the same devices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stay {
+    /// When it began.
+    pub from: Time,
+    /// When it ended; when it began, for as long as it lasts.
+    pub until: Time,
+    /// The machine and the devices.
+    pub at: Placed,
+}
+
+/// The stays of a tenant, in order of time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stays {
+    list: Vec<Stay>,
+    /// Whether the last of them lasts.
+    open: bool,
+}
+
+impl Stays {
+    /// The stays. The last of them may still last.
+    #[must_use]
+    pub fn list(&self) -> &[Stay] {
+        &self.list
+    }
+
+    /// The stay that lasts.
+    #[must_use]
+    pub fn open(&self) -> Option<&Stay> {
+        self.list.last().filter(|_| self.open)
+    }
+
+    /// The stays, without their tenant.
+    #[must_use]
+    pub fn into_list(self) -> Vec<Stay> {
+        self.list
+    }
+
+    fn enter(&mut self, from: Time, at: Placed) {
+        self.leave(from);
+        self.list.push(Stay {
+            from,
+            until: from,
+            at,
+        });
+        self.open = true;
+    }
+
+    fn leave(&mut self, until: Time) {
+        if let Some(open) = self.list.last_mut().filter(|_| self.open) {
+            open.until = until;
+        }
+        self.open = false;
+    }
+}
+
+/// What has become of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Life {
+    /// Its number.
+    pub job: JobId,
+    /// When it arrived.
+    pub arrived: Time,
+    /// When it was launched without a device.
+    pub launched: Option<Time>,
+    /// Where it ran. Several stays if it was moved or suspended.
+    pub stays: Stays,
+    /// Its tasks, in the order in which they began.
+    pub tasks: Vec<TaskLife>,
+}
+
+/// What has become of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TaskLife {
+    /// Its number.
+    pub task: TaskId,
+    /// When it requested a device.
+    pub begun: Time,
+    /// When it ended.
+    pub ended: Option<Time>,
+    /// Where it ran. None while it is blocked.
+    pub stays: Stays,
+}
+
+impl Life {
+    fn stays_of(&mut self, tenant: Tenant) -> Option<&mut Stays> {
+        match tenant {
+            Tenant::Job(_) => Some(&mut self.stays),
+            Tenant::Task(_, task) => {
+                let mut tasks = self.tasks.iter_mut().rev();
+                Some(&mut tasks.find(|own| own.task == task)?.stays)
+            }
+        }
+    }
+
+    fn end_task(&mut self, task: TaskId, now: Time) {
+        let mut tasks = self.tasks.iter_mut().rev();
+        if let Some(own) = tasks.find(|own| own.task == task && own.ended.is_none()) {
+            own.stays.leave(now);
+            own.ended = Some(now);
+        }
+    }
+}
+
+/// How a job left.
+#[derive(Clone, Debug, PartialEq)]
+pub enum End {
+    /// It has ended well.
+    Finished,
+    /// It has ended badly.
+    Failed,
+    /// Its owner cancelled it.
+    Cancelled,
+    /// The scheduler rejected it.
+    Rejected(Refusal),
+}
+
+/// A job that has left.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Left {
+    /// What became of it.
+    pub life: Life,
+    /// When it left.
+    pub at: Time,
+    /// How it left.
+    pub how: End,
+}
+
+/// The record of a run. It is made from facts and orders alone. A job of which no arrival was told
+/// is not in it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Record {
+    present: BTreeMap<JobId, Life>,
+    left: Vec<Left>,
+    guards: Guards,
+    facts: u64,
+    instants: u64,
+}
+
+impl Record {
+    /// The jobs that have arrived and have not left, by number.
+    pub fn present(&self) -> impl ExactSizeIterator<Item = &Life> {
+        self.present.values()
+    }
+
+    /// A job that has arrived and has not left. O(log n) for n such jobs.
+    #[must_use]
+    pub fn life(&self, job: JobId) -> Option<&Life> {
+        self.present.get(&job)
+    }
+
+    /// The stay of a tenant that lasts: where it is, and since when. O(log n + t) for n jobs and
+    /// the t tasks of its job.
+    #[must_use]
+    pub fn stay(&self, tenant: Tenant) -> Option<&Stay> {
+        let life = self.present.get(&tenant.job())?;
+        match tenant {
+            Tenant::Job(_) => life.stays.open(),
+            Tenant::Task(_, task) => {
+                let mut tasks = life.tasks.iter().rev();
+                tasks.find(|own| own.task == task)?.stays.open()
+            }
+        }
+    }
+
+    /// The jobs that have left, in this order.
+    #[must_use]
+    pub fn left(&self) -> &[Left] {
+        &self.left
+    }
+
+    /// Takes the jobs that have left out of the record, so that it does not grow forever.
+    pub fn take_left(&mut self) -> Vec<Left> {
+        std::mem::take(&mut self.left)
+    }
+
+    /// The limits on jobs that have not left.
+    #[must_use]
+    pub fn guards(&self) -> &Guards {
+        &self.guards
+    }
+
+    /// The number of facts so far.
+    #[must_use]
+    pub fn facts(&self) -> u64 {
+        self.facts
+    }
+
+    /// The number of instants so far.
+    #[must_use]
+    pub fn instants(&self) -> u64 {
+        self.instants
+    }
+
+    pub(super) fn begin_instant(&mut self) {
+        self.instants += 1;
+    }
+
+    /// Records a fact that happened at this moment.
+    pub(super) fn tell(&mut self, at: Time, event: &Event) {
+        self.facts += 1;
+        match event {
+            Event::Arrived(job) => {
+                let life = Life {
+                    job: job.id,
+                    arrived: job.arrived,
+                    launched: None,
+                    stays: Stays::default(),
+                    tasks: Vec::new(),
+                };
+                self.present.insert(job.id, life);
+            }
+            Event::Finished(job) => self.leaves(*job, at, End::Finished),
+            Event::Failed(job) => self.leaves(*job, at, End::Failed),
+            Event::Cancelled(job) => self.leaves(*job, at, End::Cancelled),
+            Event::TaskBegin { job, task, .. } => {
+                let begun = TaskLife {
+                    task: *task,
+                    begun: at,
+                    ended: None,
+                    stays: Stays::default(),
+                };
+                let life = self.present.get_mut(job);
+                life.into_iter()
+                    .for_each(|life| life.tasks.push(begun.clone()));
+            }
+            Event::TaskEnd { job, task } => {
+                let life = self.present.get_mut(job);
+                life.into_iter().for_each(|life| life.end_task(*task, at));
+            }
+            Event::LayoutIs { .. } | Event::Latency(_) | Event::Signals(_) | Event::Woken(_) => {}
+        }
+    }
+
+    /// Records an order that took effect at this moment.
+    pub(super) fn carried_out(&mut self, at: Time, order: Action) {
+        match order {
+            Action::Launch { job } => {
+                let life = self.present.get_mut(&job);
+                life.into_iter().for_each(|life| life.launched = Some(at));
+            }
+            Action::Place { tenant, at: to } | Action::Move { tenant, at: to } => {
+                if let Some(stays) = self.stays_of(tenant) {
+                    stays.enter(at, to);
+                }
+            }
+            Action::Suspend { tenant } => {
+                if let Some(stays) = self.stays_of(tenant) {
+                    stays.leave(at);
+                }
+            }
+            Action::Throttle { job, guard } => {
+                if self.present.contains_key(&job) {
+                    self.guards.set(job, guard);
+                }
+            }
+            Action::Reject { job, why } => self.leaves(job, at, End::Rejected(why)),
+            Action::Repartition { .. } | Action::Wake { .. } => {}
+        }
+    }
+
+    fn stays_of(&mut self, tenant: Tenant) -> Option<&mut Stays> {
+        self.present.get_mut(&tenant.job())?.stays_of(tenant)
+    }
+
+    fn leaves(&mut self, job: JobId, at: Time, how: End) {
+        self.guards.lift(job);
+        if let Some(mut life) = self.present.remove(&job) {
+            life.stays.leave(at);
+            for task in life.tasks.iter_mut().filter(|own| own.ended.is_none()) {
+                task.stays.leave(at);
+                task.ended = Some(at);
+            }
+            self.left.push(Left { life, at, how });
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Facts that are known in advance.
+
+use std::collections::BTreeMap;
+
+use crate::event::Event;
+use crate::time::Time;
+
+/// Facts that will happen, by their moment. Facts of one moment come in this order: ends of jobs,
+/// by number; ends of tasks, by job and task; orders that failed; layouts; devices that are
+/// cordoned or back; arrivals; tasks that begin, by job and task; latencies; signals; wakes, by
+/// token. Facts that are still equal come in the order in which they were put in. So devices of
+/// jobs that end are free for jobs that arrive.
+#[derive(Clone, Debug, Default)]
+pub struct Timeline {
+    facts: BTreeMap<Key, Event>,
+    put: u64,
+}
+
+/// The place of a fact in a [`Timeline`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    at: Time,
+    /// The kind of the fact, then what orders facts of this kind.
+    rank: (u8, u64, u64),
+    put: u64,
+}
+
+impl Timeline {
+    /// Puts a fact in. O(log n) for n facts.
+    pub fn put(&mut self, at: Time, event: Event) -> Key {
+        let key = Key {
+            at,
+            rank: rank(&event),
+            put: self.put,
+        };
+        self.put += 1;
+        self.facts.insert(key, event);
+        key
+    }
+
+    /// Takes a fact out that will not happen after all. O(log n) for n facts.
+    pub fn cancel(&mut self, key: Key) -> Option<Event> {
+        self.facts.remove(&key)
+    }
+
+    /// When the next fact happens.
+    #[must_use]
+    pub fn next(&self) -> Option<Time> {
+        self.facts.first_key_value().map(|(key, _)| key.at)
+    }
+
+    /// Takes the next fact out, if it is not later than `now`.
+    pub fn take(&mut self, now: Time) -> Option<(Time, Event)> {
+        let first = self.facts.first_entry().filter(|own| own.key().at <= now)?;
+        let (key, event) = first.remove_entry();
+        Some((key.at, event))
+    }
+}
+
+fn rank(event: &Event) -> (u8, u64, u64) {
+    match event {
+        Event::Finished(job) | Event::Failed(job) | Event::Cancelled(job) => (0, job.0, 0),
+        Event::TaskEnd { job, task } => (1, job.0, task.0),
+        Event::LayoutIs { .. } => (3, 0, 0),
+        Event::Arrived(_) => (5, 0, 0),
+        Event::TaskBegin { job, task, .. } => (6, job.0, task.0),
+        Event::Latency(_) => (7, 0, 0),
+        Event::Signals(_) => (8, 0, 0),
+        Event::Woken(token) => (9, token.0, 0),
+    }
+}

@@ -1,0 +1,57 @@
+//! The limits that are in force, job by job.
+
+use std::collections::BTreeMap;
+
+use crate::event::Guard;
+use crate::job::JobId;
+
+/// The limits on one job. A limit that is not set is `None`. Default: no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Block I/O, MB/s.
+    pub block_io_mb_s: Option<u32>,
+    /// PCIe traffic of the whole job, MB/s.
+    pub pcie_mb_s: Option<u32>,
+    /// The share of the multiprocessors, percent.
+    pub mps_percent: Option<u8>,
+    /// Whether the job must stay off the cores that serve interrupts.
+    pub avoid_interrupt_cores: bool,
+}
+
+impl Limits {
+    fn set(&mut self, guard: Guard) {
+        match guard {
+            Guard::BlockIoMbPerS(limit) => self.block_io_mb_s = limit,
+            Guard::PcieMbPerS(limit) => self.pcie_mb_s = limit,
+            Guard::MpsPercent(limit) => self.mps_percent = limit,
+            Guard::AvoidInterruptCores(avoid) => self.avoid_interrupt_cores = avoid,
+        }
+    }
+}
+
+/// The limits on all jobs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Guards(BTreeMap<JobId, Limits>);
+
+impl Guards {
+    /// The limits on a job.
+    #[must_use]
+    pub fn on(&self, job: JobId) -> Limits {
+        self.0.get(&job).copied().unwrap_or_default()
+    }
+
+    /// Sets or lifts one limit on a job. The others stay.
+    pub fn set(&mut self, job: JobId, guard: Guard) {
+        let limits = self.0.entry(job).or_default();
+        limits.set(guard);
+        if *limits == Limits::default() {
+            self.0.remove(&job);
+        }
+    }
+
+    /// Lifts all limits on a job.
+    pub fn lift(&mut self, job: JobId) {
+        self.0.remove(&job);
+    }
+}

@@ -1,0 +1,130 @@
+//! The event loop of the simulator.
+//!
+//! **Time.** A job's work, and what is left of it, are integers in units of 2⁻³² ns; its rate is an
+//! integer in units of 2⁻³² of full speed. So what is left after a change of speed is exact,
+//! whenever it is computed. A job ends in the first nanosecond in which nothing is left. Only one
+//! step rounds: a slowdown becomes a rate of 32 binary digits.
+//!
+//! **Ties.** An instant is all that happens at one nanosecond. The scheduler receives its events in
+//! the order of a [`Timeline`](mapa_sched::Timeline); arrivals of one moment by their order in the
+//! workload. What follows from an order or an event without any time passing, such as the end of a
+//! job without work, is in a further instant at the same nanosecond.
+//!
+//! **Tasks.** A job's tasks begin one after another from the job's start, which is its launch or
+//! its first place. A task begins its [pause](crate::TaskPlan::pause) after that start or after the
+//! end of the task before it. Until it gets a place it is blocked. A job with devices works on them
+//! meanwhile, and ends when its own work and all its tasks are done. A job that was launched has no
+//! device: after its last task it does its own work on the host, at full speed, and ends. A job and
+//! its task are tenants of their own: to move or suspend one does nothing to the other.
+
+mod running;
+mod work;
+
+use std::time::Duration;
+
+use mapa_core::mig::{Layout, Model};
+use mapa_sched::{Drive, Fleet, Scheduler, Time};
+
+use self::running::Running;
+use crate::error::Error;
+use crate::execution::Execution;
+use crate::outcome::Outcome;
+use crate::workload::Workload;
+
+/// A workload on a fleet, ready to run.
+pub struct Simulation<'a> {
+    workload: &'a Workload,
+    fleet: Fleet,
+    repartition: Repartition<'a>,
+    until: Option<Time>,
+    observer: Option<Observer<'a>>,
+}
+
+type Observer<'a> = Box<dyn FnMut(Time, &Fleet) + 'a>;
+
+/// A function: how long the repartition of a device of this model takes, from the first layout to
+/// the second.
+type Repartition<'a> = Box<dyn Fn(&Model, &Layout, &Layout) -> Duration + 'a>;
+
+impl<'a> Simulation<'a> {
+    /// A simulation of this workload on this fleet. Leases that are on the fleet stay there.
+    #[must_use]
+    pub fn new(workload: &'a Workload, fleet: Fleet) -> Self {
+        Self {
+            workload,
+            fleet,
+            repartition: Box::new(|_, _, _| Duration::ZERO),
+            until: None,
+            observer: None,
+        }
+    }
+
+    /// Sets how long a repartition takes. Default: no time.
+    #[must_use]
+    pub fn repartition(self, repartition: Duration) -> Self {
+        self.repartition_by(move |_, _, _| repartition)
+    }
+
+    /// Sets how long a repartition takes, by the device's model and its layouts before and after.
+    /// So the time may depend on each instance that is destroyed or created.
+    #[must_use]
+    pub fn repartition_by(self, takes: impl Fn(&Model, &Layout, &Layout) -> Duration + 'a) -> Self {
+        Self {
+            repartition: Box::new(takes),
+            ..self
+        }
+    }
+
+    /// Stops after the last instant that is not later than this. Needed for schedulers that order
+    /// wake-ups for as long as a job waits. Default: never.
+    #[must_use]
+    pub fn until(self, until: Time) -> Self {
+        Self {
+            until: Some(until),
+            ..self
+        }
+    }
+
+    /// Calls this function with the moment and the fleet after every instant, to show progress or
+    /// to record series over time.
+    #[must_use]
+    pub fn observe(self, observer: impl FnMut(Time, &Fleet) + 'a) -> Self {
+        Self {
+            observer: Some(Box::new(observer)),
+            ..self
+        }
+    }
+
+    /// Runs until every job has ended or was rejected, or no further event can happen.
+    ///
+    /// # Errors
+    /// - Two jobs of the workload have the same number.
+    /// - An order cannot be carried out: its tenant does not exist, or the job was launched and is to
+    ///   get devices, or the other way round.
+    /// - A slowdown is not a number between 2⁻³¹ and 2³¹.
+    /// - A scheduler wakes itself again and again at one moment.
+    /// - A time is beyond 584 years.
+    ///
+    /// # Complexity
+    /// O((n + k) log n) for n jobs and k orders, besides what the scheduler does. If jobs of one
+    /// machine slow each other down, each order also costs the jobs on its machine.
+    pub fn run(
+        self,
+        scheduler: &mut dyn Scheduler,
+        execution: &dyn Execution,
+    ) -> Result<Outcome, Error> {
+        let workload = self.workload;
+        let (fleet, mut running) = Running::new(self, execution)?;
+        let mut drive = Drive::new(fleet);
+        drive.run(scheduler, &mut running)?;
+        let end = drive.seen().now;
+        let (_, record) = drive.into_parts();
+        Ok(Outcome::of(
+            record,
+            workload,
+            end,
+            scheduler.name(),
+            execution.name(),
+        ))
+    }
+}

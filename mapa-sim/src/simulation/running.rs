@@ -1,0 +1,448 @@
+//! The simulator as a driver of schedulers.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
+
+use fnv::FnvBuildHasher;
+use mapa_core::mig::Layout;
+use mapa_core::{DeviceId, MachineId};
+use mapa_sched::{
+    Action, Driver, Event, Fleet, JobId, Key, Placed, Seen, TaskId, Tenant, Time, Timeline,
+};
+
+use super::work::{FULL, Work, rate};
+use super::{Observer, Repartition, Simulation};
+use crate::error::{Error, ErrorKind};
+use crate::execution::{Coupling, Execution};
+use crate::workload::{Submission, Workload};
+
+/// The number of successive instants at one moment, with nothing but wakes, after which the
+/// simulation stops: the scheduler would wake itself forever.
+const STUCK: u64 = 1_000_000;
+
+/// A job that has arrived and has not left.
+struct Present {
+    /// Its place in the workload's jobs.
+    index: usize,
+    start: Start,
+    /// How many of its tasks have begun or are in the timeline.
+    tasks: usize,
+    /// Its next task in the timeline.
+    next: Option<Key>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    Waits,
+    Placed,
+    Launched,
+}
+
+pub(super) struct Running<'a> {
+    workload: &'a Workload,
+    execution: &'a dyn Execution,
+    repartition: Repartition<'a>,
+    until: Option<Time>,
+    observer: Option<Observer<'a>>,
+    timeline: Timeline,
+    /// The place of each job in the workload.
+    index: HashMap<JobId, usize, FnvBuildHasher>,
+    /// How many jobs have not arrived.
+    to_come: usize,
+    present: HashMap<JobId, Present, FnvBuildHasher>,
+    works: HashMap<Tenant, Work<'a>, FnvBuildHasher>,
+    /// The tenants on each machine. Kept only if jobs of one machine slow each other down.
+    there: HashMap<MachineId, BTreeSet<Tenant>, FnvBuildHasher>,
+    /// Machines on which a tenant has started, moved or left in this instant. May name one twice.
+    changed: Vec<MachineId>,
+    /// Tenants that were placed or moved in this instant, or have other limits.
+    moved: Vec<Tenant>,
+    /// How many instants of this moment had nothing but wakes.
+    woken: u64,
+}
+
+impl<'a> Running<'a> {
+    pub(super) fn new(
+        simulation: Simulation<'a>,
+        execution: &'a dyn Execution,
+    ) -> Result<(Fleet, Self), Error> {
+        let Simulation {
+            workload,
+            fleet,
+            repartition,
+            until,
+            observer,
+        } = simulation;
+        let mut ids: Vec<JobId> = workload.jobs.iter().map(|own| own.job.id).collect();
+        ids.sort_unstable();
+        if let Some(twice) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(ErrorKind::BadJob {
+                job: twice[0].0,
+                what: "its number is given twice: expected numbers that differ".to_owned(),
+            }
+            .into());
+        }
+        let mut timeline = Timeline::default();
+        let mut index = HashMap::default();
+        for (place, own) in workload.jobs.iter().enumerate() {
+            timeline.put(own.job.arrived, Event::Arrived(own.job.clone()));
+            index.insert(own.job.id, place);
+        }
+        let running = Self {
+            workload,
+            execution,
+            repartition,
+            until,
+            observer,
+            timeline,
+            index,
+            to_come: workload.jobs.len(),
+            present: HashMap::default(),
+            works: HashMap::default(),
+            there: HashMap::default(),
+            changed: Vec::new(),
+            moved: Vec::new(),
+            woken: 0,
+        };
+        Ok((fleet, running))
+    }
+
+    /// Does what follows from an event besides what the scheduler makes of it.
+    fn note(&mut self, event: &Event, seen: Seen<'_>, now: Time) -> Result<(), Error> {
+        match event {
+            Event::Arrived(job) => self.arrive(job.id, now),
+            Event::Finished(job) => self.forget(*job, seen),
+            Event::TaskBegin { job, task, .. } => self.begin_task(*job, *task, now),
+            Event::TaskEnd { job, task } => {
+                let tenant = Tenant::Task(*job, *task);
+                self.works.remove(&tenant);
+                self.leave(tenant, seen);
+                self.next_task(*job, now)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, job: JobId, now: Time) {
+        let Some(&index) = self.index.get(&job) else {
+            return;
+        };
+        self.to_come -= 1;
+        let own = &self.workload.jobs[index];
+        let present = Present {
+            index,
+            start: Start::Waits,
+            tasks: 0,
+            next: None,
+        };
+        self.present.insert(job, present);
+        let work = Work::new(Cow::Borrowed(own), own.tasks.is_empty(), now);
+        self.works.insert(Tenant::Job(job), work);
+    }
+
+    fn begin_task(&mut self, job: JobId, task: TaskId, now: Time) {
+        let own = self.present.get_mut(&job).map(|present| {
+            present.next = None;
+            &self.workload.jobs[present.index]
+        });
+        let plan = own.and_then(|own| Some((own, own.tasks.get(task.0 as usize)?)));
+        if let Some((own, plan)) = plan {
+            let mut of_task = own.job.clone();
+            of_task.request = plan.request.clone();
+            let of_task = Submission::new(of_task, plan.work).task(own.task.clone());
+            let work = Work::new(Cow::Owned(of_task), true, now);
+            self.works.insert(Tenant::Task(job, task), work);
+        }
+    }
+
+    /// Forgets a job that has left, and its tasks.
+    fn forget(&mut self, job: JobId, seen: Seen<'_>) {
+        let Some(present) = self.present.remove(&job) else {
+            return;
+        };
+        let tasks = (0..present.tasks as u64).next_back();
+        let task = tasks.map(|last| Tenant::Task(job, TaskId(last)));
+        for tenant in task.into_iter().chain([Tenant::Job(job)]) {
+            let end = self.works.remove(&tenant).and_then(|work| work.end);
+            end.map(|end| self.timeline.cancel(end));
+            self.leave(tenant, seen);
+        }
+        present.next.map(|next| self.timeline.cancel(next));
+    }
+
+    /// Notes that a tenant has left its machines, as the others there may run faster now.
+    fn leave(&mut self, tenant: Tenant, seen: Seen<'_>) {
+        let from = seen.record.stay(tenant).filter(|_| self.is_coupled());
+        for machine in from.into_iter().flat_map(|stay| stay.at.machines()) {
+            self.there.entry(machine).or_default().remove(&tenant);
+            self.changed.push(machine);
+        }
+    }
+
+    fn is_coupled(&self) -> bool {
+        self.execution.coupling() == Coupling::Machine
+    }
+
+    /// Puts a job's next task into the timeline, or lets the job end when its work is done.
+    fn next_task(&mut self, job: JobId, now: Time) -> Result<(), Error> {
+        let Some(present) = self.present.get_mut(&job) else {
+            return Ok(());
+        };
+        let number = present.tasks;
+        if let Some(plan) = self.workload.jobs[present.index].tasks.get(number) {
+            let begin = Event::TaskBegin {
+                job,
+                task: TaskId(number as u64),
+                request: plan.request.clone(),
+            };
+            present.next = Some(self.timeline.put(now + plan.pause, begin));
+            present.tasks += 1;
+            return Ok(());
+        }
+        present.next = None;
+        let launched = present.start == Start::Launched;
+        if let Some(work) = self.works.get_mut(&Tenant::Job(job)) {
+            work.may_end = true;
+            if launched {
+                work.set_rate(FULL, now);
+            }
+        }
+        self.put_end(Tenant::Job(job), now)
+    }
+
+    /// Puts the end of a tenant into the timeline, in place of the one that it has there.
+    fn put_end(&mut self, tenant: Tenant, now: Time) -> Result<(), Error> {
+        let Some(work) = self.works.get_mut(&tenant) else {
+            return Ok(());
+        };
+        if let Some(end) = work.end.take() {
+            self.timeline.cancel(end);
+        }
+        if let Some(at) = work.ends(now)? {
+            let end = match tenant {
+                Tenant::Job(job) => Event::Finished(job),
+                Tenant::Task(job, task) => Event::TaskEnd { job, task },
+            };
+            work.end = Some(self.timeline.put(at, end));
+        }
+        Ok(())
+    }
+
+    /// The job that an order is for.
+    fn present(&mut self, tenant: Tenant, order: &'static str) -> Result<&mut Present, Error> {
+        let wrong = |what| ErrorKind::BadOrder {
+            order,
+            tenant,
+            what,
+        };
+        if matches!(tenant, Tenant::Task(..)) && !self.works.contains_key(&tenant) {
+            return Err(wrong(
+                "this task has not begun or is over; expected one that requests a device",
+            )
+            .into());
+        }
+        let present = self.present.get_mut(&tenant.job());
+        Ok(
+            present
+                .ok_or_else(|| wrong("this job does not wait or run; expected one that does"))?,
+        )
+    }
+
+    /// Starts a tenant at a place, or moves it there.
+    fn put(
+        &mut self,
+        tenant: Tenant,
+        at: &Placed,
+        order: &'static str,
+        seen: Seen<'_>,
+    ) -> Result<(), Error> {
+        let present = self.present(tenant, order)?;
+        if matches!(tenant, Tenant::Job(_)) {
+            match present.start {
+                Start::Placed => {}
+                Start::Waits => {
+                    present.start = Start::Placed;
+                    self.next_task(tenant.job(), seen.now)?;
+                }
+                Start::Launched => {
+                    return Err(ErrorKind::BadOrder {
+                        order,
+                        tenant,
+                        what: "this job was launched; expected one of its tasks",
+                    }
+                    .into());
+                }
+            }
+        }
+        self.leave(tenant, seen);
+        self.moved.push(tenant);
+        if self.is_coupled() {
+            for machine in at.machines() {
+                self.there.entry(machine).or_default().insert(tenant);
+                self.changed.push(machine);
+            }
+        }
+        Ok(())
+    }
+
+    fn launch(&mut self, job: JobId, now: Time) -> Result<(), Error> {
+        let (tenant, order) = (Tenant::Job(job), "a launch");
+        let present = self.present(tenant, order)?;
+        if present.start != Start::Waits {
+            return Err(ErrorKind::BadOrder {
+                order,
+                tenant,
+                what: "this job has started; expected one that waits",
+            }
+            .into());
+        }
+        present.start = Start::Launched;
+        self.next_task(job, now)
+    }
+
+    fn suspend(&mut self, tenant: Tenant, seen: Seen<'_>) -> Result<(), Error> {
+        self.present(tenant, "a suspension")?;
+        self.leave(tenant, seen);
+        if let Some(work) = self.works.get_mut(&tenant) {
+            work.set_rate(0, seen.now);
+        }
+        self.put_end(tenant, seen.now)
+    }
+
+    /// Other limits change the speed of a job and of its task, and so that of their neighbours.
+    fn limit(&mut self, job: JobId, seen: Seen<'_>) -> Result<(), Error> {
+        let tasks = self.present(Tenant::Job(job), "a guard")?.tasks as u64;
+        let task = (0..tasks).next_back();
+        let task = task.map(|last| Tenant::Task(job, TaskId(last)));
+        for tenant in task.into_iter().chain([Tenant::Job(job)]) {
+            self.moved.push(tenant);
+            let at = seen.record.stay(tenant).into_iter();
+            self.changed.extend(at.flat_map(|stay| stay.at.machines()));
+        }
+        Ok(())
+    }
+
+    fn repartition(
+        &mut self,
+        machine: MachineId,
+        whole: DeviceId,
+        layout: &Layout,
+        seen: Seen<'_>,
+    ) -> Result<(), Error> {
+        let view = seen.fleet.machine(machine)?.view();
+        // Only devices with a model can be repartitioned. For others no time is known.
+        let model = view.graph().model(whole);
+        let takes = model.map(|model| (self.repartition)(model, &view.layout_of(whole), layout));
+        let layout_is = Event::LayoutIs {
+            machine,
+            whole,
+            layout: layout.clone(),
+        };
+        self.timeline
+            .put(seen.now + takes.unwrap_or_default(), layout_is);
+        Ok(())
+    }
+
+    /// Sets the rate of a tenant from its place, and puts its new end into the timeline if the rate
+    /// has changed.
+    fn set_speed(&mut self, tenant: Tenant, seen: Seen<'_>) -> Result<(), Error> {
+        let (Some(work), Some(stay)) = (self.works.get_mut(&tenant), seen.record.stay(tenant))
+        else {
+            return Ok(());
+        };
+        let slowdown =
+            self.execution
+                .slowdown_under(seen.record.guards(), &work.own, &stay.at, seen.fleet);
+        let rate = rate(slowdown, &work.own)?;
+        if rate == work.rate() {
+            return Ok(());
+        }
+        work.set_rate(rate, seen.now);
+        self.put_end(tenant, seen.now)
+    }
+}
+
+impl Driver for Running<'_> {
+    type Error = Error;
+
+    fn next(
+        &mut self,
+        seen: Seen<'_>,
+        facts: &mut Vec<(Time, Event)>,
+    ) -> Result<Option<Time>, Error> {
+        // Without jobs only wakes and layouts are left, and they could go on forever.
+        if self.to_come == 0 && self.present.is_empty() {
+            return Ok(None);
+        }
+        let next = self.timeline.next();
+        let Some(next) = next.filter(|&next| self.until.is_none_or(|until| next <= until)) else {
+            return Ok(None);
+        };
+        let now = next.max(seen.now);
+        // All are taken out before any is noted: what follows from them is in a further instant.
+        facts.extend(std::iter::from_fn(|| self.timeline.take(now)));
+        for (_, event) in facts.iter() {
+            self.note(event, seen, now)?;
+        }
+        // A scheduler that asks to be woken at this same moment each time would stop the clock.
+        let only_wakes = facts
+            .iter()
+            .all(|(_, event)| matches!(event, Event::Woken(_)));
+        self.woken = if only_wakes && next <= seen.now {
+            self.woken + 1
+        } else {
+            0
+        };
+        if self.woken > STUCK {
+            return Err(ErrorKind::Stuck(STUCK).into());
+        }
+        Ok(Some(now))
+    }
+
+    fn carry_out(&mut self, seen: Seen<'_>, order: &Action) -> Result<Time, Error> {
+        match order {
+            Action::Launch { job } => self.launch(*job, seen.now)?,
+            Action::Place { tenant, at } => self.put(*tenant, at, "a place", seen)?,
+            Action::Move { tenant, at } => self.put(*tenant, at, "a move", seen)?,
+            Action::Suspend { tenant } => self.suspend(*tenant, seen)?,
+            Action::Repartition {
+                machine,
+                whole,
+                layout,
+            } => self.repartition(*machine, *whole, layout, seen)?,
+            Action::Throttle { job, .. } => self.limit(*job, seen)?,
+            Action::Reject { job, .. } => {
+                self.present(Tenant::Job(*job), "a rejection")?;
+                self.forget(*job, seen);
+            }
+            Action::Wake { at, token } => {
+                self.timeline.put((*at).max(seen.now), Event::Woken(*token));
+            }
+            _ => return Err(ErrorKind::Unsupported("something new").into()),
+        }
+        Ok(seen.now)
+    }
+
+    /// Sets the speeds that have changed in this instant. This is done once, after all orders of
+    /// the instant: a job may be placed beside another that a later order of the same instant moves
+    /// away.
+    fn settle(&mut self, seen: Seen<'_>) -> Result<(), Error> {
+        let mut tenants = std::mem::take(&mut self.moved);
+        let changed = std::mem::take(&mut self.changed);
+        let there = changed
+            .iter()
+            .filter_map(|machine| self.there.get(machine))
+            .flatten();
+        tenants.extend(there);
+        tenants.sort_unstable();
+        tenants.dedup();
+        for tenant in tenants {
+            self.set_speed(tenant, seen)?;
+        }
+        if let Some(observer) = &mut self.observer {
+            observer(seen.now, seen.fleet);
+        }
+        Ok(())
+    }
+}

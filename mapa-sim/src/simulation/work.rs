@@ -1,0 +1,83 @@
+//! The work of a job or a task, and its speed.
+
+use std::borrow::Cow;
+
+use mapa_sched::{Key, Time};
+
+use crate::error::ErrorKind;
+use crate::workload::Submission;
+
+/// The rate of full speed.
+pub(super) const FULL: u64 = 1 << 32;
+
+/// The work of a tenant that has arrived or begun, and is not over.
+pub(super) struct Work<'a> {
+    /// The job; for a task, a job of the task's request and work.
+    pub(super) own: Cow<'a, Submission>,
+    /// The work left at `since`, in units of 2⁻³² ns.
+    left: u128,
+    since: Time,
+    /// The rate, in units of 2⁻³² of full speed; 0 while the tenant waits or is suspended.
+    rate: u64,
+    /// Whether its end depends on nothing but its work: a job with tasks to come does not end.
+    pub(super) may_end: bool,
+    /// Its end in the timeline.
+    pub(super) end: Option<Key>,
+}
+
+impl<'a> Work<'a> {
+    pub(super) fn new(own: Cow<'a, Submission>, may_end: bool, now: Time) -> Self {
+        let left = own.work.as_nanos() << 32;
+        Self {
+            own,
+            left,
+            since: now,
+            rate: 0,
+            may_end,
+            end: None,
+        }
+    }
+
+    pub(super) fn rate(&self) -> u64 {
+        self.rate
+    }
+
+    /// Goes on at another rate.
+    pub(super) fn set_rate(&mut self, rate: u64, now: Time) {
+        let passed = u128::from(now.0 - self.since.0);
+        self.left = self.left.saturating_sub(passed * u128::from(self.rate));
+        (self.since, self.rate) = (now, rate);
+    }
+
+    /// The moment at which no work will be left, at the present rate, but not before `now`. `None`
+    /// if it stands still.
+    pub(super) fn ends(&self, now: Time) -> Result<Option<Time>, ErrorKind> {
+        if self.rate == 0 || !self.may_end {
+            return Ok(None);
+        }
+        // Rounded up: in the nanosecond before there is still something left.
+        let takes = u64::try_from(self.left.div_ceil(u128::from(self.rate))).ok();
+        let end = takes.and_then(|takes| self.since.0.checked_add(takes));
+        let end = end.ok_or_else(|| ErrorKind::BadJob {
+            job: self.own.job.id.0,
+            what: "it would end after more than 584 years: expected shorter jobs, as no later \
+                moment can be represented"
+                .to_owned(),
+        })?;
+        Ok(Some(Time(end).max(now)))
+    }
+}
+
+/// The rate under a slowdown.
+pub(super) fn rate(slowdown: f64, own: &Submission) -> Result<u64, ErrorKind> {
+    let full = FULL as f64;
+    let rate = (full / slowdown).round();
+    // Below two units rounding would change a rate too much; above 2⁶³ it would not fit 64 bits. A
+    // NaN is in no range.
+    if !(2.0..=full * full / 2.0).contains(&rate) {
+        let what = format!("a slowdown of {slowdown}: expected a number between 2^-31 and 2^31");
+        let job = own.job.id.0;
+        return Err(ErrorKind::BadJob { job, what });
+    }
+    Ok(rate as u64)
+}
