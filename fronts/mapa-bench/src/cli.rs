@@ -48,7 +48,7 @@ pub(crate) use simulate::SimulateArgs;
 pub(crate) use sweep::{Shard, SweepArgs};
 pub(crate) use topo::{Format, ReadArgs, TopoArgs};
 #[cfg(feature = "experiments")]
-pub(crate) use workers::{CopyArgs, ReplayArgs, WorkerArgs, WorkersArgs, WorkersDo};
+pub(crate) use workers::{CopyArgs, ReplayArgs, WorkersArgs, WorkersDo};
 pub(crate) use workload::WorkloadArgs;
 
 /// Which accelerators should this job get?

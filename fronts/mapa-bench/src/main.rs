@@ -24,8 +24,6 @@ mod names;
 mod output;
 #[cfg(feature = "plots")]
 mod plots;
-#[cfg(feature = "experiments")]
-mod workers;
 
 use std::process::ExitCode;
 

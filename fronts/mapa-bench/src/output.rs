@@ -31,8 +31,7 @@ impl Output {
     /// A JSON object on a line of its own, with the version of its form. Keys are in the order of
     /// the alphabet.
     pub(crate) fn object(&mut self, object: &impl Serialize) -> Result<(), Failure> {
-        let sorted = serde_json::to_value(Versioned::new(object)).map_err(Failure::malformed)?;
-        self.line(sorted)
+        self.line(in_order(object)?)
     }
 
     /// Flushes standard output, so that a program at the other end can reply.
@@ -77,6 +76,11 @@ impl Output {
         let _ = self.finish();
         code
     }
+}
+
+/// An answer as JSON, with the version of its form. Keys are in the order of the alphabet.
+pub(crate) fn in_order(answer: &impl Serialize) -> Result<serde_json::Value, Failure> {
+    serde_json::to_value(Versioned::new(answer)).map_err(Failure::malformed)
 }
 
 /// A progress bar on standard error; hidden with `--json`, or where standard error is no terminal.

@@ -17,7 +17,7 @@ use self::source::{Crate, Sources};
 
 /// From each crate of the workspace, the arrows that may leave it. They point down; a new one is
 /// argued for in docs/decisions.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("mapa-core", &[]),
     ("mapa-table", &[]),
     // The catalogue is for its tests and examples.
@@ -49,11 +49,25 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "mapa-topologies",
         ],
     ),
+    // Experiments, and processes in place of GPUs.
+    (
+        "mapa-lab",
+        &[
+            "mapa-core",
+            "mapa-front",
+            "mapa-patterns",
+            "mapa-regress",
+            "mapa-sched",
+            "mapa-sim",
+            "mapa-topologies",
+        ],
+    ),
     (
         "mapa-bench",
         &[
             "mapa-core",
             "mapa-front",
+            "mapa-lab",
             "mapa-live",
             "mapa-patterns",
             "mapa-regress",

@@ -63,3 +63,9 @@ impl From<mapa_core::Error> for Error {
         Self::malformed(error)
     }
 }
+
+impl From<mapa_sched::Error> for Error {
+    fn from(error: mapa_sched::Error) -> Self {
+        Self::malformed(error)
+    }
+}

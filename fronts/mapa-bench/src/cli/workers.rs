@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use mapa_core::mig::Size;
+use mapa_lab::workers::Work;
 
 use super::MachineArgs;
 
@@ -78,6 +79,18 @@ pub(crate) struct WorkerArgs {
     /// The size of the source and of the target of its copies, bytes.
     #[arg(long)]
     pub(crate) buffer: usize,
+}
+
+impl From<&WorkerArgs> for Work {
+    fn from(args: &WorkerArgs) -> Self {
+        Self {
+            compute: args.compute,
+            bytes: args.bytes,
+            chunk: args.chunk,
+            ahead: args.ahead,
+            buffer: args.buffer,
+        }
+    }
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

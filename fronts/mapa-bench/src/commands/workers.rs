@@ -1,21 +1,29 @@
 //! `workers`: real processes in place of GPUs, for tests.
 
+use std::io;
+
 use mapa_core::mig::Size;
 use mapa_regress::published::correlation;
 use mapa_sched::{JobId, PcieAware, Scheduler, Time};
 use mapa_sim::{Execution, Outcome, PcieEqualShare, PcieMaxMin, Profile, Simulation, Workload};
-use serde_json::{Value, json};
 
 use crate::cli::{CopyArgs, ReplayArgs, WorkersArgs, WorkersDo};
 use crate::failure::Failure;
 use crate::machine::load;
 use crate::output::Output;
-use crate::workers::{Retrace, Settings, completion_times, copy_throughput, replay, work};
+use mapa_front::answer::workers::{Copies, Job, Replay, Simulated};
 use mapa_front::simulation::fleet;
+use mapa_lab::workers::{Retrace, Settings, Work, completion_times, copy_throughput, replay, work};
 
 pub(crate) fn workers(args: &WorkersArgs, output: &mut Output) -> Result<(), Failure> {
     match &args.what {
-        WorkersDo::Work(job) => work(job),
+        WorkersDo::Work(job) => {
+            work(&Work::from(job)).map_err(|error| match error.kind() {
+                // The driver is gone, and with it whoever could read an answer.
+                io::ErrorKind::UnexpectedEof => Failure::Closed,
+                _ => Failure::writing(&error),
+            })
+        }
         WorkersDo::Copy(args) => copies(args, output),
         WorkersDo::Replay(args) => replays(args, output),
     }
@@ -29,7 +37,7 @@ fn copies(args: &CopyArgs, output: &mut Output) -> Result<(), Failure> {
         ..Settings::default()
     };
     let gbps = copy_throughput(&fleet, &args.sizes, args.gigabytes, &settings)?;
-    output.object(&json!({ "gbps": gbps }))
+    output.object(&Copies { gbps })
 }
 
 /// `workers replay`: runs a workload with processes, and compares it with simulations.
@@ -53,13 +61,16 @@ fn replays(args: &ReplayArgs, output: &mut Output) -> Result<(), Failure> {
             let outcome = outcome.map_err(Failure::malformed)?;
             Ok::<_, Failure>(correlation(&completion_times(&real, &outcome)))
         };
-        simulated.push(json!({
-            "execution": execution.name(),
-            "correlation": simulate(&mut scheduler(args))?,
-            "retraced_correlation": simulate(&mut Retrace::new(&real))?,
-        }));
+        simulated.push(Simulated {
+            execution: execution.name().to_owned(),
+            correlation: simulate(&mut scheduler(args))?,
+            retraced_correlation: simulate(&mut Retrace::new(&real))?,
+        });
     }
-    output.object(&json!({ "jobs": jobs(&real, &workload), "simulated": simulated }))
+    output.object(&Replay {
+        jobs: jobs(&real, &workload),
+        simulated,
+    })
 }
 
 /// The scheduler that the arguments name.
@@ -71,23 +82,23 @@ fn scheduler(args: &ReplayArgs) -> PcieAware {
     }
 }
 
-/// The jobs that have ended, as JSON.
-fn jobs(real: &Outcome, workload: &Workload) -> Vec<Value> {
+/// The jobs that have ended.
+fn jobs(real: &Outcome, workload: &Workload) -> Vec<Job> {
     let mut jobs = Vec::new();
     for run in &real.runs {
         let own = &workload.jobs[run.index];
         let [arrived, started, ended] =
             [run.arrived, run.started(), run.ended()].map(|at| (at - Time::ZERO).as_secs_f64());
         let device = run.stays.first().and_then(|stay| stay.at.placement.first());
-        jobs.push(json!({
-            "id": own.job.id.0,
-            "task": &*own.task,
-            "work_s": own.work.as_secs_f64(),
-            "arrived_s": arrived,
-            "started_s": started,
-            "ended_s": ended,
-            "device": device.map(|id| id.0),
-        }));
+        jobs.push(Job {
+            id: own.job.id.0,
+            task: own.task.to_string(),
+            work_s: own.work.as_secs_f64(),
+            arrived_s: arrived,
+            started_s: started,
+            ended_s: ended,
+            device: device.map(|id| id.0),
+        });
     }
     jobs
 }

@@ -11,7 +11,7 @@ pub(crate) struct Floors {
 }
 
 /// Every crate of the workspace that has modules.
-pub(crate) const FLOORS: [Floors; 10] = [
+pub(crate) const FLOORS: [Floors; 11] = [
     Floors {
         name: "mapa-core",
         source: "mapa-core/src",
@@ -184,6 +184,22 @@ pub(crate) const FLOORS: [Floors; 10] = [
         ],
     },
     Floors {
+        name: "mapa-lab",
+        source: "lab/mapa-lab/src",
+        rooms: &[
+            "progress",
+            "plan",
+            "claim",
+            "picture",
+            "report",
+            "workers",
+            "foresight",
+            "mapa",
+            "pcie",
+            "experiments",
+        ],
+    },
+    Floors {
         name: "mapa-bench",
         source: "fronts/mapa-bench/src",
         rooms: &[
@@ -196,7 +212,6 @@ pub(crate) const FLOORS: [Floors; 10] = [
             "discovery",
             "machine",
             "plots",
-            "workers",
             "commands",
         ],
     },

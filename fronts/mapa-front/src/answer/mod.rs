@@ -21,6 +21,7 @@ pub mod pattern;
 mod placement;
 pub mod profile;
 mod refusal;
+pub mod report;
 pub mod score;
 pub mod sensitivity;
 pub mod simulate;
@@ -28,6 +29,7 @@ mod step;
 pub mod sweep;
 pub mod table;
 pub mod topology;
+pub mod workers;
 
 pub use links::{Links, Server};
 pub use placement::{

@@ -1,0 +1,145 @@
+//! `reproduce`: repeats evaluations, published ones and our own. The experiments are those of
+//! `mapa-lab`.
+
+use std::path::Path;
+
+use indicatif::ProgressBar;
+use mapa_front::answer::report::{self as answer, Experiments};
+use mapa_front::text::table;
+use mapa_lab::{ENOUGH, EXPERIMENTS, Experiment, Plan, Progress, Report};
+
+use crate::cli::ReproduceArgs;
+use crate::failure::Failure;
+use crate::files::{self, make_folder};
+use crate::output::{Output, in_order, progress};
+
+/// A progress bar that an experiment moves.
+struct Bar<'a>(&'a ProgressBar);
+
+impl Progress for Bar<'_> {
+    fn tasks(&self, number: u64) {
+        self.0.set_length(number);
+    }
+
+    fn more(&self, number: u64) {
+        self.0.inc_length(number);
+    }
+
+    fn done(&self) {
+        self.0.inc(1);
+    }
+
+    fn doing(&self, what: &str) {
+        self.0.set_message(what.to_owned());
+    }
+}
+
+pub(crate) fn reproduce(args: &ReproduceArgs, output: &mut Output) -> Result<(), Failure> {
+    let Some(name) = args.experiment.as_deref().filter(|_| !args.list) else {
+        return list(output);
+    };
+    let experiment = Experiment::named(name)?;
+    let plan = plan(args, &experiment);
+    // Whether the plan can be run is reported before a doubt about it.
+    if plan.files < ENOUGH && plan.files > 1 {
+        output.warn(format_args!(
+            "intervals are over {} files: expected at least {ENOUGH}",
+            plan.files
+        ));
+    }
+    let bar = progress(0, "{bar:30} {pos}/{len} {msg}", output)?;
+    let report = experiment.run(&plan, &Bar(&bar));
+    bar.finish_and_clear();
+    let report = report?;
+    if output.json {
+        output.object(&report.answer())?
+    } else if args.into.is_some() {
+        output.line(report.summary())?
+    } else {
+        output.line(report.text())?
+    }
+    let Some(folder) = &args.into else {
+        return Ok(());
+    };
+    let written = write(&report, folder)?;
+    if output.json {
+        return Ok(());
+    }
+    output.line("")?;
+    written
+        .iter()
+        .try_for_each(|file| output.line(format_args!("written   {file}")))
+}
+
+/// Fills in the experiment's defaults.
+fn plan(args: &ReproduceArgs, experiment: &Experiment) -> Plan {
+    let files = args.files.unwrap_or(experiment.files);
+    let seed = args.seed.unwrap_or(experiment.seed);
+    let threads = args
+        .threads
+        .or(std::thread::available_parallelism().ok())
+        .map_or(1, std::num::NonZeroUsize::get);
+    let untimed = if args.untimed { " --untimed" } else { "" };
+    let command = format!(
+        "mapa-bench reproduce {} --files {files} --seed {seed}{untimed}",
+        experiment.name
+    );
+    Plan {
+        files,
+        seed,
+        threads,
+        timed: !args.untimed,
+        command,
+    }
+}
+
+/// Prints every experiment.
+fn list(output: &mut Output) -> Result<(), Failure> {
+    if output.json {
+        let experiments = EXPERIMENTS.iter().map(|own| answer::Experiment {
+            name: own.name.to_owned(),
+            paper: own.paper.to_owned(),
+            covers: own.covers.to_owned(),
+            files: own.files,
+            seed: own.seed,
+        });
+        return output.object(&Experiments {
+            experiments: experiments.collect(),
+        });
+    }
+    let mut rows = table(
+        ["experiment", "paper", "covers", "files", "first seed"],
+        [3, 4],
+    );
+    for own in &EXPERIMENTS {
+        let [files, seed] = [own.files.to_string(), own.seed.to_string()];
+        rows.add_row([own.name, own.paper, own.covers, &files, &seed]);
+    }
+    output.line(rows)
+}
+
+/// Writes the report as `NAME.md`, and all other files into the folder `NAME` beside it. Returns
+/// the paths.
+fn write(report: &Report, folder: &Path) -> Result<Vec<String>, Failure> {
+    let beside = folder.join(report.name);
+    make_folder(&beside)?;
+    let numbers = format!("{}\n", in_order(&report.answer())?);
+    let mut written = vec![(
+        folder.join(format!("{}.md", report.name)),
+        report.markdown(),
+    )];
+    written.push((beside.join("claims.csv"), report.csv()?));
+    written.push((beside.join("results.json"), numbers));
+    written.extend(
+        report
+            .pictures()
+            .map(|(name, svg)| (beside.join(name), svg)),
+    );
+    for (path, text) in &written {
+        files::write(path, text)?;
+    }
+    Ok(written
+        .into_iter()
+        .map(|(path, _)| path.display().to_string())
+        .collect())
+}

@@ -1,0 +1,87 @@
+//! The table of experiments.
+
+use mapa_front::Error;
+
+use crate::plan::Plan;
+use crate::progress::Progress;
+use crate::report::Report;
+use crate::{foresight, mapa, pcie};
+
+/// An evaluation that can be repeated: a folder of this crate, and a row of [`EXPERIMENTS`].
+#[derive(Clone, Copy, Debug)]
+pub struct Experiment {
+    /// The name.
+    pub name: &'static str,
+    /// The paper it repeats.
+    pub paper: &'static str,
+    /// Which parts of the paper.
+    pub covers: &'static str,
+    /// The default number of job files.
+    pub files: usize,
+    /// The default seed of the first job file.
+    pub seed: u64,
+    run: fn(&Plan, &dyn Progress) -> Result<Report, Error>,
+}
+
+/// Every experiment.
+pub const EXPERIMENTS: [Experiment; 3] = [
+    Experiment {
+        name: mapa::NAME,
+        paper: mapa::PAPER,
+        covers: "Fig. 2b, 4, 5, 6, 11, 13, 15, 16, 18, 19 and Table 3, and where the paper contradicts itself",
+        files: 60,
+        seed: 1,
+        run: mapa::run,
+    },
+    Experiment {
+        name: foresight::NAME,
+        paper: foresight::PAPER,
+        covers: "foresight beside preserve on three machines, by two models of bandwidth, and what patience costs",
+        files: 200,
+        seed: 20_001,
+        run: foresight::run,
+    },
+    Experiment {
+        name: pcie::NAME,
+        paper: pcie::PAPER,
+        covers: "Fig. 1, 2 and 4 to 9, what the gain depends on, and where the paper contradicts itself",
+        files: 50,
+        seed: 30_001,
+        run: pcie::run,
+    },
+];
+
+/// The fewest job files for intervals to rely on.
+pub const ENOUGH: usize = 50;
+
+impl Experiment {
+    /// The experiment of this name.
+    ///
+    /// # Errors
+    /// If there is none. The message lists all.
+    pub fn named(name: &str) -> Result<Self, Error> {
+        EXPERIMENTS
+            .into_iter()
+            .find(|own| own.name == name)
+            .ok_or_else(|| {
+                Error::malformed(format_args!(
+                    "no experiment is called `{name}`: expected one of: {}",
+                    EXPERIMENTS.map(|own| own.name).join(", ")
+                ))
+            })
+    }
+
+    /// Runs the experiment.
+    ///
+    /// # Errors
+    /// If the plan has fewer than two job files, which an interval needs; or what goes wrong on the
+    /// way: threads or processes that cannot be started.
+    pub fn run(&self, plan: &Plan, progress: &dyn Progress) -> Result<Report, Error> {
+        if plan.files < 2 {
+            return Err(Error::malformed(
+                "--files: expected at least 2, as an interval needs them, and 50 to be believed",
+            ));
+        }
+        (self.run)(plan, progress)
+    }
+}

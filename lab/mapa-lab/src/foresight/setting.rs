@@ -1,0 +1,371 @@
+//! Settings: machines, judges, arrivals, run times, and the policies and schedulers that are
+//! compared.
+
+use std::sync::Arc;
+
+use mapa_core::{
+    Foresight, HardwareGraph, Objective, Patience, Policy, Rules, aggregate_gbps, effective_gbps,
+    max, preserve_with, preserved_direct_gbps, preserved_gbps, ring_packing_gbps, when,
+};
+use mapa_sim::{Arrivals, ByBandwidth, Execution, Fixed, Generator};
+use mapa_topologies::named;
+
+use mapa_front::Error;
+
+/// The machines, by their names in the catalogue.
+pub(super) const MACHINES: [&str; 3] = ["dgx-1v", "torus-2d", "cube-mesh-16"];
+
+/// The model of bandwidth by which policies choose, and which run times follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Judge {
+    Eq2,
+    Packing,
+}
+
+impl Judge {
+    pub(super) const ALL: [Self; 2] = [Self::Eq2, Self::Packing];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Eq2 => "Eq. 2",
+            Self::Packing => "ring packing",
+        }
+    }
+
+    pub(super) fn model(self) -> Objective<'static> {
+        match self {
+            Self::Eq2 => effective_gbps(),
+            Self::Packing => ring_packing_gbps(),
+        }
+    }
+}
+
+/// The arrival pattern of jobs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Coming {
+    AtOnce,
+    /// A Poisson process of this load.
+    Load(f64),
+}
+
+impl Coming {
+    pub(super) const ALL: [Self; 3] = [Self::AtOnce, Self::Load(0.7), Self::Load(0.9)];
+
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::AtOnce => "all at once".to_owned(),
+            Self::Load(load) => format!("Poisson, load {load}"),
+        }
+    }
+}
+
+/// The model of run times.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Runs {
+    /// By the judge's bandwidth. The number scales the part of ratios that exceeds 1.
+    ByBandwidth(f64),
+    Fixed,
+}
+
+impl Runs {
+    pub(super) fn execution(self, judge: Judge) -> Box<dyn Execution> {
+        match self {
+            Self::ByBandwidth(gain) => Box::new(by_bandwidth(judge, gain)),
+            Self::Fixed => Box::new(Fixed),
+        }
+    }
+
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::ByBandwidth(1.0) => "by bandwidth".to_owned(),
+            Self::ByBandwidth(gain) => format!("{gain} of the gain"),
+            Self::Fixed => "fixed".to_owned(),
+        }
+    }
+}
+
+/// Run times by the judge's bandwidth, in which jobs gain the part `gain` of the assumed gain.
+pub(super) fn by_bandwidth(judge: Judge, gain: f64) -> ByBandwidth {
+    let mut model = ByBandwidth::new(judge.model());
+    let scaled = |ratio: f64| 1.0 + (ratio - 1.0) * gain;
+    model.ratios = model
+        .ratios
+        .iter()
+        .map(|(task, &ratio)| (task.clone(), scaled(ratio)))
+        .collect();
+    model.other = (scaled(model.other.0), scaled(model.other.1));
+    model
+}
+
+/// An experiment's conditions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Setting {
+    pub(super) machine: &'static str,
+    pub(super) judge: Judge,
+    pub(super) coming: Coming,
+    pub(super) runs: Runs,
+}
+
+impl Setting {
+    /// The key in `results.json`.
+    pub(super) fn id(&self) -> String {
+        format!(
+            "{}, {}, {}, {}",
+            self.machine,
+            self.judge.name(),
+            self.coming.name(),
+            self.runs.name()
+        )
+    }
+
+    /// The machine and its judge.
+    pub(super) fn place(&self) -> String {
+        format!("{}, {}", self.machine, self.judge.name())
+    }
+
+    /// The machine and its judge, in the short form of pictures.
+    pub(super) fn label(&self) -> String {
+        let machine = match self.machine {
+            "dgx-1v" => "DGX-1V",
+            "torus-2d" => "torus",
+            _ => "cube mesh",
+        };
+        let judge = if self.judge == Judge::Eq2 {
+            "Eq. 2"
+        } else {
+            "rings"
+        };
+        format!("{machine}, {judge}")
+    }
+
+    /// The jobs: the paper's rings of one to five devices over its six networks.
+    pub(super) fn jobs(&self, devices: usize) -> Generator {
+        let mut jobs = Generator::mapa_six();
+        jobs.arrivals = match self.coming {
+            Coming::AtOnce => Arrivals::AtOnce,
+            Coming::Load(load) => Arrivals::Load { load, devices },
+        };
+        jobs
+    }
+
+    /// Whether jobs gain by bandwidth what foresight assumes.
+    pub(super) fn is_as_believed(&self) -> bool {
+        matches!(self.runs, Runs::ByBandwidth(1.0) | Runs::Fixed)
+    }
+
+    /// The choosers that are compared in this setting.
+    pub(super) fn choosers(&self) -> &'static [Chooser] {
+        match self.runs {
+            Runs::ByBandwidth(1.0) => &CHOOSERS,
+            _ => &PATIENT,
+        }
+    }
+}
+
+/// The graph of a machine of the catalogue.
+pub(super) fn graph(name: &str) -> Result<Arc<HardwareGraph>, Error> {
+    Ok(Arc::new(
+        named(name)
+            .map_err(Error::malformed)?
+            .graph()
+            .map_err(Error::malformed)?,
+    ))
+}
+
+/// The true parts of the gain, where it is overstated.
+pub(super) const GAINS: [f64; 3] = [0.5, 0.25, 0.0];
+
+/// Every setting: by bandwidth with all choosers, then those in which the gain is overstated, then
+/// fixed run times.
+pub(super) fn settings() -> Vec<Setting> {
+    let every = |coming: Coming, runs: Runs| {
+        let at = move |machine| {
+            Judge::ALL.map(move |judge| Setting {
+                machine,
+                judge,
+                coming,
+                runs,
+            })
+        };
+        MACHINES.into_iter().flat_map(at)
+    };
+    let by_bandwidth = Coming::ALL
+        .into_iter()
+        .flat_map(|coming| every(coming, Runs::ByBandwidth(1.0)));
+    let less = GAINS
+        .into_iter()
+        .flat_map(|gain| every(Coming::AtOnce, Runs::ByBandwidth(gain)));
+    by_bandwidth
+        .chain(less)
+        .chain(every(Coming::AtOnce, Runs::Fixed))
+        .collect()
+}
+
+/// The policy that places jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Placing {
+    /// The best by the model; of those, the one that leaves the most bandwidth of direct links.
+    Preserve,
+    /// The best by the model, ties by lowest ids: `preserve_with`.
+    PreserveByIds,
+    Foresight,
+}
+
+/// A policy and a scheduler.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Chooser {
+    pub(super) name: &'static str,
+    pub(super) placing: Placing,
+    /// The cost of an idle device while a job waits. `None`: no job waits for better links.
+    pub(super) kappa: Option<f64>,
+    /// Whether the chooser sees the jobs behind the queue head.
+    pub(super) queue: bool,
+    /// Whether the chooser knows the ends of running jobs.
+    pub(super) ends: bool,
+}
+
+impl Chooser {
+    /// The policy, by the judge's model.
+    pub(super) fn policy(self, judge: Judge) -> Box<dyn Policy> {
+        match self.placing {
+            Placing::Preserve => Box::new(preserve_by(judge.model())),
+            Placing::PreserveByIds => Box::new(preserve_with(judge.model(), preserved_gbps())),
+            Placing::Foresight => Box::new(Foresight::new(judge.model())),
+        }
+    }
+
+    /// The scheduler, which places jobs by this policy.
+    pub(super) fn scheduler(
+        self,
+        policy: impl Policy + 'static,
+        setting: &Setting,
+    ) -> mapa_sched::Foresight {
+        // With fixed run times waiting gains nothing, and patience is set to assume that.
+        let slowdown = if setting.runs == Runs::Fixed {
+            1.0
+        } else {
+            Patience::default().slowdown
+        };
+        let patience = self.kappa.map(|kappa| Patience {
+            kappa,
+            slowdown,
+            ..Patience::default()
+        });
+        let jobs = match (self.queue, self.ends) {
+            (false, _) => 0,
+            (true, false) => 6,
+            (true, true) => 8,
+        };
+        let judge = Foresight::new(setting.judge.model());
+        let scheduler = mapa_sched::Foresight::new(policy)
+            .by(judge)
+            .patience(patience)
+            .queue(jobs);
+        if self.ends {
+            scheduler.known_ends()
+        } else {
+            scheduler
+        }
+    }
+
+    const fn new(name: &'static str, placing: Placing) -> Self {
+        Self {
+            name,
+            placing,
+            kappa: None,
+            queue: false,
+            ends: false,
+        }
+    }
+
+    const fn patient(self, kappa: f64) -> Self {
+        Self {
+            kappa: Some(kappa),
+            ..self
+        }
+    }
+
+    const fn queue(self) -> Self {
+        Self {
+            queue: true,
+            ..self
+        }
+    }
+
+    const fn ends(self) -> Self {
+        Self { ends: true, ..self }
+    }
+}
+
+/// The baseline.
+pub(super) const PRESERVE: &str = "preserve";
+/// The recommended combination: placement by leases, and patience.
+pub(super) const FORESIGHT: &str = "foresight";
+/// The placement of foresight alone.
+pub(super) const LEASES: &str = "leases";
+/// Patience without the placement of foresight.
+pub(super) const PATIENCE: &str = "preserve + patience";
+
+/// All choosers; the first is the baseline.
+pub(super) const CHOOSERS: [Chooser; 10] = [
+    Chooser::new(PRESERVE, Placing::Preserve),
+    Chooser::new("preserve, ties by id", Placing::PreserveByIds),
+    Chooser::new(LEASES, Placing::Foresight),
+    Chooser::new("leases + queue", Placing::Foresight).queue(),
+    Chooser::new("leases + queue + ends", Placing::Foresight)
+        .queue()
+        .ends(),
+    Chooser::new(PATIENCE, Placing::Preserve).patient(0.35),
+    Chooser::new(FORESIGHT, Placing::Foresight).patient(0.35),
+    Chooser::new("foresight, kappa 1", Placing::Foresight).patient(1.0),
+    Chooser::new("foresight + queue", Placing::Foresight)
+        .patient(0.35)
+        .queue(),
+    Chooser::new("foresight + queue + ends", Placing::Foresight)
+        .patient(1.0)
+        .queue()
+        .ends(),
+];
+
+/// The choosers that are compared where the gain is overstated.
+const PATIENT: [Chooser; 4] = [CHOOSERS[0], CHOOSERS[2], CHOOSERS[6], CHOOSERS[7]];
+
+/// Preserve by a model of bandwidth, ties by preserved bandwidth. Only direct links count as
+/// preserved, as in the released code. On a DGX-1V with a queue that is never empty, this has more
+/// bandwidth in the long run than counting paths over the host, or breaking ties by id.
+pub(super) fn preserve_by(model: Objective<'static>) -> impl Policy + Clone {
+    let sensitive = Rules::new(PRESERVE)
+        .prefer(max(model))
+        .then(max(preserved_direct_gbps()));
+    let insensitive = Rules::new(PRESERVE)
+        .prefer(max(preserved_direct_gbps()))
+        .then(max(aggregate_gbps()));
+    when(
+        PRESERVE,
+        |request| request.bandwidth_sensitive && request.pattern.len() > 1,
+        sensitive,
+        insensitive,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_and_choosers_have_names_of_their_own() {
+        let ids: Vec<String> = settings().iter().map(Setting::id).collect();
+        let names: Vec<String> = CHOOSERS.iter().map(|own| own.name.to_owned()).collect();
+        for mut all in [ids, names] {
+            let before = all.len();
+            all.sort();
+            all.dedup();
+            assert_eq!(all.len(), before);
+        }
+        assert!(
+            settings()
+                .iter()
+                .all(|own| own.choosers()[0].name == PRESERVE)
+        );
+    }
+}

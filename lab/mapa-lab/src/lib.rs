@@ -1,0 +1,26 @@
+#![doc = include_str!("../README.md")]
+#![warn(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "libraries answer with errors, and leave printing to their callers"
+)]
+
+mod claim;
+mod experiments;
+mod foresight;
+mod mapa;
+mod pcie;
+mod picture;
+mod plan;
+mod progress;
+mod report;
+pub mod workers;
+
+pub use claim::{Claim, Verdict};
+pub use experiments::{ENOUGH, EXPERIMENTS, Experiment};
+pub use plan::Plan;
+pub use progress::Progress;
+pub use report::{Block, Report, Section};
