@@ -5,6 +5,7 @@ mod backfill;
 mod counts;
 mod decide;
 mod defrag;
+mod drive;
 mod driver;
 mod facts;
 mod fifo;

@@ -18,6 +18,7 @@
 //! its task are tenants of their own: to move or suspend one does nothing to the other.
 
 mod running;
+mod setup;
 mod work;
 
 use std::time::Duration;
@@ -26,6 +27,7 @@ use mapa_core::mig::{Layout, Model};
 use mapa_sched::{Drive, Fleet, Scheduler, Time};
 
 use self::running::Running;
+use self::setup::Setup;
 use crate::error::Error;
 use crate::execution::Execution;
 use crate::outcome::Outcome;
@@ -33,30 +35,21 @@ use crate::workload::Workload;
 
 /// A workload on a fleet, ready to run.
 pub struct Simulation<'a> {
-    workload: &'a Workload,
     fleet: Fleet,
-    repartition: Repartition<'a>,
-    until: Option<Time>,
-    observer: Option<Observer<'a>>,
+    setup: Setup<'a>,
 }
-
-type Observer<'a> = Box<dyn FnMut(Time, &Fleet) + 'a>;
-
-/// A function: how long the repartition of a device of this model takes, from the first layout to
-/// the second.
-type Repartition<'a> = Box<dyn Fn(&Model, &Layout, &Layout) -> Duration + 'a>;
 
 impl<'a> Simulation<'a> {
     /// A simulation of this workload on this fleet. Leases that are on the fleet stay there.
     #[must_use]
     pub fn new(workload: &'a Workload, fleet: Fleet) -> Self {
-        Self {
+        let setup = Setup {
             workload,
-            fleet,
             repartition: Box::new(|_, _, _| Duration::ZERO),
             until: None,
             observer: None,
-        }
+        };
+        Self { fleet, setup }
     }
 
     /// Sets how long a repartition takes. Default: no time.
@@ -68,31 +61,28 @@ impl<'a> Simulation<'a> {
     /// Sets how long a repartition takes, by the device's model and its layouts before and after.
     /// So the time may depend on each instance that is destroyed or created.
     #[must_use]
-    pub fn repartition_by(self, takes: impl Fn(&Model, &Layout, &Layout) -> Duration + 'a) -> Self {
-        Self {
-            repartition: Box::new(takes),
-            ..self
-        }
+    pub fn repartition_by(
+        mut self,
+        takes: impl Fn(&Model, &Layout, &Layout) -> Duration + 'a,
+    ) -> Self {
+        self.setup.repartition = Box::new(takes);
+        self
     }
 
     /// Stops after the last instant that is not later than this. Needed for schedulers that order
     /// wake-ups for as long as a job waits. Default: never.
     #[must_use]
-    pub fn until(self, until: Time) -> Self {
-        Self {
-            until: Some(until),
-            ..self
-        }
+    pub fn until(mut self, until: Time) -> Self {
+        self.setup.until = Some(until);
+        self
     }
 
     /// Calls this function with the moment and the fleet after every instant, to show progress or
     /// to record series over time.
     #[must_use]
-    pub fn observe(self, observer: impl FnMut(Time, &Fleet) + 'a) -> Self {
-        Self {
-            observer: Some(Box::new(observer)),
-            ..self
-        }
+    pub fn observe(mut self, observer: impl FnMut(Time, &Fleet) + 'a) -> Self {
+        self.setup.observer = Some(Box::new(observer));
+        self
     }
 
     /// Runs until every job has ended or was rejected, or no further event can happen.
@@ -113,9 +103,9 @@ impl<'a> Simulation<'a> {
         scheduler: &mut dyn Scheduler,
         execution: &dyn Execution,
     ) -> Result<Outcome, Error> {
-        let workload = self.workload;
-        let (fleet, mut running) = Running::new(self, execution)?;
-        let mut drive = Drive::new(fleet);
+        let workload = self.setup.workload;
+        let mut running = Running::new(self.setup, execution)?;
+        let mut drive = Drive::new(self.fleet);
         drive.run(scheduler, &mut running)?;
         let end = drive.seen().now;
         let (_, record) = drive.into_parts();

@@ -6,15 +6,13 @@ use std::collections::{BTreeSet, HashMap};
 use fnv::FnvBuildHasher;
 use mapa_core::mig::Layout;
 use mapa_core::{DeviceId, MachineId};
-use mapa_sched::{
-    Action, Driver, Event, Fleet, JobId, Key, Placed, Seen, TaskId, Tenant, Time, Timeline,
-};
+use mapa_sched::{Action, Driver, Event, JobId, Key, Placed, Seen, TaskId, Tenant, Time, Timeline};
 
+use super::setup::Setup;
 use super::work::{FULL, Work, rate};
-use super::{Observer, Repartition, Simulation};
 use crate::error::{Error, ErrorKind};
 use crate::execution::{Coupling, Execution};
-use crate::workload::{Submission, Workload};
+use crate::workload::Submission;
 
 /// The number of successive instants at one moment, with nothing but wakes, after which the
 /// simulation stops: the scheduler would wake itself forever.
@@ -39,11 +37,8 @@ enum Start {
 }
 
 pub(super) struct Running<'a> {
-    workload: &'a Workload,
+    setup: Setup<'a>,
     execution: &'a dyn Execution,
-    repartition: Repartition<'a>,
-    until: Option<Time>,
-    observer: Option<Observer<'a>>,
     timeline: Timeline,
     /// The place of each job in the workload.
     index: HashMap<JobId, usize, FnvBuildHasher>,
@@ -62,17 +57,8 @@ pub(super) struct Running<'a> {
 }
 
 impl<'a> Running<'a> {
-    pub(super) fn new(
-        simulation: Simulation<'a>,
-        execution: &'a dyn Execution,
-    ) -> Result<(Fleet, Self), Error> {
-        let Simulation {
-            workload,
-            fleet,
-            repartition,
-            until,
-            observer,
-        } = simulation;
+    pub(super) fn new(setup: Setup<'a>, execution: &'a dyn Execution) -> Result<Self, Error> {
+        let workload = setup.workload;
         let mut ids: Vec<JobId> = workload.jobs.iter().map(|own| own.job.id).collect();
         ids.sort_unstable();
         if let Some(twice) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -88,12 +74,9 @@ impl<'a> Running<'a> {
             timeline.put(own.job.arrived, Event::Arrived(own.job.clone()));
             index.insert(own.job.id, place);
         }
-        let running = Self {
-            workload,
+        Ok(Self {
+            setup,
             execution,
-            repartition,
-            until,
-            observer,
             timeline,
             index,
             to_come: workload.jobs.len(),
@@ -103,8 +86,7 @@ impl<'a> Running<'a> {
             changed: Vec::new(),
             moved: Vec::new(),
             woken: 0,
-        };
-        Ok((fleet, running))
+        })
     }
 
     /// Does what follows from an event besides what the scheduler makes of it.
@@ -129,7 +111,7 @@ impl<'a> Running<'a> {
             return;
         };
         self.to_come -= 1;
-        let own = &self.workload.jobs[index];
+        let own = &self.setup.workload.jobs[index];
         let present = Present {
             index,
             start: Start::Waits,
@@ -144,7 +126,7 @@ impl<'a> Running<'a> {
     fn begin_task(&mut self, job: JobId, task: TaskId, now: Time) {
         let own = self.present.get_mut(&job).map(|present| {
             present.next = None;
-            &self.workload.jobs[present.index]
+            &self.setup.workload.jobs[present.index]
         });
         let plan = own.and_then(|own| Some((own, own.tasks.get(task.0 as usize)?)));
         if let Some((own, plan)) = plan {
@@ -190,7 +172,7 @@ impl<'a> Running<'a> {
             return Ok(());
         };
         let number = present.tasks;
-        if let Some(plan) = self.workload.jobs[present.index].tasks.get(number) {
+        if let Some(plan) = self.setup.workload.jobs[present.index].tasks.get(number) {
             let begin = Event::TaskBegin {
                 job,
                 task: TaskId(number as u64),
@@ -333,7 +315,8 @@ impl<'a> Running<'a> {
         let view = seen.fleet.machine(machine)?.view();
         // Only devices with a model can be repartitioned. For others no time is known.
         let model = view.graph().model(whole);
-        let takes = model.map(|model| (self.repartition)(model, &view.layout_of(whole), layout));
+        let takes =
+            model.map(|model| (self.setup.repartition)(model, &view.layout_of(whole), layout));
         let layout_is = Event::LayoutIs {
             machine,
             whole,
@@ -376,7 +359,8 @@ impl Driver for Running<'_> {
             return Ok(None);
         }
         let next = self.timeline.next();
-        let Some(next) = next.filter(|&next| self.until.is_none_or(|until| next <= until)) else {
+        let Some(next) = next.filter(|&next| self.setup.until.is_none_or(|until| next <= until))
+        else {
             return Ok(None);
         };
         let now = next.max(seen.now);
@@ -440,7 +424,7 @@ impl Driver for Running<'_> {
         for tenant in tenants {
             self.set_speed(tenant, seen)?;
         }
-        if let Some(observer) = &mut self.observer {
+        if let Some(observer) = &mut self.setup.observer {
             observer(seen.now, seen.fleet);
         }
         Ok(())

@@ -9,7 +9,7 @@ use mapa_core::{
     Demand, DeviceId, Fabric, FabricNode, MachineId, NodeKind, PCIE_GEN4_GBPS, Pattern, Request,
     lowest_id,
 };
-use mapa_sched::{Action, Event, Fifo, Fleet, Job, JobId, Placed, Time, step};
+use mapa_sched::{Action, Event, Fifo, Fleet, Guard, Guards, Job, JobId, Placed, Time, step};
 use mapa_sim::{Execution, Outcome, PcieEqualShare, PcieMaxMin, Simulation, Submission, Workload};
 use mapa_topologies::mig::{Offer, named};
 use proptest::prelude::*;
@@ -208,7 +208,12 @@ fn where_jobs_differ_the_models_do_and_each_has_its_closed_form() {
 }
 
 /// Places jobs that all arrive at once, and says how slow each is, by both models.
-fn slowdowns(mut fleet: Fleet, kinds: &[(f64, f64)]) -> Vec<[f64; 2]> {
+fn slowdowns(fleet: Fleet, kinds: &[(f64, f64)]) -> Vec<[f64; 2]> {
+    slowdowns_under(&Guards::default(), fleet, kinds)
+}
+
+/// The same under limits.
+fn slowdowns_under(guards: &Guards, mut fleet: Fleet, kinds: &[(f64, f64)]) -> Vec<[f64; 2]> {
     let jobs = (0..)
         .zip(kinds)
         .map(|(id, &kind)| submission(id, kind, 0.0, 50.0));
@@ -239,8 +244,42 @@ fn slowdowns(mut fleet: Fleet, kinds: &[(f64, f64)]) -> Vec<[f64; 2]> {
     assert_eq!(placed.len(), kinds.len());
     let [equal, fair] = both(&workload);
     { workload.jobs.iter().zip(&placed) }
-        .map(|(own, at)| [&equal, &fair].map(|physics| physics.slowdown(own, at, &fleet)))
+        .map(|(own, at)| {
+            [&equal, &fair].map(|physics| physics.slowdown_under(guards, own, at, &fleet))
+        })
         .collect()
+}
+
+#[test]
+fn limits_slow_down_whom_they_are_on_and_by_max_min_leave_the_rest_to_neighbours() {
+    let mut guards = Guards::default();
+    guards.set(JobId(0), Guard::PcieMbPerS(Some(5000)));
+    guards.set(JobId(2), Guard::MpsPercent(Some(25)));
+    guards.set(JobId(3), Guard::BlockIoMbPerS(Some(1)));
+    guards.set(JobId(3), Guard::AvoidInterruptCores(true));
+    let found = slowdowns_under(&guards, fleet(1, false), &[HEAVY, HEAVY, NONE, NONE]);
+    let wants = HEAVY.0 * HEAVY.1;
+    // Two heavy jobs want more than the port carries; one beside a limit of 5 GB/s gets all it wants.
+    let expected = [
+        [wants / 5.0, wants / 5.0],
+        [heavy(2.0), 1.0],
+        [4.0, 4.0],
+        [1.0, 1.0],
+    ];
+    for (found, expected) in found.iter().flatten().zip(expected.iter().flatten()) {
+        assert!(
+            (found - expected).abs() < 1e-12,
+            "{found} is not {expected}"
+        );
+    }
+    // Copies and computing overlap, so the slower counts; a lifted limit counts no more.
+    guards.set(JobId(0), Guard::PcieMbPerS(None));
+    guards.set(JobId(0), Guard::MpsPercent(Some(50)));
+    guards.set(JobId(1), Guard::MpsPercent(Some(90)));
+    let found = slowdowns_under(&guards, fleet(1, false), &[HEAVY, HEAVY]);
+    for ([equal, fair], expected) in found.into_iter().zip([2.0, heavy(2.0)]) {
+        assert!((equal - expected).abs() < 1e-12 && (fair - expected).abs() < 1e-12);
+    }
 }
 
 #[test]
