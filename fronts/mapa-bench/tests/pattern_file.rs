@@ -228,6 +228,7 @@ fn the_keys_of_an_answer_are_these() {
         "notes",
         "parallelism",
         "ranks",
+        "schema",
         "sensitivity",
         "shape",
         "source",

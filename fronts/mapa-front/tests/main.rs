@@ -2,6 +2,8 @@
 
 mod answer;
 mod common;
+mod keys;
 mod names;
+mod schema;
 mod specs;
 mod workload;

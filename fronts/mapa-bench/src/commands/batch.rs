@@ -6,14 +6,14 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 
 use mapa_core::{Allocator, LeaseId, Policy};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::files::Disk;
 use crate::names::NAMES;
 use crate::output::Output;
-use mapa_front::answer::allocate::{Allocation, Done, Held, NotDone};
+use mapa_front::answer::allocate::{Allocation, Done, Held, Line as Answer, NotDone};
 use mapa_front::answer::{Decision, Refusal, ids};
 use mapa_front::job::is_file;
 use mapa_front::names::Choice;
@@ -142,15 +142,6 @@ pub(super) fn batch(source: &str, idle: Allocator, output: &mut Output) -> Resul
             "{source}: {n} of the requests were malformed"
         ))),
     }
-}
-
-/// The answer to one line.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Answer {
-    Allocation(Box<Allocation>),
-    Done(Done),
-    NotDone(NotDone),
 }
 
 /// The machine and its leases between lines.

@@ -169,6 +169,7 @@ pub(crate) const FLOORS: [Floors; 11] = [
             "text",
             "scores",
             "answer",
+            "schema",
             "error",
             "files",
             "words",

@@ -48,6 +48,18 @@ impl RunnerUp {
     }
 }
 
+/// The answer to one line of a stream of requests.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Line {
+    /// Devices.
+    Allocation(Box<Allocation>),
+    /// Something else that was asked for.
+    Done(Done),
+    /// Why the line could not be carried out.
+    NotDone(NotDone),
+}
+
 /// The answer to a line of a stream that asks for no devices.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "op", rename_all = "lowercase")]

@@ -1,36 +1,42 @@
 //! A row for each job of a workload, whatever its outcome.
 
-use mapa_sched::{Fleet, Time};
-use mapa_sim::{Column, Error, Row, Submission, Table, Workload};
+use mapa_sched::Time;
+use mapa_sim::{Column, Error, Row, Submission, Table};
 
-use super::PolicyRun;
+use super::run::{PolicyRun, Simulated};
 
-/// Finished jobs, then rejected ones, then those that never ended.
-pub(super) fn table(run: &PolicyRun, workload: &Workload, fleet: &Fleet) -> Result<Table, Error> {
-    let mut rows = Row::table(&run.rows, fleet);
-    let (rejected, waiting) = (&run.outcome.rejected, &run.outcome.waiting);
-    let left: Vec<(usize, &Submission)> = rejected
-        .iter()
-        .map(|own| own.index)
-        .chain(waiting.iter().copied())
-        .filter_map(|at| Some((at, workload.jobs.get(at)?)))
-        .collect();
-    let columns = rows
-        .columns()
-        .iter()
-        .map(|(name, column)| (name.clone(), cells(name, column, &left)));
-    rows.append(&Table::new(columns)?)?;
-    let words = [
-        ("finished", run.rows.len()),
-        ("rejected", rejected.len()),
-        ("waiting", waiting.len()),
-    ];
-    let status = words
-        .into_iter()
-        .flat_map(|(word, n)| std::iter::repeat_n(Some(word.to_owned()), n))
-        .collect();
-    let status = ("status".to_owned(), Column::Texts(status));
-    Table::new([status].into_iter().chain(rows.columns().iter().cloned()))
+impl PolicyRun {
+    /// A row for each job of the workload: finished jobs, then rejected ones, then those that never
+    /// ended. The column `status` tells them apart. Cells of events that did not happen are empty.
+    ///
+    /// # Errors
+    /// A measure of jobs is called `status`.
+    pub fn jobs_table(&self, what: Simulated<'_>) -> Result<Table, Error> {
+        let mut rows = Row::table(&self.rows, what.fleet);
+        let (rejected, waiting) = (&self.outcome.rejected, &self.outcome.waiting);
+        let left: Vec<(usize, &Submission)> = rejected
+            .iter()
+            .map(|own| own.index)
+            .chain(waiting.iter().copied())
+            .filter_map(|at| Some((at, what.workload.jobs.get(at)?)))
+            .collect();
+        let columns = rows
+            .columns()
+            .iter()
+            .map(|(name, column)| (name.clone(), cells(name, column, &left)));
+        rows.append(&Table::new(columns)?)?;
+        let words = [
+            ("finished", self.rows.len()),
+            ("rejected", rejected.len()),
+            ("waiting", waiting.len()),
+        ];
+        let status = words
+            .into_iter()
+            .flat_map(|(word, n)| std::iter::repeat_n(Some(word.to_owned()), n))
+            .collect();
+        let status = ("status".to_owned(), Column::Texts(status));
+        Table::new([status].into_iter().chain(rows.columns().iter().cloned()))
+    }
 }
 
 /// A column for jobs that have not finished. Its cells have what is known before a job runs, and

@@ -1,7 +1,6 @@
 //! The answer of `simulate`: how a workload fared under each policy.
 
-use mapa_sched::Fleet;
-use mapa_sim::{Outcome, OverTime, Rejected, Row, Summary, Table, Workload};
+use mapa_sim::{Rejected, Workload};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -11,6 +10,9 @@ use super::table::{Record, record, records};
 
 mod jobs;
 mod remarks;
+mod run;
+
+pub use run::{PolicyRun, Simulated};
 
 /// How a workload fared under each policy.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -98,43 +100,6 @@ pub struct Rejection {
     pub reason: String,
 }
 
-/// What was simulated.
-#[derive(Clone, Copy, Debug)]
-pub struct Simulated<'a> {
-    /// The machine or the servers, in words.
-    pub machine: &'a str,
-    /// The words that name the servers; none for a single machine.
-    pub servers: &'a [String],
-    /// The scheduler's name, with its settings.
-    pub scheduler: &'a str,
-    /// The name of the model of run times.
-    pub execution: &'a str,
-    /// The fleet before the simulation.
-    pub fleet: &'a Fleet,
-    /// The jobs.
-    pub workload: &'a Workload,
-    /// Whether the scheduler keeps jobs waiting because PCIe is shared, which the model of run times
-    /// ignores.
-    pub waits_in_vain: bool,
-}
-
-/// The simulation of a workload under one policy.
-#[derive(Clone, Debug)]
-pub struct PolicyRun {
-    /// The policy's name.
-    pub policy: String,
-    /// The outcome of every job.
-    pub outcome: Outcome,
-    /// A row for each job that finished.
-    pub rows: Vec<Row>,
-    /// The summary of the rows.
-    pub summary: Summary,
-    /// The fleet over time.
-    pub over_time: OverTime,
-    /// How many decisions reached the limit of the search.
-    pub cut: usize,
-}
-
 impl Simulate {
     /// The answer of these simulations.
     ///
@@ -190,20 +155,6 @@ impl PolicyRun {
     /// Jobs per hour; NaN if none finished.
     fn jobs_per_hour(&self) -> f64 {
         self.summary.number("jobs_per_hour").unwrap_or(f64::NAN)
-    }
-
-    /// A row for each job of the workload: finished jobs, then rejected ones, then those that never
-    /// ended. The column `status` tells them apart. Cells of events that did not happen are empty.
-    ///
-    /// # Errors
-    /// A measure of jobs is called `status`.
-    pub fn jobs_table(&self, what: Simulated<'_>) -> Result<Table, mapa_sim::Error> {
-        jobs::table(self, what.workload, what.fleet)
-    }
-
-    /// Reasons to doubt the numbers.
-    pub fn remarks(&self, what: Simulated<'_>) -> Vec<String> {
-        remarks::remarks(self, what)
     }
 
     /// The answer, with throughput relative to `first` jobs per hour.

@@ -4,46 +4,49 @@ use mapa_core::Want;
 use mapa_sched::Fleet;
 use mapa_sim::Workload;
 
-use super::{PolicyRun, Simulated};
+use super::run::{PolicyRun, Simulated};
 use crate::text::counted;
 
-pub(super) fn remarks(run: &PolicyRun, what: Simulated<'_>) -> Vec<String> {
-    let mut remarks = Vec::new();
-    let beyond = run.summary.count("out_of_domain").unwrap_or_default();
-    if beyond > 0 {
-        let jobs = counted(beyond, "job");
-        remarks.push(format!(
-            "{jobs} of more than 5 devices or on other kinds of links: MAPA's Eq. 2 was not fitted to these"
-        ));
+impl PolicyRun {
+    /// Reasons to doubt the numbers.
+    pub fn remarks(&self, what: Simulated<'_>) -> Vec<String> {
+        let mut remarks = Vec::new();
+        let beyond = self.summary.count("out_of_domain").unwrap_or_default();
+        if beyond > 0 {
+            let jobs = counted(beyond, "job");
+            remarks.push(format!(
+                "{jobs} of more than 5 devices or on other kinds of links: MAPA's Eq. 2 was not fitted to these"
+            ));
+        }
+        if self.cut > 0 {
+            let decisions = counted(self.cut, "decision");
+            remarks.push(format!(
+                "{decisions} reached the limit of the search: better placements may exist"
+            ));
+        }
+        if what.waits_in_vain {
+            remarks.push(format!(
+                "the scheduler delays jobs to avoid PCIe contention, which {} ignores: expected --execution \
+                 pcie-equal-share or pcie-max-min",
+                what.execution
+            ));
+        }
+        let waiting = self.outcome.waiting.iter();
+        let whole = waiting
+            .filter(|&&at| wants_whole_devices(what.workload, at))
+            .count();
+        if whole > 0 && is_partitioned(what.fleet) {
+            let want = if whole == 1 { "wants" } else { "want" };
+            remarks.push(format!(
+                "{whole} of the waiting jobs {want} whole devices, and some devices are partitioned: a column `slice` \
+                 requests instances"
+            ));
+        }
+        if is_overload(self, what.workload) {
+            remarks.push("the load exceeds the machine's capacity: waits keep growing".to_owned());
+        }
+        remarks
     }
-    if run.cut > 0 {
-        let decisions = counted(run.cut, "decision");
-        remarks.push(format!(
-            "{decisions} reached the limit of the search: better placements may exist"
-        ));
-    }
-    if what.waits_in_vain {
-        remarks.push(format!(
-            "the scheduler delays jobs to avoid PCIe contention, which {} ignores: expected --execution \
-             pcie-equal-share or pcie-max-min",
-            what.execution
-        ));
-    }
-    let waiting = run.outcome.waiting.iter();
-    let whole = waiting
-        .filter(|&&at| wants_whole_devices(what.workload, at))
-        .count();
-    if whole > 0 && is_partitioned(what.fleet) {
-        let want = if whole == 1 { "wants" } else { "want" };
-        remarks.push(format!(
-            "{whole} of the waiting jobs {want} whole devices, and some devices are partitioned: a column `slice` \
-             requests instances"
-        ));
-    }
-    if is_overload(run, what.workload) {
-        remarks.push("the load exceeds the machine's capacity: waits keep growing".to_owned());
-    }
-    remarks
 }
 
 fn wants_whole_devices(workload: &Workload, job: usize) -> bool {

@@ -1,0 +1,41 @@
+//! What the answer of `simulate` is made from.
+
+use mapa_sched::Fleet;
+use mapa_sim::{Outcome, OverTime, Row, Summary, Workload};
+
+/// What was simulated.
+#[derive(Clone, Copy, Debug)]
+pub struct Simulated<'a> {
+    /// The machine or the servers, in words.
+    pub machine: &'a str,
+    /// The words that name the servers; none for a single machine.
+    pub servers: &'a [String],
+    /// The scheduler's name, with its settings.
+    pub scheduler: &'a str,
+    /// The name of the model of run times.
+    pub execution: &'a str,
+    /// The fleet before the simulation.
+    pub fleet: &'a Fleet,
+    /// The jobs.
+    pub workload: &'a Workload,
+    /// Whether the scheduler keeps jobs waiting because PCIe is shared, which the model of run times
+    /// ignores.
+    pub waits_in_vain: bool,
+}
+
+/// The simulation of a workload under one policy.
+#[derive(Clone, Debug)]
+pub struct PolicyRun {
+    /// The policy's name.
+    pub policy: String,
+    /// The outcome of every job.
+    pub outcome: Outcome,
+    /// A row for each job that finished.
+    pub rows: Vec<Row>,
+    /// The summary of the rows.
+    pub summary: Summary,
+    /// The fleet over time.
+    pub over_time: OverTime,
+    /// How many decisions reached the limit of the search.
+    pub cut: usize,
+}
