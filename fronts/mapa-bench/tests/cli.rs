@@ -488,7 +488,10 @@ fn refusals_are_one_object_with_status_3_in_every_form() {
     let reason = "9 devices are wanted, the request and the machine allow 8";
     assert_eq!(
         (object, status),
-        (json!({ "refusal": "infeasible", "reason": reason }), 3)
+        (
+            json!({ "schema": 1, "refusal": "infeasible", "reason": reason }),
+            3
+        )
     );
     let (object, status) = no("allocate --machine dgx-1v --gpus 9");
     assert_eq!(

@@ -258,7 +258,7 @@ fn refusals_tell_busy_from_what_would_have_to_be_cut_anew_and_from_never() {
         let (object, status) = no(&format!("allocate {words} --json"));
         assert_eq!(
             (object, status),
-            (json!({ "refusal": kind, "reason": reason }), 3),
+            (json!({ "schema": 1, "refusal": kind, "reason": reason }), 3),
             "{words}"
         );
     };
@@ -290,8 +290,7 @@ fn refusals_tell_busy_from_what_would_have_to_be_cut_anew_and_from_never() {
 #[test]
 fn a_layout_that_does_not_fit_is_refused_by_every_command() {
     let reason = "they take 9 memory slices, the GPU has 8; at most 2 of the 3 can exist at once, as in 1g.5gb@0 3g.20gb@4";
-    let expected =
-        json!({ "gpu": "a100-40gb", "fit": null, "reason": reason, "refusal": "infeasible" });
+    let expected = json!({ "schema": 1, "gpu": "a100-40gb", "fit": null, "reason": reason, "refusal": "infeasible" });
     for command in [
         "topo",
         "match --gpus 1",

@@ -17,6 +17,7 @@ mod pictures;
 mod reproduce;
 mod rooms;
 mod same_answers;
+mod schema;
 mod score;
 mod simulate;
 mod sweep;

@@ -23,7 +23,7 @@ fn instances(layout: &str) -> Value {
 #[test]
 fn without_a_gpu_the_models_are_listed_and_each_can_be_shown() {
     let list = answer("mig");
-    assert_eq!(keys(&list), ["gpus"]);
+    assert_eq!(keys(&list), ["gpus", "schema"]);
     let gpus = list["gpus"].as_array().unwrap();
     assert_eq!(gpus.len(), 11);
     for gpu in gpus {
@@ -66,6 +66,7 @@ fn a_gpu_is_shown_with_its_profiles_and_maximal_layouts() {
         "notes",
         "offer",
         "profiles",
+        "schema",
         "source",
         "title",
     ];
@@ -167,7 +168,7 @@ fn a_fit_is_answered_with_starts_and_the_line_to_paste() {
     let expected = instances("1g.5gb@0 1g.5gb@1 2g.10gb@2 3g.20gb@4");
     assert_eq!(
         fit,
-        json!({ "gpu": "a100-40gb", "fit": expected, "reason": null })
+        json!({ "schema": 1, "gpu": "a100-40gb", "fit": expected, "reason": null })
     );
     assert_eq!(
         answer("mig --gpu a100-40gb --fit 1G.5GB,3g.20gb,2g,1g")["fit"],
@@ -196,8 +197,7 @@ fn what_does_not_fit_is_refused_with_the_reason_in_every_form() {
         for form in ["", " --json"] {
             let (object, status) = no(&format!("mig --gpu {words}{form}"));
             let gpu = words.split_whitespace().next();
-            let expected =
-                json!({ "gpu": gpu, "fit": null, "reason": reason, "refusal": "infeasible" });
+            let expected = json!({ "schema": 1, "gpu": gpu, "fit": null, "reason": reason, "refusal": "infeasible" });
             assert_eq!((object, status), (expected, 3), "{words}{form}");
         }
     };

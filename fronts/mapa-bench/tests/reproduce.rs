@@ -197,6 +197,7 @@ fn seeds_and_the_generator_are_told() {
             "generator",
             "paper",
             "per_file",
+            "schema",
             "sections",
             "seeds"
         ]

@@ -1,6 +1,9 @@
 //! The JSON Schema of every answer.
 
+use std::collections::BTreeSet;
+
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::Value;
 
 use crate::answer::{
     Malformed, Refusal, Versioned, allocate, compare, contention, defrag, fit, machines, matches,
@@ -66,8 +69,61 @@ pub const ANSWERS: [AnswerSchema; 28] = [
 
 /// The schema of an answer that allows no other keys.
 fn closed<T: JsonSchema>() -> Schema {
-    let mut schema = SchemaGenerator::default().into_root_schema_for::<T>();
-    // Keys of flattened parts stand beside those of the answer, so they are counted together.
-    schema.insert("unevaluatedProperties".to_owned(), false.into());
-    schema
+    let schema = SchemaGenerator::default().into_root_schema_for::<T>();
+    let mut value = schema.clone().to_value();
+    let mut parts = BTreeSet::new();
+    composed(&value, &mut parts);
+    close(&mut value, &parts);
+    value.try_into().unwrap_or(schema)
+}
+
+/// The keywords under which schemas are composed.
+const COMPOSED: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+
+/// Collects the definitions whose keys stand beside those of another object, since they are
+/// flattened into it.
+fn composed(schema: &Value, parts: &mut BTreeSet<String>) {
+    if let Value::Object(object) = schema
+        && object.contains_key("properties")
+    {
+        let lists = COMPOSED.iter().filter_map(|keyword| object.get(*keyword));
+        for part in lists.filter_map(Value::as_array).flatten() {
+            if let Some(name) = part.get("$ref").and_then(Value::as_str) {
+                parts.insert(name.trim_start_matches("#/$defs/").to_owned());
+            }
+        }
+    }
+    match schema {
+        Value::Object(object) => object.values().for_each(|own| composed(own, parts)),
+        Value::Array(items) => items.iter().for_each(|own| composed(own, parts)),
+        _ => {}
+    }
+}
+
+/// Allows no other keys in any object but in `parts`: there, the object around them counts.
+fn close(schema: &mut Value, parts: &BTreeSet<String>) {
+    match schema {
+        Value::Object(object) => {
+            for (key, own) in object.iter_mut() {
+                match own {
+                    Value::Object(definitions) if key == "$defs" => {
+                        for (name, own) in definitions {
+                            if !parts.contains(name) {
+                                close(own, parts);
+                            }
+                        }
+                    }
+                    own => close(own, parts),
+                }
+            }
+            if object
+                .get("properties")
+                .is_some_and(|keys| keys.is_object())
+            {
+                object.insert("unevaluatedProperties".to_owned(), false.into());
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|own| close(own, parts)),
+        _ => {}
+    }
 }

@@ -97,7 +97,8 @@ impl Parts {
     fn json(&mut self, place: &str, value: &Value) {
         match value {
             Value::Object(entries) => {
-                for (key, value) in entries {
+                // The version of an answer's form is a key that was added.
+                for (key, value) in entries.iter().filter(|(key, _)| *key != "schema") {
                     self.json(&format!("{place}/{key}"), value);
                 }
             }

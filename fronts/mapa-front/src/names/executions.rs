@@ -6,9 +6,7 @@ use std::sync::Arc;
 use mapa_core::{Objective, Settings, ring_packing_gbps};
 use mapa_sim::{ByBandwidth, Execution, Fixed, PcieEqualShare, PcieMaxMin, Workload};
 
-use super::Names;
 use super::registry::{Registry, Row};
-use crate::error::Error;
 
 /// How run times depend on the links of a job.
 #[derive(Clone, Copy, Default)]
@@ -41,7 +39,7 @@ pub struct ExecutionRow {
     pub links: LinkEffect,
     /// Whether run times depend on PCIe that jobs share.
     pub shared_pcie: bool,
-    make: Arc<Make>,
+    pub(super) make: Arc<Make>,
 }
 
 impl ExecutionRow {
@@ -77,7 +75,7 @@ impl ExecutionRow {
     }
 
     /// The name with its settings, as messages list it.
-    fn form(&self) -> String {
+    pub(super) fn form(&self) -> String {
         let settings = self.settings.iter().map(|setting| format!("[,{setting}]"));
         std::iter::once(self.name.clone()).chain(settings).collect()
     }
@@ -144,51 +142,4 @@ pub(super) fn built_in() -> Registry<ExecutionRow> {
     ]
     .into_iter()
     .collect()
-}
-
-impl Names {
-    /// The row of the execution model that these words name, with or without settings.
-    ///
-    /// # Errors
-    /// If no model has the name, or if settings follow the name of a model that has none.
-    pub fn execution_row(&self, words: &str) -> Result<&ExecutionRow, Error> {
-        let (name, settings) = split(words);
-        let row = self.executions.get(name);
-        let row = row.filter(|own| settings.is_none() || !own.settings.is_empty());
-        row.ok_or_else(|| {
-            let mut forms: Vec<String> = self.executions.iter().map(ExecutionRow::form).collect();
-            let last = forms.pop().unwrap_or_default();
-            Error::malformed(format_args!(
-                "no execution model is called `{words}`: expected {} or {last}",
-                forms.join(", ")
-            ))
-        })
-    }
-
-    /// The execution model that these words name, for the jobs of a workload.
-    ///
-    /// # Errors
-    /// As [`execution_row`](Self::execution_row); or if a setting is wrong.
-    pub fn execution(&self, words: &str, workload: &Workload) -> Result<Box<dyn Execution>, Error> {
-        let row = self.execution_row(words)?;
-        let settings = split(words).1.into_iter().flat_map(|all| all.split(','));
-        let keys = || {
-            row.settings
-                .iter()
-                .filter_map(|form| form.split('=').next())
-        };
-        let made = Settings::read(settings, &row.settings.join(", "), |key| {
-            keys().find(|own| *own == key)
-        })
-        .and_then(|settings| (row.make)(&settings, workload));
-        made.map_err(|error| Error::at(words, error))
-    }
-}
-
-/// The name, and the settings behind it.
-fn split(words: &str) -> (&str, Option<&str>) {
-    match words.split_once(',') {
-        Some((name, settings)) => (name, Some(settings)),
-        None => (words, None),
-    }
 }

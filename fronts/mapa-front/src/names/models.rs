@@ -7,12 +7,8 @@ use mapa_core::{
     AllToAll, Channels, Coefficients, LinkModel, Rates, RingPacking, Term, Tiers, TreePacking,
     effective_gbps, effective_gbps_with,
 };
-use mapa_regress::read_model;
 
-use super::Names;
 use super::registry::{Registry, Row};
-use crate::error::Error;
-use crate::files::Files;
 use crate::model::{Model, Packing};
 
 type Make = dyn Fn(Option<Rates>) -> Result<Model, mapa_core::Error> + Send + Sync;
@@ -29,7 +25,7 @@ pub struct ModelRow {
     pub domain: String,
     /// Whether it takes the rates of links. A sum of terms has them in its coefficients.
     pub takes_rates: bool,
-    make: Arc<Make>,
+    pub(super) make: Arc<Make>,
 }
 
 impl ModelRow {
@@ -141,36 +137,4 @@ fn printed() -> Result<LinkModel, mapa_core::Error> {
     let domain = LinkModel::paper().domain().clone();
     let model = LinkModel::new("eq-2-printed", Tiers::PAPER, terms, domain)?;
     Ok(model.with_source("Table 2 of the paper, as printed"))
-}
-
-impl Names {
-    /// The model of this name, or of this coefficient file, at these rates of links.
-    ///
-    /// # Errors
-    /// If there is no such name or file, if the file cannot be read, or if rates are given for a
-    /// model that takes none.
-    pub fn model(
-        &self,
-        word: &str,
-        rates: Option<Rates>,
-        files: &dyn Files,
-    ) -> Result<Model, Error> {
-        let row = self.models.get(word);
-        if rates.is_some() && !row.is_some_and(|own| own.takes_rates) {
-            return Err(Error::malformed(format_args!(
-                "--rates is for packings; the coefficients of `{word}` include the rates of links: expected no --rates"
-            )));
-        }
-        if let Some(row) = row {
-            return Ok((row.make)(rates)?);
-        }
-        if !files.exists(word) {
-            return Err(Error::malformed(format_args!(
-                "no model is called `{word}`, and no file: expected {}, or {FILES}",
-                self.models.list()
-            )));
-        }
-        let model = read_model(&files.text(word)?).map_err(|error| Error::at(word, error))?;
-        Ok(Model::links(model))
-    }
 }

@@ -8,7 +8,6 @@ use mapa_core::{BuiltIn, ModelUse, Policy, preserved_direct_gbps};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Names;
 use super::registry::{Registry, Row};
 use crate::error::Error;
 use crate::job::Job;
@@ -74,7 +73,7 @@ pub struct PolicyRow {
     pub takes_preserved: bool,
     /// Whether it must know the traffic of the job, so that it is for one job and not for a stream.
     pub needs_traffic: bool,
-    make: Arc<Make>,
+    pub(super) make: Arc<Make>,
 }
 
 impl PolicyRow {
@@ -192,86 +191,4 @@ fn fastest(job: Option<&Job>) -> Result<Box<dyn Policy>, Error> {
             "--policy {FASTEST} needs known traffic: expected a pattern such as tp=4,pp=2,dp=1, or a pattern file in bytes"
         ),
     }))
-}
-
-impl Names {
-    /// The policies of a stream of jobs: those that need not know the traffic of a job.
-    pub fn policies_of_streams(&self) -> impl Iterator<Item = &PolicyRow> {
-        self.policies.iter().filter(|own| !own.needs_traffic)
-    }
-
-    /// The names of the policies that take a model, separated by commas.
-    #[must_use]
-    pub fn policies_by_model(&self) -> String {
-        let names: Vec<&str> = self
-            .policies
-            .iter()
-            .filter(|own| own.model != ModelUse::Never)
-            .map(|own| own.name.as_str())
-            .collect();
-        names.join(", ")
-    }
-
-    /// The policy of this name.
-    ///
-    /// # Errors
-    /// If no policy has the name; if the policy cannot use the model or `preserved`; if it must know
-    /// the job's traffic, and that is unknown.
-    pub fn policy(&self, name: &str, choice: &Choice<'_>) -> Result<Box<dyn Policy>, Error> {
-        let row = self.policies.get(name);
-        // A policy that must know the job does not exist for a stream of jobs.
-        let row = row.filter(|own| !own.needs_traffic || choice.job.is_some());
-        if choice.preserved != Preserved::All && !row.is_some_and(|own| own.takes_preserved) {
-            return Err(Error::malformed(format_args!(
-                "--preserved is for the policy preserve, not {name}: expected --policy preserve, or no --preserved"
-            )));
-        }
-        if choice.model.is_some() && !row.is_some_and(|own| own.model != ModelUse::Never) {
-            return Err(Error::malformed(format_args!(
-                "a model is for the policies {}, not {name}: expected one of these, or no model",
-                self.policies_by_model()
-            )));
-        }
-        let Some(row) = row else {
-            let known: Vec<&str> = self
-                .policies_of_streams()
-                .map(|own| own.name.as_str())
-                .collect();
-            return Err(Error::malformed(format_args!(
-                "no policy is called `{name}`: expected one of {}",
-                known.join(", ")
-            )));
-        };
-        (row.make)(choice)
-    }
-
-    /// The policies that these words name, each once: names, `paper` for the four of the paper,
-    /// `all` for the policies of whole devices.
-    pub fn policy_names<'a>(&'a self, words: &'a [String]) -> Vec<&'a str> {
-        let mut names: Vec<&str> = Vec::new();
-        for word in words
-            .iter()
-            .map(|word| word.trim())
-            .filter(|word| !word.is_empty())
-        {
-            let stands_for = |own: &&PolicyRow| match word {
-                "paper" => own.of_paper,
-                _ => !own.for_instances,
-            };
-            let more: Vec<&str> = match word {
-                "paper" | "all" => self
-                    .policies_of_streams()
-                    .filter(stands_for)
-                    .map(|own| own.name.as_str())
-                    .collect(),
-                name => vec![name],
-            };
-            for name in more {
-                if !names.contains(&name) {
-                    names.push(name);
-                }
-            }
-        }
-        names
-    }
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use mapa_core::Policy;
 use mapa_sched::{BuiltIn, Foresight, Scheduler};
 
-use super::Names;
 use super::executions::{ExecutionRow, LinkEffect};
 use super::registry::{Registry, Row};
 use crate::error::Error;
@@ -29,7 +28,7 @@ pub struct SchedulerRow {
     pub for_shared_pcie: bool,
     /// The settings that may follow its name, and their values, such as `depth=JOBS`.
     pub settings: &'static [&'static str],
-    make: Arc<Make>,
+    pub(super) make: Arc<Make>,
 }
 
 impl SchedulerRow {
@@ -109,47 +108,4 @@ fn patient(words: &str, policy: Box<dyn Policy>, execution: &ExecutionRow) -> Re
         }
         LinkEffect::Usual => BuiltIn::named(words, policy).map_err(Error::malformed)?,
     })
-}
-
-impl Names {
-    /// The row of the scheduler that these words name, with or without settings.
-    #[must_use]
-    pub fn scheduler_row(&self, words: &str) -> Option<&SchedulerRow> {
-        self.schedulers
-            .get(words.split(',').next().unwrap_or_default())
-    }
-
-    /// The placement policy of the scheduler that these words name, if it has one of its own.
-    #[must_use]
-    pub fn own_policy(&self, words: &str) -> Option<&str> {
-        self.scheduler_row(words)?.policy.as_deref()
-    }
-
-    /// The scheduler that these words name, which places every job by this policy. A scheduler that
-    /// waits for better links depends on the execution model, whose words are given too.
-    ///
-    /// # Errors
-    /// If no scheduler or execution model has the name, if a setting is wrong, or if the scheduler
-    /// has a placement policy of its own that is not this one.
-    pub fn scheduler(
-        &self,
-        words: &str,
-        policy: Box<dyn Policy>,
-        execution: &str,
-    ) -> Result<Boxed, Error> {
-        let Some(row) = self.scheduler_row(words) else {
-            return Err(Error::malformed(format_args!(
-                "no scheduler is called `{}`: expected {}",
-                words.split(',').next().unwrap_or_default(),
-                self.schedulers.list()
-            )));
-        };
-        if let Some(own) = row.policy.as_ref().filter(|&own| own != policy.name()) {
-            return Err(Error::malformed(format_args!(
-                "the scheduler {words} places jobs by {own}, not by {}: expected --policy {own}, or none",
-                policy.name()
-            )));
-        }
-        (row.make)(words, policy, self.execution_row(execution)?)
-    }
 }

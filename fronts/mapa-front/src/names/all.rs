@@ -1,0 +1,252 @@
+//! Everything that a request can name, and how it is found.
+
+use mapa_core::{ModelUse, Policy, Rates, Settings};
+use mapa_regress::read_model;
+use mapa_sched::Scheduler;
+use mapa_sim::{Execution, Workload};
+
+use super::executions::{self, ExecutionRow};
+use super::models::{self, FILES, ModelRow};
+use super::policies::{self, Choice, PolicyRow, Preserved};
+use super::registry::Registry;
+use super::schedulers::{self, SchedulerRow};
+use crate::error::Error;
+use crate::files::Files;
+use crate::model::Model;
+
+/// Everything that a request can name.
+///
+/// # Examples
+/// A policy of a program's own, found by name like any other:
+/// ```
+/// use mapa_core::{Policy, Rules, lowest_ids};
+/// use mapa_front::names::{Choice, Names, PolicyRow};
+///
+/// let mut names = Names::built_in();
+/// names.policies.add(PolicyRow::new("mine", "the lowest ids", |_| {
+///     Ok(Box::new(Rules::new("mine").prefer(lowest_ids())))
+/// }))?;
+/// let mine = names.policy("mine", &Choice::default())?;
+/// assert_eq!(mine.name(), "mine");
+/// # Ok::<(), mapa_front::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Names {
+    /// Placement policies.
+    pub policies: Registry<PolicyRow>,
+    /// Schedulers.
+    pub schedulers: Registry<SchedulerRow>,
+    /// Models of run time.
+    pub executions: Registry<ExecutionRow>,
+    /// Models of bandwidth.
+    pub models: Registry<ModelRow>,
+}
+
+impl Names {
+    /// What MAPA ships.
+    #[must_use]
+    pub fn built_in() -> Self {
+        Self {
+            policies: policies::built_in(),
+            schedulers: schedulers::built_in(),
+            executions: executions::built_in(),
+            models: models::built_in(),
+        }
+    }
+
+    /// The policies of a stream of jobs: those that need not know the traffic of a job.
+    pub fn policies_of_streams(&self) -> impl Iterator<Item = &PolicyRow> {
+        self.policies.iter().filter(|own| !own.needs_traffic)
+    }
+
+    /// The names of the policies that take a model, separated by commas.
+    #[must_use]
+    pub fn policies_by_model(&self) -> String {
+        let names: Vec<&str> = self
+            .policies
+            .iter()
+            .filter(|own| own.model != ModelUse::Never)
+            .map(|own| own.name.as_str())
+            .collect();
+        names.join(", ")
+    }
+
+    /// The policy of this name.
+    ///
+    /// # Errors
+    /// If no policy has the name; if the policy cannot use the model or `preserved`; if it must know
+    /// the job's traffic, and that is unknown.
+    pub fn policy(&self, name: &str, choice: &Choice<'_>) -> Result<Box<dyn Policy>, Error> {
+        let row = self.policies.get(name);
+        // A policy that must know the job does not exist for a stream of jobs.
+        let row = row.filter(|own| !own.needs_traffic || choice.job.is_some());
+        if choice.preserved != Preserved::All && !row.is_some_and(|own| own.takes_preserved) {
+            return Err(Error::malformed(format_args!(
+                "--preserved is for the policy preserve, not {name}: expected --policy preserve, or no --preserved"
+            )));
+        }
+        if choice.model.is_some() && !row.is_some_and(|own| own.model != ModelUse::Never) {
+            return Err(Error::malformed(format_args!(
+                "a model is for the policies {}, not {name}: expected one of these, or no model",
+                self.policies_by_model()
+            )));
+        }
+        let Some(row) = row else {
+            let known: Vec<&str> = self
+                .policies_of_streams()
+                .map(|own| own.name.as_str())
+                .collect();
+            return Err(Error::malformed(format_args!(
+                "no policy is called `{name}`: expected one of {}",
+                known.join(", ")
+            )));
+        };
+        (row.make)(choice)
+    }
+
+    /// The policies that these words name, each once: names, `paper` for the four of the paper,
+    /// `all` for the policies of whole devices.
+    pub fn policy_names<'a>(&'a self, words: &'a [String]) -> Vec<&'a str> {
+        let mut names: Vec<&str> = Vec::new();
+        for word in words
+            .iter()
+            .map(|word| word.trim())
+            .filter(|word| !word.is_empty())
+        {
+            let stands_for = |own: &&PolicyRow| match word {
+                "paper" => own.of_paper,
+                _ => !own.for_instances,
+            };
+            let more: Vec<&str> = match word {
+                "paper" | "all" => self
+                    .policies_of_streams()
+                    .filter(stands_for)
+                    .map(|own| own.name.as_str())
+                    .collect(),
+                name => vec![name],
+            };
+            for name in more {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        names
+    }
+
+    /// The row of the scheduler that these words name, with or without settings.
+    #[must_use]
+    pub fn scheduler_row(&self, words: &str) -> Option<&SchedulerRow> {
+        self.schedulers
+            .get(words.split(',').next().unwrap_or_default())
+    }
+
+    /// The placement policy of the scheduler that these words name, if it has one of its own.
+    #[must_use]
+    pub fn own_policy(&self, words: &str) -> Option<&str> {
+        self.scheduler_row(words)?.policy.as_deref()
+    }
+
+    /// The scheduler that these words name, which places every job by this policy. A scheduler that
+    /// waits for better links depends on the execution model, whose words are given too.
+    ///
+    /// # Errors
+    /// If no scheduler or execution model has the name, if a setting is wrong, or if the scheduler
+    /// has a placement policy of its own that is not this one.
+    pub fn scheduler(
+        &self,
+        words: &str,
+        policy: Box<dyn Policy>,
+        execution: &str,
+    ) -> Result<Box<dyn Scheduler + Send>, Error> {
+        let Some(row) = self.scheduler_row(words) else {
+            return Err(Error::malformed(format_args!(
+                "no scheduler is called `{}`: expected {}",
+                words.split(',').next().unwrap_or_default(),
+                self.schedulers.list()
+            )));
+        };
+        if let Some(own) = row.policy.as_ref().filter(|&own| own != policy.name()) {
+            return Err(Error::malformed(format_args!(
+                "the scheduler {words} places jobs by {own}, not by {}: expected --policy {own}, or none",
+                policy.name()
+            )));
+        }
+        (row.make)(words, policy, self.execution_row(execution)?)
+    }
+
+    /// The row of the execution model that these words name, with or without settings.
+    ///
+    /// # Errors
+    /// If no model has the name, or if settings follow the name of a model that has none.
+    pub fn execution_row(&self, words: &str) -> Result<&ExecutionRow, Error> {
+        let (name, settings) = split(words);
+        let row = self.executions.get(name);
+        let row = row.filter(|own| settings.is_none() || !own.settings.is_empty());
+        row.ok_or_else(|| {
+            let mut forms: Vec<String> = self.executions.iter().map(ExecutionRow::form).collect();
+            let last = forms.pop().unwrap_or_default();
+            Error::malformed(format_args!(
+                "no execution model is called `{words}`: expected {} or {last}",
+                forms.join(", ")
+            ))
+        })
+    }
+
+    /// The execution model that these words name, for the jobs of a workload.
+    ///
+    /// # Errors
+    /// As [`execution_row`](Self::execution_row); or if a setting is wrong.
+    pub fn execution(&self, words: &str, workload: &Workload) -> Result<Box<dyn Execution>, Error> {
+        let row = self.execution_row(words)?;
+        let settings = split(words).1.into_iter().flat_map(|all| all.split(','));
+        let keys = || {
+            row.settings
+                .iter()
+                .filter_map(|form| form.split('=').next())
+        };
+        let made = Settings::read(settings, &row.settings.join(", "), |key| {
+            keys().find(|own| *own == key)
+        })
+        .and_then(|settings| (row.make)(&settings, workload));
+        made.map_err(|error| Error::at(words, error))
+    }
+
+    /// The model of this name, or of this coefficient file, at these rates of links.
+    ///
+    /// # Errors
+    /// If there is no such name or file, if the file cannot be read, or if rates are given for a
+    /// model that takes none.
+    pub fn model(
+        &self,
+        word: &str,
+        rates: Option<Rates>,
+        files: &dyn Files,
+    ) -> Result<Model, Error> {
+        let row = self.models.get(word);
+        if rates.is_some() && !row.is_some_and(|own| own.takes_rates) {
+            return Err(Error::malformed(format_args!(
+                "--rates is for packings; the coefficients of `{word}` include the rates of links: expected no --rates"
+            )));
+        }
+        if let Some(row) = row {
+            return Ok((row.make)(rates)?);
+        }
+        if !files.exists(word) {
+            return Err(Error::malformed(format_args!(
+                "no model is called `{word}`, and no file: expected {}, or {FILES}",
+                self.models.list()
+            )));
+        }
+        let model = read_model(&files.text(word)?).map_err(|error| Error::at(word, error))?;
+        Ok(Model::links(model))
+    }
+}
+
+/// The name, and the settings behind it.
+fn split(words: &str) -> (&str, Option<&str>) {
+    match words.split_once(',') {
+        Some((name, settings)) => (name, Some(settings)),
+        None => (words, None),
+    }
+}
