@@ -50,6 +50,8 @@ impl From<mapa_core::Error> for Error {
 pub(crate) enum ErrorKind {
     #[error("no machine {id}: expected an id below {machines}")]
     UnknownMachine { id: MachineId, machines: usize },
+    #[error("snapshot of a fleet: {0}")]
+    BadSnapshot(String),
     #[error("{0} holds no lease")]
     HoldsNothing(Tenant),
     #[error("no scheduler is called `{name}`: expected {known}")]

@@ -11,6 +11,11 @@ use crate::time::Time;
 /// The number of a job. The driver numbers jobs; no two jobs in the system at one time have the
 /// same number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(transparent)
+)]
 pub struct JobId(pub u64);
 
 impl fmt::Display for JobId {
@@ -21,6 +26,11 @@ impl fmt::Display for JobId {
 
 /// The number of a task. A task is a part of a job that requests a device while the job runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(transparent)
+)]
 pub struct TaskId(pub u64);
 
 impl fmt::Display for TaskId {
@@ -31,6 +41,11 @@ impl fmt::Display for TaskId {
 
 /// The holder of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "lowercase")
+)]
 pub enum Tenant {
     /// A job as a whole.
     Job(JobId),

@@ -38,7 +38,7 @@ pub use drive::{
 pub use error::Error;
 pub use event::{Action, Event, Guard, Latency, Part, Placed, Signals, Token};
 pub use fifo::Fifo;
-pub use fleet::Fleet;
+pub use fleet::{Fleet, FleetSnapshot};
 pub use foresight::Foresight;
 pub use guards::{Guards, Limits};
 pub use job::{Job, JobId, RunTime, TaskId, Tenant};

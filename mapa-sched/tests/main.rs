@@ -15,5 +15,6 @@ mod machines;
 mod orders;
 mod own;
 mod pcie;
+mod snapshot;
 mod spread;
 mod turn;

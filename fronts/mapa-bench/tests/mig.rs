@@ -176,7 +176,10 @@ fn a_fit_is_answered_with_starts_and_the_line_to_paste() {
         "in any order, by any name"
     );
     let both = answer("mig --gpu a100-40gb --fit 7g --layouts");
-    assert_eq!(keys(&both), ["fit", "gpu", "maximal_layouts", "reason"]);
+    assert_eq!(
+        keys(&both),
+        ["fit", "gpu", "maximal_layouts", "reason", "schema"]
+    );
     assert_eq!(both["maximal_layouts"].as_array().unwrap().len(), 19);
     let printed = text("mig --gpu a100-40gb --fit 3g,3g", "");
     assert!(
@@ -222,7 +225,14 @@ fn what_does_not_fit_is_refused_with_the_reason_in_every_form() {
     assert_eq!(
         (keys(&object), status),
         (
-            vec!["fit", "gpu", "maximal_layouts", "reason", "refusal"],
+            vec![
+                "fit",
+                "gpu",
+                "maximal_layouts",
+                "reason",
+                "refusal",
+                "schema"
+            ],
             3
         )
     );

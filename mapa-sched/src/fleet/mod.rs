@@ -4,6 +4,7 @@ mod answer;
 mod index;
 mod network;
 mod question;
+mod snapshot;
 mod spread;
 mod states;
 mod tournament;
@@ -25,6 +26,7 @@ pub(crate) use answer::best_of;
 use answer::no_machine;
 use index::Index;
 use network::Network;
+pub use snapshot::FleetSnapshot;
 
 /// Any number of machines, of any mix. Equal machines share one graph, and the results that were
 /// computed from it. Schedulers only read a fleet: they change it through a [`Turn`](crate::Turn),
