@@ -8,6 +8,13 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{answer, error, no};
+use mapa_core::mig::Size;
+use mapa_front::MachineSpec;
+use mapa_front::simulation::fleet;
+use mapa_sched::{JobId, PcieAware, Time};
+use mapa_sim::testing::replay;
+use mapa_sim::{PcieEqualShare, Profile, Workload};
+use mapa_topologies::named;
 use serde_json::Value;
 
 fn start(words: &str) -> Child {
@@ -146,6 +153,63 @@ fn every_job_runs_once_no_faster_than_at_full_speed_and_alone_on_its_instance() 
         for model in answer["simulated"].as_array().unwrap() {
             assert!(number(model, "retraced_correlation") > 0.9, "{model}");
         }
+    }
+}
+
+/// All jobs arrive before the first ends, so who runs where does not depend on the clock.
+#[test]
+fn processes_start_where_and_in_the_order_that_the_oracle_says() {
+    let machine = "--machine a100-pcie-4-bridged --mig a100-40gb=1g,1g,1g,1g,1g,1g,1g";
+    let words = format!("workers replay {machine} --jobs 8 --gap 3 --pace 0.02");
+    let spec: MachineSpec = "a100-pcie-4-bridged mig=a100-40gb=1g,1g,1g,1g,1g,1g,1g"
+        .parse()
+        .unwrap();
+    let graph = named("a100-pcie-4-bridged").unwrap();
+    let loaded = spec.complete("a machine", graph, &mut drop).unwrap();
+    let schedulers: [(&str, fn() -> PcieAware); 2] =
+        [("", PcieAware::new), ("--first-gpu", PcieAware::first_gpu)];
+    for (option, scheduler) in schedulers {
+        let answer = answer(&format!("{words} {option}"));
+        let jobs = answer["jobs"].as_array().unwrap();
+        let submission = |job: &Value| {
+            let kind = Profile::tang()
+                .into_iter()
+                .find(|own| job["task"] == *own.name)
+                .unwrap();
+            let number = |key: &str| job[key].as_f64().unwrap();
+            let arrived = Time::ZERO + Duration::from_secs_f64(number("arrived_s"));
+            let id = JobId(job["id"].as_u64().unwrap());
+            kind.submission(id, arrived, Size::new(1, 1), number("work_s"))
+                .unwrap()
+        };
+        let workload = Workload::new(
+            "the same jobs",
+            jobs.iter().map(submission).collect::<Vec<_>>(),
+        );
+        let fleet = fleet(&loaded).unwrap();
+        let model = PcieEqualShare::default();
+        let oracle = replay(&workload, fleet, &mut scheduler(), &model).unwrap();
+        let mut expected: Vec<(Time, u64, u32)> = oracle
+            .runs
+            .iter()
+            .map(|run| (run.started(), run.job.0, run.stays[0].at.placement[0].0))
+            .collect();
+        expected.sort_unstable();
+        let mut real: Vec<(f64, u64, u32)> = jobs
+            .iter()
+            .map(|job| {
+                let device = u32::try_from(job["device"].as_u64().unwrap()).unwrap();
+                (
+                    job["started_s"].as_f64().unwrap(),
+                    job["id"].as_u64().unwrap(),
+                    device,
+                )
+            })
+            .collect();
+        real.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let real: Vec<(u64, u32)> = real.into_iter().map(|own| (own.1, own.2)).collect();
+        let expected: Vec<(u64, u32)> = expected.into_iter().map(|own| (own.1, own.2)).collect();
+        assert_eq!(real, expected, "{option}");
     }
 }
 

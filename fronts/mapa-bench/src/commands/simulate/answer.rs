@@ -204,8 +204,6 @@ impl Answer {
     }
 }
 
-/// What came of a run.
-
 const LEGEND: [&str; 3] = [
     "Relative: jobs per hour, if the first policy has 1. Completion: mean of wait plus execution time. Slowdown: mean of execution",
     "time over execution time at full speed.",
