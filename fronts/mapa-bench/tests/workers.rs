@@ -166,9 +166,11 @@ fn processes_start_where_and_in_the_order_that_the_oracle_says() {
         .unwrap();
     let graph = named("a100-pcie-4-bridged").unwrap();
     let loaded = spec.complete("a machine", graph, &mut drop).unwrap();
-    let schedulers: [(&str, fn() -> PcieAware); 2] =
-        [("", PcieAware::new), ("--first-gpu", PcieAware::first_gpu)];
-    for (option, scheduler) in schedulers {
+    for option in ["", "--first-gpu"] {
+        let mut scheduler = match option {
+            "" => PcieAware::new(),
+            _ => PcieAware::first_gpu(),
+        };
         let answer = answer(&format!("{words} {option}"));
         let jobs = answer["jobs"].as_array().unwrap();
         let submission = |job: &Value| {
@@ -188,7 +190,7 @@ fn processes_start_where_and_in_the_order_that_the_oracle_says() {
         );
         let fleet = fleet(&loaded).unwrap();
         let model = PcieEqualShare::default();
-        let oracle = replay(&workload, fleet, &mut scheduler(), &model).unwrap();
+        let oracle = replay(&workload, fleet, &mut scheduler, &model).unwrap();
         let mut expected: Vec<(Time, u64, u32)> = oracle
             .runs
             .iter()

@@ -1,7 +1,7 @@
 //! Real processes in place of GPUs, to compare simulations with.
 //!
-//! A job is a process ([`worker`]) that copies memory and computes, each at its own speed. Jobs on
-//! one device share a PCIe port: a token [`bucket`] that admits each chunk. Everything else is as
+//! A job is a process that copies memory and computes, each at its own speed. Jobs on
+//! one device share a PCIe port: a token bucket that admits each chunk. Everything else is as
 //! on a real machine: the scheduler gets facts after they have happened ([`replay`](replay())), an
 //! operating system runs the processes, and time does not stop.
 //!
