@@ -138,6 +138,9 @@ impl Allocator {
         match change {
             Change::Begin(whole, layout) => write_layout(0, whole, layout),
             Change::Layout(whole, layout) => write_layout(1, whole, layout),
+            Change::Cordon(whole, cordoned) => [4, whole.0.into(), u64::from(cordoned)]
+                .into_iter()
+                .for_each(write),
             Change::Release(lease) => [2, lease.0].into_iter().for_each(write),
             Change::Book(lease) => {
                 [3, lease.id.0].into_iter().for_each(&mut write);
@@ -319,6 +322,43 @@ impl Allocator {
         Ok(())
     }
 
+    /// Cordons a device, or lifts its cordon. A cordoned device and its instances get no new
+    /// tenants; whoever is there stays. A request that only a cordoned device can meet is busy, not
+    /// infeasible, since a cordon can be lifted.
+    ///
+    /// # Errors
+    /// If `whole` is not a whole device. Then the state is unchanged.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    /// use mapa_core::{Allocator, DeviceId, Fabric, Pattern, Request, lowest_id};
+    ///
+    /// let mut fabric = Fabric::new();
+    /// fabric.add_device("GPU0")?;
+    /// let mut allocator = Allocator::new(Arc::new(fabric.lower()?));
+    /// allocator.cordon(DeviceId(0), true)?;
+    /// let job = Request::new(Pattern::ring(1));
+    /// assert_eq!(allocator.allocate(lowest_id(), &job).unwrap_err().kind(), "busy");
+    /// allocator.cordon(DeviceId(0), false)?;
+    /// assert!(allocator.allocate(lowest_id(), &job).is_ok());
+    /// # Ok::<(), mapa_core::Error>(())
+    /// ```
+    pub fn cordon(&mut self, whole: DeviceId, cordoned: bool) -> Result<(), Error> {
+        if !self.graph.wholes().contains(whole) {
+            return Err(ErrorKind::NotWhole(whole).into());
+        }
+        self.changed(Change::Cordon(whole, cordoned));
+        self.state.cordon(&self.graph, whole, cordoned);
+        Ok(())
+    }
+
+    /// The cordoned devices.
+    #[must_use]
+    pub fn cordoned(&self) -> DeviceSet {
+        &self.graph.wholes() & self.state.cordoned()
+    }
+
     /// Checks that everything with a tenant is in `there`, the new layout.
     fn keeps_tenants(&self, whole: DeviceId, there: &DeviceSet) -> Result<(), Error> {
         let lost = &self.state.in_use(&self.graph, whole) - there;
@@ -348,6 +388,7 @@ impl Allocator {
             lineage: self.lineage,
             next_lease: self.next_lease,
             layouts: self.layouts(),
+            cordoned: self.cordoned().iter().collect(),
             leases: self.leases.values().cloned().collect(),
         }
     }
@@ -432,6 +473,12 @@ impl Allocator {
                 )));
             }
         }
+        // Leases are checked before, since a cordoned device keeps those that it has.
+        for device in snapshot.cordoned {
+            allocator
+                .cordon(device, true)
+                .map_err(|error| bad(format!("cordoned device {device}: {error}")))?;
+        }
         allocator.generation = snapshot.generation;
         allocator.lineage = snapshot.lineage;
         allocator.next_lease = snapshot.next_lease;
@@ -457,6 +504,11 @@ pub struct Snapshot {
         serde(default, skip_serializing_if = "Vec::is_empty")
     )]
     layouts: Vec<Cut>,
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "Vec::is_empty")
+    )]
+    cordoned: Vec<DeviceId>,
     leases: Vec<Lease>,
 }
 
@@ -464,6 +516,7 @@ pub struct Snapshot {
 enum Change<'a> {
     Begin(DeviceId, &'a Layout),
     Layout(DeviceId, &'a Layout),
+    Cordon(DeviceId, bool),
     Release(LeaseId),
     Book(&'a Lease),
 }

@@ -106,6 +106,8 @@ pub(crate) struct State {
     ports: Vec<Usage>,
     numa: BTreeMap<u32, Usage>,
     changing: BTreeMap<DeviceId, Layout>,
+    /// The vertices of cordoned devices. They are neither free nor open, with a tenant or without.
+    cordoned: DeviceSet,
     /// The free and open vertices if every device could be repartitioned around its tenants.
     /// Computed on first use.
     reachable: OnceLock<(DeviceSet, DeviceSet)>,
@@ -135,6 +137,7 @@ impl State {
                 .map(|(number, _)| (number, Usage::IDLE))
                 .collect(),
             changing: BTreeMap::new(),
+            cordoned: DeviceSet::new(),
             reachable: OnceLock::new(),
         }
     }
@@ -202,7 +205,7 @@ impl State {
     /// Inserts a vertex into the sets of free and open vertices or removes it, by its usage.
     fn refresh(&mut self, id: DeviceId) {
         let usage = self.usage[id.index()];
-        let present = self.present.contains(id);
+        let present = self.present.contains(id) && !self.cordoned.contains(id);
         let (free, open) = (usage.tenants == 0, usage.exclusive == 0);
         for (set, belongs) in [(&mut self.free, free), (&mut self.open, open)] {
             if present && belongs {
@@ -217,6 +220,24 @@ impl State {
     pub(crate) fn is_of_free_set(&self, graph: &HardwareGraph) -> bool {
         let is_whole = || self.changing.is_empty() && self.layouts.iter().all(Layout::is_whole);
         self.open == self.free && (!graph.can_be_cut() || is_whole())
+    }
+
+    /// Lets a device get no new tenants, or lets it get some again.
+    pub(crate) fn cordon(&mut self, graph: &HardwareGraph, whole: DeviceId, cordoned: bool) {
+        let vertices = graph.vertices(whole);
+        self.cordoned = if cordoned {
+            &self.cordoned | vertices
+        } else {
+            &self.cordoned - vertices
+        };
+        self.reachable = OnceLock::new();
+        for id in vertices.iter() {
+            self.refresh(id);
+        }
+    }
+
+    pub(crate) fn cordoned(&self) -> &DeviceSet {
+        &self.cordoned
     }
 
     pub(crate) fn layout(&self, whole: DeviceId) -> Layout {
@@ -273,7 +294,7 @@ impl State {
                 .keys()
                 .map(|&whole| graph.vertices(whole) - &self.present);
             let taken = changing.fold(taken, |taken, absent| &taken | &absent);
-            let free = graph.everything() - &taken;
+            let free = &(graph.everything() - &taken) - &self.cordoned;
             let open = &free | &self.open;
             (free, open)
         })
@@ -308,6 +329,7 @@ impl PartialEq for State {
                 == (&other.usage, &other.wholes, &other.ports)
             && (&self.layouts, &self.numa, &self.changing)
                 == (&other.layouts, &other.numa, &other.changing)
+            && self.cordoned == other.cordoned
             && self.tenants == other.tenants
     }
 }

@@ -240,6 +240,14 @@ impl<'a> View<'a> {
         self.state?.changing().get(&whole)
     }
 
+    /// Whether a device or instance is cordoned: it gets no new tenants. False for a view of a bare
+    /// free set.
+    #[must_use]
+    pub fn is_cordoned(&self, id: DeviceId) -> bool {
+        self.state
+            .is_some_and(|state| state.cordoned().contains(id))
+    }
+
     /// The vertices that have room now for a tenant with this demand, if no other tenant is added.
     ///
     /// # Complexity

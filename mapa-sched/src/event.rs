@@ -48,12 +48,54 @@ pub enum Event {
         /// The layout.
         layout: Layout,
     },
+    /// A machine or a device gets no new tenants, or gets some again. Whoever is there stays. A job
+    /// that only fits there waits: it is not rejected.
+    Cordoned {
+        /// The machine.
+        machine: MachineId,
+        /// The whole device; `None` for every device of the machine.
+        whole: Option<DeviceId>,
+        /// Whether it is cordoned from now on.
+        cordoned: bool,
+    },
+    /// An order could not be carried out. What a failed [`Action::Place`] had booked is free, and
+    /// its job or task is gone from the scheduler as if it had [failed](Event::Failed). To let a job
+    /// wait again, the driver tells [`Event::Arrived`] with its first time of arrival, in a later
+    /// instant: whatever made the order fail may still last. Of other failed orders nothing is
+    /// booked: [`Event::LayoutIs`] tells the layout that a device has, and a tenant that could not
+    /// be moved or stopped is told of by what happens to it next.
+    OrderFailed {
+        /// The order.
+        order: Action,
+        /// Why it failed, in one sentence.
+        why: String,
+    },
     /// How long a tenant took to answer a request.
     Latency(Latency),
     /// What a machine's host has done lately.
     Signals(Signals),
     /// The moment has come that [`Action::Wake`] named.
     Woken(Token),
+}
+
+impl Event {
+    /// The job that leaves the system by this fact: one that has ended, was cancelled, or could not
+    /// be started.
+    #[must_use]
+    pub fn leaves(&self) -> Option<JobId> {
+        match self {
+            Self::Finished(job) | Self::Failed(job) | Self::Cancelled(job) => Some(*job),
+            Self::OrderFailed {
+                order:
+                    Action::Place {
+                        tenant: Tenant::Job(job),
+                        ..
+                    },
+                ..
+            } => Some(*job),
+            _ => None,
+        }
+    }
 }
 
 /// How long one request to a tenant has taken.

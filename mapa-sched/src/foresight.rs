@@ -227,11 +227,12 @@ impl Scheduler for Foresight {
     fn on_event(&mut self, _now: Time, event: Event) {
         match event {
             Event::Arrived(job) => self.waiting.push(job),
-            Event::Cancelled(job) | Event::Failed(job) | Event::Finished(job) => {
-                drop(self.waiting.forget(job));
-                self.ends.as_mut().map(|ends| ends.remove(&job));
+            fact => {
+                if let Some(job) = fact.leaves() {
+                    drop(self.waiting.forget(job));
+                    self.ends.as_mut().map(|ends| ends.remove(&job));
+                }
             }
-            _ => {}
         }
     }
 

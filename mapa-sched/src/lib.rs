@@ -33,7 +33,7 @@ pub use backfill::{Conservative, Easy};
 pub use built_in::BuiltIn;
 pub use defrag::{Defrag, Defragmented, Move, Plan, Reach, Target};
 pub use drive::{
-    Drive, Driver, End, Key, Left, Life, Record, Seen, Stay, Stays, TaskLife, Timeline,
+    Drive, Driver, End, FailedOrder, Key, Left, Life, Record, Seen, Stay, Stays, TaskLife, Timeline,
 };
 pub use error::Error;
 pub use event::{Action, Event, Guard, Latency, Part, Placed, Signals, Token};

@@ -156,10 +156,11 @@ impl Scheduler for Queue {
     fn on_event(&mut self, _now: Time, event: Event) {
         match event {
             Event::Arrived(job) => self.waiting.push(job),
-            Event::Cancelled(job) | Event::Failed(job) | Event::Finished(job) => {
-                drop(self.waiting.forget(job))
+            fact => {
+                if let Some(job) = fact.leaves() {
+                    drop(self.waiting.forget(job))
+                }
             }
-            _ => {}
         }
     }
 

@@ -2,6 +2,7 @@
 //! Schedulers on fleets are compared with slow and obvious implementations.
 
 mod backfill;
+mod cordons;
 mod counts;
 mod decide;
 mod defrag;

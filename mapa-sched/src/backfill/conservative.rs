@@ -156,13 +156,8 @@ impl Conservative {
     fn refresh(&mut self, now: Time, fleet: &Fleet) -> bool {
         let mut anew = self.running.refresh(now, fleet);
         self.answers.refresh(fleet);
-        // The devices that are present differ from those planned with: a layout has changed.
-        if !self
-            .idle
-            .views()
-            .map(|view| view.present())
-            .eq(fleet.views().map(|view| view.present()))
-        {
+        // The devices that are present and not cordoned differ from those planned with.
+        if !usable(&self.idle).eq(usable(fleet)) {
             anew = true;
             self.idle = fleet.clone();
             for (tenant, ..) in fleet.tenants() {
@@ -434,15 +429,16 @@ impl Scheduler for Conservative {
     fn on_event(&mut self, now: Time, event: Event) {
         match event {
             Event::Arrived(job) => self.waiting.push(job),
-            Event::Cancelled(job) | Event::Failed(job) | Event::Finished(job) => {
-                self.eased |= self.running.end(job, now);
-                let slot = self
-                    .waiting
-                    .forget(job)
-                    .and_then(|entry| self.plan.remove(entry.serial));
-                self.eased |= slot.is_some();
+            fact => {
+                if let Some(job) = fact.leaves() {
+                    self.eased |= self.running.end(job, now);
+                    let slot = self
+                        .waiting
+                        .forget(job)
+                        .and_then(|entry| self.plan.remove(entry.serial));
+                    self.eased |= slot.is_some();
+                }
             }
-            _ => {}
         }
     }
 
@@ -467,4 +463,12 @@ impl Scheduler for Conservative {
             self.running.wake(planned, turn);
         }
     }
+}
+
+/// The devices of each machine that are present, and those that are cordoned.
+fn usable(fleet: &Fleet) -> impl Iterator<Item = (&DeviceSet, DeviceSet)> {
+    fleet
+        .machines()
+        .iter()
+        .map(|machine| (machine.view().present(), machine.cordoned()))
 }

@@ -363,11 +363,12 @@ impl Scheduler for Easy {
     fn on_event(&mut self, now: Time, event: Event) {
         match event {
             Event::Arrived(job) => self.waiting.push(job),
-            Event::Cancelled(job) | Event::Failed(job) | Event::Finished(job) => {
-                drop(self.waiting.forget(job));
-                self.running.end(job, now);
+            fact => {
+                if let Some(job) = fact.leaves() {
+                    drop(self.waiting.forget(job));
+                    self.running.end(job, now);
+                }
             }
-            _ => {}
         }
     }
 

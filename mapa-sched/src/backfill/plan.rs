@@ -54,7 +54,10 @@ impl Outlook {
                 continue;
             };
             if let (Some(lease), Some(until)) = (held.lease(lease), running.until(tenant.job())) {
+                // A cordoned device is not given back to the queue.
+                let view = held.view();
                 let set = lease.placement.set();
+                let set = set.iter().filter(|&id| !view.is_cordoned(id)).collect();
                 outlook.take(&Place { machine, set }, until);
             }
         }

@@ -12,7 +12,7 @@ use crate::fleet::Fleet;
 use crate::scheduler::{Scheduler, step};
 use crate::time::Time;
 
-pub use record::{End, Left, Life, Record, Stay, Stays, TaskLife};
+pub use record::{End, FailedOrder, Left, Life, Record, Stay, Stays, TaskLife};
 pub use timeline::{Key, Timeline};
 
 /// What a driver sees.

@@ -57,6 +57,14 @@ impl Stays {
         self.open = true;
     }
 
+    /// The stay that lasts has never begun: its order has failed.
+    fn never_was(&mut self) {
+        if self.open {
+            self.list.pop();
+        }
+        self.open = false;
+    }
+
     fn leave(&mut self, until: Time) {
         if let Some(open) = self.list.last_mut().filter(|_| self.open) {
             open.until = until;
@@ -139,12 +147,24 @@ pub struct Left {
     pub how: End,
 }
 
+/// An order that could not be carried out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FailedOrder {
+    /// When that was told.
+    pub at: Time,
+    /// The order.
+    pub order: Action,
+    /// Why it failed.
+    pub why: String,
+}
+
 /// The record of a run. It is made from facts and orders alone. A job of which no arrival was told
 /// is not in it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
     present: BTreeMap<JobId, Life>,
     left: Vec<Left>,
+    failed_orders: Vec<FailedOrder>,
     guards: Guards,
     facts: u64,
     instants: u64,
@@ -185,6 +205,12 @@ impl Record {
     /// Takes the jobs that have left out of the record, so that it does not grow forever.
     pub fn take_left(&mut self) -> Vec<Left> {
         std::mem::take(&mut self.left)
+    }
+
+    /// The orders that could not be carried out, in the order in which that was told.
+    #[must_use]
+    pub fn failed_orders(&self) -> &[FailedOrder] {
+        &self.failed_orders
     }
 
     /// The limits on jobs that have not left.
@@ -241,7 +267,26 @@ impl Record {
                 let life = self.present.get_mut(job);
                 life.into_iter().for_each(|life| life.end_task(*task, at));
             }
-            Event::LayoutIs { .. } | Event::Latency(_) | Event::Signals(_) | Event::Woken(_) => {}
+            Event::OrderFailed { order, why } => {
+                if let Action::Place { tenant, .. } = order
+                    && let Some(stays) = self.stays_of(*tenant)
+                {
+                    stays.never_was();
+                }
+                self.failed_orders.push(FailedOrder {
+                    at,
+                    order: order.clone(),
+                    why: why.clone(),
+                });
+                if let Some(job) = event.leaves() {
+                    self.leaves(job, at, End::Failed);
+                }
+            }
+            Event::LayoutIs { .. }
+            | Event::Cordoned { .. }
+            | Event::Latency(_)
+            | Event::Signals(_)
+            | Event::Woken(_) => {}
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::Event;
+use crate::event::{Action, Event};
 use crate::time::Time;
 
 /// Facts that will happen, by their moment. Facts of one moment come in this order: ends of jobs,
@@ -61,7 +61,12 @@ fn rank(event: &Event) -> (u8, u64, u64) {
     match event {
         Event::Finished(job) | Event::Failed(job) | Event::Cancelled(job) => (0, job.0, 0),
         Event::TaskEnd { job, task } => (1, job.0, task.0),
+        Event::OrderFailed { order, .. } => match order {
+            Action::Place { tenant, .. } => (2, tenant.job().0, 0),
+            _ => (2, u64::MAX, 0),
+        },
         Event::LayoutIs { .. } => (3, 0, 0),
+        Event::Cordoned { machine, .. } => (4, machine.0.into(), 0),
         Event::Arrived(_) => (5, 0, 0),
         Event::TaskBegin { job, task, .. } => (6, job.0, task.0),
         Event::Latency(_) => (7, 0, 0),

@@ -19,7 +19,7 @@ use mapa_core::{
 };
 
 use crate::error::{Error, ErrorKind};
-use crate::event::{Event, Part, Placed};
+use crate::event::{Action, Event, Part, Placed};
 use crate::job::{JobId, TaskId, Tenant};
 
 pub(crate) use answer::best_of;
@@ -410,8 +410,24 @@ impl Fleet {
     /// As [`step`](crate::step); nothing is booked then.
     pub fn book(&mut self, fact: &Event) -> Result<(), Error> {
         match fact {
-            Event::Finished(job) | Event::Failed(job) | Event::Cancelled(job) => {
-                self.release_job(*job)
+            Event::Cordoned {
+                machine,
+                whole,
+                cordoned,
+            } => self.cordon(*machine, *whole, *cordoned),
+            Event::OrderFailed {
+                order:
+                    Action::Place {
+                        tenant: tenant @ Tenant::Task(..),
+                        ..
+                    },
+                ..
+            } => match self.release(*tenant) {
+                Err(error) if error.is_unknown_tenant() => Ok(()),
+                done => done,
+            },
+            fact if fact.leaves().is_some() => {
+                fact.leaves().map_or(Ok(()), |job| self.release_job(job))
             }
             // A task that was blocked until its end held nothing.
             Event::TaskEnd { job, task } => match self.release(Tenant::Task(*job, *task)) {
@@ -425,6 +441,24 @@ impl Fleet {
             } => self.layout_is(*machine, *whole, layout),
             _ => Ok(()),
         }
+    }
+
+    /// Cordons a device, or all of a machine, or lifts the cordon.
+    fn cordon(
+        &mut self,
+        machine: MachineId,
+        whole: Option<DeviceId>,
+        cordoned: bool,
+    ) -> Result<(), Error> {
+        self.change(machine, |machine| match whole {
+            Some(whole) => machine.cordon(whole, cordoned),
+            None => {
+                let wholes = machine.graph().wholes();
+                wholes
+                    .iter()
+                    .try_for_each(|whole| machine.cordon(whole, cordoned))
+            }
+        })
     }
 
     /// Books the current layout of a device, as [`Allocator::layout_is`]. Use this to set up a

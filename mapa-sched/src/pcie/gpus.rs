@@ -147,7 +147,8 @@ impl Gpus {
     fn state(&mut self, view: &View<'_>, gpu: Gpu, marked: bool) -> State {
         let graph = view.graph();
         let usage = view.usage_of_whole(gpu.whole);
-        let is_changing = view.changing_to(gpu.whole).is_some();
+        // A cordoned GPU can neither take a job nor be repartitioned for one.
+        let is_changing = view.changing_to(gpu.whole).is_some() || view.is_cordoned(gpu.whole);
         // A few sizes at most: a list is faster than a map.
         let mut free: Vec<(Size, u32)> = Vec::new();
         let vertices = graph.vertices(gpu.whole) & view.free();

@@ -605,11 +605,12 @@ impl Scheduler for PcieAware {
     fn on_event(&mut self, now: Time, event: Event) {
         match event {
             Event::Arrived(job) => self.queue.push(job, now),
-            Event::Cancelled(job) | Event::Failed(job) | Event::Finished(job) => {
-                self.queue.forget(job);
-                self.left.extend(self.records.end(job));
+            fact => {
+                if let Some(job) = fact.leaves() {
+                    self.queue.forget(job);
+                    self.left.extend(self.records.end(job));
+                }
             }
-            _ => {}
         }
     }
 
