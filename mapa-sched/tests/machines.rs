@@ -194,7 +194,8 @@ pub(crate) fn check(fleet: &Fleet) {
                     .is_none_or(|own| own >= memory_bytes),
                 "memory given twice"
             );
-            assert_eq!(view.free().contains(id), here.is_empty());
+            let is_free = here.is_empty() && !view.is_cordoned(id);
+            assert_eq!(view.free().contains(id), is_free);
         }
         assert!(view.free().is_subset(view.present()));
     }
