@@ -85,6 +85,15 @@ pub(crate) enum MethodName {
     Monotone,
 }
 
+#[cfg(feature = "plots")]
+impl MethodName {
+    /// The name, as the option takes it.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value()
+            .map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
 /// The terms of a prediction.
 #[derive(Clone, Copy, Default, ValueEnum)]
 pub(crate) enum Terms {

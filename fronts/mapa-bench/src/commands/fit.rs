@@ -99,7 +99,7 @@ fn work(
     if let Some(folder) = &args.plot {
         bar.set_message("plots");
         crate::files::make_folder(folder)?;
-        let title = format!("{}, {machine}, {}", args.name, method_name(args));
+        let title = format!("{}, {machine}, {}", args.name, args.method.name());
         for (name, picture) in crate::plots::Plots::of(&fit, &title, &rings) {
             let file = folder.join(name);
             write(&file, picture)?;
@@ -153,12 +153,6 @@ fn in_file(error: &Error, args: &FitArgs) -> Failure {
         [file] if error.sample().is_some() => Failure::at(file, error),
         _ => Failure::malformed(error),
     }
-}
-
-#[cfg(feature = "plots")]
-fn method_name(args: &FitArgs) -> String {
-    clap::ValueEnum::to_possible_value(&args.method)
-        .map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 /// The measurements of all files. With several files, labels start with the file.

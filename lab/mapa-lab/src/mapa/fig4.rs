@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::super::claim::{Claim, Verdict, bounds, number, range};
 use super::super::picture::{Group, Words, boxes};
 use super::super::report::Section;
+use super::setting::Runs;
 use super::trials::{All, Trial, Trials};
 use mapa_front::Error;
 
@@ -149,10 +150,9 @@ fn row(trials: &Trials, size: usize, section: &mut Section) -> Vec<String> {
         lose_a_fifth: bounds(lost),
     };
     section.insert(format!("{}, {size} GPUs", trials.setting.id), numbers);
-    let name = if trials.setting.id == "hundred" {
-        "by Eq. 2"
-    } else {
-        "fixed"
+    let name = match trials.setting.runs {
+        Runs::Fixed => "fixed",
+        _ => "by Eq. 2",
     };
     let mut cells = vec![name.to_owned(), size.to_string(), pooled.len().to_string()];
     cells.extend(quartiles.map(|value| format!("{value:.3}")));
