@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::common::{Folder, answer, error, no, run, text};
+use crate::schema::assert_valid;
 use serde_json::{Value, json};
 
 /// On a DGX-1V, 40 GB/s for each double link of the best ring, 20 for each single one, 5 for each
@@ -35,6 +36,7 @@ fn exact_measurements_give_back_their_coefficients_and_a_file_that_commands_take
     let fit = answer(&format!(
         "fit --machine dgx-1v {runs} --terms linear --output {model} --name mine"
     ));
+    assert_valid("fit", &fit);
     let terms = fit["model"]["terms"].as_array().unwrap();
     let coefficients: Vec<f64> = terms
         .iter()
@@ -485,6 +487,7 @@ fn slopes_of_contention_come_from_runs_and_go_into_profiles_that_commands_take()
     let fit = answer(&format!(
         "profile {runs} {demand} --output {file} --svg {svg}"
     ));
+    assert_valid("profile", &fit);
     for (job, (alpha, knee)) in fit["jobs"]
         .as_array()
         .unwrap()

@@ -25,6 +25,15 @@ fn faults(schema: &Validator, answer: &Value) -> Vec<String> {
     schema.iter_errors(answer).map(fault).collect()
 }
 
+/// Asserts that an answer is valid by the schema of this name.
+pub(crate) fn assert_valid(name: &str, answer: &Value) {
+    assert_eq!(
+        faults(&schema(name), answer),
+        Vec::<String>::new(),
+        "{name}"
+    );
+}
+
 /// Commands, and the schema of what they answer. Files are those of the test's folder.
 const COMMANDS: [(&str, &str); 41] = [
     ("machines", "machines"),
@@ -186,7 +195,7 @@ fn what_every_command_answers_is_valid_by_its_schema() {
         assert_eq!(faults(&batch, answer), Vec::<String>::new(), "{answer}");
     }
     used.insert("allocate-batch".to_owned());
-    // These need measurements, or take long. Reports are validated below.
+    // These need measurements, or take long: the tests of their commands validate what they answer.
     for name in [
         "fit",
         "profile",

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{answer, error, no};
+use crate::schema::assert_valid;
 use mapa_core::mig::Size;
 use mapa_front::MachineSpec;
 use mapa_front::simulation::fleet;
@@ -172,6 +173,7 @@ fn processes_start_where_and_in_the_order_that_the_oracle_says() {
             _ => PcieAware::first_gpu(),
         };
         let answer = answer(&format!("{words} {option}"));
+        assert_valid("workers-replay", &answer);
         let jobs = answer["jobs"].as_array().unwrap();
         let submission = |job: &Value| {
             let kind = Profile::tang()
