@@ -47,8 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // GPU 0 is in use by another job.
     let graph = named("dgx-1v")?.graph()?;
     let free = graph.all().iter().filter(|id| id.0 != 0).collect();
-    let request = Request::new(job.pattern.clone())
-        .sensitive(job.verdict.sensitivity == Sensitivity::Sensitive);
+    let request = Request::new(job.pattern.clone()).sensitive(job.verdict.sensitivity);
     // Greedy adds up link bandwidths and ignores traffic. `min_edges_seconds` takes into account
     // how much traffic each edge carries.
     let fastest = min_edges_seconds(&job.pattern, Rates::NOMINAL);

@@ -120,6 +120,8 @@ pub(crate) enum ErrorKind {
     SelfLoop { edge: usize, vertex: u16 },
     #[error("edge {edge} has traffic {traffic}: expected a positive number")]
     BadTraffic { edge: usize, traffic: f64 },
+    #[error("sensitivity `{0}`: expected one of sensitive, insensitive, unknown")]
+    BadSensitivity(String),
     #[error("a pattern of {0} vertices: expected at most {MAX_DEVICES}")]
     PatternTooLarge(usize),
     #[error("a graph of {vertices} vertices: expected at most {most}")]

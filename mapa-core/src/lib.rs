@@ -20,6 +20,7 @@ mod policy;
 mod reach;
 mod request;
 mod score;
+mod sensitivity;
 mod settings;
 pub mod sharing;
 mod state;
@@ -41,21 +42,23 @@ pub use pattern::{
     Demand, Dimension, Edge, ModelShape, Parallelism, Pattern, Shape, Sharing, Want,
 };
 pub use policy::{
-    BestPartition, BuiltIn, Decision, Ends, Foresight, LeastWeight, ModelUse, Next, OrElse,
+    Auto, BestPartition, BuiltIn, Decision, Ends, Foresight, LeastWeight, ModelUse, Next, OrElse,
     Outlook, PCIE_GEN4_GBPS, Patience, Policy, Reason, Refusal, Rules, RunnerUp, Scored,
-    SloSignals, Wait, When, Within, best_partition, case, distributed, earliest_finish, foresight,
-    greedy, largest_first, least_weight, lowest_id, max_bandwidth, max_bandwidth_with,
-    min_edges_seconds, min_step_time, packed, pcie_aware, pcie_slowdown, pcie_slowdown_on,
-    preserve, preserve_released, preserve_with, random, slo_aware, smallest_first, topo_aware,
-    topo_aware_released, when, within,
+    SloSignals, Wait, When, Within, auto, auto_by, auto_with, best_partition, case, distributed,
+    earliest_finish, fitting_model, foresight, greedy, largest_first, least_weight, lowest_id,
+    max_bandwidth, max_bandwidth_with, min_edges_seconds, min_step_time, packed, pcie_aware,
+    pcie_slowdown, pcie_slowdown_on, preserve, preserve_released, preserve_with, random, slo_aware,
+    smallest_first, topo_aware, topo_aware_released, when, within,
 };
 pub use request::Request;
 pub use score::{
     AllToAll, Bandwidth, Candidate, Census, Channels, Coefficients, Domain, EdgeOn, Form,
     LinkModel, Objective, Rates, RingPacking, Seat, StepTime, Subset, Term, Tiers, TreePacking,
-    aggregate_gbps, edges_seconds, effective_gbps, effective_gbps_with, host_hops,
-    preserved_direct_gbps, preserved_gbps, ring_packing_gbps, step_seconds,
+    aggregate_gbps, all_to_all_gbps, edges_seconds, effective_gbps, effective_gbps_with,
+    host_distance, host_distance_left, host_hops, preserved_direct_gbps, preserved_gbps,
+    ring_packing_gbps, step_seconds, tree_packing_gbps,
 };
+pub use sensitivity::Sensitivity;
 pub use settings::{Setting, Settings};
 pub use state::Usage;
 pub use topology::{

@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind};
 use crate::ids::{DeviceId, LinkClass};
 use crate::matching::Limits;
 use crate::pattern::{Demand, Pattern, Want};
+use crate::sensitivity::Sensitivity;
 use crate::topology::{DeviceSet, HardwareGraph};
 use crate::view::View;
 
@@ -23,8 +24,8 @@ use crate::view::View;
 pub struct Request {
     /// The job's ranks, which of them communicate, and what each demands.
     pub pattern: Pattern,
-    /// Whether the job's speed depends on its links. Default: no.
-    pub bandwidth_sensitive: bool,
+    /// Whether the job's speed depends on its links. Default: unknown.
+    pub sensitivity: Sensitivity,
     /// Devices that the job must get. Default: none.
     pub must_include: DeviceSet,
     /// Devices that the job must not get. A whole device stands for all of its instances too.
@@ -48,17 +49,18 @@ pub struct Request {
 }
 
 impl Request {
-    /// The default limit on nodes: a few seconds of one core. Placing a rank counts as one node.
-    /// Evaluating a set of devices, of n candidates, counts as 1 + n² / 64 nodes, or as 1 if its
-    /// value is in a table.
-    pub const NODES: u64 = 100_000_000;
+    /// The default limit on nodes: about half a second of one core. Placing a rank counts as one
+    /// node, and so does a set of devices. Computing a value of the devices that stay free, n of
+    /// them, counts as n² / 64 nodes more; a bound on a packing on k devices as k³ / 4, a packing
+    /// as k 2ᵏ, if they are not in a table.
+    pub const NODES: u64 = 15_000_000;
 
-    /// A request without constraints, for a job that is not sensitive.
+    /// A request without constraints, for a job of unknown sensitivity.
     #[must_use]
     pub fn new(pattern: Pattern) -> Self {
         Self {
             pattern,
-            bandwidth_sensitive: false,
+            sensitivity: Sensitivity::Unknown,
             must_include: DeviceSet::new(),
             avoid: DeviceSet::new(),
             only: None,
@@ -69,11 +71,11 @@ impl Request {
         }
     }
 
-    /// Sets whether the job's speed depends on its links.
+    /// Sets whether the job's speed depends on its links: a [`Sensitivity`], `true` or `false`.
     #[must_use]
-    pub fn sensitive(self, bandwidth_sensitive: bool) -> Self {
+    pub fn sensitive(self, sensitivity: impl Into<Sensitivity>) -> Self {
         Self {
-            bandwidth_sensitive,
+            sensitivity: sensitivity.into(),
             ..self
         }
     }

@@ -91,14 +91,14 @@ impl Lines<'_> {
     }
 
     /// Parses a word; the default if it is missing.
-    fn word<T: std::str::FromStr<Err = Error> + Default>(
+    fn word<T: std::str::FromStr<Err: std::fmt::Display> + Default>(
         &self,
         word: &Option<Spanned<String>>,
     ) -> Result<T, Error> {
         let parse = |word: &Spanned<String>| {
             word.get_ref()
                 .parse()
-                .map_err(|error: Error| self.at(word, error.to_string()))
+                .map_err(|error: T::Err| self.at(word, error.to_string()))
         };
         word.as_ref().map_or(Ok(T::default()), parse)
     }

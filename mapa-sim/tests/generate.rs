@@ -103,7 +103,7 @@ fn the_papers_mix_is_uniform_in_sizes_tasks_and_run_times() {
     let sensitive = workload
         .jobs
         .iter()
-        .map(|own| f64::from(own.job.request.bandwidth_sensitive))
+        .map(|own| f64::from(own.job.request.sensitivity.is_sensitive()))
         .collect::<Vec<_>>();
     has_mean(&sensitive, 4.0 / 9.0, 0.5);
     assert!(

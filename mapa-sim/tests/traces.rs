@@ -44,7 +44,7 @@ fn what_a_trace_does_not_say_is_assumed_and_told_with_counts() {
     assert_eq!(workload.jobs[1].work, Duration::ZERO);
     for words in [
         "every job is of the pattern ring",
-        "4 jobs which the paper does not classify: assumed to be not sensitive",
+        "4 jobs which the paper does not classify: whether they are sensitive is unknown",
         "2 jobs of less than a device",
         "1 job without run time",
         "2 jobs that are services",
@@ -61,7 +61,7 @@ fn models_bear_the_papers_names_and_its_verdicts() {
     let told: Vec<_> = workload
         .jobs
         .iter()
-        .map(|own| (&*own.task, own.job.request.bandwidth_sensitive))
+        .map(|own| (&*own.task, own.job.request.sensitivity.is_sensitive()))
         .collect();
     let expected = [
         ("Transformer (batch size 128)", false),
@@ -75,7 +75,7 @@ fn models_bear_the_papers_names_and_its_verdicts() {
         other
             .jobs
             .iter()
-            .all(|own| own.job.request.bandwidth_sensitive)
+            .all(|own| own.job.request.sensitivity.is_sensitive())
     );
     assert_eq!(other.jobs[1].job.request.pattern, Shape::Star.pattern(4));
 }
@@ -374,7 +374,7 @@ fn tiresias_jobs_are_as_many_as_the_manifest_says() {
     let sensitive = workload
         .jobs
         .iter()
-        .filter(|own| own.job.request.bandwidth_sensitive)
+        .filter(|own| own.job.request.sensitivity.is_sensitive())
         .count();
     assert_eq!(sensitive, 54, "all but the six of GoogleNet");
 }

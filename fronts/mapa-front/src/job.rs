@@ -6,9 +6,9 @@ use std::path::Path;
 
 use mapa_core::{
     Candidate, Decision, Dimension, HardwareGraph, MAX_DEVICES, Parallelism, Pattern, Rates, Rules,
-    Shape, StepTime, edges_seconds, min_edges_seconds, min_step_time,
+    Sensitivity, Shape, StepTime, edges_seconds, min_edges_seconds, min_step_time,
 };
-use mapa_patterns::{Application, Sensitivity, Unit, read_pattern};
+use mapa_patterns::{Application, Unit, read_pattern};
 
 use crate::answer::StepTimes;
 use crate::error::Error;
@@ -28,14 +28,11 @@ pub struct Job {
 }
 
 impl Job {
-    /// Whether the job's speed depends on its links: as the command line says, else as the pattern
-    /// file says, else not.
-    pub fn is_sensitive(&self, option: Option<bool>) -> bool {
-        option.unwrap_or_else(|| {
-            self.application
-                .as_ref()
-                .is_some_and(|own| own.verdict.sensitivity == Sensitivity::Sensitive)
-        })
+    /// Whether the job's speed depends on its links: as the request says, else as the pattern file
+    /// says, else unknown.
+    pub fn sensitivity(&self, said: Option<bool>) -> Sensitivity {
+        let own = self.application.as_ref().map(|own| own.verdict.sensitivity);
+        said.map(Sensitivity::from).or(own).unwrap_or_default()
     }
 
     /// The policy that minimises communication time, if that time is known: of a training job's

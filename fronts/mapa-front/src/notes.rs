@@ -17,7 +17,7 @@ pub fn notes(
     let mut notes = Vec::new();
     let best = decision.best();
     let name = decision.policy();
-    let sensitive = request.bandwidth_sensitive && best.placement().len() > 1;
+    let sensitive = request.sensitivity.is_sensitive() && best.placement().len() > 1;
     let row = names.policies.get(name);
     let is_eq_2 = model.is_none_or(|model| model.is_eq_2);
     let by_eq_2 = row.is_some_and(|own| own.by_eq_2) && sensitive && is_eq_2;
@@ -32,7 +32,7 @@ pub fn notes(
         placement: best.placement(),
     };
     let for_sensitive = row.is_some_and(|own| own.model == ModelUse::Sensitive);
-    let is_unused = for_sensitive && !request.bandwidth_sensitive;
+    let is_unused = for_sensitive && !request.sensitivity.is_sensitive();
     if is_unused && model.is_some() {
         notes.push(
             format!("{name} uses the model for bandwidth-sensitive jobs only: add --sensitive if the job is one"),

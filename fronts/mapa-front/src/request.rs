@@ -158,7 +158,7 @@ impl JobSpec {
     pub fn request(&self, job: &Job, graph: &HardwareGraph) -> Result<Request, Error> {
         let demand = demand(self, graph)?;
         let mut request = Request::new(job.pattern.clone().each(demand))
-            .sensitive(job.is_sensitive(self.sensitive))
+            .sensitive(job.sensitivity(self.sensitive))
             .must_include(devices(&self.must_include, graph)?)
             .avoid(devices(&self.avoid, graph)?)
             .min_link(min_link(self.min_link.as_deref())?)

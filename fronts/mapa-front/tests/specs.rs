@@ -78,7 +78,7 @@ fn a_job_in_words_toml_and_json() {
     let graph = named("dgx-1v").unwrap().graph().unwrap();
     let job = spec.job(&InMemory::default()).unwrap();
     let request = spec.request(&job, &graph).unwrap();
-    assert_eq!((job.ranks, request.bandwidth_sensitive), (3, true));
+    assert_eq!((job.ranks, request.sensitivity.is_sensitive()), (3, true));
     assert_eq!(request.avoid, [0, 1].into());
     // A pattern that has `=` itself needs no key.
     let training: JobSpec = "tp=2,pp=2 sensitive=true".parse().unwrap();

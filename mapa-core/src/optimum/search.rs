@@ -90,6 +90,14 @@ impl<'o, 'a> Problem<'o, 'a> {
         }
     }
 
+    /// A bound on the first criterion for all placements, in its own unit; `None` if none is known.
+    pub(crate) fn bound_of_first(&self) -> Option<f64> {
+        let bounds = Bounds::new(self.view, &self.request.pattern, self.criteria);
+        let (_, sign) = self.criteria.first()?.exact_sum()?;
+        let signed = bounds.within(0, &Domains::new(self).union);
+        Some(sign * signed).filter(|bound| bound.is_finite())
+    }
+
     /// Compiles the pattern for distinct matches if the problem is symmetric, else for every rank
     /// order.
     fn matcher(&self, symmetric: bool) -> Cow<'o, Matcher> {
@@ -259,7 +267,7 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
             .unwrap_or(self.problem.criteria.len())
     }
 
-    /// The cost of visiting one set, in nodes. Its value may depend on every pair of devices, and a
+    /// The cost of looking at the set of a match, in nodes. Its value may depend on every pair of devices, and a
     /// node of the matcher takes as long as some dozens of pairs.
     fn cost_of_set(&self, part: &DeviceSet) -> u64 {
         1 + (part.len() as u64).pow(2) / 64
@@ -286,7 +294,6 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
         // Upper bounds for all sets. Once these do not win, no set does.
         let ideal: Few<f64> = (0..criteria.len()).map(|at| self.ideal(at, part)).collect();
         let plan = self.plan(matcher, symmetric);
-        let cost = self.cost_of_set(part);
         if plan.takes_long {
             // A good set found early spares others the long computation of their values.
             for set in self.grown(must, part) {
@@ -311,13 +318,13 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
             if !self.stats.complete() {
                 return;
             }
-            if limits.nodes.saturating_sub(self.stats.nodes) < cost {
+            if self.stats.nodes >= limits.nodes {
                 self.stats.stopped = StopReason::NodeLimit;
                 return;
             }
             // The caller's deadline is checked as often as the matcher checks it.
             let asked = self.stats.nodes >> 10;
-            self.stats.nodes += cost;
+            self.stats.nodes += 1;
             if self.stats.nodes >> 10 != asked
                 && self.problem.view.stop().is_some_and(|stop| stop())
             {
@@ -326,7 +333,7 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
             }
             let mut set = must.clone();
             set.extend(chosen.iter().map(|&i| rest[i]));
-            if self.loses(&ideal, &set) {
+            if self.loses(&set, |at| ideal[at]) {
                 // Sets come by lowest ids: what follows can be no better, and has higher ids.
                 return;
             }
@@ -350,6 +357,7 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
         } else {
             (0, 0)
         };
+        let free = self.problem.view.free().len() as u64;
         let (by_set, own_order) = (self.set_criteria(), self.own_order());
         Plan {
             matcher,
@@ -359,6 +367,16 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
             takes_long,
             dear,
             glance,
+            rest: free.pow(2) / 64,
+        }
+    }
+
+    /// The cost of a bound on this criterion for one set, in nodes.
+    fn cost_of_glance(&self, at: usize, plan: &Plan<'_, 'o, 'a>) -> u64 {
+        match self.problem.criteria[at].objective() {
+            Some(objective) if objective.is_chosen_and_bounded() => plan.glance,
+            Some(objective) if matches!(objective.form(), Form::Rest(_)) => plan.rest,
+            _ => 0,
         }
     }
 
@@ -372,27 +390,32 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
         } = *self.problem;
         // Values that take long are computed only for sets that their cheap bounds leave a chance.
         if plan.takes_long && self.is_full() {
-            self.stats.nodes = self.stats.nodes.saturating_add(plan.glance);
-            let bound: Few<f64> = (0..criteria.len())
-                .map(|at| self.at_most_at_a_glance(at, set))
-                .collect();
-            if self.loses(&bound, set) {
+            let mut looked = 0;
+            let loses = self.loses(set, |at| {
+                looked += self.cost_of_glance(at, plan);
+                self.at_most_at_a_glance(at, set)
+            });
+            self.stats.nodes = self.stats.nodes.saturating_add(looked);
+            if loses {
                 return;
             }
         }
         self.stats.nodes = self.stats.nodes.saturating_add(plan.dear);
-        let keys: Few<f64> = criteria[..plan.by_set]
-            .iter()
-            .filter_map(|criterion| self.problem.set_key(criterion, set))
-            .collect();
-        let bound: Few<f64> = keys
-            .iter()
-            .copied()
-            .chain((plan.by_set..criteria.len()).map(|at| self.at_most(at, set)))
-            .collect();
-        if self.loses(&bound, set) {
+        let mut bound: Few<f64> = Few::new();
+        let mut looked = 0;
+        let loses = self.loses(set, |at| {
+            looked += self.cost_of_glance(at, plan);
+            bound.push(self.at_most(at, set));
+            bound[at]
+        });
+        self.stats.nodes = self.stats.nodes.saturating_add(looked);
+        if loses {
             return;
         }
+        for at in bound.len()..criteria.len() {
+            bound.push(self.at_most(at, set));
+        }
+        let keys: Few<f64> = bound[..plan.by_set].iter().copied().collect();
         let known = Known {
             set,
             keys: &keys,
@@ -555,14 +578,15 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
     }
 
     /// Whether no placement on `set` with at most these keys can enter the list, because the list
-    /// is full and its last entry is better, or as good with lower ids.
-    fn loses(&self, at_most: &[f64], set: &DeviceSet) -> bool {
+    /// is full and its last entry is better, or as good with lower ids. The keys are asked for in
+    /// order, up to the first that decides: those after it often take longer than the rest.
+    fn loses(&self, set: &DeviceSet, mut at_most: impl FnMut(usize) -> f64) -> bool {
         let Some(worst) = self.top.last().filter(|_| self.is_full()) else {
             return false;
         };
-        let by_keys = (0..at_most.len()).map(|i| {
+        let by_keys = (0..worst.keys.len()).map(|at| {
             self.problem
-                .order(i, (at_most[i], worst.keys[i]), (set, &worst.set))
+                .order(at, (at_most(at), worst.keys[at]), (set, &worst.set))
         });
         match { by_keys }.find(|order| order.is_ne()) {
             Some(order) => order.is_lt(),
@@ -693,8 +717,11 @@ struct Plan<'p, 'o, 'a> {
     takes_long: bool,
     /// The cost of a value, in nodes.
     dear: u64,
-    /// The cost of a bound, in nodes.
+    /// The cost of a bound on such a value, in nodes.
     glance: u64,
+    /// The cost of a value of the devices that stay free, in nodes: it may depend on every pair of
+    /// them, and a node of the matcher takes as long as some dozens of pairs.
+    rest: u64,
 }
 
 /// What the set of a match determines.

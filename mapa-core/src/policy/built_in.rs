@@ -1,6 +1,7 @@
 //! The built-in policies, by name.
 
 use super::api::Policy;
+use super::auto::{auto, auto_with};
 use super::balance::{distributed, packed};
 use super::by_size::{largest_first, smallest_first};
 use super::case::case;
@@ -133,11 +134,23 @@ impl BuiltIn {
         self.make_with.map(|make| make(model, preserved))
     }
 
-    /// Every built-in policy: the paper's in the order of its tables, the one by ring packing, the
+    /// Every built-in policy: the default, the paper's in the order of its tables, the one by ring packing, the
     /// one that looks ahead, the variants of the paper's released code, then those for instances.
     /// Policies that need more data on a job are functions only: `earliest_finish`,
     /// `min_step_time`, `slo_aware` and `random`.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
+        Self {
+            model: ModelUse::Always,
+            make_with: Some(|model, _| match model {
+                Some(model) => Box::new(auto_with(model)),
+                None => Box::new(auto()),
+            }),
+            ..Self::new(
+                "auto",
+                "the most bandwidth by the model that fits the pattern, then what leaves most; insensitive jobs: what others can spare",
+                || Box::new(auto()),
+            )
+        },
         Self::of_paper(
             "lowest-id",
             "the free devices with the lowest ids (the paper's Baseline)",

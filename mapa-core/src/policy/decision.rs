@@ -122,6 +122,8 @@ pub struct Decision {
     keys: Few<f64>,
     runners_up: Vec<RunnerUp>,
     search: SearchStats,
+    /// A bound on the first criterion, if the search ended early.
+    at_most: Option<f64>,
 }
 
 impl Decision {
@@ -141,7 +143,12 @@ impl Decision {
             keys: Few::new(),
             runners_up,
             search,
+            at_most: None,
         }
+    }
+
+    pub(super) fn with_at_most(self, at_most: Option<f64>) -> Self {
+        Self { at_most, ..self }
     }
 
     pub(super) fn with_keys(self, keys: Few<f64>) -> Self {
@@ -320,6 +327,15 @@ impl Decision {
     #[must_use]
     pub fn search(&self) -> SearchStats {
         self.search
+    }
+
+    /// A bound on the first criterion for any placement, in its own unit: no placement has a higher
+    /// value if the criterion is maximised, or a lower one if it is minimised. `None` if the search
+    /// is complete, if no bound is known, or if the decision was not made by
+    /// [`Rules`](crate::Rules).
+    #[must_use]
+    pub fn at_most(&self) -> Option<f64> {
+        self.at_most
     }
 }
 

@@ -5,6 +5,7 @@
 //! [`Rules`]: criteria in order of importance, with their exact lexicographic optimum.
 
 mod api;
+mod auto;
 mod balance;
 mod best_partition;
 mod built_in;
@@ -29,6 +30,7 @@ mod when;
 mod within;
 
 pub use api::{OrElse, Policy};
+pub use auto::{Auto, auto, auto_by, auto_with, fitting_model};
 pub use balance::{distributed, packed};
 pub use best_partition::{BestPartition, best_partition};
 pub use built_in::{BuiltIn, ModelUse};

@@ -81,5 +81,5 @@ pub fn preserve_released() -> impl Policy + Clone {
 
 /// Whether the job is placed by its effective bandwidth: it is bandwidth-sensitive and has links.
 pub(super) fn is_sensitive(request: &Request) -> bool {
-    request.bandwidth_sensitive && request.pattern.len() > 1
+    request.sensitivity.is_sensitive() && request.pattern.len() > 1
 }

@@ -289,6 +289,9 @@ impl Policy for Rules<'_> {
         };
         let runners_up = others.iter().map(runner_up).collect();
         let keys = problem.keys_across_machines(best);
+        let at_most = (!stats.complete())
+            .then(|| problem.bound_of_first())
+            .flatten();
         let best = self.scored(view, request, best);
         Ok(Decision::new(
             self.name.clone(),
@@ -298,7 +301,8 @@ impl Policy for Rules<'_> {
             runners_up,
             stats,
         )
-        .with_keys(keys))
+        .with_keys(keys)
+        .with_at_most(at_most))
     }
 }
 

@@ -11,6 +11,7 @@
 mod aggregate;
 mod census;
 mod effective;
+mod host_distance;
 mod link_model;
 mod objective;
 mod packing;
@@ -20,13 +21,15 @@ mod step_time;
 pub use aggregate::{aggregate_gbps, host_hops};
 pub use census::{Census, Tiers};
 pub use effective::{Coefficients, effective_gbps, effective_gbps_with};
+pub use host_distance::{host_distance, host_distance_left};
 pub use link_model::{Domain, LinkModel, Term};
 pub(crate) use objective::{BestOrder, Direction, Foresight};
 pub use objective::{Candidate, EdgeOn, Form, Objective, Seat, Subset};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use packing::oracle as packing_oracle;
 pub use packing::{
-    AllToAll, Bandwidth, Channels, Rates, RingPacking, TreePacking, ring_packing_gbps,
+    AllToAll, Bandwidth, Channels, Rates, RingPacking, TreePacking, all_to_all_gbps,
+    ring_packing_gbps, tree_packing_gbps,
 };
 pub use preserved::{preserved_direct_gbps, preserved_gbps};
 pub use step_time::{StepTime, edges_seconds, step_seconds};

@@ -122,13 +122,13 @@ fn hash(request: &Request) -> u64 {
         |number: u64| hash = (hash.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let Request {
         pattern,
-        bandwidth_sensitive,
+        sensitivity,
         must_include,
         avoid,
         only,
         ..
     } = request;
-    add((pattern.len() as u64) << 1 | u64::from(*bandwidth_sensitive));
+    add((pattern.len() as u64) << 2 | *sensitivity as u64);
     pattern
         .edges()
         .iter()

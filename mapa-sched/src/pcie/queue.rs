@@ -47,7 +47,7 @@ impl Class {
             .max()
             .unwrap_or(0);
         let plain = Request {
-            bandwidth_sensitive: request.bandwidth_sensitive,
+            sensitivity: request.sensitivity,
             ..Request::new(request.pattern.clone())
         };
         let size = match demands {

@@ -72,7 +72,7 @@ impl Row {
             job: run.job,
             task: task.clone(),
             devices: job.request.pattern.len(),
-            sensitive: job.request.bandwidth_sensitive,
+            sensitive: job.request.sensitivity.is_sensitive(),
             arrived: run.arrived,
             started: run.started(),
             ended: run.ended(),

@@ -1,6 +1,6 @@
 //! `compare`: the choices of all policies for one request.
 
-use mapa_core::{Candidate, ModelUse, Objective, Policy, ring_packing_gbps};
+use mapa_core::{Candidate, ModelUse, Objective, Policy, Sensitivity, ring_packing_gbps};
 
 use super::allocate::links;
 use crate::cli::{CompareArgs, job_spec};
@@ -21,7 +21,7 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
     let graph = loaded.graph();
     let spec = job_spec(&args.job, &args.uses, &args.constraints, args.sensitive);
     let job = spec.job(&Disk)?;
-    let sensitive = job.is_sensitive(args.sensitive);
+    let sensitivity = job.sensitivity(args.sensitive);
     let request = spec.request(&job, graph)?;
     let state = with_busy(&loaded.idle, &DeviceName::of_texts(&args.constraints.busy))?;
     let view = state.view();
@@ -116,10 +116,10 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
     if output.json {
         return output.object(&Comparison { policies: list });
     }
-    let sensitive = if sensitive {
-        "bandwidth-sensitive"
-    } else {
-        "not bandwidth-sensitive"
+    let sensitive = match sensitivity {
+        Sensitivity::Sensitive => "bandwidth-sensitive",
+        Sensitivity::Insensitive => "not bandwidth-sensitive",
+        Sensitivity::Unknown => "of unknown sensitivity to bandwidth",
     };
     let (name, words) = (&loaded.machine.name, &args.job);
     let devices = words.slice.as_ref().map_or("devices".to_owned(), |slice| {

@@ -29,6 +29,7 @@ pub(crate) const FLOORS: [Floors; 11] = [
             "matching",
             "reach",
             "score",
+            "sensitivity",
             "request",
             "optimum",
             "policy",

@@ -342,7 +342,7 @@ pub(super) fn preserve_by(model: Objective<'static>) -> impl Policy + Clone {
         .then(max(aggregate_gbps()));
     when(
         PRESERVE,
-        |request| request.bandwidth_sensitive && request.pattern.len() > 1,
+        |request| request.sensitivity.is_sensitive() && request.pattern.len() > 1,
         sensitive,
         insensitive,
     )

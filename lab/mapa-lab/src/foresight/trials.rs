@@ -187,7 +187,7 @@ fn trial(ready: &Ready, jobs: &Workload, chooser: &Chooser) -> Result<Trial, Err
         if let Some(stay) = run
             .stays
             .last()
-            .filter(|_| job.job.request.bandwidth_sensitive && job.devices() > 1)
+            .filter(|_| job.job.request.sensitivity.is_sensitive() && job.devices() > 1)
         {
             let own = ready.judge.gbps(job, &stay.at, &fleet);
             gbps.push(own);

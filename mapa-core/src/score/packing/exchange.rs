@@ -15,11 +15,13 @@
 //! graph, and a packing of spanning trees in that complete graph, laid along the paths of the flow,
 //! reaches as much.
 
-use super::fractional::{Packing, largest};
+use std::sync::{Arc, LazyLock};
+
+use super::fractional::{Packing, largest, rounded};
 use super::hops::{Hops, narrowest_pair, pairs};
 use super::network::Network;
 use super::{Bandwidth, Rates};
-use crate::score::Objective;
+use crate::score::{Direction, Foresight, Objective};
 use crate::topology::{DeviceSet, HardwareGraph};
 
 /// The bandwidth of an all-to-all exchange, computed from links alone.
@@ -119,7 +121,32 @@ impl AllToAll {
             found.map_or(0.0, |found| found.gbps)
         })
         .blind_to_ids()
+        .bounded(move |chosen| {
+            let network = Network::new(chosen.graph, chosen.devices, &model.rates);
+            by_device(&network, network.len())
+        })
+        .foreseen(Foresight {
+            within: Arc::new(move |part, k| {
+                by_device(&Network::new(part.graph, part.devices, &model.rates), k)
+            }),
+            apart: None,
+        })
+        .bounds_of(Direction::Highest)
     }
+}
+
+/// [`AllToAll`] at nominal bandwidths, as an objective.
+#[must_use]
+pub fn all_to_all_gbps() -> Objective<'static> {
+    static NOMINAL: LazyLock<Objective<'static>> =
+        LazyLock::new(|| AllToAll::new(Rates::NOMINAL).objective());
+    NOMINAL.clone()
+}
+
+/// An upper bound of all exchanges on k of these devices, on direct links or over the host. A
+/// device sends no more than its links carry. O(m² log m) for m devices.
+fn by_device(network: &Network, k: usize) -> f64 {
+    rounded(network.kth_best(k, f64::max))
 }
 
 /// How much every pair can send, as a packing of routings. Only the loads of routings matter.

@@ -22,11 +22,13 @@
 //! GB/s of rings thus make (R/2) n/(n-1) GB/s of trees, which is R again as bus bandwidth. A switch
 //! with equal ports of p GB/s gives p in either model.
 
-use super::fractional::{Packing, largest};
+use std::sync::{Arc, LazyLock};
+
+use super::fractional::{Packing, largest, rounded};
 use super::hops::{Hops, narrowest};
 use super::network::Network;
 use super::{Bandwidth, Rates};
-use crate::score::Objective;
+use crate::score::{Direction, Foresight, Objective};
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
 
 /// The bandwidth of an all-reduce along trees, computed from links alone.
@@ -133,7 +135,47 @@ impl TreePacking {
             found.map_or(0.0, |found| found.gbps)
         })
         .blind_to_ids()
+        .bounded(move |chosen| {
+            let network = Network::new(chosen.graph, chosen.devices, &model.rates);
+            at_most(&network)
+        })
+        .foreseen(Foresight {
+            within: Arc::new(move |part, k| {
+                by_device(&Network::new(part.graph, part.devices, &model.rates), k)
+            }),
+            apart: None,
+        })
+        .bounds_of(Direction::Highest)
     }
+}
+
+/// [`TreePacking`] at nominal bandwidths, as an objective.
+#[must_use]
+pub fn tree_packing_gbps() -> Objective<'static> {
+    static NOMINAL: LazyLock<Objective<'static>> =
+        LazyLock::new(|| TreePacking::new(Rates::NOMINAL).objective());
+    NOMINAL.clone()
+}
+
+/// An upper bound of all packings on these devices, on direct links or over the host. A tree of n
+/// devices has n - 1 edges, each on a link or between two ports. O(n² log n).
+fn at_most(network: &Network) -> f64 {
+    let n = network.len();
+    if n < 2 {
+        return 0.0;
+    }
+    let links = network.direct.iter().sum::<f64>() / 2.0;
+    let ports = network.ports.iter().flatten().sum::<f64>() / 2.0;
+    let all = rounded((links + ports) * 2.0 / n as f64);
+    by_device(network, n).min(all.max(rounded(narrowest(network))))
+}
+
+/// An upper bound of all packings on k of these devices, on direct links or over the host. Each
+/// tree has an edge at every device, so the links of no device carry less than all trees together.
+/// O(m² log m) for m devices.
+fn by_device(network: &Network, k: usize) -> f64 {
+    let as_bus = 2.0 * (k as f64 - 1.0) / k as f64;
+    rounded(network.kth_best(k, |links, host| (links * as_bus).max(host)))
 }
 
 /// A spanning tree by its edges, from parent to child.

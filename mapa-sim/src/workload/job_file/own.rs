@@ -37,8 +37,9 @@ struct Every {
     duration_s: Seconds,
     #[serde(default = "ring", with = "text")]
     pattern: Pattern,
-    #[serde(default = "no", with = "text")]
-    sensitive: Flag,
+    /// Empty if it is not known.
+    #[serde(default, with = "optional_text")]
+    sensitive: Option<Flag>,
     #[serde(default)]
     task: String,
     #[serde(default, with = "optional_text")]
@@ -155,7 +156,7 @@ impl Columns {
                 gpus: Devices(1),
                 duration_s: Seconds(0),
                 pattern: ring(),
-                sensitive: no(),
+                sensitive: None,
                 task: String::new(),
                 estimate_s: None,
             },
@@ -219,7 +220,7 @@ fn submission(own: Columns, place: u64, made: &mut Patterns) -> Submission {
         ..mig.slice.map_or(Demand::whole(), Demand::slice)
     };
     let mut request = Request::new(made.with(every.pattern.0, every.gpus.0, demand));
-    request.bandwidth_sensitive = every.sensitive.0;
+    request.sensitivity = every.sensitive.map(|own| own.0).into();
     request.same_numa = constraints.same_numa.0;
     let work = Duration::from_nanos(every.duration_s.0);
     let mut job = Job::new(JobId(every.id.unwrap_or(place)), request);
@@ -361,7 +362,7 @@ fn row_of(own: &Submission) -> Result<Columns, Error> {
             "its demand: expected whole devices, or slices of a size, with or without PCIe traffic",
         ));
     }
-    let plain = Request::new(request.pattern.clone()).sensitive(request.bandwidth_sensitive);
+    let plain = Request::new(request.pattern.clone()).sensitive(request.sensitivity);
     if *request != plain.same_numa(request.same_numa) {
         return Err(cannot(job, "its constraints: expected none but same_numa"));
     }
@@ -403,7 +404,7 @@ fn row_of(own: &Submission) -> Result<Columns, Error> {
             gpus: Devices(own.devices()),
             duration_s: seconds(job, own.work)?,
             pattern: Pattern(shape),
-            sensitive: Flag(request.bandwidth_sensitive),
+            sensitive: request.sensitivity.known().map(Flag),
             task: own.task.to_string(),
             estimate_s: estimate,
         },

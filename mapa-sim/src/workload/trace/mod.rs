@@ -9,7 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use mapa_core::Request;
+use mapa_core::{Request, Sensitivity};
 use mapa_sched::{Job, JobId, Time};
 use mapa_table::{Comments, Row, Sheet, text};
 use serde::Deserialize;
@@ -156,7 +156,7 @@ pub fn read_trace(kind: TraceKind, text: &str) -> Result<Workload, Error> {
 /// let small: Selection = "max-gpus=4".parse()?;
 /// let workload = read_trace_part(TraceKind::Tiresias, text, &small)?;
 /// assert_eq!(workload.jobs.len(), 1);
-/// assert!(workload.jobs[0].job.request.bandwidth_sensitive);
+/// assert!(workload.jobs[0].job.request.sensitivity.is_sensitive());
 /// assert!(workload.notes.iter().any(|note| note == "left out: 1 job of more than 4 devices"));
 /// # Ok::<(), mapa_sim::Error>(())
 /// ```
@@ -246,7 +246,8 @@ impl Reading<'_> {
                 .and_then(|column| row.get(column))
                 .unwrap_or_default(),
         );
-        let sensitive = tasks::is_sensitive(task).unwrap_or(self.selection.sensitive);
+        let sensitive =
+            tasks::is_sensitive(task).map_or(self.selection.sensitive, Sensitivity::from);
         let pattern = self.made.get(self.selection.pattern, logged.gpus.0);
         let mut job = Job::new(JobId(number), Request::new(pattern).sensitive(sensitive));
         job.arrived = Time(logged.submit_s.0);
@@ -264,15 +265,15 @@ impl Reading<'_> {
                 "run times are Gavel's, not measured: steps over the throughput of the model it assigned".to_owned(),
             );
         }
-        let sensitive = if self.selection.sensitive {
-            "sensitive"
-        } else {
-            "not sensitive"
+        let sensitive = match self.selection.sensitive {
+            Sensitivity::Sensitive => "assumed to be sensitive",
+            Sensitivity::Insensitive => "assumed to be not sensitive",
+            Sensitivity::Unknown => "whether they are sensitive is unknown",
         };
         let told = [
             (
                 self.counts.unclassified,
-                format!("which the paper does not classify: assumed to be {sensitive}"),
+                format!("which the paper does not classify: {sensitive}"),
             ),
             (
                 self.counts.shared,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use mapa_core::{Settings, Shape};
+use mapa_core::{Sensitivity, Settings, Shape};
 use mapa_sched::Time;
 use mapa_table::Row;
 
@@ -26,7 +26,7 @@ use crate::workload::{numbers, patterns};
 /// | `first=100` | of the jobs that are left, the first 100 in the file |
 /// | `compress=10` | arrivals ten times as close; run times stay |
 /// | `pattern=ring` | the pattern of every job |
-/// | `sensitive=no` | whether jobs that the paper does not classify are sensitive |
+/// | `sensitive=yes` | whether jobs that the paper does not classify are sensitive: `yes`, `no`; unknown unless given |
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Selection {
@@ -47,8 +47,8 @@ pub struct Selection {
     pub compress: f64,
     /// The pattern of every job; `None` for ranks that do not communicate. Default: a ring.
     pub pattern: Option<Shape>,
-    /// Whether jobs that the paper does not classify are sensitive. Default: no.
-    pub sensitive: bool,
+    /// Whether jobs that the paper does not classify are sensitive. Default: unknown.
+    pub sensitive: Sensitivity,
 }
 
 /// How jobs that share a device are read.
@@ -73,7 +73,7 @@ impl Default for Selection {
             first: None,
             compress: 1.0,
             pattern: Some(Shape::Ring),
-            sensitive: false,
+            sensitive: Sensitivity::Unknown,
         }
     }
 }
@@ -270,7 +270,7 @@ impl Selection {
                     factor.ok_or_else(|| format!("`{value}`: expected a number above 0"))?;
             }
             "pattern" => self.pattern = patterns::shape(value)?,
-            "sensitive" => self.sensitive = numbers::flag(value)?,
+            "sensitive" => self.sensitive = numbers::flag(value)?.into(),
             _ => self.keep.push((key.to_ascii_lowercase(), value.to_owned())),
         }
         Ok(())
@@ -298,7 +298,8 @@ impl fmt::Display for Selection {
             (self.compress != plain.compress).then(|| format!("compress={}", self.compress));
         let pattern = (self.pattern != plain.pattern)
             .then(|| format!("pattern={}", patterns::word(self.pattern)));
-        let sensitive = self.sensitive.then(|| "sensitive=yes".to_owned());
+        let sensitive = (self.sensitive.known())
+            .map(|known| format!("sensitive={}", if known { "yes" } else { "no" }));
         words.extend(
             [
                 from, until, most, shared, first, compress, pattern, sensitive,

@@ -59,7 +59,7 @@ fn cells(name: &str, column: &Column, left: &[(usize, &Submission)]) -> Column {
         ),
         ("sensitive", _) => Column::Flags(
             left.iter()
-                .map(|own| Some(own.1.job.request.bandwidth_sensitive))
+                .map(|own| Some(own.1.job.request.sensitivity.is_sensitive()))
                 .collect(),
         ),
         ("arrived_s", _) => numbers(|own| (own.job.arrived - Time::ZERO).as_secs_f64()),

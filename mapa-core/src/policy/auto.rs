@@ -1,0 +1,290 @@
+//! The policy of whoever names none.
+
+use super::api::Policy;
+use super::balance::packed;
+use super::case::case;
+use super::decision::Decision;
+use super::pcie::{PCIE_GEN4_GBPS, pcie_aware};
+use super::refusal::Refusal;
+use super::rules::Rules;
+use crate::ids::PolicyId;
+use crate::optimum::{max, min};
+use crate::pattern::{Demand, Pattern, Want};
+use crate::request::Request;
+use crate::score::{
+    Objective, aggregate_gbps, all_to_all_gbps, host_distance, host_distance_left, host_hops,
+    preserved_gbps, ring_packing_gbps, tree_packing_gbps,
+};
+use crate::sensitivity::Sensitivity;
+use crate::view::View;
+
+/// The name that every decision of the policy carries.
+const NAME: &str = "auto";
+
+/// The most sets of devices for which closeness in the host is compared. More sets are not all
+/// looked at, and nothing bounds their closeness.
+const MOST_SETS: u128 = 100_000;
+
+/// The model of bandwidth that fits a pattern: the GB/s that a collective of this pattern reaches
+/// on a set of devices, computed from links alone.
+///
+/// | pattern | model |
+/// |---|---|
+/// | a tree of three ranks or more: a chain, a star, a binary tree | [`TreePacking`](crate::TreePacking) |
+/// | every rank with every other, four ranks or more | [`AllToAll`](crate::AllToAll) |
+/// | a ring, and every other | [`RingPacking`](crate::RingPacking) |
+///
+/// # Complexity
+/// O(n + e) for n ranks and e edges.
+///
+/// # Examples
+/// ```
+/// use mapa_core::{Pattern, fitting_model};
+///
+/// assert_eq!(fitting_model(&Pattern::ring(4)).name(), "ring_packing_gbps");
+/// assert_eq!(fitting_model(&Pattern::star(4)).name(), "tree_packing_gbps");
+/// assert_eq!(fitting_model(&Pattern::all_to_all(4)).name(), "all_to_all_gbps");
+/// ```
+#[must_use]
+pub fn fitting_model(pattern: &Pattern) -> Objective<'static> {
+    match Collective::of(pattern) {
+        Collective::Ring => ring_packing_gbps(),
+        Collective::Tree => tree_packing_gbps(),
+        Collective::Exchange => all_to_all_gbps(),
+    }
+}
+
+/// The collective that a pattern is the graph of.
+#[derive(Clone, Copy)]
+enum Collective {
+    Ring,
+    Tree,
+    Exchange,
+}
+
+impl Collective {
+    fn of(pattern: &Pattern) -> Self {
+        let n = pattern.len();
+        let mut pairs: Vec<(u16, u16)> = (pattern.edges().iter())
+            .map(|edge| (edge.a, edge.b))
+            .collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        if n >= 4 && pairs.len() == n * (n - 1) / 2 {
+            Self::Exchange
+        } else if n >= 3 && pairs.len() == n - 1 && joins_all(n, &pairs) {
+            Self::Tree
+        } else {
+            Self::Ring
+        }
+    }
+}
+
+/// Whether these pairs join all of `n` vertices.
+fn joins_all(n: usize, pairs: &[(u16, u16)]) -> bool {
+    let mut parts = petgraph::unionfind::UnionFind::new(n);
+    let joined = pairs
+        .iter()
+        .filter(|(a, b)| parts.union(usize::from(*a), usize::from(*b)));
+    joined.count() + 1 == n
+}
+
+/// The default policy: the free devices on which the job is fastest, by the model that fits its
+/// pattern.
+///
+/// A job that is not known to be insensitive counts as sensitive. It gets the free set of devices
+/// with the most bandwidth by the [model that fits its pattern](fitting_model). Of equal sets it
+/// takes the one that leaves the most bandwidth to later jobs (Eq. 3), then the one whose devices
+/// are closest in the host ([`host_distance`]), then the one that leaves the closest devices
+/// ([`host_distance_left`]). On this set it takes the rank order with the fewest hops through the
+/// host, then with the highest AggBW (Eq. 1). Ties: lowest ids, then smallest rank order.
+///
+/// An [insensitive](Sensitivity::Insensitive) job, and one whose ranks do not communicate, gets
+/// what others can spare: Eq. 3 comes first, then the bandwidth, then the rest as above.
+///
+/// Jobs on instances of partitioned devices are placed as [`packed`] does; as [`pcie_aware`] does
+/// if they demand PCIe bandwidth, and as [`case`] does if they share.
+///
+/// The choice is exact, with two limits. The decision says whether [`Request::limits`] ended the
+/// search, and then [how much more](Decision::at_most) another set could have. Closeness in the
+/// host is compared if the free devices have at most 100,000 sets of the job's size: up to 19
+/// devices always.
+///
+/// # Complexity
+/// As [`Rules`]; half a second with default limits.
+///
+/// # Examples
+/// ```
+/// use mapa_core::{DeviceSet, Fabric, LinkClass, Pattern, Policy, Request, auto};
+///
+/// // Two bridged pairs, 0-1 and 2-3, and PCIe between them.
+/// let mut fabric = Fabric::new();
+/// let root = fabric.add_numa("cpu0", 0)?;
+/// let ids: Vec<_> = (0..4).map(|i| fabric.add_device(format!("GPU{i}")).unwrap()).collect();
+/// ids.iter().for_each(|&id| fabric.attach(id, root, 25.0).unwrap());
+/// for (a, b) in [(0, 1), (2, 3)] {
+///     fabric.link(ids[a], ids[b], LinkClass::Direct(12), 300.0)?;
+/// }
+/// let graph = fabric.lower()?;
+/// let free = DeviceSet::from([0, 2, 3]);
+/// let decide = |job| auto().decide(&job, &graph.with_free(&free)).unwrap().placement().set();
+/// assert_eq!(decide(Request::new(Pattern::ring(2))), [2, 3].into());
+/// // A job that needs one device leaves the pair alone, and so does one that needs no bandwidth.
+/// assert_eq!(decide(Request::new(Pattern::ring(1))), [0].into());
+/// assert_eq!(decide(Request::new(Pattern::ring(2)).sensitive(false)), [0, 2].into());
+/// # Ok::<(), mapa_core::Error>(())
+/// ```
+#[must_use]
+pub fn auto() -> Auto {
+    Auto::new(None, None)
+}
+
+/// [`auto`] with a model of bandwidth for jobs of every pattern.
+#[must_use]
+pub fn auto_with(model: Objective<'static>) -> Auto {
+    Auto::new(Some(model), None)
+}
+
+/// [`auto`] for a job whose traffic is known: `fastest` decides where it communicates least time,
+/// such as [`min_step_time`](crate::min_step_time), unless the job is insensitive.
+#[must_use]
+pub fn auto_by(fastest: Rules<'static>) -> Auto {
+    Auto::new(None, Some(fastest))
+}
+
+/// The policy made by [`auto`], [`auto_with`] and [`auto_by`].
+#[derive(Clone, Debug)]
+pub struct Auto {
+    id: PolicyId,
+    rings: ByBandwidth,
+    trees: ByBandwidth,
+    exchanges: ByBandwidth,
+    fastest: Option<Rules<'static>>,
+    packed: Rules<'static>,
+    pcie_aware: Rules<'static>,
+    case: Rules<'static>,
+}
+
+impl Auto {
+    fn new(model: Option<Objective<'static>>, fastest: Option<Rules<'static>>) -> Self {
+        let by =
+            |own: fn() -> Objective<'static>| ByBandwidth::new(&model.clone().unwrap_or_else(own));
+        Self {
+            id: PolicyId::unique(),
+            rings: by(ring_packing_gbps),
+            trees: by(tree_packing_gbps),
+            exchanges: by(all_to_all_gbps),
+            fastest,
+            packed: packed(),
+            pcie_aware: pcie_aware(1.0, PCIE_GEN4_GBPS),
+            case: case(),
+        }
+    }
+
+    /// The rules for this request on this view.
+    fn rules(&self, request: &Request, view: &View<'_>) -> &Rules<'static> {
+        let pattern = &request.pattern;
+        if let Some(rules) = self.of_instances(pattern) {
+            return rules;
+        }
+        let spares = request.sensitivity == Sensitivity::Insensitive || pattern.edges().is_empty();
+        if let Some(fastest) = self.fastest.as_ref().filter(|_| !spares) {
+            return fastest;
+        }
+        let rules = match Collective::of(pattern) {
+            Collective::Ring => &self.rings,
+            Collective::Tree => &self.trees,
+            Collective::Exchange => &self.exchanges,
+        };
+        let few = sets(request.room(view).len(), pattern.len()) <= MOST_SETS;
+        match (spares, few) {
+            (false, true) => &rules.best,
+            (false, false) => &rules.best_anywhere,
+            (true, true) => &rules.spare,
+            (true, false) => &rules.spare_anywhere,
+        }
+    }
+
+    /// The rules for a job on instances; `None` for one on whole devices.
+    fn of_instances(&self, pattern: &Pattern) -> Option<&Rules<'static>> {
+        let demands = pattern.demands();
+        let is_of_size = |own: &Demand| matches!(own.want, Want::Slice(_) | Want::Profile(_));
+        let is_part =
+            |own: &Demand| is_of_size(own) || matches!(own.want, Want::AtLeast(_) | Want::Any);
+        if demands.iter().any(Demand::is_shared) {
+            Some(&self.case)
+        } else if !demands.iter().any(is_part) {
+            None
+        } else if demands.iter().all(is_of_size) && demands.iter().any(|own| own.pcie_mb_s > 0) {
+            Some(&self.pcie_aware)
+        } else {
+            Some(&self.packed)
+        }
+    }
+}
+
+/// The number of sets of `k` of `n` devices, at most `u128::MAX`.
+fn sets(n: usize, k: usize) -> u128 {
+    (0..k.min(n.saturating_sub(k))).fold(1, |sets: u128, i| {
+        sets.saturating_mul((n - i) as u128) / (i as u128 + 1)
+    })
+}
+
+/// The rules for one model of bandwidth.
+#[derive(Clone, Debug)]
+struct ByBandwidth {
+    best: Rules<'static>,
+    spare: Rules<'static>,
+    /// The same without regard to the host, where there are too many sets.
+    best_anywhere: Rules<'static>,
+    spare_anywhere: Rules<'static>,
+}
+
+impl ByBandwidth {
+    fn new(model: &Objective<'static>) -> Self {
+        let start = || Rules::new(NAME);
+        let best = || {
+            start()
+                .prefer(max(model.clone()))
+                .then(max(preserved_gbps()))
+        };
+        let spare = || {
+            start()
+                .prefer(max(preserved_gbps()))
+                .then(max(model.clone()))
+        };
+        let close = |rules: Rules<'static>| {
+            rules
+                .then(min(host_distance()))
+                .then(min(host_distance_left()))
+        };
+        // The rank order comes last: the criteria before see sets alone.
+        let ordered = |rules: Rules<'static>| {
+            let rules = rules.then(min(host_hops())).then(max(aggregate_gbps()));
+            rules.report_paper_scores()
+        };
+        Self {
+            best: ordered(close(best())),
+            spare: ordered(close(spare())),
+            best_anywhere: ordered(best()),
+            spare_anywhere: ordered(spare()),
+        }
+    }
+}
+
+impl Policy for Auto {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    /// Rules for instances see usage. But where the free set describes the state, every device is
+    /// whole, and those in it have no tenants.
+    fn of_free_set(&self) -> Option<PolicyId> {
+        self.fastest.is_none().then_some(self.id)
+    }
+
+    fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
+        let decision = self.rules(request, view).decide(request, view)?;
+        Ok(decision.renamed(NAME.into()))
+    }
+}
