@@ -51,9 +51,9 @@ pub struct Request {
 impl Request {
     /// The default limit on nodes: about half a second of one core. Placing a rank counts as one
     /// node, and so does a set of devices. Computing a value of the devices that stay free, n of
-    /// them, counts as n² / 64 nodes more; a bound on a packing on k devices as k³ / 4, a packing
+    /// them, counts as n² / 8 nodes more; a bound on a packing on k devices as k³ / 4, a packing
     /// as k 2ᵏ, if they are not in a table.
-    pub const NODES: u64 = 15_000_000;
+    pub const NODES: u64 = 12_000_000;
 
     /// A request without constraints, for a job of unknown sensitivity.
     #[must_use]

@@ -367,7 +367,7 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
             takes_long,
             dear,
             glance,
-            rest: free.pow(2) / 64,
+            rest: free.pow(2) / 8,
         }
     }
 

@@ -30,12 +30,11 @@ fn sum(Subset { graph, devices }: Subset<'_>) -> f64 {
     });
     pairs.fold(0.0, |sum, pair| {
         // Two instances of one device have no path through the host.
-        let link = if pair.host.exists() {
-            pair.host
-        } else {
-            pair.best()
+        let class = match pair.best().class {
+            LinkClass::SameDevice => LinkClass::SameDevice,
+            _ => pair.host.class,
         };
-        sum + distance(link.class)
+        sum + distance(class)
     })
 }
 

@@ -123,11 +123,11 @@ impl AllToAll {
         .blind_to_ids()
         .bounded(move |chosen| {
             let network = Network::new(chosen.graph, chosen.devices, &model.rates);
-            by_device(&network, network.len())
+            at_most(&network, network.len())
         })
         .foreseen(Foresight {
             within: Arc::new(move |part, k| {
-                by_device(&Network::new(part.graph, part.devices, &model.rates), k)
+                at_most(&Network::new(part.graph, part.devices, &model.rates), k)
             }),
             apart: None,
         })
@@ -145,8 +145,12 @@ pub fn all_to_all_gbps() -> Objective<'static> {
 
 /// An upper bound of all exchanges on k of these devices, on direct links or over the host. A
 /// device sends no more than its links carry. O(m² log m) for m devices.
-fn by_device(network: &Network, k: usize) -> f64 {
-    rounded(network.kth_best(k, f64::max))
+fn at_most(network: &Network, k: usize) -> f64 {
+    let each = network.at_each(k).into_iter();
+    let mut each: Vec<f64> = each.map(|(links, host)| links.max(host)).collect();
+    each.sort_unstable_by(|a, b| b.total_cmp(a));
+    let least = k.checked_sub(1).and_then(|last| each.get(last));
+    least.map_or(0.0, |least| rounded(*least))
 }
 
 /// How much every pair can send, as a packing of routings. Only the loads of routings matter.

@@ -75,25 +75,19 @@ impl Network {
         self.alone(a, b).max(self.host[a * self.len() + b])
     }
 
-    /// The most that any k of these devices have each: for each device, `value` of its best k - 1
-    /// links and its ports together and of its widest hop; of these, the k-th highest. 0 if there
-    /// are fewer than two devices, or than k. O(m² log m) for m devices.
-    pub(super) fn kth_best(&self, k: usize, value: impl Fn(f64, f64) -> f64) -> f64 {
+    /// By device, the most that it sends among any k of these devices: over its best k - 1 links
+    /// and its ports together, and over its widest hop. O(m² log m) for m devices.
+    pub(super) fn at_each(&self, k: usize) -> Vec<(f64, f64)> {
         let m = self.len();
-        if k < 2 || m < k {
-            return 0.0;
-        }
-        let mut values: Vec<f64> = Vec::with_capacity(m);
-        for a in 0..m {
+        let at = |a: usize| {
             let mut links = self.direct[a * m..(a + 1) * m].to_vec();
             links.sort_unstable_by(|a, b| b.total_cmp(a));
-            let links: f64 = links.iter().take(k - 1).sum();
+            let links: f64 = links.iter().take(k.saturating_sub(1)).sum();
             let ports: f64 = self.ports.iter().map(|ports| ports[a]).sum();
             let hops = (0..m).filter(|&b| b != a).map(|b| self.best(a, b));
-            values.push(value(links + ports, hops.fold(0.0, f64::max)));
-        }
-        values.sort_unstable_by(|a, b| b.total_cmp(a));
-        values.get(k - 1).copied().unwrap_or(0.0)
+            (links + ports, hops.fold(0.0, f64::max))
+        };
+        (0..m).map(at).collect()
     }
 
     /// The bandwidth between two devices over direct links and link switches while no other pair

@@ -137,11 +137,11 @@ impl TreePacking {
         .blind_to_ids()
         .bounded(move |chosen| {
             let network = Network::new(chosen.graph, chosen.devices, &model.rates);
-            at_most(&network)
+            at_most(&network, network.len())
         })
         .foreseen(Foresight {
             within: Arc::new(move |part, k| {
-                by_device(&Network::new(part.graph, part.devices, &model.rates), k)
+                at_most(&Network::new(part.graph, part.devices, &model.rates), k)
             }),
             apart: None,
         })
@@ -157,25 +157,27 @@ pub fn tree_packing_gbps() -> Objective<'static> {
     NOMINAL.clone()
 }
 
-/// An upper bound of all packings on these devices, on direct links or over the host. A tree of n
-/// devices has n - 1 edges, each on a link or between two ports. O(n² log n).
-fn at_most(network: &Network) -> f64 {
-    let n = network.len();
-    if n < 2 {
+/// An upper bound of all packings on k of these devices, on direct links or over the host. A tree
+/// has k - 1 edges, each on a link between two devices or between two ports, and at least one at
+/// every device. So it is bounded by what the k best devices have together, and by what the least of
+/// them has. O(m² log m) for m devices.
+fn at_most(network: &Network, k: usize) -> f64 {
+    if k < 2 || network.len() < k {
         return 0.0;
     }
-    let links = network.direct.iter().sum::<f64>() / 2.0;
-    let ports = network.ports.iter().flatten().sum::<f64>() / 2.0;
-    let all = rounded((links + ports) * 2.0 / n as f64);
-    by_device(network, n).min(all.max(rounded(narrowest(network))))
-}
-
-/// An upper bound of all packings on k of these devices, on direct links or over the host. Each
-/// tree has an edge at every device, so the links of no device carry less than all trees together.
-/// O(m² log m) for m devices.
-fn by_device(network: &Network, k: usize) -> f64 {
-    let as_bus = 2.0 * (k as f64 - 1.0) / k as f64;
-    rounded(network.kth_best(k, |links, host| (links * as_bus).max(host)))
+    let sorted = |values: Vec<f64>| {
+        let mut values = values;
+        values.sort_unstable_by(|a, b| b.total_cmp(a));
+        values.truncate(k);
+        values
+    };
+    let (links, hosts): (Vec<f64>, Vec<f64>) = network.at_each(k).into_iter().unzip();
+    let links = sorted(links);
+    let least = |values: &[f64]| values.last().copied().unwrap_or(0.0);
+    let k = k as f64;
+    let together = links.iter().sum::<f64>() / k;
+    let alone = least(&links) * 2.0 * (k - 1.0) / k;
+    rounded(together.min(alone).max(least(&sorted(hosts))))
 }
 
 /// A spanning tree by its edges, from parent to child.
