@@ -30,7 +30,7 @@ pub use files::Files;
 pub use job::{Job, Step};
 pub use machine::{Loaded, MachineSpec};
 pub use model::{Kind, Model, Packing};
-pub use names::Names;
+pub use names::{ExecutionSpec, ModelSpec, Named, Names, PolicySpec, SchedulerSpec};
 pub use notes::notes;
 pub use request::{DeviceName, JobSpec};
 pub use schema::{ANSWERS, AnswerSchema};

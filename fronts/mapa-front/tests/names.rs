@@ -7,7 +7,7 @@ use mapa_front::names::{
     Choice, ExecutionRow, LinkEffect, ModelRow, Names, PolicyRow, Preserved, SchedulerRow,
 };
 use mapa_front::simulation::Runner;
-use mapa_front::{Model, WorkloadSpec};
+use mapa_front::{Model, PolicySpec, WorkloadSpec};
 use mapa_sched::{Fifo, Fleet};
 use mapa_sim::{Fixed, Workload};
 use mapa_topologies::named;
@@ -78,12 +78,18 @@ fn a_programs_own_rows_work_in_every_request() {
     let workload = workload.load(&InMemory::default()).unwrap();
     let fleet = Fleet::new([std::sync::Arc::new(graph.clone())]);
     let run = |policy: &str, scheduler: &str, execution: &str| {
-        let model = names.execution(execution, &workload).unwrap();
+        let (scheduler, execution) = (scheduler.into(), execution.into());
+        let model = names.execution(&execution, &workload).unwrap();
         let policy = names.policy(policy, &Choice::default()).unwrap();
         let mut ended = 0;
-        let run = Runner::new(&names, (&workload, &fleet), scheduler, (execution, &*model))
-            .under(policy, &mut || ended += 1)
-            .unwrap();
+        let run = Runner::new(
+            &names,
+            (&workload, &fleet),
+            &scheduler,
+            (&execution, &*model),
+        )
+        .under(policy, &mut || ended += 1)
+        .unwrap();
         assert_eq!(ended, 20);
         run.summary.number("makespan_s").unwrap()
     };
@@ -91,6 +97,39 @@ fn a_programs_own_rows_work_in_every_request() {
         run("own", "my-fifo", "my-fixed"),
         run("lowest-id", "fifo", "fixed")
     );
+}
+
+#[test]
+fn a_policy_that_draws_numbers_is_given_a_seed() {
+    let mut names = Names::built_in();
+    let drawn = PolicyRow::new("random", "any match", |choice| {
+        Ok(Box::new(mapa_core::random(
+            "placement",
+            choice.seed.unwrap_or_default(),
+            0,
+        )))
+    });
+    names.policies.add(drawn.needs_seed()).unwrap();
+    let without: PolicySpec = "random".parse().unwrap();
+    let error = without.policy(&names, None, None).map(drop).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the policy random draws random numbers: expected a seed"
+    );
+    let graph = named("dgx-1v").unwrap().graph().unwrap();
+    let free = graph.all();
+    let decide = |seed: u64| {
+        let spec: PolicySpec = format!("random seed={seed}").parse().unwrap();
+        let policy = spec.policy(&names, None, None).unwrap();
+        let job = Request::new(Pattern::ring(3));
+        policy
+            .decide(&job, &graph.with_free(&free))
+            .unwrap()
+            .placement()
+            .clone()
+    };
+    assert_eq!(decide(1), decide(1));
+    assert!((2..20).any(|seed| decide(seed) != decide(1)));
 }
 
 #[test]
@@ -112,7 +151,9 @@ fn rows_carry_the_names_that_they_make() {
         assert_eq!(policy.name(), row.name);
     }
     for row in &names.executions {
-        let model = names.execution(&row.name, &Workload::default()).unwrap();
+        let model = names
+            .execution(&row.name.as_str().into(), &Workload::default())
+            .unwrap();
         assert!(
             !model.name().is_empty() && !row.summary.is_empty(),
             "{}",
@@ -122,7 +163,9 @@ fn rows_carry_the_names_that_they_make() {
     for row in &names.schedulers {
         let policy = row.policy.clone().unwrap_or_else(|| "lowest-id".to_owned());
         let policy = names.policy(&policy, &Choice::default()).unwrap();
-        let made = names.scheduler(&row.name, policy, "fixed").unwrap();
+        let made = names
+            .scheduler(&row.name.as_str().into(), policy, &"fixed".into())
+            .unwrap();
         assert!(
             made.name().starts_with(row.name.as_str()),
             "{}",
@@ -158,7 +201,7 @@ fn what_a_policy_does_not_take_is_refused_by_name() {
     };
     assert_eq!(
         error("greedy", &by_tree),
-        "a model is for the policies preserve, max-bandwidth, foresight, not greedy: expected one of these, or no model"
+        "a model is for the policies auto, preserve, max-bandwidth, foresight, not greedy: expected one of these, or no model"
     );
     let direct = Choice {
         preserved: Preserved::Direct,
@@ -170,14 +213,14 @@ fn what_a_policy_does_not_take_is_refused_by_name() {
     );
     assert!(
         error("best", &Choice::default())
-            .starts_with("no policy is called `best`: expected one of lowest-id, ")
+            .starts_with("no policy is called `best`: expected one of auto, lowest-id, ")
     );
     // A stream of jobs has no traffic that could be known.
     assert!(
         error("min-step-time", &Choice::default())
             .starts_with("no policy is called `min-step-time`")
     );
-    let execution = |words| match names.execution(words, &Workload::default()) {
+    let execution = |words: &str| match names.execution(&words.into(), &Workload::default()) {
         Ok(_) => panic!("{words}: expected an error"),
         Err(error) => error.to_string(),
     };

@@ -3,7 +3,8 @@
 use std::fmt::Debug;
 use std::str::FromStr;
 
-use mapa_front::{DeviceName, JobSpec, MachineSpec, WorkloadSpec};
+use mapa_front::names::Preserved;
+use mapa_front::{DeviceName, JobSpec, MachineSpec, Named, Names, PolicySpec, WorkloadSpec};
 use mapa_topologies::named;
 use proptest::prelude::*;
 use serde::Serialize;
@@ -194,5 +195,73 @@ proptest! {
         let _ = text.parse::<JobSpec>();
         let _ = text.parse::<MachineSpec>();
         let _ = text.parse::<WorkloadSpec>();
+    }
+}
+
+#[test]
+fn a_policy_in_words_toml_and_json() {
+    let spec: PolicySpec = same(
+        "preserve model=ring-packing preserved=direct",
+        "policy = \"preserve\"\nmodel = \"ring-packing\"\npreserved = \"direct\"\n",
+        r#"{"policy": "preserve", "model": "ring-packing", "preserved": "direct"}"#,
+    );
+    assert_eq!(spec.preserved, Preserved::Direct);
+    let names = Names::built_in();
+    let model = spec.model(&names, &InMemory::default()).unwrap();
+    let policy = spec.policy(&names, model.as_ref(), None).unwrap();
+    assert_eq!(policy.name(), "preserve");
+    // Whoever names nothing gets the default.
+    assert_eq!("".parse::<PolicySpec>().unwrap(), PolicySpec::default());
+    assert_eq!(
+        serde_json::from_str::<PolicySpec>("{}").unwrap().policy,
+        "auto"
+    );
+}
+
+/// A name with settings inside a document, as words or as a table.
+#[derive(Debug, PartialEq, serde::Deserialize, Serialize)]
+struct Chosen {
+    scheduler: Named,
+}
+
+#[test]
+fn a_scheduler_in_words_or_as_a_table() {
+    let read = |text: &str| toml::from_str::<Chosen>(text).unwrap().scheduler;
+    let spec = read("scheduler = \"pcie-aware,delay=1.5,wait=600\"");
+    assert_eq!(spec, "pcie-aware,delay=1.5,wait=600".parse().unwrap());
+    assert_eq!(
+        spec,
+        read("scheduler = { name = \"pcie-aware\", delay = 1.5, wait = 600 }")
+    );
+    let json = r#"{"scheduler": {"delay": 1.5, "wait": "600", "name": "pcie-aware"}}"#;
+    assert_eq!(
+        serde_json::from_str::<Chosen>(json).unwrap().scheduler,
+        spec
+    );
+    keeps(&Chosen { scheduler: spec });
+    for wrong in [
+        "{\"scheduler\": 3}",
+        "{\"scheduler\": {\"delay\": 1}}",
+        "{\"scheduler\": {\"name\": []}}",
+    ] {
+        assert!(serde_json::from_str::<Chosen>(wrong).is_err(), "{wrong}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_name_keeps_its_settings_in_words_and_tables(
+        name in "[a-z][a-z-]{0,12}",
+        settings in prop::collection::btree_map("[a-z]{1,6}", 0u32..1000, 0..4),
+    ) {
+        prop_assume!(!settings.contains_key("name"));
+        let words = settings.iter().map(|(key, value)| format!(",{key}={value}"));
+        let spec: Named = format!("{name}{}", words.collect::<String>()).as_str().into();
+        prop_assert_eq!(spec.name(), name.as_str());
+        let mut table: serde_json::Map<String, serde_json::Value> =
+            settings.iter().map(|(key, value)| (key.clone(), (*value).into())).collect();
+        table.insert("name".to_owned(), name.into());
+        // A table of JSON lists its keys in order, as the words do; the name may be anywhere.
+        prop_assert_eq!(serde_json::from_value::<Named>(table.into()).unwrap(), spec);
     }
 }

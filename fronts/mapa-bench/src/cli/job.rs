@@ -3,6 +3,7 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use mapa_front::{DeviceName, JobSpec, names};
+use mapa_front::{ModelSpec, PolicySpec};
 
 use crate::names::NAMES;
 
@@ -70,7 +71,7 @@ pub(crate) struct ConstraintArgs {
     #[arg(long)]
     pub(crate) same_numa: bool,
     /// Stop the search after this many nodes: ranks placed plus sets of devices scored [default:
-    /// 100 million].
+    /// 12 million].
     #[arg(long, value_name = "N")]
     pub(crate) max_nodes: Option<u64>,
     /// Stop the search after this many placements, even if a better one may remain. Without it,
@@ -82,19 +83,31 @@ pub(crate) struct ConstraintArgs {
 #[derive(Args)]
 pub(crate) struct PolicyArgs {
     /// The policy that chooses.
-    #[arg(long, default_value = "preserve", value_parser = policy_names(), long_help = policy_help())]
+    #[arg(long, default_value = "auto", value_parser = policy_names(), long_help = policy_help())]
     pub(crate) policy: String,
-    /// The model by which preserve, max-bandwidth and foresight predict bandwidth: paper (Eq. 2),
+    /// The model by which auto, preserve, max-bandwidth and foresight predict bandwidth: paper (Eq. 2),
     /// paper-printed (as Table 2 prints it), ring-packing, tree, all-to-all, channels,
-    /// channels-2022, channels-2024, or a coefficient file that `fit` wrote [default: paper for
-    /// preserve, ring-packing for max-bandwidth]. All models except paper, paper-printed and coefficient
+    /// channels-2022, channels-2024, or a coefficient file that `fit` wrote [default: the one
+    /// that fits the pattern for auto, paper for preserve, ring-packing for max-bandwidth]. All models except paper, paper-printed and coefficient
     /// files use nominal link bandwidths; a factor common to all links would change no choice by
     /// these (see `score --rates`).
     #[arg(long, value_name = "MODEL|FILE")]
-    pub(crate) model: Option<String>,
+    pub(crate) model: Option<ModelSpec>,
     /// The links that Eq. 3 counts, for the policy preserve.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) preserved: Preserved,
+}
+
+impl PolicyArgs {
+    /// The policy as a request names it.
+    pub(crate) fn spec(&self) -> PolicySpec {
+        PolicySpec {
+            policy: self.policy.clone(),
+            model: self.model.clone(),
+            preserved: self.preserved.into(),
+            seed: None,
+        }
+    }
 }
 
 /// The links that Eq. 3 counts.

@@ -1,5 +1,6 @@
 //! The command line of `simulate`.
 
+use mapa_front::{ExecutionSpec, ModelSpec, SchedulerSpec};
 use std::path::PathBuf;
 
 use clap::{Arg, Args};
@@ -63,16 +64,16 @@ pub(crate) struct SimulateArgs {
     /// Settings follow the name: conservative-backfill,depth=JOBS or
     /// pcie-aware,delay=FACTOR,wait=SECONDS,gbps=GB/s.
     #[arg(long, value_name = "NAME", default_value = "fifo")]
-    pub(crate) scheduler: String,
+    pub(crate) scheduler: SchedulerSpec,
     /// The model of run times. fixed: as the job file says. effective-bandwidth (Eq. 2) or
     /// ring-packing: by predicted bandwidth. pcie-equal-share[,gbps=GB/s] (Eq. 2 of Tang et al.) or
     /// pcie-max-min: by each job's share of PCIe bandwidth.
     #[arg(long, value_name = "MODEL", default_value = "effective-bandwidth")]
-    pub(crate) execution: String,
+    pub(crate) execution: ExecutionSpec,
     /// The model by which preserve, max-bandwidth and foresight predict bandwidth, as for
     /// `allocate`.
     #[arg(long, value_name = "MODEL|FILE")]
-    pub(crate) model: Option<String>,
+    pub(crate) model: Option<ModelSpec>,
     /// Write a row for each job under each policy, including jobs that were rejected or never
     /// ended.
     #[arg(long, value_name = "FILE.{csv,json,parquet}")]

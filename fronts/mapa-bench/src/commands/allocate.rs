@@ -4,7 +4,7 @@ use mapa_core::{Decision, DeviceId, HardwareGraph, RunnerUp, Scored, StopReason,
 use mapa_topologies::{Machine, Picture};
 
 use super::batch;
-use crate::cli::{AllocateArgs, PolicyArgs, job_spec};
+use crate::cli::{AllocateArgs, job_spec};
 use crate::failure::Failure;
 use crate::files::{Disk, write};
 use crate::machine::load;
@@ -12,8 +12,8 @@ use crate::names::NAMES;
 use crate::output::Output;
 use mapa_front::answer::allocate::{Allocation, RunnerUp as Listed};
 use mapa_front::answer::{self, is_defined, labels, names, visible_by_server};
+use mapa_front::names::score_row;
 use mapa_front::names::score_text;
-use mapa_front::names::{Choice, score_row};
 use mapa_front::request::with_busy;
 use mapa_front::text::table;
 use mapa_front::{DeviceName, Step, notes};
@@ -40,21 +40,9 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
     let graph = loaded.graph();
     let spec = job_spec(&args.job, &args.uses, &args.constraints, args.sensitive);
     let job = spec.job(&Disk)?;
-    let PolicyArgs {
-        policy: name,
-        model,
-        preserved,
-    } = &args.policy;
-    let model = model
-        .as_ref()
-        .map(|word| NAMES.model(word, None, &Disk))
-        .transpose()?;
-    let choice = Choice {
-        model: model.as_ref(),
-        preserved: (*preserved).into(),
-        job: Some(&job),
-    };
-    let policy = NAMES.policy(name, &choice)?;
+    let chosen = args.policy.spec();
+    let model = chosen.model(&NAMES, &Disk)?;
+    let policy = chosen.policy(&NAMES, model.as_ref(), Some(&job))?;
     let request = spec.request(&job, graph)?;
     let state = with_busy(&loaded.idle, &DeviceName::of_texts(&args.constraints.busy))?;
     let top = args.top.unwrap_or(if args.explain { TOP } else { 1 });

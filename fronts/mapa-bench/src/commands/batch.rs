@@ -16,9 +16,8 @@ use crate::output::Output;
 use mapa_front::answer::allocate::{Allocation, Done, Held, Line as Answer, NotDone};
 use mapa_front::answer::{Decision, Refusal, ids};
 use mapa_front::job::is_file;
-use mapa_front::names::Choice;
 use mapa_front::request::{devices, ring};
-use mapa_front::{DeviceName, JobSpec, Model, Step, notes};
+use mapa_front::{DeviceName, JobSpec, Model, ModelSpec, PolicySpec, Step, notes};
 
 #[derive(Deserialize)]
 #[serde(
@@ -42,8 +41,7 @@ struct Job {
     #[serde(default = "ring")]
     pattern: String,
     bytes: Option<String>,
-    #[serde(default = "preserve")]
-    policy: String,
+    policy: Option<String>,
     sensitive: Option<bool>,
     available: Option<Vec<DeviceName>>,
     #[serde(default)]
@@ -54,7 +52,7 @@ struct Job {
     #[serde(default)]
     same_numa: bool,
     slice: Option<String>,
-    model: Option<String>,
+    model: Option<ModelSpec>,
 }
 
 impl Job {
@@ -79,10 +77,6 @@ impl Job {
             ..JobSpec::default()
         })
     }
-}
-
-fn preserve() -> String {
-    "preserve".to_owned()
 }
 
 /// Answers every line that is not blank with exactly one line. Malformed lines are answered too,
@@ -152,7 +146,7 @@ struct Server {
     /// Leases by name as text: 1 and "1" are the same name.
     held: BTreeMap<String, (DeviceName, LeaseId)>,
     /// Models by name or file. Each is made once.
-    models: BTreeMap<String, Model>,
+    models: BTreeMap<ModelSpec, Model>,
 }
 
 impl Server {
@@ -189,23 +183,23 @@ impl Server {
             )));
         }
         let graph = self.allocator.graph().clone();
-        if let Some(word) = job
+        if let Some(own) = job
             .model
             .as_ref()
-            .filter(|word| !self.models.contains_key(*word))
+            .filter(|own| !self.models.contains_key(*own))
         {
             self.models
-                .insert(word.clone(), NAMES.model(word, None, &Disk)?);
+                .insert(own.clone(), own.load(&NAMES, None, &Disk)?);
         }
-        let model = job.model.as_ref().and_then(|word| self.models.get(word));
+        let chosen = PolicySpec {
+            policy: job.policy.clone().unwrap_or(PolicySpec::default().policy),
+            model: job.model.clone(),
+            ..PolicySpec::default()
+        };
+        let model = job.model.as_ref().and_then(|own| self.models.get(own));
         let spec = job.spec()?;
         let work = spec.job(&Disk)?;
-        let choice = Choice {
-            model,
-            job: Some(&work),
-            ..Choice::default()
-        };
-        let policy = NAMES.policy(&job.policy, &choice)?;
+        let policy = chosen.policy(&NAMES, model, Some(&work))?;
         let request = spec.request(&work, &graph)?;
         let view = self.allocator.view();
         let free = match &job.available {

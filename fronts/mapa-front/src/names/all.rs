@@ -7,9 +7,11 @@ use mapa_sim::{Execution, Workload};
 
 use super::executions::{self, ExecutionRow};
 use super::models::{self, FILES, ModelRow};
+use super::named::{ExecutionSpec, SchedulerSpec};
 use super::policies::{self, Choice, PolicyRow, Preserved};
 use super::registry::Registry;
 use super::schedulers::{self, SchedulerRow};
+
 use crate::error::Error;
 use crate::files::Files;
 use crate::model::Model;
@@ -75,7 +77,7 @@ impl Names {
     ///
     /// # Errors
     /// If no policy has the name; if the policy cannot use the model or `preserved`; if it must know
-    /// the job's traffic, and that is unknown.
+    /// the job's traffic, and that is unknown; if it draws random numbers and is given no seed.
     pub fn policy(&self, name: &str, choice: &Choice<'_>) -> Result<Box<dyn Policy>, Error> {
         let row = self.policies.get(name);
         // A policy that must know the job does not exist for a stream of jobs.
@@ -101,6 +103,11 @@ impl Names {
                 known.join(", ")
             )));
         };
+        if row.needs_seed && choice.seed.is_none() {
+            return Err(Error::malformed(format_args!(
+                "the policy {name} draws random numbers: expected a seed"
+            )));
+        }
         (row.make)(choice)
     }
 
@@ -134,82 +141,77 @@ impl Names {
         names
     }
 
-    /// The row of the scheduler that these words name, with or without settings.
+    /// The placement policy of this scheduler, if it has one of its own.
     #[must_use]
-    pub fn scheduler_row(&self, words: &str) -> Option<&SchedulerRow> {
-        self.schedulers
-            .get(words.split(',').next().unwrap_or_default())
+    pub fn own_policy(&self, spec: &SchedulerSpec) -> Option<&str> {
+        self.schedulers.get(spec.name())?.policy.as_deref()
     }
 
-    /// The placement policy of the scheduler that these words name, if it has one of its own.
-    #[must_use]
-    pub fn own_policy(&self, words: &str) -> Option<&str> {
-        self.scheduler_row(words)?.policy.as_deref()
-    }
-
-    /// The scheduler that these words name, which places every job by this policy. A scheduler that
-    /// waits for better links depends on the execution model, whose words are given too.
+    /// The scheduler that a request names, which places every job by this policy. A scheduler that
+    /// waits for better links depends on the execution model, which is given too.
     ///
     /// # Errors
     /// If no scheduler or execution model has the name, if a setting is wrong, or if the scheduler
     /// has a placement policy of its own that is not this one.
     pub fn scheduler(
         &self,
-        words: &str,
+        spec: &SchedulerSpec,
         policy: Box<dyn Policy>,
-        execution: &str,
+        execution: &ExecutionSpec,
     ) -> Result<Box<dyn Scheduler + Send>, Error> {
-        let Some(row) = self.scheduler_row(words) else {
+        let Some(row) = self.schedulers.get(spec.name()) else {
             return Err(Error::malformed(format_args!(
                 "no scheduler is called `{}`: expected {}",
-                words.split(',').next().unwrap_or_default(),
+                spec.name(),
                 self.schedulers.list()
             )));
         };
         if let Some(own) = row.policy.as_ref().filter(|&own| own != policy.name()) {
             return Err(Error::malformed(format_args!(
-                "the scheduler {words} places jobs by {own}, not by {}: expected --policy {own}, or none",
+                "the scheduler {spec} places jobs by {own}, not by {}: expected --policy {own}, or none",
                 policy.name()
             )));
         }
-        (row.make)(words, policy, self.execution_row(execution)?)
+        (row.make)(spec.words(), policy, self.execution_row(execution)?)
     }
 
-    /// The row of the execution model that these words name, with or without settings.
+    /// The row of the execution model that a request names.
     ///
     /// # Errors
     /// If no model has the name, or if settings follow the name of a model that has none.
-    pub fn execution_row(&self, words: &str) -> Result<&ExecutionRow, Error> {
-        let (name, settings) = split(words);
-        let row = self.executions.get(name);
-        let row = row.filter(|own| settings.is_none() || !own.settings.is_empty());
+    pub fn execution_row(&self, spec: &ExecutionSpec) -> Result<&ExecutionRow, Error> {
+        let row = self.executions.get(spec.name());
+        let row = row.filter(|own| spec.settings().next().is_none() || !own.settings.is_empty());
         row.ok_or_else(|| {
             let mut forms: Vec<String> = self.executions.iter().map(ExecutionRow::form).collect();
             let last = forms.pop().unwrap_or_default();
             Error::malformed(format_args!(
-                "no execution model is called `{words}`: expected {} or {last}",
+                "no execution model is called `{spec}`: expected {} or {last}",
                 forms.join(", ")
             ))
         })
     }
 
-    /// The execution model that these words name, for the jobs of a workload.
+    /// The execution model that a request names, for the jobs of a workload.
     ///
     /// # Errors
     /// As [`execution_row`](Self::execution_row); or if a setting is wrong.
-    pub fn execution(&self, words: &str, workload: &Workload) -> Result<Box<dyn Execution>, Error> {
-        let row = self.execution_row(words)?;
-        let settings = split(words).1.into_iter().flat_map(|all| all.split(','));
+    pub fn execution(
+        &self,
+        spec: &ExecutionSpec,
+        workload: &Workload,
+    ) -> Result<Box<dyn Execution>, Error> {
+        let row = self.execution_row(spec)?;
         let keys = || {
             row.settings
                 .iter()
                 .filter_map(|form| form.split('=').next())
         };
-        let made = Settings::read(settings, &row.settings.join(", "), |key| {
+        let made = Settings::read(spec.settings(), &row.settings.join(", "), |key| {
             keys().find(|own| *own == key)
         })
         .and_then(|settings| (row.make)(&settings, workload));
-        made.map_err(|error| Error::at(words, error))
+        made.map_err(|error| Error::at(spec, error))
     }
 
     /// The model of this name, or of this coefficient file, at these rates of links.
@@ -240,13 +242,5 @@ impl Names {
         }
         let model = read_model(&files.text(word)?).map_err(|error| Error::at(word, error))?;
         Ok(Model::links(model))
-    }
-}
-
-/// The name, and the settings behind it.
-fn split(words: &str) -> (&str, Option<&str>) {
-    match words.split_once(',') {
-        Some((name, settings)) => (name, Some(settings)),
-        None => (words, None),
     }
 }

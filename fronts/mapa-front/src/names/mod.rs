@@ -6,14 +6,18 @@
 mod all;
 mod executions;
 mod models;
+mod named;
 mod policies;
 mod registry;
 mod schedulers;
+mod specs;
 
 pub use crate::scores::{SCORES, ScoreRow, Unit, score_row, score_text};
 pub use all::Names;
 pub use executions::{ExecutionRow, LinkEffect};
 pub use models::{FILES, ModelRow};
+pub use named::{ExecutionSpec, Named, SchedulerSpec};
 pub use policies::{Choice, PolicyRow, Preserved};
 pub use registry::{Registry, Row};
 pub use schedulers::SchedulerRow;
+pub use specs::{ModelSpec, PolicySpec};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use mapa_core::{BuiltIn, ModelUse, Policy, preserved_direct_gbps};
+use mapa_core::{BuiltIn, ModelUse, Policy, auto, auto_by, preserved_direct_gbps};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,8 @@ pub struct Choice<'a> {
     pub preserved: Preserved,
     /// The job, for policies that must know its traffic; none for a stream of jobs.
     pub job: Option<&'a Job>,
+    /// The seed of a policy that draws random numbers.
+    pub seed: Option<u64>,
 }
 
 /// The links that Eq. 3 counts.
@@ -73,6 +75,8 @@ pub struct PolicyRow {
     pub takes_preserved: bool,
     /// Whether it must know the traffic of the job, so that it is for one job and not for a stream.
     pub needs_traffic: bool,
+    /// Whether it draws random numbers, so that it must be given a seed.
+    pub needs_seed: bool,
     pub(super) make: Arc<Make>,
 }
 
@@ -93,8 +97,16 @@ impl PolicyRow {
             model: ModelUse::Never,
             takes_preserved: false,
             needs_traffic: false,
+            needs_seed: false,
             make: Arc::new(make),
         }
+    }
+
+    /// The same policy, which draws random numbers and must be given a seed.
+    #[must_use]
+    pub fn needs_seed(mut self) -> Self {
+        self.needs_seed = true;
+        self
     }
 
     /// The same policy, which is given a model for these jobs.
@@ -116,6 +128,7 @@ impl From<BuiltIn> for PolicyRow {
             model: own.model,
             takes_preserved: own.takes_preserved,
             needs_traffic: false,
+            needs_seed: false,
             make: Arc::new(move |choice| {
                 let left = match choice.preserved {
                     Preserved::All => None,
@@ -164,8 +177,28 @@ pub(super) fn built_in() -> Registry<PolicyRow> {
         .into_iter()
         .chain(mapa_topologies::policies::BUILT_IN)
         .map(PolicyRow::from)
+        .map(knowing_traffic)
         .chain([fastest])
         .collect()
+}
+
+/// The default policy decides by the traffic of the job where that is known, unless it is given a
+/// model.
+fn knowing_traffic(row: PolicyRow) -> PolicyRow {
+    if row.name != auto().name() {
+        return row;
+    }
+    let plain = Arc::clone(&row.make);
+    PolicyRow {
+        make: Arc::new(move |choice| {
+            let fastest = choice.job.and_then(Job::fastest);
+            match fastest.filter(|_| choice.model.is_none()) {
+                Some(fastest) => Ok(Box::new(auto_by(fastest))),
+                None => plain(choice),
+            }
+        }),
+        ..row
+    }
 }
 
 /// The name of the policy that minimises the communication time of one job.

@@ -11,7 +11,7 @@ use super::simulation;
 use super::watch::{Counted, Watched};
 use crate::answer::simulate::PolicyRun;
 use crate::error::Error;
-use crate::names::Names;
+use crate::names::{ExecutionSpec, Names, SchedulerSpec};
 
 /// Simulates one workload on one fleet under several policies, one after another. What is computed
 /// for sets of devices is kept, as these recur between policies.
@@ -22,10 +22,10 @@ pub struct Runner<'a> {
     pub workload: &'a Workload,
     /// The machines, idle.
     pub fleet: &'a Fleet,
-    /// The words of the scheduler.
-    pub scheduler: &'a str,
-    /// The words of the execution model, by which a scheduler may judge links.
-    pub execution: &'a str,
+    /// The scheduler.
+    pub scheduler: &'a SchedulerSpec,
+    /// The execution model, by which a scheduler may judge links.
+    pub execution: &'a ExecutionSpec,
     /// The execution model itself.
     pub model: &'a dyn Execution,
     scorer: Scorer,
@@ -40,8 +40,8 @@ impl<'a> Runner<'a> {
     pub fn new(
         names: &'a Names,
         (workload, fleet): (&'a Workload, &'a Fleet),
-        scheduler: &'a str,
-        (execution, model): (&'a str, &'a dyn Execution),
+        scheduler: &'a SchedulerSpec,
+        (execution, model): (&'a ExecutionSpec, &'a dyn Execution),
     ) -> Self {
         Self {
             names,

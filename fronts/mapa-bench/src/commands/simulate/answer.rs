@@ -1,6 +1,7 @@
 //! The answer of `simulate`, as text and as JSON.
 
 use mapa_front::answer::simulate::{PolicyRun, Simulate, Simulated};
+use mapa_front::{ExecutionSpec, SchedulerSpec};
 use mapa_sched::Fleet;
 use mapa_sim::{Group, GroupSize, Rejected, Summary, Workload};
 
@@ -17,8 +18,8 @@ pub(super) struct Answer {
     pub(super) machine: String,
     /// The words of `--servers`; none for a single machine.
     pub(super) servers: Vec<String>,
-    pub(super) scheduler: String,
-    pub(super) execution: String,
+    pub(super) scheduler: SchedulerSpec,
+    pub(super) execution: ExecutionSpec,
     pub(super) fleet: Fleet,
     pub(super) workload: Workload,
     pub(super) runs: Vec<PolicyRun>,
@@ -182,7 +183,8 @@ impl Answer {
     /// on that.
     fn waits_in_vain(&self) -> bool {
         let waits = NAMES
-            .scheduler_row(&self.scheduler)
+            .schedulers
+            .get(self.scheduler.name())
             .is_some_and(|own| own.for_shared_pcie);
         let heeds = NAMES
             .execution_row(&self.execution)
@@ -195,8 +197,8 @@ impl Answer {
         Simulated {
             machine: &self.machine,
             servers: &self.servers,
-            scheduler: &self.scheduler,
-            execution: &self.execution,
+            scheduler: self.scheduler.words(),
+            execution: self.execution.words(),
             fleet: &self.fleet,
             workload: &self.workload,
             waits_in_vain: self.waits_in_vain(),

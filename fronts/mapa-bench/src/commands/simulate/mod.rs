@@ -1,5 +1,6 @@
 //! `simulate`: a workload under one policy or several, side by side.
 
+use mapa_front::PolicySpec;
 use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
@@ -46,14 +47,12 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
             "--machine - and the jobs both read standard input: expected one of them",
         ));
     }
-    let model = args
-        .model
-        .as_ref()
-        .map(|word| NAMES.model(word, None, &Disk))
-        .transpose()?;
+    let model = args.model.as_ref();
+    let model = model.map(|own| own.load(&NAMES, None, &Disk)).transpose()?;
     let own = NAMES
         .own_policy(&args.scheduler)
-        .map_or_else(|| vec!["paper".to_owned()], |own| vec![own.to_owned()]);
+        .map_or_else(|| PolicySpec::default().policy, str::to_owned);
+    let own = vec![own];
     let policies = policies(args.policy.as_ref().unwrap_or(&own), model.as_ref())?;
     // An unknown execution model is reported before the machine and the jobs are read.
     NAMES.execution(&args.execution, &Workload::default())?;
@@ -148,7 +147,7 @@ fn runs(
     execution: &dyn Execution,
     bar: &ProgressBar,
 ) -> Result<Vec<PolicyRun>, Failure> {
-    let execution = (args.execution.as_str(), execution);
+    let execution = (&args.execution, execution);
     let mut runner = Runner::new(&NAMES, (workload, fleet), &args.scheduler, execution);
     let mut runs = Vec::new();
     for policy in policies {

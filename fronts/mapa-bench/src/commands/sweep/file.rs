@@ -9,6 +9,7 @@ use toml::Value;
 
 use crate::failure::Failure;
 use crate::names::NAMES;
+use mapa_front::{Named, PolicySpec};
 
 /// The most cells of a sweep. A larger number is assumed to be a mistake.
 pub(super) const MOST_CELLS: usize = 1_000_000;
@@ -23,12 +24,12 @@ pub(super) struct SweepFile {
     /// The bandwidth of every path through the host of every machine, GB/s, as `--pcie-gbps`.
     #[serde(default)]
     pub(super) pcie_gbps: Option<f64>,
-    #[serde(default)]
+    #[serde(default = "auto")]
     pub(super) policies: Words,
     #[serde(default = "fifo")]
-    pub(super) schedulers: Words,
+    pub(super) schedulers: Specs,
     #[serde(default = "effective_bandwidth")]
-    pub(super) executions: Words,
+    pub(super) executions: Specs,
     #[serde(default)]
     pub(super) generate: Words,
     #[serde(default)]
@@ -50,41 +51,75 @@ pub(super) struct SweepFile {
 #[serde(try_from = "Value")]
 pub(super) struct Words(pub(super) Vec<String>);
 
+/// A list of distinct names with settings: words, or tables.
+#[derive(Deserialize)]
+#[serde(try_from = "Value")]
+pub(super) struct Specs(pub(super) Vec<Named>);
+
 /// A list of distinct seeds.
 #[derive(Deserialize)]
 #[serde(try_from = "Value")]
 pub(super) struct Seeds(pub(super) Vec<u64>);
 
-fn fifo() -> Words {
-    Words(vec!["fifo".to_owned()])
+fn auto() -> Words {
+    Words(vec![PolicySpec::default().policy])
 }
 
-fn effective_bandwidth() -> Words {
-    Words(vec!["effective-bandwidth".to_owned()])
+fn fifo() -> Specs {
+    Specs(vec!["fifo".into()])
+}
+
+fn effective_bandwidth() -> Specs {
+    Specs(vec!["effective-bandwidth".into()])
 }
 
 impl TryFrom<Value> for Words {
     type Error = String;
 
     fn try_from(value: Value) -> Result<Self, String> {
-        let expected = "expected a list of words, such as [\"one\", \"two\"]";
-        let Value::Array(items) = value else {
-            return Err(format!("{}: {expected}", value.type_str()));
+        let word = |item: Value| match item {
+            Value::String(word) => Ok(word),
+            other => Err(other),
         };
-        let (mut words, mut seen) = (Vec::new(), BTreeSet::new());
-        for item in items {
-            match item {
-                Value::String(word) if !word.trim().is_empty() => {
-                    if !seen.insert(word.clone()) {
-                        return Err(format!("`{word}` is listed twice: expected each word once"));
-                    }
-                    words.push(word);
-                }
-                other => return Err(format!("`{other}`: {expected}")),
-            }
-        }
-        Ok(Self(words))
+        distinct(value, word).map(Self)
     }
+}
+
+impl TryFrom<Value> for Specs {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        let spec = |item: Value| item.clone().try_into().map_err(|_| item);
+        distinct(value, spec).map(Self)
+    }
+}
+
+/// The items of a list, or a single one, each once.
+fn distinct<T: Ord + Clone + ToString>(
+    value: Value,
+    read: impl Fn(Value) -> Result<T, Value>,
+) -> Result<Vec<T>, String> {
+    let expected = "expected a list of words, such as [\"one\", \"two\"]";
+    let items = match value {
+        Value::Array(items) => items,
+        Value::String(_) | Value::Table(_) => vec![value],
+        _ => return Err(format!("{}: {expected}", value.type_str())),
+    };
+    let (mut list, mut seen) = (Vec::new(), BTreeSet::new());
+    for item in items {
+        let own = read(item).map_err(|other| format!("`{other}`: {expected}"))?;
+        if own.to_string().trim().is_empty() {
+            return Err(format!("`\"{}\"`: {expected}", own.to_string()));
+        }
+        if !seen.insert(own.clone()) {
+            return Err(format!(
+                "`{}` is listed twice: expected each word once",
+                own.to_string()
+            ));
+        }
+        list.push(own);
+    }
+    Ok(list)
 }
 
 impl TryFrom<Value> for Seeds {
@@ -136,12 +171,12 @@ impl SweepFile {
     /// Checks what the types cannot express: lists that must not be empty, keys that need each
     /// other, and the number of cells.
     fn check(&self) -> Result<(), String> {
-        for (key, words) in [
-            ("machines", &self.machines),
-            ("schedulers", &self.schedulers),
-            ("executions", &self.executions),
+        for (key, is_empty) in [
+            ("machines", self.machines.0.is_empty()),
+            ("schedulers", self.schedulers.0.is_empty()),
+            ("executions", self.executions.0.is_empty()),
         ] {
-            if words.0.is_empty() {
+            if is_empty {
                 return Err(format!("`{key}` is empty: expected at least one word"));
             }
         }

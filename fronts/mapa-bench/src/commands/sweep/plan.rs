@@ -6,6 +6,7 @@
 //! schedulers; executions; policies. Each list is in the order of the sweep file. A scheduler with
 //! a placement policy of its own is not combined with other policies.
 
+use mapa_front::{ExecutionSpec, SchedulerSpec};
 use std::fmt;
 
 use mapa_front::names::Choice;
@@ -32,8 +33,8 @@ pub(super) struct Plan {
 
 /// The scheduler, execution model and policy with which a workload runs.
 struct Way {
-    scheduler: String,
-    execution: String,
+    scheduler: SchedulerSpec,
+    execution: ExecutionSpec,
     policy: String,
 }
 
@@ -50,8 +51,8 @@ pub(super) struct Cell<'a> {
     pub(super) index: usize,
     pub(super) machine: &'a str,
     pub(super) jobs: &'a Jobs,
-    pub(super) scheduler: &'a str,
-    pub(super) execution: &'a str,
+    pub(super) scheduler: &'a SchedulerSpec,
+    pub(super) execution: &'a ExecutionSpec,
     pub(super) policy: &'a str,
     /// The machine with nothing in use.
     pub(super) idle: &'a Fleet,
@@ -95,7 +96,7 @@ impl Plan {
             for name in by.iter().chain(by.is_empty().then_some(&"lowest-id")) {
                 NAMES
                     .policy(name, &Choice::default())
-                    .and_then(|policy| NAMES.scheduler(word, policy, "fixed"))
+                    .and_then(|policy| NAMES.scheduler(word, policy, &"fixed".into()))
                     .map_err(|error| error.within("`schedulers`"))?;
             }
             if by.is_empty() {
@@ -148,7 +149,7 @@ impl Plan {
         let mut hash = Hash::new(VERSION);
         hash.number(machine.key);
         hash.number(jobs.key);
-        for word in [scheduler, execution, policy] {
+        for word in [scheduler.words(), execution.words(), policy] {
             hash.text(word);
         }
         let key = hash.finish();

@@ -92,11 +92,11 @@ fn table<'a>(
         ("seed".to_owned(), integers(|cell| cell.jobs.seed)),
         (
             "scheduler".to_owned(),
-            texts(|cell| cell.scheduler.to_owned()),
+            texts(|cell| cell.scheduler.to_string()),
         ),
         (
             "execution".to_owned(),
-            texts(|cell| cell.execution.to_owned()),
+            texts(|cell| cell.execution.to_string()),
         ),
         ("policy".to_owned(), texts(|cell| cell.policy.to_owned())),
     ];
