@@ -1,8 +1,8 @@
 //! Models of the bandwidth that a collective reaches.
 
 use mapa_core::{
-    AllToAll, Bandwidth, Channels, DeviceSet, HardwareGraph, LinkModel, Objective, Rates,
-    RingPacking, TreePacking, ring_packing_gbps,
+    AllToAll, Bandwidth, Channels, DeviceSet, HardwareGraph, LinkModel, Objective, Pattern, Rates,
+    RingPacking, TreePacking, fitting_model, ring_packing_gbps,
 };
 
 /// A model of the bandwidth that a collective reaches.
@@ -15,6 +15,13 @@ pub struct Model {
     pub objective: Objective<'static>,
     /// Whether it is Eq. 2 of the MAPA paper, as fitted or as printed.
     pub is_eq_2: bool,
+}
+
+/// The model by which a request's bandwidth is told: the one that it names, else the packing that
+/// fits the pattern.
+#[must_use]
+pub fn told_by(model: Option<&Model>, pattern: &Pattern) -> Objective<'static> {
+    model.map_or_else(|| fitting_model(pattern), |own| own.objective.clone())
 }
 
 /// What a model computes.

@@ -1,9 +1,14 @@
 //! Notes beside a decision: reasons to doubt it, and hints.
 
-use mapa_core::{Candidate, Decision, ModelUse, Policy, Request, View, greedy};
+use mapa_core::{
+    Candidate, Decision, ModelUse, Objective, Policy, Request, Sensitivity, View, auto_with, greedy,
+};
+use mapa_topologies::Labels;
 
+use crate::answer::{Bandwidth, Withheld, ids, links_text, names as names_of};
 use crate::model::Model;
 use crate::names::Names;
+use crate::text::gbps;
 
 /// What a reader must know about a decision: predictions outside the range of a fit, a model that
 /// was not used, a known weakness of Eq. 2, and a search that stopped early.
@@ -69,4 +74,56 @@ pub fn notes(
         ));
     }
     notes
+}
+
+/// How much more another set must have to be worth a word.
+const MORE: f64 = 1.01;
+
+/// Devices with more bandwidth by this model than those that were chosen, if there are any, and a
+/// note on them. The job is one on several whole devices that communicate.
+pub fn withheld(
+    names: &Names,
+    decision: &Decision,
+    request: &Request,
+    view: &View<'_>,
+    model: &Objective<'static>,
+    labels: &Labels,
+) -> Option<(Withheld, String)> {
+    let spares = names
+        .policies
+        .get(decision.policy())
+        .is_some_and(|own| own.spares);
+    let kept = spares && request.sensitivity == Sensitivity::Insensitive;
+    let own = Bandwidth::of(model, decision.pattern(), decision.best(), view).bandwidth_gbps?;
+    if spares && !kept || decision.pattern().edges().is_empty() {
+        return None;
+    }
+    let best = auto_with(model.clone())
+        .decide(&request.clone().runners_up(0).sensitive(true), view)
+        .ok()?;
+    let more = Bandwidth::of(model, best.pattern(), best.best(), view).bandwidth_gbps?;
+    if more < own * MORE {
+        return None;
+    }
+    let graph = view.graph();
+    let (placement, listed) = (best.placement(), names_of(best.placement(), graph));
+    let note = format!(
+        "{} ({}) would carry {} GB/s, these carry {}; {}",
+        listed.join(", "),
+        links_text(best.pattern(), placement, graph, labels),
+        gbps(more),
+        gbps(own),
+        if kept {
+            "they are kept for jobs that need them".to_owned()
+        } else {
+            format!("{} would take them", best.policy())
+        }
+    );
+    let withheld = Withheld {
+        devices: ids(placement),
+        names: listed.into_iter().map(str::to_owned).collect(),
+        bandwidth_gbps: more,
+        kept,
+    };
+    Some((withheld, note))
 }

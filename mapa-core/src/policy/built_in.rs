@@ -35,6 +35,9 @@ pub struct BuiltIn {
     pub model: ModelUse,
     /// Whether it can be given another objective for the bandwidth that is left to later jobs.
     pub takes_preserved: bool,
+    /// Whether it gives sensitive jobs, and those of unknown sensitivity, the most bandwidth by the
+    /// model that fits, and insensitive jobs only what others can spare.
+    pub spares: bool,
     make: fn() -> Box<dyn Policy>,
     make_with: Option<MakeWith>,
 }
@@ -72,6 +75,7 @@ impl BuiltIn {
             by_eq_2: false,
             model: ModelUse::Never,
             takes_preserved: false,
+            spares: false,
             make,
             make_with: None,
         }
@@ -141,6 +145,7 @@ impl BuiltIn {
     pub const ALL: [Self; 15] = [
         Self {
             model: ModelUse::Always,
+            spares: true,
             make_with: Some(|model, _| match model {
                 Some(model) => Box::new(auto_with(model)),
                 None => Box::new(auto()),

@@ -11,6 +11,10 @@ use super::{Candidate, Census, Objective, Tiers};
 use crate::pattern::Pattern;
 use crate::topology::{DeviceId, HardwareGraph, LinkClass};
 
+/// The highest bandwidth of one direct link for which Eq. 2 can hold, GB/s: that of the DGX-1V, with
+/// some room for rounding in descriptions.
+const MOST_OF_A_LINK: f64 = 26.0;
+
 /// The fourteen coefficients θ of Eq. 2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Coefficients(pub [f64; 14]);
@@ -81,15 +85,18 @@ impl Coefficients {
     }
 
     /// Whether a placement is of the kind to which the model was fitted: two to five devices, and
-    /// no bond of more than two direct links (Eq. 2 can only count those as double). A prediction
-    /// within the domain may still be wrong.
+    /// no bond of more than two direct links (Eq. 2 can only count those as double), none with more
+    /// than the 25 GB/s a link of a DGX-1V. A prediction within the domain may still be wrong.
     #[must_use]
     pub fn in_domain(pattern: &Pattern, placement: &[DeviceId], graph: &HardwareGraph) -> bool {
         (2..=5).contains(&pattern.len())
             && pattern.edges().iter().all(|edge| {
                 let (a, b) = (usize::from(edge.a), usize::from(edge.b));
-                let class = graph.link_of_ranks(placement[a], placement[b]).class;
-                matches!(class, LinkClass::Direct(1 | 2)) || class.is_host()
+                let link = graph.link_of_ranks(placement[a], placement[b]);
+                match link.class {
+                    LinkClass::Direct(n @ (1 | 2)) => link.gbps <= MOST_OF_A_LINK * f64::from(n),
+                    class => class.is_host(),
+                }
             })
     }
 }

@@ -76,7 +76,7 @@ pub(crate) struct CompareArgs {
     /// The model by which preserve, max-bandwidth and foresight predict bandwidth, as for
     /// `allocate`.
     #[arg(long, value_name = "MODEL|FILE")]
-    pub(crate) model: Option<String>,
+    pub(crate) model: Option<mapa_front::ModelSpec>,
     #[command(flatten)]
     pub(crate) constraints: ConstraintArgs,
 }

@@ -1,7 +1,10 @@
 //! `allocate`: choose devices, and explain the choice.
 
-use mapa_core::{Decision, DeviceId, HardwareGraph, RunnerUp, Scored, StopReason, View};
-use mapa_topologies::{Machine, Picture};
+use mapa_core::{
+    Decision, DeviceId, HardwareGraph, Objective, Pattern, Placement, RunnerUp, Scored, StopReason,
+    View,
+};
+use mapa_topologies::{Labels, Machine, Picture};
 
 use super::batch;
 use crate::cli::{AllocateArgs, job_spec};
@@ -11,12 +14,14 @@ use crate::machine::load;
 use crate::names::NAMES;
 use crate::output::Output;
 use mapa_front::answer::allocate::{Allocation, RunnerUp as Listed};
-use mapa_front::answer::{self, is_defined, labels, names, visible_by_server};
+use mapa_front::answer::{
+    self, Bandwidth, is_defined, labels, links_text, names, visible_by_server,
+};
 use mapa_front::names::score_row;
 use mapa_front::names::score_text;
 use mapa_front::request::with_busy;
-use mapa_front::text::table;
-use mapa_front::{DeviceName, Step, notes};
+use mapa_front::text::{gbps, table};
+use mapa_front::{DeviceName, Step, notes, told_by, withheld};
 
 /// The number of sets of devices in an explanation.
 const TOP: usize = 6;
@@ -35,7 +40,7 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
     }
     let loaded = load(&args.machine, output)?;
     if let Some(source) = &args.batch {
-        return batch::batch(source, loaded.idle, output);
+        return batch::batch(source, loaded.idle, loaded.machine.labels, output);
     }
     let graph = loaded.graph();
     let spec = job_spec(&args.job, &args.uses, &args.constraints, args.sensitive);
@@ -53,10 +58,17 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
     };
     let request = request.runners_up(runners_up);
     let decision = state.view().decide(&policy, &request)?;
-    let notes = notes(&NAMES, &decision, &request, &state.view(), model.as_ref());
+    let view = state.view();
+    let told = told_by(model.as_ref(), &request.pattern);
+    let bandwidth = Bandwidth::of_decision(&told, &decision, &view);
+    let labels = &loaded.machine.labels;
+    let better = withheld(&NAMES, &decision, &request, &view, &told, labels);
+    let (withheld, note) = better.unzip();
+    let mut notes = notes(&NAMES, &decision, &request, &view, model.as_ref());
+    notes.splice(0..0, note);
     let step = Step::of(&job, &decision, graph);
     if let Some(file) = &args.svg {
-        let picture = picture(&decision, args, &loaded.machine, &state.view())?;
+        let picture = picture(&decision, &bandwidth, args, &loaded.machine, &view)?;
         if on_stdout {
             return output.line(picture.trim_end());
         }
@@ -66,15 +78,23 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
         let listed = args.explain || args.top.is_some();
         return output.object(&Allocation {
             decision: answer::Decision::new(&decision, graph),
+            bandwidth,
+            withheld,
             notes,
             times: step.map(|step| step.times()).unwrap_or_default(),
             runners_up: listed.then(|| Listed::of(&decision, graph)),
             id: None,
         });
     }
-    print((&decision, step), &notes, &loaded.machine, graph, output)?;
+    print(
+        (&decision, &bandwidth, step),
+        &notes,
+        &loaded.machine,
+        graph,
+        output,
+    )?;
     if args.explain || top > 1 {
-        explain(&decision, graph, output)
+        explain(&decision, &told, &view, labels, output)
     } else {
         Ok(())
     }
@@ -84,26 +104,26 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
 /// it can be read alone.
 fn picture(
     decision: &Decision,
+    bandwidth: &Bandwidth,
     args: &AllocateArgs,
     machine: &Machine,
     view: &View<'_>,
 ) -> Result<String, Failure> {
-    let best = decision.best();
     let ranks = decision.placement().len();
     let what = format!(
         "{}: {ranks} ranks, pattern {}, policy {}",
-        machine.name,
+        machine.title,
         args.job.pattern,
         decision.policy()
     );
-    let mut subtitle = Vec::new();
+    let mut subtitle: Vec<String> = bandwidth.text().into_iter().collect();
     if !decision.pattern().edges().is_empty() {
-        subtitle.push(format!("links {}", links(best)));
-    }
-    for (name, value) in best.scores() {
-        if is_defined(name, best.placement()) {
-            subtitle.push(format!("{name} {}", score_text(name, value)));
-        }
+        subtitle.push(links_of(
+            decision.best(),
+            decision.pattern(),
+            view.graph(),
+            &machine.labels,
+        ));
     }
     let picture = Picture::new()
         .title(what)
@@ -116,7 +136,7 @@ fn picture(
 
 /// Prints the decision as text.
 fn print(
-    (decision, step): (&Decision, Option<Step>),
+    (decision, bandwidth, step): (&Decision, &Bandwidth, Option<Step>),
     notes: &[String],
     machine: &Machine,
     graph: &HardwareGraph,
@@ -132,26 +152,16 @@ fn print(
         "devices   {} in rank order",
         names(best.placement(), graph).join(", ")
     ))?;
-    // Ranks that share a device communicate within it, which counts as a double link.
-    let within = decision.pattern().edges().iter().filter(|edge| {
-        let [a, b] = [edge.a, edge.b].map(|rank| decision.placement()[usize::from(rank)]);
-        a == b
-    });
-    let within = match within.count() {
-        0 => String::new(),
-        n => format!(" ({n} of the double ones within one device or instance)"),
-    };
-    output.line(format_args!("links     {}{within}", links(best)))?;
+    if let Some(text) = bandwidth.text() {
+        output.line(format_args!("bandwidth {text}"))?;
+    }
+    let links = links_of(best, decision.pattern(), graph, &machine.labels);
+    output.line(format_args!("links     {links}"))?;
     if let Some(step) = step {
         output.line(step.text())?;
     }
-    for (name, value) in best.scores() {
-        let value = if is_defined(name, best.placement()) {
-            score_text(name, value)
-        } else {
-            "none: one device".to_owned()
-        };
-        output.line(format_args!("score     {name} {value}"))?;
+    for line in scores(best) {
+        output.line(line)?;
     }
     for note in notes {
         output.line(format_args!("note      {note}"))?;
@@ -192,14 +202,64 @@ fn print_visible(
     Ok(())
 }
 
-/// The numbers of links that a job uses, by kind.
-pub(super) fn links(scored: &Scored) -> String {
-    let (double, single, pcie) = scored.links().xyz();
-    format!("{double} double, {single} single, {pcie} PCIe")
+/// The scores of a placement as lines: the paper's in one line, then those of the policy.
+fn scores(best: &Scored) -> Vec<String> {
+    let outside: Vec<&str> = best.out_of_domain().collect();
+    let value = |name: &str, value: f64| {
+        let text = score_text(name, value);
+        if outside.contains(&name) {
+            format!("not valid here ({text})")
+        } else {
+            text
+        }
+    };
+    let paper = PAPER.iter().filter_map(|(name, label)| {
+        let shown = best
+            .score(name)
+            .filter(|_| is_defined(name, best.placement()))?;
+        Some(format!("{label} {}", value(name, shown)))
+    });
+    let paper: Vec<String> = paper.collect();
+    let mut lines = vec![format!("paper     {} GB/s", paper.join(", "))];
+    let others = best.scores().filter(|(name, _)| {
+        PAPER.iter().all(|(paper, _)| paper != name) && is_shown(name, best.placement())
+    });
+    lines.extend(others.map(|(name, own)| format!("score     {name} {}", value(name, own))));
+    lines
+}
+
+/// The paper's scores, and how the paper calls them.
+const PAPER: [(&str, &str); 3] = [
+    ("aggregate_gbps", "AggBW (Eq. 1)"),
+    ("effective_gbps", "EffBW (Eq. 2)"),
+    ("preserved_gbps", "PreservedBW (Eq. 3)"),
+];
+
+/// Whether a score says something that the headline does not say: packings are the headline.
+fn is_shown(name: &str, placement: &Placement) -> bool {
+    let is_packing = score_row(name).is_some_and(|row| !row.of_one_device);
+    !is_packing && is_defined(name, placement)
+}
+
+/// The links between the devices of a placement.
+pub(super) fn links_of(
+    scored: &Scored,
+    pattern: &Pattern,
+    graph: &HardwareGraph,
+    labels: &Labels,
+) -> String {
+    links_text(pattern, scored.placement(), graph, labels)
 }
 
 /// Prints the runners-up, and on which score each lost.
-fn explain(decision: &Decision, graph: &HardwareGraph, output: &mut Output) -> Result<(), Failure> {
+fn explain(
+    decision: &Decision,
+    told: &Objective<'_>,
+    view: &View<'_>,
+    link_labels: &Labels,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let graph = view.graph();
     let best = decision.best();
     let scores: Vec<&str> = best.scores().map(|(name, _)| name).collect();
     let stats = decision.search();
@@ -211,10 +271,17 @@ fn explain(decision: &Decision, graph: &HardwareGraph, output: &mut Output) -> R
     output.line(format_args!(
         "{rest}. The best, and the best on other devices:"
     ))?;
-    let mut rows = table(["", "devices", "links", "why not"], []);
+    let mut rows = table(["", "devices", "GB/s", "links", "why not"], [2]);
     let row = |place: usize, scored: &Scored, why: String| {
         let ids: Vec<DeviceId> = scored.placement().set().iter().collect();
-        [place.to_string(), labels(&ids, graph), links(scored), why]
+        let own = Bandwidth::of(told, decision.pattern(), scored, view).bandwidth_gbps;
+        [
+            place.to_string(),
+            labels(&ids, graph),
+            own.map_or("-".to_owned(), gbps),
+            links_of(scored, decision.pattern(), graph, link_labels),
+            why,
+        ]
     };
     rows.add_row(row(1, best, "chosen".to_owned()));
     for (place, other) in (2..).zip(decision.runners_up()) {

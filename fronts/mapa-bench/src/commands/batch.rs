@@ -14,10 +14,13 @@ use crate::files::Disk;
 use crate::names::NAMES;
 use crate::output::Output;
 use mapa_front::answer::allocate::{Allocation, Done, Held, Line as Answer, NotDone};
-use mapa_front::answer::{Decision, Refusal, ids};
+use mapa_front::answer::{Bandwidth, Decision, Refusal, ids};
 use mapa_front::job::is_file;
 use mapa_front::request::{devices, ring};
-use mapa_front::{DeviceName, JobSpec, Model, ModelSpec, PolicySpec, Step, notes};
+use mapa_front::{
+    DeviceName, JobSpec, Model, ModelSpec, PolicySpec, Step, notes, told_by, withheld,
+};
+use mapa_topologies::Labels;
 
 #[derive(Deserialize)]
 #[serde(
@@ -81,7 +84,12 @@ impl Job {
 
 /// Answers every line that is not blank with exactly one line. Malformed lines are answered too,
 /// and make the exit status 2.
-pub(super) fn batch(source: &str, idle: Allocator, output: &mut Output) -> Result<(), Failure> {
+pub(super) fn batch(
+    source: &str,
+    idle: Allocator,
+    labels: Labels,
+    output: &mut Output,
+) -> Result<(), Failure> {
     let wrong = |error: io::Error| Failure::at(source, error);
     let input: Box<dyn BufRead> = if source == "-" {
         Box::new(io::stdin().lock())
@@ -93,6 +101,7 @@ pub(super) fn batch(source: &str, idle: Allocator, output: &mut Output) -> Resul
         idle,
         held: BTreeMap::new(),
         models: BTreeMap::new(),
+        labels,
     };
     let mut malformed = 0;
     for (i, line) in input.split(b'\n').enumerate() {
@@ -147,6 +156,8 @@ struct Server {
     held: BTreeMap<String, (DeviceName, LeaseId)>,
     /// Models by name or file. Each is made once.
     models: BTreeMap<ModelSpec, Model>,
+    /// How the machine's tools name its links.
+    labels: Labels,
 }
 
 impl Server {
@@ -207,9 +218,17 @@ impl Server {
             Some(available) => view.free() & &graph.with_parts(&devices(available, &graph)?),
         };
         let decision = policy.decide(&request, &view.limited_to(&free))?;
+        let view = view.limited_to(&free);
+        let told = told_by(model, &request.pattern);
+        let better = withheld(&NAMES, &decision, &request, &view, &told, &self.labels);
+        let (withheld, note) = better.unzip();
+        let mut notes = notes(&NAMES, &decision, &request, &view, model);
+        notes.splice(0..0, note);
         let answer = Allocation {
             decision: Decision::new(&decision, &graph),
-            notes: notes(&NAMES, &decision, &request, &view.limited_to(&free), model),
+            bandwidth: Bandwidth::of_decision(&told, &decision, &view),
+            withheld,
+            notes,
             times: Step::of(&work, &decision, &graph)
                 .map(|step| step.times())
                 .unwrap_or_default(),

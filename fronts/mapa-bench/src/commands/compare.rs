@@ -2,7 +2,7 @@
 
 use mapa_core::{Candidate, ModelUse, Objective, Policy, Sensitivity, ring_packing_gbps};
 
-use super::allocate::links;
+use super::allocate::links_of;
 use crate::cli::{CompareArgs, job_spec};
 use crate::failure::Failure;
 use crate::files::Disk;
@@ -10,11 +10,11 @@ use crate::machine::load;
 use crate::names::NAMES;
 use crate::output::Output;
 use mapa_front::answer::compare::{Chosen, Compared, Comparison};
-use mapa_front::answer::{Decision, Refusal, is_defined, labels};
+use mapa_front::answer::{Bandwidth, Decision, Refusal, is_defined, labels, model_text};
 use mapa_front::names::Choice;
 use mapa_front::request::with_busy;
 use mapa_front::text::{gbps, seconds, table};
-use mapa_front::{DeviceName, Step};
+use mapa_front::{DeviceName, Step, told_by};
 
 pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Failure> {
     let loaded = load(&args.machine, output)?;
@@ -28,11 +28,9 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
     // For whole devices that are not shared, the policies for instances have no preference.
     let all = args.job.slice.is_some() || args.uses.shared;
     let scores = ["aggregate_gbps", "effective_gbps", "preserved_gbps"];
-    let model = args
-        .model
-        .as_ref()
-        .map(|word| NAMES.model(word, None, &Disk))
-        .transpose()?;
+    let model = args.model.as_ref();
+    let model = model.map(|own| own.load(&NAMES, None, &Disk)).transpose()?;
+    let told = told_by(None, &request.pattern);
     let knows_traffic = job.fastest().is_some();
     let time = if job.parallel.is_some() {
         "step, s"
@@ -42,18 +40,13 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
     let step_column = knows_traffic.then_some(time);
     let model_column = model.as_ref().map(|_| "model");
     let header = [
-        "policy",
-        "devices",
-        "links",
-        "aggregate",
-        "effective",
-        "preserved",
-        "ring packing",
+        "policy", "devices", "GB/s", "links", "Eq. 1", "Eq. 2", "Eq. 3",
     ];
     let mut rows = table(
         header.into_iter().chain(model_column).chain(step_column),
-        3..=8,
+        [2, 4, 5, 6, 7, 8],
     );
+    let mut is_marked = false;
     let rings = ring_packing_gbps();
     let mut list = Vec::new();
     let mut compared: Vec<Box<dyn Policy>> = Vec::new();
@@ -79,8 +72,22 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
                     ranks += " (search stopped early)";
                 }
                 let step = Step::of(&job, &decision, graph);
-                let mut row = vec![name.to_owned(), ranks, links(best)];
-                row.extend(scores.map(|name| best.score(name).map_or("-".to_owned(), gbps)));
+                let bandwidth = Bandwidth::of_decision(&told, &decision, &view);
+                let shown = |value: Option<f64>| value.map_or("-".to_owned(), gbps);
+                let links = links_of(best, &request.pattern, graph, &loaded.machine.labels);
+                let mut row = vec![
+                    name.to_owned(),
+                    ranks,
+                    shown(bandwidth.bandwidth_gbps),
+                    links,
+                ];
+                let outside: Vec<&str> = best.out_of_domain().collect();
+                row.extend(scores.map(|name| {
+                    let mark = if outside.contains(&name) { "*" } else { "" };
+                    is_marked |= !mark.is_empty();
+                    best.score(name)
+                        .map_or("-".to_owned(), |value| gbps(value) + mark)
+                }));
                 let candidate = Candidate {
                     view,
                     pattern: decision.pattern(),
@@ -92,13 +99,12 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
                 };
                 let (packed, modelled) =
                     (by(&rings), model.as_ref().map(|model| by(&model.objective)));
-                let shown = |value: Option<f64>| value.map_or("-".to_owned(), gbps);
-                row.push(shown(packed));
                 row.extend(modelled.map(shown));
                 row.extend(step.as_ref().map(|step| seconds(step.seconds)));
                 rows.add_row(row);
                 list.push(Compared::Chosen(Box::new(Chosen {
                     decision: Decision::new(&decision, graph),
+                    bandwidth,
                     ring_packing_gbps: packed,
                     model_gbps: modelled,
                     times: step.map(|step| step.times()).unwrap_or_default(),
@@ -130,15 +136,19 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
         job.ranks, words.pattern
     ))?;
     output.line(rows)?;
+    output.line(format_args!(
+        "Devices in rank order. GB/s: by {}.",
+        model_text(told.name())
+    ))?;
     output.line(
-        "Devices in rank order. Scores in GB/s: Eq. 1 (sum of links), Eq. 2 (predicted), Eq. 3 (left free).",
+        "The paper's scores, GB/s: Eq. 1 (sum of links), Eq. 2 (predicted), Eq. 3 (left free).",
     )?;
-    output.line(
-        "Ring packing: bandwidth of a packing of rings on these devices, with links at nominal bandwidth, GB/s.",
-    )?;
+    if is_marked {
+        output.line("* not valid here: Eq. 2 was not fitted to placements like this one.")?;
+    }
     if let Some(word) = &args.model {
         output.line(format_args!(
-            "Model: prediction of {word} for the devices of every policy, GB/s. Only preserve (for \
+            "Model: prediction of {word} for the devices of every policy, GB/s. Only auto, preserve (for \
              bandwidth-sensitive jobs), max-bandwidth and foresight choose by it."
         ))?;
     }

@@ -6,17 +6,17 @@ use mapa_core::{
 };
 use mapa_topologies::read_graph;
 
-use super::allocate::links;
+use super::allocate::links_of;
 use crate::cli::MatchArgs;
 use crate::failure::Failure;
 use crate::files::{Disk, bytes};
 use crate::machine::load;
 use crate::output::Output;
 use mapa_front::answer::matches::{Count, MatchesInGraph, MatchesOnMachine};
-use mapa_front::answer::{self, ids, labels, names};
+use mapa_front::answer::{self, Bandwidth, ids, labels, names};
 use mapa_front::request::{min_link, slice, with_busy};
 use mapa_front::text::{gbps, table};
-use mapa_front::{DeviceName, Job};
+use mapa_front::{DeviceName, Job, told_by};
 
 pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), Failure> {
     if let (Some(pattern), Some(target)) = (&args.pattern_file, &args.target_file) {
@@ -55,6 +55,7 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
     }
     let listed: Vec<_> = in_order.iter().take(args.list).collect();
     let request = Request::new(wanted).min_link(least);
+    let pattern = request.pattern.clone();
     let (top, top_complete) = top(args, request, &state.view())?;
     if output.json {
         let named = |placement: &Placement| {
@@ -87,11 +88,19 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
         output.line(format_args!("  {}", labels(&placement, graph)))?;
     }
     if !top.is_empty() {
-        let mut rows = table(["", "ranks on", "links", "AggBW, GB/s"], []);
+        let mut rows = table(["", "ranks on", "GB/s", "links", "AggBW (Eq. 1)"], [2, 4]);
+        let (told, view) = (told_by(None, &pattern), state.view());
         for (place, best) in (1..).zip(&top) {
             let ranks = labels(best.placement(), graph);
             let value = best.score("aggregate_gbps").unwrap_or(f64::NAN);
-            rows.add_row([place.to_string(), ranks, links(best), gbps(value)]);
+            let own = Bandwidth::of(&told, &pattern, best, &view).bandwidth_gbps;
+            rows.add_row([
+                place.to_string(),
+                ranks,
+                own.map_or("-".to_owned(), gbps),
+                links_of(best, &pattern, graph, &loaded.machine.labels),
+                gbps(value),
+            ]);
         }
         output.line(rows)?;
     }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Decision, Refusal, Scored, StepTimes};
+use super::{Bandwidth, Decision, Refusal, Scored, StepTimes, Withheld};
 
 /// The devices that a job gets, with what a reader must know about the choice.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -13,6 +13,12 @@ pub struct Allocation {
     /// The decision.
     #[serde(flatten)]
     pub decision: Decision,
+    /// What the devices carry.
+    #[serde(flatten)]
+    pub bandwidth: Bandwidth,
+    /// Better devices that the job does not get.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<Withheld>,
     /// Reasons to doubt the decision, and hints.
     pub notes: Vec<String>,
     /// The communication time of a job whose bytes are known.

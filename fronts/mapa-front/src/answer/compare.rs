@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Decision, Refusal, StepTimes};
+use super::{Bandwidth, Decision, Refusal, StepTimes};
 
 /// The choices of all policies for one job.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -34,6 +34,9 @@ pub struct Chosen {
     /// The decision.
     #[serde(flatten)]
     pub decision: Decision,
+    /// What the devices carry.
+    #[serde(flatten)]
+    pub bandwidth: Bandwidth,
     /// The bandwidth of a packing of rings on these devices, GB/s; null for one device.
     pub ring_packing_gbps: Option<f64>,
     /// The prediction of the model that the request names, GB/s; null for one device, absent if the

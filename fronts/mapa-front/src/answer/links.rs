@@ -1,6 +1,9 @@
 //! Small parts of several answers.
 
-use mapa_core::Census;
+use std::collections::{BTreeMap, BTreeSet};
+
+use mapa_core::{Census, DeviceId, HardwareGraph, LinkClass, Pattern};
+use mapa_topologies::Labels;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -35,4 +38,36 @@ pub struct Server {
     pub devices: Vec<u32>,
     /// The vendor's numbers for them, in the form of `CUDA_VISIBLE_DEVICES`.
     pub numbers: String,
+}
+
+/// The links between the devices of a job, as the machine's tools name them, best first: `2 x NV2, 1
+/// x PCIe (PHB)`. Each pair of devices that communicates counts once.
+#[must_use]
+pub fn links_text(
+    pattern: &Pattern,
+    placement: &[DeviceId],
+    graph: &HardwareGraph,
+    labels: &Labels,
+) -> String {
+    let pairs: BTreeSet<(DeviceId, DeviceId)> = pattern
+        .edges()
+        .iter()
+        .map(|edge| [edge.a, edge.b].map(|rank| placement[usize::from(rank)]))
+        .map(|[a, b]| (a.min(b), a.max(b)))
+        .collect();
+    let mut counts: BTreeMap<LinkClass, usize> = BTreeMap::new();
+    for (a, b) in pairs {
+        *counts.entry(graph.link_of_ranks(a, b).class).or_default() += 1;
+    }
+    let text = |(class, count): (&LinkClass, &usize)| match class {
+        LinkClass::SameDevice => format!("{count} x within a device"),
+        LinkClass::Network => format!("{count} x network"),
+        class if class.is_host() => format!("{count} x PCIe ({})", labels.print(*class)),
+        class => format!("{count} x {}", labels.print(*class)),
+    };
+    let parts: Vec<String> = counts.iter().rev().map(text).collect();
+    if parts.is_empty() {
+        return "none".to_owned();
+    }
+    parts.join(", ")
 }

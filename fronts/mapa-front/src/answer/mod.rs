@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub mod allocate;
+mod bandwidth;
 pub mod compare;
 pub mod contention;
 pub mod defrag;
@@ -31,7 +32,8 @@ pub mod table;
 pub mod topology;
 pub mod workers;
 
-pub use links::{Links, Server};
+pub use bandwidth::{Bandwidth, Withheld, model_text};
+pub use links::{Links, Server, links_text};
 pub use placement::{
     Decision, Scored, id_list, ids, is_defined, label, labels, names, visible_by_server,
 };

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use mapa_core::{BuiltIn, ModelUse, Policy, auto, auto_by, preserved_direct_gbps};
+use mapa_core::{BuiltIn, ModelUse, Policy, auto_by, preserved_direct_gbps};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +73,9 @@ pub struct PolicyRow {
     pub model: ModelUse,
     /// Whether it can be told which links Eq. 3 counts.
     pub takes_preserved: bool,
+    /// Whether it gives sensitive jobs, and those of unknown sensitivity, the most bandwidth by the
+    /// model that fits, and insensitive jobs only what others can spare.
+    pub spares: bool,
     /// Whether it must know the traffic of the job, so that it is for one job and not for a stream.
     pub needs_traffic: bool,
     /// Whether it draws random numbers, so that it must be given a seed.
@@ -96,6 +99,7 @@ impl PolicyRow {
             by_eq_2: false,
             model: ModelUse::Never,
             takes_preserved: false,
+            spares: false,
             needs_traffic: false,
             needs_seed: false,
             make: Arc::new(make),
@@ -127,6 +131,7 @@ impl From<BuiltIn> for PolicyRow {
             by_eq_2: own.by_eq_2,
             model: own.model,
             takes_preserved: own.takes_preserved,
+            spares: own.spares,
             needs_traffic: false,
             needs_seed: false,
             make: Arc::new(move |choice| {
@@ -185,7 +190,7 @@ pub(super) fn built_in() -> Registry<PolicyRow> {
 /// The default policy decides by the traffic of the job where that is known, unless it is given a
 /// model.
 fn knowing_traffic(row: PolicyRow) -> PolicyRow {
-    if row.name != auto().name() {
+    if !row.spares {
         return row;
     }
     let plain = Arc::clone(&row.make);

@@ -1,0 +1,100 @@
+//! What a placement is worth: the bandwidth of the job's collective.
+
+use mapa_core::{Candidate, Decision, Objective, Pattern, Scored, View};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::text::gbps;
+
+/// The bandwidth of the job's collective on the devices that it gets.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Bandwidth {
+    /// GB/s by `bandwidth_model`; null for one device, and where the model sees no links.
+    pub bandwidth_gbps: Option<f64>,
+    /// The model: the one that the request names, else the packing that fits the pattern, with links
+    /// at nominal bandwidth.
+    pub bandwidth_model: String,
+    /// Whether the model holds for placements like this one.
+    pub bandwidth_in_domain: bool,
+    /// If the search ended early and the policy chooses by this model: no devices have more, GB/s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_most_gbps: Option<f64>,
+}
+
+impl Bandwidth {
+    /// The bandwidth of a placement.
+    #[must_use]
+    pub fn of(model: &Objective<'_>, pattern: &Pattern, scored: &Scored, view: &View<'_>) -> Self {
+        let candidate = Candidate {
+            view: *view,
+            pattern,
+            placement: scored.placement(),
+        };
+        let several = scored.placement().set().len() > 1;
+        let value = several.then(|| model.score(&candidate));
+        Self {
+            bandwidth_gbps: value.filter(|gbps| *gbps > 0.0),
+            bandwidth_model: model.name().to_owned(),
+            bandwidth_in_domain: model.in_domain(&candidate),
+            at_most_gbps: None,
+        }
+    }
+
+    /// The bandwidth of a decision, with the bound of a search that ended early.
+    #[must_use]
+    pub fn of_decision(model: &Objective<'_>, decision: &Decision, view: &View<'_>) -> Self {
+        let best = decision.best();
+        let first = best.scores().next().map(|(name, _)| name);
+        Self {
+            at_most_gbps: decision.at_most().filter(|_| first == Some(model.name())),
+            ..Self::of(model, decision.pattern(), best, view)
+        }
+    }
+
+    /// The number and its model, for people; `None` where there is no number.
+    #[must_use]
+    pub fn text(&self) -> Option<String> {
+        let value = gbps(self.bandwidth_gbps?);
+        let model = model_text(&self.bandwidth_model);
+        let doubt = if self.bandwidth_in_domain {
+            ""
+        } else {
+            ", outside the data it was fitted to"
+        };
+        let bound = match self.at_most_gbps {
+            Some(most) if most > self.bandwidth_gbps? => {
+                format!("; no devices have more than {}", gbps(most))
+            }
+            _ => String::new(),
+        };
+        Some(format!("{value} GB/s by {model}{doubt}{bound}"))
+    }
+}
+
+/// The name of a model in a sentence.
+#[must_use]
+pub fn model_text(name: &str) -> String {
+    match name {
+        "effective_gbps" => "Eq. 2".to_owned(),
+        name => {
+            let words = name.strip_suffix("_gbps").unwrap_or(name).replace('_', " ");
+            match crate::scores::score_row(name) {
+                Some(row) if !row.of_one_device => format!("{words}, links at nominal rate"),
+                _ => words,
+            }
+        }
+    }
+}
+
+/// Better devices that a job does not get.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Withheld {
+    /// The ids of the devices, in rank order.
+    pub devices: Vec<u32>,
+    /// Their names, in rank order.
+    pub names: Vec<String>,
+    /// What they would carry, GB/s by the model of `bandwidth_gbps`.
+    pub bandwidth_gbps: f64,
+    /// Whether they are kept for jobs that need bandwidth; otherwise the policy prefers others.
+    pub kept: bool,
+}
