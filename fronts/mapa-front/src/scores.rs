@@ -10,6 +10,8 @@ pub enum Unit {
     GbPerS,
     /// Seconds.
     Seconds,
+    /// A number of things.
+    Count,
 }
 
 /// A score that policies report.
@@ -27,11 +29,15 @@ pub struct ScoreRow {
     /// Whether one device has such a score. One device has no collective bandwidth: packings score
     /// it as 0, which is not shown.
     pub of_one_device: bool,
+    /// Whether it is of the links that the job uses, so that a job without links has none.
+    pub of_links: bool,
+    /// Whether it serves to choose among placements that are equal otherwise.
+    pub decides_ties: bool,
 }
 
 /// The scores of the built-in policies, in the order in which explanations list them. Scores that
 /// are counts, such as `devices used`, have no row.
-pub const SCORES: [ScoreRow; 10] = [
+pub const SCORES: [ScoreRow; 13] = [
     rate(
         "aggregate_gbps",
         "aggregate_gbps (Eq. 1): sum of the bandwidths of the job's links",
@@ -48,15 +54,30 @@ pub const SCORES: [ScoreRow; 10] = [
         "edges_seconds",
         "edges_seconds: time of the slowest edge, if all edges send at once",
     ),
-    rate(
-        "preserved_gbps",
-        "preserved_gbps (Eq. 3): sum of link bandwidths between the devices that stay free",
-    ),
+    ScoreRow {
+        of_links: false,
+        ..rate(
+            "preserved_gbps",
+            "preserved_gbps (Eq. 3): sum of link bandwidths between the devices that stay free",
+        )
+    },
     rate("effective_printed_gbps", ""),
     packing("ring_packing_gbps"),
     packing("tree_packing_gbps"),
     packing("all_to_all_gbps"),
     packing("channels_gbps"),
+    tie(
+        "host_distance",
+        "host_distance: levels of the host between the devices, summed over all pairs (PIX 2, PXB 3, PHB 4, NODE 5, SYS 6)",
+    ),
+    tie(
+        "host_distance_left",
+        "host_distance_left: the same for the devices that stay free",
+    ),
+    tie(
+        "host_hops",
+        "host_hops: edges of the job without a direct link",
+    ),
 ];
 
 const fn rate(name: &'static str, meaning: &'static str) -> ScoreRow {
@@ -66,6 +87,8 @@ const fn rate(name: &'static str, meaning: &'static str) -> ScoreRow {
         meaning,
         more_is_better: true,
         of_one_device: true,
+        of_links: true,
+        decides_ties: false,
     }
 }
 
@@ -73,6 +96,15 @@ const fn time(name: &'static str, meaning: &'static str) -> ScoreRow {
     ScoreRow {
         unit: Unit::Seconds,
         more_is_better: false,
+        ..rate(name, meaning)
+    }
+}
+
+const fn tie(name: &'static str, meaning: &'static str) -> ScoreRow {
+    ScoreRow {
+        unit: Unit::Count,
+        more_is_better: false,
+        decides_ties: true,
         ..rate(name, meaning)
     }
 }

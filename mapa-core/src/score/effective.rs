@@ -15,6 +15,10 @@ use crate::topology::{DeviceId, HardwareGraph, LinkClass};
 /// some room for rounding in descriptions.
 const MOST_OF_A_LINK: f64 = 26.0;
 
+/// The highest bandwidth of a path through the host for which it can hold, GB/s: sixteen lanes of
+/// PCIe 3.
+const MOST_OF_THE_HOST: f64 = 16.0;
+
 /// The fourteen coefficients θ of Eq. 2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Coefficients(pub [f64; 14]);
@@ -86,7 +90,8 @@ impl Coefficients {
 
     /// Whether a placement is of the kind to which the model was fitted: two to five devices, and
     /// no bond of more than two direct links (Eq. 2 can only count those as double), none with more
-    /// than the 25 GB/s a link of a DGX-1V. A prediction within the domain may still be wrong.
+    /// than the 25 GB/s of a link of the DGX-1V, and host paths no wider than PCIe 3. A prediction
+    /// within the domain may still be wrong.
     #[must_use]
     pub fn in_domain(pattern: &Pattern, placement: &[DeviceId], graph: &HardwareGraph) -> bool {
         (2..=5).contains(&pattern.len())
@@ -95,7 +100,7 @@ impl Coefficients {
                 let link = graph.link_of_ranks(placement[a], placement[b]);
                 match link.class {
                     LinkClass::Direct(n @ (1 | 2)) => link.gbps <= MOST_OF_A_LINK * f64::from(n),
-                    class => class.is_host(),
+                    class => class.is_host() && link.gbps <= MOST_OF_THE_HOST,
                 }
             })
     }

@@ -155,8 +155,10 @@ fn print(
     if let Some(text) = bandwidth.text() {
         output.line(format_args!("bandwidth {text}"))?;
     }
-    let links = links_of(best, decision.pattern(), graph, &machine.labels);
-    output.line(format_args!("links     {links}"))?;
+    if !decision.pattern().edges().is_empty() {
+        let links = links_of(best, decision.pattern(), graph, &machine.labels);
+        output.line(format_args!("links     {links}"))?;
+    }
     if let Some(step) = step {
         output.line(step.text())?;
     }
@@ -213,10 +215,11 @@ fn scores(best: &Scored) -> Vec<String> {
             text
         }
     };
+    // What has no links has only what it leaves to others.
+    let of_links = best.placement().len() > 1;
     let paper = PAPER.iter().filter_map(|(name, label)| {
-        let shown = best
-            .score(name)
-            .filter(|_| is_defined(name, best.placement()))?;
+        let is_left = !score_row(name).is_some_and(|row| row.of_links);
+        let shown = best.score(name).filter(|_| of_links || is_left)?;
         Some(format!("{label} {}", value(name, shown)))
     });
     let paper: Vec<String> = paper.collect();
@@ -235,10 +238,11 @@ const PAPER: [(&str, &str); 3] = [
     ("preserved_gbps", "PreservedBW (Eq. 3)"),
 ];
 
-/// Whether a score says something that the headline does not say: packings are the headline.
+/// Whether a score says something that the headline does not say: packings are the headline, and
+/// what decides among equals is told in explanations.
 fn is_shown(name: &str, placement: &Placement) -> bool {
-    let is_packing = score_row(name).is_some_and(|row| !row.of_one_device);
-    !is_packing && is_defined(name, placement)
+    let is_told = score_row(name).is_some_and(|row| !row.of_one_device || row.decides_ties);
+    !is_told && is_defined(name, placement)
 }
 
 /// The links between the devices of a placement.
