@@ -278,7 +278,11 @@ fn match_names_what_is_wrong_with_graphs() {
 fn allocate_answers_with_the_promised_keys() {
     let answer = answer("allocate --machine dgx-1v --gpus 3 --sensitive --explain");
     assert_eq!(answer["devices"], json!([0, 2, 3]));
-    assert_eq!(answer["policy"], "preserve");
+    assert_eq!(answer["policy"], "auto");
+    assert_eq!(
+        (&answer["bandwidth_gbps"], &answer["bandwidth_model"]),
+        (&json!(50.0), &json!("ring_packing_gbps"))
+    );
     assert_eq!(
         answer["links"],
         json!({ "double": 2, "single": 1, "pcie": 0 })
@@ -297,7 +301,7 @@ fn allocate_answers_with_the_promised_keys() {
 #[test]
 fn allocate_prints_the_line_to_paste_and_the_reasons() {
     let printed = text(
-        "allocate --machine dgx-1v --gpus 4 --sensitive --busy 0 --explain",
+        "allocate --machine dgx-1v --gpus 4 --policy preserve --sensitive --busy 0 --explain",
         "",
     );
     assert!(
@@ -316,7 +320,10 @@ fn allocate_prints_the_line_to_paste_and_the_reasons() {
         printed.contains("CUDA_VISIBLE_DEVICES=4,6"),
         "the vendor's numbers, not ours: {printed}"
     );
-    let beyond = text("allocate --machine dgx-1v --gpus 8 --sensitive", "");
+    let beyond = text(
+        "allocate --machine dgx-1v --gpus 8 --policy preserve --sensitive",
+        "",
+    );
     assert!(
         beyond.contains("was not fitted to placements like this one"),
         "{beyond}"
@@ -325,7 +332,7 @@ fn allocate_prints_the_line_to_paste_and_the_reasons() {
         beyond.contains("this placement uses 4 host paths, greedy needs 0: 0,3,2,1,5,6,7,4"),
         "{beyond}"
     );
-    let five = answer("allocate --machine dgx-1v --gpus 5 --sensitive");
+    let five = answer("allocate --machine dgx-1v --gpus 5 --policy preserve --sensitive");
     assert_eq!(
         (&five["in_domain"], five["notes"].as_array().unwrap().len()),
         (&json!(true), 1),
@@ -474,7 +481,7 @@ fn the_variants_of_preserve_are_named() {
     let printed = answer("allocate --machine dgx-1v --gpus 3 --sensitive --model paper-printed");
     let score = |name: &str| printed["scores"][name].as_f64().unwrap();
     assert!((score("effective_printed_gbps") - score("effective_gbps")).abs() < 0.02);
-    let direct = answer("allocate --machine dgx-1v --gpus 3 --preserved direct");
+    let direct = answer("allocate --machine dgx-1v --gpus 3 --policy preserve --preserved direct");
     assert!(direct["scores"]["preserved_direct_gbps"].is_f64());
     error(
         "allocate --machine dgx-1v --gpus 3 --policy greedy --preserved direct",
@@ -678,7 +685,7 @@ fn malformed_batch_lines_are_answered_and_counted() {
 fn compare_shows_every_policy_and_their_refusals() {
     let answer = answer("compare --machine dgx-1v --gpus 2 --busy 1,2,3,4,6,7 --sensitive");
     let policies = answer["policies"].as_array().unwrap();
-    assert_eq!(policies.len(), 10);
+    assert_eq!(policies.len(), 11);
     let named = |name: &str| policies.iter().find(|p| p["policy"] == name).unwrap();
     assert_eq!(named("preserve")["devices"], json!([0, 5]));
     assert_eq!(named("preserve-released")["refusal"], "busy");

@@ -79,7 +79,7 @@ fn exact_measurements_give_back_their_coefficients_and_a_file_that_commands_take
         beyond["notes"][0]
             .as_str()
             .unwrap()
-            .starts_with("mine, the model by which preserve chooses"),
+            .starts_with("mine, the model by which auto chooses"),
         "{beyond}"
     );
 }

@@ -57,14 +57,14 @@ fn the_files_sensitivity_counts_unless_it_is_told() {
     let unknown = folder.write("unknown.toml", RING.replace("\"sensitive\"", "\"unknown\""));
     let placed = |file: &str, more: &str| {
         answer(&format!(
-            "allocate --machine dgx-1v --busy 0 --pattern {file} {more}"
+            "allocate --machine dgx-1v --policy preserve --busy 0 --pattern {file} {more}"
         ))["devices"]
             .clone()
     };
     let by_edges = |sensitive: &str| {
         let edges = "--gpus 4 --pattern 0-1:9,1-2,2-3:9,3-0";
         answer(&format!(
-            "allocate --machine dgx-1v --busy 0 {edges} --sensitive={sensitive}"
+            "allocate --machine dgx-1v --policy preserve --busy 0 {edges} --sensitive={sensitive}"
         ))["devices"]
             .clone()
     };
@@ -155,13 +155,13 @@ fn lines_of_a_batch_take_pattern_files_from_where_it_runs() {
     folder.write("job.toml", RING);
     let answers = batch(
         &folder,
-        r#"{"op":"allocate","id":"a","pattern":"job.toml"}
+        r#"{"op":"allocate","id":"a","policy":"preserve","pattern":"job.toml"}
 {"op":"reset"}
-{"op":"allocate","id":"a","gpus":4,"pattern":"0-1:9,1-2,2-3:9,3-0","sensitive":true}
+{"op":"allocate","id":"a","gpus":4,"policy":"preserve","pattern":"0-1:9,1-2,2-3:9,3-0","sensitive":true}
 {"op":"reset"}
-{"op":"allocate","id":"a","pattern":"./job.toml","sensitive":false}
+{"op":"allocate","id":"a","policy":"preserve","pattern":"./job.toml","sensitive":false}
 {"op":"reset"}
-{"op":"allocate","id":"a","gpus":4,"pattern":"0-1:9,1-2,2-3:9,3-0","sensitive":false}
+{"op":"allocate","id":"a","gpus":4,"policy":"preserve","pattern":"0-1:9,1-2,2-3:9,3-0","sensitive":false}
 {"op":"allocate","id":"d","pattern":"other.toml"}
 {"op":"allocate","id":"e","gpus":3,"pattern":"job.toml"}
 "#,

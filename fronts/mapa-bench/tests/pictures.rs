@@ -137,7 +137,7 @@ fn the_picture_of_a_decision_shows_it() {
         );
         assert_eq!(cards(&svg, "free").len(), 2);
         assert!(
-            svg.contains("dgx-1v: 4 ranks, pattern ring, policy preserve"),
+            svg.contains("NVIDIA DGX-1 with eight Tesla V100: 4 ranks, pattern ring, policy auto"),
             "{svg}"
         );
     }

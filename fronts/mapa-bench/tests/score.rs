@@ -274,7 +274,7 @@ fn policies_choose_by_the_model_that_is_given() {
     );
     error(
         "allocate --machine dgx-1v --gpus 3 --policy greedy --model paper",
-        "preserve, max-bandwidth, foresight, not greedy",
+        "auto, preserve, max-bandwidth, foresight, not greedy",
     );
     error(
         "allocate --machine dgx-1v --gpus 3 --model best",
@@ -290,7 +290,7 @@ fn policies_choose_by_the_model_that_is_given() {
             .unwrap()
             .clone()
     };
-    assert_eq!(of("preserve")["devices"], rings["devices"]);
+    assert_eq!(of("auto")["devices"], rings["devices"]);
     assert_eq!(of("greedy")["scores"]["ring_packing_gbps"], Value::Null);
 }
 
@@ -435,7 +435,7 @@ fn one_device_has_no_packing_among_scores_either() {
         answer(one)["scores"].get("ring_packing_gbps"),
         Some(&Value::Null)
     );
-    assert!(text(one, "").contains("ring_packing_gbps none: one device"));
+    assert!(!text(one, "").contains("bandwidth "));
     assert!(answer(&one.replace("--gpus 1", "--gpus 2"))["scores"]["ring_packing_gbps"].is_f64());
 }
 
@@ -470,17 +470,21 @@ fn predictions_that_cannot_be_are_noted() {
 
 #[test]
 fn preserve_says_when_it_does_not_ask_the_model() {
-    let notes = |words: &str| {
+    let notes = |words: &str, policy: &str| {
         let answer = answer(&format!(
-            "allocate --machine dgx-1v --gpus 3 --model ring-packing {words}"
+            "allocate --machine dgx-1v --gpus 3 --model ring-packing {words} --policy {policy}"
         ));
         answer["notes"].to_string()
     };
     let said = "preserve uses the model for bandwidth-sensitive jobs only: add --sensitive";
-    assert!(notes("").contains(said));
-    assert!(
-        !notes("--sensitive").contains(said) && !notes("--policy max-bandwidth").contains(said)
-    );
+    assert!(notes("", "preserve").contains(said));
+    for (words, policy) in [
+        ("--sensitive", "preserve"),
+        ("", "max-bandwidth"),
+        ("", "auto"),
+    ] {
+        assert!(!notes(words, policy).contains(said), "{words} {policy}");
+    }
 }
 
 #[test]
@@ -504,13 +508,12 @@ fn compare_shows_ring_packing_and_the_model_for_every_policy() {
         "",
     );
     assert!(
-        printed.contains("| ring packing |  model |")
-            && printed.contains("Model: prediction of tree "),
+        printed.contains("| Eq. 3 |  model |") && printed.contains("Model: prediction of tree "),
         "{printed}"
     );
     let without = text("compare --machine dgx-1v --gpus 4", "");
     assert!(
-        without.contains("| ring packing |") && !without.contains("Model:"),
+        without.contains("GB/s: by ring packing") && !without.contains("Model:"),
         "{without}"
     );
     assert_eq!(

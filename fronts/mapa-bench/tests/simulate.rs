@@ -10,7 +10,9 @@ const FEW: &str = "simulate --machine dgx-1v --generate mapa,jobs=40";
 
 #[test]
 fn the_papers_policies_stand_side_by_side_the_first_being_one() {
-    let policies = answer(FEW);
+    let usual = answer(FEW);
+    assert_eq!(usual["policies"][0]["policy"], "auto");
+    let policies = answer(&format!("{FEW} --policy paper"));
     let policies = policies["policies"].as_array().unwrap();
     let names: Vec<&str> = policies
         .iter()

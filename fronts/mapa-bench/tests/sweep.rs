@@ -605,7 +605,7 @@ fn sweep_files_that_make_no_sense_are_refused_with_the_key_and_what_was_expected
     );
     folder.write(
         "night.toml",
-        "machines = [\"summit\"]\ngenerate = [\"mapa\"]\nseeds = [1]",
+        "machines = [\"summit\"]\npolicies = []\ngenerate = [\"mapa\"]\nseeds = [1]",
     );
     assert!(
         folder
@@ -742,4 +742,38 @@ fn schedulers_with_a_policy_of_their_own_run_beside_others_by_that_alone() {
         "machines = [\"a100-pcie-4-bridged\"]\nmig = \"a100-40gb=2g,2g,1g\"\npcie_gbps = 30.08\nschedulers = [\"pcie-aware\"]\nexecutions = [\"pcie-max-min\"]\njobs = [\"own.csv\"]\n",
     );
     assert_eq!(folder.answer("--into other")["ran"], json!(1));
+}
+
+/// A single word needs no list; a scheduler may be a table; and no policy means the default.
+#[test]
+fn a_sweep_file_takes_a_word_for_a_list_and_a_table_for_settings() {
+    let folder = Folder::new();
+    folder.write(
+        "night.toml",
+        "machines = \"dgx-1v\"\ngenerate = \"mapa,jobs=5\"\nseeds = [1]\n\
+         schedulers = [\"fifo\", { name = \"conservative-backfill\", depth = 3 }]",
+    );
+    let listed: Value =
+        serde_json::from_str(&folder.text("sweep night.toml --list --json")).unwrap();
+    let cells: Vec<(&str, &str)> = listed["listed"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|cell| {
+            (
+                cell["scheduler"].as_str().unwrap(),
+                cell["policy"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        cells,
+        [("fifo", "auto"), ("conservative-backfill,depth=3", "auto")]
+    );
+    folder.write(
+        "night.toml",
+        "machines = \"dgx-1v\"\npolicies = \"all\"\ngenerate = \"mapa,jobs=5\"\nseeds = [1]",
+    );
+    let all: Value = serde_json::from_str(&folder.text("sweep night.toml --list --json")).unwrap();
+    assert!(all["listed"].as_array().unwrap().len() > 8, "{all}");
 }

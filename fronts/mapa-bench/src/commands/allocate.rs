@@ -223,7 +223,10 @@ fn scores(best: &Scored) -> Vec<String> {
         Some(format!("{label} {}", value(name, shown)))
     });
     let paper: Vec<String> = paper.collect();
-    let mut lines = vec![format!("paper     {} GB/s", paper.join(", "))];
+    let mut lines = Vec::new();
+    if !paper.is_empty() {
+        lines.push(format!("paper     {} GB/s", paper.join(", ")));
+    }
     let others = best.scores().filter(|(name, _)| {
         PAPER.iter().all(|(paper, _)| paper != name) && is_shown(name, best.placement())
     });

@@ -9,7 +9,7 @@ use crate::text::gbps;
 /// The bandwidth of the job's collective on the devices that it gets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Bandwidth {
-    /// GB/s by `bandwidth_model`; null for one device, and where the model sees no links.
+    /// GB/s by `bandwidth_model`; null for one device and for instances.
     pub bandwidth_gbps: Option<f64>,
     /// The model: the one that the request names, else the packing that fits the pattern, with links
     /// at nominal bandwidth.
@@ -30,7 +30,9 @@ impl Bandwidth {
             pattern,
             placement: scored.placement(),
         };
-        let several = scored.placement().set().len() > 1;
+        // Instances have no links of their own: what they reach depends on their devices' ports.
+        let devices = scored.placement().set();
+        let several = devices.len() > 1 && devices.is_subset(&view.graph().wholes());
         let value = several.then(|| model.score(&candidate));
         Self {
             bandwidth_gbps: value.filter(|gbps| *gbps > 0.0),
