@@ -23,6 +23,7 @@ pub mod mig;
 mod pci;
 pub mod policies;
 mod readers;
+mod similar;
 mod writers;
 
 pub use catalogue::{Entry, Formula, catalogue, formulas, named};
@@ -44,6 +45,7 @@ pub use merge::{Contradiction, Merged, Said, merge};
 pub use pci::normal as pci_address;
 pub use readers::{KfdTree, MAX_BYTES, read, recognise};
 #[cfg(feature = "pictures")]
+pub use similar::{did_you_mean, similar};
 pub use writers::Picture;
 
 /// The example in docs/mig.md, run as a test.

@@ -1,8 +1,9 @@
 //! The command line: arguments and help texts. Nothing here reads a file or a machine.
 
 use std::fmt;
+use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 use crate::features;
 
@@ -71,19 +72,34 @@ Your own machine:
   nvidia-smi topo -m > my-server.txt
   mapa-bench allocate --machine my-server.txt --gpus 4 --sensitive --explain";
 
+const COMPLETIONS: &str = "\
+Examples:
+  mapa-bench completions bash > ~/.local/share/bash-completion/completions/mapa-bench
+  mapa-bench completions zsh > ~/.zfunc/_mapa-bench
+  mapa-bench completions fish > ~/.config/fish/completions/mapa-bench.fish";
+
+/// Which machines are listed.
+#[derive(Args)]
+pub(crate) struct MachinesArgs {
+    /// Words that the name, the family or the title of a machine must have, in any case [default:
+    /// all machines].
+    #[arg(value_name = "FILTER")]
+    pub(crate) filter: Vec<String>,
+}
+
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// List the machines of the catalogue, and the formulas for more.
-    Machines,
+    Machines(MachinesArgs),
     /// Show a machine: its link matrix, link counts and per-device totals; or write it in another
     /// format.
     #[command(after_help = topo::HELP)]
     Topo(TopoArgs),
     /// Count or list the matches of a job's pattern on a machine, or of one graph in another.
-    #[command(after_help = find_matches::HELP, override_usage = find_matches::USAGE)]
+    #[command(after_long_help = find_matches::HELP, override_usage = find_matches::USAGE)]
     Match(MatchArgs),
     /// Choose devices for a job, or for a stream of jobs.
-    #[command(after_help = allocate::HELP)]
+    #[command(after_long_help = allocate::HELP)]
     Allocate(AllocateArgs),
     /// Compare the choices of all policies for one job.
     Compare(CompareArgs),
@@ -91,7 +107,7 @@ pub(crate) enum Command {
     #[command(after_help = score::HELP)]
     Score(ScoreArgs),
     /// Fit a model of bandwidth to measurements on a machine, and show how far to trust it.
-    #[command(after_help = fit::HELP)]
+    #[command(after_long_help = fit::HELP)]
     Fit(FitArgs),
     /// Show how a GPU with MIG can be partitioned into instances, and whether given ones fit;
     /// without --gpu, list the GPUs.
@@ -105,7 +121,7 @@ pub(crate) enum Command {
     #[command(after_help = pattern::SENSITIVITY_HELP)]
     Sensitivity(SensitivityArgs),
     /// Simulate a workload on a machine under one policy or several.
-    #[command(after_help = simulate::HELP)]
+    #[command(after_long_help = simulate::HELP)]
     Simulate(SimulateArgs),
     /// Simulate every combination of machines, workloads, schedulers and policies. A sweep resumes
     /// where it was interrupted, and can be split over many computers.
@@ -113,7 +129,7 @@ pub(crate) enum Command {
     Sweep(SweepArgs),
     /// Show what a running machine or fleet has lost to fragmentation, and the fewest jobs to move
     /// for a wanted placement.
-    #[command(after_help = defrag::HELP)]
+    #[command(after_long_help = defrag::HELP)]
     Defrag(DefragArgs),
     /// Fit PCIe profiles of jobs to measured runs: how much other jobs on the same PCIe link slow
     /// them down.
@@ -133,6 +149,18 @@ pub(crate) enum Command {
     /// Show what kind of machine description each file is, and what it contains: outputs of
     /// vendors' tools, XML, machine files.
     Read(ReadArgs),
+    /// Write completions of the command line for a shell: bash, zsh, fish, elvish or powershell.
+    #[command(after_help = COMPLETIONS)]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages, one for each command.
+    Man {
+        /// The folder of the pages; it is made if it does not exist.
+        #[arg(long, value_name = "DIR")]
+        into: PathBuf,
+    },
     /// Run real processes in place of GPUs, as a check on simulations.
     #[cfg(feature = "experiments")]
     #[command(hide = true)]

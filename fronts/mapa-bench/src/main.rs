@@ -15,6 +15,7 @@
 
 mod cli;
 mod commands;
+mod defaults;
 mod discovery;
 mod failure;
 mod features;
@@ -25,6 +26,8 @@ mod output;
 #[cfg(feature = "plots")]
 mod plots;
 
+use std::env;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -33,10 +36,15 @@ use cli::{Cli, Command};
 use output::Output;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let words: Vec<OsString> = env::args_os().collect();
+    let words = match defaults::with_machine(words) {
+        Ok(words) => words,
+        Err(failure) => return Output::new(false).fail(&failure),
+    };
+    let cli = Cli::parse_from(words);
     let mut output = Output::new(cli.json);
     let done = match &cli.command {
-        Command::Machines => commands::machines(&mut output),
+        Command::Machines(args) => commands::machines(args, &mut output),
         Command::Topo(args) => commands::topo(args, &mut output),
         Command::Match(args) => commands::find_matches(args, &mut output),
         Command::Allocate(args) => commands::allocate(args, &mut output),
@@ -56,6 +64,8 @@ fn main() -> ExitCode {
         #[cfg(not(feature = "experiments"))]
         Command::Reproduce(_) => features::require("experiments", "reproduce"),
         Command::Read(args) => commands::read_files(args, &mut output),
+        Command::Completions { shell } => commands::completions(*shell, &mut output),
+        Command::Man { into } => commands::man(into, &mut output),
         #[cfg(feature = "experiments")]
         Command::Workers(args) => commands::workers(args, &mut output),
     };

@@ -335,8 +335,12 @@ fn allocate_prints_the_line_to_paste_and_the_reasons() {
     let five = answer("allocate --machine dgx-1v --gpus 5 --policy preserve --sensitive");
     assert_eq!(
         (&five["in_domain"], five["notes"].as_array().unwrap().len()),
-        (&json!(true), 1),
+        (&json!(true), 2),
         "{five}"
+    );
+    assert_eq!(
+        five["withheld"]["kept"], false,
+        "auto would take better ones"
     );
     let greedy = answer("allocate --machine dgx-1v --gpus 8 --sensitive --policy greedy");
     assert_eq!(greedy["notes"], json!([]));
@@ -864,5 +868,116 @@ fn defrag_takes_what_the_batch_form_shows_and_says_why_there_is_no_plan() {
     error(
         "defrag --machine dgx-1v --want 2 --may-lose 2",
         "expected a share from 0 to 1",
+    );
+}
+
+#[test]
+fn the_short_help_of_every_command_fits_a_screen() {
+    let all = text("-h", "");
+    let commands = all.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands: Vec<&str> = commands
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .filter(|name| !name.is_empty() && *name != "help")
+        .collect();
+    assert!(commands.len() > 17, "{commands:?}");
+    for command in commands {
+        let help = text(&format!("{command} -h"), "");
+        assert!(
+            help.lines().count() <= 40,
+            "{command}: {}",
+            help.lines().count()
+        );
+    }
+    assert!(all.lines().count() <= 40, "{}", all.lines().count());
+}
+
+#[test]
+fn completions_and_manual_pages_name_every_command() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = text(&format!("completions {shell}"), "");
+        assert!(
+            script.contains("allocate") && script.contains("max-bandwidth"),
+            "{shell}"
+        );
+    }
+    let folder = Folder::new();
+    folder.text("man --into pages");
+    let page = std::fs::read_to_string(folder.at("pages/mapa-bench-allocate.1")).unwrap();
+    assert!(page.contains(".TH") && page.contains("policy"), "{page}");
+    assert!(folder.at("pages/mapa-bench.1").exists());
+}
+
+#[test]
+fn machines_are_listed_by_words_in_any_case() {
+    let found = answer("machines h100 Azure");
+    let names: Vec<&str> = found["machines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|own| own["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["azure-ndv5"]);
+    assert!(text("machines torus formula", "").contains("torus:A"));
+    assert!(text("machines toaster", "").starts_with("No machine has the words toaster"));
+}
+
+#[test]
+fn a_mistyped_name_is_answered_with_the_one_that_was_meant() {
+    for (words, meant) in [
+        ("topo --machine dgx1v", "did you mean dgx-1v?"),
+        (
+            "allocate --machine dgx-1v --gpus 2 --policy presrve",
+            "'preserve'",
+        ),
+        (
+            "allocate --machine dgx-1v --gpus 2 --model ring-packin",
+            "did you mean ring-packing?",
+        ),
+        (
+            "simulate --machine dgx-1v --scheduler foresigt",
+            "did you mean foresight?",
+        ),
+        (
+            "simulate --machine dgx-1v --policy greddy",
+            "did you mean greedy?",
+        ),
+        (
+            "simulate --machine dgx-1v --execution fixd",
+            "did you mean fixed?",
+        ),
+        ("alocate --machine dgx-1v", "'allocate'"),
+    ] {
+        error(words, meant);
+    }
+}
+
+/// The default machine: of the environment, then of the configuration file; a named one wins.
+#[test]
+fn a_default_machine_is_taken_where_none_is_named() {
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.at("config/mapa")).unwrap();
+    folder.write("config/mapa/config.toml", "machine = \"summit\"\n");
+    let run = |words: &str, variable: Option<&str>| {
+        let mut command = folder.command(words);
+        command
+            .env("XDG_CONFIG_HOME", folder.at("config"))
+            .env_remove("MAPA_MACHINE");
+        if let Some(machine) = variable {
+            command.env("MAPA_MACHINE", machine);
+        }
+        let output = command.output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+            + &String::from_utf8_lossy(&output.stderr)
+    };
+    assert!(run("topo", None).starts_with("summit:"));
+    assert!(run("topo", Some("dgx-2")).starts_with("dgx-2:"));
+    assert!(run("topo --machine frontier", Some("dgx-2")).starts_with("frontier:"));
+    assert!(run("simulate --servers 2xdgx-1v --generate mapa,jobs=3", None).contains("2 servers"));
+    folder.write("config/mapa/config.toml", "machin = \"summit\"\n");
+    let wrong = run("topo", None);
+    assert!(
+        wrong.contains("config.toml: unknown field `machin`"),
+        "{wrong}"
     );
 }

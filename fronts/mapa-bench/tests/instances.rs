@@ -436,7 +436,9 @@ fn compare_shows_the_policies_for_instances_where_they_mean_something() {
         "",
     );
     assert!(
-        printed.starts_with("dgx-a100, 2 instances of 1g, independent, not bandwidth-sensitive\n"),
+        printed.starts_with(
+            "dgx-a100, 2 instances of 1g, independent, of unknown sensitivity to bandwidth\n"
+        ),
         "{printed}"
     );
     assert!(
@@ -448,14 +450,14 @@ fn compare_shows_the_policies_for_instances_where_they_mean_something() {
             .as_array()
             .unwrap()
             .len(),
-        10
+        11
     );
     assert_eq!(
         answer("compare --machine dgx-1v --gpus 2 --shared")["policies"]
             .as_array()
             .unwrap()
             .len(),
-        16
+        17
     );
 }
 

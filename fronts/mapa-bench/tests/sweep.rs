@@ -529,7 +529,7 @@ fn sweep_files_that_make_no_sense_are_refused_with_the_key_and_what_was_expected
         (
             "schedulers",
             "[\"lifo\"]",
-            "`schedulers`: no scheduler is called `lifo`: expected",
+            "`schedulers`: no scheduler is called `lifo` (did you mean fifo?): expected",
         ),
         (
             "executions",
@@ -747,14 +747,11 @@ fn schedulers_with_a_policy_of_their_own_run_beside_others_by_that_alone() {
 /// A single word needs no list; a scheduler may be a table; and no policy means the default.
 #[test]
 fn a_sweep_file_takes_a_word_for_a_list_and_a_table_for_settings() {
-    let folder = Folder::new();
-    folder.write(
-        "night.toml",
+    let night = Night::with(
         "machines = \"dgx-1v\"\ngenerate = \"mapa,jobs=5\"\nseeds = [1]\n\
          schedulers = [\"fifo\", { name = \"conservative-backfill\", depth = 3 }]",
     );
-    let listed: Value =
-        serde_json::from_str(&folder.text("sweep night.toml --list --json")).unwrap();
+    let listed: Value = night.answer("--list");
     let cells: Vec<(&str, &str)> = listed["listed"]
         .as_array()
         .unwrap()
@@ -770,10 +767,10 @@ fn a_sweep_file_takes_a_word_for_a_list_and_a_table_for_settings() {
         cells,
         [("fifo", "auto"), ("conservative-backfill,depth=3", "auto")]
     );
-    folder.write(
+    night.write(
         "night.toml",
         "machines = \"dgx-1v\"\npolicies = \"all\"\ngenerate = \"mapa,jobs=5\"\nseeds = [1]",
     );
-    let all: Value = serde_json::from_str(&folder.text("sweep night.toml --list --json")).unwrap();
+    let all: Value = night.answer("--list");
     assert!(all["listed"].as_array().unwrap().len() > 8, "{all}");
 }

@@ -4,6 +4,7 @@ use super::entries::{catalogue, entry};
 use super::formula::{self, formulas};
 use crate::error::Error;
 use crate::machine::Machine;
+use crate::similar::did_you_mean;
 
 /// The machine of this name, by formula or from the catalogue.
 pub(super) fn single(name: &str) -> Result<Machine, Error> {
@@ -17,7 +18,8 @@ fn unknown(name: &str) -> Error {
     let names: Vec<&str> = catalogue().iter().map(|entry| entry.name).collect();
     let forms: Vec<&str> = formulas().iter().map(|formula| formula.form).collect();
     Error::new(format!(
-        "no machine is called `{name}`: expected {} or {}",
+        "no machine is called `{name}`{}: expected {} or {}",
+        did_you_mean(name, names.iter().copied()),
         names.join(", "),
         forms.join(", ")
     ))

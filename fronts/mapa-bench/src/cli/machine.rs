@@ -9,7 +9,8 @@ use mapa_front::MachineSpec;
 pub(crate) struct MachineArgs {
     /// The machine: a name of the catalogue or a formula such as torus:4x4 or fleet:4xdgx-1v (see
     /// `machines`), a file (the output of a vendor's tool, XML or a machine file: see `read`), or
-    /// `-` for standard input. Several descriptions of one machine are merged.
+    /// `-` for standard input. Several descriptions of one machine are merged [default: `MAPA_MACHINE`, else
+    /// `machine` in mapa/config.toml of the user's configuration folder].
     #[arg(long, value_name = "NAME|FILE|-", required_unless_present = "live")]
     pub(crate) machine: Vec<String>,
     /// In place of --machine, the machine that this program runs on: read from its drivers (NVML,
@@ -18,20 +19,20 @@ pub(crate) struct MachineArgs {
     pub(crate) live: bool,
     // `requires` alone is not enough: it is waived where `--live` would conflict.
     /// Query the drivers even if the cache has an answer, and cache the new one.
-    #[arg(long, requires = "live", conflicts_with = "machine", help_heading = LIVE)]
+    #[arg(long, hide_short_help = true, requires = "live", conflicts_with = "machine", help_heading = LIVE)]
     pub(crate) refresh: bool,
     /// Query the drivers, and neither read nor write the cache [default: answers are cached in
     /// $XDG_CACHE_HOME/mapa or ~/.cache/mapa until the machine is restarted].
-    #[arg(long, requires = "live", conflicts_with_all = ["machine", "refresh"], help_heading = LIVE)]
+    #[arg(long, hide_short_help = true, requires = "live", conflicts_with_all = ["machine", "refresh"], help_heading = LIVE)]
     pub(crate) no_cache: bool,
     /// The NVML library [default: libnvidia-ml.so.1, where the loader finds it].
-    #[arg(long, value_name = "PATH", requires = "live", conflicts_with = "machine", help_heading = LIVE)]
+    #[arg(long, hide_short_help = true, value_name = "PATH", requires = "live", conflicts_with = "machine", help_heading = LIVE)]
     pub(crate) nvml: Option<PathBuf>,
     /// The command `nvidia-smi` [default: the one in PATH].
-    #[arg(long, value_name = "PATH", requires = "live", conflicts_with = "machine", help_heading = LIVE)]
+    #[arg(long, hide_short_help = true, value_name = "PATH", requires = "live", conflicts_with = "machine", help_heading = LIVE)]
     pub(crate) nvidia_smi: Option<PathBuf>,
     /// The folder of AMD KFD nodes [default: /sys/class/kfd/kfd/topology/nodes].
-    #[arg(long, value_name = "DIR", requires = "live", conflicts_with = "machine", help_heading = LIVE)]
+    #[arg(long, hide_short_help = true, value_name = "DIR", requires = "live", conflicts_with = "machine", help_heading = LIVE)]
     pub(crate) kfd: Option<PathBuf>,
     /// Bandwidth of every path through the host, GB/s per direction [default: as the machine's
     /// description says, mostly 12].
@@ -39,7 +40,7 @@ pub(crate) struct MachineArgs {
     pub(crate) pcie_gbps: Option<f64>,
     /// Bandwidth of every NVLink (or other direct link), GB/s per direction [default: as the
     /// machine's description says; 25 for `nvidia-smi topo -m`, which has no bandwidths].
-    #[arg(long, value_name = "GB/s")]
+    #[arg(long, hide_short_help = true, value_name = "GB/s")]
     pub(crate) nvlink_gbps: Option<f64>,
     /// Give every device the MIG profiles of this GPU (see `mig`). With a list of profiles,
     /// partition every device into these instances: a100-40gb=3g,2g,1g,1g [default: as the machine

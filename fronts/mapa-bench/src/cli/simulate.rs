@@ -49,12 +49,12 @@ pub(crate) struct SimulateArgs {
     /// Let jobs that are too large for every server span several servers. Each server can send and
     /// receive this many GB/s over the network. Works with fifo and other queues; backfilling
     /// schedulers reject such jobs.
-    #[arg(long, value_name = "GB/s", requires = "servers", help_heading = FLEET)]
+    #[arg(long, hide_short_help = true, value_name = "GB/s", requires = "servers", help_heading = FLEET)]
     pub(crate) network: Option<f64>,
     #[command(flatten)]
     pub(crate) workload: WorkloadArgs,
     /// The policies to simulate, one simulation each: names as for `allocate` except min-step-time,
-    /// `paper` for the four of the paper, `all` for all policies of whole devices [default: paper;
+    /// `paper` for the four of the paper, `all` for all policies of whole devices [default: auto;
     /// a scheduler that has a placement policy of its own uses that policy].
     #[arg(long, value_name = "POLICIES", value_delimiter = ',')]
     pub(crate) policy: Option<Vec<String>>,
@@ -70,16 +70,16 @@ pub(crate) struct SimulateArgs {
     /// pcie-max-min: by each job's share of PCIe bandwidth.
     #[arg(long, value_name = "MODEL", default_value = "effective-bandwidth")]
     pub(crate) execution: ExecutionSpec,
-    /// The model by which preserve, max-bandwidth and foresight predict bandwidth, as for
+    /// The model by which auto, preserve, max-bandwidth and foresight predict bandwidth, as for
     /// `allocate`.
-    #[arg(long, value_name = "MODEL|FILE")]
+    #[arg(long, hide_short_help = true, value_name = "MODEL|FILE")]
     pub(crate) model: Option<ModelSpec>,
     /// Write a row for each job under each policy, including jobs that were rejected or never
     /// ended.
     #[arg(long, value_name = "FILE.{csv,json,parquet}")]
     pub(crate) output: Option<PathBuf>,
     /// Write utilisation and fragmentation over time, a row for each event time.
-    #[arg(long, value_name = "FILE.{csv,json,parquet}")]
+    #[arg(long, hide_short_help = true, value_name = "FILE.{csv,json,parquet}")]
     pub(crate) series: Option<PathBuf>,
     /// Draw bandwidth.svg, over-time.svg and timeline-POLICY.svg into this folder.
     #[arg(long, value_name = "FOLDER")]

@@ -16,7 +16,7 @@ pub(crate) struct WorkloadArgs {
     pub(crate) trace: Option<String>,
     /// Which jobs of the trace to take, and what to assume about them, such as
     /// first=1000,max-gpus=8,vc=23dbec,compress=10 (see docs/job-files.md).
-    #[arg(long, value_name = "WORDS", requires = "trace", conflicts_with_all = ["jobs", "generate", "run_times"])]
+    #[arg(long, hide_short_help = true, value_name = "WORDS", requires = "trace", conflicts_with_all = ["jobs", "generate", "run_times"])]
     pub(crate) select: Option<String>,
     /// Draw jobs at random by a generator: mapa, mapa-six or mapa-released (see docs/job-files.md).
     /// Settings to change follow the name:
@@ -24,13 +24,13 @@ pub(crate) struct WorkloadArgs {
     #[arg(long, value_name = "WORDS")]
     pub(crate) generate: Option<String>,
     /// Draw run times from a file with the header runtime_s and one run time per line.
-    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["jobs", "trace"])]
+    #[arg(long, hide_short_help = true, value_name = "FILE|-", conflicts_with_all = ["jobs", "trace"])]
     pub(crate) run_times: Option<String>,
     /// The seed of the random numbers [default: 1].
     #[arg(long, value_name = "N", conflicts_with_all = ["jobs", "trace"])]
     pub(crate) seed: Option<u64>,
     /// Let all jobs arrive at time 0, as in MAPA's released simulator.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) at_once: bool,
 }
 

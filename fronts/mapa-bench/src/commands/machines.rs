@@ -2,16 +2,25 @@
 
 use mapa_topologies::{catalogue, formulas};
 
+use crate::cli::MachinesArgs;
 use crate::failure::Failure;
 use crate::output::Output;
 use mapa_front::answer::machines::{Catalogue, Formula, Machine};
 use mapa_front::text::table;
 
-pub(crate) fn machines(output: &mut Output) -> Result<(), Failure> {
+pub(crate) fn machines(args: &MachinesArgs, output: &mut Output) -> Result<(), Failure> {
+    let words: Vec<String> = args.filter.iter().map(|word| word.to_lowercase()).collect();
+    let wanted = |texts: [&str; 3]| {
+        let text = texts.join(" ").to_lowercase();
+        words.iter().all(|word| text.contains(word))
+    };
     let mut rows = table(["name", "devices", "family", "what it is"], [1]);
     let mut list = Vec::new();
     for entry in catalogue() {
         let machine = entry.machine().map_err(Failure::malformed)?;
+        if !wanted([&machine.name, entry.family, &machine.title]) {
+            continue;
+        }
         let devices = machine.fabric.device_count();
         list.push(Machine {
             name: machine.name.clone(),
@@ -36,11 +45,24 @@ pub(crate) fn machines(output: &mut Output) -> Result<(), Failure> {
         };
         return output.object(&Catalogue {
             machines: list,
-            formulas: formulas().iter().map(formula).collect(),
+            formulas: formulas()
+                .iter()
+                .filter(|own| wanted([own.form, "by formula", own.what]))
+                .map(formula)
+                .collect(),
         });
     }
-    for formula in formulas() {
+    let shown = formulas()
+        .iter()
+        .filter(|own| wanted([own.form, "by formula", own.what]));
+    for formula in shown {
         rows.add_row([formula.form, "any", "by formula", formula.what]);
+    }
+    if rows.is_empty() {
+        return output.line(format_args!(
+            "No machine has the words {}: `mapa-bench machines` lists all.",
+            args.filter.join(", ")
+        ));
     }
     output.line(rows)
 }

@@ -43,6 +43,7 @@ pub(crate) const FLOORS: [Floors; 11] = [
         rooms: &[
             "error",
             "kind",
+            "similar",
             "pci",
             "mig",
             "machine",
@@ -211,6 +212,7 @@ pub(crate) const FLOORS: [Floors; 11] = [
             "output",
             "names",
             "cli",
+            "defaults",
             "discovery",
             "machine",
             "plots",

@@ -4,6 +4,7 @@ use mapa_core::{ModelUse, Policy, Rates, Settings};
 use mapa_regress::read_model;
 use mapa_sched::Scheduler;
 use mapa_sim::{Execution, Workload};
+use mapa_topologies::did_you_mean;
 
 use super::executions::{self, ExecutionRow};
 use super::models::{self, FILES, ModelRow};
@@ -99,7 +100,8 @@ impl Names {
                 .map(|own| own.name.as_str())
                 .collect();
             return Err(Error::malformed(format_args!(
-                "no policy is called `{name}`: expected one of {}",
+                "no policy is called `{name}`{}: expected one of {}",
+                did_you_mean(name, known.iter().copied()),
                 known.join(", ")
             )));
         };
@@ -161,8 +163,9 @@ impl Names {
     ) -> Result<Box<dyn Scheduler + Send>, Error> {
         let Some(row) = self.schedulers.get(spec.name()) else {
             return Err(Error::malformed(format_args!(
-                "no scheduler is called `{}`: expected {}",
+                "no scheduler is called `{}`{}: expected {}",
                 spec.name(),
+                self.schedulers.hint(spec.name()),
                 self.schedulers.list()
             )));
         };
@@ -186,7 +189,8 @@ impl Names {
             let mut forms: Vec<String> = self.executions.iter().map(ExecutionRow::form).collect();
             let last = forms.pop().unwrap_or_default();
             Error::malformed(format_args!(
-                "no execution model is called `{spec}`: expected {} or {last}",
+                "no execution model is called `{spec}`{}: expected {} or {last}",
+                self.executions.hint(spec.name()),
                 forms.join(", ")
             ))
         })
@@ -236,7 +240,8 @@ impl Names {
         }
         if !files.exists(word) {
             return Err(Error::malformed(format_args!(
-                "no model is called `{word}`, and no file: expected {}, or {FILES}",
+                "no model is called `{word}`, and no file{}: expected {}, or {FILES}",
+                self.models.hint(word),
                 self.models.list()
             )));
         }

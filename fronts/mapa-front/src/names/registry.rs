@@ -1,5 +1,7 @@
 //! Rows that are found by name.
 
+use mapa_topologies::did_you_mean;
+
 use crate::error::Error;
 
 /// A row of a [`Registry`].
@@ -44,6 +46,15 @@ impl<R: Row> Registry<R> {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&R> {
         self.rows.iter().find(|row| row.name() == name)
+    }
+
+    /// ` (did you mean NAME?)` if a name is similar to this unknown one; else nothing.
+    #[must_use]
+    pub fn hint(&self, unknown: &str) -> String {
+        match self.get(unknown) {
+            Some(_) => String::new(),
+            None => did_you_mean(unknown, self.rows.iter().map(Row::name)),
+        }
     }
 
     /// All rows, in order.

@@ -124,7 +124,7 @@ fn policies(words: &[String], model: Option<&Model>) -> Result<Vec<Box<dyn Polic
     };
     if model.is_some() && !names.iter().any(|name| takes_model(name)) {
         return Err(Failure::malformed(
-            "--model is for the policies preserve, max-bandwidth and foresight: none of them is simulated",
+            "--model is for the policies auto, preserve, max-bandwidth and foresight: none of them is simulated",
         ));
     }
     let mut policies = Vec::new();

@@ -1,0 +1,95 @@
+//! The machine of whoever names none: that of `MAPA_MACHINE`, or of the configuration file.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::ErrorKind;
+
+use clap::CommandFactory;
+use etcetera::BaseStrategy;
+use serde::Deserialize;
+
+use crate::cli::Cli;
+use crate::failure::Failure;
+
+/// The environment variable that names the default machine.
+const VARIABLE: &str = "MAPA_MACHINE";
+
+/// Options that say what a command is about, so that it needs no machine.
+const INSTEAD: [&str; 7] = [
+    "--machine",
+    "--live",
+    "--servers",
+    "--pattern-file",
+    "--target-file",
+    "--help",
+    "-h",
+];
+
+/// `mapa/config.toml` in the user's configuration folder.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Config {
+    /// The default machine, as `--machine` names it.
+    machine: Option<String>,
+}
+
+/// The words of the command line, with `--machine` and the default machine added if the command
+/// takes a machine and names none.
+///
+/// # Errors
+/// If the configuration file cannot be read.
+pub(crate) fn with_machine(words: Vec<OsString>) -> Result<Vec<OsString>, Failure> {
+    if !lacks_machine(&words) {
+        return Ok(words);
+    }
+    let machine = match env::var_os(VARIABLE).filter(|own| !own.is_empty()) {
+        Some(machine) => Some(machine),
+        None => of_config()?,
+    };
+    let added = machine.map(|machine| [OsString::from("--machine"), machine]);
+    Ok(words
+        .into_iter()
+        .chain(added.into_iter().flatten())
+        .collect())
+}
+
+/// Whether the command takes a machine, and its words name none.
+fn lacks_machine(words: &[OsString]) -> bool {
+    let given: Vec<&str> = words
+        .iter()
+        .skip(1)
+        .filter_map(|word| word.to_str())
+        .collect();
+    let Some(name) = given.iter().find(|word| !word.starts_with('-')) else {
+        return false;
+    };
+    let instead = |word: &&str| {
+        let option = word.split('=').next().unwrap_or_default();
+        INSTEAD.contains(&option)
+    };
+    let cli = Cli::command();
+    let takes_machine = cli
+        .find_subcommand(OsStr::new(name))
+        .is_some_and(|command| {
+            let mut options = command.get_arguments();
+            options.any(|option| option.get_id() == "machine")
+        });
+    takes_machine && !given.iter().any(instead)
+}
+
+/// The machine of the configuration file; none if there is no file.
+fn of_config() -> Result<Option<OsString>, Failure> {
+    let Ok(folders) = etcetera::choose_base_strategy() else {
+        return Ok(None);
+    };
+    let path = folders.config_dir().join("mapa").join("config.toml");
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Failure::at(path.display(), error)),
+    };
+    let config: Config = toml::from_str(&text)
+        .map_err(|error| Failure::at(path.display(), error.message().to_owned()))?;
+    Ok(config.machine.map(OsString::from))
+}
