@@ -7,15 +7,12 @@
 
 use std::error::Error;
 
-use mapa_core::{DeviceSet, Pattern, Policy, Request, lowest_id, preserve};
+use mapa_core::{DeviceSet, Pattern, Policy, Request, RingPacking, auto, lowest_id};
 use mapa_topologies::{Machine, Picture, named};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let machine = named("dgx-1v")?;
-    let [left, right] = [
-        drawn(&machine, &lowest_id())?,
-        drawn(&machine, &preserve())?,
-    ];
+    let [left, right] = [drawn(&machine, &lowest_id())?, drawn(&machine, &auto())?];
     let (width, height) = size(&left).ok_or("a picture has a size")?;
     println!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {height}\">",
@@ -37,15 +34,14 @@ fn drawn(machine: &Machine, policy: &dyn Policy) -> Result<String, Box<dyn Error
     let graph = machine.graph()?;
     let busy = DeviceSet::from([0]);
     let free = &graph.all() - &busy;
-    let decision = policy.decide(
-        &Request::new(Pattern::ring(4)).sensitive(true),
-        &graph.with_free(&free),
-    )?;
-    let (double, single, host) = decision.best().links().xyz();
-    let gbps = decision.best().score("effective_gbps").unwrap_or_default();
+    let decision = policy.decide(&Request::new(Pattern::ring(4)), &graph.with_free(&free))?;
+    let packing = RingPacking::default().of(&graph, &decision.placement().set());
+    let gbps = packing.ok_or("several devices have a bandwidth")?.gbps;
     let picture = Picture::new()
         .title(format!("A ring of four by {}", decision.policy()))
-        .subtitle(format!("{double} double NVLinks, {single} single, {host} over the host: {gbps:.1} GB/s predicted"))
+        .subtitle(format!(
+            "{gbps} GB/s by ring packing, links at nominal rate"
+        ))
         .job(decision.pattern(), decision.placement())
         .busy(busy);
     Ok(machine.to_svg(&picture)?)

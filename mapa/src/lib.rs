@@ -4,9 +4,10 @@
 pub use mapa_core::{
     Allocator, Candidate, Decision, Demand, DeviceId, DeviceSet, HardwareGraph, Lease, LeaseId,
     Limits, LinkClass, Objective, Parallelism, Pattern, Placement, Policy, Rates, Refusal, Request,
-    RingPacking, Scored, Shape, Snapshot, TreePacking, View, aggregate_gbps, effective_gbps,
-    foresight, greedy, lowest_id, max, max_bandwidth, max_bandwidth_with, min, min_step_time,
-    preserve, preserved_gbps, ring_packing_gbps, topo_aware,
+    RingPacking, Scored, Sensitivity, Shape, Snapshot, TreePacking, View, aggregate_gbps, auto,
+    auto_with, effective_gbps, fitting_model, foresight, greedy, lowest_id, max, max_bandwidth,
+    max_bandwidth_with, min, min_step_time, preserve, preserved_gbps, ring_packing_gbps,
+    topo_aware,
 };
 #[doc(inline)]
 pub use mapa_topologies::{

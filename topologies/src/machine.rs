@@ -6,6 +6,7 @@ use mapa_core::{Fabric, HardwareGraph, LinkClass};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::mig;
 
 /// A machine: its fabric, and further facts from its source.
 ///
@@ -46,6 +47,24 @@ impl Machine {
     /// As [`Fabric::lower`].
     pub fn graph(&self) -> Result<HardwareGraph, Error> {
         Ok(self.fabric.clone().lower()?)
+    }
+
+    /// The machine with the MIG profiles of this GPU on every device, such as `a100-40gb`: the plain
+    /// profiles. Devices are not partitioned by that.
+    ///
+    /// # Errors
+    /// No GPU with MIG has this name; the message lists the names.
+    ///
+    /// # Examples
+    /// ```
+    /// let machine = mapa_topologies::named("dgx-a100")?.with_mig("a100-40gb")?;
+    /// assert!(machine.graph()?.model(0.into()).is_some());
+    /// # Ok::<(), mapa_topologies::Error>(())
+    /// ```
+    pub fn with_mig(mut self, gpu: &str) -> Result<Self, Error> {
+        let model = mig::named(gpu)?.model(mig::Offer::PLAIN)?;
+        self.fabric.set_mig(Some(&model));
+        Ok(self)
     }
 
     /// The graph with NUMA nodes and network cards as additional vertices, for jobs that request

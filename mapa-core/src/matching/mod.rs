@@ -39,6 +39,7 @@ mod sparse;
 mod symmetry;
 mod verify;
 
+use std::fmt;
 use std::ops::Deref;
 
 use smallvec::SmallVec;
@@ -67,6 +68,17 @@ impl Placement {
     #[must_use]
     pub fn set(&self) -> DeviceSet {
         self.iter().copied().collect()
+    }
+}
+
+/// The ids in rank order: `0, 3, 2`.
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (rank, id) in self.iter().enumerate() {
+            let gap = if rank == 0 { "" } else { ", " };
+            write!(f, "{gap}{id}")?;
+        }
+        Ok(())
     }
 }
 

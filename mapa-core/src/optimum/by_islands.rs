@@ -117,7 +117,7 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
             .iter()
             .all(|criterion| criterion.objective().is_some_and(is_of_counts));
         let testable = problem.tests().all(|test| match test {
-            Test::Seat(_) | Test::Link(_) => true,
+            Test::Seat { .. } | Test::Link(_) => true,
             Test::Score(objective, _) => is_of_counts(objective),
             Test::Set(_) | Test::Placement(_) => false,
         });

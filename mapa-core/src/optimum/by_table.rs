@@ -572,7 +572,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
     fn admits(&self, test: &Test<'_>, set: Mask) -> bool {
         let Problem { request, view, .. } = *self.problem;
         match test {
-            Test::Seat(_) | Test::Link(_) | Test::Placement(_) => true,
+            Test::Seat { .. } | Test::Link(_) | Test::Placement(_) => true,
             Test::Set(test) => test(Subset {
                 graph: view.graph(),
                 devices: &self.set(set),

@@ -17,7 +17,11 @@ pub(crate) struct Requirement<'a> {
 #[derive(Clone)]
 pub(crate) enum Test<'a> {
     /// Every rank on its device: narrows domains before the search.
-    Seat(Arc<dyn Fn(&Seat<'_>) -> bool + Send + Sync + 'a>),
+    Seat {
+        test: Arc<dyn Fn(&Seat<'_>) -> bool + Send + Sync + 'a>,
+        /// Whether it sees the device alone, and not what is in use.
+        of_device: bool,
+    },
     /// Every edge on its link: prunes the search.
     Link(Arc<dyn Fn(EdgeOn) -> bool + Send + Sync + 'a>),
     Set(Arc<dyn Fn(Subset<'_>) -> bool + Send + Sync + 'a>),
@@ -27,7 +31,7 @@ pub(crate) enum Test<'a> {
 
 impl<'a> Test<'a> {
     pub(super) fn seat(&self) -> Option<&(dyn Fn(&Seat<'_>) -> bool + Send + Sync + 'a)> {
-        if let Self::Seat(test) = self {
+        if let Self::Seat { test, .. } = self {
             Some(&**test)
         } else {
             None
@@ -58,7 +62,8 @@ impl<'a> Test<'a> {
     /// Whether the test depends only on the machine and the placement, not on what is in use.
     pub(crate) fn sees_only_the_machine(&self) -> bool {
         match self {
-            Self::Seat(_) | Self::Placement(_) => false,
+            Self::Seat { of_device, .. } => *of_device,
+            Self::Placement(_) => false,
             Self::Link(_) | Self::Set(_) => true,
             Self::Score(objective, _) => objective.sees_only_the_machine(),
         }
@@ -68,7 +73,8 @@ impl<'a> Test<'a> {
     /// tenants of the other devices.
     pub(crate) fn sees_only_the_free_set(&self) -> bool {
         match self {
-            Self::Seat(_) | Self::Placement(_) => false,
+            Self::Seat { of_device, .. } => *of_device,
+            Self::Placement(_) => false,
             Self::Link(_) | Self::Set(_) => true,
             Self::Score(objective, _) => objective.sees_only_the_free_set(),
         }
@@ -76,14 +82,14 @@ impl<'a> Test<'a> {
 
     /// Whether the ranks' domains cover the whole test, so that it rules out no further sets.
     pub(super) fn is_of_domains(&self) -> bool {
-        matches!(self, Self::Seat(_))
+        matches!(self, Self::Seat { .. })
     }
 
     /// Whether the test may distinguish devices that differ only in their ids, beyond the effect on
     /// domains.
     pub(super) fn sees_ids(&self) -> bool {
         match self {
-            Self::Seat(_) | Self::Link(_) => false,
+            Self::Seat { .. } | Self::Link(_) => false,
             Self::Set(_) | Self::Placement(_) => true,
             Self::Score(objective, _) => !objective.is_blind(),
         }
@@ -93,7 +99,7 @@ impl<'a> Test<'a> {
     /// are not repeated.
     pub(super) fn admits(&self, candidate: &Candidate<'_>) -> bool {
         match self {
-            Self::Seat(_) | Self::Link(_) => true,
+            Self::Seat { .. } | Self::Link(_) => true,
             Self::Set(test) => {
                 let devices: DeviceSet = candidate.placement.iter().copied().collect();
                 test(Subset {

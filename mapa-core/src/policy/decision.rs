@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::fmt;
 use std::sync::Arc;
 
 use super::refusal::{Reason, Refusal, never};
@@ -336,6 +337,17 @@ impl Decision {
     #[must_use]
     pub fn at_most(&self) -> Option<f64> {
         self.at_most
+    }
+}
+
+/// The policy, the devices in rank order and the first score: `auto: 0, 3; ring_packing_gbps 50`.
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.policy, self.placement())?;
+        match self.best.scores().next() {
+            Some((name, value)) => write!(f, "; {name} {value}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use crate::matching::SearchStats;
 use crate::optimum::{Criterion, Entry, Problem, Requirement, Test};
 use crate::request::Request;
 use crate::score::{Candidate, EdgeOn, Objective, Seat, Subset};
+use crate::topology::Device;
 use crate::view::View;
 
 /// A policy made of requirements and criteria in order of importance.
@@ -87,7 +88,40 @@ impl<'a> Rules<'a> {
         name: impl Into<Cow<'static, str>>,
         test: impl Fn(&Seat<'_>) -> bool + Send + Sync + 'a,
     ) -> Self {
-        self.requiring(name.into(), Test::Seat(Arc::new(test)))
+        let test = Test::Seat {
+            test: Arc::new(test),
+            of_device: false,
+        };
+        self.requiring(name.into(), test)
+    }
+
+    /// Admits only devices that pass `test`, which sees nothing but the device: its memory, its
+    /// product, its name. If nothing passes it on the idle machine, the request is refused as
+    /// infeasible.
+    ///
+    /// # Examples
+    /// ```
+    /// use mapa_core::{Fabric, Pattern, Policy, Refusal, Request, Rules};
+    ///
+    /// let mut fabric = Fabric::new();
+    /// fabric.add_device("GPU0")?;
+    /// let graph = fabric.lower()?;
+    /// let large = Rules::new("large").require_device("80 GB", |own| own.memory_bytes >= Some(80_000_000_000));
+    /// let refusal = large.decide(&Request::new(Pattern::ring(1)), &graph.with_free(&graph.all()));
+    /// assert!(matches!(refusal, Err(Refusal::Infeasible(_))));
+    /// # Ok::<(), mapa_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn require_device(
+        self,
+        name: impl Into<Cow<'static, str>>,
+        test: impl Fn(&Device) -> bool + Send + Sync + 'a,
+    ) -> Self {
+        let test = Test::Seat {
+            test: Arc::new(move |seat| test(seat.device())),
+            of_device: true,
+        };
+        self.requiring(name.into(), test)
     }
 
     /// Admits only links that pass `test` for the edge that would use them. The test may depend

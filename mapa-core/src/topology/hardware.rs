@@ -1,5 +1,6 @@
 //! The machine as the engine sees it: dense, immutable, shared.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -385,6 +386,67 @@ impl HardwareGraph {
         self.pair(a, b).best()
     }
 
+    /// The value of `CUDA_VISIBLE_DEVICES` that gives a job these vertices, in rank order and once
+    /// each: the numbers of whole devices (the vendor's, else their positions), or the UUIDs of MIG
+    /// instances. `None` if the UUID of an instance is not known, and for parts of the host. For
+    /// the numbers to mean the same to CUDA, `CUDA_DEVICE_ORDER` must be `PCI_BUS_ID`. Devices of
+    /// several servers need a value for each server: pass those of one.
+    ///
+    /// # Panics
+    /// If an id is not of this machine.
+    ///
+    /// # Complexity
+    /// O(k²) for k devices.
+    ///
+    /// # Examples
+    /// ```
+    /// use mapa_core::{Fabric, Placement};
+    ///
+    /// let mut fabric = Fabric::new();
+    /// for i in 0..4 {
+    ///     fabric.add_device(format!("GPU{i}"))?;
+    /// }
+    /// let graph = fabric.lower()?;
+    /// let placement: Placement = [3, 1].map(Into::into).into_iter().collect();
+    /// assert_eq!(graph.cuda_visible_devices(&placement).as_deref(), Some("3,1"));
+    /// # Ok::<(), mapa_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn cuda_visible_devices(&self, placement: &[DeviceId]) -> Option<String> {
+        self.visible(placement, |id, device| match device.unit {
+            Unit::Whole => Some(device.index.unwrap_or(id.0).to_string()),
+            _ => device.uuid.clone(),
+        })
+    }
+
+    /// The same by UUIDs, of whole devices too: they mean the same whatever the order of devices.
+    /// `None` if one is not known.
+    ///
+    /// # Panics
+    /// If an id is not of this machine.
+    ///
+    /// # Complexity
+    /// O(k²) for k devices.
+    #[must_use]
+    pub fn cuda_visible_uuids(&self, placement: &[DeviceId]) -> Option<String> {
+        self.visible(placement, |_, device| device.uuid.clone())
+    }
+
+    fn visible(
+        &self,
+        placement: &[DeviceId],
+        name: impl Fn(DeviceId, &Device) -> Option<String>,
+    ) -> Option<String> {
+        let mut names: Vec<String> = Vec::new();
+        for &id in placement {
+            let name = name(id, self.device(id))?;
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        Some(names.join(","))
+    }
+
     /// The link between two ranks on these devices: the best link; for ranks that share one device
     /// [`LinkClass::SameDevice`], which counts as being as fast as the machine's fastest link.
     ///
@@ -541,12 +603,21 @@ fn fingerprint(devices: &[Device], pairs: &[Pair], models: &[Option<Arc<mig::Mod
     hash.finish()
 }
 
+/// A few lines: how many devices, their names, and how they are joined.
 impl fmt::Debug for HardwareGraph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.wholes();
+        let names: Vec<&str> = names.iter().map(|id| &*self.device(id).name).collect();
+        let mut links: BTreeMap<String, usize> = BTreeMap::new();
+        for (.., link) in self.links_within(&self.wholes()) {
+            *links.entry(link.class.to_string()).or_default() += 1;
+        }
         f.debug_struct("HardwareGraph")
-            .field("devices", &self.devices)
-            .field("pairs", &self.pairs)
-            .finish_non_exhaustive()
+            .field("devices", &format_args!("{}", names.join(" ")))
+            .field("vertices", &self.devices.len())
+            .field("pairs", &format_args!("{links:?}"))
+            .field("fingerprint", &format_args!("{:#x}", self.fingerprint))
+            .finish()
     }
 }
 
