@@ -6,7 +6,7 @@ use std::error::Error;
 
 use mapa_core::{Edge, Policy, Rates, Request, greedy, lowest_id, min_edges_seconds};
 use mapa_patterns::{
-    Application, Evidence, Sensitivity, TrafficMatrix, Unit, likeness, read_pattern, write_pattern,
+    Application, Evidence, TrafficMatrix, Unit, likeness, read_pattern, write_pattern,
 };
 use mapa_topologies::named;
 

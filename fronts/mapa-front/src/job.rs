@@ -5,8 +5,9 @@ use std::fmt::Display;
 use std::path::Path;
 
 use mapa_core::{
-    Candidate, Decision, Dimension, HardwareGraph, MAX_DEVICES, Parallelism, Pattern, Rates, Rules,
-    Sensitivity, Shape, StepTime, edges_seconds, min_edges_seconds, min_step_time,
+    Auto, Candidate, Decision, Dimension, HardwareGraph, MAX_DEVICES, Parallelism, Pattern, Rates,
+    Rules, Sensitivity, Shape, StepTime, auto_for, auto_for_edges, edges_seconds,
+    min_edges_seconds, min_step_time,
 };
 use mapa_patterns::{Application, Unit, read_pattern};
 
@@ -43,6 +44,16 @@ impl Job {
             None => self
                 .has_bytes()
                 .then(|| min_edges_seconds(&self.pattern, Rates::NOMINAL)),
+        }
+    }
+
+    /// The default policy for this job, if its communication time is known.
+    pub fn auto(&self) -> Option<Auto> {
+        match &self.parallel {
+            Some(job) => Some(auto_for(job, Rates::NOMINAL)),
+            None => self
+                .has_bytes()
+                .then(|| auto_for_edges(&self.pattern, Rates::NOMINAL)),
         }
     }
 

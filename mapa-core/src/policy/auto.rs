@@ -7,13 +7,14 @@ use super::decision::Decision;
 use super::pcie::{PCIE_GEN4_GBPS, pcie_aware};
 use super::refusal::Refusal;
 use super::rules::Rules;
+use super::step_time::{least_edges_seconds, least_step_time};
 use crate::ids::PolicyId;
 use crate::optimum::{max, min};
-use crate::pattern::{Demand, Pattern, Want};
+use crate::pattern::{Demand, Parallelism, Pattern, Want};
 use crate::request::Request;
 use crate::score::{
-    Objective, aggregate_gbps, all_to_all_gbps, host_distance, host_distance_left, host_hops,
-    preserved_gbps, ring_packing_gbps, tree_packing_gbps,
+    Objective, Rates, aggregate_gbps, all_to_all_gbps, host_distance, host_distance_left,
+    host_hops, preserved_gbps, ring_packing_gbps, tree_packing_gbps,
 };
 use crate::sensitivity::Sensitivity;
 use crate::view::View;
@@ -145,14 +146,33 @@ pub fn auto_with(model: Objective<'static>) -> Auto {
     Auto::new(Some(model), None)
 }
 
-/// [`auto`] for a job whose traffic is known: `fastest` decides where it communicates least time,
-/// such as [`min_step_time`](crate::min_step_time), unless the job is insensitive.
+/// [`auto`] for a training job whose traffic is known: the least communication time of a step
+/// comes first ([`min_step_time`](crate::min_step_time)), then the bandwidth, as in `auto`. An
+/// insensitive job still gets what others can spare.
 #[must_use]
-pub fn auto_by(fastest: Rules<'static>) -> Auto {
+pub fn auto_for(job: &Parallelism, rates: Rates) -> Auto {
+    let fastest = faster(least_step_time(job, rates), &job.pattern());
     Auto::new(None, Some(fastest))
 }
 
-/// The policy made by [`auto`], [`auto_with`] and [`auto_by`].
+/// [`auto`] for a job whose pattern counts bytes: the least time of the slowest edge comes first
+/// ([`min_edges_seconds`](crate::min_edges_seconds)), then the bandwidth, as in `auto`.
+#[must_use]
+pub fn auto_for_edges(pattern: &Pattern, rates: Rates) -> Auto {
+    let fastest = faster(least_edges_seconds(pattern, rates), pattern);
+    Auto::new(None, Some(fastest))
+}
+
+/// The rules of the least time, and what decides among equal times. The time has settled the rank
+/// order.
+fn faster(least: Rules<'static>, pattern: &Pattern) -> Rules<'static> {
+    least
+        .then(max(fitting_model(pattern)))
+        .then(max(preserved_gbps()))
+        .report_paper_scores()
+}
+
+/// The policy made by [`auto`], [`auto_with`], [`auto_for`] and [`auto_for_edges`].
 #[derive(Clone, Debug)]
 pub struct Auto {
     id: PolicyId,

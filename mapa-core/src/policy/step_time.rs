@@ -55,9 +55,7 @@ use crate::topology::{DeviceId, DeviceSet};
 /// ```
 #[must_use]
 pub fn min_step_time(job: &Parallelism, rates: Rates) -> Rules<'static> {
-    let model = StepTime::new(job, rates);
-    let seconds = model.objective();
-    rules(seconds, Orders::new(Some(*job), model, rates))
+    with_preserved(least_step_time(job, rates))
 }
 
 /// The placement with the least time of the pattern's slowest edge, if all edges send at once
@@ -83,6 +81,22 @@ pub fn min_step_time(job: &Parallelism, rates: Rates) -> Rules<'static> {
 /// ```
 #[must_use]
 pub fn min_edges_seconds(pattern: &Pattern, rates: Rates) -> Rules<'static> {
+    with_preserved(least_edges_seconds(pattern, rates))
+}
+
+fn with_preserved(least: Rules<'static>) -> Rules<'static> {
+    least.then(max(preserved_gbps())).report_paper_scores()
+}
+
+/// The least communication time of a step, and no other criterion.
+pub(super) fn least_step_time(job: &Parallelism, rates: Rates) -> Rules<'static> {
+    let model = StepTime::new(job, rates);
+    let seconds = model.objective();
+    rules(seconds, Orders::new(Some(*job), model, rates))
+}
+
+/// The least time of the slowest edge, and no other criterion.
+pub(super) fn least_edges_seconds(pattern: &Pattern, rates: Rates) -> Rules<'static> {
     rules(
         edges_seconds(pattern, rates),
         Orders::new(None, StepTime::of_edges(pattern, rates), rates),
@@ -97,10 +111,7 @@ fn rules(seconds: Objective<'static>, orders: Orders) -> Rules<'static> {
             .then(|| orders.best(subset, go_on))
             .flatten()
     });
-    Rules::new("min-step-time")
-        .prefer(min(seconds.ordered(best_order)))
-        .then(max(preserved_gbps()))
-        .report_paper_scores()
+    Rules::new("min-step-time").prefer(min(seconds.ordered(best_order)))
 }
 
 /// The job, as the search over rank orders needs it.

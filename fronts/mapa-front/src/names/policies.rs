@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use mapa_core::{BuiltIn, ModelUse, Policy, auto_by, preserved_direct_gbps};
+use mapa_core::{BuiltIn, ModelUse, Policy, preserved_direct_gbps};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -196,9 +196,9 @@ fn knowing_traffic(row: PolicyRow) -> PolicyRow {
     let plain = Arc::clone(&row.make);
     PolicyRow {
         make: Arc::new(move |choice| {
-            let fastest = choice.job.and_then(Job::fastest);
-            match fastest.filter(|_| choice.model.is_none()) {
-                Some(fastest) => Ok(Box::new(auto_by(fastest))),
+            let own = choice.job.and_then(Job::auto);
+            match own.filter(|_| choice.model.is_none()) {
+                Some(own) => Ok(Box::new(own)),
                 None => plain(choice),
             }
         }),
