@@ -151,6 +151,12 @@ impl<'t> Sheet<'t> {
         &self.header.names
     }
 
+    /// An error of the header.
+    #[must_use]
+    pub fn header_error(&self, what: impl Into<String>) -> Error {
+        Error::at(self.header.line, what)
+    }
+
     /// Accepts rows with one cell more than the header. The additional cell is just before the
     /// column `before`, and its column is called `name`. If there is no column `before`, nothing
     /// changes.
