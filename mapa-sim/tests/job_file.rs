@@ -59,7 +59,11 @@ fn arrivals_may_have_the_name_that_traces_give_them() {
     let written = write_jobs(&own).unwrap();
     assert!(written.contains("arrival_s") && !written.contains("submit_s"));
     let both = "# c\n\ngpus,duration_s,submit_s,arrival_s\n3,17,1,1\n";
-    refused(both, 3, &["`arrival_s` and `submit_s`", "expected one of them"]);
+    refused(
+        both,
+        3,
+        &["`arrival_s` and `submit_s`", "expected one of them"],
+    );
     let malformed = "gpus,duration_s,submit_s\n3,17,soon\n";
     refused(malformed, 2, &["submit_s `soon`", "such as 12.5"]);
 }
