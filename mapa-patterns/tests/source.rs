@@ -497,11 +497,25 @@ fn a_launchers_degrees_become_a_job() {
         8
     )));
     assert!(is_open(&propose("x.py", "initialize_model_parallel(3)", 8)));
-    assert!(is_open(&propose(
-        "x.py",
-        "initialize_model_parallel(expert_model_parallel_size=2)",
-        8
-    )));
+    for (text, degrees) in [
+        (
+            "initialize_model_parallel(expert_model_parallel_size=2)",
+            "dp=8,ep=2",
+        ),
+        (
+            "initialize_model_parallel(2, context_parallel_size=2)",
+            "tp=2,cp=2,dp=2",
+        ),
+    ] {
+        let job: mapa_core::Parallelism = degrees.parse().unwrap();
+        let proposal = propose("x.py", text, 8);
+        assert_eq!(
+            of(&proposal.application.pattern),
+            of(&job.pattern()),
+            "{text}"
+        );
+        assert_eq!(proposal.application.parallelism, Some(job), "{text}");
+    }
 }
 
 #[test]

@@ -25,17 +25,16 @@ pub struct Job {
     pub parallel: Option<Parallelism>,
     /// The contents of the pattern file, if the job was described by one.
     pub application: Option<Application>,
+    /// Whether the job's speed depends on its links, as the pattern file says; `None` if there is
+    /// no file, or the file says `unknown`. Why is in the file's verdict.
+    pub sensitive: Option<bool>,
 }
 
 impl Job {
     /// Whether the job's speed depends on its links: as the command line says, else as the pattern
     /// file says, else not.
     pub fn is_sensitive(&self, option: Option<bool>) -> bool {
-        option.unwrap_or_else(|| {
-            self.application
-                .as_ref()
-                .is_some_and(|own| own.verdict.sensitivity == Sensitivity::Sensitive)
-        })
+        option.or(self.sensitive).unwrap_or(false)
     }
 
     /// The policy that minimises communication time, if that time is known: of a training job's
@@ -156,10 +155,16 @@ pub fn job(
         let (pattern, parallel) = (application.pattern.clone(), application.parallelism);
         let ranks = pattern.len();
         check_ranks(gpus, ranks, &application.name)?;
+        let sensitive = match application.verdict.sensitivity {
+            Sensitivity::Sensitive => Some(true),
+            Sensitivity::Insensitive => Some(false),
+            Sensitivity::Unknown => None,
+        };
         return Ok(Job {
             pattern,
             ranks,
             parallel,
+            sensitive,
             application: Some(application),
         });
     }
@@ -180,6 +185,7 @@ pub fn job(
             ranks,
             parallel: None,
             application: None,
+            sensitive: None,
         });
     }
     let parallel: Parallelism = pattern.parse()?;
@@ -191,6 +197,7 @@ pub fn job(
         ranks,
         parallel: Some(parallel),
         application: None,
+        sensitive: None,
     })
 }
 
