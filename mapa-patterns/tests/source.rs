@@ -737,12 +737,12 @@ fn ranks_that_there_are_not_are_named() {
 
 #[test]
 fn sources_without_known_calls_say_what_was_not_read() {
-    let error = Source::scan([("run.sh", ""), ("x.py", "Trainer(devices=4)")])
+    let error = Source::scan([("run.pl", ""), ("x.py", "Trainer(devices=4)")])
         .propose(Some(4), Algorithm::Ring);
     let error = error.unwrap_err().to_string();
     assert!(error.contains("no known call in 1 source file:"), "{error}");
     assert!(
-        error.contains("run.sh: unknown language: expected a file name of C, C++, CUDA or Python"),
+        error.contains("run.pl: unknown language: expected a file name of C, C++, CUDA, Python or a shell script"),
         "{error}"
     );
 }

@@ -173,6 +173,12 @@ impl Variables {
                     let after = end.and_then(|end| from.get(end + 2..));
                     (format!("{UNKNOWN}(..)"), after.unwrap_or_default())
                 }
+                from if from.starts_with("\\\n") => {
+                    (String::new(), from.get(2..).unwrap_or_default())
+                }
+                from if from.starts_with("\\\n") => {
+                    (String::new(), from.get(2..).unwrap_or_default())
+                }
                 // An escaped character stays for what splits words.
                 from => {
                     let length = if from.starts_with('\\') { 2 } else { 1 };
@@ -394,6 +400,7 @@ mod tests {
             (&["A=1", "A=\"$A 2\"", "A+=3"], "$A", &["1", "23"]),
             (&[], "$1 ${2:-x} $ a", &["$1", "x", "$", "a"]),
             (&["A=1"], "${A%x} \\$A", &["$A", "1"]),
+            (&[], "a \\\n --b\\\nc", &["a", "--bc"]),
         ] {
             assert_eq!(words(script, text), expected, "{script:?} {text}");
         }
