@@ -281,6 +281,14 @@ fn files_that_scripts_run_are_named_as_they_name_them() {
     assert!(Source::runs("a.py", "python b.py").is_empty());
 }
 
+#[test]
+fn values_that_grow_without_end_are_given_up() {
+    let grows = "A=xxxxxxxx\n".to_owned() + &"A=$A$A; B=(\"$A\" ${B[@]} ${B[@]})\n".repeat(200);
+    let uses = "torchrun --nproc_per_node 2 $A ${B[@]} $A$A\n".repeat(20_000);
+    let source = Source::scan([("run.sh", (grows + &uses).as_str())]);
+    assert_eq!(source.findings().len(), 10_000);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { rng_seed: proptest::test_runner::RngSeed::Fixed(8), ..ProptestConfig::with_cases(256) })]
 

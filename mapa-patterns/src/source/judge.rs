@@ -38,17 +38,21 @@ pub(super) fn verdict(source: &Source, ranks: usize) -> Verdict {
     }
 }
 
-/// `ncclAllReduce (layer.cpp:10), MPI_Send (a.c:3) and 2 more`.
+/// `ncclAllReduce (layer.cpp:10), MPI_Send (a.c:3)`: each call at its first place.
 fn named(findings: &[&Finding]) -> String {
-    let shown = findings.iter().take(NAMED);
+    let mut first: Vec<&Finding> = Vec::new();
+    for own in findings {
+        if !first.iter().any(|other| other.call == own.call) {
+            first.push(own);
+        }
+    }
+    let shown = first.iter().take(NAMED);
     let shown: Vec<String> = shown
         .map(|own| format!("{} ({})", own.call, own.place()))
         .collect();
-    let rest = findings.len().saturating_sub(NAMED);
-    let more = if rest > 0 {
-        format!(" and {rest} more")
-    } else {
-        String::new()
+    let more = match first.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        rest => format!(" and {rest} more"),
     };
     (shown.join(", ") + &more).replace(char::is_control, " ")
 }

@@ -25,6 +25,8 @@ use words::{Variables, Word, is_assignment};
 const DEPTH: usize = 4;
 /// The most commands of a script that are kept.
 const MOST_SITES: usize = 10_000;
+/// The most notes on a script, and the most files that it runs.
+const MOST_NOTES: usize = 500;
 
 /// A script that was read.
 pub(super) struct Script {
@@ -120,7 +122,7 @@ impl Reader {
 
     fn note(&mut self, line: usize, note: Note) {
         let note = note.at(format!("{}:{line}", self.script.program.name));
-        if !self.script.notes.contains(&note) && self.script.notes.len() < MOST_SITES {
+        if !self.script.notes.contains(&note) && self.script.notes.len() < MOST_NOTES {
             self.script.notes.push(note);
         }
     }
@@ -283,7 +285,7 @@ impl Reader {
         self.degrees(line, words);
         if let Some(file) = file(words)
             && !self.script.files.contains(&file)
-            && self.script.files.len() < MOST_SITES
+            && self.script.files.len() < MOST_NOTES
         {
             self.script.files.push(file);
         }

@@ -14,7 +14,9 @@ const DEFAULT: char = '\u{1d}';
 /// The most words of a statement.
 const MOST_WORDS: usize = 10_000;
 /// The longest value of a variable that is kept, bytes.
-const MOST_BYTES: usize = 1 << 16;
+const MOST_BYTES: usize = 1 << 14;
+/// The most bytes of values that are put into words, in all. Later ones are unknown.
+const MOST_IN_ALL: usize = 1 << 25;
 
 /// A word of a statement.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +42,8 @@ impl Word {
 #[derive(Default)]
 pub(super) struct Variables {
     known: BTreeMap<String, Value>,
+    /// The bytes of values that were put into words.
+    spent: usize,
 }
 
 #[derive(Clone, PartialEq)]
@@ -57,9 +61,9 @@ impl Variables {
 
     fn marked(&mut self, text: &str) -> Option<Vec<String>> {
         let text = self.substituted(&text.replace([UNKNOWN, DEFAULT], ""));
-        let words = shlex::split(&text)?.into_iter().take(MOST_WORDS);
-        let words: Vec<String> = words.flat_map(|word| self.expanded(&word)).collect();
-        Some(words.into_iter().take(MOST_WORDS).collect())
+        let words = shlex::split(&text)?.into_iter();
+        let words = words.flat_map(|word| self.expanded(&word));
+        Some(words.take(MOST_WORDS).collect())
     }
 
     /// Sets a variable that the script or Slurm sets, unless it is set.
@@ -136,16 +140,12 @@ impl Variables {
             }
             (_, _, value) => value,
         };
-        let size = match &value {
-            Value::One(text) => text.len(),
-            Value::Many(all) => all.iter().map(|text| text.len() + 1).sum(),
-        };
-        if size > MOST_BYTES {
+        if value.size() > MOST_BYTES {
             return self.forget(name);
         }
-        let old = self.known.get(name).filter(|old| is_known(old));
+        let old = self.known.get(name).filter(|old| old.is_known());
         match old.filter(|_| is_conditional && !extends) {
-            Some(old) if is_known(&value) && *old != value => self.forget(name),
+            Some(old) if value.is_known() && *old != value => self.forget(name),
             Some(_) => {}
             None => {
                 self.known.insert(name.to_owned(), value);
@@ -234,7 +234,9 @@ impl Variables {
             .and_then(|rest| rest.strip_suffix('}'));
         let name = name.or_else(|| word.strip_prefix('$')).unwrap_or_default();
         let name = name.trim_end_matches("[@]").trim_end_matches("[*]");
-        match self.known.get(name).filter(|_| is_name(name)) {
+        let known = self.known.get(name).filter(|_| is_name(name));
+        self.spent = self.spent.saturating_add(known.map_or(0, Value::size));
+        match known.filter(|_| self.spent < MOST_IN_ALL) {
             Some(Value::Many(all)) => all.clone(),
             Some(Value::One(text)) => text.split_whitespace().map(str::to_owned).collect(),
             None => vec![self.filled(word)],
@@ -266,7 +268,8 @@ impl Variables {
             };
             out.push_str(&value);
             rest = after;
-            if out.len() > MOST_BYTES {
+            self.spent = self.spent.saturating_add(value.len());
+            if out.len() > MOST_BYTES || self.spent > MOST_IN_ALL {
                 return format!("{UNKNOWN}(..)");
             }
         }
@@ -312,10 +315,19 @@ impl Variables {
     }
 }
 
-fn is_known(value: &Value) -> bool {
-    match value {
-        Value::One(text) => !text.contains(UNKNOWN),
-        Value::Many(all) => all.iter().all(|text| !text.contains(UNKNOWN)),
+impl Value {
+    fn is_known(&self) -> bool {
+        match self {
+            Self::One(text) => !text.contains(UNKNOWN),
+            Self::Many(all) => all.iter().all(|text| !text.contains(UNKNOWN)),
+        }
+    }
+
+    fn size(&self) -> usize {
+        match self {
+            Self::One(text) => text.len(),
+            Self::Many(all) => all.iter().map(|text| text.len() + 1).sum(),
+        }
     }
 }
 
