@@ -16,7 +16,7 @@ fuzz_target!(|input: (&str, &str)| {
         }
     }
     for kind in TraceKind::ALL {
-        let _ = read_trace(kind, &format!("{}\n{text}", kind.columns().join(",")));
+        let _ = read_trace(kind, &format!("{}\n{text}", kind.header()));
     }
     let _ = read_run_times(text);
     if let Ok(mut generator) = words.parse::<Generator>() {

@@ -2,6 +2,8 @@
 
 mod common;
 mod counters;
+#[cfg(feature = "source")]
+mod launch;
 mod likeness;
 mod nccl;
 mod pattern_file;

@@ -497,11 +497,25 @@ fn a_launchers_degrees_become_a_job() {
         8
     )));
     assert!(is_open(&propose("x.py", "initialize_model_parallel(3)", 8)));
-    assert!(is_open(&propose(
-        "x.py",
-        "initialize_model_parallel(expert_model_parallel_size=2)",
-        8
-    )));
+    for (text, degrees) in [
+        (
+            "initialize_model_parallel(expert_model_parallel_size=2)",
+            "dp=8,ep=2",
+        ),
+        (
+            "initialize_model_parallel(2, context_parallel_size=2)",
+            "tp=2,cp=2,dp=2",
+        ),
+    ] {
+        let job: mapa_core::Parallelism = degrees.parse().unwrap();
+        let proposal = propose("x.py", text, 8);
+        assert_eq!(
+            of(&proposal.application.pattern),
+            of(&job.pattern()),
+            "{text}"
+        );
+        assert_eq!(proposal.application.parallelism, Some(job), "{text}");
+    }
 }
 
 #[test]
@@ -723,12 +737,12 @@ fn ranks_that_there_are_not_are_named() {
 
 #[test]
 fn sources_without_known_calls_say_what_was_not_read() {
-    let error = Source::scan([("run.sh", ""), ("x.py", "Trainer(devices=4)")])
+    let error = Source::scan([("run.pl", ""), ("x.py", "Trainer(devices=4)")])
         .propose(Some(4), Algorithm::Ring);
     let error = error.unwrap_err().to_string();
     assert!(error.contains("no known call in 1 source file:"), "{error}");
     assert!(
-        error.contains("run.sh: unknown language: expected a file name of C, C++, CUDA or Python"),
+        error.contains("run.pl: unknown language: expected a file name of C, C++, CUDA, Python or a shell script"),
         "{error}"
     );
 }

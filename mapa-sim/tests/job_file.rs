@@ -50,6 +50,25 @@ fn a_line_of_the_released_form_means_what_it_does_to_the_released_simulator() {
 }
 
 #[test]
+fn arrivals_may_have_the_name_that_traces_give_them() {
+    let of = |column: &str| format!("# c\ngpus,duration_s,{column}\n3,17,12.5\n2,18,\n");
+    let own = read_jobs(&of("submit_s")).unwrap();
+    assert_eq!(own.jobs[0].job.arrived, Time(12_500_000_000));
+    assert_eq!(own.jobs[1].job.arrived, Time::ZERO);
+    assert_eq!(own, read_jobs(&of("arrival_s")).unwrap());
+    let written = write_jobs(&own).unwrap();
+    assert!(written.contains("arrival_s") && !written.contains("submit_s"));
+    let both = "# c\n\ngpus,duration_s,submit_s,arrival_s\n3,17,1,1\n";
+    refused(
+        both,
+        3,
+        &["`arrival_s` and `submit_s`", "expected one of them"],
+    );
+    let malformed = "gpus,duration_s,submit_s\n3,17,soon\n";
+    refused(malformed, 2, &["submit_s `soon`", "such as 12.5"]);
+}
+
+#[test]
 fn patterns_of_the_released_form_are_shapes() {
     for (word, shape) in [
         ("ring", Shape::Ring),
@@ -599,6 +618,8 @@ proptest! {
     #[test]
     fn any_fields_are_read_or_refused(rows in proptest::collection::vec("[0-9]{0,4}(,(ring|x|\"|-?[0-9.e]{0,25}|)){0,8}", 0..6)) {
         let _ = read_jobs(&rows.join("\n"));
-        let _ = read_jobs(&format!("gpus,duration_s,arrival_s,task\n{}", rows.join("\n")));
+        let by_arrival = read_jobs(&format!("gpus,duration_s,arrival_s,task\n{}", rows.join("\n")));
+        let by_submit = read_jobs(&format!("gpus,duration_s,submit_s,task\n{}", rows.join("\n")));
+        prop_assert_eq!(by_arrival.ok(), by_submit.ok());
     }
 }

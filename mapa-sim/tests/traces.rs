@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mapa_core::{Pattern, Shape, lowest_id};
-use mapa_sched::{Fifo, Fleet, JobId, Time};
+use mapa_sched::{Fifo, Fleet, JobId, RunTime, Time};
 use mapa_sim::{
     Fixed, Selection, Simulation, TraceKind, Workload, read_run_times, read_trace, read_trace_part,
 };
@@ -145,6 +145,172 @@ fn selections_are_read_back_from_their_words() {
     );
 }
 
+/// Slurm's own words: a step, an array, a component, and jobs that are left out.
+const SACCT: &str = "JobID|Submit|Start|End|Elapsed|AllocTRES|State|Timelimit|JobName|QOS\n\
+    100|2024-01-31T12:00:00|2024-01-31T12:01:00|2024-02-01T14:31:00|1-02:30:00|billing=8,cpu=8,gres/gpu:a100=4,gres/gpu=4|COMPLETED|2-00:00:00|vgg16.sh|LS\n\
+    100.batch|2024-01-31T12:01:00|2024-01-31T12:01:00|2024-02-01T14:31:00|1-02:30:00|cpu=8,gres/gpu=4|COMPLETED||batch|\n\
+    101_7|2024-01-31T11:59:50|2024-01-31T12:00:00|2024-01-31T12:00:30|00:00:30|cpu=1,gres/gpu=1,gres/gpu:a100_1g.5gb=1|CANCELLED by 1001|UNLIMITED|a \"quoted, name|normal\n\
+    102|2024-01-31T12:00:00|2024-01-31T12:00:00|2024-01-31T12:00:00|00:00:00|cpu=1,mem=4G|COMPLETED|01:00:00|host|\n\
+    103|2024-01-31T12:00:00|2024-01-31T12:00:00|Unknown|00:10:00|gres/gpu=1|RUNNING|01:00:00|x|\n\
+    104_[1-9]|2024-01-31T12:00:00|Unknown|Unknown|00:00:00||PENDING|01:00:00|x|\n\
+    105|2024-01-31T12:00:00|None|2024-01-31T12:30:00|00:00:00||CANCELLED by 0|01:00:00|x|\n\
+    106|2024-01-31T12:00:00|2024-01-31T12:00:00|2024-01-31T12:10:00|00:10:00|cpu=1,gres/shard=2|COMPLETED|01:00:00|x|\n\
+    107+0|2024-01-31T12:00:10|2024-01-31T12:00:10|2024-01-31T12:10:00|00:00:00|gres/gpu:h100=2,gres/gpu:a100=1|FAILED|Partition_Limit|x|\n\
+    108|2024-01-31T12:00:10|2024-01-31T12:00:10|2024-01-31T12:10:00|00:10:00|gres/gpu=4096|COMPLETED|Partition_Limit|x|\n";
+
+#[test]
+fn jobs_of_slurm_are_those_that_ran_on_whole_devices_to_their_end() {
+    let workload = read_trace(TraceKind::SlurmSacct, SACCT).unwrap();
+    let told: Vec<_> = workload
+        .jobs
+        .iter()
+        .map(|own| {
+            (
+                own.job.id.0,
+                own.devices(),
+                own.job.arrived.0 / 1_000_000_000,
+            )
+        })
+        .collect();
+    assert_eq!(told, [(0, 4, 10), (2, 1, 0), (8, 3, 20)]);
+    let [first, second, third] = &workload.jobs[..] else {
+        panic!("{workload:?}")
+    };
+    assert_eq!(first.work, Duration::from_secs(95_400));
+    let limit = RunTime::Fixed(Duration::from_secs(172_800));
+    assert_eq!((&first.job.run_time, &*first.task), (&limit, "VGG-16"));
+    assert!(first.job.request.sensitivity.is_sensitive());
+    assert_eq!(&*second.task, "a \"quoted, name");
+    assert_eq!(second.job.run_time, RunTime::Fixed(second.work));
+    assert!(third.work.is_zero());
+    let mut notes = workload.notes.clone();
+    notes.sort_unstable();
+    let expected = [
+        "1 job of less than a device (MIG instances): each is given a whole one",
+        "1 job that are components of heterogeneous jobs: each is a job of its own",
+        "1 job with a limit of their time: the scheduler takes it as the estimate",
+        "1 job without run time: kept, they end as they start",
+        "2 jobs that are not COMPLETED: run for as long as they did",
+        "2 jobs which the paper does not classify: whether they are sensitive is unknown",
+        "arrivals are not in order, first on line 4: jobs are taken by arrival, those of one moment by line",
+        "assumed: every job is of the pattern ring; the trace has no patterns",
+        "left out: 1 job of more than 1024 GPUs",
+        "left out: 1 job of shares of a GPU (gres/shard, gres/mps)",
+        "left out: 1 job that had not ended",
+        "left out: 1 job without GPUs",
+        "left out: 1 step of a job",
+        "left out: 2 jobs that never started",
+        "time 0 is 2024-01-31T11:59:50; where the cluster's clock was changed, as in summer, arrivals are not corrected",
+    ];
+    assert_eq!(notes, expected);
+    assert_eq!(
+        ids(&part(TraceKind::SlurmSacct, SACCT, "state=COMPLETED")),
+        [0]
+    );
+    assert_eq!(
+        ids(&part(TraceKind::SlurmSacct, SACCT, "shared=leave-out")),
+        [0, 8]
+    );
+    assert_eq!(
+        ids(&part(TraceKind::SlurmSacct, SACCT, "from=10,until=20")),
+        [0]
+    );
+}
+
+#[test]
+fn other_columns_of_slurm_say_the_same() {
+    let rows = |gpus: &str, length: &str| {
+        format!(
+            "JOBID|{gpus}|Submit|{length}|\n1|gpu:a100:2|2024-02-29T23:59:59|90|\n\
+             2|gpu:1|2024-03-01T00:00:09|3|\n1.0|gpu:1|2024-03-01T00:00:09|3|\n"
+        )
+    };
+    let plain = read_trace(TraceKind::SlurmSacct, &rows("AllocGRES", "ElapsedRaw")).unwrap();
+    let of = |own: &mapa_sim::Submission| (own.devices(), own.job.arrived, own.work);
+    let expected = [
+        (2, Time::ZERO, Duration::from_secs(90)),
+        (1, Time::from_secs(10), Duration::from_secs(3)),
+    ];
+    assert_eq!(plain.jobs.iter().map(of).collect::<Vec<_>>(), expected);
+    let same = [
+        // What was requested counts if nothing tells what a job had.
+        rows("ReqTRES", "ElapsedRaw")
+            .replace("gpu:a100:", "gres/gpu=")
+            .replace("gpu:", "gres/gpu="),
+        rows("AllocGRES", "Elapsed")
+            .replace("|90|", "|01:30|")
+            .replace("|3|", "|00:00:03|"),
+        rows("AllocGRES", "Start|End")
+            .replace("|90|", "|2024-03-01T00:00:00|2024-03-01T00:01:30|")
+            .replace("|3|", "|2024-03-01T00:00:00|2024-03-01T00:00:03|"),
+        // SLURM_TIME_FORMAT=%s
+        rows("AllocGRES", "ElapsedRaw")
+            .replace("2024-02-29T23:59:59", "1709251199")
+            .replace("2024-03-01T00:00:09", "1709251209"),
+    ];
+    for text in same {
+        assert_eq!(TraceKind::recognise(&text).unwrap(), TraceKind::SlurmSacct);
+        let own = read_trace(TraceKind::SlurmSacct, &text).unwrap();
+        assert_eq!(own.jobs, plain.jobs, "{text}");
+    }
+}
+
+#[test]
+fn what_is_wrong_in_slurms_words_is_named() {
+    let refused = |text: &str, line: Option<usize>, words: &str| {
+        let error = read_trace(TraceKind::SlurmSacct, text).unwrap_err();
+        assert_eq!(error.line(), line, "{text}: {error}");
+        assert!(error.to_string().contains(words), "{text}: {error}");
+    };
+    refused("# c\nJobID|State\n", Some(2), "no column `submit`");
+    refused(
+        "JobID|Submit|Elapsed\n",
+        Some(1),
+        "expected AllocTRES, AllocGRES or ReqTRES",
+    );
+    refused("JobID|Submit|AllocTRES|End\n", Some(1), "Start and End");
+    refused("", None, "empty: expected");
+    let header = "JobID|Submit|Start|End|Elapsed|AllocTRES|Timelimit\n";
+    let good = "1|2024-01-31T12:00:00|2024-01-31T12:00:00|2024-01-31T13:00:00|01:00:00|gres/gpu=1|01:00:00\n";
+    for (old, new, words) in [
+        (
+            "1|2024-01-31T12:00:00|",
+            "1|12:00|",
+            "submit `12:00`: expected a moment",
+        ),
+        (
+            "1|2024-01-31T12:00:00|",
+            "1|2023-02-29T12:00:00|",
+            "submit `2023-02-29T12:00:00`",
+        ),
+        ("1|2024-01-31T12:00:00|", "1||", "submit: expected a moment"),
+        ("13:00:00", "25:00:00", "end `2024-01-31T25:00:00`"),
+        (
+            "|01:00:00|",
+            "|1 hour|",
+            "elapsed `1 hour`: expected [D-]HH:MM:SS",
+        ),
+        (
+            "13:00:00|01:00:00|",
+            "11:00:00||",
+            "no run time: expected Elapsed, or an End after Start",
+        ),
+        (
+            "gres/gpu=1",
+            "gres/gpu=x",
+            "alloctres `gres/gpu=x`: expected a number of GPUs",
+        ),
+        ("=1|01:00:00", "=1|soon", "timelimit `soon`"),
+        ("=1|01:00:00", "=1|01:00:00|x", "8 fields: expected 7"),
+    ] {
+        let text = format!("{header}{good}{}", good.replacen(old, new, 1));
+        refused(&text, Some(3), words);
+    }
+    let later = good.replacen("2024-01", "2700-01", 1);
+    let text = format!("{header}{good}{later}");
+    refused(&text, Some(3), "more than 584 years");
+}
+
 #[test]
 fn headers_tell_the_kind() {
     assert_eq!(
@@ -156,14 +322,12 @@ fn headers_tell_the_kind() {
         TraceKind::GavelPhilly
     );
     for kind in TraceKind::ALL {
-        assert_eq!(
-            TraceKind::recognise(&kind.columns().join(",")).unwrap(),
-            kind
-        );
+        assert_eq!(TraceKind::recognise(&kind.header()).unwrap(), kind);
         assert_eq!(kind.to_string().parse::<TraceKind>().unwrap(), kind);
     }
     let error = |text: &str| TraceKind::recognise(text).unwrap_err().to_string();
     assert!(error("a,b\n1,2\n").contains("tiresias (submit_s,gpus,duration_s,model,iterations)"));
+    assert!(error("a,b\n").contains("slurm-sacct (jobid|submit|start|end|elapsed|alloctres|"));
     assert!(error("runtime_s\n1\n").contains("only run times"));
     assert!(error("").contains("empty: expected"));
     assert!("philly".parse::<TraceKind>().is_err());
@@ -402,7 +566,50 @@ proptest! {
         let selection = words.parse::<Selection>().unwrap_or_default();
         for kind in TraceKind::ALL {
             let _ = read_trace(kind, &text);
-            let _ = read_trace_part(kind, &format!("{}\n{rows}", kind.columns().join(",")), &selection);
+            let _ = read_trace_part(kind, &format!("{}\n{rows}", kind.header()), &selection);
         }
+    }
+
+    #[test]
+    fn jobs_of_slurm_are_read_as_they_are_written(
+        rows in proptest::collection::vec((0..2_000_000_i64, 0..1_000_000_u64, 0..2000_usize, any::<bool>()), 0..12),
+    ) {
+        let moment = |second: i64| {
+            // Days of one month only, so that no calendar is needed here.
+            let (day, rest) = (1 + second / 86_400, second % 86_400);
+            format!("2024-01-{day:02}T{:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60)
+        };
+        let length = |seconds: u64| {
+            let (days, rest) = (seconds / 86_400, seconds % 86_400);
+            let days = if days == 0 { String::new() } else { format!("{days}-") };
+            format!("{days}{:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60)
+        };
+        let (mut text, mut expected) = ("JobID|Submit|AllocTRES|Elapsed\n".to_owned(), Vec::new());
+        for (number, (second, ran, gpus, is_typed)) in rows.iter().enumerate() {
+            let kind = if *is_typed { ":a100" } else { "" };
+            text += &format!("{number}|{}|cpu=1,gres/gpu{kind}={gpus}|{}\n", moment(*second), length(*ran));
+            text += &format!("{number}.batch|{}|gres/gpu=1|00:00:01\n", moment(*second));
+            if (1..=1024).contains(gpus) {
+                expected.push((2 * number as u64, *second as u64, *ran, *gpus));
+            }
+        }
+        let first = expected.iter().map(|own| own.1).min().unwrap_or(0);
+        let expected = expected.iter().map(|own| (own.0, own.1 - first, own.2, own.3));
+        let workload = read_trace(TraceKind::SlurmSacct, &text).unwrap();
+        let told = workload.jobs.iter().map(|own| {
+            (own.job.id.0, own.job.arrived.0 / 1_000_000_000, own.work.as_secs(), own.devices())
+        });
+        prop_assert_eq!(told.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn any_words_of_slurm_are_read_or_refused(
+        rows in proptest::collection::vec(
+            "[0-9+_.]{0,5}\\|([0-9-]{0,10}T?[0-9:]{0,9}|Unknown|None|\\PC{0,6})\\|[0-9:-]{0,12}\\|((gres/)?gpu[:=][a-z0-9.]{0,6}[=:]?[0-9]{0,20},?){0,3}",
+            0..6,
+        ),
+    ) {
+        let text = format!("JobID|Submit|Elapsed|AllocTRES\n{}\n", rows.join("\n"));
+        let _ = read_trace(TraceKind::SlurmSacct, &text);
     }
 }

@@ -101,12 +101,36 @@ impl<'t> Sheet<'t> {
     /// # Complexity
     /// O(length).
     pub fn read(text: &'t str, comments: Comments, expected: &str) -> Result<Self, Error> {
-        let (body, skipped, above) = below_comments(text);
+        let (body, skipped, _) = below_comments(text);
         if let Some(line) = open_quote(body, comments) {
             let what = "a quote is not closed on its line: expected fields without line breaks";
             return Err(Error::at(skipped + line, what));
         }
-        let mut reader = ReaderBuilder::new()
+        Self::of_cells(text, comments, expected, &mut ReaderBuilder::new())
+    }
+
+    /// Reads a text with `|` between the cells, in which a quote is a character like any other, as
+    /// Slurm's tools write with `--parsable2`. Comments stand above the header only.
+    ///
+    /// # Errors
+    /// The text has no header.
+    ///
+    /// # Complexity
+    /// O(length).
+    pub fn read_bars(text: &'t str, expected: &str) -> Result<Self, Error> {
+        let mut reader = ReaderBuilder::new();
+        reader.delimiter(b'|').quoting(false);
+        Self::of_cells(text, Comments::AboveHeader, expected, &mut reader)
+    }
+
+    fn of_cells(
+        text: &'t str,
+        comments: Comments,
+        expected: &str,
+        reader: &mut ReaderBuilder,
+    ) -> Result<Self, Error> {
+        let (body, skipped, above) = below_comments(text);
+        let mut reader = reader
             // Rows of another length are an error of `check`, with the line as people count it.
             .flexible(true)
             .has_headers(false)
@@ -149,6 +173,12 @@ impl<'t> Sheet<'t> {
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.header.names
+    }
+
+    /// An error of the header.
+    #[must_use]
+    pub fn header_error(&self, what: impl Into<String>) -> Error {
+        Error::at(self.header.line, what)
     }
 
     /// Accepts rows with one cell more than the header. The additional cell is just before the

@@ -143,6 +143,22 @@ fn comments_stand_between_rows_only_where_they_may() {
 }
 
 #[test]
+fn cells_between_bars_keep_their_quotes_and_commas() {
+    let text = "# c\nName|Tags\n\n a \"b |x=1,y=2\n\"c|\n";
+    let sheet = Sheet::read_bars(text, "boxes").unwrap();
+    sheet.check(&["name"], &[]).unwrap();
+    let cells = sheet
+        .rows()
+        .map(|row| (row.line(), row.get("name"), row.get("tags")));
+    let expected = [(4, Some("a \"b"), Some("x=1,y=2")), (5, Some("\"c"), None)];
+    assert_eq!(cells.collect::<Vec<_>>(), expected);
+    assert_eq!(sheet.header_error("x").line(), Some(2));
+    let cut_off = Sheet::read_bars("a|b\n1\n", "boxes").unwrap();
+    assert_eq!(cut_off.check(&[], &[]).unwrap_err().line(), Some(2));
+    assert!(Sheet::read_bars("# c\n", "boxes").is_err());
+}
+
+#[test]
 fn a_cell_that_the_header_lacks_is_called_by_the_name_it_is_given() {
     let mut sheet = Sheet::read("a,ranks,b\n1,2,3\n1,9,2,3\n", Comments::Anywhere, "x").unwrap();
     sheet.accept_unnamed("nodes", "ranks");

@@ -49,6 +49,53 @@ fn folders_are_walked_in_order_and_unite() {
 }
 
 #[test]
+fn a_launch_script_brings_its_program_and_the_verdict_reaches_the_allocation() {
+    let folder = Folder::new();
+    let script = format!("{FOLDER}/ddp.sbatch");
+    let file = folder.path("job.toml");
+    let found = answer(&format!("pattern from-source {script} --output {file}"));
+    assert_eq!(
+        (&found["ranks"], &found["shape"]),
+        (&json!(4), &json!("ring"))
+    );
+    let places: Vec<_> = found["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|own| own["file"].as_str().unwrap())
+        .collect();
+    assert_eq!(places, [script.clone(), format!("{FOLDER}/ddp.py")]);
+    assert_eq!(found["notes"], json!([]));
+    assert_eq!(found["sensitivity"], "sensitive");
+    let printed = text(&format!("pattern show {file}"), "");
+    assert!(
+        printed.contains("verdict   sensitive: by source, ranks exchange gradients"),
+        "{printed}"
+    );
+    // The file decides unless the command line does.
+    let placed = |more: &str| answer(&format!("allocate --machine dgx-1v --pattern {file}{more}"));
+    let (told, stated) = (placed(""), placed(" --sensitive"));
+    assert_eq!(told["devices"], stated["devices"]);
+    assert_ne!(told["devices"], placed(" --sensitive=false")["devices"]);
+    let again = answer(&format!("pattern from-source {script} {FOLDER}/ddp.py"));
+    assert_eq!(again["findings"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn a_program_elsewhere_is_noted() {
+    let found = answer(&format!("pattern from-source {FOLDER}/pretrain.sh"));
+    let note = &found["notes"][0];
+    assert!(
+        note["what"]
+            .as_str()
+            .unwrap()
+            .starts_with("pretrain_gpt.py, which it runs, is not beside it"),
+        "{note}"
+    );
+    assert_eq!(found["parallelism"], "tp=4,pp=2,dp=1");
+}
+
+#[test]
 fn what_is_missing_is_named() {
     error(
         &format!("pattern from-source {LAYER}"),

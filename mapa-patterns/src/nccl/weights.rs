@@ -9,6 +9,7 @@ use crate::application::{Application, Note};
 use crate::error::Error;
 use crate::traffic::TrafficMatrix;
 use crate::unit::Unit;
+use crate::verdict::Verdict;
 
 impl NcclJob {
     /// One pattern of all communicators over the job's devices: bytes if the logs have calls, else
@@ -72,10 +73,16 @@ impl NcclJob {
             plural(self.communicators.len(), "communicator"),
             paths(algorithm)
         );
+        let mut verdict = Verdict::default();
+        if !has_calls && !pattern.edges().is_empty() {
+            let needed = "expected NCCL_DEBUG_SUBSYS=INIT,GRAPH,COLL, by which they are logged";
+            verdict.why = format!("the log has no calls: {needed}");
+        }
         Ok(Application {
             unit,
             labels,
             notes,
+            verdict,
             ..Application::new("nccl", source, pattern)
         })
     }

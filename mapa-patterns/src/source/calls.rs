@@ -5,7 +5,7 @@ use super::expr::{Argument, Expr, Language};
 use super::kinds::{Call, Communication, Library, Role};
 use super::names::last;
 use super::program::{Program, Site};
-use super::settings;
+use super::{launch, settings};
 
 /// The argument with one of these names, else the one at this position.
 fn argument<'a>(arguments: &'a [Argument], index: usize, names: &[&str]) -> Option<&'a Expr> {
@@ -19,10 +19,10 @@ fn argument<'a>(arguments: &'a [Argument], index: usize, names: &[&str]) -> Opti
 
 /// The library, kind and peers of a call; none if it does not communicate.
 pub(super) fn classify(program: &Program, site: &Site) -> Option<Call> {
-    if program.language == Language::Python {
-        python(program, site)
-    } else {
-        c(program, site)
+    match program.language {
+        Language::Python => python(program, site),
+        Language::Shell => launch::classify(site),
+        Language::C | Language::Cuda => c(program, site),
     }
 }
 

@@ -15,6 +15,8 @@ pub(super) enum Language {
     C,
     Cuda,
     Python,
+    /// Scripts that launch jobs.
+    Shell,
 }
 
 #[derive(Clone, Debug, PartialEq)]

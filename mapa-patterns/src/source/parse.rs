@@ -20,6 +20,7 @@ pub(super) fn language(file: &str) -> Option<Language> {
         "c" => Language::C,
         "cpp" | "cc" | "cxx" | "cu" | "cuh" | "h" | "hpp" => Language::Cuda,
         "py" => Language::Python,
+        "sh" | "bash" | "sbatch" | "slurm" => Language::Shell,
         _ => return None,
     })
 }

@@ -7,9 +7,10 @@ use mapa_core::{Parallelism, Pattern};
 
 use super::axis::Axis;
 use super::edges::{Edges, Outcome, Shape, Work};
-use super::expr::Expr;
+use super::expr::{Expr, Language};
+use super::judge::verdict;
 use super::kinds::{Call, Communication, Role};
-use super::program::Place;
+use super::program::{Place, Program};
 use super::scan::Source;
 use super::value::{Evaluator, Value, neighbour};
 use crate::algorithm::Algorithm;
@@ -92,12 +93,21 @@ impl Source {
         let degrees = settings.settle();
         let ranks = settings.count(self, ranks, &degrees)?;
         Pattern::from_edges(ranks, [])?;
+        let is_bare = self
+            .findings
+            .iter()
+            .all(|own| own.kind == Communication::Ranks);
+        let is_script = |own: &Program| own.language == Language::Shell;
         let mut union = Union {
             ranks,
             pattern: Pattern::independent(ranks),
             is_open: self.is_partial,
             notes: Vec::new(),
         };
+        if is_bare && self.programs.iter().any(is_script) {
+            let what = "ranks are started, but no call by which they communicate was found";
+            union.undecided(what.to_owned(), "");
+        }
         let job = union.job(&degrees, &settings);
         let has_groups = union.meshes(&settings) | job.is_some();
         let decisions = union.calls(self, algorithm, has_groups, job.is_some());
@@ -349,27 +359,28 @@ impl Union {
         if degrees.is_empty() || !settings.open.is_empty() {
             return None;
         }
-        for axis in [Axis::Context, Axis::Expert] {
-            if let Some(degree) = degrees.get(&axis).filter(|degree| **degree > 1) {
-                let place = settings
-                    .degrees
-                    .get(&axis)
-                    .or_else(|| settings.defaults.get(&axis));
-                let place = place
-                    .and_then(|own| own.values().next())
-                    .map_or("", String::as_str);
-                self.undecided(
-                    format!("{}={degree}: its edges are not derived", axis.name()),
-                    place,
-                );
-                return None;
+        let degree = |axis| degrees.get(&axis).copied().unwrap_or(1);
+        let [tensor, pipeline, context, expert] =
+            [Axis::Tensor, Axis::Pipeline, Axis::Context, Axis::Expert].map(degree);
+        let data = degrees.get(&Axis::Data).copied();
+        let others = tensor
+            .saturating_mul(pipeline)
+            .saturating_mul(context)
+            .max(1);
+        let data = data.unwrap_or(self.ranks / others).max(1);
+        let mut words = format!("tp={tensor},pp={pipeline},dp={data}");
+        for (name, degree) in [("cp", context), ("ep", expert)] {
+            if degree > 1 {
+                words.push_str(&format!(",{name}={degree}"));
             }
         }
-        let degree = |axis| degrees.get(&axis).copied().unwrap_or(1);
-        let (tensor, pipeline) = (degree(Axis::Tensor), degree(Axis::Pipeline));
-        let data = degrees.get(&Axis::Data).copied();
-        let data = data.unwrap_or_else(|| self.ranks / tensor.saturating_mul(pipeline).max(1));
-        let job = Parallelism::new(tensor, pipeline, data.max(1)).ok()?;
+        let job = match words.parse::<Parallelism>() {
+            Ok(job) => job,
+            Err(error) => {
+                self.undecided(format!("{words}: {error}"), "");
+                return None;
+            }
+        };
         if job.ranks() != self.ranks {
             self.undecided(format!("{job} is not of {} ranks", self.ranks), "");
             return None;
@@ -546,6 +557,7 @@ impl Union {
             None => Application::new("source", "", self.pattern),
         };
         (application.name, application.source) = (name, what);
+        application.verdict = verdict(source, self.ranks);
         application.notes = source
             .notes
             .iter()

@@ -1,8 +1,9 @@
 //! The calls in the files of a program, and notes about code that was not understood.
 
+use super::expr::Language;
 use super::kinds::{Call, Communication, Library};
 use super::program::{Program, Site};
-use super::{calls, parse};
+use super::{calls, launch, parse};
 use crate::application::Note;
 
 /// The size of the largest file that is read, bytes. Larger files are mostly generated code.
@@ -47,10 +48,28 @@ pub struct Source {
 }
 
 impl Source {
-    /// Whether a file's extension is that of a supported language: C, C++, CUDA or Python.
+    /// Whether a file's extension is that of a supported language: C, C++, CUDA, Python, or a shell
+    /// script that launches a job.
     #[must_use]
     pub fn understands(file: &str) -> bool {
         parse::language(file).is_some()
+    }
+
+    /// The files that a launch script runs, as it names them: programs in Python, other scripts.
+    /// Whoever has them can [`scan`](Source::scan) them too. Empty for other languages. About
+    /// linear in the length of the text.
+    ///
+    /// # Examples
+    /// ```
+    /// let script = "torchrun --nproc_per_node 4 src/train.py --epochs 3\n";
+    /// assert_eq!(mapa_patterns::Source::runs("run.sh", script), ["src/train.py"]);
+    /// ```
+    #[must_use]
+    pub fn runs(file: &str, text: &str) -> Vec<String> {
+        match parse::language(file) {
+            Some(Language::Shell) if text.len() <= MOST_BYTES => launch::read(file, text).files,
+            _ => Vec::new(),
+        }
     }
 
     /// Scans files, each a name and its text. A file with errors is read as far as the parser
@@ -88,7 +107,7 @@ impl Source {
     fn add(&mut self, name: &str, text: &str) {
         let Some(language) = parse::language(name) else {
             return self.notes.push(
-                Note::left_out("unknown language: expected a file name of C, C++, CUDA or Python")
+                Note::left_out("unknown language: expected a file name of C, C++, CUDA, Python or a shell script")
                     .at(name),
             );
         };
@@ -102,7 +121,15 @@ impl Source {
                 .at(name),
             );
         }
-        let Some(program) = parse::parse(name, text, language) else {
+        let program = match language {
+            Language::Shell => {
+                let script = launch::read(name, text);
+                self.notes.extend(script.notes);
+                Some(script.program)
+            }
+            _ => parse::parse(name, text, language),
+        };
+        let Some(program) = program else {
             self.is_partial = true;
             return self
                 .notes

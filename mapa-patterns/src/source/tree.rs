@@ -17,6 +17,7 @@ pub(super) fn tree(source: &str, language: Language) -> Option<Tree> {
         Language::C => tree_sitter_c::LANGUAGE.into(),
         Language::Cuda => tree_sitter_cuda::LANGUAGE.into(),
         Language::Python => tree_sitter_python::LANGUAGE.into(),
+        Language::Shell => return None,
     };
     parser.set_language(&grammar).ok()?;
     let mut steps = STEPS.1 + STEPS.0 * source.len() / 100;

@@ -27,7 +27,8 @@ pub(crate) enum PatternFrom {
     FromNvlink(Box<FromNvlink>),
     /// From NCCL's or RCCL's logs (NCCL_DEBUG=INFO) and graphs (NCCL_GRAPH_DUMP_FILE).
     FromNccl(FromNccl),
-    /// From source code in C, C++, CUDA and Python; nothing is executed.
+    /// From source code in C, C++, CUDA and Python, and from scripts that launch jobs; nothing is
+    /// executed.
     #[cfg(feature = "source")]
     FromSource(FromSource),
     /// Not in this build: needs the feature `source`.
@@ -199,10 +200,10 @@ pub(crate) struct FromNccl {
 #[derive(Args)]
 pub(crate) struct FromSource {
     /// Source files and folders: C (.c), C++ and CUDA (.cpp .cc .cxx .cu .cuh .h .hpp), Python
-    /// (.py).
+    /// (.py); launch scripts (.sh .bash .sbatch .slurm), with the programs beside them.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
-    /// How many GPUs the program runs on [default: as its constants say].
+    /// How many GPUs the program runs on [default: as its launch script or its constants say].
     #[arg(long, value_name = "K")]
     pub(crate) gpus: Option<usize>,
     /// The paths of all-reduces: ring (large messages), tree (small ones) or both.

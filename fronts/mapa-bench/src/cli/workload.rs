@@ -10,8 +10,8 @@ pub(crate) struct WorkloadArgs {
     /// program (see docs/job-files.md); `-` is standard input.
     #[arg(long, value_name = "FILE|-", conflicts_with_all = ["trace", "generate"])]
     pub(crate) jobs: Option<String>,
-    /// Read jobs from the log of a real cluster: alibaba-openb, gavel-philly or tiresias. Without
-    /// KIND, the file's header decides.
+    /// Read jobs from the log of a real cluster: alibaba-openb, gavel-philly, tiresias or
+    /// slurm-sacct (Slurm's `sacct --parsable2`). Without KIND, the file's header decides.
     #[arg(long, value_name = "[KIND=]FILE|-", conflicts_with = "generate")]
     pub(crate) trace: Option<String>,
     /// Which jobs of the trace to take, and what to assume about them, such as

@@ -58,6 +58,14 @@ fn no() -> Flag {
     Flag(false)
 }
 
+/// `submit_s`, the name of `arrival_s` in the traces. It is read and never written.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Submit {
+    #[serde(with = "optional_text")]
+    submit_s: Option<Seconds>,
+}
+
 /// Columns on the order of jobs.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
@@ -137,8 +145,11 @@ impl Columns {
     }
 
     fn read(row: &Row<'_>) -> Result<Self, Error> {
+        let mut every: Every = row.read()?;
+        let Submit { submit_s } = row.read()?;
+        every.arrival_s = submit_s.unwrap_or(every.arrival_s);
         Ok(Self {
-            every: row.read()?,
+            every,
             urgency: row.read()?,
             constraints: row.read()?,
             serving: row.read()?,
@@ -177,7 +188,12 @@ const NOTE: &str = "note:";
 
 pub(super) fn read(text: &str) -> Result<Workload, Error> {
     let sheet = Sheet::read(text, Comments::AboveHeader, "a header and jobs")?;
-    sheet.check(&NEEDED, &Columns::names())?;
+    sheet.check(&NEEDED, &[Columns::names(), columns::<Submit>()].concat())?;
+    let has = |name: &str| sheet.names().iter().any(|own| own == name);
+    if has("arrival_s") && has("submit_s") {
+        let what = "columns `arrival_s` and `submit_s`: expected one of them, both are the arrival";
+        return Err(sheet.header_error(what).into());
+    }
     let mut made = Patterns::default();
     let (mut jobs, mut lines, mut seen) = (Vec::new(), Vec::new(), BTreeMap::new());
     for row in sheet.rows() {

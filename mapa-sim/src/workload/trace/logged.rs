@@ -1,36 +1,92 @@
 //! A row of a trace of any kind.
 
-use mapa_table::{Row, optional_text, text};
+use std::time::Duration;
+
+use mapa_sched::Time;
+use mapa_table::{Row, Sheet, optional_text, text};
 use serde::Deserialize;
 
 use crate::error::Error;
 use crate::workload::cells::{Devices, Milli, Seconds};
 
-/// The columns of a job in a log. Only Alibaba's logs have the last three. The column that names
-/// what a job runs is not here, as its name differs between kinds of logs.
-#[derive(Deserialize)]
+/// A log as it was read: its jobs with their numbers and rows, and notes on what was left out.
+pub(super) struct Log<'s> {
+    pub(super) jobs: Vec<(u64, Row<'s>, Logged)>,
+    pub(super) notes: Vec<String>,
+}
+
+impl<'s> Log<'s> {
+    /// Reads comma-separated values: each row is a job.
+    pub(super) fn read(sheet: &'s Sheet<'_>) -> Result<Self, Error> {
+        let rows = (0..).zip(sheet.rows());
+        let jobs = rows.map(|(number, row)| Ok((number, row, Logged::read(&row)?)));
+        Ok(Self {
+            jobs: jobs.collect::<Result<_, Error>>()?,
+            notes: Vec::new(),
+        })
+    }
+}
+
+/// What a log says of a job.
 pub(super) struct Logged {
+    pub(super) devices: usize,
+    pub(super) submitted: Time,
+    pub(super) ran: Duration,
+    /// The limit of its run time, if the log has one.
+    pub(super) limit: Option<Duration>,
+    /// Whether it shares a device.
+    pub(super) is_shared: bool,
+    pub(super) is_service: bool,
+    /// How it was when the log ended.
+    pub(super) end: End,
+}
+
+/// How a job was when the log ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// It had ended as it should, or the log does not say.
+    Good,
+    /// It had ended otherwise.
+    Failed,
+    /// It had not ended.
+    NotYet,
+}
+
+/// The columns of a job in a log of comma-separated values. Only Alibaba's logs have the last
+/// three. The column that names what a job runs is not here, as its name differs between kinds of
+/// logs.
+#[derive(Deserialize)]
+struct Columns {
     #[serde(with = "text")]
-    pub(super) gpus: Devices,
+    gpus: Devices,
     #[serde(with = "text")]
-    pub(super) submit_s: Seconds,
+    submit_s: Seconds,
     #[serde(with = "text")]
-    pub(super) duration_s: Seconds,
+    duration_s: Seconds,
     #[serde(default, with = "optional_text")]
     gpu_milli: Option<Milli>,
     #[serde(default)]
-    pub(super) qos: Option<String>,
+    qos: Option<String>,
     #[serde(default)]
-    pub(super) phase: Option<String>,
+    phase: Option<String>,
 }
 
 impl Logged {
+    /// Reads a row of comma-separated values.
     pub(super) fn read(row: &Row<'_>) -> Result<Self, Error> {
-        Ok(row.read()?)
-    }
-
-    /// Whether the job shares a device.
-    pub(super) fn is_shared(&self) -> bool {
-        self.gpu_milli.is_some_and(|milli| milli.0 < 1000)
+        let columns: Columns = row.read()?;
+        Ok(Self {
+            devices: columns.gpus.0,
+            submitted: Time(columns.submit_s.0),
+            ran: Duration::from_nanos(columns.duration_s.0),
+            limit: None,
+            is_shared: columns.gpu_milli.is_some_and(|milli| milli.0 < 1000),
+            is_service: columns.qos.as_deref() == Some("LS"),
+            end: match columns.phase.as_deref() {
+                Some("Running" | "Pending") => End::NotYet,
+                Some("Failed") => End::Failed,
+                _ => End::Good,
+            },
+        })
     }
 }

@@ -7,14 +7,11 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::time::Duration;
 
 use mapa_core::{Request, Sensitivity};
-use mapa_sched::{Job, JobId, Time};
-use mapa_table::{Comments, Row, Sheet, text};
-use serde::Deserialize;
+use mapa_sched::{Job, JobId, RunTime};
+use mapa_table::{Comments, Row, Sheet};
 
-use super::cells::Seconds;
 use super::notes::note_order;
 use super::patterns::Patterns;
 use super::submission::{Submission, Workload};
@@ -23,11 +20,15 @@ use super::wrong::{bad_line, bad_workload};
 use crate::error::Error;
 
 mod logged;
+mod run_times;
+mod sacct;
 mod select;
 
-use logged::Logged;
+use logged::{End, Log, Logged};
+use run_times::RUN_TIME;
 use select::jobs;
 
+pub use run_times::read_run_times;
 pub use select::{Selection, Shared};
 
 /// The kind of a log, by its source.
@@ -43,13 +44,21 @@ pub enum TraceKind {
     /// `tiresias`: the 60 jobs of the Tiresias testbed,
     /// `submit_s,gpus,duration_s,model,iterations`.
     Tiresias,
+    /// `slurm-sacct`: what Slurm's `sacct --parsable2` prints, `JobID|Submit|Start|End|...`.
+    SlurmSacct,
 }
 
 impl TraceKind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::AlibabaOpenb, Self::GavelPhilly, Self::Tiresias];
+    pub const ALL: [Self; 4] = [
+        Self::AlibabaOpenb,
+        Self::GavelPhilly,
+        Self::Tiresias,
+        Self::SlurmSacct,
+    ];
 
-    /// The names of its columns.
+    /// The names of its columns. Those of `slurm-sacct` are the ones to ask for; some may be
+    /// missing, and there may be others.
     #[must_use]
     pub fn columns(self) -> &'static [&'static str] {
         match self {
@@ -65,7 +74,28 @@ impl TraceKind {
             ],
             Self::GavelPhilly => &["submit_s", "gpus", "duration_s", "job_type", "vc"],
             Self::Tiresias => &["submit_s", "gpus", "duration_s", "model", "iterations"],
+            Self::SlurmSacct => &sacct::COLUMNS,
         }
+    }
+
+    /// Its header: the names of [`columns`](Self::columns) with what stands between them.
+    #[must_use]
+    pub fn header(self) -> String {
+        self.columns().join(match self {
+            Self::SlurmSacct => "|",
+            _ => ",",
+        })
+    }
+
+    /// The text as cells, checked for the columns of the kind.
+    fn sheet(self, text: &str) -> Result<Sheet<'_>, Error> {
+        let expected = "the header of a trace and its jobs";
+        if self == Self::SlurmSacct {
+            return sacct::sheet(text, expected);
+        }
+        let sheet = Sheet::read(text, Comments::AboveHeader, expected)?;
+        sheet.check(self.columns(), self.columns())?;
+        Ok(sheet)
     }
 
     /// Recognises the kind of a trace by its header.
@@ -73,6 +103,9 @@ impl TraceKind {
     /// # Errors
     /// The header is not that of a known kind. The message lists the known headers.
     pub fn recognise(text: &str) -> Result<Self, Error> {
+        if sacct::is(text) {
+            return Ok(Self::SlurmSacct);
+        }
         let sheet = Sheet::read(text, Comments::AboveHeader, "the header of a trace")?;
         sheet.check(&[], &[])?;
         Self::of(sheet.names())
@@ -92,7 +125,7 @@ impl TraceKind {
             ),
             false => {
                 let known = Self::ALL
-                    .map(|kind| format!("{kind} ({})", kind.columns().join(",")))
+                    .map(|kind| format!("{kind} ({})", kind.header()))
                     .join(", ");
                 bad_workload(format_args!(
                     "columns {}: expected those of {known}",
@@ -108,6 +141,7 @@ impl TraceKind {
             Self::AlibabaOpenb => None,
             Self::GavelPhilly => Some("job_type"),
             Self::Tiresias => Some("model"),
+            Self::SlurmSacct => Some(sacct::NAME),
         }
     }
 }
@@ -118,6 +152,7 @@ impl fmt::Display for TraceKind {
             Self::AlibabaOpenb => "alibaba-openb",
             Self::GavelPhilly => "gavel-philly",
             Self::Tiresias => "tiresias",
+            Self::SlurmSacct => "slurm-sacct",
         })
     }
 }
@@ -170,10 +205,12 @@ pub fn read_trace_part(
     text: &str,
     selection: &Selection,
 ) -> Result<Workload, Error> {
-    let expected = "the header of a trace and its jobs";
-    let sheet = Sheet::read(text, Comments::AboveHeader, expected)?;
-    sheet.check(kind.columns(), kind.columns())?;
-    selection.check(kind.columns())?;
+    let sheet = kind.sheet(text)?;
+    selection.check(sheet.names())?;
+    let log = match kind {
+        TraceKind::SlurmSacct => sacct::log(&sheet)?,
+        _ => Log::read(&sheet)?,
+    };
     let mut reading = Reading {
         kind,
         selection,
@@ -181,9 +218,8 @@ pub fn read_trace_part(
         counts: Counts::default(),
     };
     let (mut jobs, mut lines) = (Vec::new(), Vec::new());
-    for (number, row) in sheet.rows().enumerate() {
-        let logged = Logged::read(&row)?;
-        let own = reading.submission(&row, &logged, number as u64);
+    for (number, row, logged) in log.jobs {
+        let own = reading.submission(&row, &logged, number);
         let left_out = &mut reading.counts.left_out;
         if left_out.keeps(selection, (&row, &logged), &own, jobs.len()) {
             reading.counts.add(&logged, &own);
@@ -198,6 +234,7 @@ pub fn read_trace_part(
     }
     let mut workload = Workload::new(format!("trace {kind}"), jobs);
     workload.notes = reading.notes();
+    workload.notes.extend(log.notes);
     if workload.jobs.is_empty() && sheet.rows().next().is_some() {
         workload
             .notes
@@ -216,18 +253,19 @@ struct Counts {
     services: usize,
     not_ended: usize,
     failed: usize,
+    limited: usize,
 }
 
 impl Counts {
     /// Counts a job that is kept, for the notes.
     fn add(&mut self, logged: &Logged, own: &Submission) {
-        let (qos, phase) = (logged.qos.as_deref(), logged.phase.as_deref());
-        self.shared += usize::from(logged.is_shared());
+        self.shared += usize::from(logged.is_shared);
         self.without_work += usize::from(own.work.is_zero());
         self.unclassified += usize::from(tasks::is_sensitive(&own.task).is_none());
-        self.services += usize::from(qos == Some("LS"));
-        self.not_ended += usize::from(matches!(phase, Some("Running" | "Pending")));
-        self.failed += usize::from(phase == Some("Failed"));
+        self.services += usize::from(logged.is_service);
+        self.not_ended += usize::from(logged.end == End::NotYet);
+        self.failed += usize::from(logged.end == End::Failed);
+        self.limited += usize::from(logged.limit.is_some());
     }
 }
 
@@ -248,10 +286,14 @@ impl Reading<'_> {
         );
         let sensitive =
             tasks::is_sensitive(task).map_or(self.selection.sensitive, Sensitivity::from);
-        let pattern = self.made.get(self.selection.pattern, logged.gpus.0);
+        let pattern = self.made.get(self.selection.pattern, logged.devices);
         let mut job = Job::new(JobId(number), Request::new(pattern).sensitive(sensitive));
-        job.arrived = Time(logged.submit_s.0);
-        Submission::new(job, Duration::from_nanos(logged.duration_s.0)).task(task)
+        job.arrived = logged.submitted;
+        let mut own = Submission::new(job, logged.ran).task(task);
+        if let Some(limit) = logged.limit {
+            own.job.run_time = RunTime::Fixed(limit);
+        }
+        own
     }
 
     fn notes(&self) -> Vec<String> {
@@ -277,8 +319,13 @@ impl Reading<'_> {
             ),
             (
                 self.counts.shared,
-                "of less than a device (gpu_milli below 1000): each is given a whole one"
-                    .to_owned(),
+                format!(
+                    "of less than a device ({}): each is given a whole one",
+                    match self.kind {
+                        TraceKind::SlurmSacct => "MIG instances",
+                        _ => "gpu_milli below 1000",
+                    }
+                ),
             ),
             (
                 self.counts.without_work,
@@ -294,7 +341,15 @@ impl Reading<'_> {
             ),
             (
                 self.counts.failed,
-                "that Failed: run for as long as they did".to_owned(),
+                match self.kind {
+                    TraceKind::SlurmSacct => "that are not COMPLETED: run for as long as they did",
+                    _ => "that Failed: run for as long as they did",
+                }
+                .to_owned(),
+            ),
+            (
+                self.counts.limited,
+                "with a limit of their time: the scheduler takes it as the estimate".to_owned(),
             ),
         ];
         notes.extend(
@@ -317,37 +372,4 @@ fn task(text: &str) -> &str {
     } else {
         text
     }
-}
-
-/// The column of a file of run times.
-const RUN_TIME: &str = "runtime_s";
-
-/// A row of a file of run times.
-#[derive(Deserialize)]
-struct LoggedRunTime {
-    #[serde(with = "text")]
-    runtime_s: Seconds,
-}
-
-/// Reads run times, one in each row under the header `runtime_s`, for
-/// [`RunTimes::Empirical`](super::RunTimes::Empirical). O(n).
-///
-/// # Errors
-/// Another header, no rows, or the line of a number that is malformed, negative, not finite or too
-/// large.
-pub fn read_run_times(text: &str) -> Result<Vec<Duration>, Error> {
-    let expected = "the header runtime_s and numbers";
-    let sheet = Sheet::read(text, Comments::AboveHeader, expected)?;
-    sheet.check(&[RUN_TIME], &[RUN_TIME])?;
-    let mut times = Vec::new();
-    for row in sheet.rows() {
-        let LoggedRunTime { runtime_s } = row.read()?;
-        times.push(Duration::from_nanos(runtime_s.0));
-    }
-    if times.is_empty() {
-        return Err(bad_workload(
-            "no run times: expected one a line under the header runtime_s",
-        ));
-    }
-    Ok(times)
 }

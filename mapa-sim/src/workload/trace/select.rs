@@ -79,11 +79,11 @@ impl Default for Selection {
 }
 
 impl Selection {
-    pub(super) fn check(&self, columns: &[&str]) -> Result<(), Error> {
+    pub(super) fn check(&self, columns: &[String]) -> Result<(), Error> {
         if let Some((column, _)) = self
             .keep
             .iter()
-            .find(|(column, _)| !columns.contains(&column.as_str()))
+            .find(|(column, _)| !columns.contains(column))
         {
             let options = OPTIONS.join(", ");
             let known = columns.join(", ");
@@ -157,7 +157,7 @@ impl LeftOut {
             {
                 &mut self.large
             }
-            () if selection.shared == Shared::LeaveOut && logged.is_shared() => &mut self.shared,
+            () if selection.shared == Shared::LeaveOut && logged.is_shared => &mut self.shared,
             () if selection.first.is_some_and(|first| before >= first) => &mut self.after,
             () => return true,
         };

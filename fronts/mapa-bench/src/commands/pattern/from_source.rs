@@ -1,8 +1,8 @@
-//! `pattern from-source`: walks folders, scans the files in supported languages, and shows the
-//! findings.
+//! `pattern from-source`: walks folders, scans the files in supported languages and the programs
+//! that launch scripts among them run, and shows the findings.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use mapa_patterns::{Note, Proposal, Source};
 
@@ -34,6 +34,7 @@ pub(super) fn from_source(args: &FromSource, output: &mut Output) -> Result<(), 
     for path in &args.paths {
         tree.add(path, 0, true)?;
     }
+    tree.follow(&args.paths)?;
     let files = tree
         .files
         .iter()
@@ -130,6 +131,35 @@ impl Tree {
                 return Err(Failure::malformed(format_args!("{name}: {error}")));
             }
             Err(error) => self.notes.push(Note::left_out(error.to_string()).at(name)),
+        }
+        Ok(())
+    }
+
+    /// Adds the files that launch scripts run, if they are beside the script or below its folder. For
+    /// scripts that the user named, files that are elsewhere are noted.
+    fn follow(&mut self, named: &[PathBuf]) -> Result<(), Failure> {
+        let mut at = 0;
+        while let Some((script, text)) = self.files.get(at).cloned() {
+            let is_named = named
+                .iter()
+                .any(|path| path.display().to_string() == script);
+            let folder = Path::new(&script).parent().unwrap_or(Path::new(""));
+            for file in Source::runs(&script, &text) {
+                let is_inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+                let path: PathBuf = folder.join(&file).components().collect();
+                if Path::new(&file).components().all(is_inside) && path.is_file() {
+                    let own = fs::canonicalize(&path).ok();
+                    let is_own =
+                        |(other, _): &(String, String)| fs::canonicalize(other).ok() == own;
+                    if !self.files.iter().any(is_own) {
+                        self.add(&path, 0, false)?;
+                    }
+                } else if is_named {
+                    let what = format!("{file}, which it runs, is not beside it: name it too");
+                    self.notes.push(Note::left_out(what).at(script.as_str()));
+                }
+            }
+            at += 1;
         }
         Ok(())
     }
