@@ -249,6 +249,7 @@ impl Report {
             .map(|(at, what)| format!("- **A{}.** {what}", at + 1));
         parts.push(numbered.collect::<Vec<_>>().join("\n"));
         parts.extend(self.in_short());
+        parts.push(self.multiplicity());
         for section in &self.sections {
             parts.extend(section.timed.then(|| TIMED[0].to_owned()));
             parts.extend(section.written(pictures.then_some(self.name)));
@@ -262,14 +263,11 @@ impl Report {
     /// A heading, and a table of the number of claims by section and verdict. Timed sections are
     /// left out.
     fn in_short(&self) -> [String; 2] {
-        let verdicts = [
-            Verdict::Holds,
-            Verdict::Fails,
-            Verdict::Open,
-            Verdict::NotHad,
-        ];
+        // What is not judged is in timed sections alone.
+        let verdicts = Verdict::ALL.into_iter();
+        let verdicts: Vec<Verdict> = verdicts.filter(|own| *own != Verdict::NotJudged).collect();
         let header: Vec<String> = std::iter::once("claims".to_owned())
-            .chain(verdicts.map(|verdict| verdict.to_string()))
+            .chain(verdicts.iter().map(Verdict::to_string))
             .collect();
         let mut rows = Vec::new();
         for section in &self.sections {
@@ -277,7 +275,7 @@ impl Report {
                 continue;
             }
             let mut row = vec![section.title.clone()];
-            for verdict in verdicts {
+            for &verdict in &verdicts {
                 let claims = section.claims.iter();
                 let count = claims.filter(|claim| claim.verdict == verdict).count();
                 row.push(count.to_string());
@@ -285,6 +283,22 @@ impl Report {
             rows.push(row);
         }
         ["## In short".to_owned(), grid(&header, &rows)]
+    }
+}
+
+impl Report {
+    /// How many verdicts rest on intervals, and what that means for all of them together.
+    fn multiplicity(&self) -> String {
+        let untimed = self.sections.iter().filter(|own| !own.timed);
+        let judged = untimed
+            .flat_map(|own| &own.claims)
+            .filter(|own| own.value.is_some())
+            .count();
+        let missing = judged as f64 * 0.05;
+        format!(
+            "{judged} of these verdicts rest on a 95 % interval each. No interval is widened for the number of verdicts: of so many, about \
+             {missing:.0} can be expected to miss the true value. Verdicts of one section share their job files, so they err together."
+        )
     }
 }
 

@@ -12,6 +12,7 @@ use super::super::report::Section;
 use super::claims::{self, EQ_2, QUARTILES, best_of_three, quartile};
 use super::setting::{PACKING, PAPER, RELEASED};
 use super::trials::{All, Of, Trials, Who};
+use super::{sentences, speed};
 use mapa_front::Error;
 
 const SENSITIVE: [&str; 4] = ["AlexNet", "Inception-v3", "VGG-16", "ResNet-50"];
@@ -21,7 +22,10 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
     let main = all.of("main")?;
     let section = Section::new("fig-13", "Fig. 13: 300 jobs on a DGX-1V")
         .claims(claims::by_eq_2(main))
+        .claims(speed::of_throughput(main))
         .claims(tails(main))
+        .claims(sentences::of_bandwidths(main))
+        .claims(sentences::of_times(main))
         .text(format!(
             "57.85 is Eq. 2 of (2, 1, 0), a ring of three on two double links and a single one: {:.3}, cut off. 12.33 \
              is Eq. 2 of no links, {:.3}: one-GPU jobs are pooled with the others. So claims are judged with and without one-GPU jobs, \
