@@ -263,17 +263,27 @@ impl Report {
     /// A heading, and a table of the number of claims by section and verdict. Timed sections are
     /// left out.
     fn in_short(&self) -> [String; 2] {
-        // What is not judged is in timed sections alone.
+        let untimed = || self.sections.iter().filter(|own| !own.timed);
+        let is_given = |verdict| {
+            let mut claims = untimed().flat_map(|own| &own.claims);
+            claims.any(|claim| claim.verdict == verdict)
+        };
+        // Verdicts that only some papers need have a column where they are given.
+        let rare = |verdict| {
+            matches!(
+                verdict,
+                Verdict::Exceeds | Verdict::ByConstruction | Verdict::NotJudged
+            )
+        };
         let verdicts = Verdict::ALL.into_iter();
-        let verdicts: Vec<Verdict> = verdicts.filter(|own| *own != Verdict::NotJudged).collect();
+        let verdicts: Vec<Verdict> = verdicts
+            .filter(|&own| !rare(own) || is_given(own))
+            .collect();
         let header: Vec<String> = std::iter::once("claims".to_owned())
             .chain(verdicts.iter().map(Verdict::to_string))
             .collect();
         let mut rows = Vec::new();
-        for section in &self.sections {
-            if section.timed || section.claims.is_empty() {
-                continue;
-            }
+        for section in untimed().filter(|own| !own.claims.is_empty()) {
             let mut row = vec![section.title.clone()];
             for &verdict in &verdicts {
                 let claims = section.claims.iter();
