@@ -10,26 +10,60 @@ use mapa_sim::Interval;
 pub enum Verdict {
     /// The whole interval supports the claim.
     Holds,
+    /// The whole interval lies above the published figure, so the figure is not reproduced.
+    Exceeds,
+    /// The claim follows from what is assumed, so no run can contradict it.
+    ByConstruction,
     /// The whole interval contradicts the claim.
     Fails,
     /// The interval contains the limit.
     Open,
     /// The claim needs hardware or records that only the authors have.
     NotHad,
+    /// The finding is a time of one run on a shared machine, which another run need not repeat.
+    NotJudged,
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Holds => "holds",
+            Self::Exceeds => "exceeds",
+            Self::ByConstruction => "by construction",
             Self::Fails => "does not hold",
             Self::Open => "undecided",
             Self::NotHad => "cannot be had",
+            Self::NotJudged => "not judged",
         })
     }
 }
 
+impl From<Verdict> for answer::Verdict {
+    fn from(own: Verdict) -> Self {
+        match own {
+            Verdict::Holds => Self::Holds,
+            Verdict::Exceeds => Self::Exceeds,
+            Verdict::ByConstruction => Self::ByConstruction,
+            Verdict::Fails => Self::DoesNotHold,
+            Verdict::Open => Self::Undecided,
+            Verdict::NotHad => Self::CannotBeHad,
+            Verdict::NotJudged => Self::NotJudged,
+        }
+    }
+}
+
 impl Verdict {
+    /// Every verdict, in the order of tables.
+    pub const ALL: [Self; 7] = [
+        Self::Holds,
+        Self::Exceeds,
+        Self::ByConstruction,
+        Self::Fails,
+        Self::Open,
+        Self::NotHad,
+        Self::NotJudged,
+    ];
+
     /// The verdict on a fact without spread.
     pub(super) fn of(holds: bool) -> Self {
         if holds { Self::Holds } else { Self::Fails }
@@ -70,6 +104,31 @@ impl Verdict {
         Self::all([Self::at_least(value, low), Self::below(value, high)])
     }
 
+    /// Whether a figure that is published as "up to `limit`", or as `limit`, is reproduced: the
+    /// interval contains it. An interval wholly above it exceeds it.
+    pub(super) fn reaches(value: Interval, limit: f64) -> Self {
+        match () {
+            () if value.low > limit => Self::Exceeds,
+            () if value.high >= limit => Self::Holds,
+            () => Self::Fails,
+        }
+    }
+
+    /// Whether `limit` lies within the interval.
+    pub(super) fn contains(value: Interval, limit: f64) -> Self {
+        Self::of((value.low..=value.high).contains(&limit))
+    }
+
+    /// The verdict on a claim that cannot fail, since it follows from what is assumed. Another
+    /// verdict than [`Self::Holds`] stays: then the program is wrong.
+    pub(super) fn by_construction(self) -> Self {
+        if self == Self::Holds {
+            Self::ByConstruction
+        } else {
+            self
+        }
+    }
+
     /// The verdict on a claim that has several parts: the weightiest one.
     pub(super) fn all(parts: impl IntoIterator<Item = Self>) -> Self {
         parts
@@ -82,9 +141,11 @@ impl Verdict {
     pub(super) fn weight(self) -> u8 {
         match self {
             Self::Holds => 0,
-            Self::Open => 1,
-            Self::NotHad => 2,
-            Self::Fails => 3,
+            Self::ByConstruction => 1,
+            Self::Exceeds => 2,
+            Self::Open => 3,
+            Self::NotHad | Self::NotJudged => 4,
+            Self::Fails => 5,
         }
     }
 }
@@ -159,6 +220,15 @@ impl Claim {
         }
     }
 
+    /// Adds a time that one run took, which is shown without a verdict.
+    pub(super) fn timed(self, ours: impl Into<String>) -> Self {
+        Self {
+            ours: ours.into(),
+            verdict: Verdict::NotJudged,
+            ..self
+        }
+    }
+
     /// The cells of a row under [`HEADER`].
     pub(super) fn cells(&self) -> [String; 7] {
         let interval = self
@@ -190,7 +260,7 @@ impl Claim {
             ours: self.ours.clone(),
             value: self.value.map(Into::into),
             rule: self.rule.to_owned(),
-            verdict: self.verdict.to_string(),
+            verdict: self.verdict.into(),
             assumes: self.assumes.to_vec(),
         }
     }
@@ -280,6 +350,42 @@ mod tests {
     fn equal_is_not_above_and_is_at_least() {
         assert_eq!(Verdict::above(between(1.0, 1.0), 1.0), Verdict::Fails);
         assert_eq!(Verdict::at_least(between(1.0, 1.0), 1.0), Verdict::Holds);
+    }
+
+    #[test]
+    fn an_interval_above_an_up_to_figure_exceeds_it() {
+        let verdicts = [
+            between(19.0, 21.0),
+            between(17.0, 19.0),
+            between(15.0, 17.0),
+        ]
+        .map(|it| Verdict::reaches(it, 18.0));
+        assert_eq!(verdicts, [Verdict::Exceeds, Verdict::Holds, Verdict::Fails]);
+        let verdicts = [
+            between(19.0, 21.0),
+            between(17.0, 19.0),
+            between(15.0, 17.0),
+        ]
+        .map(|it| Verdict::contains(it, 18.0));
+        assert_eq!(verdicts, [Verdict::Fails, Verdict::Holds, Verdict::Fails]);
+    }
+
+    #[test]
+    fn what_cannot_fail_does_not_hold_either() {
+        let verdicts =
+            [Verdict::Holds, Verdict::Open, Verdict::Fails].map(Verdict::by_construction);
+        assert_eq!(
+            verdicts,
+            [Verdict::ByConstruction, Verdict::Open, Verdict::Fails]
+        );
+    }
+
+    #[test]
+    fn a_verdict_has_one_name_in_every_form() {
+        for own in Verdict::ALL {
+            let json = serde_json::to_value(answer::Verdict::from(own)).unwrap();
+            assert_eq!(json, own.to_string());
+        }
     }
 
     #[test]

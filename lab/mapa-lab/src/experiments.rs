@@ -28,7 +28,7 @@ pub const EXPERIMENTS: [Experiment; 3] = [
     Experiment {
         name: mapa::NAME,
         paper: mapa::PAPER,
-        covers: "Fig. 2b, 4, 5, 6, 11, 13, 15, 16, 18, 19 and Table 3, and where the paper contradicts itself",
+        covers: "Fig. 2b, 4, 5, 6, 11, 13, 15, 16, 18, 19 and Table 3, and where the paper contradicts itself; Fig. 2a, 3 and 12 cannot be had",
         files: 60,
         seed: 1,
         run: mapa::run,

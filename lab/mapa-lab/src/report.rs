@@ -249,6 +249,7 @@ impl Report {
             .map(|(at, what)| format!("- **A{}.** {what}", at + 1));
         parts.push(numbered.collect::<Vec<_>>().join("\n"));
         parts.extend(self.in_short());
+        parts.push(self.multiplicity());
         for section in &self.sections {
             parts.extend(section.timed.then(|| TIMED[0].to_owned()));
             parts.extend(section.written(pictures.then_some(self.name)));
@@ -262,22 +263,29 @@ impl Report {
     /// A heading, and a table of the number of claims by section and verdict. Timed sections are
     /// left out.
     fn in_short(&self) -> [String; 2] {
-        let verdicts = [
-            Verdict::Holds,
-            Verdict::Fails,
-            Verdict::Open,
-            Verdict::NotHad,
-        ];
+        let untimed = || self.sections.iter().filter(|own| !own.timed);
+        let is_given = |verdict| {
+            let mut claims = untimed().flat_map(|own| &own.claims);
+            claims.any(|claim| claim.verdict == verdict)
+        };
+        // Verdicts that only some papers need have a column where they are given.
+        let rare = |verdict| {
+            matches!(
+                verdict,
+                Verdict::Exceeds | Verdict::ByConstruction | Verdict::NotJudged
+            )
+        };
+        let verdicts = Verdict::ALL.into_iter();
+        let verdicts: Vec<Verdict> = verdicts
+            .filter(|&own| !rare(own) || is_given(own))
+            .collect();
         let header: Vec<String> = std::iter::once("claims".to_owned())
-            .chain(verdicts.map(|verdict| verdict.to_string()))
+            .chain(verdicts.iter().map(Verdict::to_string))
             .collect();
         let mut rows = Vec::new();
-        for section in &self.sections {
-            if section.timed || section.claims.is_empty() {
-                continue;
-            }
+        for section in untimed().filter(|own| !own.claims.is_empty()) {
             let mut row = vec![section.title.clone()];
-            for verdict in verdicts {
+            for &verdict in &verdicts {
                 let claims = section.claims.iter();
                 let count = claims.filter(|claim| claim.verdict == verdict).count();
                 row.push(count.to_string());
@@ -285,6 +293,22 @@ impl Report {
             rows.push(row);
         }
         ["## In short".to_owned(), grid(&header, &rows)]
+    }
+}
+
+impl Report {
+    /// How many verdicts rest on intervals, and what that means for all of them together.
+    fn multiplicity(&self) -> String {
+        let untimed = self.sections.iter().filter(|own| !own.timed);
+        let judged = untimed
+            .flat_map(|own| &own.claims)
+            .filter(|own| own.value.is_some())
+            .count();
+        let missing = judged as f64 * 0.05;
+        format!(
+            "{judged} of these verdicts rest on a 95 % interval each. No interval is widened for the number of verdicts: of so many, about \
+             {missing:.0} can be expected to miss the true value. Verdicts of one section share their job files, so they err together."
+        )
     }
 }
 

@@ -74,12 +74,38 @@ pub struct Claim {
     pub ours: String,
     /// The number that is judged; null if the claim is about none.
     pub value: Option<Interval>,
-    /// The rule by which the verdict is reached.
+    /// The rule by which the verdict is reached; empty if nothing is judged.
     pub rule: String,
     /// The verdict.
-    pub verdict: String,
+    pub verdict: Verdict,
     /// The assumptions on which the claim rests, by their numbers.
     pub assumes: Vec<usize>,
+}
+
+/// Whether a finding supports a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub enum Verdict {
+    /// The whole interval supports the statement.
+    #[serde(rename = "holds")]
+    Holds,
+    /// The whole interval lies above the published figure, so the figure is not reproduced.
+    #[serde(rename = "exceeds")]
+    Exceeds,
+    /// The statement follows from what is assumed, so no run can contradict it.
+    #[serde(rename = "by construction")]
+    ByConstruction,
+    /// The whole interval contradicts the statement.
+    #[serde(rename = "does not hold")]
+    DoesNotHold,
+    /// The interval contains the limit.
+    #[serde(rename = "undecided")]
+    Undecided,
+    /// The statement needs hardware or records that only the authors have.
+    #[serde(rename = "cannot be had")]
+    CannotBeHad,
+    /// The finding is a time of one run on a shared machine, which another run need not repeat.
+    #[serde(rename = "not judged")]
+    NotJudged,
 }
 
 /// A mean with its 95 % interval over job files.

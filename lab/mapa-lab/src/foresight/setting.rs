@@ -299,6 +299,8 @@ impl Chooser {
 
 /// The baseline.
 pub(super) const PRESERVE: &str = "preserve";
+/// Preserve with ties by lowest ids, as the policy `preserve` of this program breaks them.
+pub(super) const BY_IDS: &str = "preserve, ties by id";
 /// The recommended combination: placement by leases, and patience.
 pub(super) const FORESIGHT: &str = "foresight";
 /// The placement of foresight alone.
@@ -309,7 +311,7 @@ pub(super) const PATIENCE: &str = "preserve + patience";
 /// All choosers; the first is the baseline.
 pub(super) const CHOOSERS: [Chooser; 10] = [
     Chooser::new(PRESERVE, Placing::Preserve),
-    Chooser::new("preserve, ties by id", Placing::PreserveByIds),
+    Chooser::new(BY_IDS, Placing::PreserveByIds),
     Chooser::new(LEASES, Placing::Foresight),
     Chooser::new("leases + queue", Placing::Foresight).queue(),
     Chooser::new("leases + queue + ends", Placing::Foresight)

@@ -84,7 +84,17 @@ impl Trials {
 
     /// The difference from preserve's number, percent of it, per file.
     pub(super) fn percent_more(&self, name: &str, of: impl Fn(&Trial) -> f64) -> Vec<f64> {
-        let base = self.per_file(PRESERVE, &of);
+        self.percent_over(PRESERVE, name, of)
+    }
+
+    /// The difference from the number of `base`, percent of it, per file.
+    pub(super) fn percent_over(
+        &self,
+        base: &str,
+        name: &str,
+        of: impl Fn(&Trial) -> f64,
+    ) -> Vec<f64> {
+        let base = self.per_file(base, &of);
         self.per_file(name, of)
             .into_iter()
             .zip(base)

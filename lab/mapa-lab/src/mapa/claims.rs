@@ -75,8 +75,9 @@ const WORDS: [&str; 5] = [
 ];
 
 pub(super) const MEAN: &str = "interval of the mean";
-const SHARE: &str = "interval of the share of files against 0.5";
-const GAP: &str = "interval of the mean gap against 0";
+const BELOW_45: &str = "interval of the mean against 45 (the 45 is ours)";
+pub(super) const SHARE: &str = "interval of the share of files against 0.5";
+pub(super) const GAP: &str = "interval of the mean gap against 0";
 const NEAR: &str = "interval of the mean of ours - 0.9 theirs against 0 (the 0.9 is ours)";
 
 pub(super) fn quartile(
@@ -122,7 +123,7 @@ pub(super) fn low_median(trials: &Trials, name: &str, (who, population): Populat
     );
     let what = format!("{name}: median Eq. 2 of {population} is below 45 GB/s");
     let claim = Claim::new(what, "below (Fig. 13c)", bandwidth_assumes(trials, EQ_2));
-    claim.found(ours, Some(mean), MEAN, Verdict::below(mean, 45.0))
+    claim.found(ours, Some(mean), BELOW_45, Verdict::below(mean, 45.0))
 }
 
 /// "The barplot of baseline and Topo-aware being nearly identical": medians within a tenth.
@@ -286,68 +287,6 @@ pub(super) fn medians_apart(trials: &Trials, who: Who, measure: Measure) -> [Cla
     })
 }
 
-/// "Throughput order lowest-id < topo-aware < greedy <= preserve", step by step.
-pub(super) fn throughput_steps(trials: &Trials) -> Vec<Claim> {
-    let steps = [
-        ("lowest-id", "<", "topo-aware", "1.00, 1.07"),
-        ("topo-aware", "<", "greedy", "1.07, 1.08"),
-        ("greedy", "<=", "preserve", "1.08, 1.12"),
-    ];
-    let mut claims = Vec::new();
-    for (low, sign, high, paper) in steps {
-        let [a, b] = [low, high].map(|name| trials.throughput(name));
-        let gap = paired_interval(&b, &a);
-        let verdict = if sign == "<" {
-            Verdict::above(gap, 0.0)
-        } else {
-            Verdict::at_least(gap, 0.0)
-        };
-        let [a, b] = [a, b].map(|values| mean_interval(&values).mean);
-        let ours = format!("{a:.3}, {b:.3}; gap {:.3}", gap.mean);
-        let what = format!("throughput: {low} {sign} {high}");
-        let claim = Claim::new(what, paper, time_assumes(trials));
-        claims.push(claim.found(ours, Some(gap), GAP, verdict));
-    }
-    claims
-}
-
-/// The whole order within one job file, since the paper had one.
-pub(super) fn throughput_order(trials: &Trials) -> Claim {
-    let [low, topo, greedy, preserve] =
-        ["lowest-id", "topo-aware", "greedy", "preserve"].map(|name| trials.throughput(name));
-    let hits = (0..low.len())
-        .filter(|&file| {
-            low[file] < topo[file] && topo[file] < greedy[file] && greedy[file] <= preserve[file]
-        })
-        .count();
-    let share = share_interval(hits, low.len());
-    let what = "throughput: lowest-id < topo-aware < greedy <= preserve in more than half of the single files";
-    let claim = Claim::new(
-        what,
-        "1.00, 1.07, 1.08, 1.12 in one file",
-        time_assumes(trials),
-    );
-    claim.found(
-        format!("in {hits} of {} files", low.len()),
-        Some(share),
-        SHARE,
-        Verdict::above(share, 0.5),
-    )
-}
-
-/// "Preserve within 1.06-1.16 of lowest-id."
-pub(super) fn throughput_range(trials: &Trials) -> Claim {
-    let ratio = mean_interval(&trials.throughput("preserve"));
-    let what = "throughput of preserve is 1.06 to 1.16 times that of lowest-id";
-    let claim = Claim::new(what, "1.12 (text: 11.7 %)", time_assumes(trials));
-    claim.found(
-        format!("{:.3}", ratio.mean),
-        Some(ratio),
-        MEAN,
-        Verdict::within(ratio, 1.06, 1.16),
-    )
-}
-
 /// "Preserve's 25th percentile at least greedy's on average."
 pub(super) fn lower_quartile(
     trials: &Trials,
@@ -455,30 +394,20 @@ pub(super) fn of_population(trials: &Trials, population: Population) -> Vec<Clai
     claims
 }
 
-/// The claims about throughput.
-pub(super) fn of_throughput(trials: &Trials) -> Vec<Claim> {
-    let mut claims = throughput_steps(trials);
-    claims.extend([throughput_order(trials), throughput_range(trials)]);
-    claims
-}
-
-/// All claims about the DGX-1V by Eq. 2.
+/// The claims about bandwidths on the DGX-1V by Eq. 2.
 pub(super) fn by_eq_2(trials: &Trials) -> Vec<Claim> {
     let populations = [POOLED, SEVERAL, ALL, INSENSITIVE];
-    let mut claims: Vec<Claim> = populations
+    populations
         .into_iter()
         .flat_map(|own| of_population(trials, own))
-        .collect();
-    claims.extend(of_throughput(trials));
-    claims
+        .collect()
 }
 
-/// The claims by ring packing. Claims that include one-GPU jobs have no meaning there, since one
+/// The claims about bandwidths by ring packing. Claims that include one-GPU jobs have no meaning there, since one
 /// GPU has no ring.
 pub(super) fn by_packing(trials: &Trials) -> Vec<Claim> {
     let mut claims: Vec<Claim> = medians_apart(trials, Who::Several, PACKING).into();
     claims.push(lower_quartile(trials, SEVERAL, PACKING));
-    claims.extend(of_throughput(trials));
     claims
 }
 

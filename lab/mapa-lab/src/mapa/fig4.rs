@@ -1,7 +1,7 @@
 //! Fig. 4: how much of the ideal aggregated bandwidth jobs get under lowest-id.
 
 use mapa_front::answer::report::Interval as Bounds;
-use mapa_sim::{mean_interval, share_interval};
+use mapa_sim::{Interval, mean_interval, paired_interval, share_interval};
 use serde::Serialize;
 
 use super::super::claim::{Claim, Verdict, bounds, number, range};
@@ -46,6 +46,7 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
     let mut section = Section::new("fig-4", "Fig. 4: allocated over ideal bandwidth, lowest ids")
         .claims([claim(eq_2, "75 % of 3-GPU jobs lose at least 20 %", 0.8, 0.75)])
         .claims([claim(eq_2, "25 % of 3-GPU jobs lose at least 45 %", 0.55, 0.25)])
+        .claims([majority(eq_2), smaller_suffer_more(eq_2)])
         .text(
             "100 jobs on a DGX-1V. Shown is every job's aggregated bandwidth (Eq. 1, PCIe 12 GB/s) over the highest of its size on the idle \
              machine, each with the best rank order on its devices. A ring of three on GPUs 0, 1, 2 has one double link and two single \
@@ -118,6 +119,66 @@ fn claim(trials: &Trials, what: &str, at_most: f64, least: f64) -> Claim {
         Some(mean),
         super::claims::MEAN,
         Verdict::at_least(mean, least),
+    )
+}
+
+/// The sizes of jobs of several GPUs.
+const SIZES: std::ops::RangeInclusive<usize> = 2..=5;
+
+/// "A large majority of jobs receive suboptimal allocations."
+fn majority(trials: &Trials) -> Claim {
+    let shares = trials.per_file("lowest-id", |trial| {
+        let several = trial
+            .samples
+            .iter()
+            .filter(|job| SIZES.contains(&job.devices));
+        let [mut all, mut less] = [0.0, 0.0];
+        for job in several {
+            all += 1.0;
+            less += f64::from(u8::from(job.share < 1.0 - CLOSE));
+        }
+        less / all
+    });
+    let mean = mean_interval(&shares);
+    let what = "lowest-id: a large majority of jobs of two GPUs and more get less than the ideal";
+    Claim::new(
+        what,
+        "a large majority",
+        super::claims::time_assumes(trials),
+    )
+    .found(
+        format!("{} of them on average", number(mean.mean)),
+        Some(mean),
+        "interval of the mean against 0.5 (the limit is ours)",
+        Verdict::above(mean, 0.5),
+    )
+}
+
+/// "Smaller jobs with less GPUs suffer more."
+fn smaller_suffer_more(trials: &Trials) -> Claim {
+    let means: Vec<Vec<f64>> = SIZES
+        .map(|size| {
+            trials.per_file("lowest-id", |trial| {
+                let shares = of_size(trial, size);
+                shares.iter().sum::<f64>() / shares.len() as f64
+            })
+        })
+        .collect();
+    let steps: Vec<Interval> = means
+        .windows(2)
+        .map(|pair| paired_interval(&pair[1], &pair[0]))
+        .collect();
+    let told: Vec<String> = means
+        .iter()
+        .map(|own| number(mean_interval(own).mean))
+        .collect();
+    let least = steps.iter().copied().min_by(|a, b| a.low.total_cmp(&b.low));
+    let what = "lowest-id: jobs of fewer GPUs get less of the ideal";
+    Claim::new(what, "suffer more", super::claims::time_assumes(trials)).found(
+        format!("{} of it on average with 2, 3, 4, 5 GPUs", told.join(", ")),
+        least,
+        "intervals of the mean differences between successive sizes, all above 0",
+        Verdict::all(steps.iter().map(|step| Verdict::above(*step, 0.0))),
     )
 }
 

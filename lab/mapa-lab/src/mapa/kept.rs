@@ -7,7 +7,9 @@ use serde_json::Value;
 use super::super::claim::Claim;
 use super::claims::{self, ALL, INSENSITIVE, POOLED, Population, SEVERAL};
 use super::fig18;
+use super::sentences;
 use super::setting::settings;
+use super::speed;
 use super::trials::{Sample, Trial, Trials, Who};
 
 fn report() -> Value {
@@ -97,8 +99,15 @@ fn claims_of_fig_13_follow_from_the_kept_files() {
             "fig-13",
             claims::of_population(&trials, population),
         );
-        assert_told(&report, "fig-13", claims::of_throughput(&trials));
+        assert_told(&report, "fig-13", speed::of_throughput(&trials));
     }
+}
+
+#[test]
+fn claims_about_medians_in_section_4_1_follow_from_the_kept_files() {
+    let report = report();
+    let trials = kept(&report, "main", key(POOLED), POOLED.0);
+    assert_told(&report, "fig-13", sentences::about_medians(&trials).into());
 }
 
 #[test]
@@ -121,6 +130,11 @@ fn claims_by_ring_packing_follow_from_the_kept_files() {
         "ring-packing",
         claims::by_packing(&trials("packing")),
     );
+    assert_told(
+        &report,
+        "ring-packing",
+        speed::of_throughput(&trials("packing")),
+    );
     for id in ["torus-packing", "cube-packing"] {
         assert_told(
             &report,
@@ -136,6 +150,7 @@ fn claims_judged_by_ring_packing_do_not_rest_on_eq_2() {
     let report = report();
     let trials = |id| kept(&report, id, "sensitive_from_two_packing_gbps", Who::Several);
     let mut all = claims::by_packing(&trials("packing"));
+    all.extend(speed::of_throughput(&trials("packing")));
     all.extend(fig18::lower_tail(&trials("torus-packing")));
     for claim in all {
         assert_eq!(claim.assumes, [1, 2, 4, 7], "{claim:?}");

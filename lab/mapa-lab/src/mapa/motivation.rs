@@ -1,4 +1,4 @@
-//! Fig. 2b, 5 and 6: what the paper measured on hardware to motivate its policy, beside our model
+//! Fig. 2, 3, 5 and 6: what the paper measured on hardware to motivate its policy, beside our model
 //! of run times.
 
 use std::collections::BTreeMap;
@@ -139,6 +139,24 @@ pub(super) fn fig_2b() -> Result<Section, Error> {
         .table(header, rows)
         .numbers("slowdowns", numbers)
         .picture("fig-2b.svg", picture(&fleet, &models[0].1, tasks, pairs), "Slowdown of two GPUs by link, as Fig. 2b"))
+}
+
+/// Fig. 2a and 3: what was measured on links, and counted in a list.
+pub(super) fn fig_2a_and_3() -> Section {
+    let links = Claim::new(
+        "bandwidth of NCCL's all-reduce over each link by size of data (Fig. 2a)",
+        "curves without numbers",
+        &[],
+    );
+    let list = Claim::new(
+        "ever more machines of the Top500 have accelerators, most of these several kinds of links (Fig. 3)",
+        "bars without numbers",
+        &[],
+    );
+    Section::new("fig-2a-3", "Fig. 2a and 3: links measured, machines counted").claims([
+        links.not_had("measured on a DGX-V100; links differ from 1e5 bytes on, of which A4 knows nothing: bandwidth alone makes run times"),
+        list.not_had("a count of a public list, on which no allocation depends; not counted again"),
+    ])
 }
 
 /// Draws bars over networks, one for each link.

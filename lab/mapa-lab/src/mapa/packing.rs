@@ -5,7 +5,7 @@ use super::claims::{self, PACKING, QUARTILES, left};
 use super::fig13::quartile_cells;
 use super::setting::{self, PAPER};
 use super::trials::{All, Who};
-use super::{fig18, throughput};
+use super::{fig18, speed, throughput};
 use mapa_front::Error;
 
 pub(super) fn section(all: &All) -> Result<Section, Error> {
@@ -33,6 +33,7 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
         .chain(["throughput", "jobs left"]);
     Ok(section
         .claims(claims::by_packing(all.of("packing")?))
+        .claims(speed::of_throughput(all.of("packing")?))
         .claims(fig18::by_packing(all)?)
         .text(
             "Ring packing makes the run times (A7) and judges the allocations. Shown are the policies as published, and two that choose by \

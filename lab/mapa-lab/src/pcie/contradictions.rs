@@ -157,8 +157,11 @@ pub(super) fn section() -> Section {
             .to_owned(),
         "**18 %** is \"approximately\" in the abstract and the conclusion, \"up to\" in section 5.3; 17 % and 20 % are \"up to\" too."
             .to_owned(),
+        "**Tokens.** Eq. 3 measures the remaining work in tokens and the throughput in tokens per second, for all jobs. ResNet50 has none: it \
+         classifies images, and the paper does not say what counts for it."
+            .to_owned(),
         "**Fig. 1** has 1g, 2g and 3g; the text says \"both jobs\".".to_owned(),
-        "**Not stated**: arrivals, the number of jobs on the testbed, run times except a peak at 50 s, how often each Bloom model occurs, \
+        "**Not stated**: arrivals, the number of jobs on the testbed, run times except that 50 s is a low one, how often each Bloom model occurs, \
          which slices jobs request, both thresholds, the time of a repartition, the maximum of instances in Fig. 9, whether the baseline \
          repartitions. All are assumed above; most are varied."
             .to_owned(),

@@ -35,9 +35,16 @@ nothing was changed since to bring a figure closer to the paper's. The table of 
 time of a repartition, whether the baseline repartitions, and that run times are known. Two arrival patterns and two physics are reported \
 throughout. A reduction is of a file's aggregated JCT (waiting and execution, all jobs), in percent of the baseline's on the same file. A \
 claim *holds* or *does not hold* if the whole 95 % interval over the job files (Student's t) says so by the rule beside it. It is \
-*undecided* if the interval contains the limit. Where the paper says \"up to\", the claim is that its figure is within the interval or \
-below it. Ours are mostly higher, so the paper's figure is not reproduced. Nor is \"50 % more\": the rule is that and no less, and ours is \
-five times. Timed sections have their verdicts beside them, not under \"In short\".";
+*undecided* if the interval contains the limit. Where the paper says \"up to\", or \"50 % more\", the claim *holds* if the interval \
+contains that figure, and *exceeds* it if the whole interval lies above: then the figure is not reproduced either. A claim that follows \
+from the assumptions, so that no run can contradict it, is *by construction*. Timed sections have their verdicts beside them, not under \
+\"In short\".
+
+The assumptions were fixed in the knowledge of a scan. A prototype had run eight job files of 100 jobs, others than these, at loads of \
+0.3 to 0.9, in bursts of 28 to 200 jobs, with shares of Bloom7b1 from none to all, with other run times, other slices and delay \
+thresholds of 1 to none. At 60 % PCIe-bound jobs it had reductions of 0.6 to 38.5 %. The setting that was fixed then (load 0.6, half of \
+the PCIe-bound jobs Bloom7b1, threshold 1.3) had 20.3 %, and 20.6 % in a burst of 100 jobs. So the reductions \
+below confirm a setting that was chosen; how far others lie apart is in the table of sensitivity.";
 
 /// Assumptions; claims name them by their position from 1.
 const ASSUMPTIONS: [&str; 7] = [

@@ -71,7 +71,7 @@ pub(super) fn fig_1() -> Result<Section, Error> {
         "equal in both physics, by assumption",
         None,
         EXACT,
-        Verdict::of(equal),
+        Verdict::of(equal).by_construction(),
     );
     let bars = Claim::new(
         "throughput of CUDA copies on 1g, 2g and 3g of an A100",
@@ -165,7 +165,8 @@ pub(super) fn fig_2() -> Result<Section, Error> {
         "first declines with {}, in both physics: 4 x 7.125 = 28.5, 5 x 7.125 = 35.6 GB/s",
         knee + 1
     );
-    let drops = drops.found(told, None, EXACT, Verdict::of(knee == 4 && same));
+    let verdict = Verdict::of(knee == 4 && same).by_construction();
+    let drops = drops.found(told, None, EXACT, verdict);
     let last = curves[2].last().map_or(0.0, |&(_, gbps)| gbps);
     let full = Claim::new(
         "beyond four jobs the port is saturated",
@@ -180,7 +181,7 @@ pub(super) fn fig_2() -> Result<Section, Error> {
         told,
         None,
         EXACT,
-        Verdict::of((last - PCIE_GEN4_GBPS).abs() < 1e-6),
+        Verdict::of((last - PCIE_GEN4_GBPS).abs() < 1e-6).by_construction(),
     );
     let each = Claim::new(
         "tokens per second, their 2.5 and 97.5 % quantiles",
@@ -269,7 +270,7 @@ pub(super) fn fig_4() -> Result<Section, Error> {
             number(slope),
             None,
             EXACT,
-            Verdict::of((slope - kind.alpha).abs() < 1e-6),
+            Verdict::of((slope - kind.alpha).abs() < 1e-6).by_construction(),
         );
         section = section.claims([found]);
         for (own, other) in points.iter().zip(&max_min) {
