@@ -531,7 +531,7 @@ fn a_search_that_stops_early_gives_an_order_and_says_so() {
     let best = decide(Request::NODES).unwrap();
     assert!(best.search().complete());
     assert!(best.best().score("step_seconds") < stopped.best().score("step_seconds"));
-    assert_eq!(decide(1).unwrap_err().kind(), "limit_reached");
+    assert_eq!(decide(0).unwrap_err().kind(), "limit_reached");
 }
 
 #[test]

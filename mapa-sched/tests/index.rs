@@ -56,6 +56,7 @@ fn which_policies_promise_to_see_only_what_is_free() {
     let promises = |name: &&&str| BuiltIn::named(name).unwrap().of_free_set().is_some();
     let promising: Vec<&&str> = promising.iter().filter(promises).collect();
     let whole = [
+        "auto",
         "lowest-id",
         "topo-aware",
         "greedy",

@@ -44,8 +44,8 @@ pub use machine::{Labels, Machine, Warning};
 pub use merge::{Contradiction, Merged, Said, merge};
 pub use pci::normal as pci_address;
 pub use readers::{KfdTree, MAX_BYTES, read, recognise};
-#[cfg(feature = "pictures")]
 pub use similar::{did_you_mean, similar};
+#[cfg(feature = "pictures")]
 pub use writers::Picture;
 
 /// The example in docs/mig.md, run as a test.

@@ -73,7 +73,8 @@ fn a_launch_script_brings_its_program_and_the_verdict_reaches_the_allocation() {
         "{printed}"
     );
     // The file decides unless the command line does.
-    let placed = |more: &str| answer(&format!("allocate --machine dgx-1v --pattern {file}{more}"));
+    let line = format!("allocate --machine dgx-1v --policy preserve --pattern {file}");
+    let placed = |more: &str| answer(&format!("{line}{more}"));
     let (told, stated) = (placed(""), placed(" --sensitive"));
     assert_eq!(told["devices"], stated["devices"]);
     assert_ne!(told["devices"], placed(" --sensitive=false")["devices"]);

@@ -2,7 +2,7 @@
 
 use super::api::Policy;
 use super::balance::packed;
-use super::case::case;
+use super::case::fewest_warps;
 use super::decision::Decision;
 use super::pcie::{PCIE_GEN4_GBPS, pcie_aware};
 use super::refusal::Refusal;
@@ -104,7 +104,8 @@ fn joins_all(n: usize, pairs: &[(u16, u16)]) -> bool {
 /// what others can spare: Eq. 3 comes first, then the bandwidth, then the rest as above.
 ///
 /// Jobs on instances of partitioned devices are placed as [`packed`] does; as [`pcie_aware`] does
-/// if they demand PCIe bandwidth, and as [`case`] does if they share.
+/// if they demand PCIe bandwidth. Jobs that share go where the fewest warps are in use, as by
+/// [`case`](crate::case), and may take all of the free memory.
 ///
 /// The choice is exact, with two limits. The decision says whether [`Request::limits`] ended the
 /// search, and then [how much more](Decision::at_most) another set could have. Closeness in the
@@ -118,21 +119,21 @@ fn joins_all(n: usize, pairs: &[(u16, u16)]) -> bool {
 /// ```
 /// use mapa_core::{DeviceSet, Fabric, LinkClass, Pattern, Policy, Request, auto};
 ///
-/// // Two bridged pairs, 0-1 and 2-3, and PCIe between them.
+/// // Two bridged pairs, 0-1 and 2-3, and two devices without a bridge.
 /// let mut fabric = Fabric::new();
 /// let root = fabric.add_numa("cpu0", 0)?;
-/// let ids: Vec<_> = (0..4).map(|i| fabric.add_device(format!("GPU{i}")).unwrap()).collect();
+/// let ids: Vec<_> = (0..6).map(|i| fabric.add_device(format!("GPU{i}")).unwrap()).collect();
 /// ids.iter().for_each(|&id| fabric.attach(id, root, 25.0).unwrap());
 /// for (a, b) in [(0, 1), (2, 3)] {
 ///     fabric.link(ids[a], ids[b], LinkClass::Direct(12), 300.0)?;
 /// }
 /// let graph = fabric.lower()?;
-/// let free = DeviceSet::from([0, 2, 3]);
+/// let free = DeviceSet::from([0, 2, 3, 4, 5]);
 /// let decide = |job| auto().decide(&job, &graph.with_free(&free)).unwrap().placement().set();
 /// assert_eq!(decide(Request::new(Pattern::ring(2))), [2, 3].into());
 /// // A job that needs one device leaves the pair alone, and so does one that needs no bandwidth.
 /// assert_eq!(decide(Request::new(Pattern::ring(1))), [0].into());
-/// assert_eq!(decide(Request::new(Pattern::ring(2)).sensitive(false)), [0, 2].into());
+/// assert_eq!(decide(Request::new(Pattern::ring(2)).sensitive(false)), [0, 4].into());
 /// # Ok::<(), mapa_core::Error>(())
 /// ```
 #[must_use]
@@ -182,7 +183,7 @@ pub struct Auto {
     fastest: Option<Rules<'static>>,
     packed: Rules<'static>,
     pcie_aware: Rules<'static>,
-    case: Rules<'static>,
+    shared: Rules<'static>,
 }
 
 impl Auto {
@@ -197,7 +198,7 @@ impl Auto {
             fastest,
             packed: packed(),
             pcie_aware: pcie_aware(1.0, PCIE_GEN4_GBPS),
-            case: case(),
+            shared: Rules::new(NAME).prefer(fewest_warps()),
         }
     }
 
@@ -232,7 +233,7 @@ impl Auto {
         let is_part =
             |own: &Demand| is_of_size(own) || matches!(own.want, Want::AtLeast(_) | Want::Any);
         if demands.iter().any(Demand::is_shared) {
-            Some(&self.case)
+            Some(&self.shared)
         } else if !demands.iter().any(is_part) {
             None
         } else if demands.iter().all(is_of_size) && demands.iter().any(|own| own.pcie_mb_s > 0) {
