@@ -50,6 +50,12 @@ fn foresight() -> &'static Fresh {
     FRESH.get_or_init(|| make("foresight", 2))
 }
 
+/// The default policy on two, made once.
+fn auto() -> &'static Fresh {
+    static FRESH: OnceLock<Fresh> = OnceLock::new();
+    FRESH.get_or_init(|| make("auto", 2))
+}
+
 /// The PCIe-aware scheduler on two, made once.
 fn pcie() -> &'static Fresh {
     static FRESH: OnceLock<Fresh> = OnceLock::new();
@@ -65,7 +71,7 @@ fn the_list_names_every_experiment() {
         .iter()
         .map(|own| own["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["mapa", "foresight", "pcie"]);
+    assert_eq!(names, ["mapa", "foresight", "auto", "pcie"]);
     let shown = text("reproduce --list", "");
     assert!(shown.contains("| mapa ") && shown.contains("SC '21") && shown.contains("Table 3"));
 }
@@ -74,7 +80,7 @@ fn the_list_names_every_experiment() {
 fn what_cannot_be_run_is_said() {
     error(
         "reproduce maps",
-        "no experiment is called `maps`: expected one of: mapa, foresight, pcie",
+        "no experiment is called `maps`: expected one of: mapa, foresight, auto, pcie",
     );
     error("reproduce mapa --files 1", "--files: expected at least 2");
     error("reproduce", "<EXPERIMENT>");
@@ -272,6 +278,7 @@ fn the_kept_numbers_are_those_of_a_fresh_run() {
     for (experiment, (_, numbers), many) in [
         ("mapa", fresh(), 60),
         ("foresight", foresight(), 200),
+        ("auto", auto(), 200),
         ("pcie", pcie(), 50),
     ] {
         let kept = read(&kept(&format!("{experiment}/results.json")));
@@ -422,7 +429,7 @@ fn section(text: &str, title: &str) -> String {
 /// The report is that of the numbers beside it.
 #[test]
 fn the_kept_report_has_the_claims_of_the_kept_numbers() {
-    for name in ["mapa", "foresight", "pcie"] {
+    for name in ["mapa", "foresight", "auto", "pcie"] {
         let [report, numbers] = [
             kept(&format!("{name}.md")),
             kept(&format!("{name}/results.json")),
@@ -477,4 +484,25 @@ fn the_page_on_foresight_tells_the_kept_numbers() {
             assert!(page.contains(&row), "{row}");
         }
     }
+}
+
+/// Free sets are the same whatever the job files: the kept section is that of a fresh run.
+#[test]
+fn no_policy_has_more_than_the_default_on_any_free_set() {
+    let (_, fresh) = auto();
+    let kept = read(&kept("auto/results.json"));
+    let numbers = &fresh["sections"]["free-sets"]["numbers"];
+    assert_eq!(kept["sections"]["free-sets"]["numbers"], *numbers);
+    let machines = numbers.as_object().unwrap();
+    assert_eq!(machines.len(), 5);
+    for policies in machines.values() {
+        for own in policies.as_object().unwrap().values() {
+            assert_eq!(own[0]["less"], 0, "{own}");
+        }
+    }
+    let parked = &numbers["dgx-1v"]["preserve"][0];
+    assert!(
+        parked["more"].as_u64() > Some(100),
+        "a job of unknown sensitivity is parked by preserve: {parked}"
+    );
 }

@@ -5,7 +5,7 @@ use mapa_front::Error;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::{foresight, mapa, pcie};
+use crate::{auto, foresight, mapa, pcie};
 
 /// An evaluation that can be repeated: a folder of this crate, and a row of [`EXPERIMENTS`].
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ pub struct Experiment {
 }
 
 /// Every experiment.
-pub const EXPERIMENTS: [Experiment; 3] = [
+pub const EXPERIMENTS: [Experiment; 4] = [
     Experiment {
         name: mapa::NAME,
         paper: mapa::PAPER,
@@ -40,6 +40,14 @@ pub const EXPERIMENTS: [Experiment; 3] = [
         files: 200,
         seed: 20_001,
         run: foresight::run,
+    },
+    Experiment {
+        name: auto::NAME,
+        paper: auto::PAPER,
+        covers: "what a job gets that names no policy, on every free set of five machines, and what that costs a stream of jobs",
+        files: 200,
+        seed: 40_001,
+        run: auto::run,
     },
     Experiment {
         name: pcie::NAME,

@@ -8,6 +8,7 @@
     reason = "libraries answer with errors, and leave printing to their callers"
 )]
 
+mod auto;
 mod claim;
 mod experiments;
 mod foresight;

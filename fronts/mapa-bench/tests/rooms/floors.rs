@@ -196,6 +196,7 @@ pub(crate) const FLOORS: [Floors; 11] = [
             "picture",
             "report",
             "workers",
+            "auto",
             "foresight",
             "mapa",
             "pcie",
