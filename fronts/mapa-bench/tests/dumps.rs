@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::{Folder, command, stdout};
+use crate::common::{Folder, answer, command, stdout};
 use serde_json::Value;
 
 const TOPO: &str = "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity
@@ -200,5 +200,107 @@ fn the_table_of_kinds_and_outcomes_is_what_the_command_says() {
     assert!(
         page.contains(&said),
         "docs/bring-your-machine.md does not have\n{said}"
+    );
+}
+
+/// NCCL's topology as cloud providers write it: slots without the devices in them.
+const HOST: &str = r#"<system version="1">
+  <cpu numaid="0" affinity="ff" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="85">
+    <pci busid="0000:10:1c.0" class="0x030200" link_speed="16 GT/s" link_width="16"/>
+    <pci busid="0000:20:1c.0" class="0x030200" link_speed="16 GT/s" link_width="16"/>
+  </cpu>
+</system>
+"#;
+
+/// Dumps of several vendors, tools and years, with links that differ.
+const TRIED: [&str; 12] = [
+    "nvidia_smi_topo/dgx1p_p100_garbled_header.txt",
+    "nvidia_smi_topo/v100x8_dgx1v_nic0_numaid.txt",
+    "nvidia_smi_topo/oneflow_v100x8_mixed_tabs.txt",
+    "nvidia_smi_topo/a100_pcie_x8_nv12_pairs.txt",
+    "nvidia_smi_topo/h200nvl_2xnvl4.txt",
+    "nvidia_smi_topo/a6000x3_partial_nvlink.txt",
+    "nvidia_smi_topo/p40x8_pcie_soc.txt",
+    "nvidia_smi_topo/azure_nc96ads_v4_like.txt",
+    "nccl_xml/rocm_topo_8p6l.xml",
+    "nccl_xml/rocm_topo_4p3l_2h.xml",
+    "nccl_xml/rocm_topo_8p_90a.xml",
+    "hwloc_xml/flux_sierra.xml",
+];
+
+/// Somebody brings a dump and names no policy: no set of free devices carries more rings than the
+/// answer, and nothing is said to be withheld.
+#[test]
+fn the_first_answer_on_a_dump_is_the_best_set() {
+    let Some(data) = std::env::var_os("MAPA_DATA").map(PathBuf::from) else {
+        return;
+    };
+    let data = match data.is_relative() {
+        true => Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../..")
+            .join(data),
+        false => data,
+    };
+    for name in TRIED {
+        let file = data.join("samples").join(name);
+        let machine = mapa_topologies::read(&fs::read(&file).unwrap()).unwrap();
+        let graph = machine.into_machine().unwrap().graph().unwrap();
+        for (size, busy) in [(2, vec![]), (2, vec![0]), (3, vec![0]), (4, vec![1, 2])] {
+            let free: Vec<u32> = (0..graph.len() as u32)
+                .filter(|id| !busy.contains(id))
+                .collect();
+            if size > free.len() {
+                continue;
+            }
+            let busy: Vec<String> = busy.iter().map(u32::to_string).collect();
+            let busy = match busy.len() {
+                0 => String::new(),
+                _ => format!(" --busy {}", busy.join(",")),
+            };
+            let asked = format!("allocate --machine {} --gpus {size}{busy}", file.display());
+            let found = answer(&asked);
+            let own = found["bandwidth_gbps"].as_f64().unwrap();
+            let best = subsets(&free, size)
+                .iter()
+                .map(|set| packing(&graph, set))
+                .fold(0.0, f64::max);
+            assert!((own - best).abs() < 1e-9 * best, "{asked}: {own}, {best}");
+            assert!(found.get("withheld").is_none_or(Value::is_null), "{found}");
+        }
+    }
+}
+
+fn subsets(of: &[u32], size: usize) -> Vec<Vec<u32>> {
+    let Some((&first, rest)) = of.split_first().filter(|_| size > 0) else {
+        return if size == 0 { vec![vec![]] } else { vec![] };
+    };
+    let with = subsets(rest, size - 1).into_iter().map(|mut set| {
+        set.insert(0, first);
+        set
+    });
+    with.chain(subsets(rest, size)).collect()
+}
+
+/// What rings over these devices carry at the same time, GB/s.
+fn packing(graph: &mapa_core::HardwareGraph, set: &[u32]) -> f64 {
+    let (all, pattern) = (graph.all(), mapa_core::Pattern::ring(set.len()));
+    let placement: Vec<_> = set.iter().copied().map(mapa_core::DeviceId).collect();
+    mapa_core::ring_packing_gbps().score(&mapa_core::Candidate {
+        view: graph.with_free(&all),
+        pattern: &pattern,
+        placement: &placement,
+    })
+}
+
+#[test]
+fn a_dump_that_is_silent_on_links_says_which_one_to_add() {
+    let folder = Folder::new();
+    folder.write("host.xml", HOST);
+    let output = folder.run("allocate --machine host.xml --gpus 2");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("`nvidia-smi topo -m`")
+            && said.contains("--machine host.xml --machine topo.txt"),
+        "{said}"
     );
 }

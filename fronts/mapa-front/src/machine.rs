@@ -247,10 +247,28 @@ fn described(
                 .to_owned(),
         );
     }
+    let silent = !dump.says.direct;
     let machine = dump
         .into_machine()
         .map_err(|error| Error::at(&place, error))?;
+    if silent && machine.fabric.device_count() > 1 {
+        warn(silent_on_links(names));
+    }
     Ok((machine, layouts))
+}
+
+/// The warning that descriptions do not say which devices have direct links, and what would.
+fn silent_on_links(names: &[String]) -> String {
+    let given: Vec<String> = names
+        .iter()
+        .map(|name| format!("--machine {name}"))
+        .collect();
+    format!(
+        "{}: does not say which devices have direct links (NVLink, XGMI), so none are assumed; if there are any, add the output of \
+         `nvidia-smi topo -m` or `rocm-smi --showtopo`: {} --machine topo.txt",
+        names.join(", "),
+        given.join(" ")
+    )
 }
 
 /// The name of standard input.
