@@ -1,9 +1,12 @@
 //! Printing answers. No other file prints.
 
+use std::env;
 use std::fmt::Display;
-use std::io::{self, BufWriter, Stdout, Write};
-use std::process::ExitCode;
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::process::{Command, ExitCode, Stdio};
 
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mapa_front::answer::{Malformed, Refusal, Versioned};
 use serde::Serialize;
@@ -13,19 +16,56 @@ use crate::failure::Failure;
 pub(crate) struct Output {
     pub(crate) json: bool,
     out: BufWriter<Stdout>,
+    /// Whether standard output is a terminal that shows colours. `NO_COLOR` and `CLICOLOR_FORCE`
+    /// are respected.
+    colours: bool,
+    /// What a pager is to show.
+    paged: Option<String>,
 }
+
+const RED: Style = AnsiColor::Red.on_default();
+const YELLOW: Style = AnsiColor::Yellow.on_default();
+const BOLD: Style = Style::new().bold();
+
+/// The lines of text answers that stand out, by their first word.
+const STYLES: [(&str, Style); 6] = [
+    ("devices", BOLD),
+    ("bandwidth", BOLD),
+    ("note", YELLOW),
+    ("waiting", YELLOW),
+    ("rejected", YELLOW),
+    ("refused", RED),
+];
 
 impl Output {
     pub(crate) fn new(json: bool) -> Self {
         Self {
             json,
+            colours: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
             out: BufWriter::new(io::stdout()),
+            paged: None,
         }
+    }
+
+    /// Collects what follows for a pager, where standard output is a terminal: for long lists.
+    pub(crate) fn page(&mut self) {
+        self.paged = (!self.json && io::stdout().is_terminal()).then(String::new);
     }
 
     /// A line of text.
     pub(crate) fn line(&mut self, line: impl Display) -> Result<(), Failure> {
-        writeln!(self.out, "{line}").map_err(|error| Failure::writing(&error))
+        if let Some(paged) = &mut self.paged {
+            paged.push_str(&format!("{line}\n"));
+            return Ok(());
+        }
+        if !self.colours || self.json {
+            return writeln!(self.out, "{line}").map_err(|error| Failure::writing(&error));
+        }
+        let line = line.to_string();
+        let first = line.split(' ').next().unwrap_or_default();
+        let style = STYLES.iter().find(|(word, _)| *word == first);
+        let style = style.map_or_else(Style::new, |(_, style)| *style);
+        writeln!(self.out, "{style}{line}{style:#}").map_err(|error| Failure::writing(&error))
     }
 
     /// A JSON object on a line of its own, with the version of its form. Keys are in the order of
@@ -34,37 +74,52 @@ impl Output {
         self.line(in_order(object)?)
     }
 
-    /// Flushes standard output, so that a program at the other end can reply.
+    /// Shows what was collected for a pager, and flushes standard output, so that a program at the
+    /// other end can reply.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        if let Some(text) = self.paged.take().filter(|text| !in_pager(text)) {
+            self.line(text.trim_end())?;
+        }
         self.out.flush().map_err(|error| Failure::writing(&error))
     }
 
     /// Prints a warning to standard error: something is odd, and the command goes on.
     #[expect(clippy::print_stderr, reason = "warnings belong on standard error")]
     pub(crate) fn warn(&self, warning: impl Display) {
-        eprintln!("warning: {warning}");
+        let style = on_errors(YELLOW);
+        eprintln!("{style}warning:{style:#} {warning}");
     }
 
     /// Prints why there is no answer; returns the exit status.
-    #[expect(clippy::print_stderr, reason = "errors belong on standard error")]
     pub(crate) fn fail(&mut self, failure: &Failure) -> ExitCode {
         let code = match failure {
             Failure::Closed => return ExitCode::SUCCESS,
-            // A refusal is a JSON object even without --json, so scripts need not parse sentences.
             Failure::Refused(why) => {
-                let _ = self.object(&Refusal::from(why));
+                let _ = if self.json {
+                    self.object(&Refusal::from(why))
+                } else {
+                    self.line(format_args!("refused   {}: {why}", why.kind()))
+                };
                 ExitCode::from(3)
             }
             Failure::NoFit(answer) => {
-                let _ = self.object(answer);
+                let _ = if self.json {
+                    self.object(answer)
+                } else {
+                    let reason = answer.get("reason").and_then(serde_json::Value::as_str);
+                    self.line(format_args!(
+                        "refused   infeasible: {}",
+                        reason.unwrap_or_default()
+                    ))
+                };
                 ExitCode::from(3)
             }
             Failure::Answered(what) => {
-                eprintln!("error: {what}");
+                error(what);
                 ExitCode::from(2)
             }
             Failure::Malformed(what) => {
-                eprintln!("error: {what}");
+                error(what);
                 if self.json {
                     let _ = self.object(&Malformed {
                         error: what.clone(),
@@ -76,6 +131,43 @@ impl Output {
         let _ = self.finish();
         code
     }
+}
+
+/// The style, where standard error shows colours.
+fn on_errors(style: Style) -> Style {
+    if AutoStream::choice(&io::stderr()) == ColorChoice::Never {
+        Style::new()
+    } else {
+        style
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "errors belong on standard error")]
+fn error(what: &str) {
+    let style = on_errors(RED);
+    eprintln!("{style}error:{style:#} {what}");
+}
+
+/// Shows a text in the program that `PAGER` names, by default `less`, which ends at once if the text
+/// fits the screen. False if there is none: `PAGER` is empty, or cannot be started.
+fn in_pager(text: &str) -> bool {
+    let pager = env::var("PAGER").unwrap_or_else(|_| "less -FRSX".to_owned());
+    let mut words = pager.split_whitespace();
+    let Some(program) = words.next() else {
+        return false;
+    };
+    let started = Command::new(program)
+        .args(words)
+        .stdin(Stdio::piped())
+        .spawn();
+    let Ok(mut child) = started else {
+        return false;
+    };
+    if let Some(mut pipe) = child.stdin.take() {
+        // A pager that is left before its end is no error.
+        let _ = pipe.write_all(text.as_bytes());
+    }
+    child.wait().is_ok()
 }
 
 /// An answer as JSON, with the version of its form. Keys are in the order of the alphabet.

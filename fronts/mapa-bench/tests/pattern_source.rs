@@ -73,7 +73,7 @@ fn a_launch_script_brings_its_program_and_the_verdict_reaches_the_allocation() {
         "{printed}"
     );
     // The file decides unless the command line does.
-    let line = format!("allocate --machine dgx-1v --policy preserve --pattern {file}");
+    let line = format!("allocate --machine dgx-1v --busy 0 --policy preserve --pattern {file}");
     let placed = |more: &str| answer(&format!("{line}{more}"));
     let (told, stated) = (placed(""), placed(" --sensitive"));
     assert_eq!(told["devices"], stated["devices"]);

@@ -41,6 +41,53 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
+/// A time of this many seconds, in the unit that fits it, to three significant digits: `95.3 s` below
+/// two minutes, `34.7 min` below two hours, `5.22 h` below two days, then `3.47 days`. `-` for what
+/// is not a number.
+#[must_use]
+pub fn duration(seconds: f64) -> String {
+    if !seconds.is_finite() {
+        return "-".to_owned();
+    }
+    let (scale, unit) = unit_of(seconds);
+    let value = seconds / scale;
+    format!("{value:.*} {unit}", decimals(value))
+}
+
+/// A mean time and what it may be off, in the unit of the mean: `35.6 ± 2.1 min`.
+#[must_use]
+pub fn duration_within(mean: f64, half: f64) -> String {
+    if !(mean.is_finite() && half.is_finite()) {
+        return duration(mean);
+    }
+    let (scale, unit) = unit_of(mean);
+    let decimals = decimals(mean / scale);
+    format!(
+        "{:.decimals$} ± {:.decimals$} {unit}",
+        mean / scale,
+        half / scale
+    )
+}
+
+/// The unit that fits a time: how many seconds it has, and its name.
+fn unit_of(seconds: f64) -> (f64, &'static str) {
+    match seconds {
+        s if s < 120.0 => (1.0, "s"),
+        s if s < 7_200.0 => (60.0, "min"),
+        s if s < 172_800.0 => (3_600.0, "h"),
+        _ => (86_400.0, "days"),
+    }
+}
+
+/// The decimals that make three significant digits.
+fn decimals(value: f64) -> usize {
+    match value {
+        v if v >= 99.95 || v == 0.0 => 0,
+        v if v >= 9.995 => 1,
+        _ => 2,
+    }
+}
+
 /// A count with its noun in the singular or plural.
 #[must_use]
 pub fn counted(n: usize, what: &str) -> String {
@@ -51,6 +98,26 @@ pub fn counted(n: usize, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_in_the_unit_that_fits_them() {
+        let seconds = [0.0, 0.5, 95.26, 119.0, 2082.0, 7_199.0, 18_800.0, 300_002.0];
+        let read = [
+            "0 s",
+            "0.50 s",
+            "95.3 s",
+            "119 s",
+            "34.7 min",
+            "120 min",
+            "5.22 h",
+            "3.47 days",
+        ];
+        assert_eq!(seconds.map(duration), read);
+        assert_eq!(
+            (duration(f64::NAN), duration(31_536_000.0)),
+            ("-".into(), "365 days".into())
+        );
+    }
 
     #[test]
     fn numbers_are_as_long_as_they_need_be() {

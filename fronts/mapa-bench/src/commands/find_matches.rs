@@ -83,6 +83,7 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
         "{} on {ranks} {devices}, {}",
         words.pattern, loaded.machine.name
     );
+    output.page();
     say(args, stats, &what, output)?;
     for placement in listed {
         output.line(format_args!("  {}", labels(&placement, graph)))?;
@@ -166,6 +167,7 @@ fn in_files(
             matches: listed.collect(),
         });
     }
+    output.page();
     say(args, stats, &format!("{pattern} in {target}"), output)?;
     for map in listed {
         let vertices: Vec<String> = map.iter().map(u32::to_string).collect();

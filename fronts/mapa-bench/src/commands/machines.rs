@@ -64,5 +64,6 @@ pub(crate) fn machines(args: &MachinesArgs, output: &mut Output) -> Result<(), F
             args.filter.join(", ")
         ));
     }
+    output.page();
     output.line(rows)
 }

@@ -115,6 +115,7 @@ fn list(output: &mut Output) -> Result<(), Failure> {
     if output.json {
         return output.object(&Gpus { gpus: list });
     }
+    output.page();
     output.line(rows)?;
     output.line("Slices: compute (g) and memory (m). Maximal layouts: layouts to which no instance can be added.")
 }

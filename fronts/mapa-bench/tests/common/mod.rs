@@ -62,14 +62,27 @@ pub(crate) fn objects(output: &Output) -> Vec<Value> {
     objects.collect()
 }
 
-/// The object and exit status of a command that does not end well.
+/// The object and exit status of a command that does not end well. A refusal is text that has the
+/// reason, or with `--json` an object.
 pub(crate) fn no(words: &str) -> (Value, i32) {
     let output = run(words, "");
-    let stdout = String::from_utf8(output.stdout).unwrap();
-    (
-        serde_json::from_str(&stdout).unwrap_or(Value::Null),
-        output.status.code().unwrap(),
-    )
+    let read = |output: Output| {
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        serde_json::from_str::<Value>(&stdout).unwrap_or(Value::Null)
+    };
+    let code = output.status.code().unwrap();
+    if code != 3 {
+        return (read(output), code);
+    }
+    let plain = words.replace(" --json", "");
+    let object = read(run(&format!("{plain} --json"), ""));
+    let text = String::from_utf8(run(&plain, "").stdout).unwrap();
+    let reason = object["reason"].as_str().unwrap();
+    assert!(
+        text.contains(reason) && !text.contains('{'),
+        "{words}: {text}"
+    );
+    (object, code)
 }
 
 /// The standard error of a command, whose request must be malformed.

@@ -1,5 +1,6 @@
 //! The answer of `simulate`, as text and as JSON.
 
+use mapa_core::{Reason, Refusal};
 use mapa_front::answer::simulate::{PolicyRun, Simulate, Simulated};
 use mapa_front::{ExecutionSpec, SchedulerSpec};
 use mapa_sched::Fleet;
@@ -8,7 +9,7 @@ use mapa_sim::{Group, GroupSize, Rejected, Summary, Workload};
 use crate::failure::Failure;
 use crate::names::NAMES;
 use crate::output::Output;
-use mapa_front::text::{counted, gbps, seconds, table};
+use mapa_front::text::{counted, duration, gbps, table};
 
 /// The most rejected jobs that the text names.
 const NAMED: usize = 5;
@@ -41,43 +42,43 @@ impl Answer {
         for note in &self.workload.notes {
             output.line(format_args!("note       {note}"))?;
         }
-        output.line("")?;
-        output.line(self.times())?;
-        let linked = self
-            .runs
-            .iter()
-            .any(|run| run.summary.group(Some(true), GroupSize::Several).is_some());
-        if linked {
-            output.line("")?;
-            output.line(self.bandwidths())?;
-        }
-        LEGEND
-            .iter()
-            .chain(BANDWIDTHS.iter().filter(|_| linked))
-            .try_for_each(|line| output.line(line))?;
-        self.runs
-            .iter()
-            .try_for_each(|run| self.left(run, output))?;
+        self.left(output)?;
         self.written
             .iter()
-            .try_for_each(|file| output.line(format_args!("written    {file}")))
+            .try_for_each(|file| output.line(format_args!("written    {file}")))?;
+        output.line("")?;
+        LEGEND
+            .iter()
+            .chain(BANDWIDTHS.iter().filter(|_| self.linked()))
+            .try_for_each(|line| output.line(line))?;
+        output.line("")?;
+        output.line(self.table())
     }
 
-    fn times(&self) -> comfy_table::Table {
-        let header = [
+    /// Whether there are bandwidths to show: sensitive jobs of two or more devices.
+    fn linked(&self) -> bool {
+        let of = |run: &PolicyRun| run.summary.group(Some(true), GroupSize::Several).is_some();
+        self.runs.iter().any(of)
+    }
+
+    fn table(&self) -> comfy_table::Table {
+        let times = [
             "policy",
             "finished",
-            "makespan, s",
+            "makespan",
             "jobs/h",
             "relative",
-            "completion, s",
-            "mean wait, s",
-            "p95 wait, s",
+            "completion",
+            "wait",
+            "p95 wait",
             "slowdown",
             "utilisation",
             "fragmentation",
         ];
-        let mut rows = table(header, 1..header.len());
+        let shown = BANDWIDTH_CELLS.iter().filter(|_| self.linked());
+        let header = times.into_iter().chain(shown.map(|(_, head, _)| *head));
+        let columns = header.clone().count();
+        let mut rows = table(header, 1..columns);
         let first = self
             .runs
             .first()
@@ -89,90 +90,63 @@ impl Answer {
             ..
         } in &self.runs
         {
-            rows.add_row([
+            let mut cells = vec![
                 policy.clone(),
                 summary.count("finished").unwrap_or_default().to_string(),
-                seconds(of(summary, "makespan_s")),
+                duration(of(summary, "makespan_s")),
                 rate(of(summary, "jobs_per_hour")),
                 number(of(summary, "jobs_per_hour") / first, 3),
-                number(of(summary, "completion_mean_s"), 1),
-                number(of(summary, "wait_mean_s"), 1),
-                number(of(summary, "wait_p95_s"), 1),
+                duration(of(summary, "completion_mean_s")),
+                duration(of(summary, "wait_mean_s")),
+                duration(of(summary, "wait_p95_s")),
                 number(of(summary, "execution_slowdown_mean"), 3),
                 number(of(summary, "utilisation"), 3),
                 over_time
                     .mean_fragmentation()
                     .map_or("-".to_owned(), |mean| number(mean, 3)),
-            ]);
-        }
-        rows
-    }
-
-    fn bandwidths(&self) -> comfy_table::Table {
-        let header = [
-            "effective bandwidth, GB/s",
-            "jobs",
-            "min",
-            "p25",
-            "p50",
-            "p75",
-            "max",
-            "below 12.5",
-            "median of rings",
-            "median of ideal",
-        ];
-        let mut rows = table(header, 1..header.len());
-        for PolicyRun {
-            policy, summary, ..
-        } in &self.runs
-        {
-            let Some(group) = summary.group(Some(true), GroupSize::Several) else {
-                rows.add_row([policy.as_str(), "0"]);
-                continue;
-            };
-            let mut cells = vec![policy.clone(), group.jobs.to_string()];
-            cells.extend(BANDWIDTH_CELLS.map(|(name, text)| cell(group, name, text)));
+            ];
+            if self.linked() {
+                let group = summary.group(Some(true), GroupSize::Several);
+                cells.extend(BANDWIDTH_CELLS.map(|(name, _, text)| cell(group, name, text)));
+            }
             rows.add_row(cells);
         }
         rows
     }
 
-    /// Prints the jobs that did not finish and why, and remarks.
-    fn left(&self, run: &PolicyRun, output: &mut Output) -> Result<(), Failure> {
-        let PolicyRun {
-            policy, outcome, ..
-        } = run;
-        for Rejected {
-            index, job, why, ..
-        } in outcome.rejected.iter().take(NAMED)
-        {
-            let devices = self
-                .workload
-                .jobs
-                .get(*index)
-                .map_or(0, |job| job.devices());
-            let devices = counted(devices, "device");
-            output.line(format_args!(
-                "rejected   {policy}: job {job}, {devices}: {why}"
-            ))?;
+    /// Prints the jobs that did not finish and why, and remarks: each kind once, with the policies
+    /// that it is true of.
+    fn left(&self, output: &mut Output) -> Result<(), Failure> {
+        let mut said: Vec<(String, Vec<&str>)> = Vec::new();
+        let simulated = self.simulated();
+        for run in &self.runs {
+            let waiting = match run.outcome.waiting.len() {
+                0 => None,
+                jobs => Some((
+                    "waiting",
+                    format!("{} never started or never ended", counted(jobs, "job")),
+                )),
+            };
+            let remarks = run.remarks(simulated);
+            let remarks = remarks.iter().map(|remark| ("note", remark.to_string()));
+            let rejected = rejected(&run.outcome.rejected).into_iter();
+            let own = rejected.map(|what| ("rejected", what));
+            for (kind, what) in own.chain(waiting).chain(remarks) {
+                let text = format!("{kind:<11}%: {what}");
+                match said.iter_mut().find(|(own, _)| *own == text) {
+                    Some((_, policies)) => policies.push(&run.policy),
+                    None => said.push((text, vec![&run.policy])),
+                }
+            }
         }
-        if let Some(more) = outcome
-            .rejected
-            .len()
-            .checked_sub(NAMED)
-            .filter(|&more| more > 0)
-        {
-            output.line(format_args!("rejected   {policy}: {more} more"))?;
+        for (text, policies) in said {
+            let who = match policies.len() {
+                n if n > 1 && n == self.runs.len() => "all policies".to_owned(),
+                _ => policies.join(", "),
+            };
+            output.line(text.replacen('%', &who, 1))?;
         }
-        if !outcome.waiting.is_empty() {
-            let waiting = counted(outcome.waiting.len(), "job");
-            output.line(format_args!(
-                "waiting    {policy}: {waiting} never started or never ended"
-            ))?;
-        }
-        run.remarks(self.simulated())
-            .iter()
-            .try_for_each(|remark| output.line(format_args!("note       {policy}: {remark}")))
+        Ok(())
     }
 
     pub(super) fn json(&self) -> Result<Simulate, Failure> {
@@ -206,17 +180,43 @@ impl Answer {
     }
 }
 
+/// Each kind of rejection, once: how many jobs, the numbers of the first, and why.
+fn rejected(jobs: &[Rejected]) -> Vec<String> {
+    let mut kinds: Vec<(String, Vec<String>)> = Vec::new();
+    for Rejected { job, why, .. } in jobs {
+        // Without the numbers of the job: jobs of one kind are told together.
+        let why = match why {
+            Refusal::Infeasible(Reason::TooFewDevices { allowed, .. }) => format!(
+                "more devices are wanted than the {allowed} that the request and the machine allow"
+            ),
+            Refusal::Infeasible(Reason::NothingFits { .. }) => {
+                "nothing on the machine has the kind, size and memory that a rank wants".to_owned()
+            }
+            other => other.to_string(),
+        };
+        match kinds.iter_mut().find(|(own, _)| *own == why) {
+            Some((_, jobs)) => jobs.push(job.to_string()),
+            None => kinds.push((why, vec![job.to_string()])),
+        }
+    }
+    let told = kinds.into_iter().map(|(why, jobs)| {
+        let first = jobs.get(..NAMED).unwrap_or(&jobs).join(", ");
+        let more = if jobs.len() > NAMED { ", .." } else { "" };
+        format!("{} ({first}{more}): {why}", counted(jobs.len(), "job"))
+    });
+    told.collect()
+}
+
 const LEGEND: [&str; 3] = [
-    "Relative: jobs per hour, if the first policy has 1. Completion: mean of wait plus execution time. Slowdown: mean of execution",
-    "time over execution time at full speed.",
-    "Fragmentation: bandwidth lost by the best ring of 2 to 5 free devices, compared with the idle machine; mean over time.",
+    "Relative: jobs per hour, if the first policy has 1. Completion: wait plus execution time, mean. Slowdown: execution time over",
+    "that at full speed, mean. Fragmentation: bandwidth lost by the best ring of 2 to 5 free devices, compared with the idle machine;",
+    "mean over time.",
 ];
 
-/// The legend of the second table.
-const BANDWIDTHS: [&str; 3] = [
-    "The second table is of sensitive jobs of two or more devices: bandwidth predicted by Eq. 2, and the share of jobs below 12.5 GB/s.",
-    "Rings: bandwidth of a packing of rings, GB/s. Ideal: sum of link bandwidths over the maximum on the idle machine. In JSON and",
-    "sweeps, share_of_ideal covers all jobs of two or more devices, sensitive or not, as in Fig. 4.",
+/// The legend of the columns on bandwidth.
+const BANDWIDTHS: [&str; 2] = [
+    "The last columns are of sensitive jobs of two or more devices. Rings: quartiles of the bandwidth of a packing of rings, GB/s, and the",
+    "share of jobs below 12.5 by Eq. 2. Ideal: the median of summed link bandwidth (Eq. 1) over its maximum on the idle machine.",
 ];
 
 /// A number of a summary; NaN if it has none.
@@ -227,22 +227,19 @@ fn of(summary: &Summary, name: &str) -> f64 {
 /// How a number is written.
 type Written = fn(f64) -> String;
 
-/// The cells of the second table behind the number of jobs: measures of a group, and how each is
-/// written.
-const BANDWIDTH_CELLS: [(&str, Written); 8] = [
-    ("effective_min_gbps", gbps),
-    ("effective_p25_gbps", gbps),
-    ("effective_p50_gbps", gbps),
-    ("effective_p75_gbps", gbps),
-    ("effective_max_gbps", gbps),
-    ("below_12_5_gbps_share", percent),
-    ("ring_packing_p50_gbps", gbps),
-    ("share_of_ideal_p50", percent),
+/// The columns on bandwidth: a measure of a group, its heading, and how it is written.
+const BANDWIDTH_CELLS: [(&str, &str, Written); 5] = [
+    ("ring_packing_p25_gbps", "rings p25", gbps),
+    ("ring_packing_p50_gbps", "p50", gbps),
+    ("ring_packing_p75_gbps", "p75", gbps),
+    ("below_12_5_gbps_share", "Eq. 2 below 12.5", percent),
+    ("share_of_ideal_p50", "ideal p50", percent),
 ];
 
 /// A number of a group; `-` if it has none.
-fn cell(group: &Group, name: &str, text: Written) -> String {
-    group.number(name).map_or_else(|| "-".to_owned(), text)
+fn cell(group: Option<&Group>, name: &str, text: Written) -> String {
+    let value = group.and_then(|group| group.number(name));
+    value.map_or_else(|| "-".to_owned(), text)
 }
 
 /// Jobs per hour, with three decimals below 10: on some machines jobs take hours.

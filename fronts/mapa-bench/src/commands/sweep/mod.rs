@@ -10,6 +10,7 @@ mod hash;
 mod plan;
 mod results;
 mod store;
+mod summary;
 mod values;
 mod workload;
 
@@ -228,6 +229,8 @@ struct Report {
     written: Vec<PathBuf>,
     /// Results in the folder of an earlier state of the sweep.
     older: Vec<PathBuf>,
+    /// The table of all cells, where none is missing.
+    summary: Option<comfy_table::Table>,
 }
 
 /// Looks up all cells, and writes the results if none is missing.
@@ -267,7 +270,9 @@ fn finish(
     let part = args
         .shard
         .map(|shard| cells.iter().filter(|cell| shard.has(cell.index)).count());
+    let summary = (missing.is_empty() && !output.json).then(|| summary::summary(&whole));
     Ok(Report {
+        summary,
         cells: cells.len(),
         part,
         done,
@@ -330,6 +335,7 @@ impl Report {
             failed,
             written,
             older,
+            summary,
         } = self;
         let missing = missing.len();
         match part {
@@ -360,6 +366,12 @@ impl Report {
                 "{}: out of date, of an earlier state of this sweep",
                 path.display()
             ))?;
+        }
+        if let Some(summary) = summary {
+            output.line("")?;
+            output.line("Means over seeds ± half of the 95 % interval; rings: of sensitive jobs of two or more devices.")?;
+            output.line("")?;
+            output.line(summary)?;
         }
         Ok(())
     }
@@ -457,6 +469,7 @@ fn list(args: &SweepArgs, cells: &[Cell<'_>], output: &mut Output) -> Result<(),
             listed,
         });
     }
+    output.page();
     output.line(&rows)?;
     output.line(format_args!("{} of {} cells", listed.len(), cells.len()))
 }

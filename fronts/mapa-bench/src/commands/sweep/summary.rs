@@ -1,0 +1,114 @@
+//! The summary of a finished sweep, as text: a row for each combination, over its seeds.
+
+use mapa_front::text::{duration, duration_within, gbps, table};
+use mapa_sim::mean_interval;
+
+use super::plan::Cell;
+use super::store::Kept;
+use super::values::{Columns, Values};
+
+/// A column: the name of a measure, its heading, and how it is written.
+type Shown = (&'static str, &'static str, Written);
+
+/// How a mean over seeds is written, and half of its interval if there is one.
+type Written = fn(f64, Option<f64>) -> String;
+
+const SHOWN: [Shown; 6] = [
+    ("makespan_s", "makespan", time),
+    ("completion_mean_s", "completion", time),
+    ("wait_mean_s", "wait", time),
+    ("wait_p95_s", "p95 wait", time),
+    ("utilisation", "utilisation", three),
+    (
+        "sensitive_ring_packing_p50_gbps",
+        "median of rings, GB/s",
+        bandwidth,
+    ),
+];
+
+fn time(mean: f64, half: Option<f64>) -> String {
+    half.map_or_else(|| duration(mean), |half| duration_within(mean, half))
+}
+
+fn three(mean: f64, half: Option<f64>) -> String {
+    let half = half.map_or(String::new(), |half| format!(" ± {half:.3}"));
+    format!("{mean:.3}{half}")
+}
+
+fn bandwidth(mean: f64, half: Option<f64>) -> String {
+    let half = half.map_or(String::new(), |half| format!(" ± {}", gbps(half)));
+    gbps(mean) + &half
+}
+
+/// The cells of one combination of machine, workload, scheduler, execution model and policy: one
+/// for each seed.
+struct Group<'a> {
+    words: [&'a str; 5],
+    kept: Vec<&'a Kept>,
+}
+
+/// The means over seeds; a time after `±` is half of the 95 % interval (Student's t).
+pub(super) fn summary(cells: &[(Cell<'_>, Box<Kept>)]) -> comfy_table::Table {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for (cell, kept) in cells {
+        let words = [
+            cell.machine,
+            cell.jobs.word.as_str(),
+            cell.scheduler.words(),
+            cell.execution.words(),
+            cell.policy,
+        ];
+        match groups.iter_mut().find(|own| own.words == words) {
+            Some(group) => group.kept.push(kept),
+            None => groups.push(Group {
+                words,
+                kept: vec![kept],
+            }),
+        }
+    }
+    let about = [
+        "machine",
+        "workload",
+        "scheduler",
+        "execution",
+        "policy",
+        "cells",
+        "failed",
+    ];
+    let header = about.into_iter().chain(SHOWN.map(|(_, head, _)| head));
+    let mut rows = table(header, 5..about.len() + SHOWN.len());
+    for Group { words, kept } in groups {
+        let failed = kept.iter().filter(|own| own.error.is_some()).count();
+        let mut cells: Vec<String> = words.map(str::to_owned).into();
+        cells.extend([kept.len().to_string(), failed.to_string()]);
+        cells.extend(SHOWN.map(|(name, _, text)| {
+            let values: Vec<f64> = kept
+                .iter()
+                .filter_map(|own| number(&own.summary, name))
+                .collect();
+            mean(&values, text)
+        }));
+        rows.add_row(cells);
+    }
+    rows
+}
+
+/// The number of a cell's row in this column.
+fn number(summary: &Columns, name: &str) -> Option<f64> {
+    let (_, values) = summary.iter().find(|(own, _)| own == name)?;
+    match values {
+        Values::Numbers(values) => values.first().copied().flatten(),
+        _ => None,
+    }
+}
+
+fn mean(values: &[f64], text: Written) -> String {
+    match values {
+        [] => "-".to_owned(),
+        [one] => text(*one, None),
+        several => {
+            let interval = mean_interval(several);
+            text(interval.mean, Some((interval.high - interval.low) / 2.0))
+        }
+    }
+}
