@@ -36,6 +36,11 @@ impl Job {
         said.map(Sensitivity::from).or(own).unwrap_or_default()
     }
 
+    /// What titles call the job: the name in its pattern file, or else the words that describe it.
+    pub fn name<'a>(&'a self, words: &'a str) -> &'a str {
+        self.application.as_ref().map_or(words, |own| &own.name)
+    }
+
     /// The policy that minimises communication time, if that time is known: of a training job's
     /// step, or of the slowest edge of a pattern in bytes.
     pub fn fastest(&self) -> Option<Rules<'static>> {

@@ -2,14 +2,13 @@
 
 use super::api::Policy;
 use super::balance::packed;
-use super::case::fewest_warps;
 use super::decision::Decision;
 use super::pcie::{PCIE_GEN4_GBPS, pcie_aware};
 use super::refusal::Refusal;
 use super::rules::Rules;
 use super::step_time::{least_edges_seconds, least_step_time};
 use crate::ids::PolicyId;
-use crate::optimum::{max, min};
+use crate::optimum::{least, max, min};
 use crate::pattern::{Demand, Parallelism, Pattern, Want};
 use crate::request::Request;
 use crate::score::{
@@ -198,7 +197,8 @@ impl Auto {
             fastest,
             packed: packed(),
             pcie_aware: pcie_aware(1.0, PCIE_GEN4_GBPS),
-            shared: Rules::new(NAME).prefer(fewest_warps()),
+            shared: Rules::new(NAME)
+                .prefer(least("warps in use", |seat| seat.usage().warps as f64).blind_to_ids()),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Packing tasks that need no isolation: CASE, Algorithm 2.
 
 use super::rules::Rules;
-use crate::optimum::{Criterion, least};
+use crate::optimum::least;
 
 /// CASE's placement of a task (Algorithm 2). Candidates are the devices without an isolated job
 /// whose free memory is strictly more than the task's. Of these, the device with fewest warps in
@@ -18,10 +18,5 @@ pub fn case() -> Rules<'static> {
             let free = seat.view.free_memory(seat.id);
             free.is_none_or(|free| seat.demand.memory_bytes < free)
         })
-        .prefer(fewest_warps())
-}
-
-/// The device with the fewest warps in use: CASE's criterion without its requirements.
-pub(super) fn fewest_warps() -> Criterion<'static> {
-    least("warps in use", |seat| seat.usage().warps as f64).blind_to_ids()
+        .prefer(least("warps in use", |seat| seat.usage().warps as f64).blind_to_ids())
 }

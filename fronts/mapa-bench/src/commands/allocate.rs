@@ -68,7 +68,13 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
     notes.splice(0..0, note);
     let step = Step::of(&job, &decision, graph);
     if let Some(file) = &args.svg {
-        let picture = picture(&decision, &bandwidth, args, &loaded.machine, &view)?;
+        let picture = picture(
+            &decision,
+            &bandwidth,
+            job.name(&args.job.pattern),
+            &loaded.machine,
+            &view,
+        )?;
         if on_stdout {
             return output.line(picture.trim_end());
         }
@@ -105,15 +111,14 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
 fn picture(
     decision: &Decision,
     bandwidth: &Bandwidth,
-    args: &AllocateArgs,
+    job: &str,
     machine: &Machine,
     view: &View<'_>,
 ) -> Result<String, Failure> {
     let ranks = decision.placement().len();
     let what = format!(
-        "{}: {ranks} ranks, pattern {}, policy {}",
+        "{}: {ranks} ranks, pattern {job}, policy {}",
         machine.title,
-        args.job.pattern,
         decision.policy()
     );
     let mut subtitle: Vec<String> = bandwidth.text().into_iter().collect();

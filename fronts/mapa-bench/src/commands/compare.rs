@@ -133,7 +133,8 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
     });
     output.line(format_args!(
         "{name}, {} {devices}, {}, {sensitive}",
-        job.ranks, words.pattern
+        job.ranks,
+        job.name(&words.pattern)
     ))?;
     output.line(rows)?;
     output.line(format_args!(

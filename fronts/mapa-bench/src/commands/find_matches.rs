@@ -29,7 +29,9 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
     };
     let loaded = load(machine, output)?;
     let graph = loaded.graph();
-    let Job { pattern, ranks, .. } = words.spec().job(&Disk)?;
+    let job = words.spec().job(&Disk)?;
+    let name = job.name(&words.pattern).to_owned();
+    let Job { pattern, ranks, .. } = job;
     let wanted = pattern.each(slice(words.slice.as_deref(), graph)?);
     let state = with_busy(&loaded.idle, &DeviceName::of_texts(&args.busy))?;
     let least = min_link(args.min_link.as_deref())?;
@@ -79,10 +81,7 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
     let devices = words.slice.as_ref().map_or("devices".to_owned(), |slice| {
         format!("instances of {slice}")
     });
-    let what = format!(
-        "{} on {ranks} {devices}, {}",
-        words.pattern, loaded.machine.name
-    );
+    let what = format!("{name} on {ranks} {devices}, {}", loaded.machine.name);
     output.page();
     say(args, stats, &what, output)?;
     for placement in listed {

@@ -88,7 +88,7 @@ pub(super) fn draw(machine: &Machine, graph: &HardwareGraph, picture: &Picture) 
     };
     let layout = plan.layout();
     let routes = Routes::of(&arrangement, &layout, &wires);
-    let kinds = kinds(graph, &wires);
+    let kinds = kinds(&wires);
     Drawing {
         machine,
         picture,

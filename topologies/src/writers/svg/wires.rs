@@ -129,9 +129,8 @@ impl Wires {
     }
 }
 
-/// The kinds of links in the legend: those that are drawn, and host paths that are the best link
-/// between two devices.
-pub(super) fn kinds(graph: &HardwareGraph, wires: &Wires) -> Vec<Link> {
+/// The kinds of links that are drawn, for the legend.
+pub(super) fn kinds(wires: &Wires) -> Vec<Link> {
     let mut kinds: BTreeMap<(LinkClass, u64), Link> = BTreeMap::new();
     let mut add = |link: Link| {
         kinds.insert((link.class, link.gbps.to_bits()), link);
@@ -142,15 +141,6 @@ pub(super) fn kinds(graph: &HardwareGraph, wires: &Wires) -> Vec<Link> {
         .iter()
         .flat_map(|switch| switch.ports.values())
         .for_each(|port| add(*port));
-    let ids = || graph.wholes().iter().collect::<Vec<_>>();
-    for a in ids() {
-        for b in ids().into_iter().take_while(|&b| b < a) {
-            let link = graph.link(a, b);
-            if link.exists() && !link.class.is_direct() {
-                add(link);
-            }
-        }
-    }
     wires.host.iter().for_each(|wire| add(wire.link));
     kinds.into_values().rev().collect()
 }
