@@ -20,5 +20,6 @@ mod same_answers;
 mod schema;
 mod score;
 mod simulate;
+mod snapshots;
 mod sweep;
 mod workers;

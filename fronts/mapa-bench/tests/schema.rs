@@ -243,7 +243,7 @@ fn a_key_that_no_schema_names_is_found() {
 #[test]
 fn kept_reports_are_valid_by_their_schema() {
     let report = schema("reproduce");
-    for name in ["mapa", "foresight", "pcie"] {
+    for name in ["mapa", "foresight", "auto", "pcie"] {
         let file = folder().join(format!("../reproduction/{name}/results.json"));
         let kept: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
         assert_eq!(faults(&report, &kept), Vec::<String>::new(), "{name}");
