@@ -28,10 +28,11 @@ const YELLOW: Style = AnsiColor::Yellow.on_default();
 const BOLD: Style = Style::new().bold();
 
 /// The lines of text answers that stand out, by their first word.
-const STYLES: [(&str, Style); 6] = [
+const STYLES: [(&str, Style); 7] = [
     ("devices", BOLD),
     ("bandwidth", BOLD),
     ("note", YELLOW),
+    ("warning", YELLOW),
     ("waiting", YELLOW),
     ("rejected", YELLOW),
     ("refused", RED),

@@ -207,7 +207,15 @@ fn repeats_that_contradict_each_other_are_noted_with_both_lines() {
     let fit = answer(&format!("fit --machine dgx-1v {runs} --terms linear"));
     assert_eq!(
         fit["notes"],
-        json!(["devices 0,3: line 2 measured 46.00 GB/s, line 3 10.00"])
+        json!([
+            "devices 0,3: line 2 measured 46.00 GB/s, line 3 10.00",
+            "do not trust this model: 5 samples have 3 distinct link counts for 3 terms; expected at least 6"
+        ])
+    );
+    let told = text(&format!("fit --machine dgx-1v {runs} --terms linear"), "");
+    assert!(
+        told.starts_with("warning   do not trust this model: "),
+        "{told}"
     );
 }
 

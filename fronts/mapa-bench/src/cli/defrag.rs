@@ -60,11 +60,11 @@ pub(crate) struct DefragArgs {
 /// How placements are scored.
 #[derive(Clone, Copy, Default, ValueEnum)]
 pub(crate) enum Score {
-    /// Bandwidth predicted by Eq. 2.
-    #[default]
-    Effective,
     /// Bandwidth of a packing of rings, with links at nominal bandwidth.
+    #[default]
     RingPacking,
+    /// Bandwidth predicted by Eq. 2, for the machines and sizes that it was fitted to.
+    Effective,
     /// Sum of link bandwidths, Eq. 1.
     Aggregate,
 }
@@ -75,6 +75,15 @@ impl Score {
             Self::Effective => effective_gbps(),
             Self::RingPacking => ring_packing_gbps(),
             Self::Aggregate => aggregate_gbps(),
+        }
+    }
+
+    /// What text calls the score.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Effective => "Eq. 2",
+            Self::RingPacking => "ring packing, links at nominal rate",
+            Self::Aggregate => "the sum of link bandwidths (Eq. 1)",
         }
     }
 }

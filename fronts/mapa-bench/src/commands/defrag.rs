@@ -237,12 +237,12 @@ pub(crate) fn defrag(args: &DefragArgs, output: &mut Output) -> Result<(), Failu
         loaded.machine.name,
         state.names.len()
     ))?;
-    print_lost(&answer, output)?;
+    print_lost(&answer, args.score.words(), output)?;
     let Some((want, found)) = answer.wanted.as_ref().zip(found) else {
         return Ok(());
     };
     output.line(format_args!(
-        "\nwanted   {}: at least {}; now {}, idle {}",
+        "\nwanted   {}: at least {} GB/s; now {}, idle {}",
         want.pattern,
         gbps(want.at_least),
         reached(want.now),
@@ -289,8 +289,8 @@ fn want(
     Ok((pattern, wanted))
 }
 
-fn print_lost(answer: &Answer, output: &mut Output) -> Result<(), Failure> {
-    let mut rows = table(["ring of", "now", "idle", "kept"], 0..=3);
+fn print_lost(answer: &Answer, score: &str, output: &mut Output) -> Result<(), Failure> {
+    let mut rows = table(["ring of", "now, GB/s", "idle, GB/s", "kept"], 0..=3);
     for ring in &answer.rings {
         let kept = match (ring.now, ring.idle) {
             (Some(now), Some(idle)) if idle > 0.0 => format!("{:.0} %", 100.0 * now / idle),
@@ -304,8 +304,7 @@ fn print_lost(answer: &Answer, output: &mut Output) -> Result<(), Failure> {
         ]);
     }
     output.line(format_args!(
-        "{rows}\nBest score on the devices that are free now, and on the idle machine: {}.",
-        answer.score
+        "{rows}\nThe best ring on the devices that are free now, and on the idle machine, by {score}."
     ))
 }
 
@@ -321,7 +320,7 @@ fn print_plan(
             "job",
             "from",
             "to",
-            "before",
+            "before, GB/s",
             "after",
             "then wanted",
         ],
@@ -340,7 +339,7 @@ fn print_plan(
         ]);
     }
     output.line(rows)?;
-    output.line("Before and after: the score of the job's own placement.")?;
+    output.line("Before and after: the bandwidth of the job's own placement.")?;
     output.line(format_args!(
         "Room on {}: {}, a gain of {} per move; {}, {}, {}.{}",
         place(&plan.target, graph, servers),

@@ -256,6 +256,12 @@ fn validations(
 impl Answer {
     fn print(&self, output: &mut Output) -> Result<(), Failure> {
         let model = self.fit.model();
+        // Whether the model is to be trusted comes first.
+        let (warnings, notes): (Vec<&String>, Vec<&String>) =
+            (self.notes.iter()).partition(|note| note.starts_with("do not trust"));
+        for warning in warnings {
+            output.line(format_args!("warning   {warning}"))?;
+        }
         output.line(format_args!("machine   {}", self.machine))?;
         output.line(format_args!(
             "model     {}, {} samples",
@@ -265,7 +271,7 @@ impl Answer {
         for why in answer::left_out(&self.found) {
             output.line(format_args!("left out  {why}"))?;
         }
-        for note in &self.notes {
+        for note in notes {
             output.line(format_args!("note      {note}"))?;
         }
         output.line("")?;

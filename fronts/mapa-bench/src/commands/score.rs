@@ -347,7 +347,12 @@ impl<'a> Explained<'a> {
         ]);
         output.line(rows)?;
         output.line("")?;
-        output.line(format_args!("bandwidth {} GB/s predicted", gbps(self.gbps)))?;
+        let value = gbps(self.gbps);
+        output.line(if self.in_domain {
+            format!("bandwidth {value} GB/s predicted")
+        } else {
+            format!("bandwidth not valid here ({value} GB/s predicted)")
+        })?;
         for note in &self.notes {
             output.line(format_args!("note      {note}"))?;
         }

@@ -48,7 +48,22 @@ pub fn doubts(
             design.columns()
         ));
     }
+    doubts.extend(too_few(found, fit));
     doubts
+}
+
+/// The warning that a model has too few samples to be trusted: fewer than two distinct link counts
+/// for each of its terms.
+fn too_few(found: &Samples, fit: &Fit) -> Option<String> {
+    let links = found.samples.iter().map(|sample| sample.links);
+    let distinct = links.collect::<BTreeSet<_>>().len();
+    let (terms, samples) = (fit.design().columns(), found.samples.len());
+    (distinct < 2 * terms).then(|| {
+        format!(
+            "do not trust this model: {samples} samples have {distinct} distinct link counts for {terms} terms; expected at least {}",
+            2 * terms
+        )
+    })
 }
 
 /// Sets of devices whose repeated measurements differ: the lowest and the highest of each.
