@@ -21,8 +21,11 @@ use mapa_front::Error;
 
 const MACHINES: [&str; 3] = ["dgx-1v", "torus-2d", "cube-mesh-16"];
 
+/// A model of bandwidth, by its name.
+type Model = (&'static str, fn() -> Objective<'static>);
+
 /// The models that run times follow.
-const MODELS: [(&str, fn() -> Objective<'static>); 2] = [
+const MODELS: [Model; 2] = [
     ("ring packing", ring_packing_gbps),
     ("Eq. 2", effective_gbps),
 ];
@@ -93,7 +96,7 @@ const ASSUMES: &[usize] = &[1, 2, 3, 4];
 struct Setting {
     machine: &'static str,
     graph: Arc<HardwareGraph>,
-    model: (&'static str, fn() -> Objective<'static>),
+    model: Model,
     execution: ByBandwidth,
     coming: (&'static str, Option<f64>),
 }

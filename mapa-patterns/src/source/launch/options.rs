@@ -15,7 +15,7 @@ pub(super) fn value(words: &[Word], names: &[&str]) -> Option<Word> {
             ),
         };
         let is_one = |own: &&str| **own == name || matches!(own, &"np") && word.text == "-np";
-        if !names.iter().any(|own| is_one(&own)) {
+        if !names.iter().any(is_one) {
             return None;
         }
         match value.filter(|_| word.text != "-np") {

@@ -82,15 +82,12 @@ pub(super) fn sheet<'t>(text: &'t str, expected: &str) -> Result<Sheet<'t>, Erro
     let sheet = Sheet::read_bars(text, expected)?;
     sheet.check(&["jobid", "submit"], &[])?;
     let has = |name: &&str| sheet.names().iter().any(|own| own == name);
-    if !["alloctres", "allocgres", "reqtres"]
-        .iter()
-        .any(|name| has(name))
-    {
+    if !["alloctres", "allocgres", "reqtres"].iter().any(&has) {
         let what = "no column of GPUs: expected AllocTRES, AllocGRES or ReqTRES";
         return Err(sheet.header_error(what).into());
     }
-    let has_length = ["elapsedraw", "elapsed"].iter().any(|name| has(name));
-    if !has_length && !["start", "end"].iter().all(|name| has(name)) {
+    let has_length = ["elapsedraw", "elapsed"].iter().any(&has);
+    if !has_length && !["start", "end"].iter().all(has) {
         let what = "no column of run times: expected Elapsed, ElapsedRaw, or Start and End";
         return Err(sheet.header_error(what).into());
     }
