@@ -36,6 +36,23 @@ impl Job {
         said.map(Sensitivity::from).or(own).unwrap_or_default()
     }
 
+    /// What the pattern file says of sensitivity, and why, where the request does not overrule it.
+    pub fn verdict(&self, said: Option<bool>) -> Option<String> {
+        let own = &self.application.as_ref()?.verdict;
+        let counts = match own.sensitivity {
+            Sensitivity::Unknown if own.why.is_empty() => return None,
+            Sensitivity::Unknown => "whether the job is sensitive is unknown, by its file",
+            Sensitivity::Sensitive => "the job is sensitive, by its file",
+            Sensitivity::Insensitive => "the job is not sensitive, by its file",
+        };
+        let why = if own.why.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", own.why)
+        };
+        said.is_none().then(|| format!("{counts}{why}"))
+    }
+
     /// What titles call the job: the name in its pattern file, or else the words that describe it.
     pub fn name<'a>(&'a self, words: &'a str) -> &'a str {
         self.application.as_ref().map_or(words, |own| &own.name)

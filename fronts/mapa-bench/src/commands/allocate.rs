@@ -65,7 +65,7 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
     let better = withheld(&NAMES, &decision, &request, &view, &told, labels);
     let (withheld, note) = better.unzip();
     let mut notes = notes(&NAMES, &decision, &request, &view, model.as_ref());
-    notes.splice(0..0, note);
+    notes.splice(0..0, note.into_iter().chain(job.verdict(args.sensitive)));
     let step = Step::of(&job, &decision, graph);
     if let Some(file) = &args.svg {
         let picture = picture(
