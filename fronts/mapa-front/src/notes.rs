@@ -67,8 +67,15 @@ pub fn notes(
     }
     if !decision.search().complete() {
         let stats = decision.search();
+        let first = decision.best().scores().next().map(|(_, value)| value);
+        // With the highest possible bandwidth, only what decides among equals is open.
+        let open = if decision.at_most().is_some() && decision.at_most() == first {
+            "one as fast may leave more to others or be closer"
+        } else {
+            "a better placement may exist"
+        };
         notes.push(format!(
-            "the search stopped after {} nodes, so a better placement may exist: {}",
+            "the search stopped after {} nodes, so {open}: {}",
             stats.nodes,
             stats.stopped.because()
         ));

@@ -199,8 +199,13 @@ fn say(
     let kind = if args.raw { "raw" } else { "distinct" };
     let induced = if args.induced { " induced" } else { "" };
     let at_least = if stats.complete() { "" } else { "at least " };
+    let matches = if stats.matches == 1 {
+        "match"
+    } else {
+        "matches"
+    };
     output.line(format_args!(
-        "{at_least}{}{induced} {kind} matches of {what}",
+        "{at_least}{}{induced} {kind} {matches} of {what}",
         stats.matches
     ))?;
     if !stats.complete() {
