@@ -34,7 +34,8 @@ pub struct JobSpec {
     /// Bytes that each rank of a training job sends in a step, such as `tp=2e9,pp=1e8`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<String>,
-    /// Whether the job's speed depends on its links; as the pattern file says if absent, else not.
+    /// Whether the job's speed depends on its links; as the pattern file says if absent, else
+    /// unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitive: Option<bool>,
     /// The MIG profile of each rank's instance; a whole device if absent.

@@ -35,8 +35,8 @@ pub(crate) struct AllocateArgs {
     pub(crate) uses: UseArgs,
     #[command(flatten)]
     pub(crate) policy: PolicyArgs,
-    /// Whether the job's speed depends on its links [default: as the pattern file says; false
-    /// without one].
+    /// Whether the job's speed depends on its links [default: as the pattern file says; unknown
+    /// without one, which the policy auto takes for true].
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) sensitive: Option<bool>,
     #[command(flatten)]
@@ -69,8 +69,8 @@ pub(crate) struct CompareArgs {
     pub(crate) job: JobArgs,
     #[command(flatten)]
     pub(crate) uses: UseArgs,
-    /// Whether the job's speed depends on its links [default: as the pattern file says; false
-    /// without one].
+    /// Whether the job's speed depends on its links [default: as the pattern file says; unknown
+    /// without one, which the policy auto takes for true].
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) sensitive: Option<bool>,
     /// The model by which preserve, max-bandwidth and foresight predict bandwidth, as for

@@ -140,10 +140,9 @@ fn print(application: &Application, output: &mut Output) -> Result<(), Failure> 
             .map(|shape| format!(", the shape of {shape}"))
             .unwrap_or_default(),
     };
-    output.line(format_args!(
-        "pattern   {}: {}",
-        application.name, application.source
-    ))?;
+    let (name, source) = (&application.name, &application.source);
+    let gap = if source.is_empty() { "" } else { ": " };
+    output.line(format_args!("pattern   {name}{gap}{source}"))?;
     let edges = if count == 1 { "edge" } else { "edges" };
     output.line(format_args!(
         "ranks     {}, {count} {edges}{shape}",
