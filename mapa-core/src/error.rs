@@ -155,6 +155,12 @@ pub(crate) enum ErrorKind {
         word: String,
         expected: &'static str,
     },
+    #[error("no {what} is called `{name}`: expected one of {known}")]
+    UnknownName {
+        what: String,
+        name: String,
+        known: String,
+    },
     #[error("no policy is called `{name}`: expected one of {known}")]
     UnknownPolicy { name: String, known: String },
 

@@ -53,17 +53,18 @@ pub use policy::{
 };
 pub use request::Request;
 pub use score::{
-    AllToAll, Bandwidth, Candidate, Census, Channels, Coefficients, Domain, EdgeOn, Form,
-    LinkModel, Objective, Rates, RingPacking, Seat, StepTime, Subset, Term, Tiers, TreePacking,
-    aggregate_gbps, all_to_all_gbps, edges_seconds, effective_gbps, effective_gbps_with,
-    host_distance, host_distance_left, host_hops, preserved_direct_gbps, preserved_gbps,
-    ring_packing_gbps, step_seconds, tree_packing_gbps,
+    AllToAll, Bandwidth, Candidate, Census, Channels, Class, Coefficients, DataWay, Domain, EdgeOn,
+    Efficiency, Estimate, Expected, Factor, Form, Hop, LinkModel, Objective, Operation, Part,
+    Rates, RingPacking, Seat, Share, Spread, StepTime, Subset, Term, Tiers, TreePacking, Use,
+    WayTerm, aggregate_gbps, all_to_all_gbps, copies_at_once, edges_seconds, effective_gbps,
+    effective_gbps_with, host_distance, host_distance_left, host_hops, preserved_direct_gbps,
+    preserved_gbps, ring_packing_gbps, step_seconds, tree_packing_gbps,
 };
 pub use sensitivity::Sensitivity;
 pub use settings::{Setting, Settings};
 pub use state::Usage;
 pub use topology::{
-    Device, DeviceInfo, DeviceSet, Fabric, FabricNode, FabricWire, HardwareGraph, HostLinks, Link,
-    NodeId, NodeKind, Pair, Region, Unit,
+    Device, DeviceInfo, DeviceSet, Fabric, FabricNode, FabricWire, HardwareGraph, HostLinks,
+    HostNetwork, Link, NodeId, NodeKind, Pair, PeerAccess, PeerSource, Region, Unit,
 };
 pub use view::{Stamp, Stop, View};

@@ -11,6 +11,7 @@
 mod aggregate;
 mod census;
 mod effective;
+mod expected;
 mod host_distance;
 mod link_model;
 mod objective;
@@ -21,6 +22,11 @@ mod step_time;
 pub use aggregate::{aggregate_gbps, host_hops};
 pub use census::{Census, Tiers};
 pub use effective::{Coefficients, effective_gbps, effective_gbps_with};
+pub use expected::{
+    Class, DataWay, Efficiency, Estimate, Expected, Factor, Hop, Operation, Part, Share, Spread,
+    Use, WayTerm, copies_at_once,
+};
+pub(crate) use expected::{expected_gbps, network_gbps};
 pub use host_distance::{host_distance, host_distance_left};
 pub use link_model::{Domain, LinkModel, Term};
 pub(crate) use objective::{BestOrder, Direction, Foresight};

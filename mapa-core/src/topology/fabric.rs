@@ -7,6 +7,7 @@ use petgraph::Undirected;
 use petgraph::graph::{Graph, NodeIndex};
 use petgraph::visit::EdgeRef;
 
+use super::facts::Facts;
 use super::link::Link;
 use crate::error::{Error, ErrorKind};
 use crate::ids::{DeviceId, LinkClass, MAX_DEVICES};
@@ -108,6 +109,8 @@ pub struct Fabric {
     /// Parent of each node in the host tree.
     up: BTreeMap<NodeIndex, NodeIndex>,
     pub(super) devices: Vec<NodeIndex>,
+    /// What is known of links beside the wires.
+    pub(super) facts: Facts,
 }
 
 impl Fabric {

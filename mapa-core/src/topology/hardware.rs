@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::device::{Device, Unit};
 use super::device_set::DeviceSet;
 use super::fabric::Fabric;
+use super::facts::Facts;
 use super::host_links::HostLinks;
 use super::host_tree::Region;
 use super::link::{Link, Pair};
@@ -117,7 +118,7 @@ impl HardwareGraph {
                 class: LinkClass::SameDevice,
                 gbps: fastest,
             },
-            fingerprint: fingerprint(&devices, &pairs, &models),
+            fingerprint: fingerprint(&devices, &pairs, &models, &fabric.facts),
             devices,
             pairs,
             models,
@@ -128,9 +129,12 @@ impl HardwareGraph {
         graph.neighbours = ids()
             .map(|a| ids().filter(|&b| graph.link(a, b).exists()).collect())
             .collect();
-        graph.twins = twins(&graph.devices, &graph.models, |a, b| {
-            graph.pair(DeviceId(a as u32), DeviceId(b as u32))
-        });
+        graph.twins = twins(
+            &graph.devices,
+            &graph.models,
+            |a, b| graph.pair(DeviceId(a as u32), DeviceId(b as u32)),
+            |a, b| graph.fabric.facts.alike(a, b, wholes),
+        );
         Ok(graph)
     }
 
@@ -554,7 +558,12 @@ fn pci_address(text: &str) -> Option<(u32, u32, u32, u32)> {
 }
 
 /// The hash of [`HardwareGraph::fingerprint`].
-fn fingerprint(devices: &[Device], pairs: &[Pair], models: &[Option<Arc<mig::Model>>]) -> u64 {
+fn fingerprint(
+    devices: &[Device],
+    pairs: &[Pair],
+    models: &[Option<Arc<mig::Model>>],
+    facts: &Facts,
+) -> u64 {
     let mut hash = fnv::FnvHasher::default();
     let mut link = |link: Link| {
         // Little-endian bytes by hand: `Hash` for integers follows the platform's byte order.
@@ -600,6 +609,7 @@ fn fingerprint(devices: &[Device], pairs: &[Pair], models: &[Option<Arc<mig::Mod
             ]);
         }
     }
+    facts.write(&mut hash);
     hash.finish()
 }
 
@@ -621,13 +631,15 @@ impl fmt::Debug for HardwareGraph {
     }
 }
 
-/// Two graphs are equal if their devices, their pairs and their ways to the host are.
+/// Two graphs are equal if their devices, their pairs, their ways to the host and what is known of
+/// their links are.
 impl PartialEq for HardwareGraph {
     fn eq(&self, other: &Self) -> bool {
         self.devices == other.devices
             && self.pairs == other.pairs
             && self.models == other.models
             && self.host_links == other.host_links
+            && self.fabric.facts == other.fabric.facts
     }
 }
 

@@ -9,8 +9,10 @@
 mod device;
 mod device_set;
 mod fabric;
+mod facts;
 mod hardware;
 mod host_links;
+mod host_network;
 mod host_tree;
 mod link;
 mod lower;
@@ -21,8 +23,10 @@ pub use device::{Device, Unit};
 pub use device_set::DeviceSet;
 pub(crate) use fabric::MOST_GBPS;
 pub use fabric::{DeviceInfo, Fabric, FabricNode, FabricWire, NodeId, NodeKind};
+pub use facts::{PeerAccess, PeerSource};
 pub use hardware::HardwareGraph;
 pub use host_links::HostLinks;
+pub use host_network::HostNetwork;
 pub use host_tree::Region;
 pub use link::{Link, Pair};
 

@@ -215,6 +215,7 @@ pub(super) fn twins(
     devices: &[Device],
     models: &[Option<Arc<mig::Model>>],
     pair: impl Fn(usize, usize) -> Pair,
+    facts_alike: impl Fn(usize, usize) -> bool,
 ) -> Vec<DeviceId> {
     let wholes = models.len();
     let alike = |a: usize, b: usize| {
@@ -223,6 +224,7 @@ pub(super) fn twins(
             == (y.memory_bytes, y.numa, y.port, y.switch_port)
             && x.product == y.product
             && models[a] == models[b]
+            && facts_alike(a, b)
             && (0..devices.len())
                 .filter(|&c| !matches!(devices[c].unit, Unit::Slice(_)) && c != a && c != b)
                 .all(|c| pair(a, c) == pair(b, c))

@@ -353,7 +353,7 @@ pub(super) fn settled(at_least: f64, at_most: f64) -> (f64, f64) {
 
 /// A number rounded to seven significant digits, so that results do not depend on the way in which
 /// a packing was found.
-pub(super) fn rounded(gbps: f64) -> f64 {
+pub(crate) fn rounded(gbps: f64) -> f64 {
     let digits = DIGITS - 1 - gbps.abs().max(f64::MIN_POSITIVE).log10().floor() as i32;
     let unit = 10f64.powi(digits.clamp(-300, 300));
     let rounded = (gbps * unit).round() / unit;

@@ -25,6 +25,7 @@ mod widest;
 pub use bandwidth::Bandwidth;
 pub use channels::Channels;
 pub use exchange::{AllToAll, all_to_all_gbps};
+pub(crate) use fractional::rounded;
 pub use rates::Rates;
 pub use ring::{RingPacking, ring_packing_gbps};
 pub use trees::{TreePacking, tree_packing_gbps};

@@ -1,0 +1,915 @@
+//! The model: ways of the data, shares of their parts, and the interval.
+
+use std::sync::{Arc, LazyLock};
+
+use super::efficiency::{Class, Efficiency, Part, Use};
+use super::operation::Operation;
+use super::ways::{Hop, Loads, Way, islands};
+use crate::score::packing::{AllToAll, Rates, RingPacking, TreePacking};
+use crate::score::{Direction, Foresight, Objective, Subset};
+use crate::sharing::{self, Flow};
+use crate::topology::{DeviceId, DeviceSet, HardwareGraph, HostNetwork, PeerSource};
+
+/// From how many devices behind a link switch on libraries reduce in the switch (NVLS): NCCL 2.27 did
+/// so from six B200 on.
+const IN_SWITCH_FROM: usize = 6;
+
+/// Up to how many devices one level of link switches joins.
+const IN_RACK_ABOVE: usize = 16;
+
+/// Direct links alone, at nominal bandwidth.
+const DIRECT: Rates = Rates {
+    direct: 1.0,
+    host: 0.0,
+    between_sockets: None,
+};
+
+/// The bandwidth that an operation is expected to reach on some devices.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Estimate {
+    /// The expectation, GB/s, in the unit of the [`Operation`].
+    pub gbps: f64,
+    /// Nine of ten measurements are above this, GB/s.
+    pub low_gbps: f64,
+    /// Nine of ten measurements are below this, GB/s.
+    pub high_gbps: f64,
+    /// What the links could carry at nominal bandwidth, GB/s: an upper bound.
+    pub nominal_gbps: f64,
+    /// The slowest hop of the data's way.
+    pub hop: Hop,
+    /// The class of the estimate's error.
+    pub class: Class,
+    /// Whether all pairs of the devices reach each other's memory (`true`), none (`false`), or some
+    /// (`None`).
+    pub peer_access: Option<bool>,
+    /// How the least certain of that is known.
+    pub peer_source: PeerSource,
+    /// Whether the speed of every link on the way is known rather than assumed.
+    pub known: bool,
+    /// The part that binds, and the traffic for which its share is measured.
+    pub bound_by: (Part, Use),
+    /// On how many machines that share was measured; 0 if it is taken from others.
+    pub machines: u32,
+}
+
+/// The bandwidth that an operation on large messages is expected to reach: computed from links, times
+/// what was measured for such links.
+///
+/// # Model
+///
+/// Over direct links: the [ring packing](RingPacking) of the set for collectives, the bandwidth of the
+/// pair for copies, and for an all-reduce of six and more devices behind a link switch the reduction in
+/// the switch. Over the host: flows in the [`HostNetwork`]. Peer access on: a flow takes its sender's
+/// slot up, its receiver's slot down, the uplinks between them, and the link between their sockets. Peer
+/// access off: a flow goes up into the host's memory and down again, and slots and uplinks share what
+/// they carry between both directions. Devices in several islands of direct links are crossed by as many
+/// rings as the smallest island has devices. The faster of direct links and host counts.
+///
+/// # Examples
+///
+/// ```
+/// use mapa_core::{DeviceSet, Expected, Fabric, LinkClass, Operation, PeerAccess, PeerSource};
+///
+/// // Two devices below one switch, two below another. Their memories are out of reach.
+/// let mut fabric = Fabric::new();
+/// let ids = [0, 1, 2, 3].map(|i| fabric.add_device(format!("GPU{i}")).unwrap());
+/// for a in 0..4 {
+///     for b in a + 1..4 {
+///         let class = if a / 2 == b / 2 { LinkClass::Pix } else { LinkClass::Node };
+///         fabric.link(ids[a], ids[b], class, 31.5)?;
+///     }
+/// }
+/// fabric.set_peer_access_everywhere(PeerAccess { on: false, source: PeerSource::Told });
+/// let graph = fabric.lower()?;
+/// let expected = Expected::shipped(Operation::AllReduce);
+/// let of = |devices: [u32; 2]| expected.of(&graph, &DeviceSet::from(devices)).unwrap();
+/// let (near, far) = (of([0, 1]), of([0, 2]));
+/// assert!(far.gbps > near.gbps, "a shared switch is crossed twice as often");
+/// assert!(near.low_gbps < near.gbps && near.gbps < near.high_gbps && near.high_gbps < 31.5);
+/// # Ok::<(), mapa_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expected {
+    operation: Operation,
+    efficiency: Arc<Efficiency>,
+    bytes: Option<u64>,
+    in_switch: bool,
+    far: bool,
+}
+
+impl Expected {
+    /// The model for an operation, with these shares.
+    #[must_use]
+    pub fn new(operation: Operation, efficiency: Arc<Efficiency>) -> Self {
+        Self {
+            operation,
+            efficiency,
+            bytes: None,
+            in_switch: true,
+            far: false,
+        }
+    }
+
+    /// The model with the shares that MAPA ships.
+    #[must_use]
+    pub fn shipped(operation: Operation) -> Self {
+        Self::new(operation, Efficiency::shipped())
+    }
+
+    /// What the links could carry at nominal bandwidth: direct links and the host as a network in one
+    /// model. Nothing in it is fitted.
+    #[must_use]
+    pub fn nominal(operation: Operation) -> Self {
+        Self::new(operation, Efficiency::nominal())
+    }
+
+    /// For messages of this size, in bytes. Without a size, messages are large: 1 GiB or more.
+    #[must_use]
+    pub fn message_bytes(self, bytes: Option<u64>) -> Self {
+        Self { bytes, ..self }
+    }
+
+    /// Whether link switches may reduce (NVLS), where they can.
+    #[must_use]
+    pub fn in_switch(self, in_switch: bool) -> Self {
+        Self { in_switch, ..self }
+    }
+
+    /// For copies between devices and the host: whether the memory is that of the other socket.
+    #[must_use]
+    pub fn far(self, far: bool) -> Self {
+        Self { far, ..self }
+    }
+
+    /// The operation.
+    #[must_use]
+    pub fn operation(&self) -> Operation {
+        self.operation
+    }
+
+    /// The shares.
+    #[must_use]
+    pub fn efficiency(&self) -> &Arc<Efficiency> {
+        &self.efficiency
+    }
+
+    /// The estimate for a set of devices. A copy goes from the lowest device to the next.
+    ///
+    /// `None` where there is nothing to send, or no way: fewer than two devices (one for copies
+    /// between memory and devices), instances, devices of several servers.
+    ///
+    /// # Complexity
+    ///
+    /// Over the host O(k²) for k devices. Over direct links as [`RingPacking::of`],
+    /// [`TreePacking::of`] and [`AllToAll::of`].
+    ///
+    /// # Panics
+    /// If a device of the set is not one of the graph's, as [`HardwareGraph::pair`].
+    #[must_use]
+    pub fn of(&self, graph: &HardwareGraph, set: &DeviceSet) -> Option<Estimate> {
+        let devices: Vec<DeviceId> = set.iter().collect();
+        self.along(graph, &devices)
+    }
+
+    /// [`of`](Self::of) for devices in an order: copies go from the first device to the second, from
+    /// the third to the fourth, and so on, all at once.
+    ///
+    /// # Panics
+    /// As [`of`](Self::of).
+    #[must_use]
+    pub fn along(&self, graph: &HardwareGraph, devices: &[DeviceId]) -> Option<Estimate> {
+        let generation = graph.link_generation();
+        let ways = self.ways(graph, devices);
+        let best = |efficiency: &Efficiency, ways: &[Way]| {
+            let values = ways.iter().enumerate();
+            let values = values.filter_map(|(at, way)| Some((at, way.at(efficiency, generation)?)));
+            // Of equal ways the first: direct links.
+            values.reduce(|a, b| if b.1.0 > a.1.0 { b } else { a })
+        };
+        let (at, (gbps, term, share)) = best(&self.efficiency, &ways)?;
+        let way = &ways[at];
+        let nominal = Efficiency::nominal();
+        let plain = Self {
+            efficiency: Arc::clone(&nominal),
+            ..self.clone()
+        };
+        let bounds = [
+            best(&nominal, &ways),
+            best(&nominal, &plain.ways(graph, devices)),
+        ];
+        let bounds = bounds.into_iter().flatten().map(|(_, (gbps, ..))| gbps);
+        let nominal_gbps = bounds.fold(gbps, f64::max);
+        let (low, high) = self.efficiency.interval(way.class, share.machines);
+        let slower = self.slower(gbps, devices.len());
+        let pairs = || {
+            let below = |i: usize| devices[..i].iter().map(move |&a| (a, i));
+            (0..devices.len())
+                .flat_map(below)
+                .map(|(a, i)| graph.peer_access(a, devices[i]))
+        };
+        let of_host = self.operation.is_of_host();
+        let on = pairs().filter(|access| access.on || of_host).count();
+        let host = HostNetwork::of(graph);
+        let known = match way.hop {
+            Hop::Direct => generation.is_some(),
+            _ => devices.iter().all(|&id| host.is_known(id)),
+        };
+        Some(Estimate {
+            gbps: gbps * slower,
+            // A short message may take no fixed time, or three times as long.
+            low_gbps: gbps * low / (1.0 + 3.0 * (1.0 / slower - 1.0)),
+            high_gbps: gbps * high,
+            nominal_gbps,
+            hop: way.hop,
+            class: way.class,
+            peer_access: match on {
+                0 if !of_host && devices.len() > 1 => Some(false),
+                on if on == pairs().count() => Some(true),
+                _ => None,
+            },
+            peer_source: pairs()
+                .map(|access| access.source)
+                .min()
+                .unwrap_or_default(),
+            known,
+            bound_by: (term.part, term.using),
+            machines: share.machines,
+        })
+    }
+
+    /// The part of the bandwidth that is left for messages of this size.
+    fn slower(&self, gbps: f64, n: usize) -> f64 {
+        let Some(bytes) = self.bytes.filter(|bytes| *bytes > 0) else {
+            return 1.0;
+        };
+        let bytes = bytes as f64 * self.operation.bytes_on_bus(n);
+        1.0 / (1.0 + gbps * 1e9 * self.operation.fixed_seconds() / bytes)
+    }
+
+    /// The ways that the data could take, direct links first. Each is as fast as the least of its
+    /// terms; the fastest way counts.
+    ///
+    /// # Panics
+    /// As [`of`](Self::of).
+    #[must_use]
+    pub fn ways(&self, graph: &HardwareGraph, devices: &[DeviceId]) -> Vec<Way> {
+        let wholes = graph.wholes();
+        let set: DeviceSet = devices.iter().copied().collect();
+        let one_server = || {
+            devices.iter().enumerate().all(|(i, &a)| {
+                let host = |b: DeviceId| graph.pair(a, b).host.class.is_host();
+                let joined = |&b: &DeviceId| host(b) || graph.pair(a, b).direct.exists();
+                devices[..i].iter().all(joined)
+            })
+        };
+        let few = usize::from(!self.operation.is_of_host()) + 1;
+        if set.len() != devices.len()
+            || devices.len() < few
+            || !set.is_subset(&wholes)
+            || !one_server()
+        {
+            return Vec::new();
+        }
+        match self.operation {
+            Operation::Copy | Operation::CopyBothWays => self.copies(graph, devices),
+            Operation::HostToDevice | Operation::DeviceToHost => self.of_memory(graph, devices),
+            Operation::SendRecv => self.neighbours(graph, devices),
+            Operation::AllToAll => self.exchange(graph, &set),
+            _ => self.rings(graph, &set),
+        }
+    }
+
+    /// Copies from each first device to each second.
+    fn copies(&self, graph: &HardwareGraph, devices: &[DeviceId]) -> Vec<Way> {
+        let pairs: Vec<(usize, usize)> =
+            (0..devices.len() / 2).map(|i| (2 * i, 2 * i + 1)).collect();
+        let both = self.operation == Operation::CopyBothWays;
+        let using = if both { Use::BothWays } else { Use::Copy };
+        let ways = if both { 2.0 } else { 1.0 };
+        let count = ways * pairs.len() as f64;
+        let mut found = Vec::new();
+        let links: Option<Vec<(f64, f64, bool)>> = pairs
+            .iter()
+            .map(|&(a, b)| self.links(graph, devices[a], devices[b]))
+            .collect();
+        if let Some(links) = links {
+            let generation = graph.link_generation();
+            let exponent = generation.map_or(1.0, |name| self.efficiency.exponent(name));
+            let class = if exponent == 1.0 {
+                Class::DirectCopy
+            } else {
+                Class::Uneven
+            };
+            let mut way = Way::new(Hop::Direct, class);
+            let engines = self
+                .efficiency
+                .own(Part::Direct, Use::Engines, generation)
+                .is_some()
+                && both;
+            for (one, links, hops) in links {
+                // Copy engines carry what the links do, up to a limit of their own. Copies by kernels
+                // grow with a power of the number of links.
+                let grown = if engines { links } else { links.powf(exponent) };
+                let using = if hops && !engines {
+                    Use::TwoHops
+                } else {
+                    using
+                };
+                way.term(Part::Direct, using, one * grown * count);
+                if engines {
+                    way.term(Part::Direct, Use::Engines, one * count);
+                }
+            }
+            found.push(way);
+        }
+        let host = HostNetwork::of(graph);
+        let over_host = pairs
+            .iter()
+            .all(|&(a, b)| graph.pair(devices[a], devices[b]).host.class.is_host());
+        if over_host {
+            let mut loads = Loads::new(graph, &host, devices);
+            for (a, b) in pairs {
+                loads.flow(a, b);
+                if both {
+                    loads.flow(b, a);
+                }
+            }
+            found.push(
+                loads
+                    .way(using, 1.0 / count, Class::OneSocket, &self.efficiency)
+                    .across(),
+            );
+        }
+        found
+    }
+
+    /// The direct links between two devices: GB/s of one, their number, and whether the path has two
+    /// hops, where the generation copies over two.
+    fn links(&self, graph: &HardwareGraph, a: DeviceId, b: DeviceId) -> Option<(f64, f64, bool)> {
+        if !graph.peer_access(a, b).on {
+            return None;
+        }
+        let own = |a, b| {
+            let link = graph.pair(a, b).direct;
+            match link.class {
+                crate::ids::LinkClass::Direct(n) => Some((link.gbps / f64::from(n), f64::from(n))),
+                _ => None,
+            }
+        };
+        if let Some((one, links)) = own(a, b) {
+            return Some((one, links, false));
+        }
+        self.efficiency
+            .own(Part::Direct, Use::TwoHops, graph.link_generation())?;
+        let over = |c: DeviceId| {
+            let ((one, x), (_, y)) = (own(a, c)?, own(c, b)?);
+            Some((one, x.min(y), true))
+        };
+        let paths = graph.wholes();
+        let paths = paths.iter().filter(|&c| c != a && c != b).filter_map(over);
+        paths.reduce(|best, path| if path.1 > best.1 { path } else { best })
+    }
+
+    /// Copies between the memory and each device.
+    fn of_memory(&self, graph: &HardwareGraph, devices: &[DeviceId]) -> Vec<Way> {
+        let host = HostNetwork::of(graph);
+        let count = devices.len() as f64;
+        let least = devices
+            .iter()
+            .map(|&id| host.slot_gbps(id))
+            .fold(f64::INFINITY, f64::min);
+        let hop = if self.far {
+            Hop::BetweenSockets
+        } else {
+            Hop::Socket
+        };
+        let mut way = Way::new(hop, Class::HostCopy);
+        way.term(Part::Slot, Use::Host, least * count);
+        for (at, gbps) in host.uplinks().iter().enumerate() {
+            let below = devices
+                .iter()
+                .filter(|&&id| host.above(id).any(|own| own == at))
+                .count();
+            if below > 1 {
+                way.term(Part::Uplink, Use::Host, gbps / below as f64 * count);
+            }
+        }
+        // A root is narrow where several switches hang below it. It is not on machines that call a
+        // whole socket one root.
+        for &id in devices {
+            let (root, busy) = host.root(id);
+            let below = devices
+                .iter()
+                .filter(|&&other| host.root(other).0 == root)
+                .count();
+            if busy && below > 1 {
+                way.term(Part::Root, Use::Host, least / below as f64 * count);
+            }
+        }
+        if self.far {
+            way.term(Part::SocketLink, Use::Host, least);
+        }
+        way.terms.dedup();
+        vec![way]
+    }
+
+    /// Each device sends to the next.
+    fn neighbours(&self, graph: &HardwareGraph, devices: &[DeviceId]) -> Vec<Way> {
+        let n = devices.len();
+        let hops = || (0..n).map(|i| (i, (i + 1) % n));
+        let link = |(a, b): (usize, usize)| {
+            let own = graph.pair(devices[a], devices[b]).direct;
+            (own.exists() && graph.peer_access(devices[a], devices[b]).on).then_some(own.gbps)
+        };
+        let links: Option<Vec<f64>> = hops().map(link).collect();
+        let mut found = Vec::new();
+        if let Some(links) = links {
+            let mut way = Way::new(Hop::Direct, Class::DirectCollective);
+            let least = links.into_iter().fold(f64::INFINITY, f64::min);
+            way.term(Part::Direct, Use::Pair, least);
+            found.push(way);
+        }
+        let host = HostNetwork::of(graph);
+        let mut loads = Loads::new(graph, &host, devices);
+        hops().for_each(|(a, b)| loads.flow(a, b));
+        found.push(loads.way(Use::Ring, 1.0, Class::HostRing, &self.efficiency));
+        found
+    }
+
+    /// Whether all pairs with direct links reach each other's memory, and there is such a pair.
+    fn links_are_open(graph: &HardwareGraph, set: &DeviceSet) -> bool {
+        let mut links = graph
+            .links_within(set)
+            .filter(|(a, b, _)| graph.pair(*a, *b).direct.exists())
+            .peekable();
+        links.peek().is_some() && links.all(|(a, b, _)| graph.peer_access(a, b).on)
+    }
+
+    /// What a packing over direct links alone carries, nominal GB/s; 0 if they form none.
+    fn packed(&self, graph: &HardwareGraph, set: &DeviceSet) -> f64 {
+        let found = match self.operation {
+            Operation::TreeReduce => TreePacking::new(DIRECT).of(graph, set),
+            Operation::AllToAll => AllToAll::new(DIRECT).of(graph, set),
+            _ => RingPacking::new(DIRECT).of(graph, set),
+        };
+        found.map_or(0.0, |found| found.gbps)
+    }
+
+    /// Rings, or trees: over direct links, or over the host.
+    fn rings(&self, graph: &HardwareGraph, set: &DeviceSet) -> Vec<Way> {
+        let mut found = Vec::new();
+        let n = set.len();
+        let using = if n == 2 { Use::Pair } else { Use::Ring };
+        if Self::links_are_open(graph, set) {
+            let packed = self.packed(graph, set);
+            let mut way = Way::new(Hop::Direct, Class::DirectCollective);
+            match self.reduced_in_switch(graph, set) {
+                Some((using, gbps)) => way.term(Part::Direct, using, gbps),
+                None if packed > 0.0 => way.term(Part::Direct, using, packed),
+                None => {}
+            }
+            found.push(way);
+        }
+        found.push(self.ring_over_host(graph, set));
+        found
+    }
+
+    /// What a reduction in the link switches could carry, GB/s of bus bandwidth, where a library
+    /// reduces there.
+    fn reduced_in_switch(&self, graph: &HardwareGraph, set: &DeviceSet) -> Option<(Use, f64)> {
+        let n = set.len();
+        if !self.in_switch || self.operation != Operation::AllReduce || n < IN_SWITCH_FROM {
+            return None;
+        }
+        let port = |id| graph.device(id).switch_port.map(|port| port.gbps);
+        let ports: Option<Vec<f64>> = set.iter().map(port).collect();
+        let least = ports?.into_iter().fold(f64::INFINITY, f64::min);
+        let using = if n > IN_RACK_ABOVE {
+            Use::InRack
+        } else {
+            Use::InSwitch
+        };
+        self.efficiency
+            .own(Part::Direct, using, graph.link_generation())?;
+        Some((using, least * Operation::AllReduce.bytes_on_bus(n)))
+    }
+
+    /// Rings that cross the host, and use direct links within islands.
+    fn ring_over_host(&self, graph: &HardwareGraph, set: &DeviceSet) -> Way {
+        let host = HostNetwork::of(graph);
+        let mut islands = islands(graph, set);
+        let smallest = islands.iter().map(DeviceSet::len).min().unwrap_or(0);
+        let ordered = host.in_order(set);
+        let place = |island: &DeviceSet| ordered.iter().position(|&id| island.contains(id));
+        islands.sort_by_key(place);
+        // The devices of an island follow each other, so a ring crosses the host once for each island.
+        let devices: Vec<DeviceId> = islands
+            .iter()
+            .flat_map(|island| ordered.iter().copied().filter(|&id| island.contains(id)))
+            .collect();
+        let n = devices.len();
+        let inside: Vec<bool> = (0..n)
+            .map(|i| {
+                let (a, b) = (devices[i], devices[(i + 1) % n]);
+                graph.pair(a, b).direct.exists() && graph.peer_access(a, b).on
+            })
+            .collect();
+        let mut loads = Loads::new(graph, &host, &devices);
+        for (i, _) in inside.iter().enumerate().filter(|(_, inside)| !**inside) {
+            loads.flow(i, (i + 1) % n);
+        }
+        let rings = if islands.len() > 1 {
+            smallest.max(1) as f64
+        } else {
+            1.0
+        };
+        let is_plain = islands.len() == n;
+        let class = if is_plain {
+            Class::HostRing
+        } else {
+            Class::Islands
+        };
+        let mut way = loads.way(Use::Ring, 1.0 / rings, class, &self.efficiency);
+        if rings > 1.0 {
+            // Each ring crosses by slots of its own. What all of them reach together was measured,
+            // between sockets too.
+            way.terms
+                .retain(|term| !matches!(term.part, Part::SocketLink | Part::SocketBus));
+            let least = devices
+                .iter()
+                .map(|&id| host.slot_gbps(id))
+                .fold(f64::INFINITY, f64::min);
+            way.term(Part::Crossing, Use::Ring, least);
+        }
+        for island in islands.iter().filter(|island| island.len() > 1) {
+            let packed = self.packed(graph, island);
+            let using = if island.len() == 2 {
+                Use::Pair
+            } else {
+                Use::Ring
+            };
+            if packed > 0.0 {
+                way.term(Part::Direct, using, packed);
+            }
+        }
+        way
+    }
+
+    /// Every device sends to every other.
+    fn exchange(&self, graph: &HardwareGraph, set: &DeviceSet) -> Vec<Way> {
+        let mut found = Vec::new();
+        if Self::links_are_open(graph, set) {
+            let mut way = Way::new(Hop::Direct, Class::DirectCollective);
+            let packed = self.packed(graph, set);
+            if packed > 0.0 {
+                way.term(Part::Direct, Use::Exchange, packed);
+            }
+            found.push(way);
+        }
+        let host = HostNetwork::of(graph);
+        let devices = host.in_order(set);
+        let n = devices.len();
+        let others = 1.0 / (n as f64 - 1.0);
+        let mut loads = Loads::new(graph, &host, &devices);
+        let mut direct = f64::INFINITY;
+        for b in 0..n {
+            for a in 0..b {
+                let link = graph.pair(devices[a], devices[b]).direct;
+                if link.exists() && graph.peer_access(devices[a], devices[b]).on {
+                    direct = direct.min(link.gbps);
+                } else {
+                    loads.flow(a, b);
+                    loads.flow(b, a);
+                }
+            }
+        }
+        let mut way = loads.way(Use::Exchange, others, Class::HostExchange, &self.efficiency);
+        way.term(Part::Direct, Use::Exchange, direct / others);
+        found.push(way);
+        found
+    }
+
+    /// The name of the objective.
+    fn name(&self) -> &'static str {
+        let nominal = self.efficiency == Efficiency::nominal();
+        match (nominal, self.operation) {
+            (false, _) => "expected_gbps",
+            (true, Operation::TreeReduce) => "tree_packing_network_gbps",
+            (true, Operation::AllToAll) => "all_to_all_network_gbps",
+            (true, _) => "ring_packing_network_gbps",
+        }
+    }
+
+    /// The model as an objective, `expected_gbps`: 0 where there is no estimate. With nominal shares
+    /// its name is that of the packing: `ring_packing_network_gbps`, `tree_packing_network_gbps`,
+    /// `all_to_all_network_gbps`. A model of copies is one of whole placements, from the first rank to
+    /// the second; others look at sets.
+    #[must_use]
+    pub fn objective(&self) -> Objective<'static> {
+        let this = self.clone();
+        let name = self.name();
+        if !self.operation.is_collective() {
+            return Objective::placement(name, move |candidate| {
+                let found = this.value(candidate.view.graph(), candidate.placement);
+                found.unwrap_or(0.0)
+            });
+        }
+        let value = {
+            let this = this.clone();
+            move |subset: Subset<'_>| {
+                let devices: Vec<DeviceId> = subset.devices.iter().collect();
+                this.value(subset.graph, &devices).unwrap_or(0.0)
+            }
+        };
+        let inner = match self.operation {
+            Operation::TreeReduce => TreePacking::new(DIRECT).objective(),
+            Operation::AllToAll => AllToAll::new(DIRECT).objective(),
+            _ => RingPacking::new(DIRECT).objective(),
+        };
+        let bounds = Arc::new(Bounds { inner, model: this });
+        let [on_set, within, apart] = [0; 3].map(|_| Arc::clone(&bounds));
+        Objective::chosen(name, value)
+            .blind_to_ids()
+            .bounded(move |subset| on_set.on_set(subset))
+            .foreseen(Foresight {
+                within: Arc::new(move |part, k| within.within(part, k)),
+                apart: Some(Arc::new(move |part| apart.host(part))),
+            })
+            .bounds_of(Direction::Highest)
+    }
+
+    /// The expectation alone, rounded to seven digits as packings are.
+    fn value(&self, graph: &HardwareGraph, devices: &[DeviceId]) -> Option<f64> {
+        let generation = graph.link_generation();
+        let ways = self.ways(graph, devices);
+        let values = ways
+            .iter()
+            .filter_map(|way| way.at(&self.efficiency, generation));
+        let best = values.map(|(gbps, ..)| gbps).reduce(f64::max)?;
+        Some(rounded(best * self.slower(best, devices.len())))
+    }
+}
+
+impl Way {
+    /// Copies between sockets err in a way of their own.
+    fn across(mut self) -> Self {
+        if self.hop == Hop::BetweenSockets && self.class == Class::OneSocket {
+            self.class = Class::AcrossSockets;
+        }
+        self
+    }
+}
+
+/// Seven digits, so that sets that differ in the last bits are equal.
+fn rounded(gbps: f64) -> f64 {
+    crate::score::packing::rounded(gbps)
+}
+
+/// Upper bounds of the model on sets of devices.
+struct Bounds {
+    inner: Objective<'static>,
+    model: Expected,
+}
+
+impl Bounds {
+    /// The largest share of direct links, and of a slot.
+    fn direct(&self, graph: &HardwareGraph, nominal: f64, part: Subset<'_>, k: usize) -> f64 {
+        let share = |using| {
+            let own = self
+                .model
+                .efficiency
+                .of(Part::Direct, using, graph.link_generation());
+            own.value
+        };
+        let using = match (self.model.operation, k) {
+            (Operation::AllToAll, _) => Use::Exchange,
+            (Operation::SendRecv, _) | (_, 2) => Use::Pair,
+            _ => Use::Ring,
+        };
+        let ports = part
+            .devices
+            .iter()
+            .filter_map(|id| part.graph.device(id).switch_port);
+        let port = ports.map(|port| port.gbps).fold(0.0, f64::max);
+        let in_switch = if self.model.in_switch
+            && self.model.operation == Operation::AllReduce
+            && k >= IN_SWITCH_FROM
+        {
+            let using = if k > IN_RACK_ABOVE {
+                Use::InRack
+            } else {
+                Use::InSwitch
+            };
+            let own = self
+                .model
+                .efficiency
+                .own(Part::Direct, using, graph.link_generation());
+            own.map(|own| own.value * port * Operation::AllReduce.bytes_on_bus(k))
+        } else {
+            None
+        };
+        in_switch.unwrap_or(share(using) * nominal)
+    }
+
+    fn host(&self, part: Subset<'_>) -> f64 {
+        let host = HostNetwork::of(part.graph);
+        let slots = part.devices.iter().map(|id| host.slot_gbps(id));
+        let slot = slots.fold(0.0, f64::max);
+        let of = |part, using| self.model.efficiency.of(part, using, None).value;
+        let using = match self.model.operation {
+            Operation::AllToAll => Use::Exchange,
+            _ => Use::Ring,
+        };
+        // Whether any pair reaches the other's memory.
+        let open = {
+            let devices: Vec<DeviceId> = part.devices.iter().collect();
+            (1..devices.len()).any(|i| {
+                let on = |&a: &DeviceId| part.graph.peer_access(a, devices[i]).on;
+                devices[..i].iter().any(on)
+            })
+        };
+        let joined = part.devices.iter().any(|id| {
+            part.devices
+                .iter()
+                .any(|other| part.graph.pair(id, other).direct.exists())
+        });
+        let one = if open {
+            of(Part::Slot, using)
+        } else {
+            of(Part::StagedPool, using) / 2.0
+        };
+        if !joined {
+            return rounded(slot * one);
+        }
+        // With direct links in between, several rings cross, and an exchange leaves the host alone for
+        // some pairs.
+        let rings = part.devices.len() as f64;
+        let crossing = match using {
+            Use::Ring => of(Part::Crossing, Use::Ring)
+                .max(one)
+                .max(of(Part::Staged, Use::Copy)),
+            _ => one * rings,
+        };
+        rounded(slot * crossing.min(one.max(of(Part::Staged, Use::Copy)) * rings))
+    }
+
+    fn on_set(&self, subset: Subset<'_>) -> f64 {
+        let nominal = self.inner.best_on(subset).unwrap_or(f64::INFINITY);
+        let direct = self.direct(subset.graph, nominal, subset, subset.devices.len());
+        rounded(direct.max(self.host(subset)) * (1.0 + 1e-9))
+    }
+
+    fn within(&self, part: Subset<'_>, k: usize) -> f64 {
+        let nominal = self
+            .inner
+            .foresight()
+            .map_or(f64::INFINITY, |own| (own.within)(part, k));
+        let direct = self.direct(part.graph, nominal, part, k);
+        rounded(direct.max(self.host(part)) * (1.0 + 1e-9))
+    }
+}
+
+/// What each of these copies reaches while all run at once: max-min fair shares of the host's parts at
+/// nominal bandwidth, times the shares of one copy. A copy is from the first device to the second;
+/// `None` stands for the host's memory.
+///
+/// # Complexity
+///
+/// As [`max_min`](sharing::max_min).
+///
+/// # Errors
+/// A copy from a device to itself, or from the memory to the memory: no flow has such a way.
+///
+/// # Examples
+///
+/// ```
+/// use mapa_core::{DeviceId, Efficiency, Fabric, LinkClass, copies_at_once};
+///
+/// let mut fabric = Fabric::new();
+/// let ids = [0, 1, 2].map(|i| fabric.add_device(format!("GPU{i}")).unwrap());
+/// for (a, b) in [(0, 1), (0, 2), (1, 2)] {
+///     fabric.link(ids[a], ids[b], LinkClass::Phb, 31.5)?;
+/// }
+/// let graph = fabric.lower()?;
+/// // Two copies into one device share its slot.
+/// let id = |i| Some(DeviceId(i));
+/// let rates = copies_at_once(&graph, &[(id(0), id(2)), (id(1), id(2))], &Efficiency::nominal())?;
+/// assert_eq!(rates, [15.75, 15.75]);
+/// # Ok::<(), mapa_core::Error>(())
+/// ```
+pub fn copies_at_once(
+    graph: &HardwareGraph,
+    copies: &[(Option<DeviceId>, Option<DeviceId>)],
+    efficiency: &Efficiency,
+) -> Result<Vec<f64>, crate::error::Error> {
+    let host = HostNetwork::of(graph);
+    let n = graph.wholes().len();
+    let share = |part, using| efficiency.of(part, using, None).value;
+    // Slots up and down, uplinks up and down, pools of slots and of uplinks, pairs of sockets.
+    let uplinks = host.uplinks().len();
+    let mut capacities = Vec::new();
+    let ids = || (0..n as u32).map(DeviceId);
+    let most = |gbps: f64| gbps.min(1e9);
+    for _ in 0..2 {
+        capacities.extend(ids().map(|id| most(host.slot_gbps(id) * share(Part::Slot, Use::Copy))));
+    }
+    for _ in 0..2 {
+        let up = host.uplinks().iter();
+        capacities.extend(up.map(|gbps| most(gbps * share(Part::Uplink, Use::Copy))));
+    }
+    capacities
+        .extend(ids().map(|id| most(host.slot_gbps(id) * share(Part::StagedPool, Use::Copy))));
+    let up = host.uplinks().iter();
+    capacities.extend(up.map(|gbps| most(gbps * share(Part::UplinkPool, Use::Copy))));
+    let [slot_up, slot_down, up, down, pool, uplink_pool, sockets] = [
+        0,
+        n,
+        2 * n,
+        2 * n + uplinks,
+        2 * n + 2 * uplinks,
+        3 * n + 2 * uplinks,
+        3 * n + 3 * uplinks,
+    ];
+    let mut pairs: Vec<(u32, u32)> = Vec::new();
+    let mut flows = Vec::new();
+    for &(from, to) in copies {
+        let mut links: Vec<usize> = Vec::new();
+        let mut cap = f64::INFINITY;
+        let staged = from
+            .zip(to)
+            .is_some_and(|(a, b)| !graph.peer_access(a, b).on);
+        if staged {
+            for id in [from, to].into_iter().flatten() {
+                links.push(pool + id.index());
+                links.extend(host.above(id).map(|at| uplink_pool + at));
+                cap = cap.min(host.slot_gbps(id) * share(Part::Staged, Use::Copy));
+            }
+        } else {
+            let above = |id: Option<DeviceId>| {
+                id.into_iter()
+                    .flat_map(|id| host.above(id).collect::<Vec<_>>())
+            };
+            let common: Vec<usize> = above(from)
+                .filter(|at| above(to).any(|other| other == *at))
+                .collect();
+            links.extend(from.map(|id| slot_up + id.index()));
+            links.extend(to.map(|id| slot_down + id.index()));
+            links.extend(
+                above(from)
+                    .filter(|at| !common.contains(at))
+                    .map(|at| up + at),
+            );
+            links.extend(
+                above(to)
+                    .filter(|at| !common.contains(at))
+                    .map(|at| down + at),
+            );
+            if let Some((a, b)) = from.zip(to)
+                && host.socket(a) != host.socket(b)
+            {
+                let pair = (host.socket(a), host.socket(b));
+                let at = pairs
+                    .iter()
+                    .position(|own| *own == pair)
+                    .unwrap_or_else(|| {
+                        let (part, gbps) = match host.between_sockets() {
+                            Some(bus) => (Part::SocketBus, bus),
+                            None => (Part::SocketLink, host.slot_gbps(a).min(host.slot_gbps(b))),
+                        };
+                        capacities.push(most(gbps * share(part, Use::Copy)));
+                        pairs.push(pair);
+                        pairs.len() - 1
+                    });
+                links.push(sockets + at);
+            }
+        }
+        flows.push(Flow::new(links.into_iter().map(|at| at as u32), cap));
+    }
+    sharing::max_min(&capacities, &flows)
+}
+
+/// [`Expected`] with the shares that are shipped, as an objective, for jobs of each kind of pattern.
+pub(crate) fn expected_gbps(operation: Operation) -> Objective<'static> {
+    static OBJECTIVES: LazyLock<[Objective<'static>; 3]> =
+        LazyLock::new(|| SHAPES.map(|own| Expected::shipped(own).objective()));
+    OBJECTIVES[at(operation)].clone()
+}
+
+/// [`Expected::nominal`] as an objective, for jobs of each kind of pattern.
+pub(crate) fn network_gbps(operation: Operation) -> Objective<'static> {
+    static OBJECTIVES: LazyLock<[Objective<'static>; 3]> =
+        LazyLock::new(|| SHAPES.map(|own| Expected::nominal(own).objective()));
+    OBJECTIVES[at(operation)].clone()
+}
+
+const SHAPES: [Operation; 3] = [
+    Operation::AllReduce,
+    Operation::TreeReduce,
+    Operation::AllToAll,
+];
+
+fn at(operation: Operation) -> usize {
+    let own = SHAPES.iter().position(|own| *own == operation);
+    own.unwrap_or(0)
+}

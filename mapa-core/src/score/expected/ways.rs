@@ -1,0 +1,246 @@
+//! The ways of a job's data, and what each part on the way would let pass.
+
+use smallvec::SmallVec;
+
+use super::efficiency::{Class, Efficiency, Part, Share, Use};
+use crate::topology::{DeviceId, DeviceSet, HardwareGraph, HostNetwork};
+
+/// The slowest kind of hop of a way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Hop {
+    /// Direct links.
+    Direct,
+    /// PCIe switches.
+    Switch,
+    /// Through root ports of one socket.
+    Socket,
+    /// Between sockets.
+    BetweenSockets,
+}
+
+/// What an operation would reach if one part of its way carried its nominal bandwidth, and all
+/// others any.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Term {
+    /// The part.
+    pub part: Part,
+    /// The traffic.
+    pub using: Use,
+    /// GB/s.
+    pub gbps: f64,
+}
+
+/// One way of the data: as fast as the least of its terms, each times the share of its part.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Way {
+    /// The terms.
+    pub terms: SmallVec<[Term; 6]>,
+    /// Its slowest hop.
+    pub hop: Hop,
+    /// The class of its error.
+    pub class: Class,
+}
+
+impl Way {
+    pub(super) fn new(hop: Hop, class: Class) -> Self {
+        Self {
+            terms: SmallVec::new(),
+            hop,
+            class,
+        }
+    }
+
+    pub(super) fn term(&mut self, part: Part, using: Use, gbps: f64) {
+        if gbps.is_finite() {
+            self.terms.push(Term { part, using, gbps });
+        }
+    }
+
+    /// The bandwidth at these shares, the term that binds, and its share; none without a term.
+    #[must_use]
+    pub fn at(
+        &self,
+        efficiency: &Efficiency,
+        generation: Option<&str>,
+    ) -> Option<(f64, Term, Share)> {
+        let values = self.terms.iter().map(|term| {
+            let share = efficiency.of(term.part, term.using, generation);
+            (share.value * term.gbps, *term, share)
+        });
+        values.min_by(|a, b| a.0.total_cmp(&b.0))
+    }
+}
+
+/// What a set of flows over the host loads, in numbers of flows.
+pub(super) struct Loads<'a> {
+    graph: &'a HardwareGraph,
+    host: &'a HostNetwork,
+    /// The devices, and for each: flows that leave it, flows that reach it, flows that are staged.
+    devices: &'a [DeviceId],
+    slots: Vec<[u32; 3]>,
+    /// By uplink: up, down, staged.
+    uplinks: SmallVec<[(usize, [u32; 3]); 8]>,
+    /// By pair of sockets, from the first to the second.
+    sockets: SmallVec<[((u32, u32), u32); 8]>,
+    staged: bool,
+    root_shared: bool,
+    hop: Hop,
+    flows: u32,
+}
+
+impl<'a> Loads<'a> {
+    pub(super) fn new(
+        graph: &'a HardwareGraph,
+        host: &'a HostNetwork,
+        devices: &'a [DeviceId],
+    ) -> Self {
+        Self {
+            graph,
+            host,
+            devices,
+            slots: vec![[0; 3]; devices.len()],
+            uplinks: SmallVec::new(),
+            sockets: SmallVec::new(),
+            staged: false,
+            root_shared: false,
+            hop: Hop::Switch,
+            flows: 0,
+        }
+    }
+
+    fn uplink(&mut self, at: usize, kind: usize, flows: u32) {
+        match self.uplinks.iter_mut().find(|(own, _)| *own == at) {
+            Some((_, loads)) => loads[kind] += flows,
+            None => {
+                let mut loads = [0; 3];
+                loads[kind] = flows;
+                self.uplinks.push((at, loads));
+            }
+        }
+    }
+
+    /// Adds one flow from one device to another, both by their position.
+    pub(super) fn flow(&mut self, from: usize, to: usize) {
+        let (a, b) = (self.devices[from], self.devices[to]);
+        self.flows += 1;
+        let (near, far) = (self.host.socket(a), self.host.socket(b));
+        let share = self.host.share_a_switch(a, b);
+        self.hop = self.hop.max(match () {
+            () if near != far => Hop::BetweenSockets,
+            () if share => Hop::Switch,
+            () => Hop::Socket,
+        });
+        let host = self.host;
+        if self.graph.peer_access(a, b).on {
+            self.slots[from][0] += 1;
+            self.slots[to][1] += 1;
+            for at in host
+                .above(a)
+                .filter(|&at| host.above(b).all(|other| other != at))
+            {
+                self.uplink(at, 0, 1);
+            }
+            for at in host
+                .above(b)
+                .filter(|&at| host.above(a).all(|other| other != at))
+            {
+                self.uplink(at, 1, 1);
+            }
+            if near != far {
+                let pair = (near, far);
+                match self.sockets.iter_mut().find(|(own, _)| *own == pair) {
+                    Some((_, flows)) => *flows += 1,
+                    None => self.sockets.push((pair, 1)),
+                }
+            }
+            return;
+        }
+        // Up into the memory and down again, also below one switch.
+        self.staged = true;
+        self.root_shared |= !share && host.share_a_root(a, b);
+        self.slots[from][2] += 1;
+        self.slots[to][2] += 1;
+        for id in [a, b] {
+            for at in host.above(id) {
+                self.uplink(at, 2, 1);
+            }
+        }
+    }
+
+    /// The way of these flows, if each carries a `part` of what the operation reaches.
+    pub(super) fn way(self, using: Use, part: f64, class: Class, efficiency: &Efficiency) -> Way {
+        let mut way = Way::new(self.hop, if self.staged { Class::Staged } else { class });
+        let slot = |i: usize| self.host.slot_gbps(self.devices[i]);
+        let least = self.devices.iter().map(|&id| self.host.slot_gbps(id));
+        let least = least.fold(f64::INFINITY, f64::min);
+        let left = if self.root_shared {
+            efficiency.shared_root
+        } else {
+            1.0
+        };
+        let (mut straight, mut pooled) = (f64::INFINITY, f64::INFINITY);
+        for (i, &[up, down, staged]) in self.slots.iter().enumerate() {
+            if up.max(down) > 0 {
+                straight = straight.min(slot(i) / f64::from(up.max(down)));
+            }
+            if staged > 0 {
+                // Flows that are not staged take of the same slot.
+                pooled = pooled.min(slot(i) / f64::from(staged + up + down));
+            }
+        }
+        way.term(Part::Slot, using, straight / part);
+        if self.staged {
+            way.term(Part::StagedPool, using, pooled * left / part);
+            way.term(Part::Staged, Use::Copy, least * left / part);
+        }
+        let (mut straight, mut pooled) = (f64::INFINITY, f64::INFINITY);
+        for &(at, [up, down, staged]) in &self.uplinks {
+            let gbps = self
+                .host
+                .uplinks()
+                .get(at)
+                .copied()
+                .unwrap_or(f64::INFINITY);
+            if up.max(down) > 0 {
+                straight = straight.min(gbps / f64::from(up.max(down)));
+            }
+            if staged > 0 {
+                pooled = pooled.min(gbps / f64::from(staged + up + down));
+            }
+        }
+        way.term(Part::Uplink, using, straight / part);
+        way.term(Part::UplinkPool, using, pooled * left / part);
+        let most = self.sockets.iter().map(|(_, flows)| *flows).max();
+        if let Some(most) = most {
+            let (part_of, gbps) = match self.host.between_sockets() {
+                Some(bus) => (Part::SocketBus, bus),
+                None => (Part::SocketLink, least),
+            };
+            way.term(part_of, using, gbps / f64::from(most) / part);
+        }
+        way
+    }
+}
+
+/// The islands of a set: devices that direct links join, also over others of the set.
+pub(super) fn islands(graph: &HardwareGraph, set: &DeviceSet) -> Vec<DeviceSet> {
+    let joined =
+        |a: DeviceId, b: DeviceId| graph.pair(a, b).direct.exists() && graph.peer_access(a, b).on;
+    let mut left = set.clone();
+    let mut islands = Vec::new();
+    while let Some(seed) = left.first() {
+        left.remove(seed);
+        let mut island = DeviceSet::from([seed.0]);
+        let mut open = vec![seed];
+        while let Some(at) = open.pop() {
+            let near: Vec<DeviceId> = left.iter().filter(|&other| joined(at, other)).collect();
+            for &id in &near {
+                left.remove(id);
+                island.insert(id);
+            }
+            open.extend(near);
+        }
+        islands.push(island);
+    }
+    islands
+}

@@ -1,0 +1,476 @@
+//! The host as a network: slots, uplinks of switches, root ports, sockets.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::fabric::{Fabric, FabricWire, NodeId, NodeKind};
+use super::memo::Key;
+use super::{DeviceId, DeviceSet, HardwareGraph, LinkClass};
+
+/// The places through which data passes between devices that have no direct links, or between a
+/// device and the host's memory: the slots of devices, the uplinks of PCIe switches, root ports,
+/// sockets and what joins them.
+///
+/// It is derived from the classes of all pairs. Devices that `Pix` joins are below one switch.
+/// Devices that `Pxb` or better joins are below one upper switch, and those that `Phb` or better
+/// joins share a root. A switch with one device of the machine is no switch: nothing is shared
+/// there. An uplink is as wide as a slot, unless the host tree says otherwise.
+///
+/// Sockets follow from NUMA numbers: the highest number plus one, rounded up to a power of two, is
+/// the number of nodes, and half of them are in each socket. Devices that `Node` or better joins
+/// share a socket, and so do devices near the same cores.
+///
+/// # Examples
+///
+/// ```
+/// use mapa_core::{DeviceId, Fabric, HostNetwork, LinkClass};
+///
+/// // Two switches with two devices each.
+/// let mut fabric = Fabric::new();
+/// let ids = [0, 1, 2, 3].map(|i| fabric.add_device(format!("GPU{i}")).unwrap());
+/// for a in 0..4 {
+///     for b in a + 1..4 {
+///         let class = if a / 2 == b / 2 { LinkClass::Pix } else { LinkClass::Node };
+///         fabric.link(ids[a], ids[b], class, 31.5)?;
+///     }
+/// }
+/// let graph = fabric.lower()?;
+/// let host = HostNetwork::of(&graph);
+/// assert!(host.share_a_switch(DeviceId(0), DeviceId(1)));
+/// assert!(!host.share_a_switch(DeviceId(1), DeviceId(2)));
+/// assert_eq!((host.socket(DeviceId(0)), host.uplinks()), (host.socket(DeviceId(3)), &[31.5; 2][..]));
+/// # Ok::<(), mapa_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostNetwork {
+    places: Vec<Place>,
+    /// GB/s per direction of each uplink.
+    uplinks: Vec<f64>,
+    /// Roots below which at least two switches hang.
+    busy_roots: Vec<bool>,
+    bus: Option<f64>,
+}
+
+/// Where one device is in the host.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Place {
+    slot: f64,
+    known: bool,
+    leaf: Option<u32>,
+    upper: Option<u32>,
+    root: u32,
+    node: u32,
+    socket: u32,
+    memory: Option<u32>,
+}
+
+/// The key under which the network is kept with its machine.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct NetworkKey;
+
+impl Key for NetworkKey {
+    type Table = HostNetwork;
+}
+
+impl HostNetwork {
+    /// The network of a machine. It is made once and kept with the machine.
+    ///
+    /// # Complexity
+    ///
+    /// O(n²) for n devices at the first call, then O(1).
+    #[must_use]
+    pub fn of(graph: &HardwareGraph) -> Arc<Self> {
+        graph.memo().get_or_make(&NetworkKey, || {
+            let network = Self::new(graph);
+            let bytes = size_of::<Place>() * network.places.len() + 8 * network.uplinks.len();
+            (bytes, network)
+        })
+    }
+
+    fn new(graph: &HardwareGraph) -> Self {
+        let n = graph.wholes().len();
+        let fabric = graph.fabric();
+        let tree = Tree::new(fabric);
+        let by = |class: LinkClass| numbers(n, &graph.host_tree().held_by(class));
+        let [leaf, upper, root, node] = [
+            LinkClass::Pix,
+            LinkClass::Pxb,
+            LinkClass::Phb,
+            LinkClass::Node,
+        ]
+        .map(by);
+        let sockets = sockets(graph, &node);
+        let mut places: Vec<Place> = (0..n)
+            .map(|i| {
+                let id = DeviceId(i as u32);
+                let own = fabric.facts.slots.get(&id.0).copied();
+                let fastest = (0..n)
+                    .filter(|&other| other != i)
+                    .map(|other| graph.pair(id, DeviceId(other as u32)).host.gbps)
+                    .fold(0.0, f64::max);
+                let hop = tree.hop(tree.devices[i]).unwrap_or(fastest);
+                Place {
+                    slot: own.unwrap_or(hop),
+                    known: own.is_some(),
+                    leaf: None,
+                    upper: None,
+                    root: root[i],
+                    node: node[i],
+                    socket: sockets[i],
+                    memory: graph.device(id).numa,
+                }
+            })
+            .collect();
+        let mut uplinks = Vec::new();
+        let mut roots: BTreeMap<u32, usize> = BTreeMap::new();
+        for group in members(&leaf) {
+            if group.len() < 2 {
+                continue;
+            }
+            let number = uplinks.len() as u32;
+            uplinks.push(tree.uplink(&group, &places));
+            *roots.entry(root[group[0]]).or_default() += 1;
+            for &i in &group {
+                places[i].leaf = Some(number);
+            }
+        }
+        for group in members(&upper) {
+            // A switch of the upper level is one only if it holds more than its leaf.
+            let lone = places[group[0]].leaf;
+            if group.len() < 2 || lone.is_some() && group.iter().all(|&i| places[i].leaf == lone) {
+                continue;
+            }
+            let number = uplinks.len() as u32;
+            uplinks.push(tree.uplink(&group, &places));
+            for &i in &group {
+                places[i].upper = Some(number);
+            }
+        }
+        let most = root
+            .iter()
+            .copied()
+            .max()
+            .map_or(0, |last| last as usize + 1);
+        let busy = |root: usize| {
+            roots
+                .get(&(root as u32))
+                .is_some_and(|&switches| switches > 1)
+        };
+        Self {
+            busy_roots: (0..most).map(busy).collect(),
+            bus: tree.bus(),
+            places,
+            uplinks,
+        }
+    }
+
+    fn place(&self, id: DeviceId) -> &Place {
+        const NOWHERE: &Place = &Place {
+            slot: 0.0,
+            known: false,
+            leaf: None,
+            upper: None,
+            root: 0,
+            node: 0,
+            socket: 0,
+            memory: None,
+        };
+        self.places.get(id.index()).unwrap_or(NOWHERE)
+    }
+
+    /// The nominal bandwidth of a device's slot, GB/s per direction: that which is known, else that
+    /// of the device's paths in the description.
+    #[must_use]
+    pub fn slot_gbps(&self, id: DeviceId) -> f64 {
+        self.place(id).slot
+    }
+
+    /// Whether the speed of the device's slot is known, rather than assumed.
+    #[must_use]
+    pub fn is_known(&self, id: DeviceId) -> bool {
+        self.place(id).known
+    }
+
+    /// The uplinks of switches, GB/s per direction.
+    #[must_use]
+    pub fn uplinks(&self) -> &[f64] {
+        &self.uplinks
+    }
+
+    /// The uplinks between a device and its root, by their positions in [`uplinks`](Self::uplinks),
+    /// from the device up.
+    pub fn above(&self, id: DeviceId) -> impl Iterator<Item = usize> + '_ {
+        let Place { leaf, upper, .. } = *self.place(id);
+        leaf.into_iter().chain(upper).map(|at| at as usize)
+    }
+
+    /// Whether two devices are below one switch.
+    #[must_use]
+    pub fn share_a_switch(&self, a: DeviceId, b: DeviceId) -> bool {
+        let (x, y) = (self.place(a), self.place(b));
+        (x.leaf.is_some() && x.leaf == y.leaf) || (x.upper.is_some() && x.upper == y.upper)
+    }
+
+    /// Whether two devices share a root port (host bridge).
+    #[must_use]
+    pub fn share_a_root(&self, a: DeviceId, b: DeviceId) -> bool {
+        self.place(a).root == self.place(b).root
+    }
+
+    /// The root of a device, and whether several switches hang below it.
+    #[must_use]
+    pub fn root(&self, id: DeviceId) -> (u32, bool) {
+        let root = self.place(id).root;
+        (
+            root,
+            self.busy_roots.get(root as usize).is_some_and(|&busy| busy),
+        )
+    }
+
+    /// The socket of a device.
+    #[must_use]
+    pub fn socket(&self, id: DeviceId) -> u32 {
+        self.place(id).socket
+    }
+
+    /// Whether two devices use the same memory of the host: that of their NUMA node, or of their
+    /// socket where the node is not known.
+    #[must_use]
+    pub fn share_memory(&self, a: DeviceId, b: DeviceId) -> bool {
+        let (x, y) = (self.place(a), self.place(b));
+        x.socket == y.socket && x.memory == y.memory
+    }
+
+    /// The bandwidth between two sockets, GB/s per direction, where the description gives it a
+    /// speed of its own. Otherwise it goes by the speed of slots.
+    #[must_use]
+    pub fn between_sockets(&self) -> Option<f64> {
+        self.bus
+    }
+
+    /// The devices in the order of the host tree: by socket, NUMA node, root, upper switch and
+    /// switch, then by id. A ring in this order enters and leaves every part of the tree once.
+    #[must_use]
+    pub fn in_order(&self, set: &DeviceSet) -> Vec<DeviceId> {
+        let mut ids: Vec<DeviceId> = set.iter().collect();
+        ids.sort_by_key(|&id| {
+            let own = self.place(id);
+            (own.socket, own.node, own.root, own.upper, own.leaf, id)
+        });
+        ids
+    }
+}
+
+/// The number of the group of each device.
+fn numbers(n: usize, groups: &[DeviceSet]) -> Vec<u32> {
+    let mut of = vec![0; n];
+    for (number, group) in (0u32..).zip(groups) {
+        for id in group.iter().filter(|id| id.index() < n) {
+            of[id.index()] = number;
+        }
+    }
+    of
+}
+
+/// The devices of each group.
+fn members(groups: &[u32]) -> Vec<Vec<usize>> {
+    let mut of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (i, &group) in groups.iter().enumerate() {
+        of.entry(group).or_default().push(i);
+    }
+    of.into_values().collect()
+}
+
+/// The socket of each device.
+fn sockets(graph: &HardwareGraph, node: &[u32]) -> Vec<u32> {
+    let n = node.len();
+    let device = |i: usize| graph.device(DeviceId(i as u32));
+    let highest = (0..n).filter_map(|i| device(i).numa).max();
+    // Numbers of NUMA nodes run through the sockets, so half of them are in each.
+    let half = highest.map(|highest| {
+        u64::from(highest)
+            .saturating_add(1)
+            .next_power_of_two()
+            .max(2)
+            / 2
+    });
+    let mut parts = petgraph::unionfind::UnionFind::new(n);
+    let cores = &graph.fabric().facts.cores;
+    for b in 0..n {
+        for a in 0..b {
+            let side = |i: usize| {
+                device(i)
+                    .numa
+                    .zip(half)
+                    .map(|(own, half)| u64::from(own) / half)
+            };
+            let by_numa = side(a).is_some() && side(a) == side(b) && !are_apart(graph, a, b);
+            let near = |i: usize| cores.get(&(i as u32));
+            if by_numa || node[a] == node[b] || near(a).is_some() && near(a) == near(b) {
+                parts.union(a, b);
+            }
+        }
+    }
+    let mut names: BTreeMap<usize, u32> = BTreeMap::new();
+    (0..n)
+        .map(|i| {
+            let next = names.len() as u32;
+            *names.entry(parts.find(i)).or_insert(next)
+        })
+        .collect()
+}
+
+/// Whether two devices are in different servers.
+fn are_apart(graph: &HardwareGraph, a: usize, b: usize) -> bool {
+    let pair = graph.pair(DeviceId(a as u32), DeviceId(b as u32));
+    pair.host.class <= LinkClass::Network
+}
+
+/// The hops of a fabric's host tree.
+struct Tree<'f> {
+    fabric: &'f Fabric,
+    ups: BTreeMap<NodeId, (NodeId, f64)>,
+    devices: Vec<NodeId>,
+}
+
+impl<'f> Tree<'f> {
+    fn new(fabric: &'f Fabric) -> Self {
+        let ups = fabric
+            .wires()
+            .filter_map(|(child, parent, wire)| match wire {
+                FabricWire::Up { gbps } => Some((child, (parent, gbps))),
+                FabricWire::Link(_) => None,
+            });
+        let is_device = |kind: &NodeKind| matches!(kind, NodeKind::Device(_));
+        let devices = fabric.nodes().filter(|(_, node)| is_device(&node.kind));
+        Self {
+            fabric,
+            ups: ups.collect(),
+            devices: devices.map(|(id, _)| id).collect(),
+        }
+    }
+
+    /// The bandwidth of the hop above a component.
+    fn hop(&self, node: NodeId) -> Option<f64> {
+        self.ups.get(&node).map(|&(_, gbps)| gbps)
+    }
+
+    /// The bandwidth above the lowest switch that holds all these devices: as wide as the widest of
+    /// their slots, times what the tree says of the hop beside those of the devices.
+    fn uplink(&self, group: &[usize], places: &[Place]) -> f64 {
+        let slot = group.iter().map(|&i| places[i].slot).fold(0.0, f64::max);
+        let hop = group
+            .iter()
+            .filter_map(|&i| self.hop(self.devices[i]))
+            .fold(0.0, f64::max);
+        let chain = |i: usize| {
+            let up = |id: &NodeId| self.ups.get(id).map(|&(parent, _)| parent);
+            std::iter::successors(Some(self.devices[i]), up).skip(1)
+        };
+        let is_switch = |id: &NodeId| matches!(self.fabric.node(*id).kind, NodeKind::PcieSwitch);
+        let common = chain(group[0])
+            .filter(is_switch)
+            .find(|above| group.iter().all(|&i| chain(i).any(|id| id == *above)));
+        match common.and_then(|switch| self.hop(switch)) {
+            Some(own) if hop > 0.0 => slot * own / hop,
+            _ => slot,
+        }
+    }
+
+    /// The bandwidth between sockets, if the tree gives it another speed than to the devices.
+    fn bus(&self) -> Option<f64> {
+        let slots = self.devices.iter().filter_map(|&id| self.hop(id));
+        let slot = slots.fold(0.0, f64::max);
+        let numa = |id: &NodeId| matches!(self.fabric.node(*id).kind, NodeKind::Numa(_));
+        let sockets: Vec<f64> = (self.fabric.nodes())
+            .filter_map(|(id, _)| self.hop(id).filter(|_| numa(&id)))
+            .collect();
+        let bus = sockets.iter().copied().fold(f64::INFINITY, f64::min);
+        (sockets.len() > 1 && slot > 0.0 && (bus / slot - 1.0).abs() > 0.01).then_some(bus)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::{DeviceInfo, FabricNode};
+
+    fn all_sys(numa: &[u32]) -> HardwareGraph {
+        let mut fabric = Fabric::new();
+        let ids: Vec<NodeId> = (numa.iter().enumerate())
+            .map(|(i, &numa)| {
+                let info = DeviceInfo {
+                    numa: Some(numa),
+                    ..DeviceInfo::default()
+                };
+                let kind = NodeKind::Device(info);
+                let name = format!("GPU{i}");
+                fabric.add(FabricNode { name, kind }).unwrap()
+            })
+            .collect();
+        for b in 0..ids.len() {
+            for a in 0..b {
+                fabric.link(ids[a], ids[b], LinkClass::Sys, 12.0).unwrap();
+            }
+        }
+        fabric.lower().unwrap()
+    }
+
+    #[test]
+    fn half_of_the_numa_nodes_are_in_each_socket() {
+        for (numa, sockets) in [
+            (&[3, 2, 1, 0, 7, 6, 5, 4][..], &[0, 0, 0, 0, 1, 1, 1, 1][..]),
+            (&[0, 8], &[0, 1]),
+            (&[1, 3], &[0, 1]),
+            (&[0, 2], &[0, 1]),
+            (&[0, 0], &[0, 0]),
+            (&[0, 1], &[0, 1]),
+        ] {
+            let host = HostNetwork::new(&all_sys(numa));
+            let found: Vec<u32> = (0..numa.len() as u32)
+                .map(|i| host.socket(DeviceId(i)))
+                .collect();
+            assert_eq!(found, sockets, "{numa:?}");
+            assert!(host.uplinks().is_empty());
+        }
+    }
+
+    #[test]
+    fn the_tree_says_how_wide_uplinks_and_sockets_are() {
+        let mut fabric = Fabric::new();
+        let machine = fabric
+            .add(FabricNode {
+                name: "m".into(),
+                kind: NodeKind::Machine,
+            })
+            .unwrap();
+        let numa = [0, 1].map(|i| fabric.add_numa(format!("cpu{i}"), i).unwrap());
+        numa.iter()
+            .for_each(|&id| fabric.attach(id, machine, 16.0).unwrap());
+        let switch = fabric
+            .add(FabricNode {
+                name: "s".into(),
+                kind: NodeKind::PcieSwitch,
+            })
+            .unwrap();
+        fabric.attach(switch, numa[0], 15.75).unwrap();
+        let ids = [0, 1, 2].map(|i| fabric.add_device(format!("GPU{i}")).unwrap());
+        for (id, above) in [(ids[0], switch), (ids[1], switch), (ids[2], numa[1])] {
+            fabric.attach(id, above, 31.5).unwrap();
+        }
+        fabric.set_slot_gbps(ids[0], 63.0).unwrap();
+        let host = HostNetwork::of(&fabric.lower().unwrap());
+        assert_eq!(host.uplinks(), [31.5], "half as wide as the wider slot");
+        assert_eq!(host.between_sockets(), Some(16.0));
+        assert_eq!(
+            (host.slot_gbps(DeviceId(2)), host.is_known(DeviceId(2))),
+            (31.5, false)
+        );
+        let order: Vec<u32> = host
+            .in_order(&DeviceSet::first_n(3))
+            .iter()
+            .map(|id| id.0)
+            .collect();
+        assert_eq!(order, [0, 1, 2]);
+    }
+}
