@@ -10,10 +10,12 @@
 
 mod alpha;
 mod design;
+mod efficiency;
 mod error;
 mod errors;
 mod file;
 mod fit;
+mod measured;
 mod measurements;
 mod order;
 pub mod published;
@@ -26,10 +28,15 @@ mod validate;
 
 pub use alpha::{Alpha, AlphaConfig, AlphaPoint, fit_alpha};
 pub use design::Design;
+pub use efficiency::{
+    FittedEfficiency, LeftOut, Observation, fit_efficiency, leave_one_server_out, read_efficiency,
+    write_efficiency,
+};
 pub use error::Error;
 pub use errors::{Errors, PublishedErrors};
 pub use file::{read_model, write_model};
 pub use fit::{Fit, FitConfig, Method, fit};
+pub use measured::{MEASURED, MeasuredRow, measured_topology, read_measured, write_measured};
 pub use measurements::{AtSize, Column, Devices, Measurement, PciPlace, Rank, read_measurements};
 pub use order::{Misordered, Order};
 pub use row::Row;

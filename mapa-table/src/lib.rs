@@ -18,4 +18,4 @@ pub use cell::{optional_text, text};
 pub use error::Error;
 pub use row::columns;
 pub use sheet::{Comments, Row, Sheet, below_comments};
-pub use write::write;
+pub use write::{write, write_tabs};

@@ -82,7 +82,7 @@ fn open_quote(body: &str, comments: Comments) -> Option<usize> {
                 b'"' if may_open => is_quoted = true,
                 // A lone carriage return ends a line for CSV.
                 b'\r' if is_quoted => break,
-                _ => may_open = matches!(byte, b',' | b'\r'),
+                _ => may_open = matches!(byte, b',' | b'\t' | b'\r'),
             }
         }
         if is_quoted {
@@ -121,6 +121,24 @@ impl<'t> Sheet<'t> {
         let mut reader = ReaderBuilder::new();
         reader.delimiter(b'|').quoting(false);
         Self::of_cells(text, Comments::AboveHeader, expected, &mut reader)
+    }
+
+    /// Reads a text with tabs between the cells. Cells may stand in quotes.
+    ///
+    /// # Errors
+    /// A quoted field does not end on its line, or the text has no header.
+    ///
+    /// # Complexity
+    /// O(length).
+    pub fn read_tabs(text: &'t str, comments: Comments, expected: &str) -> Result<Self, Error> {
+        let (body, skipped, _) = below_comments(text);
+        if let Some(line) = open_quote(body, comments) {
+            let what = "a quote is not closed on its line: expected fields without line breaks";
+            return Err(Error::at(skipped + line, what));
+        }
+        let mut reader = ReaderBuilder::new();
+        reader.delimiter(b'\t');
+        Self::of_cells(text, comments, expected, &mut reader)
     }
 
     fn of_cells(

@@ -5,6 +5,27 @@ use serde::Serialize;
 
 use crate::error::Error;
 
+/// Writes rows with tabs between the cells, under a header of the names of their fields.
+///
+/// # Errors
+/// A row that is no struct of plain cells.
+///
+/// # Complexity
+/// O(cells).
+pub fn write_tabs<T: Serialize>(rows: &[T]) -> Result<String, Error> {
+    let failed = |error: csv::Error| Error::of_table(error.to_string());
+    let mut writer = WriterBuilder::new()
+        .delimiter(b'\t')
+        .from_writer(Vec::new());
+    for row in rows {
+        writer.serialize(row).map_err(failed)?;
+    }
+    let bytes = writer
+        .into_inner()
+        .map_err(|error| Error::of_table(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| Error::of_table(error.to_string()))
+}
+
 /// Writes rows under a header of these names, one name for each cell. A row is a struct, or a tuple
 /// of structs whose fields follow each other. A column is left out if every row has the default
 /// there, unless the column is `needed`. `plain` returns the default row for an index from 0.

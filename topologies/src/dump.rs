@@ -9,10 +9,11 @@
 use std::fmt;
 
 use mapa_core::mig::{Instance, Layout, ProfileId};
-use mapa_core::{DeviceId, NodeKind};
+use mapa_core::{DeviceId, NodeId, NodeKind, PeerSource};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind};
+use crate::facts::know_links;
 use crate::host_paths::assume_host_paths;
 use crate::kind::Kind;
 use crate::machine::Machine;
@@ -133,6 +134,7 @@ impl Dump {
             mut machine,
             says,
             ports,
+            peer_access,
             ..
         } = self;
         let devices = machine.fabric.device_count();
@@ -157,8 +159,32 @@ impl Dump {
         if says.host < HostDetail::Classes {
             assume_host_paths(&mut machine)?;
         }
+        state_peers(&mut machine, &peer_access)?;
+        know_links(&mut machine)?;
         Ok(machine)
     }
+}
+
+/// States for each pair whether its devices reach each other's memory. A pair of which one device
+/// does not reach the other counts as one that does not.
+fn state_peers(machine: &mut Machine, told: &[PeerAccess]) -> Result<(), Error> {
+    let devices: Vec<NodeId> = machine
+        .fabric
+        .nodes()
+        .filter(|(_, node)| matches!(node.kind, NodeKind::Device(_)))
+        .map(|(id, _)| id)
+        .collect();
+    for access in told.iter().filter(|access| access.is_telling()) {
+        let ends = (devices.get(access.from.index())).zip(devices.get(access.to.index()));
+        if let Some((&a, &b)) = ends.filter(|(a, b)| a != b) {
+            let state = mapa_core::PeerAccess {
+                on: access.status == PeerStatus::Ok,
+                source: PeerSource::Told,
+            };
+            machine.fabric.set_peer_access(a, b, state)?;
+        }
+    }
+    Ok(())
 }
 
 /// The dump of a completely known machine.
@@ -304,6 +330,9 @@ pub struct PeerAccess {
     /// Whether the status concerns only PCIe, or only atomics. Such access may be denied although
     /// direct links allow other access.
     pub partial: bool,
+    /// Whether the status concerns only direct links. Such access may be denied although PCIe allows
+    /// it.
+    pub by_links: bool,
 }
 
 impl PeerAccess {
@@ -315,7 +344,16 @@ impl PeerAccess {
             to,
             status,
             partial: false,
+            by_links: false,
         }
+    }
+}
+
+impl PeerAccess {
+    /// Whether the status says if one device reaches the other's memory at all.
+    pub(crate) fn is_telling(&self) -> bool {
+        let granted = self.status == PeerStatus::Ok;
+        self.status != PeerStatus::Unknown && !self.partial && (granted || !self.by_links)
     }
 }
 

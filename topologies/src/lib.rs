@@ -11,6 +11,7 @@
 mod catalogue;
 mod dump;
 mod error;
+mod facts;
 mod graph_file;
 mod host_paths;
 mod isomorphism;
@@ -32,13 +33,15 @@ pub use dump::{
     Port, Says, Traffic,
 };
 pub use error::{Error, ErrorKind};
+pub use facts::know_links;
 pub use graph_file::{read_graph, write_graph};
 pub use host_paths::assume_host_paths;
 pub use isomorphism::{Likeness, isomorphism};
 pub use kind::Kind;
 pub use links::{
-    ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS, LinkSpeed, SocketSpeed, collective_rates, link_speeds,
-    nvlink_gbps_of_printed, nvlink_gbps_of_sm, pcie_gbps, socket_speeds,
+    ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS, LinkSpeed, SocketSpeed, collective_rates,
+    link_generation, link_speeds, nvlink_gbps_of_printed, nvlink_gbps_of_sm, pcie_gbps,
+    socket_speeds,
 };
 pub use machine::{Labels, Machine, Warning};
 pub use merge::{Contradiction, Merged, Said, merge};

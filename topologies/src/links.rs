@@ -100,6 +100,88 @@ pub fn socket_speeds() -> impl Iterator<Item = SocketSpeed> {
 /// ```
 #[must_use]
 pub fn collective_rates(machine: &Machine) -> Option<Rates> {
+    let row = row_of(machine, |a, b| a.counted == b.counted)?;
+    let direct = row.counted? / row.gbps;
+    Some(Rates {
+        direct,
+        host: counted_host(machine, direct),
+        ..Rates::NOMINAL
+    })
+}
+
+/// What NCCL counts of sixteen lanes of PCIe 3 (`PCI_BW`), GB/s; other rates in proportion.
+const NCCL_PCIE_3_GBPS: f64 = 12.0;
+
+/// The share of the nominal bandwidth that NCCL counts for a machine's paths through the host. A
+/// path at the bandwidth that NCCL counts, or that is no PCIe link, stays as it is. A device that
+/// direct links join to its CPU has these at the share of direct links.
+fn counted_host(machine: &Machine, direct: f64) -> f64 {
+    let hops = machine
+        .fabric
+        .wires()
+        .filter_map(|(child, _, wire)| match wire {
+            FabricWire::Up { gbps } => {
+                let is_device = matches!(machine.fabric.node(child).kind, NodeKind::Device(_));
+                is_device.then_some(gbps)
+            }
+            FabricWire::Link(link) if link.class.is_host() => Some(link.gbps),
+            FabricWire::Link(_) => None,
+        });
+    let Some(fastest) = hops.reduce(f64::max) else {
+        return 1.0;
+    };
+    let three = pcie_gbps(8.0, 16).unwrap_or(NCCL_PCIE_3_GBPS);
+    let link = direct_gbps(machine).unwrap_or(f64::INFINITY);
+    let bonds = fastest / link;
+    if pcie_of(fastest).is_some() {
+        NCCL_PCIE_3_GBPS / three
+    } else if bonds > 1.5 && (bonds - bonds.round()).abs() < 1e-6 {
+        direct
+    } else {
+        1.0
+    }
+}
+
+/// The generation of a machine's direct links: `NVLink 4`. That of the first device's product, else
+/// that of a product in the machine's title, else the one whose links have the same bandwidth.
+/// `None` if there are no direct links, or if several generations have this bandwidth.
+///
+/// # Examples
+/// ```
+/// use mapa_topologies::{link_generation, named};
+///
+/// assert_eq!(link_generation(&named("dgx-1v")?), Some("NVLink 2"));
+/// assert_eq!(link_generation(&named("l40s-x8")?), None);
+/// # Ok::<(), mapa_topologies::Error>(())
+/// ```
+#[must_use]
+pub fn link_generation(machine: &Machine) -> Option<&'static str> {
+    row_of(machine, |a, b| a.generation == b.generation).map(|row| row.generation)
+}
+
+/// The bandwidth of one direct link of a machine, GB/s per direction.
+fn direct_gbps(machine: &Machine) -> Option<f64> {
+    machine.fabric.wires().find_map(|(.., wire)| match wire {
+        FabricWire::Link(Link {
+            class: LinkClass::Direct(n),
+            gbps,
+        }) => Some(gbps / f64::from(n)),
+        _ => None,
+    })
+}
+
+/// One generation of direct links.
+struct LinkRow {
+    generation: &'static str,
+    devices: &'static [String],
+    gbps: f64,
+    /// What the collective library counts, GB/s.
+    counted: Option<f64>,
+}
+
+/// The generation of a machine's direct links; none if generations that are not `alike` have their
+/// bandwidth.
+fn row_of(machine: &Machine, alike: impl Fn(&LinkRow, &LinkRow) -> bool) -> Option<LinkRow> {
     let product = machine
         .fabric
         .nodes()
@@ -107,45 +189,54 @@ pub fn collective_rates(machine: &Machine) -> Option<Rates> {
             NodeKind::Device(info) => Some(info.product.clone()),
             _ => None,
         });
-    let link = machine.fabric.wires().find_map(|(.., wire)| match wire {
-        FabricWire::Link(Link {
-            class: LinkClass::Direct(n),
-            gbps,
-        }) => Some(gbps / f64::from(n)),
-        _ => None,
-    })?;
+    let link = direct_gbps(machine)?;
     let rows = || {
-        let nvlink = TABLE
-            .nvlink
-            .iter()
-            .map(|row| (&row.devices, row.gbps, Some(row.nccl_gbps)));
-        nvlink.chain(
-            TABLE
-                .xgmi
-                .iter()
-                .map(|row| (&row.devices, row.gbps, row.rccl_gbps)),
-        )
+        let nvlink = TABLE.nvlink.iter().map(|row| LinkRow {
+            generation: &row.generation,
+            devices: &row.devices,
+            gbps: row.gbps,
+            counted: Some(row.nccl_gbps),
+        });
+        nvlink.chain(TABLE.xgmi.iter().map(|row| LinkRow {
+            generation: &row.generation,
+            devices: &row.devices,
+            gbps: row.gbps,
+            counted: row.rccl_gbps,
+        }))
     };
-    let of_name = |name: &str| rows().find(|(devices, ..)| is_named(name, devices));
-    let direct = match product
-        .flatten()
-        .and_then(|name| of_name(&name))
-        .or_else(|| of_name(&machine.title))
-    {
-        Some((_, nominal, counted)) => counted? / nominal,
-        None => {
-            let mut alike = rows().filter(|(_, gbps, _)| (gbps - link).abs() < 0.01);
-            let (_, nominal, counted) = alike.next()?;
-            if alike.any(|(.., other)| other != counted) {
-                return None;
-            }
-            counted? / nominal
-        }
-    };
-    Some(Rates {
-        direct,
-        ..Rates::NOMINAL
+    let of_name = |name: &str| rows().find(|row| is_named(name, row.devices));
+    let named = product.flatten().and_then(|name| of_name(&name));
+    named.or_else(|| of_name(&machine.title)).or_else(|| {
+        let mut same = rows().filter(|row| (row.gbps - link).abs() < 0.01);
+        let row = same.next()?;
+        same.all(|other| alike(&row, &other)).then_some(row)
     })
+}
+
+/// The rate (GT/s) and the lanes of a product's PCIe slot.
+pub(crate) fn slot_of_product(name: &str) -> Option<(f64, u32)> {
+    let slots = TABLE.slot.iter();
+    let slot = { slots }.find(|slot| is_named(name, &slot.devices))?;
+    let link = TABLE
+        .pcie
+        .iter()
+        .find(|link| link.generation == slot.generation)?;
+    Some((link.gt_per_s, slot.lanes))
+}
+
+/// Whether a product does not reach its peers' memory over PCIe.
+pub(crate) fn is_without_peers(name: &str) -> bool {
+    let words = words(name);
+    let number = |word: &str| {
+        let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        digits.parse::<u32>().ok().filter(|_| digits.len() == 4)
+    };
+    let has = |word: &str| words.contains(&format!(" {word} "));
+    let series = words.split(' ').filter_map(number);
+    let gaming = { series }
+        .any(|number| matches!(number / 1000, 3..=5) && number % 1000 >= 50 && number % 1000 <= 90);
+    // Cards for workstations have numbers of the same form: RTX PRO 4000, RTX A5000, RTX 5000 Ada.
+    has("rtx") && gaming && !has("pro") && !has("ada") && !has("quadro")
 }
 
 /// Whether one of these products is in a name, word by word.
@@ -264,6 +355,7 @@ struct Table {
     nvlink: Vec<NvLink>,
     xgmi: Vec<Xgmi>,
     pcie: Vec<Pcie>,
+    slot: Vec<Slot>,
     between_sockets: Vec<BetweenSockets>,
 }
 
@@ -273,6 +365,15 @@ struct BetweenSockets {
     cpu: String,
     gbps: f64,
     source: String,
+}
+
+/// The PCIe slot of some products.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Slot {
+    generation: String,
+    lanes: u32,
+    devices: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -320,6 +421,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
         nvlink: Vec::new(),
         xgmi: Vec::new(),
         pcie: Vec::new(),
+        slot: Vec::new(),
         between_sockets: Vec::new(),
     })
 });

@@ -7,6 +7,7 @@ mod formula;
 mod single;
 
 use crate::error::Error;
+use crate::facts::know_links;
 use crate::machine::Machine;
 
 pub use entries::{Entry, catalogue};
@@ -28,8 +29,10 @@ pub use formula::{Formula, formulas};
 /// No such machine; the message lists the names. A formula that is not well formed, or makes more
 /// than [`MAX_DEVICES`](mapa_core::MAX_DEVICES) devices; the message gives the form.
 pub fn named(name: &str) -> Result<Machine, Error> {
-    match fleet::size(name) {
+    let mut machine = match fleet::size(name) {
         Some(size) => fleet::fleet(name, size),
         None => single::single(name),
-    }
+    }?;
+    know_links(&mut machine)?;
+    Ok(machine)
 }

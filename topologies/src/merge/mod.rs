@@ -14,6 +14,7 @@ mod devices;
 mod differing;
 mod direct;
 mod host;
+mod peers;
 mod source;
 
 use std::collections::BTreeMap;
@@ -124,6 +125,7 @@ pub fn merge(dumps: Vec<Dump>) -> Result<Merged, Error> {
         &mut contradictions,
     )?;
     let direct = direct::take(&mut fabric, &nodes, &sources, &devices, &mut contradictions)?;
+    peers::take(&mut fabric, &nodes, &sources, &devices, &mut contradictions)?;
     let labels = sources[direct.or(host).unwrap_or(0)]
         .dump
         .machine

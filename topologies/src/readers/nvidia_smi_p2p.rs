@@ -48,9 +48,10 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
     let table = find(text)?;
     let columns = columns(&table)?;
     let mut access = peer_access(&table, &columns)?;
-    access
-        .iter_mut()
-        .for_each(|access| access.partial = matches!(table.asked, Some('p' | 'a')));
+    for access in &mut access {
+        access.partial = matches!(table.asked, Some('p' | 'a'));
+        access.by_links = table.asked == Some('n');
+    }
     let mut fabric = Fabric::new();
     for (id, &number) in columns.iter().enumerate() {
         let info = DeviceInfo {

@@ -15,7 +15,7 @@ mod table;
 
 use std::borrow::Cow;
 
-use mapa_core::{DeviceInfo, Fabric, FabricNode, Link, LinkClass, NodeKind};
+use mapa_core::{DeviceInfo, Fabric, FabricNode, Link, LinkClass, NodeId, NodeKind};
 
 use super::infer::{self, MOST_NVLINKS};
 use super::pairs::Pairs;
@@ -132,7 +132,7 @@ fn build(matrix: &Matrix) -> Result<Fabric, Error> {
         name: name.clone(),
         kind: NodeKind::Nic,
     };
-    Pairs {
+    let mut fabric = Pairs {
         ends: matrix
             .devices
             .iter()
@@ -153,5 +153,19 @@ fn build(matrix: &Matrix) -> Result<Fabric, Error> {
         },
         most_links: Some(MOST_NVLINKS),
     }
-    .fabric()
+    .fabric()?;
+    // Without NUMA numbers, the cores tell which devices share a socket.
+    let nodes: Vec<NodeId> = fabric
+        .nodes()
+        .filter(|(_, node)| matches!(node.kind, NodeKind::Device(_)))
+        .map(|(id, _)| id)
+        .collect();
+    for (id, row) in nodes.into_iter().zip(&matrix.devices) {
+        if let Some(cores) = row.cpus.as_deref().filter(|_| row.numa.is_none()) {
+            fabric
+                .set_cores(id, cores)
+                .map_err(|error| Error::core(None, error))?;
+        }
+    }
+    Ok(fabric)
 }
