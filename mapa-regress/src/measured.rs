@@ -1,6 +1,6 @@
 //! Tables of measured bandwidths of machines, with their sources.
 
-use mapa_table::{Comments, Sheet, columns};
+use mapa_table::{Comments, Sheet, columns, text};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind};
@@ -41,6 +41,7 @@ pub struct MeasuredRow {
     #[serde(default)]
     pub metric: Option<String>,
     /// The bandwidth, GB/s.
+    #[serde(deserialize_with = "text::deserialize")]
     pub gbps: f64,
     /// The size of a message, in words.
     #[serde(default)]

@@ -51,6 +51,12 @@ pub fn know_links(machine: &mut Machine) -> Result<(), Error> {
             }
             (None, None) => None,
         };
+        // A way into the host that is no PCIe link and much faster than the product's slot: direct
+        // links to the CPU.
+        let wider = |gbps: &f64| slot.is_none_or(|slot| *gbps > 1.5 * slot);
+        let to_cpu =
+            hop(machine, *id).filter(|gbps| told.is_none() && own.is_some() && wider(gbps));
+        let slot = to_cpu.or(slot);
         // Bandwidths that are written with few digits stay as they are written.
         let written = hop(machine, *id)
             .filter(|gbps| slot.is_some_and(|slot: f64| (slot / gbps - 1.0).abs() < 0.002));

@@ -14,6 +14,7 @@ mod files;
 pub mod instances;
 pub mod job;
 mod machine;
+pub mod measured;
 mod model;
 pub mod names;
 mod notes;

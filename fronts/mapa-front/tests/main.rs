@@ -2,6 +2,7 @@
 
 mod answer;
 mod common;
+mod efficiency;
 mod keys;
 mod names;
 mod schema;

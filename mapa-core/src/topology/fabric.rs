@@ -330,6 +330,15 @@ impl Fabric {
         }
     }
 
+    /// Names the product of every device that has none.
+    pub fn set_products(&mut self, product: &str) {
+        for node in self.graph.node_weights_mut() {
+            if let NodeKind::Device(info) = &mut node.kind {
+                info.product.get_or_insert_with(|| product.to_owned());
+            }
+        }
+    }
+
     /// The components, in the order in which they were added.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &FabricNode)> {
         self.graph

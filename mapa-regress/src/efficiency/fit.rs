@@ -13,14 +13,13 @@ pub struct Observation {
     pub id: String,
     /// The machine. Measurements of one machine are left out together.
     pub server: String,
-    /// The measured bandwidth, GB/s.
+    /// The measured bandwidth for large messages, GB/s:
+    /// [`Expected::of_large_messages`](mapa_core::Expected::of_large_messages) of a measured one.
     pub gbps: f64,
     /// The ways, as [`Expected::ways`](mapa_core::Expected::ways) gives them.
     pub ways: Vec<DataWay>,
     /// The generation of the machine's direct links.
     pub generation: Option<String>,
-    /// What is left for messages of the measured size, of 1.
-    pub left: f64,
 }
 
 impl Observation {
@@ -30,7 +29,7 @@ impl Observation {
     pub fn expected(&self, efficiency: &Efficiency) -> Option<(f64, Class, WayTerm, u32)> {
         let values = self.ways.iter().filter_map(|way| {
             let (gbps, term, share) = way.at(efficiency, self.generation.as_deref())?;
-            Some((gbps * self.left, way.class, term, share.machines))
+            Some((gbps, way.class, term, share.machines))
         });
         // Of equal ways the first: direct links.
         values.reduce(|a, b| if b.0 > a.0 { b } else { a })
@@ -86,7 +85,7 @@ pub fn fit_efficiency(observations: &[Observation], start: &Efficiency) -> Fitte
         bound.clear();
         for own in observations {
             if let Some((_, _, term, _)) = own.expected(&efficiency) {
-                let share = own.gbps / own.left / term.gbps;
+                let share = own.gbps / term.gbps;
                 let bound = bound
                     .entry(key(&term, own.generation.as_deref()))
                     .or_default();

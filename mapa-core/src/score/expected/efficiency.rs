@@ -314,7 +314,8 @@ impl Efficiency {
             next = match using {
                 Use::Pair | Use::Exchange | Use::Host => Some(Use::Ring),
                 Use::Ring if part != Part::Direct => Some(Use::Copy),
-                Use::BothWays => Some(Use::Copy),
+                Use::BothWays | Use::TwoHops => Some(Use::Copy),
+                Use::InRack => Some(Use::InSwitch),
                 _ => None,
             };
         }

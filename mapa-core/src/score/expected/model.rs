@@ -247,6 +247,18 @@ impl Expected {
         1.0 / (1.0 + gbps * 1e9 * self.operation.fixed_seconds() / bytes)
     }
 
+    /// What a bandwidth that was measured on `n` devices for messages of this model's size would be
+    /// for large ones. `None` if the fixed time alone is longer.
+    #[must_use]
+    pub fn of_large_messages(&self, gbps: f64, n: usize) -> Option<f64> {
+        let Some(bytes) = self.bytes.filter(|bytes| *bytes > 0) else {
+            return Some(gbps);
+        };
+        let bytes = bytes as f64 * self.operation.bytes_on_bus(n);
+        let left = 1.0 - gbps * 1e9 * self.operation.fixed_seconds() / bytes;
+        (left > 0.0).then(|| gbps / left)
+    }
+
     /// The ways that the data could take, direct links first. Each is as fast as the least of its
     /// terms; the fastest way counts.
     ///
@@ -288,7 +300,6 @@ impl Expected {
         let using = if both { Use::BothWays } else { Use::Copy };
         let ways = if both { 2.0 } else { 1.0 };
         let count = ways * pairs.len() as f64;
-        let mut found = Vec::new();
         let links: Option<Vec<(f64, f64, bool)>> = pairs
             .iter()
             .map(|&(a, b)| self.links(graph, devices[a], devices[b]))
@@ -321,27 +332,24 @@ impl Expected {
                     way.term(Part::Direct, Use::Engines, one * count);
                 }
             }
-            found.push(way);
+            // Libraries copy over direct links where there are any.
+            return vec![way];
         }
         let host = HostNetwork::of(graph);
-        let over_host = pairs
-            .iter()
-            .all(|&(a, b)| graph.pair(devices[a], devices[b]).host.class.is_host());
-        if over_host {
-            let mut loads = Loads::new(graph, &host, devices);
-            for (a, b) in pairs {
-                loads.flow(a, b);
-                if both {
-                    loads.flow(b, a);
-                }
-            }
-            found.push(
-                loads
-                    .way(using, 1.0 / count, Class::OneSocket, &self.efficiency)
-                    .across(),
-            );
+        let over_host =
+            |&(a, b): &(usize, usize)| graph.pair(devices[a], devices[b]).host.class.is_host();
+        if !pairs.iter().all(over_host) {
+            return Vec::new();
         }
-        found
+        let mut loads = Loads::new(graph, &host, devices);
+        for (a, b) in pairs {
+            loads.flow(a, b);
+            if both {
+                loads.flow(b, a);
+            }
+        }
+        let way = loads.way(using, 1.0 / count, Class::OneSocket, &self.efficiency);
+        vec![way.across()]
     }
 
     /// The direct links between two devices: GB/s of one, their number, and whether the path has two
@@ -572,21 +580,27 @@ impl Expected {
         let n = devices.len();
         let others = 1.0 / (n as f64 - 1.0);
         let mut loads = Loads::new(graph, &host, &devices);
-        let mut direct = f64::INFINITY;
         for b in 0..n {
             for a in 0..b {
                 let link = graph.pair(devices[a], devices[b]).direct;
-                if link.exists() && graph.peer_access(devices[a], devices[b]).on {
-                    direct = direct.min(link.gbps);
-                } else {
+                if !link.exists() || !graph.peer_access(devices[a], devices[b]).on {
                     loads.flow(a, b);
                     loads.flow(b, a);
                 }
             }
         }
-        let mut way = loads.way(Use::Exchange, others, Class::HostExchange, &self.efficiency);
-        way.term(Part::Direct, Use::Exchange, direct / others);
-        found.push(way);
+        if !loads.is_empty() {
+            let mut way = loads.way(Use::Exchange, others, Class::HostExchange, &self.efficiency);
+            // Within islands, pairs send over direct links.
+            for island in islands(graph, set).iter().filter(|island| island.len() > 1) {
+                let packed = self.packed(graph, island);
+                if packed > 0.0 {
+                    let of_pair = packed / (island.len() as f64 - 1.0);
+                    way.term(Part::Direct, Use::Exchange, of_pair / others);
+                }
+            }
+            found.push(way);
+        }
         found
     }
 

@@ -119,6 +119,11 @@ impl<'a> Loads<'a> {
         }
     }
 
+    /// Whether no flow was added.
+    pub(super) fn is_empty(&self) -> bool {
+        self.flows == 0
+    }
+
     /// Adds one flow from one device to another, both by their position.
     pub(super) fn flow(&mut self, from: usize, to: usize) {
         let (a, b) = (self.devices[from], self.devices[to]);
