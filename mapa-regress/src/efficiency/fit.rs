@@ -35,6 +35,23 @@ impl Observation {
         values.reduce(|a, b| if b.0 > a.0 { b } else { a })
     }
 
+    /// The term whose share this measurement tells: of those that are about as narrow as the one that
+    /// binds, the first on the way. Otherwise two parts with about the same share would take turns.
+    fn credited(&self, efficiency: &Efficiency) -> Option<WayTerm> {
+        let (gbps, ..) = self.expected(efficiency)?;
+        let generation = self.generation.as_deref();
+        let value =
+            |term: &WayTerm| efficiency.of(term.part, term.using, generation).value * term.gbps;
+        let way = self.ways.iter().find(|way| {
+            let own = way.at(efficiency, generation);
+            own.is_some_and(|(own, ..)| own == gbps)
+        })?;
+        way.terms
+            .iter()
+            .find(|term| value(term) <= gbps * ABOUT)
+            .copied()
+    }
+
     /// The natural logarithm of measured / expected.
     #[must_use]
     pub fn residual(&self, efficiency: &Efficiency) -> Option<f64> {
@@ -66,6 +83,9 @@ fn key(term: &WayTerm, generation: Option<&str>) -> Key {
     (term.part, term.using, base)
 }
 
+/// Terms are about as narrow as the narrowest up to this factor.
+const ABOUT: f64 = 1.02;
+
 /// The most rounds of a fit. It mostly ends after five.
 const ROUNDS: usize = 100;
 
@@ -84,7 +104,7 @@ pub fn fit_efficiency(observations: &[Observation], start: &Efficiency) -> Fitte
     for _ in 0..ROUNDS {
         bound.clear();
         for own in observations {
-            if let Some((_, _, term, _)) = own.expected(&efficiency) {
+            if let Some(term) = own.credited(&efficiency) {
                 let share = own.gbps / term.gbps;
                 let bound = bound
                     .entry(key(&term, own.generation.as_deref()))
