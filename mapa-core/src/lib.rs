@@ -44,12 +44,12 @@ pub use pattern::{
 pub use policy::{
     Auto, BestPartition, BuiltIn, Decision, Ends, Foresight, LeastWeight, ModelUse, Next, OrElse,
     Outlook, PCIE_GEN4_GBPS, Patience, Policy, Reason, Refusal, Rules, RunnerUp, Scored,
-    SloSignals, Wait, When, Within, auto, auto_for, auto_for_edges, auto_with, best_partition,
-    case, distributed, earliest_finish, fitting_model, foresight, greedy, largest_first,
-    least_weight, lowest_id, max_bandwidth, max_bandwidth_with, min_edges_seconds, min_step_time,
-    packed, pcie_aware, pcie_slowdown, pcie_slowdown_on, preserve, preserve_released,
-    preserve_with, random, slo_aware, smallest_first, topo_aware, topo_aware_released, when,
-    within,
+    SloSignals, Wait, When, Within, auto, auto_by, auto_for, auto_for_edges, auto_with,
+    best_partition, case, distributed, earliest_finish, fitting_expected, fitting_model, foresight,
+    greedy, largest_first, least_weight, lowest_id, max_bandwidth, max_bandwidth_with,
+    min_edges_seconds, min_step_time, packed, pcie_aware, pcie_slowdown, pcie_slowdown_on,
+    preserve, preserve_released, preserve_with, random, slo_aware, smallest_first, topo_aware,
+    topo_aware_released, when, within,
 };
 pub use request::Request;
 pub use score::{
@@ -57,8 +57,8 @@ pub use score::{
     Efficiency, Estimate, Expected, Factor, Form, Hop, LinkModel, Objective, Operation, Part,
     Rates, RingPacking, Seat, Share, Spread, StepTime, Subset, Term, Tiers, TreePacking, Use,
     WayTerm, aggregate_gbps, all_to_all_gbps, copies_at_once, edges_seconds, effective_gbps,
-    effective_gbps_with, host_distance, host_distance_left, host_hops, preserved_direct_gbps,
-    preserved_gbps, ring_packing_gbps, step_seconds, tree_packing_gbps,
+    effective_gbps_with, host_distance, host_distance_left, host_hops, host_sharing,
+    preserved_direct_gbps, preserved_gbps, ring_packing_gbps, step_seconds, tree_packing_gbps,
 };
 pub use sensitivity::Sensitivity;
 pub use settings::{Setting, Settings};

@@ -1,5 +1,7 @@
 //! The policy of whoever names none.
 
+use std::sync::{Arc, OnceLock};
+
 use super::api::Policy;
 use super::balance::packed;
 use super::decision::Decision;
@@ -12,10 +14,12 @@ use crate::optimum::{least, max, min};
 use crate::pattern::{Demand, Parallelism, Pattern, Want};
 use crate::request::Request;
 use crate::score::{
-    Objective, Rates, aggregate_gbps, all_to_all_gbps, host_distance, host_distance_left,
-    host_hops, preserved_gbps, ring_packing_gbps, tree_packing_gbps,
+    Efficiency, Expected, Objective, Operation, Rates, aggregate_gbps, all_to_all_gbps,
+    expected_gbps, host_distance, host_distance_left, host_hops, host_sharing, network_gbps,
+    preserved_gbps, ring_packing_gbps, tree_packing_gbps,
 };
 use crate::sensitivity::Sensitivity;
+use crate::topology::{HardwareGraph, HostNetwork};
 use crate::view::View;
 
 /// The name that every decision of the policy carries.
@@ -47,11 +51,15 @@ const MOST_SETS: u128 = 100_000;
 /// ```
 #[must_use]
 pub fn fitting_model(pattern: &Pattern) -> Objective<'static> {
-    match Collective::of(pattern) {
-        Collective::Ring => ring_packing_gbps(),
-        Collective::Tree => tree_packing_gbps(),
-        Collective::Exchange => all_to_all_gbps(),
-    }
+    Collective::of(pattern).nominal()
+}
+
+/// The operation whose [`Expected`] bandwidth fits a pattern: an exchange between all pairs where
+/// every rank communicates with every other, trees for a tree, else rings. O(n + e) for n ranks and e
+/// edges.
+#[must_use]
+pub fn fitting_expected(pattern: &Pattern) -> Operation {
+    Collective::of(pattern).operation()
 }
 
 /// The collective that a pattern is the graph of.
@@ -63,6 +71,25 @@ enum Collective {
 }
 
 impl Collective {
+    const ALL: [Self; 3] = [Self::Ring, Self::Tree, Self::Exchange];
+
+    fn operation(self) -> Operation {
+        match self {
+            Self::Ring => Operation::AllReduce,
+            Self::Tree => Operation::TreeReduce,
+            Self::Exchange => Operation::AllToAll,
+        }
+    }
+
+    /// The packing at nominal bandwidths.
+    fn nominal(self) -> Objective<'static> {
+        match self {
+            Self::Ring => ring_packing_gbps(),
+            Self::Tree => tree_packing_gbps(),
+            Self::Exchange => all_to_all_gbps(),
+        }
+    }
+
     fn of(pattern: &Pattern) -> Self {
         let n = pattern.len();
         let mut pairs: Vec<(u16, u16)> = (pattern.edges().iter())
@@ -93,10 +120,14 @@ fn joins_all(n: usize, pairs: &[(u16, u16)]) -> bool {
 /// pattern.
 ///
 /// A job that is not known to be insensitive counts as sensitive. It gets the free set of devices
-/// with the most bandwidth by the [model that fits its pattern](fitting_model). Of equal sets it
+/// with the most bandwidth: what [`Expected`] says of the [operation that fits its
+/// pattern](fitting_expected), or the same at nominal bandwidths where the generation of a machine's
+/// links is not known. Of equal sets it
 /// takes the one that leaves the most bandwidth to later jobs (Eq. 3), then the one whose devices
 /// are closest in the host ([`host_distance`]), then the one that leaves the closest devices
-/// ([`host_distance_left`]). On this set it takes the rank order with the fewest hops through the
+/// ([`host_distance_left`]). Where devices do not reach each other's memory, close devices are slower:
+/// there the set that shares the least of the host comes first instead ([`host_sharing`]). On this set
+/// it takes the rank order with the fewest hops through the
 /// host, then with the highest AggBW (Eq. 1). Ties: lowest ids, then smallest rank order.
 ///
 /// An [insensitive](Sensitivity::Insensitive) job, and one whose ranks do not communicate, gets
@@ -137,13 +168,20 @@ fn joins_all(n: usize, pairs: &[(u16, u16)]) -> bool {
 /// ```
 #[must_use]
 pub fn auto() -> Auto {
-    Auto::new(None, None)
+    Auto::new(&Models::Shipped, None)
+}
+
+/// [`auto`] with shares of links of your own, such as those that were measured on this very machine.
+/// Shares that they lack are taken from what is nearest in them ([`Efficiency::of`]).
+#[must_use]
+pub fn auto_by(efficiency: &Arc<Efficiency>) -> Auto {
+    Auto::new(&Models::Shares(Arc::clone(efficiency)), None)
 }
 
 /// [`auto`] with a model of bandwidth for jobs of every pattern.
 #[must_use]
 pub fn auto_with(model: Objective<'static>) -> Auto {
-    Auto::new(Some(model), None)
+    Auto::new(&Models::One(model), None)
 }
 
 /// [`auto`] for a training job whose traffic is known: the least communication time of a step
@@ -152,7 +190,7 @@ pub fn auto_with(model: Objective<'static>) -> Auto {
 #[must_use]
 pub fn auto_for(job: &Parallelism, rates: Rates) -> Auto {
     let fastest = faster(least_step_time(job, rates), &job.pattern());
-    Auto::new(None, Some(fastest))
+    Auto::new(&Models::Shipped, Some(fastest))
 }
 
 /// [`auto`] for a job whose pattern counts bytes: the least time of the slowest edge comes first
@@ -160,7 +198,7 @@ pub fn auto_for(job: &Parallelism, rates: Rates) -> Auto {
 #[must_use]
 pub fn auto_for_edges(pattern: &Pattern, rates: Rates) -> Auto {
     let fastest = faster(least_edges_seconds(pattern, rates), pattern);
-    Auto::new(None, Some(fastest))
+    Auto::new(&Models::Shipped, Some(fastest))
 }
 
 /// The rules of the least time, and what decides among equal times. The time has settled the rank
@@ -172,28 +210,71 @@ fn faster(least: Rules<'static>, pattern: &Pattern) -> Rules<'static> {
         .report_paper_scores()
 }
 
-/// The policy made by [`auto`], [`auto_with`], [`auto_for`] and [`auto_for_edges`].
+/// What predicts bandwidth.
+enum Models {
+    /// [`Expected`] as it is shipped.
+    Shipped,
+    /// [`Expected`] with other shares.
+    Shares(Arc<Efficiency>),
+    /// One model for jobs of every pattern.
+    One(Objective<'static>),
+}
+
+/// The policy made by [`auto`], [`auto_by`], [`auto_with`], [`auto_for`] and [`auto_for_edges`].
 #[derive(Clone, Debug)]
 pub struct Auto {
     id: PolicyId,
-    rings: ByBandwidth,
-    trees: ByBandwidth,
-    exchanges: ByBandwidth,
+    /// By collective, the model where generations are known, and where they are not.
+    models: [[Objective<'static>; 2]; 3],
+    /// The rules, made when they are needed first: tables are kept by the identity of rules.
+    rules: Arc<[OnceLock<Rules<'static>>; Case::COUNT]>,
     fastest: Option<Rules<'static>>,
     packed: Rules<'static>,
     pcie_aware: Rules<'static>,
     shared: Rules<'static>,
 }
 
+/// What decides which rules apply to a job.
+#[derive(Clone, Copy)]
+struct Case {
+    collective: Collective,
+    /// Whether the generation of every link is known.
+    known: bool,
+    /// Whether all devices reach each other's memory.
+    open: bool,
+    /// Whether the job gets what others can spare.
+    spares: bool,
+    /// Whether there are few enough sets to look at the host for each.
+    few: bool,
+}
+
+impl Case {
+    const COUNT: usize = 3 * 16;
+
+    fn at(self) -> usize {
+        let bits = [self.known, self.open, self.spares, self.few];
+        let own = bits.iter().fold(0, |at, &bit| 2 * at + usize::from(bit));
+        16 * self.collective as usize + own
+    }
+}
+
 impl Auto {
-    fn new(model: Option<Objective<'static>>, fastest: Option<Rules<'static>>) -> Self {
-        let by =
-            |own: fn() -> Objective<'static>| ByBandwidth::new(&model.clone().unwrap_or_else(own));
+    fn new(models: &Models, fastest: Option<Rules<'static>>) -> Self {
+        let by = |own: Collective| match models {
+            Models::Shipped => [
+                expected_gbps(own.operation()),
+                network_gbps(own.operation()),
+            ],
+            Models::Shares(efficiency) => {
+                let model = Expected::new(own.operation(), Arc::clone(efficiency)).objective();
+                [model.clone(), model]
+            }
+            Models::One(model) => [model.clone(), model.clone()],
+        };
         Self {
             id: PolicyId::unique(),
-            rings: by(ring_packing_gbps),
-            trees: by(tree_packing_gbps),
-            exchanges: by(all_to_all_gbps),
+            models: Collective::ALL.map(by),
+            rules: Arc::new([const { OnceLock::new() }; Case::COUNT]),
             fastest,
             packed: packed(),
             pcie_aware: pcie_aware(1.0, PCIE_GEN4_GBPS),
@@ -212,18 +293,41 @@ impl Auto {
         if let Some(fastest) = self.fastest.as_ref().filter(|_| !spares) {
             return fastest;
         }
-        let rules = match Collective::of(pattern) {
-            Collective::Ring => &self.rings,
-            Collective::Tree => &self.trees,
-            Collective::Exchange => &self.exchanges,
+        let host = HostNetwork::of(view.graph());
+        let case = Case {
+            collective: Collective::of(pattern),
+            known: is_known(view.graph(), &host),
+            open: host.is_open(),
+            spares,
+            few: sets(request.room(view).len(), pattern.len()) <= MOST_SETS,
         };
-        let few = sets(request.room(view).len(), pattern.len()) <= MOST_SETS;
-        match (spares, few) {
-            (false, true) => &rules.best,
-            (false, false) => &rules.best_anywhere,
-            (true, true) => &rules.spare,
-            (true, false) => &rules.spare_anywhere,
-        }
+        self.rules[case.at()].get_or_init(|| self.make(case))
+    }
+
+    fn make(&self, case: Case) -> Rules<'static> {
+        let model = &self.models[case.collective as usize][usize::from(!case.known)];
+        let (first, then) = if case.spares {
+            (max(preserved_gbps()), max(model.clone()))
+        } else {
+            (max(model.clone()), max(preserved_gbps()))
+        };
+        let rules = Rules::new(NAME).prefer(first).then(then);
+        let rules = match (case.few, case.open) {
+            (false, _) => rules,
+            (true, true) => rules
+                .then(min(host_distance()))
+                .then(min(host_distance_left())),
+            (true, false) => rules.then(min(host_sharing())),
+        };
+        // The rank order comes last: the criteria before see sets alone.
+        let rules = rules.then(min(host_hops())).then(max(aggregate_gbps()));
+        let nominal = case.collective.nominal();
+        let rules = if nominal.name() == model.name() {
+            rules
+        } else {
+            rules.report(nominal)
+        };
+        rules.report_paper_scores()
     }
 
     /// The rules for a job on instances; `None` for one on whole devices.
@@ -251,46 +355,10 @@ fn sets(n: usize, k: usize) -> u128 {
     })
 }
 
-/// The rules for one model of bandwidth.
-#[derive(Clone, Debug)]
-struct ByBandwidth {
-    best: Rules<'static>,
-    spare: Rules<'static>,
-    /// The same without regard to the host, where there are too many sets.
-    best_anywhere: Rules<'static>,
-    spare_anywhere: Rules<'static>,
-}
-
-impl ByBandwidth {
-    fn new(model: &Objective<'static>) -> Self {
-        let start = || Rules::new(NAME);
-        let best = || {
-            start()
-                .prefer(max(model.clone()))
-                .then(max(preserved_gbps()))
-        };
-        let spare = || {
-            start()
-                .prefer(max(preserved_gbps()))
-                .then(max(model.clone()))
-        };
-        let close = |rules: Rules<'static>| {
-            rules
-                .then(min(host_distance()))
-                .then(min(host_distance_left()))
-        };
-        // The rank order comes last: the criteria before see sets alone.
-        let ordered = |rules: Rules<'static>| {
-            let rules = rules.then(min(host_hops())).then(max(aggregate_gbps()));
-            rules.report_paper_scores()
-        };
-        Self {
-            best: ordered(close(best())),
-            spare: ordered(close(spare())),
-            best_anywhere: ordered(best()),
-            spare_anywhere: ordered(spare()),
-        }
-    }
+/// Whether the generation of every link that a job could use is known.
+fn is_known(graph: &HardwareGraph, host: &HostNetwork) -> bool {
+    graph.wholes().iter().all(|id| host.is_known(id))
+        && (graph.link_generation().is_some() || !host.has_direct_links())
 }
 
 impl Policy for Auto {

@@ -30,7 +30,9 @@ mod when;
 mod within;
 
 pub use api::{OrElse, Policy};
-pub use auto::{Auto, auto, auto_for, auto_for_edges, auto_with, fitting_model};
+pub use auto::{
+    Auto, auto, auto_by, auto_for, auto_for_edges, auto_with, fitting_expected, fitting_model,
+};
 pub use balance::{distributed, packed};
 pub use best_partition::{BestPartition, best_partition};
 pub use built_in::{BuiltIn, ModelUse};

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::{Objective, Subset};
-use crate::topology::LinkClass;
+use crate::topology::{HostNetwork, LinkClass};
 
 /// The distance of two devices in the host: 0 on one device, 1 on one board, then one more for each
 /// level that their path climbs, as `nvidia-smi topo -m` names the levels: `PIX` 2, `PXB` 3, `PHB`
@@ -66,4 +66,35 @@ pub fn host_distance_left() -> Objective<'static> {
         Objective::rest("host_distance_left", of_wholes).blind_to_ids()
     });
     LEFT.clone()
+}
+/// How much of the host devices share that do not reach each other's memory: the number of pairs below
+/// one switch, a million times; plus the number of other pairs on one root, a thousand times; plus the
+/// number of other pairs that use one memory. Pairs that do not share go first to memory over ways of
+/// their own. The lower the better: data that is staged in the host's memory passes every shared part
+/// twice.
+///
+/// # Complexity
+/// O(k²) for k devices.
+#[must_use]
+pub fn host_sharing() -> Objective<'static> {
+    static SHARING: LazyLock<Objective<'static>> = LazyLock::new(|| {
+        let of = |Subset { graph, devices }: Subset<'_>| {
+            let host = HostNetwork::of(graph);
+            let pairs = devices.iter().flat_map(|a| {
+                let lower = devices.iter().take_while(move |b| *b < a);
+                lower.map(move |b| (a, b))
+            });
+            let staged = pairs.filter(|&(a, b)| !graph.peer_access(a, b).on);
+            staged.fold(0.0, |sum, (a, b)| {
+                sum + match () {
+                    () if host.share_a_switch(a, b) => 1e6,
+                    () if host.share_a_root(a, b) => 1e3,
+                    () if host.share_memory(a, b) => 1.0,
+                    () => 0.0,
+                }
+            })
+        };
+        Objective::chosen("host_sharing", of).blind_to_ids()
+    });
+    SHARING.clone()
 }

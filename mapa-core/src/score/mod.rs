@@ -27,7 +27,7 @@ pub use expected::{
     Use, WayTerm, copies_at_once,
 };
 pub(crate) use expected::{expected_gbps, network_gbps};
-pub use host_distance::{host_distance, host_distance_left};
+pub use host_distance::{host_distance, host_distance_left, host_sharing};
 pub use link_model::{Domain, LinkModel, Term};
 pub(crate) use objective::{BestOrder, Direction, Foresight};
 pub use objective::{Candidate, EdgeOn, Form, Objective, Seat, Subset};

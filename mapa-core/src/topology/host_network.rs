@@ -49,6 +49,8 @@ pub struct HostNetwork {
     /// Roots below which at least two switches hang.
     busy_roots: Vec<bool>,
     bus: Option<f64>,
+    is_open: bool,
+    has_direct_links: bool,
 }
 
 /// Where one device is in the host.
@@ -146,6 +148,10 @@ impl HostNetwork {
                 places[i].upper = Some(number);
             }
         }
+        let all = |holds: &dyn Fn(DeviceId, DeviceId) -> bool| {
+            let ids = |n: usize| (0..n as u32).map(DeviceId);
+            ids(n).all(|b| ids(b.index()).all(|a| holds(a, b)))
+        };
         let most = root
             .iter()
             .copied()
@@ -159,6 +165,8 @@ impl HostNetwork {
         Self {
             busy_roots: (0..most).map(busy).collect(),
             bus: tree.bus(),
+            is_open: all(&|a, b| graph.peer_access(a, b).on),
+            has_direct_links: !all(&|a, b| !graph.pair(a, b).direct.exists()),
             places,
             uplinks,
         }
@@ -246,6 +254,18 @@ impl HostNetwork {
     #[must_use]
     pub fn between_sockets(&self) -> Option<f64> {
         self.bus
+    }
+
+    /// Whether all devices reach each other's memory.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Whether any two devices have direct links.
+    #[must_use]
+    pub fn has_direct_links(&self) -> bool {
+        self.has_direct_links
     }
 
     /// The devices in the order of the host tree: by socket, NUMA node, root, upper switch and

@@ -313,6 +313,8 @@ impl Efficiency {
             }
             next = match using {
                 Use::Pair | Use::Exchange | Use::Host => Some(Use::Ring),
+                // A ring sends both ways at once.
+                Use::Ring if part == Part::SocketBus => Some(Use::BothWays),
                 Use::Ring if part != Part::Direct => Some(Use::Copy),
                 Use::BothWays | Use::TwoHops => Some(Use::Copy),
                 Use::InRack => Some(Use::InSwitch),
