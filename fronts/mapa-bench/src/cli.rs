@@ -44,7 +44,7 @@ pub(crate) use pattern::{
 pub(crate) use pcie::{ContentionArgs, ProfileArgs};
 #[cfg(feature = "experiments")]
 pub(crate) use reproduce::ReproduceArgs;
-pub(crate) use score::ScoreArgs;
+pub(crate) use score::{ScoreArgs, Switched};
 pub(crate) use simulate::SimulateArgs;
 pub(crate) use sweep::{Shard, SweepArgs};
 pub(crate) use topo::{Format, ReadArgs, TopoArgs};

@@ -5,9 +5,11 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use mapa_core::mig::{Layout, Model};
-use mapa_core::{Allocator, DeviceId, HardwareGraph};
+use mapa_core::{Allocator, DeviceId, HardwareGraph, NodeId, NodeKind, PeerAccess, PeerSource};
 use mapa_topologies::mig::{Gpu, Offer, ProfileKind};
-use mapa_topologies::{Dump, Kind, Machine, Merged, merge, mig, named, read};
+use mapa_topologies::{
+    Dump, Kind, Machine, Merged, know_links, link_generation, merge, mig, named, read,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,10 +37,36 @@ pub struct MachineSpec {
     /// Bandwidth of every direct link, GB/s per direction, in place of the description's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nvlink_gbps: Option<f64>,
+    /// Whether the devices reach each other's memory (P2P), in place of what descriptions tell and
+    /// product names suggest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p2p: Option<P2p>,
     /// The GPU whose MIG profiles every device has; behind `=`, the profiles of the instances into
     /// which every device is partitioned: `a100-40gb=3g,2g,1g,1g`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mig: Option<String>,
+}
+
+/// Whether devices reach each other's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum P2p {
+    /// They do.
+    On,
+    /// They do not: data between them goes through the host's memory.
+    Off,
+}
+
+impl FromStr for P2p {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text {
+            "on" => Ok(Self::On),
+            "off" => Ok(Self::Off),
+            _ => Err(Error::at(format_args!("p2p={text}"), "expected on or off")),
+        }
+    }
 }
 
 /// A machine, and its state while nothing is in use.
@@ -132,12 +160,38 @@ impl MachineSpec {
             machine.notes.push(format!(
                 "Set by option: {gbps} GB/s for every path through the host."
             ));
+            for id in device_nodes(&machine) {
+                machine.fabric.set_slot_gbps(id, gbps)?;
+            }
         }
         if let Some(gbps) = self.nvlink_gbps {
             machine.fabric.set_direct_gbps(gbps)?;
             machine
                 .notes
                 .push(format!("Set by option: {gbps} GB/s for every direct link."));
+            know_links(&mut machine).map_err(|error| Error::at(name, error))?;
+            // A speed that is told is known, also where it names no generation.
+            if link_generation(&machine).is_none() {
+                let family = if machine.labels.direct == "XGMI" {
+                    "Infinity Fabric"
+                } else {
+                    "NVLink"
+                };
+                machine.fabric.set_link_generation(Some(family));
+            }
+        }
+        if let Some(p2p) = self.p2p {
+            machine.fabric.set_peer_access_everywhere(PeerAccess {
+                on: p2p == P2p::On,
+                source: PeerSource::Told,
+            });
+            machine
+                .notes
+                .retain(|note| !note.contains("P2P is guessed"));
+            let state = if p2p == P2p::On { "on" } else { "off" };
+            machine
+                .notes
+                .push(format!("Set by option: P2P {state} between all devices."));
         }
         for warning in &machine.warnings {
             // With several descriptions, each warning names its own.
@@ -269,6 +323,15 @@ fn silent_on_links(names: &[String]) -> String {
         names.join(", "),
         given.join(" ")
     )
+}
+
+/// The devices of a machine.
+fn device_nodes(machine: &Machine) -> Vec<NodeId> {
+    let nodes = machine.fabric.nodes();
+    nodes
+        .filter(|(_, node)| matches!(node.kind, NodeKind::Device(_)))
+        .map(|(id, _)| id)
+        .collect()
 }
 
 /// The name of standard input.

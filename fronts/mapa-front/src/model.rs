@@ -1,8 +1,11 @@
 //! Models of the bandwidth that a collective reaches.
 
+use std::sync::Arc;
+
 use mapa_core::{
-    AllToAll, Bandwidth, Channels, DeviceSet, HardwareGraph, LinkModel, Objective, Pattern, Rates,
-    RingPacking, TreePacking, fitting_model, ring_packing_gbps,
+    AllToAll, Bandwidth, Channels, DeviceSet, Efficiency, Expected, HardwareGraph, HostNetwork,
+    LinkModel, Objective, Pattern, Rates, RingPacking, TreePacking, fitting_expected,
+    fitting_model, ring_packing_gbps,
 };
 
 /// A model of the bandwidth that a collective reaches.
@@ -17,11 +20,41 @@ pub struct Model {
     pub is_eq_2: bool,
 }
 
-/// The model by which a request's bandwidth is told: the one that it names, else the packing that
-/// fits the pattern.
+/// The model by which a request's bandwidth is told.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// The model.
+    pub objective: Objective<'static>,
+    /// The model, if it is one of what is expected: it gives intervals too.
+    pub expected: Option<Expected>,
+}
+
+/// The model by which a request's bandwidth is told: the one that it names; else what is expected
+/// where the generation of the machine's links is known; else the packing that fits the pattern.
 #[must_use]
-pub fn told_by(model: Option<&Model>, pattern: &Pattern) -> Objective<'static> {
-    model.map_or_else(|| fitting_model(pattern), |own| own.objective.clone())
+pub fn told_by(model: Option<&Model>, pattern: &Pattern, graph: &HardwareGraph) -> Told {
+    let by = |efficiency| {
+        let expected = Expected::new(fitting_expected(pattern), efficiency);
+        Told {
+            objective: expected.objective(),
+            expected: Some(expected),
+        }
+    };
+    match model {
+        Some(Model {
+            kind: Kind::Expected(own),
+            ..
+        }) if *own.efficiency() != Efficiency::nominal() => by(Arc::clone(own.efficiency())),
+        Some(own) => Told {
+            objective: own.objective.clone(),
+            expected: None,
+        },
+        None if HostNetwork::of(graph).all_known() => by(Efficiency::shipped()),
+        None => Told {
+            objective: fitting_model(pattern),
+            expected: None,
+        },
+    }
 }
 
 /// What a model computes.
@@ -31,6 +64,9 @@ pub enum Kind {
     Links(LinkModel),
     /// The traffic that the links of a set of devices can carry at once.
     Packing(Packing),
+    /// What operations are expected to reach; or, at nominal shares, what direct links and the host
+    /// as a network could carry.
+    Expected(Expected),
     /// A number that a program computes in its own way.
     Own,
 }
@@ -114,6 +150,16 @@ impl Model {
         Self {
             objective: packing.objective(),
             kind: Kind::Packing(packing),
+            is_eq_2: false,
+        }
+    }
+
+    /// What operations are expected to reach.
+    #[must_use]
+    pub fn expected(expected: Expected) -> Self {
+        Self {
+            objective: expected.objective(),
+            kind: Kind::Expected(expected),
             is_eq_2: false,
         }
     }

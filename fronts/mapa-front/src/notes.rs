@@ -1,12 +1,12 @@
 //! Notes beside a decision: reasons to doubt it, and hints.
 
 use mapa_core::{
-    Candidate, Decision, ModelUse, Objective, Policy, Request, Sensitivity, View, auto_with, greedy,
+    Candidate, Decision, ModelUse, Policy, Request, Sensitivity, View, auto_by, auto_with, greedy,
 };
 use mapa_topologies::Labels;
 
 use crate::answer::{Bandwidth, Withheld, ids, links_text, names as names_of};
-use crate::model::Model;
+use crate::model::{Model, Told};
 use crate::names::Names;
 use crate::text::gbps;
 
@@ -93,7 +93,7 @@ pub fn withheld(
     decision: &Decision,
     request: &Request,
     view: &View<'_>,
-    model: &Objective<'static>,
+    told: &Told,
     labels: &Labels,
 ) -> Option<(Withheld, String)> {
     let spares = names
@@ -101,14 +101,18 @@ pub fn withheld(
         .get(decision.policy())
         .is_some_and(|own| own.spares);
     let kept = spares && request.sensitivity == Sensitivity::Insensitive;
-    let own = Bandwidth::of(model, decision.pattern(), decision.best(), view).bandwidth_gbps?;
+    let own = Bandwidth::of(told, decision.pattern(), decision.best(), view).bandwidth_gbps?;
     if spares && !kept || decision.pattern().edges().is_empty() {
         return None;
     }
-    let best = auto_with(model.clone())
+    let best = match &told.expected {
+        Some(expected) => auto_by(expected.efficiency()),
+        None => auto_with(told.objective.clone()),
+    };
+    let best = best
         .decide(&request.clone().runners_up(0).sensitive(true), view)
         .ok()?;
-    let more = Bandwidth::of(model, best.pattern(), best.best(), view).bandwidth_gbps?;
+    let more = Bandwidth::of(told, best.pattern(), best.best(), view).bandwidth_gbps?;
     if more < own * MORE {
         return None;
     }

@@ -37,7 +37,7 @@ pub struct ScoreRow {
 
 /// The scores of the built-in policies, in the order in which explanations list them. Scores that
 /// are counts, such as `devices used`, have no row.
-pub const SCORES: [ScoreRow; 13] = [
+pub const SCORES: [ScoreRow; 18] = [
     rate(
         "aggregate_gbps",
         "aggregate_gbps (Eq. 1): sum of the bandwidths of the job's links",
@@ -66,6 +66,10 @@ pub const SCORES: [ScoreRow; 13] = [
     packing("tree_packing_gbps"),
     packing("all_to_all_gbps"),
     packing("channels_gbps"),
+    packing("expected_gbps"),
+    packing("ring_packing_network_gbps"),
+    packing("tree_packing_network_gbps"),
+    packing("all_to_all_network_gbps"),
     tie(
         "host_distance",
         "host_distance: levels of the host between the devices, summed over all pairs (PIX 2, PXB 3, PHB 4, NODE 5, SYS 6)",
@@ -73,6 +77,10 @@ pub const SCORES: [ScoreRow; 13] = [
     tie(
         "host_distance_left",
         "host_distance_left: the same for the devices that stay free",
+    ),
+    tie(
+        "host_sharing",
+        "host_sharing: pairs that stage data in memory below one switch (1e6 each), on one root (1000), in one memory (1)",
     ),
     tie(
         "host_hops",

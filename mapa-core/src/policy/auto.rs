@@ -19,7 +19,7 @@ use crate::score::{
     preserved_gbps, ring_packing_gbps, tree_packing_gbps,
 };
 use crate::sensitivity::Sensitivity;
-use crate::topology::{HardwareGraph, HostNetwork};
+use crate::topology::HostNetwork;
 use crate::view::View;
 
 /// The name that every decision of the policy carries.
@@ -296,7 +296,7 @@ impl Auto {
         let host = HostNetwork::of(view.graph());
         let case = Case {
             collective: Collective::of(pattern),
-            known: is_known(view.graph(), &host),
+            known: host.all_known(),
             open: host.is_open(),
             spares,
             few: sets(request.room(view).len(), pattern.len()) <= MOST_SETS,
@@ -353,12 +353,6 @@ fn sets(n: usize, k: usize) -> u128 {
     (0..k.min(n.saturating_sub(k))).fold(1, |sets: u128, i| {
         sets.saturating_mul((n - i) as u128) / (i as u128 + 1)
     })
-}
-
-/// Whether the generation of every link that a job could use is known.
-fn is_known(graph: &HardwareGraph, host: &HostNetwork) -> bool {
-    graph.wholes().iter().all(|id| host.is_known(id))
-        && (graph.link_generation().is_some() || !host.has_direct_links())
 }
 
 impl Policy for Auto {

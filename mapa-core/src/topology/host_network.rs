@@ -50,7 +50,7 @@ pub struct HostNetwork {
     busy_roots: Vec<bool>,
     bus: Option<f64>,
     is_open: bool,
-    has_direct_links: bool,
+    all_known: bool,
 }
 
 /// Where one device is in the host.
@@ -166,7 +166,9 @@ impl HostNetwork {
             busy_roots: (0..most).map(busy).collect(),
             bus: tree.bus(),
             is_open: all(&|a, b| graph.peer_access(a, b).on),
-            has_direct_links: !all(&|a, b| !graph.pair(a, b).direct.exists()),
+            all_known: places.iter().all(|own| own.known)
+                && (graph.link_generation().is_some()
+                    || all(&|a, b| !graph.pair(a, b).direct.exists())),
             places,
             uplinks,
         }
@@ -262,10 +264,10 @@ impl HostNetwork {
         self.is_open
     }
 
-    /// Whether any two devices have direct links.
+    /// Whether the speed of every slot is known, and the generation of direct links if there are any.
     #[must_use]
-    pub fn has_direct_links(&self) -> bool {
-        self.has_direct_links
+    pub fn all_known(&self) -> bool {
+        self.all_known
     }
 
     /// The devices in the order of the host tree: by socket, NUMA node, root, upper switch and

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use mapa_front::MachineSpec;
+use mapa_front::{MachineSpec, P2p};
 
 #[derive(Args)]
 pub(crate) struct MachineArgs {
@@ -34,10 +34,14 @@ pub(crate) struct MachineArgs {
     /// The folder of AMD KFD nodes [default: /sys/class/kfd/kfd/topology/nodes].
     #[arg(long, hide_short_help = true, value_name = "DIR", requires = "live", conflicts_with = "machine", help_heading = LIVE)]
     pub(crate) kfd: Option<PathBuf>,
-    /// Bandwidth of every path through the host, GB/s per direction [default: as the machine's
-    /// description says, mostly 12].
+    /// Bandwidth of every path through the host, GB/s per direction: what a PCIe slot carries [default: as
+    /// the machine's description says, mostly 12].
     #[arg(long, value_name = "GB/s")]
     pub(crate) pcie_gbps: Option<f64>,
+    /// Whether devices reach each other's memory (P2P): on or off [default: as descriptions tell,
+    /// such as `nvidia-smi topo -p2p r`; else guessed from product names; else on].
+    #[arg(long, value_name = "on|off")]
+    pub(crate) p2p: Option<P2p>,
     /// Bandwidth of every NVLink (or other direct link), GB/s per direction [default: as the
     /// machine's description says; 25 for `nvidia-smi topo -m`, which has no bandwidths].
     #[arg(long, hide_short_help = true, value_name = "GB/s")]
@@ -56,6 +60,7 @@ impl MachineArgs {
             machine: self.machine.clone(),
             pcie_gbps: self.pcie_gbps,
             nvlink_gbps: self.nvlink_gbps,
+            p2p: self.p2p,
             mig: self.mig.clone(),
         }
     }

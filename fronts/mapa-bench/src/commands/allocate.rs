@@ -1,8 +1,7 @@
 //! `allocate`: choose devices, and explain the choice.
 
 use mapa_core::{
-    Decision, DeviceId, HardwareGraph, Objective, Pattern, Placement, RunnerUp, Scored, StopReason,
-    View,
+    Decision, DeviceId, HardwareGraph, Pattern, Placement, RunnerUp, Scored, StopReason, View,
 };
 use mapa_topologies::{Labels, Machine, Picture};
 
@@ -21,7 +20,7 @@ use mapa_front::names::score_row;
 use mapa_front::names::score_text;
 use mapa_front::request::with_busy;
 use mapa_front::text::{gbps, table};
-use mapa_front::{DeviceName, Step, notes, told_by, withheld};
+use mapa_front::{DeviceName, Step, Told, notes, told_by, withheld};
 
 /// The number of sets of devices in an explanation.
 const TOP: usize = 6;
@@ -59,7 +58,7 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
     let request = request.runners_up(runners_up);
     let decision = state.view().decide(&policy, &request)?;
     let view = state.view();
-    let told = told_by(model.as_ref(), &request.pattern);
+    let told = told_by(model.as_ref(), &request.pattern, graph);
     let bandwidth = Bandwidth::of_decision(&told, &decision, &view);
     let labels = &loaded.machine.labels;
     let better = withheld(&NAMES, &decision, &request, &view, &told, labels);
@@ -266,7 +265,7 @@ pub(super) fn links_of(
 /// Prints the runners-up, and on which score each lost.
 fn explain(
     decision: &Decision,
-    told: &Objective<'_>,
+    told: &Told,
     view: &View<'_>,
     link_labels: &Labels,
     output: &mut Output,

@@ -219,7 +219,7 @@ impl Server {
         };
         let decision = policy.decide(&request, &view.limited_to(&free))?;
         let view = view.limited_to(&free);
-        let told = told_by(model, &request.pattern);
+        let told = told_by(model, &request.pattern, view.graph());
         let better = withheld(&NAMES, &decision, &request, &view, &told, &self.labels);
         let (withheld, note) = better.unzip();
         let mut notes = notes(&NAMES, &decision, &request, &view, model);

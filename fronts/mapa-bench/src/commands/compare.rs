@@ -30,7 +30,7 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
     let scores = ["aggregate_gbps", "effective_gbps", "preserved_gbps"];
     let model = args.model.as_ref();
     let model = model.map(|own| own.load(&NAMES, None, &Disk)).transpose()?;
-    let told = told_by(None, &request.pattern);
+    let told = told_by(None, &request.pattern, graph);
     let knows_traffic = job.fastest().is_some();
     let time = if job.parallel.is_some() {
         "step, s"
@@ -139,7 +139,7 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
     output.line(rows)?;
     output.line(format_args!(
         "Devices in rank order. GB/s: by {}.",
-        model_text(told.name())
+        model_text(told.objective.name())
     ))?;
     output.line(
         "The paper's scores, GB/s: Eq. 1 (sum of links), Eq. 2 (predicted), Eq. 3 (left free).",

@@ -89,7 +89,7 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
     }
     if !top.is_empty() {
         let mut rows = table(["", "ranks on", "GB/s", "links", "AggBW (Eq. 1)"], [2, 4]);
-        let (told, view) = (told_by(None, &pattern), state.view());
+        let (told, view) = (told_by(None, &pattern, state.view().graph()), state.view());
         for (place, best) in (1..).zip(&top) {
             let ranks = labels(best.placement(), graph);
             let value = best.score("aggregate_gbps").unwrap_or(f64::NAN);

@@ -1,12 +1,14 @@
 //! `score`: the bandwidth of given devices by a model, term by term or ring by ring.
 
+use std::sync::Arc;
+
 use mapa_core::{
-    Bandwidth, Candidate, Census, DeviceId, DeviceSet, HardwareGraph, LinkModel, Objective,
-    Pattern, Placement, Rates, Request, greedy,
+    Bandwidth, Candidate, Census, DeviceId, DeviceSet, Efficiency, Estimate, Expected,
+    HardwareGraph, Hop, LinkModel, Objective, Pattern, Placement, Rates, Request, greedy,
 };
 use mapa_topologies::{Machine, collective_rates};
 
-use crate::cli::ScoreArgs;
+use crate::cli::{ScoreArgs, Switched};
 use crate::failure::Failure;
 use crate::files::Disk;
 use crate::machine::load;
@@ -38,7 +40,14 @@ pub(crate) fn score(args: &ScoreArgs, output: &mut Output) -> Result<(), Failure
         ordered,
     };
     match &model.kind {
-        _ if devices.len() < 2 => shown.one_device(output),
+        own if !matches!(own, Kind::Expected(_)) && args.is_of_operation() => {
+            Err(Failure::malformed(
+                "--operation, --message-bytes and --nvls are for --model expected and files of shares: expected such a model",
+            ))
+        }
+        own if devices.len() < 2 && !(matches!(own, Kind::Expected(_)) && args.is_of_host()) => {
+            shown.one_device(output)
+        }
         Kind::Links(links) => {
             let pattern = own_pattern(args.pattern.as_deref().unwrap_or("ring"), devices.len())?;
             let mut explained = Explained::new(links, &model.objective, &pattern, &devices, graph)?;
@@ -49,6 +58,10 @@ pub(crate) fn score(args: &ScoreArgs, output: &mut Output) -> Result<(), Failure
             }
             shown.links(&explained, output)
         }
+        Kind::Expected(_) if args.pattern.is_some() => Err(Failure::malformed(
+            "--pattern is for sums of terms: expected --operation, and no --pattern",
+        )),
+        Kind::Expected(expected) => shown.expected(expected, args, output),
         Kind::Own => Err(Failure::malformed(
             "--model: expected a sum of terms or a packing, which can be explained",
         )),
@@ -134,6 +147,9 @@ fn rates(words: &str, machine: &Machine, graph: &HardwareGraph) -> Result<Rates,
     })
 }
 
+/// Why there is no expectation.
+const NO_WAY: &str = "no operation of one server joins these devices";
+
 /// The parts of every answer.
 struct Shown<'a> {
     devices: &'a Placement,
@@ -175,6 +191,114 @@ impl Shown<'_> {
         }
         self.title(output)?;
         output.line(format_args!("bandwidth none: {why}"))
+    }
+
+    /// The answer for what is expected.
+    fn expected(
+        self,
+        model: &Expected,
+        args: &ScoreArgs,
+        output: &mut Output,
+    ) -> Result<(), Failure> {
+        let nominal = *model.efficiency() == Efficiency::nominal();
+        if nominal && args.is_of_operation() {
+            return Err(Failure::malformed(
+                "--operation, --message-bytes and --nvls are for --model expected and files of shares: expected such a model",
+            ));
+        }
+        let operation = if nominal {
+            model.operation()
+        } else {
+            args.operation.unwrap_or_default()
+        };
+        let model = Expected::new(operation, Arc::clone(model.efficiency()))
+            .message_bytes(args.message_bytes.map(u64::from))
+            .in_switch(args.nvls != Some(Switched::Off));
+        let devices: Vec<DeviceId> = self.devices.iter().copied().collect();
+        if !operation.is_collective() && !operation.is_of_host() && devices.len() % 2 == 1 {
+            return Err(Failure::malformed(format_args!(
+                "--operation {operation}: expected pairs of devices, from each first to each second, not {} devices",
+                devices.len()
+            )));
+        }
+        let Some(estimate) = model.along(self.graph, &devices) else {
+            let none = NoBandwidth {
+                gbps: None,
+                in_domain: false,
+                reason: NO_WAY.to_owned(),
+            };
+            if output.json {
+                return self.answer(answer::Bandwidth::None(none), output);
+            }
+            self.title(output)?;
+            return output.line(format_args!("bandwidth none: {NO_WAY}"));
+        };
+        if nominal {
+            return self.over_network(&estimate, output);
+        }
+        let own = answer::Expected::new(&estimate, operation, args.message_bytes.map(u64::from));
+        if output.json {
+            return self.answer(answer::Bandwidth::Expected(own), output);
+        }
+        self.title(output)?;
+        let size = own
+            .message_bytes
+            .map_or("large messages".to_owned(), |bytes| {
+                format!("messages of {bytes} bytes")
+            });
+        output.line(format_args!("operation {operation}, {size}"))?;
+        let range = own.low_gbps.zip(own.high_gbps).zip(own.nominal_gbps);
+        output.line(match own.gbps.zip(range) {
+            Some((value, ((low, high), nominal))) => format!(
+                "bandwidth {} GB/s expected, {} to {}; links at nominal rate carry {}",
+                gbps(value),
+                gbps(low),
+                gbps(high),
+                gbps(nominal)
+            ),
+            None => "bandwidth not known".to_owned(),
+        })?;
+        output.line(format_args!(
+            "path      {}; P2P {}, {}; bound by {} (measured on {} machines)",
+            own.path, own.p2p, own.p2p_from, own.bound_by, own.machines
+        ))?;
+        own.notes
+            .iter()
+            .try_for_each(|note| output.line(format_args!("note      {note}")))
+    }
+
+    /// The answer for direct links and the host as a network, at nominal bandwidths.
+    fn over_network(self, estimate: &Estimate, output: &mut Output) -> Result<(), Failure> {
+        let over_host = estimate.hop != Hop::Direct;
+        if output.json {
+            let packing = answer::Packing {
+                gbps: estimate.gbps,
+                at_most_gbps: estimate.gbps,
+                exact: !over_host,
+                imitated: false,
+                over_host,
+                in_domain: true,
+                rings: None,
+                trees: None,
+                pair_gbps: None,
+            };
+            return self.answer(answer::Bandwidth::Packing(packing), output);
+        }
+        self.title(output)?;
+        let way = if over_host {
+            "over the host"
+        } else {
+            "over direct links"
+        };
+        output.line(format_args!(
+            "bandwidth {} GB/s {way}, at nominal rates",
+            gbps(estimate.gbps)
+        ))?;
+        // At nominal rates only peer access is assumed: what is not known has no say.
+        let notes = answer::note_on_peers(estimate);
+        notes
+            .iter()
+            .try_for_each(|note| output.line(format_args!("note      {note}")))
     }
 
     /// The answer for a sum of terms.

@@ -1,9 +1,10 @@
 //! What a placement is worth: the bandwidth of the job's collective.
 
-use mapa_core::{Candidate, Decision, Objective, Pattern, Scored, View};
+use mapa_core::{Candidate, Decision, Pattern, Scored, View};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::model::Told;
 use crate::text::gbps;
 
 /// The bandwidth of the job's collective on the devices that it gets.
@@ -16,6 +17,15 @@ pub struct Bandwidth {
     pub bandwidth_model: String,
     /// Whether the model holds for placements like this one.
     pub bandwidth_in_domain: bool,
+    /// If the model is one of what is expected: nine of ten measurements are above this, GB/s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub low_gbps: Option<f64>,
+    /// Nine of ten measurements are below this, GB/s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub high_gbps: Option<f64>,
+    /// What the links could carry at nominal bandwidth, GB/s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nominal_gbps: Option<f64>,
     /// If the search ended early and the policy chooses by this model: no devices have more, GB/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_most_gbps: Option<f64>,
@@ -24,7 +34,8 @@ pub struct Bandwidth {
 impl Bandwidth {
     /// The bandwidth of a placement.
     #[must_use]
-    pub fn of(model: &Objective<'_>, pattern: &Pattern, scored: &Scored, view: &View<'_>) -> Self {
+    pub fn of(told: &Told, pattern: &Pattern, scored: &Scored, view: &View<'_>) -> Self {
+        let model = &told.objective;
         let candidate = Candidate {
             view: *view,
             pattern,
@@ -34,7 +45,12 @@ impl Bandwidth {
         let devices = scored.placement().set();
         let several = devices.len() > 1 && devices.is_subset(&view.graph().wholes());
         let value = several.then(|| model.score(&candidate));
+        let estimate = (told.expected.as_ref().filter(|_| several))
+            .and_then(|expected| expected.of(view.graph(), &devices));
         Self {
+            low_gbps: estimate.as_ref().map(|own| own.low_gbps),
+            high_gbps: estimate.as_ref().map(|own| own.high_gbps),
+            nominal_gbps: estimate.as_ref().map(|own| own.nominal_gbps),
             bandwidth_gbps: value.filter(|gbps| *gbps > 0.0),
             bandwidth_model: model.name().to_owned(),
             bandwidth_in_domain: model.in_domain(&candidate),
@@ -44,12 +60,14 @@ impl Bandwidth {
 
     /// The bandwidth of a decision, with the bound of a search that ended early.
     #[must_use]
-    pub fn of_decision(model: &Objective<'_>, decision: &Decision, view: &View<'_>) -> Self {
+    pub fn of_decision(told: &Told, decision: &Decision, view: &View<'_>) -> Self {
         let best = decision.best();
         let first = best.scores().next().map(|(name, _)| name);
         Self {
-            at_most_gbps: decision.at_most().filter(|_| first == Some(model.name())),
-            ..Self::of(model, decision.pattern(), best, view)
+            at_most_gbps: decision
+                .at_most()
+                .filter(|_| first == Some(told.objective.name())),
+            ..Self::of(told, decision.pattern(), best, view)
         }
     }
 
@@ -57,6 +75,16 @@ impl Bandwidth {
     #[must_use]
     pub fn text(&self) -> Option<String> {
         let value = gbps(self.bandwidth_gbps?);
+        if let Some(((low, high), nominal)) =
+            self.low_gbps.zip(self.high_gbps).zip(self.nominal_gbps)
+        {
+            return Some(format!(
+                "{value} GB/s expected, {} to {}; links at nominal rate carry {}",
+                gbps(low),
+                gbps(high),
+                gbps(nominal)
+            ));
+        }
         let model = model_text(&self.bandwidth_model);
         let doubt = if self.bandwidth_in_domain {
             ""

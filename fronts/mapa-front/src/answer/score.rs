@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use mapa_core::{Estimate, Hop, Operation, PeerSource, Use};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -29,6 +30,8 @@ pub enum Bandwidth {
     Sum(SumOfTerms),
     /// What links carry at once.
     Packing(Packing),
+    /// What an operation is expected to reach.
+    Expected(Expected),
 }
 
 /// Why devices have no collective bandwidth.
@@ -110,6 +113,135 @@ pub struct Packing {
     /// The bandwidth of each ordered pair, GB/s, if it is an all-to-all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pair_gbps: Option<f64>,
+}
+
+/// What an operation is expected to reach.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Expected {
+    /// The expectation, GB/s, in the unit of the operation; null where the speed of a link on the way
+    /// is not known.
+    pub gbps: Option<f64>,
+    /// Nine of ten measurements are above this, GB/s.
+    pub low_gbps: Option<f64>,
+    /// Nine of ten measurements are below this, GB/s.
+    pub high_gbps: Option<f64>,
+    /// What the links could carry at nominal bandwidth, GB/s; null if it is assumed.
+    pub nominal_gbps: Option<f64>,
+    /// The operation.
+    pub operation: String,
+    /// The bytes of a message; null for large messages, 1 GiB and more.
+    pub message_bytes: Option<u64>,
+    /// Whether the devices reach each other's memory: `on`, `off` or, for some pairs, `mixed`.
+    pub p2p: String,
+    /// How that is known: `told`, `guessed` or `assumed`.
+    pub p2p_from: String,
+    /// The slowest hop of the data's way: `direct`, `switch`, `socket` or `between-sockets`.
+    pub path: String,
+    /// The part of the way that binds.
+    pub bound_by: String,
+    /// On how many machines the share of that part was measured; 0 if it is taken from others.
+    pub machines: u32,
+    /// Whether the speed of every link on the way is known.
+    pub in_domain: bool,
+    /// What is assumed, and what is not known.
+    pub notes: Vec<String>,
+}
+
+impl Expected {
+    /// The answer for an estimate.
+    #[must_use]
+    pub fn new(estimate: &Estimate, operation: Operation, message_bytes: Option<u64>) -> Self {
+        let known = |gbps: f64| estimate.known.then_some(gbps);
+        let (p2p, from) = (p2p(estimate), p2p_from(estimate.peer_source));
+        Self {
+            gbps: known(estimate.gbps),
+            low_gbps: known(estimate.low_gbps),
+            high_gbps: known(estimate.high_gbps),
+            nominal_gbps: known(estimate.nominal_gbps),
+            operation: operation.to_string(),
+            message_bytes,
+            p2p: p2p.to_owned(),
+            p2p_from: from.to_owned(),
+            path: path(estimate.hop).to_owned(),
+            bound_by: format!("{} {}", estimate.bound_by.0, estimate.bound_by.1),
+            machines: estimate.machines,
+            in_domain: estimate.known,
+            notes: notes_on(estimate),
+        }
+    }
+}
+
+/// Whether devices reach each other's memory, in one word.
+fn p2p(estimate: &Estimate) -> &'static str {
+    match estimate.peer_access {
+        Some(true) => "on",
+        Some(false) => "off",
+        None => "mixed",
+    }
+}
+
+fn p2p_from(source: PeerSource) -> &'static str {
+    match source {
+        PeerSource::Told => "told",
+        PeerSource::Guessed => "guessed",
+        PeerSource::Assumed => "assumed",
+    }
+}
+
+fn path(hop: Hop) -> &'static str {
+    match hop {
+        Hop::Direct => "direct",
+        Hop::Switch => "switch",
+        Hop::Socket => "socket",
+        Hop::BetweenSockets => "between-sockets",
+    }
+}
+
+/// What is assumed for an estimate, and what is not known.
+#[must_use]
+pub fn notes_on(estimate: &Estimate) -> Vec<String> {
+    let mut notes = Vec::new();
+    let direct = estimate.hop == Hop::Direct;
+    if !estimate.known {
+        notes.push(if direct {
+            "the generation of the direct links is not known, so neither is their speed: expected --nvlink-gbps, or a dump that names \
+             the products, such as `nvidia-smi -L`"
+                .to_owned()
+        } else {
+            "the generation of PCIe is not known, so neither is its speed: expected --pcie-gbps, 15.75 for sixteen lanes of PCIe 3, \
+             31.5 for PCIe 4, 63 for PCIe 5; or a dump that names the products"
+                .to_owned()
+        });
+    }
+    notes.extend(note_on_peers(estimate));
+    if estimate.known && estimate.machines == 0 {
+        notes.push(
+            "the share of the part that binds was not measured: it is taken from what is nearest"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+/// What is assumed of peer access, where that matters.
+#[must_use]
+pub fn note_on_peers(estimate: &Estimate) -> Option<String> {
+    if estimate.hop == Hop::Direct || estimate.bound_by.1 == Use::Host {
+        return None;
+    }
+    match estimate.peer_source {
+        PeerSource::Assumed => Some(
+            "P2P is assumed to be on, since nothing tells: `nvidia-smi topo -p2p r` does, as a further --machine; or say --p2p on \
+             or --p2p off"
+                .to_owned(),
+        ),
+        PeerSource::Guessed => Some(
+            "P2P is guessed from the names of the products: `nvidia-smi topo -p2p r` tells, as a further --machine; or say \
+             --p2p on or --p2p off"
+                .to_owned(),
+        ),
+        PeerSource::Told => None,
+    }
 }
 
 /// A ring of a packing.

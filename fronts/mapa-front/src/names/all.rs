@@ -1,7 +1,9 @@
 //! Everything that a request can name, and how it is found.
 
-use mapa_core::{ModelUse, Policy, Rates, Settings};
-use mapa_regress::read_model;
+use std::sync::Arc;
+
+use mapa_core::{Expected, ModelUse, Operation, Policy, Rates, Settings};
+use mapa_regress::{read_efficiency, read_model};
 use mapa_sched::Scheduler;
 use mapa_sim::{Execution, Workload};
 use mapa_topologies::did_you_mean;
@@ -229,6 +231,18 @@ impl Names {
         rates: Option<Rates>,
         files: &dyn Files,
     ) -> Result<Model, Error> {
+        if let Some((name, setting)) = word.split_once(',')
+            && self.models.get(name).is_some()
+        {
+            let network = models::over_network(name).filter(|_| setting.trim() == models::NETWORK);
+            let network = network.filter(|_| rates.is_none());
+            return network.ok_or_else(|| {
+                Error::at(
+                    format_args!("the model `{word}`"),
+                    "expected ring-packing, tree or all-to-all with host=network, and no --rates",
+                )
+            });
+        }
         let row = self.models.get(word);
         if rates.is_some() && !row.is_some_and(|own| own.takes_rates) {
             return Err(Error::malformed(format_args!(
@@ -245,7 +259,13 @@ impl Names {
                 self.models.list()
             )));
         }
-        let model = read_model(&files.text(word)?).map_err(|error| Error::at(word, error))?;
+        let text = files.text(word)?;
+        if text.contains("\"mapa-efficiency\"") {
+            let shares = read_efficiency(&text).map_err(|error| Error::at(word, error))?;
+            let expected = Expected::new(Operation::AllReduce, Arc::new(shares));
+            return Ok(Model::expected(expected));
+        }
+        let model = read_model(&text).map_err(|error| Error::at(word, error))?;
         Ok(Model::links(model))
     }
 }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use mapa_core::{
-    AllToAll, Channels, Coefficients, LinkModel, Rates, RingPacking, Term, Tiers, TreePacking,
-    effective_gbps, effective_gbps_with,
+    AllToAll, Channels, Coefficients, Expected, LinkModel, Operation, Rates, RingPacking, Term,
+    Tiers, TreePacking, effective_gbps, effective_gbps_with,
 };
 
 use super::registry::{Registry, Row};
@@ -73,11 +73,28 @@ impl Row for ModelRow {
     }
 }
 
-/// What a request can name in place of a model: a coefficient file.
-pub const FILES: &str = "a coefficient file";
+/// What a request can name in place of a model: a file.
+pub const FILES: &str = "a coefficient file, or a file of shares";
+
+/// The setting of packings that adds the host as a network.
+pub(super) const NETWORK: &str = "host=network";
+
+/// The packing of this name over direct links and the host as a network; none if it has no such form.
+pub(super) fn over_network(name: &str) -> Option<Model> {
+    let operation = match name {
+        "ring-packing" => Operation::AllReduce,
+        "tree" => Operation::TreeReduce,
+        "all-to-all" => Operation::AllToAll,
+        _ => return None,
+    };
+    Some(Model::expected(Expected::nominal(operation)))
+}
 
 /// Where Eq. 2 can be relied on.
 const FITTED: &str = "rings of two to five GPUs with links of the DGX-1V, to which it was fitted";
+/// Where expectations can be relied on.
+const MEASURED: &str =
+    "machines whose generations of links are known; the interval holds nine of ten measurements";
 /// Where packings can be relied on.
 const PACKED: &str = "two devices and more; links at nominal bandwidth, unless rates are given";
 
@@ -108,6 +125,12 @@ pub(super) fn built_in() -> Registry<ModelRow> {
         ModelRow::packing("all-to-all", "an exchange between all pairs", |rates| {
             Packing::AllToAll(AllToAll::new(rates))
         }),
+        ModelRow::new(
+            "expected",
+            "what an all-reduce of 1 GiB and more is expected to reach, with an interval",
+            MEASURED,
+            || Ok(Model::expected(Expected::shipped(Operation::AllReduce))),
+        ),
         ModelRow::packing(
             "channels",
             "the channels of an imitated search of NCCL",

@@ -4,14 +4,14 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use mapa_core::{BuiltIn, ModelUse, Policy, preserved_direct_gbps};
+use mapa_core::{BuiltIn, ModelUse, Policy, auto_by, preserved_direct_gbps};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::registry::{Registry, Row};
 use crate::error::Error;
 use crate::job::Job;
-use crate::model::Model;
+use crate::model::{Kind, Model};
 
 /// What a request says beside a policy's name.
 #[derive(Clone, Copy, Default)]
@@ -197,6 +197,10 @@ fn knowing_traffic(row: PolicyRow) -> PolicyRow {
     PolicyRow {
         make: Arc::new(move |choice| {
             let own = choice.job.and_then(Job::auto);
+            // Shares of links are for jobs of every pattern.
+            if let Some(Kind::Expected(expected)) = choice.model.map(|own| &own.kind) {
+                return Ok(Box::new(auto_by(expected.efficiency())));
+            }
             match own.filter(|_| choice.model.is_none()) {
                 Some(own) => Ok(Box::new(own)),
                 None => plain(choice),
