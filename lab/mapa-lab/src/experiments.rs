@@ -5,7 +5,7 @@ use mapa_front::Error;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::{auto, foresight, mapa, pcie};
+use crate::{auto, foresight, mapa, measured, pcie};
 
 /// An evaluation that can be repeated: a folder of this crate, and a row of [`EXPERIMENTS`].
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +16,7 @@ pub struct Experiment {
     pub paper: &'static str,
     /// Which parts of the paper.
     pub covers: &'static str,
-    /// The default number of job files.
+    /// The default number of job files; 0 for an experiment that draws none.
     pub files: usize,
     /// The default seed of the first job file.
     pub seed: u64,
@@ -24,7 +24,7 @@ pub struct Experiment {
 }
 
 /// Every experiment.
-pub const EXPERIMENTS: [Experiment; 4] = [
+pub const EXPERIMENTS: [Experiment; 5] = [
     Experiment {
         name: mapa::NAME,
         paper: mapa::PAPER,
@@ -48,6 +48,14 @@ pub const EXPERIMENTS: [Experiment; 4] = [
         files: 200,
         seed: 40_001,
         run: auto::run,
+    },
+    Experiment {
+        name: measured::NAME,
+        paper: measured::PAPER,
+        covers: "what is expected beside what others measured: every row, the order of sets, errors on machines left out, choices without P2P",
+        files: 0,
+        seed: 0,
+        run: measured::run,
     },
     Experiment {
         name: pcie::NAME,
@@ -85,7 +93,19 @@ impl Experiment {
     /// If the plan has fewer than two job files, which an interval needs; or what goes wrong on the
     /// way: threads or processes that cannot be started.
     pub fn run(&self, plan: &Plan, progress: &dyn Progress) -> Result<Report, Error> {
-        if plan.files < 2 {
+        if plan.rows.is_some() && self.name != measured::NAME {
+            return Err(Error::malformed(format_args!(
+                "--rows is for the experiment {}: expected that, or no --rows",
+                measured::NAME
+            )));
+        }
+        if self.files == 0 && plan.files > 0 {
+            return Err(Error::malformed(format_args!(
+                "{} draws no job files: expected no --files",
+                self.name
+            )));
+        }
+        if self.files > 0 && plan.files < 2 {
             return Err(Error::malformed(
                 "--files: expected at least 2, as an interval needs them, and 50 to be believed",
             ));

@@ -13,6 +13,7 @@ mod claim;
 mod experiments;
 mod foresight;
 mod mapa;
+mod measured;
 mod pcie;
 mod picture;
 mod plan;
@@ -22,6 +23,6 @@ pub mod workers;
 
 pub use claim::{Claim, Verdict};
 pub use experiments::{ENOUGH, EXPERIMENTS, Experiment};
-pub use plan::Plan;
+pub use plan::{GivenRows, Plan};
 pub use progress::Progress;
 pub use report::{Block, Report, Section};

@@ -1,9 +1,22 @@
 //! What is to be run, and how the simulations of an experiment are spread over threads.
 
+use std::collections::BTreeMap;
+
 use crate::progress::Progress;
 use rayon::prelude::*;
 
 use mapa_front::Error;
+
+/// Rows of measurements that a caller gives in place of those that are shipped.
+#[derive(Clone, Debug, Default)]
+pub struct GivenRows {
+    /// The name of their file, for messages.
+    pub name: String,
+    /// The table.
+    pub rows: String,
+    /// The topologies that the rows name, by file name.
+    pub topologies: BTreeMap<String, Vec<u8>>,
+}
 
 /// The conditions of one run of an experiment, as the caller states them.
 #[derive(Clone, Debug)]
@@ -18,6 +31,8 @@ pub struct Plan {
     pub timed: bool,
     /// The command that repeats this run.
     pub command: String,
+    /// Rows of measurements, for the experiment on these.
+    pub rows: Option<GivenRows>,
 }
 
 impl Plan {

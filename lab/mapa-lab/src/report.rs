@@ -225,22 +225,26 @@ impl Report {
     /// The number of claims by verdict, for runs that write everything else into files.
     pub fn summary(&self) -> String {
         let [_, table] = self.in_short();
-        [
-            format!("{}; {} job files", self.title, self.seeds.len()),
-            table,
-        ]
-        .join("\n\n")
+        let files = match self.seeds.len() {
+            0 => String::new(),
+            files => format!("; {files} job files"),
+        };
+        [format!("{}{files}", self.title), table].join("\n\n")
     }
 
     fn written(&self, pictures: bool) -> String {
         let mut parts = vec![format!("# {}", self.title), self.opening.clone()];
         let last = self.seeds.last().copied().unwrap_or_default();
         let first = self.seeds.first().copied().unwrap_or_default();
-        parts.push(format!(
-            "Made by `{}`: {} job files, seeds {first} to {last}, random numbers by {GENERATOR}.",
-            self.command,
-            self.seeds.len()
-        ));
+        parts.push(if self.seeds.is_empty() {
+            format!("Made by `{}`.", self.command)
+        } else {
+            format!(
+                "Made by `{}`: {} job files, seeds {first} to {last}, random numbers by {GENERATOR}.",
+                self.command,
+                self.seeds.len()
+            )
+        });
         parts.push("## What is assumed".to_owned());
         let numbered = self
             .assumptions
@@ -249,7 +253,7 @@ impl Report {
             .map(|(at, what)| format!("- **A{}.** {what}", at + 1));
         parts.push(numbered.collect::<Vec<_>>().join("\n"));
         parts.extend(self.in_short());
-        parts.push(self.multiplicity());
+        parts.extend((!self.seeds.is_empty()).then(|| self.multiplicity()));
         for section in &self.sections {
             parts.extend(section.timed.then(|| TIMED[0].to_owned()));
             parts.extend(section.written(pictures.then_some(self.name)));

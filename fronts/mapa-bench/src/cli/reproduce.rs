@@ -13,6 +13,7 @@ the random number generator) and pictures, *.svg. Everything except measured tim
 Examples:
   mapa-bench reproduce --list
   mapa-bench reproduce mapa --into docs/reproduction
+  mapa-bench reproduce measured --rows mine.tsv
   mapa-bench reproduce mapa --files 100 --seed 1001 --untimed --json > other-files.json";
 
 #[derive(Args)]
@@ -34,6 +35,10 @@ pub(crate) struct ReproduceArgs {
     /// experiment's own].
     #[arg(long, value_name = "SEED")]
     pub(crate) seed: Option<u64>,
+    /// For `measured`: other rows, tab-separated as those of mapa-regress/data/measured.tsv, with the
+    /// topologies that they name beside the file or in a folder `topologies` there.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rows: Option<PathBuf>,
     /// The number of threads for simulations, and for the timing of concurrent decisions
     /// [default: one for each processor].
     #[arg(long, value_name = "N")]

@@ -4,13 +4,14 @@
 use std::path::Path;
 
 use indicatif::ProgressBar;
+use mapa_front::Files as _;
 use mapa_front::answer::report::{self as answer, Experiments};
 use mapa_front::text::table;
-use mapa_lab::{ENOUGH, EXPERIMENTS, Experiment, Plan, Progress, Report};
+use mapa_lab::{ENOUGH, EXPERIMENTS, Experiment, GivenRows, Plan, Progress, Report};
 
 use crate::cli::ReproduceArgs;
 use crate::failure::Failure;
-use crate::files::{self, make_folder};
+use crate::files::{self, Disk, make_folder};
 use crate::output::{Output, in_order, progress};
 
 /// A progress bar that an experiment moves.
@@ -39,7 +40,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs, output: &mut Output) -> Result<(),
         return list(output);
     };
     let experiment = Experiment::named(name)?;
-    let plan = plan(args, &experiment);
+    let plan = plan(args, &experiment)?;
     // Whether the plan can be run is reported before a doubt about it.
     if plan.files < ENOUGH && plan.files > 1 {
         output.warn(format_args!(
@@ -72,7 +73,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs, output: &mut Output) -> Result<(),
 }
 
 /// Fills in the experiment's defaults.
-fn plan(args: &ReproduceArgs, experiment: &Experiment) -> Plan {
+fn plan(args: &ReproduceArgs, experiment: &Experiment) -> Result<Plan, Failure> {
     let files = args.files.unwrap_or(experiment.files);
     let seed = args.seed.unwrap_or(experiment.seed);
     let threads = args
@@ -80,17 +81,49 @@ fn plan(args: &ReproduceArgs, experiment: &Experiment) -> Plan {
         .or(std::thread::available_parallelism().ok())
         .map_or(1, std::num::NonZeroUsize::get);
     let untimed = if args.untimed { " --untimed" } else { "" };
-    let command = format!(
-        "mapa-bench reproduce {} --files {files} --seed {seed}{untimed}",
-        experiment.name
-    );
-    Plan {
+    let rows = args.rows.as_deref().map(given_rows).transpose()?;
+    let drawn = match (experiment.files, &rows) {
+        (0, None) => String::new(),
+        (0, Some(rows)) => format!(" --rows {}", rows.name),
+        _ => format!(" --files {files} --seed {seed}"),
+    };
+    let command = format!("mapa-bench reproduce {}{drawn}{untimed}", experiment.name);
+    Ok(Plan {
         files,
         seed,
         threads,
         timed: !args.untimed,
         command,
+        rows,
+    })
+}
+
+/// Rows of a file, with the files beside it and in the folder `topologies` there.
+fn given_rows(path: &Path) -> Result<GivenRows, Failure> {
+    let name = path.display().to_string();
+    let mut given = GivenRows {
+        rows: Disk.text(&name)?,
+        name,
+        topologies: std::collections::BTreeMap::new(),
+    };
+    let beside = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let beside = beside.unwrap_or(Path::new("."));
+    for folder in [beside.to_path_buf(), beside.join("topologies")] {
+        let Ok(entries) = std::fs::read_dir(&folder) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if path.extension().is_some_and(|own| own == "txt") && path.is_file() {
+                let bytes = Disk.bytes(&path.display().to_string())?;
+                given.topologies.insert(name, bytes);
+            }
+        }
     }
+    Ok(given)
 }
 
 /// Prints every experiment.

@@ -1,0 +1,130 @@
+//! The order of two sets of devices of one machine.
+
+use serde::Serialize;
+
+use super::rows::Asked;
+use crate::claim::{Claim, EXACT, Verdict};
+use crate::report::Section;
+
+/// Rows that differ by less are not compared.
+const DIFFERS: f64 = 1.05;
+
+/// Predictions that differ by less are a tie.
+const TIE: f64 = 1.005;
+
+/// How pairs of rows were ordered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Order {
+    pub(super) right: usize,
+    pub(super) wrong: usize,
+    pub(super) ties: usize,
+}
+
+impl Order {
+    /// Adds a pair whose measured ratio is above 1.
+    fn add(&mut self, predicted: f64) {
+        if (1.0 / TIE..=TIE).contains(&predicted) {
+            self.ties += 1;
+        } else if predicted > 1.0 {
+            self.right += 1;
+        } else {
+            self.wrong += 1;
+        }
+    }
+}
+
+/// Whether two rows are of one kind, so that they can be compared.
+pub(super) fn comparable(a: &Asked, b: &Asked) -> bool {
+    let devices = |own: &Asked| own.question.as_ref().map(|own| own.devices.len()).ok();
+    let (x, y) = (&a.row, &b.row);
+    x.server == y.server
+        && x.operation == y.operation
+        && x.metric == y.metric
+        && x.size == y.size
+        && x.library == y.library
+        && x.settings == y.settings
+        && devices(a).is_some()
+        && devices(a) == devices(b)
+}
+
+pub(super) fn section(asked: &[Asked]) -> Section {
+    let (mut mapa, mut closeness, mut nominal) =
+        (Order::default(), Order::default(), Order::default());
+    let mut tied = Vec::new();
+    let mut table = Vec::new();
+    let counted: Vec<&Asked> = asked.iter().filter(|own| own.counts()).collect();
+    for (at, b) in counted.iter().enumerate() {
+        for a in counted[..at].iter().filter(|a| comparable(a, b)) {
+            let (fast, slow) = if a.row.gbps >= b.row.gbps {
+                (a, b)
+            } else {
+                (b, a)
+            };
+            if fast.row.gbps / slow.row.gbps <= DIFFERS {
+                continue;
+            }
+            let (Some(x), Some(y)) = (&fast.estimate, &slow.estimate) else {
+                continue;
+            };
+            let before = mapa;
+            mapa.add(x.gbps / y.gbps);
+            nominal.add(x.nominal_gbps / y.nominal_gbps);
+            // Points are whole: the same, more or fewer.
+            let points = |own: &Asked| f64::from(own.points.unwrap_or_default());
+            closeness.add(match points(fast) - points(slow) {
+                difference if difference > 0.0 => 2.0,
+                difference if difference < 0.0 => 0.5,
+                _ => 1.0,
+            });
+            if mapa.right == before.right {
+                let what = if mapa.wrong > before.wrong {
+                    "wrong"
+                } else {
+                    "tie"
+                };
+                tied.push(format!("`{}` and `{}` ({what})", fast.row.id, slow.row.id));
+            }
+        }
+    }
+    for (name, own) in [
+        ("what MAPA expects", mapa),
+        ("closeness by levels", closeness),
+        ("links at nominal rate", nominal),
+    ] {
+        table.push(vec![
+            name.to_owned(),
+            own.right.to_string(),
+            own.wrong.to_string(),
+            own.ties.to_string(),
+        ]);
+    }
+    let pairs = mapa.right + mapa.wrong + mapa.ties;
+    let claim = Claim::new(
+        "no two sets of one machine are put in the wrong order",
+        "-",
+        &[1, 2, 4],
+    );
+    let claim = claim.found(
+        format!(
+            "{} right, {} wrong, {} ties of {pairs}",
+            mapa.right, mapa.wrong, mapa.ties
+        ),
+        None,
+        EXACT,
+        Verdict::of(mapa.wrong == 0),
+    );
+    let mut section = Section::new("order", "Which of two sets is faster")
+        .text(format!(
+            "{pairs} pairs of rows can be compared. Closeness by levels is the sum of the points that NVIDIA's device plugin gives each pair: \
+             10 between sockets, 20 within a NUMA node, 30, 40, 50 and 60 closer, 100 for each NVLink."
+        ))
+        .table(["by", "right", "wrong", "ties"], table)
+        .claims([claim])
+        .numbers("mapa", mapa)
+        .numbers("closeness", closeness)
+        .numbers("nominal", nominal);
+    if !tied.is_empty() {
+        section = section.text(format!("Not ordered: {}.", tied.join(", ")));
+    }
+    section
+}
