@@ -29,15 +29,17 @@ mod validate;
 pub use alpha::{Alpha, AlphaConfig, AlphaPoint, fit_alpha};
 pub use design::Design;
 pub use efficiency::{
-    FittedEfficiency, LeftOut, Observation, fit_efficiency, leave_one_server_out, read_efficiency,
-    write_efficiency,
+    FittedEfficiency, LeftOut, Observation, fit_efficiency, fit_machine, leave_one_server_out,
+    read_efficiency, write_efficiency,
 };
 pub use error::Error;
 pub use errors::{Errors, PublishedErrors};
 pub use file::{read_model, write_model};
 pub use fit::{Fit, FitConfig, Method, fit};
 pub use measured::{MEASURED, MeasuredRow, measured_topology, read_measured, write_measured};
-pub use measurements::{AtSize, Column, Devices, Measurement, PciPlace, Rank, read_measurements};
+pub use measurements::{
+    AtSize, Column, CopyRun, Devices, Measurement, PciPlace, Rank, read_copies, read_measurements,
+};
 pub use order::{Misordered, Order};
 pub use row::Row;
 pub use runs::{MeasuredJob, Runs, read_runs};

@@ -40,7 +40,7 @@ pub use isomorphism::{Likeness, isomorphism};
 pub use kind::Kind;
 pub use links::{
     ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS, LinkSpeed, SocketSpeed, collective_rates,
-    link_generation, link_speeds, nvlink_gbps_of_printed, nvlink_gbps_of_sm, pcie_gbps,
+    link_generation, link_speeds, nvlink_gbps_of_printed, nvlink_gbps_of_sm, pcie_gbps, pcie_words,
     socket_speeds,
 };
 pub use machine::{Labels, Machine, Warning};

@@ -313,6 +313,24 @@ pub fn pcie_gbps(gt_per_s: f64, lanes: u32) -> Option<f64> {
     (1..=64).contains(&lanes).then(|| link.gbps(lanes))
 }
 
+/// The generation and the lanes that give this bandwidth (GB/s per direction), in short: `Gen4 x16`; none
+/// if no PCIe link has it.
+///
+/// # Examples
+/// ```
+/// assert_eq!(mapa_topologies::pcie_words(31.5).as_deref(), Some("Gen4 x16"));
+/// assert_eq!(mapa_topologies::pcie_words(12.0), None);
+/// ```
+#[must_use]
+pub fn pcie_words(gbps: f64) -> Option<String> {
+    let (rate, lanes) = pcie_of(gbps)?;
+    let number = TABLE
+        .pcie
+        .iter()
+        .position(|link| (link.gt_per_s - rate).abs() < 0.1)?;
+    Some(format!("Gen{} x{lanes}", number + 1))
+}
+
 /// The rate (GT/s) and the number of lanes that give this bandwidth (GB/s per direction). Of
 /// several, the widest of at most 16 lanes; 32 lanes only if no other fits; none if there is none.
 pub(crate) fn pcie_of(gbps: f64) -> Option<(f64, u32)> {

@@ -15,6 +15,7 @@ mod job;
 #[cfg(not(all(feature = "experiments", feature = "source")))]
 mod left_out;
 mod machine;
+mod measured;
 mod mig;
 mod pattern;
 mod pcie;
@@ -34,6 +35,7 @@ pub(crate) use find_matches::MatchArgs;
 pub(crate) use fit::{ColumnName, FitArgs, MethodName, RingName, Terms};
 pub(crate) use job::{ConstraintArgs, JobArgs, PolicyArgs, UseArgs, job_spec};
 pub(crate) use machine::MachineArgs;
+pub(crate) use measured::{AddArgs, MeasuredAction, MeasuredArgs};
 pub(crate) use mig::MigArgs;
 #[cfg(feature = "source")]
 pub(crate) use pattern::FromSource;
@@ -109,6 +111,8 @@ pub(crate) enum Command {
     /// Fit a model of bandwidth to measurements on a machine, and show how far to trust it.
     #[command(after_long_help = fit::HELP)]
     Fit(FitArgs),
+    /// Add measured bandwidths of a machine to a table, and fit what its links reach.
+    Measured(MeasuredArgs),
     /// Show how a GPU with MIG can be partitioned into instances, and whether given ones fit;
     /// without --gpu, list the GPUs.
     #[command(after_help = mig::HELP)]

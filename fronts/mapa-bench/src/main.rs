@@ -57,6 +57,7 @@ fn main() -> ExitCode {
         Command::Simulate(args) => commands::simulate(args, &mut output),
         Command::Sweep(args) => commands::sweep(args, &mut output),
         Command::Defrag(args) => commands::defrag(args, &mut output),
+        Command::Measured(args) => commands::measured(args, &mut output),
         Command::Profile(args) => commands::profile(args, &mut output),
         Command::Contention(args) => commands::contention(args, &mut output),
         #[cfg(feature = "experiments")]

@@ -1,10 +1,12 @@
 //! Notes beside a decision: reasons to doubt it, and hints.
 
 use mapa_core::{
-    Candidate, Decision, ModelUse, Policy, Request, Sensitivity, View, auto_by, auto_with, greedy,
+    Candidate, Decision, Expected, ModelUse, Policy, Request, Sensitivity, View, auto_by,
+    auto_with, fitting_expected, greedy,
 };
 use mapa_topologies::Labels;
 
+use crate::answer::score::note_on_peers;
 use crate::answer::{Bandwidth, Withheld, ids, links_text, names as names_of};
 use crate::model::{Model, Told};
 use crate::names::Names;
@@ -65,6 +67,15 @@ pub fn notes(
             "this placement uses {host} host paths, greedy needs {fewer}: {ranks}; see docs/oddities.md on Eq. 2"
         ));
     }
+    // Whether devices reach each other's memory turns the order of sets round.
+    let set = best.placement().set();
+    let whole = set.len() > 1 && set.is_subset(&view.graph().wholes());
+    let estimate = Expected::nominal(fitting_expected(decision.pattern())).of(view.graph(), &set);
+    notes.extend(
+        estimate
+            .filter(|_| whole)
+            .and_then(|own| note_on_peers(&own)),
+    );
     if !decision.search().complete() {
         let stats = decision.search();
         let first = decision.best().scores().next().map(|(_, value)| value);

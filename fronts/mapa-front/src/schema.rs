@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::answer::{
     Malformed, Refusal, Versioned, allocate, compare, contention, defrag, fit, machines, matches,
-    mig, pattern, profile, report, score, sensitivity, simulate, sweep, topology, workers,
+    measured, mig, pattern, profile, report, score, sensitivity, simulate, sweep, topology,
+    workers,
 };
 
 /// An answer: the name of its schema, and the schema.
@@ -36,7 +37,7 @@ impl AnswerSchema {
 }
 
 /// Every answer, in the order of the alphabet.
-pub const ANSWERS: [AnswerSchema; 28] = [
+pub const ANSWERS: [AnswerSchema; 29] = [
     AnswerSchema::of::<allocate::Allocation>("allocate"),
     AnswerSchema::of::<allocate::Line>("allocate-batch"),
     AnswerSchema::of::<compare::Comparison>("compare"),
@@ -47,6 +48,7 @@ pub const ANSWERS: [AnswerSchema; 28] = [
     AnswerSchema::of::<machines::Catalogue>("machines"),
     AnswerSchema::of::<matches::MatchesOnMachine>("match"),
     AnswerSchema::of::<matches::MatchesInGraph>("match-files"),
+    AnswerSchema::of::<measured::Added>("measured-add"),
     AnswerSchema::of::<mig::Gpus>("mig"),
     AnswerSchema::of::<mig::Fit>("mig-fit"),
     AnswerSchema::of::<mig::Partitions>("mig-gpu"),

@@ -98,6 +98,20 @@ const ROUNDS: usize = 100;
 /// O(r n log n) for n measurements and r rounds, at most 100.
 #[must_use]
 pub fn fit_efficiency(observations: &[Observation], start: &Efficiency) -> FittedEfficiency {
+    fit(observations, start, false)
+}
+
+/// Fits shares to the measurements of one machine. A share that no measurement binds stays as it is at
+/// the start.
+///
+/// # Complexity
+/// As [`fit_efficiency`].
+#[must_use]
+pub fn fit_machine(observations: &[Observation], start: &Efficiency) -> FittedEfficiency {
+    fit(observations, start, true)
+}
+
+fn fit(observations: &[Observation], start: &Efficiency, keep: bool) -> FittedEfficiency {
     let mut efficiency = start.clone();
     let mut bound: BTreeMap<Key, Vec<(&str, f64)>> = BTreeMap::new();
     let mut seen: BTreeSet<Vec<u64>> = BTreeSet::new();
@@ -112,7 +126,7 @@ pub fn fit_efficiency(observations: &[Observation], start: &Efficiency) -> Fitte
                 bound.push((&own.server, share));
             }
         }
-        let next = with(start, &efficiency, &bound);
+        let next = with(start, &efficiency, &bound, keep);
         let same = next.factors == efficiency.factors;
         efficiency = next;
         let values = efficiency.factors.iter();
@@ -139,18 +153,16 @@ fn with(
     start: &Efficiency,
     now: &Efficiency,
     bound: &BTreeMap<Key, Vec<(&str, f64)>>,
+    keep: bool,
 ) -> Efficiency {
     let mut factors: Vec<Factor> = Vec::new();
     let of = |own: &Factor| (own.part, own.using, own.generation.clone());
     for (key, shares) in bound {
         let (part, using, generation) = key.clone();
         let is = |own: &&Factor| of(own) == *key;
-        if let Some(hand) = start
-            .factors
-            .iter()
-            .find(is)
-            .filter(|own| own.machines == 0)
-        {
+        let hand = start.factors.iter().find(is);
+        // What was set by hand has no measurements of its own, unless they are of this very machine.
+        if let Some(hand) = hand.filter(|own| own.machines == 0 && !keep) {
             factors.push(hand.clone());
             continue;
         }
@@ -165,7 +177,7 @@ fn with(
         });
     }
     // What is set by hand stays, also where it binds nothing.
-    for hand in start.factors.iter().filter(|own| own.machines == 0) {
+    for hand in start.factors.iter().filter(|own| keep || own.machines == 0) {
         if !bound.contains_key(&of(hand)) {
             factors.push(hand.clone());
         }

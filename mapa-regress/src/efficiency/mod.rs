@@ -4,4 +4,6 @@ mod file;
 mod fit;
 
 pub use file::{read_efficiency, write_efficiency};
-pub use fit::{FittedEfficiency, LeftOut, Observation, fit_efficiency, leave_one_server_out};
+pub use fit::{
+    FittedEfficiency, LeftOut, Observation, fit_efficiency, fit_machine, leave_one_server_out,
+};

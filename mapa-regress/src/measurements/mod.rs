@@ -4,6 +4,7 @@
 //! and tables of one's own. [`read_measurements`] distinguishes them. Readers return only what the
 //! source says. [`samples`](crate::samples) finds the device of the machine on which a rank ran.
 
+mod copies;
 mod csv;
 mod json;
 mod measurement;
@@ -11,6 +12,7 @@ mod nccl_tests;
 mod pci;
 mod words;
 
+pub use copies::{CopyRun, read_copies};
 pub use measurement::{AtSize, Column, Devices, Measurement, Rank};
 pub use pci::PciPlace;
 

@@ -15,6 +15,7 @@ pub mod fit;
 mod links;
 pub mod machines;
 pub mod matches;
+pub mod measured;
 pub mod mig;
 pub mod nccl;
 mod number;

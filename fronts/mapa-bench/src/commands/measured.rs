@@ -1,0 +1,381 @@
+//! `measured add`: rows of the output of bandwidth tests, and a fit of the machine alone.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use mapa_core::{
+    DeviceId, Efficiency, Expected, HardwareGraph, HostNetwork, Operation, PeerAccess, PeerSource,
+};
+use mapa_front::Loaded;
+use mapa_front::answer::measured::{Added, AddedRow};
+use mapa_front::text::{gbps, table};
+use mapa_regress::{
+    CopyRun, MeasuredRow, Measurement, Observation, SampleConfig, fit_machine, read_copies,
+    read_measured, read_measurements, samples, write_efficiency, write_measured,
+};
+
+use crate::cli::{AddArgs, MeasuredAction, MeasuredArgs};
+use crate::failure::Failure;
+use crate::files::{text, write};
+use crate::machine::load;
+use crate::output::Output;
+
+/// A measurement of this machine.
+struct Measured {
+    operation: Operation,
+    devices: Vec<DeviceId>,
+    gbps: f64,
+    bytes: u64,
+    /// The size in words, for the row.
+    size: String,
+    /// Whether the devices reach each other's memory, where the output says so.
+    peers: Option<bool>,
+    tool: &'static str,
+}
+
+pub(crate) fn measured(args: &MeasuredArgs, output: &mut Output) -> Result<(), Failure> {
+    match &args.action {
+        MeasuredAction::Add(args) => add(args, output),
+    }
+}
+
+fn add(args: &AddArgs, output: &mut Output) -> Result<(), Failure> {
+    let loaded = load(&args.machine, output)?;
+    if args.into.is_some() && args.machine.machine.is_empty() {
+        return Err(Failure::malformed(
+            "--into: rows name the topology that they were measured on: expected --machine FILE, such as the output of `nvidia-smi topo -m`",
+        ));
+    }
+    let mut left_out = Vec::new();
+    let mut found = Vec::new();
+    for file in &args.outputs {
+        let own = text(file)?;
+        found.extend(read(&own, file, args, loaded.graph(), &mut left_out)?);
+    }
+    if found.is_empty() {
+        let why = left_out
+            .first()
+            .map_or(String::new(), |why| format!(": {why}"));
+        return Err(Failure::malformed(format_args!(
+            "no measurement of several devices of this machine was found{why}; expected the output of nccl-tests, rccl-tests, \
+             nvbandwidth, p2pBandwidthLatencyTest or rocm_bandwidth_test"
+        )));
+    }
+    let server = args
+        .server
+        .clone()
+        .unwrap_or_else(|| loaded.machine.name.clone());
+    let earlier = match args.into.as_deref().filter(|path| path.exists()) {
+        Some(path) => read_measured(&text(&path.display().to_string())?)
+            .map_err(|error| Failure::at(path.display(), error))?,
+        None => Vec::new(),
+    };
+    let mut rows = earlier;
+    let mut added = Vec::new();
+    let mut observations = Vec::new();
+    let shipped = Efficiency::shipped();
+    for own in &found {
+        // The state of P2P that the test had, where it says so.
+        let graph = match own.peers {
+            Some(on) => with_peers(&loaded, on)?,
+            None => Arc::clone(loaded.graph()),
+        };
+        let model =
+            Expected::new(own.operation, Arc::clone(&shipped)).message_bytes(Some(own.bytes));
+        let estimate = model
+            .along(&graph, &own.devices)
+            .filter(|estimate| estimate.known);
+        let row = row(own, args, &loaded, &server, &rows);
+        added.push(AddedRow {
+            id: row.id.clone(),
+            operation: row.operation.clone(),
+            devices: own.devices.iter().map(|id| id.0).collect(),
+            measured_gbps: own.gbps,
+            expected_gbps: estimate.as_ref().map(|own| own.gbps),
+            low_gbps: estimate.as_ref().map(|own| own.low_gbps),
+            high_gbps: estimate.as_ref().map(|own| own.high_gbps),
+            fitted_gbps: None,
+        });
+        let long = model.of_large_messages(own.gbps, own.devices.len());
+        observations.push(long.map(|long| Observation {
+            id: row.id.clone(),
+            server: server.clone(),
+            gbps: long,
+            ways: model.ways(&graph, &own.devices),
+            generation: graph.link_generation().map(str::to_owned),
+        }));
+        rows.push(row);
+    }
+    if let Some(path) = &args.fit {
+        if !HostNetwork::of(loaded.graph()).all_known() {
+            return Err(Failure::malformed(
+                "--fit: the generation of this machine's links is not known, so shares of them mean nothing: expected --pcie-gbps and, \
+                 with direct links, --nvlink-gbps; or a dump that names the products, such as `nvidia-smi -L`",
+            ));
+        }
+        let own: Vec<Observation> = observations.iter().flatten().cloned().collect();
+        let mut fitted = fit_machine(&own, &shipped);
+        fitted.efficiency.source = format!(
+            "{} measurements of {server}; what they do not tell: {}",
+            own.len(),
+            shipped.source
+        );
+        for (row, own) in added.iter_mut().zip(&observations) {
+            let expected = own
+                .as_ref()
+                .and_then(|own| own.expected(&fitted.efficiency));
+            row.fitted_gbps = expected.map(|(gbps, ..)| gbps);
+        }
+        write(path, write_efficiency(&fitted))?;
+    }
+    if let Some(path) = &args.into {
+        let all = write_measured(&rows).map_err(|error| Failure::at(path.display(), error))?;
+        write(path, all)?;
+    }
+    let answer = Added {
+        rows: added,
+        left_out,
+        into: args.into.as_ref().map(|path| path.display().to_string()),
+        fit: args.fit.as_ref().map(|path| path.display().to_string()),
+    };
+    if output.json {
+        return output.object(&answer);
+    }
+    print(&answer, output)
+}
+
+fn print(answer: &Added, output: &mut Output) -> Result<(), Failure> {
+    let mut rows = table(
+        [
+            "row",
+            "operation",
+            "devices",
+            "measured",
+            "expected",
+            "nine in ten",
+            "fitted",
+        ],
+        [3, 4, 6],
+    );
+    let number = |value: Option<f64>| value.map_or("-".to_owned(), gbps);
+    for own in &answer.rows {
+        let devices: Vec<String> = own.devices.iter().map(u32::to_string).collect();
+        let range = own.low_gbps.zip(own.high_gbps);
+        rows.add_row([
+            own.id.clone(),
+            own.operation.clone(),
+            devices.join(","),
+            gbps(own.measured_gbps),
+            number(own.expected_gbps),
+            range.map_or("-".to_owned(), |(low, high)| {
+                format!("{} to {}", gbps(low), gbps(high))
+            }),
+            number(own.fitted_gbps),
+        ]);
+    }
+    output.line(rows)?;
+    for why in &answer.left_out {
+        output.line(format_args!("left out  {why}"))?;
+    }
+    for (what, file) in [("rows", &answer.into), ("shares", &answer.fit)] {
+        if let Some(file) = file {
+            output.line(format_args!("written   {what} to {file}"))?;
+        }
+    }
+    if answer.into.is_none() && answer.fit.is_none() {
+        output.line("note      nothing is written: name files with --into and --fit")?;
+    }
+    Ok(())
+}
+
+/// The machine with this state of peer access.
+fn with_peers(loaded: &Loaded, on: bool) -> Result<Arc<HardwareGraph>, Failure> {
+    let mut machine = loaded.machine.clone();
+    machine.fabric.set_peer_access_everywhere(PeerAccess {
+        on,
+        source: PeerSource::Told,
+    });
+    let graph = machine
+        .graph()
+        .map_err(|error| Failure::at(&machine.name, error))?;
+    Ok(Arc::new(graph))
+}
+
+/// The measurements of one output.
+fn read(
+    text: &str,
+    file: &str,
+    args: &AddArgs,
+    graph: &HardwareGraph,
+    left_out: &mut Vec<String>,
+) -> Result<Vec<Measured>, Failure> {
+    let copies = read_copies(text).map_err(|error| Failure::at(file, error))?;
+    if !copies.is_empty() {
+        return copies.iter().map(|own| of_copy(own, file, graph)).collect();
+    }
+    let runs = read_measurements(text).map_err(|error| Failure::at(file, error))?;
+    let mut found = Vec::new();
+    for run in &runs {
+        match of_run(run, args, graph) {
+            Ok(own) => found.push(own),
+            Err(Left::Refused(error)) => return Err(Failure::at(file, error)),
+            Err(Left::Out(why)) => left_out.push(format!("{file}: {why}")),
+        }
+    }
+    Ok(found)
+}
+
+/// The two copies of a pair, or the copy of one device.
+fn of_copy(own: &CopyRun, file: &str, graph: &HardwareGraph) -> Result<Measured, Failure> {
+    let find = |id: u32| {
+        let found = graph.find(&id.to_string());
+        found.map_err(|error| Failure::at(format_args!("{file}: line {}", own.line), error))
+    };
+    let (operation, devices) = match (own.from, own.to) {
+        (Some(a), Some(b)) if own.both_ways => (Operation::CopyBothWays, vec![find(a)?, find(b)?]),
+        (Some(a), Some(b)) => (Operation::Copy, vec![find(a)?, find(b)?]),
+        (None, Some(b)) => (Operation::HostToDevice, vec![find(b)?]),
+        (Some(a), None) => (Operation::DeviceToHost, vec![find(a)?]),
+        (None, None) => {
+            return Err(Failure::malformed(format_args!(
+                "{file}: line {}: a copy from memory to memory: expected a device",
+                own.line
+            )));
+        }
+    };
+    let size = format!("{} MB (test default)", own.default_bytes / 1_000_000);
+    Ok(Measured {
+        operation,
+        devices,
+        gbps: own.gbps,
+        bytes: own.default_bytes,
+        size,
+        peers: own.peers,
+        tool: own.tool,
+    })
+}
+
+/// Why no row is made of a run.
+enum Left {
+    /// The run cannot be a row: the request must say more.
+    Refused(String),
+    /// The run has nothing to tell.
+    Out(String),
+}
+
+fn of_run(run: &Measurement, args: &AddArgs, graph: &HardwareGraph) -> Result<Measured, Left> {
+    let named = run
+        .op
+        .as_deref()
+        .and_then(|own| own.parse::<Operation>().ok());
+    let operation = named.or(args.operation).ok_or_else(|| {
+        let told = run
+            .op
+            .as_deref()
+            .map_or("names no operation".to_owned(), |own| {
+                format!("says `{own}`, which is not one of ours")
+            });
+        Left::Refused(format!("{} {told}: expected --operation", run.label))
+    })?;
+    let config = SampleConfig {
+        op: None,
+        ..SampleConfig::default()
+    };
+    let one = std::slice::from_ref(run);
+    let own = samples(one, graph, &config).map_err(|error| Left::Refused(error.to_string()))?;
+    let Some(ring) = own.rings.first() else {
+        let why = own
+            .left_out
+            .first()
+            .map_or(String::new(), |(_, why)| why.clone());
+        return Err(Left::Out(format!("{}: {why}", run.label)));
+    };
+    let mut devices = ring.clone();
+    devices.sort_unstable();
+    // The largest message tells most of links.
+    let largest = run.sizes.iter().max_by_key(|at| at.bytes);
+    let at = largest.ok_or_else(|| Left::Out(format!("{}: no sizes", run.label)))?;
+    let bytes = at.bytes.or(args.message_bytes).ok_or_else(|| {
+        Left::Refused(format!(
+            "{} has no size of messages: expected --message-bytes",
+            run.label
+        ))
+    })?;
+    let gbps = at.out_of_place.or(at.in_place).filter(|gbps| *gbps > 0.0);
+    let gbps = gbps.ok_or_else(|| Left::Out(format!("{}: no bandwidth", run.label)))?;
+    Ok(Measured {
+        operation,
+        devices,
+        gbps,
+        bytes,
+        size: format!("{bytes} B"),
+        peers: None,
+        tool: "nccl-tests",
+    })
+}
+
+/// The row of a measurement, with an id that no other row has.
+fn row(
+    own: &Measured,
+    args: &AddArgs,
+    loaded: &Loaded,
+    server: &str,
+    rows: &[MeasuredRow],
+) -> MeasuredRow {
+    let graph = loaded.graph();
+    let host = HostNetwork::of(graph);
+    let first = own.devices.first().copied().unwrap_or_default();
+    let slot = mapa_topologies::pcie_words(host.slot_gbps(first)).filter(|_| host.is_known(first));
+    let open = own.peers.unwrap_or_else(|| {
+        let b = own.devices.get(1).copied().unwrap_or(first);
+        graph.peer_access(first, b).on
+    });
+    let peers = (!own.operation.is_of_host()).then_some(if open { "P2P on" } else { "P2P off" });
+    let settings: Vec<String> = peers.map(str::to_owned).into_iter().chain(slot).collect();
+    let number = (0..).find(|number| {
+        let id = format!("{server}#{number}");
+        rows.iter().all(|own| own.id != id)
+    });
+    let devices: Vec<String> = own.devices.iter().map(DeviceId::to_string).collect();
+    let (operation, metric) = match own.operation {
+        Operation::Copy => ("p2p unidirectional".to_owned(), "GB/s of copy"),
+        Operation::CopyBothWays => (
+            "p2p bidirectional".to_owned(),
+            "GB/s of copy, both ways summed",
+        ),
+        own if own.is_of_host() => (own.to_string(), "GB/s of copy"),
+        own => (own.to_string(), "busbw"),
+    };
+    // The first name is the topology that is read again; a name of the catalogue is called one.
+    let named = args.machine.machine.first().cloned().unwrap_or_default();
+    let file = Path::new(&named)
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
+    let topology = match file.filter(|_| Path::new(&named).exists()) {
+        Some(file) => file,
+        None => format!("catalogue {named}"),
+    };
+    MeasuredRow {
+        id: format!("{server}#{}", number.unwrap_or_default()),
+        server: server.to_owned(),
+        machine: Some(loaded.machine.title.clone()),
+        gpu: graph.device(first).product.clone(),
+        gpus: Some(graph.wholes().len().to_string()),
+        topology: Some(topology),
+        path: None,
+        devices: Some(devices.join(",")),
+        operation,
+        metric: Some(metric.to_owned()),
+        gbps: own.gbps,
+        size: Some(own.size.clone()),
+        library: Some(args.library.clone().unwrap_or_else(|| own.tool.to_owned())),
+        settings: (!settings.is_empty()).then(|| settings.join(", ")),
+        problem: Some("no".to_owned()),
+        confidence: Some("high".to_owned()),
+        source: Some(
+            args.source
+                .clone()
+                .unwrap_or_else(|| "measured by its owner".to_owned()),
+        ),
+    }
+}
