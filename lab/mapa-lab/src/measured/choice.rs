@@ -8,14 +8,14 @@ use mapa_core::{
     PeerSource, Policy, Request, Rules, auto, max,
 };
 use mapa_front::Error;
-use mapa_regress::measured_topology;
 use mapa_topologies::policies::nvidia_points;
 use mapa_topologies::{catalogue, named, read};
 use serde::Serialize;
 
 use super::order::comparable;
-use super::rows::Asked;
+use super::rows::{Asked, topology};
 use crate::claim::{Claim, EXACT, Verdict};
+use crate::plan::Plan;
 use crate::report::Section;
 
 /// The sizes of jobs.
@@ -25,15 +25,15 @@ const SIZES: [usize; 3] = [2, 3, 4];
 const ALL_FREE_SETS: usize = 9;
 
 /// PCIe-only topologies, by name, without peer access.
-fn machines(asked: &[Asked]) -> Result<Vec<(String, HardwareGraph)>, Error> {
+fn machines(asked: &[Asked], plan: &Plan) -> Result<Vec<(String, HardwareGraph)>, Error> {
     let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     for own in asked {
         let words = own.row.topology.as_deref().unwrap_or_default();
         let named = words
             .split(|c: char| c.is_whitespace() || "(),;:".contains(c))
             .find(|word| word.ends_with(".txt"));
-        if let Some((name, text)) = named.and_then(|name| Some((name, measured_topology(name)?))) {
-            files.insert(name.to_owned(), text.as_bytes().to_vec());
+        if let Some((name, text)) = named.and_then(|name| Some((name, topology(plan, name)?))) {
+            files.insert(name.to_owned(), text);
         }
     }
     let mut found = Vec::new();
@@ -125,13 +125,13 @@ impl Compared {
     }
 }
 
-pub(super) fn section(asked: &[Asked]) -> Result<Section, Error> {
+pub(super) fn section(asked: &[Asked], plan: &Plan) -> Result<Section, Error> {
     let (policy, close) = (auto(), closeness());
     let model = Expected::shipped(Operation::AllReduce);
     let mut total = Compared::default();
     let mut idle = Compared::default();
     let mut table = Vec::new();
-    for (name, graph) in machines(asked)? {
+    for (name, graph) in machines(asked, plan)? {
         let mut own = Compared::default();
         for k in SIZES.into_iter().filter(|k| *k < graph.len()) {
             let request = Request::new(Pattern::ring(k));

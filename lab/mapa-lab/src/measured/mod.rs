@@ -49,7 +49,7 @@ pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
     let errors = errors::section(&asked, plan.rows.is_none());
     bar.done();
     bar.doing("choices without peer access");
-    let choice = choice::section(&asked)?;
+    let choice = choice::section(&asked, plan)?;
     bar.done();
     report.sections = vec![rows, order, errors, choice];
     Ok(report)

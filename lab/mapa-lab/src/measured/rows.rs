@@ -43,20 +43,20 @@ impl Asked {
     }
 }
 
+/// A topology that rows name: of those that are given, else of those that are shipped.
+pub(super) fn topology(plan: &Plan, name: &str) -> Option<Vec<u8>> {
+    let given = plan.rows.as_ref();
+    let given = given.and_then(|given| given.topologies.get(name).cloned());
+    given.or_else(|| measured_topology(name).map(|text| text.as_bytes().to_vec()))
+}
+
 /// All rows of the plan, with what is expected of each by the shares that MAPA ships.
 pub(super) fn asked(plan: &Plan) -> Result<Vec<Asked>, Error> {
-    let (rows, files) = match &plan.rows {
-        Some(given) => {
-            let rows = read_measured(&given.rows).map_err(|error| Error::at(&given.name, error))?;
-            (rows, Some(&given.topologies))
-        }
-        None => (read_measured(MEASURED).map_err(Error::malformed)?, None),
+    let rows = match &plan.rows {
+        Some(given) => read_measured(&given.rows).map_err(|error| Error::at(&given.name, error))?,
+        None => read_measured(MEASURED).map_err(Error::malformed)?,
     };
-    // The files that are given come first, then those that are shipped.
-    let file = |name: &str| {
-        let given = files.and_then(|files| files.get(name).cloned());
-        given.or_else(|| measured_topology(name).map(|text| text.as_bytes().to_vec()))
-    };
+    let file = |name: &str| topology(plan, name);
     let mut earlier = BTreeMap::new();
     let shipped = Efficiency::shipped();
     let asked = rows.into_iter().map(|row| {
