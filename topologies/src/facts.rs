@@ -17,7 +17,7 @@ use crate::machine::Machine;
 ///   number of lanes. Else what the product's slot has. Else nothing is known.
 /// - The generation of direct links, as [`collective_rates`](crate::collective_rates) finds it.
 /// - Products that do not reach each other's memory over PCIe (GeForce since the 30 series) are
-///   guessed not to. The machine then gets a note that says so.
+///   guessed not to.
 ///
 /// # Errors
 /// None in practice: every device is one of this machine's.
@@ -118,17 +118,12 @@ fn guess_peers(machine: &mut Machine, devices: &[(NodeId, DeviceInfo)]) -> Resul
         on: false,
         source: PeerSource::Guessed,
     };
-    let mut guessed = false;
     for (at, (b, y)) in devices.iter().enumerate() {
         for (a, x) in &devices[..at] {
             if (without(x) || without(y)) && !linked.contains(&(*a.min(b), *a.max(b))) {
                 machine.fabric.set_peer_access(*a, *b, off)?;
-                guessed = true;
             }
         }
-    }
-    if guessed {
-        note(machine, GUESSED);
     }
     Ok(())
 }
@@ -139,7 +134,3 @@ fn note(machine: &mut Machine, what: &str) {
         machine.notes.push(what.to_owned());
     }
 }
-
-/// The note on a guess.
-const GUESSED: &str = "P2P is guessed to be off: with the stock driver, GeForce cards since the 30 series do not reach each other's \
-                       memory over PCIe. `nvidia-smi topo -p2p r` tells; --p2p on says otherwise.";

@@ -273,7 +273,7 @@ fn bandwidths_tell_how_many_links_there_are() {
         (LinkClass::Direct(1), 50.0, true)
     );
     // No figures at all: the architecture's, or an assumed one.
-    assert_eq!(linked(0, 0, 90008, 15), (LinkClass::Direct(1), 46.0, true));
+    assert_eq!(linked(0, 0, 90008, 15), (LinkClass::Direct(1), 50.0, true));
     assert_eq!(
         linked(0, 0, 110_000, 15),
         (LinkClass::Direct(1), 25.0, false)

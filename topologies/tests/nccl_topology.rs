@@ -891,7 +891,7 @@ fn amds_links_are_written_as_rccl_reads_them() {
     .replace("sm=\"70\"", "gcn=\"908\"");
     let written = machine(&text).to_nccl_xml().unwrap();
     assert!(
-        written.contains("<system version=\"2\">") && written.contains("gcn=\"gfx906\""),
+        written.contains("<system version=\"2\">") && written.contains("gcn=\"gfx90a\""),
         "{written}"
     );
     assert!(

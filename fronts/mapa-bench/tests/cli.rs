@@ -281,8 +281,11 @@ fn allocate_answers_with_the_promised_keys() {
     assert_eq!(answer["policy"], "auto");
     assert_eq!(
         (&answer["bandwidth_gbps"], &answer["bandwidth_model"]),
-        (&json!(50.0), &json!("ring_packing_gbps"))
+        (&json!(45.55), &json!("expected_gbps"))
     );
+    assert_eq!(answer["nominal_gbps"], 50.0);
+    let [low, high] = ["low_gbps", "high_gbps"].map(|key| answer[key].as_f64().unwrap());
+    assert!(low < 45.55 && 45.55 < high, "{answer}");
     assert_eq!(
         answer["links"],
         json!({ "double": 2, "single": 1, "pcie": 0 })
@@ -335,7 +338,7 @@ fn allocate_prints_the_line_to_paste_and_the_reasons() {
     let five = answer("allocate --machine dgx-1v --gpus 5 --policy preserve --sensitive");
     assert_eq!(
         (&five["in_domain"], five["notes"].as_array().unwrap().len()),
-        (&json!(true), 2),
+        (&json!(true), 3),
         "{five}"
     );
     assert_eq!(

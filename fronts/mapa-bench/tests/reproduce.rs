@@ -71,7 +71,7 @@ fn the_list_names_every_experiment() {
         .iter()
         .map(|own| own["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["mapa", "foresight", "auto", "pcie"]);
+    assert_eq!(names, ["mapa", "foresight", "auto", "pcie", "measured"]);
     let shown = text("reproduce --list", "");
     assert!(shown.contains("| mapa ") && shown.contains("SC '21") && shown.contains("Table 3"));
 }
@@ -80,7 +80,7 @@ fn the_list_names_every_experiment() {
 fn what_cannot_be_run_is_said() {
     error(
         "reproduce maps",
-        "no experiment is called `maps`: expected one of: mapa, foresight, auto, pcie",
+        "no experiment is called `maps`: expected one of: mapa, foresight, auto, pcie, measured",
     );
     error("reproduce mapa --files 1", "--files: expected at least 2");
     error("reproduce", "<EXPERIMENT>");
@@ -429,7 +429,7 @@ fn section(text: &str, title: &str) -> String {
 /// The report is that of the numbers beside it.
 #[test]
 fn the_kept_report_has_the_claims_of_the_kept_numbers() {
-    for name in ["mapa", "foresight", "auto", "pcie"] {
+    for name in ["mapa", "foresight", "auto", "pcie", "measured"] {
         let [report, numbers] = [
             kept(&format!("{name}.md")),
             kept(&format!("{name}/results.json")),

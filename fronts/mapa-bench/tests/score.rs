@@ -513,7 +513,7 @@ fn compare_shows_ring_packing_and_the_model_for_every_policy() {
     );
     let without = text("compare --machine dgx-1v --gpus 4", "");
     assert!(
-        without.contains("GB/s: by ring packing") && !without.contains("Model:"),
+        without.contains("GB/s: by what is expected") && !without.contains("Model:"),
         "{without}"
     );
     assert_eq!(

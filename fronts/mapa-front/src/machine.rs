@@ -185,9 +185,6 @@ impl MachineSpec {
                 on: p2p == P2p::On,
                 source: PeerSource::Told,
             });
-            machine
-                .notes
-                .retain(|note| !note.contains("P2P is guessed"));
             let state = if p2p == P2p::On { "on" } else { "off" };
             machine
                 .notes

@@ -8,6 +8,8 @@ use mapa_core::{
     fitting_model, ring_packing_gbps,
 };
 
+pub use crate::answer::Told;
+
 /// A model of the bandwidth that a collective reaches.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -18,15 +20,6 @@ pub struct Model {
     pub objective: Objective<'static>,
     /// Whether it is Eq. 2 of the MAPA paper, as fitted or as printed.
     pub is_eq_2: bool,
-}
-
-/// The model by which a request's bandwidth is told.
-#[derive(Clone, Debug)]
-pub struct Told {
-    /// The model.
-    pub objective: Objective<'static>,
-    /// The model, if it is one of what is expected: it gives intervals too.
-    pub expected: Option<Expected>,
 }
 
 /// The model by which a request's bandwidth is told: the one that it names; else what is expected

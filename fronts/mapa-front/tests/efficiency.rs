@@ -89,6 +89,7 @@ fn rust(own: &Efficiency) -> String {
     let mut text = String::from(
         "//! The shares that are shipped: a copy of `mapa-regress/data/efficiency.toml`. The test that compares\n\
          //! the two writes both: `MAPA_WRITE_EFFICIENCY=1 cargo test -p mapa-front --test all efficiency`.\n\n\
+         use std::sync::{Arc, LazyLock};\n\n\
          use super::efficiency::{Class, Efficiency, Factor, Part, Spread, Use};\n\n",
     );
     let _ = write!(
@@ -125,7 +126,16 @@ fn rust(own: &Efficiency) -> String {
     text
 }
 
-const TABLE: &str = "pub(super) fn table() -> Efficiency {
+const TABLE: &str = "impl Efficiency {
+    /// The shares that MAPA ships, fitted to public measurements.
+    #[must_use]
+    pub fn shipped() -> Arc<Self> {
+        static SHIPPED: LazyLock<Arc<Efficiency>> = LazyLock::new(|| Arc::new(table()));
+        Arc::clone(&SHIPPED)
+    }
+}
+
+fn table() -> Efficiency {
     Efficiency {
         source: SOURCE.to_owned(),
         factors: FACTORS

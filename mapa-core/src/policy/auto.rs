@@ -228,6 +228,8 @@ pub struct Auto {
     models: [[Objective<'static>; 2]; 3],
     /// The rules, made when they are needed first: tables are kept by the identity of rules.
     rules: Arc<[OnceLock<Rules<'static>>; Case::COUNT]>,
+    /// Whether the packing at nominal rates is reported beside the model.
+    reports_nominal: bool,
     fastest: Option<Rules<'static>>,
     packed: Rules<'static>,
     pcie_aware: Rules<'static>,
@@ -275,6 +277,7 @@ impl Auto {
             id: PolicyId::unique(),
             models: Collective::ALL.map(by),
             rules: Arc::new([const { OnceLock::new() }; Case::COUNT]),
+            reports_nominal: !matches!(models, Models::One(_)),
             fastest,
             packed: packed(),
             pcie_aware: pcie_aware(1.0, PCIE_GEN4_GBPS),
@@ -322,7 +325,7 @@ impl Auto {
         // The rank order comes last: the criteria before see sets alone.
         let rules = rules.then(min(host_hops())).then(max(aggregate_gbps()));
         let nominal = case.collective.nominal();
-        let rules = if nominal.name() == model.name() {
+        let rules = if !self.reports_nominal || nominal.name() == model.name() {
             rules
         } else {
             rules.report(nominal)

@@ -14,6 +14,7 @@ mod hardware;
 mod host_links;
 mod host_network;
 mod host_tree;
+mod known;
 mod link;
 mod lower;
 mod memo;

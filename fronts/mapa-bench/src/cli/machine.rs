@@ -34,12 +34,11 @@ pub(crate) struct MachineArgs {
     /// The folder of AMD KFD nodes [default: /sys/class/kfd/kfd/topology/nodes].
     #[arg(long, hide_short_help = true, value_name = "DIR", requires = "live", conflicts_with = "machine", help_heading = LIVE)]
     pub(crate) kfd: Option<PathBuf>,
-    /// Bandwidth of every path through the host, GB/s per direction: what a PCIe slot carries [default: as
-    /// the machine's description says, mostly 12].
+    /// Bandwidth of paths through the host and of PCIe slots, GB/s per direction [default: as the
+    /// machine's description says, mostly 12].
     #[arg(long, value_name = "GB/s")]
     pub(crate) pcie_gbps: Option<f64>,
-    /// Whether devices reach each other's memory (P2P): on or off [default: as descriptions tell,
-    /// such as `nvidia-smi topo -p2p r`; else guessed from product names; else on].
+    /// Whether devices reach each other's memory (P2P) [default: as told, else guessed, else on].
     #[arg(long, value_name = "on|off")]
     pub(crate) p2p: Option<P2p>,
     /// Bandwidth of every NVLink (or other direct link), GB/s per direction [default: as the

@@ -1,11 +1,19 @@
 //! What a placement is worth: the bandwidth of the job's collective.
 
-use mapa_core::{Candidate, Decision, Pattern, Scored, View};
+use mapa_core::{Candidate, Decision, Expected, Objective, Pattern, Scored, View};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::model::Told;
 use crate::text::gbps;
+
+/// The model by which a request's bandwidth is told.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// The model.
+    pub objective: Objective<'static>,
+    /// The model, if it is one of what is expected: it gives intervals too.
+    pub expected: Option<Expected>,
+}
 
 /// The bandwidth of the job's collective on the devices that it gets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -106,6 +114,7 @@ impl Bandwidth {
 pub fn model_text(name: &str) -> String {
     match name {
         "effective_gbps" => "Eq. 2".to_owned(),
+        "expected_gbps" => "what is expected".to_owned(),
         name => {
             let words = name.strip_suffix("_gbps").unwrap_or(name).replace('_', " ");
             match crate::scores::score_row(name) {

@@ -4,7 +4,6 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::{Arc, LazyLock};
 
-use super::shipped;
 use crate::error::{Error, ErrorKind};
 
 /// A part of a machine that data passes through.
@@ -253,13 +252,6 @@ pub struct Share {
 }
 
 impl Efficiency {
-    /// The shares that MAPA ships, fitted to public measurements.
-    #[must_use]
-    pub fn shipped() -> Arc<Self> {
-        static SHIPPED: LazyLock<Arc<Efficiency>> = LazyLock::new(|| Arc::new(shipped::table()));
-        Arc::clone(&SHIPPED)
-    }
-
     /// Every part at its nominal bandwidth: an upper bound. What has no nominal bandwidth is no
     /// bound: links between sockets, roots.
     #[must_use]

@@ -2,20 +2,13 @@
 
 use std::sync::{Arc, LazyLock};
 
+use super::bounds::{Bounds, IN_RACK_ABOVE, IN_SWITCH_FROM};
 use super::efficiency::{Class, Efficiency, Part, Use};
 use super::operation::Operation;
 use super::ways::{Hop, Loads, Way, islands};
-use crate::score::packing::{AllToAll, Rates, RingPacking, TreePacking};
+use crate::score::packing::{AllToAll, Rates, RingPacking, TreePacking, rounded};
 use crate::score::{Direction, Foresight, Objective, Subset};
-use crate::sharing::{self, Flow};
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph, HostNetwork, PeerSource};
-
-/// From how many devices behind a link switch on libraries reduce in the switch (NVLS): NCCL 2.27 did
-/// so from six B200 on.
-const IN_SWITCH_FROM: usize = 6;
-
-/// Up to how many devices one level of link switches joins.
-const IN_RACK_ABOVE: usize = 16;
 
 /// Direct links alone, at nominal bandwidth.
 const DIRECT: Rates = Rates {
@@ -641,7 +634,12 @@ impl Expected {
             Operation::AllToAll => AllToAll::new(DIRECT).objective(),
             _ => RingPacking::new(DIRECT).objective(),
         };
-        let bounds = Arc::new(Bounds { inner, model: this });
+        let bounds = Arc::new(Bounds {
+            inner,
+            operation: this.operation,
+            efficiency: this.efficiency,
+            in_switch: this.in_switch,
+        });
         let [on_set, within, apart] = [0; 3].map(|_| Arc::clone(&bounds));
         Objective::chosen(name, value)
             .blind_to_ids()
@@ -673,234 +671,6 @@ impl Way {
         }
         self
     }
-}
-
-/// Seven digits, so that sets that differ in the last bits are equal.
-fn rounded(gbps: f64) -> f64 {
-    crate::score::packing::rounded(gbps)
-}
-
-/// Upper bounds of the model on sets of devices.
-struct Bounds {
-    inner: Objective<'static>,
-    model: Expected,
-}
-
-impl Bounds {
-    /// The largest share of direct links, and of a slot.
-    fn direct(&self, graph: &HardwareGraph, nominal: f64, part: Subset<'_>, k: usize) -> f64 {
-        let share = |using| {
-            let own = self
-                .model
-                .efficiency
-                .of(Part::Direct, using, graph.link_generation());
-            own.value
-        };
-        let using = match (self.model.operation, k) {
-            (Operation::AllToAll, _) => Use::Exchange,
-            (Operation::SendRecv, _) | (_, 2) => Use::Pair,
-            _ => Use::Ring,
-        };
-        let ports = part
-            .devices
-            .iter()
-            .filter_map(|id| part.graph.device(id).switch_port);
-        let port = ports.map(|port| port.gbps).fold(0.0, f64::max);
-        let in_switch = if self.model.in_switch
-            && self.model.operation == Operation::AllReduce
-            && k >= IN_SWITCH_FROM
-        {
-            let using = if k > IN_RACK_ABOVE {
-                Use::InRack
-            } else {
-                Use::InSwitch
-            };
-            let own = self
-                .model
-                .efficiency
-                .own(Part::Direct, using, graph.link_generation());
-            own.map(|own| own.value * port * Operation::AllReduce.bytes_on_bus(k))
-        } else {
-            None
-        };
-        in_switch.unwrap_or(share(using) * nominal)
-    }
-
-    fn host(&self, part: Subset<'_>) -> f64 {
-        let host = HostNetwork::of(part.graph);
-        let slots = part.devices.iter().map(|id| host.slot_gbps(id));
-        let slot = slots.fold(0.0, f64::max);
-        let of = |part, using| self.model.efficiency.of(part, using, None).value;
-        let using = match self.model.operation {
-            Operation::AllToAll => Use::Exchange,
-            _ => Use::Ring,
-        };
-        // Whether any pair reaches the other's memory.
-        let open = {
-            let devices: Vec<DeviceId> = part.devices.iter().collect();
-            (1..devices.len()).any(|i| {
-                let on = |&a: &DeviceId| part.graph.peer_access(a, devices[i]).on;
-                devices[..i].iter().any(on)
-            })
-        };
-        let joined = part.devices.iter().any(|id| {
-            part.devices
-                .iter()
-                .any(|other| part.graph.pair(id, other).direct.exists())
-        });
-        let one = if open {
-            of(Part::Slot, using)
-        } else {
-            of(Part::StagedPool, using) / 2.0
-        };
-        if !joined {
-            return rounded(slot * one);
-        }
-        // With direct links in between, several rings cross, and an exchange leaves the host alone for
-        // some pairs.
-        let rings = part.devices.len() as f64;
-        let crossing = match using {
-            Use::Ring => of(Part::Crossing, Use::Ring)
-                .max(one)
-                .max(of(Part::Staged, Use::Copy)),
-            _ => one * rings,
-        };
-        rounded(slot * crossing.min(one.max(of(Part::Staged, Use::Copy)) * rings))
-    }
-
-    fn on_set(&self, subset: Subset<'_>) -> f64 {
-        let nominal = self.inner.best_on(subset).unwrap_or(f64::INFINITY);
-        let direct = self.direct(subset.graph, nominal, subset, subset.devices.len());
-        rounded(direct.max(self.host(subset)) * (1.0 + 1e-9))
-    }
-
-    fn within(&self, part: Subset<'_>, k: usize) -> f64 {
-        let nominal = self
-            .inner
-            .foresight()
-            .map_or(f64::INFINITY, |own| (own.within)(part, k));
-        let direct = self.direct(part.graph, nominal, part, k);
-        rounded(direct.max(self.host(part)) * (1.0 + 1e-9))
-    }
-}
-
-/// What each of these copies reaches while all run at once: max-min fair shares of the host's parts at
-/// nominal bandwidth, times the shares of one copy. A copy is from the first device to the second;
-/// `None` stands for the host's memory.
-///
-/// # Complexity
-///
-/// As [`max_min`](sharing::max_min).
-///
-/// # Errors
-/// A copy from a device to itself, or from the memory to the memory: no flow has such a way.
-///
-/// # Examples
-///
-/// ```
-/// use mapa_core::{DeviceId, Efficiency, Fabric, LinkClass, copies_at_once};
-///
-/// let mut fabric = Fabric::new();
-/// let ids = [0, 1, 2].map(|i| fabric.add_device(format!("GPU{i}")).unwrap());
-/// for (a, b) in [(0, 1), (0, 2), (1, 2)] {
-///     fabric.link(ids[a], ids[b], LinkClass::Phb, 31.5)?;
-/// }
-/// let graph = fabric.lower()?;
-/// // Two copies into one device share its slot.
-/// let id = |i| Some(DeviceId(i));
-/// let rates = copies_at_once(&graph, &[(id(0), id(2)), (id(1), id(2))], &Efficiency::nominal())?;
-/// assert_eq!(rates, [15.75, 15.75]);
-/// # Ok::<(), mapa_core::Error>(())
-/// ```
-pub fn copies_at_once(
-    graph: &HardwareGraph,
-    copies: &[(Option<DeviceId>, Option<DeviceId>)],
-    efficiency: &Efficiency,
-) -> Result<Vec<f64>, crate::error::Error> {
-    let host = HostNetwork::of(graph);
-    let n = graph.wholes().len();
-    let share = |part, using| efficiency.of(part, using, None).value;
-    // Slots up and down, uplinks up and down, pools of slots and of uplinks, pairs of sockets.
-    let uplinks = host.uplinks().len();
-    let mut capacities = Vec::new();
-    let ids = || (0..n as u32).map(DeviceId);
-    let most = |gbps: f64| gbps.min(1e9);
-    for _ in 0..2 {
-        capacities.extend(ids().map(|id| most(host.slot_gbps(id) * share(Part::Slot, Use::Copy))));
-    }
-    for _ in 0..2 {
-        let up = host.uplinks().iter();
-        capacities.extend(up.map(|gbps| most(gbps * share(Part::Uplink, Use::Copy))));
-    }
-    capacities
-        .extend(ids().map(|id| most(host.slot_gbps(id) * share(Part::StagedPool, Use::Copy))));
-    let up = host.uplinks().iter();
-    capacities.extend(up.map(|gbps| most(gbps * share(Part::UplinkPool, Use::Copy))));
-    let [slot_up, slot_down, up, down, pool, uplink_pool, sockets] = [
-        0,
-        n,
-        2 * n,
-        2 * n + uplinks,
-        2 * n + 2 * uplinks,
-        3 * n + 2 * uplinks,
-        3 * n + 3 * uplinks,
-    ];
-    let mut pairs: Vec<(u32, u32)> = Vec::new();
-    let mut flows = Vec::new();
-    for &(from, to) in copies {
-        let mut links: Vec<usize> = Vec::new();
-        let mut cap = f64::INFINITY;
-        let staged = from
-            .zip(to)
-            .is_some_and(|(a, b)| !graph.peer_access(a, b).on);
-        if staged {
-            for id in [from, to].into_iter().flatten() {
-                links.push(pool + id.index());
-                links.extend(host.above(id).map(|at| uplink_pool + at));
-                cap = cap.min(host.slot_gbps(id) * share(Part::Staged, Use::Copy));
-            }
-        } else {
-            let above = |id: Option<DeviceId>| {
-                id.into_iter()
-                    .flat_map(|id| host.above(id).collect::<Vec<_>>())
-            };
-            let common: Vec<usize> = above(from)
-                .filter(|at| above(to).any(|other| other == *at))
-                .collect();
-            links.extend(from.map(|id| slot_up + id.index()));
-            links.extend(to.map(|id| slot_down + id.index()));
-            links.extend(
-                above(from)
-                    .filter(|at| !common.contains(at))
-                    .map(|at| up + at),
-            );
-            links.extend(
-                above(to)
-                    .filter(|at| !common.contains(at))
-                    .map(|at| down + at),
-            );
-            if let Some((a, b)) = from.zip(to)
-                && host.socket(a) != host.socket(b)
-            {
-                let pair = (host.socket(a), host.socket(b));
-                let at = pairs
-                    .iter()
-                    .position(|own| *own == pair)
-                    .unwrap_or_else(|| {
-                        let (part, gbps) = match host.between_sockets() {
-                            Some(bus) => (Part::SocketBus, bus),
-                            None => (Part::SocketLink, host.slot_gbps(a).min(host.slot_gbps(b))),
-                        };
-                        capacities.push(most(gbps * share(part, Use::Copy)));
-                        pairs.push(pair);
-                        pairs.len() - 1
-                    });
-                links.push(sockets + at);
-            }
-        }
-        flows.push(Flow::new(links.into_iter().map(|at| at as u32), cap));
-    }
-    sharing::max_min(&capacities, &flows)
 }
 
 /// [`Expected`] with the shares that are shipped, as an objective, for jobs of each kind of pattern.

@@ -1,6 +1,8 @@
 //! The shares that are shipped: a copy of `mapa-regress/data/efficiency.toml`. The test that compares
 //! the two writes both: `MAPA_WRITE_EFFICIENCY=1 cargo test -p mapa-front --test all efficiency`.
 
+use std::sync::{Arc, LazyLock};
+
 use super::efficiency::{Class, Efficiency, Factor, Part, Spread, Use};
 
 /// Where the shares come from.
@@ -145,7 +147,16 @@ const SHARED_ROOT: f64 = 0.92;
 /// Set by hand, from one machine: copies over 1, 2 and 4 links of an MI250.
 const EXPONENTS: &[(&str, f64)] = &[("Infinity Fabric 3", 0.5)];
 
-pub(super) fn table() -> Efficiency {
+impl Efficiency {
+    /// The shares that MAPA ships, fitted to public measurements.
+    #[must_use]
+    pub fn shipped() -> Arc<Self> {
+        static SHIPPED: LazyLock<Arc<Efficiency>> = LazyLock::new(|| Arc::new(table()));
+        Arc::clone(&SHIPPED)
+    }
+}
+
+fn table() -> Efficiency {
     Efficiency {
         source: SOURCE.to_owned(),
         factors: FACTORS

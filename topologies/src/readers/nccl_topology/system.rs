@@ -431,7 +431,7 @@ mod tests {
         let rate = |gcn| xgmi_of_gcn(gcn);
         assert_eq!(
             (rate("906"), rate("908"), rate("910")),
-            (Some(46.0), Some(46.0), Some(50.0))
+            (Some(46.0), Some(50.0), Some(50.0))
         );
         assert_eq!(
             (rate("gfx942"), rate("gfx90a:sramecc+"), rate("940")),

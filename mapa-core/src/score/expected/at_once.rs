@@ -1,0 +1,124 @@
+//! Copies that share the host.
+
+use super::efficiency::{Efficiency, Part, Use};
+use crate::sharing::{self, Flow};
+use crate::topology::{DeviceId, HardwareGraph, HostNetwork};
+
+/// What each of these copies reaches while all run at once: max-min fair shares of the host's parts at
+/// nominal bandwidth, times the shares of one copy. A copy is from the first device to the second;
+/// `None` stands for the host's memory.
+///
+/// # Complexity
+///
+/// As [`max_min`](sharing::max_min).
+///
+/// # Errors
+/// A copy from a device to itself, or from the memory to the memory: no flow has such a way.
+///
+/// # Examples
+///
+/// ```
+/// use mapa_core::{DeviceId, Efficiency, Fabric, LinkClass, copies_at_once};
+///
+/// let mut fabric = Fabric::new();
+/// let ids = [0, 1, 2].map(|i| fabric.add_device(format!("GPU{i}")).unwrap());
+/// for (a, b) in [(0, 1), (0, 2), (1, 2)] {
+///     fabric.link(ids[a], ids[b], LinkClass::Phb, 31.5)?;
+/// }
+/// let graph = fabric.lower()?;
+/// // Two copies into one device share its slot.
+/// let id = |i| Some(DeviceId(i));
+/// let rates = copies_at_once(&graph, &[(id(0), id(2)), (id(1), id(2))], &Efficiency::nominal())?;
+/// assert_eq!(rates, [15.75, 15.75]);
+/// # Ok::<(), mapa_core::Error>(())
+/// ```
+pub fn copies_at_once(
+    graph: &HardwareGraph,
+    copies: &[(Option<DeviceId>, Option<DeviceId>)],
+    efficiency: &Efficiency,
+) -> Result<Vec<f64>, crate::error::Error> {
+    let host = HostNetwork::of(graph);
+    let n = graph.wholes().len();
+    let share = |part, using| efficiency.of(part, using, None).value;
+    // Slots up and down, uplinks up and down, pools of slots and of uplinks, pairs of sockets.
+    let uplinks = host.uplinks().len();
+    let mut capacities = Vec::new();
+    let ids = || (0..n as u32).map(DeviceId);
+    let most = |gbps: f64| gbps.min(1e9);
+    for _ in 0..2 {
+        capacities.extend(ids().map(|id| most(host.slot_gbps(id) * share(Part::Slot, Use::Copy))));
+    }
+    for _ in 0..2 {
+        let up = host.uplinks().iter();
+        capacities.extend(up.map(|gbps| most(gbps * share(Part::Uplink, Use::Copy))));
+    }
+    capacities
+        .extend(ids().map(|id| most(host.slot_gbps(id) * share(Part::StagedPool, Use::Copy))));
+    let up = host.uplinks().iter();
+    capacities.extend(up.map(|gbps| most(gbps * share(Part::UplinkPool, Use::Copy))));
+    let [slot_up, slot_down, up, down, pool, uplink_pool, sockets] = [
+        0,
+        n,
+        2 * n,
+        2 * n + uplinks,
+        2 * n + 2 * uplinks,
+        3 * n + 2 * uplinks,
+        3 * n + 3 * uplinks,
+    ];
+    let mut pairs: Vec<(u32, u32)> = Vec::new();
+    let mut flows = Vec::new();
+    for &(from, to) in copies {
+        let mut links: Vec<usize> = Vec::new();
+        let mut cap = f64::INFINITY;
+        let staged = from
+            .zip(to)
+            .is_some_and(|(a, b)| !graph.peer_access(a, b).on);
+        if staged {
+            for id in [from, to].into_iter().flatten() {
+                links.push(pool + id.index());
+                links.extend(host.above(id).map(|at| uplink_pool + at));
+                cap = cap.min(host.slot_gbps(id) * share(Part::Staged, Use::Copy));
+            }
+        } else {
+            let above = |id: Option<DeviceId>| {
+                id.into_iter()
+                    .flat_map(|id| host.above(id).collect::<Vec<_>>())
+            };
+            let common: Vec<usize> = above(from)
+                .filter(|at| above(to).any(|other| other == *at))
+                .collect();
+            links.extend(from.map(|id| slot_up + id.index()));
+            links.extend(to.map(|id| slot_down + id.index()));
+            links.extend(
+                above(from)
+                    .filter(|at| !common.contains(at))
+                    .map(|at| up + at),
+            );
+            links.extend(
+                above(to)
+                    .filter(|at| !common.contains(at))
+                    .map(|at| down + at),
+            );
+            if let Some((a, b)) = from.zip(to)
+                && host.socket(a) != host.socket(b)
+            {
+                let pair = (host.socket(a), host.socket(b));
+                let at = pairs
+                    .iter()
+                    .position(|own| *own == pair)
+                    .unwrap_or_else(|| {
+                        let (part, gbps) = match host.between_sockets() {
+                            Some(bus) => (Part::SocketBus, bus),
+                            None => (Part::SocketLink, host.slot_gbps(a).min(host.slot_gbps(b))),
+                        };
+                        capacities.push(most(gbps * share(part, Use::Copy)));
+                        pairs.push(pair);
+                        pairs.len() - 1
+                    });
+                links.push(sockets + at);
+            }
+        }
+        flows.push(Flow::new(links.into_iter().map(|at| at as u32), cap));
+    }
+    sharing::max_min(&capacities, &flows)
+}

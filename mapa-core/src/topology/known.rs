@@ -1,0 +1,125 @@
+//! What is stated and known of a fabric's links beside its wires.
+
+use super::fabric::{Fabric, MOST_GBPS, NodeId, NodeKind};
+use super::facts::PeerAccess;
+use super::hardware::HardwareGraph;
+use crate::error::{Error, ErrorKind};
+use crate::ids::DeviceId;
+
+impl Fabric {
+    /// States whether two devices reach each other's memory. Of two statements the more certain one
+    /// counts, and of equally certain ones, that they do not.
+    ///
+    /// # Errors
+    /// A component that is no device of this fabric; a device and itself.
+    pub fn set_peer_access(
+        &mut self,
+        a: NodeId,
+        b: NodeId,
+        access: PeerAccess,
+    ) -> Result<(), Error> {
+        let pair = (self.position(a)?, self.position(b)?);
+        if a == b {
+            return Err(ErrorKind::SelfLink(self.name(a.0).to_owned()).into());
+        }
+        let pair = (pair.0.min(pair.1), pair.0.max(pair.1));
+        let known = self.facts.peers.entry(pair).or_insert(access);
+        if (access.source, !access.on) > (known.source, !known.on) {
+            *known = access;
+        }
+        Ok(())
+    }
+
+    /// States for all pairs whether they reach each other's memory, whatever was stated before.
+    pub fn set_peer_access_everywhere(&mut self, access: PeerAccess) {
+        self.facts.peers.clear();
+        self.facts.peer = access;
+    }
+
+    /// The statements about single pairs of devices, by the positions of the devices, the lower
+    /// first.
+    pub fn peer_access(&self) -> impl Iterator<Item = ((DeviceId, DeviceId), PeerAccess)> + '_ {
+        let pairs = self.facts.peers.iter();
+        pairs.map(|(&(a, b), &access)| ((DeviceId(a), DeviceId(b)), access))
+    }
+
+    /// The statement about all other pairs.
+    #[must_use]
+    pub fn peer_access_elsewhere(&self) -> PeerAccess {
+        self.facts.peer
+    }
+
+    /// States the nominal bandwidth of a device's way into the host, GB/s per direction: of its
+    /// PCIe slot, mostly.
+    ///
+    /// # Errors
+    /// A component that is no device of this fabric; a bandwidth that is not a positive number.
+    pub fn set_slot_gbps(&mut self, device: NodeId, gbps: f64) -> Result<(), Error> {
+        let at = self.position(device)?;
+        if !(gbps > 0.0 && gbps <= MOST_GBPS) {
+            let place = format!("the slot of {}", self.name(device.0));
+            return Err(ErrorKind::BadBandwidth { place, gbps }.into());
+        }
+        self.facts.slots.insert(at, gbps);
+        Ok(())
+    }
+
+    /// The nominal bandwidth of a device's way into the host, GB/s per direction, where it is known.
+    #[must_use]
+    pub fn slot_gbps(&self, device: NodeId) -> Option<f64> {
+        let at = self.position(device).ok()?;
+        self.facts.slots.get(&at).copied()
+    }
+
+    /// States the cores near a device, in any form: devices with equal texts are in one socket.
+    ///
+    /// # Errors
+    /// A component that is no device of this fabric.
+    pub fn set_cores(&mut self, device: NodeId, cores: impl Into<String>) -> Result<(), Error> {
+        let at = self.position(device)?;
+        self.facts.cores.insert(at, cores.into());
+        Ok(())
+    }
+
+    /// The cores near a device, where they are known.
+    #[must_use]
+    pub fn cores(&self, device: NodeId) -> Option<&str> {
+        let at = self.position(device).ok()?;
+        self.facts.cores.get(&at).map(String::as_str)
+    }
+
+    /// States the generation of the direct links: `NVLink 4`.
+    pub fn set_link_generation(&mut self, generation: Option<&str>) {
+        self.facts.generation = generation.map(Into::into);
+    }
+
+    /// The position of a device among the devices.
+    fn position(&self, device: NodeId) -> Result<u32, Error> {
+        let is_device = |id: &NodeId| {
+            let node = self.graph.node_weight(id.0);
+            node.is_some_and(|node| matches!(node.kind, NodeKind::Device(_)))
+        };
+        let at = self.devices.binary_search(&device.0).ok();
+        let at = at.filter(|_| is_device(&device));
+        at.map(|at| at as u32)
+            .ok_or_else(|| ErrorKind::ForeignNode.into())
+    }
+}
+
+impl HardwareGraph {
+    /// Whether two devices reach each other's memory; an instance does what its device does.
+    ///
+    /// # Panics
+    /// As [`HardwareGraph::device`].
+    #[must_use]
+    pub fn peer_access(&self, a: DeviceId, b: DeviceId) -> PeerAccess {
+        let whole = |id| self.device(id).parent.0;
+        self.fabric().facts.peer(whole(a), whole(b))
+    }
+
+    /// The generation of the direct links, where it is known: `NVLink 4`.
+    #[must_use]
+    pub fn link_generation(&self) -> Option<&str> {
+        self.fabric().facts.generation.as_deref()
+    }
+}
