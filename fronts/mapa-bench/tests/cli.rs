@@ -801,6 +801,11 @@ fn pages_show_what_commands_print() {
             1,
         ),
         (include_str!("../../../docs/defrag.md"), "docs/defrag.md", 2),
+        (
+            include_str!("../../../docs/what-the-number-means.md"),
+            "docs/what-the-number-means.md",
+            1,
+        ),
     ];
     for (page, name, expected) in pages {
         let blocks: Vec<&str> = page.split("\n```console\n$ mapa-bench ").skip(1).collect();

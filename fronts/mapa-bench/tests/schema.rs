@@ -198,6 +198,7 @@ fn what_every_command_answers_is_valid_by_its_schema() {
     // These need measurements, or take long: the tests of their commands validate what they answer.
     for name in [
         "fit",
+        "measured-add",
         "profile",
         "reproduce",
         "reproduce-list",

@@ -27,7 +27,7 @@ pub(crate) struct WorkloadArgs {
     #[arg(long, hide_short_help = true, value_name = "FILE|-", conflicts_with_all = ["jobs", "trace"])]
     pub(crate) run_times: Option<String>,
     /// The seed of the random numbers [default: 1].
-    #[arg(long, value_name = "N", conflicts_with_all = ["jobs", "trace"])]
+    #[arg(long, hide_short_help = true, value_name = "N", conflicts_with_all = ["jobs", "trace"])]
     pub(crate) seed: Option<u64>,
     /// Let all jobs arrive at time 0, as in MAPA's released simulator.
     #[arg(long, hide_short_help = true)]

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::efficiency::{Efficiency, Part, Use};
 use super::operation::Operation;
+use super::ways::islands;
 use crate::score::packing::rounded;
 use crate::score::{Objective, Subset};
-use crate::topology::{DeviceId, HardwareGraph, HostNetwork};
+use crate::topology::{DeviceId, DeviceSet, HardwareGraph, HostNetwork};
 
 /// From how many devices behind a link switch on libraries reduce in the switch (NVLS): NCCL 2.27 did
 /// so from six B200 on.
@@ -60,53 +61,59 @@ impl Bounds {
         in_switch.unwrap_or(share(using) * nominal)
     }
 
-    /// Of rings that cross the host, and of exchanges over it.
-    pub(super) fn host(&self, part: Subset<'_>) -> f64 {
+    /// Of rings that cross the host among at most k of these devices, and of exchanges over it.
+    pub(super) fn host(&self, part: Subset<'_>, k: usize) -> f64 {
         let host = HostNetwork::of(part.graph);
-        let slots = part.devices.iter().map(|id| host.slot_gbps(id));
+        let devices: Vec<DeviceId> = part.devices.iter().collect();
+        let slots = devices.iter().map(|&id| host.slot_gbps(id));
         let slot = slots.fold(0.0, f64::max);
         let of = |part, using| self.efficiency.of(part, using, None).value;
         let using = match self.operation {
             Operation::AllToAll => Use::Exchange,
             _ => Use::Ring,
         };
-        // Whether any pair reaches the other's memory.
-        let open = {
-            let devices: Vec<DeviceId> = part.devices.iter().collect();
-            (1..devices.len()).any(|i| {
-                let on = |&a: &DeviceId| part.graph.peer_access(a, devices[i]).on;
-                devices[..i].iter().any(on)
-            })
-        };
-        let joined = part.devices.iter().any(|id| {
-            part.devices
-                .iter()
-                .any(|other| part.graph.pair(id, other).direct.exists())
-        });
+        let (mut open, mut linked, mut all_linked) = (false, false, true);
+        for (i, &b) in devices.iter().enumerate() {
+            for &a in &devices[..i] {
+                let on = part.graph.peer_access(a, b).on;
+                let direct = on && part.graph.pair(a, b).direct.exists();
+                open |= on;
+                linked |= direct;
+                all_linked &= direct;
+            }
+        }
+        // Where direct links join every two devices, nothing goes over the host.
+        if all_linked {
+            return 0.0;
+        }
         let one = if open {
             of(Part::Slot, using)
         } else {
             of(Part::StagedPool, using) / 2.0
         };
-        if !joined {
+        if !linked {
             return rounded(slot * one);
         }
-        // With direct links in between, several rings cross, and an exchange leaves the host alone for
-        // some pairs.
-        let rings = part.devices.len() as f64;
-        let crossing = match using {
-            Use::Ring => of(Part::Crossing, Use::Ring)
-                .max(one)
-                .max(of(Part::Staged, Use::Copy)),
-            _ => one * rings,
-        };
-        rounded(slot * crossing.min(one.max(of(Part::Staged, Use::Copy)) * rings))
+        let single = one.max(of(Part::Staged, Use::Copy));
+        if using == Use::Exchange {
+            // Only some pairs go over the host, one of them at least.
+            return rounded(slot * single * (k.max(2) - 1) as f64);
+        }
+        // As many rings cross as the smallest of several islands has devices.
+        let mut sizes: Vec<usize> = islands(part.graph, part.devices)
+            .iter()
+            .map(DeviceSet::len)
+            .collect();
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        let rings = sizes.get(1).copied().unwrap_or(1).min(k / 2).max(1) as f64;
+        let crossing = of(Part::Crossing, Use::Ring).max(single);
+        rounded(slot * crossing.min(single * rings))
     }
 
     pub(super) fn on_set(&self, subset: Subset<'_>) -> f64 {
         let nominal = self.inner.best_on(subset).unwrap_or(f64::INFINITY);
         let direct = self.direct(subset.graph, nominal, subset, subset.devices.len());
-        rounded(direct.max(self.host(subset)) * (1.0 + 1e-9))
+        rounded(direct.max(self.host(subset, subset.devices.len())))
     }
 
     pub(super) fn within(&self, part: Subset<'_>, k: usize) -> f64 {
@@ -115,6 +122,6 @@ impl Bounds {
             .foresight()
             .map_or(f64::INFINITY, |own| (own.within)(part, k));
         let direct = self.direct(part.graph, nominal, part, k);
-        rounded(direct.max(self.host(part)) * (1.0 + 1e-9))
+        rounded(direct.max(self.host(part, k)))
     }
 }

@@ -646,7 +646,7 @@ impl Expected {
             .bounded(move |subset| on_set.on_set(subset))
             .foreseen(Foresight {
                 within: Arc::new(move |part, k| within.within(part, k)),
-                apart: Some(Arc::new(move |part| apart.host(part))),
+                apart: Some(Arc::new(move |part| apart.host(part, part.devices.len()))),
             })
             .bounds_of(Direction::Highest)
     }
