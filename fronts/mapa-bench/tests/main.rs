@@ -6,6 +6,7 @@ mod dumps;
 mod fit;
 mod instances;
 mod live;
+mod measured;
 mod mig;
 mod parallel;
 mod pattern_file;

@@ -21,6 +21,8 @@ pub(super) struct Packed<'a> {
     pub(super) at_most: f64,
     pub(super) trees: Vec<Tree>,
     pub(super) devices: &'a Placement,
+    /// Whether links are at other rates than nominal.
+    pub(super) rated: bool,
 }
 
 impl Packed<'_> {
@@ -77,6 +79,9 @@ impl Packed<'_> {
                 "found by an imitated search; no packing exceeds {}",
                 gbps(self.at_most)
             ),
+            (false, true) if self.rated => {
+                "exact at these rates; what is measured may lie above".to_owned()
+            }
             (false, true) => "no packing is better".to_owned(),
             (false, false) => format!("at most {}", gbps(self.at_most)),
         };

@@ -38,6 +38,7 @@ pub(crate) fn score(args: &ScoreArgs, output: &mut Output) -> Result<(), Failure
         graph,
         model: &args.model,
         ordered,
+        rated: rates.is_some_and(|rates| rates != Rates::NOMINAL),
     };
     match &model.kind {
         own if !matches!(own, Kind::Expected(_)) && args.is_of_operation() => {
@@ -157,6 +158,8 @@ struct Shown<'a> {
     model: &'a str,
     /// Whether the score depends on the order of the devices.
     ordered: bool,
+    /// Whether links are at other rates than nominal, which measurements may exceed.
+    rated: bool,
 }
 
 impl Shown<'_> {
@@ -331,6 +334,7 @@ impl Shown<'_> {
                 _ => Vec::new(),
             },
             devices: self.devices,
+            rated: self.rated,
         };
         if output.json {
             return self.answer(answer::Bandwidth::Packing(packed.answer()), output);

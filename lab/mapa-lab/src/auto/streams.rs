@@ -84,7 +84,7 @@ const CHOOSERS: [Chooser; 8] = [
     UNTOLD,
     Chooser::new("max-bandwidth", "max-bandwidth"),
     Chooser::new("foresight, told all", "foresight").told(),
-    Chooser::new("auto by ring packing, told nothing", "auto").by_its_own(),
+    Chooser::new("auto by its own model, told nothing", "auto").by_its_own(),
     Chooser::new("preserve by Eq. 2, told all", "preserve")
         .told()
         .by_its_own(),
