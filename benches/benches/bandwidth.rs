@@ -3,7 +3,10 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, criterion_group};
-use mapa_core::{DeviceSet, HardwareGraph, Pattern, Policy, Request, RingPacking, max_bandwidth};
+use mapa_core::{
+    DeviceSet, Expected, HardwareGraph, Operation, Pattern, Policy, Request, RingPacking, auto,
+    auto_with, max_bandwidth, ring_packing_gbps,
+};
 use mapa_topologies::named;
 
 fn graph(name: &str) -> HardwareGraph {
@@ -61,6 +64,84 @@ fn packings(c: &mut Criterion) {
     group.finish();
 }
 
+/// What is expected on sets of devices, beside the packing of the same sets.
+fn expectations(c: &mut Criterion) {
+    let mut group = c.benchmark_group("expected");
+    group.sample_size(20);
+    let (expected, rings) = (
+        Expected::shipped(Operation::AllReduce),
+        RingPacking::default(),
+    );
+    let exchange = Expected::shipped(Operation::AllToAll);
+    for (name, n) in [
+        ("l20-x16", 16),
+        ("l20-x16", 8),
+        ("dgx-1v", 8),
+        ("dgx-a100", 8),
+    ] {
+        let graph = graph(name);
+        let set = DeviceSet::first_n(n);
+        group.bench_function(format!("{name}, one set of {n}, expected"), |b| {
+            b.iter(|| {
+                assert!(
+                    expected
+                        .of(black_box(&graph), &set)
+                        .is_some_and(|own| own.known)
+                )
+            });
+        });
+        group.bench_function(format!("{name}, one set of {n}, all-to-all"), |b| {
+            b.iter(|| {
+                assert!(
+                    exchange
+                        .of(black_box(&graph), &set)
+                        .is_some_and(|own| own.known)
+                )
+            });
+        });
+        group.bench_function(format!("{name}, one set of {n}, ring packing"), |b| {
+            b.iter(|| assert!(rings.of(black_box(&graph), &set).is_some()));
+        });
+    }
+    group.finish();
+}
+
+/// Decisions of the default policy by what is expected, and by packings at nominal rates as before.
+fn expected_decisions(c: &mut Criterion) {
+    let mut group = c.benchmark_group("auto");
+    group.sample_size(20);
+    for (name, k) in [
+        ("dgx-1v", 4),
+        ("dgx-a100", 4),
+        ("hgx-h100", 6),
+        ("mi300x-x8", 4),
+        ("gb200-nvl72", 8),
+        ("l20-x16", 4),
+        ("l20-x16", 8),
+    ] {
+        let graph = graph(name);
+        let request = Request::new(Pattern::ring(k));
+        let all = graph.all();
+        let chosen = ["expected", "nominal"].map(|by| {
+            let policy = match by {
+                "expected" => auto(),
+                _ => auto_with(ring_packing_gbps()),
+            };
+            let decide = || {
+                policy
+                    .decide(&request, &graph.with_free(&all))
+                    .expect("there is room")
+            };
+            group.bench_function(format!("{name}, {k} devices, {by}"), |b| {
+                b.iter(|| assert!(decide().search().complete()));
+            });
+            decide().placement().clone()
+        });
+        assert_eq!(chosen[0], chosen[1], "{name}");
+    }
+    group.finish();
+}
+
 fn decisions(c: &mut Criterion) {
     let mut group = c.benchmark_group("max-bandwidth");
     group.sample_size(10);
@@ -98,4 +179,10 @@ fn decisions(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, packings, decisions);
+criterion_group!(
+    benches,
+    expectations,
+    expected_decisions,
+    packings,
+    decisions
+);

@@ -4,6 +4,7 @@ mod amd_smi;
 mod auto;
 mod catalogue;
 mod common;
+mod expected;
 mod foresight;
 mod graph_file;
 mod hwloc;
