@@ -51,6 +51,7 @@ pub struct HostNetwork {
     bus: Option<f64>,
     is_open: bool,
     all_known: bool,
+    all_linked: bool,
 }
 
 /// Where one device is in the host.
@@ -166,6 +167,7 @@ impl HostNetwork {
             busy_roots: (0..most).map(busy).collect(),
             bus: tree.bus(),
             is_open: all(&|a, b| graph.peer_access(a, b).on),
+            all_linked: all(&|a, b| graph.pair(a, b).direct.exists() && graph.peer_access(a, b).on),
             all_known: places.iter().all(|own| own.known)
                 && (graph.link_generation().is_some()
                     || all(&|a, b| !graph.pair(a, b).direct.exists())),
@@ -268,6 +270,13 @@ impl HostNetwork {
     #[must_use]
     pub fn all_known(&self) -> bool {
         self.all_known
+    }
+
+    /// Whether direct links join every two devices, and all reach each other's memory, so that nothing
+    /// between devices goes over the host.
+    #[must_use]
+    pub fn all_linked(&self) -> bool {
+        self.all_linked
     }
 
     /// The devices in the order of the host tree: by socket, NUMA node, root, upper switch and

@@ -64,6 +64,9 @@ impl Bounds {
     /// Of rings that cross the host among at most k of these devices, and of exchanges over it.
     pub(super) fn host(&self, part: Subset<'_>, k: usize) -> f64 {
         let host = HostNetwork::of(part.graph);
+        if host.all_linked() {
+            return 0.0;
+        }
         let devices: Vec<DeviceId> = part.devices.iter().collect();
         let slots = devices.iter().map(|&id| host.slot_gbps(id));
         let slot = slots.fold(0.0, f64::max);

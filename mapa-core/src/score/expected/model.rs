@@ -472,7 +472,9 @@ impl Expected {
             }
             found.push(way);
         }
-        found.push(self.ring_over_host(graph, set));
+        if !HostNetwork::of(graph).all_linked() {
+            found.push(self.ring_over_host(graph, set));
+        }
         found
     }
 
@@ -569,6 +571,9 @@ impl Expected {
             found.push(way);
         }
         let host = HostNetwork::of(graph);
+        if host.all_linked() {
+            return found;
+        }
         let devices = host.in_order(set);
         let n = devices.len();
         let others = 1.0 / (n as f64 - 1.0);
