@@ -95,7 +95,7 @@ pub fn question(
 
 /// The machine of these words: the first file or catalogue name in them.
 fn machine(words: &str, topology: &dyn Fn(&str) -> Option<Vec<u8>>) -> Result<Machine, String> {
-    let mut parts = words.split(|c: char| c.is_whitespace() || "(),;:".contains(c));
+    let parts = words.split(|c: char| c.is_whitespace() || "(),;:".contains(c));
     if let Some(file) = parts.clone().find(|word| word.ends_with(".txt")) {
         let text = topology(file).ok_or_else(|| format!("no topology is called `{file}`"))?;
         let dump = read(&text).map_err(|error| format!("{file}: {error}"))?;
@@ -103,7 +103,7 @@ fn machine(words: &str, topology: &dyn Fn(&str) -> Option<Vec<u8>>) -> Result<Ma
             .into_machine()
             .map_err(|error| format!("{file}: {error}"));
     }
-    while let Some(word) = parts.next() {
+    for word in parts {
         // `mi100-x4 of the catalogue` too.
         if let Ok(machine) = named(word).map_err(|error| error.to_string())
             && words.contains("catalogue")

@@ -1,0 +1,14 @@
+//! Any text is read or refused; copies that are read are between two places and have a bandwidth.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use mapa_regress::read_copies;
+
+fuzz_target!(|text: &str| {
+    let Ok(copies) = read_copies(text) else {
+        return;
+    };
+    for own in copies {
+        assert!(own.gbps > 0.0 && own.gbps.is_finite() && own.from != own.to && own.line > 0);
+    }
+});
