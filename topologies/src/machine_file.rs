@@ -9,7 +9,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use mapa_core::mig::Model;
-use mapa_core::{DeviceInfo, Fabric, FabricNode, FabricWire, LinkClass, NodeId, NodeKind};
+use mapa_core::{
+    DeviceInfo, Fabric, FabricNode, FabricWire, LinkClass, NodeId, NodeKind, PeerAccess, PeerSource,
+};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -34,6 +36,9 @@ struct File {
     source: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
+    /// Whether devices reach each other's memory, for all pairs that `peers` does not name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    p2p: Option<P2p>,
     #[serde(default, skip_serializing_if = "Words::is_default")]
     labels: Words,
     #[serde(default, skip_serializing_if = "Gbps::is_default")]
@@ -44,6 +49,38 @@ struct File {
     devices: Vec<Device>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     links: Vec<Link>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    peers: Vec<Peers>,
+}
+
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum P2p {
+    On,
+    Off,
+}
+
+impl P2p {
+    fn access(self) -> PeerAccess {
+        PeerAccess {
+            on: self == Self::On,
+            source: PeerSource::Told,
+        }
+    }
+
+    /// The word for what is told; none for what is guessed or assumed.
+    fn of(access: PeerAccess) -> Option<Self> {
+        let own = if access.on { Self::On } else { Self::Off };
+        (access.source == PeerSource::Told).then_some(own)
+    }
+}
+
+/// Two devices, and whether they reach each other's memory.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Peers {
+    ends: Spanned<Vec<String>>,
+    p2p: P2p,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -124,6 +161,9 @@ struct Device {
     pci: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     numa: Option<u32>,
+    /// The cores near the device, as a tool prints them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cores: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     memory_bytes: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -338,6 +378,7 @@ impl Machine {
                         uuid,
                         pci,
                         numa,
+                        cores: self.fabric.cores(id).map(str::to_owned),
                         memory_bytes,
                         mig,
                         up,
@@ -374,7 +415,29 @@ impl Machine {
             nodes,
             devices,
             links,
+            p2p: P2p::of(self.fabric.peer_access_elsewhere()),
+            peers: self.peers(),
         })
+    }
+}
+
+impl Machine {
+    /// The pairs of which it is told whether they reach each other's memory.
+    fn peers(&self) -> Vec<Peers> {
+        let names: Vec<&str> = self
+            .fabric
+            .nodes()
+            .filter(|(_, node)| matches!(node.kind, NodeKind::Device(_)))
+            .map(|(_, node)| node.name.as_str())
+            .collect();
+        let told = self.fabric.peer_access().filter_map(|((a, b), access)| {
+            let ends = [names.get(a.index())?, names.get(b.index())?];
+            Some(Peers {
+                ends: unspanned(ends.map(|name| (*name).to_owned()).to_vec()),
+                p2p: P2p::of(access)?,
+            })
+        });
+        told.collect()
     }
 }
 
@@ -590,6 +653,27 @@ impl Reader<'_> {
             fabric
                 .link(a, b, class, gbps)
                 .map_err(|error| self.core(&link.ends, error))?;
+        }
+        if let Some(p2p) = file.p2p {
+            fabric.set_peer_access_everywhere(p2p.access());
+        }
+        for pair in &file.peers {
+            let [a, b] = &pair.ends.get_ref()[..] else {
+                let ends = pair.ends.get_ref().len();
+                return Err(self.at(&pair.ends, format!("{ends} ends: expected two names")));
+            };
+            let a = known(a, &|what| self.at(&pair.ends, what))?;
+            let b = known(b, &|what| self.at(&pair.ends, what))?;
+            fabric
+                .set_peer_access(a, b, pair.p2p.access())
+                .map_err(|error| self.core(&pair.ends, error))?;
+        }
+        for device in &file.devices {
+            if let Some(cores) = &device.cores {
+                let own = ids[device.name.get_ref().as_str()];
+                let set = fabric.set_cores(own, cores);
+                set.map_err(|error| self.core(&device.name, error))?;
+            }
         }
         Ok(fabric)
     }

@@ -194,3 +194,33 @@ fn machine_devices(machine: &mapa_topologies::Machine) -> Vec<NodeId> {
         .map(|(id, _)| id)
         .collect()
 }
+
+#[test]
+fn what_is_told_of_peers_and_cores_is_kept_in_the_machine_file() {
+    let mut machine = named("l40s-x4").unwrap();
+    let ids = machine_devices(&machine);
+    machine.fabric.set_cores(ids[0], "0-15").unwrap();
+    let on = PeerAccess {
+        on: true,
+        source: PeerSource::Told,
+    };
+    let off = PeerAccess { on: false, ..on };
+    machine.fabric.set_peer_access_everywhere(off);
+    machine.fabric.set_peer_access(ids[2], ids[1], on).unwrap();
+    let text = machine.to_toml().unwrap();
+    let read = mapa_topologies::Machine::from_toml(&text).unwrap();
+    let graph = read.graph().unwrap();
+    let peers = |a, b| graph.peer_access(DeviceId(a), DeviceId(b));
+    assert_eq!((peers(0, 1), peers(1, 2), peers(2, 3)), (off, on, off));
+    let own = machine_devices(&read);
+    assert_eq!(
+        (read.fabric.cores(own[0]), read.fabric.cores(own[1])),
+        (Some("0-15"), None)
+    );
+    assert_eq!(read.to_toml().unwrap(), text);
+    let wrong = text.replace("p2p = \"off\"", "p2p = \"no\"");
+    let error = mapa_topologies::Machine::from_toml(&wrong)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("`no`") && error.contains("`off`"), "{error}");
+}
