@@ -61,6 +61,14 @@ pub(crate) enum ErrorKind {
         scheduler: String,
         error: mapa_core::Error,
     },
+    #[error("{0}")]
+    BadSliceJob(String),
+    #[error("{0}")]
+    BadSliceMachine(String),
+    #[error("start: {0}")]
+    BadStart(String),
+    #[error("{0}")]
+    BadPrices(String),
     #[error(transparent)]
     Core(mapa_core::Error),
 }

@@ -12,6 +12,7 @@ mod backfill;
 mod built_in;
 mod defrag;
 mod drive;
+pub mod energy;
 mod error;
 mod estimate;
 mod event;

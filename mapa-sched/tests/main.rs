@@ -8,6 +8,7 @@ mod decide;
 mod defrag;
 mod drive;
 mod driver;
+mod energy;
 mod facts;
 mod fifo;
 mod foresight;

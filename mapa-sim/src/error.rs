@@ -71,6 +71,8 @@ pub(crate) enum ErrorKind {
          it never lets time go on; expected a later moment"
     )]
     Stuck(u64),
+    #[error("{0}")]
+    BadDay(String),
     #[error("table: {0}")]
     BadTable(String),
     #[error("table, as {format}: {what}")]

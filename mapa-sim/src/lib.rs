@@ -8,6 +8,7 @@
     reason = "libraries answer with errors, and leave printing to their callers"
 )]
 
+pub mod energy;
 mod error;
 mod execution;
 mod metrics;

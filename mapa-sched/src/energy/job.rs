@@ -1,0 +1,83 @@
+//! Jobs by their run times on slices.
+
+use crate::error::{Error, ErrorKind};
+
+/// The sizes of slices in compute slices, ascending. A job has a run time for each.
+pub const SIZES: [u8; 5] = [1, 2, 3, 4, 7];
+
+/// The position of a size in [`SIZES`].
+pub(super) fn class_of(size: u8) -> Option<usize> {
+    SIZES.iter().position(|&own| own == size)
+}
+
+/// A job that takes one slice: when it arrives, when it should have ended, and how long it runs on
+/// each size. All in minutes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SliceJob {
+    arrives: f64,
+    deadline: f64,
+    minutes: [f64; 5],
+}
+
+impl SliceJob {
+    /// A job with these run times on slices of [`SIZES`], minutes.
+    ///
+    /// # Errors
+    /// A time that is not finite, or below 0; a run time that is 0, or longer on a larger slice
+    /// than on a smaller one; a deadline before the arrival.
+    pub fn new(arrives: f64, deadline: f64, minutes: [f64; 5]) -> Result<Self, Error> {
+        let wrong = |what: String| Err(Error::from(ErrorKind::BadSliceJob(what)));
+        if !(arrives.is_finite() && arrives >= 0.0) {
+            return wrong(format!("arrival {arrives}: expected minutes of 0 or more"));
+        }
+        for (size, own) in SIZES.iter().zip(minutes) {
+            if !(own.is_finite() && own > 0.0) {
+                return wrong(format!(
+                    "run time {own} on {size}g: expected minutes above 0"
+                ));
+            }
+        }
+        for (sizes, own) in SIZES.windows(2).zip(minutes.windows(2)) {
+            if own[1] > own[0] {
+                return wrong(format!(
+                    "run time {} on {}g is longer than {} on {}g: expected none that grows with the slice",
+                    own[1], sizes[1], own[0], sizes[0]
+                ));
+            }
+        }
+        if !(deadline.is_finite() && deadline >= arrives) {
+            return wrong(format!(
+                "deadline {deadline}: expected minutes, not before the arrival at {arrives}"
+            ));
+        }
+        Ok(Self {
+            arrives,
+            deadline,
+            minutes,
+        })
+    }
+
+    /// When it arrives, minutes.
+    #[must_use]
+    pub fn arrives(&self) -> f64 {
+        self.arrives
+    }
+
+    /// When it should have ended, minutes.
+    #[must_use]
+    pub fn deadline(&self) -> f64 {
+        self.deadline
+    }
+
+    /// How long it runs on a slice of each of [`SIZES`], minutes.
+    #[must_use]
+    pub fn minutes(&self) -> [f64; 5] {
+        self.minutes
+    }
+
+    /// How long it runs on a whole GPU, minutes.
+    #[must_use]
+    pub fn fastest(&self) -> f64 {
+        self.minutes[4]
+    }
+}

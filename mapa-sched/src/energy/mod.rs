@@ -1,0 +1,50 @@
+//! Jobs with deadlines on MIG slices: few late jobs at little energy.
+//!
+//! The model is that of Hisaria, Vij and Srivastava, "Scheduling Jobs on Multi-Instance GPUs (MIG)
+//! using Reinforcement Learning" (Columbia University), with the parameters of the code that its
+//! authors published. GPUs are partitioned once. A job takes one slice, and no size of slice runs
+//! it faster than a larger one. A GPU draws power by how many of its seven compute slices are busy.
+//! Jobs wait in the order of their deadlines. They are neither interrupted nor moved.
+//!
+//! | part | what it is |
+//! |---|---|
+//! | [`SliceJob`] | a job: arrival, deadline, run time on each size |
+//! | [`Machine`] | GPUs with their layouts, and the [`Power`] that one draws |
+//! | [`State`] | what waits, what runs, what is free; changes by arrivals, starts and ends |
+//! | [`Rule`] | which job starts where: the published heuristics, and rules of our own |
+//!
+//! Nothing here advances time: `mapa_sim::energy` does, and measures. Times are minutes, power is
+//! in watts, energy in watt-minutes, as the authors' own numbers are.
+//!
+//! # Examples
+//! A job of 6 minutes on a whole GPU that may take 20 is put on the smallest slice that is in time.
+//! ```
+//! use mapa_sched::energy::{Fit, Machine, Power, Rule, SliceJob, State};
+//!
+//! let machine = Machine::new("4,2,1", Power::A100)?;
+//! let mut state = State::new(machine);
+//! state.arrive(0, SliceJob::new(0.0, 20.0, [40.0, 20.0, 14.0, 10.0, 6.0])?);
+//! let start = Fit::default().choose(&state).unwrap();
+//! assert_eq!(state.machine().sizes()[start.slice], 2);
+//! assert_eq!(state.start(start)?.finish, 20.0);
+//! # Ok::<(), mapa_sched::Error>(())
+//! ```
+
+mod free;
+mod heuristics;
+mod job;
+mod machine;
+mod power;
+mod prices;
+mod rule;
+mod state;
+
+pub use heuristics::{
+    EarliestFinish, Fit, LargestFirst, LeastCost, MeanFinish, RandomSlice, SmallestFirst,
+};
+pub use job::{SIZES, SliceJob};
+pub use machine::Machine;
+pub use power::Power;
+pub use prices::{EnergyPlan, Prices};
+pub use rule::{Rule, Start};
+pub use state::{Arithmetic, Running, State, Waiting};

@@ -1,0 +1,222 @@
+//! What waits, what runs and what is free.
+
+use super::free::Free;
+use super::job::{SliceJob, class_of};
+use super::machine::Machine;
+use super::rule::Start;
+use crate::error::{Error, ErrorKind};
+
+/// A job that waits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Waiting {
+    /// Its number.
+    pub id: u32,
+    /// The job.
+    pub job: SliceJob,
+}
+
+/// A job that runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Running {
+    /// Its number.
+    pub id: u32,
+    /// The slice on which it runs.
+    pub slice: usize,
+    /// When it ends, minutes.
+    pub finish: f64,
+    /// When it should have ended, minutes.
+    pub deadline: f64,
+}
+
+/// The precision of times. The published code computes with 32 bits. Where jobs pile up, one
+/// different bit leads to another day, so numbers are compared only within one arithmetic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Arithmetic {
+    /// 64 bits.
+    #[default]
+    Double,
+    /// Every time is rounded to 32 bits.
+    Single,
+}
+
+impl Arithmetic {
+    /// A time in this precision.
+    #[must_use]
+    pub fn round(self, minutes: f64) -> f64 {
+        match self {
+            Self::Double => minutes,
+            Self::Single => f64::from(minutes as f32),
+        }
+    }
+}
+
+/// What waits, what runs and what is free at one moment.
+#[derive(Clone, Debug)]
+pub struct State {
+    machine: Machine,
+    arithmetic: Arithmetic,
+    now: f64,
+    queue: Vec<Waiting>,
+    running: Vec<Option<Running>>,
+    used: Vec<u8>,
+    free: Free,
+    /// How many GPUs have 0 to 7 busy compute slices.
+    by_use: [u32; 8],
+}
+
+impl State {
+    /// A machine on which nothing runs, at minute 0.
+    #[must_use]
+    pub fn new(machine: Machine) -> Self {
+        Self {
+            arithmetic: Arithmetic::Double,
+            now: 0.0,
+            queue: Vec::new(),
+            running: vec![None; machine.sizes().len()],
+            used: vec![0; machine.gpu_count()],
+            free: Free::new(&machine),
+            by_use: [machine.gpu_count() as u32, 0, 0, 0, 0, 0, 0, 0],
+            machine,
+        }
+    }
+
+    /// The state with times of this precision.
+    #[must_use]
+    pub fn arithmetic(self, arithmetic: Arithmetic) -> Self {
+        Self { arithmetic, ..self }
+    }
+
+    /// The machine.
+    #[must_use]
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// The present moment, minutes.
+    #[must_use]
+    pub fn now(&self) -> f64 {
+        self.now
+    }
+
+    /// The jobs that wait, by deadline; of one deadline in the order of their arrivals.
+    #[must_use]
+    pub fn queue(&self) -> &[Waiting] {
+        &self.queue
+    }
+
+    /// What runs on each slice.
+    #[must_use]
+    pub fn running(&self) -> &[Option<Running>] {
+        &self.running
+    }
+
+    /// The busy compute slices of each GPU.
+    #[must_use]
+    pub fn used(&self) -> &[u8] {
+        &self.used
+    }
+
+    /// What the GPUs draw together, watts.
+    #[must_use]
+    pub fn watts(&self) -> f64 {
+        let counts = (0..).zip(self.by_use);
+        counts
+            .map(|(busy, gpus)| f64::from(gpus) * self.machine.power().watts(busy))
+            .sum()
+    }
+
+    /// How many slices are free.
+    #[must_use]
+    pub fn free_count(&self) -> usize {
+        self.free.len()
+    }
+
+    /// The free slices.
+    pub(super) fn free(&self) -> &Free {
+        &self.free
+    }
+
+    /// Lets time go on to this moment, minutes. An earlier moment changes nothing.
+    pub fn advance(&mut self, to: f64) {
+        self.now = self.now.max(to);
+    }
+
+    /// A job arrives. O(queue), by moving what has a later deadline.
+    pub fn arrive(&mut self, id: u32, job: SliceJob) {
+        let at = self
+            .queue
+            .partition_point(|own| own.job.deadline() <= job.deadline());
+        self.queue.insert(at, Waiting { id, job });
+    }
+
+    /// When a job would end that starts now on a slice of this position in [`SIZES`](super::SIZES),
+    /// minutes.
+    #[must_use]
+    pub fn finish_of(&self, job: &SliceJob, class: usize) -> f64 {
+        self.arithmetic.round(self.now + job.minutes()[class])
+    }
+
+    /// Starts a job that waits.
+    ///
+    /// # Errors
+    /// A position that the queue does not have, or a slice that the machine does not have or that is
+    /// busy. Nothing changes then.
+    pub fn start(&mut self, start: Start) -> Result<Running, Error> {
+        let Start { waiting, slice } = start;
+        let wrong = |what: String| Error::from(ErrorKind::BadStart(what));
+        let Some(&Waiting { id, job }) = self.queue.get(waiting) else {
+            let jobs = self.queue.len();
+            return Err(wrong(format!(
+                "position {waiting} of the queue: expected one below {jobs}"
+            )));
+        };
+        let (Some(place), Some(&size)) = (self.running.get(slice), self.machine.sizes().get(slice))
+        else {
+            let slices = self.running.len();
+            return Err(wrong(format!("slice {slice}: expected one below {slices}")));
+        };
+        if let Some(own) = place {
+            let id = own.id;
+            return Err(wrong(format!(
+                "slice {slice}: job {id} runs there: expected a free slice"
+            )));
+        }
+        self.queue.remove(waiting);
+        let finish = self.finish_of(&job, class_of(size).unwrap_or_default());
+        let running = Running {
+            id,
+            slice,
+            finish,
+            deadline: job.deadline(),
+        };
+        self.occupy(slice, Some(running));
+        Ok(running)
+    }
+
+    /// The job on a slice ends, if one runs there.
+    pub fn end(&mut self, slice: usize) -> Option<Running> {
+        let running = (*self.running.get(slice)?)?;
+        self.occupy(slice, None);
+        Some(running)
+    }
+
+    /// Books who has a slice, and with it what its GPU uses and draws.
+    fn occupy(&mut self, slice: usize, by: Option<Running>) {
+        let (size, gpu) = (self.machine.sizes()[slice], self.machine.gpus()[slice]);
+        let before = self.used[gpu as usize];
+        let after = if by.is_some() {
+            before + size
+        } else {
+            before - size
+        };
+        self.running[slice] = by;
+        self.used[gpu as usize] = after;
+        self.by_use[usize::from(before)] -= 1;
+        self.by_use[usize::from(after)] += 1;
+        for own in self.machine.slices_of(gpu) {
+            let size = self.machine.sizes()[own];
+            self.free.set(own, size, before, false);
+            self.free.set(own, size, after, self.running[own].is_none());
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Jobs with deadlines on slices: the state, and the rules against slow ones that visit every slice.
+
+use mapa_sched::energy::{
+    Arithmetic, EarliestFinish, EnergyPlan, Fit, LargestFirst, LeastCost, Machine, MeanFinish,
+    Power, Prices, RandomSlice, Rule, SIZES, SliceJob, SmallestFirst, Start, State,
+};
+use proptest::prelude::*;
+
+fn machine(layouts: &str) -> Machine {
+    Machine::new(layouts, Power::A100).unwrap()
+}
+
+fn minutes(job: &SliceJob, size: u8) -> f64 {
+    job.minutes()[SIZES.iter().position(|&own| own == size).unwrap()]
+}
+
+/// The free slices: number, size, and busy compute slices of the GPU.
+fn free(state: &State) -> Vec<(usize, u8, u8)> {
+    let own = state.machine();
+    (0..own.sizes().len())
+        .filter(|&slice| state.running()[slice].is_none())
+        .map(|slice| {
+            let gpu = own.gpus()[slice];
+            let busy = (0..own.sizes().len())
+                .filter(|&other| own.gpus()[other] == gpu && state.running()[other].is_some());
+            (
+                slice,
+                own.sizes()[slice],
+                busy.map(|other| own.sizes()[other]).sum(),
+            )
+        })
+        .collect()
+}
+
+/// The slice with the least key, of equal ones the first by number.
+fn least<K: PartialOrd>(
+    free: &[(usize, u8, u8)],
+    key: impl Fn(&(usize, u8, u8)) -> K,
+) -> Option<usize> {
+    let mut best: Option<(K, usize)> = None;
+    for own in free {
+        let key = key(own);
+        if best.as_ref().is_none_or(|(least, _)| key < *least) {
+            best = Some((key, own.0));
+        }
+    }
+    best.map(|(_, slice)| slice)
+}
+
+/// A heuristic as its definition reads, by a visit to every free slice.
+fn slow(name: &str, state: &State) -> Option<usize> {
+    let job = state.queue().first()?.job;
+    let free = free(state);
+    let mean = |size| {
+        let of = |sizes: &[u8]| {
+            sizes.iter().map(|&own| minutes(&job, own)).sum::<f64>() / sizes.len() as f64
+        };
+        match size {
+            1 | 2 => of(&[1, 2]),
+            3 | 4 => of(&[3, 4]),
+            _ => of(&[7]),
+        }
+    };
+    let in_time = |size| state.now() + minutes(&job, size) <= job.deadline();
+    let power = state.machine().power();
+    let fit = |size: u8| {
+        if in_time(size) {
+            i32::from(size)
+        } else {
+            100 - i32::from(size)
+        }
+    };
+    match name {
+        "largest-first" => least(&free, |own| -i32::from(own.1)),
+        "smallest-first" => least(&free, |own| own.1),
+        "eft" => least(&free, |own| (minutes(&job, own.1), -i32::from(own.1))),
+        "eft-published" => least(&free, |own| mean(own.1)),
+        "fit" => least(&free, |own| fit(own.1)),
+        "fit-fullest" => least(&free, |own| (fit(own.1), -i32::from(own.2))),
+        "least-cost" => least(&free, |&(_, size, used)| {
+            let p = minutes(&job, size);
+            let late = (state.now() + p - job.deadline()).max(0.0);
+            let cost = 2.25e-5 * power.added(used, size) * p + late;
+            (cost, -i32::from(size), -i32::from(used))
+        }),
+        _ => unreachable!("{name}"),
+    }
+}
+
+/// The plan by prices as its definition reads: every free slice and every busy one for every job.
+fn slow_plan(state: &State, prices: Prices) -> Option<Start> {
+    let free = free(state);
+    let load = (1.0 + prices.queue * state.queue().len() as f64 / 10.0).max(0.05);
+    let place = |size: u8| SIZES.iter().position(|&own| own == size).unwrap();
+    let cost = |job: &SliceJob, size: u8, from: f64| {
+        let p = minutes(job, size);
+        let x = from + p - job.deadline();
+        prices.slice[place(size)] * load * p + if x > 0.0 { 1.0 + prices.late * x } else { 0.0 }
+    };
+    let mut order: Vec<(f64, usize)> = Vec::new();
+    for (at, own) in state.queue().iter().enumerate() {
+        let shortest = free.iter().map(|slice| minutes(&own.job, slice.1));
+        let slack = own.job.deadline() - state.now() - shortest.fold(f64::INFINITY, f64::min);
+        let weight = if slack < 0.0 {
+            prices.lost
+        } else {
+            prices.floor + (-slack / prices.urgency).exp()
+        };
+        order.push((weight / own.job.fastest().powf(prices.length), at));
+    }
+    order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let mut ends: Vec<(u8, f64)> = state
+        .running()
+        .iter()
+        .flatten()
+        .map(|own| {
+            (
+                state.machine().sizes()[own.slice],
+                own.finish.max(state.now()),
+            )
+        })
+        .collect();
+    for (_, waiting) in order {
+        let job = &state.queue()[waiting].job;
+        let now = |&(_, size, used): &(usize, u8, u8)| {
+            let added = state.machine().power().added(used, size);
+            (
+                cost(job, size, state.now()) + prices.energy * added * minutes(job, size),
+                size,
+            )
+        };
+        // Of one size: the least more power, then the fullest GPU.
+        let slice = least(&free, |own| {
+            (
+                now(own),
+                state.machine().power().added(own.2, own.1),
+                -i32::from(own.2),
+            )
+        })?;
+        let v = now(free.iter().find(|own| own.0 == slice)?).0;
+        let later = |&(size, end): &(u8, f64)| {
+            cost(job, size, end) + prices.energy * 25.0 * f64::from(size) * minutes(job, size)
+        };
+        let mut best: Option<(f64, usize)> = None;
+        for (at, own) in ends.iter().enumerate() {
+            if best.is_none_or(|(least, _)| later(own) < least) {
+                best = Some((later(own), at));
+            }
+        }
+        match best {
+            Some((h, at)) if h + prices.margin < v => {
+                let size = ends[at].0;
+                ends[at].1 += minutes(job, size);
+            }
+            _ => return Some(Start { waiting, slice }),
+        }
+    }
+    None
+}
+
+prop_compose! {
+    fn job()(arrives in 0.0..5.0_f64, p7 in 0.1..6.0_f64, gains in [1.0..2.0_f64, 1.0..2.0, 1.0..2.0, 1.0..2.0], slack in 1.0..5.0_f64) -> SliceJob {
+        let mut minutes = [p7; 5];
+        for class in (0..4).rev() {
+            minutes[class] = minutes[class + 1] * gains[class];
+        }
+        SliceJob::new(arrives, arrives + slack * p7, minutes).unwrap()
+    }
+}
+
+/// What happens: an arrival, a start by a draw, an end, or time.
+#[derive(Clone, Debug)]
+enum Step {
+    Arrive(SliceJob),
+    Start(usize, usize),
+    End(usize),
+    Wait(f64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => job().prop_map(Step::Arrive),
+        4 => (0..9_usize, 0..20_usize).prop_map(|(a, b)| Step::Start(a, b)),
+        1 => (0..20_usize).prop_map(Step::End),
+        1 => (0.0..2.0_f64).prop_map(Step::Wait),
+    ]
+}
+
+fn after(layouts: &str, steps: Vec<Step>) -> State {
+    let mut state = State::new(machine(layouts));
+    for (id, step) in (0..).zip(steps) {
+        match step {
+            Step::Arrive(job) => state.arrive(id, job),
+            Step::Start(waiting, slice) => {
+                let before = (state.queue().len(), state.free_count());
+                let is_free = state.running().get(slice).is_some_and(Option::is_none);
+                let done = state.start(Start { waiting, slice });
+                assert_eq!(done.is_ok(), waiting < before.0 && is_free);
+                let one = usize::from(done.is_ok());
+                assert_eq!(
+                    (state.queue().len() + one, state.free_count() + one),
+                    before
+                );
+            }
+            Step::End(slice) => drop(state.end(slice)),
+            Step::Wait(minutes) => state.advance(state.now() + minutes),
+        }
+    }
+    state
+}
+
+proptest! {
+    #[test]
+    fn rules_choose_as_a_visit_to_every_slice_does(
+        steps in prop::collection::vec(step(), 0..60),
+        layouts in prop::sample::select(vec![Machine::PUBLISHED, Machine::SEARCHED, "7", "1,1,1,1,1,1,1|4,3|2"]),
+    ) {
+        let state = after(layouts, steps);
+        let watts: f64 = state.used().iter().map(|&used| state.machine().power().watts(used)).sum();
+        prop_assert_eq!(state.watts(), watts);
+        prop_assert_eq!(state.free_count(), free(&state).len());
+        prop_assert!(state.queue().is_sorted_by(|a, b| a.job.deadline() <= b.job.deadline()));
+        let rules: [Box<dyn Rule>; 7] = [
+            Box::new(LargestFirst), Box::new(SmallestFirst), Box::new(EarliestFinish), Box::new(MeanFinish),
+            Box::new(Fit::default()), Box::new(Fit::fullest()), Box::new(LeastCost::default()),
+        ];
+        for mut rule in rules {
+            let slow = slow(rule.name(), &state).map(|slice| Start { waiting: 0, slice });
+            prop_assert_eq!(rule.choose(&state), slow, "{}", rule.name());
+        }
+        for prices in [Prices::PUBLISHED_LAYOUTS, Prices::SEARCHED_LAYOUTS, Prices::EXACT_RUN_TIMES] {
+            let start = EnergyPlan::new(prices).unwrap().choose(&state);
+            prop_assert_eq!(start, slow_plan(&state, prices));
+            let idle = state.running().iter().all(Option::is_none);
+            prop_assert!(start.is_some() || !idle || state.queue().is_empty());
+        }
+        for draw in 0..state.free_count() {
+            let start = RandomSlice::new(|_| draw).choose(&state);
+            let slice = free(&state)[draw].0;
+            prop_assert_eq!(start, (!state.queue().is_empty()).then_some(Start { waiting: 0, slice }));
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_a_job_is_refused_with_the_number_at_fault() {
+    let good = [8.0, 4.0, 3.0, 2.0, 1.0];
+    let of = |arrives, deadline, minutes| {
+        SliceJob::new(arrives, deadline, minutes)
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(SliceJob::new(1.0, 2.0, good).is_ok());
+    for (error, words) in [
+        (of(f64::NAN, 2.0, good), "arrival NaN"),
+        (of(-1.0, 2.0, good), "arrival -1"),
+        (of(1.0, 0.5, good), "deadline 0.5"),
+        (of(1.0, f64::NAN, good), "deadline NaN"),
+        (
+            of(1.0, 9.0, [8.0, 4.0, 5.0, 2.0, 1.0]),
+            "run time 5 on 3g is longer than 4 on 2g",
+        ),
+        (of(1.0, 9.0, [8.0, 4.0, 3.0, 2.0, 0.0]), "run time 0 on 7g"),
+        (
+            of(1.0, 9.0, [f64::INFINITY, 4.0, 3.0, 2.0, 1.0]),
+            "run time inf on 1g",
+        ),
+    ] {
+        assert!(
+            error.contains(words) && error.contains("expected"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_a_machine_or_prices_is_refused() {
+    for (layouts, words) in [
+        ("7|5", "layout of GPU 1: `5`"),
+        ("4,4", "layout of GPU 0: 8 compute slices"),
+        ("", "layout of GPU 0: ``"),
+    ] {
+        let error = Machine::new(layouts, Power::A100).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+    let falls = Power::new([40.0, 30.0, 50.0, 60.0, 70.0, 80.0, 90.0, 100.0]);
+    assert!(falls.unwrap_err().to_string().contains("do not fall"));
+    assert!(Power::A100.is_above_chord() && Power::A100_MANUSCRIPT.is_above_chord());
+    let convex = Power::new([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 250.0]).unwrap();
+    assert!(!convex.is_above_chord());
+    for (prices, word) in [
+        (
+            Prices {
+                late: f64::NAN,
+                ..Prices::default()
+            },
+            "late",
+        ),
+        (
+            Prices {
+                slice: [0.0, 0.0, -1.0, 0.0, 0.0],
+                ..Prices::default()
+            },
+            "slice",
+        ),
+        (
+            Prices {
+                urgency: 0.0,
+                ..Prices::default()
+            },
+            "urgency",
+        ),
+        (
+            Prices {
+                margin: f64::INFINITY,
+                ..Prices::default()
+            },
+            "margin",
+        ),
+    ] {
+        let error = EnergyPlan::new(prices).unwrap_err().to_string();
+        assert!(error.contains(word), "{error}");
+    }
+}
+
+#[test]
+fn times_of_32_bits_are_rounded_at_every_step() {
+    let job = SliceJob::new(0.0, 9.0, [0.1; 5]).unwrap();
+    let mut state = State::new(machine("7")).arithmetic(Arithmetic::Single);
+    state.advance(1000.0);
+    assert_eq!(state.finish_of(&job, 4), f64::from(1000.1_f32));
+    assert_eq!(State::new(machine("7")).finish_of(&job, 4), 0.1);
+}
