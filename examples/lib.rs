@@ -39,3 +39,8 @@ pub struct PciePage;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/mig-scheduling.md")]
 pub struct MigSchedulingPage;
+
+/// The code on the page "Jobs with deadlines on MIG", run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/energy.md")]
+pub struct EnergyPage;

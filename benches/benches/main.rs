@@ -6,6 +6,7 @@
 //! file still prepares its large fleets even if the filter then leaves out all of its benchmarks.
 
 mod bandwidth;
+mod energy;
 mod fleet;
 mod graphs;
 mod machines;
@@ -21,7 +22,7 @@ mod simulation;
 use criterion::Criterion;
 
 /// The name of each file, and the function that runs its benchmarks.
-const FILES: [(&str, fn()); 12] = [
+const FILES: [(&str, fn()); 13] = [
     ("matching", matching::benches),
     ("optimum", optimum::benches),
     ("policy", policy::benches),
@@ -31,6 +32,7 @@ const FILES: [(&str, fn()); 12] = [
     ("bandwidth", bandwidth::benches),
     ("fleet", fleet::benches),
     ("pcie", pcie::benches),
+    ("energy", energy::benches),
     ("simulation", simulation::benches),
     ("patterns", patterns::benches),
     ("schedulers", schedulers::benches),

@@ -2,7 +2,8 @@
 
 use mapa_sched::energy::{
     Arithmetic, EarliestFinish, EnergyPlan, Fit, LargestFirst, LeastCost, Machine, MeanFinish,
-    Power, Prices, RandomSlice, Rule, SIZES, SliceJob, SmallestFirst, Start, State,
+    Power, Prices, RandomSlice, Rule, SIZES, SliceJob, SmallestFirst, Start, State, energy_bound,
+    printed_energy_bound,
 };
 use proptest::prelude::*;
 
@@ -90,7 +91,10 @@ fn slow(name: &str, state: &State) -> Option<usize> {
 /// The plan by prices as its definition reads: every free slice and every busy one for every job.
 fn slow_plan(state: &State, prices: Prices) -> Option<Start> {
     let free = free(state);
-    let load = (1.0 + prices.queue * state.queue().len() as f64 / 10.0).max(0.05);
+    let load = (1.0
+        + prices.queue
+            * (state.queue().len() as f64 / (1.25 * state.machine().gpu_count() as f64)))
+        .max(0.05);
     let place = |size: u8| SIZES.iter().position(|&own| own == size).unwrap();
     let cost = |job: &SliceJob, size: u8, from: f64| {
         let p = minutes(job, size);
@@ -330,4 +334,30 @@ fn times_of_32_bits_are_rounded_at_every_step() {
     state.advance(1000.0);
     assert_eq!(state.finish_of(&job, 4), f64::from(1000.1_f32));
     assert_eq!(State::new(machine("7")).finish_of(&job, 4), 0.1);
+}
+
+#[test]
+fn the_printed_bound_is_wrong_where_its_proof_is() {
+    let of = |p1: f64, p7: f64| {
+        let middle = f64::midpoint(p1, p7);
+        SliceJob::new(0.0, 100.0, [p1, middle, middle, middle, p7]).unwrap()
+    };
+    // Seven slices run the job eight times as fast as one: 250 W for a minute is enough.
+    let fast = [of(8.0, 1.0)];
+    assert!(printed_energy_bound(&fast, 1, &Power::A100) > 285.0);
+    assert_eq!(energy_bound(&fast, 1, &Power::A100), Some(250.0));
+    // Two GPUs, of which one may be off: the bound is for GPUs that are on.
+    let one = [of(7.0, 1.0)];
+    assert_eq!(printed_energy_bound(&one, 2, &Power::A100), 290.0);
+    assert_eq!(energy_bound(&one, 1, &Power::A100), Some(250.0));
+    // Power below the chord: a slice of 1 takes seven minutes at 1 W.
+    let convex = Power::new([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 250.0]).unwrap();
+    assert_eq!(printed_energy_bound(&one, 1, &convex), 250.0);
+    assert_eq!(energy_bound(&one, 1, &convex), None);
+    // Arrivals count: the last job cannot end before it came.
+    let late = SliceJob::new(10.0, 20.0, [7.0, 3.5, 2.5, 2.0, 1.0]).unwrap();
+    assert_eq!(
+        energy_bound(&[late], 1, &Power::A100),
+        Some(11.0 * 40.0 + 210.0)
+    );
 }

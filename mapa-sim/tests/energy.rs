@@ -6,9 +6,12 @@ use std::path::PathBuf;
 
 use mapa_sched::energy::{
     Arithmetic, EarliestFinish, EnergyPlan, Fit, LargestFirst, LeastCost, Machine, MeanFinish,
-    Power, Prices, RandomSlice, Rule, SIZES, SliceJob, SmallestFirst, Start, State,
+    Power, Prices, RandomSlice, Rule, SIZES, SliceJob, SmallestFirst, Start, State, energy_bound,
+    printed_energy_bound,
 };
-use mapa_sim::energy::{Draw, PUBLISHED_SEEDS, Totals, published_day, published_draws, run};
+use mapa_sim::energy::{
+    Draw, PUBLISHED_SEEDS, Totals, published_day, published_draws, run, run_as,
+};
 use proptest::prelude::*;
 
 fn machine(layouts: &str) -> Machine {
@@ -525,13 +528,29 @@ proptest! {
         ];
         for mut rule in rules {
             let own = day(&jobs, "4,3|4,2,1", &mut *rule);
-            // Work that no slice does with less, over the span in which both GPUs are on.
-            let work: f64 = jobs.iter()
-                .map(|job| SIZES.iter().zip(job.minutes()).map(|(&size, p)| f64::from(size) * p).fold(f64::INFINITY, f64::min))
-                .sum();
-            let bound = 40.0 * 2.0 * own.end + 210.0 / 7.0 * work;
+            let bound = energy_bound(&jobs, 2, &Power::A100).unwrap();
             prop_assert!(own.watt_minutes >= bound * (1.0 - 1e-9), "{} {} {bound}", rule.name(), own.watt_minutes);
+            prop_assert!(printed_energy_bound(&jobs, 2, &Power::A100) <= bound * (1.0 + 1e-9));
             prop_assert!(own.published_watt_minutes > 0.0 && own.late <= own.jobs);
         }
+    }
+}
+
+#[test]
+fn jobs_run_as_long_as_they_do_and_not_as_was_told() {
+    let of = |scale: f64| {
+        SliceJob::new(0.0, 5.0, [10.0, 8.0, 7.0, 6.0, 4.0].map(|p| p * scale)).unwrap()
+    };
+    let state = || State::new(machine("7"));
+    let own = run_as(&[of(2.0)], &[of(1.0)], state(), &mut Fit::default()).unwrap();
+    assert_eq!((own.late, own.tardiness, own.end), (1, 3.0, 8.0));
+    let other = SliceJob::new(0.0, 6.0, [9.0; 5]).unwrap();
+    for told in [vec![], vec![other]] {
+        let error = run_as(&[of(1.0)], &told, state(), &mut Fit::default()).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("the same arrivals and deadlines")
+        );
     }
 }

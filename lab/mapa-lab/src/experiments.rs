@@ -5,7 +5,7 @@ use mapa_front::Error;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::{auto, foresight, mapa, measured, pcie};
+use crate::{auto, energy, foresight, mapa, measured, pcie};
 
 /// An evaluation that can be repeated: a folder of this crate, and a row of [`EXPERIMENTS`].
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ pub struct Experiment {
 }
 
 /// Every experiment.
-pub const EXPERIMENTS: [Experiment; 5] = [
+pub const EXPERIMENTS: [Experiment; 6] = [
     Experiment {
         name: mapa::NAME,
         paper: mapa::PAPER,
@@ -56,6 +56,14 @@ pub const EXPERIMENTS: [Experiment; 5] = [
         files: 50,
         seed: 30_001,
         run: pcie::run,
+    },
+    Experiment {
+        name: energy::NAME,
+        paper: energy::PAPER,
+        covers: "the table of heuristics to every digit, fresh days with rules of our own, tight deadlines, loads, wrong run times, the bound on energy",
+        files: 50,
+        seed: 50_001,
+        run: energy::run,
     },
     Experiment {
         name: measured::NAME,

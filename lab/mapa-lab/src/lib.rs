@@ -10,6 +10,7 @@
 
 mod auto;
 mod claim;
+mod energy;
 mod experiments;
 mod foresight;
 mod mapa;

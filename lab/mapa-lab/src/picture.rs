@@ -264,12 +264,26 @@ pub(super) fn pairs(dots: Vec<Dots>, title: &str, x: &str, y: &str) -> String {
         .with_data(vec![(0.0, 0.0), (most, most)])
         .with_color("#bbbbbb")
         .with_stroke_width(1.0);
-    let mut plots: Vec<Plot> = vec![equal.with_legend("equal").into()];
+    dotted(
+        vec![equal.with_legend("equal").into()],
+        dots,
+        3.0,
+        [title, x, y],
+    )
+}
+
+/// Draws pairs as large dots.
+pub(super) fn plain(dots: Vec<Dots>, title: &str, x: &str, y: &str) -> String {
+    dotted(Vec::new(), dots, 6.0, [title, x, y])
+}
+
+/// Draws pairs as dots of this size before other plots.
+fn dotted(mut plots: Vec<Plot>, dots: Vec<Dots>, size: f64, [title, x, y]: [&str; 3]) -> String {
     plots.extend(dots.into_iter().map(|(name, colour, pairs)| -> Plot {
         ScatterPlot::new()
             .with_data(pairs)
             .with_color(colour)
-            .with_size(3.0)
+            .with_size(size)
             .with_legend(name)
             .into()
     }));

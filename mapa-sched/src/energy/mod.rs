@@ -12,6 +12,7 @@
 //! | [`Machine`] | GPUs with their layouts, and the [`Power`] that one draws |
 //! | [`State`] | what waits, what runs, what is free; changes by arrivals, starts and ends |
 //! | [`Rule`] | which job starts where: the published heuristics, and rules of our own |
+//! | [`energy_bound`] | what no schedule draws less than |
 //!
 //! Nothing here advances time: `mapa_sim::energy` does, and measures. Times are minutes, power is
 //! in watts, energy in watt-minutes, as the authors' own numbers are.
@@ -30,6 +31,7 @@
 //! # Ok::<(), mapa_sched::Error>(())
 //! ```
 
+mod bound;
 mod free;
 mod heuristics;
 mod job;
@@ -39,6 +41,7 @@ mod prices;
 mod rule;
 mod state;
 
+pub use bound::{energy_bound, printed_energy_bound};
 pub use heuristics::{
     EarliestFinish, Fit, LargestFirst, LeastCost, MeanFinish, RandomSlice, SmallestFirst,
 };

@@ -1,9 +1,15 @@
 //! Plan by prices: a scheduler of our own.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use super::job::{SIZES, SliceJob};
 use super::rule::{Rule, Start};
 use super::state::State;
 use crate::error::{Error, ErrorKind};
+
+/// The jobs that wait for each GPU at which the load has grown by [`Prices::queue`]: ten on eight.
+const JOBS_A_GPU: f64 = 1.25;
 
 /// What [`EnergyPlan`] weighs. The numbers are found by search on a workload, and are good for that
 /// workload: tuned for relaxed deadlines, the plan loses to largest-first where deadlines are tight.
@@ -13,7 +19,7 @@ pub struct Prices {
     pub slice: [f64; 5],
     /// The price of a minute of tardiness. Being late at all costs 1.
     pub late: f64,
-    /// By how much the price of slices grows with ten jobs that wait.
+    /// By how much the price of slices grows with each 1.25 jobs that wait for a GPU: ten on eight.
     pub queue: f64,
     /// Within how many minutes of its latest start a job becomes urgent.
     pub urgency: f64,
@@ -115,18 +121,19 @@ impl Default for Prices {
 /// wait for one slice, and the queue would grow without end.
 ///
 /// The costs of job j on size i, started at s: `slice[i] x load x p + [x > 0] (1 + late x x)`, where
-/// p is its run time there, x by how much it is late, and load = 1 + queue x (jobs that wait) / 10.
+/// p is its run time there, x by how much it is late, and load = 1 + queue x (jobs
+/// that wait) / (1.25 x GPUs).
 /// On a free slice, what the GPU draws more is added; on a busy one, 25 W for each compute slice.
 ///
 /// # Complexity
-/// O(q log q) for q jobs that wait, and O(slices) once for each start.
+/// O(q log q) for q jobs that wait, each time it is asked; O(slices / 64) for each of them.
 #[derive(Clone, Debug)]
 pub struct EnergyPlan {
     prices: Prices,
     /// Positions of the queue by priority, kept to save allocations.
     order: Vec<(f64, usize)>,
-    /// When busy slices of each size are expected to be free, bookings included.
-    ends: [Vec<f64>; 5],
+    /// When booked slices of each size are expected to be free, as bits of minutes.
+    booked: [BinaryHeap<Reverse<u64>>; 5],
 }
 
 impl EnergyPlan {
@@ -138,7 +145,7 @@ impl EnergyPlan {
         Ok(Self {
             prices: prices.checked()?,
             order: Vec::new(),
-            ends: Default::default(),
+            booked: Default::default(),
         })
     }
 
@@ -183,20 +190,19 @@ impl EnergyPlan {
         best
     }
 
-    /// The cheapest busy slice: its cost, the class of its size and its position in `ends`.
-    fn later(&self, job: &SliceJob, load: f64) -> Option<(f64, usize, usize)> {
-        let mut best: Option<(f64, usize, usize)> = None;
-        for (class, ends) in self.ends.iter().enumerate() {
-            // Of one size, the slice that is free first is the cheapest.
-            let earliest = (0..ends.len()).min_by(|&a, &b| ends[a].total_cmp(&ends[b]));
-            let Some(slice) = earliest else {
+    /// The cheapest busy slice, by when one of each size is free first: its cost, and the class of
+    /// its size. Of one size, the slice that is free first is the cheapest.
+    fn later(&self, job: &SliceJob, load: f64, ends: [Option<f64>; 5]) -> Option<(f64, usize)> {
+        let mut best: Option<(f64, usize)> = None;
+        for (class, end) in ends.into_iter().enumerate() {
+            let Some(end) = end else {
                 continue;
             };
             let watts = 25.0 * f64::from(SIZES[class]);
-            let cost = self.cost(job, class, ends[slice], load)
+            let cost = self.cost(job, class, end, load)
                 + self.prices.energy * watts * job.minutes()[class];
-            if best.is_none_or(|(least, ..)| cost < least) {
-                best = Some((cost, class, slice));
+            if best.is_none_or(|(least, _)| cost < least) {
+                best = Some((cost, class));
             }
         }
         best
@@ -209,7 +215,7 @@ impl Default for EnergyPlan {
         Self {
             prices: Prices::default(),
             order: Vec::new(),
-            ends: Default::default(),
+            booked: Default::default(),
         }
     }
 }
@@ -238,14 +244,12 @@ impl Rule for EnergyPlan {
         if state.queue().is_empty() || state.free_count() == 0 {
             return None;
         }
-        let load = (1.0 + self.prices.queue * state.queue().len() as f64 / 10.0).max(0.05);
-        self.ends.iter_mut().for_each(Vec::clear);
-        for running in state.running().iter().flatten() {
-            let size = state.machine().sizes()[running.slice];
-            if let Some(class) = super::job::class_of(size) {
-                self.ends[class].push(running.finish.max(state.now()));
-            }
-        }
+        let waiting =
+            state.queue().len() as f64 / (JOBS_A_GPU * state.machine().gpu_count() as f64);
+        let load = (1.0 + self.prices.queue * waiting).max(0.05);
+        self.booked.iter_mut().for_each(BinaryHeap::clear);
+        // Slices that are not booked yet, by class; what is taken from here is booked.
+        let mut ends: [_; 5] = std::array::from_fn(|class| state.ends(class).peekable());
         let mut order = std::mem::take(&mut self.order);
         order.clear();
         let jobs = state.queue().iter().enumerate();
@@ -257,9 +261,20 @@ impl Rule for EnergyPlan {
             let Some((cost, slice)) = self.at_once(state, job, load) else {
                 break;
             };
-            match self.later(job, load) {
-                Some((wait, class, at)) if wait + self.prices.margin < cost => {
-                    self.ends[class][at] += job.minutes()[class];
+            let first: [Option<f64>; 5] = std::array::from_fn(|class| {
+                let booked = self.booked[class].peek();
+                let booked = booked.map(|&Reverse(bits)| f64::from_bits(bits));
+                let plain = ends[class].peek().copied();
+                booked.map_or(plain, |own| Some(plain.map_or(own, |plain| plain.min(own))))
+            });
+            match self.later(job, load, first) {
+                Some((wait, class)) if wait + self.prices.margin < cost => {
+                    let end = first[class].unwrap_or_default();
+                    if ends[class].next_if(|&plain| plain <= end).is_none() {
+                        self.booked[class].pop();
+                    }
+                    let next = end + job.minutes()[class];
+                    self.booked[class].push(Reverse(next.to_bits()));
                 }
                 _ => {
                     chosen = Some(Start { waiting, slice });

@@ -1,5 +1,7 @@
 //! What waits, what runs and what is free.
 
+use std::collections::BTreeSet;
+
 use super::free::Free;
 use super::job::{SliceJob, class_of};
 use super::machine::Machine;
@@ -60,6 +62,9 @@ pub struct State {
     running: Vec<Option<Running>>,
     used: Vec<u8>,
     free: Free,
+    /// When busy slices are expected to be free, by class of size. Times are not negative, so their
+    /// bits are ordered as they are.
+    ends: [BTreeSet<(u64, usize)>; 5],
     /// How many GPUs have 0 to 7 busy compute slices.
     by_use: [u32; 8],
 }
@@ -75,6 +80,7 @@ impl State {
             running: vec![None; machine.sizes().len()],
             used: vec![0; machine.gpu_count()],
             free: Free::new(&machine),
+            ends: Default::default(),
             by_use: [machine.gpu_count() as u32, 0, 0, 0, 0, 0, 0, 0],
             machine,
         }
@@ -136,6 +142,12 @@ impl State {
         &self.free
     }
 
+    /// When the busy slices of a class are expected to be free, minutes, ascending; not before now.
+    pub(super) fn ends(&self, class: usize) -> impl Iterator<Item = f64> + '_ {
+        let ends = self.ends[class].iter();
+        ends.map(|&(bits, _)| f64::from_bits(bits).max(self.now))
+    }
+
     /// Lets time go on to this moment, minutes. An earlier moment changes nothing.
     pub fn advance(&mut self, to: f64) {
         self.now = self.now.max(to);
@@ -156,6 +168,16 @@ impl State {
         self.arithmetic.round(self.now + job.minutes()[class])
     }
 
+    /// When a job would end that starts now on this slice, minutes.
+    ///
+    /// # Panics
+    /// A slice that the machine does not have.
+    #[must_use]
+    pub fn finish_on(&self, job: &SliceJob, slice: usize) -> f64 {
+        let class = class_of(self.machine.sizes()[slice]).unwrap_or_default();
+        self.finish_of(job, class)
+    }
+
     /// Starts a job that waits.
     ///
     /// # Errors
@@ -170,8 +192,7 @@ impl State {
                 "position {waiting} of the queue: expected one below {jobs}"
             )));
         };
-        let (Some(place), Some(&size)) = (self.running.get(slice), self.machine.sizes().get(slice))
-        else {
+        let Some(place) = self.running.get(slice) else {
             let slices = self.running.len();
             return Err(wrong(format!("slice {slice}: expected one below {slices}")));
         };
@@ -182,7 +203,7 @@ impl State {
             )));
         }
         self.queue.remove(waiting);
-        let finish = self.finish_of(&job, class_of(size).unwrap_or_default());
+        let finish = self.finish_on(&job, slice);
         let running = Running {
             id,
             slice,
@@ -209,6 +230,14 @@ impl State {
         } else {
             before - size
         };
+        if let Some(class) = class_of(size) {
+            if let Some(own) = &self.running[slice] {
+                self.ends[class].remove(&(own.finish.to_bits(), slice));
+            }
+            if let Some(own) = &by {
+                self.ends[class].insert((own.finish.to_bits(), slice));
+            }
+        }
         self.running[slice] = by;
         self.used[gpu as usize] = after;
         self.by_use[usize::from(before)] -= 1;

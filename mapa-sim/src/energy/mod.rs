@@ -22,4 +22,4 @@ mod run;
 
 pub use draw::{Draw, LOADS};
 pub use published::{PUBLISHED_SEEDS, published_day, published_draws};
-pub use run::{Totals, run};
+pub use run::{Totals, run, run_as};

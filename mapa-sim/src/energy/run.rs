@@ -61,7 +61,27 @@ impl Totals {
 ///
 /// # Complexity
 /// O(n log n) for n jobs, and the rule at every event and start.
-pub fn run(jobs: &[SliceJob], mut state: State, rule: &mut dyn Rule) -> Result<Totals, Error> {
+pub fn run(jobs: &[SliceJob], state: State, rule: &mut dyn Rule) -> Result<Totals, Error> {
+    run_as(jobs, jobs, state, rule)
+}
+
+/// As [`run`], where the rule is told other run times than the jobs turn out to have: `told` has the
+/// job that the rule sees for each job, in the same order, with the same arrival and deadline.
+///
+/// # Errors
+/// As [`run`]; lists of different lengths, or other arrivals or deadlines.
+pub fn run_as(
+    jobs: &[SliceJob],
+    told: &[SliceJob],
+    mut state: State,
+    rule: &mut dyn Rule,
+) -> Result<Totals, Error> {
+    let equal =
+        |(a, b): (&SliceJob, &SliceJob)| a.arrives() == b.arrives() && a.deadline() == b.deadline();
+    if jobs.len() != told.len() || !jobs.iter().zip(told).all(equal) {
+        let what = "jobs and what is told of them: expected lists of one length, with the same arrivals and deadlines";
+        return Err(ErrorKind::BadDay(what.to_owned()).into());
+    }
     let running = state.running().iter().flatten().count();
     if running > 0 || !state.queue().is_empty() {
         let what = format!(
@@ -70,7 +90,7 @@ pub fn run(jobs: &[SliceJob], mut state: State, rule: &mut dyn Rule) -> Result<T
         );
         return Err(ErrorKind::BadDay(what).into());
     }
-    let mut arrivals: Vec<(u32, &SliceJob)> = (0..).zip(jobs).collect();
+    let mut arrivals: Vec<(u32, &SliceJob)> = (0..).zip(told).collect();
     arrivals.sort_by(|a, b| a.1.arrives().total_cmp(&b.1.arrives()));
     let mut arrivals = arrivals.into_iter().peekable();
     // Times are not negative, so their bits are ordered as they are.
@@ -95,10 +115,11 @@ pub fn run(jobs: &[SliceJob], mut state: State, rule: &mut dyn Rule) -> Result<T
                 }
                 ends.pop();
                 if let Some(own) = state.end(slice) {
-                    let late = (own.finish - own.deadline).max(0.0);
+                    let finish = f64::from_bits(bits);
+                    let late = (finish - own.deadline).max(0.0);
                     totals.late += usize::from(late > 0.0);
                     totals.tardiness += late;
-                    totals.end = totals.end.max(own.finish);
+                    totals.end = totals.end.max(finish);
                 }
             }
             totals.published_watt_minutes += state.watts() * (state.now() - from);
@@ -119,7 +140,8 @@ pub fn run(jobs: &[SliceJob], mut state: State, rule: &mut dyn Rule) -> Result<T
                 break;
             };
             let own = state.start(start)?;
-            ends.push(Reverse((own.finish.to_bits(), own.slice)));
+            let finish = state.finish_on(&jobs[own.id as usize], own.slice);
+            ends.push(Reverse((finish.to_bits(), own.slice)));
         }
     }
 }

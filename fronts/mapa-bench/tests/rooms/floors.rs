@@ -203,6 +203,7 @@ pub(crate) const FLOORS: [Floors; 11] = [
             "report",
             "workers",
             "auto",
+            "energy",
             "foresight",
             "mapa",
             "measured",

@@ -1,0 +1,92 @@
+//! Every rule on every day.
+
+use mapa_front::Error;
+use mapa_sched::energy::{Power, State, energy_bound};
+use mapa_sim::energy::{Totals, run_as};
+use mapa_sim::{Interval, mean_interval, paired_interval};
+
+use super::rows::{LARGEST, ROWS};
+use super::setting::Setting;
+use crate::plan::{Plan, on_files};
+use crate::progress::Progress;
+
+/// A rule on a day: what it came to, and the energy that no schedule goes below.
+#[derive(Clone, Copy)]
+pub(super) struct Trial {
+    pub(super) totals: Totals,
+    pub(super) bound: f64,
+}
+
+/// All rules on the days of one setting.
+pub(super) struct Trials {
+    setting: Setting,
+    /// By rule and day.
+    trials: Vec<Vec<Trial>>,
+}
+
+pub(super) struct All(Vec<Trials>);
+
+impl All {
+    pub(super) fn of(&self, setting: Setting) -> Result<&Trials, Error> {
+        let mut all = self.0.iter();
+        all.find(|own| own.setting == setting)
+            .ok_or_else(|| Error::malformed("a setting that was not run"))
+    }
+}
+
+/// A number of a day.
+pub(super) type Of = fn(&Totals) -> f64;
+
+pub(super) const LATE: Of = |own| 100.0 * own.late_share();
+pub(super) const TARDINESS: Of = Totals::mean_tardiness;
+pub(super) const ENERGY: Of = |own| own.watt_minutes;
+
+impl Trials {
+    pub(super) fn trials(&self, name: &str) -> &[Trial] {
+        let at = ROWS.iter().position(|row| row.name == name);
+        at.and_then(|at| self.trials.get(at))
+            .map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn per_day(&self, name: &str, of: Of) -> Vec<f64> {
+        self.trials(name)
+            .iter()
+            .map(|own| of(&own.totals))
+            .collect()
+    }
+
+    pub(super) fn mean(&self, name: &str, of: Of) -> Interval {
+        mean_interval(&self.per_day(name, of))
+    }
+
+    /// By how much a rule is above another, paired by day.
+    pub(super) fn above(&self, name: &str, other: &str, of: Of) -> Interval {
+        paired_interval(&self.per_day(name, of), &self.per_day(other, of))
+    }
+
+    /// By how much a rule is above largest-first, paired by day.
+    pub(super) fn above_largest(&self, name: &str, of: Of) -> Interval {
+        self.above(name, LARGEST, of)
+    }
+}
+
+pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<All, Error> {
+    let settings = Setting::all();
+    let trials = on_files(plan, bar, settings.len(), |setting, seed| {
+        let [jobs, told] = settings[setting].jobs(seed)?;
+        let each = ROWS.iter().map(|row| {
+            let machine = row.machine()?;
+            let gpus = machine.gpu_count();
+            let mut rule = row.rule(seed)?;
+            let totals =
+                run_as(&jobs, &told, State::new(machine), &mut *rule).map_err(Error::malformed)?;
+            let bound = energy_bound(&jobs, gpus, &Power::A100).unwrap_or_default();
+            Ok(Trial { totals, bound })
+        });
+        each.collect()
+    })?;
+    let all = settings.into_iter().zip(trials);
+    Ok(All(all
+        .map(|(setting, trials)| Trials { setting, trials })
+        .collect()))
+}
