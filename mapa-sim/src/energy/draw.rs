@@ -83,8 +83,9 @@ impl Draw {
             from,
             most,
         } = *self;
-        let good = per_minute.is_finite() && per_minute > 0.0 && from >= 0.0;
-        if !good || !(1.0 <= low && low <= high && high.is_finite()) {
+        let is_rate = per_minute.is_finite() && per_minute > 0.0;
+        let is_slack = 1.0 <= low && low <= high && high.is_finite();
+        if !(is_rate && is_slack && from >= 0.0) {
             let what = format!(
                 "a day of {per_minute} jobs a minute from minute {from}, slack {low} to {high}: \
                  expected a rate above 0, and a slack of 1 or more that does not fall"
