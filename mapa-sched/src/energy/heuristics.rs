@@ -2,8 +2,8 @@
 //! with the earliest deadline, as soon as a slice is free.
 
 use super::job::{SIZES, SliceJob};
-use super::rule::{Rule, Start};
-use super::state::State;
+use super::rule::Rule;
+use super::state::{Start, State};
 
 /// The head of the queue with the slice that `of` gives it.
 fn head(state: &State, of: impl FnOnce(&SliceJob) -> Option<usize>) -> Option<Start> {

@@ -49,5 +49,5 @@ pub use job::{SIZES, SliceJob};
 pub use machine::Machine;
 pub use power::Power;
 pub use prices::{EnergyPlan, Prices};
-pub use rule::{Rule, Start};
-pub use state::{Arithmetic, Running, State, Waiting};
+pub use rule::Rule;
+pub use state::{Arithmetic, Running, Start, State, Waiting};

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::job::{SIZES, SliceJob};
-use super::rule::{Rule, Start};
-use super::state::State;
+use super::rule::Rule;
+use super::state::{Start, State};
 use crate::error::{Error, ErrorKind};
 
 /// The jobs that wait for each GPU at which the load has grown by [`Prices::queue`]: ten on eight.
