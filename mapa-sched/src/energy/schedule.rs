@@ -83,7 +83,7 @@ impl Schedule {
                 )));
             }
             let done: f64 = pieces.iter().map(|own| progress(job, own)).sum();
-            if !((done - 1.0).abs() <= SAME * (1 + pieces.len()) as f64) {
+            if (done - 1.0).abs() > SAME * (1 + pieces.len()) as f64 {
                 return Err(wrong(format!(
                     "{done} of job {at} is done: expected all of it, 1"
                 )));
