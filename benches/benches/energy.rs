@@ -1,11 +1,15 @@
 //! Jobs with deadlines on MIG slices: a whole day under each rule, on 8 GPUs and on 10,000 with as
-//! many jobs a minute for each GPU. Throughput is in jobs.
+//! many jobs a minute for each GPU; and the bounds. Throughput is in jobs.
 
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group};
-use mapa_sched::energy::{EnergyPlan, Fit, LargestFirst, Machine, Power, Rule, SliceJob, State};
-use mapa_sim::energy::{Draw, Totals, run};
+use mapa_sched::bound::{Bound, Solver};
+use mapa_sched::energy::{
+    EnergyPlan, Fit, LargestFirst, Machine, Power, Rule, SliceJob, Slots, State, chu_bound,
+    energy_bound, linear_bound, progress_bound, static_progress_bound,
+};
+use mapa_sim::energy::{Draw, LOADS, Totals, run};
 
 /// A rule that is made anew for each day.
 type Make = fn() -> Box<dyn Rule>;
@@ -53,4 +57,52 @@ fn days(c: &mut Criterion) {
     one(c, "energy: 5,000 jobs on 10,000 GPUs", &jobs, &machine);
 }
 
-criterion_group!(benches, days);
+/// Fifty jobs at eight a minute with tight deadlines, on four GPUs: the bounds by linear programs, by the
+/// number of slots. Each is held against a schedule. Then a day of 4,000 jobs: the other two.
+fn bounds(c: &mut Criterion) {
+    let draw = Draw {
+        per_minute: 8.0 / LOADS[9],
+        from: 540.0,
+        most: 50,
+        ..Draw::tight()
+    };
+    let jobs = draw.jobs(0).expect("a rate above 0");
+    let machine = Machine::new("3,2,2 | 3,2,2 | 3,2,2 | 3,2,2", Power::A100).expect("it is sound");
+    let late = day(&jobs, &machine, RULES[2].1).tardiness;
+    let mut group = c.benchmark_group("energy: bounds of 50 jobs");
+    group.sample_size(10);
+    for count in [15, 30, 60] {
+        let slots = Slots::even(&jobs, &machine, count);
+        let solver = Solver::default();
+        let mut one = |name: &str, bound: &dyn Fn() -> Bound| {
+            let own = bound();
+            assert!(0.0 <= own.value && own.value <= late, "{own:?} {late}");
+            group.bench_function(format!("{name}, {count} slots"), |b| {
+                b.iter(|| black_box(bound()))
+            });
+        };
+        one("linear", &|| {
+            linear_bound(&jobs, 4, &slots, &solver).expect("it is small")
+        });
+        one("progress", &|| {
+            progress_bound(&jobs, 4, &slots, &solver).expect("it is small")
+        });
+        one("progress-static", &|| {
+            static_progress_bound(&jobs, &machine, &slots, &solver).expect("it is small")
+        });
+    }
+    group.finish();
+    let jobs = Draw::default().jobs(1).expect("the published parameters");
+    let machine = Machine::new(Machine::PUBLISHED, Power::A100).expect("it is sound");
+    let own = day(&jobs, &machine, RULES[2].1);
+    let energy = || energy_bound(&jobs, 8, &Power::A100);
+    assert!(energy().is_some_and(|bound| bound <= own.watt_minutes));
+    assert!(chu_bound(&jobs, 8).value <= own.tardiness);
+    let mut group = c.benchmark_group("energy: bounds of a day");
+    group.throughput(Throughput::Elements(jobs.len() as u64));
+    group.bench_function("energy", |b| b.iter(|| black_box(energy())));
+    group.bench_function("chu", |b| b.iter(|| black_box(chu_bound(&jobs, 8))));
+    group.finish();
+}
+
+criterion_group!(benches, days, bounds);

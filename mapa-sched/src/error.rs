@@ -17,6 +17,12 @@ impl Error {
         matches!(*self.0, ErrorKind::UnknownMachine { .. })
     }
 
+    /// Whether the error is that a linear program is too large for its solver.
+    #[must_use]
+    pub fn is_too_large(&self) -> bool {
+        matches!(*self.0, ErrorKind::ProgramTooLarge { .. })
+    }
+
     /// Whether the error is that a tenant holds no lease.
     #[must_use]
     pub fn is_unknown_tenant(&self) -> bool {
@@ -69,6 +75,17 @@ pub(crate) enum ErrorKind {
     BadStart(String),
     #[error("{0}")]
     BadPrices(String),
+    #[error("{0}")]
+    BadSlots(String),
+    #[error("{0}")]
+    BadSchedule(String),
+    #[error(
+        "linear program of {columns} columns is too large for microlp: expected at most {most}; use fewer slots, or HiGHS \
+         (feature `highs`)"
+    )]
+    ProgramTooLarge { columns: usize, most: usize },
+    #[error("linear program: {0}")]
+    Solver(String),
     #[error(transparent)]
     Core(mapa_core::Error),
 }

@@ -9,6 +9,7 @@
 )]
 
 mod backfill;
+pub mod bound;
 mod built_in;
 mod defrag;
 mod drive;

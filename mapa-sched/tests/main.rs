@@ -2,6 +2,7 @@
 //! Schedulers on fleets are compared with slow and obvious implementations.
 
 mod backfill;
+mod bounds;
 mod cordons;
 mod counts;
 mod decide;

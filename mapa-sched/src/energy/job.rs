@@ -75,6 +75,26 @@ impl SliceJob {
         self.minutes
     }
 
+    /// The fewest minutes of compute slices that it can take: the least of size times run time. That is
+    /// its run time on a slice of 1 only where larger slices are no more efficient.
+    #[must_use]
+    pub fn work(&self) -> f64 {
+        let each = SIZES.iter().zip(self.minutes);
+        each.map(|(&size, minutes)| f64::from(size) * minutes)
+            .fold(f64::INFINITY, f64::min)
+    }
+
+    /// The job that takes this [work](Self::work) on every size: its linear twin, with the same arrival
+    /// and deadline. No size runs the twin slower.
+    #[must_use]
+    pub fn linear(&self) -> Self {
+        let work = self.work();
+        Self {
+            minutes: SIZES.map(|size| work / f64::from(size)),
+            ..*self
+        }
+    }
+
     /// How long it runs on a whole GPU, minutes.
     #[must_use]
     pub fn fastest(&self) -> f64 {

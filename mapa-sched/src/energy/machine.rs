@@ -71,6 +71,12 @@ impl Machine {
         &self.gpus
     }
 
+    /// The position of its largest size in [`SIZES`](super::SIZES).
+    pub(super) fn largest_class(&self) -> usize {
+        let largest = self.sizes.iter().copied().max();
+        largest.and_then(class_of).unwrap_or_default()
+    }
+
     /// The slices of a GPU.
     pub(super) fn slices_of(&self, gpu: u32) -> std::ops::Range<usize> {
         let own = &self.slices[gpu as usize];

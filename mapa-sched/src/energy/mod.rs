@@ -12,7 +12,8 @@
 //! | [`Machine`] | GPUs with their layouts, and the [`Power`] that one draws |
 //! | [`State`] | what waits, what runs, what is free; changes by arrivals, starts and ends |
 //! | [`Rule`] | which job starts where: the published heuristics, and rules of our own |
-//! | [`energy_bound`] | what no schedule draws less than |
+//! | [`bounds`] | what no schedule is below, in energy and tardiness |
+//! | [`Schedule`] | what ran where and when, to be verified, measured and [`reduced`] |
 //!
 //! Nothing here advances time: `mapa_sim::energy` does, and measures. Times are minutes, power is
 //! in watts, energy in watt-minutes, as the authors' own numbers are.
@@ -31,17 +32,22 @@
 //! # Ok::<(), mapa_sched::Error>(())
 //! ```
 
-mod bound;
+mod bounds;
 mod free;
 mod heuristics;
 mod job;
 mod machine;
 mod power;
 mod prices;
+mod reduction;
 mod rule;
+mod schedule;
 mod state;
 
-pub use bound::{energy_bound, printed_energy_bound};
+pub use bounds::{
+    Slots, bare_energy_bound, bounds, chu_bound, energy_bound, linear_bound, printed_energy_bound,
+    progress_bound, static_progress_bound,
+};
 pub use heuristics::{
     EarliestFinish, Fit, LargestFirst, LeastCost, MeanFinish, RandomSlice, SmallestFirst,
 };
@@ -49,5 +55,7 @@ pub use job::{SIZES, SliceJob};
 pub use machine::Machine;
 pub use power::Power;
 pub use prices::{EnergyPlan, Prices};
+pub use reduction::reduced;
 pub use rule::Rule;
+pub use schedule::{Costs, Piece, Recorder, Schedule};
 pub use state::{Arithmetic, Running, Start, State, Waiting};

@@ -143,6 +143,7 @@ pub(crate) const FLOORS: [Floors; 11] = [
             "foresight",
             "backfill",
             "pcie",
+            "bound",
             "energy",
             "defrag",
             "built_in",

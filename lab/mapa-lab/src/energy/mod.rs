@@ -8,6 +8,7 @@ use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::report::{Report, three_decimals, value};
 
+mod bounds;
 mod rows;
 mod sections;
 mod setting;
@@ -56,6 +57,7 @@ pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
         table::section(&published),
         sections::fresh(fresh),
         sections::bound(fresh),
+        bounds::section(plan, bar)?,
         sections::tight(&all)?,
         sections::loads(&all)?,
         sections::wrong(&all)?,
