@@ -69,6 +69,8 @@ pub(crate) enum ErrorKind {
     BadStart(String),
     #[error("{0}")]
     BadPrices(String),
+    #[error("weights: {0}")]
+    BadWeights(String),
     #[error(transparent)]
     Core(mapa_core::Error),
 }

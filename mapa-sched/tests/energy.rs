@@ -16,7 +16,7 @@ fn minutes(job: &SliceJob, size: u8) -> f64 {
 }
 
 /// The free slices: number, size, and busy compute slices of the GPU.
-fn free(state: &State) -> Vec<(usize, u8, u8)> {
+pub(crate) fn free(state: &State) -> Vec<(usize, u8, u8)> {
     let own = state.machine();
     (0..own.sizes().len())
         .filter(|&slice| state.running()[slice].is_none())
@@ -174,14 +174,14 @@ prop_compose! {
 
 /// What happens: an arrival, a start by a draw, an end, or time.
 #[derive(Clone, Debug)]
-enum Step {
+pub(crate) enum Step {
     Arrive(SliceJob),
     Start(usize, usize),
     End(usize),
     Wait(f64),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(crate) fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => job().prop_map(Step::Arrive),
         4 => (0..9_usize, 0..20_usize).prop_map(|(a, b)| Step::Start(a, b)),
@@ -190,7 +190,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn after(layouts: &str, steps: Vec<Step>) -> State {
+pub(crate) fn after(layouts: &str, steps: Vec<Step>) -> State {
     let mut state = State::new(machine(layouts));
     for (id, step) in (0..).zip(steps) {
         match step {

@@ -59,6 +59,17 @@ impl Machine {
         Ok(own)
     }
 
+    /// The layouts, in the form in which [`Machine::new`] takes them.
+    #[must_use]
+    pub fn layouts(&self) -> String {
+        let of_gpu = |gpu: u32| {
+            let sizes = self.sizes[self.slices_of(gpu)].iter().map(u8::to_string);
+            sizes.collect::<Vec<_>>().join(",")
+        };
+        let all: Vec<String> = (0..self.gpu_count() as u32).map(of_gpu).collect();
+        all.join(" | ")
+    }
+
     /// The size of each slice, in compute slices.
     #[must_use]
     pub fn sizes(&self) -> &[u8] {

@@ -12,6 +12,7 @@
 //! | [`Machine`] | GPUs with their layouts, and the [`Power`] that one draws |
 //! | [`State`] | what waits, what runs, what is free; changes by arrivals, starts and ends |
 //! | [`Rule`] | which job starts where: the published heuristics, and rules of our own |
+//! | [`learned`] | rules that are trained nets |
 //! | [`energy_bound`] | what no schedule draws less than |
 //!
 //! Nothing here advances time: `mapa_sim::energy` does, and measures. Times are minutes, power is
@@ -34,7 +35,9 @@
 mod bound;
 mod free;
 mod heuristics;
+mod histogram;
 mod job;
+pub mod learned;
 mod machine;
 mod power;
 mod prices;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::free::Free;
+use super::histogram::Histograms;
 use super::job::{SliceJob, class_of};
 use super::machine::Machine;
 use super::rule::Start;
@@ -59,6 +60,7 @@ pub struct State {
     arithmetic: Arithmetic,
     now: f64,
     queue: Vec<Waiting>,
+    histograms: Histograms,
     running: Vec<Option<Running>>,
     used: Vec<u8>,
     free: Free,
@@ -77,6 +79,7 @@ impl State {
             arithmetic: Arithmetic::Double,
             now: 0.0,
             queue: Vec::new(),
+            histograms: Histograms::default(),
             running: vec![None; machine.sizes().len()],
             used: vec![0; machine.gpu_count()],
             free: Free::new(&machine),
@@ -108,6 +111,11 @@ impl State {
     #[must_use]
     pub fn queue(&self) -> &[Waiting] {
         &self.queue
+    }
+
+    /// How many of the jobs that wait are how long.
+    pub(super) fn histograms(&self) -> &Histograms {
+        &self.histograms
     }
 
     /// What runs on each slice.
@@ -159,6 +167,7 @@ impl State {
             .queue
             .partition_point(|own| own.job.deadline() <= job.deadline());
         self.queue.insert(at, Waiting { id, job });
+        self.histograms.add(&job);
     }
 
     /// When a job would end that starts now on a slice of this position in [`SIZES`](super::SIZES),
@@ -203,6 +212,7 @@ impl State {
             )));
         }
         self.queue.remove(waiting);
+        self.histograms.remove(&job);
         let finish = self.finish_on(&job, slice);
         let running = Running {
             id,

@@ -144,6 +144,7 @@ pub(crate) const FLOORS: [Floors; 11] = [
             "backfill",
             "pcie",
             "energy",
+            "energy::learned",
             "defrag",
             "built_in",
         ],
