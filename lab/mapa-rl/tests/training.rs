@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use mapa_rl::{Config, Point, Progress, Reward, Trainer, evaluate, train};
+use mapa_rl::{Config, KEPT, Point, Progress, Reward, Trainer, evaluate, train};
 use mapa_sched::energy::learned::Learned;
 use mapa_sched::energy::{LargestFirst, Machine, Power};
 use mapa_sim::energy::{Draw, Totals};
@@ -196,5 +196,36 @@ fn configurations_are_the_published_ones_and_impossible_ones_are_refused_with_th
     ] {
         let error = Trainer::new(config, 1, 1).unwrap_err().to_string();
         assert!(error.contains(key) && error.contains("expected"), "{error}");
+    }
+}
+
+#[test]
+fn nets_that_ship_are_those_of_their_settings_and_seeds_and_ours_beat_largest_first() {
+    let bytes: usize = KEPT
+        .iter()
+        .map(|own| own.weights().unwrap().to_bytes().len())
+        .sum();
+    assert!(bytes < 3_000_000, "{bytes}");
+    let seeds: Vec<u64> = (1..=5).collect();
+    for own in KEPT {
+        let (weights, config) = (own.weights().unwrap(), own.config());
+        assert_eq!(weights.seed(), own.seed);
+        assert_eq!(weights.formulation(), config.formulation);
+        assert_eq!(weights.layouts(), config.layouts);
+        let layers = weights.net().sizes();
+        assert_eq!(layers[1..layers.len() - 1], config.layers);
+        let told = format!("{:?} reward", config.reward);
+        assert!(weights.note().starts_with(&told), "{}", weights.note());
+        if own.settings != "ours" {
+            continue;
+        }
+        let machine = Machine::new(&config.layouts, Power::A100).unwrap();
+        let mut learned = Learned::new(weights, &machine).unwrap();
+        let late = |rule: &mut dyn mapa_sched::energy::Rule| {
+            let days = evaluate(rule, &config.layouts, &config.draw, &seeds).unwrap();
+            days.iter().map(Totals::late_share).sum::<f64>() / days.len() as f64
+        };
+        let [net, largest] = [late(&mut learned), late(&mut LargestFirst)];
+        assert!(net < largest - 0.01, "seed {}: {net} {largest}", own.seed);
     }
 }

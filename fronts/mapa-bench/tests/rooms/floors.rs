@@ -202,6 +202,7 @@ pub(crate) const FLOORS: [Floors; 12] = [
             "reward",
             "batch",
             "config",
+            "kept",
             "curve",
             "checkpoint",
             "evaluate",

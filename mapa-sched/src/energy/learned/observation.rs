@@ -3,7 +3,7 @@
 use super::super::histogram::{BINS, EDGES, lengths};
 use super::super::job::SIZES;
 use super::super::machine::Machine;
-use super::super::state::State;
+use super::super::state::{State, Waiting};
 
 /// Which of the two observations of Hisaria et al. a net sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,9 +157,15 @@ fn histograms(state: &State, to: &mut [f32]) {
     let part = 1.0 / queue.len() as f32;
     let (left, lengths) = to.split_at_mut(BINS);
     // The queue is in the order of deadlines, so each bin is a part of it.
+    let is_below = |own: &Waiting, edge: f64| own.job.deadline() - state.now() < edge;
     let below = |edge: f64, from: usize| {
         let later = &queue[from..];
-        from + later.partition_point(|own| own.job.deadline() - state.now() < edge)
+        // Most bins have none of the rest of the queue, or all of it.
+        match later {
+            [first, ..] if !is_below(first, edge) => from,
+            [.., last] if is_below(last, edge) => queue.len(),
+            _ => from + later.partition_point(|own| is_below(own, edge)),
+        }
     };
     let mut from = below(EDGES[0], 0);
     for (bin, to) in left.iter_mut().enumerate() {
