@@ -7,7 +7,7 @@ use mapa_sched::energy::learned::{
 use mapa_sched::energy::{Machine, Power, Rule, State};
 use proptest::prelude::*;
 
-use crate::energy::{after, free, step};
+use crate::energy::{after, free, step, stepped};
 
 fn machine(layouts: &str) -> Machine {
     Machine::new(layouts, Power::A100).unwrap()
@@ -63,10 +63,14 @@ fn slow(state: &State) -> Vec<f32> {
         all.extend(histogram(&numbers.collect::<Vec<_>>()));
     }
     let sizes = state.machine().sizes();
-    let busy = state.running().iter().map(Option::is_some);
-    all.extend(busy.map(|own| if own { 1.0 } else { 0.0 }));
-    all.extend(sizes.iter().map(|&size| f32::from(size) / 7.0));
+    let bit = |own: bool| if own { 1.0 } else { 0.0 };
     let free = free(state);
+    let is_free = |slice: usize| free.iter().any(|own| own.0 == slice);
+    all.extend((0..sizes.len()).map(|slice| bit(!is_free(slice))));
+    all.extend(sizes.iter().map(|&size| f32::from(size) / 7.0));
+    if state.machine().creation_minutes().is_some() {
+        all.extend((0..sizes.len()).map(|slice| bit(state.exists(slice))));
+    }
     all.push((jobs.len() as f32 / 100.0).min(1.0));
     all.push(free.len() as f32 / sizes.len() as f32);
     let largest = free.iter().map(|own| own.1).max();
@@ -78,9 +82,10 @@ proptest! {
     #[test]
     fn an_observation_is_what_a_visit_to_every_job_and_slice_finds(
         steps in prop::collection::vec(step(), 0..60),
-        layouts in prop::sample::select(vec![Machine::PUBLISHED, Machine::SEARCHED, "7", "1,1,1,1,1,1,1|4,3|2"]),
+        layouts in prop::sample::select(vec![Machine::PUBLISHED, Machine::SEARCHED, "7", "1,1,1,1,1,1,1|4,3|2", "2 x any, created in 0.1 min"]),
     ) {
-        let state = after(layouts, steps);
+        let machine = Machine::of_layouts(layouts, Power::A100).unwrap();
+        let state = stepped(machine, steps, |_| ());
         let enhanced = seen(Formulation::Enhanced, &state);
         prop_assert_eq!(&enhanced, &slow(&state));
         // The original is a subset, and all but the minutes to the deadline are in their boxes.
@@ -279,7 +284,19 @@ fn what_is_no_net_or_no_file_of_weights_is_refused_with_its_key() {
 
 #[test]
 fn layouts_are_written_as_they_are_read() {
-    for layouts in [Machine::PUBLISHED, Machine::SEARCHED, "7"] {
-        assert_eq!(machine(layouts).layouts(), layouts);
+    let any = "8 x any, created in 0.006666666666666667 min";
+    for layouts in [Machine::PUBLISHED, Machine::SEARCHED, "7", any] {
+        let own = Machine::of_layouts(layouts, Power::A100).unwrap();
+        assert_eq!(own.layouts(), layouts);
+    }
+    let flexible = Machine::flexible(8, Power::A100, 0.4 / 60.0).unwrap();
+    assert_eq!(flexible.layouts(), any);
+    for (layouts, words) in [
+        ("8 x any, created in soon min", "expected such as 8 x any"),
+        ("x x any, created in 1 min", "expected such as 8 x any"),
+        ("8 x any, created in -1 min", "expected one GPU or more"),
+    ] {
+        let error = Machine::of_layouts(layouts, Power::A100).unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
     }
 }

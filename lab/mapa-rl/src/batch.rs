@@ -108,7 +108,8 @@ impl Batch {
     /// Appends which slices are free, and so which actions are allowed, of all days.
     pub fn masks(&self, to: &mut Vec<bool>) {
         for day in &self.days {
-            to.extend(day.state().running().iter().map(Option::is_none));
+            let slices = 0..self.source.observation.slices();
+            to.extend(slices.map(|slice| day.state().is_free(slice)));
         }
     }
 

@@ -16,7 +16,7 @@ pub struct Config {
     pub formulation: Formulation,
     /// What it is told.
     pub reward: Reward,
-    /// The [layouts](Machine::new) of the GPUs, A100s.
+    /// The [layouts](Machine::layouts) of the GPUs, A100s.
     pub layouts: String,
     /// The days.
     pub draw: Draw,
@@ -116,7 +116,7 @@ impl Config {
 
     /// The machine, and what is observed of it.
     pub(crate) fn machine(&self) -> Result<(Machine, Observation), Error> {
-        let machine = Machine::new(&self.layouts, Power::A100)?;
+        let machine = Machine::of_layouts(&self.layouts, Power::A100)?;
         let observation = Observation::new(self.formulation, &machine);
         Ok((machine, observation))
     }

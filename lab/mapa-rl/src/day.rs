@@ -103,6 +103,7 @@ impl Day {
             in_time: own.finish <= own.deadline,
             ..Passed::default()
         };
+        self.totals.creations = self.state.creations();
         self.go_on(&mut passed);
         Ok(passed)
     }

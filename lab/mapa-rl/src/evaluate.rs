@@ -19,7 +19,7 @@ pub fn evaluate(
     draw: &Draw,
     seeds: &[u64],
 ) -> Result<Vec<Totals>, Error> {
-    let machine = Machine::new(layouts, Power::A100)?;
+    let machine = Machine::of_layouts(layouts, Power::A100)?;
     let each = seeds.iter().map(|&seed| {
         let jobs = draw.jobs(seed)?;
         Ok(run(&jobs, State::new(machine.clone()), rule)?)
@@ -30,7 +30,7 @@ pub fn evaluate(
 /// The mean late share of a net on the days of learning curves.
 pub(crate) fn late(weights: Weights, draw: &Draw) -> Result<f64, Error> {
     let layouts = weights.layouts().to_owned();
-    let machine = Machine::new(&layouts, Power::A100)?;
+    let machine = Machine::of_layouts(&layouts, Power::A100)?;
     let mut rule = Learned::new(weights, &machine)?;
     let days = evaluate(&mut rule, &layouts, draw, &CURVE_DAYS)?;
     let sum: f64 = days.iter().map(Totals::late_share).sum();

@@ -22,8 +22,12 @@ fn jobs(seed: u64, per_minute: f64) -> Vec<SliceJob> {
 }
 
 /// What a day comes to if a rule takes the actions, and all that passed.
-fn by_rule(jobs: &[SliceJob], rule: &mut dyn Rule) -> (Totals, Vec<(Passed, Totals)>) {
-    let mut day = Day::new(jobs, machine()).unwrap();
+fn by_rule(
+    jobs: &[SliceJob],
+    machine: Machine,
+    rule: &mut dyn Rule,
+) -> (Totals, Vec<(Passed, Totals)>) {
+    let mut day = Day::new(jobs, machine).unwrap();
     let mut all = Vec::new();
     while !day.is_over() {
         let start = rule.choose(day.state()).unwrap();
@@ -35,19 +39,27 @@ fn by_rule(jobs: &[SliceJob], rule: &mut dyn Rule) -> (Totals, Vec<(Passed, Tota
     (*day.totals(), all)
 }
 
+fn rules() -> [Box<dyn Rule>; 3] {
+    [
+        Box::new(LargestFirst),
+        Box::new(SmallestFirst),
+        Box::new(Fit::default()),
+    ]
+}
+
 proptest! {
     #[test]
     fn a_day_step_by_step_is_the_day_under_the_rule_to_the_bit(
         seed in any::<u64>(),
         per_minute in prop::sample::select(vec![2.0, 20.0, 40.0]),
         rule in 0..3_usize,
+        is_flexible in any::<bool>(),
     ) {
         let jobs = jobs(seed, per_minute);
-        let rules: [fn() -> Box<dyn Rule>; 3] = [
-            || Box::new(LargestFirst), || Box::new(SmallestFirst), || Box::new(Fit::default()),
-        ];
-        let whole = run(&jobs, State::new(machine()), &mut *rules[rule]()).unwrap();
-        let (by_step, all) = by_rule(&jobs, &mut *rules[rule]());
+        let flexible = Machine::flexible(8, Power::A100, 0.07).unwrap();
+        let machine = if is_flexible { flexible } else { machine() };
+        let whole = run(&jobs, State::new(machine.clone()), &mut *rules()[rule]).unwrap();
+        let (by_step, all) = by_rule(&jobs, machine, &mut *rules()[rule]);
         prop_assert_eq!(by_step, whole);
         prop_assert_eq!(all.len(), jobs.len());
     }
@@ -55,7 +67,7 @@ proptest! {
     #[test]
     fn rewards_add_up_to_what_is_counted(seed in any::<u64>()) {
         let jobs = jobs(seed, 20.0);
-        let (day, all) = by_rule(&jobs, &mut Fit::default());
+        let (day, all) = by_rule(&jobs, machine(), &mut Fit::default());
         let sum = |reward: Reward| all.iter().map(|(passed, so_far)| reward.of(passed, so_far)).sum::<f64>();
         let close = |a: f64, b: f64| (a - b).abs() < 1e-9 * (1.0 + b.abs());
         let n = day.jobs as f64;

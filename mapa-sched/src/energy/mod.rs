@@ -2,7 +2,7 @@
 //!
 //! The model is that of Hisaria, Vij and Srivastava, "Scheduling Jobs on Multi-Instance GPUs (MIG)
 //! using Reinforcement Learning" (Columbia University), with the parameters of the code that its
-//! authors published. GPUs are partitioned once. A job takes one slice, and no size of slice runs
+//! authors published. GPUs are partitioned once, or repartitioned while jobs run. A job takes one slice, and no size of slice runs
 //! it faster than a larger one. A GPU draws power by how many of its seven compute slices are busy.
 //! Jobs wait in the order of their deadlines. They are neither interrupted nor moved.
 //!
@@ -32,6 +32,7 @@
 //! # Ok::<(), mapa_sched::Error>(())
 //! ```
 
+mod booking;
 mod bound;
 mod free;
 mod heuristics;
@@ -39,6 +40,8 @@ mod histogram;
 mod job;
 pub mod learned;
 mod machine;
+mod placement;
+mod plan;
 mod power;
 mod prices;
 mod rule;
@@ -50,7 +53,9 @@ pub use heuristics::{
 };
 pub use job::{SIZES, SliceJob};
 pub use machine::Machine;
+pub use placement::Placement;
+pub use plan::{Booking, EnergyPlan};
 pub use power::Power;
-pub use prices::{EnergyPlan, Prices};
+pub use prices::Prices;
 pub use rule::{Rule, Start};
 pub use state::{Arithmetic, Running, State, Waiting};

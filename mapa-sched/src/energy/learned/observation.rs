@@ -41,8 +41,9 @@ impl Formulation {
 /// |---|---|
 /// | 4 \[5\] | the head of the queue: minutes to its deadline / 100; run time on slices of 1 and 2 in sum / 200; of 3 and 4 in sum / 200; of 7 / 100; \[urgency: run time on 7 / minutes to the deadline, from 0 to 1\] |
 /// | 4 x 10 | shares of the queue by minutes to the deadline, mean run time on 1 and 2, mean on 3 and 4, run time on 7 |
-/// | slices | 1 for a slice that is busy, else 0 |
+/// | slices | 0 for a slice that is free, else 1 |
 /// | \[slices\] | \[size of the slice / 7\] |
+/// | slices | only where GPUs are repartitioned: 1 for a slice that exists, else 0 |
 /// | 2 \[3\] | jobs that wait / 100, at most 1; share of free slices; \[largest free size / 7\] |
 ///
 /// The lower edges of the ten bins are -100, 0, 0.05, 0.2, 0.5, 1, 5, 10, 20 and 30 minutes. The
@@ -55,6 +56,8 @@ pub struct Observation {
     formulation: Formulation,
     /// The size of each slice / 7.
     sizes: Vec<f32>,
+    /// Whether GPUs are repartitioned.
+    is_flexible: bool,
 }
 
 impl Observation {
@@ -65,6 +68,7 @@ impl Observation {
         Self {
             formulation,
             sizes: sizes.map(|&size| f32::from(size) / 7.0).collect(),
+            is_flexible: machine.creation_minutes().is_some(),
         }
     }
 
@@ -84,9 +88,10 @@ impl Observation {
     #[must_use]
     pub fn numbers(&self) -> usize {
         let slices = self.sizes.len();
+        let exist = if self.is_flexible { slices } else { 0 };
         match self.formulation {
-            Formulation::Original => 4 + 4 * BINS + slices + 2,
-            Formulation::Enhanced => 5 + 4 * BINS + 2 * slices + 3,
+            Formulation::Original => 4 + 4 * BINS + slices + exist + 2,
+            Formulation::Enhanced => 5 + 4 * BINS + 2 * slices + exist + 3,
         }
     }
 
@@ -98,8 +103,9 @@ impl Observation {
         }
         let slices = self.sizes.len();
         let busy = 5 + 4 * BINS;
-        let last = busy + 2 * slices;
-        let kept = [0..4, 5..busy + slices, last..last + 2];
+        let exist = busy + 2 * slices;
+        let last = self.numbers() - 3;
+        let kept = [0..4, 5..busy + slices, exist..last + 2];
         kept.into_iter().flatten().collect()
     }
 
@@ -116,10 +122,14 @@ impl Observation {
         let (busy, rest) = rest.split_at_mut(self.sizes.len());
         self.head(state, head);
         histograms(state, queue);
-        for (to, own) in busy.iter_mut().zip(state.running()) {
-            *to = f32::from(u8::from(own.is_some()));
+        for (slice, to) in busy.iter_mut().enumerate() {
+            *to = f32::from(u8::from(!state.is_free(slice)));
         }
-        let (sizes, last) = rest.split_at_mut(rest.len() - if is_enhanced { 3 } else { 2 });
+        let (slices, last) = rest.split_at_mut(rest.len() - if is_enhanced { 3 } else { 2 });
+        let (sizes, exist) = slices.split_at_mut(if is_enhanced { self.sizes.len() } else { 0 });
+        for (slice, to) in exist.iter_mut().enumerate() {
+            *to = f32::from(u8::from(state.exists(slice)));
+        }
         if is_enhanced {
             sizes.copy_from_slice(&self.sizes);
             let largest = state.free().classes().next();

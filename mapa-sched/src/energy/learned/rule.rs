@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind};
 #[derive(Clone, Debug)]
 pub struct Learned {
     weights: Weights,
-    sizes: Vec<u8>,
+    machine: Machine,
     observation: Observation,
     seen: Vec<f32>,
     scratch: Scratch,
@@ -25,7 +25,7 @@ impl Learned {
     /// # Errors
     /// The weights are for GPUs with other layouts.
     pub fn new(weights: Weights, machine: &Machine) -> Result<Self, Error> {
-        let own = Machine::new(weights.layouts(), *machine.power())?;
+        let own = Machine::of_layouts(weights.layouts(), *machine.power())?;
         if own != *machine {
             let has = machine.layouts();
             let what = format!(
@@ -36,7 +36,7 @@ impl Learned {
         }
         Ok(Self {
             observation: Observation::new(weights.formulation(), machine),
-            sizes: machine.sizes().to_vec(),
+            machine: own,
             weights,
             seen: Vec::new(),
             scratch: Scratch::default(),
@@ -57,7 +57,7 @@ impl Rule for Learned {
 
     /// As [`Learned`] says; nothing on another machine than it was made for.
     fn choose(&mut self, state: &State) -> Option<Start> {
-        if state.queue().is_empty() || state.machine().sizes() != self.sizes {
+        if state.queue().is_empty() || *state.machine() != self.machine {
             return None;
         }
         self.seen.clear();
@@ -71,8 +71,8 @@ impl Rule for Learned {
 /// The free slice of the largest output, of equal ones the lowest.
 fn best(state: &State, outputs: &[f32]) -> Option<usize> {
     let mut best: Option<(f32, usize)> = None;
-    for (slice, (&output, running)) in outputs.iter().zip(state.running()).enumerate() {
-        if running.is_none() && best.is_none_or(|(most, _)| output > most) {
+    for (slice, &output) in outputs.iter().enumerate() {
+        if state.is_free(slice) && best.is_none_or(|(most, _)| output > most) {
             best = Some((output, slice));
         }
     }

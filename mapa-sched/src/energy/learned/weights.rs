@@ -45,7 +45,7 @@ fn wrong<T>(what: String) -> Result<T, Error> {
 }
 
 impl Weights {
-    /// A net that was trained for GPUs of these [layouts](Machine::new) with this seed. The note
+    /// A net that was trained for GPUs of these [layouts](Machine::layouts) with this seed. The note
     /// says how, in one line.
     ///
     /// # Errors
@@ -58,7 +58,7 @@ impl Weights {
         note: &str,
         net: Net,
     ) -> Result<Self, Error> {
-        let machine = Machine::new(layouts, Power::A100)?;
+        let machine = Machine::of_layouts(layouts, Power::A100)?;
         let observation = Observation::new(formulation, &machine);
         let ends = (net.sizes().first(), net.sizes().last());
         let (inputs, outputs) = (observation.numbers(), observation.slices());
