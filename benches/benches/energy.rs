@@ -4,7 +4,9 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group};
+use mapa_rl::{Batch, KEPT, Reward, Source};
 use mapa_sched::bound::{Bound, Solver};
+use mapa_sched::energy::learned::{Formulation, Learned, Observation};
 use mapa_sched::energy::{
     EnergyPlan, Fit, LargestFirst, Machine, Power, Rule, SliceJob, Slots, State, chu_bound,
     energy_bound, linear_bound, progress_bound, static_progress_bound,
@@ -105,4 +107,66 @@ fn bounds(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, days, bounds);
+/// The environment of training: eight days side by side, with observations and masks, under
+/// largest-first. Throughput is in steps.
+fn environment(c: &mut Criterion) {
+    const STEPS: usize = 500;
+    let machine = Machine::new(Machine::PUBLISHED, Power::A100).expect("it is sound");
+    let source = Source {
+        observation: Observation::new(Formulation::Enhanced, &machine),
+        machine,
+        draw: Draw::default(),
+        reward: Reward::Code,
+        seed: 1,
+    };
+    let mut batch = Batch::new(source, 8).expect("days are drawn");
+    let (mut seen, mut masks, mut actions) = (Vec::new(), Vec::new(), Vec::new());
+    let mut step = move || {
+        seen.clear();
+        masks.clear();
+        actions.clear();
+        batch.observe(&mut seen);
+        batch.masks(&mut masks);
+        for day in batch.days() {
+            let start = LargestFirst.choose(day.state());
+            actions.push(start.expect("a decision is due").slice);
+        }
+        batch.step(&actions).expect("slices are free");
+        let numbers = (seen.len(), masks.len());
+        assert_eq!(numbers, (8 * 88, 8 * 20));
+        let late = batch.finished().iter().map(Totals::late_share);
+        late.fold((seen[0], 0.0_f64), |all, own| (all.0, all.1.max(own)))
+    };
+    // Half the load is above what whole GPUs carry: a day has late jobs, and jobs in time.
+    let worst = (0..5000).map(|_| step().1).fold(0.0, f64::max);
+    assert!(0.2 < worst && worst < 0.8, "{worst}");
+    let mut group = c.benchmark_group("energy: steps of days with observations");
+    group.throughput(Throughput::Elements(8 * STEPS as u64));
+    group.bench_function("8 days", |b| {
+        b.iter(|| (0..STEPS).for_each(|_| drop(black_box(step()))));
+    });
+    group.finish();
+}
+
+/// A day under a net that ships, and one under the rule that it must beat. Throughput is in jobs.
+fn learned(c: &mut Criterion) {
+    let jobs = Draw::default().jobs(1).expect("the published parameters");
+    let machine = Machine::new(Machine::PUBLISHED, Power::A100).expect("it is sound");
+    let mut group = c.benchmark_group("energy: a day under a net");
+    group.throughput(Throughput::Elements(jobs.len() as u64));
+    group.sample_size(10);
+    let largest = day(&jobs, &machine, RULES[0].1);
+    for (name, settings) in [("2 layers of 128", "ours"), ("256, 256, 128", "published")] {
+        let kept = KEPT.iter().find(|own| own.settings == settings);
+        let weights = kept.expect("it ships").weights().expect("it is sound");
+        let mut rule = Learned::new(weights, &machine).expect("it is for this machine");
+        let mut one = || {
+            run(&jobs, State::new(machine.clone()), &mut rule).expect("rules start what is there")
+        };
+        assert!(one().late < largest.late + jobs.len() / 50, "{name}");
+        group.bench_function(name, |b| b.iter(|| black_box(one())));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, days, bounds, environment, learned);

@@ -86,6 +86,8 @@ pub(crate) enum ErrorKind {
     ProgramTooLarge { columns: usize, most: usize },
     #[error("linear program: {0}")]
     Solver(String),
+    #[error("weights: {0}")]
+    BadWeights(String),
     #[error(transparent)]
     Core(mapa_core::Error),
 }

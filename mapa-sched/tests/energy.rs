@@ -1,9 +1,9 @@
 //! Jobs with deadlines on slices: the state, and the rules against slow ones that visit every slice.
 
 use mapa_sched::energy::{
-    Arithmetic, EarliestFinish, EnergyPlan, Fit, LargestFirst, LeastCost, Machine, MeanFinish,
-    Power, Prices, RandomSlice, Rule, SIZES, SliceJob, SmallestFirst, Start, State, energy_bound,
-    printed_energy_bound,
+    Arithmetic, Booking, EarliestFinish, EnergyPlan, Fit, LargestFirst, LeastCost, Machine,
+    MeanFinish, Placement, Power, Prices, RandomSlice, Rule, SIZES, SliceJob, SmallestFirst, Start,
+    State, energy_bound, printed_energy_bound,
 };
 use proptest::prelude::*;
 
@@ -16,10 +16,10 @@ fn minutes(job: &SliceJob, size: u8) -> f64 {
 }
 
 /// The free slices: number, size, and busy compute slices of the GPU.
-fn free(state: &State) -> Vec<(usize, u8, u8)> {
+pub(crate) fn free(state: &State) -> Vec<(usize, u8, u8)> {
     let own = state.machine();
     (0..own.sizes().len())
-        .filter(|&slice| state.running()[slice].is_none())
+        .filter(|&slice| is_free(state, slice))
         .map(|slice| {
             let gpu = own.gpus()[slice];
             let busy = (0..own.sizes().len())
@@ -174,43 +174,67 @@ prop_compose! {
 
 /// What happens: an arrival, a start by a draw, an end, or time.
 #[derive(Clone, Debug)]
-enum Step {
+pub(crate) enum Step {
     Arrive(SliceJob),
     Start(usize, usize),
     End(usize),
     Wait(f64),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(crate) fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => job().prop_map(Step::Arrive),
-        4 => (0..9_usize, 0..20_usize).prop_map(|(a, b)| Step::Start(a, b)),
-        1 => (0..20_usize).prop_map(Step::End),
+        4 => (0..9_usize, 0..28_usize).prop_map(|(a, b)| Step::Start(a, b)),
+        1 => (0..28_usize).prop_map(Step::End),
         1 => (0.0..2.0_f64).prop_map(Step::Wait),
     ]
 }
 
-fn after(layouts: &str, steps: Vec<Step>) -> State {
-    let mut state = State::new(machine(layouts));
+pub(crate) fn after(layouts: &str, steps: Vec<Step>) -> State {
+    stepped(machine(layouts), steps, |_| ())
+}
+
+/// The state after these steps, looked at after each.
+pub(crate) fn stepped(machine: Machine, steps: Vec<Step>, look: impl Fn(&State)) -> State {
+    let mut state = State::new(machine);
     for (id, step) in (0..).zip(steps) {
         match step {
             Step::Arrive(job) => state.arrive(id, job),
             Step::Start(waiting, slice) => {
                 let before = (state.queue().len(), state.free_count());
-                let is_free = state.running().get(slice).is_some_and(Option::is_none);
+                let is_free = slice < state.running().len() && is_free(&state, slice);
                 let done = state.start(Start { waiting, slice });
                 assert_eq!(done.is_ok(), waiting < before.0 && is_free);
                 let one = usize::from(done.is_ok());
-                assert_eq!(
-                    (state.queue().len() + one, state.free_count() + one),
-                    before
-                );
+                assert_eq!(state.queue().len() + one, before.0);
+                if state.machine().creation_minutes().is_none() {
+                    assert_eq!(state.free_count() + one, before.1);
+                }
             }
             Step::End(slice) => drop(state.end(slice)),
             Step::Wait(minutes) => state.advance(state.now() + minutes),
         }
+        look(&state);
     }
     state
+}
+
+/// Where a slice of a machine lies that is repartitioned.
+fn placement(slice: usize) -> Placement {
+    Placement::ALL[slice % 14]
+}
+
+/// Whether two different slices cannot exist together.
+fn clash(state: &State, a: usize, b: usize) -> bool {
+    let is_flexible = state.machine().creation_minutes().is_some();
+    let same_gpu = state.machine().gpus()[a] == state.machine().gpus()[b];
+    is_flexible && a != b && same_gpu && placement(a).overlaps(placement(b))
+}
+
+/// Whether a job may start on a slice, by a look at everything that runs.
+fn is_free(state: &State, slice: usize) -> bool {
+    let mut running = state.running().iter().flatten();
+    running.all(|own| own.slice != slice && !clash(state, slice, own.slice))
 }
 
 proptest! {
@@ -243,6 +267,92 @@ proptest! {
             let slice = free(&state)[draw].0;
             prop_assert_eq!(start, (!state.queue().is_empty()).then_some(Start { waiting: 0, slice }));
         }
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_runs_where_gpus_are_repartitioned_exists_and_overlaps_nothing(
+        steps in prop::collection::vec(step(), 0..80),
+        creation in prop::sample::select(vec![0.0, 0.5]),
+    ) {
+        let flexible = Machine::flexible(2, Power::A100, creation).unwrap();
+        let look = |state: &State| {
+            let slices = 0..state.running().len();
+            for slice in slices.clone() {
+                assert_eq!(state.is_free(slice), is_free(state, slice));
+                assert!(state.exists(slice) || state.running()[slice].is_none());
+                for other in slices.clone() {
+                    assert!(!(state.exists(slice) && state.exists(other) && clash(state, slice, other)));
+                }
+            }
+            let free = slices.clone().filter(|&own| state.is_free(own)).count();
+            assert_eq!(state.free_count(), free);
+            for (gpu, &used) in state.used().iter().enumerate() {
+                let running = state.running().iter().flatten();
+                let own = running.filter(|own| own.slice / 14 == gpu);
+                assert_eq!(used, own.map(|own| placement(own.slice).size).sum::<u8>());
+            }
+        };
+        let mut state = stepped(flexible, steps, look);
+        // The next start creates an instance, and waits for it, if there is none.
+        let before = state.creations();
+        for slice in (0..28).filter(|&own| is_free(&state, own)).collect::<Vec<_>>() {
+            let mut next = state.clone();
+            let job = SliceJob::new(0.0, 0.0, [3.0; 5]).unwrap();
+            next.arrive(99, job);
+            let finish = next.finish_on(&job, slice);
+            let delay = if next.exists(slice) { 0.0 } else { creation };
+            let own = next.start(Start { waiting: 0, slice }).unwrap();
+            prop_assert_eq!((own.begins, own.finish), (state.now() + delay, state.now() + delay + 3.0));
+            prop_assert_eq!(finish, own.finish);
+            prop_assert_eq!(next.creations() - before, u64::from(!state.exists(slice)));
+            prop_assert!(next.exists(slice));
+            // What the new instance is not in the way of is kept.
+            for other in (0..28).filter(|&other| other != slice) {
+                prop_assert_eq!(next.exists(other), state.exists(other) && !clash(&state, slice, other));
+            }
+        }
+        // An instance outlives its job.
+        if let Some(own) = state.running().iter().flatten().next().copied() {
+            state.end(own.slice);
+            prop_assert!(state.exists(own.slice));
+        }
+    }
+
+    #[test]
+    fn every_rule_starts_only_what_is_free_where_gpus_are_repartitioned(
+        steps in prop::collection::vec(step(), 0..60),
+    ) {
+        let flexible = Machine::flexible(2, Power::A100, 0.1).unwrap();
+        let state = stepped(flexible, steps, |_| ());
+        let idle = state.running().iter().all(Option::is_none);
+        let plan = |booking| Box::new(EnergyPlan::default().booking(booking)) as Box<dyn Rule>;
+        let rules: [Box<dyn Rule>; 8] = [
+            Box::new(LargestFirst), Box::new(SmallestFirst), Box::new(Fit::fullest()),
+            Box::new(LeastCost::default()), Box::new(MeanFinish), plan(Booking::None),
+            plan(Booking::Busy), plan(Booking::Slots),
+        ];
+        for mut rule in rules {
+            let start = rule.choose(&state);
+            prop_assert!(start.is_some() || !idle || state.queue().is_empty());
+            if let Some(start) = start {
+                prop_assert!(is_free(&state, start.slice), "{}", rule.name());
+                // Nothing is created where an instance of the size is free that costs no more room.
+                let size = placement(start.slice).size;
+                let unused = (0..28).any(|own| state.exists(own) && is_free(&state, own) && placement(own).size == size);
+                prop_assert!(rule.name() != "largest-first" || !unused || state.exists(start.slice));
+            }
+        }
+    }
+
+    #[test]
+    fn where_gpus_keep_their_layouts_jobs_book_slots_as_they_book_slices(
+        steps in prop::collection::vec(step(), 0..60),
+    ) {
+        let state = after(Machine::SEARCHED, steps);
+        let of = |booking| EnergyPlan::default().booking(booking).choose(&state);
+        prop_assert_eq!(of(Booking::Busy), of(Booking::Slots));
     }
 }
 
@@ -286,6 +396,10 @@ fn what_cannot_be_a_machine_or_prices_is_refused() {
     ] {
         let error = Machine::new(layouts, Power::A100).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
+    }
+    for (gpus, creation) in [(0, 1.0), (1, -1.0), (1, f64::NAN)] {
+        let error = Machine::flexible(gpus, Power::A100, creation).unwrap_err();
+        assert!(error.to_string().contains("expected one GPU or more"));
     }
     let falls = Power::new([40.0, 30.0, 50.0, 60.0, 70.0, 80.0, 90.0, 100.0]);
     assert!(falls.unwrap_err().to_string().contains("do not fall"));

@@ -14,6 +14,7 @@ mod facts;
 mod fifo;
 mod foresight;
 mod index;
+mod learned;
 mod machines;
 mod orders;
 mod own;

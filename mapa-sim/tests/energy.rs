@@ -5,9 +5,9 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use mapa_sched::energy::{
-    Arithmetic, EarliestFinish, EnergyPlan, Fit, LargestFirst, LeastCost, Machine, MeanFinish,
-    Power, Prices, RandomSlice, Rule, SIZES, SliceJob, SmallestFirst, Start, State, energy_bound,
-    printed_energy_bound,
+    Arithmetic, Booking, EarliestFinish, EnergyPlan, Fit, LargestFirst, LeastCost, Machine,
+    MeanFinish, Placement, Power, Prices, RandomSlice, Rule, SIZES, SliceJob, SmallestFirst, Start,
+    State, energy_bound, printed_energy_bound,
 };
 use mapa_sim::energy::{
     Draw, PUBLISHED_SEEDS, Totals, published_day, published_draws, run, run_as,
@@ -553,4 +553,82 @@ fn jobs_run_as_long_as_they_do_and_not_as_was_told() {
                 .contains("the same arrivals and deadlines")
         );
     }
+}
+
+#[test]
+fn placements_and_what_exists_together_are_those_of_the_table_of_an_a100() {
+    let gpu = mapa_topologies::mig::named("a100-40gb").unwrap();
+    let model = gpu.model(mapa_topologies::mig::Offer::PLAIN).unwrap();
+    let of = |own: &mapa_core::mig::Instance| Placement {
+        size: model.profile(own.profile).size.compute,
+        start: own.start,
+    };
+    let table: Vec<Placement> = model.instances().iter().map(of).collect();
+    assert_eq!(table.len(), Placement::ALL.len());
+    for own in Placement::ALL {
+        let at = table.iter().position(|other| *other == own).unwrap();
+        let profile = model.profile(model.instances()[at].profile);
+        assert_eq!(profile.size.memory, own.slots());
+    }
+    // Every set of placements without an overlap is a layout, and no other is.
+    let mut sets = std::collections::BTreeSet::new();
+    for bits in 1_u32..1 << 14 {
+        let mut own: Vec<Placement> = (0..14)
+            .filter(|at| bits >> at & 1 == 1)
+            .map(|at| Placement::ALL[at])
+            .collect();
+        let apart = own
+            .iter()
+            .enumerate()
+            .all(|(at, a)| own[..at].iter().all(|b| !a.overlaps(*b)));
+        if apart {
+            assert!(own.iter().map(|own| own.size).sum::<u8>() <= 7);
+            own.sort_by_key(|own| (own.start, own.size));
+            sets.insert(
+                own.iter()
+                    .map(|own| (own.start, own.size))
+                    .collect::<Vec<_>>(),
+            );
+        }
+    }
+    let layouts = model.layouts().map(|own| {
+        let mut own: Vec<_> = own.instances().iter().map(of).collect();
+        own.sort_by_key(|own| (own.start, own.size));
+        own.iter()
+            .map(|own| (own.start, own.size))
+            .collect::<Vec<_>>()
+    });
+    assert_eq!(layouts.collect::<std::collections::BTreeSet<_>>(), sets);
+}
+
+#[test]
+fn days_end_where_gpus_are_repartitioned_and_draw_what_the_chord_demands() {
+    let rules: [fn() -> Box<dyn Rule>; 5] = [
+        || Box::new(LargestFirst),
+        || Box::new(Fit::fullest()),
+        || Box::new(EnergyPlan::default().booking(Booking::None)),
+        || Box::new(EnergyPlan::default()),
+        || Box::new(EnergyPlan::default().booking(Booking::Slots)),
+    ];
+    let jobs = Draw::default().jobs(4).unwrap();
+    for rule in rules {
+        let mut rule = rule();
+        let machine = Machine::flexible(8, Power::A100, 4.0 / 60.0).unwrap();
+        let own = run(&jobs, State::new(machine), &mut *rule).unwrap();
+        assert!(own.jobs == jobs.len() && own.end < 1600.0, "{own:?}");
+        assert!(own.watt_minutes >= energy_bound(&jobs, 8, &Power::A100).unwrap());
+        assert!(
+            own.creations >= 8 && own.creations < jobs.len() as u64,
+            "{own:?}"
+        );
+    }
+}
+
+#[test]
+fn an_instance_that_exists_is_used_without_delay() {
+    let of = |arrives| SliceJob::new(arrives, 100.0, [10.0, 8.0, 7.0, 6.0, 4.0]).unwrap();
+    let flexible = || State::new(Machine::flexible(1, Power::A100, 0.5).unwrap());
+    let own = run(&[of(0.0), of(9.0)], flexible(), &mut LargestFirst).unwrap();
+    assert_eq!((own.creations, own.end), (1, 13.0));
+    assert_eq!(own.watt_minutes, 8.5 * 250.0 + 4.5 * 40.0);
 }

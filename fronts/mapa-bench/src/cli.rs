@@ -26,6 +26,8 @@ mod simulate;
 mod sweep;
 mod topo;
 #[cfg(feature = "experiments")]
+mod train;
+#[cfg(feature = "experiments")]
 mod workers;
 mod workload;
 
@@ -50,6 +52,8 @@ pub(crate) use score::{ScoreArgs, Switched};
 pub(crate) use simulate::SimulateArgs;
 pub(crate) use sweep::{Shard, SweepArgs};
 pub(crate) use topo::{Format, ReadArgs, TopoArgs};
+#[cfg(feature = "experiments")]
+pub(crate) use train::{FormulationName, SettingsName, TrainArgs};
 #[cfg(feature = "experiments")]
 pub(crate) use workers::{CopyArgs, ReplayArgs, WorkersArgs, WorkersDo};
 pub(crate) use workload::WorkloadArgs;
@@ -150,6 +154,13 @@ pub(crate) enum Command {
     /// Not in this build: needs the feature `experiments`.
     #[cfg(not(feature = "experiments"))]
     Reproduce(left_out::LeftOut),
+    /// Train a net that picks MIG slices for jobs with deadlines, and compare it with rules.
+    #[cfg(feature = "experiments")]
+    #[command(after_help = train::HELP)]
+    Train(TrainArgs),
+    /// Not in this build: needs the feature `experiments`.
+    #[cfg(not(feature = "experiments"))]
+    Train(left_out::LeftOut),
     /// Show what kind of machine description each file is, and what it contains: outputs of
     /// vendors' tools, XML, machine files.
     Read(ReadArgs),

@@ -64,6 +64,10 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => commands::reproduce(args, &mut output),
         #[cfg(not(feature = "experiments"))]
         Command::Reproduce(_) => features::require("experiments", "reproduce"),
+        #[cfg(feature = "experiments")]
+        Command::Train(args) => commands::train(args, &mut output),
+        #[cfg(not(feature = "experiments"))]
+        Command::Train(_) => features::require("experiments", "train"),
         Command::Read(args) => commands::read_files(args, &mut output),
         Command::Completions { shell } => commands::completions(*shell, &mut output),
         Command::Man { into } => commands::man(into, &mut output),

@@ -17,7 +17,7 @@ use self::source::{Crate, Sources};
 
 /// From each crate of the workspace, the arrows that may leave it. They point down; a new one is
 /// argued for in docs/decisions.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("mapa-core", &[]),
     ("mapa-table", &[]),
     // The catalogue is for its tests and examples.
@@ -34,6 +34,8 @@ const ARROWS: [(&str, &[&str]); 14] = [
         &["mapa-core", "mapa-sched", "mapa-table", "mapa-topologies"],
     ),
     ("mapa-topologies", &["mapa-core"]),
+    // Training; what is trained is evaluated below.
+    ("mapa-rl", &["mapa-sched", "mapa-sim"]),
     // What the drivers answer is text, which has its readers.
     ("mapa-live", &["mapa-core", "mapa-topologies"]),
     // What fronts share: requests, names and answers, in words.
@@ -57,6 +59,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "mapa-front",
             "mapa-patterns",
             "mapa-regress",
+            "mapa-rl",
             "mapa-sched",
             "mapa-sim",
             "mapa-topologies",
@@ -71,6 +74,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "mapa-live",
             "mapa-patterns",
             "mapa-regress",
+            "mapa-rl",
             "mapa-sched",
             "mapa-sim",
             "mapa-table",
@@ -97,6 +101,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "mapa-core",
             "mapa-patterns",
             "mapa-regress",
+            "mapa-rl",
             "mapa-sched",
             "mapa-sim",
             "mapa-topologies",
@@ -339,6 +344,7 @@ fn every_file_of_tests_is_in_the_one_binary() {
         "mapa-core",
         "topologies",
         "hardware/mapa-live",
+        "lab/mapa-rl",
         "mapa-patterns",
         "mapa-regress",
         "mapa-sched",

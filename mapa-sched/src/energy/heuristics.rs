@@ -1,5 +1,6 @@
 //! The published heuristics, and simple rules of ours. Each starts the head of the queue, the job
-//! with the earliest deadline, as soon as a slice is free.
+//! with the earliest deadline, as soon as a slice is free. Where GPUs are repartitioned, they take a
+//! slice that exists before one of its size that does not.
 
 use super::job::{SIZES, SliceJob};
 use super::rule::Rule;
@@ -148,15 +149,15 @@ impl Rule for Fit {
 
     fn choose(&mut self, state: &State) -> Option<Start> {
         head(state, |job| {
-            let in_time = |class: &usize| state.finish_of(job, *class) <= job.deadline();
-            let fits = state.free().classes().rev().find(in_time);
-            let class = fits.or_else(|| state.free().classes().next())?;
-            if !self.fullest {
-                return state.free().first(class);
-            }
-            (0..8)
-                .rev()
-                .find_map(|used| state.free().first_with(class, used))
+            let free = state.free();
+            let of_class = |class: usize| match free.groups(class).next() {
+                Some(group) if self.fullest => free.first_of(class, group),
+                _ => free.first(class),
+            };
+            let mut smallest_first = free.classes().rev().filter_map(of_class);
+            let in_time = |slice: &usize| state.finish_on(job, *slice) <= job.deadline();
+            let fits = smallest_first.find(in_time);
+            fits.or_else(|| of_class(free.classes().next()?))
         })
     }
 }
@@ -194,13 +195,13 @@ impl Rule for LeastCost {
         head(state, |job| {
             let mut best: Option<(f64, usize)> = None;
             for class in state.free().classes() {
-                let minutes = job.minutes()[class];
-                let late = (state.finish_of(job, class) - job.deadline()).max(0.0);
-                for used in (0..8).rev() {
-                    let Some(slice) = state.free().first_with(class, used) else {
+                for group in state.free().groups(class) {
+                    let Some(slice) = state.free().first_of(class, group) else {
                         continue;
                     };
-                    let added = state.machine().power().added(used, SIZES[class]);
+                    let minutes = job.minutes()[class] + state.delay(slice);
+                    let late = (state.finish_on(job, slice) - job.deadline()).max(0.0);
+                    let added = state.machine().power().added(group.used, SIZES[class]);
                     let cost = self.minutes_per_watt_minute * added * minutes + late;
                     if best.is_none_or(|(least, _)| cost < least) {
                         best = Some((cost, slice));

@@ -2,7 +2,7 @@
 //!
 //! The model is that of Hisaria, Vij and Srivastava, "Scheduling Jobs on Multi-Instance GPUs (MIG)
 //! using Reinforcement Learning" (Columbia University), with the parameters of the code that its
-//! authors published. GPUs are partitioned once. A job takes one slice, and no size of slice runs
+//! authors published. GPUs are partitioned once, or repartitioned while jobs run. A job takes one slice, and no size of slice runs
 //! it faster than a larger one. A GPU draws power by how many of its seven compute slices are busy.
 //! Jobs wait in the order of their deadlines. They are neither interrupted nor moved.
 //!
@@ -14,6 +14,7 @@
 //! | [`Rule`] | which job starts where: the published heuristics, and rules of our own |
 //! | [`bounds`] | what no schedule is below, in energy and tardiness |
 //! | [`Schedule`] | what ran where and when, to be verified, measured and [`reduced`] |
+//! | [`learned`] | rules that are trained nets |
 //!
 //! Nothing here advances time: `mapa_sim::energy` does, and measures. Times are minutes, power is
 //! in watts, energy in watt-minutes, as the authors' own numbers are.
@@ -32,11 +33,16 @@
 //! # Ok::<(), mapa_sched::Error>(())
 //! ```
 
+mod booking;
 mod bounds;
 mod free;
 mod heuristics;
+mod histogram;
 mod job;
+pub mod learned;
 mod machine;
+mod placement;
+mod plan;
 mod power;
 mod prices;
 mod reduction;
@@ -53,8 +59,10 @@ pub use heuristics::{
 };
 pub use job::{SIZES, SliceJob};
 pub use machine::Machine;
+pub use placement::Placement;
+pub use plan::{Booking, EnergyPlan};
 pub use power::Power;
-pub use prices::{EnergyPlan, Prices};
+pub use prices::Prices;
 pub use reduction::reduced;
 pub use rule::Rule;
 pub use schedule::{Costs, Piece, Recorder, Schedule};

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::free::Free;
-use super::job::{SliceJob, class_of};
+use super::free::{Free, Group};
+use super::histogram::Histograms;
+use super::job::SliceJob;
 use super::machine::Machine;
 use crate::error::{Error, ErrorKind};
 
@@ -32,6 +33,8 @@ pub struct Running {
     pub id: u32,
     /// The slice on which it runs.
     pub slice: usize,
+    /// When it begins to run, minutes: its start, or when its instance has been created.
+    pub begins: f64,
     /// When it ends, minutes.
     pub finish: f64,
     /// When it should have ended, minutes.
@@ -60,6 +63,13 @@ impl Arithmetic {
     }
 }
 
+/// The slices of one GPU: bits by position on it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slices {
+    busy: u16,
+    exist: u16,
+}
+
 /// What waits, what runs and what is free at one moment.
 #[derive(Clone, Debug)]
 pub struct State {
@@ -67,11 +77,15 @@ pub struct State {
     arithmetic: Arithmetic,
     now: f64,
     queue: Vec<Waiting>,
+    histograms: Histograms,
     running: Vec<Option<Running>>,
     used: Vec<u8>,
+    slices: Vec<Slices>,
+    creations: u64,
     free: Free,
-    /// When busy slices are expected to be free, by class of size. Times are not negative, so their
-    /// bits are ordered as they are.
+    /// When slices that are not free are expected to be, by slice; -1 for those that are.
+    free_at: Vec<f64>,
+    /// The same by class of size. Times are not negative, so their bits are ordered as they are.
     ends: [BTreeSet<(u64, usize)>; 5],
     /// How many GPUs have 0 to 7 busy compute slices.
     by_use: [u32; 8],
@@ -81,17 +95,31 @@ impl State {
     /// A machine on which nothing runs, at minute 0.
     #[must_use]
     pub fn new(machine: Machine) -> Self {
-        Self {
+        let exist = match machine.creation_minutes() {
+            Some(_) => 0,
+            None => u16::MAX,
+        };
+        let slices = machine.sizes().len();
+        let gpus = machine.gpu_count();
+        let mut own = Self {
             arithmetic: Arithmetic::Double,
             now: 0.0,
             queue: Vec::new(),
-            running: vec![None; machine.sizes().len()],
-            used: vec![0; machine.gpu_count()],
-            free: Free::new(&machine),
+            histograms: Histograms::default(),
+            running: vec![None; slices],
+            used: vec![0; gpus],
+            slices: vec![Slices { busy: 0, exist }; gpus],
+            creations: 0,
+            free: Free::none(&machine),
+            free_at: vec![-1.0; slices],
             ends: Default::default(),
-            by_use: [machine.gpu_count() as u32, 0, 0, 0, 0, 0, 0, 0],
+            by_use: [gpus as u32, 0, 0, 0, 0, 0, 0, 0],
             machine,
+        };
+        for gpu in 0..gpus {
+            own.refresh(gpu);
         }
+        own
     }
 
     /// The state with times of this precision.
@@ -116,6 +144,11 @@ impl State {
     #[must_use]
     pub fn queue(&self) -> &[Waiting] {
         &self.queue
+    }
+
+    /// How many of the jobs that wait are how long.
+    pub(super) fn histograms(&self) -> &Histograms {
+        &self.histograms
     }
 
     /// What runs on each slice.
@@ -145,15 +178,52 @@ impl State {
         self.free.len()
     }
 
+    /// Whether a job may start on a slice: nothing runs on it, nor on a slice that it overlaps.
+    #[must_use]
+    pub fn is_free(&self, slice: usize) -> bool {
+        self.free.has(slice)
+    }
+
+    /// Whether a slice exists. Where GPUs keep their layouts, all do.
+    ///
+    /// # Panics
+    /// A slice that the machine does not have.
+    #[must_use]
+    pub fn exists(&self, slice: usize) -> bool {
+        let gpu = self.machine.gpus()[slice];
+        let at = slice - self.machine.slices_of(gpu).start;
+        self.slices[gpu as usize].exist >> at & 1 == 1
+    }
+
+    /// How many instances have been created.
+    #[must_use]
+    pub fn creations(&self) -> u64 {
+        self.creations
+    }
+
+    /// How long a job that starts now on a slice waits for its creation, minutes.
+    pub(super) fn delay(&self, slice: usize) -> f64 {
+        match self.machine.creation_minutes() {
+            Some(minutes) if !self.exists(slice) => minutes,
+            _ => 0.0,
+        }
+    }
+
     /// The free slices.
     pub(super) fn free(&self) -> &Free {
         &self.free
     }
 
-    /// When the busy slices of a class are expected to be free, minutes, ascending; not before now.
-    pub(super) fn ends(&self, class: usize) -> impl Iterator<Item = f64> + '_ {
+    /// When the slices of a class that are not free are expected to be, minutes, ascending; not
+    /// before now. A slice that overlaps several that are busy is free with the last of them.
+    pub(super) fn ends(&self, class: usize) -> impl Iterator<Item = (f64, usize)> + '_ {
         let ends = self.ends[class].iter();
-        ends.map(|&(bits, _)| f64::from_bits(bits).max(self.now))
+        ends.map(|&(bits, slice)| (f64::from_bits(bits).max(self.now), slice))
+    }
+
+    /// When a slice is expected to be free, minutes; now if it is.
+    pub(super) fn free_at(&self, slice: usize) -> f64 {
+        self.free_at[slice].max(self.now)
     }
 
     /// Lets time go on to this moment, minutes. An earlier moment changes nothing.
@@ -167,10 +237,11 @@ impl State {
             .queue
             .partition_point(|own| own.job.deadline() <= job.deadline());
         self.queue.insert(at, Waiting { id, job });
+        self.histograms.add(&job);
     }
 
-    /// When a job would end that starts now on a slice of this position in [`SIZES`](super::SIZES),
-    /// minutes.
+    /// When a job would end that starts now on a slice of this position in [`SIZES`](super::SIZES)
+    /// that exists, minutes.
     #[must_use]
     pub fn finish_of(&self, job: &SliceJob, class: usize) -> f64 {
         self.arithmetic.round(self.now + job.minutes()[class])
@@ -182,8 +253,27 @@ impl State {
     /// A slice that the machine does not have.
     #[must_use]
     pub fn finish_on(&self, job: &SliceJob, slice: usize) -> f64 {
-        let class = class_of(self.machine.sizes()[slice]).unwrap_or_default();
-        self.finish_of(job, class)
+        self.end_from(job, slice, self.begin_on(slice))
+    }
+
+    /// When a job with these run times ends on a slice where it begins to run at a moment, minutes.
+    ///
+    /// # Panics
+    /// A slice that the machine does not have.
+    #[must_use]
+    pub fn end_from(&self, job: &SliceJob, slice: usize, begins: f64) -> f64 {
+        let minutes = job.minutes()[self.machine.class(slice)];
+        self.arithmetic.round(begins + minutes)
+    }
+
+    /// When a job would begin to run that starts now on this slice, minutes.
+    fn begin_on(&self, slice: usize) -> f64 {
+        let delay = self.delay(slice);
+        if delay > 0.0 {
+            self.arithmetic.round(self.now + delay)
+        } else {
+            self.now
+        }
     }
 
     /// Starts a job that waits.
@@ -210,14 +300,22 @@ impl State {
                 "slice {slice}: job {id} runs there: expected a free slice"
             )));
         }
+        if !self.is_free(slice) {
+            return Err(wrong(format!(
+                "slice {slice}: a job runs on a slice that it overlaps: expected a free slice"
+            )));
+        }
         self.queue.remove(waiting);
-        let finish = self.finish_on(&job, slice);
+        self.histograms.remove(&job);
+        let begins = self.begin_on(slice);
         let running = Running {
             id,
             slice,
-            finish,
+            begins,
+            finish: self.end_from(&job, slice, begins),
             deadline: job.deadline(),
         };
+        self.create(slice);
         self.occupy(slice, Some(running));
         Ok(running)
     }
@@ -229,6 +327,18 @@ impl State {
         Some(running)
     }
 
+    /// Creates a slice if it does not exist, in place of those that it overlaps.
+    fn create(&mut self, slice: usize) {
+        if self.exists(slice) {
+            return;
+        }
+        let gpu = self.machine.gpus()[slice];
+        let at = slice - self.machine.slices_of(gpu).start;
+        let exist = &mut self.slices[gpu as usize].exist;
+        *exist = *exist & !self.machine.conflicts(slice) | 1 << at;
+        self.creations += 1;
+    }
+
     /// Books who has a slice, and with it what its GPU uses and draws.
     fn occupy(&mut self, slice: usize, by: Option<Running>) {
         let (size, gpu) = (self.machine.sizes()[slice], self.machine.gpus()[slice]);
@@ -238,22 +348,64 @@ impl State {
         } else {
             before - size
         };
-        if let Some(class) = class_of(size) {
-            if let Some(own) = &self.running[slice] {
-                self.ends[class].remove(&(own.finish.to_bits(), slice));
-            }
-            if let Some(own) = &by {
-                self.ends[class].insert((own.finish.to_bits(), slice));
-            }
-        }
         self.running[slice] = by;
         self.used[gpu as usize] = after;
         self.by_use[usize::from(before)] -= 1;
         self.by_use[usize::from(after)] += 1;
-        for own in self.machine.slices_of(gpu) {
-            let size = self.machine.sizes()[own];
-            self.free.set(own, size, before, false);
-            self.free.set(own, size, after, self.running[own].is_none());
+        let on_gpu = self.machine.slices_of(gpu);
+        let bit = 1 << (slice - on_gpu.start);
+        self.slices[gpu as usize].busy ^= bit;
+        for own in on_gpu {
+            if self.machine.conflicts(own) & bit != 0 {
+                self.expect(own);
+            }
+        }
+        self.refresh(gpu as usize);
+    }
+
+    /// Books when a slice is expected to be free, after a change on its GPU.
+    fn expect(&mut self, slice: usize) {
+        let gpu = self.machine.gpus()[slice];
+        let first = self.machine.slices_of(gpu).start;
+        let mut in_the_way = self.machine.conflicts(slice) & self.slices[gpu as usize].busy;
+        let mut free_at = -1.0_f64;
+        while in_the_way != 0 {
+            let other = first + in_the_way.trailing_zeros() as usize;
+            let finish = self.running[other].as_ref().map_or(-1.0, |own| own.finish);
+            free_at = free_at.max(finish);
+            in_the_way &= in_the_way - 1;
+        }
+        let before = std::mem::replace(&mut self.free_at[slice], free_at);
+        let ends = &mut self.ends[self.machine.class(slice)];
+        if before >= 0.0 {
+            ends.remove(&(before.to_bits(), slice));
+        }
+        if free_at >= 0.0 {
+            ends.insert((free_at.to_bits(), slice));
+        }
+    }
+
+    /// Books which slices of a GPU are free, after a change on it.
+    fn refresh(&mut self, gpu: usize) {
+        let Slices { busy, exist } = self.slices[gpu];
+        let on_gpu = self.machine.slices_of(gpu as u32);
+        let first = on_gpu.start;
+        let mut free = 0_u16;
+        for slice in on_gpu.clone() {
+            if self.machine.conflicts(slice) & busy == 0 {
+                free |= 1 << (slice - first);
+            }
+        }
+        for slice in on_gpu {
+            let bit = 1 << (slice - first);
+            let lost = (self.machine.conflicts(slice) & free & !bit).count_ones();
+            let group = Group {
+                used: self.used[gpu],
+                exists: exist & bit != 0,
+                lost: lost.min(u32::from(Group::MOST)) as u8,
+            };
+            let group = (free & bit != 0).then_some(group);
+            self.free.set(slice, self.machine.class(slice), group);
         }
     }
 }

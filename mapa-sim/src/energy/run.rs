@@ -28,6 +28,8 @@ pub struct Totals {
     pub end: f64,
     /// How often the rule was asked.
     pub decisions: u64,
+    /// The instances that were created, where GPUs are repartitioned.
+    pub creations: u64,
 }
 
 impl Totals {
@@ -124,6 +126,7 @@ pub fn run_as(
             }
             totals.published_watt_minutes += state.watts() * (state.now() - from);
         } else if state.queue().is_empty() {
+            totals.creations = state.creations();
             return Ok(totals);
         } else {
             let what = format!(
@@ -140,7 +143,7 @@ pub fn run_as(
                 break;
             };
             let own = state.start(start)?;
-            let finish = state.finish_on(&jobs[own.id as usize], own.slice);
+            let finish = state.end_from(&jobs[own.id as usize], own.slice, own.begins);
             ends.push(Reverse((finish.to_bits(), own.slice)));
         }
     }

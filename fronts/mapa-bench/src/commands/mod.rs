@@ -23,6 +23,8 @@ mod simulate;
 mod sweep;
 mod topo;
 #[cfg(feature = "experiments")]
+mod train;
+#[cfg(feature = "experiments")]
 mod workers;
 
 pub(crate) use allocate::allocate;
@@ -45,5 +47,7 @@ pub(crate) use shell::{completions, man};
 pub(crate) use simulate::simulate;
 pub(crate) use sweep::sweep;
 pub(crate) use topo::topo;
+#[cfg(feature = "experiments")]
+pub(crate) use train::train;
 #[cfg(feature = "experiments")]
 pub(crate) use workers::workers;

@@ -11,7 +11,7 @@ pub(crate) struct Floors {
 }
 
 /// Every crate of the workspace that has modules.
-pub(crate) const FLOORS: [Floors; 11] = [
+pub(crate) const FLOORS: [Floors; 12] = [
     Floors {
         name: "mapa-core",
         source: "mapa-core/src",
@@ -145,6 +145,7 @@ pub(crate) const FLOORS: [Floors; 11] = [
             "pcie",
             "bound",
             "energy",
+            "energy::learned",
             "defrag",
             "built_in",
         ],
@@ -191,6 +192,29 @@ pub(crate) const FLOORS: [Floors; 11] = [
             "names",
             "notes",
             "simulation",
+        ],
+    },
+    Floors {
+        name: "mapa-rl",
+        source: "lab/mapa-rl/src",
+        rooms: &[
+            "error",
+            "day",
+            "reward",
+            "batch",
+            "config",
+            "kept",
+            "curve",
+            "checkpoint",
+            "evaluate",
+            "product",
+            "orthogonal",
+            "perceptron",
+            "adam",
+            "loss",
+            "rollout",
+            "gradient",
+            "trainer",
         ],
     },
     Floors {

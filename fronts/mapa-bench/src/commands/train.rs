@@ -1,0 +1,202 @@
+//! `train`: trains a net that picks MIG slices for jobs with deadlines.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use mapa_front::answer::train::{CurvePoint, Difference, TrainedRule, Training};
+use mapa_front::text::table;
+use mapa_rl::{Config, Trainer, evaluate};
+use mapa_sched::energy::learned::{Learned, Weights};
+use mapa_sched::energy::{Fit, LargestFirst, Machine, Power, Rule};
+use mapa_sim::energy::Totals;
+use mapa_sim::paired_interval;
+
+use crate::cli::{FormulationName, SettingsName, TrainArgs};
+use crate::failure::Failure;
+use crate::files::{bytes, write_whole};
+use crate::output::{Output, progress};
+
+/// The seed of the first day on which a net is compared. Days of training and of learning curves
+/// have others.
+const FIRST_DAY: u64 = 50_001;
+
+pub(crate) fn train(args: &TrainArgs, output: &mut Output) -> Result<(), Failure> {
+    let config = config(args);
+    let trainer = trained(args, &config, output)?;
+    let weights = trainer.weights().map_err(Failure::malformed)?;
+    write_whole(&args.into, &weights.to_bytes())?;
+    // The weights are written, so nothing is left to go on with.
+    let _ = fs::remove_file(checkpoint(&args.into));
+    let curve = trainer.curve().iter().map(|own| CurvePoint {
+        steps: own.steps,
+        late_percent: 100.0 * own.late,
+    });
+    let answer = Training {
+        formulation: config.formulation.name().to_owned(),
+        settings: settings_name(args.settings).to_owned(),
+        seed: args.seed,
+        steps: trainer.steps(),
+        layouts: config.layouts.clone(),
+        into: args.into.display().to_string(),
+        curve: curve.collect(),
+        days: args.days.get(),
+        first_day: FIRST_DAY,
+        rules: rules(args, &config, weights)?,
+    };
+    if output.json {
+        return output.object(&answer);
+    }
+    print(&answer, output)
+}
+
+fn settings_name(settings: SettingsName) -> &'static str {
+    match settings {
+        SettingsName::Published => "published",
+        SettingsName::Ours => "ours",
+    }
+}
+
+fn config(args: &TrainArgs) -> Config {
+    let own = match (args.formulation, args.settings) {
+        (FormulationName::Enhanced, SettingsName::Published) => Config::published(),
+        (FormulationName::Enhanced, SettingsName::Ours) => Config::ours(),
+        (FormulationName::Original, SettingsName::Published) => Config::original(),
+        // What is learned from is the first formulation; how, is ours.
+        (FormulationName::Original, SettingsName::Ours) => {
+            let Config {
+                formulation,
+                reward,
+                draw,
+                ..
+            } = Config::original();
+            Config {
+                formulation,
+                reward,
+                draw,
+                ..Config::ours()
+            }
+        }
+    };
+    Config {
+        steps: args.steps.unwrap_or(own.steps),
+        ..own
+    }
+}
+
+/// The file from which a training can go on.
+fn checkpoint(into: &Path) -> PathBuf {
+    let mut name = into.as_os_str().to_owned();
+    name.push(".checkpoint");
+    name.into()
+}
+
+/// The training at its end. It can be stopped after any update.
+fn trained(args: &TrainArgs, config: &Config, output: &Output) -> Result<Trainer, Failure> {
+    let file = checkpoint(&args.into);
+    let (seed, threads) = (args.seed, args.threads.get());
+    let trainer = if args.resume {
+        let name = file.display().to_string();
+        let kept = bytes(&name)?;
+        Trainer::resume(config.clone(), seed, threads, &kept)
+            .map_err(|error| Failure::at(name, error))
+    } else {
+        Trainer::new(config.clone(), seed, threads).map_err(Failure::malformed)
+    };
+    let mut trainer = trainer?;
+    let updates = config.updates();
+    let bar = progress(updates as usize, "{bar:30} {pos}/{len} {msg} {eta}", output)?;
+    while !trainer.is_over() {
+        trainer.update().map_err(Failure::malformed)?;
+        write_whole(&file, &trainer.checkpoint())?;
+        bar.set_position(trainer.updates());
+        if let Some(last) = trainer.curve().last() {
+            bar.set_message(format!(
+                "late {:.1} % at {} steps",
+                100.0 * last.late,
+                last.steps
+            ));
+        }
+    }
+    bar.finish_and_clear();
+    Ok(trainer)
+}
+
+/// The net and rules to compare it with, on fresh days.
+fn rules(args: &TrainArgs, config: &Config, weights: Weights) -> Result<Vec<TrainedRule>, Failure> {
+    let machine = Machine::new(&config.layouts, Power::A100).map_err(Failure::malformed)?;
+    let learned = Learned::new(weights, &machine).map_err(Failure::malformed)?;
+    let rules: [Box<dyn Rule>; 3] = [
+        Box::new(LargestFirst),
+        Box::new(Fit::default()),
+        Box::new(learned),
+    ];
+    let seeds: Vec<u64> = (FIRST_DAY..).take(args.days.get()).collect();
+    let mut all: Vec<(String, Vec<Totals>)> = Vec::new();
+    for mut rule in rules {
+        let days = evaluate(&mut *rule, &config.layouts, &config.draw, &seeds);
+        all.push((rule.name().to_owned(), days.map_err(Failure::malformed)?));
+    }
+    let late =
+        |days: &[Totals]| -> Vec<f64> { days.iter().map(|own| 100.0 * own.late_share()).collect() };
+    let largest = all.first().map(|own| late(&own.1)).unwrap_or_default();
+    let each = all.iter().map(|(name, days)| {
+        let above = paired_interval(&late(days), &largest);
+        let bound = |own: f64| own.is_finite().then_some(own);
+        TrainedRule {
+            name: name.clone(),
+            late_percent: mean(days, |own| 100.0 * own.late_share()),
+            tardiness_minutes: mean(days, Totals::mean_tardiness),
+            energy_watt_minutes: mean(days, |own| own.watt_minutes),
+            late_above_largest_first: Difference {
+                mean: above.mean,
+                low: bound(above.low),
+                high: bound(above.high),
+            },
+        }
+    });
+    Ok(each.collect())
+}
+
+fn mean(days: &[Totals], of: impl Fn(&Totals) -> f64) -> f64 {
+    days.iter().map(of).sum::<f64>() / days.len() as f64
+}
+
+fn print(answer: &Training, output: &mut Output) -> Result<(), Failure> {
+    output.line(format_args!(
+        "trained   {}, {}, {} steps, seed {}",
+        answer.formulation, answer.settings, answer.steps, answer.seed
+    ))?;
+    let points = answer.curve.iter();
+    let points = points.map(|own| format!("{:.1} % at {}", own.late_percent, own.steps));
+    let points: Vec<String> = points.collect();
+    output.line(format_args!("late      {}", points.join(", ")))?;
+    output.line(format_args!("written   {}", answer.into))?;
+    output.line("")?;
+    let heads = [
+        "rule",
+        "late",
+        "above largest-first, points",
+        "tardiness, min",
+        "energy, 10^6 W min",
+    ];
+    let mut rows = table(heads, [1, 3, 4]);
+    for own in &answer.rules {
+        let Difference { mean, low, high } = own.late_above_largest_first;
+        let above = match (low, high) {
+            (Some(low), Some(high)) => format!("{mean:+.2} ({low:+.2} to {high:+.2})"),
+            _ => format!("{mean:+.2}"),
+        };
+        rows.add_row([
+            own.name.clone(),
+            format!("{:.1} %", own.late_percent),
+            above,
+            format!("{:.3}", own.tardiness_minutes),
+            format!("{:.3}", own.energy_watt_minutes / 1e6),
+        ]);
+    }
+    output.line(rows)?;
+    output.line(format_args!(
+        "\n{} fresh days from seed {}; intervals of 95 %, paired by day",
+        answer.days, answer.first_day
+    ))
+}
