@@ -28,15 +28,9 @@ impl Machine {
     /// # Errors
     /// A size other than 1, 2, 3, 4 or 7, or a GPU with none or with more than seven slices in sum.
     pub fn new(layouts: &str, power: Power) -> Result<Self, Error> {
-        let mut own = Self {
-            sizes: Vec::new(),
-            gpus: Vec::new(),
-            slices: Vec::new(),
-            power,
-        };
+        let mut gpus = Vec::new();
         for (gpu, layout) in layouts.split('|').enumerate() {
-            let first = own.sizes.len() as u32;
-            let mut sum = 0_u32;
+            let mut sizes: Vec<u8> = Vec::new();
             for word in layout.split(',').map(str::trim) {
                 let size = word.parse().ok().filter(|&size| class_of(size).is_some());
                 let Some(size) = size else {
@@ -46,6 +40,33 @@ impl Machine {
                     );
                     return Err(ErrorKind::BadSliceMachine(what).into());
                 };
+                sizes.push(size);
+            }
+            gpus.push(sizes);
+        }
+        Self::of(gpus, power)
+    }
+
+    /// GPUs of this power, each with slices of these sizes; a GPU may have none.
+    ///
+    /// # Errors
+    /// A size other than 1, 2, 3, 4 or 7, or a GPU with more than seven slices in sum.
+    pub fn of(
+        gpus: impl IntoIterator<Item = impl IntoIterator<Item = u8>>,
+        power: Power,
+    ) -> Result<Self, Error> {
+        let mut own = Self {
+            power,
+            ..Self::none()
+        };
+        for (gpu, layout) in gpus.into_iter().enumerate() {
+            let first = own.sizes.len() as u32;
+            let mut sum = 0_u32;
+            for size in layout {
+                if class_of(size).is_none() {
+                    let what = format!("GPU {gpu}: a slice of {size}: expected 1, 2, 3, 4 or 7");
+                    return Err(ErrorKind::BadSliceMachine(what).into());
+                }
                 sum += u32::from(size);
                 own.sizes.push(size);
                 own.gpus.push(gpu as u32);
@@ -57,6 +78,16 @@ impl Machine {
             own.slices.push(first..own.sizes.len() as u32);
         }
         Ok(own)
+    }
+
+    /// No GPU.
+    pub(super) fn none() -> Self {
+        Self {
+            sizes: Vec::new(),
+            gpus: Vec::new(),
+            slices: Vec::new(),
+            power: Power::A100,
+        }
     }
 
     /// The size of each slice, in compute slices.

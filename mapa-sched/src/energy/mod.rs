@@ -12,6 +12,7 @@
 //! | [`Machine`] | GPUs with their layouts, and the [`Power`] that one draws |
 //! | [`State`] | what waits, what runs, what is free; changes by arrivals, starts and ends |
 //! | [`Rule`] | which job starts where: the published heuristics, and rules of our own |
+//! | [`RuleScheduler`] | a rule as a [`Scheduler`](crate::Scheduler) of any fleet with MIG |
 //! | [`energy_bound`] | what no schedule draws less than |
 //!
 //! Nothing here advances time: `mapa_sim::energy` does, and measures. Times are minutes, power is
@@ -32,22 +33,29 @@
 //! ```
 
 mod bound;
+mod curve;
 mod free;
 mod heuristics;
 mod job;
 mod machine;
+mod mirror;
 mod power;
 mod prices;
 mod rule;
+mod rules;
+mod scheduler;
 mod state;
 
 pub use bound::{energy_bound, printed_energy_bound};
+pub use curve::NO_DEADLINE;
 pub use heuristics::{
     EarliestFinish, Fit, LargestFirst, LeastCost, MeanFinish, RandomSlice, SmallestFirst,
 };
 pub use job::{SIZES, SliceJob};
 pub use machine::Machine;
-pub use power::Power;
+pub use power::{Power, PowerTable};
 pub use prices::{EnergyPlan, Prices};
 pub use rule::{Rule, Start};
+pub use rules::RuleName;
+pub use scheduler::RuleScheduler;
 pub use state::{Arithmetic, Running, State, Waiting};

@@ -60,6 +60,8 @@ pub struct State {
     now: f64,
     queue: Vec<Waiting>,
     running: Vec<Option<Running>>,
+    /// Slices on which nothing may start, such as those of a cordoned GPU.
+    blocked: Vec<bool>,
     used: Vec<u8>,
     free: Free,
     /// When busy slices are expected to be free, by class of size. Times are not negative, so their
@@ -78,6 +80,7 @@ impl State {
             now: 0.0,
             queue: Vec::new(),
             running: vec![None; machine.sizes().len()],
+            blocked: vec![false; machine.sizes().len()],
             used: vec![0; machine.gpu_count()],
             free: Free::new(&machine),
             ends: Default::default(),
@@ -137,6 +140,14 @@ impl State {
         self.free.len()
     }
 
+    /// Whether a job could start on a slice: nothing runs there, and it is not
+    /// [blocked](Self::block).
+    #[must_use]
+    pub fn is_free(&self, slice: usize) -> bool {
+        let idle = self.running.get(slice).is_some_and(Option::is_none);
+        idle && !self.blocked[slice]
+    }
+
     /// The free slices.
     pub(super) fn free(&self) -> &Free {
         &self.free
@@ -159,6 +170,59 @@ impl State {
             .queue
             .partition_point(|own| own.job.deadline() <= job.deadline());
         self.queue.insert(at, Waiting { id, job });
+    }
+
+    /// A job that waits leaves. Returns it; `None` if none of this number waits. O(queue).
+    pub fn leave(&mut self, id: u32) -> Option<SliceJob> {
+        let at = self.queue.iter().position(|own| own.id == id)?;
+        Some(self.queue.remove(at).job)
+    }
+
+    /// Lets nothing start on a slice any more, or lifts that. What runs there goes on. A slice that
+    /// the machine does not have is passed over. O(slices of the GPU).
+    pub fn block(&mut self, slice: usize, blocked: bool) {
+        let Some(own) = self.blocked.get_mut(slice) else {
+            return;
+        };
+        *own = blocked;
+        let (size, gpu) = (self.machine.sizes()[slice], self.machine.gpus()[slice]);
+        let used = self.used[gpu as usize];
+        self.free.set(slice, size, used, self.is_free(slice));
+    }
+
+    /// Whether a slice is [blocked](Self::block).
+    #[must_use]
+    pub fn is_blocked(&self, slice: usize) -> bool {
+        self.blocked.get(slice).copied().unwrap_or(false)
+    }
+
+    /// Something runs on a slice that did not wait here, until [`end`](Self::end). An infinite
+    /// finish means that its end is unknown: no rule expects the slice to be free then.
+    ///
+    /// # Errors
+    /// A slice that the machine does not have or that is busy. Nothing changes then.
+    pub fn hold(&mut self, running: Running) -> Result<(), Error> {
+        self.check_idle(running.slice)?;
+        self.occupy(running.slice, Some(running));
+        Ok(())
+    }
+
+    /// That nothing runs on a slice.
+    fn check_idle(&self, slice: usize) -> Result<(), Error> {
+        let wrong = |what: String| Err(Error::from(ErrorKind::BadStart(what)));
+        match self.running.get(slice) {
+            None => {
+                let slices = self.running.len();
+                wrong(format!("slice {slice}: expected one below {slices}"))
+            }
+            Some(Some(own)) => {
+                let id = own.id;
+                wrong(format!(
+                    "slice {slice}: job {id} runs there: expected a free slice"
+                ))
+            }
+            Some(None) => Ok(()),
+        }
     }
 
     /// When a job would end that starts now on a slice of this position in [`SIZES`](super::SIZES),
@@ -192,14 +256,10 @@ impl State {
                 "position {waiting} of the queue: expected one below {jobs}"
             )));
         };
-        let Some(place) = self.running.get(slice) else {
-            let slices = self.running.len();
-            return Err(wrong(format!("slice {slice}: expected one below {slices}")));
-        };
-        if let Some(own) = place {
-            let id = own.id;
+        self.check_idle(slice)?;
+        if self.is_blocked(slice) {
             return Err(wrong(format!(
-                "slice {slice}: job {id} runs there: expected a free slice"
+                "slice {slice}: nothing may start there: expected a free slice"
             )));
         }
         self.queue.remove(waiting);
@@ -234,7 +294,7 @@ impl State {
             if let Some(own) = &self.running[slice] {
                 self.ends[class].remove(&(own.finish.to_bits(), slice));
             }
-            if let Some(own) = &by {
+            if let Some(own) = by.as_ref().filter(|own| own.finish.is_finite()) {
                 self.ends[class].insert((own.finish.to_bits(), slice));
             }
         }
@@ -245,7 +305,7 @@ impl State {
         for own in self.machine.slices_of(gpu) {
             let size = self.machine.sizes()[own];
             self.free.set(own, size, before, false);
-            self.free.set(own, size, after, self.running[own].is_none());
+            self.free.set(own, size, after, self.is_free(own));
         }
     }
 }
