@@ -251,7 +251,10 @@ const USUAL_RULE: &str = "fit-fullest";
 fn by_rule(policy: Box<dyn Policy>, settings: &Said<'_>) -> Result<Boxed, mapa_core::Error> {
     let usual = RuleName::find(USUAL_RULE);
     let rule = match settings.get("rule") {
-        Some(rule) => rule.read(&RuleName::ALL.map(|own| own.name).join(", "), RuleName::find)?,
+        Some(rule) => rule.read(
+            &RuleName::ALL.map(|own| own.name).join(", "),
+            RuleName::find,
+        )?,
         None => usual.unwrap_or(const { &RuleName::ALL[0] }),
     };
     let seed = match settings.get("seed") {
@@ -261,12 +264,16 @@ fn by_rule(policy: Box<dyn Policy>, settings: &Said<'_>) -> Result<Boxed, mapa_c
         Some(seed) => seed.whole()?,
         None => 1,
     };
-    Ok(Box::new(RuleScheduler::new(rule.rule(seed), policy)))
+    let own = RuleScheduler::new(rule.rule(seed), policy);
+    Ok(Box::new(own.named("energy")))
 }
 
 fn by_prices(policy: Box<dyn Policy>, settings: &Said<'_>) -> Result<Boxed, mapa_core::Error> {
     let prices = match settings.get("prices") {
-        Some(prices) => prices.read(&Prices::NAMES.map(|(name, _)| name).join(", "), Prices::named)?,
+        Some(prices) => prices.read(
+            &Prices::NAMES.map(|(name, _)| name).join(", "),
+            Prices::named,
+        )?,
         None => Prices::default(),
     };
     let plan = EnergyPlan::new(prices).unwrap_or_default();

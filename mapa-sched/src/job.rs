@@ -150,6 +150,9 @@ impl RunTime {
         let at_most = |own: &mig::Size| own.compute <= size.compute;
         let known = lengths.iter().filter(|(own, _)| at_most(own));
         let nearest = known.max_by_key(|(own, length)| (own.compute, **length));
-        lengths.get(&size).or(nearest.map(|(_, length)| length)).copied()
+        lengths
+            .get(&size)
+            .or(nearest.map(|(_, length)| length))
+            .copied()
     }
 }

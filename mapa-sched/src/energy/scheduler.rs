@@ -81,6 +81,15 @@ impl RuleScheduler {
         }
     }
 
+    /// The scheduler with this name in place of the rule's; the policy's stays.
+    pub(crate) fn named(self, name: &str) -> Self {
+        let policy = self.name.rsplit(", ").next().unwrap_or_default();
+        Self {
+            name: format!("{name}, {policy}"),
+            ..self
+        }
+    }
+
     /// What the rule sees, as of the last time that the scheduler acted.
     #[must_use]
     pub fn state(&self) -> &State {
