@@ -57,7 +57,8 @@ fn busy_slices(seat: &Seat<'_>) -> u8 {
 
 /// "Earliest finish time" as the code published with Hisaria et al. has it, which is not earliest
 /// finish: instances are in three groups, of 1 and 2, of 3 and 4, and of 7 compute slices. The group
-/// with the least *mean* run time wins, and in it the lowest id. `run_time` gives the run time by
+/// with the least *mean* run time wins, and in it the lowest device, there the instance that starts
+/// first. `run_time` gives the run time by
 /// compute slices, also of sizes that the machine does not have.
 ///
 /// # Examples
@@ -74,7 +75,11 @@ pub fn mean_finish<'a>(run_time: impl Fn(u8) -> f64 + Send + Sync + 'a) -> Rules
         3 | 4 => f64::midpoint(run_time(3), run_time(4)),
         size => run_time(size),
     };
-    Rules::new("mean-finish").prefer(least("mean run time of the group", mean))
+    let start = |seat: &Seat<'_>| seat.device().unit.instance().map_or(0, |own| own.start);
+    Rules::new("mean-finish")
+        .prefer(least("mean run time of the group", mean))
+        .then(least("device", |seat| seat.whole().0))
+        .then(least("start", start))
 }
 
 /// Fit: the free instance with the fewest compute slices on which the job is in time; if there is

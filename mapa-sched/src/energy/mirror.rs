@@ -175,6 +175,8 @@ fn slices_of(machine: &Allocator) -> (Vec<Slice>, usize) {
                 });
             }
         }
+        // Vertices of a device are in another order.
+        slices[first..].sort_by_key(|own| graph.device(own.id).unit.instance());
         // A GPU of more than seven compute slices is none that rules know.
         if sum > 7 {
             slices.truncate(first);

@@ -1,5 +1,7 @@
 //! Run times by the size of instances.
 
+use std::time::Duration;
+
 use mapa_core::mig::Size;
 use mapa_core::{DeviceId, HardwareGraph, Want};
 use mapa_sched::{Fleet, Guards, Placed, RunTime};
@@ -28,23 +30,19 @@ impl Execution for BySize {
         let Some(full) = at_full_speed(job) else {
             return 1.0;
         };
-        let mut slowest = 0.0_f64;
+        let mut slowest = Duration::ZERO;
         for (_, machine, placement) in at.parts() {
-            let Ok(machine) = fleet.machine(machine) else {
-                return f64::NAN;
-            };
             for &id in placement.iter() {
-                // Where nothing says how long it runs, there is no slowdown, which is an error.
-                let there = seconds_on(&job.job.run_time, machine.graph(), id);
-                let there = there.unwrap_or(f64::NAN);
-                slowest = if there.is_nan() {
-                    f64::NAN
-                } else {
-                    slowest.max(there)
+                let machine = fleet.machine(machine).ok();
+                let there = machine.and_then(|own| on(&job.job.run_time, own.graph(), id));
+                // Where nothing says how long it runs there is no slowdown, which is an error.
+                let Some(there) = there else {
+                    return f64::NAN;
                 };
+                slowest = slowest.max(there);
             }
         }
-        slowest / full
+        never_longer(full, slowest)
     }
 
     fn slowdown_under(&self, guards: &Guards, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
@@ -52,25 +50,32 @@ impl Execution for BySize {
     }
 }
 
-/// The run time on a device, seconds.
-fn seconds_on(run_time: &RunTime, graph: &HardwareGraph, id: DeviceId) -> Option<f64> {
-    // A device that cannot be partitioned has no size: it is as fast as the largest instance.
-    let largest = Size::new(u8::MAX, u8::MAX);
-    let size = graph.device(id).size.unwrap_or(largest);
-    Some(run_time.about(size)?.as_secs_f64())
+/// The slowdown by which work of `full` takes `there`. A simulation has rates of 32 binary digits.
+/// So that no job is late for the rounding of its rate alone, the rate is rounded up: such a job
+/// ends at most a few parts in 10⁹ early.
+fn never_longer(full: Duration, there: Duration) -> f64 {
+    const FULL: u128 = 1 << 32;
+    let rate = (full.as_nanos() * FULL).div_ceil(there.as_nanos().max(1));
+    FULL as f64 / rate as f64
 }
 
-/// The run time by size at which a job has its work, seconds; `None` if its run time does not
-/// depend on size.
-fn at_full_speed(job: &Submission) -> Option<f64> {
+/// The run time on a device.
+fn on(run_time: &RunTime, graph: &HardwareGraph, id: DeviceId) -> Option<Duration> {
+    // A device that cannot be partitioned has no size: it is as fast as the largest instance.
+    let largest = Size::new(u8::MAX, u8::MAX);
+    run_time.about(graph.device(id).size.unwrap_or(largest))
+}
+
+/// The run time by size at which a job has its work; `None` if its run time does not depend on
+/// size.
+fn at_full_speed(job: &Submission) -> Option<Duration> {
     let RunTime::BySize(lengths) = &job.job.run_time else {
         return None;
     };
-    let wanted = job.job.request.pattern.demands().first()?.want;
-    let wanted = match wanted {
+    let wanted = match job.job.request.pattern.demands().first()?.want {
         Want::Slice(size) => job.job.run_time.about(size),
         _ => None,
     };
     let full = wanted.or(lengths.values().min().copied())?;
-    (!full.is_zero()).then(|| full.as_secs_f64())
+    (!full.is_zero()).then_some(full)
 }

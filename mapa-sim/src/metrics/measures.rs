@@ -48,7 +48,8 @@ const fn pool(jobs: Jobs, by: Pool, place: u8) -> Pooled {
 }
 
 /// Every measure. The columns of rows are in this order. A summary has first the numbers of the
-/// simulation, in this order, then the pooled numbers, by their [places](Pooled::place).
+/// simulation above all measures of jobs, in this order, then the pooled numbers, by their
+/// [places](Pooled::place), then the numbers of the simulation below measures of jobs.
 pub const MEASURES: &[Measure] = &[
     // Of the whole simulation.
     Measure {

@@ -31,7 +31,7 @@ const INSTANCES: [(u8, u8); 5] = [(1, 1), (2, 2), (3, 4), (4, 4), (7, 8)];
 /// assert_eq!(workload.jobs.len(), 300);
 /// // The first of the ten days that were published.
 /// let published: EnergyDay = "energy-day,published=1".parse()?;
-/// assert_eq!(published.generate(1)?.jobs.len(), 4156);
+/// assert_eq!(published.generate(1)?.jobs.len(), 4150);
 /// # Ok::<(), mapa_sim::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
