@@ -374,7 +374,7 @@ fn jobs_on_any_slice_are_read_and_what_makes_no_sense_names_line_and_column() {
         ),
         (
             "1,10,5,some,,".to_owned(),
-            "line 3: slice `some`: expected a size such as 3g.4m",
+            "line 3: slice `some`: expected a size such as 1g.2m",
         ),
     ] {
         let text = format!("{header}1,10,5,any,45,{curve}\n{row}\n");

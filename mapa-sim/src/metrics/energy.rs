@@ -44,11 +44,10 @@ impl Simulated<'_> {
             return None;
         }
         let mut changes = self.changes();
-        let mut watt_hours = 0.0;
+        // Devices of one kind are idle, and busy, for so many nanoseconds together.
+        let mut kinds: Vec<(Power, [u128; 8])> = Vec::new();
         for machine in self.fleet.machines() {
             let graph = machine.graph();
-            // Devices of one kind are idle, and busy, for so many nanoseconds together.
-            let mut kinds: Vec<(Power, [u128; 8])> = Vec::new();
             for whole in graph.wholes().iter() {
                 let power = PowerTable::of_device(graph, whole)?.power;
                 let own = changes.remove(&(machine.id(), whole));
@@ -66,13 +65,13 @@ impl Simulated<'_> {
                     None => kinds.push((power, spent)),
                 }
             }
-            for (power, spent) in kinds {
-                let watts = (0u8..).map(|busy| power.watts(busy));
-                let each = watts.zip(spent).map(|(watts, ns)| watts * ns as f64);
-                watt_hours += each.sum::<f64>() / HOUR;
-            }
         }
-        Some(watt_hours)
+        let of_kind = |(power, spent): &(Power, [u128; 8])| {
+            let watts = (0u8..).map(|busy| power.watts(busy));
+            let each = watts.zip(spent).map(|(watts, &ns)| watts * ns as f64);
+            each.sum::<f64>() / HOUR
+        };
+        Some(kinds.iter().map(of_kind).sum())
     }
 
     /// The ET metric of Hisaria et al., (a E + T) / (a + 1): E is the energy in watt-minutes, T the
