@@ -10,6 +10,7 @@ mod defrag;
 mod drive;
 mod driver;
 mod energy;
+mod energy_scheduler;
 mod facts;
 mod fifo;
 mod foresight;

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod energy;
+mod energy_fleet;
 mod foresight;
 mod generate;
 mod job_file;

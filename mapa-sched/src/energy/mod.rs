@@ -14,6 +14,7 @@
 //! | [`Rule`] | which job starts where: the published heuristics, and rules of our own |
 //! | [`bounds`] | what no schedule is below, in energy and tardiness |
 //! | [`Schedule`] | what ran where and when, to be verified, measured and [`reduced`] |
+//! | [`RuleScheduler`] | a rule as a [`Scheduler`](crate::Scheduler) of any fleet with MIG |
 //! | [`learned`] | rules that are trained nets |
 //!
 //! Nothing here advances time: `mapa_sim::energy` does, and measures. Times are minutes, power is
@@ -35,25 +36,30 @@
 
 mod booking;
 mod bounds;
+mod curve;
 mod free;
 mod heuristics;
 mod histogram;
 mod job;
 pub mod learned;
 mod machine;
+mod mirror;
 mod placement;
 mod plan;
 mod power;
 mod prices;
 mod reduction;
 mod rule;
+mod rules;
 mod schedule;
+mod scheduler;
 mod state;
 
 pub use bounds::{
     Slots, bare_energy_bound, bounds, chu_bound, energy_bound, linear_bound, printed_energy_bound,
     progress_bound, static_progress_bound,
 };
+pub use curve::NO_DEADLINE;
 pub use heuristics::{
     EarliestFinish, Fit, LargestFirst, LeastCost, MeanFinish, RandomSlice, SmallestFirst,
 };
@@ -61,9 +67,11 @@ pub use job::{SIZES, SliceJob};
 pub use machine::Machine;
 pub use placement::Placement;
 pub use plan::{Booking, EnergyPlan};
-pub use power::Power;
+pub use power::{Power, PowerTable};
 pub use prices::Prices;
 pub use reduction::reduced;
 pub use rule::Rule;
+pub use rules::RuleName;
 pub use schedule::{Costs, Piece, Recorder, Schedule};
+pub use scheduler::RuleScheduler;
 pub use state::{Arithmetic, Running, Start, State, Waiting};

@@ -3,8 +3,8 @@
 use super::booking::Bookings;
 use super::job::{SIZES, SliceJob};
 use super::prices::Prices;
-use super::rule::{Rule, Start};
-use super::state::State;
+use super::rule::Rule;
+use super::state::{Start, State};
 use crate::error::Error;
 
 /// The jobs that wait for each GPU at which the load has grown by [`Prices::queue`]: ten on eight.

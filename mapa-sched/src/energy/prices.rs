@@ -74,6 +74,20 @@ impl Prices {
         placement: 1.0,
     };
 
+    /// The prices that have names.
+    pub const NAMES: [(&'static str, Self); 3] = [
+        ("published-layouts", Self::PUBLISHED_LAYOUTS),
+        ("searched-layouts", Self::SEARCHED_LAYOUTS),
+        ("exact-run-times", Self::EXACT_RUN_TIMES),
+    ];
+
+    /// The prices of this name, if there are any.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let found = Self::NAMES.into_iter().find(|(own, _)| *own == name);
+        found.map(|(_, prices)| prices)
+    }
+
     /// The prices, if a plan can be made with them.
     ///
     /// # Errors

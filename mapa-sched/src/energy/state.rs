@@ -79,6 +79,8 @@ pub struct State {
     queue: Vec<Waiting>,
     histograms: Histograms,
     running: Vec<Option<Running>>,
+    /// Slices on which nothing may start, such as those of a cordoned GPU.
+    blocked: Vec<bool>,
     used: Vec<u8>,
     slices: Vec<Slices>,
     creations: u64,
@@ -107,6 +109,7 @@ impl State {
             queue: Vec::new(),
             histograms: Histograms::default(),
             running: vec![None; slices],
+            blocked: vec![false; slices],
             used: vec![0; gpus],
             slices: vec![Slices { busy: 0, exist }; gpus],
             creations: 0,
@@ -178,7 +181,8 @@ impl State {
         self.free.len()
     }
 
-    /// Whether a job may start on a slice: nothing runs on it, nor on a slice that it overlaps.
+    /// Whether a job may start on a slice: nothing runs on it, nor on a slice that it overlaps, and it
+    /// is not [blocked](Self::block).
     #[must_use]
     pub fn is_free(&self, slice: usize) -> bool {
         self.free.has(slice)
@@ -240,6 +244,59 @@ impl State {
         self.histograms.add(&job);
     }
 
+    /// A job that waits leaves. Returns it; `None` if none of this number waits. O(queue).
+    pub fn leave(&mut self, id: u32) -> Option<SliceJob> {
+        let at = self.queue.iter().position(|own| own.id == id)?;
+        let job = self.queue.remove(at).job;
+        self.histograms.remove(&job);
+        Some(job)
+    }
+
+    /// Lets nothing start on a slice any more, or lifts that. What runs there goes on. A slice that
+    /// the machine does not have is passed over. O(slices of the GPU).
+    pub fn block(&mut self, slice: usize, blocked: bool) {
+        let Some(own) = self.blocked.get_mut(slice) else {
+            return;
+        };
+        *own = blocked;
+        self.refresh(self.machine.gpus()[slice] as usize);
+    }
+
+    /// Whether a slice is [blocked](Self::block).
+    #[must_use]
+    pub fn is_blocked(&self, slice: usize) -> bool {
+        self.blocked.get(slice).copied().unwrap_or(false)
+    }
+
+    /// Something runs on a slice that did not wait here, until [`end`](Self::end). An infinite
+    /// finish means that its end is unknown: no rule expects the slice to be free then.
+    ///
+    /// # Errors
+    /// A slice that the machine does not have or that is busy. Nothing changes then.
+    pub fn hold(&mut self, running: Running) -> Result<(), Error> {
+        self.check_idle(running.slice)?;
+        self.occupy(running.slice, Some(running));
+        Ok(())
+    }
+
+    /// That nothing runs on a slice.
+    fn check_idle(&self, slice: usize) -> Result<(), Error> {
+        let wrong = |what: String| Err(Error::from(ErrorKind::BadStart(what)));
+        match self.running.get(slice) {
+            None => {
+                let slices = self.running.len();
+                wrong(format!("slice {slice}: expected one below {slices}"))
+            }
+            Some(Some(own)) => {
+                let id = own.id;
+                wrong(format!(
+                    "slice {slice}: job {id} runs there: expected a free slice"
+                ))
+            }
+            Some(None) => Ok(()),
+        }
+    }
+
     /// When a job would end that starts now on a slice of this position in [`SIZES`](super::SIZES)
     /// that exists, minutes.
     #[must_use]
@@ -290,14 +347,10 @@ impl State {
                 "position {waiting} of the queue: expected one below {jobs}"
             )));
         };
-        let Some(place) = self.running.get(slice) else {
-            let slices = self.running.len();
-            return Err(wrong(format!("slice {slice}: expected one below {slices}")));
-        };
-        if let Some(own) = place {
-            let id = own.id;
+        self.check_idle(slice)?;
+        if self.is_blocked(slice) {
             return Err(wrong(format!(
-                "slice {slice}: job {id} runs there: expected a free slice"
+                "slice {slice}: nothing may start there: expected a free slice"
             )));
         }
         if !self.is_free(slice) {
@@ -377,10 +430,11 @@ impl State {
         }
         let before = std::mem::replace(&mut self.free_at[slice], free_at);
         let ends = &mut self.ends[self.machine.class(slice)];
-        if before >= 0.0 {
+        if before >= 0.0 && before.is_finite() {
             ends.remove(&(before.to_bits(), slice));
         }
-        if free_at >= 0.0 {
+        // A slice whose end is unknown is not expected to be free.
+        if free_at >= 0.0 && free_at.is_finite() {
             ends.insert((free_at.to_bits(), slice));
         }
     }
@@ -392,7 +446,7 @@ impl State {
         let first = on_gpu.start;
         let mut free = 0_u16;
         for slice in on_gpu.clone() {
-            if self.machine.conflicts(slice) & busy == 0 {
+            if self.machine.conflicts(slice) & busy == 0 && !self.blocked[slice] {
                 free |= 1 << (slice - first);
             }
         }

@@ -1,8 +1,8 @@
 //! The rule that a net is.
 
 use super::super::machine::Machine;
-use super::super::rule::{Rule, Start};
-use super::super::state::State;
+use super::super::rule::Rule;
+use super::super::state::{Start, State};
 use super::net::Scratch;
 use super::observation::Observation;
 use super::weights::Weights;
