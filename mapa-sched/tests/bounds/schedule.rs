@@ -118,3 +118,35 @@ fn energy_is_that_of_busy_slices_while_all_gpus_are_on() {
         "{costs:?}"
     );
 }
+
+#[test]
+fn a_short_job_late_in_a_day_is_not_refused_for_rounding() {
+    let job = scaled(1000.0, 1001.0, 1e-5, 1.0);
+    let to = job.arrives() + job.minutes()[1];
+    let piece = Piece {
+        job: 0,
+        gpu: 0,
+        size: 2,
+        from: 1000.0,
+        to,
+    };
+    Schedule {
+        gpus: 1,
+        pieces: vec![piece],
+    }
+    .verify(&[job])
+    .unwrap();
+    // A fifth more is no rounding.
+    let more = Piece {
+        to: to + 0.2 * job.minutes()[1],
+        ..piece
+    };
+    assert!(
+        Schedule {
+            gpus: 1,
+            pieces: vec![more]
+        }
+        .verify(&[job])
+        .is_err()
+    );
+}
