@@ -155,7 +155,7 @@ fn environment(c: &mut Criterion) {
     group.finish();
 }
 
-/// A day under a net that ships, and one under the rule that it must beat. Throughput is in jobs.
+/// A day under a net that ships, which has fewer late jobs than largest-first. Throughput is in jobs.
 fn learned(c: &mut Criterion) {
     let jobs = Draw::default().jobs(1).expect("the published parameters");
     let machine = Machine::new(Machine::PUBLISHED, Power::A100).expect("it is sound");
@@ -163,16 +163,16 @@ fn learned(c: &mut Criterion) {
     group.throughput(Throughput::Elements(jobs.len() as u64));
     group.sample_size(10);
     let largest = day(&jobs, &machine, RULES[0].1);
-    for (name, settings) in [("2 layers of 128", "ours"), ("256, 256, 128", "published")] {
-        let kept = KEPT.iter().find(|own| own.settings == settings);
-        let weights = kept.expect("it ships").weights().expect("it is sound");
-        let mut rule = Learned::new(weights, &machine).expect("it is for this machine");
-        let mut one = || {
-            run(&jobs, State::new(machine.clone()), &mut rule).expect("rules start what is there")
-        };
-        assert!(one().late < largest.late + jobs.len() / 50, "{name}");
-        group.bench_function(name, |b| b.iter(|| black_box(one())));
-    }
+    let kept = KEPT.iter().find(|own| own.settings == "ours");
+    let weights = kept.expect("it ships").weights().expect("it is sound");
+    let mut rule = Learned::new(weights, &machine).expect("it is for this machine");
+    let mut one = || {
+        let state = State::new(machine.clone());
+        run(&jobs, state, &mut rule).expect("rules start what is there")
+    };
+    let own = one();
+    assert!(own.late < largest.late, "{own:?}");
+    group.bench_function("2 layers of 128", |b| b.iter(|| black_box(one())));
     group.finish();
 }
 

@@ -1,5 +1,6 @@
 //! The environment of `mapa-rl` beside one in NumPy, in one run on one core: first a day step for
-//! step, then steps per second with observations.
+//! step, then steps per second with observations. Seconds are those of the processor, so that other
+//! work on the machine does not count.
 //!
 //! ```sh
 //! python3 -m pip install numpy
@@ -17,7 +18,7 @@ use mapa_sched::energy::learned::{Formulation, Observation};
 use mapa_sched::energy::{Machine, Power, SliceJob};
 use mapa_sim::energy::Draw;
 
-/// How long each measurement takes at least, seconds.
+/// How long each measurement takes at least, seconds of the processor.
 const SECONDS: f64 = 5.0;
 
 type Failure = Box<dyn std::error::Error>;
@@ -121,12 +122,39 @@ fn compare(jobs: &[SliceJob], file: &[u8]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The processor's time of this program, by Linux; elsewhere the time that passes.
+struct Clock {
+    cpu: Option<f64>,
+    start: Instant,
+}
+
+fn cpu_seconds() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds: f64 = text.split_whitespace().next()?.parse().ok()?;
+    Some(nanoseconds / 1e9)
+}
+
+impl Clock {
+    fn start() -> Self {
+        Self {
+            cpu: cpu_seconds(),
+            start: Instant::now(),
+        }
+    }
+
+    fn seconds(&self) -> f64 {
+        let used = self.cpu.and_then(|from| Some(cpu_seconds()? - from));
+        used.unwrap_or_else(|| self.start.elapsed().as_secs_f64())
+    }
+}
+
 /// Steps per second of eight days side by side.
 fn rate() -> Result<f64, Failure> {
     let mut batch = Batch::new(source()?, 8)?;
     let (mut seen, mut masks, mut actions) = (Vec::new(), Vec::new(), Vec::new());
-    let (start, mut steps) = (Instant::now(), 0_usize);
-    while start.elapsed().as_secs_f64() < SECONDS {
+    let clock = Clock::start();
+    let mut steps = 0_usize;
+    while clock.seconds() < SECONDS {
         for _ in 0..1000 {
             seen.clear();
             masks.clear();
@@ -139,7 +167,7 @@ fn rate() -> Result<f64, Failure> {
             steps += 8;
         }
     }
-    Ok(steps as f64 / start.elapsed().as_secs_f64())
+    Ok(steps as f64 / clock.seconds())
 }
 
 /// As [`choose`], without a list.

@@ -7,8 +7,8 @@ usage: energy_env.py JOBS OUT SECONDS
 JOBS  numbers of 64 bits, seven a job: arrival, deadline, run time on slices of 1, 2, 3, 4, 7
 OUT   is written: of each step its 88 numbers of 32 bits; then of each step its slice and its reward, 64 bits; then late jobs,
       tardiness, watt-minutes
-SECONDS  how long each measurement takes at least
-Prints the steps per second with `numpy.histogram`, and with `searchsorted` and `bincount`, which are faster.
+SECONDS  how long each measurement takes at least, of the processor's time
+Prints the steps per second of the processor's time with `numpy.histogram`, and with `searchsorted` and `bincount`, which are faster.
 """
 
 import bisect
@@ -154,15 +154,15 @@ def choose(step, mask):
 
 
 def rate(day, seconds):
-    steps, start = 0, time.perf_counter()
-    while time.perf_counter() - start < seconds:
+    steps, start = 0, time.process_time()
+    while time.process_time() - start < seconds:
         day.reset()
         over = False
         while not over:
             day.observe()
             _, over = day.step(choose(steps, day.mask()))
             steps += 1
-    return steps / (time.perf_counter() - start)
+    return steps / (time.process_time() - start)
 
 
 def main():

@@ -24,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let again = Weights::from_bytes(&weights.to_bytes()).expect("what is written can be read");
     assert_eq!(again, weights);
-    let machine = Machine::new(weights.layouts(), Power::A100).expect("weights were read");
+    let machine = Machine::of_layouts(weights.layouts(), Power::A100).expect("weights were read");
     let mut rule = Learned::new(weights, &machine).expect("they are for this machine");
     let mut state = State::new(machine);
     let job = SliceJob::new(0.0, 9.0, [4.0, 3.0, 2.0, 1.5, 1.0]).expect("a sound job");

@@ -259,6 +259,17 @@ fn what_is_no_net_or_no_file_of_weights_is_refused_with_its_key() {
         (with("layouts 7", "layouts 7,1"), "`hash`"),
         (with("50 1", "50 x"), "`layers`"),
         (
+            Weights::new(
+                Formulation::Enhanced,
+                "99999999999 x any, created in 1 min",
+                3,
+                "",
+                good.clone(),
+            )
+            .unwrap_err(),
+            "expected 1399999999986 last",
+        ),
+        (
             with("50 1", "51 1"),
             "204 bytes of weights for layers 51 1: expected 208",
         ),

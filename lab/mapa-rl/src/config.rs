@@ -103,6 +103,16 @@ impl Config {
         }
     }
 
+    /// As [`Config::ours`], where an action may also repartition: it is any placement of an instance
+    /// on a GPU whose memory slots are idle, and creating one delays its job by 0.4 seconds.
+    #[must_use]
+    pub fn repartitioning() -> Self {
+        Self {
+            layouts: "8 x any, created in 0.006666666666666667 min".to_owned(),
+            ..Self::ours()
+        }
+    }
+
     /// The actions between two updates.
     pub(crate) fn batch(&self) -> usize {
         self.days * self.horizon

@@ -27,7 +27,10 @@ macro_rules! kept {
 }
 
 /// The nets that ship, by settings and seed.
-pub const KEPT: [Kept; 2] = kept!["ours" 1, "ours" 2];
+pub const KEPT: [Kept; 10] = kept![
+    "ours" 1, "ours" 2, "ours" 3, "ours" 4, "ours" 5,
+    "original" 1, "original" 2, "original" 3, "original" 4, "original" 5,
+];
 
 impl Kept {
     /// The net.

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use mapa_rl::{Config, KEPT, Point, Progress, Reward, Trainer, evaluate, train};
-use mapa_sched::energy::learned::Learned;
+use mapa_sched::energy::learned::{Learned, Weights};
 use mapa_sched::energy::{LargestFirst, Machine, Power};
 use mapa_sim::energy::{Draw, Totals};
 
@@ -30,6 +30,22 @@ fn a_training_has_the_same_bits_on_1_2_and_4_threads() {
         assert_eq!(train(small(3), 5, threads, &()).unwrap(), one);
     }
     assert_ne!(train(small(3), 6, 1, &()).unwrap().net(), one.net());
+}
+
+#[test]
+fn a_net_is_trained_where_gpus_are_repartitioned_and_starts_only_what_is_free() {
+    let config = Config {
+        layouts: Config::repartitioning().layouts,
+        ..small(2)
+    };
+    let weights = train(config.clone(), 5, 1, &()).unwrap();
+    // Five of the head, four histograms, three of each of 8 x 14 placements, three of all.
+    assert_eq!(weights.net().sizes(), [5 + 40 + 3 * 112 + 3, 24, 24, 112]);
+    let weights = Weights::from_bytes(&weights.to_bytes()).unwrap();
+    let machine = Machine::flexible(8, Power::A100, 0.4 / 60.0).unwrap();
+    let mut learned = Learned::new(weights, &machine).unwrap();
+    let days = evaluate(&mut learned, &config.layouts, &config.draw, &[3]).unwrap();
+    assert!(days[0].creations > 0 && days[0].jobs == 200);
 }
 
 #[test]
@@ -144,7 +160,12 @@ fn configurations_are_the_published_ones_and_impossible_ones_are_refused_with_th
     let gradients =
         published.updates() * published.epochs as u64 * batch.div_ceil(published.minibatch as u64);
     assert_eq!((published.updates(), gradients), (62, 1240));
-    for own in [Config::ours(), Config::published(), Config::original()] {
+    for own in [
+        Config::ours(),
+        Config::published(),
+        Config::original(),
+        Config::repartitioning(),
+    ] {
         assert_eq!(own.clone().checked().unwrap(), own);
     }
     let ours = Config::ours;

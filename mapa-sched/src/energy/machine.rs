@@ -152,6 +152,16 @@ impl Machine {
         all.join(" | ")
     }
 
+    /// How many slices these layouts have, if they are sound. No memory is taken for them.
+    pub(super) fn slices_in(layouts: &str) -> usize {
+        match layouts.split_once(ANY) {
+            Some((gpus, _)) => gpus
+                .parse()
+                .map_or(0, |gpus: usize| gpus.saturating_mul(Placement::ALL.len())),
+            None => layouts.split([',', '|']).count(),
+        }
+    }
+
     /// The machine with these [layouts](Machine::layouts), in either form.
     ///
     /// # Errors

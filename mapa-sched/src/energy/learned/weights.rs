@@ -58,6 +58,14 @@ impl Weights {
         note: &str,
         net: Net,
     ) -> Result<Self, Error> {
+        // A short file may speak of any number of GPUs.
+        let slices = Machine::slices_in(layouts);
+        if net.sizes().last() != Some(&slices) {
+            return wrong(format!(
+                "`layers`: {:?} for layouts {layouts}: expected {slices} last, a number for each slice",
+                net.sizes()
+            ));
+        }
         let machine = Machine::of_layouts(layouts, Power::A100)?;
         let observation = Observation::new(formulation, &machine);
         let ends = (net.sizes().first(), net.sizes().last());
