@@ -340,7 +340,8 @@ fn the_page_on_energy_shows_what_commands_print() {
     let page = include_str!("../../../docs/energy.md");
     let folder = Folder::new();
     let block = |kind: &str, with: &str| {
-        let mut blocks = page.split(&format!("\n```{kind}\n")).skip(1);
+        let fence = format!("\n```{kind}\n");
+        let mut blocks = page.split(&fence).skip(1);
         let block = blocks.find(|own| own.contains(with)).unwrap();
         block.split_once("\n```").unwrap().0.to_owned() + "\n"
     };
