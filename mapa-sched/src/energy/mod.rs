@@ -34,6 +34,7 @@
 mod booking;
 mod bound;
 mod free;
+mod guard;
 mod heuristics;
 mod job;
 mod machine;
@@ -45,6 +46,7 @@ mod rule;
 mod state;
 
 pub use bound::{energy_bound, printed_energy_bound};
+pub use guard::{PlanNote, TunedFor, Unsuited};
 pub use heuristics::{
     EarliestFinish, Fit, LargestFirst, LeastCost, MeanFinish, RandomSlice, SmallestFirst,
 };
@@ -55,4 +57,4 @@ pub use plan::{Booking, EnergyPlan};
 pub use power::Power;
 pub use prices::Prices;
 pub use rule::{Rule, Start};
-pub use state::{Arithmetic, Running, State, Waiting};
+pub use state::{Arithmetic, Arrived, Running, State, Waiting};

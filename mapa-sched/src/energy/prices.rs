@@ -24,6 +24,12 @@ pub struct Prices {
     pub energy: f64,
     /// The weight of a job that is not urgent.
     pub floor: f64,
+    /// How wrong run times are taken to be: the standard deviation of their logarithm. A job is late
+    /// by its probability then. 0 where run times are known.
+    pub doubt: f64,
+    /// For how long a slice is taken to stay busy after its job should have ended: this times the
+    /// job's run time. 0 where run times are known.
+    pub overdue: f64,
     /// What each free slice that a start takes away counts, watts, when one of several slices of a
     /// size is chosen. Only where GPUs are repartitioned.
     pub placement: f64,
@@ -42,6 +48,8 @@ impl Prices {
         margin: 0.0332,
         energy: 0.000_671,
         floor: 0.005_99,
+        doubt: 0.0,
+        overdue: 0.0,
         placement: 1.0,
     };
 
@@ -56,6 +64,8 @@ impl Prices {
         margin: 0.0462,
         energy: 0.000_554,
         floor: 0.006_03,
+        doubt: 0.0,
+        overdue: 0.0,
         placement: 1.0,
     };
 
@@ -71,6 +81,8 @@ impl Prices {
         margin: -0.0226,
         energy: 0.000_483,
         floor: 0.007_23,
+        doubt: 0.0,
+        overdue: 0.0,
         placement: 1.0,
     };
 
@@ -87,6 +99,8 @@ impl Prices {
             ("lost", self.lost),
             ("energy", self.energy),
             ("floor", self.floor),
+            ("doubt", self.doubt),
+            ("overdue", self.overdue),
             ("placement", self.placement),
         ];
         let slices = self.slice.into_iter().map(|own| ("slice", own));

@@ -54,6 +54,17 @@ impl Arithmetic {
     }
 }
 
+/// What has arrived so far, in sums over all jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Arrived {
+    /// The jobs.
+    pub jobs: f64,
+    /// Their run times on a whole GPU, minutes.
+    pub work: f64,
+    /// Their times from arrival to deadline, each by its run time on a whole GPU.
+    pub slack: f64,
+}
+
 /// The slices of one GPU: bits by position on it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slices {
@@ -72,6 +83,7 @@ pub struct State {
     used: Vec<u8>,
     slices: Vec<Slices>,
     creations: u64,
+    arrived: Arrived,
     free: Free,
     /// When slices that are not free are expected to be, by slice; -1 for those that are.
     free_at: Vec<f64>,
@@ -99,6 +111,7 @@ impl State {
             used: vec![0; gpus],
             slices: vec![Slices { busy: 0, exist }; gpus],
             creations: 0,
+            arrived: Arrived::default(),
             free: Free::none(&machine),
             free_at: vec![-1.0; slices],
             ends: Default::default(),
@@ -215,8 +228,22 @@ impl State {
         self.now = self.now.max(to);
     }
 
+    /// What has arrived so far.
+    #[must_use]
+    pub fn arrived(&self) -> Arrived {
+        self.arrived
+    }
+
     /// A job arrives. O(queue), by moving what has a later deadline.
     pub fn arrive(&mut self, id: u32, job: SliceJob) {
+        self.arrived.jobs += 1.0;
+        self.arrived.work += job.fastest();
+        self.arrived.slack += (job.deadline() - job.arrives()) / job.fastest();
+        self.wait(id, job);
+    }
+
+    /// A job waits that has arrived before, such as one that was interrupted. O(queue).
+    pub fn wait(&mut self, id: u32, job: SliceJob) {
         let at = self
             .queue
             .partition_point(|own| own.job.deadline() <= job.deadline());
