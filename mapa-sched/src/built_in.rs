@@ -5,6 +5,7 @@ use std::time::Duration;
 use mapa_core::{Policy, Setting, Settings};
 
 use crate::backfill::{Conservative, Easy};
+use crate::energy::{EnergyPlan, PriceFile, RuleName, RuleScheduler};
 use crate::error::{Error, ErrorKind};
 use crate::fifo::Fifo;
 use crate::foresight::Foresight;
@@ -29,6 +30,10 @@ pub struct BuiltIn {
     /// Whether it keeps jobs waiting because PCIe is shared, which pays only if run times depend on
     /// that.
     pub for_shared_pcie: bool,
+    /// Whether it is for jobs on one MIG instance each, whose run times are known by size of
+    /// instance: see [`energy::SliceJob::of`](crate::energy::SliceJob::of). It places all others as
+    /// `fifo` does.
+    pub for_slices: bool,
     /// The settings that may follow its name, and their values, such as `depth=JOBS`.
     pub settings: &'static [&'static str],
     make: fn(Box<dyn Policy>, &Said<'_>) -> Result<Boxed, mapa_core::Error>,
@@ -36,13 +41,14 @@ pub struct BuiltIn {
 
 impl BuiltIn {
     /// Every built-in scheduler.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self {
             name: "fifo",
             summary: "first in, first out; a head that cannot start blocks all others, as in the paper's evaluation",
             policy: None,
             waits_for_links: false,
             for_shared_pcie: false,
+            for_slices: false,
             settings: &[],
             make: |policy, _| Ok(Box::new(Fifo::new(policy))),
         },
@@ -52,6 +58,7 @@ impl BuiltIn {
             policy: None,
             waits_for_links: false,
             for_shared_pcie: false,
+            for_slices: false,
             settings: &[],
             make: |policy, _| Ok(Box::new(Easy::new(policy))),
         },
@@ -61,6 +68,7 @@ impl BuiltIn {
             policy: None,
             waits_for_links: false,
             for_shared_pcie: false,
+            for_slices: false,
             settings: &["depth=JOBS"],
             make: |policy, settings| {
                 let own = Conservative::new(policy);
@@ -77,6 +85,7 @@ impl BuiltIn {
             policy: None,
             waits_for_links: false,
             for_shared_pcie: false,
+            for_slices: false,
             settings: &[],
             make: |policy, _| Ok(Box::new(Queue::new(policy, Order::ShortestFirst))),
         },
@@ -86,6 +95,7 @@ impl BuiltIn {
             policy: None,
             waits_for_links: false,
             for_shared_pcie: false,
+            for_slices: false,
             settings: &[],
             make: |policy, _| Ok(Box::new(Queue::new(policy, Order::SmallestFirst))),
         },
@@ -96,6 +106,7 @@ impl BuiltIn {
             policy: None,
             waits_for_links: false,
             for_shared_pcie: false,
+            for_slices: false,
             settings: &[],
             make: |policy, _| Ok(Box::new(Queue::new(policy, Order::Priority))),
         },
@@ -105,6 +116,7 @@ impl BuiltIn {
             policy: None,
             waits_for_links: true,
             for_shared_pcie: false,
+            for_slices: false,
             settings: &[],
             make: |policy, _| Ok(Box::new(Foresight::new(policy))),
         },
@@ -114,6 +126,7 @@ impl BuiltIn {
             policy: Some("pcie-aware"),
             waits_for_links: false,
             for_shared_pcie: true,
+            for_slices: false,
             settings: &["delay=FACTOR|none", "wait=SECONDS|none", "gbps=GB/s"],
             make: |_, settings| pcie(PcieAware::new(), settings),
         },
@@ -123,8 +136,29 @@ impl BuiltIn {
             policy: Some("lowest-id"),
             waits_for_links: false,
             for_shared_pcie: false,
+            for_slices: false,
             settings: &["gbps=GB/s"],
             make: |_, settings| pcie(PcieAware::first_gpu(), settings),
+        },
+        Self {
+            name: "energy",
+            summary: "by deadline, each on a MIG instance that a rule chooses by run times, deadline and power",
+            policy: None,
+            waits_for_links: false,
+            for_shared_pcie: false,
+            for_slices: true,
+            settings: &["rule=RULE", "seed=N"],
+            make: |policy, settings| by_rule(policy, settings),
+        },
+        Self {
+            name: "energy-plan",
+            summary: "jobs with deadlines on MIG instances by prices: few late ones, little energy; reorders and waits",
+            policy: None,
+            waits_for_links: false,
+            for_shared_pcie: false,
+            for_slices: true,
+            settings: &["prices=NAME"],
+            make: |policy, settings| by_prices(policy, settings),
         },
     ];
 
@@ -209,6 +243,41 @@ fn number(value: &str, least: f64) -> Option<f64> {
 fn seconds(wait: Setting<'_>) -> Result<Duration, mapa_core::Error> {
     let seconds = wait.read("seconds from 0 on, or none", |value| number(value, 0.0))?;
     Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+}
+
+/// The rule that decides if none is named: it has no parameters, and beats the published ones.
+const USUAL_RULE: &str = "fit-fullest";
+
+fn by_rule(policy: Box<dyn Policy>, settings: &Said<'_>) -> Result<Boxed, mapa_core::Error> {
+    let usual = RuleName::find(USUAL_RULE);
+    let rule = match settings.get("rule") {
+        Some(rule) => rule.read(
+            &RuleName::ALL.map(|own| own.name).join(", "),
+            RuleName::find,
+        )?,
+        None => usual.unwrap_or(const { &RuleName::ALL[0] }),
+    };
+    let seed = match settings.get("seed") {
+        Some(seed) if !rule.is_random => {
+            return seed.read("no seed, as this rule draws nothing", |_| None);
+        }
+        Some(seed) => seed.whole()?,
+        None => 1,
+    };
+    let own = RuleScheduler::new(rule.rule(seed), policy);
+    Ok(Box::new(own.named("energy")))
+}
+
+fn by_prices(policy: Box<dyn Policy>, settings: &Said<'_>) -> Result<Boxed, mapa_core::Error> {
+    let plan = match settings.get("prices") {
+        Some(prices) => {
+            let names: Vec<&str> = PriceFile::names().collect();
+            let named = |name: &str| PriceFile::named(name).and_then(|own| own.plan()).ok();
+            prices.read(&names.join(", "), named)?
+        }
+        None => EnergyPlan::default(),
+    };
+    Ok(Box::new(RuleScheduler::new(plan, policy)))
 }
 
 fn pcie(mut own: PcieAware, settings: &Said<'_>) -> Result<Boxed, mapa_core::Error> {

@@ -137,4 +137,22 @@ impl RunTime {
             Self::BySize(lengths) => lengths.get(&size?).copied(),
         }
     }
+
+    /// How long it runs on an instance of this size, or of about this size: if the size has no run
+    /// time, that of the next smaller number of compute slices counts, as no job runs longer on a
+    /// larger instance. Of several sizes with equally many, the longest counts. `None` if only
+    /// larger sizes have run times. O(sizes).
+    #[must_use]
+    pub fn about(&self, size: mig::Size) -> Option<Duration> {
+        let Self::BySize(lengths) = self else {
+            return self.on(Some(size));
+        };
+        let at_most = |own: &mig::Size| own.compute <= size.compute;
+        let known = lengths.iter().filter(|(own, _)| at_most(own));
+        let nearest = known.max_by_key(|(own, length)| (own.compute, **length));
+        lengths
+            .get(&size)
+            .or(nearest.map(|(_, length)| length))
+            .copied()
+    }
 }

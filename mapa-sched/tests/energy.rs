@@ -2,8 +2,8 @@
 
 use mapa_sched::energy::{
     Arithmetic, Booking, EarliestFinish, EnergyPlan, Fit, LargestFirst, LeastCost, Machine,
-    MeanFinish, Placement, Power, Prices, RandomSlice, Rule, SIZES, SliceJob, SmallestFirst, Start,
-    State, energy_bound, printed_energy_bound,
+    MeanFinish, Placement, Power, PriceFile, Prices, RandomSlice, Rule, SIZES, SliceJob,
+    SmallestFirst, Start, State, TunedFor, TunedMachine, energy_bound, printed_energy_bound,
 };
 use proptest::prelude::*;
 
@@ -438,6 +438,97 @@ fn what_cannot_be_a_machine_or_prices_is_refused() {
     ] {
         let error = EnergyPlan::new(prices).unwrap_err().to_string();
         assert!(error.contains(word), "{error}");
+    }
+}
+
+#[test]
+fn sets_of_prices_that_ship_are_read_and_written_without_a_change() {
+    for name in PriceFile::names() {
+        let file = PriceFile::named(name).unwrap();
+        assert_eq!(file.name, name);
+        assert_eq!(PriceFile::read(&file.write().unwrap()).unwrap(), file);
+        let machine = file.machine.machine(Power::A100).unwrap();
+        assert_eq!(machine.gpu_count(), 8);
+        assert!(file.plan().unwrap().notes().is_empty());
+    }
+    // Three of them are constants too.
+    for (name, prices, layouts) in [
+        (
+            "published-layouts",
+            Prices::PUBLISHED_LAYOUTS,
+            Machine::PUBLISHED,
+        ),
+        (
+            "searched-layouts",
+            Prices::SEARCHED_LAYOUTS,
+            Machine::SEARCHED,
+        ),
+        (
+            "exact-run-times",
+            Prices::EXACT_RUN_TIMES,
+            Machine::SEARCHED,
+        ),
+    ] {
+        let file = PriceFile::named(name).unwrap();
+        assert_eq!(file.prices, prices, "{name}");
+        assert_eq!(file.machine, TunedMachine::Layouts(layouts.to_owned()));
+        assert_eq!(file.tuned.range(), TunedFor::default());
+    }
+    let error = PriceFile::named("cheap").unwrap_err().to_string();
+    assert!(
+        error.contains("no prices `cheap`: expected published-layouts"),
+        "{error}"
+    );
+}
+
+#[test]
+fn files_of_prices_that_say_something_else_are_refused_with_the_key() {
+    let good = PriceFile::named("published-layouts")
+        .unwrap()
+        .write()
+        .unwrap();
+    for (from, to, words) in [
+        (
+            "late = 0.2804",
+            "late = -1.0",
+            "price `late` is -1: expected a number of 0 or more",
+        ),
+        ("late = 0.2804", "late = nan", "price `late` is NaN"),
+        ("late = 0.2804", "late = \"much\"", "expected f64"),
+        (
+            "late = 0.2804",
+            "lade = 0.2804",
+            "unknown field `lade`, expected one of `slice`",
+        ),
+        ("late = 0.2804\n", "", "missing field `late`"),
+        ("urgency = 2.427", "urgency = 0.0", "an urgency above 0"),
+        (
+            "4,2,1 | 4,2,1",
+            "4,2,1 | 4,4",
+            "8 compute slices: expected at most 7",
+        ),
+        (
+            "[machine]\nlayouts",
+            "[machine]\nlayout",
+            "unknown variant `layout`",
+        ),
+        (
+            "load = [0.5, 1.9]",
+            "load = [1.9, 0.5]",
+            "tuned for `load` 1.9 to 0.5",
+        ),
+        (
+            "\"double\"",
+            "\"half\"",
+            "`tuned.arithmetic` is `half`: expected double or single",
+        ),
+        ("sigma = 0.0", "sigma = inf", "`tuned` has inf: expected"),
+        ("name = ", "", "expected"),
+    ] {
+        let text = good.replacen(from, to, 1);
+        assert_ne!(text, good, "{from}");
+        let error = PriceFile::read(&text).unwrap_err().to_string();
+        assert!(error.contains(words), "{from} -> {to}: {error}");
     }
 }
 

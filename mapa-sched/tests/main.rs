@@ -9,6 +9,7 @@ mod defrag;
 mod drive;
 mod driver;
 mod energy;
+mod energy_scheduler;
 mod facts;
 mod fifo;
 mod foresight;

@@ -21,7 +21,7 @@ pub mod testing;
 mod workload;
 
 pub use error::Error;
-pub use execution::{ByBandwidth, Coupling, Execution, Fixed, PcieEqualShare, PcieMaxMin};
+pub use execution::{ByBandwidth, BySize, Coupling, Execution, Fixed, PcieEqualShare, PcieMaxMin};
 pub use mapa_sched::Stay;
 pub use metrics::{
     BOUND, Better, Fragmentation, Group, GroupSize, Interval, Jobs, MEASURES, Measure, Of,
@@ -33,7 +33,7 @@ pub use random::{GENERATOR, stream};
 pub use simulation::Simulation;
 pub use table::{Column, Table};
 pub use workload::{
-    Arrivals, Generator, Profile, RunTimes, Selection, Shared, Sizes, Submission, Task, TaskPlan,
-    TraceKind, Workload, read_jobs, read_profiles, read_run_times, read_trace, read_trace_part,
-    write_jobs, write_profiles,
+    Arrivals, EnergyDay, Generator, Profile, RunTimes, Selection, Shared, Sizes, Submission, Task,
+    TaskPlan, TraceKind, Workload, read_jobs, read_profiles, read_run_times, read_trace,
+    read_trace_part, slice_jobs, write_jobs, write_profiles,
 };

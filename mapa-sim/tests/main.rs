@@ -1,6 +1,7 @@
 //! The integration tests of this crate in one binary, which links once instead of once a file.
 
 mod energy;
+mod energy_fleet;
 mod foresight;
 mod generate;
 mod job_file;

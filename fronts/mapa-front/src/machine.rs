@@ -42,7 +42,8 @@ pub struct MachineSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p2p: Option<P2p>,
     /// The GPU whose MIG profiles every device has; behind `=`, the profiles of the instances into
-    /// which every device is partitioned: `a100-40gb=3g,2g,1g,1g`.
+    /// which every device is partitioned: `a100-40gb=3g,2g,1g,1g`. With `/` between them, lists for
+    /// one device each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mig: Option<String>,
 }
@@ -199,10 +200,20 @@ impl MachineSpec {
         }
         let graph = machine.graph().map_err(|error| Error::at(name, error))?;
         let mut idle = Allocator::new(Arc::new(graph));
-        match partition.and_then(|own| own.layout) {
-            Some(layout) => {
-                for whole in idle.graph().wholes().iter() {
-                    idle.layout_is(whole, &layout)?;
+        match partition.and_then(|own| own.layouts) {
+            Some(layouts) => {
+                let wholes = idle.graph().wholes();
+                if layouts.len() > 1 && layouts.len() != wholes.len() {
+                    return Err(Error::malformed(format_args!(
+                        "--mig: {} lists of instances for the {} devices of {name}: expected one list for all \
+                         devices, or one for each with `/` between them",
+                        layouts.len(),
+                        wholes.len()
+                    )));
+                }
+                // One list is for all devices.
+                for (whole, layout) in wholes.iter().zip(layouts.iter().cycle()) {
+                    idle.layout_is(whole, layout)?;
                 }
             }
             None => {
@@ -218,12 +229,12 @@ impl MachineSpec {
 /// The option `--mig`: how every device can be partitioned, and how it is.
 struct Partition {
     model: Arc<Model>,
-    /// None if the option names no profiles.
-    layout: Option<Layout>,
+    /// One layout for all devices, or one for each. None if the option names no profiles.
+    layouts: Option<Vec<Layout>>,
 }
 
 impl Partition {
-    /// Parses `GPU[=PROFILES]`. The model has the plain profiles, and those of the kinds of the
+    /// Parses `GPU[=PROFILES[/PROFILES..]]`. The model has the plain profiles, and those of the kinds of the
     /// named profiles.
     fn parse(text: &str) -> Result<Self, Error> {
         let (name, words) = text
@@ -235,25 +246,26 @@ impl Partition {
         let Some(words) = words else {
             return Ok(Self {
                 model,
-                layout: None,
+                layouts: None,
             });
         };
-        let layout = fit(&model, &wanted("--mig", words, &gpu, offer, &model)?);
-        let answer = Fit::new(&gpu, &model, &layout);
-        match layout {
-            Ok(layout) => Ok(Self {
-                model,
-                layout: Some(layout),
-            }),
-            Err(_) => Err(Error::NoFit(Box::new(answer))),
+        let mut layouts = Vec::new();
+        for words in words.split('/') {
+            let layout = fit(&model, &wanted("--mig", words, &gpu, offer, &model)?);
+            let answer = Fit::new(&gpu, &model, &layout);
+            layouts.push(layout.map_err(|_| Error::NoFit(Box::new(answer)))?);
         }
+        Ok(Self {
+            model,
+            layouts: Some(layouts),
+        })
     }
 }
 
 /// The kinds of profiles that the named ones belong to.
 fn offer(gpu: &Gpu, words: &str) -> Offer {
     let mut offer = Offer::PLAIN;
-    for word in words.split(',').map(str::trim) {
+    for word in words.split([',', '/']).map(str::trim) {
         let named = gpu
             .profiles
             .iter()

@@ -3,7 +3,8 @@
 use std::str::FromStr;
 
 use mapa_sim::{
-    Generator, RunTimes, Selection, TraceKind, Workload, read_jobs, read_run_times, read_trace_part,
+    EnergyDay, Generator, RunTimes, Selection, TraceKind, Workload, read_jobs, read_run_times,
+    read_trace_part,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -120,7 +121,16 @@ impl WorkloadSpec {
 }
 
 /// The workload of a generator, drawn with this seed.
+///
+/// # Errors
+/// If the words name no generator, or nothing can be drawn.
 pub fn generated(words: &str, seed: u64) -> Result<Workload, Error> {
+    if EnergyDay::is_named(words) {
+        let day = words.parse::<EnergyDay>();
+        return day
+            .and_then(|day| day.generate(seed))
+            .map_err(Error::malformed);
+    }
     words
         .parse::<Generator>()
         .and_then(|generator| generator.generate(seed))
@@ -133,6 +143,11 @@ fn drawn(spec: &WorkloadSpec, files: &dyn Files) -> Result<Workload, Error> {
     let Some(file) = &spec.run_times else {
         return generated(words, spec.seed());
     };
+    if EnergyDay::is_named(words) {
+        return Err(Error::malformed(format_args!(
+            "`run_times` are not for the generator {words}, which has its own: expected no `run_times`"
+        )));
+    }
     let mut generator: Generator = words.parse().map_err(Error::malformed)?;
     let times = read_run_times(&files.text(file)?).map_err(|error| Error::at(file, error))?;
     generator.run_times = RunTimes::Empirical(times.into());

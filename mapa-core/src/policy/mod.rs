@@ -36,7 +36,9 @@ pub use auto::{
 pub use balance::{distributed, packed};
 pub use best_partition::{BestPartition, best_partition};
 pub use built_in::{BuiltIn, ModelUse};
-pub use by_size::{earliest_finish, largest_first, smallest_first};
+pub use by_size::{
+    earliest_finish, fit, fit_fullest, largest_first, least_cost, mean_finish, smallest_first,
+};
 pub use case::case;
 pub use decision::{Decision, RunnerUp, Scored};
 pub use foresight::{Ends, Foresight, Next, Outlook, Patience, Wait, foresight};
@@ -46,7 +48,7 @@ pub use lowest_id::lowest_id;
 pub use max_bandwidth::{max_bandwidth, max_bandwidth_with};
 pub use pcie::{PCIE_GEN4_GBPS, pcie_aware, pcie_slowdown, pcie_slowdown_on};
 pub use preserve::{preserve, preserve_released, preserve_with};
-pub use random::random;
+pub use random::{Lots, random};
 pub use refusal::{Reason, Refusal};
 pub use rules::Rules;
 pub use slo::{SloSignals, slo_aware};

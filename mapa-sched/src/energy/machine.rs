@@ -29,6 +29,11 @@ impl Machine {
     /// [`EnergyPlan`](super::EnergyPlan) on the published load. No bound says how far others lie.
     pub const SEARCHED: &'static str = "3,2,2 | 7 | 4,3 | 4,3 | 4,2,1 | 3,2,2 | 3,2,2 | 3,2,1,1";
 
+    /// No GPU.
+    pub(super) fn none() -> Self {
+        Self::empty(Power::A100)
+    }
+
     fn empty(power: Power) -> Self {
         Self {
             sizes: Vec::new(),
@@ -55,11 +60,10 @@ impl Machine {
     /// # Errors
     /// A size other than 1, 2, 3, 4 or 7, or a GPU with none or with more than seven slices in sum.
     pub fn new(layouts: &str, power: Power) -> Result<Self, Error> {
-        let mut own = Self::empty(power);
+        let mut gpus = Vec::new();
         for (gpu, layout) in layouts.split('|').enumerate() {
-            let first = own.sizes.len() as u32;
-            let mut sum = 0_u32;
-            for (at, word) in layout.split(',').map(str::trim).enumerate() {
+            let mut sizes: Vec<u8> = Vec::new();
+            for word in layout.split(',').map(str::trim) {
                 let size = word.parse().ok().filter(|&size| class_of(size).is_some());
                 let Some(size) = size else {
                     let what = format!(
@@ -68,6 +72,30 @@ impl Machine {
                     );
                     return Err(ErrorKind::BadSliceMachine(what).into());
                 };
+                sizes.push(size);
+            }
+            gpus.push(sizes);
+        }
+        Self::of(gpus, power)
+    }
+
+    /// GPUs of this power, each with slices of these sizes; a GPU may have none.
+    ///
+    /// # Errors
+    /// A size other than 1, 2, 3, 4 or 7, or a GPU with more than seven slices in sum.
+    pub fn of(
+        gpus: impl IntoIterator<Item = impl IntoIterator<Item = u8>>,
+        power: Power,
+    ) -> Result<Self, Error> {
+        let mut own = Self::empty(power);
+        for (gpu, layout) in gpus.into_iter().enumerate() {
+            let first = own.sizes.len() as u32;
+            let mut sum = 0_u32;
+            for (at, size) in layout.into_iter().enumerate() {
+                if class_of(size).is_none() {
+                    let what = format!("GPU {gpu}: a slice of {size}: expected 1, 2, 3, 4 or 7");
+                    return Err(ErrorKind::BadSliceMachine(what).into());
+                }
                 sum += u32::from(size);
                 // More than seven are refused below.
                 own.push(size, 1 << at.min(15));

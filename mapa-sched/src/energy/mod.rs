@@ -12,6 +12,7 @@
 //! | [`Machine`] | GPUs with their layouts, and the [`Power`] that one draws |
 //! | [`State`] | what waits, what runs, what is free; changes by arrivals, starts and ends |
 //! | [`Rule`] | which job starts where: the published heuristics, and rules of our own |
+//! | [`RuleScheduler`] | a rule as a [`Scheduler`](crate::Scheduler) of any fleet with MIG |
 //! | [`energy_bound`] | what no schedule draws less than |
 //!
 //! Nothing here advances time: `mapa_sim::energy` does, and measures. Times are minutes, power is
@@ -33,19 +34,25 @@
 
 mod booking;
 mod bound;
+mod curve;
 mod free;
 mod guard;
 mod heuristics;
 mod job;
 mod machine;
+mod mirror;
 mod placement;
 mod plan;
 mod power;
+mod price_file;
 mod prices;
 mod rule;
+mod rules;
+mod scheduler;
 mod state;
 
 pub use bound::{energy_bound, printed_energy_bound};
+pub use curve::NO_DEADLINE;
 pub use guard::{PlanNote, TunedFor, Unsuited};
 pub use heuristics::{
     EarliestFinish, Fit, LargestFirst, LeastCost, MeanFinish, RandomSlice, SmallestFirst,
@@ -54,7 +61,10 @@ pub use job::{SIZES, SliceJob};
 pub use machine::Machine;
 pub use placement::Placement;
 pub use plan::{Booking, EnergyPlan};
-pub use power::Power;
+pub use power::{Power, PowerTable};
+pub use price_file::{PriceFile, Tuned, TunedMachine};
 pub use prices::Prices;
 pub use rule::{Rule, Start};
+pub use rules::RuleName;
+pub use scheduler::RuleScheduler;
 pub use state::{Arithmetic, Arrived, Running, State, Waiting};

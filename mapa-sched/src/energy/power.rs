@@ -1,10 +1,54 @@
 //! What a GPU draws.
 
+use mapa_core::{DeviceId, HardwareGraph};
+
 use crate::error::{Error, ErrorKind};
 
 /// The power of one GPU by how many of its seven compute slices are busy, watts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Power([f64; 8]);
+
+/// The power of a product, and where the numbers are from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct PowerTable {
+    /// The product: a word of the vendor's name for it.
+    pub product: &'static str,
+    /// What one GPU draws.
+    pub power: Power,
+    /// Where the numbers are from, and what is not known of them.
+    pub status: &'static str,
+}
+
+impl PowerTable {
+    /// The tables that there are. No table is known for any other product.
+    pub const ALL: &'static [Self] = &[Self {
+        product: "A100",
+        power: Power::A100,
+        status: "published with the code of Hisaria et al.; where it was measured, and on which of \
+                 the A100s, is not said",
+    }];
+
+    /// The table of a whole device: by the name of its MIG profiles, else by that of its product.
+    /// `None` for a vertex that the machine does not have.
+    #[must_use]
+    pub fn of_device(graph: &HardwareGraph, whole: DeviceId) -> Option<&'static Self> {
+        let model = graph.model(whole).map(|model| model.name());
+        let device = graph.devices().get(whole.index());
+        let product = device.and_then(|device| device.product.as_deref());
+        model.and_then(Self::of).or(product.and_then(Self::of))
+    }
+
+    /// The table of the product with this name, such as `NVIDIA A100-SXM4-40GB` or `a100-40gb`.
+    #[must_use]
+    pub fn of(name: &str) -> Option<&'static Self> {
+        let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
+        words.find_map(|word| {
+            let mut all = Self::ALL.iter();
+            all.find(|own| own.product.eq_ignore_ascii_case(word))
+        })
+    }
+}
 
 impl Power {
     /// An A100 by the published code of Hisaria et al. Where the numbers were measured is not said.

@@ -1,10 +1,13 @@
 //! The prices of a plan.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, ErrorKind};
 
 /// What [`EnergyPlan`](super::EnergyPlan) weighs. The numbers are found by search on a workload, and are good for that
 /// workload: tuned for relaxed deadlines, the plan loses to largest-first where deadlines are tight.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Prices {
     /// The price of a minute on a slice of each of [`SIZES`](super::SIZES).
     pub slice: [f64; 5],
@@ -26,13 +29,20 @@ pub struct Prices {
     pub floor: f64,
     /// How wrong run times are taken to be: the standard deviation of their logarithm. A job is late
     /// by its probability then. 0 where run times are known.
+    #[serde(default)]
     pub doubt: f64,
     /// For how long a slice is taken to stay busy after its job should have ended: this times the
     /// job's run time. 0 where run times are known.
+    #[serde(default)]
     pub overdue: f64,
     /// What each free slice that a start takes away counts, watts, when one of several slices of a
     /// size is chosen. Only where GPUs are repartitioned.
+    #[serde(default = "one")]
     pub placement: f64,
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 impl Prices {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::curve::NO_DEADLINE;
 use super::free::{Free, Group};
 use super::job::SliceJob;
 use super::machine::Machine;
@@ -57,10 +58,10 @@ impl Arithmetic {
 /// What has arrived so far, in sums over all jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Arrived {
-    /// The jobs.
-    pub jobs: f64,
-    /// Their run times on a whole GPU, minutes.
+    /// The run times of all jobs on a whole GPU, minutes.
     pub work: f64,
+    /// The jobs that have a deadline.
+    pub jobs: f64,
     /// Their times from arrival to deadline, each by its run time on a whole GPU.
     pub slack: f64,
 }
@@ -80,6 +81,8 @@ pub struct State {
     now: f64,
     queue: Vec<Waiting>,
     running: Vec<Option<Running>>,
+    /// Slices on which nothing may start, such as those of a cordoned GPU.
+    blocked: Vec<bool>,
     used: Vec<u8>,
     slices: Vec<Slices>,
     creations: u64,
@@ -108,6 +111,7 @@ impl State {
             now: 0.0,
             queue: Vec::new(),
             running: vec![None; slices],
+            blocked: vec![false; slices],
             used: vec![0; gpus],
             slices: vec![Slices { busy: 0, exist }; gpus],
             creations: 0,
@@ -175,7 +179,8 @@ impl State {
         self.free.len()
     }
 
-    /// Whether a job may start on a slice: nothing runs on it, nor on a slice that it overlaps.
+    /// Whether a job may start on a slice: nothing runs on it, nor on a slice that it overlaps, and
+    /// it is not [blocked](Self::block).
     #[must_use]
     pub fn is_free(&self, slice: usize) -> bool {
         self.free.has(slice)
@@ -236,9 +241,11 @@ impl State {
 
     /// A job arrives. O(queue), by moving what has a later deadline.
     pub fn arrive(&mut self, id: u32, job: SliceJob) {
-        self.arrived.jobs += 1.0;
         self.arrived.work += job.fastest();
-        self.arrived.slack += (job.deadline() - job.arrives()) / job.fastest();
+        if job.deadline() < NO_DEADLINE {
+            self.arrived.jobs += 1.0;
+            self.arrived.slack += (job.deadline() - job.arrives()) / job.fastest();
+        }
         self.wait(id, job);
     }
 
@@ -248,6 +255,70 @@ impl State {
             .queue
             .partition_point(|own| own.job.deadline() <= job.deadline());
         self.queue.insert(at, Waiting { id, job });
+    }
+
+    /// The state of this moment with the queue of another, as when the machine has changed.
+    pub(super) fn with_queue_of(mut self, other: &Self) -> Self {
+        self.now = other.now;
+        self.arrived = other.arrived;
+        self.queue.clone_from(&other.queue);
+        self
+    }
+
+    /// A job that waits leaves. Returns it; `None` if none of this number waits. O(queue).
+    pub fn leave(&mut self, id: u32) -> Option<SliceJob> {
+        let at = self.queue.iter().position(|own| own.id == id)?;
+        Some(self.queue.remove(at).job)
+    }
+
+    /// Lets nothing start on a slice any more, or lifts that. What runs there goes on. A slice that
+    /// the machine does not have is passed over. O(slices of the GPU).
+    pub fn block(&mut self, slice: usize, blocked: bool) {
+        if let Some(own) = self.blocked.get_mut(slice) {
+            *own = blocked;
+            self.refresh(self.machine.gpus()[slice] as usize);
+        }
+    }
+
+    /// Whether a slice is [blocked](Self::block).
+    #[must_use]
+    pub fn is_blocked(&self, slice: usize) -> bool {
+        self.blocked.get(slice).copied().unwrap_or(false)
+    }
+
+    /// Something runs on a slice that did not wait here, until [`end`](Self::end). An infinite
+    /// finish means that its end is unknown: no rule expects the slice to be free then.
+    ///
+    /// # Errors
+    /// A slice that the machine does not have or that is busy, or one that overlaps a busy one.
+    /// Nothing changes then.
+    pub fn hold(&mut self, running: Running) -> Result<(), Error> {
+        self.check_idle(running.slice)?;
+        self.create(running.slice);
+        self.occupy(running.slice, Some(running));
+        Ok(())
+    }
+
+    /// That nothing runs on a slice, nor on one that it overlaps.
+    fn check_idle(&self, slice: usize) -> Result<(), Error> {
+        let wrong = |what: String| Err(Error::from(ErrorKind::BadStart(what)));
+        let Some(place) = self.running.get(slice) else {
+            let slices = self.running.len();
+            return wrong(format!("slice {slice}: expected one below {slices}"));
+        };
+        if let Some(own) = place {
+            let id = own.id;
+            return wrong(format!(
+                "slice {slice}: job {id} runs there: expected a free slice"
+            ));
+        }
+        let gpu = self.machine.gpus()[slice];
+        if self.machine.conflicts(slice) & self.slices[gpu as usize].busy != 0 {
+            return wrong(format!(
+                "slice {slice}: a job runs on a slice that it overlaps: expected a free slice"
+            ));
+        }
+        Ok(())
     }
 
     /// When a job would end that starts now on a slice of this position in [`SIZES`](super::SIZES)
@@ -300,19 +371,10 @@ impl State {
                 "position {waiting} of the queue: expected one below {jobs}"
             )));
         };
-        let Some(place) = self.running.get(slice) else {
-            let slices = self.running.len();
-            return Err(wrong(format!("slice {slice}: expected one below {slices}")));
-        };
-        if let Some(own) = place {
-            let id = own.id;
+        self.check_idle(slice)?;
+        if self.is_blocked(slice) {
             return Err(wrong(format!(
-                "slice {slice}: job {id} runs there: expected a free slice"
-            )));
-        }
-        if !self.is_free(slice) {
-            return Err(wrong(format!(
-                "slice {slice}: a job runs on a slice that it overlaps: expected a free slice"
+                "slice {slice}: nothing may start there: expected a free slice"
             )));
         }
         self.queue.remove(waiting);
@@ -386,10 +448,11 @@ impl State {
         }
         let before = std::mem::replace(&mut self.free_at[slice], free_at);
         let ends = &mut self.ends[self.machine.class(slice)];
-        if before >= 0.0 {
+        if before >= 0.0 && before.is_finite() {
             ends.remove(&(before.to_bits(), slice));
         }
-        if free_at >= 0.0 {
+        // An infinite end is not known.
+        if free_at >= 0.0 && free_at.is_finite() {
             ends.insert((free_at.to_bits(), slice));
         }
     }
@@ -401,7 +464,7 @@ impl State {
         let first = on_gpu.start;
         let mut free = 0_u16;
         for slice in on_gpu.clone() {
-            if self.machine.conflicts(slice) & busy == 0 {
+            if self.machine.conflicts(slice) & busy == 0 && !self.blocked[slice] {
                 free |= 1 << (slice - first);
             }
         }

@@ -18,7 +18,6 @@
 
 mod draw;
 mod preemptive;
-mod price_file;
 mod published;
 mod run;
 mod tune;
@@ -26,7 +25,6 @@ mod wrong;
 
 pub use draw::{Draw, LOADS};
 pub use preemptive::run_preemptive;
-pub use price_file::{PriceFile, Tuned, TunedMachine};
 pub use published::{PUBLISHED_SEEDS, published_day, published_draws};
 pub use run::{Totals, run, run_as};
 pub use tune::{Candidate, Judged, Objective, TuneDay, TuneSettings, Tuning, Yardstick};

@@ -5,9 +5,11 @@ use mapa_sched::{Fleet, Guards, Placed};
 use crate::workload::Submission;
 
 mod by_bandwidth;
+mod by_size;
 mod pcie;
 
 pub use by_bandwidth::ByBandwidth;
+pub use by_size::BySize;
 pub use pcie::{PcieEqualShare, PcieMaxMin};
 
 /// A model of run times: how much slower than at full speed a job runs on its devices.
@@ -26,6 +28,8 @@ pub trait Execution: Send + Sync {
     ///
     /// Of the limits the models here know two. How they act is MAPA's own assumption, as no source
     /// gives run times under limits:
+    ///
+    /// [`BySize`] is as [`Fixed`].
     ///
     /// | limit | [`Fixed`] | [`ByBandwidth`] | [`PcieEqualShare`] | [`PcieMaxMin`] |
     /// |---|---|---|---|---|

@@ -12,7 +12,7 @@ use crate::outcome::Outcome;
 /// One quantity that is computed from a simulation, or from each of its jobs.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
-    /// Its name, in snake case. A unit of seconds or GB/s is at the end, as in `wait_s`.
+    /// Its name, in snake case. A unit of seconds, GB/s or Wh is at the end, as in `wait_s`.
     pub name: &'static str,
     /// Its unit.
     pub unit: Unit,
@@ -47,6 +47,8 @@ pub enum Unit {
     Share,
     /// A ratio of two times.
     Times,
+    /// Watt-hours: 3,600 joules. Names end in `_wh`.
+    WattHours,
 }
 
 impl Unit {
@@ -55,6 +57,7 @@ impl Unit {
         match self {
             Self::Seconds => "_s",
             Self::GbPerSecond => "_gbps",
+            Self::WattHours => "_wh",
             _ => "",
         }
     }

@@ -8,6 +8,7 @@
 
 use mapa_sched::Time;
 
+use super::energy::{ET_LIGHT, ET_PUBLISHED};
 use super::measure::{Better, Jobs, Measure, Of, Pool, Pooled, Unit};
 use super::rows::Row;
 
@@ -47,7 +48,8 @@ const fn pool(jobs: Jobs, by: Pool, place: u8) -> Pooled {
 }
 
 /// Every measure. The columns of rows are in this order. A summary has first the numbers of the
-/// simulation, in this order, then the pooled numbers, by their [places](Pooled::place).
+/// simulation above all measures of jobs, in this order, then the pooled numbers, by their
+/// [places](Pooled::place), then the numbers of the simulation below measures of jobs.
 pub const MEASURES: &[Measure] = &[
     // Of the whole simulation.
     Measure {
@@ -353,5 +355,58 @@ pub const MEASURES: &[Measure] = &[
         better: Better::Less,
         meaning: "the share of jobs of two or more devices with at most 0.55 of their ideal \
                   bandwidth",
+    },
+    // Of jobs with deadlines, and of the power that devices draw.
+    Measure {
+        name: "deadline_s",
+        unit: Unit::Seconds,
+        of: Of::Number(|row| row.deadline.and_then(seconds)),
+        meaning: "when it should have ended",
+        ..FACT
+    },
+    Measure {
+        name: "tardiness_s",
+        unit: Unit::Seconds,
+        of: Of::Number(|row| row.tardiness().map(|late| late.as_secs_f64())),
+        in_rows: true,
+        pooled: &[pool(Jobs::All, Pool::Spread, 13)],
+        better: Better::Less,
+        meaning: "by how much it ended after its deadline, 0 if in time; of jobs with a deadline",
+    },
+    Measure {
+        name: "late_share",
+        unit: Unit::Share,
+        of: Of::Number(|row| row.tardiness().map(|late| f64::from(!late.is_zero()))),
+        in_rows: false,
+        pooled: &[pool(Jobs::All, Pool::Share, 12)],
+        better: Better::Less,
+        meaning: "the share of jobs with a deadline that ended after it; of those that finished",
+    },
+    Measure {
+        name: "energy_wh",
+        unit: Unit::WattHours,
+        of: Of::RunNumber(|run| run.watt_hours().unwrap_or(f64::NAN)),
+        better: Better::Less,
+        meaning: "what all devices drew over the makespan, idle ones too, by their busy compute \
+                  slices; not known where a device has no table of power",
+        ..OF_RUN
+    },
+    Measure {
+        name: "et",
+        unit: Unit::None,
+        of: Of::RunNumber(|run| run.et(ET_PUBLISHED)),
+        better: Better::Less,
+        meaning: "the ET metric, (a E + T) / (a + 1): E the energy in watt-minutes, T the mean \
+                  tardiness in minutes, a = 2.25e-5 as published: nearly all of it is energy",
+        ..OF_RUN
+    },
+    Measure {
+        name: "et_light",
+        unit: Unit::None,
+        of: Of::RunNumber(|run| run.et(ET_LIGHT)),
+        better: Better::Less,
+        meaning: "the ET metric with a = 2e-7, by which the energy of a published day weighs half \
+                  of one minute of tardiness, as the text intends",
+        ..OF_RUN
     },
 ];

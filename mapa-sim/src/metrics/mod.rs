@@ -1,5 +1,6 @@
 //! Numbers computed from the outcome of a simulation.
 
+mod energy;
 mod fragmentation;
 mod interval;
 mod measure;

@@ -32,6 +32,8 @@ pub struct Row {
     pub sensitive: bool,
     /// When it arrived.
     pub arrived: Time,
+    /// When it should have ended, if it has a deadline.
+    pub deadline: Option<Time>,
     /// When it started.
     pub started: Time,
     /// When it ended.
@@ -74,6 +76,7 @@ impl Row {
             devices: job.request.pattern.len(),
             sensitive: job.request.sensitivity.is_sensitive(),
             arrived: run.arrived,
+            deadline: job.deadline,
             started: run.started(),
             ended: run.ended(),
             work: *work,
@@ -117,6 +120,12 @@ impl Row {
     #[must_use]
     pub fn execution_slowdown(&self) -> Option<f64> {
         ratio(self.ran, self.work)
+    }
+
+    /// By how much it ended after its deadline; zero if it was in time, `None` without a deadline.
+    #[must_use]
+    pub fn tardiness(&self) -> Option<Duration> {
+        Some(self.ended - self.deadline?)
     }
 
     /// Its aggregated bandwidth over the highest that it could have on the idle machine, as in Fig. 4.

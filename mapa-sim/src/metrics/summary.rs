@@ -170,17 +170,22 @@ impl Summary {
 
     fn read(measures: &[Measure], run: &Simulated<'_>) -> Self {
         let (mut counts, mut numbers) = (Vec::new(), Vec::new());
+        // Files that people keep have columns in this order: new ones come behind all others.
+        let mut last = Vec::new();
+        let mut of_jobs = false;
         for own in measures {
             match own.of {
                 Of::RunCount(of) => counts.push((own.name, of(run))),
                 Of::RunNumber(of) => {
                     let value = Some(of(run)).filter(|value| !value.is_nan());
-                    numbers.push((own.name.to_owned(), value));
+                    let all = if of_jobs { &mut last } else { &mut numbers };
+                    all.push((own.name.to_owned(), value));
                 }
-                _ => {}
+                _ => of_jobs = true,
             }
         }
         numbers.extend(pooled_numbers(measures, run.rows));
+        numbers.append(&mut last);
         // A group of no jobs has every number too, none of which is there.
         let none = Group::of(measures, &[], None, GroupSize::Pooled);
         Self {

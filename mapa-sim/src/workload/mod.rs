@@ -16,7 +16,7 @@ mod tasks;
 mod trace;
 mod wrong;
 
-pub use generate::{Arrivals, Generator, RunTimes, Sizes, Task};
+pub use generate::{Arrivals, EnergyDay, Generator, RunTimes, Sizes, Task, slice_jobs};
 pub use job_file::{read_jobs, write_jobs};
 pub use profiles::{Profile, read_profiles, write_profiles};
 pub use submission::{Submission, TaskPlan, Workload};

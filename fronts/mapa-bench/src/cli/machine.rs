@@ -46,8 +46,9 @@ pub(crate) struct MachineArgs {
     #[arg(long, hide_short_help = true, value_name = "GB/s")]
     pub(crate) nvlink_gbps: Option<f64>,
     /// Give every device the MIG profiles of this GPU (see `mig`). With a list of profiles,
-    /// partition every device into these instances: a100-40gb=3g,2g,1g,1g [default: as the machine
-    /// file says; else not partitioned].
+    /// partition every device into these instances: a100-40gb=3g,2g,1g,1g. Lists with `/` between
+    /// them are for one device each: a100-40gb=7g/4g,3g [default: as the machine file says; else not
+    /// partitioned].
     #[arg(long, value_name = "GPU[=PROFILES]")]
     pub(crate) mig: Option<String>,
 }

@@ -20,6 +20,8 @@ Examples:
   mapa-bench simulate --machine fleet:2xdgx-1v --execution fixed --series series.csv --plot plots
   mapa-bench simulate --machine a100-pcie-4-bridged --mig a100-40gb=1g,1g,1g,1g,1g,1g,1g --jobs jobs.csv \\
       --scheduler pcie-aware --execution pcie-equal-share
+  mapa-bench simulate --machine dgx-a100 --mig a100-40gb=4g,2g,1g --generate energy-day,jobs=300 --scheduler energy,rule=fit \\
+      --execution by-size
   mapa-bench simulate --servers 20xdgx-1v,4xdgx-2 --network 25 --policy preserve --generate mapa,jobs=3000";
 
 const FLEET: &str = "A fleet";
@@ -60,12 +62,15 @@ pub(crate) struct SimulateArgs {
     pub(crate) policy: Option<Vec<String>>,
     /// The scheduler, which decides which job starts next, and when: fifo, easy-backfill,
     /// conservative-backfill, shortest-first, smallest-first, priority or foresight; for jobs on
-    /// MIG instances also pcie-aware and first-gpu, which have placement policies of their own.
-    /// Settings follow the name: conservative-backfill,depth=JOBS or
-    /// pcie-aware,delay=FACTOR,wait=SECONDS,gbps=GB/s.
+    /// MIG instances also pcie-aware and first-gpu, which have placement policies of their own, and
+    /// energy and energy-plan, which choose by run times, deadlines and power (docs/energy.md).
+    /// Settings follow the name: conservative-backfill,depth=JOBS,
+    /// pcie-aware,delay=FACTOR,wait=SECONDS,gbps=GB/s, energy,rule=RULE,seed=N or
+    /// energy-plan,prices=NAME.
     #[arg(long, value_name = "NAME", default_value = "fifo")]
     pub(crate) scheduler: SchedulerSpec,
-    /// The model of run times. fixed: as the job file says. effective-bandwidth (Eq. 2) or
+    /// The model of run times. fixed: as the job file says. by-size: as the job file says for the
+    /// job's MIG instance. effective-bandwidth (Eq. 2) or
     /// ring-packing: by predicted bandwidth. pcie-equal-share[,gbps=GB/s] (Eq. 2 of Tang et al.) or
     /// pcie-max-min: by each job's share of PCIe bandwidth.
     #[arg(long, value_name = "MODEL", default_value = "effective-bandwidth")]
@@ -81,6 +86,10 @@ pub(crate) struct SimulateArgs {
     /// Write utilisation and fragmentation over time, a row for each event time.
     #[arg(long, hide_short_help = true, value_name = "FILE.{csv,json,parquet}")]
     pub(crate) series: Option<PathBuf>,
+    /// Write the jobs as a job file, such as those of --generate, to change them or to use them
+    /// elsewhere.
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    pub(crate) save_jobs: Option<PathBuf>,
     /// Draw bandwidth.svg, over-time.svg and timeline-POLICY.svg into this folder.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) plot: Option<PathBuf>,

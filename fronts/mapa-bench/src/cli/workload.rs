@@ -18,8 +18,8 @@ pub(crate) struct WorkloadArgs {
     /// first=1000,max-gpus=8,vc=23dbec,compress=10 (see docs/job-files.md).
     #[arg(long, hide_short_help = true, value_name = "WORDS", requires = "trace", conflicts_with_all = ["jobs", "generate", "run_times"])]
     pub(crate) select: Option<String>,
-    /// Draw jobs at random by a generator: mapa, mapa-six or mapa-released (see docs/job-files.md).
-    /// Settings to change follow the name:
+    /// Draw jobs at random by a generator: mapa, mapa-six, mapa-released, or energy-day for jobs with
+    /// deadlines on MIG instances (see docs/job-files.md). Settings to change follow the name:
     /// mapa,jobs=1000,arrivals=poisson:120/h,times=lognormal:60s:1.5.
     #[arg(long, value_name = "WORDS")]
     pub(crate) generate: Option<String>,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use mapa_core::{Objective, Settings, ring_packing_gbps};
-use mapa_sim::{ByBandwidth, Execution, Fixed, PcieEqualShare, PcieMaxMin, Workload};
+use mapa_sim::{ByBandwidth, BySize, Execution, Fixed, PcieEqualShare, PcieMaxMin, Workload};
 
 use super::registry::{Registry, Row};
 
@@ -39,6 +39,8 @@ pub struct ExecutionRow {
     pub links: LinkEffect,
     /// Whether run times depend on PCIe that jobs share.
     pub shared_pcie: bool,
+    /// Whether run times depend on the size of instances.
+    pub by_size: bool,
     pub(super) make: Arc<Make>,
 }
 
@@ -55,6 +57,7 @@ impl ExecutionRow {
             settings: &[],
             links: LinkEffect::None,
             shared_pcie: false,
+            by_size: false,
             make: Arc::new(move |_, workload| Ok(make(workload))),
         }
     }
@@ -97,7 +100,7 @@ impl Row for ExecutionRow {
     }
 }
 
-/// The models that MAPA ships: `fixed`, `effective-bandwidth` (Eq. 2 of MAPA), `ring-packing`,
+/// The models that MAPA ships: `fixed`, `by-size`, `effective-bandwidth` (Eq. 2 of MAPA), `ring-packing`,
 /// `pcie-equal-share` (Eq. 2 of Tang et al.; `pcie-equal-share,gbps=60` for ports of 60 GB/s) and
 /// `pcie-max-min`.
 pub(super) fn built_in() -> Registry<ExecutionRow> {
@@ -120,6 +123,14 @@ pub(super) fn built_in() -> Registry<ExecutionRow> {
         ExecutionRow::new("fixed", "as the job file says, whatever the links", |_| {
             Box::new(Fixed)
         }),
+        ExecutionRow {
+            by_size: true,
+            ..ExecutionRow::new(
+                "by-size",
+                "as the job file says, by the size of the job's MIG instance",
+                |_| Box::new(BySize),
+            )
+        },
         ExecutionRow::new(
             "effective-bandwidth",
             "by the bandwidth that Eq. 2 predicts",

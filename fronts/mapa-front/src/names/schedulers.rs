@@ -26,6 +26,8 @@ pub struct SchedulerRow {
     /// Whether it keeps jobs waiting because PCIe is shared, which pays only if run times depend on
     /// that.
     pub for_shared_pcie: bool,
+    /// Whether it is for jobs on one MIG instance each, whose run times are known by size.
+    pub for_slices: bool,
     /// The settings that may follow its name, and their values, such as `depth=JOBS`.
     pub settings: &'static [&'static str],
     pub(super) make: Arc<Make>,
@@ -43,6 +45,7 @@ impl SchedulerRow {
             summary: summary.into(),
             policy: None,
             for_shared_pcie: false,
+            for_slices: false,
             settings: &[],
             make: Arc::new(move |_, policy, _| Ok(make(policy))),
         }
@@ -56,6 +59,7 @@ impl From<BuiltIn> for SchedulerRow {
             summary: own.summary.to_owned(),
             policy: own.policy.map(str::to_owned),
             for_shared_pcie: own.for_shared_pcie,
+            for_slices: own.for_slices,
             settings: own.settings,
             make: Arc::new(|words, policy, _| {
                 BuiltIn::named(words, policy).map_err(Error::malformed)

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mapa_core::Policy;
-use mapa_sched::Fleet;
+use mapa_sched::energy::SliceJob;
+use mapa_sched::{Fleet, RunTime};
 use mapa_sim::{Execution, Fragmentation, OverTime, Row, Scorer, Summary, Workload};
 
 use super::simulation;
@@ -58,13 +59,15 @@ impl<'a> Runner<'a> {
     /// Simulates the workload under this policy. `ended` is called for each job that ends.
     ///
     /// # Errors
-    /// If the scheduler is unknown or does not take the policy, or if it gives an order that cannot
-    /// be carried out.
+    /// If the scheduler is unknown or does not take the policy, if it plans by run times by size of
+    /// instance and no job tells its own, or one tells what cannot be, or if it gives an order that
+    /// cannot be carried out.
     pub fn under(
         &mut self,
         policy: Box<dyn Policy>,
         ended: &mut dyn FnMut(),
     ) -> Result<PolicyRun, Error> {
+        self.check_jobs()?;
         let name = policy.name().to_owned();
         let mut over_time = OverTime::default();
         let cut = Arc::new(AtomicUsize::new(0));
@@ -92,5 +95,29 @@ impl<'a> Runner<'a> {
             over_time,
             cut,
         })
+    }
+
+    /// Checks that a scheduler that plans by run times by size of instance has jobs for it.
+    fn check_jobs(&self) -> Result<(), Error> {
+        let row = self.names.schedulers.get(self.scheduler.name());
+        if !row.is_some_and(|own| own.for_slices) || self.workload.jobs.is_empty() {
+            return Ok(());
+        }
+        let mut told = 0;
+        for (row, own) in self.workload.jobs.iter().enumerate() {
+            let id = own.job.id;
+            let of_rule = SliceJob::of(&own.job)
+                .map_err(|error| Error::malformed(format_args!("job {id} (row {row}): {error}")))?;
+            let by_size = matches!(own.job.run_time, RunTime::BySize(_));
+            told += usize::from(by_size && of_rule.is_some());
+        }
+        if told == 0 {
+            return Err(Error::malformed(format_args!(
+                "the scheduler {} plans by run times by size of MIG instance, and no job tells its own: expected \
+                 `slice` any and `estimate_s` such as 1g.1m=50 2g.2m=25 (docs/energy.md)",
+                self.scheduler
+            )));
+        }
+        Ok(())
     }
 }

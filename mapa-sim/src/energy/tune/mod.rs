@@ -14,12 +14,11 @@ mod point;
 
 pub use objective::{Objective, TuneDay, Yardstick};
 
-use mapa_sched::energy::{EnergyPlan, Placement, Power, Prices};
+use mapa_sched::energy::{EnergyPlan, Placement, Power, Prices, TunedMachine};
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 use self::point::{PRICES, SPREAD, point, prices};
-use super::price_file::{PricesAsData, TunedMachine};
 use crate::error::{Error, ErrorKind};
 use crate::random::stream;
 
@@ -60,7 +59,6 @@ impl Default for TuneSettings {
 #[serde(deny_unknown_fields)]
 pub struct Candidate {
     /// The prices.
-    #[serde(with = "PricesAsData")]
     pub prices: Prices,
     /// The GPUs.
     pub machine: TunedMachine,
@@ -115,9 +113,9 @@ enum Step {
 /// # Examples
 /// A search on one morning, with a few candidates.
 /// ```
-/// use mapa_sched::energy::{Power, Prices};
+/// use mapa_sched::energy::{Power, Prices, TunedMachine};
 /// use mapa_sim::energy::{
-///     Candidate, Draw, Objective, TuneDay, TuneSettings, TunedMachine, Tuning, Yardstick,
+///     Candidate, Draw, Objective, TuneDay, TuneSettings, Tuning, Yardstick,
 /// };
 ///
 /// let morning = Draw { from: 540.0, most: 60, ..Draw::default() };

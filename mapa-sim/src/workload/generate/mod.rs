@@ -20,11 +20,13 @@ use crate::random::{GENERATOR, stream};
 
 mod arrivals;
 mod choice;
+mod day;
 mod run_times;
 mod words;
 
 pub use arrivals::Arrivals;
 pub use choice::Sizes;
+pub use day::{EnergyDay, slice_jobs};
 pub use run_times::RunTimes;
 
 use choice::Choice;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use mapa_core::mig::Size;
 use mapa_core::{Demand, Request, Shape, Want};
+use mapa_sched::energy::SliceJob;
 use mapa_sched::{Job, JobId, RunTime, Time};
 use mapa_table::{Comments, Row, Sheet, columns, optional_text, text};
 use serde::{Deserialize, Serialize};
@@ -97,7 +98,46 @@ struct Serving {
 #[serde(default)]
 struct Mig {
     #[serde(with = "optional_text")]
-    slice: Option<Size>,
+    slice: Option<Slice>,
+}
+
+/// The instance that each rank gets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Slice {
+    Of(Size),
+    /// Any, or a whole device.
+    Any,
+}
+
+impl FromStr for Slice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.eq_ignore_ascii_case("any") {
+            return Ok(Self::Any);
+        }
+        let size = text.parse().map(Self::Of);
+        size.map_err(|error: mapa_core::Error| format!("{error}, or any"))
+    }
+}
+
+impl fmt::Display for Slice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Of(size) => size.fmt(f),
+            Self::Any => f.write_str("any"),
+        }
+    }
+}
+
+impl Slice {
+    fn demand(own: Option<Self>) -> Demand {
+        match own {
+            None => Demand::whole(),
+            Some(Self::Of(size)) => Demand::slice(size),
+            Some(Self::Any) => Demand::any(),
+        }
+    }
 }
 
 /// Columns of jobs that copy over PCIe.
@@ -205,6 +245,9 @@ pub(super) fn read(text: &str) -> Result<Workload, Error> {
             );
             return Err(row.error(what).into());
         }
+        if let Err(what) = check_any(&own.job) {
+            return Err(row.error(what).into());
+        }
         jobs.push(own);
         lines.push(row.line());
     }
@@ -222,6 +265,24 @@ pub(super) fn read(text: &str) -> Result<Workload, Error> {
     Ok(workload)
 }
 
+/// Checks a job that may run on an instance of any size: that its run times by size are a curve, and
+/// its deadline is not before its arrival. No such job can be planned.
+fn check_any(job: &Job) -> Result<(), String> {
+    let demands = job.request.pattern.demands();
+    if demands.iter().all(|demand| demand.want != Want::Any) {
+        return Ok(());
+    }
+    if let Some(deadline) = job.deadline.filter(|&deadline| deadline < job.arrived) {
+        let [deadline, arrived] = [deadline, job.arrived].map(|at| numbers::seconds(at.0));
+        return Err(format!(
+            "deadline_s `{deadline}`: before arrival_s `{arrived}`: expected a slack of 0 or more"
+        ));
+    }
+    SliceJob::of(job)
+        .map(drop)
+        .map_err(|error| format!("estimate_s: {error}"))
+}
+
 fn submission(own: Columns, place: u64, made: &mut Patterns) -> Submission {
     let Columns {
         every,
@@ -233,7 +294,7 @@ fn submission(own: Columns, place: u64, made: &mut Patterns) -> Submission {
     } = own;
     let demand = Demand {
         pcie_mb_s: pcie.pcie_gbps.0,
-        ..mig.slice.map_or(Demand::whole(), Demand::slice)
+        ..Slice::demand(mig.slice)
     };
     let mut request = Request::new(made.with(every.pattern.0, every.gpus.0, demand));
     request.sensitivity = every.sensitive.map(|own| own.0).into();
@@ -314,8 +375,10 @@ impl fmt::Display for Estimate {
 /// the format cannot hold:
 ///
 /// - a pattern without ranks, or one that is neither a [`Shape`](mapa_core::Shape) nor independent;
-/// - demands that differ between ranks, or that are not for whole devices or slices of a size, with
-///   or without PCIe traffic;
+/// - demands that differ between ranks, or that are not for whole devices or slices of a size or of
+///   any, with or without PCIe traffic;
+/// - a job on any slice with run times that grow with the slice, none on the smallest, or a deadline
+///   before its arrival;
 /// - constraints other than `same_numa`, or limits of its own;
 /// - tasks that request devices while it runs;
 /// - an empty list of run times by size, one for a size without compute or memory slices, or a time
@@ -365,18 +428,23 @@ fn row_of(own: &Submission) -> Result<Columns, Error> {
         ));
     };
     let slice = match demand.want {
-        Want::Slice(size) if numbers::is_size(size) => Some(size),
+        Want::Slice(size) if numbers::is_size(size) => Some(Slice::Of(size)),
+        Want::Any => Some(Slice::Any),
         _ => None,
     };
     let plain = Demand {
         pcie_mb_s: demand.pcie_mb_s,
-        ..slice.map_or(Demand::whole(), Demand::slice)
+        ..Slice::demand(slice)
     };
     if demand != plain {
         return Err(cannot(
             job,
-            "its demand: expected whole devices, or slices of a size, with or without PCIe traffic",
+            "its demand: expected whole devices, or slices of a size or of any, with or without PCIe traffic",
         ));
+    }
+    if check_any(job).is_err() {
+        let what = "a job on any slice whose run times by size are no curve, or with a deadline before its arrival";
+        return Err(cannot(job, what));
     }
     let plain = Request::new(request.pattern.clone()).sensitive(request.sensitivity);
     if *request != plain.same_numa(request.same_numa) {

@@ -49,6 +49,7 @@ impl Answer {
         output.line("")?;
         LEGEND
             .iter()
+            .chain(DEADLINES.iter().filter(|_| self.has_deadlines()))
             .chain(BANDWIDTHS.iter().filter(|_| self.linked()))
             .try_for_each(|line| output.line(line))?;
         output.line("")?;
@@ -59,6 +60,12 @@ impl Answer {
     fn linked(&self) -> bool {
         let of = |run: &PolicyRun| run.summary.group(Some(true), GroupSize::Several).is_some();
         self.runs.iter().any(of)
+    }
+
+    /// Whether any job that finished had a deadline.
+    fn has_deadlines(&self) -> bool {
+        let mut runs = self.runs.iter();
+        runs.any(|run| run.summary.number("late_share").is_some())
     }
 
     fn table(&self) -> comfy_table::Table {
@@ -75,8 +82,12 @@ impl Answer {
             "utilisation",
             "fragmentation",
         ];
+        let deadlines = DEADLINE_CELLS.iter().filter(|_| self.has_deadlines());
         let shown = BANDWIDTH_CELLS.iter().filter(|_| self.linked());
-        let header = times.into_iter().chain(shown.map(|(_, head, _)| *head));
+        let header = times
+            .into_iter()
+            .chain(deadlines.map(|(_, head, _)| *head))
+            .chain(shown.map(|(_, head, _)| *head));
         let columns = header.clone().count();
         let mut rows = table(header, 1..columns);
         let first = self
@@ -105,6 +116,13 @@ impl Answer {
                     .mean_fragmentation()
                     .map_or("-".to_owned(), |mean| number(mean, 3)),
             ];
+            if self.has_deadlines() {
+                let own = DEADLINE_CELLS.map(|(name, _, text)| match summary.number(name) {
+                    Some(value) => text(value),
+                    None => "-".to_owned(),
+                });
+                cells.extend(own);
+            }
             if self.linked() {
                 let group = summary.group(Some(true), GroupSize::Several);
                 cells.extend(BANDWIDTH_CELLS.map(|(name, _, text)| cell(group, name, text)));
@@ -166,6 +184,18 @@ impl Answer {
         waits && !heeds
     }
 
+    /// Whether the scheduler plans by run times by size of instance, and jobs do not run for these.
+    fn ignores_sizes(&self) -> bool {
+        let plans = NAMES
+            .schedulers
+            .get(self.scheduler.name())
+            .is_some_and(|own| own.for_slices);
+        let heeds = NAMES
+            .execution_row(&self.execution)
+            .is_ok_and(|own| own.by_size);
+        plans && !heeds
+    }
+
     /// What was simulated.
     pub(super) fn simulated(&self) -> Simulated<'_> {
         Simulated {
@@ -176,6 +206,7 @@ impl Answer {
             fleet: &self.fleet,
             workload: &self.workload,
             waits_in_vain: self.waits_in_vain(),
+            ignores_sizes: self.ignores_sizes(),
         }
     }
 }
@@ -211,6 +242,19 @@ const LEGEND: [&str; 3] = [
     "Relative: jobs per hour, if the first policy has 1. Completion: wait plus execution time, mean. Slowdown: execution time over",
     "that at full speed, mean. Fragmentation: bandwidth lost by the best ring of 2 to 5 free devices, compared with the idle machine;",
     "mean over time.",
+];
+
+/// The legend of the columns on deadlines.
+const DEADLINES: [&str; 2] = [
+    "Late: the share of jobs with a deadline that ended after it. Tardiness: by how much, mean, jobs in time included. Energy: what all",
+    "devices drew over the makespan by their busy compute slices, as far as tables of power are known.",
+];
+
+/// The columns on deadlines: a number of a summary, its heading, and how it is written.
+const DEADLINE_CELLS: [(&str, &str, Written); 3] = [
+    ("late_share", "late", percent),
+    ("tardiness_mean_s", "tardiness", duration),
+    ("energy_wh", "energy, kWh", kilowatt_hours),
 ];
 
 /// The legend of the columns on bandwidth.
@@ -253,6 +297,10 @@ fn number(value: f64, decimals: usize) -> String {
     } else {
         "-".to_owned()
     }
+}
+
+fn kilowatt_hours(watt_hours: f64) -> String {
+    number(watt_hours / 1000.0, 3)
 }
 
 fn percent(share: f64) -> String {

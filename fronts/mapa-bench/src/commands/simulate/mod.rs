@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use indicatif::ProgressBar;
 use mapa_core::{ModelUse, Policy};
 use mapa_sched::Fleet;
-use mapa_sim::{Column, Execution, Table, Workload};
+use mapa_sim::{Column, Execution, Table, Workload, write_jobs};
 
 use crate::cli::SimulateArgs;
 use crate::failure::Failure;
@@ -166,6 +166,10 @@ impl Answer {
         }
         if let Some(file) = &args.series {
             files.push((file.clone(), Format::of(file)?.bytes(&self.series()?)?));
+        }
+        if let Some(file) = &args.save_jobs {
+            let text = write_jobs(&self.workload).map_err(Failure::malformed)?;
+            files.push((file.clone(), text.into_bytes()));
         }
         #[cfg(feature = "plots")]
         if let Some(folder) = &args.plot {

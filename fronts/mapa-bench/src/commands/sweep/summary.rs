@@ -26,6 +26,22 @@ const SHOWN: [Shown; 6] = [
     ),
 ];
 
+/// The columns on deadlines, which are left out if no job has one.
+const OF_DEADLINES: [Shown; 3] = [
+    ("late_share", "late", percent),
+    ("tardiness_mean_s", "tardiness", time),
+    ("energy_wh", "energy, kWh", kilowatt_hours),
+];
+
+fn percent(mean: f64, half: Option<f64>) -> String {
+    let half = half.map_or(String::new(), |half| format!(" ± {:.1}", 100.0 * half));
+    format!("{:.1}{half} %", 100.0 * mean)
+}
+
+fn kilowatt_hours(mean: f64, half: Option<f64>) -> String {
+    three(mean / 1000.0, half.map(|half| half / 1000.0))
+}
+
 fn time(mean: f64, half: Option<f64>) -> String {
     half.map_or_else(|| duration(mean), |half| duration_within(mean, half))
 }
@@ -75,18 +91,28 @@ pub(super) fn summary(cells: &[(Cell<'_>, Box<Kept>)]) -> comfy_table::Table {
         "cells",
         "failed",
     ];
-    let header = about.into_iter().chain(SHOWN.map(|(_, head, _)| head));
-    let mut rows = table(header, 5..about.len() + SHOWN.len());
+    let has = |name: &str| {
+        let mut all = cells.iter();
+        all.any(|(_, kept)| number(&kept.summary, name).is_some())
+    };
+    let mut shown = SHOWN.to_vec();
+    if has("late_share") {
+        shown.extend(OF_DEADLINES);
+    }
+    let header = about
+        .into_iter()
+        .chain(shown.iter().map(|(_, head, _)| *head));
+    let mut rows = table(header, 5..about.len() + shown.len());
     for Group { words, kept } in groups {
         let failed = kept.iter().filter(|own| own.error.is_some()).count();
         let mut cells: Vec<String> = words.map(str::to_owned).into();
         cells.extend([kept.len().to_string(), failed.to_string()]);
-        cells.extend(SHOWN.map(|(name, _, text)| {
+        cells.extend(shown.iter().map(|(name, _, text)| {
             let values: Vec<f64> = kept
                 .iter()
                 .filter_map(|own| number(&own.summary, name))
                 .collect();
-            mean(&values, text)
+            mean(&values, *text)
         }));
         rows.add_row(cells);
     }

@@ -63,6 +63,11 @@ fn cells(name: &str, column: &Column, left: &[(usize, &Submission)]) -> Column {
                 .collect(),
         ),
         ("arrived_s", _) => numbers(|own| (own.job.arrived - Time::ZERO).as_secs_f64()),
+        ("deadline_s", _) => Column::Numbers(
+            left.iter()
+                .map(|own| Some((own.1.job.deadline? - Time::ZERO).as_secs_f64()))
+                .collect(),
+        ),
         ("work_s", _) => numbers(|own| own.work.as_secs_f64()),
         (_, Column::Integers(_)) => Column::Integers(vec![None; left.len()]),
         (_, Column::Numbers(_)) => Column::Numbers(vec![None; left.len()]),

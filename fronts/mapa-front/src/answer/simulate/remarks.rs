@@ -2,6 +2,7 @@
 
 use mapa_core::Want;
 use mapa_sched::Fleet;
+use mapa_sched::energy::PowerTable;
 use mapa_sim::Workload;
 
 use super::run::{PolicyRun, Simulated};
@@ -29,6 +30,20 @@ impl PolicyRun {
                 "the scheduler delays jobs to avoid PCIe contention, which {} ignores: expected --execution \
                  pcie-equal-share or pcie-max-min",
                 what.execution
+            ));
+        }
+        if what.ignores_sizes {
+            remarks.push(format!(
+                "the scheduler plans by run times by size of instance, which {} ignores: expected --execution by-size",
+                what.execution
+            ));
+        }
+        let is_known = |name| self.summary.number(name).is_some();
+        if is_known("late_share") && !is_known("energy_wh") {
+            let known = PowerTable::ALL.iter().map(|own| own.product);
+            remarks.push(format!(
+                "energy is not known: a device has no table of power; those of {} have one",
+                known.collect::<Vec<_>>().join(", ")
             ));
         }
         let waiting = self.outcome.waiting.iter();

@@ -21,6 +21,9 @@ pub struct Simulated<'a> {
     /// Whether the scheduler keeps jobs waiting because PCIe is shared, which the model of run times
     /// ignores.
     pub waits_in_vain: bool,
+    /// Whether the scheduler plans by run times by size of instance, which the model of run times
+    /// ignores.
+    pub ignores_sizes: bool,
 }
 
 /// The simulation of a workload under one policy.

@@ -1,23 +1,25 @@
 //! Prices as data: what they are, and what they were tuned for.
 
-use mapa_sched::energy::{Machine, Power, Prices, TunedFor};
 use serde::{Deserialize, Serialize};
 
+use super::guard::TunedFor;
+use super::machine::Machine;
+use super::plan::EnergyPlan;
+use super::power::Power;
+use super::prices::Prices;
 use crate::error::{Error, ErrorKind};
 
 /// A set of prices with what they were tuned for: a TOML file.
 ///
 /// # Examples
 /// ```
-/// use mapa_sched::energy::{EnergyPlan, Power};
-/// use mapa_sim::energy::PriceFile;
+/// use mapa_sched::energy::{Power, PriceFile, Rule};
 ///
 /// let file = PriceFile::named("searched-layouts")?;
-/// let plan = EnergyPlan::new(file.prices)?.tuned_for(file.tuned.range());
 /// assert_eq!(file.machine.machine(Power::A100)?.gpu_count(), 8);
 /// assert_eq!(PriceFile::read(&file.write()?)?, file);
-/// # let _ = plan;
-/// # Ok::<(), mapa_sim::Error>(())
+/// assert_eq!(file.plan()?.name(), "energy-plan");
+/// # Ok::<(), mapa_sched::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,7 +31,6 @@ pub struct PriceFile {
     /// Who found it, and how.
     pub source: String,
     /// The prices.
-    #[serde(with = "PricesAsData")]
     pub prices: Prices,
     /// The GPUs for which they were tuned.
     pub machine: TunedMachine,
@@ -58,13 +59,13 @@ impl TunedMachine {
     /// # Errors
     /// As [`Machine::new`] and [`Machine::flexible`].
     pub fn machine(&self, power: Power) -> Result<Machine, Error> {
-        Ok(match self {
-            Self::Layouts(layouts) => Machine::new(layouts, power)?,
+        match self {
+            Self::Layouts(layouts) => Machine::new(layouts, power),
             Self::Repartitioned {
                 gpus,
                 creation_minutes,
-            } => Machine::flexible(*gpus, power, *creation_minutes)?,
-        })
+            } => Machine::flexible(*gpus, power, *creation_minutes),
+        }
     }
 }
 
@@ -96,7 +97,7 @@ pub struct Tuned {
 }
 
 impl Tuned {
-    /// The range, as [`EnergyPlan::tuned_for`](mapa_sched::energy::EnergyPlan::tuned_for) takes it.
+    /// The range, as [`EnergyPlan::tuned_for`] takes it.
     #[must_use]
     pub fn range(&self) -> TunedFor {
         TunedFor {
@@ -105,31 +106,6 @@ impl Tuned {
             waiting: self.waiting,
         }
     }
-}
-
-/// The keys of [`Prices`] in a file.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Prices", deny_unknown_fields)]
-pub(super) struct PricesAsData {
-    slice: [f64; 5],
-    late: f64,
-    queue: f64,
-    urgency: f64,
-    length: f64,
-    lost: f64,
-    margin: f64,
-    energy: f64,
-    floor: f64,
-    #[serde(default)]
-    doubt: f64,
-    #[serde(default)]
-    overdue: f64,
-    #[serde(default = "one")]
-    placement: f64,
-}
-
-fn one() -> f64 {
-    1.0
 }
 
 macro_rules! shipped {
@@ -181,6 +157,14 @@ impl PriceFile {
         SHIPPED.iter().map(|(name, _)| *name)
     }
 
+    /// The plan, on guard for what its prices were tuned for.
+    ///
+    /// # Errors
+    /// Prices or a range that cannot be: none for a file that was [read](Self::read).
+    pub fn plan(&self) -> Result<EnergyPlan, Error> {
+        EnergyPlan::new(self.prices)?.tuned_for(self.tuned.range())
+    }
+
     fn checked(self) -> Result<Self, Error> {
         self.prices.checked()?;
         self.machine.machine(Power::A100)?;
@@ -208,5 +192,5 @@ impl PriceFile {
 }
 
 fn bad(what: String) -> Error {
-    ErrorKind::BadDay(what).into()
+    ErrorKind::BadPrices(what).into()
 }
