@@ -10,7 +10,8 @@ use mapa_core::{
     Demand, DeviceId, HardwareGraph, MachineId, Pattern, Request, lowest_id, smallest_first,
 };
 use mapa_sched::energy::{
-    EnergyPlan, LargestFirst, PriceFile, Prices, Rule, RuleName, RuleScheduler, SliceJob, Start, State,
+    EnergyPlan, LargestFirst, PriceFile, Prices, Rule, RuleName, RuleScheduler, SliceJob, Start,
+    State,
 };
 use mapa_sched::{
     Action, BuiltIn, Event, Fleet, Job, JobId, RunTime, Scheduler, Tenant, Time, step,

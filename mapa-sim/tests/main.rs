@@ -2,6 +2,7 @@
 
 mod energy;
 mod energy_fleet;
+mod energy_tune;
 mod foresight;
 mod generate;
 mod job_file;

@@ -25,6 +25,7 @@ mod score;
 mod simulate;
 mod sweep;
 mod topo;
+mod tune;
 #[cfg(feature = "experiments")]
 mod workers;
 mod workload;
@@ -50,6 +51,7 @@ pub(crate) use score::{ScoreArgs, Switched};
 pub(crate) use simulate::SimulateArgs;
 pub(crate) use sweep::{Shard, SweepArgs};
 pub(crate) use topo::{Format, ReadArgs, TopoArgs};
+pub(crate) use tune::{DrawName, TuneArgs};
 #[cfg(feature = "experiments")]
 pub(crate) use workers::{CopyArgs, ReplayArgs, WorkersArgs, WorkersDo};
 pub(crate) use workload::WorkloadArgs;
@@ -131,6 +133,9 @@ pub(crate) enum Command {
     /// where it was interrupted, and can be split over many computers.
     #[command(after_help = sweep::HELP)]
     Sweep(SweepArgs),
+    /// Search prices for the plan by prices (scheduler energy-plan), and layouts, that suit your jobs.
+    #[command(after_help = tune::HELP)]
+    Tune(TuneArgs),
     /// Show what a running machine or fleet has lost to fragmentation, and the fewest jobs to move
     /// for a wanted placement.
     #[command(after_long_help = defrag::HELP)]

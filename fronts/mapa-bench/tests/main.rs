@@ -23,4 +23,5 @@ mod score;
 mod simulate;
 mod snapshots;
 mod sweep;
+mod tune;
 mod workers;

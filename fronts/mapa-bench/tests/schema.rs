@@ -202,6 +202,7 @@ fn what_every_command_answers_is_valid_by_its_schema() {
         "profile",
         "reproduce",
         "reproduce-list",
+        "tune",
         "workers-replay",
     ] {
         used.insert(name.to_owned());

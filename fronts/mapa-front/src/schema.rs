@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::answer::{
     Malformed, Refusal, Versioned, allocate, compare, contention, defrag, fit, machines, matches,
-    measured, mig, pattern, profile, report, score, sensitivity, simulate, sweep, topology,
+    measured, mig, pattern, profile, report, score, sensitivity, simulate, sweep, topology, tune,
     workers,
 };
 
@@ -37,7 +37,7 @@ impl AnswerSchema {
 }
 
 /// Every answer, in the order of the alphabet.
-pub const ANSWERS: [AnswerSchema; 29] = [
+pub const ANSWERS: [AnswerSchema; 30] = [
     AnswerSchema::of::<allocate::Allocation>("allocate"),
     AnswerSchema::of::<allocate::Line>("allocate-batch"),
     AnswerSchema::of::<compare::Comparison>("compare"),
@@ -65,6 +65,7 @@ pub const ANSWERS: [AnswerSchema; 29] = [
     AnswerSchema::of::<sweep::Sweep>("sweep"),
     AnswerSchema::of::<sweep::SweepCells>("sweep-list"),
     AnswerSchema::of::<topology::Topology>("topo"),
+    AnswerSchema::of::<tune::Tune>("tune"),
     AnswerSchema::of::<workers::Copies>("workers-copy"),
     AnswerSchema::of::<workers::Replay>("workers-replay"),
 ];

@@ -22,6 +22,7 @@ mod shell;
 mod simulate;
 mod sweep;
 mod topo;
+mod tune;
 #[cfg(feature = "experiments")]
 mod workers;
 
@@ -45,5 +46,6 @@ pub(crate) use shell::{completions, man};
 pub(crate) use simulate::simulate;
 pub(crate) use sweep::sweep;
 pub(crate) use topo::topo;
+pub(crate) use tune::tune;
 #[cfg(feature = "experiments")]
 pub(crate) use workers::workers;

@@ -31,6 +31,7 @@ mod step;
 pub mod sweep;
 pub mod table;
 pub mod topology;
+pub mod tune;
 pub mod workers;
 
 pub use bandwidth::{Bandwidth, Told, Withheld, model_text};

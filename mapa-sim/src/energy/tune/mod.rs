@@ -11,14 +11,16 @@
 
 mod objective;
 mod point;
+mod seen;
 
 pub use objective::{Objective, TuneDay, Yardstick};
+pub use seen::seen_on;
 
 use mapa_sched::energy::{EnergyPlan, Placement, Power, Prices, TunedMachine};
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
-use self::point::{PRICES, SPREAD, point, prices};
+use self::point::{PLACEMENT, PRICES, SPREAD, point, prices};
 use crate::error::{Error, ErrorKind};
 use crate::random::stream;
 
@@ -180,11 +182,16 @@ impl Tuning {
                 "tune: layouts of GPUs that are repartitioned: expected GPUs that keep theirs";
             return Err(wrong(what.to_owned()));
         }
+        let mut own = SPREAD.map(|own| own * spread);
+        if let TunedMachine::Layouts(_) = start.machine {
+            // There is nothing to choose by it.
+            own[PLACEMENT] = 0.0;
+        }
         Ok(Self {
             settings,
             step: Step::Prices { phase: 1, round: 0 },
             mean: point(&start.prices),
-            spread: SPREAD.map(|own| own * spread),
+            spread: own,
             history: Vec::new(),
             machine: start.machine,
             best: None,
@@ -384,6 +391,7 @@ impl Tuning {
             self.mean = point(&best.candidate.prices);
             self.machine = best.candidate.machine.clone();
             self.spread = SPREAD.map(|own| own * self.settings.spread / 2.0);
+            self.spread[PLACEMENT] = 0.0;
         }
     }
 

@@ -5,6 +5,9 @@ use mapa_sched::energy::Prices;
 /// How many prices there are.
 pub(super) const PRICES: usize = 16;
 
+/// The position of the price of placements, which only GPUs have that are repartitioned.
+pub(super) const PLACEMENT: usize = 15;
+
 /// The least that a price is taken for. A price of 0 has no logarithm.
 const LEAST: f64 = 1e-6;
 
@@ -39,6 +42,12 @@ pub(super) fn point(prices: &Prices) -> [f64; PRICES] {
     ]
 }
 
+/// A price that may be 0, and is if it is next to nothing.
+fn or_none(log: f64) -> f64 {
+    let own = log.exp();
+    if own < 10.0 * LEAST { 0.0 } else { own }
+}
+
 /// The prices at a point.
 pub(super) fn prices(point: &[f64; PRICES]) -> Prices {
     let [
@@ -69,8 +78,8 @@ pub(super) fn prices(point: &[f64; PRICES]) -> Prices {
         margin,
         energy: energy.exp(),
         floor: floor.exp(),
-        doubt: doubt.exp(),
-        overdue: overdue.exp(),
+        doubt: or_none(doubt),
+        overdue: or_none(overdue),
         placement: placement.exp(),
     }
 }
