@@ -5,7 +5,7 @@ use std::time::Duration;
 use mapa_core::{Policy, Setting, Settings};
 
 use crate::backfill::{Conservative, Easy};
-use crate::energy::{EnergyPlan, Prices, RuleName, RuleScheduler};
+use crate::energy::{EnergyPlan, PriceFile, RuleName, RuleScheduler};
 use crate::error::{Error, ErrorKind};
 use crate::fifo::Fifo;
 use crate::foresight::Foresight;
@@ -269,14 +269,14 @@ fn by_rule(policy: Box<dyn Policy>, settings: &Said<'_>) -> Result<Boxed, mapa_c
 }
 
 fn by_prices(policy: Box<dyn Policy>, settings: &Said<'_>) -> Result<Boxed, mapa_core::Error> {
-    let prices = match settings.get("prices") {
-        Some(prices) => prices.read(
-            &Prices::NAMES.map(|(name, _)| name).join(", "),
-            Prices::named,
-        )?,
-        None => Prices::default(),
+    let plan = match settings.get("prices") {
+        Some(prices) => {
+            let names: Vec<&str> = PriceFile::names().collect();
+            let named = |name: &str| PriceFile::named(name).and_then(|own| own.plan()).ok();
+            prices.read(&names.join(", "), named)?
+        }
+        None => EnergyPlan::default(),
     };
-    let plan = EnergyPlan::new(prices).unwrap_or_default();
     Ok(Box::new(RuleScheduler::new(plan, policy)))
 }
 

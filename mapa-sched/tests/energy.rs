@@ -2,8 +2,8 @@
 
 use mapa_sched::energy::{
     Arithmetic, Booking, EarliestFinish, EnergyPlan, Fit, LargestFirst, LeastCost, Machine,
-    MeanFinish, Placement, Power, Prices, RandomSlice, Rule, SIZES, SliceJob, SmallestFirst, Start,
-    State, energy_bound, printed_energy_bound,
+    MeanFinish, Placement, Power, PriceFile, Prices, RandomSlice, Rule, SIZES, SliceJob,
+    SmallestFirst, Start, State, TunedFor, TunedMachine, energy_bound, printed_energy_bound,
 };
 use proptest::prelude::*;
 
@@ -88,23 +88,56 @@ fn slow(name: &str, state: &State) -> Option<usize> {
     }
 }
 
-/// The plan by prices as its definition reads: every free slice and every busy one for every job.
-fn slow_plan(state: &State, prices: Prices) -> Option<Start> {
-    let free = free(state);
+/// What a job costs on a slice as the definition of the plan reads.
+fn cost(prices: &Prices, job: &SliceJob, size: u8, from: f64, delay: f64, load: f64) -> f64 {
+    let class = SIZES.iter().position(|&own| own == size).unwrap();
+    let p = minutes(job, size) + delay;
+    let x = from + p - job.deadline();
+    let tardy = if prices.doubt > 0.0 {
+        // A logistic distribution around the expected lateness.
+        let scale = prices.doubt * p / 1.702;
+        let chance = 1.0 / (1.0 + (-x / scale).exp());
+        let mean = if x / scale > 30.0 {
+            x
+        } else {
+            scale * (x / scale).exp().ln_1p()
+        };
+        chance + prices.late * mean
+    } else if x > 0.0 {
+        1.0 + prices.late * x
+    } else {
+        0.0
+    };
+    prices.slice[class] * load * p + tardy
+}
+
+/// A booking: the slice, and from when until when.
+struct Booked(usize, f64, f64);
+
+/// The plan by prices as its definition reads: every slice for every job. The job that starts and
+/// its slice, with the cost, and the costs of what was close to being chosen instead.
+fn slow_plan(state: &State, prices: Prices, booking: Booking) -> Option<Start> {
+    let machine = state.machine();
+    let (sizes, power) = (machine.sizes(), machine.power());
+    let now = state.now();
+    let delay = |slice: usize| match machine.creation_minutes() {
+        Some(minutes) if !state.exists(slice) => minutes,
+        _ => 0.0,
+    };
+    let overlap = |a: usize, b: usize| a == b || clash(state, a, b);
     let load = (1.0
-        + prices.queue
-            * (state.queue().len() as f64 / (1.25 * state.machine().gpu_count() as f64)))
+        + prices.queue * (state.queue().len() as f64 / (1.25 * machine.gpu_count() as f64)))
         .max(0.05);
-    let place = |size: u8| SIZES.iter().position(|&own| own == size).unwrap();
-    let cost = |job: &SliceJob, size: u8, from: f64| {
-        let p = minutes(job, size);
-        let x = from + p - job.deadline();
-        prices.slice[place(size)] * load * p + if x > 0.0 { 1.0 + prices.late * x } else { 0.0 }
+    let free = free(state);
+    // What a start on a slice takes away.
+    let lost = |slice: usize| {
+        let others = free.iter().filter(|own| own.0 != slice);
+        others.filter(|own| overlap(own.0, slice)).count().min(8)
     };
     let mut order: Vec<(f64, usize)> = Vec::new();
     for (at, own) in state.queue().iter().enumerate() {
         let shortest = free.iter().map(|slice| minutes(&own.job, slice.1));
-        let slack = own.job.deadline() - state.now() - shortest.fold(f64::INFINITY, f64::min);
+        let slack = own.job.deadline() - now - shortest.fold(f64::INFINITY, f64::min);
         let weight = if slack < 0.0 {
             prices.lost
         } else {
@@ -113,50 +146,87 @@ fn slow_plan(state: &State, prices: Prices) -> Option<Start> {
         order.push((weight / own.job.fastest().powf(prices.length), at));
     }
     order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    let mut ends: Vec<(u8, f64)> = state
-        .running()
-        .iter()
-        .flatten()
-        .map(|own| {
-            (
-                state.machine().sizes()[own.slice],
-                own.finish.max(state.now()),
-            )
-        })
-        .collect();
+    let mut booked: Vec<Booked> = Vec::new();
+    for own in state.running().iter().flatten() {
+        if prices.overdue > 0.0 && booking != Booking::None && own.finish < now {
+            let more = (own.finish - own.begins) * prices.overdue;
+            booked.push(Booked(own.slice, now, now + more));
+        }
+    }
+    // Bookings for slots take all slices that overlap.
+    let takes = |a: usize, b: usize| match booking {
+        Booking::Slots => overlap(a, b),
+        _ => a == b,
+    };
     for (_, waiting) in order {
         let job = &state.queue()[waiting].job;
-        let now = |&(_, size, used): &(usize, u8, u8)| {
-            let added = state.machine().power().added(used, size);
-            (
-                cost(job, size, state.now()) + prices.energy * added * minutes(job, size),
-                size,
-            )
-        };
-        // Of one size: the least more power, then the fullest GPU.
-        let slice = least(&free, |own| {
-            (
-                now(own),
-                state.machine().power().added(own.2, own.1),
-                -i32::from(own.2),
-            )
-        })?;
-        let v = now(free.iter().find(|own| own.0 == slice)?).0;
-        let later = |&(size, end): &(u8, f64)| {
-            cost(job, size, end) + prices.energy * 25.0 * f64::from(size) * minutes(job, size)
-        };
-        let mut best: Option<(f64, usize)> = None;
-        for (at, own) in ends.iter().enumerate() {
-            if best.is_none_or(|(least, _)| later(own) < least) {
-                best = Some((later(own), at));
+        let mut at_once: Option<(f64, usize)> = None;
+        for size in SIZES {
+            let may = |own: &&(usize, u8, u8)| {
+                let finish = now + delay(own.0) + minutes(job, size);
+                let mut others = booked.iter().filter(|other| takes(own.0, other.0));
+                own.1 == size && others.all(|other| finish <= other.1)
+            };
+            let of_size: Vec<_> = free.iter().filter(may).copied().collect();
+            let key = |&(slice, size, used): &(usize, u8, u8)| {
+                let added = power.added(used, size) + prices.placement * lost(slice) as f64;
+                (added, -i32::from(used), !state.exists(slice), lost(slice))
+            };
+            let Some(slice) = least(&of_size, key) else {
+                continue;
+            };
+            let used = free.iter().find(|own| own.0 == slice)?.2;
+            let energy =
+                prices.energy * power.added(used, size) * (minutes(job, size) + delay(slice));
+            let own = cost(&prices, job, size, now, delay(slice), load) + energy;
+            if at_once.is_none_or(|(least, _)| own < least) {
+                at_once = Some((own, slice));
             }
         }
-        match best {
-            Some((h, at)) if h + prices.margin < v => {
-                let size = ends[at].0;
-                ends[at].1 += minutes(job, size);
+        let mut later: Option<(f64, f64, usize)> = None;
+        for size in SIZES {
+            let mut first: Option<((f64, bool, f64, usize), f64)> = None;
+            for slice in (0..sizes.len()).filter(|&own| sizes[own] == size) {
+                let running = state.running().iter().flatten();
+                let held = running.filter(|own| overlap(own.slice, slice));
+                let plain = held.map(|own| own.finish).fold(-1.0, f64::max);
+                let until = booked.iter().filter(|own| takes(own.0, slice));
+                let until = until.map(|own| own.2).fold(-1.0, f64::max);
+                let busy = match booking {
+                    Booking::Slots => plain >= 0.0 || until >= 0.0,
+                    _ => state.running()[slice].is_some(),
+                };
+                if !busy {
+                    continue;
+                }
+                let at = plain.max(now).max(until);
+                // Of equal times one without a booking; of those the one that ended first.
+                let raw = if until < 0.0 { plain } else { at };
+                let key = (at, until >= 0.0, raw, slice);
+                if first.is_none_or(|(best, _)| key < best) {
+                    first = Some((key, at));
+                }
             }
-            _ => return Some(Start { waiting, slice }),
+            if let Some(((.., slice), at)) = first {
+                let p = minutes(job, size) + delay(slice);
+                let own = cost(&prices, job, size, at, delay(slice), load)
+                    + prices.energy * 25.0 * f64::from(size) * p;
+                if later.is_none_or(|(least, ..)| own < least) {
+                    later = Some((own, at, slice));
+                }
+            }
+        }
+        match (at_once, later) {
+            (_, Some((own, at, slice)))
+                if at_once.is_none_or(|(now, _)| own + prices.margin < now) =>
+            {
+                if booking != Booking::None {
+                    let minutes = minutes(job, sizes[slice]) + delay(slice);
+                    booked.push(Booked(slice, at, at + minutes));
+                }
+            }
+            (Some((_, slice)), _) => return Some(Start { waiting, slice }),
+            (None, _) => return None,
         }
     }
     None
@@ -258,10 +328,13 @@ proptest! {
         }
         for prices in [Prices::PUBLISHED_LAYOUTS, Prices::SEARCHED_LAYOUTS, Prices::EXACT_RUN_TIMES] {
             let start = EnergyPlan::new(prices).unwrap().choose(&state);
-            prop_assert_eq!(start, slow_plan(&state, prices));
+            prop_assert_eq!(start, slow_plan(&state, prices, Booking::Busy));
             let idle = state.running().iter().all(Option::is_none);
             prop_assert!(start.is_some() || !idle || state.queue().is_empty());
         }
+        let rough = Prices { overdue: 0.1, ..Prices::default() };
+        let start = EnergyPlan::new(rough).unwrap().choose(&state);
+        prop_assert_eq!(start, slow_plan(&state, rough, Booking::Busy));
         for draw in 0..state.free_count() {
             let start = RandomSlice::new(|_| draw).choose(&state);
             let slice = free(&state)[draw].0;
@@ -318,6 +391,40 @@ proptest! {
             state.end(own.slice);
             prop_assert!(state.exists(own.slice));
         }
+    }
+
+    #[test]
+    fn plans_for_gpus_that_are_repartitioned_choose_as_a_look_at_every_slice_does(
+        steps in prop::collection::vec(step(), 0..60),
+        creation in prop::sample::select(vec![0.0, 0.3]),
+        prices in prop::sample::select(vec![
+            Prices::PUBLISHED_LAYOUTS,
+            Prices { placement: 3.0, ..Prices::EXACT_RUN_TIMES },
+            Prices { overdue: 0.2, margin: -0.1, ..Prices::SEARCHED_LAYOUTS },
+            Prices { late: 0.0, queue: 0.0, margin: -0.5, ..Prices::SEARCHED_LAYOUTS },
+        ]),
+    ) {
+        let state = stepped(Machine::flexible(2, Power::A100, creation).unwrap(), steps, |_| ());
+        for booking in [Booking::None, Booking::Busy, Booking::Slots] {
+            let start = EnergyPlan::new(prices).unwrap().booking(booking).choose(&state);
+            prop_assert_eq!(start, slow_plan(&state, prices, booking), "{:?}", booking);
+        }
+    }
+
+    #[test]
+    fn with_doubt_a_job_costs_no_less_and_without_any_the_same(
+        steps in prop::collection::vec(step(), 0..60), doubt in 0.01..0.5_f64,
+    ) {
+        let state = after(Machine::SEARCHED, steps);
+        // The costs of the definition are those of the plan up to rounding, so that what it starts
+        // is among what the definition finds next to the best.
+        let prices = Prices { doubt, ..Prices::default() };
+        let start = EnergyPlan::new(prices).unwrap().choose(&state);
+        let slow = slow_plan(&state, prices, Booking::Busy);
+        prop_assert_eq!(start.is_some(), slow.is_some());
+        let certain = Prices { doubt: 1e-9, ..prices };
+        let plain = EnergyPlan::new(Prices { doubt: 0.0, ..prices }).unwrap().choose(&state);
+        prop_assert_eq!(EnergyPlan::new(certain).unwrap().choose(&state), plain);
     }
 
     #[test]
@@ -438,6 +545,97 @@ fn what_cannot_be_a_machine_or_prices_is_refused() {
     ] {
         let error = EnergyPlan::new(prices).unwrap_err().to_string();
         assert!(error.contains(word), "{error}");
+    }
+}
+
+#[test]
+fn sets_of_prices_that_ship_are_read_and_written_without_a_change() {
+    for name in PriceFile::names() {
+        let file = PriceFile::named(name).unwrap();
+        assert_eq!(file.name, name);
+        assert_eq!(PriceFile::read(&file.write().unwrap()).unwrap(), file);
+        let machine = file.machine.machine(Power::A100).unwrap();
+        assert_eq!(machine.gpu_count(), 8);
+        assert!(file.plan().unwrap().notes().is_empty());
+    }
+    // Three of them are constants too.
+    for (name, prices, layouts) in [
+        (
+            "published-layouts",
+            Prices::PUBLISHED_LAYOUTS,
+            Machine::PUBLISHED,
+        ),
+        (
+            "searched-layouts",
+            Prices::SEARCHED_LAYOUTS,
+            Machine::SEARCHED,
+        ),
+        (
+            "exact-run-times",
+            Prices::EXACT_RUN_TIMES,
+            Machine::SEARCHED,
+        ),
+    ] {
+        let file = PriceFile::named(name).unwrap();
+        assert_eq!(file.prices, prices, "{name}");
+        assert_eq!(file.machine, TunedMachine::Layouts(layouts.to_owned()));
+        assert_eq!(file.tuned.range(), TunedFor::default());
+    }
+    let error = PriceFile::named("cheap").unwrap_err().to_string();
+    assert!(
+        error.contains("no prices `cheap`: expected published-layouts"),
+        "{error}"
+    );
+}
+
+#[test]
+fn files_of_prices_that_say_something_else_are_refused_with_the_key() {
+    let good = PriceFile::named("published-layouts")
+        .unwrap()
+        .write()
+        .unwrap();
+    for (from, to, words) in [
+        (
+            "late = 0.2804",
+            "late = -1.0",
+            "price `late` is -1: expected a number of 0 or more",
+        ),
+        ("late = 0.2804", "late = nan", "price `late` is NaN"),
+        ("late = 0.2804", "late = \"much\"", "expected f64"),
+        (
+            "late = 0.2804",
+            "lade = 0.2804",
+            "unknown field `lade`, expected one of `slice`",
+        ),
+        ("late = 0.2804\n", "", "missing field `late`"),
+        ("urgency = 2.427", "urgency = 0.0", "an urgency above 0"),
+        (
+            "4,2,1 | 4,2,1",
+            "4,2,1 | 4,4",
+            "8 compute slices: expected at most 7",
+        ),
+        (
+            "[machine]\nlayouts",
+            "[machine]\nlayout",
+            "unknown variant `layout`",
+        ),
+        (
+            "load = [0.5, 1.9]",
+            "load = [1.9, 0.5]",
+            "tuned for `load` 1.9 to 0.5",
+        ),
+        (
+            "\"double\"",
+            "\"half\"",
+            "`tuned.arithmetic` is `half`: expected double or single",
+        ),
+        ("sigma = 0.0", "sigma = inf", "`tuned` has inf: expected"),
+        ("name = ", "", "expected"),
+    ] {
+        let text = good.replacen(from, to, 1);
+        assert_ne!(text, good, "{from}");
+        let error = PriceFile::read(&text).unwrap_err().to_string();
+        assert!(error.contains(words), "{from} -> {to}: {error}");
     }
 }
 

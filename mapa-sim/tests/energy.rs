@@ -10,7 +10,7 @@ use mapa_sched::energy::{
     State, energy_bound, printed_energy_bound,
 };
 use mapa_sim::energy::{
-    Draw, PUBLISHED_SEEDS, Totals, published_day, published_draws, run, run_as,
+    Draw, PUBLISHED_SEEDS, Totals, published_day, published_draws, run, run_as, run_preemptive,
 };
 use proptest::prelude::*;
 
@@ -631,4 +631,98 @@ fn an_instance_that_exists_is_used_without_delay() {
     let own = run(&[of(0.0), of(9.0)], flexible(), &mut LargestFirst).unwrap();
     assert_eq!((own.creations, own.end), (1, 13.0));
     assert_eq!(own.watt_minutes, 8.5 * 250.0 + 4.5 * 40.0);
+}
+
+/// The preemptive day without an event queue: jobs lose a share of their work between events, and
+/// the earliest deadlines get the largest slices at each.
+fn second_preemptive(jobs: &[SliceJob], machine: &Machine) -> [f64; 3] {
+    let mut slices: Vec<usize> = (0..machine.sizes().len()).collect();
+    slices.sort_by_key(|&own| (std::cmp::Reverse(machine.sizes()[own]), own));
+    let class = |slice: usize| {
+        let size = machine.sizes()[slice];
+        SIZES.iter().position(|&own| own == size).unwrap()
+    };
+    let mut left = vec![1.0_f64; jobs.len()];
+    let [mut late, mut tardy, mut energy] = [0.0; 3];
+    let mut now = 0.0_f64;
+    loop {
+        let arrived = |own: &usize| jobs[*own].arrives() <= now && left[*own] > 0.0;
+        let mut here: Vec<usize> = (0..jobs.len()).filter(arrived).collect();
+        here.sort_by(|&a, &b| jobs[a].deadline().total_cmp(&jobs[b].deadline()));
+        let placed: Vec<(usize, usize)> = here.into_iter().zip(slices.iter().copied()).collect();
+        let minutes = |&(job, slice): &(usize, usize)| jobs[job].minutes()[class(slice)];
+        let future = jobs.iter().map(SliceJob::arrives).filter(|&at| at > now);
+        let ends: Vec<f64> = placed
+            .iter()
+            .map(|own| now + left[own.0] * minutes(own))
+            .collect();
+        let next = future
+            .chain(ends.iter().copied())
+            .fold(f64::INFINITY, f64::min);
+        if next.is_infinite() {
+            return [late, tardy, energy];
+        }
+        for gpu in 0..machine.gpu_count() {
+            let own = placed
+                .iter()
+                .filter(|own| machine.gpus()[own.1] as usize == gpu);
+            let busy: u8 = own.map(|own| machine.sizes()[own.1]).sum();
+            energy += Power::A100.watts(busy) * (next - now);
+        }
+        for (own, end) in placed.iter().zip(ends) {
+            if end <= next + 1e-9 {
+                let by = next - jobs[own.0].deadline();
+                late += f64::from(u8::from(by > 0.0));
+                tardy += by.max(0.0);
+                left[own.0] = 0.0;
+            } else {
+                left[own.0] -= (next - now) / minutes(own);
+            }
+        }
+        now = next;
+    }
+}
+
+#[test]
+fn a_second_implementation_finds_the_same_preemptive_day() {
+    for seed in 0..6 {
+        let draw = Draw {
+            most: 150,
+            from: 540.0,
+            ..if seed % 2 == 0 {
+                Draw::default()
+            } else {
+                Draw::tight()
+            }
+        };
+        let jobs = draw.jobs(seed).unwrap();
+        let machine = machine(Machine::PUBLISHED);
+        let own = run_preemptive(&jobs, State::new(machine.clone()), &mut LargestFirst).unwrap();
+        let other = second_preemptive(&jobs, &machine);
+        assert_eq!(own.late as f64, other[0]);
+        assert!((own.tardiness - other[1]).abs() < 1e-6 * (1.0 + other[1]));
+        assert!((own.watt_minutes / other[2] - 1.0).abs() < 1e-9);
+        assert!(own.published_watt_minutes < own.watt_minutes);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// On one slice, the earliest deadline with preemption is optimal: it is late only if all are.
+    #[test]
+    fn on_one_slice_no_job_is_late_with_preemption_that_is_not_without(
+        seed in 0..1000_u64, per_minute in 0.5..2.5_f64,
+    ) {
+        let draw = Draw { per_minute, most: 12, slack: [1.0, 6.0], ..Draw::default() };
+        let jobs = draw.jobs(seed).unwrap();
+        let plain = day(&jobs, "7", &mut LargestFirst);
+        let own = run_preemptive(&jobs, State::new(machine("7")), &mut LargestFirst).unwrap();
+        prop_assert!(plain.late > 0 || own.late == 0);
+        prop_assert!((own.watt_minutes / plain.watt_minutes - 1.0).abs() < 1e-9);
+        prop_assert!((own.end - plain.end).abs() < 1e-6);
+        let flexible = State::new(Machine::flexible(1, Power::A100, 0.1).unwrap());
+        let flexible = run_preemptive(&jobs, flexible, &mut LargestFirst).unwrap();
+        prop_assert_eq!(flexible.creations, 1);
+        prop_assert!((flexible.end - plain.end).abs() < 0.2);
+    }
 }

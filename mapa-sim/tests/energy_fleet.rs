@@ -10,7 +10,7 @@ use mapa_core::{
     largest_first, least_cost, lowest_id, mean_finish, smallest_first,
 };
 use mapa_sched::energy::{
-    EnergyPlan, Machine, Power, Prices, Rule, RuleName, RuleScheduler, Running, SIZES, SliceJob,
+    EnergyPlan, Machine, Power, PriceFile, Rule, RuleName, RuleScheduler, Running, SIZES, SliceJob,
     Start, State,
 };
 use mapa_sched::{BuiltIn, Fifo, Fleet, Job, JobId, RunTime, Scheduler, Time};
@@ -86,8 +86,11 @@ fn rules() -> Vec<Box<dyn Fn() -> Box<dyn Rule + Send>>> {
     for own in RuleName::ALL {
         all.push(Box::new(move || own.rule(7)));
     }
-    for (_, prices) in Prices::NAMES {
-        all.push(Box::new(move || Box::new(EnergyPlan::new(prices).unwrap())));
+    for name in PriceFile::names() {
+        let file = PriceFile::named(name).unwrap();
+        all.push(Box::new(move || {
+            Box::new(EnergyPlan::new(file.prices).unwrap())
+        }));
     }
     all
 }

@@ -3,6 +3,7 @@
 mod bounds;
 mod energy;
 mod energy_fleet;
+mod energy_tune;
 mod foresight;
 mod generate;
 mod job_file;

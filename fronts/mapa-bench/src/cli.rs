@@ -27,6 +27,7 @@ mod sweep;
 mod topo;
 #[cfg(feature = "experiments")]
 mod train;
+mod tune;
 #[cfg(feature = "experiments")]
 mod workers;
 mod workload;
@@ -54,6 +55,7 @@ pub(crate) use sweep::{Shard, SweepArgs};
 pub(crate) use topo::{Format, ReadArgs, TopoArgs};
 #[cfg(feature = "experiments")]
 pub(crate) use train::{FormulationName, SettingsName, TrainArgs};
+pub(crate) use tune::{DrawName, TuneArgs};
 #[cfg(feature = "experiments")]
 pub(crate) use workers::{CopyArgs, ReplayArgs, WorkersArgs, WorkersDo};
 pub(crate) use workload::WorkloadArgs;
@@ -135,6 +137,9 @@ pub(crate) enum Command {
     /// where it was interrupted, and can be split over many computers.
     #[command(after_help = sweep::HELP)]
     Sweep(SweepArgs),
+    /// Search prices for the plan by prices (scheduler energy-plan), and layouts, that suit your jobs.
+    #[command(after_help = tune::HELP)]
+    Tune(TuneArgs),
     /// Show what a running machine or fleet has lost to fragmentation, and the fewest jobs to move
     /// for a wanted placement.
     #[command(after_long_help = defrag::HELP)]

@@ -56,6 +56,7 @@ fn main() -> ExitCode {
         Command::Sensitivity(args) => commands::sensitivity(args, &mut output),
         Command::Simulate(args) => commands::simulate(args, &mut output),
         Command::Sweep(args) => commands::sweep(args, &mut output),
+        Command::Tune(args) => commands::tune(args, &mut output),
         Command::Defrag(args) => commands::defrag(args, &mut output),
         Command::Measured(args) => commands::measured(args, &mut output),
         Command::Profile(args) => commands::profile(args, &mut output),

@@ -24,4 +24,5 @@ mod simulate;
 mod snapshots;
 mod sweep;
 mod train;
+mod tune;
 mod workers;

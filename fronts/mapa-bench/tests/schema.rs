@@ -203,6 +203,7 @@ fn what_every_command_answers_is_valid_by_its_schema() {
         "reproduce",
         "reproduce-list",
         "train",
+        "tune",
         "workers-replay",
     ] {
         used.insert(name.to_owned());

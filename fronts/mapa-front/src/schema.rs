@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::answer::{
     Malformed, Refusal, Versioned, allocate, compare, contention, defrag, fit, machines, matches,
     measured, mig, pattern, profile, report, score, sensitivity, simulate, sweep, topology, train,
-    workers,
+    tune, workers,
 };
 
 /// An answer: the name of its schema, and the schema.
@@ -37,7 +37,7 @@ impl AnswerSchema {
 }
 
 /// Every answer, in the order of the alphabet.
-pub const ANSWERS: [AnswerSchema; 30] = [
+pub const ANSWERS: [AnswerSchema; 31] = [
     AnswerSchema::of::<allocate::Allocation>("allocate"),
     AnswerSchema::of::<allocate::Line>("allocate-batch"),
     AnswerSchema::of::<compare::Comparison>("compare"),
@@ -66,6 +66,7 @@ pub const ANSWERS: [AnswerSchema; 30] = [
     AnswerSchema::of::<sweep::SweepCells>("sweep-list"),
     AnswerSchema::of::<topology::Topology>("topo"),
     AnswerSchema::of::<train::Training>("train"),
+    AnswerSchema::of::<tune::Tune>("tune"),
     AnswerSchema::of::<workers::Copies>("workers-copy"),
     AnswerSchema::of::<workers::Replay>("workers-replay"),
 ];

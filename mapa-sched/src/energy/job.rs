@@ -57,6 +57,19 @@ impl SliceJob {
         })
     }
 
+    /// The job with this share of its work left: its run times shrink by it.
+    ///
+    /// # Errors
+    /// A share that is not above 0 and at most 1, or so small that a run time becomes 0.
+    pub fn with_left(self, share: f64) -> Result<Self, Error> {
+        if !(share > 0.0 && share <= 1.0) {
+            let what = format!("share {share} of a job: expected one above 0 and at most 1");
+            return Err(ErrorKind::BadSliceJob(what).into());
+        }
+        let minutes = self.minutes.map(|own| own * share);
+        Self::new(self.arrives, self.deadline, minutes)
+    }
+
     /// When it arrives, minutes.
     #[must_use]
     pub fn arrives(&self) -> f64 {

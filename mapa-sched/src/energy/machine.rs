@@ -33,6 +33,11 @@ impl Machine {
     /// [`EnergyPlan`](super::EnergyPlan) on the published load. No bound says how far others lie.
     pub const SEARCHED: &'static str = "3,2,2 | 7 | 4,3 | 4,3 | 4,2,1 | 3,2,2 | 3,2,2 | 3,2,1,1";
 
+    /// No GPU.
+    pub(super) fn none() -> Self {
+        Self::empty(Power::A100)
+    }
+
     fn empty(power: Power) -> Self {
         Self {
             sizes: Vec::new(),
@@ -179,11 +184,6 @@ impl Machine {
             return Err(ErrorKind::BadSliceMachine(what).into());
         };
         Self::flexible(gpus, power, minutes)
-    }
-
-    /// No GPU.
-    pub(super) fn none() -> Self {
-        Self::empty(Power::A100)
     }
 
     /// The size of each slice, in compute slices.

@@ -107,12 +107,7 @@ impl Mirror {
         }
         // `slices_of` names only what a machine can have.
         if let Ok(machine) = Machine::of(gpus, power(fleet)) {
-            let mut fresh = State::new(machine);
-            fresh.advance(state.now());
-            for waiting in state.queue() {
-                fresh.arrive(waiting.id, waiting.job);
-            }
-            *state = fresh;
+            *state = State::new(machine).with_queue_of(state);
         }
     }
 
@@ -132,6 +127,7 @@ impl Mirror {
             let other = Running {
                 id: OTHER,
                 slice,
+                begins: 0.0,
                 finish: f64::INFINITY,
                 deadline: f64::INFINITY,
             };

@@ -38,6 +38,7 @@ mod booking;
 mod bounds;
 mod curve;
 mod free;
+mod guard;
 mod heuristics;
 mod histogram;
 mod job;
@@ -47,6 +48,7 @@ mod mirror;
 mod placement;
 mod plan;
 mod power;
+mod price_file;
 mod prices;
 mod reduction;
 mod rule;
@@ -60,6 +62,7 @@ pub use bounds::{
     progress_bound, static_progress_bound,
 };
 pub use curve::NO_DEADLINE;
+pub use guard::{PlanNote, TunedFor, Unsuited};
 pub use heuristics::{
     EarliestFinish, Fit, LargestFirst, LeastCost, MeanFinish, RandomSlice, SmallestFirst,
 };
@@ -68,10 +71,11 @@ pub use machine::Machine;
 pub use placement::Placement;
 pub use plan::{Booking, EnergyPlan};
 pub use power::{Power, PowerTable};
+pub use price_file::{PriceFile, Tuned, TunedMachine};
 pub use prices::Prices;
 pub use reduction::reduced;
 pub use rule::Rule;
 pub use rules::RuleName;
 pub use schedule::{Costs, Piece, Recorder, Schedule};
 pub use scheduler::RuleScheduler;
-pub use state::{Arithmetic, Running, Start, State, Waiting};
+pub use state::{Arithmetic, Arrived, Running, Start, State, Waiting};

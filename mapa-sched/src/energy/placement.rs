@@ -1,5 +1,8 @@
 //! Where instances may lie on a GPU that is repartitioned while jobs run.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
 /// A size and the first memory slot of an instance on an A100.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
@@ -57,5 +60,25 @@ impl Placement {
         let all = Self::ALL.iter().enumerate();
         all.filter(|(_, other)| self.overlaps(**other))
             .fold(0, |bits, (at, _)| bits | 1 << at)
+    }
+
+    /// Every way to partition a GPU to which no instance can be added: the sizes of its instances,
+    /// descending; the ways with the larger instances first. There are 14.
+    #[must_use]
+    pub fn layouts() -> Vec<Vec<u8>> {
+        let conflicts = Self::ALL.map(Self::conflicts);
+        let mut found = BTreeSet::new();
+        for set in 1_u16..1 << Self::ALL.len() {
+            let has = |at: &usize| set >> at & 1 == 1;
+            let members = (0..Self::ALL.len()).filter(has);
+            let apart = members.clone().all(|at| conflicts[at] & set == 1 << at);
+            let covered = members.clone().fold(0, |all, at| all | conflicts[at]);
+            if apart && covered == (1 << Self::ALL.len()) - 1 {
+                let mut sizes: Vec<u8> = members.map(|at| Self::ALL[at].size).collect();
+                sizes.sort_by_key(|&own| Reverse(own));
+                found.insert(Reverse(sizes));
+            }
+        }
+        found.into_iter().map(|Reverse(sizes)| sizes).collect()
     }
 }

@@ -1,6 +1,8 @@
 //! Plan by prices: a scheduler of our own.
 
 use super::booking::Bookings;
+use super::guard::{Guard, PlanNote, TunedFor};
+use super::heuristics::Fit;
 use super::job::{SIZES, SliceJob};
 use super::prices::Prices;
 use super::rule::Rule;
@@ -45,6 +47,7 @@ pub struct EnergyPlan {
     order: Vec<(f64, usize)>,
     bookings: Bookings,
     booking: Booking,
+    guard: Option<Guard>,
 }
 
 impl EnergyPlan {
@@ -58,7 +61,26 @@ impl EnergyPlan {
             order: Vec::new(),
             bookings: Bookings::default(),
             booking: Booking::default(),
+            guard: None,
         })
+    }
+
+    /// The plan that watches whether what arrives is what its prices were tuned for. Where jobs have
+    /// less time, or where its queue runs away although no more work arrives, [`Fit::fullest`]
+    /// decides. [`notes`](Self::notes) says what it saw.
+    ///
+    /// # Errors
+    /// As [`TunedFor::checked`].
+    pub fn tuned_for(self, tuned: TunedFor) -> Result<Self, Error> {
+        let guard = Some(Guard::new(tuned.checked()?));
+        Ok(Self { guard, ..self })
+    }
+
+    /// What is not as the prices were tuned for, each when it was seen first. Empty without
+    /// [`tuned_for`](Self::tuned_for).
+    #[must_use]
+    pub fn notes(&self) -> &[PlanNote] {
+        self.guard.as_ref().map_or(&[], Guard::notes)
     }
 
     /// The plan with another kind of booking.
@@ -83,12 +105,31 @@ impl EnergyPlan {
         weight / job.fastest().powf(self.prices.length)
     }
 
+    /// Books slices whose jobs should have ended for a while longer. They would otherwise seem to be
+    /// free at once, and jobs would wait for one after the other.
+    fn book_overdue(&mut self, state: &State) {
+        for class in 0..SIZES.len() {
+            let due = |own: &(f64, usize)| own.0 <= state.now();
+            for (_, slice) in state.ends(class).take_while(due) {
+                let own = state.running()[slice];
+                if let Some(own) = own.filter(|own| own.finish < state.now()) {
+                    let more = (own.finish - own.begins) * self.prices.overdue;
+                    self.bookings
+                        .book(state, slice, state.now(), state.now() + more, false);
+                }
+            }
+        }
+    }
+
     /// What a job costs on a slice of a class that is free from a moment on, and on which it first
     /// waits for `delay` minutes.
     fn cost(&self, job: &SliceJob, class: usize, from: f64, delay: f64, load: f64) -> f64 {
         let minutes = job.minutes()[class] + delay;
         let late = from + minutes - job.deadline();
-        let tardy = if late > 0.0 {
+        let tardy = if self.prices.doubt > 0.0 {
+            let (chance, late) = in_doubt(late, self.prices.doubt * minutes);
+            chance + self.prices.late * late
+        } else if late > 0.0 {
             1.0 + self.prices.late * late
         } else {
             0.0
@@ -162,7 +203,25 @@ impl EnergyPlan {
     }
 }
 
-/// By the default prices.
+/// The probability that a job is late, and by how much it is late on average, if it is expected to
+/// be late by some minutes, and this is the standard deviation. The normal distribution is taken as
+/// a logistic one of 1.702 times the scale, from which it differs by less than 0.01.
+fn in_doubt(late: f64, deviation: f64) -> (f64, f64) {
+    /// Beyond this many scales there is no doubt.
+    const CERTAIN: f64 = 30.0;
+    let scale = deviation / 1.702;
+    let by = late / scale;
+    if by > CERTAIN {
+        return (1.0, late);
+    }
+    if by < -CERTAIN {
+        return (0.0, 0.0);
+    }
+    let odds = by.exp();
+    (odds / (1.0 + odds), scale * odds.ln_1p())
+}
+
+/// By the default prices, on guard for what they were tuned for.
 impl Default for EnergyPlan {
     fn default() -> Self {
         Self {
@@ -170,6 +229,7 @@ impl Default for EnergyPlan {
             order: Vec::new(),
             bookings: Bookings::default(),
             booking: Booking::default(),
+            guard: Some(Guard::new(TunedFor::default())),
         }
     }
 }
@@ -183,6 +243,9 @@ impl Rule for EnergyPlan {
         if state.queue().is_empty() || state.free_count() == 0 {
             return None;
         }
+        if self.guard.as_mut().is_some_and(|own| !own.suits(state)) {
+            return Fit::fullest().choose(state);
+        }
         let waiting =
             state.queue().len() as f64 / (JOBS_A_GPU * state.machine().gpu_count() as f64);
         let load = (1.0 + self.prices.queue * waiting).max(0.05);
@@ -191,6 +254,9 @@ impl Rule for EnergyPlan {
         let waits_for = |own: &(f64, usize)| all || state.running()[own.1].is_some();
         let mut ends: [_; 5] =
             std::array::from_fn(|class| state.ends(class).filter(waits_for).peekable());
+        if self.prices.overdue > 0.0 && self.booking != Booking::None {
+            self.book_overdue(state);
+        }
         let mut order = std::mem::take(&mut self.order);
         order.clear();
         let jobs = state.queue().iter().enumerate();

@@ -1,10 +1,13 @@
 //! The prices of a plan.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, ErrorKind};
 
 /// What [`EnergyPlan`](super::EnergyPlan) weighs. The numbers are found by search on a workload, and are good for that
 /// workload: tuned for relaxed deadlines, the plan loses to largest-first where deadlines are tight.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Prices {
     /// The price of a minute on a slice of each of [`SIZES`](super::SIZES).
     pub slice: [f64; 5],
@@ -24,9 +27,22 @@ pub struct Prices {
     pub energy: f64,
     /// The weight of a job that is not urgent.
     pub floor: f64,
+    /// How wrong run times are taken to be: the standard deviation of their logarithm. A job is late
+    /// by its probability then. 0 where run times are known.
+    #[serde(default)]
+    pub doubt: f64,
+    /// For how long a slice is taken to stay busy after its job should have ended: this times the
+    /// job's run time. 0 where run times are known.
+    #[serde(default)]
+    pub overdue: f64,
     /// What each free slice that a start takes away counts, watts, when one of several slices of a
     /// size is chosen. Only where GPUs are repartitioned.
+    #[serde(default = "one")]
     pub placement: f64,
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 impl Prices {
@@ -42,6 +58,8 @@ impl Prices {
         margin: 0.0332,
         energy: 0.000_671,
         floor: 0.005_99,
+        doubt: 0.0,
+        overdue: 0.0,
         placement: 1.0,
     };
 
@@ -56,6 +74,8 @@ impl Prices {
         margin: 0.0462,
         energy: 0.000_554,
         floor: 0.006_03,
+        doubt: 0.0,
+        overdue: 0.0,
         placement: 1.0,
     };
 
@@ -71,22 +91,10 @@ impl Prices {
         margin: -0.0226,
         energy: 0.000_483,
         floor: 0.007_23,
+        doubt: 0.0,
+        overdue: 0.0,
         placement: 1.0,
     };
-
-    /// The prices that have names.
-    pub const NAMES: [(&'static str, Self); 3] = [
-        ("published-layouts", Self::PUBLISHED_LAYOUTS),
-        ("searched-layouts", Self::SEARCHED_LAYOUTS),
-        ("exact-run-times", Self::EXACT_RUN_TIMES),
-    ];
-
-    /// The prices of this name, if there are any.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        let found = Self::NAMES.into_iter().find(|(own, _)| *own == name);
-        found.map(|(_, prices)| prices)
-    }
 
     /// The prices, if a plan can be made with them.
     ///
@@ -101,6 +109,8 @@ impl Prices {
             ("lost", self.lost),
             ("energy", self.energy),
             ("floor", self.floor),
+            ("doubt", self.doubt),
+            ("overdue", self.overdue),
             ("placement", self.placement),
         ];
         let slices = self.slice.into_iter().map(|own| ("slice", own));

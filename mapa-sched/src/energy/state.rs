@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::curve::NO_DEADLINE;
 use super::free::{Free, Group};
 use super::histogram::Histograms;
 use super::job::SliceJob;
@@ -63,6 +64,17 @@ impl Arithmetic {
     }
 }
 
+/// What has arrived so far, in sums over all jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Arrived {
+    /// The run times of all jobs on a whole GPU, minutes.
+    pub work: f64,
+    /// The jobs that have a deadline.
+    pub jobs: f64,
+    /// Their times from arrival to deadline, each by its run time on a whole GPU.
+    pub slack: f64,
+}
+
 /// The slices of one GPU: bits by position on it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slices {
@@ -84,6 +96,7 @@ pub struct State {
     used: Vec<u8>,
     slices: Vec<Slices>,
     creations: u64,
+    arrived: Arrived,
     free: Free,
     /// When slices that are not free are expected to be, by slice; -1 for those that are.
     free_at: Vec<f64>,
@@ -113,6 +126,7 @@ impl State {
             used: vec![0; gpus],
             slices: vec![Slices { busy: 0, exist }; gpus],
             creations: 0,
+            arrived: Arrived::default(),
             free: Free::none(&machine),
             free_at: vec![-1.0; slices],
             ends: Default::default(),
@@ -235,13 +249,38 @@ impl State {
         self.now = self.now.max(to);
     }
 
+    /// What has arrived so far.
+    #[must_use]
+    pub fn arrived(&self) -> Arrived {
+        self.arrived
+    }
+
     /// A job arrives. O(queue), by moving what has a later deadline.
     pub fn arrive(&mut self, id: u32, job: SliceJob) {
+        self.arrived.work += job.fastest();
+        if job.deadline() < NO_DEADLINE {
+            self.arrived.jobs += 1.0;
+            self.arrived.slack += (job.deadline() - job.arrives()) / job.fastest();
+        }
+        self.wait(id, job);
+    }
+
+    /// A job waits that has arrived before, such as one that was interrupted. O(queue).
+    pub fn wait(&mut self, id: u32, job: SliceJob) {
         let at = self
             .queue
             .partition_point(|own| own.job.deadline() <= job.deadline());
         self.queue.insert(at, Waiting { id, job });
         self.histograms.add(&job);
+    }
+
+    /// The state of this moment with the queue of another, as when the machine has changed.
+    pub(super) fn with_queue_of(mut self, other: &Self) -> Self {
+        self.now = other.now;
+        self.arrived = other.arrived;
+        self.queue.clone_from(&other.queue);
+        self.histograms.clone_from(&other.histograms);
+        self
     }
 
     /// A job that waits leaves. Returns it; `None` if none of this number waits. O(queue).
@@ -255,11 +294,10 @@ impl State {
     /// Lets nothing start on a slice any more, or lifts that. What runs there goes on. A slice that
     /// the machine does not have is passed over. O(slices of the GPU).
     pub fn block(&mut self, slice: usize, blocked: bool) {
-        let Some(own) = self.blocked.get_mut(slice) else {
-            return;
-        };
-        *own = blocked;
-        self.refresh(self.machine.gpus()[slice] as usize);
+        if let Some(own) = self.blocked.get_mut(slice) {
+            *own = blocked;
+            self.refresh(self.machine.gpus()[slice] as usize);
+        }
     }
 
     /// Whether a slice is [blocked](Self::block).
@@ -272,29 +310,35 @@ impl State {
     /// finish means that its end is unknown: no rule expects the slice to be free then.
     ///
     /// # Errors
-    /// A slice that the machine does not have or that is busy. Nothing changes then.
+    /// A slice that the machine does not have or that is busy, or one that overlaps a busy one.
+    /// Nothing changes then.
     pub fn hold(&mut self, running: Running) -> Result<(), Error> {
         self.check_idle(running.slice)?;
+        self.create(running.slice);
         self.occupy(running.slice, Some(running));
         Ok(())
     }
 
-    /// That nothing runs on a slice.
+    /// That nothing runs on a slice, nor on one that it overlaps.
     fn check_idle(&self, slice: usize) -> Result<(), Error> {
         let wrong = |what: String| Err(Error::from(ErrorKind::BadStart(what)));
-        match self.running.get(slice) {
-            None => {
-                let slices = self.running.len();
-                wrong(format!("slice {slice}: expected one below {slices}"))
-            }
-            Some(Some(own)) => {
-                let id = own.id;
-                wrong(format!(
-                    "slice {slice}: job {id} runs there: expected a free slice"
-                ))
-            }
-            Some(None) => Ok(()),
+        let Some(place) = self.running.get(slice) else {
+            let slices = self.running.len();
+            return wrong(format!("slice {slice}: expected one below {slices}"));
+        };
+        if let Some(own) = place {
+            let id = own.id;
+            return wrong(format!(
+                "slice {slice}: job {id} runs there: expected a free slice"
+            ));
         }
+        let gpu = self.machine.gpus()[slice];
+        if self.machine.conflicts(slice) & self.slices[gpu as usize].busy != 0 {
+            return wrong(format!(
+                "slice {slice}: a job runs on a slice that it overlaps: expected a free slice"
+            ));
+        }
+        Ok(())
     }
 
     /// When a job would end that starts now on a slice of this position in [`SIZES`](super::SIZES)
@@ -351,11 +395,6 @@ impl State {
         if self.is_blocked(slice) {
             return Err(wrong(format!(
                 "slice {slice}: nothing may start there: expected a free slice"
-            )));
-        }
-        if !self.is_free(slice) {
-            return Err(wrong(format!(
-                "slice {slice}: a job runs on a slice that it overlaps: expected a free slice"
             )));
         }
         self.queue.remove(waiting);

@@ -8,7 +8,7 @@ use mapa_sched::energy::{Rule, SliceJob, State};
 use crate::error::{Error, ErrorKind};
 
 /// Jobs that end within this time of each other end together, minutes.
-const TOGETHER: f64 = 1e-9;
+pub(super) const TOGETHER: f64 = 1e-9;
 
 /// What a day came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -43,6 +43,14 @@ impl Totals {
     #[must_use]
     pub fn mean_tardiness(&self) -> f64 {
         self.tardiness / self.jobs as f64
+    }
+
+    /// A job ends.
+    pub(super) fn ended(&mut self, finish: f64, deadline: f64) {
+        let late = (finish - deadline).max(0.0);
+        self.late += usize::from(late > 0.0);
+        self.tardiness += late;
+        self.end = self.end.max(finish);
     }
 
     /// The ET metric of Hisaria et al., (a E + T) / (a + 1), where E is the energy and T the mean
@@ -84,14 +92,7 @@ pub fn run_as(
         let what = "jobs and what is told of them: expected lists of one length, with the same arrivals and deadlines";
         return Err(ErrorKind::BadDay(what.to_owned()).into());
     }
-    let running = state.running().iter().flatten().count();
-    if running > 0 || !state.queue().is_empty() {
-        let what = format!(
-            "a state with {running} jobs that run and {} that wait: expected none",
-            state.queue().len()
-        );
-        return Err(ErrorKind::BadDay(what).into());
-    }
+    check_empty(&state)?;
     let mut arrivals: Vec<(u32, &SliceJob)> = (0..).zip(told).collect();
     arrivals.sort_by(|a, b| a.1.arrives().total_cmp(&b.1.arrives()));
     let mut arrivals = arrivals.into_iter().peekable();
@@ -117,11 +118,7 @@ pub fn run_as(
                 }
                 ends.pop();
                 if let Some(own) = state.end(slice) {
-                    let finish = f64::from_bits(bits);
-                    let late = (finish - own.deadline).max(0.0);
-                    totals.late += usize::from(late > 0.0);
-                    totals.tardiness += late;
-                    totals.end = totals.end.max(finish);
+                    totals.ended(f64::from_bits(bits), own.deadline);
                 }
             }
             totals.published_watt_minutes += state.watts() * (state.now() - from);
@@ -129,12 +126,7 @@ pub fn run_as(
             totals.creations = state.creations();
             return Ok(totals);
         } else {
-            let what = format!(
-                "rule `{}` starts nothing while {} jobs wait and nothing runs: expected a start",
-                rule.name(),
-                state.queue().len()
-            );
-            return Err(ErrorKind::BadDay(what).into());
+            return Err(stalled(&state, rule));
         }
         totals.watt_minutes += before * (state.now() - from);
         while state.free_count() > 0 && !state.queue().is_empty() {
@@ -147,4 +139,27 @@ pub fn run_as(
             ends.push(Reverse((finish.to_bits(), own.slice)));
         }
     }
+}
+
+/// That nothing waits or runs yet.
+pub(super) fn check_empty(state: &State) -> Result<(), Error> {
+    let running = state.running().iter().flatten().count();
+    if running == 0 && state.queue().is_empty() {
+        return Ok(());
+    }
+    let what = format!(
+        "a state with {running} jobs that run and {} that wait: expected none",
+        state.queue().len()
+    );
+    Err(ErrorKind::BadDay(what).into())
+}
+
+/// A rule starts nothing although nothing else can happen.
+pub(super) fn stalled(state: &State, rule: &dyn Rule) -> Error {
+    let what = format!(
+        "rule `{}` starts nothing while {} jobs wait and nothing runs: expected a start",
+        rule.name(),
+        state.queue().len()
+    );
+    ErrorKind::BadDay(what).into()
 }

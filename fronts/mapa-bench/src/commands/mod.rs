@@ -24,6 +24,7 @@ mod sweep;
 mod topo;
 #[cfg(feature = "experiments")]
 mod train;
+mod tune;
 #[cfg(feature = "experiments")]
 mod workers;
 
@@ -49,5 +50,6 @@ pub(crate) use sweep::sweep;
 pub(crate) use topo::topo;
 #[cfg(feature = "experiments")]
 pub(crate) use train::train;
+pub(crate) use tune::tune;
 #[cfg(feature = "experiments")]
 pub(crate) use workers::workers;

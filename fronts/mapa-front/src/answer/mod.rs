@@ -32,6 +32,7 @@ pub mod sweep;
 pub mod table;
 pub mod topology;
 pub mod train;
+pub mod tune;
 pub mod workers;
 
 pub use bandwidth::{Bandwidth, Told, Withheld, model_text};
