@@ -2,14 +2,7 @@
 
 use super::state::State;
 
-/// A job to start: its position in the queue, and its slice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Start {
-    /// The position in [`State::queue`].
-    pub waiting: usize,
-    /// The number of the slice.
-    pub slice: usize,
-}
+pub use super::state::Start;
 
 /// A rule that starts jobs. It is asked after every event, and again after every start, until it
 /// starts none.

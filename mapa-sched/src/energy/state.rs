@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use super::free::Free;
 use super::job::{SliceJob, class_of};
 use super::machine::Machine;
-use super::rule::Start;
 use crate::error::{Error, ErrorKind};
 
 /// A job that waits.
@@ -15,6 +14,15 @@ pub struct Waiting {
     pub id: u32,
     /// The job.
     pub job: SliceJob,
+}
+
+/// A job to start: its position in the queue, and its slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// The position in [`State::queue`].
+    pub waiting: usize,
+    /// The number of the slice.
+    pub slice: usize,
 }
 
 /// A job that runs.
