@@ -433,7 +433,7 @@ fn schedulers_by_deadlines_say_what_they_need() {
         "{told}"
     );
     assert!(
-        told.contains("|   late |") && told.contains("energy, kWh"),
+        told.contains(" late | tardiness |") && told.contains("energy, kWh"),
         "{told}"
     );
     // Without deadlines there are no columns for them.
