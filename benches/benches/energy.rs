@@ -48,6 +48,8 @@ fn days(c: &mut Criterion) {
     let jobs = Draw::default().jobs(1).expect("the published parameters");
     let machine = Machine::new(Machine::SEARCHED, Power::A100).expect("it is sound");
     one(c, "energy: a day on 8 GPUs", &jobs, &machine);
+    let machine = Machine::flexible(8, Power::A100, 0.4 / 60.0).expect("it is sound");
+    one(c, "energy: a day on 8 GPUs, repartitioned", &jobs, &machine);
     let draw = Draw {
         per_minute: 20.0 * 1250.0,
         from: 540.0,
@@ -58,6 +60,8 @@ fn days(c: &mut Criterion) {
     let layouts = vec![Machine::SEARCHED; 1250].join(" | ");
     let machine = Machine::new(&layouts, Power::A100).expect("it is sound");
     one(c, "energy: 5,000 jobs on 10,000 GPUs", &jobs, &machine);
+    let machine = Machine::flexible(10_000, Power::A100, 0.4 / 60.0).expect("it is sound");
+    one(c, "energy: 5,000 jobs on 10,000 GPUs, repartitioned", &jobs, &machine);
 }
 
 /// So many servers of eight A100s with these layouts.

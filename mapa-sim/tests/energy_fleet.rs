@@ -525,6 +525,7 @@ impl Case {
             let held = Running {
                 id: 1,
                 slice,
+                begins: 0.0,
                 finish: f64::INFINITY,
                 deadline: f64::INFINITY,
             };

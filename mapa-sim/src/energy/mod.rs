@@ -27,5 +27,5 @@ pub use draw::{Draw, LOADS};
 pub use preemptive::run_preemptive;
 pub use published::{PUBLISHED_SEEDS, published_day, published_draws};
 pub use run::{Totals, run, run_as};
-pub use tune::{Candidate, Judged, Objective, TuneDay, TuneSettings, Tuning, Yardstick};
+pub use tune::{Candidate, Judged, Objective, TuneDay, TuneSettings, Tuning, Yardstick, seen_on};
 pub use wrong::wrong_run_times;
