@@ -54,6 +54,8 @@ fn days(c: &mut Criterion) {
     let jobs = Draw::default().jobs(1).expect("the published parameters");
     let machine = Machine::new(Machine::SEARCHED, Power::A100).expect("it is sound");
     one(c, "energy: a day on 8 GPUs", &jobs, &machine);
+    let machine = Machine::flexible(8, Power::A100, 0.4 / 60.0).expect("it is sound");
+    one(c, "energy: a day on 8 GPUs, repartitioned", &jobs, &machine);
     let draw = Draw {
         per_minute: 20.0 * 1250.0,
         from: 540.0,
@@ -64,6 +66,8 @@ fn days(c: &mut Criterion) {
     let layouts = vec![Machine::SEARCHED; 1250].join(" | ");
     let machine = Machine::new(&layouts, Power::A100).expect("it is sound");
     one(c, "energy: 5,000 jobs on 10,000 GPUs", &jobs, &machine);
+    let machine = Machine::flexible(10_000, Power::A100, 0.4 / 60.0).expect("it is sound");
+    one(c, "energy: 5,000 jobs on 10,000 GPUs, repartitioned", &jobs, &machine);
 }
 
 /// Fifty jobs at eight a minute with tight deadlines, on four GPUs: the bounds by linear programs, by the

@@ -68,7 +68,7 @@ impl Bookings {
         plain.peek().copied()
     }
 
-    /// Books a slice between two moments, minutes.
+    /// Books a slice between two moments, minutes; with `all`, every slice that it overlaps too.
     pub(super) fn book(&mut self, state: &State, slice: usize, from: f64, until: f64, all: bool) {
         for own in state.machine().overlapping(slice) {
             if !all && own != slice {

@@ -56,8 +56,8 @@ pub enum Unsuited {
     /// The time that jobs have. Below the range [`Fit`](super::Fit) has fewer late jobs, and decides
     /// as long as that lasts.
     Slack,
-    /// The queue grows beyond twice what tuning saw, although no more work arrives than it saw.
-    /// [`Fit`](super::Fit) decides until the queue is as short as it was then.
+    /// The queue grows beyond twice what tuning saw, although no more work has arrived than it saw.
+    /// [`Fit`](super::Fit) decides until the queue is an eighth of what tuning saw.
     Queue,
 }
 
@@ -80,11 +80,13 @@ const WINDOW: f64 = 60.0;
 /// Fewer jobs than this say nothing about all of them.
 const ENOUGH: f64 = 30.0;
 
-/// How far loads may lie outside what was tuned for: hours differ by chance.
-const LEEWAY: f64 = 1.25;
+/// How far loads may lie outside what was tuned for before it is noted: hours differ by chance, and
+/// at the end of a day nothing arrives.
+const LEEWAY: [f64; 2] = [0.5, 1.1];
 
-/// How far the queue grows before it runs away, by what tuning saw.
+/// How long the queue is when it has run away, and when it is short again, by what tuning saw.
 const AWAY: f64 = 2.0;
+const BACK: f64 = 0.125;
 
 /// Watches what arrives and waits.
 #[derive(Clone, Debug)]
@@ -97,6 +99,8 @@ pub(super) struct Guard {
     since: Option<f64>,
     is_tight: bool,
     is_away: bool,
+    /// Whether more work has arrived than tuning saw since the queue was last as short as then.
+    is_overloaded: bool,
     notes: Vec<PlanNote>,
 }
 
@@ -110,6 +114,7 @@ impl Guard {
             since: None,
             is_tight: false,
             is_away: false,
+            is_overloaded: false,
             notes: Vec::new(),
         }
     }
@@ -124,12 +129,12 @@ impl Guard {
         let gpus = state.machine().gpu_count() as f64;
         let waiting = state.queue().len() as f64 / gpus;
         let [low, high] = self.tuned.load;
-        let mut is_overload = false;
+        self.is_overloaded &= waiting > self.tuned.waiting;
         if let Some(load) = self.load(gpus) {
-            is_overload = load > high * LEEWAY;
-            if is_overload {
+            self.is_overloaded |= load > high;
+            if load > high * LEEWAY[1] {
                 self.note(Unsuited::Load, load, high);
-            } else if load < low / LEEWAY {
+            } else if load < low * LEEWAY[0] {
                 self.note(Unsuited::Load, load, low);
             }
         }
@@ -144,8 +149,8 @@ impl Guard {
                 self.note(Unsuited::Slack, slack, high);
             }
         }
-        let limit = if self.is_away { 1.0 } else { AWAY };
-        self.is_away = waiting > limit * self.tuned.waiting && !is_overload;
+        let limit = if self.is_away { BACK } else { AWAY };
+        self.is_away = waiting > limit * self.tuned.waiting && !self.is_overloaded;
         if self.is_away {
             self.note(Unsuited::Queue, waiting, self.tuned.waiting);
         }

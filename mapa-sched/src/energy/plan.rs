@@ -20,11 +20,11 @@ pub enum Booking {
     None,
     /// Jobs wait for slices on which others run, and book them. Such a slice is booked as it is:
     /// its slots may not be repartitioned before.
-    #[default]
     Busy,
     /// Jobs wait for any slice of which a memory slot is busy, and book its slots: to wait for a
     /// whole GPU drains it. Slots that are free before may be used until then. Where GPUs keep
     /// their layouts, this is the same as `Busy`.
+    #[default]
     Slots,
 }
 
@@ -108,6 +108,7 @@ impl EnergyPlan {
     /// Books slices whose jobs should have ended for a while longer. They would otherwise seem to be
     /// free at once, and jobs would wait for one after the other.
     fn book_overdue(&mut self, state: &State) {
+        let all = self.booking == Booking::Slots;
         for class in 0..SIZES.len() {
             let due = |own: &(f64, usize)| own.0 <= state.now();
             for (_, slice) in state.ends(class).take_while(due) {
@@ -115,7 +116,7 @@ impl EnergyPlan {
                 if let Some(own) = own.filter(|own| own.finish < state.now()) {
                     let more = (own.finish - own.begins) * self.prices.overdue;
                     self.bookings
-                        .book(state, slice, state.now(), state.now() + more, false);
+                        .book(state, slice, state.now(), state.now() + more, all);
                 }
             }
         }

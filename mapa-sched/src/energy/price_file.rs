@@ -115,8 +115,15 @@ macro_rules! shipped {
 }
 
 /// The sets of this crate, with the texts of their files.
-const SHIPPED: [(&str, &str); 3] =
-    shipped!["published-layouts", "searched-layouts", "exact-run-times"];
+const SHIPPED: [(&str, &str); 7] = shipped![
+    "published-layouts",
+    "searched-layouts",
+    "exact-run-times",
+    "best-layouts",
+    "rough-run-times",
+    "tight-deadlines",
+    "repartitioned",
+];
 
 impl PriceFile {
     /// Reads a file, and checks that a plan can be made with it.
