@@ -111,7 +111,11 @@ pub(super) fn section(asked: &[Asked]) -> Section {
         ),
         None,
         EXACT,
-        Verdict::of(mapa.wrong == 0),
+        // Without pairs there is nothing to judge.
+        match pairs {
+            0 => Verdict::NotHad,
+            _ => Verdict::of(mapa.wrong == 0),
+        },
     );
     let mut section = Section::new("order", "Which of two sets is faster")
         .text(format!(
