@@ -515,7 +515,10 @@ mod tests {
         }
         assert_eq!(direct("mi355x-x8"), None, "RCCL's figure is not known");
         let host = collective_rates(&crate::named("l40s-x8").unwrap()).unwrap();
-        assert_eq!((host.direct, host.host), (1.0, 12.0 / pcie_gbps(8.0, 16).unwrap()));
+        assert_eq!(
+            (host.direct, host.host),
+            (1.0, 12.0 / pcie_gbps(8.0, 16).unwrap())
+        );
         assert_eq!(
             direct("ring:4"),
             None,

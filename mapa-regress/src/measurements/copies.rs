@@ -448,7 +448,10 @@ P2P=Disabled Latency Matrix (us)
             let copies = read_copies(text).unwrap();
             copies.iter().map(|own| (own.cpu, own.far)).collect()
         };
-        assert_eq!(cpus(text)[..3], [(Some(0), None), (Some(0), None), (Some(1), None)]);
+        assert_eq!(
+            cpus(text)[..3],
+            [(Some(0), None), (Some(0), None), (Some(1), None)]
+        );
         assert_eq!(cpus(text)[4..6], [(Some(0), None), (Some(1), None)]);
         // With distances, it is known which CPU is on the GPU's socket.
         let distances = "          Inter-Device Numa Distance

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mapa_core::{
-    DeviceId, Efficiency, Estimate, Expected, HardwareGraph, HostNetwork, Operation, PeerAccess, PeerSource,
+    DeviceId, Efficiency, Estimate, Expected, HardwareGraph, HostNetwork, Operation, PeerAccess,
+    PeerSource,
 };
 use mapa_front::Loaded;
 use mapa_front::answer::measured::{Added, AddedRow};

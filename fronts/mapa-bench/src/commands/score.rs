@@ -237,7 +237,9 @@ impl Shown<'_> {
             if output.json {
                 let none = match nominal {
                     true => answer::Bandwidth::None(no_bandwidth(why)),
-                    false => answer::Bandwidth::Expected(answer::Expected::none(why, operation, bytes)),
+                    false => {
+                        answer::Bandwidth::Expected(answer::Expected::none(why, operation, bytes))
+                    }
                 };
                 return self.answer(none, output);
             }
@@ -249,7 +251,8 @@ impl Shown<'_> {
         }
         let mut own = answer::Expected::new(&estimate, operation, bytes);
         if output.json {
-            own.notes.extend(self.warnings.iter().map(Warning::to_string));
+            own.notes
+                .extend(self.warnings.iter().map(Warning::to_string));
             return self.answer(answer::Bandwidth::Expected(own), output);
         }
         self.title(output)?;

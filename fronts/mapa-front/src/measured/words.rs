@@ -8,10 +8,22 @@ use mapa_regress::MeasuredRow;
 pub fn operation_of(words: &str) -> Option<(Operation, bool)> {
     // `all-reduce` is `all_reduce`.
     let words = words.trim().to_ascii_lowercase();
-    let words = ["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "send-recv"]
-        .iter()
-        .zip(["all_reduce", "all_gather", "reduce_scatter", "alltoall", "sendrecv"])
-        .fold(words, |words, (other, own)| words.replace(other, own));
+    let words = [
+        "all-reduce",
+        "all-gather",
+        "reduce-scatter",
+        "all-to-all",
+        "send-recv",
+    ]
+    .iter()
+    .zip([
+        "all_reduce",
+        "all_gather",
+        "reduce_scatter",
+        "alltoall",
+        "sendrecv",
+    ])
+    .fold(words, |words, (other, own)| words.replace(other, own));
     let first = words.split([' ', ',', '(']).next().unwrap_or_default();
     if words.starts_with("p2p bidirectional") {
         return Some((Operation::CopyBothWays, false));

@@ -67,7 +67,7 @@ pub struct Estimate {
 /// the switch. Over the host: flows in the [`HostNetwork`]. Peer access on: a flow takes its sender's
 /// slot up, its receiver's slot down, the uplinks between them, and the link between their sockets. Peer
 /// access off: a flow goes up into the host's memory and down again, and slots and uplinks share what
-/// they carry between both directions. Devices in several islands of direct links are crossed by as many
+/// they carry between both directions; flows that all use one memory lose a little. Devices in several islands of direct links are crossed by as many
 /// rings as the smallest island has devices. The faster of direct links and host counts.
 ///
 /// # Examples
@@ -233,7 +233,8 @@ impl Expected {
     fn peers(&self, graph: &HardwareGraph, devices: &[DeviceId]) -> (Option<bool>, PeerSource) {
         let wholes = graph.wholes();
         let pairs: Vec<(DeviceId, DeviceId)> = if self.operation.is_of_host() {
-            let others = |&a: &DeviceId| wholes.iter().filter(move |&b| b != a).map(move |b| (a, b));
+            let others =
+                |&a: &DeviceId| wholes.iter().filter(move |&b| b != a).map(move |b| (a, b));
             devices.iter().flat_map(others).collect()
         } else {
             let pairs = self.operation.pairs(devices.len()).into_iter();

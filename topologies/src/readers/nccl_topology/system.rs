@@ -6,9 +6,9 @@ use mapa_core::MAX_DEVICES;
 use roxmltree::Node;
 
 use crate::error::{Error, ErrorKind};
+use crate::links::ASSUMED_HOST_GBPS;
 use crate::machine::Warning;
 use crate::readers::xml::{self, Lines, elements, tag};
-use crate::links::ASSUMED_HOST_GBPS;
 use crate::{links, pci};
 
 /// A file, with its devices in the order of their ids.

@@ -183,7 +183,9 @@ impl Machine {
         }
         if file.p2p.is_some() {
             spec.p2p = file.p2p;
-            loaded = spec.load(&Disk, warn).map_err(|error| error.within("`p2p`"))?;
+            loaded = spec
+                .load(&Disk, warn)
+                .map_err(|error| error.within("`p2p`"))?;
         }
         if file.mig.is_some() {
             spec.mig.clone_from(&file.mig);
