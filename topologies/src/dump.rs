@@ -6,6 +6,7 @@
 //! also returns the facts that a [`Fabric`](mapa_core::Fabric) cannot hold. One [`Dump`] that is
 //! complete enough becomes a [`Machine`]; several are [merged](crate::merge).
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use mapa_core::mig::{Instance, Layout, ProfileId};
@@ -16,7 +17,7 @@ use crate::error::{Error, ErrorKind};
 use crate::facts::know_links;
 use crate::host_paths::assume_host_paths;
 use crate::kind::Kind;
-use crate::machine::Machine;
+use crate::machine::{Machine, Warning};
 
 /// The facts about a machine that one dump gives.
 ///
@@ -174,6 +175,8 @@ fn state_peers(machine: &mut Machine, told: &[PeerAccess]) -> Result<(), Error> 
         .filter(|(_, node)| matches!(node.kind, NodeKind::Device(_)))
         .map(|(id, _)| id)
         .collect();
+    let mut ways: BTreeMap<(NodeId, NodeId), bool> = BTreeMap::new();
+    let mut one_way: Vec<(NodeId, NodeId)> = Vec::new();
     for access in told.iter().filter(|access| access.is_telling()) {
         let ends = (devices.get(access.from.index())).zip(devices.get(access.to.index()));
         if let Some((&a, &b)) = ends.filter(|(a, b)| a != b) {
@@ -182,7 +185,24 @@ fn state_peers(machine: &mut Machine, told: &[PeerAccess]) -> Result<(), Error> 
                 source: PeerSource::Told,
             };
             machine.fabric.set_peer_access(a, b, state)?;
+            ways.insert((a, b), state.on);
+            match ways.get(&(b, a)) {
+                Some(&back) if back && !state.on => one_way.push((b, a)),
+                Some(&back) if !back && state.on => one_way.push((a, b)),
+                _ => {}
+            }
         }
+    }
+    if let Some(&(a, b)) = one_way.first() {
+        let [a, b] = [a, b].map(|id| machine.fabric.node(id).name.clone());
+        let more = match one_way.len() {
+            1 => String::new(),
+            all => format!(", and {} further pairs alike", all - 1),
+        };
+        let what = format!(
+            "peer access (P2P): {a} reaches {b}, but not the other way{more}; off is followed"
+        );
+        machine.warnings.push(Warning { line: None, what });
     }
     Ok(())
 }

@@ -30,6 +30,8 @@ pub enum Kind {
     AmdSmiXgmi,
     /// Slurm's `gres.conf`, or what `slurmd -G` prints.
     SlurmGres,
+    /// `lspci -vv`: the speeds of PCIe slots.
+    Lspci,
     /// Several dumps of one machine, [merged](crate::merge); no text is recognised as this.
     Merged,
     /// AMD KFD's tree in sysfs, as `grep -r "" /sys/class/kfd/kfd/topology/nodes` prints it.
@@ -55,6 +57,7 @@ impl Kind {
             Self::NvidiaSmiNvlink => "nvidia-smi nvlink",
             Self::NvidiaSmiList => "nvidia-smi -L",
             Self::NvidiaSmiTopo => "nvidia-smi topo -m",
+            Self::Lspci => "lspci -vv",
             Self::Merged => "several dumps",
         }
     }

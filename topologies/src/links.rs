@@ -87,8 +87,8 @@ pub fn socket_speeds() -> impl Iterator<Item = SocketSpeed> {
 ///
 /// The generation is that of the first device's product, else that of a product in the machine's
 /// title, else the one whose links have the same bandwidth. `None` if several generations have this
-/// bandwidth and the library counts them differently, or if the library has no figure. Paths
-/// through the host keep the bandwidth of the description.
+/// bandwidth and the library counts them differently, or if the library has no figure. Without
+/// direct links, only paths through the host are counted: those at the speed of PCIe links.
 ///
 /// # Examples
 /// ```
@@ -100,6 +100,12 @@ pub fn socket_speeds() -> impl Iterator<Item = SocketSpeed> {
 /// ```
 #[must_use]
 pub fn collective_rates(machine: &Machine) -> Option<Rates> {
+    if direct_gbps(machine).is_none() {
+        return Some(Rates {
+            host: counted_host(machine, 1.0),
+            ..Rates::NOMINAL
+        });
+    }
     let row = row_of(machine, |a, b| a.counted == b.counted)?;
     let direct = row.counted? / row.gbps;
     Some(Rates {
@@ -508,7 +514,11 @@ mod tests {
             assert_eq!(direct(name), Some(counted / nominal), "{name}");
         }
         assert_eq!(direct("mi355x-x8"), None, "RCCL's figure is not known");
-        assert_eq!(direct("p40-x8"), None, "no direct links");
+        let host = collective_rates(&crate::named("l40s-x8").unwrap()).unwrap();
+        assert_eq!(
+            (host.direct, host.host),
+            (1.0, 12.0 / pcie_gbps(8.0, 16).unwrap())
+        );
         assert_eq!(
             direct("ring:4"),
             None,

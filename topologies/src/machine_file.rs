@@ -18,6 +18,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use toml::Spanned;
 
 use crate::error::Error;
+use crate::facts::Slots;
 use crate::machine::{Labels, Machine};
 use crate::mig::{self, Offer};
 
@@ -172,6 +173,9 @@ struct Device {
     up: Option<Spanned<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     gbps: Option<f64>,
+    /// The speed of the device's slot, where hops and product do not tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    slot_gbps: Option<f64>,
 }
 
 /// How a device can be partitioned: a GPU of the catalogue, and which of its profiles are offered.
@@ -350,6 +354,7 @@ impl Machine {
             }
         }
         let (mut nodes, mut devices) = (Vec::new(), Vec::new());
+        let slots = Slots::new(self);
         let mut cuts: Vec<(&Model, Mig)> = Vec::new();
         for (id, FabricNode { name, kind }) in self.fabric.nodes() {
             let (up, gbps) = ups.remove(&id).unzip();
@@ -362,6 +367,9 @@ impl Machine {
                         .map(|model| setting(model, name.get_ref(), &mut cuts))
                         .transpose()?;
                     let mig = mig.map(unspanned);
+                    // What a reader finds again is not written.
+                    let slot = self.fabric.slot_gbps(id);
+                    let slot_gbps = slot.filter(|_| slots.found(id, info) != slot);
                     let DeviceInfo {
                         product,
                         index,
@@ -383,6 +391,7 @@ impl Machine {
                         mig,
                         up,
                         gbps,
+                        slot_gbps,
                     });
                 }
                 other => {
@@ -669,6 +678,11 @@ impl Reader<'_> {
                 .map_err(|error| self.core(&pair.ends, error))?;
         }
         for device in &file.devices {
+            if let Some(gbps) = device.slot_gbps {
+                let own = ids[device.name.get_ref().as_str()];
+                let set = fabric.set_slot_gbps(own, gbps);
+                set.map_err(|error| self.core(&device.name, error))?;
+            }
             if let Some(cores) = &device.cores {
                 let own = ids[device.name.get_ref().as_str()];
                 let set = fabric.set_cores(own, cores);

@@ -9,6 +9,7 @@ mod foresight;
 mod graph_file;
 mod hwloc;
 mod kfd;
+mod lspci;
 mod machine_file;
 mod match_instances;
 mod merge;

@@ -44,6 +44,10 @@ fn texts() -> Vec<(Kind, String)> {
             "===== ROCm System Management Interface =====\n===== Link Type between two GPUs =====\n       GPU0 GPU1\nGPU0   0    XGMI\nGPU1   XGMI 0\n",
         ),
         own(
+            Kind::Lspci,
+            "01:00.0 3D controller: NVIDIA Corporation GA100 [A100] (rev a1)\n\tLnkCap: Port #0, Speed 16GT/s, Width x16\n",
+        ),
+        own(
             Kind::NvidiaSmiMig,
             "GPU  0 Profile ID 19 Placements: {0,1,2,3,4,5,6}:1\n",
         ),

@@ -1,7 +1,8 @@
 //! The commands as a user or a script runs them: keys, exit statuses, and what people read.
 
+use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::common::{Folder, answer, command, error, no, objects, run, text};
 use serde_json::{Value, json};
@@ -815,6 +816,85 @@ fn pages_show_what_commands_print() {
             let (told, _) = rest.split_once("\n```").unwrap();
             assert_eq!(text(words, "").trim_end(), told, "{name}: {words}");
         }
+    }
+}
+
+/// The first words of the page's block of this language that begins with `start`.
+fn block<'p>(page: &'p str, language: &str, start: &str) -> &'p str {
+    let mut blocks = page.split(&format!("\n```{language}\n")).skip(1);
+    let found = blocks.find(|block| block.starts_with(start));
+    found.unwrap().split("\n```").next().unwrap()
+}
+
+/// The devices, the bandwidth and the links that pages print for an allocation are those of today.
+#[test]
+fn pages_show_the_bandwidth_that_allocate_prints() {
+    let folder = Folder::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = |name: &str| fs::read_to_string(root.join(name)).unwrap();
+    let input = |name: &str| {
+        root.join("mapa-patterns/tests")
+            .join(name)
+            .display()
+            .to_string()
+    };
+    let (jacobi, layer, log) = (
+        input("programs/jacobi.c"),
+        input("programs/layer.cpp"),
+        input("logs/tp2-dp2.log"),
+    );
+    let counters = page("docs/from-counters.md");
+    let counters = block(&counters, "toml", "format = \"mapa-pattern\"");
+    folder.write("counters.toml", counters);
+    let exchange = page("docs/pattern-file.md");
+    let exchange = block(&exchange, "toml", "format = \"mapa-pattern\"");
+    // Without labels and notes, as the page says.
+    let lines = exchange.split("[[notes]]").next().unwrap().lines();
+    let lines: Vec<&str> = lines.filter(|line| !line.starts_with("labels")).collect();
+    folder.write("exchange.toml", lines.join("\n"));
+    for words in [
+        format!("pattern from-source {jacobi} --gpus 4 --output jacobi.toml"),
+        "pattern show jacobi.toml --fast-seconds 100 --slow-seconds 102 --output jacobi.toml"
+            .to_owned(),
+        format!("pattern from-source {layer} --gpus 5 --output layer.toml"),
+        format!("pattern from-nccl {log} --output log.toml"),
+        format!("pattern from-nccl {log} --steps 2 --output job.toml"),
+    ] {
+        folder.text(&words);
+    }
+    let degrees = "--pattern tp=4,pp=2 --bytes tp=2e9,pp=1e8 --policy min-step-time";
+    for (name, words) in [
+        ("README.md", "--gpus 3 --busy 0,1"),
+        ("docs/training-jobs.md", degrees),
+        (
+            "docs/application-graphs.md",
+            "--busy 0 --pattern jacobi.toml",
+        ),
+        (
+            "docs/application-graphs.md",
+            "--busy 0 --pattern jacobi.toml --policy lowest-id",
+        ),
+        (
+            "docs/application-graphs.md",
+            "--busy 0 --pattern log.toml --policy min-step-time",
+        ),
+        ("docs/from-counters.md", "--busy 0 --pattern counters.toml"),
+        (
+            "docs/from-nccl.md",
+            "--pattern job.toml --policy min-step-time",
+        ),
+        ("docs/from-source.md", "--pattern layer.toml"),
+        ("docs/pattern-file.md", "--busy 0 --pattern exchange.toml"),
+    ] {
+        let machine = match name {
+            "docs/from-counters.md" => "dgx-1p",
+            _ => "dgx-1v",
+        };
+        let printed = folder.text(&format!("allocate --machine {machine} {words}"));
+        let from = printed.find("devices ").unwrap();
+        let to = printed.find("\nlinks ").unwrap();
+        let shown = &printed[from..to];
+        assert!(page(name).contains(shown), "{name}: expected\n{shown}");
     }
 }
 

@@ -512,6 +512,11 @@ fn sweep_files_that_make_no_sense_are_refused_with_the_key_and_what_was_expected
             "night.toml: `pcie_gbps`: paths through the host: bandwidth -1 GB/s: expected a positive number",
         ),
         (
+            "p2p",
+            "\"maybe\"",
+            "unknown variant `maybe`, expected `on` or `off`",
+        ),
+        (
             "policies",
             "[]",
             "night.toml: `policies`: expected at least one word, as fifo has no policy of its own",
@@ -773,4 +778,21 @@ fn a_sweep_file_takes_a_word_for_a_list_and_a_table_for_settings() {
     );
     let all: Value = night.answer("--list");
     assert!(all["listed"].as_array().unwrap().len() > 8, "{all}");
+}
+
+/// Without peer access, `auto` puts the same jobs on other devices.
+#[test]
+fn a_sweep_says_whether_devices_reach_each_other() {
+    let topo = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../mapa-regress/data/topologies/wrx90-2sw.txt");
+    let of = |p2p: &str| {
+        let night = Night::with(&format!(
+            "machines = [{topo:?}]\npcie_gbps = 63.0\np2p = \"{p2p}\"\ngenerate = [\"mapa\"]\nseeds = [1]\n"
+        ));
+        night.answer("--into night --rows");
+        night.results("night")
+    };
+    let (on, off) = (of("on"), of("off"));
+    assert_eq!(on, of("on"));
+    assert_ne!(on, off);
 }

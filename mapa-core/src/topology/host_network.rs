@@ -52,6 +52,8 @@ pub struct HostNetwork {
     is_open: bool,
     all_known: bool,
     all_linked: bool,
+    /// Whether numbers of NUMA nodes, four and more, are all that tells sockets.
+    numbered: bool,
 }
 
 /// Where one device is in the host.
@@ -102,6 +104,7 @@ impl HostNetwork {
             LinkClass::Node,
         ]
         .map(by);
+        let numbered = half_of_nodes(graph).is_some_and(|half| half > 1);
         let sockets = sockets(graph, &node);
         let mut places: Vec<Place> = (0..n)
             .map(|i| {
@@ -111,7 +114,7 @@ impl HostNetwork {
                     .filter(|&other| other != i)
                     .map(|other| graph.pair(id, DeviceId(other as u32)).host.gbps)
                     .fold(0.0, f64::max);
-                let hop = tree.hop(tree.devices[i]).unwrap_or(fastest);
+                let hop = tree.way(tree.devices[i]).unwrap_or(fastest);
                 Place {
                     slot: own.unwrap_or(hop),
                     known: own.is_some(),
@@ -173,6 +176,7 @@ impl HostNetwork {
                     || all(&|a, b| !graph.pair(a, b).direct.exists())),
             places,
             uplinks,
+            numbered,
         }
     }
 
@@ -245,6 +249,15 @@ impl HostNetwork {
         self.place(id).socket
     }
 
+    /// Whether it is assumed which socket each of two devices is on: they are on different NUMA nodes
+    /// of four and more, of which half are taken to be in each of two sockets. One socket may have
+    /// all of them.
+    #[must_use]
+    pub fn sockets_are_assumed(&self, a: DeviceId, b: DeviceId) -> bool {
+        let (x, y) = (self.place(a), self.place(b));
+        self.numbered && x.node != y.node && x.memory.is_some() && y.memory.is_some()
+    }
+
     /// Whether two devices use the same memory of the host: that of their NUMA node, or of their
     /// socket where the node is not known.
     #[must_use]
@@ -312,19 +325,20 @@ fn members(groups: &[u32]) -> Vec<Vec<usize>> {
     of.into_values().collect()
 }
 
+/// The number of NUMA nodes in each of two sockets, where nodes are numbered: numbers run through the
+/// sockets, so half of them are in each.
+fn half_of_nodes(graph: &HardwareGraph) -> Option<u64> {
+    let wholes = graph.wholes();
+    let highest = wholes.iter().filter_map(|id| graph.device(id).numa).max()?;
+    let nodes = u64::from(highest).saturating_add(1).next_power_of_two();
+    Some(nodes.max(2) / 2)
+}
+
 /// The socket of each device.
 fn sockets(graph: &HardwareGraph, node: &[u32]) -> Vec<u32> {
     let n = node.len();
     let device = |i: usize| graph.device(DeviceId(i as u32));
-    let highest = (0..n).filter_map(|i| device(i).numa).max();
-    // Numbers of NUMA nodes run through the sockets, so half of them are in each.
-    let half = highest.map(|highest| {
-        u64::from(highest)
-            .saturating_add(1)
-            .next_power_of_two()
-            .max(2)
-            / 2
-    });
+    let half = half_of_nodes(graph);
     let mut parts = petgraph::unionfind::UnionFind::new(n);
     let cores = &graph.fabric().facts.cores;
     for b in 0..n {
@@ -362,6 +376,7 @@ struct Tree<'f> {
     fabric: &'f Fabric,
     ups: BTreeMap<NodeId, (NodeId, f64)>,
     devices: Vec<NodeId>,
+    ways: BTreeMap<NodeId, f64>,
 }
 
 impl<'f> Tree<'f> {
@@ -378,7 +393,21 @@ impl<'f> Tree<'f> {
             fabric,
             ups: ups.collect(),
             devices: devices.map(|(id, _)| id).collect(),
+            ways: fabric.own_ways(),
         }
+    }
+
+    /// The bandwidth of a device's own way into the host.
+    fn way(&self, device: NodeId) -> Option<f64> {
+        self.ways.get(&device).copied()
+    }
+
+    /// The hop that a slot is counted by: that of the device if it has the slot's speed, else its own
+    /// way.
+    fn counted(&self, device: NodeId, slot: f64) -> Option<f64> {
+        let hop = self.hop(device);
+        hop.filter(|hop| (slot / hop - 1.0).abs() < 0.01)
+            .or(self.way(device))
     }
 
     /// The bandwidth of the hop above a component.
@@ -392,7 +421,7 @@ impl<'f> Tree<'f> {
         let slot = group.iter().map(|&i| places[i].slot).fold(0.0, f64::max);
         let hop = group
             .iter()
-            .filter_map(|&i| self.hop(self.devices[i]))
+            .filter_map(|&i| self.counted(self.devices[i], places[i].slot))
             .fold(0.0, f64::max);
         let chain = |i: usize| {
             let up = |id: &NodeId| self.ups.get(id).map(|&(parent, _)| parent);
@@ -464,6 +493,45 @@ mod tests {
             assert_eq!(found, sockets, "{numa:?}");
             assert!(host.uplinks().is_empty());
         }
+    }
+
+    #[test]
+    fn a_slot_is_as_wide_as_the_narrowest_hop_that_is_the_devices_own() {
+        let mut fabric = Fabric::new();
+        let add = |fabric: &mut Fabric, name: &str, kind: NodeKind| {
+            let name = name.to_owned();
+            fabric.add(FabricNode { name, kind }).unwrap()
+        };
+        let machine = add(&mut fabric, "m", NodeKind::Machine);
+        let numa = fabric.add_numa("cpu0", 0).unwrap();
+        fabric.attach(numa, machine, 1.0).unwrap();
+        let upper = add(&mut fabric, "upper", NodeKind::PcieSwitch);
+        fabric.attach(upper, numa, 31.5).unwrap();
+        let lone = [0, 1].map(|i| add(&mut fabric, &format!("lone{i}"), NodeKind::PcieSwitch));
+        fabric.attach(lone[0], upper, 15.75).unwrap();
+        fabric.attach(lone[1], upper, 31.5).unwrap();
+        for i in 0..2 {
+            let id = fabric.add_device(format!("GPU{i}")).unwrap();
+            fabric.attach(id, lone[i], 31.5).unwrap();
+        }
+        let host = HostNetwork::of(&fabric.clone().lower().unwrap());
+        let slots = [0, 1].map(|i| host.slot_gbps(DeviceId(i)));
+        // The hop of the socket, and the shared one, are no part of the slot.
+        assert_eq!((slots, host.uplinks()), ([15.75, 31.5], &[31.5][..]));
+        let [first, ..] = fabric.own_ways().into_values().collect::<Vec<_>>()[..] else {
+            panic!("no ways");
+        };
+        assert_eq!(first, 15.75);
+    }
+
+    #[test]
+    fn half_of_four_nodes_and_more_in_each_socket_is_assumed() {
+        let assumed = |numa: &[u32]| {
+            let host = HostNetwork::new(&all_sys(numa));
+            host.sockets_are_assumed(DeviceId(0), DeviceId(1))
+        };
+        assert!(assumed(&[0, 1, 2, 3]) && assumed(&[1, 2, 0, 3]));
+        assert!(!assumed(&[0, 1]) && !assumed(&[3, 3, 1]));
     }
 
     #[test]

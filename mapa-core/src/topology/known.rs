@@ -1,6 +1,8 @@
 //! What is stated and known of a fabric's links beside its wires.
 
-use super::fabric::{Fabric, MOST_GBPS, NodeId, NodeKind};
+use std::collections::BTreeMap;
+
+use super::fabric::{Fabric, FabricWire, MOST_GBPS, NodeId, NodeKind};
 use super::facts::PeerAccess;
 use super::hardware::HardwareGraph;
 use crate::error::{Error, ErrorKind};
@@ -69,6 +71,45 @@ impl Fabric {
     pub fn slot_gbps(&self, device: NodeId) -> Option<f64> {
         let at = self.position(device).ok()?;
         self.facts.slots.get(&at).copied()
+    }
+
+    /// By device, the bandwidth of its own way into the host, GB/s per direction: the least of the hops
+    /// above it, up to the first component that other devices use too, or to its NUMA node. Devices
+    /// without a hop are left out.
+    ///
+    /// # Complexity
+    /// O(n d) for n components at most d hops below the machine.
+    #[must_use]
+    pub fn own_ways(&self) -> BTreeMap<NodeId, f64> {
+        let ups: BTreeMap<NodeId, (NodeId, f64)> = self
+            .wires()
+            .filter_map(|(child, parent, wire)| match wire {
+                FabricWire::Up { gbps } => Some((child, (parent, gbps))),
+                FabricWire::Link(_) => None,
+            })
+            .collect();
+        let up = |id: &NodeId| ups.get(id).map(|&(parent, _)| parent);
+        let devices: Vec<NodeId> = (self.nodes())
+            .filter(|(_, node)| matches!(node.kind, NodeKind::Device(_)))
+            .map(|(id, _)| id)
+            .collect();
+        let mut below: BTreeMap<NodeId, u32> = BTreeMap::new();
+        for device in &devices {
+            for above in std::iter::successors(up(device), up) {
+                *below.entry(above).or_default() += 1;
+            }
+        }
+        let is_own = |id: &NodeId| {
+            let kind = &self.node(*id).kind;
+            below.get(id) == Some(&1) && !matches!(kind, NodeKind::Numa(_) | NodeKind::Machine)
+        };
+        let way = |device: &NodeId| {
+            let above = std::iter::successors(up(device), up).take_while(is_own);
+            let hops = std::iter::once(*device).chain(above);
+            let hops = hops.filter_map(|id| ups.get(&id).map(|&(_, gbps)| gbps));
+            Some((*device, hops.reduce(f64::min)?))
+        };
+        devices.iter().filter_map(way).collect()
     }
 
     /// States the cores near a device, in any form: devices with equal texts are in one socket.

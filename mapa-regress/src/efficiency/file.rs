@@ -19,6 +19,8 @@ struct File {
     version: Spanned<i64>,
     source: String,
     shared_root: Spanned<f64>,
+    /// Older files have none: nothing is lost then.
+    shared_memory: Option<Spanned<f64>>,
     #[serde(default)]
     factor: Vec<FactorOfFile>,
     #[serde(default)]
@@ -143,11 +145,14 @@ pub fn read_efficiency(text: &str) -> Result<Efficiency, Error> {
             number("power", &own.power, 0.0, 1.0)?,
         ))
     });
+    let shared_memory = file.shared_memory.as_ref();
+    let shared_memory = shared_memory.map(|own| number("shared_memory", own, 0.01, 1.0));
     Ok(Efficiency {
         source: file.source,
         factors: factors.collect::<Result<_, Error>>()?,
         spreads: spreads.collect::<Result<_, Error>>()?,
         shared_root: number("shared_root", &file.shared_root, 0.01, 1.0)?,
+        shared_memory: shared_memory.transpose()?.unwrap_or(1.0),
         exponents: exponents.collect::<Result<_, Error>>()?,
     })
 }
@@ -163,6 +168,7 @@ pub fn write_efficiency(fitted: &FittedEfficiency) -> String {
         factors,
         spreads,
         shared_root,
+        shared_memory,
         exponents,
     } = &fitted.efficiency;
     let quoted = |text: &str| toml::Value::from(text).to_string();
@@ -172,9 +178,10 @@ pub fn write_efficiency(fitted: &FittedEfficiency) -> String {
         "# The share of its nominal bandwidth that each part of a machine's links reaches, by kind of traffic, and on how many machines\n\
          # that was measured: 0 for a share that is set by hand. A spread is the error, ln(measured / expected), that nine of ten\n\
          # measurements of machines left out of the fit do not exceed. A residual is that error within the fit.\n\n\
-         format = \"{FORMAT}\"\nversion = {VERSION}\nsource = {}\nshared_root = {}\n",
+         format = \"{FORMAT}\"\nversion = {VERSION}\nsource = {}\nshared_root = {}\nshared_memory = {}\n",
         quoted(source),
         float(*shared_root),
+        float(*shared_memory),
     );
     for (own, rows) in factors.iter().zip(&fitted.rows) {
         let _ = write!(

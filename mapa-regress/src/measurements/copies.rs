@@ -3,6 +3,8 @@
 //! Each prints tables of pairs: a line of column numbers, then rows that begin with their number.
 //! Lines above a table name what it has. Everything else is skipped.
 
+use std::collections::BTreeMap;
+
 use crate::error::{Error, ErrorKind};
 
 /// A copy that was measured alone.
@@ -14,6 +16,11 @@ pub struct CopyRun {
     pub from: Option<u32>,
     /// The device that the data goes to; none for the host's memory.
     pub to: Option<u32>,
+    /// Of a copy from or to the host's memory, the position of its CPU among all CPUs, where the
+    /// test says which; it lists one for each NUMA node.
+    pub cpu: Option<u32>,
+    /// Whether that CPU is on another socket than the device, where the test's distances tell.
+    pub far: Option<bool>,
     /// Whether a second copy runs the other way, and the number is the sum of both.
     pub both_ways: bool,
     /// Whether the devices reach each other's memory, where the test says so.
@@ -40,6 +47,54 @@ struct Kind {
     tool: &'static str,
 }
 
+/// What a table has.
+#[derive(Clone, Copy)]
+enum Table {
+    Copies(Kind),
+    /// Distances between the NUMA nodes of all devices, CPUs among them.
+    Distances,
+}
+
+/// What AMD's test tells of the machine. It numbers CPUs and GPUs together.
+#[derive(Default)]
+struct Numbering {
+    gpus: Vec<u32>,
+    cpus: Vec<u32>,
+    distances: BTreeMap<(u32, u32), f64>,
+}
+
+impl Numbering {
+    fn device(&mut self, line: &str) {
+        match device_of_rocm(line) {
+            Some((number, true)) => self.gpus.push(number),
+            Some((number, false)) => self.cpus.push(number),
+            None => {}
+        }
+    }
+
+    fn gpu(&self, number: u32) -> Option<u32> {
+        position(&self.gpus, number)
+    }
+
+    /// Whether a CPU is on another socket than a GPU. The nearest CPU by distance is on the GPU's.
+    /// CPUs are numbered through the sockets, so half of them are on each.
+    fn is_far(&self, cpu: u32, gpu: u32) -> Option<bool> {
+        let distance = |&own: &u32| self.distances.get(&(own, gpu)).copied();
+        let known: Option<Vec<f64>> = self.cpus.iter().map(distance).collect();
+        let least = known?.into_iter().reduce(f64::min)?;
+        let half = self.cpus.len().div_ceil(2) as u32;
+        let socket = |own: u32| position(&self.cpus, own).map(|at| at / half);
+        let mut near = (self.cpus.iter()).filter(|own| distance(own) == Some(least));
+        let own = socket(cpu)?;
+        Some(near.all(|&near| socket(near) != Some(own)))
+    }
+}
+
+fn position(all: &[u32], one: u32) -> Option<u32> {
+    let at = all.iter().position(|own| *own == one)?;
+    u32::try_from(at).ok()
+}
+
 const P2P_TEST: &str = "p2pBandwidthLatencyTest";
 const NVBANDWIDTH: &str = "nvbandwidth";
 const ROCM_TEST: &str = "rocm_bandwidth_test";
@@ -63,16 +118,13 @@ const ROCM_TEST: &str = "rocm_bandwidth_test";
 /// With the line: a row with fewer or more numbers than the table has columns; a bandwidth that is
 /// not a positive number.
 pub fn read_copies(text: &str) -> Result<Vec<CopyRun>, Error> {
-    let mut kind: Option<Kind> = None;
+    let mut kind: Option<Table> = None;
     let mut columns: Option<Vec<u32>> = None;
-    // Of AMD's test, the numbers of devices that are GPUs, in order.
-    let mut gpus: Vec<u32> = Vec::new();
+    let mut numbering = Numbering::default();
     let mut found = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let number = at + 1;
-        if let Some(gpu) = gpu_of_rocm(line) {
-            gpus.push(gpu);
-        }
+        numbering.device(line);
         if let Some(next) = heading(line) {
             (kind, columns) = (next, None);
             continue;
@@ -111,24 +163,36 @@ pub fn read_copies(text: &str) -> Result<Vec<CopyRun>, Error> {
                         format!("`{word}`: expected a bandwidth in GB/s, or N/A"),
                     )
                 })?;
-            let device = |id: u32, is_host: bool| -> Option<Option<u32>> {
-                if own.tool == ROCM_TEST {
-                    // The test numbers CPUs and GPUs together.
-                    return Some(gpus.iter().position(|gpu| *gpu == id).map(|at| at as u32));
+            let own = match own {
+                Table::Copies(own) => own,
+                Table::Distances => {
+                    numbering.distances.insert((row, column), gbps);
+                    continue;
                 }
-                Some((!is_host).then_some(id))
+            };
+            let of_rocm = own.tool == ROCM_TEST;
+            let device = |id: u32, is_host: bool| match of_rocm {
+                true => numbering.gpu(id),
+                false => (!is_host).then_some(id),
             };
             let (a, b) = (device(row, own.host_rows), device(column, own.host_columns));
-            let (Some(a), Some(b)) = (a, b) else { continue };
             // A device and itself, or the memory and itself, is no copy between two places.
             if a == b || gbps == 0.0 {
                 continue;
             }
             let (from, to) = if own.reads { (b, a) } else { (a, b) };
+            // Which CPU's memory it is, and which GPU is at the other end.
+            let ends = match (a, b) {
+                (None, Some(_)) if of_rocm => Some((row, column)),
+                (Some(_), None) if of_rocm => Some((column, row)),
+                _ => None,
+            };
             found.push(CopyRun {
                 line: number,
                 from,
                 to,
+                cpu: ends.and_then(|(cpu, _)| position(&numbering.cpus, cpu)),
+                far: ends.and_then(|(cpu, gpu)| numbering.is_far(cpu, gpu)),
                 both_ways: own.both_ways,
                 peers: own.peers,
                 gbps,
@@ -159,7 +223,7 @@ fn header_of(words: &[&str]) -> Option<Vec<u32>> {
 }
 
 /// What a line says of the tables below it: `Some(None)` for tables of something else.
-fn heading(line: &str) -> Option<Option<Kind>> {
+fn heading(line: &str) -> Option<Option<Table>> {
     let lower = line.to_ascii_lowercase();
     let plain = Kind {
         both_ways: lower.contains("bidirectional"),
@@ -172,24 +236,27 @@ fn heading(line: &str) -> Option<Option<Kind>> {
     };
     if lower.contains("p2p=") {
         let is_bandwidth = lower.contains("bandwidth");
-        return Some(is_bandwidth.then_some(Kind {
+        return Some(is_bandwidth.then_some(Table::Copies(Kind {
             peers: Some(lower.contains("p2p=enabled")),
             // 40 million integers.
             default_bytes: 160_000_000,
             ..plain
-        }));
+        })));
     }
     if lower.contains("p2p connectivity matrix") {
         return Some(None);
     }
     if lower.contains("copy peak bandwidth") {
-        return Some(Some(Kind {
+        return Some(Some(Table::Copies(Kind {
             default_bytes: 512_000_000,
             tool: ROCM_TEST,
             ..plain
-        }));
+        })));
     }
-    if lower.contains("inter-device access") || lower.contains("inter-device numa") {
+    if lower.contains("inter-device numa distance") {
+        return Some(Some(Table::Distances));
+    }
+    if lower.contains("inter-device access") {
         return Some(None);
     }
     let table = lower.trim_start();
@@ -222,7 +289,7 @@ fn heading(line: &str) -> Option<Option<Kind>> {
         } else {
             None
         };
-        return Some(kind);
+        return Some(kind.map(Table::Copies));
     }
     if table.starts_with("running ") || table.starts_with("sum ") {
         return Some(None);
@@ -230,8 +297,8 @@ fn heading(line: &str) -> Option<Option<Kind>> {
     None
 }
 
-/// The number of a GPU in the list of AMD's test: a device with a PCI address.
-fn gpu_of_rocm(line: &str) -> Option<u32> {
+/// The number of a device in the list of AMD's test, and whether it is a GPU: one has a PCI address.
+fn device_of_rocm(line: &str) -> Option<(u32, bool)> {
     let rest = line.trim_start().strip_prefix("Device:")?;
     let (number, name) = rest.split_once(',')?;
     let is_gpu = name.contains("GPU-")
@@ -242,7 +309,7 @@ fn gpu_of_rocm(line: &str) -> Option<u32> {
                 && part.ends_with(|c: char| c.is_ascii_digit())
                 && part.contains('.')
         });
-    is_gpu.then(|| number.trim().parse().ok()).flatten()
+    Some((number.trim().parse().ok()?, is_gpu))
 }
 
 #[cfg(test)]
@@ -377,6 +444,33 @@ P2P=Disabled Latency Matrix (us)
             short.contains(&(None, Some(0), 28.349)) && short.contains(&(Some(0), Some(1), 48.902))
         );
         assert_eq!((short.len(), copies[0].tool), (10, "rocm_bandwidth_test"));
+        let cpus = |text: &str| -> Vec<_> {
+            let copies = read_copies(text).unwrap();
+            copies.iter().map(|own| (own.cpu, own.far)).collect()
+        };
+        assert_eq!(
+            cpus(text)[..3],
+            [(Some(0), None), (Some(0), None), (Some(1), None)]
+        );
+        assert_eq!(cpus(text)[4..6], [(Some(0), None), (Some(1), None)]);
+        // With distances, it is known which CPU is on the GPU's socket.
+        let distances = "          Inter-Device Numa Distance
+
+          D/D       0         1         2         3
+          0         0         32        20        52
+          1         32        0         52        20
+          2         20        52        0         15
+          3         52        20        15        0
+
+          Unidirectional copy";
+        let near = cpus(&text.replacen("          Unidirectional copy", distances, 1));
+        let far: Vec<_> = near.iter().map(|(_, far)| *far).collect();
+        let [no, yes] = [false, true].map(Some);
+        assert_eq!(
+            far,
+            [no, yes, yes, no, no, yes, None, yes, no, None],
+            "by row"
+        );
     }
 
     proptest! {

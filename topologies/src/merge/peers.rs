@@ -1,4 +1,4 @@
-//! Peer access, and the cores near devices: carried over, and compared.
+//! Peer access, the cores near devices, and the speeds of slots: carried over, and compared.
 
 use std::collections::BTreeMap;
 
@@ -25,6 +25,11 @@ pub(super) fn take(
         for (id, own) in (0u32..).map(DeviceId).zip(device_nodes(from)) {
             if let Some((node, cores)) = merged(id).zip(from.cores(own)) {
                 fabric.set_cores(node, cores)?;
+            }
+            if let Some((node, gbps)) = merged(id).zip(from.slot_gbps(own))
+                && fabric.slot_gbps(node).is_none()
+            {
+                fabric.set_slot_gbps(node, gbps)?;
             }
         }
         for ((a, b), access) in from.peer_access() {

@@ -8,6 +8,7 @@ mod headings;
 mod hwloc;
 pub(crate) mod infer;
 mod kfd;
+mod lspci;
 mod nccl_graph;
 mod nccl_topology;
 mod nvidia_smi_list;
@@ -42,7 +43,7 @@ struct Reader {
 
 /// The readers, in the order in which a text is tested. The last, `topo -m`, accepts any matrix
 /// with devices.
-const READERS: [Reader; 14] = [
+const READERS: [Reader; 15] = [
     Reader {
         kind: Kind::MachineFile,
         is: is_machine_file,
@@ -87,6 +88,11 @@ const READERS: [Reader; 14] = [
         kind: Kind::RocmSmi,
         is: rocm_smi::is,
         read: rocm_smi::read,
+    },
+    Reader {
+        kind: Kind::Lspci,
+        is: lspci::is,
+        read: lspci::read,
     },
     Reader {
         kind: Kind::NvidiaSmiMig,

@@ -24,8 +24,8 @@ pub(super) fn advice(text: &str) -> Option<String> {
         )
     } else if has("VGA compatible controller") || has("3D controller") {
         (
-            "`lspci`, which does not describe direct links",
-            "`nvidia-smi topo -m`, or `lstopo machine.xml`",
+            "`lspci` without the speeds of links",
+            "`sudo lspci -vv`, beside `nvidia-smi topo -m`; or `lstopo machine.xml`",
         )
     } else if text.trim_start().starts_with("Machine (") && has("NUMANode") {
         ("`lstopo` in text form", "its XML: `lstopo machine.xml`")

@@ -72,9 +72,4 @@ impl ScoreArgs {
     pub(crate) fn is_of_operation(&self) -> bool {
         self.operation.is_some() || self.message_bytes.is_some() || self.nvls.is_some()
     }
-
-    /// Whether data goes between memory and devices, so that one device is enough.
-    pub(crate) fn is_of_host(&self) -> bool {
-        self.operation.is_some_and(Operation::is_of_host)
-    }
 }

@@ -12,6 +12,7 @@ A sweep file has the lists to combine. Every combination is a cell:
   machines = [\"dgx-1v\", \"torus-2d\"]        # names, formulas and files, as for --machine
   mig = \"a100-40gb=3g,2g,1g,1g\"           # as --mig, for every machine; default: whole devices
   pcie_gbps = 30.08                      # as --pcie-gbps; default: as the machines say
+  p2p = \"off\"                            # as --p2p; default: as the machines say
   policies = [\"lowest-id\", \"preserve\"]    # or \"paper\" for its four, \"all\" for those of whole devices
   schedulers = [\"fifo\"]                    # default; one with a placement policy of its own is not combined with others
   executions = [\"effective-bandwidth\"]     # default

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mapa_core::{
-    DeviceId, Efficiency, Expected, HardwareGraph, HostNetwork, Operation, PeerAccess, PeerSource,
+    DeviceId, Efficiency, Estimate, Expected, HardwareGraph, HostNetwork, Operation, PeerAccess,
+    PeerSource,
 };
 use mapa_front::Loaded;
 use mapa_front::answer::measured::{Added, AddedRow};
@@ -30,6 +31,9 @@ struct Measured {
     size: String,
     /// Whether the devices reach each other's memory, where the output says so.
     peers: Option<bool>,
+    /// Of a copy between memory and a device, whether the memory is that of the other socket, where
+    /// that is known.
+    far: Option<bool>,
     tool: &'static str,
 }
 
@@ -41,6 +45,12 @@ pub(crate) fn measured(args: &MeasuredArgs, output: &mut Output) -> Result<(), F
 
 fn add(args: &AddArgs, output: &mut Output) -> Result<(), Failure> {
     let loaded = load(&args.machine, output)?;
+    if let Some(path) = args.into.as_ref().filter(|_| args.into == args.fit) {
+        return Err(Failure::malformed(format_args!(
+            "--into and --fit are both {}: expected two files, one for rows and one for shares",
+            path.display()
+        )));
+    }
     if args.into.is_some() && args.machine.machine.is_empty() {
         return Err(Failure::malformed(
             "--into: rows name the topology that they were measured on: expected --machine FILE, such as the output of `nvidia-smi topo -m`",
@@ -72,6 +82,8 @@ fn add(args: &AddArgs, output: &mut Output) -> Result<(), Failure> {
     };
     let mut rows = earlier;
     let mut added = Vec::new();
+    let mut notes = Vec::new();
+    let mut known = Vec::new();
     let mut observations = Vec::new();
     let shipped = Efficiency::shipped();
     for own in &found {
@@ -80,12 +92,20 @@ fn add(args: &AddArgs, output: &mut Output) -> Result<(), Failure> {
             Some(on) => with_peers(&loaded, on)?,
             None => Arc::clone(loaded.graph()),
         };
-        let model =
-            Expected::new(own.operation, Arc::clone(&shipped)).message_bytes(Some(own.bytes));
+        let model = Expected::new(own.operation, Arc::clone(&shipped))
+            .message_bytes(Some(own.bytes))
+            .far(own.far == Some(true));
         let estimate = model
             .along(&graph, &own.devices)
             .filter(|estimate| estimate.known);
-        let row = row(own, args, &loaded, &server, &rows);
+        let mut row = row(own, args, &loaded, &server, &rows);
+        let is_known = rows.iter().find(|other| is_same(other, &row));
+        if let Some(other) = is_known {
+            row.id.clone_from(&other.id);
+            known.push(row.id.clone());
+        }
+        notes.extend(estimate.as_ref().and_then(|own| above(own, &row)));
+        let is_new = is_known.is_none();
         added.push(AddedRow {
             id: row.id.clone(),
             operation: row.operation.clone(),
@@ -104,7 +124,16 @@ fn add(args: &AddArgs, output: &mut Output) -> Result<(), Failure> {
             ways: model.ways(&graph, &own.devices),
             generation: graph.link_generation().map(str::to_owned),
         }));
-        rows.push(row);
+        if is_new {
+            rows.push(row);
+        }
+    }
+    if let Some(path) = args.into.as_ref().filter(|_| !known.is_empty()) {
+        notes.push(format!(
+            "not added to {} again: {}",
+            path.display(),
+            known.join(", ")
+        ));
     }
     if let Some(path) = &args.fit {
         if !HostNetwork::of(loaded.graph()).all_known() {
@@ -135,6 +164,7 @@ fn add(args: &AddArgs, output: &mut Output) -> Result<(), Failure> {
     let answer = Added {
         rows: added,
         left_out,
+        notes,
         into: args.into.as_ref().map(|path| path.display().to_string()),
         fit: args.fit.as_ref().map(|path| path.display().to_string()),
     };
@@ -177,6 +207,9 @@ fn print(answer: &Added, output: &mut Output) -> Result<(), Failure> {
     for why in &answer.left_out {
         output.line(format_args!("left out  {why}"))?;
     }
+    for note in &answer.notes {
+        output.line(format_args!("note      {note}"))?;
+    }
     for (what, file) in [("rows", &answer.into), ("shares", &answer.fit)] {
         if let Some(file) = file {
             output.line(format_args!("written   {what} to {file}"))?;
@@ -186,6 +219,29 @@ fn print(answer: &Added, output: &mut Output) -> Result<(), Failure> {
         output.line("note      nothing is written: name files with --into and --fit")?;
     }
     Ok(())
+}
+
+/// Whether two rows are of one measurement.
+fn is_same(a: &MeasuredRow, b: &MeasuredRow) -> bool {
+    let without = |row: &MeasuredRow| MeasuredRow {
+        id: String::new(),
+        ..row.clone()
+    };
+    without(a) == without(b)
+}
+
+/// Says that a measurement lies above what links carry, if it does: then something else is told
+/// wrongly.
+fn above(estimate: &Estimate, row: &MeasuredRow) -> Option<String> {
+    (row.gbps > estimate.nominal_gbps * 1.001).then(|| {
+        format!(
+            "{}: {} GB/s is above the {} that links carry at nominal rate: expected --pcie-gbps or --nvlink-gbps, if the links are faster than \
+             MAPA takes them for",
+            row.id,
+            gbps(row.gbps),
+            gbps(estimate.nominal_gbps)
+        )
+    })
 }
 
 /// The machine with this state of peer access.
@@ -211,7 +267,7 @@ fn read(
 ) -> Result<Vec<Measured>, Failure> {
     let copies = read_copies(text).map_err(|error| Failure::at(file, error))?;
     if !copies.is_empty() {
-        return copies.iter().map(|own| of_copy(own, file, graph)).collect();
+        return of_copies(&copies, file, graph, left_out);
     }
     let runs = read_measurements(text).map_err(|error| Failure::at(file, error))?;
     let mut found = Vec::new();
@@ -223,6 +279,53 @@ fn read(
         }
     }
     Ok(found)
+}
+
+/// The copies of which rows can be made.
+fn of_copies(
+    copies: &[CopyRun],
+    file: &str,
+    graph: &HardwareGraph,
+    left_out: &mut Vec<String>,
+) -> Result<Vec<Measured>, Failure> {
+    let (mut found, mut both_ways, mut unknown) = (Vec::new(), 0, 0);
+    for own in copies {
+        let of_host = own.from.is_none() || own.to.is_none();
+        if of_host && own.both_ways {
+            // The sum of a copy there and one back is neither.
+            both_ways += 1;
+            continue;
+        }
+        let one = of_copy(own, file, graph)?;
+        if of_host && own.cpu.is_some() && one.far.is_none() {
+            unknown += 1;
+            continue;
+        }
+        found.push(one);
+    }
+    if both_ways > 0 {
+        left_out.push(format!(
+            "{file}: {both_ways} copies both ways between memory and a device: no operation of rows"
+        ));
+    }
+    if unknown > 0 {
+        left_out.push(format!(
+            "{file}: {unknown} copies between memory and a device: whether the CPU is on the socket of the device is not known; expected the table of \
+             NUMA distances in the output, or NUMA nodes in the topology"
+        ));
+    }
+    Ok(found)
+}
+
+/// Whether a CPU, by its position among those of all NUMA nodes, is on another socket than a device.
+fn is_far(cpu: u32, id: DeviceId, graph: &HardwareGraph) -> Option<bool> {
+    let nodes = graph.wholes();
+    let nodes: Option<Vec<u32>> = nodes.iter().map(|id| graph.device(id).numa).collect();
+    let own = graph.device(id).numa?;
+    let highest = nodes?.into_iter().chain([cpu]).max()?;
+    // Numbers of NUMA nodes run through the sockets, as in the network of the host.
+    let half = (u64::from(highest) + 1).next_power_of_two().max(2) / 2;
+    Some(u64::from(cpu) / half != u64::from(own) / half)
 }
 
 /// The two copies of a pair, or the copy of one device.
@@ -244,8 +347,11 @@ fn of_copy(own: &CopyRun, file: &str, graph: &HardwareGraph) -> Result<Measured,
         }
     };
     let size = format!("{} MB (test default)", own.default_bytes / 1_000_000);
+    let first = devices.first().copied();
+    let by_node = || is_far(own.cpu?, first?, graph);
     Ok(Measured {
         operation,
+        far: own.far.or_else(by_node),
         devices,
         gbps: own.gbps,
         bytes: own.default_bytes,
@@ -310,6 +416,7 @@ fn of_run(run: &Measurement, args: &AddArgs, graph: &HardwareGraph) -> Result<Me
         bytes,
         size: format!("{bytes} B"),
         peers: None,
+        far: None,
         tool: "nccl-tests",
     })
 }
@@ -331,7 +438,13 @@ fn row(
         graph.peer_access(first, b).on
     });
     let peers = (!own.operation.is_of_host()).then_some(if open { "P2P on" } else { "P2P off" });
-    let settings: Vec<String> = peers.map(str::to_owned).into_iter().chain(slot).collect();
+    // Copies with near memory and with far memory are not alike.
+    let memory = own.far.map(|far| match far {
+        true => "far socket".to_owned(),
+        false => "near socket".to_owned(),
+    });
+    let settings = peers.map(str::to_owned).into_iter().chain(memory);
+    let settings: Vec<String> = settings.chain(slot).collect();
     let number = (0..).find(|number| {
         let id = format!("{server}#{number}");
         rows.iter().all(|own| own.id != id)

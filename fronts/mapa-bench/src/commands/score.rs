@@ -6,7 +6,7 @@ use mapa_core::{
     Bandwidth, Candidate, Census, DeviceId, DeviceSet, Efficiency, Estimate, Expected,
     HardwareGraph, Hop, LinkModel, Objective, Pattern, Placement, Rates, Request, greedy,
 };
-use mapa_topologies::{Machine, collective_rates};
+use mapa_topologies::{Machine, Warning, collective_rates};
 
 use crate::cli::{ScoreArgs, Switched};
 use crate::failure::Failure;
@@ -39,6 +39,7 @@ pub(crate) fn score(args: &ScoreArgs, output: &mut Output) -> Result<(), Failure
         model: &args.model,
         ordered,
         rated: rates.is_some_and(|rates| rates != Rates::NOMINAL),
+        warnings: &loaded.machine.warnings,
     };
     match &model.kind {
         own if !matches!(own, Kind::Expected(_)) && args.is_of_operation() => {
@@ -46,9 +47,7 @@ pub(crate) fn score(args: &ScoreArgs, output: &mut Output) -> Result<(), Failure
                 "--operation, --message-bytes and --nvls are for --model expected and files of shares: expected such a model",
             ))
         }
-        own if devices.len() < 2 && !(matches!(own, Kind::Expected(_)) && args.is_of_host()) => {
-            shown.one_device(output)
-        }
+        own if devices.len() < 2 && !matches!(own, Kind::Expected(_)) => shown.one_device(output),
         Kind::Links(links) => {
             let pattern = own_pattern(args.pattern.as_deref().unwrap_or("ring"), devices.len())?;
             let mut explained = Explained::new(links, &model.objective, &pattern, &devices, graph)?;
@@ -151,6 +150,17 @@ fn rates(words: &str, machine: &Machine, graph: &HardwareGraph) -> Result<Rates,
 /// Why there is no expectation.
 const NO_WAY: &str = "no operation of one server joins these devices";
 
+/// Why one device has no expectation.
+const ONE: &str = "one device has no collective bandwidth";
+
+fn no_bandwidth(why: &str) -> NoBandwidth {
+    NoBandwidth {
+        gbps: None,
+        in_domain: false,
+        reason: why.to_owned(),
+    }
+}
+
 /// The parts of every answer.
 struct Shown<'a> {
     devices: &'a Placement,
@@ -160,6 +170,8 @@ struct Shown<'a> {
     ordered: bool,
     /// Whether links are at other rates than nominal, which measurements may exceed.
     rated: bool,
+    /// What was odd about the machine's description. Where text is printed, it is said already.
+    warnings: &'a [Warning],
 }
 
 impl Shown<'_> {
@@ -183,17 +195,11 @@ impl Shown<'_> {
     }
 
     fn one_device(self, output: &mut Output) -> Result<(), Failure> {
-        let why = "one device has no collective bandwidth";
         if output.json {
-            let none = NoBandwidth {
-                gbps: None,
-                in_domain: false,
-                reason: why.to_owned(),
-            };
-            return self.answer(answer::Bandwidth::None(none), output);
+            return self.answer(answer::Bandwidth::None(no_bandwidth(ONE)), output);
         }
         self.title(output)?;
-        output.line(format_args!("bandwidth none: {why}"))
+        output.line(format_args!("bandwidth none: {ONE}"))
     }
 
     /// The answer for what is expected.
@@ -218,29 +224,35 @@ impl Shown<'_> {
             .message_bytes(args.message_bytes.map(u64::from))
             .in_switch(args.nvls != Some(Switched::Off));
         let devices: Vec<DeviceId> = self.devices.iter().copied().collect();
-        if !operation.is_collective() && !operation.is_of_host() && devices.len() % 2 == 1 {
+        let in_pairs = !operation.is_collective() && !operation.is_of_host();
+        if in_pairs && devices.len() > 1 && devices.len() % 2 == 1 {
             return Err(Failure::malformed(format_args!(
                 "--operation {operation}: expected pairs of devices, from each first to each second, not {} devices",
                 devices.len()
             )));
         }
+        let bytes = args.message_bytes.map(u64::from);
         let Some(estimate) = model.along(self.graph, &devices) else {
-            let none = NoBandwidth {
-                gbps: None,
-                in_domain: false,
-                reason: NO_WAY.to_owned(),
-            };
+            let why = if devices.len() == 1 { ONE } else { NO_WAY };
             if output.json {
-                return self.answer(answer::Bandwidth::None(none), output);
+                let none = match nominal {
+                    true => answer::Bandwidth::None(no_bandwidth(why)),
+                    false => {
+                        answer::Bandwidth::Expected(answer::Expected::none(why, operation, bytes))
+                    }
+                };
+                return self.answer(none, output);
             }
             self.title(output)?;
-            return output.line(format_args!("bandwidth none: {NO_WAY}"));
+            return output.line(format_args!("bandwidth none: {why}"));
         };
         if nominal {
             return self.over_network(&estimate, output);
         }
-        let own = answer::Expected::new(&estimate, operation, args.message_bytes.map(u64::from));
+        let mut own = answer::Expected::new(&estimate, operation, bytes);
         if output.json {
+            own.notes
+                .extend(self.warnings.iter().map(Warning::to_string));
             return self.answer(answer::Bandwidth::Expected(own), output);
         }
         self.title(output)?;
@@ -261,9 +273,11 @@ impl Shown<'_> {
             ),
             None => "bandwidth not known".to_owned(),
         })?;
+        let words = [&own.path, &own.p2p, &own.p2p_from, &own.bound_by];
+        let [path, p2p, from, bound_by] = words.map(|word| word.as_deref().unwrap_or("none"));
         output.line(format_args!(
-            "path      {}; P2P {}, {}; bound by {} (measured on {} machines)",
-            own.path, own.p2p, own.p2p_from, own.bound_by, own.machines
+            "path      {path}; P2P {p2p}, {from}; bound by {bound_by} (measured on {} machines)",
+            own.machines
         ))?;
         own.notes
             .iter()

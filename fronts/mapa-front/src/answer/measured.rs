@@ -10,6 +10,8 @@ pub struct Added {
     pub rows: Vec<AddedRow>,
     /// Measurements of which no row was made, each with the reason.
     pub left_out: Vec<String>,
+    /// Rows that the file has already, and measurements above what links carry at nominal rate.
+    pub notes: Vec<String>,
     /// The file that has the rows now; null if none was named.
     pub into: Option<String>,
     /// The file of the shares that were fitted to them; null if none was named.

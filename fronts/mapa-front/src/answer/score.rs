@@ -125,29 +125,56 @@ pub struct Expected {
     pub low_gbps: Option<f64>,
     /// Nine of ten measurements are below this, GB/s.
     pub high_gbps: Option<f64>,
-    /// What the links could carry at nominal bandwidth, GB/s; null if it is assumed.
+    /// What the links could carry at nominal bandwidth, GB/s; null if it is assumed. A bound, unless
+    /// a note says that measurements lie above it.
     pub nominal_gbps: Option<f64>,
     /// The operation.
     pub operation: String,
     /// The bytes of a message; null for large messages, 1 GiB and more.
     pub message_bytes: Option<u64>,
-    /// Whether the devices reach each other's memory: `on`, `off` or, for some pairs, `mixed`.
-    pub p2p: String,
-    /// How that is known: `told`, `guessed` or `assumed`.
-    pub p2p_from: String,
-    /// The slowest hop of the data's way: `direct`, `switch`, `socket` or `between-sockets`.
-    pub path: String,
-    /// The part of the way that binds.
-    pub bound_by: String,
+    /// Whether the pairs that the operation uses reach each other's memory: `on`, `off` or, for some
+    /// pairs, `mixed`; null where no way joins the devices.
+    pub p2p: Option<String>,
+    /// How that is known: `told`, `guessed` or `assumed`; null where no way joins the devices.
+    pub p2p_from: Option<String>,
+    /// The slowest hop of the data's way: `direct`, `switch`, `socket` or `between-sockets`; null where
+    /// no way joins the devices.
+    pub path: Option<String>,
+    /// The part of the way that binds; null where no way joins the devices.
+    pub bound_by: Option<String>,
     /// On how many machines the share of that part was measured; 0 if it is taken from others.
     pub machines: u32,
     /// Whether the speed of every link on the way is known.
     pub in_domain: bool,
     /// What is assumed, and what is not known.
     pub notes: Vec<String>,
+    /// Why there is none, where no way joins the devices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 impl Expected {
+    /// The answer where no way joins the devices.
+    #[must_use]
+    pub fn none(why: &str, operation: Operation, message_bytes: Option<u64>) -> Self {
+        Self {
+            gbps: None,
+            low_gbps: None,
+            high_gbps: None,
+            nominal_gbps: None,
+            operation: operation.to_string(),
+            message_bytes,
+            p2p: None,
+            p2p_from: None,
+            path: None,
+            bound_by: None,
+            machines: 0,
+            in_domain: false,
+            notes: vec![why.to_owned()],
+            reason: Some(why.to_owned()),
+        }
+    }
+
     /// The answer for an estimate.
     #[must_use]
     pub fn new(estimate: &Estimate, operation: Operation, message_bytes: Option<u64>) -> Self {
@@ -160,13 +187,14 @@ impl Expected {
             nominal_gbps: known(estimate.nominal_gbps),
             operation: operation.to_string(),
             message_bytes,
-            p2p: p2p.to_owned(),
-            p2p_from: from.to_owned(),
-            path: path(estimate.hop).to_owned(),
-            bound_by: format!("{} {}", estimate.bound_by.0, estimate.bound_by.1),
+            p2p: Some(p2p.to_owned()),
+            p2p_from: Some(from.to_owned()),
+            path: Some(path(estimate.hop).to_owned()),
+            bound_by: Some(format!("{} {}", estimate.bound_by.0, estimate.bound_by.1)),
             machines: estimate.machines,
             in_domain: estimate.known,
             notes: notes_on(estimate),
+            reason: None,
         }
     }
 }
@@ -214,6 +242,18 @@ pub fn notes_on(estimate: &Estimate) -> Vec<String> {
         });
     }
     notes.extend(note_on_peers(estimate));
+    if estimate.sockets_assumed {
+        notes.push(
+            "which devices share a socket is assumed from the numbers of NUMA nodes: half of them in each of two sockets"
+                .to_owned(),
+        );
+    }
+    if !estimate.nominal_is_bound {
+        notes.push(format!(
+            "measurements of {} {} lie above the nominal rate, so that rate is no bound here",
+            estimate.bound_by.0, estimate.bound_by.1
+        ));
+    }
     if estimate.known && estimate.machines == 0 {
         notes.push(
             "the share of the part that binds was not measured: it is taken from what is nearest"

@@ -52,8 +52,7 @@ pub fn question(
     topology: &dyn Fn(&str) -> Option<Vec<u8>>,
     earlier: &mut BTreeMap<String, String>,
 ) -> Result<Question, String> {
-    let (operation, together) = operation_of(&row.operation)
-        .ok_or_else(|| format!("operation `{}`: not one of ours", row.operation))?;
+    // Also a row that asks nothing names the topology of those below it.
     let own = row.topology.clone().unwrap_or_default();
     let words = if own.trim() == "as above" {
         earlier.get(&row.server).cloned().unwrap_or_default()
@@ -61,6 +60,8 @@ pub fn question(
         earlier.insert(row.server.clone(), own.clone());
         own
     };
+    let (operation, together) = operation_of(&row.operation)
+        .ok_or_else(|| format!("operation `{}`: not one of ours", row.operation))?;
     let mut machine = machine(&words, topology)?;
     let ways = Ways::of(row);
     prepare(&mut machine, row, &ways, words.contains(".txt")).map_err(|error| error.to_string())?;

@@ -6,7 +6,24 @@ use mapa_regress::MeasuredRow;
 /// The operation of a row, by its words, and whether its number is of all devices together.
 #[must_use]
 pub fn operation_of(words: &str) -> Option<(Operation, bool)> {
+    // `all-reduce` is `all_reduce`.
     let words = words.trim().to_ascii_lowercase();
+    let words = [
+        "all-reduce",
+        "all-gather",
+        "reduce-scatter",
+        "all-to-all",
+        "send-recv",
+    ]
+    .iter()
+    .zip([
+        "all_reduce",
+        "all_gather",
+        "reduce_scatter",
+        "alltoall",
+        "sendrecv",
+    ])
+    .fold(words, |words, (other, own)| words.replace(other, own));
     let first = words.split([' ', ',', '(']).next().unwrap_or_default();
     if words.starts_with("p2p bidirectional") {
         return Some((Operation::CopyBothWays, false));
@@ -22,18 +39,34 @@ pub fn operation_of(words: &str) -> Option<(Operation, bool)> {
     Some((own, words.contains("copies")))
 }
 
-/// Numbers between 0 and the most devices in a text, separated by commas.
+/// Numbers of devices in a text, separated by commas or `and`: `0,1`, `0 and 1`, `0-3`, `GPU0,GPU1`.
 fn list(text: &str) -> Option<Vec<u32>> {
-    let ids: Option<Vec<u32>> = text
-        .split(',')
-        .map(|word| word.trim().parse().ok())
-        .collect();
-    ids.filter(|ids| !ids.is_empty())
+    let number = |word: &str| -> Option<u32> {
+        let word = word.trim();
+        let digits = word.strip_prefix("GPU").or(word.strip_prefix("gpu"));
+        digits.unwrap_or(word).trim().parse().ok()
+    };
+    let text = text.replace(" and ", ",");
+    let mut ids = Vec::new();
+    for word in text.split(',') {
+        match word.split_once('-') {
+            Some((first, last)) => {
+                let (first, last) = (number(first)?, number(last)?);
+                // More devices than any machine has are no devices.
+                if first >= last || last > 4096 {
+                    return None;
+                }
+                ids.extend(first..=last);
+            }
+            None => ids.push(number(word)?),
+        }
+    }
+    Some(ids)
 }
 
 /// The devices of a row in the order of the flows: `0,1`, `0,1,2 at once`, `all (72 ranks)`,
-/// `first 4 (assumed)`, `{0,1}->{4,5} two flows`, `two PIX pairs`, `8 GPUs` of eight. `None` if they
-/// are not told.
+/// `first 4 (assumed)`, `{0,1}->{4,5} two flows`, `two PIX pairs`, `8 GPUs` or `all 8` of eight, `0-3`,
+/// `GPU0,GPU1`, `0 and 1`. `None` if they are not told.
 pub(super) fn devices(text: &str, graph: &HardwareGraph) -> Option<Vec<DeviceId>> {
     let n = graph.wholes().len();
     let text = text.trim();
@@ -65,7 +98,10 @@ pub(super) fn devices(text: &str, graph: &HardwareGraph) -> Option<Vec<DeviceId>
             return None;
         }
         vec![0, 1]
-    } else if let Some(count) = plain.strip_suffix(" GPUs") {
+    } else if let Some(count) = (plain.strip_prefix("all "))
+        .or(plain.strip_suffix(" GPUs"))
+        .map(|count| count.trim_end_matches("GPUs"))
+    {
         let count: usize = count.trim().parse().ok()?;
         if count != n {
             return None;
@@ -227,6 +263,22 @@ mod tests {
         };
         assert_eq!(ids("{0,1}->{4,5} two flows"), Some(vec![0, 4, 1, 5]));
         assert_eq!(ids("4,0"), Some(vec![4, 0]));
+        for text in ["0-3", "GPU0,GPU1,GPU2,GPU3", "0,1 and 2-3", "{0,2}->{1,3}"] {
+            assert_eq!(ids(text), Some(vec![0, 1, 2, 3]), "{text}");
+        }
+        for text in ["0-7", "all 8", "all 8 GPUs", "8 GPUs", "all"] {
+            assert_eq!(ids(text), Some((0..8).collect()), "{text}");
+        }
+        for text in ["all 4", "3-1", "0-99999999", "0-", "a and b", "0-8"] {
+            assert_eq!(ids(text), None, "{text}");
+        }
+        for (words, own) in [
+            ("all-reduce", Operation::AllReduce),
+            ("All-to-all (avg)", Operation::AllToAll),
+            ("reduce-scatter", Operation::ReduceScatter),
+        ] {
+            assert_eq!(operation_of(words), Some((own, false)), "{words}");
+        }
         assert_eq!(ids("first 3 (0,1,2)"), Some(vec![0, 1, 2]));
         assert_eq!(ids("two GPUs (which is not told)"), Some(vec![0, 1]));
         assert_eq!(

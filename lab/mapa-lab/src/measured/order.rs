@@ -1,5 +1,6 @@
 //! The order of two sets of devices of one machine.
 
+use mapa_core::Operation;
 use serde::Serialize;
 
 use super::rows::Asked;
@@ -50,6 +51,7 @@ pub(super) fn comparable(a: &Asked, b: &Asked) -> bool {
 pub(super) fn section(asked: &[Asked]) -> Section {
     let (mut mapa, mut closeness, mut nominal) =
         (Order::default(), Order::default(), Order::default());
+    let mut of_host = Order::default();
     let mut tied = Vec::new();
     let mut table = Vec::new();
     let counted: Vec<&Asked> = asked.iter().filter(|own| own.counts()).collect();
@@ -71,11 +73,16 @@ pub(super) fn section(asked: &[Asked]) -> Section {
             nominal.add(x.nominal_gbps / y.nominal_gbps);
             // Points are whole: the same, more or fewer.
             let points = |own: &Asked| f64::from(own.points.unwrap_or_default());
-            closeness.add(match points(fast) - points(slow) {
+            let closer = match points(fast) - points(slow) {
                 difference if difference > 0.0 => 2.0,
                 difference if difference < 0.0 => 0.5,
                 _ => 1.0,
-            });
+            };
+            closeness.add(closer);
+            let operation = fast.question.as_ref().map(|own| own.operation);
+            if operation.is_ok_and(Operation::is_of_host) {
+                of_host.add(closer);
+            }
             if mapa.right == before.right {
                 let what = if mapa.wrong > before.wrong {
                     "wrong"
@@ -111,7 +118,11 @@ pub(super) fn section(asked: &[Asked]) -> Section {
         ),
         None,
         EXACT,
-        Verdict::of(mapa.wrong == 0),
+        // Without pairs there is nothing to judge.
+        match pairs {
+            0 => Verdict::NotHad,
+            _ => Verdict::of(mapa.wrong == 0),
+        },
     );
     let mut section = Section::new("order", "Which of two sets is faster")
         .text(format!(
@@ -123,6 +134,18 @@ pub(super) fn section(asked: &[Asked]) -> Section {
         .numbers("mapa", mapa)
         .numbers("closeness", closeness)
         .numbers("nominal", nominal);
+    let host_pairs = of_host.right + of_host.wrong + of_host.ties;
+    if host_pairs > 0 {
+        section = section.text(format!(
+            "{host_pairs} of the pairs are copies between the host and several devices at once. Their sets have points as any others, by which \
+             closeness puts {} right and {} wrong. It is not made for them: counted as ties, it has {} right, {} wrong and {} ties.",
+            of_host.right,
+            of_host.wrong,
+            closeness.right - of_host.right,
+            closeness.wrong - of_host.wrong,
+            closeness.ties + of_host.right + of_host.wrong
+        ));
+    }
     if !tied.is_empty() {
         section = section.text(format!("Not ordered: {}.", tied.join(", ")));
     }

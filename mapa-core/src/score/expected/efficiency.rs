@@ -32,6 +32,22 @@ pub enum Part {
     Crossing,
 }
 
+impl Part {
+    /// The share of a part at nominal bandwidth. What has no nominal bandwidth is no bound: links
+    /// between sockets, roots, copy engines.
+    #[must_use]
+    pub fn nominal_share(self, using: Use) -> f64 {
+        match (self, using) {
+            // Both directions.
+            (Self::StagedPool | Self::UplinkPool, _) => 2.0,
+            (Self::SocketLink | Self::Root | Self::Crossing, _) | (Self::Direct, Use::Engines) => {
+                f64::INFINITY
+            }
+            _ => 1.0,
+        }
+    }
+}
+
 /// The traffic for which a part's share is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -237,6 +253,9 @@ pub struct Efficiency {
     pub spreads: Vec<Spread>,
     /// What is left of a flow that is staged, where both ends share a root but no switch.
     pub shared_root: f64,
+    /// What is left of flows that are staged, where all of them use one memory of the host, beside
+    /// flows that use two alike.
+    pub shared_memory: f64,
     /// By generation, the power of the number of links with which a copy grows, where that is not
     /// 1.
     pub exponents: Vec<(String, f64)>,
@@ -259,17 +278,11 @@ impl Efficiency {
         static NOMINAL: LazyLock<Arc<Efficiency>> = LazyLock::new(|| {
             let host = PARTS.iter().filter(|(part, _)| *part != Part::Direct);
             let factors = host.flat_map(|&(part, _)| {
-                let value = match part {
-                    // Both directions.
-                    Part::StagedPool | Part::UplinkPool => 2.0,
-                    Part::SocketLink | Part::Root | Part::Crossing => f64::INFINITY,
-                    _ => 1.0,
-                };
                 USES.iter().map(move |&(using, _)| Factor {
                     part,
                     using,
                     generation: None,
-                    value,
+                    value: part.nominal_share(using),
                     machines: 0,
                 })
             });
@@ -278,6 +291,7 @@ impl Efficiency {
                 factors: factors.collect(),
                 spreads: Vec::new(),
                 shared_root: 1.0,
+                shared_memory: 1.0,
                 exponents: Vec::new(),
             })
         });

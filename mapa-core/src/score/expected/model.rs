@@ -17,6 +17,12 @@ const DIRECT: Rates = Rates {
     between_sockets: None,
 };
 
+/// How many times the fixed time of a short message the interval allows: at its low end, and at its
+/// high end. The smallest all-reduces of nccl-tests take 10 to 30 us on one server; two published
+/// ones of 128 MiB fit 0.1 and 0.3 ms.
+const LONGEST: f64 = 3.0;
+const SHORTEST: f64 = 0.1;
+
 /// The bandwidth that an operation is expected to reach on some devices.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -27,8 +33,11 @@ pub struct Estimate {
     pub low_gbps: f64,
     /// Nine of ten measurements are below this, GB/s.
     pub high_gbps: f64,
-    /// What the links could carry at nominal bandwidth, GB/s: an upper bound.
+    /// What the links could carry at nominal bandwidth, GB/s, however long the message.
     pub nominal_gbps: f64,
+    /// Whether that is an upper bound: not where the share of the part that binds was measured above
+    /// the nominal bandwidth.
+    pub nominal_is_bound: bool,
     /// The slowest hop of the data's way.
     pub hop: Hop,
     /// The class of the estimate's error.
@@ -40,6 +49,8 @@ pub struct Estimate {
     pub peer_source: PeerSource,
     /// Whether the speed of every link on the way is known rather than assumed.
     pub known: bool,
+    /// Whether it is assumed, from the numbers of NUMA nodes, which devices share a socket.
+    pub sockets_assumed: bool,
     /// The part that binds, and the traffic for which its share is measured.
     pub bound_by: (Part, Use),
     /// On how many machines that share was measured; 0 if it is taken from others.
@@ -56,7 +67,7 @@ pub struct Estimate {
 /// the switch. Over the host: flows in the [`HostNetwork`]. Peer access on: a flow takes its sender's
 /// slot up, its receiver's slot down, the uplinks between them, and the link between their sockets. Peer
 /// access off: a flow goes up into the host's memory and down again, and slots and uplinks share what
-/// they carry between both directions. Devices in several islands of direct links are crossed by as many
+/// they carry between both directions; flows that all use one memory lose a little. Devices in several islands of direct links are crossed by as many
 /// rings as the smallest island has devices. The faster of direct links and host counts.
 ///
 /// # Examples
@@ -174,70 +185,80 @@ impl Expected {
     pub fn along(&self, graph: &HardwareGraph, devices: &[DeviceId]) -> Option<Estimate> {
         let generation = graph.link_generation();
         let ways = self.ways(graph, devices);
-        let best = |efficiency: &Efficiency, ways: &[Way]| {
-            let values = ways.iter().enumerate();
-            let values = values.filter_map(|(at, way)| Some((at, way.at(efficiency, generation)?)));
-            // Of equal ways the first: direct links.
-            values.reduce(|a, b| if b.1.0 > a.1.0 { b } else { a })
-        };
-        let (at, (gbps, term, share)) = best(&self.efficiency, &ways)?;
-        let way = &ways[at];
-        let nominal = Efficiency::nominal();
-        let plain = Self {
-            efficiency: Arc::clone(&nominal),
-            ..self.clone()
-        };
-        let bounds = [
-            best(&nominal, &ways),
-            best(&nominal, &plain.ways(graph, devices)),
-        ];
-        let bounds = bounds.into_iter().flatten().map(|(_, (gbps, ..))| gbps);
-        let nominal_gbps = bounds.fold(gbps, f64::max);
+        let values = ways.iter();
+        let values = values.filter_map(|way| Some((way, way.at(&self.efficiency, generation)?)));
+        // Of equal ways the first: direct links.
+        let best = values.reduce(|a, b| if b.1.0 > a.1.0 { b } else { a });
+        let (way, (gbps, term, share)) = best?;
+        let nominal = ways.iter().filter_map(Way::nominal_gbps);
+        let nominal_gbps = nominal.reduce(f64::max).unwrap_or(f64::INFINITY);
+        let nominal_is_bound = share.value <= term.part.nominal_share(term.using);
         let (low, high) = self.efficiency.interval(way.class, share.machines);
-        let slower = self.slower(gbps, devices.len());
-        let pairs = || {
-            let below = |i: usize| devices[..i].iter().map(move |&a| (a, i));
-            (0..devices.len())
-                .flat_map(below)
-                .map(|(a, i)| graph.peer_access(a, devices[i]))
-        };
-        let of_host = self.operation.is_of_host();
-        let on = pairs().filter(|access| access.on || of_host).count();
+        let mut high = gbps * high;
+        if nominal_is_bound {
+            // No link carries more than its rate.
+            high = high.min(nominal_gbps);
+        }
+        let n = devices.len();
         let host = HostNetwork::of(graph);
         let known = match way.hop {
             Hop::Direct => generation.is_some(),
             _ => devices.iter().all(|&id| host.is_known(id)),
         };
+        let (peer_access, peer_source) = self.peers(graph, devices);
+        let assumed = |&(a, b): &(usize, usize)| host.sockets_are_assumed(devices[a], devices[b]);
+        let sockets_assumed = way.hop >= Hop::Socket
+            && !self.operation.is_of_host()
+            && self.operation.pairs(n).iter().any(assumed);
         Some(Estimate {
-            gbps: gbps * slower,
-            // A short message may take no fixed time, or three times as long.
-            low_gbps: gbps * low / (1.0 + 3.0 * (1.0 / slower - 1.0)),
-            high_gbps: gbps * high,
+            sockets_assumed,
+            gbps: gbps * self.slower(gbps, n, 1.0),
+            low_gbps: gbps * low * self.slower(gbps, n, LONGEST),
+            high_gbps: high * self.slower(high, n, SHORTEST),
             nominal_gbps,
+            nominal_is_bound,
             hop: way.hop,
             class: way.class,
-            peer_access: match on {
-                0 if !of_host && devices.len() > 1 => Some(false),
-                on if on == pairs().count() => Some(true),
-                _ => None,
-            },
-            peer_source: pairs()
-                .map(|access| access.source)
-                .min()
-                .unwrap_or_default(),
+            peer_access,
+            peer_source,
             known,
             bound_by: (term.part, term.using),
             machines: share.machines,
         })
     }
 
-    /// The part of the bandwidth that is left for messages of this size.
-    fn slower(&self, gbps: f64, n: usize) -> f64 {
+    /// Whether devices reach each other's memory, and how the least certain of that is known. A copy
+    /// between a device and the host's memory needs no peer access: the state is that of the device
+    /// and all others.
+    fn peers(&self, graph: &HardwareGraph, devices: &[DeviceId]) -> (Option<bool>, PeerSource) {
+        let wholes = graph.wholes();
+        let pairs: Vec<(DeviceId, DeviceId)> = if self.operation.is_of_host() {
+            let others =
+                |&a: &DeviceId| wholes.iter().filter(move |&b| b != a).map(move |b| (a, b));
+            devices.iter().flat_map(others).collect()
+        } else {
+            let pairs = self.operation.pairs(devices.len()).into_iter();
+            pairs.map(|(a, b)| (devices[a], devices[b])).collect()
+        };
+        let of = |&(a, b): &(DeviceId, DeviceId)| graph.peer_access(a, b);
+        let on = pairs.iter().filter(|&pair| of(pair).on).count();
+        let state = match on {
+            on if on == pairs.len() => Some(true),
+            0 => Some(false),
+            _ => None,
+        };
+        let source = pairs.iter().map(|pair| of(pair).source).min();
+        (state, source.unwrap_or_default())
+    }
+
+    /// The part of the bandwidth that is left for messages of this size, if the fixed time is so many
+    /// times as long.
+    fn slower(&self, gbps: f64, n: usize, times: f64) -> f64 {
         let Some(bytes) = self.bytes.filter(|bytes| *bytes > 0) else {
             return 1.0;
         };
         let bytes = bytes as f64 * self.operation.bytes_on_bus(n);
-        1.0 / (1.0 + gbps * 1e9 * self.operation.fixed_seconds() / bytes)
+        1.0 / (1.0 + times * gbps * 1e9 * self.operation.fixed_seconds() / bytes)
     }
 
     /// What a bandwidth that was measured on `n` devices for messages of this model's size would be
@@ -287,8 +308,7 @@ impl Expected {
 
     /// Copies from each first device to each second.
     fn copies(&self, graph: &HardwareGraph, devices: &[DeviceId]) -> Vec<Way> {
-        let pairs: Vec<(usize, usize)> =
-            (0..devices.len() / 2).map(|i| (2 * i, 2 * i + 1)).collect();
+        let pairs = self.operation.pairs(devices.len());
         let both = self.operation == Operation::CopyBothWays;
         let using = if both { Use::BothWays } else { Use::Copy };
         let ways = if both { 2.0 } else { 1.0 };
@@ -314,13 +334,17 @@ impl Expected {
             for (one, links, hops) in links {
                 // Copy engines carry what the links do, up to a limit of their own. Copies by kernels
                 // grow with a power of the number of links.
-                let grown = if engines { links } else { links.powf(exponent) };
+                let left = if engines {
+                    1.0
+                } else {
+                    links.powf(exponent - 1.0)
+                };
                 let using = if hops && !engines {
                     Use::TwoHops
                 } else {
                     using
                 };
-                way.term(Part::Direct, using, one * grown * count);
+                way.term_left(Part::Direct, using, one * links * count, left);
                 if engines {
                     way.term(Part::Direct, Use::Engines, one * count);
                 }
@@ -329,11 +353,6 @@ impl Expected {
             return vec![way];
         }
         let host = HostNetwork::of(graph);
-        let over_host =
-            |&(a, b): &(usize, usize)| graph.pair(devices[a], devices[b]).host.class.is_host();
-        if !pairs.iter().all(over_host) {
-            return Vec::new();
-        }
         let mut loads = Loads::new(graph, &host, devices);
         for (a, b) in pairs {
             loads.flow(a, b);
@@ -342,7 +361,7 @@ impl Expected {
             }
         }
         let way = loads.way(using, 1.0 / count, Class::OneSocket, &self.efficiency);
-        vec![way.across()]
+        way.map(Way::across).into_iter().collect()
     }
 
     /// The direct links between two devices: GB/s of one, their number, and whether the path has two
@@ -434,7 +453,7 @@ impl Expected {
         let host = HostNetwork::of(graph);
         let mut loads = Loads::new(graph, &host, devices);
         hops().for_each(|(a, b)| loads.flow(a, b));
-        found.push(loads.way(Use::Ring, 1.0, Class::HostRing, &self.efficiency));
+        found.extend(loads.way(Use::Ring, 1.0, Class::HostRing, &self.efficiency));
         found
     }
 
@@ -462,18 +481,28 @@ impl Expected {
         let mut found = Vec::new();
         let n = set.len();
         let using = if n == 2 { Use::Pair } else { Use::Ring };
+        let islands = islands(graph, set);
         if Self::links_are_open(graph, set) {
-            let packed = self.packed(graph, set);
             let mut way = Way::new(Hop::Direct, Class::DirectCollective);
             match self.reduced_in_switch(graph, set) {
                 Some((using, gbps)) => way.term(Part::Direct, using, gbps),
-                None if packed > 0.0 => way.term(Part::Direct, using, packed),
-                None => {}
+                None => {
+                    let packed = self.packed(graph, set);
+                    if packed > 0.0 {
+                        way.term(Part::Direct, using, packed);
+                    }
+                }
             }
+            // Within one island, a ring over the host has the same packing as one of its terms, so
+            // it is no faster.
+            let alone = islands.len() == 1 && !way.terms.is_empty();
             found.push(way);
+            if alone {
+                return found;
+            }
         }
         if !HostNetwork::of(graph).all_linked() {
-            found.push(self.ring_over_host(graph, set));
+            found.extend(self.ring_over_host(graph, set, islands));
         }
         found
     }
@@ -499,9 +528,13 @@ impl Expected {
     }
 
     /// Rings that cross the host, and use direct links within islands.
-    fn ring_over_host(&self, graph: &HardwareGraph, set: &DeviceSet) -> Way {
+    fn ring_over_host(
+        &self,
+        graph: &HardwareGraph,
+        set: &DeviceSet,
+        mut islands: Vec<DeviceSet>,
+    ) -> Option<Way> {
         let host = HostNetwork::of(graph);
-        let mut islands = islands(graph, set);
         let smallest = islands.iter().map(DeviceSet::len).min().unwrap_or(0);
         let ordered = host.in_order(set);
         let place = |island: &DeviceSet| ordered.iter().position(|&id| island.contains(id));
@@ -533,7 +566,7 @@ impl Expected {
         } else {
             Class::Islands
         };
-        let mut way = loads.way(Use::Ring, 1.0 / rings, class, &self.efficiency);
+        let mut way = loads.way(Use::Ring, 1.0 / rings, class, &self.efficiency)?;
         if rings > 1.0 {
             // Each ring crosses by slots of its own. What all of them reach together was measured,
             // between sockets too.
@@ -556,7 +589,7 @@ impl Expected {
                 way.term(Part::Direct, using, packed);
             }
         }
-        way
+        Some(way)
     }
 
     /// Every device sends to every other.
@@ -587,8 +620,11 @@ impl Expected {
                 }
             }
         }
-        if !loads.is_empty() {
-            let mut way = loads.way(Use::Exchange, others, Class::HostExchange, &self.efficiency);
+        if loads.is_empty() {
+            return found;
+        }
+        let way = loads.way(Use::Exchange, others, Class::HostExchange, &self.efficiency);
+        if let Some(mut way) = way {
             // Within islands, pairs send over direct links.
             for island in islands(graph, set).iter().filter(|island| island.len() > 1) {
                 let packed = self.packed(graph, island);
@@ -664,7 +700,7 @@ impl Expected {
             .iter()
             .filter_map(|way| way.at(&self.efficiency, generation));
         let best = values.map(|(gbps, ..)| gbps).reduce(f64::max)?;
-        Some(rounded(best * self.slower(best, devices.len())))
+        Some(rounded(best * self.slower(best, devices.len(), 1.0)))
     }
 }
 

@@ -80,6 +80,16 @@ impl Operation {
         }
     }
 
+    /// The pairs of devices, by their positions, whose peer access an operation on `n` devices uses:
+    /// those of copies, neighbours around a ring, else all.
+    pub(super) fn pairs(self, n: usize) -> Vec<(usize, usize)> {
+        match self {
+            Self::Copy | Self::CopyBothWays => (0..n / 2).map(|i| (2 * i, 2 * i + 1)).collect(),
+            Self::SendRecv => (0..n).map(|i| (i, (i + 1) % n)).collect(),
+            _ => (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).collect(),
+        }
+    }
+
     /// The seconds that the operation takes however short the message. Of two collectives of 128 MiB
     /// on eight A100, 0.1 ms fits one; the other took longer.
     pub(super) fn fixed_seconds(self) -> f64 {

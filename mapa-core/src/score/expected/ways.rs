@@ -26,8 +26,11 @@ pub struct Term {
     pub part: Part,
     /// The traffic.
     pub using: Use,
-    /// GB/s.
+    /// GB/s, of which a share is reached.
     pub gbps: f64,
+    /// What the part could carry, GB/s: more than `gbps` where a rule that is set by hand takes a
+    /// part of it.
+    pub links_gbps: f64,
 }
 
 /// One way of the data: as fast as the least of its terms, each times the share of its part.
@@ -51,9 +54,29 @@ impl Way {
     }
 
     pub(super) fn term(&mut self, part: Part, using: Use, gbps: f64) {
-        if gbps.is_finite() {
-            self.terms.push(Term { part, using, gbps });
+        self.term_left(part, using, gbps, 1.0);
+    }
+
+    /// A term of which a rule that is set by hand leaves a part.
+    pub(super) fn term_left(&mut self, part: Part, using: Use, links_gbps: f64, left: f64) {
+        if links_gbps.is_finite() {
+            self.terms.push(Term {
+                part,
+                using,
+                gbps: links_gbps * left,
+                links_gbps,
+            });
         }
+    }
+
+    /// What the links of this way could carry at nominal bandwidth, GB/s; none without a term that
+    /// has a nominal bandwidth.
+    #[must_use]
+    pub fn nominal_gbps(&self) -> Option<f64> {
+        let values = self.terms.iter();
+        let values = values.map(|term| term.part.nominal_share(term.using) * term.links_gbps);
+        let least = values.reduce(f64::min)?;
+        least.is_finite().then_some(least)
     }
 
     /// The bandwidth at these shares, the term that binds, and its share; none without a term.
@@ -82,6 +105,10 @@ pub(super) struct Loads<'a> {
     uplinks: SmallVec<[(usize, [u32; 3]); 8]>,
     /// By pair of sockets, from the first to the second.
     sockets: SmallVec<[((u32, u32), u32); 8]>,
+    /// By memory of the host, named by the first device that uses it: ends of staged flows.
+    memories: SmallVec<[(DeviceId, u32); 8]>,
+    /// Whether a flow joins devices of different servers, which no host does.
+    apart: bool,
     staged: bool,
     root_shared: bool,
     hop: Hop,
@@ -101,6 +128,8 @@ impl<'a> Loads<'a> {
             slots: vec![[0; 3]; devices.len()],
             uplinks: SmallVec::new(),
             sockets: SmallVec::new(),
+            memories: SmallVec::new(),
+            apart: false,
             staged: false,
             root_shared: false,
             hop: Hop::Switch,
@@ -128,6 +157,7 @@ impl<'a> Loads<'a> {
     pub(super) fn flow(&mut self, from: usize, to: usize) {
         let (a, b) = (self.devices[from], self.devices[to]);
         self.flows += 1;
+        self.apart |= !self.graph.pair(a, b).host.class.is_host();
         let (near, far) = (self.host.socket(a), self.host.socket(b));
         let share = self.host.share_a_switch(a, b);
         self.hop = self.hop.max(match () {
@@ -169,20 +199,45 @@ impl<'a> Loads<'a> {
             for at in host.above(id) {
                 self.uplink(at, 2, 1);
             }
+            let mut memories = self.memories.iter_mut();
+            match memories.find(|(own, _)| host.share_memory(*own, id)) {
+                Some((_, ends)) => *ends += 1,
+                None => self.memories.push((id, 1)),
+            }
         }
     }
 
-    /// The way of these flows, if each carries a `part` of what the operation reaches.
-    pub(super) fn way(self, using: Use, part: f64, class: Class, efficiency: &Efficiency) -> Way {
-        let mut way = Way::new(self.hop, if self.staged { Class::Staged } else { class });
-        let slot = |i: usize| self.host.slot_gbps(self.devices[i]);
-        let least = self.devices.iter().map(|&id| self.host.slot_gbps(id));
-        let least = least.fold(f64::INFINITY, f64::min);
-        let left = if self.root_shared {
+    /// What rules that are set by hand leave of staged flows: for a root that both ends of a flow
+    /// share, and for memory that most ends use. Ends that two memories share alike lose nothing.
+    fn left(&self, efficiency: &Efficiency) -> f64 {
+        let root = if self.root_shared {
             efficiency.shared_root
         } else {
             1.0
         };
+        let ends = self.memories.iter().map(|(_, ends)| *ends);
+        let (most, all) = (ends.clone().max().unwrap_or(0), ends.sum::<u32>().max(1));
+        let crowded = (2.0 * f64::from(most) / f64::from(all) - 1.0).max(0.0);
+        root * (1.0 - (1.0 - efficiency.shared_memory) * crowded)
+    }
+
+    /// The way of these flows, if each carries a `part` of what the operation reaches; none if they
+    /// leave the server.
+    pub(super) fn way(
+        self,
+        using: Use,
+        part: f64,
+        class: Class,
+        efficiency: &Efficiency,
+    ) -> Option<Way> {
+        if self.apart {
+            return None;
+        }
+        let mut way = Way::new(self.hop, if self.staged { Class::Staged } else { class });
+        let slot = |i: usize| self.host.slot_gbps(self.devices[i]);
+        let least = self.devices.iter().map(|&id| self.host.slot_gbps(id));
+        let least = least.fold(f64::INFINITY, f64::min);
+        let left = self.left(efficiency);
         let (mut straight, mut pooled) = (f64::INFINITY, f64::INFINITY);
         for (i, &[up, down, staged]) in self.slots.iter().enumerate() {
             if up.max(down) > 0 {
@@ -195,8 +250,8 @@ impl<'a> Loads<'a> {
         }
         way.term(Part::Slot, using, straight / part);
         if self.staged {
-            way.term(Part::StagedPool, using, pooled * left / part);
-            way.term(Part::Staged, Use::Copy, least * left / part);
+            way.term_left(Part::StagedPool, using, pooled / part, left);
+            way.term_left(Part::Staged, Use::Copy, least / part, left);
         }
         let (mut straight, mut pooled) = (f64::INFINITY, f64::INFINITY);
         for &(at, [up, down, staged]) in &self.uplinks {
@@ -214,7 +269,7 @@ impl<'a> Loads<'a> {
             }
         }
         way.term(Part::Uplink, using, straight / part);
-        way.term(Part::UplinkPool, using, pooled * left / part);
+        way.term_left(Part::UplinkPool, using, pooled / part, left);
         let most = self.sockets.iter().map(|(_, flows)| *flows).max();
         if let Some(most) = most {
             let (part_of, gbps) = match self.host.between_sockets() {
@@ -223,7 +278,7 @@ impl<'a> Loads<'a> {
             };
             way.term(part_of, using, gbps / f64::from(most) / part);
         }
-        way
+        Some(way)
     }
 }
 

@@ -6,6 +6,7 @@ use mapa_core::MAX_DEVICES;
 use roxmltree::Node;
 
 use crate::error::{Error, ErrorKind};
+use crate::links::ASSUMED_HOST_GBPS;
 use crate::machine::Warning;
 use crate::readers::xml::{self, Lines, elements, tag};
 use crate::{links, pci};
@@ -220,6 +221,9 @@ impl<'a, 'input> Walk<'a, 'input, '_> {
         };
         let busid = pci::normal(told).unwrap_or_else(|| told.trim().to_owned());
         let hop = hop(node)?;
+        if hop.is_none() {
+            self.odd_width(node)?;
+        }
         let around = Around { busid: &busid, hop };
         let below = self.parts(node, host, Some(around))?;
         let own = |part: &Part| matches!(part, Part::Gpu { .. } | Part::Card { .. });
@@ -246,6 +250,20 @@ impl<'a, 'input> Walk<'a, 'input, '_> {
             return Ok(self.card(node, Some(&busid), hop)?.into_iter().collect());
         }
         Ok(Vec::new())
+    }
+
+    /// Says that a link has a number of lanes that no link has.
+    fn odd_width(&mut self, node: Node<'_, '_>) -> Result<(), Error> {
+        let lanes: Option<u32> = xml::number(node, "link_width")?;
+        let told = node.attribute("link_speed");
+        let told = told.is_some_and(|speed| !speed.trim().is_empty());
+        if let Some(lanes) = lanes.filter(|lanes| told && !(1..=64).contains(lanes)) {
+            let what = format!(
+                "link_width=\"{lanes}\": expected 1 to 64 lanes; the link counts as one of unknown speed, at {ASSUMED_HOST_GBPS} GB/s"
+            );
+            self.warnings.push(self.lines.warning(node, what));
+        }
+        Ok(())
     }
 
     fn gpu(

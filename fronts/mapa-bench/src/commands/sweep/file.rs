@@ -9,7 +9,7 @@ use toml::Value;
 
 use crate::failure::Failure;
 use crate::names::NAMES;
-use mapa_front::{Named, PolicySpec};
+use mapa_front::{Named, P2p, PolicySpec};
 
 /// The most cells of a sweep. A larger number is assumed to be a mistake.
 pub(super) const MOST_CELLS: usize = 1_000_000;
@@ -24,6 +24,9 @@ pub(super) struct SweepFile {
     /// The bandwidth of every path through the host of every machine, GB/s, as `--pcie-gbps`.
     #[serde(default)]
     pub(super) pcie_gbps: Option<f64>,
+    /// Whether the devices of every machine reach each other's memory, as `--p2p`.
+    #[serde(default)]
+    pub(super) p2p: Option<P2p>,
     #[serde(default = "auto")]
     pub(super) policies: Words,
     #[serde(default = "fifo")]

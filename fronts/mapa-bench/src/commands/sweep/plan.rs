@@ -167,7 +167,7 @@ impl Plan {
 }
 
 impl Machine {
-    /// Reads a machine of the sweep file, with the file's `pcie_gbps` and `mig`.
+    /// Reads a machine of the sweep file, with the file's `pcie_gbps`, `p2p` and `mig`.
     fn read(word: &str, file: &SweepFile, output: &Output) -> Result<Self, Failure> {
         // Each setting is added alone, so that an error names the key it is about.
         let mut spec = MachineSpec::named(word);
@@ -180,6 +180,12 @@ impl Machine {
             loaded = spec
                 .load(&Disk, warn)
                 .map_err(|error| error.within("`pcie_gbps`"))?;
+        }
+        if file.p2p.is_some() {
+            spec.p2p = file.p2p;
+            loaded = spec
+                .load(&Disk, warn)
+                .map_err(|error| error.within("`p2p`"))?;
         }
         if file.mig.is_some() {
             spec.mig.clone_from(&file.mig);
