@@ -67,7 +67,12 @@ fn days(c: &mut Criterion) {
     let machine = Machine::new(&layouts, Power::A100).expect("it is sound");
     one(c, "energy: 5,000 jobs on 10,000 GPUs", &jobs, &machine);
     let machine = Machine::flexible(10_000, Power::A100, 0.4 / 60.0).expect("it is sound");
-    one(c, "energy: 5,000 jobs on 10,000 GPUs, repartitioned", &jobs, &machine);
+    one(
+        c,
+        "energy: 5,000 jobs on 10,000 GPUs, repartitioned",
+        &jobs,
+        &machine,
+    );
 }
 
 /// Fifty jobs at eight a minute with tight deadlines, on four GPUs: the bounds by linear programs, by the

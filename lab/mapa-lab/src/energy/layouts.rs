@@ -29,7 +29,12 @@ struct Variant {
 
 const BASE: fn() -> Prices = || Prices::PUBLISHED_LAYOUTS;
 
-const fn repartitioned(name: &'static str, what: &'static str, seconds: f64, booking: Booking) -> Variant {
+const fn repartitioned(
+    name: &'static str,
+    what: &'static str,
+    seconds: f64,
+    booking: Booking,
+) -> Variant {
     Variant {
         name,
         what,
@@ -51,38 +56,72 @@ const fn without(name: &'static str, what: &'static str, prices: fn() -> Prices)
 
 /// GPUs that are repartitioned at any start.
 const CHANGING: [Variant; 4] = [
-    repartitioned("repartitioned, .4 s", "nothing is booked", 0.4, Booking::None),
-    repartitioned("repartitioned, 4 s", "nothing is booked", 4.0, Booking::None),
-    repartitioned("repartitioned, .4 s, slots booked", "slots of memory are booked", 0.4, Booking::Slots),
-    repartitioned("repartitioned, 4 s, slots booked", "slots of memory are booked", 4.0, Booking::Slots),
+    repartitioned(
+        "repartitioned, .4 s",
+        "nothing is booked",
+        0.4,
+        Booking::None,
+    ),
+    repartitioned(
+        "repartitioned, 4 s",
+        "nothing is booked",
+        4.0,
+        Booking::None,
+    ),
+    repartitioned(
+        "repartitioned, .4 s, slots booked",
+        "slots of memory are booked",
+        0.4,
+        Booking::Slots,
+    ),
+    repartitioned(
+        "repartitioned, 4 s, slots booked",
+        "slots of memory are booked",
+        4.0,
+        Booking::Slots,
+    ),
 ];
 
 /// The plan without a part of it, on the published layouts.
 const ABLATION: [Variant; 5] = [
-    without("no waiting", "a job starts wherever it costs least now", || Prices {
-        margin: 1e9,
-        ..Prices::PUBLISHED_LAYOUTS
-    }),
-    without("no order", "jobs in the order of their deadlines", || Prices {
-        // Every job weighs the same, so ties keep the order of the queue.
-        lost: 1.0,
-        floor: 1.0,
-        urgency: 1e-9,
-        length: 0.0,
-        ..Prices::PUBLISHED_LAYOUTS
+    without(
+        "no waiting",
+        "a job starts wherever it costs least now",
+        || Prices {
+            margin: 1e9,
+            ..Prices::PUBLISHED_LAYOUTS
+        },
+    ),
+    without("no order", "jobs in the order of their deadlines", || {
+        Prices {
+            // Every job weighs the same, so ties keep the order of the queue.
+            lost: 1.0,
+            floor: 1.0,
+            urgency: 1e-9,
+            length: 0.0,
+            ..Prices::PUBLISHED_LAYOUTS
+        }
     }),
     without("no energy", "watt-minutes cost nothing", || Prices {
         energy: 0.0,
         ..Prices::PUBLISHED_LAYOUTS
     }),
-    without("no load", "slices cost the same, however many jobs wait", || Prices {
-        queue: 0.0,
-        ..Prices::PUBLISHED_LAYOUTS
-    }),
-    without("one price", "a price of .0047 for each compute slice", || Prices {
-        slice: [1.0, 2.0, 3.0, 4.0, 7.0].map(|size| 0.0047 * size),
-        ..Prices::PUBLISHED_LAYOUTS
-    }),
+    without(
+        "no load",
+        "slices cost the same, however many jobs wait",
+        || Prices {
+            queue: 0.0,
+            ..Prices::PUBLISHED_LAYOUTS
+        },
+    ),
+    without(
+        "one price",
+        "a price of .0047 for each compute slice",
+        || Prices {
+            slice: [1.0, 2.0, 3.0, 4.0, 7.0].map(|size| 0.0047 * size),
+            ..Prices::PUBLISHED_LAYOUTS
+        },
+    ),
 ];
 
 /// A day: what it came to, and the instances that were created.
@@ -204,12 +243,28 @@ pub(super) fn section(layouts: &Layouts, all: &All) -> Result<Section, Error> {
     }
     let mut claims = Vec::new();
     if let Some((_, at)) = best {
-        let value = paired_interval(&fresh.per_day(PLAN_LAYOUTS, LATE), &layouts.per_day(at, LATE));
-        let gain = paired_interval(&fresh.per_day(LARGEST, LATE), &fresh.per_day(PLAN_LAYOUTS, LATE));
+        let value = paired_interval(
+            &fresh.per_day(PLAN_LAYOUTS, LATE),
+            &layouts.per_day(at, LATE),
+        );
+        let gain = paired_interval(
+            &fresh.per_day(LARGEST, LATE),
+            &fresh.per_day(PLAN_LAYOUTS, LATE),
+        );
         let what = "Repartitioning, as this plan does it, has at most 3 points fewer late jobs than good layouts that stay";
         claims.push(
-            Claim::new(what, "learned repartitioning beats any fixed configuration", ASSUMES).found(
-                format!("{} points by {}; good layouts with the plan: {}", mean_pm(value), CHANGING[at].name, mean_pm(gain)),
+            Claim::new(
+                what,
+                "learned repartitioning beats any fixed configuration",
+                ASSUMES,
+            )
+            .found(
+                format!(
+                    "{} points by {}; good layouts with the plan: {}",
+                    mean_pm(value),
+                    CHANGING[at].name,
+                    mean_pm(gain)
+                ),
                 Some(value),
                 "at most 3",
                 Verdict::at_most(value, 3.0),
@@ -219,7 +274,12 @@ pub(super) fn section(layouts: &Layouts, all: &All) -> Result<Section, Error> {
     let preempted: Vec<f64> = layouts.preemptive.iter().map(LATE).collect();
     let value = paired_interval(&preempted, &fresh.per_day(LARGEST, LATE));
     claims.push(
-        Claim::new("With preemption at every event, largest-first has fewer late jobs than without", MINE, ASSUMES).found(
+        Claim::new(
+            "With preemption at every event, largest-first has fewer late jobs than without",
+            MINE,
+            ASSUMES,
+        )
+        .found(
             format!("{} points", mean_pm(value)),
             Some(value),
             "below 0",

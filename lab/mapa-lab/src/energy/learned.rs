@@ -80,7 +80,9 @@ pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Nets, Error> {
         let totals = run_day(&jobs, State::new(machine), &mut rule);
         Ok(vec![totals.map_err(Error::malformed)?])
     })?;
-    let mut days = done.into_iter().map(|own| own.into_iter().next().unwrap_or_default());
+    let mut days = done
+        .into_iter()
+        .map(|own| own.into_iter().next().unwrap_or_default());
     let groups = SETTINGS.iter().map(|&(settings, what)| Group {
         settings,
         what,
@@ -153,7 +155,11 @@ impl Group {
     }
 
     fn days<'a>(&self, all: &'a All) -> Result<&'a Trials, Error> {
-        all.of(if is_tight(self.settings) { TIGHT } else { FRESH })
+        all.of(if is_tight(self.settings) {
+            TIGHT
+        } else {
+            FRESH
+        })
     }
 }
 
@@ -184,7 +190,8 @@ fn listed(values: &[f64]) -> String {
 /// Whether no net is better than fit in late jobs, tardiness and energy at once, and fit is better in
 /// late jobs and energy than their mean.
 fn against_fit(nets: &Group, days: &Trials) -> Claim {
-    let [late, tardy, energy] = [LATE, TARDINESS, ENERGY].map(|of| nets.above(days, FIT_FULLEST, of));
+    let [late, tardy, energy] =
+        [LATE, TARDINESS, ENERGY].map(|of| nets.above(days, FIT_FULLEST, of));
     let better = late
         .iter()
         .zip(&tardy)
@@ -320,8 +327,15 @@ pub(super) fn trained_again(bar: &dyn Progress) -> Result<Section, Error> {
             Ok::<_, Error>(own.to_bytes())
         });
         let same = again? == kept?;
-        let what = format!("net `{}` of seed {} is trained again to the same bits", net.settings, net.seed);
-        let found = if same { "the same bytes" } else { "other bytes" };
+        let what = format!(
+            "net `{}` of seed {} is trained again to the same bits",
+            net.settings, net.seed
+        );
+        let found = if same {
+            "the same bytes"
+        } else {
+            "other bytes"
+        };
         claims.push(Claim::new(what, "none: MAPA's own", ASSUMES).found(
             found,
             None,
