@@ -11,6 +11,7 @@ use crate::fifo::Fifo;
 use crate::foresight::Foresight;
 use crate::order::Order;
 use crate::pcie::PcieAware;
+use crate::pcie_plan::{PciePlan, PortModel};
 use crate::queue::Queue;
 use crate::scheduler::Scheduler;
 
@@ -41,7 +42,7 @@ pub struct BuiltIn {
 
 impl BuiltIn {
     /// Every built-in scheduler.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self {
             name: "fifo",
             summary: "first in, first out; a head that cannot start blocks all others, as in the paper's evaluation",
@@ -139,6 +140,25 @@ impl BuiltIn {
             for_slices: false,
             settings: &["gbps=GB/s"],
             make: |_, settings| pcie(PcieAware::first_gpu(), settings),
+        },
+        Self {
+            name: "pcie-plan",
+            summary: "one MIG instance a job, by a plan for each GPU's PCIe port that charges a start with the delay it causes",
+            policy: Some("pcie-aware"),
+            waits_for_links: false,
+            for_shared_pcie: true,
+            for_slices: false,
+            settings: &[
+                "search=MOVES",
+                "model=eq-2|max-min",
+                "patience=SECONDS|none",
+                "pace=SECONDS",
+                "wait=SECONDS|none",
+                "repartition=SECONDS|none",
+                "gbps=GB/s",
+                "seed=N",
+            ],
+            make: |_, settings| pcie_plan(settings),
         },
         Self {
             name: "energy",
@@ -278,6 +298,43 @@ fn by_prices(policy: Box<dyn Policy>, settings: &Said<'_>) -> Result<Boxed, mapa
         None => EnergyPlan::default(),
     };
     Ok(Box::new(RuleScheduler::new(plan, policy)))
+}
+
+/// The settings of `pcie-plan`.
+fn pcie_plan(settings: &Said<'_>) -> Result<Boxed, mapa_core::Error> {
+    let mut own = PciePlan::new();
+    if let Some(moves) = settings.get("search") {
+        own = own.moves(moves.whole()?);
+    }
+    if let Some(model) = settings.get("model") {
+        own = own.model(model.read("eq-2 or max-min", |value| match value {
+            "eq-2" => Some(PortModel::EqualShare),
+            "max-min" => Some(PortModel::MaxMin),
+            _ => None,
+        })?);
+    }
+    let patience = settings.get("patience").map(seconds).transpose()?;
+    let pace = settings.get("pace").map(seconds).transpose()?;
+    if patience.is_some() || pace.is_some() {
+        own = own.ageing(
+            patience.unwrap_or(PciePlan::PATIENCE),
+            pace.unwrap_or(PciePlan::PACE),
+        );
+    }
+    if let Some(wait) = settings.get("wait") {
+        own = own.wait_threshold(seconds(wait)?);
+    }
+    if let Some(takes) = settings.get("repartition") {
+        let takes = seconds(takes)?;
+        own = own.repartition((takes < Duration::MAX).then_some(takes));
+    }
+    if let Some(gbps) = settings.get("gbps") {
+        own = own.max_gbps(gbps.positive("GB/s above 0")?);
+    }
+    if let Some(seed) = settings.get("seed") {
+        own = own.seed(seed.whole()?);
+    }
+    Ok(Box::new(own))
 }
 
 fn pcie(mut own: PcieAware, settings: &Said<'_>) -> Result<Boxed, mapa_core::Error> {

@@ -77,6 +77,8 @@ pub(crate) enum ErrorKind {
     BadPrices(String),
     #[error("{0}")]
     BadSlots(String),
+    #[error("bound: {0}")]
+    BadBound(String),
     #[error("{0}")]
     BadSchedule(String),
     #[error(

@@ -70,6 +70,13 @@ pub enum Event {
         /// Why it failed, in one sentence.
         why: String,
     },
+    /// How much of a running job's work is done.
+    Progress {
+        /// The job.
+        job: JobId,
+        /// The share of its work that is done, from 0 to 1.
+        share: f64,
+    },
     /// How long a tenant took to answer a request.
     Latency(Latency),
     /// What a machine's host has done lately.

@@ -20,6 +20,7 @@ mod machines;
 mod orders;
 mod own;
 mod pcie;
+mod pcie_plan;
 mod snapshot;
 mod spread;
 mod turn;

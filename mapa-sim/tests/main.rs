@@ -8,6 +8,7 @@ mod foresight;
 mod generate;
 mod job_file;
 mod metrics;
+mod pcie_plan;
 mod queueing;
 mod simulation;
 mod table;

@@ -22,6 +22,8 @@ pub enum Measure {
     Energy,
     /// By how much jobs end after their deadlines, minutes, all jobs together.
     Tardiness,
+    /// The time from arrival to end, seconds, all jobs together.
+    Completion,
 }
 
 /// The schedules for which a bound holds. In all of them a job uses at most one slice at a time, not

@@ -284,6 +284,7 @@ impl Record {
             }
             Event::LayoutIs { .. }
             | Event::Cordoned { .. }
+            | Event::Progress { .. }
             | Event::Latency(_)
             | Event::Signals(_)
             | Event::Woken(_) => {}

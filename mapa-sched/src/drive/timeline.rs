@@ -69,8 +69,9 @@ fn rank(event: &Event) -> (u8, u64, u64) {
         Event::Cordoned { machine, .. } => (4, machine.0.into(), 0),
         Event::Arrived(_) => (5, 0, 0),
         Event::TaskBegin { job, task, .. } => (6, job.0, task.0),
-        Event::Latency(_) => (7, 0, 0),
-        Event::Signals(_) => (8, 0, 0),
-        Event::Woken(token) => (9, token.0, 0),
+        Event::Progress { job, .. } => (7, job.0, 0),
+        Event::Latency(_) => (8, 0, 0),
+        Event::Signals(_) => (9, 0, 0),
+        Event::Woken(token) => (10, token.0, 0),
     }
 }

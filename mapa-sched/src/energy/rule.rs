@@ -1,6 +1,8 @@
 //! Rules: which job starts where.
 
+use super::machine::Machine;
 use super::state::{Start, State};
+use crate::error::Error;
 
 /// A rule that starts jobs. It is asked after every event, and again after every start, until it
 /// starts none.
@@ -11,6 +13,14 @@ pub trait Rule {
     /// The next job to start; `None` to let time go on. At least one job must start while the queue
     /// is not empty and all slices are free, or nothing ever happens again.
     fn choose(&mut self, state: &State) -> Option<Start>;
+
+    /// Whether it can choose on this machine.
+    ///
+    /// # Errors
+    /// A rule that was made for other machines says for which.
+    fn suits(&self, _: &Machine) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 impl<R: Rule + ?Sized> Rule for Box<R> {
@@ -20,5 +30,9 @@ impl<R: Rule + ?Sized> Rule for Box<R> {
 
     fn choose(&mut self, state: &State) -> Option<Start> {
         (**self).choose(state)
+    }
+
+    fn suits(&self, machine: &Machine) -> Result<(), Error> {
+        (**self).suits(machine)
     }
 }

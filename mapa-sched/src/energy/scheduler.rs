@@ -34,7 +34,7 @@ use crate::turn::Turn;
 /// All other jobs are placed by a policy, first in, first out, before the rule is asked: they want
 /// a particular kind of device, and the rule takes any. So are all jobs on a fleet without a GPU
 /// that could be partitioned. A job whose run times or deadline make no sense is rejected, with the
-/// reason.
+/// reason; and so is every job of a rule that is for [other machines](Rule::suits).
 ///
 /// # Complexity
 /// An instant costs O(m) for m machines to see what has changed, O(v) for each machine that has, of
@@ -132,7 +132,12 @@ impl RuleScheduler {
     fn sort(&mut self, now: Time, turn: &mut Turn<'_>) {
         let has_slices = self.state.machine().gpu_count() > 0;
         for job in std::mem::take(&mut self.arrived) {
-            match SliceJob::of(&job) {
+            let own = SliceJob::of(&job);
+            let own = match &own {
+                Ok(Some(_)) if has_slices => self.rule.suits(self.state.machine()).and(own),
+                _ => own,
+            };
+            match own {
                 Ok(Some(own)) if has_slices => {
                     let number = self.number();
                     self.state.arrive(number, own);

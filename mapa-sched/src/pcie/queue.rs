@@ -88,6 +88,16 @@ pub(super) struct Queue {
     serial: u64,
     /// All jobs with a lower number have waited longer than the threshold.
     starving: u64,
+    /// Whether jobs are numbered by their run times first, and by arrival only then.
+    pub(super) is_shortest_first: bool,
+}
+
+/// The number of a job by its run time: the lower bits count jobs of one run time, in milliseconds.
+fn by_length(job: &Job, size: Option<Size>, serial: u64) -> u64 {
+    const COUNT: u32 = 24;
+    let length = job.run_time.on(size).unwrap_or(Duration::MAX);
+    let millis = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
+    millis.min(u64::MAX >> (COUNT + 1)) << COUNT | serial & ((1 << COUNT) - 1)
 }
 
 impl Queue {
@@ -120,6 +130,11 @@ impl Queue {
             .classes
             .entry(number)
             .or_insert_with(|| Class::new(number, &job));
+        let serial = if self.is_shortest_first {
+            by_length(&job, class.size, serial)
+        } else {
+            serial
+        };
         if let Some(size) = class.size {
             self.of_size.entry(size).or_default().insert(serial);
         }
@@ -200,8 +215,14 @@ impl Queue {
             .map(|(&size, waiting)| (size, waiting))
     }
 
-    /// The moment at which the next job will have waited for the threshold. Amortised O(log n).
+    /// The moment at which the next job will have waited for the threshold. Amortised O(log n); O(n)
+    /// where the shortest job goes first.
     pub(super) fn next_starving(&mut self, now: Time, threshold: Duration) -> Option<Time> {
+        if self.is_shortest_first {
+            let waits = self.since.values();
+            let young = waits.filter(|&&since| now.since(since) < threshold);
+            return young.min().map(|&since| since + threshold);
+        }
         loop {
             let (&serial, &since) = self.since.range(self.starving..).next()?;
             if now.since(since) < threshold {

@@ -48,6 +48,7 @@ impl<'a> Simulation<'a> {
             repartition: Box::new(|_, _, _| Duration::ZERO),
             until: None,
             observer: None,
+            progress: None,
         };
         Self { fleet, setup }
     }
@@ -74,6 +75,14 @@ impl<'a> Simulation<'a> {
     #[must_use]
     pub fn until(mut self, until: Time) -> Self {
         self.setup.until = Some(until);
+        self
+    }
+
+    /// Tells the scheduler of every running job how much of its work is done, each time it has run for
+    /// this long again: [`Event::Progress`](mapa_sched::Event::Progress). Default: never.
+    #[must_use]
+    pub fn progress(mut self, every: Duration) -> Self {
+        self.setup.progress = Some(every.max(Duration::from_nanos(1)));
         self
     }
 

@@ -146,8 +146,11 @@ impl<'a> Running<'a> {
         let tasks = (0..present.tasks as u64).next_back();
         let task = tasks.map(|last| Tenant::Task(job, TaskId(last)));
         for tenant in task.into_iter().chain([Tenant::Job(job)]) {
-            let end = self.works.remove(&tenant).and_then(|work| work.end);
-            end.map(|end| self.timeline.cancel(end));
+            let work = self.works.remove(&tenant);
+            let keys = work.into_iter().flat_map(|work| [work.end, work.report]);
+            keys.flatten().for_each(|key| {
+                self.timeline.cancel(key);
+            });
             self.leave(tenant, seen);
         }
         present.next.map(|next| self.timeline.cancel(next));
@@ -257,6 +260,9 @@ impl<'a> Running<'a> {
                 }
             }
         }
+        if let (Tenant::Job(job), Some(every)) = (tenant, self.setup.progress) {
+            self.put_progress(job, seen.now + every);
+        }
         self.leave(tenant, seen);
         self.moved.push(tenant);
         if self.is_coupled() {
@@ -266,6 +272,35 @@ impl<'a> Running<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Puts the next report of a job's progress into the timeline, in place of the one there.
+    fn put_progress(&mut self, job: JobId, at: Time) {
+        let Some(work) = self.works.get_mut(&Tenant::Job(job)) else {
+            return;
+        };
+        if let Some(report) = work.report.take() {
+            self.timeline.cancel(report);
+        }
+        let event = Event::Progress { job, share: 0.0 };
+        work.report = Some(self.timeline.put(at, event));
+    }
+
+    /// Writes into a report of progress what is done by now, and puts the next one into the timeline
+    /// while the job runs. Returns whether the report is of a job that is there.
+    fn report(&mut self, event: &mut Event, now: Time) -> bool {
+        let Event::Progress { job, share } = event else {
+            return true;
+        };
+        let Some(work) = self.works.get_mut(&Tenant::Job(*job)) else {
+            return false;
+        };
+        work.report = None;
+        *share = work.share_done(now);
+        if let (true, Some(every)) = (work.rate() > 0, self.setup.progress) {
+            self.put_progress(*job, now + every);
+        }
+        true
     }
 
     fn launch(&mut self, job: JobId, now: Time) -> Result<(), Error> {
@@ -366,6 +401,7 @@ impl Driver for Running<'_> {
         let now = next.max(seen.now);
         // All are taken out before any is noted: what follows from them is in a further instant.
         facts.extend(std::iter::from_fn(|| self.timeline.take(now)));
+        facts.retain_mut(|(_, event)| self.report(event, now));
         for (_, event) in facts.iter() {
             self.note(event, seen, now)?;
         }

@@ -12,6 +12,8 @@ pub(super) struct Setup<'a> {
     pub(super) repartition: Repartition<'a>,
     pub(super) until: Option<Time>,
     pub(super) observer: Option<Observer<'a>>,
+    /// How often schedulers are told how much of a running job is done.
+    pub(super) progress: Option<Duration>,
 }
 
 /// A function of the moment and the fleet, called after every instant.

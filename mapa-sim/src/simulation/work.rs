@@ -23,6 +23,8 @@ pub(super) struct Work<'a> {
     pub(super) may_end: bool,
     /// Its end in the timeline.
     pub(super) end: Option<Key>,
+    /// The next report of its progress in the timeline.
+    pub(super) report: Option<Key>,
 }
 
 impl<'a> Work<'a> {
@@ -35,11 +37,23 @@ impl<'a> Work<'a> {
             rate: 0,
             may_end,
             end: None,
+            report: None,
         }
     }
 
     pub(super) fn rate(&self) -> u64 {
         self.rate
+    }
+
+    /// The share of the work that is done at a moment, from 0 to 1; 1 if there is no work.
+    pub(super) fn share_done(&self, now: Time) -> f64 {
+        let passed = u128::from(now.0.saturating_sub(self.since.0));
+        let left = self.left.saturating_sub(passed * u128::from(self.rate));
+        let all = self.own.work.as_nanos() << 32;
+        if all == 0 {
+            return 1.0;
+        }
+        1.0 - left as f64 / all as f64
     }
 
     /// Goes on at another rate.

@@ -144,6 +144,8 @@ pub(crate) const FLOORS: [Floors; 12] = [
             "backfill",
             "pcie",
             "bound",
+            "plan",
+            "pcie_plan",
             "energy",
             "energy::learned",
             "defrag",

@@ -52,6 +52,22 @@ impl SchedulerRow {
     }
 }
 
+impl SchedulerRow {
+    /// The row with these settings, made from the words of a request: the name with its settings.
+    #[must_use]
+    pub fn made(
+        self,
+        settings: &'static [&'static str],
+        make: impl Fn(&str, Box<dyn Policy>) -> Result<Boxed, Error> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            settings,
+            make: Arc::new(move |words, policy, _| make(words, policy)),
+            ..self
+        }
+    }
+}
+
 impl From<BuiltIn> for SchedulerRow {
     fn from(own: BuiltIn) -> Self {
         Self {

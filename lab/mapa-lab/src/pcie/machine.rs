@@ -48,6 +48,37 @@ impl Machines {
         Ok(Self { gpu, fleet })
     }
 
+    /// The same GPUs in layouts of several sizes, if that is wanted: 3g, 2g and twice 1g on two of four;
+    /// 3g and four 1g; two 2g and three 1g.
+    pub(super) fn layered(mut self, is_layered: bool) -> Result<Self, Error> {
+        const LAYOUTS: [&[&str]; 4] = [
+            &["3g", "2g", "1g", "1g"],
+            &["3g", "2g", "1g", "1g"],
+            &["3g", "1g", "1g", "1g", "1g"],
+            &["2g", "2g", "1g", "1g", "1g"],
+        ];
+        if !is_layered {
+            return Ok(self);
+        }
+        for server in (0..self.fleet.machines().len() as u32).map(MachineId) {
+            let machine = self.fleet.machine(server).map_err(Error::malformed)?;
+            let graph = machine.graph().clone();
+            for (gpu, names) in graph.wholes().iter().zip(LAYOUTS.iter().cycle()) {
+                let Some(model) = graph.model(gpu) else {
+                    continue;
+                };
+                let sizes = names.iter().map(|name| model.find(name));
+                let layout = model.fit(&sizes.collect::<Result<Vec<_>, _>>()?);
+                let layout = layout.ok_or_else(|| {
+                    Error::malformed(format_args!("no layout of {}", names.join(", ")))
+                })?;
+                let set = self.fleet.layout_is(server, gpu, &layout);
+                set.map_err(Error::malformed)?;
+            }
+        }
+        Ok(self)
+    }
+
     /// One server, its GPUs partitioned into one instance each of 3g, 2g and 1g.
     pub(super) fn of_all_sizes() -> Result<Fleet, Error> {
         let Self { fleet, .. } = Self::of(&FIXED)?;

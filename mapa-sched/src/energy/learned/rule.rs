@@ -1,6 +1,7 @@
 //! The rule that a net is.
 
 use super::super::machine::Machine;
+use super::super::power::Power;
 use super::super::rule::Rule;
 use super::super::state::{Start, State};
 use super::net::Scratch;
@@ -25,18 +26,20 @@ impl Learned {
     /// # Errors
     /// The weights are for GPUs with other layouts.
     pub fn new(weights: Weights, machine: &Machine) -> Result<Self, Error> {
-        let own = Machine::of_layouts(weights.layouts(), *machine.power())?;
-        if own != *machine {
-            let has = machine.layouts();
-            let what = format!(
-                "`layouts`: {}: expected those of the machine, {has}",
-                weights.layouts()
-            );
-            return Err(ErrorKind::BadWeights(what).into());
-        }
+        let own = Self::of(weights, *machine.power())?;
+        own.suits(machine)?;
+        Ok(own)
+    }
+
+    /// The rule for GPUs of this power in the layouts for which the net was trained.
+    ///
+    /// # Errors
+    /// Layouts that are not sound.
+    pub fn of(weights: Weights, power: Power) -> Result<Self, Error> {
+        let machine = Machine::of_layouts(weights.layouts(), power)?;
         Ok(Self {
-            observation: Observation::new(weights.formulation(), machine),
-            machine: own,
+            observation: Observation::new(weights.formulation(), &machine),
+            machine,
             weights,
             seen: Vec::new(),
             scratch: Scratch::default(),
@@ -65,6 +68,18 @@ impl Rule for Learned {
         let outputs = self.weights.net().outputs(&self.seen, &mut self.scratch);
         let slice = best(state, outputs)?;
         Some(Start { waiting: 0, slice })
+    }
+
+    fn suits(&self, machine: &Machine) -> Result<(), Error> {
+        if *machine == self.machine {
+            return Ok(());
+        }
+        let what = format!(
+            "`layouts`: {}: expected those of the machine, {}",
+            self.weights.layouts(),
+            machine.layouts()
+        );
+        Err(ErrorKind::BadWeights(what).into())
     }
 }
 

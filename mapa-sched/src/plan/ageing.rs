@@ -1,0 +1,19 @@
+//! How much more a job counts the longer it has waited.
+
+/// A job counts once until it has waited `patience` seconds, and once more with every further
+/// `pace` seconds. So nobody starves for others' sake, but nothing bounds a wait: a bound on
+/// overtaking does, and belongs to the scheduler.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Ageing {
+    /// Seconds; infinity for no ageing.
+    pub(crate) patience: f64,
+    /// Seconds.
+    pub(crate) pace: f64,
+}
+
+impl Ageing {
+    /// The weight of a job that has waited this long, seconds.
+    pub(crate) fn weight(&self, waited: f64) -> f64 {
+        1.0 + (waited - self.patience).max(0.0) / self.pace
+    }
+}

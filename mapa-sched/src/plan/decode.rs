@@ -1,0 +1,245 @@
+//! Decoding: what a list comes to.
+
+use super::physics::{Goal, Open, Physics, Ticket};
+use super::planner::Entry;
+
+/// The most classes.
+const CLASSES: usize = 128;
+
+/// What a list does at this very moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AtOnce {
+    /// The places in the list of the jobs that start, in the order of their starts.
+    pub(crate) starts: Vec<usize>,
+    /// Whether the lane is changed so that waiting jobs fit.
+    pub(crate) remakes: bool,
+}
+
+/// When a waiting job is expected to start and to end, seconds from now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Expected {
+    pub(crate) starts: f64,
+    pub(crate) ends: f64,
+}
+
+/// Simulates lanes. It keeps its memory, so that a decode allocates nothing.
+#[derive(Clone, Debug)]
+pub(crate) struct Decoder<S> {
+    state: Option<S>,
+    /// Which places of the list wait, by class: `words` words for each.
+    waiting: Vec<u64>,
+    words: usize,
+    /// The classes that occur in the list.
+    used: u128,
+    ended: Vec<Ticket>,
+    /// How many starts and ends have been simulated.
+    pub(crate) steps: u64,
+}
+
+impl<S> Default for Decoder<S> {
+    fn default() -> Self {
+        Self {
+            state: None,
+            waiting: Vec::new(),
+            words: 0,
+            used: 0,
+            ended: Vec::new(),
+            steps: 0,
+        }
+    }
+}
+
+impl<S: Clone> Decoder<S> {
+    /// Sorts the places of the list by class.
+    fn load<P: Physics<State = S>>(&mut self, physics: &P, state: &S, list: &[Entry<P::Job>]) {
+        match &mut self.state {
+            Some(own) => own.clone_from(state),
+            none => *none = Some(state.clone()),
+        }
+        self.words = list.len().div_ceil(64);
+        self.waiting.clear();
+        self.waiting.resize(CLASSES * self.words, 0);
+        self.used = 0;
+        for (place, entry) in list.iter().enumerate() {
+            let class = usize::from(physics.class(&entry.job, entry.gene)) % CLASSES;
+            self.waiting[class * self.words + place / 64] |= 1 << (place % 64);
+            self.used |= 1 << class;
+        }
+    }
+
+    /// The first place of any of these classes that waits, and its class.
+    fn first(&self, classes: u128) -> Option<(usize, usize)> {
+        let mut classes = classes & self.used;
+        let mut best: Option<(usize, usize)> = None;
+        while classes != 0 {
+            let class = classes.trailing_zeros() as usize;
+            classes &= classes - 1;
+            let words = &self.waiting[class * self.words..(class + 1) * self.words];
+            let Some(word) = words.iter().position(|&word| word != 0) else {
+                continue;
+            };
+            let place = word * 64 + words[word].trailing_zeros() as usize;
+            if best.is_none_or(|(least, _)| place < least) {
+                best = Some((place, class));
+            }
+        }
+        best
+    }
+
+    /// The place of the job that starts next, if one can; it does not wait any more.
+    fn take(&mut self, open: Open) -> Option<usize> {
+        let (place, class) = self.first(open.starts)?;
+        let bar = self.first(open.bars);
+        if bar.is_some_and(|(bar, _)| bar < place) {
+            return None;
+        }
+        let words = &mut self.waiting[class * self.words..(class + 1) * self.words];
+        words[place / 64] &= !(1 << (place % 64));
+        if words.iter().all(|&word| word == 0) {
+            self.used &= !(1 << class);
+        }
+        Some(place)
+    }
+
+    /// Whether a place of the list waits still.
+    fn waits(&self, place: usize) -> bool {
+        (0..CLASSES)
+            .filter(|class| self.used >> class & 1 == 1)
+            .any(|class| self.waiting[class * self.words + place / 64] >> (place % 64) & 1 == 1)
+    }
+
+    /// The cost of a list on a lane in this state, or `None` if it is more than `limit`. `running`
+    /// has the weights of the jobs that run. Jobs that never start cost infinitely much.
+    ///
+    /// # Complexity
+    /// O((n + r) (c + p)) for n jobs in the list, r that run, c classes in the list, and p for what
+    /// the physics does at a start or end.
+    pub(crate) fn cost<P: Physics<State = S>>(
+        &mut self,
+        physics: &P,
+        goal: &impl Goal<S>,
+        (state, running): (&S, &[f64]),
+        list: &[Entry<P::Job>],
+        limit: f64,
+    ) -> Option<f64> {
+        self.run(physics, goal, (state, running), list, limit, |_, _, _| {})
+    }
+
+    /// When each job of the list is expected to start and to end; `None` for one that never does.
+    pub(crate) fn expected<P: Physics<State = S>>(
+        &mut self,
+        physics: &P,
+        goal: &impl Goal<S>,
+        (state, running): (&S, &[f64]),
+        list: &[Entry<P::Job>],
+    ) -> Vec<Option<Expected>> {
+        let mut starts = vec![None; list.len()];
+        let mut all = vec![None; list.len()];
+        self.run(
+            physics,
+            goal,
+            (state, running),
+            list,
+            f64::INFINITY,
+            |place, at, is_end| match (is_end, starts[place]) {
+                (true, Some(starts)) => all[place] = Some(Expected { starts, ends: at }),
+                _ => starts[place] = Some(at),
+            },
+        );
+        all
+    }
+
+    /// Simulates a list, and calls `note` with the place of each job of it that starts or ends, the
+    /// moment, and whether it is an end.
+    fn run<P: Physics<State = S>>(
+        &mut self,
+        physics: &P,
+        goal: &impl Goal<S>,
+        (state, running): (&S, &[f64]),
+        list: &[Entry<P::Job>],
+        limit: f64,
+        mut note: impl FnMut(usize, f64, bool),
+    ) -> Option<f64> {
+        self.load(physics, state, list);
+        let Some(mut state) = self.state.take() else {
+            return None;
+        };
+        let mut weight: f64 = running.iter().sum();
+        weight += list.iter().map(|own| own.weight).sum::<f64>();
+        let (mut cost, mut at) = (0.0, 0.0);
+        let (mut waiting, mut open_jobs) = (list.len(), running.len() + list.len());
+        while open_jobs > 0 && cost <= limit {
+            self.steps += 1;
+            if waiting > 0 {
+                let open = physics.open(&state);
+                if let Some(place) = self.take(open) {
+                    let ticket = (running.len() + place) as Ticket;
+                    physics.start(&mut state, &list[place].job, ticket);
+                    waiting -= 1;
+                    note(place, at, false);
+                    continue;
+                }
+                let mut left = list
+                    .iter()
+                    .enumerate()
+                    .filter(|(place, _)| self.waits(*place))
+                    .map(|(_, own)| &own.job);
+                if physics.remake(&mut state, &mut left) {
+                    continue;
+                }
+            }
+            let rate = goal.rate(weight, &state);
+            self.ended.clear();
+            let Some(passed) = physics.next(&mut state, &mut self.ended) else {
+                cost = f64::INFINITY;
+                break;
+            };
+            at += passed;
+            cost += rate * passed;
+            for &ticket in &self.ended {
+                let ticket = ticket as usize;
+                open_jobs -= 1;
+                match ticket.checked_sub(running.len()) {
+                    None => weight -= running[ticket],
+                    Some(place) => {
+                        weight -= list[place].weight;
+                        note(place, at, true);
+                    }
+                }
+            }
+        }
+        self.state = Some(state);
+        (cost <= limit).then_some(cost)
+    }
+
+    /// What a list does now, before any time passes.
+    pub(crate) fn at_once<P: Physics<State = S>>(
+        &mut self,
+        physics: &P,
+        (state, running): (&S, usize),
+        list: &[Entry<P::Job>],
+    ) -> AtOnce {
+        self.load(physics, state, list);
+        let mut all = AtOnce::default();
+        let Some(mut state) = self.state.take() else {
+            return all;
+        };
+        while all.starts.len() < list.len() {
+            if let Some(place) = self.take(physics.open(&state)) {
+                let ticket = (running + place) as Ticket;
+                physics.start(&mut state, &list[place].job, ticket);
+                all.starts.push(place);
+                continue;
+            }
+            let mut left = list
+                .iter()
+                .enumerate()
+                .filter(|(place, _)| self.waits(*place))
+                .map(|(_, own)| &own.job);
+            all.remakes = all.starts.is_empty() && physics.remake(&mut state, &mut left);
+            break;
+        }
+        self.state = Some(state);
+        all
+    }
+}

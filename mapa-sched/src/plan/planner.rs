@@ -1,0 +1,458 @@
+//! Lists of waiting jobs, lane by lane: insertion, and a search by random moves.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, DefaultHasher};
+
+use super::decode::{AtOnce, Decoder, Expected};
+use super::draws::Draws;
+use super::physics::{Goal, Physics};
+use crate::job::JobId;
+
+/// A waiting job in a list.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry<J> {
+    pub(crate) id: JobId,
+    pub(crate) job: J,
+    /// On which terms it starts.
+    pub(crate) gene: u8,
+    /// How much it counts.
+    pub(crate) weight: f64,
+}
+
+/// A lane: what runs there, and the jobs that are to run there next.
+#[derive(Clone, Debug)]
+struct Lane<S, J> {
+    state: S,
+    /// The weights of the jobs that run, by ticket.
+    running: Vec<f64>,
+    list: Vec<Entry<J>>,
+    /// What the lane costs as it stands; `None` if that is not known.
+    cost: Option<f64>,
+    /// Whether its list may start other jobs now than when it was last asked.
+    is_changed: bool,
+}
+
+/// A place to insert a job: its lane, its place in the list, its gene.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Seat {
+    lane: usize,
+    place: usize,
+    gene: u8,
+}
+
+type Places = HashMap<JobId, (usize, usize), BuildHasherDefault<DefaultHasher>>;
+
+/// The plan of all lanes.
+#[derive(Clone, Debug)]
+pub(crate) struct Planner<P: Physics, G> {
+    physics: P,
+    goal: G,
+    lanes: Vec<Lane<P::State, P::Job>>,
+    /// Every job that is in a list, so that one can be drawn.
+    jobs: Vec<JobId>,
+    /// The lane of each of them, and its position in `jobs`.
+    places: Places,
+    changed: Vec<usize>,
+    decoder: Decoder<P::State>,
+    draws: Draws,
+}
+
+impl<P, G> Planner<P, G>
+where
+    P: Physics,
+    P::Job: Clone,
+    G: Goal<P::State>,
+{
+    /// A plan without lanes; its search draws from the stream of this seed.
+    pub(crate) fn new(physics: P, goal: G, seed: u64) -> Self {
+        Self {
+            physics,
+            goal,
+            lanes: Vec::new(),
+            jobs: Vec::new(),
+            places: Places::default(),
+            changed: Vec::new(),
+            decoder: Decoder::default(),
+            draws: Draws::new(seed),
+        }
+    }
+
+    pub(crate) fn physics(&self) -> &P {
+        &self.physics
+    }
+
+    pub(crate) fn physics_mut(&mut self) -> &mut P {
+        &mut self.physics
+    }
+
+    pub(crate) fn draws(&mut self) -> &mut Draws {
+        &mut self.draws
+    }
+
+    /// How many jobs are in lists.
+    pub(crate) fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Adds a lane in this state.
+    pub(crate) fn add_lane(&mut self, state: P::State) {
+        self.lanes.push(Lane {
+            state,
+            running: Vec::new(),
+            list: Vec::new(),
+            cost: None,
+            is_changed: false,
+        });
+    }
+
+    /// Removes all lanes, and returns the jobs of their lists, lane by lane.
+    pub(crate) fn clear(&mut self) -> Vec<Entry<P::Job>> {
+        self.jobs.clear();
+        self.places.clear();
+        self.changed.clear();
+        let lanes = self.lanes.drain(..);
+        lanes.flat_map(|lane| lane.list).collect()
+    }
+
+    /// What runs on a lane has changed, or time has gone on: its state, and the weights of the jobs
+    /// that run there, by ticket.
+    pub(crate) fn set(&mut self, lane: usize, state: P::State, running: &[f64]) {
+        let own = &mut self.lanes[lane];
+        own.state = state;
+        own.running.clear();
+        own.running.extend_from_slice(running);
+        own.cost = None;
+    }
+
+    /// Notes that a lane may start other jobs.
+    pub(crate) fn touch(&mut self, lane: usize) {
+        if !self.lanes[lane].is_changed {
+            self.lanes[lane].is_changed = true;
+            self.changed.push(lane);
+        }
+    }
+
+    /// The lanes that may start other jobs than when this was last asked, ascending.
+    pub(crate) fn take_changed(&mut self) -> Vec<usize> {
+        let mut changed = std::mem::take(&mut self.changed);
+        changed.sort_unstable();
+        for &lane in &changed {
+            self.lanes[lane].is_changed = false;
+        }
+        changed
+    }
+
+    /// The state of a lane.
+    pub(crate) fn state(&self, lane: usize) -> &P::State {
+        &self.lanes[lane].state
+    }
+
+    /// The list of a lane.
+    pub(crate) fn list(&self, lane: usize) -> &[Entry<P::Job>] {
+        &self.lanes[lane].list
+    }
+
+    /// The lane in whose list a job is.
+    pub(crate) fn lane_of(&self, job: JobId) -> Option<usize> {
+        self.places.get(&job).map(|&(lane, _)| lane)
+    }
+
+    /// Weighs the waiting jobs of a lane anew.
+    pub(crate) fn weigh(&mut self, lane: usize, weight: impl Fn(&Entry<P::Job>) -> f64) {
+        let own = &mut self.lanes[lane];
+        for entry in &mut own.list {
+            let weight = weight(entry);
+            if weight != entry.weight {
+                entry.weight = weight;
+                own.cost = None;
+            }
+        }
+    }
+
+    /// What a lane costs, as it stands.
+    fn cost(&mut self, lane: usize) -> f64 {
+        if let Some(cost) = self.lanes[lane].cost {
+            return cost;
+        }
+        let cost = self.decode(lane, f64::INFINITY).unwrap_or(f64::INFINITY);
+        self.lanes[lane].cost = Some(cost);
+        cost
+    }
+
+    /// What a lane costs.
+    #[cfg(test)]
+    pub(crate) fn total(&mut self, lane: usize) -> f64 {
+        self.cost(lane)
+    }
+
+    fn decode(&mut self, lane: usize, limit: f64) -> Option<f64> {
+        let own = &self.lanes[lane];
+        let now = (&own.state, own.running.as_slice());
+        self.decoder
+            .cost(&self.physics, &self.goal, now, &own.list, limit)
+    }
+
+    /// What a lane's list does now.
+    pub(crate) fn at_once(&mut self, lane: usize) -> AtOnce {
+        let own = &self.lanes[lane];
+        let now = (&own.state, own.running.len());
+        self.decoder.at_once(&self.physics, now, &own.list)
+    }
+
+    /// When the jobs of a lane's list are expected to start and to end.
+    pub(crate) fn expected(&self, lane: usize) -> Vec<Option<Expected>> {
+        let own = &self.lanes[lane];
+        let now = (&own.state, own.running.as_slice());
+        Decoder::default().expected(&self.physics, &self.goal, now, &own.list)
+    }
+
+    /// Removes a job from its list.
+    pub(crate) fn remove(&mut self, job: JobId) -> Option<Entry<P::Job>> {
+        let (lane, at) = self.places.remove(&job)?;
+        self.jobs.swap_remove(at);
+        if let Some(moved) = self.jobs.get(at) {
+            if let Some(place) = self.places.get_mut(moved) {
+                place.1 = at;
+            }
+        }
+        let own = &mut self.lanes[lane];
+        own.cost = None;
+        let place = own.list.iter().position(|entry| entry.id == job)?;
+        let entry = own.list.remove(place);
+        self.touch(lane);
+        Some(entry)
+    }
+
+    /// Puts a job into the list of a lane, at the place or at the end.
+    pub(crate) fn put(&mut self, lane: usize, place: usize, entry: Entry<P::Job>) {
+        self.places.insert(entry.id, (lane, self.jobs.len()));
+        self.jobs.push(entry.id);
+        let own = &mut self.lanes[lane];
+        own.cost = None;
+        own.list.insert(place.min(own.list.len()), entry);
+        self.touch(lane);
+    }
+
+    /// Puts a job where it adds the least cost, of these lanes, at most `places` places in each list,
+    /// and the genes that `genes` gives for a list of a length. Of equal ones the first is taken.
+    /// Returns whether there was a lane.
+    pub(crate) fn insert(
+        &mut self,
+        entry: Entry<P::Job>,
+        lanes: &[usize],
+        places: usize,
+        genes: impl Fn(&P, &P::Job, usize) -> Vec<u8>,
+    ) -> bool {
+        let mut best: Option<(f64, Seat)> = None;
+        for &lane in lanes {
+            let before = self.cost(lane);
+            let len = self.lanes[lane].list.len();
+            let genes = genes(&self.physics, &entry.job, len);
+            for place in spread(len, places) {
+                self.lanes[lane].list.insert(place, entry.clone());
+                for &gene in &genes {
+                    self.lanes[lane].list[place].gene = gene;
+                    let limit = best.map_or(f64::INFINITY, |(least, _)| before + least);
+                    let added = self.decode(lane, limit).map(|cost| cost - before);
+                    let is_less = |least: f64| added.is_some_and(|added| added < least);
+                    if best.is_none_or(|(least, _)| is_less(least)) {
+                        let added = added.filter(|own| !own.is_nan());
+                        let seat = Seat { lane, place, gene };
+                        best = Some((added.unwrap_or(f64::INFINITY), seat));
+                    }
+                }
+                self.lanes[lane].list.remove(place);
+            }
+        }
+        let Some((_, Seat { lane, place, gene })) = best else {
+            return false;
+        };
+        self.put(lane, place, Entry { gene, ..entry });
+        true
+    }
+
+    /// Tries random moves of waiting jobs: to another lane (`lane` draws one), within a list, a swap
+    /// of two jobs, or another gene (`gene` draws one). A move is kept unless the lanes that it
+    /// touches cost more.
+    pub(crate) fn search(
+        &mut self,
+        moves: usize,
+        mut prepare: impl FnMut(&mut Self, usize),
+        lane: impl Fn(&mut Draws, &P::Job) -> usize,
+        gene: impl Fn(&mut Draws, &P::Job) -> u8,
+    ) {
+        for _ in 0..moves {
+            if self.jobs.is_empty() {
+                return;
+            }
+            let kind = self.draws.below(4);
+            let id = self.jobs[self.draws.below(self.jobs.len())];
+            let Some((from, place)) = self.find(id) else {
+                continue;
+            };
+            prepare(self, from);
+            match kind {
+                0 => {
+                    let to = lane(&mut self.draws, &self.lanes[from].list[place].job);
+                    prepare(self, to);
+                    let job = &self.lanes[from].list[place].job;
+                    if self.physics.holds(&self.lanes[to].state, job) {
+                        self.shift((from, place), to, &gene);
+                    }
+                }
+                1 => self.shift((from, place), from, &gene),
+                2 => {
+                    let other = self.jobs[self.draws.below(self.jobs.len())];
+                    if let Some((to, there)) = self.find(other).filter(|_| other != id) {
+                        prepare(self, to);
+                        if self.can_swap((from, place), (to, there)) {
+                            self.swap((from, place), (to, there));
+                        }
+                    }
+                }
+                _ => {
+                    let job = &self.lanes[from].list[place].job;
+                    let drawn = gene(&mut self.draws, job);
+                    self.regene((from, place), drawn);
+                }
+            }
+        }
+    }
+
+    fn find(&self, id: JobId) -> Option<(usize, usize)> {
+        let &(lane, _) = self.places.get(&id)?;
+        let mut list = self.lanes[lane].list.iter();
+        Some((lane, list.position(|entry| entry.id == id)?))
+    }
+
+    /// Moves a job to a random place of a list, to the first with odds of one third.
+    fn shift(
+        &mut self,
+        (from, place): (usize, usize),
+        to: usize,
+        gene: &impl Fn(&mut Draws, &P::Job) -> u8,
+    ) {
+        let before = self.cost(from) + if to == from { 0.0 } else { self.cost(to) };
+        let mut entry = self.lanes[from].list.remove(place);
+        let old = entry.gene;
+        let len = self.lanes[to].list.len();
+        let there = if self.draws.one_in(3) {
+            0
+        } else {
+            self.draws.below(len + 1)
+        };
+        if self.draws.one_in(3) {
+            entry.gene = gene(&mut self.draws, &entry.job);
+        }
+        let id = entry.id;
+        self.lanes[to].list.insert(there, entry);
+        if !self.keep(from, to, before) {
+            let mut entry = self.lanes[to].list.remove(there);
+            entry.gene = old;
+            self.lanes[from].list.insert(place, entry);
+        } else if let Some(own) = self.places.get_mut(&id) {
+            own.0 = to;
+        }
+    }
+
+    /// Whether each of two lanes holds the job of the other.
+    fn can_swap(&self, (a, at): (usize, usize), (b, there): (usize, usize)) -> bool {
+        let (first, second) = (&self.lanes[a], &self.lanes[b]);
+        let holds = |state, entry: &Entry<P::Job>| self.physics.holds(state, &entry.job);
+        a == b || holds(&first.state, &second.list[there]) && holds(&second.state, &first.list[at])
+    }
+
+    /// Lets two jobs change their places. Each keeps its gene.
+    fn swap(&mut self, (a, at): (usize, usize), (b, there): (usize, usize)) {
+        let before = self.cost(a) + if a == b { 0.0 } else { self.cost(b) };
+        self.exchange((a, at), (b, there));
+        if !self.keep(a, b, before) {
+            self.exchange((a, at), (b, there));
+            return;
+        }
+        for (lane, place) in [(a, at), (b, there)] {
+            let id = self.lanes[lane].list[place].id;
+            if let Some(own) = self.places.get_mut(&id) {
+                own.0 = lane;
+            }
+        }
+    }
+
+    fn exchange(&mut self, (a, at): (usize, usize), (b, there): (usize, usize)) {
+        if a == b {
+            self.lanes[a].list.swap(at, there);
+            return;
+        }
+        let (low, high) = self.lanes.split_at_mut(a.max(b));
+        let (first, second) = (&mut low[a.min(b)].list, &mut high[0].list);
+        let (in_first, in_second) = if a < b { (at, there) } else { (there, at) };
+        std::mem::swap(&mut first[in_first], &mut second[in_second]);
+    }
+
+    /// Gives a job another gene.
+    fn regene(&mut self, (lane, place): (usize, usize), gene: u8) {
+        let old = std::mem::replace(&mut self.lanes[lane].list[place].gene, gene);
+        if old == gene {
+            return;
+        }
+        self.lanes[lane].list[place].gene = old;
+        let before = self.cost(lane);
+        self.lanes[lane].list[place].gene = gene;
+        if !self.keep(lane, lane, before) {
+            self.lanes[lane].list[place].gene = old;
+        }
+    }
+
+    /// Whether two changed lanes cost no more than before. Then their new costs are noted; their old
+    /// ones still hold otherwise.
+    fn keep(&mut self, a: usize, b: usize, before: f64) -> bool {
+        let Some(first) = self.decode(a, before) else {
+            return false;
+        };
+        let second = if a == b {
+            None
+        } else {
+            match self.decode(b, before - first) {
+                Some(second) => Some(second),
+                None => return false,
+            }
+        };
+        self.lanes[a].cost = Some(first);
+        self.touch(a);
+        if let Some(second) = second {
+            self.lanes[b].cost = Some(second);
+            self.touch(b);
+        }
+        true
+    }
+}
+
+/// At most `most` places of a list to insert at, spread evenly; the first and the last are among
+/// them.
+fn spread(len: usize, most: usize) -> impl Iterator<Item = usize> {
+    let count = (len + 1).min(most.max(2));
+    (0..count).map(move |at| {
+        if count <= 1 {
+            0
+        } else {
+            (at * len + (count - 1) / 2) / (count - 1)
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spread;
+
+    #[test]
+    fn places_to_insert_at_are_distinct_ascending_and_hold_both_ends() {
+        for len in 0..200 {
+            for most in [2, 3, 12, 50] {
+                let all: Vec<usize> = spread(len, most).collect();
+                assert!(all.windows(2).all(|own| own[0] < own[1]), "{len} {most}");
+                assert_eq!((all[0], all[all.len() - 1]), (0, len));
+                assert_eq!(all.len(), (len + 1).min(most));
+            }
+        }
+    }
+}
