@@ -32,6 +32,9 @@ fn histogram(numbers: &[f64]) -> [f32; 10] {
     })
 }
 
+/// A number of a job in a state, by its run times and its deadline.
+type Of = fn(&State, [f64; 5], f64) -> f64;
+
 /// The enhanced observation as its definition reads.
 fn slow(state: &State) -> Vec<f32> {
     let jobs: Vec<_> = state.queue().iter().map(|own| own.job).collect();
@@ -50,7 +53,7 @@ fn slow(state: &State) -> Vec<f32> {
         .map(|own| own as f32)
         .to_vec();
     }
-    let of: [fn(&State, [f64; 5], f64) -> f64; 4] = [
+    let of: [Of; 4] = [
         |state, _, deadline| deadline - state.now(),
         |_, [p1, p2, ..], _| (p1 + p2) / 2.0,
         |_, [_, _, p3, p4, _], _| (p3 + p4) / 2.0,
