@@ -2,8 +2,8 @@
 
 use mapa_front::Error;
 use mapa_sched::energy::{
-    EnergyPlan, Fit, LargestFirst, LeastCost, Machine, MeanFinish, Power, Prices, RandomSlice,
-    Rule, SmallestFirst,
+    Fit, LargestFirst, LeastCost, Machine, MeanFinish, Power, PriceFile, RandomSlice, Rule,
+    SmallestFirst,
 };
 use mapa_sim::stream;
 use rand::RngExt;
@@ -15,17 +15,38 @@ pub(super) struct Row {
     /// What it is, for the table.
     pub(super) what: &'static str,
     layouts: &'static str,
-    rule: fn(u64) -> Result<Box<dyn Rule>, Error>,
+    rule: With,
+}
+
+/// What a rule is made from.
+#[derive(Clone, Copy)]
+enum With {
+    /// The seed of a day.
+    Seed(fn(u64) -> Box<dyn Rule>),
+    /// A set of prices that ships.
+    Prices(&'static str),
 }
 
 impl Row {
     pub(super) fn machine(&self) -> Result<Machine, Error> {
+        if let With::Prices(name) = self.rule {
+            let file = PriceFile::named(name).map_err(Error::malformed)?;
+            return file.machine.machine(Power::A100).map_err(Error::malformed);
+        }
         Machine::new(self.layouts, Power::A100).map_err(Error::malformed)
     }
 
     /// The rule, for the day of this seed.
     pub(super) fn rule(&self, seed: u64) -> Result<Box<dyn Rule>, Error> {
-        (self.rule)(seed)
+        match self.rule {
+            With::Seed(rule) => Ok(rule(seed)),
+            // Not on guard: the report shows what prices do where they do not suit.
+            With::Prices(name) => {
+                let file = PriceFile::named(name).map_err(Error::malformed)?;
+                let plan = mapa_sched::energy::EnergyPlan::new(file.prices);
+                Ok(Box::new(plan.map_err(Error::malformed)?))
+            }
+        }
     }
 }
 
@@ -34,85 +55,109 @@ pub(super) const FIT: &str = "fit";
 pub(super) const FIT_FULLEST: &str = "fit-fullest";
 pub(super) const PLAN: &str = "energy-plan";
 pub(super) const PLAN_LAYOUTS: &str = "energy-plan-layouts";
-pub(super) const PLAN_EXACT: &str = "energy-plan-layouts-exact";
+pub(super) const PLAN_LOADS: &str = "energy-plan-searched";
+pub(super) const PLAN_EXACT: &str = "energy-plan-exact";
+pub(super) const PLAN_ROUGH: &str = "energy-plan-rough";
+pub(super) const PLAN_TIGHT: &str = "energy-plan-tight";
+pub(super) const PLAN_CHANGING: &str = "energy-plan-repartitioned";
 pub(super) const LARGEST_LAYOUTS: &str = "largest-first-layouts";
 
-fn plan(prices: Prices) -> Result<Box<dyn Rule>, Error> {
-    let plan = EnergyPlan::new(prices).map_err(Error::malformed)?;
-    Ok(Box::new(plan))
+/// A plan by a set of prices that ships, on the machine that it is for.
+const fn priced(name: &'static str, what: &'static str, prices: &'static str) -> Row {
+    Row {
+        name,
+        what,
+        layouts: "",
+        rule: With::Prices(prices),
+    }
 }
 
 /// Every rule. Differences are to the first.
-pub(super) const ROWS: [Row; 11] = [
+pub(super) const ROWS: [Row; 15] = [
     Row {
         name: LARGEST,
         what: "the largest free slice",
         layouts: Machine::PUBLISHED,
-        rule: |_| Ok(Box::new(LargestFirst)),
+        rule: With::Seed(|_| Box::new(LargestFirst)),
     },
     Row {
         name: "eft-published",
         what: "\"earliest finish\" as the authors' code has it: by means of groups of sizes",
         layouts: Machine::PUBLISHED,
-        rule: |_| Ok(Box::new(MeanFinish)),
+        rule: With::Seed(|_| Box::new(MeanFinish)),
     },
     Row {
         name: "smallest-first",
         what: "the smallest free slice",
         layouts: Machine::PUBLISHED,
-        rule: |_| Ok(Box::new(SmallestFirst)),
+        rule: With::Seed(|_| Box::new(SmallestFirst)),
     },
     Row {
         name: "random",
         what: "any free slice",
         layouts: Machine::PUBLISHED,
-        rule: |seed| {
+        rule: With::Seed(|seed| {
             let mut draws = stream(seed, "energy random rule");
-            Ok(Box::new(RandomSlice::new(move |n: usize| {
-                draws.random_range(0..n)
-            })))
-        },
+            Box::new(RandomSlice::new(move |n: usize| draws.random_range(0..n)))
+        }),
     },
     Row {
         name: FIT,
         what: "the smallest free slice in time, else the largest",
         layouts: Machine::PUBLISHED,
-        rule: |_| Ok(Box::new(Fit::default())),
+        rule: With::Seed(|_| Box::new(Fit::default())),
     },
     Row {
         name: FIT_FULLEST,
         what: "fit; of equal slices that on the fullest GPU",
         layouts: Machine::PUBLISHED,
-        rule: |_| Ok(Box::new(Fit::fullest())),
+        rule: With::Seed(|_| Box::new(Fit::fullest())),
     },
     Row {
         name: "least-cost",
         what: "the least added energy, priced, plus tardiness",
         layouts: Machine::PUBLISHED,
-        rule: |_| Ok(Box::new(LeastCost::default())),
+        rule: With::Seed(|_| Box::new(LeastCost::default())),
     },
     Row {
         name: LARGEST_LAYOUTS,
         what: "largest-first on the searched layouts",
         layouts: Machine::SEARCHED,
-        rule: |_| Ok(Box::new(LargestFirst)),
+        rule: With::Seed(|_| Box::new(LargestFirst)),
     },
-    Row {
-        name: PLAN,
-        what: "plan by prices, on the published layouts",
-        layouts: Machine::PUBLISHED,
-        rule: |_| plan(Prices::PUBLISHED_LAYOUTS),
-    },
-    Row {
-        name: PLAN_LAYOUTS,
-        what: "plan by prices, on the searched layouts: the default",
-        layouts: Machine::SEARCHED,
-        rule: |_| plan(Prices::SEARCHED_LAYOUTS),
-    },
-    Row {
-        name: PLAN_EXACT,
-        what: "the same with prices found at one load",
-        layouts: Machine::SEARCHED,
-        rule: |_| plan(Prices::EXACT_RUN_TIMES),
-    },
+    priced(
+        PLAN,
+        "plan by prices, on the published layouts",
+        "published-layouts",
+    ),
+    priced(
+        PLAN_LAYOUTS,
+        "plan by prices, on layouts that were searched for together with them",
+        "best-layouts",
+    ),
+    priced(
+        PLAN_LOADS,
+        "plan by prices found at several loads, on searched layouts: the default",
+        "searched-layouts",
+    ),
+    priced(
+        PLAN_EXACT,
+        "the same with prices found at one load",
+        "exact-run-times",
+    ),
+    priced(
+        PLAN_ROUGH,
+        "the same with prices for run times that are guesses",
+        "rough-run-times",
+    ),
+    priced(
+        PLAN_TIGHT,
+        "plan by prices for tight deadlines, on the published layouts",
+        "tight-deadlines",
+    ),
+    priced(
+        PLAN_CHANGING,
+        "plan by prices, on GPUs that are repartitioned in .4 s",
+        "repartitioned",
+    ),
 ];

@@ -4,7 +4,8 @@ use mapa_front::Error;
 use mapa_sim::mean_interval;
 
 use super::rows::{
-    FIT, FIT_FULLEST, LARGEST, LARGEST_LAYOUTS, PLAN, PLAN_EXACT, PLAN_LAYOUTS, ROWS,
+    FIT, FIT_FULLEST, LARGEST, LARGEST_LAYOUTS, PLAN, PLAN_EXACT, PLAN_LAYOUTS, PLAN_LOADS,
+    PLAN_ROUGH, PLAN_TIGHT, ROWS,
 };
 use super::setting::{FRESH, MORNING, RATES, SIGMAS, Setting, TIGHT};
 use super::table::Numbers;
@@ -158,9 +159,9 @@ pub(super) fn fresh(days: &Trials) -> Section {
 }
 
 /// One colour for each row of [`ROWS`].
-const COLOURS: [&str; 11] = [
+const COLOURS: [&str; 15] = [
     "#e69f00", "#b8860b", "#d62728", "#a6a6a6", "#56b4e9", "#0072b2", "#cc79a7", "#8c564b",
-    "#2fae86", "#006d4e", "#8d7fd1",
+    "#2fae86", "#006d4e", "#7fbf3f", "#8d7fd1", "#5e3c99", "#444444", "#17becf",
 ];
 
 pub(super) fn bound(days: &Trials) -> Section {
@@ -214,7 +215,11 @@ pub(super) fn tight(all: &All) -> Result<Section, Error> {
     )
     .found(mean_pm(value), Some(value), "above 0", Verdict::above(value, 0.0));
     Ok(table(
-        section.claims([claim, less(days, FIT, "late jobs", LATE, 0.0, MINE)]),
+        section.claims([
+            claim,
+            less(days, FIT, "late jobs", LATE, 0.0, MINE),
+            less(days, PLAN_TIGHT, "late jobs", LATE, 25.0, MINE),
+        ]),
         days,
     ))
 }
@@ -240,7 +245,15 @@ fn cells(
     Ok(rows)
 }
 
-const COMPARED: [&str; 5] = [LARGEST, FIT, PLAN, PLAN_LAYOUTS, PLAN_EXACT];
+const COMPARED: [&str; 7] = [
+    LARGEST,
+    FIT,
+    PLAN,
+    PLAN_LAYOUTS,
+    PLAN_LOADS,
+    PLAN_EXACT,
+    PLAN_ROUGH,
+];
 
 pub(super) fn loads(all: &All) -> Result<Section, Error> {
     let settings = RATES.map(|per_minute| Setting {
@@ -256,11 +269,11 @@ pub(super) fn loads(all: &All) -> Result<Section, Error> {
             section.insert(format!("{name} at {rate}"), numbers(days, name));
         }
         if rate < 10.0 {
-            let value = days.above(PLAN_LAYOUTS, FIT, LATE);
+            let value = days.above(PLAN_LOADS, FIT, LATE);
             let verdict = Verdict::above(value, 0.0);
             claims.push(
                 Claim::new(
-                    format!("At {rate} jobs a minute fit has fewer late jobs than {PLAN_LAYOUTS}"),
+                    format!("At {rate} jobs a minute fit has fewer late jobs than {PLAN_LOADS}"),
                     MINE,
                     &[1, 2, 3, 5],
                 )
@@ -270,13 +283,13 @@ pub(super) fn loads(all: &All) -> Result<Section, Error> {
         }
         let measures = [LATE, TARDINESS, ENERGY];
         let parts = [LARGEST, FIT].into_iter().flat_map(|other| {
-            measures.map(|of| Verdict::below(days.above(PLAN_LAYOUTS, other, of), 0.0))
+            measures.map(|of| Verdict::below(days.above(PLAN_LOADS, other, of), 0.0))
         });
         let verdict = Verdict::all(parts);
-        let value = days.above(PLAN_LAYOUTS, FIT, LATE);
+        let value = days.above(PLAN_LOADS, FIT, LATE);
         claims.push(
             Claim::new(
-                format!("At {rate} jobs a minute {PLAN_LAYOUTS} is below largest-first and fit in late jobs, tardiness and energy"),
+                format!("At {rate} jobs a minute {PLAN_LOADS} is below largest-first and fit in late jobs, tardiness and energy"),
                 MINE,
                 &[1, 2, 3, 5],
             )
@@ -284,10 +297,9 @@ pub(super) fn loads(all: &All) -> Result<Section, Error> {
         );
     }
     let mut curves = Vec::new();
-    for (name, colour) in COMPARED
-        .into_iter()
-        .zip(["#e69f00", "#4a9fe0", "#2fae86", "#006d4e", "#8d7fd1"])
-    {
+    for (name, colour) in COMPARED.into_iter().zip([
+        "#e69f00", "#4a9fe0", "#2fae86", "#006d4e", "#7fbf3f", "#8d7fd1", "#5e3c99",
+    ]) {
         let mut points = Vec::new();
         for setting in settings {
             points.push((
@@ -335,10 +347,23 @@ pub(super) fn wrong(all: &All) -> Result<Section, Error> {
         sigma: 0.5,
         ..FRESH
     })?;
+    let rough = days.above(PLAN_ROUGH, PLAN_LOADS, LATE);
     let survives = days.above_largest(PLAN_EXACT, TARDINESS);
     let claims = [
-        less(days, PLAN_LAYOUTS, "late jobs", LATE, 0.0, MINE),
-        less(days, PLAN_LAYOUTS, "tardiness", TARDINESS, 0.0, MINE),
+        less(days, PLAN_LOADS, "late jobs", LATE, 0.0, MINE),
+        less(days, PLAN_LOADS, "tardiness", TARDINESS, 0.0, MINE),
+        less(days, PLAN_ROUGH, "late jobs", LATE, 0.0, MINE),
+        Claim::new(
+            format!("{PLAN_ROUGH} has fewer late jobs than {PLAN_LOADS}"),
+            MINE,
+            &[1, 2, 3, 5, 6],
+        )
+        .found(
+            mean_pm(rough),
+            Some(rough),
+            "below 0",
+            Verdict::below(rough, 0.0),
+        ),
         Claim::new(
             format!("{PLAN_EXACT} has more tardiness than largest-first at sigma 0.5"),
             MINE,
