@@ -3,7 +3,6 @@
 use highs::{Col, HighsModelStatus, HighsStatus, RowProblem, Sense as Direction};
 
 use super::program::{Program, Sense, Solved};
-use super::solver::checked;
 use crate::error::{Error, ErrorKind};
 
 fn failed(what: &str) -> Error {
@@ -38,7 +37,7 @@ pub(super) fn solve(
     let mut set = Ok(());
     // One thread gives the same bits everywhere.
     set = set.and_then(|()| model.try_set_option("threads", 1));
-    if let Some(own) = checked(seconds)? {
+    if let Some(own) = seconds {
         set = set.and_then(|()| model.try_set_option("time_limit", own));
     }
     if let Some(own) = iterations {

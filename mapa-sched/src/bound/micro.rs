@@ -5,7 +5,6 @@ use std::time::Duration;
 use microlp::{ComparisonOp, OptimizationDirection, Problem, SolutionStatus, Variable};
 
 use super::program::{Program, Sense, Solved};
-use super::solver::checked;
 use crate::error::{Error, ErrorKind};
 
 pub(super) fn solve(program: &Program, seconds: Option<f64>) -> Result<Solved, Error> {
@@ -28,7 +27,7 @@ pub(super) fn solve(program: &Program, seconds: Option<f64>) -> Result<Solved, E
         };
         problem.add_constraint(parts, sense, row.right);
     }
-    if let Some(own) = checked(seconds)? {
+    if let Some(own) = seconds {
         problem.set_time_limit(Duration::try_from_secs_f64(own).unwrap_or(Duration::MAX));
     }
     let outcome = problem

@@ -51,13 +51,13 @@ impl Solver {
                 if columns > most {
                     return Err(ErrorKind::ProgramTooLarge { columns, most }.into());
                 }
-                micro::solve(program, seconds)
+                micro::solve(program, checked(seconds)?)
             }
             #[cfg(feature = "highs")]
             Self::Highs {
                 seconds,
                 iterations,
-            } => super::highs::solve(program, seconds, iterations),
+            } => super::highs::solve(program, checked(seconds)?, iterations),
         }
     }
 }
@@ -70,7 +70,7 @@ impl Default for Solver {
 }
 
 /// A limit of time that can be kept: not NaN, not below 0.
-pub(super) fn checked(seconds: Option<f64>) -> Result<Option<f64>, Error> {
+fn checked(seconds: Option<f64>) -> Result<Option<f64>, Error> {
     match seconds {
         Some(own) if !(own.is_finite() && own >= 0.0) => {
             let what = format!("limit of {own} seconds: expected 0 or more");

@@ -27,7 +27,7 @@
 
 use super::super::job::{SIZES, SliceJob, class_of};
 use super::super::machine::Machine;
-use super::Slots;
+use super::slots::Slots;
 use crate::bound::{Bound, Class, Measure, Program, Proof, Sense, Solved, Solver};
 use crate::error::Error;
 
