@@ -347,3 +347,41 @@ fn every_set_that_ships_beats_largest_first_where_it_was_tuned() {
         assert!(gain > 22.0 && energy < 0.95, "{name}: {gain} {energy}");
     }
 }
+
+#[test]
+fn parameters_are_those_that_days_are_drawn_with_and_say_how_far_they_are_known() {
+    let all = mapa_sim::energy::parameters();
+    let of = |name: &str| {
+        let mut own = all.iter().filter(|own| own.name.starts_with(name));
+        own.next().unwrap().clone()
+    };
+    assert_eq!(of("load by hour").values.len(), 25);
+    assert_eq!(
+        of("deadline, relaxed").status,
+        mapa_sim::energy::Status::Document
+    );
+    assert_eq!(of("slices of each size").values, [4.0, 8.0, 2.0, 4.0, 2.0]);
+    // 90 % of training jobs take 40 to 60 minutes on a slice of 1.
+    let training = of("training: 5");
+    for (own, expected) in training.values.iter().zip([40.0, 2400_f64.sqrt(), 60.0]) {
+        assert!((own - expected).abs() < 1e-9, "{training:?}");
+    }
+    // Every job of a day follows one of the curves.
+    let curves = [
+        "inference, first",
+        "inference, second",
+        "training, first",
+        "training, second",
+    ];
+    let curves = curves.map(|name| of(name).values);
+    for job in Draw::default().jobs(1).unwrap() {
+        let p1 = job.minutes()[0];
+        let near = |curve: &Vec<f64>| {
+            let pairs = curve.iter().zip(job.minutes());
+            pairs
+                .into_iter()
+                .all(|(ratio, own)| (ratio * p1 - own).abs() < 1e-9)
+        };
+        assert!(curves.iter().any(near), "{job:?}");
+    }
+}

@@ -37,9 +37,14 @@ pub enum Booking {
 /// p is its run time there, x by how much it is late, and load = 1 + queue x (jobs
 /// that wait) / (1.25 x GPUs).
 /// On a free slice, what the GPU draws more is added; on a busy one, 25 W for each compute slice.
+/// With [`Prices::doubt`], being late and x are means over a distribution of run times around p.
+/// Where GPUs are repartitioned, p includes the creation of the instance, and of the free slices of
+/// a size that one is taken with the least added power plus [`Prices::placement`] for each free
+/// slice that it takes away.
 ///
 /// # Complexity
-/// O(q log q) for q jobs that wait, each time it is asked; O(slices / 64) for each of them.
+/// O(q log q) for q jobs that wait, each time it is asked; O(slices / 64) for each of them, and
+/// O(slices of a GPU) for each that is put off.
 #[derive(Clone, Debug)]
 pub struct EnergyPlan {
     prices: Prices,
@@ -103,6 +108,16 @@ impl EnergyPlan {
             self.prices.floor + (-slack / self.prices.urgency).exp()
         };
         weight / job.fastest().powf(self.prices.length)
+    }
+
+    /// The positions of the queue by priority, the most urgent first; of equal ones the first.
+    fn in_order(&mut self, state: &State) -> Vec<(f64, usize)> {
+        let mut order = std::mem::take(&mut self.order);
+        order.clear();
+        let jobs = state.queue().iter().enumerate();
+        order.extend(jobs.map(|(at, own)| (self.priority(state, &own.job), at)));
+        order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        order
     }
 
     /// Books slices whose jobs should have ended for a while longer. They would otherwise seem to be
@@ -258,11 +273,7 @@ impl Rule for EnergyPlan {
         if self.prices.overdue > 0.0 && self.booking != Booking::None {
             self.book_overdue(state);
         }
-        let mut order = std::mem::take(&mut self.order);
-        order.clear();
-        let jobs = state.queue().iter().enumerate();
-        order.extend(jobs.map(|(at, own)| (self.priority(state, &own.job), at)));
-        order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let order = self.in_order(state);
         let mut chosen = None;
         for &(_, waiting) in &order {
             let job = &state.queue()[waiting].job;

@@ -17,6 +17,7 @@
 //! ```
 
 mod draw;
+mod parameters;
 mod preemptive;
 mod published;
 mod run;
@@ -24,6 +25,7 @@ mod tune;
 mod wrong;
 
 pub use draw::{Draw, LOADS};
+pub use parameters::{Parameter, Status, parameters};
 pub use preemptive::run_preemptive;
 pub use published::{PUBLISHED_SEEDS, published_day, published_draws};
 pub use run::{Totals, run, run_as};
