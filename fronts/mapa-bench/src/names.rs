@@ -33,16 +33,13 @@ type Boxed = Box<dyn Scheduler + Send>;
 
 /// A trained net as a scheduler, from a file of `mapa-bench train`.
 fn learned() -> SchedulerRow {
-    let row = SchedulerRow::new(
+    let mut row = SchedulerRow::new(
         LEARNED,
         "jobs with deadlines on MIG instances by a trained net, for GPUs in the layouts that it was trained for",
         |policy| Box::new(mapa_sched::Fifo::new(policy)),
     );
-    SchedulerRow {
-        for_slices: true,
-        ..row
-    }
-    .made(&["weights=FILE"], |words, policy| {
+    row.for_slices = true;
+    row.made(&["weights=FILE"], |words, policy| {
         let Some(file) = setting(words, "weights") else {
             return Err(Error::malformed(format_args!(
                 "scheduler `{words}`: expected {LEARNED},weights=FILE"

@@ -6,7 +6,7 @@ use mapa_sched::PortModel;
 use super::super::super::plan::{Plan, on_files};
 use super::super::machine::Machines;
 use super::super::setting::{Coming, FIXED, LARGE, Lengths, Physics, Setting, Slices};
-use super::run::{Bounded, Numbers, bound, run};
+use super::run::{Bounded, Numbers, bound, run as run_file};
 use super::setting::{PLAN, Planner, Told, Way};
 use crate::progress::Progress;
 
@@ -280,7 +280,7 @@ fn run_cases(cases: Vec<Case>, plan: &Plan, bar: &dyn Progress) -> Result<All, E
         bar.doing(&case.name);
         let planners = case.planners.iter();
         let mut all = planners
-            .map(|&(_, planner)| run(&case.setting, &machines[at], planner, case.told, seed))
+            .map(|&(_, planner)| run_file(&case.setting, &machines[at], planner, case.told, seed))
             .collect::<Result<Vec<Numbers>, Error>>()?;
         // The bound comes last, as if it were a scheduler.
         if case.is_bounded {
