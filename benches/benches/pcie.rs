@@ -8,8 +8,8 @@ use std::sync::Arc;
 use criterion::{Criterion, Throughput, criterion_group};
 use mapa_core::mig::Size;
 use mapa_core::{Fabric, FabricNode, HardwareGraph, NodeKind, PCIE_GEN4_GBPS, pcie_aware};
-use mapa_sched::{Action, Event, Fleet, Job, JobId, PcieAware, Time, step};
-use mapa_sim::Profile;
+use mapa_sched::{Action, Event, Fleet, Job, JobId, PcieAware, PciePlan, Scheduler, Time, step};
+use mapa_sim::{PcieEqualShare, Profile, Simulation, Workload};
 use mapa_topologies::mig::{Offer, named};
 
 /// A server of four A100, each on a host bridge of its own.
@@ -179,4 +179,55 @@ fn decisions(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, decisions);
+/// Jobs that arrive evenly at a load of 0.6, or all at once.
+fn workload(gpus: usize, count: u64, is_burst: bool) -> Workload {
+    let kinds = Profile::tang();
+    let gap = 50.0 / (0.6 * 7.0 * gpus as f64);
+    let jobs = (0..count).map(|id| {
+        let at = if is_burst { 0.0 } else { id as f64 * gap };
+        let kind = &kinds[id as usize % 3];
+        // Run times of 25 to 75 s.
+        let seconds = 25.0 + (id * 37 % 51) as f64;
+        let at = Time((at * 1e9) as u64);
+        let own = kind.submission(JobId(id), at, Size::new(1, 1), seconds);
+        own.expect("it has a throughput on 1g")
+    });
+    Workload::new("even", jobs.collect::<Vec<_>>())
+}
+
+/// Whole workloads with all that the simulator does, under pcie-aware and under the plan per port.
+/// Throughput is in jobs.
+fn plans(c: &mut Criterion) {
+    let graph = server();
+    for (gpus, jobs, is_burst) in [
+        (4, 100, false),
+        (60, 1_400, false),
+        (60, 1_400, true),
+        (1_000, 5_000, false),
+    ] {
+        let idle = fleet(&graph, gpus / 4);
+        let workload = workload(gpus, jobs, is_burst);
+        let run = |scheduler: &mut dyn Scheduler| {
+            let simulation = Simulation::new(&workload, idle.clone());
+            let outcome = simulation.run(scheduler, &PcieEqualShare::default());
+            let outcome = outcome.expect("sound jobs");
+            let runs = outcome.runs.iter();
+            runs.map(|run| (run.ended() - run.arrived).as_secs_f64())
+                .sum::<f64>()
+        };
+        let aware = run(&mut PcieAware::new());
+        let coming = if is_burst { "burst" } else { "load 0.6" };
+        let mut group = c.benchmark_group(format!("{gpus} GPUs, {jobs} jobs, {coming}"));
+        group.throughput(Throughput::Elements(jobs));
+        group.sample_size(10);
+        group.bench_function("pcie-aware", |b| b.iter(|| run(&mut PcieAware::new())));
+        for (name, moves) in [("pcie-plan", 300), ("pcie-plan,search=0", 0)] {
+            let plan = || PciePlan::new().moves(moves);
+            assert!(run(&mut plan()) < aware * 1.01, "{name}");
+            group.bench_function(name, |b| b.iter(|| run(&mut plan())));
+        }
+        group.finish();
+    }
+}
+
+criterion_group!(benches, decisions, plans);
