@@ -78,11 +78,11 @@ fn a_search_that_was_interrupted_goes_on_where_it_was() {
 #[test]
 fn job_files_of_ones_own_are_tuned_for() {
     let folder = Folder::new();
-    let mut text = String::from("gpus,arrival_s,duration_s,estimate_s,deadline_s\n");
+    let mut text = String::from("slice,gpus,arrival_s,duration_s,estimate_s,deadline_s\n");
     for job in 0..30 {
         let arrives = 20 * job;
         text.push_str(&format!(
-            "1,{arrives},60,1g.1m=300 2g.2m=150 3g.4m=100 4g.4m=80 7g.8m=60,{}\n",
+            "any,1,{arrives},60,1g.1m=300 2g.2m=150 3g.4m=100 4g.4m=80 7g.8m=60,{}\n",
             arrives + 200
         ));
     }

@@ -1,7 +1,7 @@
 //! Decoding: what a list comes to.
 
+use super::entry::Entry;
 use super::physics::{Goal, Open, Physics, Ticket};
-use super::planner::Entry;
 
 /// The most classes.
 const CLASSES: usize = 128;

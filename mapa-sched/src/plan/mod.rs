@@ -17,10 +17,12 @@
 mod ageing;
 mod decode;
 mod draws;
+mod entry;
 mod physics;
 mod planner;
 
 pub(crate) use ageing::Ageing;
 pub(crate) use draws::Draws;
+pub(crate) use entry::Entry;
 pub(crate) use physics::{Classes, Open, Physics, Ticket, WeightedFlow};
-pub(crate) use planner::{Entry, Planner};
+pub(crate) use planner::Planner;

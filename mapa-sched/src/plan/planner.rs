@@ -5,19 +5,9 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use super::decode::{AtOnce, Decoder, Expected};
 use super::draws::Draws;
+use super::entry::Entry;
 use super::physics::{Goal, Physics};
 use crate::job::JobId;
-
-/// A waiting job in a list.
-#[derive(Clone, Debug)]
-pub(crate) struct Entry<J> {
-    pub(crate) id: JobId,
-    pub(crate) job: J,
-    /// On which terms it starts.
-    pub(crate) gene: u8,
-    /// How much it counts.
-    pub(crate) weight: f64,
-}
 
 /// A lane: what runs there, and the jobs that are to run there next.
 #[derive(Clone, Debug)]

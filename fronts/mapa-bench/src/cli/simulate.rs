@@ -62,11 +62,12 @@ pub(crate) struct SimulateArgs {
     pub(crate) policy: Option<Vec<String>>,
     /// The scheduler, which decides which job starts next, and when: fifo, easy-backfill,
     /// conservative-backfill, shortest-first, smallest-first, priority or foresight; for jobs on
-    /// MIG instances also pcie-aware and first-gpu, which have placement policies of their own, and
-    /// energy and energy-plan, which choose by run times, deadlines and power (docs/energy.md).
-    /// Settings follow the name: conservative-backfill,depth=JOBS,
-    /// pcie-aware,delay=FACTOR,wait=SECONDS,gbps=GB/s, energy,rule=RULE,seed=N or
-    /// energy-plan,prices=NAME.
+    /// MIG instances also pcie-aware, first-gpu and pcie-plan, which have placement policies of their
+    /// own, and energy, energy-plan and learned, which choose by run times, deadlines and power
+    /// (docs/energy.md). Settings follow the name (docs/schedulers.md):
+    /// conservative-backfill,depth=JOBS, pcie-aware,delay=FACTOR,wait=SECONDS,gbps=GB/s,
+    /// pcie-plan,search=MOVES,wait=SECONDS, energy,rule=RULE,seed=N, energy-plan,prices=NAME|FILE or
+    /// learned,weights=FILE.
     #[arg(long, value_name = "NAME", default_value = "fifo")]
     pub(crate) scheduler: SchedulerSpec,
     /// The model of run times. fixed: as the job file says. by-size: as the job file says for the

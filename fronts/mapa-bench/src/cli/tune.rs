@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 pub(crate) const HELP: &str = "\
 The plan by prices (scheduler energy-plan) is as good as its prices are for the jobs that come. A search tries prices on days of jobs
 and keeps what has few late jobs, little tardiness and little energy, each relative to what largest-first makes of the same days.
-Days are job files of your own, with the columns arrival_s, deadline_s, duration_s and estimate_s by size of slice (1g.1m=50 2g.2m=25
+Days are job files of your own, with slice any and the columns arrival_s, deadline_s, duration_s and estimate_s by size of slice (1g.1m=50 2g.2m=25
 3g.4m=18 4g.4m=14 7g.8m=9), or they are drawn from the parameters of Hisaria et al. The result is a file of prices with what they
 were tuned for: docs/energy.md says what its keys mean. A search is deterministic: threads change nothing, and --resume goes on where
 an interrupted search with --into stopped.
@@ -39,30 +39,46 @@ pub(crate) struct TuneArgs {
     #[arg(long, value_enum)]
     pub(crate) draw: Option<DrawName>,
     /// Jobs a minute at a load of 1, for days that are drawn; several are taken in turn.
-    #[arg(long, value_name = "R", value_delimiter = ',', default_value = "20")]
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "R",
+        value_delimiter = ',',
+        default_value = "20"
+    )]
     pub(crate) rate: Vec<f64>,
     /// The number of days to draw for the search.
-    #[arg(long, value_name = "N", default_value_t = 9)]
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 9)]
     pub(crate) days: u64,
     /// The number of days to draw on which the result is measured.
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 10)]
     pub(crate) held_out_days: u64,
     /// The seed of the first day; each further day has the next seed, those held out last.
-    #[arg(long, value_name = "SEED", default_value_t = 1001)]
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "SEED",
+        default_value_t = 1001
+    )]
     pub(crate) first_day: u64,
     /// By how much run times turn out other than the plan is told: the standard deviation of their
     /// logarithm.
-    #[arg(long, value_name = "S", default_value_t = 0.0)]
+    #[arg(long, hide_short_help = true, value_name = "S", default_value_t = 0.0)]
     pub(crate) sigma: f64,
     /// The GPUs: sizes of slices with commas, GPUs with bars between them [default: those of the
     /// prices that the search starts from].
     #[arg(long, value_name = "LAYOUTS")]
     pub(crate) layouts: Option<String>,
     /// This many GPUs, which are repartitioned while jobs run, in place of layouts.
-    #[arg(long, value_name = "GPUS", conflicts_with_all = ["layouts", "search_layouts"])]
+    #[arg(long, hide_short_help = true, value_name = "GPUS", conflicts_with_all = ["layouts", "search_layouts"])]
     pub(crate) repartitioned: Option<usize>,
     /// How long the creation of an instance takes, seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.4)]
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "SECONDS",
+        default_value_t = 0.4
+    )]
     pub(crate) creation: f64,
     /// Search layouts too, GPU by GPU.
     #[arg(long)]
@@ -78,15 +94,15 @@ pub(crate) struct TuneArgs {
         long,
         value_name = "LATE,TARDINESS,ENERGY",
         value_delimiter = ',',
-        num_args = 3,
+        hide_short_help = true,
         default_value = "1,1,3"
     )]
     pub(crate) weights: Vec<f64>,
     /// The seed of the candidates.
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    #[arg(long, hide_short_help = true, value_name = "SEED", default_value_t = 1)]
     pub(crate) seed: u64,
     /// The number of threads; the result does not depend on it [default: one for each processor].
-    #[arg(long, value_name = "T")]
+    #[arg(long, hide_short_help = true, value_name = "T")]
     pub(crate) threads: Option<NonZeroUsize>,
     /// Write the prices to this file. The search keeps its state in a file of this name with
     /// `.part` behind it until it is done.

@@ -181,7 +181,7 @@ fn day_of_file(name: &str, sigma: f64, seed: u64) -> Result<TuneDay, Failure> {
         match SliceJob::of(&own.job) {
             Ok(Some(job)) => told.push(job),
             Ok(None) => {
-                let what = "not for one slice of any size with a known run time: expected gpus 1, and estimate_s \
+                let what = "not for one slice of any size with a known run time: expected slice any, gpus 1, and estimate_s \
                             by size of slice such as 1g.1m=50 2g.2m=25";
                 return Err(at(what.to_owned()));
             }
