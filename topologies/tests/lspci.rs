@@ -44,7 +44,7 @@ fn beside_another_dump_it_tells_slots_products_and_peer_access() {
     let topo = "\tGPU0\tGPU1\nGPU0\t X \tSYS\nGPU1\tSYS\t X \n";
     let dumps = [topo, TWO].map(|text| read(text.as_bytes()).unwrap());
     for order in [dumps.clone(), [dumps[1].clone(), dumps[0].clone()]] {
-        let machine = merge(&order).unwrap().into_machine().unwrap();
+        let machine = merge(order.to_vec()).unwrap().dump.into_machine().unwrap();
         let graph = machine.graph().unwrap();
         let host = HostNetwork::of(&graph);
         let [a, b] = [0, 1].map(DeviceId);

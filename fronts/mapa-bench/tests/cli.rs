@@ -821,7 +821,8 @@ fn pages_show_what_commands_print() {
 
 /// The first words of the page's block of this language that begins with `start`.
 fn block<'p>(page: &'p str, language: &str, start: &str) -> &'p str {
-    let mut blocks = page.split(&format!("\n```{language}\n")).skip(1);
+    let fence = format!("\n```{language}\n");
+    let mut blocks = page.split(&fence).skip(1);
     let found = blocks.find(|block| block.starts_with(start));
     found.unwrap().split("\n```").next().unwrap()
 }
