@@ -190,9 +190,11 @@ fn every_built_in_scheduler_carries_its_name_and_runs() {
         let starts: BTreeMap<u64, u64> = placed.collect();
         let expected = match built_in.name {
             "fifo" | "foresight" | "energy" | "energy-plan" => [(0, 0), (1, 10), (2, 10)],
-            "easy-backfill" | "conservative-backfill" | "pcie-aware" | "first-gpu" => {
-                [(0, 0), (1, 10), (2, 0)]
-            }
+            "easy-backfill"
+            | "conservative-backfill"
+            | "pcie-aware"
+            | "first-gpu"
+            | "pcie-plan" => [(0, 0), (1, 10), (2, 0)],
             _ => [(0, 9), (1, 0), (2, 0)],
         };
         assert_eq!(starts, expected.into(), "{}", built_in.name);

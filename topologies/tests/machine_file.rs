@@ -98,7 +98,7 @@ fn malformed_files_are_refused_by_line() {
     refused(
         "gbps = 16.0",
         "speed = 16.0",
-        "line 9: unknown field `speed`, expected one of `name`, `index`, `product`, `uuid`, `pci`, `numa`, `cores`, `memory_bytes`, `mig`, `up`, `gbps`",
+        "line 9: unknown field `speed`, expected one of `name`, `index`, `product`, `uuid`, `pci`, `numa`, `cores`, `memory_bytes`, `mig`, `up`, `gbps`, `slot_gbps`",
     );
     refused(
         "NV2",

@@ -255,7 +255,7 @@ impl HostNetwork {
     #[must_use]
     pub fn sockets_are_assumed(&self, a: DeviceId, b: DeviceId) -> bool {
         let (x, y) = (self.place(a), self.place(b));
-        self.numbered && x.node != y.node && x.memory.is_some() && y.memory.is_some()
+        self.numbered && x.memory != y.memory && x.memory.is_some() && y.memory.is_some()
     }
 
     /// Whether two devices use the same memory of the host: that of their NUMA node, or of their
