@@ -59,7 +59,7 @@ pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
     let fresh = all.of(FRESH)?;
     report.sections = vec![
         table::section(&published).numbers("ppo", nets.on_published_days()),
-        sections::fresh(fresh).numbers("ppo", nets.on_fresh_days()),
+        sections::fresh(fresh, nets.on_fresh_days()),
         learned::section(&nets, &all)?,
         sections::bound(fresh),
         bounds::section(plan, bar)?,

@@ -88,7 +88,8 @@ fn table(section: Section, days: &Trials) -> Section {
     section.table(header, rows)
 }
 
-pub(super) fn fresh(days: &Trials) -> Section {
+/// Fresh days, with the mean of the trained nets beside the rules.
+pub(super) fn fresh(days: &Trials, ppo: Option<Numbers>) -> Section {
     let mut section = Section::new("fresh-days", "Fresh days of the published parameters");
     for row in ROWS {
         section.insert(row.name, numbers(days, row.name));
@@ -128,7 +129,7 @@ pub(super) fn fresh(days: &Trials) -> Section {
             );
         }
     }
-    let dots: Vec<Dots> = ROWS
+    let mut dots: Vec<Dots> = ROWS
         .iter()
         .zip(COLOURS)
         .map(|(row, colour)| {
@@ -137,6 +138,11 @@ pub(super) fn fresh(days: &Trials) -> Section {
             (row.name, colour, vec![at])
         })
         .collect();
+    if let Some(own) = ppo {
+        let at = (own.late_percent, own.energy_watt_minutes / 1e6);
+        dots.push(("ppo", "#000000", vec![at]));
+        section.insert("ppo", own);
+    }
     let what: Vec<String> = ROWS
         .iter()
         .map(|row| format!("`{}`: {}", row.name, row.what))
