@@ -76,7 +76,6 @@ Exit status: 0 an answer, 2 a malformed request, 3 a refusal (busy, infeasible o
 
 Your own machine:
   mapa-bench topo --live
-  nvidia-smi topo -m | mapa-bench topo --machine -
   nvidia-smi topo -m > my-server.txt
   mapa-bench allocate --machine my-server.txt --gpus 4 --sensitive --explain";
 

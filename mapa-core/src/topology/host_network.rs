@@ -510,9 +510,9 @@ mod tests {
         let lone = [0, 1].map(|i| add(&mut fabric, &format!("lone{i}"), NodeKind::PcieSwitch));
         fabric.attach(lone[0], upper, 15.75).unwrap();
         fabric.attach(lone[1], upper, 31.5).unwrap();
-        for i in 0..2 {
+        for (i, above) in lone.into_iter().enumerate() {
             let id = fabric.add_device(format!("GPU{i}")).unwrap();
-            fabric.attach(id, lone[i], 31.5).unwrap();
+            fabric.attach(id, above, 31.5).unwrap();
         }
         let host = HostNetwork::of(&fabric.clone().lower().unwrap());
         let slots = [0, 1].map(|i| host.slot_gbps(DeviceId(i)));

@@ -477,10 +477,10 @@ impl PciePlan {
         let own = serial(&id);
         let list = self.plan.list(lane);
         let place = list.iter().position(|entry| serial(&entry.id) >= own);
-        if let Some(place) = place.filter(|&place| list[place].id != id) {
-            if let Some(entry) = self.plan.remove(id) {
-                self.plan.put(lane, place, entry);
-            }
+        if let Some(place) = place.filter(|&place| list[place].id != id)
+            && let Some(entry) = self.plan.remove(id)
+        {
+            self.plan.put(lane, place, entry);
         }
     }
 

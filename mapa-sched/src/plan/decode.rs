@@ -161,9 +161,7 @@ impl<S: Clone> Decoder<S> {
         mut note: impl FnMut(usize, f64, bool),
     ) -> Option<f64> {
         self.load(physics, state, list);
-        let Some(mut state) = self.state.take() else {
-            return None;
-        };
+        let mut state = self.state.take()?;
         let mut weight: f64 = running.iter().sum();
         weight += list.iter().map(|own| own.weight).sum::<f64>();
         let (mut cost, mut at) = (0.0, 0.0);

@@ -200,10 +200,10 @@ where
     pub(crate) fn remove(&mut self, job: JobId) -> Option<Entry<P::Job>> {
         let (lane, at) = self.places.remove(&job)?;
         self.jobs.swap_remove(at);
-        if let Some(moved) = self.jobs.get(at) {
-            if let Some(place) = self.places.get_mut(moved) {
-                place.1 = at;
-            }
+        if let Some(moved) = self.jobs.get(at)
+            && let Some(place) = self.places.get_mut(moved)
+        {
+            place.1 = at;
         }
         let own = &mut self.lanes[lane];
         own.cost = None;
