@@ -87,7 +87,7 @@ fn job_files_of_ones_own_are_tuned_for() {
         ));
     }
     folder.write("monday.csv", &text);
-    folder.write("friday.csv", &text.replace("=300", "=310"));
+    folder.write("friday.csv", text.replace("=300", "=310"));
     let words = "tune --jobs monday.csv --held-out friday.csv --layouts 4,2,1|3,2,2 --rounds 2";
     let answer = folder.answer(words);
     assert_valid("tune", &answer);
