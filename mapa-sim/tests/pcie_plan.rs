@@ -56,7 +56,9 @@ fn workload(rows: &Rows) -> Workload {
         let demand = Demand::slice(Size::new(1, 1)).pcie_gbps(gbps);
         let mut job = Job::new(JobId(id), Request::new(Pattern::single(demand)));
         job.arrived = Time::from_secs(arrives);
-        Submission::new(job, Duration::from_secs(runs))
+        // No two jobs end at one moment: the simulator's nanoseconds would order them by chance.
+        let work = Duration::from_secs(runs) + Duration::from_nanos(id * 1_234_577);
+        Submission::new(job, work)
     });
     Workload::new("rows", jobs.collect::<Vec<_>>())
 }
