@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use mapa_core::{Request, mig};
+use mapa_core::{Patience, Request, mig};
 
 use crate::time::Time;
 
@@ -95,6 +95,10 @@ pub struct Job {
     pub pcie_alpha: f64,
     /// The latency that its requests should meet. Default: none.
     pub slo: Option<Duration>,
+    /// How much longer it runs over slow links: its run time where its devices exchange data at 10
+    /// GB/s or less, over that at 50 GB/s or more, from a profile. Default: unknown, see
+    /// [`link_ratio`](Self::link_ratio).
+    pub link_ratio: Option<f64>,
 }
 
 impl Job {
@@ -111,7 +115,37 @@ impl Job {
             isolated: false,
             pcie_alpha: 1.0,
             slo: None,
+            link_ratio: None,
         }
+    }
+
+    /// The ratio of a sensitive job over slow links, where its own is unknown, and that of a job
+    /// which is not. Assumed: the lesser of those of the paper's networks, and little.
+    pub const LINK_RATIOS: [f64; 2] = [1.6, 1.1];
+
+    /// Its run time over slow links, over that at full speed: that of its profile, or one of
+    /// [`LINK_RATIOS`](Self::LINK_RATIOS). 1 for a job on one device.
+    #[must_use]
+    pub fn link_ratio(&self) -> f64 {
+        let [sensitive, other] = Self::LINK_RATIOS;
+        match self.link_ratio {
+            _ if self.request.pattern.len() < 2 => 1.0,
+            Some(told) => told.max(1.0),
+            None if self.request.sensitivity.is_sensitive() => sensitive,
+            None => other,
+        }
+    }
+
+    /// Its run time where its devices exchange data at this bandwidth, GB/s, over that at full
+    /// speed: linear in 1 / bandwidth between 50 and 10 GB/s, as for a program that computes for a
+    /// while and then sends a fixed number of bytes.
+    #[must_use]
+    pub fn slowdown_at(&self, gbps: f64) -> f64 {
+        let by = Patience {
+            slowdown: self.link_ratio(),
+            ..Patience::default()
+        };
+        by.slowdown_at(gbps)
     }
 }
 

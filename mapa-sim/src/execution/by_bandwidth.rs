@@ -16,7 +16,7 @@ use mapa_core::{
     Candidate, DeviceId, MachineId, Objective, Pattern, Placement, effective_gbps,
     ring_packing_gbps,
 };
-use mapa_sched::{Fleet, Guards, Placed};
+use mapa_sched::{Fleet, Guards, Job, Placed};
 
 use super::{Execution, computing};
 use crate::workload::Submission;
@@ -60,6 +60,13 @@ impl ByBandwidth {
         ("VGG-16", 3.0),
     ];
 
+    /// The ratio of a task, if it is one of [`RATIOS`](Self::RATIOS).
+    #[must_use]
+    pub fn ratio_of(task: &str) -> Option<f64> {
+        let mut all = Self::RATIOS.iter();
+        all.find(|(name, _)| *name == task).map(|(_, ratio)| *ratio)
+    }
+
     /// Run times by the paper's Eq. 2.
     #[must_use]
     pub fn eq_2() -> Self {
@@ -83,7 +90,7 @@ impl ByBandwidth {
         Self {
             model,
             ratios,
-            other: (1.6, 1.1),
+            other: Job::LINK_RATIOS.into(),
             floor_gbps: 10.0,
             full_gbps: 50.0,
             known: Arc::default(),

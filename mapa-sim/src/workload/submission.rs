@@ -6,6 +6,8 @@ use std::time::Duration;
 use mapa_core::Request;
 use mapa_sched::{Job, RunTime, Time};
 
+use crate::execution::ByBandwidth;
+
 /// A job as it will be submitted, with its true work. The scheduler sees only the owner's estimate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Submission {
@@ -49,13 +51,14 @@ impl Submission {
         }
     }
 
-    /// The job with this task.
+    /// The job with this task. If the task's [ratio](ByBandwidth::RATIOS) is known, so it is to the
+    /// scheduler ([`Job::link_ratio`]), but for a ratio that the job has already.
     #[must_use]
-    pub fn task(self, task: impl Into<Arc<str>>) -> Self {
-        Self {
-            task: task.into(),
-            ..self
-        }
+    pub fn task(mut self, task: impl Into<Arc<str>>) -> Self {
+        self.task = task.into();
+        let known = ByBandwidth::ratio_of(&self.task);
+        self.job.link_ratio = self.job.link_ratio.or(known);
+        self
     }
 
     /// The job with these tasks. A job that is launched without a device does its own

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::definition::Foresight;
 use super::future::Leases;
 use super::sets::mask;
-use super::tables::{Left, Mix, Own};
+use super::tables::{Left, Mix, SetScores};
 use crate::matching::{Few, SearchStats, StopReason};
 use crate::optimum::settle;
 use crate::policy::preserve::is_sensitive;
@@ -47,7 +47,7 @@ pub(super) struct Ahead<'d> {
     pub(super) request: &'d Request,
     pub(super) view: &'d View<'d>,
     pub(super) leases: Leases,
-    pub(super) own: Arc<Own>,
+    pub(super) own: Arc<SetScores>,
     mix: Arc<Mix>,
     left: Arc<Left>,
     /// The number of sets to keep.
@@ -66,7 +66,7 @@ impl<'d> Ahead<'d> {
             request,
             view,
             leases: Leases::of(view)?,
-            own: Own::of(graph, &policy.effective, &request.pattern, request.min_link),
+            own: SetScores::with(graph, &policy.effective, &request.pattern, request.min_link),
             mix: Mix::of(graph, &policy.effective, &policy.sizes),
             left: Left::of(graph),
             room: request

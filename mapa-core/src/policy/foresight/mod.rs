@@ -25,4 +25,5 @@ mod waiting;
 pub use definition::{Foresight, foresight};
 pub use outlook::{Ends, Next, Outlook};
 pub use patience::Patience;
+pub use tables::SetScores;
 pub use waiting::Wait;

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use super::ahead::{Ahead, Best};
 use super::future::Leases;
 use super::outlook::{Ends, Next, Outlook};
-use super::tables::{Left, Own};
+use super::tables::{Left, SetScores};
 use crate::ids::LinkClass;
 use crate::matching::Few;
 use crate::optimum::settle;
@@ -153,7 +153,7 @@ impl Course {
 /// the one that leaves the most. Sets that were found are cached for the machine.
 struct Takes {
     k: usize,
-    own: Arc<Own>,
+    own: Arc<SetScores>,
     left: Arc<Left>,
     /// By sensitivity and free set. 0 if no set has been looked for yet, or none exists.
     sets: [Box<[AtomicU16]>; 2],
@@ -183,7 +183,7 @@ impl Takes {
                     .map(|_| AtomicU16::new(0))
                     .collect()
             };
-            let own = Own::of(graph, model, &Pattern::ring(k), LinkClass::None);
+            let own = SetScores::with(graph, model, &Pattern::ring(k), LinkClass::None);
             let takes = Self {
                 k,
                 own,

@@ -8,21 +8,43 @@ use crate::ids::{DeviceId, LinkClass};
 use crate::matching::Few;
 use crate::optimum::{Problem, max};
 use crate::pattern::{Demand, Pattern};
-use crate::reach::{Family, Mask, members, of_size, place};
+use crate::reach::{Family, MOST, Mask, members, of_size, place};
 use crate::request::Request;
 use crate::score::Objective;
 use crate::topology::{HardwareGraph, Key};
 
-/// The bandwidth of a job on each set of k devices, GB/s, where k is its number of ranks. If the
-/// model depends on the rank order, the best order counts.
-pub(super) struct Own {
+/// The bandwidth of a pattern on each set of k devices of a machine, GB/s, where k is its number of
+/// ranks. If the model depends on the rank order, the best order counts. Computed once for a machine
+/// and kept with its graph.
+///
+/// # Examples
+/// ```
+/// use mapa_core::{Fabric, LinkClass, Pattern, SetScores, ring_packing_gbps};
+///
+/// let mut fabric = Fabric::new();
+/// let root = fabric.add_numa("cpu0", 0)?;
+/// let ids: Vec<_> = (0..3).map(|i| fabric.add_device(format!("GPU{i}")).unwrap()).collect();
+/// fabric.link(ids[0], ids[1], LinkClass::Direct(2), 50.0)?;
+/// ids.iter().try_for_each(|&id| fabric.attach(id, root, 12.0))?;
+/// let graph = fabric.lower()?;
+/// let pairs = SetScores::of(&graph, &ring_packing_gbps(), &Pattern::ring(2)).expect("a small machine");
+/// assert!(pairs.at(0b011) > pairs.at(0b101));
+/// assert_eq!(pairs.at(0b111), None, "three devices are no pair");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct SetScores {
+    /// The number of ranks.
+    ranks: u32,
+    /// The number of devices.
+    devices: u32,
     /// By [`place`] of the set; NaN if the job does not fit on the set.
     values: Box<[f64]>,
 }
 
-/// The key of an [`Own`]: a model, a pattern and the least class of link.
+/// The key of [`SetScores`]: a model, a pattern and the least class of link.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct OwnKey {
+struct SetScoresKey {
     model: u64,
     family: Family,
     ranks: usize,
@@ -32,23 +54,42 @@ struct OwnKey {
     least: LinkClass,
 }
 
-impl Key for OwnKey {
-    type Table = Own;
+impl Key for SetScoresKey {
+    type Table = SetScores;
 }
 
-impl Own {
-    /// The table of a pattern whose ranks have equal demands.
+impl SetScores {
+    /// The most devices of a machine that can have such a table.
+    pub const MOST_DEVICES: usize = MOST;
+
+    /// The table of a pattern by a model of bandwidth. Demands and traffic of single ranks do not
+    /// count: the pattern is taken as its links alone. `None` for a machine of more than
+    /// [`MOST_DEVICES`](Self::MOST_DEVICES), and for a pattern with more ranks than it has devices.
     ///
     /// # Complexity
     /// C(m, k) decisions for k of m devices, once per machine.
-    pub(super) fn of(
+    #[must_use]
+    pub fn of(
+        graph: &HardwareGraph,
+        model: &Objective<'static>,
+        pattern: &Pattern,
+    ) -> Option<Arc<Self>> {
+        let fits = graph.len() <= MOST && pattern.len() <= graph.len();
+        fits.then(|| Self::with(graph, model, pattern, LinkClass::None))
+    }
+
+    /// The table of a pattern whose ranks have equal demands, over links of at least a class.
+    ///
+    /// # Complexity
+    /// C(m, k) decisions for k of m devices, once per machine.
+    pub(super) fn with(
         graph: &HardwareGraph,
         model: &Objective<'static>,
         pattern: &Pattern,
         least: LinkClass,
     ) -> Arc<Self> {
         let traffic = pattern.edges().first().map_or(0.0, |edge| edge.traffic);
-        let key = OwnKey {
+        let key = SetScoresKey {
             model: model.id(),
             family: pattern.family(),
             ranks: pattern.len(),
@@ -62,16 +103,36 @@ impl Own {
             let values: Box<[f64]> = of_size(graph.len(), pattern.len())
                 .map(|set| value(graph, model, &request, set))
                 .collect();
-            (values.len() * 8, Self { values })
+            let (ranks, devices) = (pattern.len() as u32, graph.len() as u32);
+            (
+                values.len() * 8,
+                Self {
+                    ranks,
+                    devices,
+                    values,
+                },
+            )
         })
     }
 
-    /// The job's bandwidth on a set; `None` if it does not fit there.
-    pub(super) fn at(&self, set: Mask) -> Option<f64> {
+    /// The bandwidth on a set of devices, GB/s: bit i of the number stands for device i. `None` if
+    /// the pattern does not fit there, or the set has not one device for each rank.
+    #[must_use]
+    pub fn at(&self, set: u32) -> Option<f64> {
+        if set.count_ones() != self.ranks || set.checked_shr(self.devices).unwrap_or(0) != 0 {
+            return None;
+        }
         self.values
             .get(place(set))
             .copied()
             .filter(|value| !value.is_nan())
+    }
+
+    /// Every set of one device for each rank, ascending, with its bandwidth.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, Option<f64>)> + '_ {
+        of_size(self.devices as usize, self.ranks as usize)
+            .zip(&self.values)
+            .map(|(set, value)| (set, Some(*value).filter(|own| !own.is_nan())))
     }
 }
 
@@ -112,14 +173,14 @@ impl Rings {
     /// The table of rings of `k` ranks.
     ///
     /// # Complexity
-    /// O(2ᵐ m) for m devices, and in addition the values of the C(m, k) sets ([`Own::of`]).
+    /// O(2ᵐ m) for m devices, and in addition the values of the C(m, k) sets ([`SetScores`]).
     pub(super) fn of(graph: &HardwareGraph, model: &Objective<'static>, k: usize) -> Arc<Self> {
         let key = RingsKey {
             model: model.id(),
             ranks: k,
         };
         graph.memo().get_or_make(&key, || {
-            let own = Own::of(graph, model, &Pattern::ring(k), LinkClass::None);
+            let own = SetScores::with(graph, model, &Pattern::ring(k), LinkClass::None);
             let mut best = vec![f64::NEG_INFINITY; 1 << graph.len()];
             for set in of_size(graph.len(), k) {
                 best[set as usize] = own.at(set).unwrap_or(f64::NEG_INFINITY);
