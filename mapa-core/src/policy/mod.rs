@@ -41,7 +41,9 @@ pub use by_size::{
 };
 pub use case::case;
 pub use decision::{Decision, RunnerUp, Scored};
-pub use foresight::{Ends, Foresight, Next, Outlook, Patience, SetScores, Wait, foresight};
+pub use foresight::{
+    Ends, Foresight, Next, Outlook, Patience, Prefer, SetChoices, SetScores, Wait, foresight,
+};
 pub use greedy::greedy;
 pub use least_weight::{LeastWeight, least_weight};
 pub use lowest_id::lowest_id;

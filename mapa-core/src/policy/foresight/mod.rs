@@ -12,6 +12,7 @@
 //! expectation, and were noisy.
 
 mod ahead;
+mod choices;
 mod decide;
 mod definition;
 mod future;
@@ -22,6 +23,7 @@ mod sets;
 mod tables;
 mod waiting;
 
+pub use choices::{Prefer, SetChoices};
 pub use definition::{Foresight, foresight};
 pub use outlook::{Ends, Next, Outlook};
 pub use patience::Patience;

@@ -44,7 +44,7 @@ pub struct SetScores {
 
 /// The key of [`SetScores`]: a model, a pattern and the least class of link.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct SetScoresKey {
+pub(super) struct SetScoresKey {
     model: u64,
     family: Family,
     ranks: usize,
@@ -52,6 +52,20 @@ struct SetScoresKey {
     /// The bits of the traffic, which is the same on every edge.
     traffic: u64,
     least: LinkClass,
+}
+
+impl SetScoresKey {
+    pub(super) fn of(model: &Objective<'static>, pattern: &Pattern, least: LinkClass) -> Self {
+        let traffic = pattern.edges().first().map_or(0.0, |edge| edge.traffic);
+        Self {
+            model: model.id(),
+            family: pattern.family(),
+            ranks: pattern.len(),
+            edges: pattern.edges().len(),
+            traffic: traffic.to_bits(),
+            least,
+        }
+    }
 }
 
 impl Key for SetScoresKey {
@@ -62,9 +76,10 @@ impl SetScores {
     /// The most devices of a machine that can have such a table.
     pub const MOST_DEVICES: usize = MOST;
 
-    /// The table of a pattern by a model of bandwidth. Demands and traffic of single ranks do not
-    /// count: the pattern is taken as its links alone. `None` for a machine of more than
-    /// [`MOST_DEVICES`](Self::MOST_DEVICES), and for a pattern with more ranks than it has devices.
+    /// The table of a pattern by a model of bandwidth. Demands do not count. `None` for a machine of
+    /// more than [`MOST_DEVICES`](Self::MOST_DEVICES) or with devices that can be partitioned, for a
+    /// pattern with more ranks than it has devices, and for one that is no ring, chain, star or
+    /// all-to-all with the same traffic on every edge.
     ///
     /// # Complexity
     /// C(m, k) decisions for k of m devices, once per machine.
@@ -74,7 +89,9 @@ impl SetScores {
         model: &Objective<'static>,
         pattern: &Pattern,
     ) -> Option<Arc<Self>> {
-        let fits = graph.len() <= MOST && pattern.len() <= graph.len();
+        let is_small = graph.has_only_wholes() && graph.wholes().len() <= MOST;
+        let is_known = pattern.family() != Family::Other && pattern.traffic().is_some();
+        let fits = is_small && is_known && (1..=graph.len()).contains(&pattern.len());
         fits.then(|| Self::with(graph, model, pattern, LinkClass::None))
     }
 
@@ -88,15 +105,7 @@ impl SetScores {
         pattern: &Pattern,
         least: LinkClass,
     ) -> Arc<Self> {
-        let traffic = pattern.edges().first().map_or(0.0, |edge| edge.traffic);
-        let key = SetScoresKey {
-            model: model.id(),
-            family: pattern.family(),
-            ranks: pattern.len(),
-            edges: pattern.edges().len(),
-            traffic: traffic.to_bits(),
-            least,
-        };
+        let key = SetScoresKey::of(model, pattern, least);
         graph.memo().get_or_make(&key, || {
             // The table is for all requests: each request excludes devices by itself.
             let request = Request::new(pattern.each(Demand::default())).min_link(least);
