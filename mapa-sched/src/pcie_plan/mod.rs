@@ -19,7 +19,7 @@ use mapa_core::{
 
 use crate::event::{Event, Token};
 use crate::job::{Job, JobId, Tenant};
-use crate::plan::{Ageing, Draws, Entry, Physics, WeightedFlow};
+use crate::plan::{Ageing, Draws, Entry, Moves, Physics, WeightedFlow};
 use crate::scheduler::Scheduler;
 use crate::time::Time;
 use crate::turn::Turn;
@@ -36,6 +36,15 @@ const UNKNOWN_S: f64 = 60.0;
 /// mean completion and cost twice the time.
 const MOVES: usize = 20;
 const MOVES_A_JOB: usize = 3;
+/// The kinds of moves.
+const KINDS: Moves = Moves {
+    lane: 1,
+    place: 1,
+    swap: 1,
+    gene: 1,
+    near: None,
+    regenes: true,
+};
 /// The most places of a list at which a job is inserted on trial.
 const PLACES: usize = 12;
 
@@ -391,10 +400,10 @@ impl PciePlan {
             plan, lanes: own, ..
         } = self;
         plan.search(
-            moves,
+            (moves, &KINDS),
             |plan, lane| own.bring(plan, lane, now),
             |draws, _| draws.below(lanes),
-            |draws, job| match job.wants > 0.0 {
+            |draws, job, _| match job.wants > 0.0 {
                 true => 1 + draws.below(usize::from(NO_CAP)) as u8,
                 false => 0,
             },

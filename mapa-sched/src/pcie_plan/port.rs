@@ -519,7 +519,7 @@ mod tests {
             }
             let total = |plan: &mut Planner<Port, WeightedFlow>| (0..3).map(|lane| plan.total(lane)).sum::<f64>();
             let before = total(&mut plan);
-            plan.search(200, |_, _| {}, |draws, _| draws.below(3), |draws, _| 1 + draws.below(7) as u8);
+            plan.search((200, &super::super::KINDS), |_, _| {}, |draws, _| draws.below(3), |draws, _, _| 1 + draws.below(7) as u8);
             let after = total(&mut plan);
             prop_assert!(after <= before * (1.0 + 1e-12), "{before} {after}");
             let mut ids: Vec<u64> = (0..3).flat_map(|lane| plan.list(lane).iter().map(|own| own.id.0)).collect();

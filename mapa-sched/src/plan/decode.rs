@@ -186,7 +186,7 @@ impl<S: Clone> Decoder<S> {
                     continue;
                 }
             }
-            let rate = goal.rate(weight, &state);
+            let rate = goal.rate(weight, waiting > 0, &state);
             self.ended.clear();
             let Some(passed) = physics.next(&mut state, &mut self.ended) else {
                 cost = f64::INFINITY;

@@ -25,4 +25,4 @@ pub(crate) use ageing::Ageing;
 pub(crate) use draws::Draws;
 pub(crate) use entry::Entry;
 pub(crate) use physics::{Classes, Open, Physics, Ticket, WeightedFlow};
-pub(crate) use planner::Planner;
+pub(crate) use planner::{Moves, Planner};

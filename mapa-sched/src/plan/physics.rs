@@ -51,8 +51,9 @@ pub(crate) trait Physics {
 
 /// What a schedule costs, as an integral over time.
 pub(crate) trait Goal<S> {
-    /// The cost of a second in which jobs of this weight, together, are not done.
-    fn rate(&self, weight: f64, state: &S) -> f64;
+    /// The cost of a second in which jobs of this weight, together, are not done, and some of them
+    /// wait or none.
+    fn rate(&self, weight: f64, waits: bool, state: &S) -> f64;
 }
 
 /// The sum of the completion times of all jobs, each times its weight.
@@ -60,7 +61,7 @@ pub(crate) trait Goal<S> {
 pub(crate) struct WeightedFlow;
 
 impl<S> Goal<S> for WeightedFlow {
-    fn rate(&self, weight: f64, _: &S) -> f64 {
+    fn rate(&self, weight: f64, _: bool, _: &S) -> f64 {
         weight
     }
 }

@@ -30,6 +30,24 @@ pub(crate) struct Seat {
     gene: u8,
 }
 
+/// How often a search makes each kind of move, by odds, and how.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moves {
+    /// To a place of a list of another lane.
+    pub(crate) lane: u8,
+    /// To another place of the same list.
+    pub(crate) place: u8,
+    /// A swap of two jobs.
+    pub(crate) swap: u8,
+    /// Another gene.
+    pub(crate) gene: u8,
+    /// Every second job that moves within a list, but to its first place, moves by at most this many
+    /// places.
+    pub(crate) near: Option<usize>,
+    /// Whether every third job that moves gets another gene, too.
+    pub(crate) regenes: bool,
+}
+
 type Places = HashMap<JobId, (usize, usize), BuildHasherDefault<DefaultHasher>>;
 
 /// The plan of all lanes.
@@ -73,6 +91,42 @@ where
 
     pub(crate) fn physics_mut(&mut self) -> &mut P {
         &mut self.physics
+    }
+
+    /// The goal. What lanes cost is known no more, as it may be changed.
+    pub(crate) fn goal_mut(&mut self) -> &mut G {
+        for lane in &mut self.lanes {
+            lane.cost = None;
+        }
+        &mut self.goal
+    }
+
+    /// What a lane would cost with this list; `None` if that is more than `limit`.
+    pub(crate) fn price(
+        &mut self,
+        lane: usize,
+        list: &[Entry<P::Job>],
+        limit: f64,
+    ) -> Option<f64> {
+        let own = &self.lanes[lane];
+        let now = (&own.state, own.running.as_slice());
+        self.decoder
+            .cost(&self.physics, &self.goal, now, list, limit)
+    }
+
+    /// Puts the jobs of a lane's list in another order, or gives them other genes. The list must have
+    /// the same jobs.
+    pub(crate) fn arrange(&mut self, lane: usize, list: Vec<Entry<P::Job>>) {
+        debug_assert_eq!(list.len(), self.lanes[lane].list.len());
+        self.lanes[lane].list = list;
+        self.lanes[lane].cost = None;
+        self.touch(lane);
+    }
+
+    /// How many moments have been simulated so far.
+    #[cfg(test)]
+    pub(crate) fn steps(&self) -> u64 {
+        self.decoder.steps
     }
 
     pub(crate) fn draws(&mut self) -> &mut Draws {
@@ -262,36 +316,44 @@ where
     }
 
     /// Tries random moves of waiting jobs: to another lane (`lane` draws one), within a list, a swap
-    /// of two jobs, or another gene (`gene` draws one). A move is kept unless the lanes that it
+    /// of two jobs, or another gene (`gene` draws one, and is told the present one). A move is kept unless the lanes that it
     /// touches cost more.
     pub(crate) fn search(
         &mut self,
-        moves: usize,
+        (moves, kinds): (usize, &Moves),
         mut prepare: impl FnMut(&mut Self, usize),
         lane: impl Fn(&mut Draws, &P::Job) -> usize,
-        gene: impl Fn(&mut Draws, &P::Job) -> u8,
+        gene: impl Fn(&mut Draws, &P::Job, u8) -> u8,
     ) {
         for _ in 0..moves {
             if self.jobs.is_empty() {
                 return;
             }
-            let kind = self.draws.below(4);
+            let odds = [kinds.lane, kinds.place, kinds.swap, kinds.gene].map(usize::from);
+            let mut drawn = self.draws.below(odds.iter().sum());
+            let kind = odds.iter().position(|&own| match drawn.checked_sub(own) {
+                Some(rest) => {
+                    drawn = rest;
+                    false
+                }
+                None => true,
+            });
             let id = self.jobs[self.draws.below(self.jobs.len())];
             let Some((from, place)) = self.find(id) else {
                 continue;
             };
             prepare(self, from);
             match kind {
-                0 => {
+                Some(0) => {
                     let to = lane(&mut self.draws, &self.lanes[from].list[place].job);
                     prepare(self, to);
                     let job = &self.lanes[from].list[place].job;
                     if self.physics.holds(&self.lanes[to].state, job) {
-                        self.shift((from, place), to, &gene);
+                        self.shift((from, place), to, (kinds, &gene));
                     }
                 }
-                1 => self.shift((from, place), from, &gene),
-                2 => {
+                Some(1) => self.shift((from, place), from, (kinds, &gene)),
+                Some(2) => {
                     let other = self.jobs[self.draws.below(self.jobs.len())];
                     if let Some((to, there)) = self.find(other).filter(|_| other != id) {
                         prepare(self, to);
@@ -301,8 +363,8 @@ where
                     }
                 }
                 _ => {
-                    let job = &self.lanes[from].list[place].job;
-                    let drawn = gene(&mut self.draws, job);
+                    let entry = &self.lanes[from].list[place];
+                    let drawn = gene(&mut self.draws, &entry.job, entry.gene);
                     self.regene((from, place), drawn);
                 }
             }
@@ -320,7 +382,7 @@ where
         &mut self,
         (from, place): (usize, usize),
         to: usize,
-        gene: &impl Fn(&mut Draws, &P::Job) -> u8,
+        (kinds, gene): (&Moves, &impl Fn(&mut Draws, &P::Job, u8) -> u8),
     ) {
         let before = self.cost(from) + if to == from { 0.0 } else { self.cost(to) };
         let mut entry = self.lanes[from].list.remove(place);
@@ -328,11 +390,14 @@ where
         let len = self.lanes[to].list.len();
         let there = if self.draws.one_in(3) {
             0
+        } else if let Some(near) = kinds.near.filter(|_| from == to && self.draws.one_in(2)) {
+            let low = place.saturating_sub(near);
+            low + self.draws.below((place + near).min(len) + 1 - low)
         } else {
             self.draws.below(len + 1)
         };
-        if self.draws.one_in(3) {
-            entry.gene = gene(&mut self.draws, &entry.job);
+        if kinds.regenes && self.draws.one_in(3) {
+            entry.gene = gene(&mut self.draws, &entry.job, old);
         }
         let id = entry.id;
         self.lanes[to].list.insert(there, entry);
