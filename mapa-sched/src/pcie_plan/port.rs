@@ -323,7 +323,7 @@ impl Physics for Port {
         open
     }
 
-    fn start(&self, state: &mut PortState, job: &PortJob, ticket: Ticket) {
+    fn start(&self, state: &mut PortState, job: &PortJob, _: u8, ticket: Ticket) {
         if let Some(free) = state.free.get_mut(usize::from(job.size)) {
             *free = free.saturating_sub(1);
         }
@@ -496,7 +496,7 @@ mod tests {
             let port = port(PortModel::MaxMin);
             let mut state = idle(20);
             for (ticket, &own) in (0..).zip(&wants) {
-                port.start(&mut state, &job(own, 1.0), ticket);
+                port.start(&mut state, &job(own, 1.0), 0, ticket);
             }
             let flows: Vec<Flow> = wants.iter().map(|&own| Flow::new([0], own)).collect();
             let rates = max_min(&[port.gbps], &flows).unwrap();

@@ -172,7 +172,8 @@ impl<S: Clone> Decoder<S> {
                 let open = physics.open(&state);
                 if let Some(place) = self.take(open) {
                     let ticket = (running.len() + place) as Ticket;
-                    physics.start(&mut state, &list[place].job, ticket);
+                    let own = &list[place];
+                    physics.start(&mut state, &own.job, own.gene, ticket);
                     waiting -= 1;
                     note(place, at, false);
                     continue;
@@ -225,7 +226,8 @@ impl<S: Clone> Decoder<S> {
         while all.starts.len() < list.len() {
             if let Some(place) = self.take(physics.open(&state)) {
                 let ticket = (running + place) as Ticket;
-                physics.start(&mut state, &list[place].job, ticket);
+                let own = &list[place];
+                    physics.start(&mut state, &own.job, own.gene, ticket);
                 all.starts.push(place);
                 continue;
             }

@@ -33,8 +33,8 @@ pub(crate) trait Physics {
     /// What the lane admits now.
     fn open(&self, state: &Self::State) -> Open;
 
-    /// Starts a job of an open class.
-    fn start(&self, state: &mut Self::State, job: &Self::Job, ticket: Ticket);
+    /// Starts a job whose class, with this gene, is open.
+    fn start(&self, state: &mut Self::State, job: &Self::Job, gene: u8, ticket: Ticket);
 
     /// Lets time go on to the next moment at which something changes, adds the tickets of the jobs
     /// that end then, and returns how many seconds have passed. `None` if nothing will ever change.
@@ -44,9 +44,11 @@ pub(crate) trait Physics {
     /// the list. Returns whether it changed anything.
     fn remake(
         &self,
-        state: &mut Self::State,
-        waiting: &mut dyn Iterator<Item = &Self::Job>,
-    ) -> bool;
+        _state: &mut Self::State,
+        _waiting: &mut dyn Iterator<Item = &Self::Job>,
+    ) -> bool {
+        false
+    }
 }
 
 /// What a schedule costs, as an integral over time.

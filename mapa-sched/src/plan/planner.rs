@@ -16,6 +16,9 @@ struct Lane<S, J> {
     /// The weights of the jobs that run, by ticket.
     running: Vec<f64>,
     list: Vec<Entry<J>>,
+    /// How many jobs at the front of the list stay there: nothing is inserted before them, and no
+    /// move touches them.
+    fixed: usize,
     /// What the lane costs as it stands; `None` if that is not known.
     cost: Option<f64>,
     /// Whether its list may start other jobs now than when it was last asked.
@@ -144,6 +147,7 @@ where
             state,
             running: Vec::new(),
             list: Vec::new(),
+            fixed: 0,
             cost: None,
             is_changed: false,
         });
@@ -263,6 +267,7 @@ where
         own.cost = None;
         let place = own.list.iter().position(|entry| entry.id == job)?;
         let entry = own.list.remove(place);
+        own.fixed -= usize::from(place < own.fixed);
         self.touch(lane);
         Some(entry)
     }
@@ -275,6 +280,28 @@ where
         own.cost = None;
         own.list.insert(place.min(own.list.len()), entry);
         self.touch(lane);
+    }
+
+    /// Puts a job behind those of its list that stay at the front, and lets it stay there, too, with
+    /// this gene.
+    pub(crate) fn fix(&mut self, job: JobId, gene: u8) {
+        let Some((lane, place)) = self.find(job) else {
+            return;
+        };
+        let own = &mut self.lanes[lane];
+        if place < own.fixed {
+            return;
+        }
+        let entry = own.list.remove(place);
+        own.list.insert(own.fixed, Entry { gene, ..entry });
+        own.fixed += 1;
+        own.cost = None;
+        self.touch(lane);
+    }
+
+    /// How many jobs at the front of a lane's list stay there.
+    pub(crate) fn fixed(&self, lane: usize) -> usize {
+        self.lanes[lane].fixed
     }
 
     /// Puts a job where it adds the least cost, of these lanes, at most `places` places in each list,
@@ -291,8 +318,9 @@ where
         for &lane in lanes {
             let before = self.cost(lane);
             let len = self.lanes[lane].list.len();
+            let fixed = self.lanes[lane].fixed;
             let genes = genes(&self.physics, &entry.job, len);
-            for place in spread(len, places) {
+            for place in spread(len - fixed, places).map(|place| fixed + place) {
                 self.lanes[lane].list.insert(place, entry.clone());
                 for &gene in &genes {
                     self.lanes[lane].list[place].gene = gene;
@@ -339,7 +367,7 @@ where
                 None => true,
             });
             let id = self.jobs[self.draws.below(self.jobs.len())];
-            let Some((from, place)) = self.find(id) else {
+            let Some((from, place)) = self.find_movable(id) else {
                 continue;
             };
             prepare(self, from);
@@ -355,7 +383,7 @@ where
                 Some(1) => self.shift((from, place), from, (kinds, &gene)),
                 Some(2) => {
                     let other = self.jobs[self.draws.below(self.jobs.len())];
-                    if let Some((to, there)) = self.find(other).filter(|_| other != id) {
+                    if let Some((to, there)) = self.find_movable(other).filter(|_| other != id) {
                         prepare(self, to);
                         if self.can_swap((from, place), (to, there)) {
                             self.swap((from, place), (to, there));
@@ -377,6 +405,12 @@ where
         Some((lane, list.position(|entry| entry.id == id)?))
     }
 
+    /// Where a job is that does not stay at the front.
+    fn find_movable(&self, id: JobId) -> Option<(usize, usize)> {
+        self.find(id)
+            .filter(|&(lane, place)| place >= self.lanes[lane].fixed)
+    }
+
     /// Moves a job to a random place of a list, to the first with odds of one third.
     fn shift(
         &mut self,
@@ -387,14 +421,14 @@ where
         let before = self.cost(from) + if to == from { 0.0 } else { self.cost(to) };
         let mut entry = self.lanes[from].list.remove(place);
         let old = entry.gene;
-        let len = self.lanes[to].list.len();
+        let (len, first) = (self.lanes[to].list.len(), self.lanes[to].fixed);
         let there = if self.draws.one_in(3) {
-            0
+            first
         } else if let Some(near) = kinds.near.filter(|_| from == to && self.draws.one_in(2)) {
-            let low = place.saturating_sub(near);
+            let low = place.saturating_sub(near).max(first);
             low + self.draws.below((place + near).min(len) + 1 - low)
         } else {
-            self.draws.below(len + 1)
+            first + self.draws.below(len + 1 - first)
         };
         if kinds.regenes && self.draws.one_in(3) {
             entry.gene = gene(&mut self.draws, &entry.job, old);
