@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use mapa_core::{Policy, Setting, Settings};
+use mapa_core::{Policy, Setting, Settings, effective_gbps, ring_packing_gbps};
 
 use crate::backfill::{Conservative, Easy};
 use crate::energy::{EnergyPlan, PriceFile, RuleName, RuleScheduler};
 use crate::error::{Error, ErrorKind};
 use crate::fifo::Fifo;
+use crate::first_fit::{FirstFit, LinkModel, ListOrder};
 use crate::foresight::Foresight;
 use crate::order::Order;
 use crate::pcie::PcieAware;
@@ -37,12 +38,12 @@ pub struct BuiltIn {
     pub for_slices: bool,
     /// The settings that may follow its name, and their values, such as `depth=JOBS`.
     pub settings: &'static [&'static str],
-    make: fn(Box<dyn Policy>, &Said<'_>) -> Result<Boxed, mapa_core::Error>,
+    make: fn(Box<dyn Policy>, &Said<'_>, LinkModel) -> Result<Boxed, mapa_core::Error>,
 }
 
 impl BuiltIn {
     /// Every built-in scheduler.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self {
             name: "fifo",
             summary: "first in, first out; a head that cannot start blocks all others, as in the paper's evaluation",
@@ -51,7 +52,7 @@ impl BuiltIn {
             for_shared_pcie: false,
             for_slices: false,
             settings: &[],
-            make: |policy, _| Ok(Box::new(Fifo::new(policy))),
+            make: |policy, _, _| Ok(Box::new(Fifo::new(policy))),
         },
         Self {
             name: "easy-backfill",
@@ -61,7 +62,7 @@ impl BuiltIn {
             for_shared_pcie: false,
             for_slices: false,
             settings: &[],
-            make: |policy, _| Ok(Box::new(Easy::new(policy))),
+            make: |policy, _, _| Ok(Box::new(Easy::new(policy))),
         },
         Self {
             name: "conservative-backfill",
@@ -71,7 +72,7 @@ impl BuiltIn {
             for_shared_pcie: false,
             for_slices: false,
             settings: &["depth=JOBS"],
-            make: |policy, settings| {
+            make: |policy, settings, _| {
                 let own = Conservative::new(policy);
                 Ok(match settings.get("depth") {
                     Some(depth) => Box::new(own.depth(depth.whole()?)),
@@ -88,7 +89,7 @@ impl BuiltIn {
             for_shared_pcie: false,
             for_slices: false,
             settings: &[],
-            make: |policy, _| Ok(Box::new(Queue::new(policy, Order::ShortestFirst))),
+            make: |policy, _, _| Ok(Box::new(Queue::new(policy, Order::ShortestFirst))),
         },
         Self {
             name: "smallest-first",
@@ -98,7 +99,7 @@ impl BuiltIn {
             for_shared_pcie: false,
             for_slices: false,
             settings: &[],
-            make: |policy, _| Ok(Box::new(Queue::new(policy, Order::SmallestFirst))),
+            make: |policy, _, _| Ok(Box::new(Queue::new(policy, Order::SmallestFirst))),
         },
         Self {
             name: "priority",
@@ -109,7 +110,7 @@ impl BuiltIn {
             for_shared_pcie: false,
             for_slices: false,
             settings: &[],
-            make: |policy, _| Ok(Box::new(Queue::new(policy, Order::Priority))),
+            make: |policy, _, _| Ok(Box::new(Queue::new(policy, Order::Priority))),
         },
         Self {
             name: "foresight",
@@ -119,7 +120,25 @@ impl BuiltIn {
             for_shared_pcie: false,
             for_slices: false,
             settings: &[],
-            make: |policy, _| Ok(Box::new(Foresight::new(policy))),
+            make: |policy, _, links| Ok(foresight(policy, links)),
+        },
+        Self {
+            name: "first-fit",
+            summary: "a list that skips what does not fit; sensitive jobs start only where they are fast enough",
+            policy: None,
+            waits_for_links: true,
+            for_shared_pcie: false,
+            for_slices: false,
+            settings: &[
+                "order=ORDER",
+                "max-slowdown=FACTOR|none",
+                "model=eq-2|ring-packing",
+                "place=policy|fastest",
+                "patience=SECONDS|none",
+                "pace=SECONDS",
+                "overtaking=SECONDS|none",
+            ],
+            make: first_fit,
         },
         Self {
             name: "pcie-aware",
@@ -129,7 +148,7 @@ impl BuiltIn {
             for_shared_pcie: true,
             for_slices: false,
             settings: &["delay=FACTOR|none", "wait=SECONDS|none", "gbps=GB/s"],
-            make: |_, settings| pcie(PcieAware::new(), settings),
+            make: |_, settings, _| pcie(PcieAware::new(), settings),
         },
         Self {
             name: "first-gpu",
@@ -139,7 +158,7 @@ impl BuiltIn {
             for_shared_pcie: false,
             for_slices: false,
             settings: &["gbps=GB/s"],
-            make: |_, settings| pcie(PcieAware::first_gpu(), settings),
+            make: |_, settings, _| pcie(PcieAware::first_gpu(), settings),
         },
         Self {
             name: "pcie-plan",
@@ -158,7 +177,7 @@ impl BuiltIn {
                 "gbps=GB/s",
                 "seed=N",
             ],
-            make: |_, settings| pcie_plan(settings),
+            make: |_, settings, _| pcie_plan(settings),
         },
         Self {
             name: "energy",
@@ -168,7 +187,7 @@ impl BuiltIn {
             for_shared_pcie: false,
             for_slices: true,
             settings: &["rule=RULE", "seed=N"],
-            make: |policy, settings| by_rule(policy, settings),
+            make: |policy, settings, _| by_rule(policy, settings),
         },
         Self {
             name: "energy-plan",
@@ -178,7 +197,7 @@ impl BuiltIn {
             for_shared_pcie: false,
             for_slices: true,
             settings: &["prices=NAME"],
-            make: |policy, settings| by_prices(policy, settings),
+            make: |policy, settings, _| by_prices(policy, settings),
         },
     ];
 
@@ -210,6 +229,19 @@ impl BuiltIn {
     /// # Errors
     /// No such scheduler, or no such setting or value; the message lists those there are.
     pub fn named(words: &str, policy: Box<dyn Policy>) -> Result<Box<dyn Scheduler + Send>, Error> {
+        Self::judged_by(words, policy, LinkModel::Usual)
+    }
+
+    /// As [`named`](Self::named), for run times that depend on links by this model. Schedulers that
+    /// [wait for links](Self::waits_for_links) use it.
+    ///
+    /// # Errors
+    /// As [`named`](Self::named).
+    pub fn judged_by(
+        words: &str,
+        policy: Box<dyn Policy>,
+        links: LinkModel,
+    ) -> Result<Box<dyn Scheduler + Send>, Error> {
         let Some(own) = Self::find(words) else {
             let name = words.split(',').next().unwrap_or_default();
             return Err(ErrorKind::UnknownScheduler {
@@ -220,7 +252,7 @@ impl BuiltIn {
         };
         let made = own
             .read(words)
-            .and_then(|settings| (own.make)(policy, &settings));
+            .and_then(|settings| (own.make)(policy, &settings, links));
         made.map_err(|error| {
             ErrorKind::BadSetting {
                 scheduler: words.to_owned(),
@@ -298,6 +330,66 @@ fn by_prices(policy: Box<dyn Policy>, settings: &Said<'_>) -> Result<Boxed, mapa
         None => EnergyPlan::default(),
     };
     Ok(Box::new(RuleScheduler::new(plan, policy)))
+}
+
+/// The scheduler `foresight`: its queue head waits for better links, if run times depend on links.
+fn foresight(policy: Box<dyn Policy>, links: LinkModel) -> Boxed {
+    let own = Foresight::new(policy);
+    Box::new(match links {
+        LinkModel::Usual => own,
+        LinkModel::By(model) => own.by(mapa_core::Foresight::new(model)),
+        LinkModel::None => own.patience(None),
+    })
+}
+
+/// The settings of `first-fit`.
+fn first_fit(
+    policy: Box<dyn Policy>,
+    settings: &Said<'_>,
+    links: LinkModel,
+) -> Result<Boxed, mapa_core::Error> {
+    let order = match settings.get("order") {
+        Some(order) => order.read(
+            &ListOrder::ALL.map(ListOrder::name).join(", "),
+            ListOrder::find,
+        )?,
+        None => ListOrder::default(),
+    };
+    let mut own = FirstFit::new(order);
+    own = own.model(match settings.get("model") {
+        Some(model) => model.read("eq-2 or ring-packing", |value| match value {
+            "eq-2" => Some(LinkModel::By(effective_gbps())),
+            "ring-packing" => Some(LinkModel::By(ring_packing_gbps())),
+            _ => None,
+        })?,
+        None => links,
+    });
+    if let Some(factor) = settings.get("max-slowdown") {
+        let expected = "a factor of at least 1, or none";
+        own = own.max_slowdown(factor.read(expected, |value| number(value, 1.0))?);
+    }
+    let by_policy = match settings.get("place") {
+        Some(place) => place.read("policy or fastest", |value| match value {
+            "policy" => Some(true),
+            "fastest" => Some(false),
+            _ => None,
+        })?,
+        None => true,
+    };
+    let patience = settings.get("patience").map(seconds).transpose()?;
+    let pace = settings.get("pace").map(seconds).transpose()?;
+    own = own.ageing(
+        patience.unwrap_or(FirstFit::PATIENCE),
+        pace.unwrap_or(FirstFit::PACE),
+    );
+    if let Some(limit) = settings.get("overtaking") {
+        own = own.overtaking(seconds(limit)?);
+    }
+    Ok(if by_policy {
+        Box::new(own.placed_by(policy))
+    } else {
+        Box::new(own)
+    })
 }
 
 /// The settings of `pcie-plan`.

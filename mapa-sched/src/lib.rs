@@ -18,6 +18,7 @@ mod error;
 mod estimate;
 mod event;
 mod fifo;
+mod first_fit;
 mod fleet;
 mod foresight;
 mod guards;
@@ -42,6 +43,7 @@ pub use drive::{
 pub use error::Error;
 pub use event::{Action, Event, Guard, Latency, Part, Placed, Signals, Token};
 pub use fifo::Fifo;
+pub use first_fit::{FirstFit, LinkModel, ListOrder};
 pub use fleet::{Fleet, FleetSnapshot};
 pub use foresight::Foresight;
 pub use guards::{Guards, Limits};

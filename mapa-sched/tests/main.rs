@@ -13,6 +13,7 @@ mod energy;
 mod energy_scheduler;
 mod facts;
 mod fifo;
+mod first_fit;
 mod foresight;
 mod index;
 mod learned;

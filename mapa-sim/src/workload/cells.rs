@@ -43,6 +43,8 @@ cells! {
     Flag(bool): numbers::flag, |flag| flag.to_string();
     /// The slope of Eq. 1 of Tang et al.
     Slope(f64): numbers::slope, |slope| slope.to_string();
+    /// A job's run time over slow links, over that at full speed.
+    Ratio(f64): numbers::ratio, |ratio| ratio.to_string();
     /// The communication pattern; `None` for ranks that do not communicate.
     Pattern(Option<Shape>): patterns::shape, patterns::word;
     /// Thousandths of a GPU.

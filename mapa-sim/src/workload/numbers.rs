@@ -104,6 +104,21 @@ pub(super) fn slope(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Whether a number can be a job's run time over slow links, over that at full speed.
+pub(super) fn is_ratio(number: f64) -> bool {
+    number.is_finite() && number >= 1.0
+}
+
+/// Reads a job's run time over slow links, over that at full speed.
+pub(super) fn ratio(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(ratio) if is_ratio(ratio) => Ok(ratio),
+        _ => Err(format!(
+            "`{text}`: expected a number such as 1.6, finite and not below 1"
+        )),
+    }
+}
+
 /// Reads thousandths of a GPU.
 pub(super) fn milli(text: &str) -> Result<u32, String> {
     match text.parse() {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use mapa_core::Policy;
-use mapa_sched::{BuiltIn, Foresight, Scheduler};
+use mapa_sched::{BuiltIn, LinkModel, Scheduler};
 
 use super::executions::{ExecutionRow, LinkEffect};
 use super::registry::{Registry, Row};
@@ -118,14 +118,13 @@ pub(super) fn built_in() -> Registry<SchedulerRow> {
         .collect()
 }
 
-/// The scheduler `foresight`: it lets its queue head wait for better links, which pays only if run
-/// times depend on links, and is judged by the model by which they do.
+/// A scheduler that lets jobs wait for better links, which pays only if run times depend on links, and
+/// is judged by the model by which they do.
 fn patient(words: &str, policy: Box<dyn Policy>, execution: &ExecutionRow) -> Result<Boxed, Error> {
-    Ok(match execution.links {
-        LinkEffect::None => Box::new(Foresight::new(policy).patience(None)),
-        LinkEffect::By(model) => {
-            Box::new(Foresight::new(policy).by(mapa_core::Foresight::new(model())))
-        }
-        LinkEffect::Usual => BuiltIn::named(words, policy).map_err(Error::malformed)?,
-    })
+    let links = match execution.links {
+        LinkEffect::None => LinkModel::None,
+        LinkEffect::By(model) => LinkModel::By(model()),
+        LinkEffect::Usual => LinkModel::Usual,
+    };
+    BuiltIn::judged_by(words, policy, links).map_err(Error::malformed)
 }

@@ -14,7 +14,8 @@ use mapa_table::{Comments, Row, Sheet, columns, optional_text, text};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind};
-use crate::workload::cells::{Devices, Flag, Gbps, Pattern, Seconds, Slope};
+use crate::execution::ByBandwidth;
+use crate::workload::cells::{Devices, Flag, Gbps, Pattern, Ratio, Seconds, Slope};
 use crate::workload::notes::{names_lines, note_deadlines, note_order};
 use crate::workload::numbers;
 use crate::workload::patterns::{self, Patterns};
@@ -159,6 +160,15 @@ impl Default for Pcie {
     }
 }
 
+/// Columns of jobs that communicate.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Links {
+    /// Empty if it is that of the task, or not known.
+    #[serde(with = "optional_text")]
+    link_ratio: Option<Ratio>,
+}
+
 /// A row: groups of columns, in the order in which they are written.
 #[derive(Clone, Debug, Serialize)]
 struct Columns {
@@ -168,6 +178,7 @@ struct Columns {
     serving: Serving,
     mig: Mig,
     pcie: Pcie,
+    links: Links,
 }
 
 impl Columns {
@@ -180,6 +191,7 @@ impl Columns {
             columns::<Serving>(),
             columns::<Mig>(),
             columns::<Pcie>(),
+            columns::<Links>(),
         ]
         .concat()
     }
@@ -195,6 +207,7 @@ impl Columns {
             serving: row.read()?,
             mig: row.read()?,
             pcie: row.read()?,
+            links: row.read()?,
         })
     }
 
@@ -219,6 +232,7 @@ impl Columns {
             serving: Serving::default(),
             mig: Mig::default(),
             pcie: Pcie::default(),
+            links: Links::default(),
         }
     }
 }
@@ -291,6 +305,7 @@ fn submission(own: Columns, place: u64, made: &mut Patterns) -> Submission {
         serving,
         mig,
         pcie,
+        links,
     } = own;
     let demand = Demand {
         pcie_mb_s: pcie.pcie_gbps.0,
@@ -307,6 +322,7 @@ fn submission(own: Columns, place: u64, made: &mut Patterns) -> Submission {
     job.isolated = constraints.isolated.0;
     job.slo = serving.slo_s.map(|length| Duration::from_nanos(length.0));
     job.pcie_alpha = pcie.pcie_alpha.0;
+    job.link_ratio = links.link_ratio.map(|own| own.0);
     let mut own = Submission::new(job, work).task(every.task);
     if let Some(Estimate(run_time)) = every.estimate_s {
         own.job.run_time = run_time;
@@ -384,6 +400,7 @@ impl fmt::Display for Estimate {
 /// - an empty list of run times by size, one for a size without compute or memory slices, or a time
 ///   beyond 584 years;
 /// - a `pcie_alpha` that is not finite, or is below 0;
+/// - a `link_ratio` that is not finite or is below 1, or that is unknown though the task's is known;
 /// - a task's name with blanks at its ends, or of several lines.
 pub fn write_jobs(workload: &Workload) -> Result<String, Error> {
     let rows = workload
@@ -459,6 +476,14 @@ fn row_of(own: &Submission) -> Result<Columns, Error> {
     if !numbers::is_slope(job.pcie_alpha) {
         return Err(cannot(job, "a pcie_alpha that is not finite or below 0"));
     }
+    if !job.link_ratio.is_none_or(numbers::is_ratio) {
+        return Err(cannot(job, "a link_ratio that is not finite or below 1"));
+    }
+    let of_task = ByBandwidth::ratio_of(&own.task);
+    if job.link_ratio.is_none() && of_task.is_some() {
+        let what = "an unknown link_ratio of a task whose own is known";
+        return Err(cannot(job, what));
+    }
     let estimate = match &job.run_time {
         RunTime::Fixed(length) if *length == own.work => None,
         RunTime::BySize(lengths)
@@ -507,6 +532,9 @@ fn row_of(own: &Submission) -> Result<Columns, Error> {
         pcie: Pcie {
             pcie_gbps: Gbps(demand.pcie_mb_s),
             pcie_alpha: Slope(job.pcie_alpha),
+        },
+        links: Links {
+            link_ratio: job.link_ratio.filter(|_| job.link_ratio != of_task).map(Ratio),
         },
     })
 }

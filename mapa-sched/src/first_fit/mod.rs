@@ -1,0 +1,520 @@
+//! Lists that skip what does not fit, with a threshold on slowdown and a limit on overtaking.
+//!
+//! MAPA's published evaluation keeps first in, first out, and asks where the head of the queue should go. Most
+//! time is lost elsewhere: devices idle behind a head that does not fit. A list that may skip it gains
+//! more than any placement. Once others may pass, it also pays to let a sensitive job wait for a set on
+//! which it is fast, since its devices do not idle meanwhile: delay scheduling (Zaharia et al., EuroSys
+//! 2010), with a threshold on the job's slowdown rather than on its wait.
+//!
+//! What was tried and left: a hard limit on waiting times, first in, first out beyond it, doubles mean
+//! completion under load. So jobs age first, and the limit counts what overtook a job, not seconds.
+
+mod links;
+mod list_order;
+mod sets;
+
+use std::collections::HashSet;
+use std::fmt;
+use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::time::Duration;
+
+use mapa_core::{Decision, MachineId, Policy, Refusal};
+
+pub use links::LinkModel;
+pub use list_order::ListOrder;
+
+use self::links::{Class, Links, is_sensitive};
+use self::list_order::Rank;
+use crate::estimate::{length, length_at};
+use crate::event::Event;
+use crate::fleet::{Fleet, FleetState};
+use crate::job::{Job, JobId, Tenant};
+use crate::plan::Ageing;
+use crate::scheduler::Scheduler;
+use crate::time::Time;
+use crate::turn::Turn;
+
+/// A list that skips what does not fit: every job for which there is room starts, in a [`ListOrder`].
+///
+/// **Threshold on slowdown.** With [`max_slowdown`](Self::max_slowdown) phi, a bandwidth-sensitive job
+/// starts only on a set of devices where it takes at most phi times the run time that it has on the
+/// best set of the idle machine, or on a machine without leases. Others go past it. Run times follow
+/// [`Job::slowdown_at`] of the bandwidth that a [model](Self::model) predicts.
+///
+/// **Placement.** Sensitive jobs get the set where they run fastest, of those the one that leaves the
+/// most bandwidth of direct links; other jobs get the set that leaves the most, then the fastest. With
+/// [`placed_by`](Self::placed_by) a policy places instead. If its set is too slow for the threshold, the
+/// fastest set is tried.
+///
+/// **Nobody starves.** Two rules see to that; both can be switched off.
+/// - [Ageing](Self::ageing): a job that has waited long counts as shorter, or as larger, than it is.
+/// - A [limit on overtaking](Self::overtaking). Let B be the device-time of all jobs that wait when job
+///   j arrives, j included, and m the number of devices. If jobs that arrived later and started earlier
+///   come to more than Y = max(200 s × m, 2 B) of device-time, j is *overdue*. Overdue jobs go first, in
+///   order of arrival, on any set, and nobody starts before the first of them has. A job that the idle
+///   fleet has no place for is passed over.
+///
+/// *The wait is bounded* if the idle fleet has a place for every job, and no job takes longer than
+/// expected. Later arrivals that start before j hold at most Y + A of device-time, where A is the largest
+/// of one job: when the last of them started, j was not overdue. Earlier arrivals hold at most B. Jobs
+/// that run when j arrives hold at most some R. While j waits, at least one device is in use, since on
+/// an idle fleet the first job that fits starts, and j is such a job. So j starts within
+/// R + B + Y + A seconds, one device's time each.
+///
+/// **Estimates** are [`Job::run_time`], at full speed; an unknown one counts as ten years.
+///
+/// On a fleet, an overdue job holds up all machines; with many, set a higher limit. Jobs over several
+/// machines are placed by the policy alone, without a threshold.
+///
+/// # Complexity
+/// An instant costs O(n log n) for n jobs that wait, and one look-up or one decision for each kind of
+/// job after each start. On one machine of up to sixteen whole devices, sets for rings without
+/// constraints are looked up, at most C(f, k) of f free devices, and only jobs that start cost a
+/// decision. Elsewhere (larger machines, fleets, MIG, other patterns), and with
+/// [`placed_by`](Self::placed_by), every answer is a policy's decision. Answers hold until the fleet changes.
+///
+/// # Examples
+/// ```
+/// use mapa_core::{preserve, ring_packing_gbps};
+/// use mapa_sched::{FirstFit, LinkModel, ListOrder};
+///
+/// let shortest = FirstFit::new(ListOrder::Shortest);
+/// let packed = FirstFit::new(ListOrder::SmallestArea)
+///     .model(LinkModel::By(ring_packing_gbps()))
+///     .max_slowdown(1.1)
+///     .placed_by(preserve());
+/// # let _ = (shortest, packed);
+/// ```
+pub struct FirstFit {
+    name: String,
+    order: ListOrder,
+    links: Links,
+    policy: Option<Box<dyn Policy>>,
+    max_slowdown: f64,
+    ageing: Ageing,
+    /// The least limit on overtaking, seconds of the whole fleet.
+    overtaking: f64,
+    arrived: Vec<Job>,
+    /// Next one first.
+    waiting: Vec<Waiter>,
+    /// The jobs that wait or have just arrived. Most jobs that end do not, and are not looked for.
+    there: HashSet<JobId, BuildHasherDefault<DefaultHasher>>,
+    serial: u64,
+    classes: Vec<Class>,
+    state: Option<FleetState>,
+}
+
+/// A job that waits. Times are seconds, areas device-seconds.
+#[derive(Debug)]
+struct Waiter {
+    job: Job,
+    /// How many jobs arrived before it.
+    serial: u64,
+    class: usize,
+    /// Its run time on the best set of the idle fleet.
+    ideal: f64,
+    rank: Rank,
+    /// The area of later arrivals that started before it, and how much of it makes it overdue.
+    overtaken: f64,
+    limit: f64,
+    /// Whether the idle fleet may have a place for it.
+    hopeful: bool,
+}
+
+impl Waiter {
+    fn devices(&self) -> usize {
+        self.job.request.pattern.len()
+    }
+
+    fn area(&self) -> f64 {
+        self.devices() as f64 * self.ideal
+    }
+
+    fn is_overdue(&self) -> bool {
+        self.hopeful && self.overtaken > self.limit
+    }
+}
+
+/// What has become of a job.
+enum Tried {
+    /// It started and is expected to hold this area, device-seconds.
+    Started(f64),
+    Rejected,
+    Waits,
+}
+
+impl FirstFit {
+    /// The default of [`max_slowdown`](Self::max_slowdown).
+    pub const MAX_SLOWDOWN: f64 = 1.2;
+    /// The default patience of [`ageing`](Self::ageing).
+    pub const PATIENCE: Duration = Duration::from_secs(100);
+    /// The default pace of [`ageing`](Self::ageing).
+    pub const PACE: Duration = Duration::from_secs(100);
+    /// The default of [`overtaking`](Self::overtaking).
+    pub const OVERTAKING: Duration = Duration::from_secs(200);
+
+    /// A list in this order, with all defaults.
+    #[must_use]
+    pub fn new(order: ListOrder) -> Self {
+        Self {
+            name: "first-fit, fastest".to_owned(),
+            order,
+            links: Links::new(LinkModel::Usual),
+            policy: None,
+            max_slowdown: Self::MAX_SLOWDOWN,
+            ageing: Ageing {
+                patience: Self::PATIENCE.as_secs_f64(),
+                pace: Self::PACE.as_secs_f64(),
+            },
+            overtaking: Self::OVERTAKING.as_secs_f64(),
+            arrived: Vec::new(),
+            waiting: Vec::new(),
+            there: HashSet::default(),
+            serial: 0,
+            classes: Vec::new(),
+            state: None,
+        }
+    }
+
+    /// Lets a policy place jobs, on the best machine of the fleet.
+    #[must_use]
+    pub fn placed_by(self, policy: impl Policy + 'static) -> Self {
+        Self {
+            name: format!("first-fit, {}", policy.name()),
+            policy: Some(Box::new(policy)),
+            ..self
+        }
+    }
+
+    /// The model by which run times depend on links. Default: Eq. 2.
+    #[must_use]
+    pub fn model(self, model: LinkModel) -> Self {
+        let links = Links::new(model);
+        Self { links, ..self }
+    }
+
+    /// The threshold phi: how many times its run time on the machine's best set a sensitive job may
+    /// take. Less than 1 counts as 1, infinity as no threshold. Default:
+    /// [`MAX_SLOWDOWN`](Self::MAX_SLOWDOWN).
+    #[must_use]
+    pub fn max_slowdown(self, phi: f64) -> Self {
+        Self {
+            max_slowdown: phi.max(1.0),
+            ..self
+        }
+    }
+
+    /// A job that has waited `patience`, or longer than the whole fleet would take for all jobs that
+    /// wait, counts once more with every further `pace`. With [`Duration::MAX`] jobs do not age.
+    /// Default: [`PATIENCE`](Self::PATIENCE) and [`PACE`](Self::PACE).
+    #[must_use]
+    pub fn ageing(self, patience: Duration, pace: Duration) -> Self {
+        let ageing = Ageing {
+            patience: if patience == Duration::MAX {
+                f64::INFINITY
+            } else {
+                patience.as_secs_f64()
+            },
+            pace: pace.as_secs_f64().max(1e-3),
+        };
+        Self { ageing, ..self }
+    }
+
+    /// The least limit on overtaking, as seconds of the whole fleet. The limit of a job is this or
+    /// twice the time that the fleet takes for all jobs that wait when it arrives. With
+    /// [`Duration::MAX`] nobody is ever overdue. Default: [`OVERTAKING`](Self::OVERTAKING).
+    #[must_use]
+    pub fn overtaking(self, limit: Duration) -> Self {
+        let overtaking = if limit == Duration::MAX {
+            f64::INFINITY
+        } else {
+            limit.as_secs_f64()
+        };
+        Self { overtaking, ..self }
+    }
+
+    /// The jobs that wait, next one first.
+    pub fn waiting(&self) -> impl Iterator<Item = &Job> {
+        self.waiting.iter().map(|own| &own.job).chain(&self.arrived)
+    }
+
+    /// Takes up the jobs that have arrived since the last turn.
+    fn admit(&mut self, devices: f64) {
+        let before = self.waiting.len();
+        for job in std::mem::take(&mut self.arrived) {
+            let class = self.class_of(&job);
+            let ideal = if self.order.needs_times() || self.overtaking.is_finite() {
+                self.links.ideal_slowdown(&job, &mut self.classes[class])
+            } else {
+                1.0
+            };
+            self.waiting.push(Waiter {
+                ideal: length(&job).as_secs_f64() * ideal,
+                job,
+                serial: self.serial,
+                class,
+                rank: Rank::default(),
+                overtaken: 0.0,
+                limit: f64::INFINITY,
+                hopeful: true,
+            });
+            self.serial += 1;
+        }
+        // All of one instant see one backlog, so that none of a batch is overdue for the others.
+        let backlog: f64 = self.waiting.iter().map(Waiter::area).sum();
+        for own in &mut self.waiting[before..] {
+            own.limit = (self.overtaking * devices).max(2.0 * backlog);
+        }
+    }
+
+    /// The place of a job's class, which has one more job from now on.
+    fn class_of(&mut self, job: &Job) -> usize {
+        let known = self.classes.iter().position(|own| own.holds(job));
+        let class = known.unwrap_or_else(|| {
+            // A class that nobody is of any more makes room.
+            let spare = self.classes.iter().position(|own| own.jobs == 0);
+            match spare {
+                Some(spare) => {
+                    self.classes[spare] = Class::of(job);
+                    spare
+                }
+                None => {
+                    self.classes.push(Class::of(job));
+                    self.classes.len() - 1
+                }
+            }
+        });
+        self.classes[class].jobs += 1;
+        class
+    }
+
+    /// Brings the list into order.
+    fn sort(&mut self, now: Time, devices: f64) {
+        // Ageing is slower than the queue, or everybody would be old in a long one.
+        let drain = self.waiting.iter().map(Waiter::area).sum::<f64>() / devices.max(1.0);
+        let ageing = Ageing {
+            patience: self.ageing.patience.max(drain),
+            ..self.ageing
+        };
+        for own in &mut self.waiting {
+            let weight = ageing.weight(now.since(own.job.arrived).as_secs_f64());
+            own.rank = self.order.rank(own.devices(), own.ideal, weight);
+        }
+        self.waiting
+            .sort_by(|a, b| a.rank.compare(&b.rank).then(a.serial.cmp(&b.serial)));
+    }
+
+    /// Starts a job, rejects it, or lets it wait. An overdue one takes any set.
+    fn try_one(&mut self, at: usize, overdue: bool, turn: &mut Turn<'_>) -> Tried {
+        let own = &self.waiting[at];
+        let class = &mut self.classes[own.class];
+        let bound = if overdue {
+            f64::INFINITY
+        } else {
+            self.max_slowdown
+        };
+        let bound = if is_sensitive(&own.job) {
+            bound
+        } else {
+            f64::INFINITY
+        };
+        // A refusal without a threshold is one with it, too, but not the other way round.
+        if class.refused && !overdue {
+            return Tried::Waits;
+        }
+        let mut chosen = decide(&mut self.links, self.policy.as_deref(), own, class, turn);
+        if self.policy.is_some()
+            && let Ok(decision) = &chosen
+            && !allows(&mut self.links, bound, own, class, decision, turn.fleet())
+        {
+            chosen = decide(&mut self.links, None, own, class, turn);
+        }
+        let tried = match chosen {
+            Ok(decision) if allows(&mut self.links, bound, own, class, &decision, turn.fleet()) => {
+                let area = area(&self.links, own, &decision, turn.fleet());
+                match turn.place(Tenant::Job(own.job.id), decision) {
+                    Ok(_) => Tried::Started(area),
+                    Err(_) => Tried::Waits,
+                }
+            }
+            Ok(_) => Tried::Waits,
+            // Perhaps a network joins the machines.
+            Err(Refusal::Infeasible(_)) => {
+                let policy = self.policy.as_deref().unwrap_or(self.links.fastest());
+                match turn.start(Tenant::Job(own.job.id), policy, &own.job.request) {
+                    Ok(_) => Tried::Started(own.area()),
+                    Err(why @ Refusal::Infeasible(_)) => {
+                        turn.reject(own.job.id, why);
+                        Tried::Rejected
+                    }
+                    Err(_) => Tried::Waits,
+                }
+            }
+            Err(_) => Tried::Waits,
+        };
+        class.refused |= matches!(tried, Tried::Waits) && !overdue;
+        tried
+    }
+
+    /// Removes a job that does not wait any more. One that started has overtaken all that arrived
+    /// before it.
+    fn leave(&mut self, at: usize, started: Option<f64>) {
+        let left = self.waiting.remove(at);
+        self.there.remove(&left.job.id);
+        self.classes[left.class].jobs -= 1;
+        if let Some(area) = started {
+            let earlier = |own: &&mut Waiter| own.serial < left.serial;
+            for own in self.waiting.iter_mut().filter(earlier) {
+                own.overtaken += area;
+            }
+        }
+    }
+
+    /// Forgets refusals if the fleet has changed.
+    fn refresh(&mut self, fleet: &Fleet) {
+        let state = Some(fleet.state());
+        if self.state != state {
+            self.state = state;
+            self.classes.iter_mut().for_each(|own| own.refused = false);
+        }
+    }
+
+    /// The first overdue job.
+    fn overdue(&self) -> Option<usize> {
+        let overdue = self.waiting.iter().enumerate();
+        let overdue = overdue.filter(|(_, own)| own.is_overdue());
+        overdue.min_by_key(|(_, own)| own.serial).map(|(at, _)| at)
+    }
+
+    /// Starts overdue jobs. Returns whether others may start, those from `next` on, which moves with
+    /// the list.
+    fn serve_overdue(&mut self, next: &mut usize, turn: &mut Turn<'_>) -> bool {
+        while let Some(at) = self.overdue() {
+            let started = match self.try_one(at, true, turn) {
+                Tried::Started(area) => Some(area),
+                Tried::Rejected => None,
+                Tried::Waits if turn.fleet().tenants().next().is_some() => return false,
+                Tried::Waits => {
+                    // The policy refuses it for a reason of its own, and nothing that ends changes
+                    // that.
+                    self.waiting[at].hopeful = false;
+                    continue;
+                }
+            };
+            self.leave(at, started);
+            *next -= usize::from(at < *next);
+            self.refresh(turn.fleet());
+        }
+        true
+    }
+}
+
+/// The decision of a policy, or of the fastest placement, for a job.
+fn decide(
+    links: &mut Links,
+    policy: Option<&dyn Policy>,
+    own: &Waiter,
+    class: &Class,
+    turn: &Turn<'_>,
+) -> Result<Decision, Refusal> {
+    match policy {
+        Some(policy) => turn.decide(policy, &own.job.request),
+        None => links.decide(&own.job, class, turn),
+    }
+}
+
+/// Whether a job may start where it was decided to be: there it takes at most `bound` times the run
+/// time that it has on the best set of that machine, or the machine has no lease.
+fn allows(
+    links: &mut Links,
+    bound: f64,
+    own: &Waiter,
+    class: &mut Class,
+    decision: &Decision,
+    fleet: &Fleet,
+) -> bool {
+    let MachineId(machine) = decision.stamp().machine;
+    let Some(machine) = fleet.machines().get(machine as usize) else {
+        return false;
+    };
+    if bound == f64::INFINITY || machine.leases().next().is_none() {
+        return true;
+    }
+    let ideal = links.ideal_slowdown_on(machine.graph(), &own.job, class);
+    links.slowdown(&own.job, machine.graph(), decision) <= bound * ideal + 1e-9
+}
+
+/// The area that a job is expected to hold, device-seconds.
+fn area(links: &Links, own: &Waiter, decision: &Decision, fleet: &Fleet) -> f64 {
+    let Ok(machine) = fleet.machine(decision.stamp().machine) else {
+        return own.area();
+    };
+    let length = length_at(&own.job, machine.graph(), decision.placement());
+    let slowdown = links.slowdown(&own.job, machine.graph(), decision);
+    own.devices() as f64 * length.as_secs_f64() * slowdown
+}
+
+impl Default for FirstFit {
+    /// The shortest ideal time first.
+    fn default() -> Self {
+        Self::new(ListOrder::default())
+    }
+}
+
+impl fmt::Debug for FirstFit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FirstFit")
+            .field("name", &self.name)
+            .field("order", &self.order)
+            .field("max_slowdown", &self.max_slowdown)
+            .field("ageing", &self.ageing)
+            .field("overtaking", &self.overtaking)
+            .field("waiting", &self.waiting)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Scheduler for FirstFit {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn on_event(&mut self, _now: Time, event: Event) {
+        match event {
+            Event::Arrived(job) => {
+                self.there.insert(job.id);
+                self.arrived.push(job);
+            }
+            fact => {
+                let Some(job) = fact.leaves().filter(|job| self.there.remove(job)) else {
+                    return;
+                };
+                self.arrived.retain(|own| own.id != job);
+                if let Some(at) = self.waiting.iter().position(|own| own.job.id == job) {
+                    self.leave(at, None);
+                }
+            }
+        }
+    }
+
+    fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
+        if self.waiting.is_empty() && self.arrived.is_empty() {
+            return;
+        }
+        self.links.learn(turn.fleet());
+        let devices = turn.fleet().machines().iter();
+        let devices = devices.map(|own| own.graph().wholes().len()).sum::<usize>() as f64;
+        self.admit(devices);
+        self.sort(now, devices);
+        self.refresh(turn.fleet());
+        let mut at = 0;
+        while self.serve_overdue(&mut at, turn) && at < self.waiting.len() {
+            match self.try_one(at, false, turn) {
+                Tried::Started(area) => self.leave(at, Some(area)),
+                Tried::Rejected => self.leave(at, None),
+                Tried::Waits => at += 1,
+            }
+            self.refresh(turn.fleet());
+        }
+    }
+}
