@@ -31,6 +31,7 @@ mod plan;
 mod queue;
 mod scheduler;
 mod time;
+mod topology_plan;
 mod turn;
 mod waiting;
 
@@ -54,4 +55,5 @@ pub use pcie_plan::{PcieBound, PciePlan, PciePorts, PcieWork, Planned, PortModel
 pub use queue::Queue;
 pub use scheduler::{Scheduler, step};
 pub use time::Time;
+pub use topology_plan::{PlanGoal, PlannedStart, TopologyPlan, Trust};
 pub use turn::Turn;

@@ -24,5 +24,5 @@ mod planner;
 pub(crate) use ageing::Ageing;
 pub(crate) use draws::Draws;
 pub(crate) use entry::Entry;
-pub(crate) use physics::{Classes, Open, Physics, Ticket, WeightedFlow};
+pub(crate) use physics::{Classes, Goal, Open, Physics, Ticket, WeightedFlow};
 pub(crate) use planner::{Moves, Planner};

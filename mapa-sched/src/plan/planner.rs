@@ -96,12 +96,17 @@ where
         &mut self.physics
     }
 
-    /// The goal. What lanes cost is known no more, as it may be changed.
-    pub(crate) fn goal_mut(&mut self) -> &mut G {
-        for lane in &mut self.lanes {
-            lane.cost = None;
+    /// Sets the goal. If it is another one, what lanes cost is known no more.
+    pub(crate) fn set_goal(&mut self, goal: G)
+    where
+        G: PartialEq,
+    {
+        if self.goal != goal {
+            self.goal = goal;
+            for lane in &mut self.lanes {
+                lane.cost = None;
+            }
         }
-        &mut self.goal
     }
 
     /// What a lane would cost with this list; `None` if that is more than `limit`.

@@ -29,7 +29,7 @@ const MORE_LOSS: [f64; MODES as usize] = [f64::INFINITY, 0.1, f64::INFINITY, 0.3
 const TOGETHER: f64 = 1e-8;
 
 /// What a machine must know of a job.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct SetJob {
     /// The number of its pattern.
     pub(super) shape: u8,
@@ -183,8 +183,7 @@ impl Machines {
         if let Some(at) = self.kinds.iter().position(|own| own.graph.fingerprint() == print) {
             return at as u16;
         }
-        let small = graph.has_only_wholes() && graph.len() <= SetScores::MOST_DEVICES;
-        let by = if small {
+        let by = if SetScores::covers(graph) {
             By::Tables {
                 shapes: Vec::new(),
                 open: vec![0; 1 << graph.len()],

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mapa_core::{Allocator, DeviceSet, MachineId, Stamp};
 
-use super::machines::{MachineState, Machines, SetGoal, SetJob};
+use super::machines::{MachineState, Machines, SetGoal};
 use crate::fleet::Fleet;
 use crate::job::{JobId, Tenant};
 use crate::plan::Planner;
@@ -21,7 +21,7 @@ const UNKNOWN_S: f64 = 10.0 * 365.0 * 24.0 * 3600.0;
 /// A job that runs.
 #[derive(Clone, Debug)]
 pub(super) struct Running {
-    lane: usize,
+    id: JobId,
     /// The devices, as a mask or a number.
     set: u32,
     pub(super) started: f64,
@@ -40,14 +40,15 @@ struct Lane {
     free: u32,
     /// The moment for which the plan has its state, seconds.
     at: f64,
+    runs: Vec<Running>,
 }
 
 /// The machines, and who runs there.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runs {
     lanes: Vec<Lane>,
-    /// By job.
-    running: BTreeMap<JobId, Running>,
+    /// The lane of each job that runs.
+    lane_of: BTreeMap<JobId, usize>,
 }
 
 impl Runs {
@@ -63,19 +64,17 @@ impl Runs {
         self.lanes[lane].kind
     }
 
-    pub(super) fn get(&self, job: JobId) -> Option<&Running> {
-        self.running.get(&job)
-    }
-
-    /// Whether nothing runs on a machine, as far as is known.
+    /// The moment for which the plan knows a machine, seconds.
     pub(super) fn at(&self, lane: usize) -> f64 {
         self.lanes[lane].at
     }
 
-    /// Device-seconds that running jobs have left, all machines together.
-    pub(super) fn backlog(&self, now: f64, kinds: impl Fn(&Running) -> f64) -> f64 {
-        let left = |own: &Running| (own.ends - now).max(0.0) * kinds(own);
-        self.running.values().map(left).sum()
+    /// Device-seconds that running jobs have left, on one machine.
+    pub(super) fn backlog(&self, plan: &Plan, lane: usize, now: f64) -> f64 {
+        let own = &self.lanes[lane];
+        let tables = plan.physics().has_tables(own.kind);
+        let left = |run: &Running| (run.ends - now).max(0.0) * f64::from(count(run.set, tables));
+        own.runs.iter().map(left).sum()
     }
 
     /// Looks at the machines that have changed, and tells the plan. Returns their lanes.
@@ -85,7 +84,7 @@ impl Runs {
     pub(super) fn refresh(&mut self, plan: &mut Plan, fleet: &Fleet) -> Vec<usize> {
         if self.lanes.len() != fleet.machines().len() {
             for machine in fleet.machines().iter().skip(self.lanes.len()) {
-                let kind = plan.physics_mut().kind_of(&machine.graph_arc());
+                let kind = plan.physics_mut().kind_of(&machine.graph());
                 self.lanes.push(Lane {
                     machine: machine.id(),
                     stamp: None,
@@ -93,6 +92,7 @@ impl Runs {
                     present: 0,
                     free: 0,
                     at: f64::NEG_INFINITY,
+                    runs: Vec::new(),
                 });
                 let none = std::iter::empty();
                 let state = MachineState::new(plan.physics(), kind, (0, 0), none);
@@ -138,7 +138,6 @@ impl Runs {
             return;
         }
         own.at = now;
-        let there = self.running.values().filter(|run| run.lane == lane);
         let left = |run: &Running| {
             let left = run.ends - now;
             if left > -ON_TIME_S {
@@ -147,7 +146,7 @@ impl Runs {
                 LATE * run.takes.max(ON_TIME_S)
             }
         };
-        let mut runs: Vec<(u32, f64)> = there.map(|run| (run.set, left(run))).collect();
+        let mut runs: Vec<(u32, f64)> = own.runs.iter().map(|run| (run.set, left(run))).collect();
         // Others may have tenants here.
         let known = runs.iter().fold(own.free, |all, (set, _)| all + set);
         let tables = plan.physics().has_tables(own.kind);
@@ -167,33 +166,38 @@ impl Runs {
 
     /// A job has started on a set of a lane: it is expected to run so many seconds.
     pub(super) fn start(&mut self, job: JobId, lane: usize, set: u32, now: f64, takes: f64) {
-        let own = Running {
-            lane,
+        let own = &mut self.lanes[lane];
+        own.runs.push(Running {
+            id: job,
             set,
             started: now,
             takes,
             ends: now + takes,
-        };
-        self.running.insert(job, own);
-        self.lanes[lane].at = f64::NEG_INFINITY;
+        });
+        own.at = f64::NEG_INFINITY;
+        self.lane_of.insert(job, lane);
     }
 
     /// A job has ended, or is gone.
     pub(super) fn end(&mut self, job: JobId) -> Option<Running> {
-        let own = self.running.remove(&job)?;
-        self.lanes[own.lane].at = f64::NEG_INFINITY;
-        Some(own)
+        let own = &mut self.lanes[self.lane_of.remove(&job)?];
+        own.at = f64::NEG_INFINITY;
+        let at = own.runs.iter().position(|run| run.id == job)?;
+        Some(own.runs.remove(at))
     }
 
-    /// A share of a job's work is seen to be done: the rest is expected to go on as fast.
+    /// A share of a job's work is seen to be done: the rest is expected to go on as fast. Returns its
+    /// lane.
     pub(super) fn observe(&mut self, job: JobId, share: f64, now: f64) -> Option<usize> {
-        let own = self.running.get_mut(&job)?;
+        let lane = *self.lane_of.get(&job)?;
         if !(LEAST_SEEN..=1.0).contains(&share) {
             return None;
         }
-        own.ends = now + (now - own.started) * (1.0 - share) / share;
-        self.lanes[own.lane].at = f64::NEG_INFINITY;
-        Some(own.lane)
+        let own = &mut self.lanes[lane];
+        own.at = f64::NEG_INFINITY;
+        let run = own.runs.iter_mut().find(|run| run.id == job)?;
+        run.ends = now + (now - run.started) * (1.0 - share) / share;
+        Some(lane)
     }
 
     /// The devices of a started job as the plan counts them: a mask or their number.
@@ -204,28 +208,17 @@ impl Runs {
         }
     }
 
-    /// How many devices a running job has.
-    pub(super) fn count(&self, plan: &Plan, run: &Running) -> f64 {
-        match plan.physics().has_tables(self.lanes[run.lane].kind) {
-            true => f64::from(run.set.count_ones()),
-            false => f64::from(run.set),
-        }
-    }
-
-    /// What a machine has for jobs of a shape at best, on average over the machines that can hold it.
+    /// The least that jobs of a shape lose on any machine; `None` if none can hold them.
     pub(super) fn least_loss(&self, plan: &Plan, shape: u8) -> Option<f64> {
         let kinds = self.lanes.iter().map(|own| own.kind);
         let losses = kinds.filter_map(|kind| plan.physics().least_loss(kind, shape));
         losses.reduce(f64::min)
     }
 
-    /// The devices of all machines in service.
-    pub(super) fn devices(&self, plan: &Plan) -> f64 {
-        let count = |own: &Lane| match plan.physics().has_tables(own.kind) {
-            true => own.present.count_ones(),
-            false => own.present,
-        };
-        self.lanes.iter().map(|own| f64::from(count(own))).sum()
+    /// The devices of a machine in service.
+    pub(super) fn devices(&self, plan: &Plan, lane: usize) -> f64 {
+        let own = &self.lanes[lane];
+        f64::from(count(own.present, plan.physics().has_tables(own.kind)))
     }
 
     /// The machine of a tenant that some other scheduler has started, and its devices.
@@ -238,3 +231,8 @@ impl Runs {
 
 /// The least share of a job's work that an observation must have seen done to be believed.
 const LEAST_SEEN: f64 = 0.02;
+
+/// The number of devices of a set: a mask where there are tables, else the number itself.
+fn count(set: u32, tables: bool) -> u32 {
+    if tables { set.count_ones() } else { set }
+}

@@ -76,10 +76,15 @@ impl SetScores {
     /// The most devices of a machine that can have such a table.
     pub const MOST_DEVICES: usize = MOST;
 
-    /// The table of a pattern by a model of bandwidth. Demands do not count. `None` for a machine of
-    /// more than [`MOST_DEVICES`](Self::MOST_DEVICES) or with devices that can be partitioned, for a
-    /// pattern with more ranks than it has devices, and for one that is no ring, chain, star or
-    /// all-to-all with the same traffic on every edge.
+    /// Whether a machine can have such tables: at most [`MOST_DEVICES`](Self::MOST_DEVICES), all whole.
+    #[must_use]
+    pub fn covers(graph: &HardwareGraph) -> bool {
+        graph.has_only_wholes() && graph.wholes().len() <= MOST
+    }
+
+    /// The table of a pattern by a model of bandwidth. Demands do not count. `None` for a machine that
+    /// they do not [cover](Self::covers), for a pattern with more ranks than it has devices, and for
+    /// one that is no ring, chain, star or all-to-all with the same traffic on every edge.
     ///
     /// # Complexity
     /// C(m, k) decisions for k of m devices, once per machine.
@@ -89,9 +94,8 @@ impl SetScores {
         model: &Objective<'static>,
         pattern: &Pattern,
     ) -> Option<Arc<Self>> {
-        let is_small = graph.has_only_wholes() && graph.wholes().len() <= MOST;
         let is_known = pattern.family() != Family::Other && pattern.traffic().is_some();
-        let fits = is_small && is_known && (1..=graph.len()).contains(&pattern.len());
+        let fits = Self::covers(graph) && is_known && (1..=graph.len()).contains(&pattern.len());
         fits.then(|| Self::with(graph, model, pattern, LinkClass::None))
     }
 

@@ -1,0 +1,794 @@
+//! Order and placement together: MAPA's own scheduler for machines whose links differ.
+
+mod batch;
+mod goal;
+mod machines;
+mod runs;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mapa_core::{
+    Decision, Demand, DeviceId, DeviceSet, MachineId, Objective, Policy, Refusal, Request, Rules,
+    effective_gbps, max, preserve_with, preserved_direct_gbps,
+};
+
+use crate::estimate::length;
+use crate::event::Event;
+use crate::first_fit::{FirstFit, LinkModel, ListOrder};
+use crate::job::{Job, JobId, RunTime, Tenant};
+use crate::plan::{Ageing, Draws, Entry, Moves};
+use crate::scheduler::Scheduler;
+use crate::time::Time;
+use crate::turn::Turn;
+
+use goal::Errors;
+use machines::{ANY, BAR, FAIR, GOOD, MODEST, Machines, SetJob};
+use runs::{Plan, Runs};
+
+pub use goal::{PlanGoal, Trust};
+
+/// More new jobs at once than this are a batch.
+const BATCH: usize = 20;
+/// The most places of a list at which a job is inserted on trial.
+const PLACES: usize = 13;
+/// The most random moves at an event, as a share of the budget of job-steps.
+const SHARE_OF_MOVES: usize = 10;
+/// Moves of a batch for each job, as long as the batch is not larger than this.
+const BATCH_MOVES: usize = 3;
+const BATCH_OF_MOVES: usize = 300;
+/// With rough estimates moves are made only while no more jobs wait.
+const ROUGH_QUEUE: usize = 40;
+/// The price of machine time, in jobs that will come.
+const COMING: f64 = 10.0;
+/// The least limit on overtaking, in mean ideal times of the whole fleet.
+const LEAST_LIMIT: f64 = 14.0;
+/// Up to this many machines a job is tried on all.
+const ALL_LANES: usize = 8;
+/// Of more, on those with the least to do.
+const LEAST_LANES: usize = 6;
+
+/// The kinds of moves on one machine, and on several.
+const MOVES: Moves = Moves {
+    lane: 0,
+    place: 4,
+    swap: 3,
+    gene: 3,
+    near: Some(4),
+    regenes: false,
+};
+const MOVES_OF_FLEET: Moves = Moves {
+    lane: 3,
+    place: 3,
+    swap: 2,
+    gene: 2,
+    ..MOVES
+};
+
+/// A scheduler of MAPA's own for machines whose links differ. It plans order and placement together,
+/// where [`Fifo`](crate::Fifo) keeps the order and [`FirstFit`] decides job by job.
+///
+/// Between events it keeps a plan: for each machine an ordered list of waiting jobs, and for each job
+/// on which terms it starts: on the fastest free set whatever it is, only on one that is nearly the
+/// best of the machine, or only on one that is not far from it; and whether others may pass it. A
+/// list is judged by simulation of its machine: whoever is first in the list of those that can start
+/// does start, then time goes on to the next end. The cost is by [goal](PlanGoal). So a job waits for
+/// better links, or lets smaller jobs pass, where that costs less.
+///
+/// - A new job is inserted where it adds the least cost, shortest first. A batch of more than twenty
+///   jobs is ordered anew, by the best of some hundred orders.
+/// - Then jobs are moved at random, and a move is kept unless it costs more: at most a
+///   [budget](Self::search) of simulated jobs at an event.
+/// - A job counts more the longer it waits: from seven mean ideal times on, or from the time that the
+///   machines need for all that waits, whichever is more.
+/// - *Limit on overtaking*: let later arrivals that have started hold more device-time than the fleet
+///   has in fourteen mean ideal times, or in twice the time that it needs for all that waits, whichever
+///   is more. Then the job goes first, by arrival among its like, nobody passes it, and it takes any
+///   set. So its wait is bounded: by that budget, one job beyond it, and the jobs before it.
+///
+/// It knows the pattern of each job, its run time at full speed, and how much that grows over slow links
+/// ([`Job::link_ratio`]); and it must know how far run times are [trusted](Self::trust). Told that they
+/// are exact, it plans. Told that they are rough, it plans jobs that come one by one, but leaves
+/// batches to [`FirstFit`] (shortest first, with a threshold on slowdown of 1.2), and long queues
+/// unsearched. Told that they are means of classes, it leaves everything to `FirstFit`, which loses less
+/// there. Ends that are observed lower the trust, and raise it again up to what was told.
+///
+/// Machines of up to sixteen whole devices are planned by tables of their best sets. Larger machines
+/// are planned by the number of free devices, as if every set were as good as the best, and the set is
+/// chosen when the job starts. Several machines have a list each; jobs are inserted over the machines
+/// with the least to do, and moved between them. Jobs that want shared devices or instances, have
+/// constraints, or have one more pattern than sixteen, are not planned: they start before planned ones,
+/// by [`preserve_with`], as soon as there is room.
+///
+/// # Complexity
+/// With a budget of s simulated jobs an event costs O(s) and, for each new job, up to 39 simulations
+/// of a list of n jobs, O(n) each. A batch costs some 200 simulations and three moves a job. Tables cost
+/// O(3ᵐ) for m devices, once for a machine and a number of devices. Memory is O(2ᵐ) for each, and O(n).
+///
+/// # Examples
+/// ```
+/// use mapa_sched::{PlanGoal, TopologyPlan, Trust};
+///
+/// let mean_completion = TopologyPlan::new();
+/// let batch = TopologyPlan::new().goal(PlanGoal::Makespan);
+/// let guesses = TopologyPlan::new().trust(Trust::Rough);
+/// # let _ = (mean_completion, batch, guesses);
+/// ```
+pub struct TopologyPlan {
+    plan: Plan,
+    runs: Runs,
+    goal: PlanGoal,
+    blend: f64,
+    told: Trust,
+    ages: bool,
+    budget: usize,
+    errors: Errors,
+    fallback: FirstFit,
+    /// Whether the jobs that wait are those of a batch, which the fallback schedules.
+    in_batch: bool,
+    /// Whether jobs come in batches: then none is expected to come soon.
+    batches: bool,
+    serial: u64,
+    held: BTreeMap<JobId, Held>,
+    /// The jobs of `held`, by arrival.
+    by_serial: BTreeMap<u64, JobId>,
+    arrived: Vec<Held>,
+    /// Planned jobs that are in no list.
+    homeless: Vec<JobId>,
+    /// Jobs that are not planned, by arrival.
+    others: Vec<Held>,
+    /// The ideal seconds of all planned jobs, and their number.
+    ideals: (f64, f64),
+    /// Whether anything has happened since the last search.
+    is_news: bool,
+}
+
+/// A job that waits.
+#[derive(Clone, Debug)]
+struct Held {
+    job: Arc<Job>,
+    serial: u64,
+    own: SetJob,
+    /// Device-seconds of later arrivals that have started.
+    overtaken: f64,
+}
+
+/// Where a waiting job is in a [`TopologyPlan`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlannedStart {
+    /// The machine.
+    pub machine: MachineId,
+    /// Its place in the machine's list, from 0.
+    pub place: usize,
+    /// Whether it waits for a set that is better than some free one may be.
+    pub waits_for_links: bool,
+    /// Whether nobody behind it starts before it does.
+    pub bars: bool,
+    /// When it is expected to start, and to end; `None` if that depends on what is unknown.
+    pub expected: Option<(Time, Time)>,
+}
+
+impl TopologyPlan {
+    /// The default budget of an event, simulated jobs.
+    pub const SEARCH: usize = 1000;
+
+    /// The plan for the least mean completion time, by Eq. 2, of run times that are exact.
+    #[must_use]
+    pub fn new() -> Self {
+        let goal = PlanGoal::default();
+        Self {
+            plan: Plan::new(Machines::new(effective_gbps()), goal.cost(0.0, 0.0, 0), 0),
+            runs: Runs::default(),
+            goal,
+            blend: 0.0,
+            told: Trust::Exact,
+            ages: true,
+            budget: Self::SEARCH,
+            errors: Errors::default(),
+            fallback: FirstFit::new(ListOrder::Shortest),
+            in_batch: false,
+            batches: false,
+            serial: 0,
+            held: BTreeMap::new(),
+            by_serial: BTreeMap::new(),
+            arrived: Vec::new(),
+            homeless: Vec::new(),
+            others: Vec::new(),
+            ideals: (0.0, 0.0),
+            is_news: false,
+        }
+    }
+
+    /// The model of bandwidth by which run times depend on sets, GB/s. Default: Eq. 2. Call this
+    /// before the first event.
+    #[must_use]
+    pub fn model(mut self, model: Objective<'static>) -> Self {
+        self.fallback = FirstFit::new(ListOrder::Shortest).model(LinkModel::By(model.clone()));
+        self.plan.physics_mut().model = model;
+        self
+    }
+
+    /// What is minimised. Default: [`PlanGoal::Completion`].
+    #[must_use]
+    pub fn goal(self, goal: PlanGoal) -> Self {
+        Self { goal, ..self }
+    }
+
+    /// How much the other goal counts, makespan beside completion times or the other way round: a
+    /// share of the first one's weight. Default: 0.
+    #[must_use]
+    pub fn blend(self, blend: f64) -> Self {
+        let blend = if blend.is_finite() { blend.max(0.0) } else { 0.0 };
+        Self { blend, ..self }
+    }
+
+    /// How far run times are trusted. Default: [`Trust::Exact`].
+    #[must_use]
+    pub fn trust(self, told: Trust) -> Self {
+        Self { told, ..self }
+    }
+
+    /// The budget of an event: how many simulated jobs moves may cost. With 0, jobs are inserted and
+    /// stay where they are. Default: [`SEARCH`](Self::SEARCH).
+    #[must_use]
+    pub fn search(self, budget: usize) -> Self {
+        Self { budget, ..self }
+    }
+
+    /// Whether jobs count more the longer they wait. Without, mean completion is less, and the longest
+    /// wait is bounded by the limit on overtaking alone. Default: true.
+    #[must_use]
+    pub fn ageing(self, ages: bool) -> Self {
+        Self { ages, ..self }
+    }
+
+    /// The seed of the moves. Default: 0.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        *self.plan.draws() = Draws::new(seed);
+        self
+    }
+
+    /// The jobs that wait, in order of arrival; those that are not planned last.
+    pub fn waiting(&self) -> impl Iterator<Item = &Job> {
+        let planned = self.by_serial.values().filter_map(|id| self.held.get(id));
+        let all = planned.chain(&self.arrived).chain(&self.others);
+        all.map(|held| &*held.job)
+    }
+
+    /// Where a waiting job is in the plan of the last event. `None` for a job that runs, is unknown, or
+    /// is not planned, and where the fallback schedules.
+    #[must_use]
+    pub fn explain(&self, job: JobId) -> Option<PlannedStart> {
+        if self.falls_back() {
+            return None;
+        }
+        let lane = self.plan.lane_of(job)?;
+        let list = self.plan.list(lane);
+        let place = list.iter().position(|entry| entry.id == job)?;
+        let entry = &list[place];
+        let at = self.runs.at(lane);
+        let after = |seconds: f64| Time::ZERO + duration(at + seconds);
+        let expected = self.plan.expected(lane).get(place).copied().flatten();
+        Some(PlannedStart {
+            machine: self.runs.machine(lane),
+            place,
+            waits_for_links: matches!(entry.job.mode(entry.gene), GOOD | FAIR),
+            bars: entry.gene & BAR != 0,
+            expected: expected.map(|own| (after(own.starts), after(own.ends))),
+        })
+    }
+
+    /// The trust in run times, after what has been observed.
+    fn trust_now(&self) -> Trust {
+        let unknown = |held: &Held| held.job.run_time == RunTime::Unknown;
+        if self.held.values().any(unknown) {
+            return Trust::ClassMeans;
+        }
+        self.errors.trust(self.told)
+    }
+
+    fn falls_back(&self) -> bool {
+        match self.trust_now() {
+            Trust::Exact => false,
+            Trust::Rough => self.in_batch,
+            Trust::ClassMeans => true,
+        }
+    }
+
+    /// Sees what has changed, and takes jobs off lists of machines that cannot run them any more.
+    fn look(&mut self, turn: &Turn<'_>, now: f64) {
+        for lane in self.runs.refresh(&mut self.plan, turn.fleet()) {
+            self.runs.bring(&mut self.plan, lane, now);
+            let (machines, state) = (self.plan.physics(), self.plan.state(lane));
+            let gone = |entry: &&Entry<SetJob>| {
+                use crate::plan::Physics;
+                !machines.holds(state, &entry.job)
+            };
+            let gone: Vec<JobId> = self
+                .plan
+                .list(lane)
+                .iter()
+                .filter(gone)
+                .map(|entry| entry.id)
+                .collect();
+            for id in gone {
+                self.plan.remove(id);
+                self.homeless.push(id);
+            }
+        }
+    }
+
+    /// Sorts new jobs into those that are planned and others, and rejects those that can never run.
+    fn sort(&mut self, turn: &mut Turn<'_>) {
+        for mut held in std::mem::take(&mut self.arrived) {
+            let id = held.job.id;
+            if let Some(own) = self.planned(&held.job) {
+                held.own = own;
+                self.ideals.0 += own.ideal;
+                self.ideals.1 += 1.0;
+                self.homeless.push(id);
+                self.by_serial.insert(held.serial, id);
+                self.held.insert(id, held);
+                continue;
+            }
+            self.fallback.on_event(Time::ZERO, Event::Cancelled(id));
+            match turn.decide(self.plain(), &held.job.request) {
+                Err(why @ Refusal::Infeasible(_)) => turn.reject(id, why),
+                _ => self.others.push(held),
+            }
+        }
+    }
+
+    /// What a plan must know of a job; `None` if it is not planned.
+    fn planned(&mut self, job: &Job) -> Option<SetJob> {
+        let request = &job.request;
+        let plain = Request {
+            sensitivity: request.sensitivity,
+            ..Request::new(request.pattern.clone())
+        };
+        let demands = request.pattern.demands();
+        if plain != *request || demands.iter().any(|own| *own != Demand::default()) {
+            return None;
+        }
+        let devices = u8::try_from(request.pattern.len()).ok()?;
+        let shape = self.plan.physics_mut().shape_of(&request.pattern)?;
+        let least = self.runs.least_loss(&self.plan, shape)?;
+        let work = length(job).as_secs_f64();
+        let gain = job.link_ratio() - 1.0;
+        Some(SetJob {
+            shape,
+            devices,
+            work,
+            gain,
+            chooses: devices > 1 && request.sensitivity.is_sensitive(),
+            ideal: work * (1.0 + gain * least),
+            since: seconds(job.arrived),
+        })
+    }
+
+    /// The policy of jobs that are not planned.
+    fn plain(&self) -> impl Policy + use<> {
+        preserve_with(
+            self.plan.physics().model.clone(),
+            preserved_direct_gbps(),
+        )
+    }
+
+    fn mean_ideal(&self) -> f64 {
+        if self.ideals.1 > 0.0 {
+            self.ideals.0 / self.ideals.1
+        } else {
+            1.0
+        }
+    }
+
+    /// The seconds that all machines together need for what runs and waits, and the devices they have.
+    fn drain(&self, now: f64) -> (f64, f64) {
+        let lanes = 0..self.runs.lanes();
+        let devices: f64 = lanes.clone().map(|lane| self.runs.devices(&self.plan, lane)).sum();
+        let running: f64 = lanes.map(|lane| self.runs.backlog(&self.plan, lane, now)).sum();
+        let waiting = self.held.values().map(|held| area(&held.own));
+        ((running + waiting.sum::<f64>()) / devices.max(1.0), devices)
+    }
+
+    /// How much a waiting job counts.
+    fn weight(&self, ageing: Ageing, job: &SetJob, now: f64) -> f64 {
+        let age = if self.ages { ageing.weight(now - job.since) } else { 1.0 };
+        match self.goal {
+            PlanGoal::Completion | PlanGoal::Makespan => age,
+            PlanGoal::Slowdown => age * self.mean_ideal() / job.ideal.max(1e-9),
+        }
+    }
+
+    /// Brings all machines with waiting jobs up to a moment, and weighs their jobs.
+    fn bring(&mut self, now: f64, drain: f64) {
+        let unit = self.goal.ageing() * self.mean_ideal();
+        let ageing = Ageing {
+            patience: unit.max(drain),
+            pace: unit.max(1e-9),
+        };
+        for lane in 0..self.runs.lanes() {
+            self.runs.bring(&mut self.plan, lane, now);
+            let weights: BTreeMap<JobId, f64> = self
+                .plan
+                .list(lane)
+                .iter()
+                .map(|entry| (entry.id, self.weight(ageing, &entry.job, now)))
+                .collect();
+            self.plan
+                .weigh(lane, |entry| weights.get(&entry.id).copied().unwrap_or(1.0));
+        }
+        let coming = if self.batches { 0.0 } else { COMING };
+        let jobs = self.held.len();
+        let cost = self.goal.cost(coming, self.blend, jobs);
+        self.plan.set_goal(cost);
+    }
+
+    /// The machines on which a job is tried.
+    fn lanes_for(&self, job: &SetJob, now: f64) -> Vec<usize> {
+        use crate::plan::Physics;
+        let machines = self.plan.physics();
+        let holds = |lane: &usize| machines.holds(self.plan.state(*lane), job);
+        let mut lanes: Vec<usize> = (0..self.runs.lanes()).filter(holds).collect();
+        if lanes.len() > ALL_LANES {
+            lanes.sort_by(|&a, &b| {
+                self.load(a, now).total_cmp(&self.load(b, now)).then(a.cmp(&b))
+            });
+            lanes.truncate(LEAST_LANES);
+        }
+        lanes
+    }
+
+    /// The seconds that a machine needs for what runs and waits there.
+    fn load(&self, lane: usize, now: f64) -> f64 {
+        let waiting = self.plan.list(lane).iter().map(|entry| area(&entry.job));
+        let all = self.runs.backlog(&self.plan, lane, now) + waiting.sum::<f64>();
+        all / self.runs.devices(&self.plan, lane).max(1.0)
+    }
+
+    /// Puts the jobs that no list has into lists. Returns how many.
+    fn insert(&mut self, now: f64) -> usize {
+        let homeless = std::mem::take(&mut self.homeless);
+        let mut new: Vec<(SetJob, JobId, u64)> = homeless
+            .iter()
+            .filter_map(|id| self.held.get(id))
+            .map(|held| (held.own, held.job.id, held.serial))
+            .collect();
+        let count = new.len();
+        let is_batch = count > BATCH;
+        if count > 0 {
+            self.batches = is_batch;
+        }
+        new.sort_by(|a, b| a.0.ideal.total_cmp(&b.0.ideal).then(a.2.cmp(&b.2)));
+        let mut touched: Vec<usize> = Vec::new();
+        for (job, id, _) in new {
+            let entry = Entry {
+                id,
+                job,
+                gene: if job.chooses { ANY } else { MODEST },
+                weight: self.weight(
+                    Ageing {
+                        patience: f64::INFINITY,
+                        pace: 1.0,
+                    },
+                    &job,
+                    now,
+                ),
+            };
+            let lanes = self.lanes_for(&job, now);
+            if is_batch {
+                let least = |a: &&usize, b: &&usize| {
+                    self.load(**a, now).total_cmp(&self.load(**b, now)).then(a.cmp(b))
+                };
+                match lanes.iter().min_by(least).copied() {
+                    Some(lane) => {
+                        self.plan.put(lane, usize::MAX, entry);
+                        touched.push(lane);
+                    }
+                    None => self.homeless.push(id),
+                }
+            } else if !self.plan.insert(entry, &lanes, PLACES, |_, job, _| {
+                if job.chooses {
+                    vec![ANY, GOOD, FAIR]
+                } else {
+                    vec![MODEST]
+                }
+            }) {
+                self.homeless.push(id);
+            }
+        }
+        touched.sort_unstable();
+        touched.dedup();
+        for lane in touched {
+            self.arrange(lane);
+        }
+        count
+    }
+
+    /// Orders the list of a machine anew, but for the jobs that stay at the front.
+    fn arrange(&mut self, lane: usize) {
+        let fixed = self.plan.fixed(lane);
+        let list = self.plan.list(lane).to_vec();
+        let (front, rest) = list.split_at(fixed);
+        let mut rest = rest.to_vec();
+        rest.sort_by_key(|entry| self.held.get(&entry.id).map_or(0, |held| held.serial));
+        let descending = self.goal == PlanGoal::Makespan;
+        let mut whole = front.to_vec();
+        let plan = &mut self.plan;
+        let rest = batch::arrange(&rest, descending, |rest, limit| {
+            whole.truncate(fixed);
+            whole.extend_from_slice(rest);
+            plan.price(lane, &whole, limit)
+        });
+        whole.truncate(fixed);
+        whole.extend(rest);
+        self.plan.arrange(lane, whole);
+    }
+
+    /// Improves the plan by random moves.
+    fn improve(&mut self, new: usize, trust: Trust) {
+        let waiting = self.plan.len();
+        if !std::mem::take(&mut self.is_news) || waiting == 0 {
+            return;
+        }
+        let mut moves = (self.budget / SHARE_OF_MOVES).min(self.budget / waiting);
+        if new > BATCH && self.budget > 0 {
+            // As many steps as a batch of the largest size with moves for each of its jobs.
+            let most = BATCH_MOVES * BATCH_OF_MOVES * BATCH_OF_MOVES / waiting;
+            moves = moves.max((BATCH_MOVES * new).min(most));
+        }
+        if trust != Trust::Exact && waiting > ROUGH_QUEUE {
+            return;
+        }
+        let lanes = self.runs.lanes();
+        let kinds = if lanes > 1 { &MOVES_OF_FLEET } else { &MOVES };
+        self.plan.search(
+            (moves, kinds),
+            |_, _| {},
+            |draws, _| draws.below(lanes),
+            |draws, job, old| {
+                if draws.one_in(3) || !job.chooses {
+                    old ^ BAR
+                } else {
+                    old & BAR | [ANY, GOOD, FAIR][draws.below(3)]
+                }
+            },
+        );
+    }
+
+    /// Lets jobs that too many have overtaken go first.
+    fn promote(&mut self, drain: f64, devices: f64) {
+        let limit = (LEAST_LIMIT * self.mean_ideal()).max(2.0 * drain) * devices;
+        let overdue = self.by_serial.values().filter(|id| {
+            let held = self.held.get(id);
+            held.is_some_and(|held| held.overtaken > limit)
+        });
+        let overdue: Vec<JobId> = overdue.copied().collect();
+        for id in overdue {
+            if let Some(held) = self.held.get(&id) {
+                let mode = if held.own.chooses { ANY } else { MODEST };
+                self.plan.fix(id, mode | BAR);
+            }
+        }
+    }
+
+    /// Starts jobs that are not planned, in order of arrival.
+    fn start_others(&mut self, turn: &mut Turn<'_>) {
+        let policy = self.plain();
+        for held in std::mem::take(&mut self.others) {
+            let tenant = Tenant::Job(held.job.id);
+            match turn.start(tenant, &policy, &held.job.request) {
+                Ok(_) => {}
+                Err(why @ Refusal::Infeasible(_)) => turn.reject(held.job.id, why),
+                Err(_) => self.others.push(held),
+            }
+        }
+    }
+
+    /// Starts what the plan starts now.
+    fn start_planned(&mut self, now: f64, turn: &mut Turn<'_>) {
+        for lane in self.plan.take_changed() {
+            self.runs.bring(&mut self.plan, lane, now);
+            if self.plan.list(lane).is_empty() {
+                continue;
+            }
+            let starts = self.plan.at_once(lane).starts;
+            let chosen: Vec<(JobId, u8)> = starts
+                .iter()
+                .map(|&place| &self.plan.list(lane)[place])
+                .map(|entry| (entry.id, entry.gene))
+                .collect();
+            for (id, gene) in chosen {
+                self.runs.bring(&mut self.plan, lane, now);
+                if !self.start(id, lane, gene, now, turn) {
+                    break;
+                }
+            }
+        }
+        // A start changes its machine, and so touches its lane.
+        self.plan.take_changed();
+    }
+
+    /// Starts a job on the set that the plan has for it. Returns whether it did.
+    fn start(&mut self, id: JobId, lane: usize, gene: u8, now: f64, turn: &mut Turn<'_>) -> bool {
+        let Some(held) = self.held.get(&id).cloned() else {
+            return false;
+        };
+        let (machines, state) = (self.plan.physics(), self.plan.state(lane));
+        let Some((set, loss)) = machines.set(state, &held.own, gene) else {
+            return false;
+        };
+        let tables = machines.has_tables(self.runs.kind(lane));
+        let machine = self.runs.machine(lane);
+        let model = machines.model.clone();
+        let request = &held.job.request;
+        let decision: Option<Decision> = turn.view(machine).ok().and_then(|view| {
+            let by_links = Rules::new(NAME).prefer(max(model));
+            if tables {
+                // Only the ranks' order is left to decide.
+                view.decide(by_links, &request.clone().only(devices_of(set))).ok()
+            } else if held.own.chooses {
+                view.decide(by_links.then(max(preserved_direct_gbps())), request).ok()
+            } else {
+                view.decide(Rules::new(NAME).prefer(max(preserved_direct_gbps())), request).ok()
+            }
+        });
+        let placed = decision.map(|own| turn.place(Tenant::Job(id), own));
+        if !matches!(placed, Some(Ok(_))) {
+            return false;
+        }
+        self.started(&held, lane, set, now, held.own.seconds(loss));
+        self.fallback.on_event(Time::ZERO, Event::Cancelled(id));
+        if let Ok(machine) = turn.fleet().machine(machine) {
+            self.runs.look(&mut self.plan, lane, machine);
+        }
+        true
+    }
+
+    /// Notes that a job has started.
+    fn started(&mut self, held: &Held, lane: usize, set: u32, now: f64, takes: f64) {
+        self.plan.remove(held.job.id);
+        self.forget(held.job.id);
+        self.runs.start(held.job.id, lane, set, now, takes);
+        let area = takes * f64::from(held.own.devices);
+        for id in self.by_serial.range(..held.serial).map(|(_, id)| *id) {
+            if let Some(earlier) = self.held.get_mut(&id) {
+                earlier.overtaken += area;
+            }
+        }
+    }
+
+    /// Lets the fallback start jobs, and takes note of those that it starts.
+    fn fall_back(&mut self, now: Time, turn: &mut Turn<'_>) {
+        self.fallback.act(now, turn);
+        let waiting: Vec<JobId> = self.by_serial.values().copied().collect();
+        for id in waiting {
+            let Some((lane, devices)) = self.runs.lease_of(turn.fleet(), id) else {
+                continue;
+            };
+            let Some(held) = self.held.get(&id).cloned() else {
+                continue;
+            };
+            let set = self.runs.set_of(&self.plan, lane, &devices);
+            let kind = self.runs.kind(lane);
+            let loss = self.plan.physics().loss(kind, held.own.shape, set);
+            let takes = held.own.seconds(loss.unwrap_or(0.0));
+            self.started(&held, lane, set, seconds(now), takes);
+        }
+    }
+
+    fn forget(&mut self, job: JobId) {
+        if let Some(held) = self.held.remove(&job) {
+            self.by_serial.remove(&held.serial);
+        }
+    }
+}
+
+const NAME: &str = "topology-plan";
+
+/// The devices of a mask.
+fn devices_of(set: u32) -> DeviceSet {
+    let ids = (0..u32::BITS).filter(|at| set >> at & 1 == 1);
+    ids.map(DeviceId).collect()
+}
+
+/// Device-seconds on the best set.
+fn area(job: &SetJob) -> f64 {
+    f64::from(job.devices) * job.ideal
+}
+
+/// A moment as seconds since the beginning.
+fn seconds(at: Time) -> f64 {
+    at.since(Time::ZERO).as_secs_f64()
+}
+
+/// Seconds as a duration: the longest one if the number is infinite or too large.
+fn duration(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+}
+
+impl Default for TopologyPlan {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for TopologyPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TopologyPlan")
+            .field("goal", &self.goal)
+            .field("told", &self.told)
+            .field("planned", &self.held.len())
+            .field("others", &self.others.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Scheduler for TopologyPlan {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn on_event(&mut self, now: Time, event: Event) {
+        match event {
+            Event::Arrived(job) => {
+                let serial = self.serial;
+                self.serial += 1;
+                self.is_news = true;
+                self.fallback.on_event(now, Event::Arrived(job.clone()));
+                self.arrived.push(Held {
+                    job: Arc::new(job),
+                    serial,
+                    own: SetJob::default(),
+                    overtaken: 0.0,
+                });
+            }
+            Event::Progress { job, share } => {
+                if let Some(lane) = self.runs.observe(job, share, seconds(now)) {
+                    self.plan.touch(lane);
+                }
+            }
+            fact => {
+                if let Some(job) = fact.leaves() {
+                    self.is_news = true;
+                    self.plan.remove(job);
+                    self.forget(job);
+                    self.arrived.retain(|held| held.job.id != job);
+                    self.others.retain(|held| held.job.id != job);
+                    let finished = matches!(fact, Event::Finished(_));
+                    if let Some(run) = self.runs.end(job).filter(|_| finished) {
+                        self.errors.note(seconds(now) - run.started, run.takes);
+                    }
+                }
+                self.fallback.on_event(now, fact);
+            }
+        }
+    }
+
+    fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
+        let at = seconds(now);
+        self.look(turn, at);
+        let before = self.held.len();
+        self.sort(turn);
+        let trust = self.trust_now();
+        self.in_batch |= self.held.len() > before + BATCH;
+        self.in_batch &= !self.held.is_empty();
+        if self.falls_back() {
+            self.start_others(turn);
+            self.fall_back(now, turn);
+            self.look(turn, at);
+            return;
+        }
+        let (drain, devices) = self.drain(at);
+        self.bring(at, drain);
+        let new = self.insert(at);
+        self.promote(drain, devices);
+        self.improve(new, trust);
+        self.start_others(turn);
+        self.look(turn, at);
+        self.start_planned(at, turn);
+    }
+}
