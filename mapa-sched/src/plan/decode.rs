@@ -6,6 +6,10 @@ use super::physics::{Goal, Open, Physics, Ticket};
 /// The most classes.
 const CLASSES: usize = 128;
 
+fn class_of<P: Physics>(physics: &P, entry: &Entry<P::Job>) -> usize {
+    usize::from(physics.class(&entry.job, entry.gene)) % CLASSES
+}
+
 /// What a list does at this very moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AtOnce {
@@ -23,25 +27,33 @@ pub(crate) struct Expected {
 }
 
 /// Simulates lanes. It keeps its memory, so that a decode allocates nothing.
+///
+/// The places of a class that wait are a chain, in the order of the list. Whoever starts is the first of
+/// its class, so a start moves one head of one chain, and the job that starts next is the least of at
+/// most 128 heads.
 #[derive(Clone, Debug)]
 pub(crate) struct Decoder<S> {
     state: Option<S>,
-    /// Which places of the list wait, by class: `words` words for each.
-    waiting: Vec<u64>,
-    words: usize,
-    /// The classes that occur in the list.
+    /// The first place of each class that waits, if the class is in use.
+    heads: [u32; CLASSES],
+    /// The next place of the same class.
+    next: Vec<u32>,
+    /// The classes of which a job waits.
     used: u128,
     ended: Vec<Ticket>,
     /// How many starts and ends have been simulated.
     pub(crate) steps: u64,
 }
 
+/// No place.
+const NONE: u32 = u32::MAX;
+
 impl<S> Default for Decoder<S> {
     fn default() -> Self {
         Self {
             state: None,
-            waiting: Vec::new(),
-            words: 0,
+            heads: [NONE; CLASSES],
+            next: Vec::new(),
             used: 0,
             ended: Vec::new(),
             steps: 0,
@@ -56,13 +68,16 @@ impl<S: Clone> Decoder<S> {
             Some(own) => own.clone_from(state),
             none => *none = Some(state.clone()),
         }
-        self.words = list.len().div_ceil(64);
-        self.waiting.clear();
-        self.waiting.resize(CLASSES * self.words, 0);
         self.used = 0;
-        for (place, entry) in list.iter().enumerate() {
-            let class = usize::from(physics.class(&entry.job, entry.gene)) % CLASSES;
-            self.waiting[class * self.words + place / 64] |= 1 << (place % 64);
+        self.next.clear();
+        self.next.resize(list.len(), NONE);
+        // From the end, so that each chain comes out in the order of the list.
+        for (place, entry) in list.iter().enumerate().rev() {
+            let class = class_of(physics, entry);
+            if self.used >> class & 1 == 1 {
+                self.next[place] = self.heads[class];
+            }
+            self.heads[class] = place as u32;
             self.used |= 1 << class;
         }
     }
@@ -70,20 +85,15 @@ impl<S: Clone> Decoder<S> {
     /// The first place of any of these classes that waits, and its class.
     fn first(&self, classes: u128) -> Option<(usize, usize)> {
         let mut classes = classes & self.used;
-        let mut best: Option<(usize, usize)> = None;
+        let mut best = (NONE, 0);
         while classes != 0 {
             let class = classes.trailing_zeros() as usize;
             classes &= classes - 1;
-            let words = &self.waiting[class * self.words..(class + 1) * self.words];
-            let Some(word) = words.iter().position(|&word| word != 0) else {
-                continue;
-            };
-            let place = word * 64 + words[word].trailing_zeros() as usize;
-            if best.is_none_or(|(least, _)| place < least) {
-                best = Some((place, class));
+            if self.heads[class] < best.0 {
+                best = (self.heads[class], class);
             }
         }
-        best
+        (best.0 != NONE).then_some((best.0 as usize, best.1))
     }
 
     /// The place of the job that starts next, if one can; it does not wait any more.
@@ -93,19 +103,16 @@ impl<S: Clone> Decoder<S> {
         if bar.is_some_and(|(bar, _)| bar < place) {
             return None;
         }
-        let words = &mut self.waiting[class * self.words..(class + 1) * self.words];
-        words[place / 64] &= !(1 << (place % 64));
-        if words.iter().all(|&word| word == 0) {
+        self.heads[class] = self.next[place];
+        if self.heads[class] == NONE {
             self.used &= !(1 << class);
         }
         Some(place)
     }
 
-    /// Whether a place of the list waits still.
-    fn waits(&self, place: usize) -> bool {
-        (0..CLASSES)
-            .filter(|class| self.used >> class & 1 == 1)
-            .any(|class| self.waiting[class * self.words + place / 64] >> (place % 64) & 1 == 1)
+    /// Whether a place of the list, with a job of this class, waits still.
+    fn waits(&self, place: usize, class: usize) -> bool {
+        self.used >> class & 1 == 1 && place >= self.heads[class] as usize
     }
 
     /// The cost of a list on a lane in this state, or `None` if it is more than `limit`. `running`
@@ -181,7 +188,7 @@ impl<S: Clone> Decoder<S> {
                 let mut left = list
                     .iter()
                     .enumerate()
-                    .filter(|(place, _)| self.waits(*place))
+                    .filter(|(place, own)| self.waits(*place, class_of(physics, own)))
                     .map(|(_, own)| &own.job);
                 if physics.remake(&mut state, &mut left) {
                     continue;
@@ -234,7 +241,7 @@ impl<S: Clone> Decoder<S> {
             let mut left = list
                 .iter()
                 .enumerate()
-                .filter(|(place, _)| self.waits(*place))
+                .filter(|(place, own)| self.waits(*place, class_of(physics, own)))
                 .map(|(_, own)| &own.job);
             all.remakes = all.starts.is_empty() && physics.remake(&mut state, &mut left);
             break;

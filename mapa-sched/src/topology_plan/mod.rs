@@ -84,8 +84,8 @@ const MOVES_OF_FLEET: Moves = Moves {
 /// - A job counts more the longer it waits: from seven mean ideal times on, or from the time that the
 ///   machines need for all that waits, whichever is more.
 /// - *Limit on overtaking*: let later arrivals that have started hold more device-time than the fleet
-///   has in fourteen mean ideal times, or in twice the time that it needs for all that waits, whichever
-///   is more. Then the job goes first, by arrival among its like, nobody passes it, and it takes any
+///   has in fourteen mean ideal times, or in twice the time that it needed for all that waited when the
+///   job arrived, whichever is more. Then the job goes first, by arrival among its like, nobody passes it, and it takes any
 ///   set. So its wait is bounded: by that budget, one job beyond it, and the jobs before it.
 ///
 /// It knows the pattern of each job, its run time at full speed, and how much that grows over slow links
@@ -151,8 +151,9 @@ struct Held {
     job: Arc<Job>,
     serial: u64,
     own: SetJob,
-    /// Device-seconds of later arrivals that have started.
+    /// Device-seconds of later arrivals that have started, and how many make it go first.
     overtaken: f64,
+    limit: f64,
 }
 
 /// Where a waiting job is in a [`TopologyPlan`].
@@ -561,10 +562,17 @@ impl TopologyPlan {
 
     /// Lets jobs that too many have overtaken go first.
     fn promote(&mut self, drain: f64, devices: f64) {
+        // What waits when a job arrives sets its limit, so that none of a batch is overdue for the
+        // others.
         let limit = (LEAST_LIMIT * self.mean_ideal()).max(2.0 * drain) * devices;
+        for held in self.held.values_mut().rev() {
+            if held.limit == f64::INFINITY {
+                held.limit = limit;
+            }
+        }
         let overdue = self.by_serial.values().filter(|id| {
             let held = self.held.get(id);
-            held.is_some_and(|held| held.overtaken > limit)
+            held.is_some_and(|held| held.overtaken > held.limit)
         });
         let overdue: Vec<JobId> = overdue.copied().collect();
         for id in overdue {
@@ -744,6 +752,7 @@ impl Scheduler for TopologyPlan {
                     serial,
                     own: SetJob::default(),
                     overtaken: 0.0,
+                    limit: f64::INFINITY,
                 });
             }
             Event::Progress { job, share } => {
