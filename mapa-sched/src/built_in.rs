@@ -15,6 +15,7 @@ use crate::pcie::PcieAware;
 use crate::pcie_plan::{PciePlan, PortModel};
 use crate::queue::Queue;
 use crate::scheduler::Scheduler;
+use crate::topology_plan::{PlanGoal, TopologyPlan, Trust};
 
 type Boxed = Box<dyn Scheduler + Send>;
 
@@ -43,7 +44,7 @@ pub struct BuiltIn {
 
 impl BuiltIn {
     /// Every built-in scheduler.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self {
             name: "fifo",
             summary: "first in, first out; a head that cannot start blocks all others, as in the paper's evaluation",
@@ -139,6 +140,24 @@ impl BuiltIn {
                 "overtaking=SECONDS|none",
             ],
             make: first_fit,
+        },
+        Self {
+            name: "topology-plan",
+            summary: "plans order and placement together by simulating what is to come; needs run times",
+            policy: None,
+            waits_for_links: true,
+            for_shared_pcie: false,
+            for_slices: false,
+            settings: &[
+                "goal=completion|makespan|slowdown",
+                "blend=SHARE",
+                "estimates=exact|rough|class-means",
+                "search=JOBS",
+                "ageing=on|off",
+                "model=eq-2|ring-packing",
+                "seed=N",
+            ],
+            make: topology_plan,
         },
         Self {
             name: "pcie-aware",
@@ -356,14 +375,7 @@ fn first_fit(
         None => ListOrder::default(),
     };
     let mut own = FirstFit::new(order);
-    own = own.model(match settings.get("model") {
-        Some(model) => model.read("eq-2 or ring-packing", |value| match value {
-            "eq-2" => Some(LinkModel::By(effective_gbps())),
-            "ring-packing" => Some(LinkModel::By(ring_packing_gbps())),
-            _ => None,
-        })?,
-        None => links,
-    });
+    own = own.model(link_model(settings, links)?);
     if let Some(factor) = settings.get("max-slowdown") {
         let expected = "a factor of at least 1, or none";
         own = own.max_slowdown(factor.read(expected, |value| number(value, 1.0))?);
@@ -390,6 +402,60 @@ fn first_fit(
     } else {
         Box::new(own)
     })
+}
+
+/// The setting `model`, or the model by which run times depend on links.
+fn link_model(settings: &Said<'_>, links: LinkModel) -> Result<LinkModel, mapa_core::Error> {
+    match settings.get("model") {
+        Some(model) => model.read("eq-2 or ring-packing", |value| match value {
+            "eq-2" => Some(LinkModel::By(effective_gbps())),
+            "ring-packing" => Some(LinkModel::By(ring_packing_gbps())),
+            _ => None,
+        }),
+        None => Ok(links),
+    }
+}
+
+/// The settings of `topology-plan`.
+fn topology_plan(
+    policy: Box<dyn Policy>,
+    settings: &Said<'_>,
+    links: LinkModel,
+) -> Result<Boxed, mapa_core::Error> {
+    let mut own = TopologyPlan::new()
+        .model(link_model(settings, links)?)
+        .others_by(policy);
+    if let Some(goal) = settings.get("goal") {
+        let names = PlanGoal::ALL.map(PlanGoal::name).join(", ");
+        own = own.goal(goal.read(&names, PlanGoal::find)?);
+    }
+    if let Some(blend) = settings.get("blend") {
+        let share = |value: &str| {
+            value
+                .parse()
+                .ok()
+                .filter(|own| (0.0..=1000.0).contains(own))
+        };
+        own = own.blend(blend.read("a share of 0 or more", share)?);
+    }
+    if let Some(trust) = settings.get("estimates") {
+        let names = Trust::ALL.map(Trust::name).join(", ");
+        own = own.trust(trust.read(&names, Trust::find)?);
+    }
+    if let Some(search) = settings.get("search") {
+        own = own.search(search.whole()?);
+    }
+    if let Some(ageing) = settings.get("ageing") {
+        own = own.ageing(ageing.read("on or off", |value| match value {
+            "on" => Some(true),
+            "off" => Some(false),
+            _ => None,
+        })?);
+    }
+    if let Some(seed) = settings.get("seed") {
+        own = own.seed(seed.whole()?);
+    }
+    Ok(Box::new(own))
 }
 
 /// The settings of `pcie-plan`.

@@ -24,4 +24,5 @@ mod pcie;
 mod pcie_plan;
 mod snapshot;
 mod spread;
+mod topology_plan;
 mod turn;

@@ -234,7 +234,7 @@ impl<S: Clone> Decoder<S> {
             if let Some(place) = self.take(physics.open(&state)) {
                 let ticket = (running + place) as Ticket;
                 let own = &list[place];
-                    physics.start(&mut state, &own.job, own.gene, ticket);
+                physics.start(&mut state, &own.job, own.gene, ticket);
                 all.starts.push(place);
                 continue;
             }

@@ -110,12 +110,7 @@ where
     }
 
     /// What a lane would cost with this list; `None` if that is more than `limit`.
-    pub(crate) fn price(
-        &mut self,
-        lane: usize,
-        list: &[Entry<P::Job>],
-        limit: f64,
-    ) -> Option<f64> {
+    pub(crate) fn price(&mut self, lane: usize, list: &[Entry<P::Job>], limit: f64) -> Option<f64> {
         let own = &self.lanes[lane];
         let now = (&own.state, own.running.as_slice());
         self.decoder

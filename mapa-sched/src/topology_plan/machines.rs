@@ -180,7 +180,11 @@ impl Machines {
     /// The number of a kind of machine.
     pub(super) fn kind_of(&mut self, graph: &Arc<HardwareGraph>) -> u16 {
         let print = graph.fingerprint();
-        if let Some(at) = self.kinds.iter().position(|own| own.graph.fingerprint() == print) {
+        if let Some(at) = self
+            .kinds
+            .iter()
+            .position(|own| own.graph.fingerprint() == print)
+        {
             return at as u16;
         }
         let by = if SetScores::covers(graph) {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mapa_core::{
-    Decision, Demand, DeviceId, DeviceSet, MachineId, Objective, Policy, Refusal, Request, Rules,
+    Decision, Demand, DeviceId, DeviceSet, MachineId, Policy, Refusal, Request, Rules,
     effective_gbps, max, preserve_with, preserved_direct_gbps,
 };
 
@@ -100,7 +100,7 @@ const MOVES_OF_FLEET: Moves = Moves {
 /// chosen when the job starts. Several machines have a list each; jobs are inserted over the machines
 /// with the least to do, and moved between them. Jobs that want shared devices or instances, have
 /// constraints, or have one more pattern than sixteen, are not planned: they start before planned ones,
-/// by [`preserve_with`], as soon as there is room.
+/// by a [policy](Self::others_by), as soon as there is room.
 ///
 /// # Complexity
 /// With a budget of s simulated jobs an event costs O(s) and, for each new job, up to 39 simulations
@@ -122,6 +122,10 @@ pub struct TopologyPlan {
     goal: PlanGoal,
     blend: f64,
     told: Trust,
+    /// Whether run times depend on links.
+    gains: bool,
+    /// The policy of jobs that are not planned.
+    others_by: Option<Box<dyn Policy>>,
     ages: bool,
     budget: usize,
     errors: Errors,
@@ -131,9 +135,11 @@ pub struct TopologyPlan {
     /// Whether jobs come in batches: then none is expected to come soon.
     batches: bool,
     serial: u64,
-    held: BTreeMap<JobId, Held>,
-    /// The jobs of `held`, by arrival.
-    by_serial: BTreeMap<u64, JobId>,
+    /// The planned jobs that wait, by arrival.
+    held: BTreeMap<u64, Held>,
+    serials: BTreeMap<JobId, u64>,
+    /// Whether a job is past its limit on overtaking, and does not go first yet.
+    is_overdue: bool,
     arrived: Vec<Held>,
     /// Planned jobs that are in no list.
     homeless: Vec<JobId>,
@@ -185,6 +191,8 @@ impl TopologyPlan {
             goal,
             blend: 0.0,
             told: Trust::Exact,
+            gains: true,
+            others_by: None,
             ages: true,
             budget: Self::SEARCH,
             errors: Errors::default(),
@@ -193,7 +201,8 @@ impl TopologyPlan {
             batches: false,
             serial: 0,
             held: BTreeMap::new(),
-            by_serial: BTreeMap::new(),
+            serials: BTreeMap::new(),
+            is_overdue: false,
             arrived: Vec::new(),
             homeless: Vec::new(),
             others: Vec::new(),
@@ -202,13 +211,27 @@ impl TopologyPlan {
         }
     }
 
-    /// The model of bandwidth by which run times depend on sets, GB/s. Default: Eq. 2. Call this
-    /// before the first event.
+    /// The model by which run times depend on links. Default: Eq. 2. Call this before the first
+    /// event.
     #[must_use]
-    pub fn model(mut self, model: Objective<'static>) -> Self {
-        self.fallback = FirstFit::new(ListOrder::Shortest).model(LinkModel::By(model.clone()));
-        self.plan.physics_mut().model = model;
+    pub fn model(mut self, model: LinkModel) -> Self {
+        self.fallback = FirstFit::new(ListOrder::Shortest).model(model.clone());
+        match model {
+            LinkModel::Usual => {}
+            LinkModel::By(model) => self.plan.physics_mut().model = model,
+            LinkModel::None => self.gains = false,
+        }
         self
+    }
+
+    /// The policy that places jobs which are not planned. Default: [`preserve_with`] the model and
+    /// direct links.
+    #[must_use]
+    pub fn others_by(self, policy: impl Policy + 'static) -> Self {
+        Self {
+            others_by: Some(Box::new(policy)),
+            ..self
+        }
     }
 
     /// What is minimised. Default: [`PlanGoal::Completion`].
@@ -221,7 +244,11 @@ impl TopologyPlan {
     /// share of the first one's weight. Default: 0.
     #[must_use]
     pub fn blend(self, blend: f64) -> Self {
-        let blend = if blend.is_finite() { blend.max(0.0) } else { 0.0 };
+        let blend = if blend.is_finite() {
+            blend.max(0.0)
+        } else {
+            0.0
+        };
         Self { blend, ..self }
     }
 
@@ -254,8 +281,7 @@ impl TopologyPlan {
 
     /// The jobs that wait, in order of arrival; those that are not planned last.
     pub fn waiting(&self) -> impl Iterator<Item = &Job> {
-        let planned = self.by_serial.values().filter_map(|id| self.held.get(id));
-        let all = planned.chain(&self.arrived).chain(&self.others);
+        let all = self.held.values().chain(&self.arrived).chain(&self.others);
         all.map(|held| &*held.job)
     }
 
@@ -280,6 +306,11 @@ impl TopologyPlan {
             bars: entry.gene & BAR != 0,
             expected: expected.map(|own| (after(own.starts), after(own.ends))),
         })
+    }
+
+    /// A planned job that waits.
+    fn waiter(&self, job: JobId) -> Option<&Held> {
+        self.held.get(self.serials.get(&job)?)
     }
 
     /// The trust in run times, after what has been observed.
@@ -331,12 +362,13 @@ impl TopologyPlan {
                 self.ideals.0 += own.ideal;
                 self.ideals.1 += 1.0;
                 self.homeless.push(id);
-                self.by_serial.insert(held.serial, id);
-                self.held.insert(id, held);
+                self.serials.insert(id, held.serial);
+                self.held.insert(held.serial, held);
                 continue;
             }
             self.fallback.on_event(Time::ZERO, Event::Cancelled(id));
-            match turn.decide(self.plain(), &held.job.request) {
+            let request = &held.job.request;
+            match self.with_plain(|policy| turn.decide(policy, request)) {
                 Err(why @ Refusal::Infeasible(_)) => turn.reject(id, why),
                 _ => self.others.push(held),
             }
@@ -358,24 +390,31 @@ impl TopologyPlan {
         let shape = self.plan.physics_mut().shape_of(&request.pattern)?;
         let least = self.runs.least_loss(&self.plan, shape)?;
         let work = length(job).as_secs_f64();
-        let gain = job.link_ratio() - 1.0;
+        let gain = if self.gains {
+            job.link_ratio() - 1.0
+        } else {
+            0.0
+        };
         Some(SetJob {
             shape,
             devices,
             work,
             gain,
-            chooses: devices > 1 && request.sensitivity.is_sensitive(),
+            chooses: self.gains && devices > 1 && request.sensitivity.is_sensitive(),
             ideal: work * (1.0 + gain * least),
             since: seconds(job.arrived),
         })
     }
 
-    /// The policy of jobs that are not planned.
-    fn plain(&self) -> impl Policy + use<> {
-        preserve_with(
-            self.plan.physics().model.clone(),
-            preserved_direct_gbps(),
-        )
+    /// Decides for a job that is not planned, or starts it.
+    fn with_plain<T>(&self, question: impl FnOnce(&dyn Policy) -> T) -> T {
+        match &self.others_by {
+            Some(policy) => question(policy),
+            None => {
+                let model = self.plan.physics().model.clone();
+                question(&preserve_with(model, preserved_direct_gbps()))
+            }
+        }
     }
 
     fn mean_ideal(&self) -> f64 {
@@ -389,15 +428,24 @@ impl TopologyPlan {
     /// The seconds that all machines together need for what runs and waits, and the devices they have.
     fn drain(&self, now: f64) -> (f64, f64) {
         let lanes = 0..self.runs.lanes();
-        let devices: f64 = lanes.clone().map(|lane| self.runs.devices(&self.plan, lane)).sum();
-        let running: f64 = lanes.map(|lane| self.runs.backlog(&self.plan, lane, now)).sum();
+        let devices: f64 = lanes
+            .clone()
+            .map(|lane| self.runs.devices(&self.plan, lane))
+            .sum();
+        let running: f64 = lanes
+            .map(|lane| self.runs.backlog(&self.plan, lane, now))
+            .sum();
         let waiting = self.held.values().map(|held| area(&held.own));
         ((running + waiting.sum::<f64>()) / devices.max(1.0), devices)
     }
 
     /// How much a waiting job counts.
     fn weight(&self, ageing: Ageing, job: &SetJob, now: f64) -> f64 {
-        let age = if self.ages { ageing.weight(now - job.since) } else { 1.0 };
+        let age = if self.ages {
+            ageing.weight(now - job.since)
+        } else {
+            1.0
+        };
         match self.goal {
             PlanGoal::Completion | PlanGoal::Makespan => age,
             PlanGoal::Slowdown => age * self.mean_ideal() / job.ideal.max(1e-9),
@@ -436,7 +484,9 @@ impl TopologyPlan {
         let mut lanes: Vec<usize> = (0..self.runs.lanes()).filter(holds).collect();
         if lanes.len() > ALL_LANES {
             lanes.sort_by(|&a, &b| {
-                self.load(a, now).total_cmp(&self.load(b, now)).then(a.cmp(&b))
+                self.load(a, now)
+                    .total_cmp(&self.load(b, now))
+                    .then(a.cmp(&b))
             });
             lanes.truncate(LEAST_LANES);
         }
@@ -455,7 +505,7 @@ impl TopologyPlan {
         let homeless = std::mem::take(&mut self.homeless);
         let mut new: Vec<(SetJob, JobId, u64)> = homeless
             .iter()
-            .filter_map(|id| self.held.get(id))
+            .filter_map(|id| self.waiter(*id))
             .map(|held| (held.own, held.job.id, held.serial))
             .collect();
         let count = new.len();
@@ -482,7 +532,9 @@ impl TopologyPlan {
             let lanes = self.lanes_for(&job, now);
             if is_batch {
                 let least = |a: &&usize, b: &&usize| {
-                    self.load(**a, now).total_cmp(&self.load(**b, now)).then(a.cmp(b))
+                    self.load(**a, now)
+                        .total_cmp(&self.load(**b, now))
+                        .then(a.cmp(b))
                 };
                 match lanes.iter().min_by(least).copied() {
                     Some(lane) => {
@@ -515,7 +567,7 @@ impl TopologyPlan {
         let list = self.plan.list(lane).to_vec();
         let (front, rest) = list.split_at(fixed);
         let mut rest = rest.to_vec();
-        rest.sort_by_key(|entry| self.held.get(&entry.id).map_or(0, |held| held.serial));
+        rest.sort_by_key(|entry| self.serials.get(&entry.id).copied());
         let descending = self.goal == PlanGoal::Makespan;
         let mut whole = front.to_vec();
         let plan = &mut self.plan;
@@ -565,30 +617,28 @@ impl TopologyPlan {
         // What waits when a job arrives sets its limit, so that none of a batch is overdue for the
         // others.
         let limit = (LEAST_LIMIT * self.mean_ideal()).max(2.0 * drain) * devices;
-        for held in self.held.values_mut().rev() {
+        for held in self.held.values_mut() {
             if held.limit == f64::INFINITY {
                 held.limit = limit;
             }
         }
-        let overdue = self.by_serial.values().filter(|id| {
-            let held = self.held.get(id);
-            held.is_some_and(|held| held.overtaken > held.limit)
-        });
-        let overdue: Vec<JobId> = overdue.copied().collect();
-        for id in overdue {
-            if let Some(held) = self.held.get(&id) {
-                let mode = if held.own.chooses { ANY } else { MODEST };
-                self.plan.fix(id, mode | BAR);
-            }
+        self.is_overdue = false;
+        let mut overdue = Vec::new();
+        for held in self.held.values().filter(|own| own.overtaken > own.limit) {
+            let mode = if held.own.chooses { ANY } else { MODEST };
+            overdue.push((held.job.id, mode | BAR));
+        }
+        for (id, gene) in overdue {
+            self.plan.fix(id, gene);
         }
     }
 
     /// Starts jobs that are not planned, in order of arrival.
     fn start_others(&mut self, turn: &mut Turn<'_>) {
-        let policy = self.plain();
         for held in std::mem::take(&mut self.others) {
             let tenant = Tenant::Job(held.job.id);
-            match turn.start(tenant, &policy, &held.job.request) {
+            let request = &held.job.request;
+            match self.with_plain(|policy| turn.start(tenant, policy, request)) {
                 Ok(_) => {}
                 Err(why @ Refusal::Infeasible(_)) => turn.reject(held.job.id, why),
                 Err(_) => self.others.push(held),
@@ -617,12 +667,18 @@ impl TopologyPlan {
             }
         }
         // A start changes its machine, and so touches its lane.
-        self.plan.take_changed();
+        if !self.is_overdue {
+            self.plan.take_changed();
+        }
     }
 
     /// Starts a job on the set that the plan has for it. Returns whether it did.
     fn start(&mut self, id: JobId, lane: usize, gene: u8, now: f64, turn: &mut Turn<'_>) -> bool {
-        let Some(held) = self.held.get(&id).cloned() else {
+        // Whoever has been overtaken too often goes first, before anybody else starts.
+        if self.is_overdue {
+            return false;
+        }
+        let Some(held) = self.waiter(id).cloned() else {
             return false;
         };
         let (machines, state) = (self.plan.physics(), self.plan.state(lane));
@@ -637,11 +693,17 @@ impl TopologyPlan {
             let by_links = Rules::new(NAME).prefer(max(model));
             if tables {
                 // Only the ranks' order is left to decide.
-                view.decide(by_links, &request.clone().only(devices_of(set))).ok()
+                view.decide(by_links, &request.clone().only(devices_of(set)))
+                    .ok()
             } else if held.own.chooses {
-                view.decide(by_links.then(max(preserved_direct_gbps())), request).ok()
+                view.decide(by_links.then(max(preserved_direct_gbps())), request)
+                    .ok()
             } else {
-                view.decide(Rules::new(NAME).prefer(max(preserved_direct_gbps())), request).ok()
+                view.decide(
+                    Rules::new(NAME).prefer(max(preserved_direct_gbps())),
+                    request,
+                )
+                .ok()
             }
         });
         let placed = decision.map(|own| turn.place(Tenant::Job(id), own));
@@ -662,22 +724,22 @@ impl TopologyPlan {
         self.forget(held.job.id);
         self.runs.start(held.job.id, lane, set, now, takes);
         let area = takes * f64::from(held.own.devices);
-        for id in self.by_serial.range(..held.serial).map(|(_, id)| *id) {
-            if let Some(earlier) = self.held.get_mut(&id) {
-                earlier.overtaken += area;
-            }
+        for (_, earlier) in self.held.range_mut(..held.serial) {
+            let was = earlier.overtaken > earlier.limit;
+            earlier.overtaken += area;
+            self.is_overdue |= !was && earlier.overtaken > earlier.limit;
         }
     }
 
     /// Lets the fallback start jobs, and takes note of those that it starts.
     fn fall_back(&mut self, now: Time, turn: &mut Turn<'_>) {
         self.fallback.act(now, turn);
-        let waiting: Vec<JobId> = self.by_serial.values().copied().collect();
+        let waiting: Vec<JobId> = self.held.values().map(|held| held.job.id).collect();
         for id in waiting {
             let Some((lane, devices)) = self.runs.lease_of(turn.fleet(), id) else {
                 continue;
             };
-            let Some(held) = self.held.get(&id).cloned() else {
+            let Some(held) = self.waiter(id).cloned() else {
                 continue;
             };
             let set = self.runs.set_of(&self.plan, lane, &devices);
@@ -689,8 +751,8 @@ impl TopologyPlan {
     }
 
     fn forget(&mut self, job: JobId) {
-        if let Some(held) = self.held.remove(&job) {
-            self.by_serial.remove(&held.serial);
+        if let Some(serial) = self.serials.remove(&job) {
+            self.held.remove(&serial);
         }
     }
 }
@@ -799,5 +861,9 @@ impl Scheduler for TopologyPlan {
         self.start_others(turn);
         self.look(turn, at);
         self.start_planned(at, turn);
+        while self.is_overdue {
+            self.promote(drain, devices);
+            self.start_planned(at, turn);
+        }
     }
 }

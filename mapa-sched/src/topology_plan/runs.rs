@@ -159,8 +159,7 @@ impl Runs {
         }
         let weights = vec![0.0; runs.len()];
         let (present, free) = (own.present, own.free);
-        let state =
-            MachineState::new(plan.physics(), own.kind, (present, free), runs.into_iter());
+        let state = MachineState::new(plan.physics(), own.kind, (present, free), runs.into_iter());
         plan.set(lane, state, &weights);
     }
 
