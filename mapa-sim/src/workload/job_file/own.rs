@@ -534,7 +534,10 @@ fn row_of(own: &Submission) -> Result<Columns, Error> {
             pcie_alpha: Slope(job.pcie_alpha),
         },
         links: Links {
-            link_ratio: job.link_ratio.filter(|_| job.link_ratio != of_task).map(Ratio),
+            link_ratio: job
+                .link_ratio
+                .filter(|_| job.link_ratio != of_task)
+                .map(Ratio),
         },
     })
 }
