@@ -18,6 +18,8 @@ use crate::scheduler::Scheduler;
 use crate::topology_plan::{PlanGoal, TopologyPlan, Trust};
 
 type Boxed = Box<dyn Scheduler + Send>;
+/// Makes a scheduler that places jobs by a policy, with settings, for run times by a model of links.
+type Make = fn(Box<dyn Policy>, &Said<'_>, LinkModel) -> Result<Boxed, mapa_core::Error>;
 
 /// A built-in scheduler: its name and what it does in one line; [`BuiltIn::named`] makes it.
 #[derive(Clone, Copy)]
@@ -39,7 +41,7 @@ pub struct BuiltIn {
     pub for_slices: bool,
     /// The settings that may follow its name, and their values, such as `depth=JOBS`.
     pub settings: &'static [&'static str],
-    make: fn(Box<dyn Policy>, &Said<'_>, LinkModel) -> Result<Boxed, mapa_core::Error>,
+    make: Make,
 }
 
 impl BuiltIn {

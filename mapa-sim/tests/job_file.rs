@@ -139,9 +139,9 @@ fn malformed_lines_of_the_released_form_are_refused_with_line_and_expected_form(
 #[test]
 fn every_column_of_our_own_form_is_read() {
     let text = "# source: by hand\n# note: a guess\n# 2026\n\
-        id,arrival_s,gpus,duration_s,pattern,sensitive,task,estimate_s,priority,deadline_s,same_numa,isolated,slo_s,pcie_alpha\n\
-        7,0.1,4,12.000000001,all-to-all,yes,\"a, b\",unknown,-2,100,true,no,0.05,0.25\n\
-        8,3,2,5,independent,,,7.5,,,,,,\n";
+        id,arrival_s,gpus,duration_s,pattern,sensitive,task,estimate_s,priority,deadline_s,same_numa,isolated,slo_s,pcie_alpha,link_ratio\n\
+        7,0.1,4,12.000000001,all-to-all,yes,\"a, b\",unknown,-2,100,true,no,0.05,0.25,1.75\n\
+        8,3,2,5,independent,,,7.5,,,,,,,\n";
     let workload = read_jobs(text).unwrap();
     assert_eq!(
         (workload.source.as_str(), &workload.notes[..]),
@@ -156,6 +156,7 @@ fn every_column_of_our_own_form_is_read() {
     job.deadline = Some(Time::from_secs(100));
     job.slo = Some(Duration::from_millis(50));
     job.pcie_alpha = 0.25;
+    job.link_ratio = Some(1.75);
     let mut first = Submission::new(job, Duration::from_nanos(12_000_000_001)).task("a, b");
     first.job.run_time = RunTime::Unknown;
     let mut job = Job::new(JobId(8), Request::new(Pattern::independent(2)));
@@ -163,6 +164,23 @@ fn every_column_of_our_own_form_is_read() {
     let mut second = Submission::new(job, Duration::from_secs(5));
     second.job.run_time = RunTime::Fixed(Duration::from_millis(7500));
     assert_eq!(workload.jobs, [first, second]);
+}
+
+#[test]
+fn a_ratio_that_is_told_goes_before_that_of_the_task() {
+    let text = "gpus,duration_s,task,link_ratio\n2,1,VGG-16,\n2,1,VGG-16,1.2\n2,1,other,\n";
+    let workload = read_jobs(text).unwrap();
+    let ratios: Vec<_> = workload.jobs.iter().map(|own| own.job.link_ratio).collect();
+    assert_eq!(ratios, [Some(3.0), Some(1.2), None]);
+    assert_eq!(
+        read_jobs(&write_jobs(&workload).unwrap()).unwrap(),
+        workload
+    );
+    for wrong in ["0.9", "inf", "fast"] {
+        let error = read_jobs(&format!("gpus,duration_s,link_ratio\n2,1,{wrong}\n")).unwrap_err();
+        let words = format!("link_ratio `{wrong}`: expected a number such as 1.6");
+        assert!(error.to_string().contains(&words), "{error}");
+    }
 }
 
 #[test]
@@ -320,6 +338,14 @@ fn what_a_file_cannot_hold_is_refused_with_the_job() {
     let mut strange = plain();
     strange.job.pcie_alpha = -0.5;
     refused(strange, "pcie_alpha");
+    for ratio in [f64::NAN, f64::INFINITY, 0.5] {
+        let mut strange = plain();
+        strange.job.link_ratio = Some(ratio);
+        refused(strange, "link_ratio");
+    }
+    let mut strange = plain().task("VGG-16");
+    strange.job.link_ratio = None;
+    refused(strange, "link_ratio");
     let mut strange = plain();
     strange.job.run_time = RunTime::BySize([].into());
     refused(strange, "by size");
@@ -556,8 +582,9 @@ fn any_submission() -> impl Strategy<Value = Submission> {
     let rest = (
         any::<i64>(),
         0.0..1e300,
-        "([!-~]([ -~\"é]*[!-~])?)?",
+        prop_oneof![4 => "([!-~]([ -~\"é]*[!-~])?)?", 1 => Just("VGG-16".to_owned())],
         demands(),
+        proptest::option::of(1.0..1e300),
     );
     (shapes, 1..40_usize, times, flags, run_time, rest).prop_map(
         |(shape, size, times, flags, run_time, rest)| {
@@ -569,6 +596,7 @@ fn any_submission() -> impl Strategy<Value = Submission> {
             (job.arrived, job.deadline) = (Time(times.0), times.2.map(Time));
             (job.slo, job.isolated) = (times.3.map(Duration::from_nanos), flags.2);
             (job.priority, job.pcie_alpha) = (rest.0, rest.1);
+            job.link_ratio = rest.4;
             let mut own = Submission::new(job, Duration::from_nanos(times.1)).task(rest.2);
             own.job.run_time = run_time.unwrap_or(own.job.run_time);
             own

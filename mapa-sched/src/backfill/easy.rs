@@ -127,7 +127,19 @@ impl Easy {
         }
     }
 
-    /// The jobs that wait, first come first.
+    /// The order in which jobs are considered; the first that cannot start has the reservation. Call
+    /// this before the first job arrives. In another order than that of arrival, a job that arrives may
+    /// become the head. Then the old head has no reservation any more, and may starve. Default:
+    /// [`Order::Arrival`].
+    #[must_use]
+    pub fn order(self, order: Order) -> Self {
+        Self {
+            waiting: Waiting::new(order, self.policies.is_one()),
+            ..self
+        }
+    }
+
+    /// The jobs that wait, next one first.
     pub fn waiting(&self) -> impl ExactSizeIterator<Item = &Job> {
         self.waiting.jobs()
     }

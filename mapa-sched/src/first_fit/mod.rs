@@ -102,12 +102,15 @@ pub struct FirstFit {
     serial: u64,
     classes: Vec<Class>,
     state: Option<FleetState>,
+    /// Whether any job is overdue.
+    any_overdue: bool,
 }
 
 /// A job that waits. Times are seconds, areas device-seconds.
 #[derive(Debug)]
 struct Waiter {
-    job: Job,
+    /// Apart, as waiters move within the list.
+    job: Box<Job>,
     /// How many jobs arrived before it.
     serial: u64,
     class: usize,
@@ -173,6 +176,7 @@ impl FirstFit {
             serial: 0,
             classes: Vec::new(),
             state: None,
+            any_overdue: false,
         }
     }
 
@@ -235,7 +239,8 @@ impl FirstFit {
 
     /// The jobs that wait, next one first.
     pub fn waiting(&self) -> impl Iterator<Item = &Job> {
-        self.waiting.iter().map(|own| &own.job).chain(&self.arrived)
+        let waiting = self.waiting.iter().map(|own| &*own.job);
+        waiting.chain(&self.arrived)
     }
 
     /// Takes up the jobs that have arrived since the last turn.
@@ -250,7 +255,7 @@ impl FirstFit {
             };
             self.waiting.push(Waiter {
                 ideal: length(&job).as_secs_f64() * ideal,
-                job,
+                job: Box::new(job),
                 serial: self.serial,
                 class,
                 rank: Rank::default(),
@@ -366,6 +371,7 @@ impl FirstFit {
             let earlier = |own: &&mut Waiter| own.serial < left.serial;
             for own in self.waiting.iter_mut().filter(earlier) {
                 own.overtaken += area;
+                self.any_overdue |= own.is_overdue();
             }
         }
     }
@@ -379,11 +385,16 @@ impl FirstFit {
         }
     }
 
-    /// The first overdue job.
-    fn overdue(&self) -> Option<usize> {
+    /// The first overdue job. O(1) if there is none.
+    fn overdue(&mut self) -> Option<usize> {
+        if !self.any_overdue {
+            return None;
+        }
         let overdue = self.waiting.iter().enumerate();
         let overdue = overdue.filter(|(_, own)| own.is_overdue());
-        overdue.min_by_key(|(_, own)| own.serial).map(|(at, _)| at)
+        let first = overdue.min_by_key(|(_, own)| own.serial);
+        self.any_overdue = first.is_some();
+        first.map(|(at, _)| at)
     }
 
     /// Starts overdue jobs. Returns whether others may start, those from `next` on, which moves with
