@@ -30,6 +30,7 @@ mod plan;
 mod queue;
 mod scheduler;
 mod time;
+pub mod topology;
 mod turn;
 mod waiting;
 

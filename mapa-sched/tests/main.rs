@@ -21,6 +21,7 @@ mod orders;
 mod own;
 mod pcie;
 mod pcie_plan;
+mod ring_bounds;
 mod snapshot;
 mod spread;
 mod turn;
