@@ -244,18 +244,15 @@ mod tests {
 
     /// Four devices, of which the first two are a fast pair.
     fn levels() -> Levels {
-        let mut of_set = vec![None; 16];
-        for set in 1..16_usize {
-            of_set[set] = match set.count_ones() {
-                1 => Some(0),
-                2 => Some(u16::from(set != 0b0011)),
-                _ => None,
-            };
-        }
+        let level = |set: u16| match set.count_ones() {
+            1 => Some(0),
+            2 => Some(u16::from(set != 0b0011)),
+            _ => None,
+        };
         Levels {
             devices: 4,
             of_size: vec![vec![], vec![0.0], vec![0.0, 1.0], vec![], vec![]],
-            of_set,
+            of_set: (0..16).map(level).collect(),
         }
     }
 
