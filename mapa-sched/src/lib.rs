@@ -31,6 +31,7 @@ mod plan;
 mod queue;
 mod scheduler;
 mod time;
+pub mod topology;
 mod topology_plan;
 mod turn;
 mod waiting;

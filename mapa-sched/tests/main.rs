@@ -22,6 +22,7 @@ mod orders;
 mod own;
 mod pcie;
 mod pcie_plan;
+mod ring_bounds;
 mod snapshot;
 mod spread;
 mod topology_plan;

@@ -10,6 +10,7 @@ mod job_file;
 mod metrics;
 mod pcie_plan;
 mod queueing;
+mod ring_bounds;
 mod simulation;
 mod table;
 mod traces;

@@ -61,10 +61,13 @@ pub(super) fn solve(
         | HighsModelStatus::ReachedInterrupt => None,
         status => return Err(failed(&format!("{status:?}"))),
     };
-    let prices = solved.get_solution().dual_rows().to_vec();
+    let solution = solved.get_solution();
+    let values = optimum.map(|_| solution.columns().to_vec());
+    let prices = solution.dual_rows().to_vec();
     let is_complete = prices.len() == program.rows().len() && prices.iter().all(|p| p.is_finite());
     Ok(Solved {
         optimum,
+        values,
         prices: is_complete.then_some(prices),
     })
 }

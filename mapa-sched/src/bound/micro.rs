@@ -34,12 +34,15 @@ pub(super) fn solve(program: &Program, seconds: Option<f64>) -> Result<Solved, E
         .solve()
         .map_err(|error| ErrorKind::Solver(format!("microlp: {error}: expected an optimum")))?;
     // A value that is not the optimum of a relaxation bounds nothing.
-    let optimum = outcome
+    let best = outcome
         .solution()
-        .filter(|own| own.status() == SolutionStatus::Optimal)
-        .map(microlp::Solution::objective);
+        .filter(|own| own.status() == SolutionStatus::Optimal);
     Ok(Solved {
-        optimum,
+        optimum: best.map(microlp::Solution::objective),
+        values: best.map(|own| {
+            let values = columns.iter().map(|&column| own.var_value(column));
+            values.collect()
+        }),
         prices: None,
     })
 }

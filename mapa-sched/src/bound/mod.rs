@@ -24,11 +24,14 @@ pub enum Measure {
     Tardiness,
     /// The time from arrival to end, seconds, all jobs together.
     Completion,
+    /// The time from the first arrival to the last end, seconds.
+    Makespan,
 }
 
-/// The schedules for which a bound holds. In all of them a job uses at most one slice at a time, not
-/// before it arrives. It may be preempted, moved, and resumed on another slice at no cost: then its
-/// progress adds up. A bound holds for schedules that do less, too.
+/// The schedules for which a bound holds. In all of them a job runs in one place at a time, not before
+/// it arrives: on one slice of a GPU, or on a set of whole devices. It may be preempted, moved, and
+/// resumed in another place at no cost: then its progress adds up. A bound holds for schedules that do
+/// less, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Every GPU keeps the layout that it has.
@@ -36,13 +39,16 @@ pub enum Class {
     /// Layouts may change at any moment, at no cost. Slices of a GPU together have at most seven
     /// compute slices; where on the GPU they lie does not matter.
     AnyLayouts,
+    /// Each job holds as many whole devices of one machine as it asks for, alone. Which ones may change
+    /// at any moment, at no cost.
+    WholeDevices,
 }
 
 impl Class {
     /// Whether a bound of this class holds for schedules of the other.
     #[must_use]
     pub fn covers(self, schedules: Self) -> bool {
-        self == Self::AnyLayouts || schedules == Self::FixedLayouts
+        self == schedules || (self, schedules) == (Self::AnyLayouts, Self::FixedLayouts)
     }
 }
 

@@ -54,6 +54,8 @@ impl Program {
 pub(crate) struct Solved {
     /// The least sum, if the solver says that it found it.
     pub(crate) optimum: Option<f64>,
+    /// The values of the columns, if the solver says that they are optimal.
+    pub(crate) values: Option<Vec<f64>>,
     /// A price for each row, if the solver has prices: by how much the sum grows with its right side.
     /// They need not be optimal, nor of the right signs.
     pub(crate) prices: Option<Vec<f64>>,

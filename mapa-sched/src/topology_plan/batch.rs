@@ -57,6 +57,34 @@ struct Search<'a, F> {
     list: Vec<Entry<SetJob>>,
 }
 
+/// Arranges a batch whose run times are rough, in order of arrival: an order that was fitted to them
+/// would be fitted to their errors. The shortest come first, or for the least makespan the largest,
+/// then the longest (`descending`), and sensitive jobs wait for good sets: the list of
+/// [`FirstFit`](crate::FirstFit).
+pub(super) fn plain(jobs: &[Entry<SetJob>], descending: bool) -> Vec<Entry<SetJob>> {
+    let gene = |own: &Entry<SetJob>| match own.job.chooses {
+        true if own.job.gain >= FAST - 1.0 => GOOD,
+        true => FAIR,
+        false => own.gene,
+    };
+    let with = |own: &Entry<SetJob>| Entry {
+        gene: gene(own),
+        ..own.clone()
+    };
+    let mut all: Vec<Entry<SetJob>> = jobs.iter().map(with).collect();
+    // Stable: ties stay in order of arrival.
+    all.sort_by(|a, b| {
+        let (a, b) = (&a.job, &b.job);
+        if descending {
+            let size = b.devices.cmp(&a.devices);
+            size.then(b.ideal.total_cmp(&a.ideal))
+        } else {
+            a.ideal.total_cmp(&b.ideal)
+        }
+    });
+    all
+}
+
 /// Arranges the jobs of a batch, which come in order of arrival: `price` simulates a list. For the
 /// least makespan the longest come first (`descending`), else the shortest.
 ///

@@ -111,7 +111,7 @@ impl Errors {
     /// Up to this root mean square, estimates are exact.
     const EXACT: f64 = 0.02;
     /// Up to this one they are rough.
-    const ROUGH: f64 = 0.4;
+    const ROUGH: f64 = 0.8;
 
     pub(super) fn note(&mut self, took: f64, expected: f64) {
         let error = (took.max(1e-9) / expected.max(1e-9)).ln();

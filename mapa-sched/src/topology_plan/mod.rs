@@ -90,10 +90,10 @@ const MOVES_OF_FLEET: Moves = Moves {
 ///
 /// It knows the pattern of each job, its run time at full speed, and how much that grows over slow links
 /// ([`Job::link_ratio`]); and it must know how far run times are [trusted](Self::trust). Told that they
-/// are exact, it plans. Told that they are rough, it plans jobs that come one by one, but leaves
-/// batches to [`FirstFit`] (shortest first, with a threshold on slowdown of 1.2), and long queues
-/// unsearched. Told that they are means of classes, it leaves everything to `FirstFit`, which loses less
-/// there. Ends that are observed lower the trust, and raise it again up to what was told.
+/// are exact, it plans. Told that they are rough, it orders a batch as [`FirstFit`] does, and searches
+/// only while forty jobs wait or fewer: a search through many would fit the errors. Told that they are
+/// means of classes, it leaves everything to `FirstFit` (shortest first, with a threshold on slowdown of
+/// 1.2), which loses less there. Ends that are observed lower the trust, and raise it again up to what was told.
 ///
 /// Machines of up to sixteen whole devices are planned by tables of their best sets. Larger machines
 /// are planned by the number of free devices, as if every set were as good as the best, and the set is
@@ -130,8 +130,6 @@ pub struct TopologyPlan {
     budget: usize,
     errors: Errors,
     fallback: FirstFit,
-    /// Whether the jobs that wait are those of a batch, which the fallback schedules.
-    in_batch: bool,
     /// Whether jobs come in batches: then none is expected to come soon.
     batches: bool,
     serial: u64,
@@ -197,7 +195,6 @@ impl TopologyPlan {
             budget: Self::SEARCH,
             errors: Errors::default(),
             fallback: FirstFit::new(ListOrder::Shortest),
-            in_batch: false,
             batches: false,
             serial: 0,
             held: BTreeMap::new(),
@@ -323,11 +320,7 @@ impl TopologyPlan {
     }
 
     fn falls_back(&self) -> bool {
-        match self.trust_now() {
-            Trust::Exact => false,
-            Trust::Rough => self.in_batch,
-            Trust::ClassMeans => true,
-        }
+        self.trust_now() == Trust::ClassMeans
     }
 
     /// Sees what has changed, and takes jobs off lists of machines that cannot run them any more.
@@ -501,7 +494,7 @@ impl TopologyPlan {
     }
 
     /// Puts the jobs that no list has into lists. Returns how many.
-    fn insert(&mut self, now: f64) -> usize {
+    fn insert(&mut self, now: f64, trust: Trust) -> usize {
         let homeless = std::mem::take(&mut self.homeless);
         let mut new: Vec<(SetJob, JobId, u64)> = homeless
             .iter()
@@ -556,13 +549,13 @@ impl TopologyPlan {
         touched.sort_unstable();
         touched.dedup();
         for lane in touched {
-            self.arrange(lane);
+            self.arrange(lane, trust);
         }
         count
     }
 
     /// Orders the list of a machine anew, but for the jobs that stay at the front.
-    fn arrange(&mut self, lane: usize) {
+    fn arrange(&mut self, lane: usize, trust: Trust) {
         let fixed = self.plan.fixed(lane);
         let list = self.plan.list(lane).to_vec();
         let (front, rest) = list.split_at(fixed);
@@ -571,11 +564,15 @@ impl TopologyPlan {
         let descending = self.goal == PlanGoal::Makespan;
         let mut whole = front.to_vec();
         let plan = &mut self.plan;
-        let rest = batch::arrange(&rest, descending, |rest, limit| {
-            whole.truncate(fixed);
-            whole.extend_from_slice(rest);
-            plan.price(lane, &whole, limit)
-        });
+        let rest = if trust == Trust::Exact {
+            batch::arrange(&rest, descending, |rest, limit| {
+                whole.truncate(fixed);
+                whole.extend_from_slice(rest);
+                plan.price(lane, &whole, limit)
+            })
+        } else {
+            batch::plain(&rest, descending)
+        };
         whole.truncate(fixed);
         whole.extend(rest);
         self.plan.arrange(lane, whole);
@@ -842,11 +839,8 @@ impl Scheduler for TopologyPlan {
     fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
         let at = seconds(now);
         self.look(turn, at);
-        let before = self.held.len();
         self.sort(turn);
         let trust = self.trust_now();
-        self.in_batch |= self.held.len() > before + BATCH;
-        self.in_batch &= !self.held.is_empty();
         if self.falls_back() {
             self.start_others(turn);
             self.fall_back(now, turn);
@@ -855,7 +849,7 @@ impl Scheduler for TopologyPlan {
         }
         let (drain, devices) = self.drain(at);
         self.bring(at, drain);
-        let new = self.insert(at);
+        let new = self.insert(at, trust);
         self.promote(drain, devices);
         self.improve(new, trust);
         self.start_others(turn);

@@ -60,7 +60,7 @@ fn value(costs: &Costs, bound: &Bound) -> f64 {
     match bound.measure {
         Measure::Energy => costs.watt_minutes,
         Measure::Tardiness => costs.tardiness,
-        Measure::Completion => panic!("a bound on other schedules"),
+        Measure::Completion | Measure::Makespan => panic!("a bound on other schedules"),
     }
 }
 
