@@ -62,6 +62,12 @@ fn energy() -> &'static Fresh {
     FRESH.get_or_init(|| make("energy", 2))
 }
 
+/// Order and placement together on two, made once.
+fn topology_plan() -> &'static Fresh {
+    static FRESH: OnceLock<Fresh> = OnceLock::new();
+    FRESH.get_or_init(|| make("topology-plan", 2))
+}
+
 /// The PCIe-aware scheduler on two, made once.
 fn pcie() -> &'static Fresh {
     static FRESH: OnceLock<Fresh> = OnceLock::new();
@@ -79,7 +85,15 @@ fn the_list_names_every_experiment() {
         .collect();
     assert_eq!(
         names,
-        ["mapa", "foresight", "auto", "pcie", "energy", "measured"]
+        [
+            "mapa",
+            "foresight",
+            "auto",
+            "pcie",
+            "energy",
+            "topology-plan",
+            "measured"
+        ]
     );
     let shown = text("reproduce --list", "");
     assert!(shown.contains("| mapa ") && shown.contains("SC '21") && shown.contains("Table 3"));
@@ -89,7 +103,7 @@ fn the_list_names_every_experiment() {
 fn what_cannot_be_run_is_said() {
     error(
         "reproduce maps",
-        "no experiment is called `maps`: expected one of: mapa, foresight, auto, pcie, energy, measured",
+        "no experiment is called `maps`: expected one of: mapa, foresight, auto, pcie, energy, topology-plan, measured",
     );
     error("reproduce mapa --files 1", "--files: expected at least 2");
     error("reproduce", "<EXPERIMENT>");
@@ -267,6 +281,38 @@ fn the_papers_own_figures_contradict_its_table() {
         found("preserve: the 75th"),
         ("540 / 498 = 1.084".to_owned(), "does not hold".to_owned())
     );
+}
+
+#[test]
+fn the_report_on_order_and_placement_has_every_number_by_name() {
+    let numbers = &topology_plan().1["sections"]["plan"]["numbers"];
+    for machine in ["dgx-1v", "torus-2d", "cube-mesh-16"] {
+        for judge in ["Eq. 2", "ring packing"] {
+            for arrivals in ["all at once", "load .7", "load .9", "bursts"] {
+                for scheduler in [
+                    "fifo-preserve",
+                    "foresight",
+                    "easy",
+                    "conservative",
+                    "shortest-max-slowdown",
+                    "strongest",
+                ] {
+                    let key = format!("{machine}, {judge}, {arrivals}, {scheduler}");
+                    for measure in [
+                        "makespan_seconds",
+                        "mean_completion_seconds",
+                        "p99_slowdown",
+                        "longest_wait_seconds",
+                    ] {
+                        assert!(
+                            numbers[&key][measure].as_f64().unwrap() >= 0.0,
+                            "{key}: {measure}"
+                        );
+                    }
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use mapa_front::Error;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::{auto, energy, foresight, mapa, measured, pcie};
+use crate::{auto, energy, foresight, mapa, measured, pcie, topology_plan};
 
 /// An evaluation that can be repeated: a folder of this crate, and a row of [`EXPERIMENTS`].
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ pub struct Experiment {
 }
 
 /// Every experiment.
-pub const EXPERIMENTS: [Experiment; 6] = [
+pub const EXPERIMENTS: [Experiment; 7] = [
     Experiment {
         name: mapa::NAME,
         paper: mapa::PAPER,
@@ -64,6 +64,14 @@ pub const EXPERIMENTS: [Experiment; 6] = [
         files: 50,
         seed: 61_001,
         run: energy::run,
+    },
+    Experiment {
+        name: topology_plan::NAME,
+        paper: topology_plan::PAPER,
+        covers: "schedulers that let jobs pass each other: backfilling, lists with and without a threshold on slowdown, the strongest of 57 baselines",
+        files: 50,
+        seed: 72_001,
+        run: topology_plan::run,
     },
     Experiment {
         name: measured::NAME,

@@ -20,6 +20,7 @@ mod picture;
 mod plan;
 mod progress;
 mod report;
+mod topology_plan;
 pub mod workers;
 
 pub use claim::{Claim, Verdict};

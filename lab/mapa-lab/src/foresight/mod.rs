@@ -17,6 +17,7 @@ mod setting;
 mod trials;
 
 use setting::{BY_IDS, FORESIGHT, PRESERVE};
+pub(crate) use setting::{Judge, MACHINES, by_bandwidth, graph, preserve_by};
 use trials::{Trial, Trials};
 
 pub(super) const NAME: &str = "foresight";

@@ -13,26 +13,26 @@ use mapa_topologies::named;
 use mapa_front::Error;
 
 /// The machines, by their names in the catalogue.
-pub(super) const MACHINES: [&str; 3] = ["dgx-1v", "torus-2d", "cube-mesh-16"];
+pub(crate) const MACHINES: [&str; 3] = ["dgx-1v", "torus-2d", "cube-mesh-16"];
 
 /// The model of bandwidth by which policies choose, and which run times follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Judge {
+pub(crate) enum Judge {
     Eq2,
     Packing,
 }
 
 impl Judge {
-    pub(super) const ALL: [Self; 2] = [Self::Eq2, Self::Packing];
+    pub(crate) const ALL: [Self; 2] = [Self::Eq2, Self::Packing];
 
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Eq2 => "Eq. 2",
             Self::Packing => "ring packing",
         }
     }
 
-    pub(super) fn model(self) -> Objective<'static> {
+    pub(crate) fn model(self) -> Objective<'static> {
         match self {
             Self::Eq2 => effective_gbps(),
             Self::Packing => ring_packing_gbps(),
@@ -85,7 +85,7 @@ impl Runs {
 }
 
 /// Run times by the judge's bandwidth, in which jobs gain the part `gain` of the assumed gain.
-pub(super) fn by_bandwidth(judge: Judge, gain: f64) -> ByBandwidth {
+pub(crate) fn by_bandwidth(judge: Judge, gain: f64) -> ByBandwidth {
     let mut model = ByBandwidth::new(judge.model());
     let scaled = |ratio: f64| 1.0 + (ratio - 1.0) * gain;
     model.ratios = model
@@ -163,7 +163,7 @@ impl Setting {
 }
 
 /// The graph of a machine of the catalogue.
-pub(super) fn graph(name: &str) -> Result<Arc<HardwareGraph>, Error> {
+pub(crate) fn graph(name: &str) -> Result<Arc<HardwareGraph>, Error> {
     Ok(Arc::new(
         named(name)
             .map_err(Error::malformed)?
@@ -335,7 +335,7 @@ const PATIENT: [Chooser; 4] = [CHOOSERS[0], CHOOSERS[2], CHOOSERS[6], CHOOSERS[7
 /// Preserve by a model of bandwidth, ties by preserved bandwidth. Only direct links count as
 /// preserved, as in the released code. On a DGX-1V with a queue that is never empty, this has more
 /// bandwidth in the long run than counting paths over the host, or breaking ties by id.
-pub(super) fn preserve_by(model: Objective<'static>) -> impl Policy + Clone {
+pub(crate) fn preserve_by(model: Objective<'static>) -> impl Policy + Clone {
     let sensitive = Rules::new(PRESERVE)
         .prefer(max(model))
         .then(max(preserved_direct_gbps()));

@@ -1,0 +1,78 @@
+//! One job file under one scheduler.
+
+use mapa_front::Error;
+use mapa_sched::Fleet;
+use mapa_sim::{Simulation, Workload};
+
+use super::schedulers::Listed;
+use super::setting::{Misled, Ready};
+
+/// What a file comes to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Numbers {
+    /// Seconds until the last job ends.
+    pub(super) makespan: f64,
+    /// Mean seconds from arrival to end.
+    pub(super) completion: f64,
+    /// The 99th percentile of completion over the ideal time, by nearest rank.
+    pub(super) p99: f64,
+    /// The longest wait, seconds.
+    pub(super) longest: f64,
+    /// Jobs that have not finished.
+    pub(super) left: usize,
+}
+
+/// A property of a file's numbers.
+pub(super) type Of = fn(&Numbers) -> f64;
+
+impl Numbers {
+    /// The measures, with their keys in `results.json`.
+    pub(super) const MEASURES: [(&'static str, Of); 4] = [
+        ("makespan_seconds", |own| own.makespan),
+        ("mean_completion_seconds", |own| own.completion),
+        ("p99_slowdown", |own| own.p99),
+        ("longest_wait_seconds", |own| own.longest),
+    ];
+}
+
+/// Runs a file under a scheduler.
+pub(super) fn run(
+    ready: &Ready,
+    jobs: &Workload,
+    listed: Listed,
+    seed: u64,
+) -> Result<Numbers, Error> {
+    let scheduler = listed.scheduler(ready.setting.judge);
+    let scheduler = scheduler.ok_or_else(|| missing(&listed.name()))?;
+    let fleet = Fleet::new([ready.graph.clone()]);
+    let mut scheduler = Misled::new(
+        scheduler,
+        (ready.setting.told, listed.is_told_longest()),
+        seed,
+    );
+    let outcome = Simulation::new(jobs, fleet)
+        .run(&mut scheduler, &ready.execution)
+        .map_err(Error::malformed)?;
+    let mut own = Numbers {
+        left: outcome.rejected.len() + outcome.waiting.len(),
+        ..Numbers::default()
+    };
+    let (mut completions, mut slowdowns) = (0.0, Vec::new());
+    for run in &outcome.runs {
+        let completion = (run.ended() - run.arrived).as_secs_f64();
+        completions += completion;
+        slowdowns.push(completion / ready.ideal(&jobs.jobs[run.index]));
+        own.longest = own.longest.max(run.waited().as_secs_f64());
+        own.makespan = own.makespan.max(run.ended().0 as f64 / 1e9);
+    }
+    slowdowns.sort_by(f64::total_cmp);
+    let rank = (0.99 * slowdowns.len() as f64).ceil() as usize;
+    own.p99 = slowdowns.get(rank.max(1) - 1).copied().unwrap_or(f64::NAN);
+    own.completion = completions / outcome.runs.len() as f64;
+    Ok(own)
+}
+
+/// The error for a scheduler or a setting that was not simulated.
+pub(super) fn missing(name: &str) -> Error {
+    Error::malformed(format_args!("not simulated: {name}"))
+}
