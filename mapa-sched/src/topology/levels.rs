@@ -5,13 +5,17 @@ use mapa_core::{HardwareGraph, Objective, Pattern, Request, SetScores};
 use crate::error::{Error, ErrorKind};
 use crate::job::{Job, JobId};
 
+/// The most levels of one size. More are joined.
+const MOST: usize = 64;
+
 /// How much each set of devices slows a ring down: `g`, 0 at 50 GB/s or more, 1 at 10 or less.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Levels {
     /// The number of devices.
     pub(super) devices: usize,
     /// By size: the different values of `g` of its sets, ascending. Without a ring, none. No sets
-    /// were looked at for sizes that no job has.
+    /// were looked at for sizes that no job has. Of more than 64 values, neighbours are joined, each
+    /// group with the least: then no set is slower than in truth.
     pub(super) of_size: Vec<Vec<f64>>,
     /// By set, as a mask: its place among the levels of its size. `None` where no ring fits, and
     /// for sizes that no job has.
@@ -81,9 +85,12 @@ impl Levels {
         levels.extend(known.iter().map(|&(_, level)| level));
         levels.sort_by(f64::total_cmp);
         levels.dedup();
+        let group = levels.len().div_ceil(MOST).max(1);
+        *levels = levels.iter().copied().step_by(group).collect();
         for (set, level) in known {
-            let place = levels.partition_point(|&own| own < level);
-            self.of_set[set as usize] = u16::try_from(place).ok();
+            // The last one that is not above it. The first is the least of all.
+            let above = levels.partition_point(|&own| own <= level);
+            self.of_set[set as usize] = u16::try_from(above.saturating_sub(1)).ok();
         }
         Ok(())
     }

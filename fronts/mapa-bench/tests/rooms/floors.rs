@@ -144,6 +144,7 @@ pub(crate) const FLOORS: [Floors; 12] = [
             "backfill",
             "pcie",
             "bound",
+            "topology",
             "plan",
             "first_fit",
             "pcie_plan",

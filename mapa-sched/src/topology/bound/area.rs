@@ -8,15 +8,30 @@ use super::super::work::Ideal;
 ///
 /// # Complexity
 /// O(n log n) for n jobs.
-pub(super) fn area(jobs: &[Ideal], devices: usize) -> f64 {
+pub(super) fn area(jobs: &[Ideal], devices: usize) -> Area {
     let mut late_first: Vec<&Ideal> = jobs.iter().collect();
     late_first.sort_by(|a, b| b.arrives.total_cmp(&a.arrives));
-    let (mut end, mut area) = (0.0_f64, 0.0);
+    let (mut end, mut since, mut area) = (0.0, 0.0, 0.0);
     for job in late_first {
         area += job.area();
-        end = end.max(job.arrives + area / devices as f64);
+        let own = job.arrives + area / devices as f64;
+        if own > end {
+            (end, since) = (own, job.arrives);
+        }
     }
-    end - first(jobs)
+    Area {
+        makespan: end - first(jobs),
+        since,
+    }
+}
+
+/// The makespan by device-time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Area {
+    /// The least makespan, seconds.
+    pub(super) makespan: f64,
+    /// The moment from which jobs count for it.
+    pub(super) since: f64,
 }
 
 /// The least makespan by single jobs, seconds: no job ends before its arrival and its ideal time.
@@ -27,7 +42,7 @@ pub(super) fn critical_path(jobs: &[Ideal]) -> f64 {
 }
 
 /// The first arrival; 0 without jobs.
-fn first(jobs: &[Ideal]) -> f64 {
+pub(super) fn first(jobs: &[Ideal]) -> f64 {
     let arrivals = jobs.iter().map(|job| job.arrives);
     arrivals.reduce(f64::min).unwrap_or_default()
 }

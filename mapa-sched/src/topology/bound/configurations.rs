@@ -124,8 +124,7 @@ pub(super) fn configurations(
         prices.clear();
         prices.extend(values[..dual.kinds.len()].iter().map(|own| own.max(0.0)));
         // No prices are worth more than those of a program with fewer packings.
-        let most = dual.sum(&prices);
-        if !most.is_finite() || most <= best * (1.0 + GAP) {
+        if dual.sum(&prices) <= best * (1.0 + GAP) {
             return Ok((best, Proof::Optimum));
         }
     }
