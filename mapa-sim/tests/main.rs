@@ -13,4 +13,5 @@ mod queueing;
 mod ring_bounds;
 mod simulation;
 mod table;
+mod topology_plan;
 mod traces;

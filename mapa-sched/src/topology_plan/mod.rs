@@ -663,9 +663,13 @@ impl TopologyPlan {
                 }
             }
         }
-        // A start changes its machine, and so touches its lane.
-        if !self.is_overdue {
-            self.plan.take_changed();
+        if self.is_overdue {
+            return;
+        }
+        // A start changes its machine, and so touches its lane. The plan is brought up to it, so that
+        // it can be asked.
+        for lane in self.plan.take_changed() {
+            self.runs.bring(&mut self.plan, lane, now);
         }
     }
 
