@@ -47,8 +47,9 @@ const COMING: f64 = 10.0;
 const LEAST_LIMIT: f64 = 14.0;
 /// Up to this many machines a job is tried on all.
 const ALL_LANES: usize = 8;
-/// Of more, on those with the least to do.
-const LEAST_LANES: usize = 6;
+/// Of more, on some where it could start at once, and on those with the least to do.
+const FREE_LANES: usize = 3;
+const LEAST_LANES: usize = 4;
 
 /// The kinds of moves on one machine, and on several.
 const MOVES: Moves = Moves {
@@ -474,16 +475,27 @@ impl TopologyPlan {
         use crate::plan::Physics;
         let machines = self.plan.physics();
         let holds = |lane: &usize| machines.holds(self.plan.state(*lane), job);
-        let mut lanes: Vec<usize> = (0..self.runs.lanes()).filter(holds).collect();
-        if lanes.len() > ALL_LANES {
-            lanes.sort_by(|&a, &b| {
-                self.load(a, now)
-                    .total_cmp(&self.load(b, now))
-                    .then(a.cmp(&b))
-            });
-            lanes.truncate(LEAST_LANES);
+        let lanes: Vec<usize> = (0..self.runs.lanes()).filter(holds).collect();
+        if lanes.len() <= ALL_LANES {
+            return lanes;
         }
-        lanes
+        // Where it could start now, on the best set; then where there is least to do.
+        let loss = |lane: usize| {
+            let is_empty = self.plan.list(lane).is_empty();
+            let now = machines.set(self.plan.state(lane), job, ANY);
+            now.filter(|_| is_empty).map_or(f64::INFINITY, |own| own.1)
+        };
+        let mut keys: Vec<(f64, f64, usize)> = lanes
+            .iter()
+            .map(|&lane| (loss(lane), self.load(lane, now), lane))
+            .collect();
+        let by_load = |a: &(f64, f64, usize), b: &(f64, f64, usize)| {
+            a.1.total_cmp(&b.1).then(a.2.cmp(&b.2))
+        };
+        keys.sort_by(|a, b| a.0.total_cmp(&b.0).then(by_load(a, b)));
+        keys[FREE_LANES..].sort_by(by_load);
+        keys.truncate(FREE_LANES + LEAST_LANES);
+        keys.iter().map(|own| own.2).collect()
     }
 
     /// The seconds that a machine needs for what runs and waits there.
