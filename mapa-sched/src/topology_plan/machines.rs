@@ -431,3 +431,152 @@ impl Goal<MachineState> for SetGoal {
         self.completions * weight + self.last + machine
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Ordering;
+
+    use mapa_core::testing::machines;
+    use mapa_core::{DeviceId, ring_packing_gbps};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::job::JobId;
+    use crate::plan::{Entry, Planner};
+
+    const FLOW: SetGoal = SetGoal {
+        completions: 1.0,
+        last: 0.0,
+        machine: 0.0,
+    };
+
+    /// The direct bandwidth between the devices of a set, GB/s.
+    fn direct(graph: &HardwareGraph, set: u32) -> f64 {
+        let ids: Vec<u32> = (0..32).filter(|at| set >> at & 1 == 1).collect();
+        let mut sum = 0.0;
+        for (at, &a) in ids.iter().enumerate() {
+            for &b in &ids[..at] {
+                let link = graph.link(DeviceId(a), DeviceId(b));
+                sum += if link.class.is_direct() {
+                    link.gbps
+                } else {
+                    0.0
+                };
+            }
+        }
+        sum
+    }
+
+    /// The set of a job and what it loses there, by a visit to all sets.
+    fn visited(machines: &Machines, job: &SetJob, gene: u8, free: u32) -> Option<(u32, f64)> {
+        let graph = &machines.kinds[0].graph;
+        let scores = SetScores::of(
+            graph,
+            &machines.model,
+            &machines.shapes[usize::from(job.shape)],
+        )?;
+        let lost = |gbps: f64| {
+            if job.devices < 2 {
+                0.0
+            } else {
+                loss(gbps.clamp(10.0, 50.0))
+            }
+        };
+        let all: Vec<(u32, f64)> = scores
+            .iter()
+            .filter_map(|(set, gbps)| Some((set, lost(gbps?))))
+            .collect();
+        let least = all.iter().map(|own| own.1).fold(f64::INFINITY, f64::min);
+        let mode = job.mode(gene);
+        let order = |a: &(u32, f64), b: &(u32, f64)| -> Ordering {
+            let left = |own: &(u32, f64)| direct(graph, free & !own.0);
+            let by_left = left(b).total_cmp(&left(a));
+            let by_loss = a.1.total_cmp(&b.1);
+            let by = if mode == MODEST {
+                by_left.then(by_loss)
+            } else {
+                by_loss.then(by_left)
+            };
+            by.then(a.0.cmp(&b.0))
+        };
+        let best = all
+            .iter()
+            .filter(|own| own.0 & !free == 0)
+            .min_by(|a, b| order(a, b))
+            .copied()?;
+        (best.1 - least <= MORE_LOSS[usize::from(mode)] + 1e-9).then_some(best)
+    }
+
+    /// When each job of a list ends, slowly: at each moment the list is scanned from its beginning.
+    fn slow(machines: &Machines, list: &[(SetJob, u8)]) -> Vec<Option<f64>> {
+        let mut free = (1_u32 << machines.kinds[0].graph.len()) - 1;
+        let mut ends = vec![None; list.len()];
+        let mut runs: Vec<(f64, u32)> = Vec::new();
+        let mut now = 0.0;
+        loop {
+            let mut at = 0;
+            while at < list.len() {
+                let (job, gene) = &list[at];
+                if ends[at].is_some() {
+                    at += 1;
+                } else if let Some((set, loss)) = visited(machines, job, *gene, free) {
+                    free &= !set;
+                    ends[at] = Some(now + job.seconds(loss));
+                    runs.push((now + job.seconds(loss), set));
+                    at = 0;
+                } else if gene & BAR != 0 {
+                    break;
+                } else {
+                    at += 1;
+                }
+            }
+            let Some(first) = runs.iter().map(|own| own.0).min_by(f64::total_cmp) else {
+                return ends;
+            };
+            now = first;
+            runs.retain(|own| {
+                let stays = own.0 > first + TOGETHER;
+                free |= if stays { 0 } else { own.1 };
+                stays
+            });
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_list_ends_when_a_slow_simulation_says(
+            graph in machines(1..=6), packing in any::<bool>(),
+            rows in vec((1usize..=4, 1.0..90.0, prop_oneof![Just(0.1), Just(0.6), Just(2.0)], any::<bool>(), 0u8..8), 0..24),
+        ) {
+            let mut machines = Machines::new(if packing { ring_packing_gbps() } else { mapa_core::effective_gbps() });
+            let graph = Arc::new(graph);
+            let kind = machines.kind_of(&graph);
+            let mut list: Vec<(SetJob, u8)> = Vec::new();
+            for (devices, work, gain, chooses, gene) in rows {
+                let shape = machines.shape_of(&Pattern::ring(devices)).unwrap();
+                let chooses = chooses && devices > 1;
+                let gene = if chooses && gene % 4 == MODEST { gene ^ MODEST } else { gene };
+                let gain = if devices > 1 { gain } else { 0.0 };
+                let job = SetJob { shape, devices: devices as u8, work, gain, chooses, ideal: work, since: 0.0 };
+                if machines.least_loss(kind, shape).is_some() {
+                    list.push((job, gene));
+                }
+            }
+            let all = (1_u32 << graph.len()) - 1;
+            let slow = slow(&machines, &list);
+            let state = MachineState::new(&machines, kind, (all, all), std::iter::empty());
+            let mut plan = Planner::new(machines, FLOW, 0);
+            plan.add_lane(state);
+            for (id, &(job, gene)) in (0..).zip(&list) {
+                plan.put(0, usize::MAX, Entry { id: JobId(id), job, gene, weight: 1.0 });
+            }
+            for (fast, slow) in plan.expected(0).iter().zip(&slow) {
+                prop_assert_eq!(fast.is_some(), slow.is_some());
+                if let (Some(fast), Some(slow)) = (fast, slow) {
+                    prop_assert!((fast.ends - slow).abs() <= 1e-6 * slow, "{} {}", fast.ends, slow);
+                }
+            }
+        }
+    }
+}

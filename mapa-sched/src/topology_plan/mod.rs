@@ -489,9 +489,8 @@ impl TopologyPlan {
             .iter()
             .map(|&lane| (loss(lane), self.load(lane, now), lane))
             .collect();
-        let by_load = |a: &(f64, f64, usize), b: &(f64, f64, usize)| {
-            a.1.total_cmp(&b.1).then(a.2.cmp(&b.2))
-        };
+        let by_load =
+            |a: &(f64, f64, usize), b: &(f64, f64, usize)| a.1.total_cmp(&b.1).then(a.2.cmp(&b.2));
         keys.sort_by(|a, b| a.0.total_cmp(&b.0).then(by_load(a, b)));
         keys[FREE_LANES..].sort_by(by_load);
         keys.truncate(FREE_LANES + LEAST_LANES);

@@ -174,7 +174,7 @@ impl Answer {
         #[cfg(feature = "plots")]
         if let Some(folder) = &args.plot {
             crate::files::make_folder(folder)?;
-            let title = self.title();
+            let title = format!("{}, {}", args.scheduler, self.title());
             for (name, picture) in
                 crate::plots::simulation(&self.runs, &self.workload, &title, &self.fleet)
             {
