@@ -1,11 +1,13 @@
 //! Bounds on rings of whole devices: what they are where that is known, and that nothing is below.
 
+use std::time::Duration;
+
 use mapa_core::{
     Fabric, HardwareGraph, LinkClass, Objective, Pattern, Request, SetScores, ring_packing_gbps,
 };
 use mapa_sched::bound::{Class, Measure, Proof, Solver};
 use mapa_sched::topology::{Ascent, RingBounds, RingWork};
-use mapa_sched::{Job, JobId};
+use mapa_sched::{Job, JobId, RunTime, Time};
 use microlp::{ComparisonOp, OptimizationDirection, Problem, Variable};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -124,7 +126,8 @@ fn makespan_by_all_packings(graph: &HardwareGraph, jobs: &[RingWork]) -> f64 {
 }
 
 /// A schedule drawn at random, with preemption and moves: the makespan, and the sum of completion
-/// times. At each turn it draws which jobs run on which sets, for how long; now and then nobody runs.
+/// times. At each turn it draws which jobs run on which sets, for how long; now and then nobody
+/// runs.
 fn any_schedule(
     graph: &HardwareGraph,
     jobs: &[RingWork],
@@ -364,6 +367,25 @@ fn a_bound_of_nonsense_is_an_error_that_names_what_is_expected() {
     };
     let text = bounds(&graph, &[]).rates(&none).unwrap_err().to_string();
     assert!(text.contains("expected 1 to 100000 slots"), "{text}");
+}
+
+#[test]
+fn jobs_of_schedulers_become_rings_or_an_error_that_says_why_not() {
+    let mut job = Job::new(JobId(7), Request::new(Pattern::ring(3)));
+    let error = |job: &Job| RingWork::try_from(job).unwrap_err().to_string();
+    assert!(error(&job).contains("job 7: its run time"));
+    job.run_time = RunTime::Fixed(Duration::from_millis(2500));
+    job.arrived = Time::from_secs(4);
+    job.link_ratio = Some(1.5);
+    let work = RingWork::try_from(&job).unwrap();
+    assert_eq!(
+        (work.arrives, work.devices, work.ratio, work.seconds),
+        (4.0, 3, 1.5, 2.5)
+    );
+    job.request = Request::new(Pattern::chain(3));
+    assert!(error(&job).contains("expected a ring"));
+    job.request = Request::new(Pattern::ring(1));
+    assert_eq!(RingWork::try_from(&job).unwrap().ratio, 1.0);
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Bounds on rings of whole devices, held against schedulers, and what they are on MAPA's job files.
+//! Bounds on rings of whole devices, held against schedulers, and what they are on MAPA's job
+//! files.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,13 +38,9 @@ fn odd() -> Arc<HardwareGraph> {
 }
 
 fn works(workload: &Workload) -> Vec<RingWork> {
-    let jobs = workload.jobs.iter().map(|own| RingWork {
-        arrives: own.job.arrived.0 as f64 * 1e-9,
-        devices: own.devices(),
-        ratio: own.job.link_ratio(),
-        seconds: own.work.as_secs_f64(),
-    });
-    jobs.collect()
+    let jobs = workload.jobs.iter();
+    jobs.map(|own| RingWork::try_from(&own.job).unwrap())
+        .collect()
 }
 
 fn bounds(graph: &HardwareGraph, model: &Objective<'static>, workload: &Workload) -> RingBounds {
@@ -193,8 +190,8 @@ fn no_scheduler_is_below_a_bound_on_job_files() {
     }
 }
 
-/// There are nearly always mixes of jobs at full bandwidth: links cost nothing in the bound, but on a
-/// DGX-1V by ring packing.
+/// There are nearly always mixes of jobs at full bandwidth: links cost nothing in the bound, but on
+/// a DGX-1V by ring packing.
 #[test]
 fn links_cost_next_to_no_makespan_in_the_bound() {
     let over = |name: &str, model: &Objective<'static>| {
@@ -220,8 +217,8 @@ fn links_cost_next_to_no_makespan_in_the_bound() {
     }
 }
 
-/// What sizes that do not fit together, and jobs that run no faster than they can, add to the squashed
-/// area.
+/// What sizes that do not fit together, and jobs that run no faster than they can, add to the
+/// squashed area.
 #[test]
 fn prices_add_to_the_squashed_area() {
     let over = |arrivals: Arrivals| {

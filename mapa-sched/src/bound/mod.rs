@@ -1,10 +1,10 @@
 //! Lower bounds: what no schedule of a class is below, and how that was found.
 //!
-//! A [`Bound`] says what it bounds, for which schedules it holds, and how it was computed. Who holds a
-//! schedule against bounds compares it with those whose class [covers](Class::covers) it. Some bounds are
-//! linear programs; a [`Solver`] solves them. A linear program that relaxes a problem is a bound only
-//! at its optimum. Before that, prices of its rows give one (weak duality), and so do the prices of a
-//! solver that stopped at a limit.
+//! A [`Bound`] says what it bounds, for which schedules it holds, and how it was computed. Who
+//! holds a schedule against bounds compares it with those whose class [covers](Class::covers) it.
+//! Some bounds are linear programs; a [`Solver`] solves them. A linear program that relaxes a
+//! problem is a bound only at its optimum. Before that, prices of its rows give one (weak duality),
+//! and so do the prices of a solver that stopped at a limit.
 
 #[cfg(feature = "highs")]
 mod highs;
@@ -28,10 +28,10 @@ pub enum Measure {
     Makespan,
 }
 
-/// The schedules for which a bound holds. In all of them a job runs in one place at a time, not before
-/// it arrives: on one slice of a GPU, or on a set of whole devices. It may be preempted, moved, and
-/// resumed in another place at no cost: then its progress adds up. A bound holds for schedules that do
-/// less, too.
+/// The schedules for which a bound holds. In all of them a job runs in one place at a time, not
+/// before it arrives: on one slice of a GPU, or on a set of whole devices. It may be preempted,
+/// moved, and resumed in another place at no cost: then its progress adds up. A bound holds for
+/// schedules that do less, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Every GPU keeps the layout that it has.
@@ -39,8 +39,8 @@ pub enum Class {
     /// Layouts may change at any moment, at no cost. Slices of a GPU together have at most seven
     /// compute slices; where on the GPU they lie does not matter.
     AnyLayouts,
-    /// Each job holds as many whole devices of one machine as it asks for, alone. Which ones may change
-    /// at any moment, at no cost.
+    /// Each job holds as many whole devices of one machine as it asks for, alone. Which ones may
+    /// change at any moment, at no cost.
     WholeDevices,
 }
 
@@ -59,8 +59,8 @@ pub enum Proof {
     Formula,
     /// The solver says that it is the optimum of a linear program, to the tolerance of the solver.
     Optimum,
-    /// The solver stopped at a limit. The value follows from the prices it had by then. It is a bound,
-    /// but not the best one of this program.
+    /// The solver stopped at a limit. The value follows from the prices it had by then. It is a
+    /// bound, but not the best one of this program.
     Prices,
     /// The solver stopped at a limit and gave no prices. The value is what needs no proof: 0.
     Nothing,

@@ -14,8 +14,8 @@ pub(super) struct Levels {
     /// The number of devices.
     pub(super) devices: usize,
     /// By size: the different values of `g` of its sets, ascending. Without a ring, none. No sets
-    /// were looked at for sizes that no job has. Of more than 64 values, neighbours are joined, each
-    /// group with the least: then no set is slower than in truth.
+    /// were looked at for sizes that no job has. Of more than 64 values, neighbours are joined,
+    /// each group with the least: then no set is slower than in truth.
     pub(super) of_size: Vec<Vec<f64>>,
     /// By set, as a mask: its place among the levels of its size. `None` where no ring fits, and
     /// for sizes that no job has.

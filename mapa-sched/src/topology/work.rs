@@ -1,9 +1,13 @@
 //! Jobs, as the bounds see them.
 
-use crate::error::{Error, ErrorKind};
+use mapa_core::Pattern;
 
-/// The latest arrival and the longest run time, seconds: three centuries. Beyond it, times would not have
-/// the digits for sums and differences.
+use crate::error::{Error, ErrorKind};
+use crate::job::{Job, RunTime};
+use crate::time::Time;
+
+/// The latest arrival and the longest run time, seconds: three centuries. Beyond it, times would
+/// not have the digits for sums and differences.
 const LONGEST: f64 = 1e10;
 
 /// A job: a ring, or a single device.
@@ -18,6 +22,38 @@ pub struct RingWork {
     pub ratio: f64,
     /// How long it runs at full speed, seconds.
     pub seconds: f64,
+}
+
+/// A job that asks for a ring of whole devices, with its run time at full speed as its [run
+/// time](Job::run_time), and its [ratio](Job::link_ratio). What else the job asks of its devices
+/// does not count: a bound then holds all the more.
+///
+/// # Errors
+/// Another pattern, or a run time that is unknown or depends on the size of an instance.
+impl TryFrom<&Job> for RingWork {
+    type Error = Error;
+
+    fn try_from(job: &Job) -> Result<Self, Error> {
+        let wrong = |what: &str| {
+            let what = format!("job {}: {what}", job.id);
+            Err(Error::from(ErrorKind::BadBound(what)))
+        };
+        let (pattern, devices) = (&job.request.pattern, job.request.pattern.len());
+        if devices > 1 && *pattern != Pattern::ring(devices) {
+            return wrong(
+                "its pattern is no plain ring: expected a ring of whole devices, or one device",
+            );
+        }
+        let RunTime::Fixed(seconds) = job.run_time else {
+            return wrong("its run time is not one number: expected that at full speed");
+        };
+        Ok(Self {
+            arrives: (job.arrived - Time::ZERO).as_secs_f64(),
+            devices,
+            ratio: job.link_ratio(),
+            seconds: seconds.as_secs_f64(),
+        })
+    }
 }
 
 /// A job on a machine: checked, with its ideal time.

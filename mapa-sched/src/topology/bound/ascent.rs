@@ -1,12 +1,12 @@
 //! The sum of completion times by prices of time.
 //!
-//! Let a job make `z(t)` seconds of its ideal time p a second at t. Every schedule, whoever made it,
-//! with preemption and moves, keeps these rules:
+//! Let a job make `z(t)` seconds of its ideal time p a second at t. Every schedule, whoever made
+//! it, with preemption and moves, keeps these rules:
 //!
 //! - a job makes all of its progress after its arrival r: `integral of z = p`;
 //! - it makes at most a second a second: `z(t) <= 1`;
-//! - jobs that run at once are disjoint, so their sizes sum up to m devices at most: the sums of z over
-//!   jobs of each size lie in the convex hull of such *mixes*.
+//! - jobs that run at once are disjoint, so their sizes sum up to m devices at most: the sums of z
+//!   over jobs of each size lie in the convex hull of such *mixes*.
 //!
 //! A job ends at `M + p / 2` or later, with M the mean time of its progress. So the least sum of
 //! `M + p / 2 - r` under these rules is a lower bound.
@@ -18,22 +18,31 @@
 //!   - integral of the dearest mix at t
 //! ```
 //!
-//! Here prices are linear between the two ends of each slot, and may jump from slot to slot. The last
-//! term is then at most the trapezoid of its values at both ends, because the dearest of several
-//! linear sums is convex. So slots cost no validity, and little precision.
+//! Here prices are linear between the two ends of each slot, and may jump from slot to slot. The
+//! last term is then at most the trapezoid of its values at both ends, because the dearest of
+//! several linear sums is convex. So slots cost no validity, and little precision.
 //!
-//! The first term is exact. Without the second rule, a job makes all progress at the cheapest end of
-//! a slot. With it, a job takes its cheapest p seconds: those below a threshold. A threshold that is a
-//! little off still gives a bound, because it is itself the price of the first rule.
+//! The first term is exact. Without the second rule, a job makes all progress at the cheapest end
+//! of a slot. With it, a job takes its cheapest p seconds: those below a threshold. A threshold
+//! that is a little off still gives a bound, because it is itself the price of the first rule.
 //!
-//! Prices climb from those that prove the squashed area. The value is concave in prices, with a kink
-//! wherever two mixes, or two slots of a job, are equally good. Tried and left: steps along the
-//! gradient, scaled by curvature and with momentum (they stall at kinks), smooth maxima (no better),
-//! and rules `sum floor(k / s) n_k <= floor(m / s)` in place of mixes (some two thirds of the gain over the
-//! squashed area is lost). Steps whose length is set for each price by its own past gradients
-//! (Adam; Kingma and Ba, ICLR 2015) come within .1 % of the optimum. Without the second rule they do not come as
-//! close, because a job then has one end of a slot and none of the next. So prices climb under both rules,
-//! and those at the end are judged without it, too.
+//! Prices climb from those that prove the squashed area. The value is concave in prices, with a
+//! kink wherever two mixes, or two slots of a job, are equally good. So the length of each price's
+//! step is set by its own past gradients (Adam; Kingma and Ba, ICLR 2015), and shrinks from round
+//! to round. On MAPA's 300 jobs, at once, the default of 600 rounds ends within .05 % of what HiGHS
+//! finds, without the second rule, with as many slots. For jobs that arrive over time it ends
+//! within .3 % of 20,000 rounds with four times the slots.
+//!
+//! Both rates are judged at the same prices, which climb under the second rule: without it, a job
+//! has one end of a slot and none of the next, and prices climb badly.
+//!
+//! Tried and left:
+//!
+//! - steps along the gradient, scaled by curvature and with momentum: they stall at kinks;
+//! - smooth maxima over mixes: no better;
+//! - prices that are constant in a slot: they need slots of less than a second;
+//! - `sum floor(k / s) n_k <= floor(m / s)` for each s, which follows from `sum k n_k <= m`, in
+//!   place of mixes: most of what mixes add to the squashed area is lost.
 
 use super::super::work::Ideal;
 use super::mixes::Mixes;
@@ -73,8 +82,8 @@ const STEPS: [f64; 2] = [0.3, 1e-4];
 const KEEPS: [f64; 2] = [0.95, 0.999];
 /// Imbalances below this, jobs of a size, count as small.
 const SMALL: f64 = 1e-2;
-/// The scale of prices where squashed jobs do not compete. A price of 1 makes up for a wait as long as
-/// the job.
+/// The scale of prices where squashed jobs do not compete. A price of 1 makes up for a wait as long
+/// as the job.
 const LEAST_SCALE: f64 = 0.3;
 
 /// A job with the place of its size, and its first slot.
@@ -90,8 +99,8 @@ struct Relaxation {
     /// The ends of the slots. Each arrival is one.
     times: Vec<f64>,
     mixes: Mixes,
-    /// Per job: the time at which it would end if its last second were free. It is p times the price of
-    /// the first rule.
+    /// Per job: the time at which it would end if its last second were free. It is p times the
+    /// price of the first rule.
     thresholds: Vec<f64>,
 }
 
@@ -322,7 +331,8 @@ impl Relaxation {
         threshold
     }
 
-    /// What of a slot is below the threshold of a job; `None` from the slot on that begins after it.
+    /// The part of a slot whose cost is below the threshold of a job. `None` for slots that begin
+    /// after the threshold.
     fn below(&self, job: &Ideal, slot: usize, prices: &[f64], threshold: f64) -> Option<Below> {
         let (from, until) = (self.times[slot], self.times[slot + 1]);
         if from >= threshold {
@@ -383,7 +393,8 @@ struct Below {
 mod tests {
     use super::*;
 
-    /// Jobs on eight devices, and the sum of completion times of a schedule that runs each one alone.
+    /// Jobs on eight devices, and the sum of completion times of a schedule that runs each one
+    /// alone.
     fn one_by_one(draw: &mut impl FnMut(u32) -> u32) -> (Vec<Ideal>, f64) {
         let (mut jobs, mut end, mut sum) = (Vec::new(), 0.0_f64, 0.0);
         for _ in 0..=draw(6) {

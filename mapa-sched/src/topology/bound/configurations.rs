@@ -1,9 +1,10 @@
 //! The makespan by a linear program over all packings of disjoint sets.
 //!
-//! At each moment of a schedule the running jobs hold disjoint sets: a packing. Let `x_c` be the time
-//! that packing c is there, `n_cl` its number of sets of level l (a size, and a slowdown g), and `z_ql`
-//! the time that jobs of kind q (a size, and a ratio) run on sets of level l. With `W_q` the ideal time
-//! of all jobs of a kind, and `s_ql` how much longer than that they take on a set of level l:
+//! At each moment of a schedule the running jobs hold disjoint sets: a packing. Let `x_c` be the
+//! time that packing c is there, `n_cl` its number of sets of level l (a size, and a slowdown g),
+//! and `z_ql` the time that jobs of kind q (a size, and a ratio) run on sets of level l. With `W_q`
+//! the ideal time of all jobs of a kind, and `s_ql` how much longer than that they take on a set of
+//! level l:
 //!
 //! ```text
 //! least  sum_c x_c     such that
@@ -11,8 +12,8 @@
 //! sum_q z_ql         <=  sum_c n_cl x_c       on sets that are there
 //! ```
 //!
-//! There are far too many packings to list. The dual program has a price `u_q` for a second of ideal time,
-//! and a price `y_l` for a second of a set:
+//! There are far too many packings to list. The dual program has a price `u_q` for a second of
+//! ideal time, and a price `y_l` for a second of a set:
 //!
 //! ```text
 //! most  sum_q W_q u_q     such that
@@ -21,12 +22,12 @@
 //! ```
 //!
 //! Given `u`, the least `y` is known, and the packing that breaks its row most is found by dynamic
-//! programming over sets of devices. So the dual is solved by cutting planes: solve it with the packings
-//! found so far, find the next, and go on. That is column generation seen from the other side, and it has
-//! the prices as values of columns, which every solver gives.
+//! programming over sets of devices. So the dual is solved by cutting planes: solve it with the
+//! packings found so far, find the next, and go on. That is column generation seen from the other
+//! side, and it has the prices as values of columns, which every solver gives.
 //!
-//! Any `u` proves a bound, whatever a solver says: divided by the largest `sum_l n_cl y_l`, it keeps all
-//! rows.
+//! Any `u` proves a bound, whatever a solver says: divided by the largest `sum_l n_cl y_l`, it
+//! keeps all rows.
 
 use super::super::levels::Levels;
 use super::super::work::Ideal;
@@ -97,8 +98,8 @@ struct Dual<'a> {
 /// The best bound found, seconds, and whether it is the optimum.
 ///
 /// # Complexity
-/// For each round, O(sum over sets S of 2^(m - |S|)) for m devices, at most O(3ᵐ), and a linear program
-/// of some dozens of columns.
+/// For each round, O(sum over sets S of 2^(m - |S|)) for m devices, at most O(3ᵐ), and a linear
+/// program of some dozens of columns.
 pub(super) fn configurations(
     jobs: &[Ideal],
     levels: &Levels,
@@ -156,8 +157,8 @@ impl<'a> Dual<'a> {
         levels.iter().map(move |&level| at(level) / least)
     }
 
-    /// The program of all rows but those of packings that are not found yet. One packing for each level is
-    /// there from the start, so that it has an optimum.
+    /// The program of all rows but those of packings that are not found yet. One packing for each
+    /// level is there from the start, so that it has an optimum.
     fn program(&self) -> Program {
         let mut program = Program::default();
         for kind in &self.kinds {

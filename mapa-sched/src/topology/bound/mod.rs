@@ -32,8 +32,8 @@ const MOST_SLOTS: u32 = 100_000;
 
 /// The bounds of some jobs on one machine, whose slowdowns and ideal times are computed once.
 ///
-/// All hold for [`Class::WholeDevices`]: every schedule in which jobs hold whole devices alone, with
-/// preemption and moves at no cost, and for schedulers that know all arrivals.
+/// All hold for [`Class::WholeDevices`]: every schedule in which jobs hold whole devices alone,
+/// with preemption and moves at no cost, and for schedulers that know all arrivals.
 ///
 /// # Examples
 /// Two devices are joined by a fast link, and so are two others. The host joins all at 12 GB/s.
@@ -70,16 +70,16 @@ pub struct RingBounds {
 }
 
 impl RingBounds {
-    /// The bounds of these jobs on this machine, whose rings have the bandwidth that a model says, GB/s
-    /// ([`SetScores`](mapa_core::SetScores)).
+    /// The bounds of these jobs on this machine, whose rings have the bandwidth that a model says,
+    /// GB/s ([`SetScores`](mapa_core::SetScores)).
     ///
     /// # Errors
-    /// A machine of more than 16 devices, or one whose devices can be partitioned. A job with a number
-    /// that is not finite or out of range, or of a size of which the machine has no ring.
+    /// A machine of more than 16 devices, or one whose devices can be partitioned. A job with a
+    /// number that is not finite or out of range, or of a size of which the machine has no ring.
     ///
     /// # Complexity
-    /// O(2ᵐ + n) for n jobs on m devices. The first time, the bandwidths of all sets of the sizes of the
-    /// jobs are computed; they are kept with the graph.
+    /// O(2ᵐ + n) for n jobs on m devices. The first time, the bandwidths of all sets of the sizes
+    /// of the jobs are computed; they are kept with the graph.
     pub fn new(
         graph: &HardwareGraph,
         model: &Objective<'static>,
@@ -96,43 +96,43 @@ impl RingBounds {
         })
     }
 
-    /// The ideal time of each job, seconds: its run time on the fastest set of its size. No schedule runs
-    /// it in less. In the order of the jobs.
+    /// The ideal time of each job, seconds: its run time on the fastest set of its size. No
+    /// schedule runs it in less. In the order of the jobs.
     pub fn ideal_seconds(&self) -> impl ExactSizeIterator<Item = f64> + '_ {
         self.jobs.iter().map(|job| job.seconds)
     }
 
-    /// The least makespan by device-time. A job holds its devices for its ideal time or longer, and m
-    /// devices give m device-seconds a second. So what arrives from a moment on cannot have ended sooner
-    /// than its device-time over m after that moment. O(n log n) for n jobs.
+    /// The least makespan by device-time. A job holds its devices for its ideal time or longer, and
+    /// m devices give m device-seconds a second. So what arrives from a moment on cannot have ended
+    /// sooner than its device-time over m after that moment. O(n log n) for n jobs.
     #[must_use]
     pub fn area(&self) -> Bound {
         let value = area::area(&self.jobs, self.levels.devices).makespan;
         makespan("area", value, Proof::Formula)
     }
 
-    /// The least makespan by single jobs: none ends before its arrival and its ideal time. O(n) for n
-    /// jobs.
+    /// The least makespan by single jobs: none ends before its arrival and its ideal time. O(n) for
+    /// n jobs.
     #[must_use]
     pub fn critical_path(&self) -> Bound {
         let value = area::critical_path(&self.jobs);
         makespan("critical-path", value, Proof::Formula)
     }
 
-    /// The least makespan by packings: at each moment the running jobs hold disjoint sets, each with its
-    /// bandwidth. A linear program over all packings of the machine, for the jobs that count for the
-    /// [area](Self::area), from the moment from which they do. It is not below the area, and above it only
-    /// where no mix of jobs keeps all devices busy at full speed.
+    /// The least makespan by packings: at each moment the running jobs hold disjoint sets, each
+    /// with its bandwidth. A linear program over all packings of the machine, for the jobs that
+    /// count for the [area](Self::area), from the moment from which they do. It is not below the
+    /// area, and above it only where no mix of jobs keeps all devices busy at full speed.
     ///
-    /// The value follows from prices, whatever the solver says. More than eight ratios of one size are
-    /// joined, each group with its least.
+    /// The value follows from prices, whatever the solver says. More than eight ratios of one size
+    /// are joined, each group with its least.
     ///
     /// # Errors
     /// As the solver.
     ///
     /// # Complexity
-    /// Some rounds, seldom more than twenty, of O(sum over sets S of 2^(m - |S|)) for m devices, at most
-    /// O(3ᵐ), and of a linear program of some dozens of columns.
+    /// Some rounds, seldom more than twenty, of O(sum over sets S of 2^(m - |S|)) for m devices, at
+    /// most O(3ᵐ), and of a linear program of some dozens of columns.
     pub fn configurations(&self, solver: &Solver) -> Result<Bound, Error> {
         let (value, proof) = if self.jobs.is_empty() {
             (0.0, Proof::Formula)
@@ -146,20 +146,22 @@ impl RingBounds {
         Ok(makespan("configurations", value, proof))
     }
 
-    /// The least sum of completion times by one machine that is as fast as all devices together: it works
-    /// on the job of the least device-time that is present, and interrupts others for it. Each job ends
-    /// half of its ideal time after its mean busy time, or later. After Goemans. O(n log n) for n jobs.
+    /// The least sum of completion times by one machine that is as fast as all devices together: it
+    /// works on the job of the least device-time that is present, and interrupts others for it.
+    /// Each job ends half of its ideal time after its mean busy time, or later. After Goemans. O(n
+    /// log n) for n jobs.
     ///
-    /// It is good where jobs queue. Where nobody waits, the sum of ideal times is larger and is what
-    /// counts.
+    /// It is good where jobs queue. Where nobody waits, the sum of ideal times is larger and is
+    /// what counts.
     #[must_use]
     pub fn squashed_area(&self) -> Bound {
         completion("squashed-area", self.squashed(), Proof::Formula)
     }
 
-    /// The least sum of completion times by prices of time: as [`squashed_area`](Self::squashed_area), where
-    /// jobs that run at once also fit on the machine by their sizes (of eight devices, no two jobs of
-    /// five). It is not below the squashed area, nor above [`rates`](Self::rates).
+    /// The least sum of completion times by prices of time: as
+    /// [`squashed_area`](Self::squashed_area), where jobs that run at once also fit on the machine
+    /// by their sizes (of eight devices, no two jobs of five). It is not below the squashed area,
+    /// nor above [`rates`](Self::rates).
     ///
     /// # Errors
     /// No slots, or more than 100,000.
@@ -171,16 +173,16 @@ impl RingBounds {
         Ok(completion("slots", climbed.any, Proof::Prices))
     }
 
-    /// The least sum of completion times by prices of time, where jobs that run at once fit on the machine
-    /// by their sizes, and no job makes more than a second of its ideal time a second. The best of the
-    /// bounds on completion; by far where jobs arrive over time.
+    /// The least sum of completion times by prices of time, where jobs that run at once fit on the
+    /// machine by their sizes, and no job makes more than a second of its ideal time a second. The
+    /// best of the bounds on completion; by far where jobs arrive over time.
     ///
     /// # Errors
     /// No slots, or more than 100,000.
     ///
     /// # Complexity
-    /// O(rounds x (n t + t m s)) for n jobs of s sizes, m devices, and t slots of time, arrivals among them;
-    /// a job sees only the slots up to about its end.
+    /// O(rounds x (n t + t m s)) for n jobs of s sizes, m devices, and t slots of time, arrivals
+    /// among them; a job sees only the slots up to about its end.
     pub fn rates(&self, ascent: &Ascent) -> Result<Bound, Error> {
         let climbed = self.climb(ascent)?;
         Ok(completion("rates", climbed.one, Proof::Prices))
@@ -192,8 +194,8 @@ impl RingBounds {
         vec![self.area(), self.critical_path(), self.squashed_area()]
     }
 
-    /// Every bound: makespan, then completion, each from the simplest on. Prices climb once for both
-    /// bounds that need them.
+    /// Every bound: makespan, then completion, each from the simplest on. Prices climb once for
+    /// both bounds that need them.
     ///
     /// # Errors
     /// As [`configurations`](Self::configurations) and [`rates`](Self::rates).
@@ -216,8 +218,8 @@ impl RingBounds {
         squashed.completions().max(ideal)
     }
 
-    /// Both bounds by prices. Neither is below the squashed area, from whose prices they climb, but for
-    /// what slots lose of it.
+    /// Both bounds by prices. Neither is below the squashed area, from whose prices they climb, but
+    /// for what slots lose of it.
     fn climb(&self, ascent: &Ascent) -> Result<Climbed, Error> {
         if !(1..=MOST_SLOTS).contains(&ascent.slots) {
             let what = format!("{ascent:?}: expected 1 to {MOST_SLOTS} slots");

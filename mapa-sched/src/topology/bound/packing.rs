@@ -29,12 +29,12 @@ impl Packing {
 
     /// The largest sum of prices of disjoint sets. [`sets`](Self::sets) has them then.
     ///
-    /// Within a set F of devices, either the lowest one stays idle, or it is in one of the sets: then the
-    /// rest of F is packed as well as it can be.
+    /// Within a set F of devices, either the lowest one stays idle, or it is in one of the sets:
+    /// then the rest of F is packed as well as it can be.
     ///
     /// # Complexity
-    /// O(sum over sets S of 2^(devices above the lowest of S that are not in S)), at most O(3ᵐ) for m
-    /// devices.
+    /// O(sum over sets S of 2^(devices above the lowest of S that are not in S)), at most O(3ᵐ) for
+    /// m devices.
     pub(super) fn dearest(&mut self, price: impl Fn(u32) -> f64) -> f64 {
         let devices = self.by_lowest.len();
         for lowest in (0..devices).rev() {

@@ -97,7 +97,8 @@ impl<'a> Squashed<'a> {
         let offsets = self.offsets();
         let mut prices = Vec::with_capacity(2 * times.len());
         for ends in times.windows(2) {
-            // The first piece that goes on after the slot begins, and the last that begins before it ends.
+            // The first piece that goes on after the slot begins, and the last that begins before
+            // it ends.
             let after = self.pieces.partition_point(|piece| piece.until <= ends[0]);
             let before = self.pieces.partition_point(|piece| piece.from < ends[1]);
             let at = |piece: Option<&Piece>, time: f64| {
