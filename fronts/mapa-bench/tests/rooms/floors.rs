@@ -148,6 +148,7 @@ pub(crate) const FLOORS: [Floors; 12] = [
             "plan",
             "first_fit",
             "pcie_plan",
+            "topology_plan",
             "energy",
             "energy::learned",
             "defrag",
