@@ -18,7 +18,8 @@ use crate::scheduler::Scheduler;
 use crate::topology_plan::{PlanGoal, TopologyPlan, Trust};
 
 type Boxed = Box<dyn Scheduler + Send>;
-/// Makes a scheduler that places jobs by a policy, with settings, for run times by a model of links.
+/// Makes a scheduler that places jobs by a policy, with settings, for run times by a model of
+/// links.
 type Make = fn(Box<dyn Policy>, &Said<'_>, LinkModel) -> Result<Boxed, mapa_core::Error>;
 
 /// A built-in scheduler: its name and what it does in one line; [`BuiltIn::named`] makes it.
@@ -30,7 +31,8 @@ pub struct BuiltIn {
     pub summary: &'static str,
     /// The policy by which it places jobs, if it takes no other.
     pub policy: Option<&'static str>,
-    /// Whether it keeps jobs waiting for better links, which pays only if run times depend on these.
+    /// Whether it keeps jobs waiting for better links, which pays only if run times depend on
+    /// these.
     pub waits_for_links: bool,
     /// Whether it keeps jobs waiting because PCIe is shared, which pays only if run times depend on
     /// that.

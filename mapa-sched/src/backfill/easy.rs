@@ -127,10 +127,10 @@ impl Easy {
         }
     }
 
-    /// The order in which jobs are considered; the first that cannot start has the reservation. Call
-    /// this before the first job arrives. In another order than that of arrival, a job that arrives may
-    /// become the head. Then the old head has no reservation any more, and may starve. Default:
-    /// [`Order::Arrival`].
+    /// The order in which jobs are considered; the first that cannot start has the reservation.
+    /// Call this before the first job arrives. In another order than that of arrival, a job that
+    /// arrives may become the head. Then the old head has no reservation any more, and may starve.
+    /// Default: [`Order::Arrival`].
     #[must_use]
     pub fn order(self, order: Order) -> Self {
         Self {

@@ -152,7 +152,8 @@ impl Links {
         job.slowdown_at(gbps)
     }
 
-    /// The most bandwidth that the idle machine has for a class; infinite if it has no place for it.
+    /// The most bandwidth that the idle machine has for a class; infinite if it has no place for
+    /// it.
     fn most_gbps(&mut self, graph: &HardwareGraph, class: &Class) -> f64 {
         let all = ((1u64 << graph.len().min(32)) - 1) as u32;
         if let Some(found) = self.find(graph, class, Aim::Fastest, all) {

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 /// The order in which [`FirstFit`](super::FirstFit) considers jobs. Ties: by arrival.
 ///
 /// A job's *ideal time* is its run time on the best set of devices that the idle fleet has for it:
-/// its run time at full speed times [`slowdown_at`](crate::Job::slowdown_at) of the most bandwidth. Its
-/// *area* is its number of devices times its ideal time.
+/// its run time at full speed times [`slowdown_at`](crate::Job::slowdown_at) of the most bandwidth.
+/// Its *area* is its number of devices times its ideal time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ListOrder {

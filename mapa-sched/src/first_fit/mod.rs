@@ -1,13 +1,15 @@
 //! Lists that skip what does not fit, with a threshold on slowdown and a limit on overtaking.
 //!
-//! MAPA's published evaluation keeps first in, first out, and asks where the head of the queue should go. Most
-//! time is lost elsewhere: devices idle behind a head that does not fit. A list that may skip it gains
-//! more than any placement. Once others may pass, it also pays to let a sensitive job wait for a set on
-//! which it is fast, since its devices do not idle meanwhile: delay scheduling (Zaharia et al., EuroSys
-//! 2010), with a threshold on the job's slowdown rather than on its wait.
+//! MAPA's published evaluation keeps first in, first out, and asks where the head of the queue
+//! should go. Most time is lost elsewhere: devices idle behind a head that does not fit. A list
+//! that may skip it gains more than any placement. Once others may pass, it also pays to let a
+//! sensitive job wait for a set on which it is fast, since its devices do not idle meanwhile: delay
+//! scheduling (Zaharia et al., EuroSys 2010), with a threshold on the job's slowdown rather than on
+//! its wait.
 //!
-//! What was tried and left: a hard limit on waiting times, first in, first out beyond it, doubles mean
-//! completion under load. So jobs age first, and the limit counts what overtook a job, not seconds.
+//! What was tried and left: a hard limit on waiting times, first in, first out beyond it, doubles
+//! mean completion under load. So jobs age first, and the limit counts what overtook a job, not
+//! seconds.
 
 mod links;
 mod list_order;
@@ -34,44 +36,48 @@ use crate::scheduler::Scheduler;
 use crate::time::Time;
 use crate::turn::Turn;
 
-/// A list that skips what does not fit: every job for which there is room starts, in a [`ListOrder`].
+/// A list that skips what does not fit: every job for which there is room starts, in a
+/// [`ListOrder`].
 ///
-/// **Threshold on slowdown.** With [`max_slowdown`](Self::max_slowdown) phi, a bandwidth-sensitive job
-/// starts only on a set of devices where it takes at most phi times the run time that it has on the
-/// best set of the idle machine, or on a machine without leases. Others go past it. Run times follow
-/// [`Job::slowdown_at`] of the bandwidth that a [model](Self::model) predicts.
+/// **Threshold on slowdown.** With [`max_slowdown`](Self::max_slowdown) phi, a bandwidth-sensitive
+/// job starts only on a set of devices where it takes at most phi times the run time that it has on
+/// the best set of the idle machine, or on a machine without leases. Others go past it. Run times
+/// follow [`Job::slowdown_at`] of the bandwidth that a [model](Self::model) predicts.
 ///
-/// **Placement.** Sensitive jobs get the set where they run fastest, of those the one that leaves the
-/// most bandwidth of direct links; other jobs get the set that leaves the most, then the fastest. With
-/// [`placed_by`](Self::placed_by) a policy places instead. If its set is too slow for the threshold, the
-/// fastest set is tried.
+/// **Placement.** Sensitive jobs get the set where they run fastest, of those the one that leaves
+/// the most bandwidth of direct links; other jobs get the set that leaves the most, then the
+/// fastest. With [`placed_by`](Self::placed_by) a policy places instead. If its set is too slow for
+/// the threshold, the fastest set is tried.
 ///
 /// **Nobody starves.** Two rules see to that; both can be switched off.
-/// - [Ageing](Self::ageing): a job that has waited long counts as shorter, or as larger, than it is.
-/// - A [limit on overtaking](Self::overtaking). Let B be the device-time of all jobs that wait when job
-///   j arrives, j included, and m the number of devices. If jobs that arrived later and started earlier
-///   come to more than Y = max(200 s × m, 2 B) of device-time, j is *overdue*. Overdue jobs go first, in
-///   order of arrival, on any set, and nobody starts before the first of them has. A job that the idle
-///   fleet has no place for is passed over.
+/// - [Ageing](Self::ageing): a job that has waited long counts as shorter, or as larger, than it
+///   is.
+/// - A [limit on overtaking](Self::overtaking). Let B be the device-time of all jobs that wait when
+///   job j arrives, j included, and m the number of devices. If jobs that arrived later and started
+///   earlier come to more than Y = max(200 s × m, 2 B) of device-time, j is *overdue*. Overdue jobs
+///   go first, in order of arrival, on any set, and nobody starts before the first of them has. A
+///   job that the idle fleet has no place for is passed over.
 ///
 /// *The wait is bounded* if the idle fleet has a place for every job, and no job takes longer than
-/// expected. Later arrivals that start before j hold at most Y + A of device-time, where A is the largest
-/// of one job: when the last of them started, j was not overdue. Earlier arrivals hold at most B. Jobs
-/// that run when j arrives hold at most some R. While j waits, at least one device is in use, since on
-/// an idle fleet the first job that fits starts, and j is such a job. So j starts within
-/// R + B + Y + A seconds, one device's time each.
+/// expected. Later arrivals that start before j hold at most Y + A of device-time, where A is the
+/// largest of one job: when the last of them started, j was not overdue. Earlier arrivals hold at
+/// most r B, where r is the largest [ratio](Job::link_ratio), as B counts ideal times. Jobs that
+/// run when j arrives hold some R. While j waits, at least one device is in use, since on an idle
+/// fleet the first job of the list starts. So j starts within R + r B + Y + A seconds of one
+/// device.
 ///
 /// **Estimates** are [`Job::run_time`], at full speed; an unknown one counts as ten years.
 ///
-/// On a fleet, an overdue job holds up all machines; with many, set a higher limit. Jobs over several
-/// machines are placed by the policy alone, without a threshold.
+/// On a fleet, an overdue job holds up all machines; with many, set a higher limit. Jobs over
+/// several machines are placed by the policy alone, without a threshold.
 ///
 /// # Complexity
-/// An instant costs O(n log n) for n jobs that wait, and one look-up or one decision for each kind of
-/// job after each start. On one machine of up to sixteen whole devices, sets for rings without
+/// An instant costs O(n log n) for n jobs that wait, and one look-up or one decision for each kind
+/// of job after each start. On one machine of up to sixteen whole devices, sets for rings without
 /// constraints are looked up, at most C(f, k) of f free devices, and only jobs that start cost a
 /// decision. Elsewhere (larger machines, fleets, MIG, other patterns), and with
-/// [`placed_by`](Self::placed_by), every answer is a policy's decision. Answers hold until the fleet changes.
+/// [`placed_by`](Self::placed_by), every answer is a policy's decision. Answers hold until the
+/// fleet changes.
 ///
 /// # Examples
 /// ```
@@ -208,9 +214,9 @@ impl FirstFit {
         }
     }
 
-    /// A job that has waited `patience`, or longer than the whole fleet would take for all jobs that
-    /// wait, counts once more with every further `pace`. With [`Duration::MAX`] jobs do not age.
-    /// Default: [`PATIENCE`](Self::PATIENCE) and [`PACE`](Self::PACE).
+    /// A job that has waited `patience`, or longer than the whole fleet would take for all jobs
+    /// that wait, counts once more with every further `pace`. With [`Duration::MAX`] jobs do not
+    /// age. Default: [`PATIENCE`](Self::PATIENCE) and [`PACE`](Self::PACE).
     #[must_use]
     pub fn ageing(self, patience: Duration, pace: Duration) -> Self {
         let ageing = Ageing {
@@ -397,8 +403,8 @@ impl FirstFit {
         first.map(|(at, _)| at)
     }
 
-    /// Starts overdue jobs. Returns whether others may start, those from `next` on, which moves with
-    /// the list.
+    /// Starts overdue jobs. Returns whether others may start, those from `next` on, which moves
+    /// with the list.
     fn serve_overdue(&mut self, next: &mut usize, turn: &mut Turn<'_>) -> bool {
         while let Some(at) = self.overdue() {
             let started = match self.try_one(at, true, turn) {

@@ -1,9 +1,9 @@
 //! The best set of devices for a ring on a small machine, without a search by a policy.
 //!
 //! A list scheduler asks at every event for every kind of job that waits. On a machine of up to
-//! sixteen whole devices, few are free at a time, and all sets of them are looked at in the time of a
-//! few memory accesses each. A policy's decision costs about a thousand times as much, so it is only
-//! made for a job that starts, on the set found here.
+//! sixteen whole devices, few are free at a time, and all sets of them are looked at in the time of
+//! a few memory accesses each. A policy's decision costs about a thousand times as much, so it is
+//! only made for a job that starts, on the set found here.
 
 use std::sync::Arc;
 

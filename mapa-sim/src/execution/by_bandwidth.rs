@@ -19,7 +19,7 @@ use mapa_core::{
 use mapa_sched::{Fleet, Guards, Job, Placed};
 
 use super::{Execution, computing};
-use crate::workload::Submission;
+use crate::workload::{Submission, ratios};
 
 /// Run times by effective bandwidth: T = D (1 + (r − 1) (1/B − 1/50) / (1/10 − 1/50)).
 ///
@@ -53,18 +53,12 @@ type Where = (u64, Vec<DeviceId>);
 impl ByBandwidth {
     /// The run time of the paper's sensitive networks over PCIe, over that on a double link. VGG-16
     /// has the "up to 3x" of Fig. 2b; the others are assumed.
-    pub const RATIOS: [(&'static str, f64); 4] = [
-        ("AlexNet", 2.2),
-        ("Inception-v3", 1.6),
-        ("ResNet-50", 1.6),
-        ("VGG-16", 3.0),
-    ];
+    pub const RATIOS: [(&'static str, f64); 4] = ratios::RATIOS;
 
     /// The ratio of a task, if it is one of [`RATIOS`](Self::RATIOS).
     #[must_use]
     pub fn ratio_of(task: &str) -> Option<f64> {
-        let mut all = Self::RATIOS.iter();
-        all.find(|(name, _)| *name == task).map(|(_, ratio)| *ratio)
+        ratios::ratio_of(task)
     }
 
     /// Run times by the paper's Eq. 2.

@@ -11,6 +11,7 @@ mod notes;
 mod numbers;
 mod patterns;
 mod profiles;
+pub(crate) mod ratios;
 mod submission;
 mod tasks;
 mod trace;

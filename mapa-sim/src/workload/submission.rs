@@ -6,7 +6,7 @@ use std::time::Duration;
 use mapa_core::Request;
 use mapa_sched::{Job, RunTime, Time};
 
-use crate::execution::ByBandwidth;
+use crate::workload::ratios::ratio_of;
 
 /// A job as it will be submitted, with its true work. The scheduler sees only the owner's estimate.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,12 +51,12 @@ impl Submission {
         }
     }
 
-    /// The job with this task. If the task's [ratio](ByBandwidth::RATIOS) is known, so it is to the
-    /// scheduler ([`Job::link_ratio`]), but for a ratio that the job has already.
+    /// The job with this task. If the task's [ratio](crate::ByBandwidth::RATIOS) is known, so it is
+    /// to the scheduler ([`Job::link_ratio`]), but for a ratio that the job has already.
     #[must_use]
     pub fn task(mut self, task: impl Into<Arc<str>>) -> Self {
         self.task = task.into();
-        let known = ByBandwidth::ratio_of(&self.task);
+        let known = ratio_of(&self.task);
         self.job.link_ratio = self.job.link_ratio.or(known);
         self
     }

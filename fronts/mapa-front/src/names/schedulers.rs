@@ -118,8 +118,8 @@ pub(super) fn built_in() -> Registry<SchedulerRow> {
         .collect()
 }
 
-/// A scheduler that lets jobs wait for better links, which pays only if run times depend on links, and
-/// is judged by the model by which they do.
+/// A scheduler that lets jobs wait for better links, which pays only if run times depend on links,
+/// and is judged by the model by which they do.
 fn patient(words: &str, policy: Box<dyn Policy>, execution: &ExecutionRow) -> Result<Boxed, Error> {
     let links = match execution.links {
         LinkEffect::None => LinkModel::None,

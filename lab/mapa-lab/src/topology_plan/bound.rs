@@ -13,8 +13,8 @@ pub(super) struct Bound {
     pub(super) completion: f64,
 }
 
-/// The largest bounds computed for a file; with `quick`, of those that need no linear program. `None`
-/// where none is computed.
+/// The largest bounds computed for a file; with `quick`, of those that need no linear program.
+/// `None` where none is computed.
 ///
 /// Bounds are not part of this program yet: this is the one place where they are made.
 pub(super) fn bound(_ready: &Ready, _jobs: &Workload, _quick: bool) -> Option<Bound> {

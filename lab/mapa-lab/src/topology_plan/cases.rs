@@ -11,7 +11,8 @@ use super::strongest::Strongest;
 use crate::plan::{Plan, on_files};
 use crate::progress::Progress;
 
-/// From this many files on, wrong knowledge is tried, all orders are, and bounds need linear programs.
+/// From this many files on, wrong knowledge is tried, all orders are, and bounds need linear
+/// programs.
 pub(super) const MANY: usize = 10;
 
 /// What a case is for.

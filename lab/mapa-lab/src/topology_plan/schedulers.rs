@@ -112,7 +112,8 @@ impl Listed {
         }
     }
 
-    /// The list with the threshold of [`PHI`] that ages and limits overtaking, as it does by default.
+    /// The list with the threshold of [`PHI`] that ages and limits overtaking, as it does by
+    /// default.
     pub(super) const fn aged(order: ListOrder) -> Self {
         Self::List {
             order,
@@ -183,8 +184,8 @@ impl Listed {
         }
     }
 
-    /// Whether it is told the run times over slow links. Reservations are kept if no estimate is too
-    /// short; backfilling is best so, of the estimates that were tried.
+    /// Whether it is told the run times over slow links. Reservations are kept if no estimate is
+    /// too short; backfilling is best so, of the estimates that were tried.
     pub(super) fn is_told_longest(self) -> bool {
         matches!(self, Self::Easy(_) | Self::Conservative)
     }

@@ -35,8 +35,8 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Adds the numbers of a case: every scheduler's means over files, the strongest baseline's, and the
-/// bounds.
+/// Adds the numbers of a case: every scheduler's means over files, the strongest baseline's, and
+/// the bounds.
 fn insert(section: &mut Section, all: &All, done: &Done) {
     let id = done.setting.id();
     for (name, _) in done.all() {
@@ -74,8 +74,8 @@ fn signed(values: &[f64]) -> String {
     format!("{sign}{}", mean_pm(value))
 }
 
-/// A table of a measure over the main cases of an arrival pattern: the first column is that of first
-/// in, first out, the others are percent above it.
+/// A table of a measure over the main cases of an arrival pattern: the first column is that of
+/// first in, first out, the others are percent above it.
 fn table(section: Section, all: &All, coming: Coming, (key, of): (&str, Of)) -> Section {
     let cases = all.group(Group::Main);
     let cases: Vec<&Done> = cases.filter(|own| own.setting.coming == coming).collect();

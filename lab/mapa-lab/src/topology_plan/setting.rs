@@ -117,8 +117,8 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    /// Prepares settings. Those on one machine share its graph, and with it its tables; those of one
-    /// judge and gain share the known bandwidths of placements.
+    /// Prepares settings. Those on one machine share its graph, and with it its tables; those of
+    /// one judge and gain share the known bandwidths of placements.
     pub(super) fn all(settings: &[Setting]) -> Result<Vec<Self>, Error> {
         let mut all: Vec<Self> = Vec::new();
         for &setting in settings {
@@ -168,7 +168,8 @@ impl Ready {
     }
 }
 
-/// The most bandwidth of a ring on the idle machine, GB/s, by number of devices; infinite below two.
+/// The most bandwidth of a ring on the idle machine, GB/s, by number of devices; infinite below
+/// two.
 fn best(graph: &HardwareGraph, judge: Judge) -> Vec<f64> {
     let mut best = vec![f64::INFINITY; 2];
     for devices in 2..=5 {

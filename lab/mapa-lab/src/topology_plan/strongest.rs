@@ -92,7 +92,7 @@ mod tests {
         .unwrap();
         let mut text = format!(
             "# The strongest of {} baselines by mean over {files} job files, seeds {seed} to {}, for each setting and measure.\n\
-             # Written by the ignored test topology_plan::strongest::tests::search_anew.\n\
+             # Searched on 2026-11-24. Written by the ignored test topology_plan::strongest::tests::search_anew.\n\
              setting;measure;scheduler;mean\n",
             baselines.len(),
             seed + files - 1,

@@ -14,11 +14,11 @@ use mapa_table::{Comments, Row, Sheet, columns, optional_text, text};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind};
-use crate::execution::ByBandwidth;
 use crate::workload::cells::{Devices, Flag, Gbps, Pattern, Ratio, Seconds, Slope};
 use crate::workload::notes::{names_lines, note_deadlines, note_order};
 use crate::workload::numbers;
 use crate::workload::patterns::{self, Patterns};
+use crate::workload::ratios::ratio_of;
 use crate::workload::submission::{Submission, Workload};
 use crate::workload::wrong::bad_workload;
 
@@ -279,8 +279,8 @@ pub(super) fn read(text: &str) -> Result<Workload, Error> {
     Ok(workload)
 }
 
-/// Checks a job that may run on an instance of any size: that its run times by size are a curve, and
-/// its deadline is not before its arrival. No such job can be planned.
+/// Checks a job that may run on an instance of any size: that its run times by size are a curve,
+/// and its deadline is not before its arrival. No such job can be planned.
 fn check_any(job: &Job) -> Result<(), String> {
     let demands = job.request.pattern.demands();
     if demands.iter().all(|demand| demand.want != Want::Any) {
@@ -393,14 +393,15 @@ impl fmt::Display for Estimate {
 /// - a pattern without ranks, or one that is neither a [`Shape`](mapa_core::Shape) nor independent;
 /// - demands that differ between ranks, or that are not for whole devices or slices of a size or of
 ///   any, with or without PCIe traffic;
-/// - a job on any slice with run times that grow with the slice, none on the smallest, or a deadline
-///   before its arrival;
+/// - a job on any slice with run times that grow with the slice, none on the smallest, or a
+///   deadline before its arrival;
 /// - constraints other than `same_numa`, or limits of its own;
 /// - tasks that request devices while it runs;
 /// - an empty list of run times by size, one for a size without compute or memory slices, or a time
 ///   beyond 584 years;
 /// - a `pcie_alpha` that is not finite, or is below 0;
-/// - a `link_ratio` that is not finite or is below 1, or that is unknown though the task's is known;
+/// - a `link_ratio` that is not finite or is below 1, or that is unknown though the task's is
+///   known;
 /// - a task's name with blanks at its ends, or of several lines.
 pub fn write_jobs(workload: &Workload) -> Result<String, Error> {
     let rows = workload
@@ -479,7 +480,7 @@ fn row_of(own: &Submission) -> Result<Columns, Error> {
     if !job.link_ratio.is_none_or(numbers::is_ratio) {
         return Err(cannot(job, "a link_ratio that is not finite or below 1"));
     }
-    let of_task = ByBandwidth::ratio_of(&own.task);
+    let of_task = ratio_of(&own.task);
     if job.link_ratio.is_none() && of_task.is_some() {
         let what = "an unknown link_ratio of a task whose own is known";
         return Err(cannot(job, what));
