@@ -56,5 +56,5 @@ pub use pcie_plan::{PcieBound, PciePlan, PciePorts, PcieWork, Planned, PortModel
 pub use queue::Queue;
 pub use scheduler::{Scheduler, step};
 pub use time::Time;
-pub use topology_plan::{PlanGoal, PlannedStart, TopologyPlan, Trust};
+pub use topology_plan::{PlanGoal, PlanPart, PlannedStart, TopologyPlan, Trust};
 pub use turn::Turn;

@@ -50,6 +50,8 @@ struct Search<'a, F> {
     facts: Vec<(f64, usize)>,
     kinds: Vec<Kind>,
     descending: bool,
+    /// Whether jobs may wait for good sets.
+    waits: bool,
     /// What a list costs, if it is no more than a limit.
     price: F,
     best: Recipe,
@@ -61,8 +63,11 @@ struct Search<'a, F> {
 /// would be fitted to their errors. The shortest come first, or for the least makespan the largest,
 /// then the longest (`descending`), and sensitive jobs wait for good sets: the list of
 /// [`FirstFit`](crate::FirstFit).
-pub(super) fn plain(jobs: &[Entry<SetJob>], descending: bool) -> Vec<Entry<SetJob>> {
-    let gene = |own: &Entry<SetJob>| match own.job.chooses {
+pub(super) fn plain(
+    jobs: &[Entry<SetJob>],
+    (descending, waits): (bool, bool),
+) -> Vec<Entry<SetJob>> {
+    let gene = |own: &Entry<SetJob>| match own.job.chooses && waits {
         true if own.job.gain >= FAST - 1.0 => GOOD,
         true => FAIR,
         false => own.gene,
@@ -86,13 +91,14 @@ pub(super) fn plain(jobs: &[Entry<SetJob>], descending: bool) -> Vec<Entry<SetJo
 }
 
 /// Arranges the jobs of a batch, which come in order of arrival: `price` simulates a list. For the
-/// least makespan the longest come first (`descending`), else the shortest.
+/// least makespan the longest come first (`descending`), else the shortest. Sensitive jobs wait for
+/// good sets only if they may (`waits`).
 ///
 /// # Complexity
 /// Some 100 simulations, and 14 more for each kind of job, of at most 64.
 pub(super) fn arrange(
     jobs: &[Entry<SetJob>],
-    descending: bool,
+    (descending, waits): (bool, bool),
     price: impl FnMut(&[Entry<SetJob>], f64) -> Option<f64>,
 ) -> Vec<Entry<SetJob>> {
     let mut kinds: Vec<Kind> = Vec::new();
@@ -127,6 +133,7 @@ pub(super) fn arrange(
         facts,
         kinds,
         descending,
+        waits,
         price,
         best,
         cost: f64::INFINITY,
@@ -154,6 +161,7 @@ impl<F: FnMut(&[Entry<SetJob>], f64) -> Option<f64>> Search<'_, F> {
         let plain = self.best.clone();
         for start in 0..3 {
             let mode = |own: &Kind| match start {
+                _ if !self.waits => ANY,
                 0 => ANY,
                 1 => GOOD,
                 _ if own.gain >= FAST - 1.0 => GOOD,
@@ -173,7 +181,8 @@ impl<F: FnMut(&[Entry<SetJob>], f64) -> Option<f64>> Search<'_, F> {
         for _ in 0..2 {
             for kind in 0..self.kinds.len() {
                 for mode in [ANY, GOOD, FAIR] {
-                    if self.kinds[kind].chooses && self.best.modes[kind] != mode {
+                    let may = self.waits || mode == ANY;
+                    if may && self.kinds[kind].chooses && self.best.modes[kind] != mode {
                         let mut own = self.best.clone();
                         own.modes[kind] = mode;
                         self.attempt(own);

@@ -62,6 +62,38 @@ impl PlanGoal {
     }
 }
 
+/// A part of a [`TopologyPlan`](super::TopologyPlan) that can be left out, to see what it is worth. The
+/// search is left out by a budget of 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PlanPart {
+    /// Waiting for good sets: every job takes the fastest free one.
+    Sets,
+    /// Waiting for devices: nobody bars those behind it.
+    Bars,
+    /// The search for the order of a batch: the shortest come first, or for makespan the largest.
+    Prices,
+    /// The price of machine time for jobs that will come.
+    Coming,
+    /// Insertion where a new job adds the least cost: it comes last.
+    Insertion,
+}
+
+impl PlanPart {
+    /// Every part.
+    pub const ALL: [Self; 5] = [
+        Self::Sets,
+        Self::Bars,
+        Self::Prices,
+        Self::Coming,
+        Self::Insertion,
+    ];
+
+    pub(super) fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
+
 /// How far run times can be trusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]

@@ -543,6 +543,54 @@ mod tests {
         }
     }
 
+    /// A search simulates no more than its moves, each once: starts and ends of every job.
+    #[test]
+    fn a_search_keeps_its_budget() {
+        let mut machines = Machines::new(ring_packing_gbps());
+        let mut fabric = mapa_core::Fabric::new();
+        let root = fabric.add_numa("cpu0", 0).unwrap();
+        for device in 0..6 {
+            let device = fabric.add_device(format!("GPU{device}")).unwrap();
+            fabric.attach(device, root, 12.0).unwrap();
+        }
+        let graph = Arc::new(fabric.lower().unwrap());
+        let kind = machines.kind_of(&graph);
+        let shapes: Vec<u8> = (1..=3)
+            .map(|size| machines.shape_of(&Pattern::ring(size)).unwrap())
+            .collect();
+        let state = MachineState::new(&machines, kind, (63, 63), std::iter::empty());
+        let mut plan = Planner::new(machines, FLOW, 0);
+        plan.add_lane(state);
+        for id in 0..40_u64 {
+            let size = id as usize % 3;
+            let job = SetJob {
+                shape: shapes[size],
+                devices: size as u8 + 1,
+                work: 5.0 + id as f64,
+                gain: 0.6,
+                chooses: size > 0,
+                ideal: 5.0 + id as f64,
+                since: 0.0,
+            };
+            let entry = Entry {
+                id: JobId(id),
+                job,
+                gene: ANY,
+                weight: 1.0,
+            };
+            plan.put(0, usize::MAX, entry);
+        }
+        let moves = 1000 / 40;
+        plan.search(
+            (moves, &super::super::MOVES),
+            |_, _| {},
+            |_, _| 0,
+            |draws, _, _| draws.below(4) as u8,
+        );
+        let most = (moves as u64 + 1) * (2 * 40 + 1);
+        assert!(plan.steps() > 0 && plan.steps() <= most, "{}", plan.steps());
+    }
+
     proptest! {
         #[test]
         fn a_list_ends_when_a_slow_simulation_says(

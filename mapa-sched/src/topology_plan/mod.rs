@@ -28,7 +28,7 @@ use goal::Errors;
 use machines::{ANY, BAR, FAIR, GOOD, MODEST, Machines, SetJob};
 use runs::{Plan, Runs};
 
-pub use goal::{PlanGoal, Trust};
+pub use goal::{PlanGoal, PlanPart, Trust};
 
 /// More new jobs at once than this are a batch.
 const BATCH: usize = 20;
@@ -128,6 +128,8 @@ pub struct TopologyPlan {
     /// The policy of jobs that are not planned.
     others_by: Option<Box<dyn Policy>>,
     ages: bool,
+    /// The parts that are left out, one bit each.
+    without: u8,
     budget: usize,
     errors: Errors,
     fallback: FirstFit,
@@ -193,6 +195,7 @@ impl TopologyPlan {
             gains: true,
             others_by: None,
             ages: true,
+            without: 0,
             budget: Self::SEARCH,
             errors: Errors::default(),
             fallback: FirstFit::new(ListOrder::Shortest),
@@ -268,6 +271,17 @@ impl TopologyPlan {
     #[must_use]
     pub fn ageing(self, ages: bool) -> Self {
         Self { ages, ..self }
+    }
+
+    /// Leaves out a part of the plan, to see what it is worth.
+    #[must_use]
+    pub fn without(mut self, part: PlanPart) -> Self {
+        self.without |= part.bit();
+        self
+    }
+
+    fn has(&self, part: PlanPart) -> bool {
+        self.without & part.bit() == 0
     }
 
     /// The seed of the moves. Default: 0.
@@ -464,7 +478,8 @@ impl TopologyPlan {
             self.plan
                 .weigh(lane, |entry| weights.get(&entry.id).copied().unwrap_or(1.0));
         }
-        let coming = if self.batches { 0.0 } else { COMING };
+        let expects = !self.batches && self.has(PlanPart::Coming);
+        let coming = if expects { COMING } else { 0.0 };
         let jobs = self.held.len();
         let cost = self.goal.cost(coming, self.blend, jobs);
         self.plan.set_goal(cost);
@@ -518,6 +533,7 @@ impl TopologyPlan {
             self.batches = is_batch;
         }
         new.sort_by(|a, b| a.0.ideal.total_cmp(&b.0.ideal).then(a.2.cmp(&b.2)));
+        let waits = self.has(PlanPart::Sets);
         let mut touched: Vec<usize> = Vec::new();
         for (job, id, _) in new {
             let entry = Entry {
@@ -547,13 +563,16 @@ impl TopologyPlan {
                     }
                     None => self.homeless.push(id),
                 }
-            } else if !self.plan.insert(entry, &lanes, PLACES, |_, job, _| {
-                if job.chooses {
-                    vec![ANY, GOOD, FAIR]
-                } else {
-                    vec![MODEST]
-                }
-            }) {
+            } else if !self.has(PlanPart::Insertion) && !lanes.is_empty() {
+                self.plan.put(lanes[0], usize::MAX, entry);
+            } else if !self
+                .plan
+                .insert(entry, &lanes, PLACES, |_, job, _| match job.chooses {
+                    true if waits => vec![ANY, GOOD, FAIR],
+                    true => vec![ANY],
+                    false => vec![MODEST],
+                })
+            {
                 self.homeless.push(id);
             }
         }
@@ -574,15 +593,17 @@ impl TopologyPlan {
         rest.sort_by_key(|entry| self.serials.get(&entry.id).copied());
         let descending = self.goal == PlanGoal::Makespan;
         let mut whole = front.to_vec();
+        let how = (descending, self.has(PlanPart::Sets));
+        let searches = trust == Trust::Exact && self.has(PlanPart::Prices);
         let plan = &mut self.plan;
-        let rest = if trust == Trust::Exact {
-            batch::arrange(&rest, descending, |rest, limit| {
+        let rest = if searches {
+            batch::arrange(&rest, how, |rest, limit| {
                 whole.truncate(fixed);
                 whole.extend_from_slice(rest);
                 plan.price(lane, &whole, limit)
             })
         } else {
-            batch::plain(&rest, descending)
+            batch::plain(&rest, how)
         };
         whole.truncate(fixed);
         whole.extend(rest);
@@ -604,6 +625,7 @@ impl TopologyPlan {
         if trust != Trust::Exact && waiting > ROUGH_QUEUE {
             return;
         }
+        let (waits, bars) = (self.has(PlanPart::Sets), self.has(PlanPart::Bars));
         let lanes = self.runs.lanes();
         let kinds = if lanes > 1 { &MOVES_OF_FLEET } else { &MOVES };
         self.plan.search(
@@ -611,10 +633,11 @@ impl TopologyPlan {
             |_, _| {},
             |draws, _| draws.below(lanes),
             |draws, job, old| {
-                if draws.one_in(3) || !job.chooses {
-                    old ^ BAR
-                } else {
-                    old & BAR | [ANY, GOOD, FAIR][draws.below(3)]
+                let is_bar = draws.one_in(3) || !job.chooses;
+                match (is_bar, waits, bars) {
+                    (true, _, true) => old ^ BAR,
+                    (false, true, _) => old & BAR | [ANY, GOOD, FAIR][draws.below(3)],
+                    _ => old,
                 }
             },
         );
