@@ -1,5 +1,8 @@
 //! What no schedule of a file is below.
 
+use mapa_front::Error;
+use mapa_sched::bound::Solver;
+use mapa_sched::topology::{Ascent, RingBounds, RingWork};
 use mapa_sim::Workload;
 
 use super::setting::Ready;
@@ -13,10 +16,37 @@ pub(super) struct Bound {
     pub(super) completion: f64,
 }
 
-/// The largest bounds computed for a file; with `quick`, of those that need no linear program.
-/// `None` where none is computed.
-///
-/// Bounds are not part of this program yet: this is the one place where they are made.
-pub(super) fn bound(_ready: &Ready, _jobs: &Workload, _quick: bool) -> Option<Bound> {
-    None
+/// The largest bounds computed for a file; with `quick`, of those that need no linear program and no
+/// climb.
+pub(super) fn bound(ready: &Ready, jobs: &Workload, quick: bool) -> Result<Bound, Error> {
+    let works: Vec<RingWork> = jobs
+        .jobs
+        .iter()
+        .map(|own| RingWork {
+            arrives: own.job.arrived.0 as f64 / 1e9,
+            devices: own.devices(),
+            ratio: own.job.link_ratio(),
+            seconds: own.work.as_secs_f64(),
+        })
+        .collect();
+    let own = RingBounds::new(&ready.graph, &ready.setting.judge.model(), &works);
+    let own = own.map_err(Error::malformed)?;
+    let first = works
+        .iter()
+        .map(|own| own.arrives)
+        .fold(f64::INFINITY, f64::min);
+    let (mut last, mut sum) = (own.area().value, own.squashed_area().value);
+    last = last.max(own.critical_path().value);
+    if !quick {
+        let packed = own
+            .configurations(&Solver::MICROLP)
+            .map_err(Error::malformed)?;
+        let rates = own.rates(&Ascent::default()).map_err(Error::malformed)?;
+        (last, sum) = (last.max(packed.value), sum.max(rates.value));
+    }
+    Ok(Bound {
+        // Schedules are measured from time 0, bounds from the first arrival.
+        makespan: first + last,
+        completion: sum / works.len() as f64,
+    })
 }

@@ -1,11 +1,11 @@
 //! The cases: settings, and which schedulers are compared in each.
 
 use mapa_front::Error;
-use mapa_sched::ListOrder;
+use mapa_sched::{ListOrder, PlanGoal};
 
 use super::bound::{Bound, bound};
 use super::run::{Numbers, Of, missing, run as run_file};
-use super::schedulers::{Goal, Listed, Place};
+use super::schedulers::{Listed, Place, Planned};
 use super::setting::{Coming, Ready, Setting, Told};
 use super::strongest::Strongest;
 use crate::plan::{Plan, on_files};
@@ -126,7 +126,15 @@ fn main_listed(setting: &Setting, strongest: &Strongest, many: bool) -> Vec<List
         all.push(Listed::list(order, Some(1.2)));
     }
     all.push(Listed::aged(ListOrder::Shortest));
-    all.extend(Goal::ALL.map(Listed::Plan));
+    all.extend(PlanGoal::ALL.map(|goal| Listed::Plan(Planned::of(goal))));
+    let own = Planned::of(PlanGoal::Completion);
+    all.push(Listed::Plan(Planned { ages: false, ..own }));
+    if setting.coming == Coming::AtOnce {
+        all.push(Listed::Plan(Planned { blend: 0.3, ..own }));
+    }
+    if many && matches!(setting.coming, Coming::AtOnce | Coming::Load(0.9)) {
+        all.extend(Planned::ablation().into_iter().map(Listed::Plan));
+    }
     let measures = Numbers::MEASURES.iter();
     all.extend(measures.filter_map(|(measure, _)| strongest.of(setting, measure)));
     all
@@ -140,7 +148,8 @@ fn wrong_listed() -> Vec<Listed> {
         all.extend(WRONG_PHIS.map(|phi| Listed::list(order, Some(phi))));
     }
     all.push(Listed::list(ListOrder::Largest, Some(1.1)));
-    all.extend([Goal::Completion, Goal::Makespan].map(Listed::Plan));
+    let goals = [PlanGoal::Completion, PlanGoal::Makespan];
+    all.extend(goals.map(|goal| Listed::Plan(Planned::of(goal))));
     all
 }
 
@@ -185,7 +194,7 @@ fn cases(files: usize, strongest: &Strongest) -> Vec<Case> {
     for case in &mut all {
         let mut seen = Vec::new();
         case.listed.retain(|own| {
-            let is_new = own.is_there() && !seen.contains(own);
+            let is_new = !seen.contains(own);
             seen.push(*own);
             is_new
         });
@@ -209,8 +218,11 @@ pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<All, Error> {
             all.push((run_file(ready, &jobs, listed, seed)?, None));
         }
         let is_main = case.group == Group::Main;
-        let bound = is_main.then(|| bound(ready, &jobs, plan.files < MANY));
-        all.push((Numbers::default(), bound.flatten()));
+        let bound = match is_main {
+            true => Some(bound(ready, &jobs, plan.files < MANY)?),
+            false => None,
+        };
+        all.push((Numbers::default(), bound));
         Ok(all)
     })?;
     let dones = cases.into_iter().zip(done).map(|(case, mut of)| {

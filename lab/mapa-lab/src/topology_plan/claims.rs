@@ -5,7 +5,7 @@ use mapa_sim::{Interval, mean_interval};
 
 use super::cases::{All, Done, Group, percent};
 use super::run::{Numbers, Of};
-use super::schedulers::{FIFO, PLAN, PLAN_MAKESPAN, PLAN_SLOWDOWN, is_list};
+use super::schedulers::{FIFO, PLAN, PLAN_MAKESPAN, PLAN_SLOWDOWN, PLAN_UNAGED, is_list};
 use super::setting::{Coming, Told};
 use crate::claim::{Claim, EXACT, Verdict, mean_pm};
 
@@ -103,16 +103,21 @@ fn reach(all: &All) -> Result<Vec<Claim>, Error> {
 }
 
 /// a. The plan against the strongest baseline at load .9. The torus by ring packing is overloaded
-/// there: no ring of three or five closes.
+/// there, as no ring of three or five closes: the claim is for the plan without ageing.
 fn under_load(all: &All) -> Vec<Claim> {
     let loaded = of_coming(all, Coming::Load(0.9));
-    let loaded = loaded.filter(|own| own.setting.place() != "torus-2d, ring packing");
     let claim = |done: &Done| {
+        let is_over = done.setting.place() == "torus-2d, ring packing";
+        let (plan, how) = if is_over {
+            (PLAN_UNAGED, " without ageing")
+        } else {
+            (PLAN, "")
+        };
         let what = format!(
-            "a. {}: the plan's mean completion is at least 5 % below that of the strongest baseline",
+            "a. {}: the plan's mean completion{how} is at least 5 % below that of the strongest baseline",
             done.setting.id()
         );
-        at_most(what, &over_strongest(all, done, PLAN, TO_COMPLETION), -5.0)
+        at_most(what, &over_strongest(all, done, plan, TO_COMPLETION), -5.0)
     };
     loaded.map(claim).collect()
 }

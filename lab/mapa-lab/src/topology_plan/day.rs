@@ -19,7 +19,13 @@ const SIZES: [[&str; 2]; 5] = [
 
 /// Draws a line for each device and a bar for each job, in the colour of its size: dark if it is
 /// sensitive, else pale. The axis of time ends at `until`, seconds, so that pictures compare.
-pub(super) fn day(outcome: &Outcome, jobs: &Workload, title: &str, devices: usize, until: f64) -> String {
+pub(super) fn day(
+    outcome: &Outcome,
+    jobs: &Workload,
+    title: &str,
+    devices: usize,
+    until: f64,
+) -> String {
     let gap = until / 1500.0;
     let mut plots: Vec<Plot> = Vec::new();
     for size in 1..=SIZES.len() {

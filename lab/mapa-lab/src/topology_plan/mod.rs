@@ -9,6 +9,7 @@ use crate::report::Report;
 mod bound;
 mod cases;
 mod claims;
+mod day;
 mod run;
 mod schedulers;
 mod section;

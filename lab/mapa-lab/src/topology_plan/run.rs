@@ -2,7 +2,7 @@
 
 use mapa_front::Error;
 use mapa_sched::Fleet;
-use mapa_sim::{Simulation, Workload};
+use mapa_sim::{Outcome, Simulation, Workload};
 
 use super::schedulers::Listed;
 use super::setting::{Misled, Ready};
@@ -35,6 +35,25 @@ impl Numbers {
     ];
 }
 
+/// The outcome of a file under a scheduler.
+pub(super) fn outcome(
+    ready: &Ready,
+    jobs: &Workload,
+    listed: Listed,
+    seed: u64,
+) -> Result<Outcome, Error> {
+    let scheduler = listed.scheduler(ready.setting.judge, ready.setting.told);
+    let fleet = Fleet::new([ready.graph.clone()]);
+    let mut scheduler = Misled::new(
+        scheduler,
+        (ready.setting.told, listed.is_told_longest()),
+        seed,
+    );
+    Simulation::new(jobs, fleet)
+        .run(&mut scheduler, &ready.execution)
+        .map_err(Error::malformed)
+}
+
 /// Runs a file under a scheduler.
 pub(super) fn run(
     ready: &Ready,
@@ -42,17 +61,7 @@ pub(super) fn run(
     listed: Listed,
     seed: u64,
 ) -> Result<Numbers, Error> {
-    let scheduler = listed.scheduler(ready.setting.judge);
-    let scheduler = scheduler.ok_or_else(|| missing(&listed.name()))?;
-    let fleet = Fleet::new([ready.graph.clone()]);
-    let mut scheduler = Misled::new(
-        scheduler,
-        (ready.setting.told, listed.is_told_longest()),
-        seed,
-    );
-    let outcome = Simulation::new(jobs, fleet)
-        .run(&mut scheduler, &ready.execution)
-        .map_err(Error::malformed)?;
+    let outcome = outcome(ready, jobs, listed, seed)?;
     let mut own = Numbers {
         left: outcome.rejected.len() + outcome.waiting.len(),
         ..Numbers::default()

@@ -3,8 +3,12 @@
 use std::time::Duration;
 
 use mapa_core::{Foresight, Policy, Rules, max, preserved_direct_gbps};
-use mapa_sched::{Conservative, Easy, Fifo, FirstFit, Job, LinkModel, ListOrder, Order, Scheduler};
+use mapa_sched::{
+    Conservative, Easy, Fifo, FirstFit, Job, LinkModel, ListOrder, Order, PlanGoal, PlanPart,
+    Scheduler, TopologyPlan, Trust,
+};
 
+use super::setting::Told;
 use crate::foresight::{Judge, preserve_by};
 
 /// Where jobs are placed.
@@ -42,22 +46,89 @@ impl Place {
     }
 }
 
-/// The goal of a plan.
+/// A plan, and how it differs from the one with all defaults.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Goal {
-    Completion,
-    Makespan,
-    Slowdown,
+pub(super) struct Planned {
+    pub(super) goal: PlanGoal,
+    pub(super) ages: bool,
+    pub(super) without: Option<PlanPart>,
+    pub(super) search: usize,
+    pub(super) blend: f64,
 }
 
-impl Goal {
-    pub(super) const ALL: [Self; 3] = [Self::Completion, Self::Makespan, Self::Slowdown];
+impl Planned {
+    /// The plan for a goal.
+    pub(super) const fn of(goal: PlanGoal) -> Self {
+        Self {
+            goal,
+            ages: true,
+            without: None,
+            search: TopologyPlan::SEARCH,
+            blend: 0.0,
+        }
+    }
 
-    fn name(self) -> &'static str {
-        match self {
-            Self::Completion => PLAN,
-            Self::Makespan => PLAN_MAKESPAN,
-            Self::Slowdown => PLAN_SLOWDOWN,
+    /// The parts without which the plan runs, the plan with ten times the search, and that without
+    /// any.
+    pub(super) fn ablation() -> Vec<Self> {
+        let own = Self::of(PlanGoal::Completion);
+        let mut all = vec![
+            Self { search: 0, ..own },
+            Self {
+                search: 10 * TopologyPlan::SEARCH,
+                ..own
+            },
+        ];
+        all.extend(PlanPart::ALL.map(|part| Self {
+            without: Some(part),
+            ..own
+        }));
+        all
+    }
+
+    pub(super) fn name(self) -> String {
+        let mut name = match self.goal {
+            PlanGoal::Makespan => PLAN_MAKESPAN,
+            PlanGoal::Slowdown => PLAN_SLOWDOWN,
+            _ => PLAN,
+        }
+        .to_owned();
+        if self.search != TopologyPlan::SEARCH {
+            name += &format!(", search={}", self.search);
+        }
+        if self.blend > 0.0 {
+            name += &format!(", blend={}", self.blend);
+        }
+        if let Some(part) = self.without {
+            name += match part {
+                PlanPart::Sets => ", nobody waits for links",
+                PlanPart::Bars => ", nobody bars",
+                PlanPart::Prices => ", no search for a batch",
+                PlanPart::Coming => ", no price of time",
+                _ => ", new jobs last",
+            };
+        }
+        if !self.ages {
+            name += NO_AGEING;
+        }
+        name
+    }
+
+    fn scheduler(self, judge: Judge, told: Told) -> TopologyPlan {
+        let own = TopologyPlan::new()
+            .model(LinkModel::By(judge.model()))
+            .goal(self.goal)
+            .blend(self.blend)
+            .search(self.search)
+            .ageing(self.ages)
+            .trust(match told {
+                Told::Exact => Trust::Exact,
+                Told::Wrong(_) => Trust::Rough,
+                Told::Means => Trust::ClassMeans,
+            });
+        match self.without {
+            Some(part) => own.without(part),
+            None => own,
         }
     }
 }
@@ -79,7 +150,7 @@ pub(super) enum Listed {
         /// Whether jobs age, and overtaking is limited.
         aged: bool,
     },
-    Plan(Goal),
+    Plan(Planned),
 }
 
 pub(super) const FIFO: &str = "fifo-preserve";
@@ -93,6 +164,8 @@ pub(super) const BOUND: &str = "bound";
 pub(super) const PLAN: &str = "topology-plan";
 pub(super) const PLAN_MAKESPAN: &str = "topology-plan-makespan";
 pub(super) const PLAN_SLOWDOWN: &str = "topology-plan-slowdown";
+pub(super) const PLAN_UNAGED: &str = "topology-plan, no ageing";
+const NO_AGEING: &str = ", no ageing";
 
 /// The threshold of [`PHI`].
 const PHI_IS: f64 = 1.2;
@@ -180,7 +253,7 @@ impl Listed {
                 let aged = if aged { ", ageing" } else { "" };
                 format!("{}, {how}{aged}", order.name())
             }
-            Self::Plan(goal) => goal.name().to_owned(),
+            Self::Plan(own) => own.name(),
         }
     }
 
@@ -190,14 +263,9 @@ impl Listed {
         matches!(self, Self::Easy(_) | Self::Conservative)
     }
 
-    /// Whether it is part of this program.
-    pub(super) fn is_there(self) -> bool {
-        self.scheduler(Judge::Eq2).is_some()
-    }
-
-    /// The scheduler, by the judge's model. `None` for one that is not part of this program.
-    pub(super) fn scheduler(self, judge: Judge) -> Option<Box<dyn Scheduler>> {
-        Some(match self {
+    /// The scheduler, by the judge's model. A plan is also told how far to trust what it is told.
+    pub(super) fn scheduler(self, judge: Judge, told: Told) -> Box<dyn Scheduler> {
+        match self {
             Self::Fifo(place) => Box::new(Fifo::new(place.policy(judge))),
             Self::Foresight => {
                 let policy = Foresight::new(judge.model());
@@ -233,9 +301,8 @@ impl Listed {
                 }
                 Box::new(own)
             }
-            // The one place where the plan is made.
-            Self::Plan(_) => return None,
-        })
+            Self::Plan(own) => Box::new(own.scheduler(judge, told)),
+        }
     }
 }
 
@@ -259,7 +326,6 @@ mod tests {
     #[test]
     fn baselines_have_names_of_their_own_and_can_be_made() {
         let mut names: Vec<String> = Listed::baselines().iter().map(|own| own.name()).collect();
-        assert!(Listed::baselines().iter().all(|own| own.is_there()));
         let before = names.len();
         names.sort();
         names.dedup();

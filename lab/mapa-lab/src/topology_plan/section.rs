@@ -3,23 +3,26 @@
 use std::collections::BTreeMap;
 
 use mapa_front::Error;
+use mapa_sched::PlanGoal;
 use mapa_sim::mean_interval;
 use serde_json::Value;
 
 use super::cases::{All, Done, Group, percent};
 use super::claims::{claims, over_strongest, strongest};
+use super::day::day;
 use super::run::{Numbers, Of};
+use super::run::{missing, outcome};
 use super::schedulers::{
-    AGED, BOUND, CONSERVATIVE, EASY, FIFO, FORESIGHT, PHI, PLAN, PLAN_MAKESPAN, PLAN_SLOWDOWN,
-    STRONGEST,
+    AGED, BOUND, CONSERVATIVE, EASY, FIFO, FORESIGHT, Listed, PHI, PLAN, PLAN_MAKESPAN,
+    PLAN_SLOWDOWN, PLAN_UNAGED, Place, Planned, STRONGEST,
 };
-use super::setting::Coming;
+use super::setting::{Coming, Ready};
 use crate::claim::mean_pm;
 use crate::picture::bars;
 use crate::report::{Section, three_decimals, value};
 
 /// The schedulers that tables and `results.json` show by name, but for the strongest and the bound.
-const SHOWN: [&str; 9] = [
+const SHOWN: [&str; 10] = [
     FIFO,
     FORESIGHT,
     EASY,
@@ -29,6 +32,7 @@ const SHOWN: [&str; 9] = [
     PLAN,
     PLAN_MAKESPAN,
     PLAN_SLOWDOWN,
+    PLAN_UNAGED,
 ];
 
 fn mean(values: &[f64]) -> f64 {
@@ -124,6 +128,7 @@ fn lists(section: Section, all: &All, coming: Coming, (key, of): (&str, Of)) -> 
     };
     let names = first.all().map(|(name, _)| name.to_owned());
     let names: Vec<String> = names
+        .filter(|name| !name.starts_with(PLAN))
         .filter(|name| !SHOWN.contains(&&name[..]) || name == PHI)
         .collect();
     let rows = names.iter().map(|name| {
@@ -164,6 +169,109 @@ fn wrong(section: Section, all: &All) -> Section {
     );
     without_empty(section, header, rows)
 }
+
+/// What each part of the plan is worth: mean completion without it, percent above the plan's.
+fn ablation(section: Section, all: &All) -> Section {
+    let completion = Numbers::MEASURES[1].1;
+    let of = |coming| {
+        all.group(Group::Main)
+            .filter(move |own| own.setting.coming == coming)
+    };
+    let mut rows = Vec::new();
+    for coming in [Coming::AtOnce, Coming::Load(0.9)] {
+        for own in Planned::ablation() {
+            let name = own.name();
+            let cells: Vec<String> = of(coming)
+                .map(|done| signed(&done.more(&name, PLAN, completion)))
+                .collect();
+            if cells.iter().any(|cell| !cell.is_empty()) {
+                let mut row = vec![coming.name(), name[PLAN.len() + 2..].to_owned()];
+                row.extend(cells);
+                rows.push(row);
+            }
+        }
+    }
+    if rows.is_empty() {
+        return section;
+    }
+    let places = of(Coming::AtOnce).map(|done| done.setting.place());
+    let header = [String::new(), PLAN.to_owned()].into_iter().chain(places);
+    let header: Vec<String> = header.collect();
+    section
+        .text(
+            "What the parts of the plan are worth: mean completion, percent above that of the whole plan. `search=0`: no random moves.",
+        )
+        .table(header, rows)
+}
+
+/// How far the plan is above the bounds, percent.
+fn above_bounds(section: Section, all: &All) -> Section {
+    let mut rows = Vec::new();
+    for done in all.group(Group::Main) {
+        let of =
+            |name: &str, of: Of, bound: &[f64]| signed(&percent(&done.per_file(name, of), bound));
+        let makespan = match done.setting.coming {
+            Coming::AtOnce => of(
+                PLAN_MAKESPAN,
+                Numbers::MEASURES[0].1,
+                &done.bounds(|own| own.makespan),
+            ),
+            _ => String::new(),
+        };
+        let means = of(
+            PLAN,
+            Numbers::MEASURES[1].1,
+            &done.bounds(|own| own.completion),
+        );
+        rows.push(vec![done.setting.id(), makespan, means]);
+    }
+    section
+        .text(
+            "How far the plan is above the bound, percent: its makespan when that is its goal, and its mean completion. With arrivals the bound knows what \
+             comes, and no scheduler does.",
+        )
+        .table(["", "makespan", "mean completion"], rows)
+}
+
+/// One job file under first in, first out and under the plan: which job is on which device.
+fn days(all: &All) -> Result<[String; 2], Error> {
+    let done = all.main("dgx-1v, ring packing", Coming::AtOnce)?;
+    let ready = Ready::all(&[done.setting])?;
+    let Some(ready) = ready.first() else {
+        return Err(missing("a day"));
+    };
+    let mut jobs = ready.jobs(DAY)?;
+    jobs.jobs.truncate(DAY_JOBS);
+    let outcomes = [
+        (Listed::Fifo(Place::Preserve), FIFO),
+        (Listed::Plan(Planned::of(PlanGoal::Makespan)), PLAN_MAKESPAN),
+    ];
+    let mut ran = Vec::new();
+    for (listed, name) in outcomes {
+        ran.push((outcome(ready, &jobs, listed, DAY)?, name));
+    }
+    let last = ran
+        .iter()
+        .flat_map(|(own, _)| &own.runs)
+        .map(mapa_sim::Run::ended)
+        .max();
+    let until = last.unwrap_or_default().0 as f64 / 1e9;
+    let pictures = ran.iter().map(|(own, name)| {
+        let title = format!("{DAY_JOBS} jobs on a DGX-1V by ring packing, all at once: {name}");
+        day(own, &jobs, &title, ready.graph.len(), until)
+    });
+    let [Some(first), Some(second)] = ({
+        let mut pictures = pictures;
+        [pictures.next(), pictures.next()]
+    }) else {
+        return Err(missing("a day"));
+    };
+    Ok([first, second])
+}
+
+/// The job file of the pictures: the first of the tuning files.
+const DAY: u64 = 50_001;
+const DAY_JOBS: usize = 60;
 
 fn picture(all: &All) -> String {
     let named = [
@@ -231,7 +339,13 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
             section = lists(section, all, coming, Numbers::MEASURES[0]);
         }
     }
-    Ok(wrong(section, all))
+    let [first, second] = days(all)?;
+    let section = section
+        .text("The same jobs under first in, first out, and under the plan for makespan. Time has one scale.")
+        .picture("day-fifo.svg", first, "Devices over time under first in, first out by preserve: gaps between large jobs")
+        .picture("day-plan.svg", second, "The same jobs under the plan: hardly any gap, and the last job ends earlier");
+    let section = above_bounds(section, all);
+    Ok(wrong(ablation(section, all), all))
 }
 
 /// The numbers of the shown schedulers by file.
