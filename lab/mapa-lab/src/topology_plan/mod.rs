@@ -10,6 +10,7 @@ mod bound;
 mod cases;
 mod claims;
 mod day;
+mod fleets;
 mod run;
 mod schedulers;
 mod section;
@@ -48,6 +49,9 @@ pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
     let mut report = Report::new([NAME, PAPER, OPENING], &ASSUMPTIONS, plan);
     report.title = TITLE.to_owned();
     report.sections = vec![section::section(&all)?];
+    if plan.files >= cases::MANY {
+        report.sections.push(fleets::section(plan, bar)?);
+    }
     report.per_file = section::per_file(&all);
     Ok(report)
 }

@@ -2,7 +2,7 @@
 
 use mapa_front::Error;
 use mapa_sched::Fleet;
-use mapa_sim::{Outcome, Simulation, Workload};
+use mapa_sim::{Outcome, Simulation, Submission, Workload};
 
 use super::schedulers::Listed;
 use super::setting::{Misled, Ready};
@@ -62,6 +62,15 @@ pub(super) fn run(
     seed: u64,
 ) -> Result<Numbers, Error> {
     let outcome = outcome(ready, jobs, listed, seed)?;
+    Ok(numbers(&outcome, |job| ready.ideal(job), jobs))
+}
+
+/// The numbers of an outcome, where jobs have these ideal times, seconds.
+pub(super) fn numbers(
+    outcome: &Outcome,
+    ideal: impl Fn(&Submission) -> f64,
+    jobs: &Workload,
+) -> Numbers {
     let mut own = Numbers {
         left: outcome.rejected.len() + outcome.waiting.len(),
         ..Numbers::default()
@@ -70,7 +79,7 @@ pub(super) fn run(
     for run in &outcome.runs {
         let completion = (run.ended() - run.arrived).as_secs_f64();
         completions += completion;
-        slowdowns.push(completion / ready.ideal(&jobs.jobs[run.index]));
+        slowdowns.push(completion / ideal(&jobs.jobs[run.index]));
         own.longest = own.longest.max(run.waited().as_secs_f64());
         own.makespan = own.makespan.max(run.ended().0 as f64 / 1e9);
     }
@@ -78,7 +87,7 @@ pub(super) fn run(
     let rank = (0.99 * slowdowns.len() as f64).ceil() as usize;
     own.p99 = slowdowns.get(rank.max(1) - 1).copied().unwrap_or(f64::NAN);
     own.completion = completions / outcome.runs.len() as f64;
-    Ok(own)
+    own
 }
 
 /// The error for a scheduler or a setting that was not simulated.

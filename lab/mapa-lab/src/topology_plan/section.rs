@@ -295,12 +295,13 @@ fn picture(all: &All) -> String {
     for done in &cases {
         let below = |name: &str| -mean(&done.more(name, FIFO, completion));
         let values = named.iter().map(|(name, _)| below(name)).collect();
-        groups.push((done.setting.place(), values));
+        let judge = &done.setting.judge.name()[..1];
+        groups.push((format!("{}, {judge}", done.setting.machine), values));
     }
     bars(
         &groups,
         &named,
-        "Mean completion at load .9, below that of first in, first out",
+        "Mean completion at load .9, below first in, first out (E: by Eq. 2, r: by ring packing)",
         "% of fifo-preserve's",
     )
 }
