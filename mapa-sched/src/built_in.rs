@@ -158,6 +158,7 @@ impl BuiltIn {
                 "estimates=exact|rough|class-means",
                 "search=JOBS",
                 "ageing=on|off",
+                "overtaking=TIMES|none",
                 "model=eq-2|ring-packing",
                 "seed=N",
             ],
@@ -455,6 +456,10 @@ fn topology_plan(
             "off" => Some(false),
             _ => None,
         })?);
+    }
+    if let Some(times) = settings.get("overtaking") {
+        let expected = "mean run times, of 0 or more, or none";
+        own = own.overtaking(times.read(expected, |value| number(value, 0.0))?);
     }
     if let Some(seed) = settings.get("seed") {
         own = own.seed(seed.whole()?);

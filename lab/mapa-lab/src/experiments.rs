@@ -68,7 +68,7 @@ pub const EXPERIMENTS: [Experiment; 7] = [
     Experiment {
         name: topology_plan::NAME,
         paper: topology_plan::PAPER,
-        covers: "schedulers that let jobs pass each other: backfilling, lists with and without a threshold on slowdown, the strongest of 56 baselines",
+        covers: "order and placement together: a plan beside backfilling, lists with and without a threshold on slowdown, the strongest of 56 baselines, and bounds",
         files: 50,
         seed: 82_001,
         run: topology_plan::run,

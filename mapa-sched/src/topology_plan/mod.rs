@@ -43,8 +43,6 @@ const BATCH_OF_MOVES: usize = 300;
 const ROUGH_QUEUE: usize = 40;
 /// The price of machine time, in jobs that will come.
 const COMING: f64 = 10.0;
-/// The least limit on overtaking, in mean ideal times of the whole fleet.
-const LEAST_LIMIT: f64 = 14.0;
 /// Up to this many machines a job is tried on all.
 const ALL_LANES: usize = 8;
 /// Of more, on some where it could start at once, and on those with the least to do.
@@ -85,8 +83,8 @@ const MOVES_OF_FLEET: Moves = Moves {
 /// - A job counts more the longer it waits: from seven mean ideal times on, or from the time that the
 ///   machines need for all that waits, whichever is more.
 /// - *Limit on overtaking*: let later arrivals that have started hold more device-time than the fleet
-///   has in fourteen mean ideal times, or in twice the time that it needed for all that waited when the
-///   job arrived, whichever is more. Then the job goes first, by arrival among its like, nobody passes it, and it takes any
+///   has in fourteen mean ideal times, or in twice the time that it needed for the most that waited
+///   since the job arrived, whichever is more. Then the job goes first, by arrival among its like, nobody passes it, and it takes any
 ///   set. So its wait is bounded: by that budget, one job beyond it, and the jobs before it.
 ///
 /// It knows the pattern of each job, its run time at full speed, and how much that grows over slow links
@@ -128,6 +126,8 @@ pub struct TopologyPlan {
     /// The policy of jobs that are not planned.
     others_by: Option<Box<dyn Policy>>,
     ages: bool,
+    /// The least limit on overtaking, in mean ideal times of the whole fleet.
+    overtaking: f64,
     /// The parts that are left out, one bit each.
     without: u8,
     budget: usize,
@@ -179,6 +179,8 @@ pub struct PlannedStart {
 }
 
 impl TopologyPlan {
+    /// The default of [`overtaking`](Self::overtaking).
+    pub const OVERTAKING: f64 = 14.0;
     /// The default budget of an event, simulated jobs.
     pub const SEARCH: usize = 1000;
 
@@ -195,6 +197,7 @@ impl TopologyPlan {
             gains: true,
             others_by: None,
             ages: true,
+            overtaking: Self::OVERTAKING,
             without: 0,
             budget: Self::SEARCH,
             errors: Errors::default(),
@@ -266,11 +269,20 @@ impl TopologyPlan {
         Self { budget, ..self }
     }
 
-    /// Whether jobs count more the longer they wait. Without, mean completion is less, and the longest
-    /// wait is bounded by the limit on overtaking alone. Default: true.
+    /// Whether jobs count more the longer they wait. Without, waits are bounded by the
+    /// [limit on overtaking](Self::overtaking) alone. Default: true.
     #[must_use]
     pub fn ageing(self, ages: bool) -> Self {
         Self { ages, ..self }
+    }
+
+    /// The least limit on overtaking, in mean ideal times of the whole fleet. With infinity nobody ever
+    /// goes first for having been overtaken. Less than 0 counts as 0. Default:
+    /// [`OVERTAKING`](Self::OVERTAKING).
+    #[must_use]
+    pub fn overtaking(self, times: f64) -> Self {
+        let overtaking = times.max(0.0);
+        Self { overtaking, ..self }
     }
 
     /// Leaves out a part of the plan, to see what it is worth.
@@ -645,13 +657,11 @@ impl TopologyPlan {
 
     /// Lets jobs that too many have overtaken go first.
     fn promote(&mut self, drain: f64, devices: f64) {
-        // What waits when a job arrives sets its limit, so that none of a batch is overdue for the
-        // others.
-        let limit = (LEAST_LIMIT * self.mean_ideal()).max(2.0 * drain) * devices;
+        // The most that ever waits while a job does sets its limit: so none of a batch is overdue for
+        // the others, and under overload order does not end.
+        let limit = (self.overtaking * self.mean_ideal()).max(2.0 * drain) * devices;
         for held in self.held.values_mut() {
-            if held.limit == f64::INFINITY {
-                held.limit = limit;
-            }
+            held.limit = held.limit.max(limit);
         }
         self.is_overdue = false;
         let mut overdue = Vec::new();
@@ -849,7 +859,7 @@ impl Scheduler for TopologyPlan {
                     serial,
                     own: SetJob::default(),
                     overtaken: 0.0,
-                    limit: f64::INFINITY,
+                    limit: 0.0,
                 });
             }
             Event::Progress { job, share } => {

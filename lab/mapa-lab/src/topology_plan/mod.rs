@@ -30,7 +30,7 @@ interval over the job files (Student's t, of differences per file) says so by th
 limit.";
 
 /// Assumptions; claims name them by their position from 1.
-const ASSUMPTIONS: [&str; 5] = [
+const ASSUMPTIONS: [&str; 6] = [
     "Jobs: 300 rings of one to five devices and one of the paper's six networks, uniform. Work: 5 to 24 s, uniform. All arrive at the beginning, or by a \
      Poisson process whose load counts work at full speed, or 30 at a time with exponential gaps at load .7.",
     "Run times: T = work (1 + (r - 1) g), g = (1/B - 1/50) / (1/10 - 1/50), where B is the bandwidth by the model that judges, taken as at least 10 and at most \
@@ -41,6 +41,8 @@ const ASSUMPTIONS: [&str; 5] = [
     "Schedulers are told the work of a job and its ratio r, exactly unless a row says otherwise; `easy` and `conservative` are told work times r. Placement by \
      preserve is that of the report on foresight: the most bandwidth, ties by most direct bandwidth left.",
     "By ring packing no ring of three or five closes on the torus, so ideal times are longer there, and a load of .9 is more than it can serve.",
+    "Plans are told how far to trust run times: `exact`, `rough` where they are wrong by a factor, `class-means` where they are means. The plan was built after \
+     the prototype's rules, and adjusted on the tuning files alone: an order for rough batches without search, limits in units of the mean ideal time.",
 ];
 
 pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {

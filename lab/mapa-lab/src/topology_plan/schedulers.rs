@@ -50,6 +50,7 @@ impl Place {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Planned {
     pub(super) goal: PlanGoal,
+    /// Whether jobs age, and overtaking is limited.
     pub(super) ages: bool,
     pub(super) without: Option<PlanPart>,
     pub(super) search: usize,
@@ -121,6 +122,11 @@ impl Planned {
             .blend(self.blend)
             .search(self.search)
             .ageing(self.ages)
+            .overtaking(if self.ages {
+                TopologyPlan::OVERTAKING
+            } else {
+                f64::INFINITY
+            })
             .trust(match told {
                 Told::Exact => Trust::Exact,
                 Told::Wrong(_) => Trust::Rough,

@@ -316,7 +316,7 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
         "The first column of numbers is that of first in, first out by preserve, a mean over job files: seconds, or a factor for the slowdown. Other columns are percent \
          above it, paired by file, means ± half the 95 % interval; the last ones are what the strongest baseline has, and the plan in percent above \
          the strongest. `strongest` is the baseline of the least mean on the tuning files. `easy` and `conservative` are told run times \
-         over slow links; told those at full speed they are behind. Lists neither age nor limit overtaking, but for the one that says so.",
+         over slow links; told those at full speed they are behind. Lists neither age nor limit overtaking, but for the one that says so; of plans only the one that says so does without.",
     );
     section = section.picture(
         "completion.svg",
