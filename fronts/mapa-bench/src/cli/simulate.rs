@@ -61,13 +61,14 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "POLICIES", value_delimiter = ',')]
     pub(crate) policy: Option<Vec<String>>,
     /// The scheduler, which decides which job starts next, and when: fifo, easy-backfill,
-    /// conservative-backfill, shortest-first, smallest-first, priority, foresight or first-fit; for
-    /// jobs on MIG instances also pcie-aware, first-gpu and pcie-plan, which have placement
-    /// policies of their own, and energy, energy-plan and learned, which choose by run times,
-    /// deadlines and power (docs/energy.md). Settings follow the name (docs/schedulers.md):
-    /// conservative-backfill,depth=JOBS, first-fit,order=ORDER,max-slowdown=FACTOR,
-    /// pcie-aware,delay=FACTOR,wait=SECONDS,gbps=GB/s, pcie-plan,search=MOVES,wait=SECONDS,
-    /// energy,rule=RULE,seed=N, energy-plan,prices=NAME|FILE or learned,weights=FILE.
+    /// conservative-backfill, shortest-first, smallest-first, priority, foresight, first-fit or
+    /// topology-plan; for jobs on MIG instances also pcie-aware, first-gpu and pcie-plan, which
+    /// have placement policies of their own, and energy, energy-plan and learned, which choose by
+    /// run times, deadlines and power. docs/which-scheduler.md says which one when. Settings follow
+    /// the name (docs/schedulers.md): first-fit,order=ORDER,max-slowdown=FACTOR,
+    /// topology-plan,goal=GOAL,estimates=TRUST, pcie-aware,delay=FACTOR,wait=SECONDS,
+    /// pcie-plan,search=MOVES,wait=SECONDS, energy,rule=RULE, energy-plan,prices=NAME|FILE or
+    /// learned,weights=FILE.
     #[arg(long, value_name = "NAME", default_value = "fifo")]
     pub(crate) scheduler: SchedulerSpec,
     /// The model of run times. fixed: as the job file says. by-size: as the job file says for the
