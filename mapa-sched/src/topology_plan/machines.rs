@@ -78,8 +78,6 @@ pub(super) struct MachineState {
     /// The number of devices of jobs that run.
     held: u32,
     idle: u32,
-    /// Devices altogether.
-    devices: u32,
     /// Seconds since the beginning of the simulation.
     at: f64,
     runs: Vec<Run>,
@@ -100,7 +98,6 @@ impl MachineState {
             present,
             free,
             idle: own.count(free),
-            devices: own.devices,
             ..Self::default()
         };
         for (ticket, (set, ends)) in (0..).zip(runs) {
@@ -489,14 +486,16 @@ pub(super) struct SetGoal {
     /// How much that grows with every second. On several machines a sum of last ends would be no
     /// makespan: a sum that grows faster than they do keeps them even.
     pub(super) climb: f64,
-    /// The cost of a second of the whole machine, in use, or idle while jobs wait.
+    /// The cost of a second of all devices, in use, or idle while jobs wait.
     pub(super) machine: f64,
+    /// The devices of all machines.
+    pub(super) devices: f64,
 }
 
 impl Goal<MachineState> for SetGoal {
     fn rate(&self, weight: f64, waits: bool, state: &MachineState) -> f64 {
         let used = state.held + if waits { state.idle } else { 0 };
-        let machine = self.machine * f64::from(used) / f64::from(state.devices.max(1));
+        let machine = self.machine * f64::from(used) / self.devices.max(1.0);
         self.completions * weight + self.last + self.climb * state.at + machine
     }
 }
@@ -519,6 +518,7 @@ mod tests {
         last: 0.0,
         climb: 0.0,
         machine: 0.0,
+        devices: 1.0,
     };
 
     /// The direct bandwidth between the devices of a set, GB/s.

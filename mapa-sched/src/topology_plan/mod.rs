@@ -224,7 +224,7 @@ impl TopologyPlan {
             name: NAME.to_owned(),
             plan: Plan::new(
                 Machines::new(effective_gbps()),
-                goal.cost(0.0, 0.0, 0, 0.0),
+                goal.cost((0.0, 1.0), 0.0, 0, 0.0),
                 0,
             ),
             runs: Runs::default(),
@@ -283,8 +283,9 @@ impl TopologyPlan {
         Self { goal, ..self }
     }
 
-    /// How much the other goal counts, makespan beside completion times or the other way round: a
-    /// share of the first one's weight. Default: 0.
+    /// How much the other goal counts. With 1, and completion or slowdown as the goal, each job costs
+    /// as much again for the last end; with makespan as the goal, the mean completion time is added.
+    /// Default: 0.
     #[must_use]
     pub fn blend(self, blend: f64) -> Self {
         let blend = if blend.is_finite() {
@@ -514,7 +515,7 @@ impl TopologyPlan {
     }
 
     /// Brings all machines with waiting jobs up to a moment, and weighs their jobs.
-    fn bring(&mut self, now: f64, drain: f64) {
+    fn bring(&mut self, now: f64, drain: f64, devices: f64) {
         let unit = self.goal.ageing() * self.mean_ideal();
         let ageing = Ageing {
             patience: unit.max(drain),
@@ -536,7 +537,7 @@ impl TopologyPlan {
         } else {
             0.0
         };
-        let cost = self.goal.cost(coming, self.blend, jobs, climb);
+        let cost = self.goal.cost((coming, devices), self.blend, jobs, climb);
         self.plan.set_goal(cost);
     }
 
@@ -988,7 +989,7 @@ impl Scheduler for TopologyPlan {
         }
         let trust = self.trust_now();
         let (drain, devices) = self.drain(at);
-        self.bring(at, drain);
+        self.bring(at, drain, devices);
         self.insert(at, new, trust);
         self.promote(at, drain, devices);
         self.improve(new, trust);
