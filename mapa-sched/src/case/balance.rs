@@ -39,7 +39,7 @@ pub(super) struct Work {
 const FILLED: f64 = 0.75;
 
 /// How many of `instances` isolated jobs may have: in proportion to the instance-seconds that each
-/// class still needs, rounded up. A running isolated job counts half. Until a job of each class has
+/// class still needs, rounded up; at least one if any waits. A running isolated job counts half. Until a job of each class has
 /// ended, every job counts as much as any other. With no other job, all.
 pub(super) fn isolated_instances(instances: usize, work: &Work) -> usize {
     if work.others == 0 {
@@ -58,7 +58,10 @@ pub(super) fn isolated_instances(instances: usize, work: &Work) -> usize {
         return instances;
     }
     let share = isolated / (isolated + others);
-    ((instances as f64 * share).ceil() as usize).min(instances)
+    let least = usize::from(work.waiting > 0);
+    ((instances as f64 * share).ceil() as usize)
+        .max(least)
+        .min(instances)
 }
 
 #[cfg(test)]

@@ -281,7 +281,10 @@ impl Case {
             .collect();
         let mut at = 0;
         while at < self.isolated.len() && !idle.is_empty() {
-            if !self.has_worker_left() || self.running.len() >= most {
+            // A drained instance waits for its job. If the job then waited for a worker, and the workers
+            // for the instance, nobody would go on.
+            let has_worker = self.books.settings.drain || self.has_worker_left();
+            if !has_worker || self.running.len() >= most {
                 return;
             }
             let job = &self.isolated[at];
@@ -337,11 +340,12 @@ impl Case {
             let waits = self.isolated.iter().any(|own| own.id == job);
             waits && self.books.instances.position(seat).is_some()
         });
-        if is_valid {
+        // Nothing is kept from others for a job that may not start.
+        let most = self.isolated_at_most();
+        if is_valid && self.running.len() < most {
             return;
         }
         self.drained = None;
-        let most = self.isolated_at_most();
         if !self.books.settings.drain || self.running.len() >= most {
             return;
         }
@@ -384,7 +388,8 @@ impl Case {
     }
 
     /// Algorithm 2 for each blocked task: first for processes that hold memory, then by arrival.
-    fn place_tasks(&mut self, now: Time, turn: &mut Turn<'_>) {
+    /// Returns whether a process was rejected, so that others may have room now.
+    fn place_tasks(&mut self, now: Time, turn: &mut Turn<'_>) -> bool {
         let mut barred = Barred::default();
         barred.drained.extend(self.drained.map(|(_, seat)| seat));
         let holds = |books: &Books, job: JobId| {
@@ -426,6 +431,7 @@ impl Case {
         }
         waiting.retain(|own| !dead.contains(&own.job));
         self.blocked = waiting;
+        !dead.is_empty()
     }
 
     /// Orders a repartition of idle instances, if something waits for what it would create.
@@ -566,10 +572,15 @@ impl Scheduler for Case {
         self.books.instances.refresh(turn.fleet());
         self.sort(now, turn);
         self.by_policy.act(now, turn);
-        self.start_isolated(now, turn);
-        self.drain(turn.fleet());
-        self.launch_others(turn);
-        self.place_tasks(now, turn);
+        // A rejected process leaves room, and no fact will say so. Each round rejects one at least.
+        loop {
+            self.start_isolated(now, turn);
+            self.drain(turn.fleet());
+            self.launch_others(turn);
+            if !self.place_tasks(now, turn) {
+                break;
+            }
+        }
         if self.books.settings.reprovision {
             self.reprovision(turn);
             self.books.instances.refresh(turn.fleet());

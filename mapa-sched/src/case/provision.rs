@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use mapa_core::mig::{Instance as Part, Layout, Model};
-use mapa_core::{Allocator, Demand, DeviceId, MachineId};
+use mapa_core::mig::{Instance as Part, Layout, Model, ProfileId};
+use mapa_core::{Allocator, Demand, DeviceId, MachineId, Want};
 
 use super::instances::{Instances, Seat};
 use super::settings::Fit;
@@ -22,7 +22,15 @@ impl Wanted {
     /// The least memory of a profile that holds it; `None` if no profile does.
     fn class(&self, model: &Model, fit: Fit) -> Option<u64> {
         let bytes = self.demand.memory_bytes.saturating_add(self.extra);
-        let memories = model.profiles().iter().map(|own| own.memory_bytes);
+        let profiles = (0..).map(ProfileId).zip(model.profiles());
+        let suit = profiles.filter(|(id, own)| match self.demand.want {
+            Want::Any => true,
+            Want::Slice(size) => own.size == size,
+            Want::AtLeast(size) => own.size.covers(size),
+            Want::Profile(profile) => profile == *id,
+            _ => false,
+        });
+        let memories = suit.map(|(_, own)| own.memory_bytes);
         memories.filter(|&own| fit.fits(bytes, Some(own))).min()
     }
 }

@@ -156,8 +156,8 @@ impl SlurmMig {
         self.waiting = left;
     }
 
-    /// Places tasks on the instances of their processes.
-    fn place_tasks(&mut self, now: Time, turn: &mut Turn<'_>) {
+    /// Places tasks on the instances of their processes. Returns whether a process was rejected.
+    fn place_tasks(&mut self, now: Time, turn: &mut Turn<'_>) -> bool {
         let barred = Barred::default();
         let mut dead = BTreeSet::new();
         for own in std::mem::take(&mut self.blocked) {
@@ -183,6 +183,7 @@ impl SlurmMig {
                 }
             }
         }
+        !dead.is_empty()
     }
 }
 
@@ -243,7 +244,11 @@ impl Scheduler for SlurmMig {
             }
         }
         self.by_policy.act(now, turn);
-        self.start_all(turn);
-        self.place_tasks(now, turn);
+        loop {
+            self.start_all(turn);
+            if !self.place_tasks(now, turn) {
+                break;
+            }
+        }
     }
 }

@@ -81,14 +81,17 @@ fn settings() -> impl Strategy<Value = CaseSettings> {
             ..CaseSettings::CORRECTED
         },
     ];
-    (prop::sample::select(all.to_vec()), 0u64..8).prop_map(|(settings, context)| CaseSettings {
+    let all = prop::sample::select(all.to_vec());
+    (all, 0u64..8, 1u32..5).prop_map(|(settings, context, workers)| CaseSettings {
         context_bytes: context * UNIT,
+        workers,
         ..settings
     })
 }
 
 fn layouts() -> impl Strategy<Value = &'static [&'static str]> {
-    let all: [&[&str]; 4] = [
+    let all: [&[&str]; 5] = [
+        &["1g"],
         &["1g", "1g", "1g", "1g"],
         &["2g", "1g", "1g"],
         &["2g", "2g"],
@@ -98,7 +101,7 @@ fn layouts() -> impl Strategy<Value = &'static [&'static str]> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
     /// The world checks after each instant that leases and contexts fit, that isolated jobs are
     /// alone, and that no process changes its instance.
