@@ -19,6 +19,7 @@
 
 mod balance;
 mod books;
+mod bound;
 mod instances;
 mod manager;
 mod printed;
@@ -26,6 +27,7 @@ mod provision;
 mod settings;
 mod slurm;
 
+pub use bound::{CaseBatch, CaseTask};
 pub use manager::Case;
 pub use printed::{Printed, PrintedEnd, PrintedFaults, PrintedJob, PrintedRun};
 pub use settings::{Binding, CaseSettings, Classes, Fit, Growers};

@@ -84,7 +84,7 @@ impl Runs {
     pub(super) fn refresh(&mut self, plan: &mut Plan, fleet: &Fleet) -> Vec<usize> {
         if self.lanes.len() != fleet.machines().len() {
             for machine in fleet.machines().iter().skip(self.lanes.len()) {
-                let kind = plan.physics_mut().kind_of(&machine.graph());
+                let kind = plan.physics_mut().kind_of(machine.graph());
                 self.lanes.push(Lane {
                     machine: machine.id(),
                     stamp: None,

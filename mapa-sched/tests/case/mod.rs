@@ -3,10 +3,12 @@
 
 mod world;
 
+use std::time::Duration;
+
 use mapa_core::{case, lowest_id};
 use mapa_sched::{
-    Binding, Case, CaseSettings, Fleet, Growers, JobId, Printed, PrintedEnd, PrintedFaults,
-    PrintedJob, SlurmMig, TaskId, Tenant,
+    Binding, Case, CaseBatch, CaseSettings, Fit, Fleet, Growers, JobId, Printed, PrintedEnd,
+    PrintedFaults, PrintedJob, SlurmMig, TaskId, Tenant,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -180,6 +182,64 @@ proptest! {
         for settings in [CaseSettings::CORRECTED, CaseSettings::PAPER] {
             let case = run(&mut |world| world.run(&mut Case::new(settings, lowest_id())));
             prop_assert_eq!(&case, &slurm, "ratio 1 at 1:0");
+        }
+    }
+}
+
+/// What the bound sees of a job.
+fn add_to(batch: &mut CaseBatch, kind: &Kind) {
+    match kind {
+        Kind::Isolated(bytes, seconds) => {
+            batch.isolated.push((*bytes, Duration::from_secs(*seconds)));
+        }
+        Kind::Process(.., steps) => {
+            let (mut host, mut tasks, mut bytes) = (0, Vec::new(), None);
+            for step in steps {
+                match (step, bytes) {
+                    (Step::Begin(_, own), _) => bytes = Some(*own),
+                    (Step::End(_), _) => bytes = None,
+                    (Step::Host(own), Some(bytes)) => {
+                        tasks.push((bytes, Duration::from_secs(*own)));
+                    }
+                    (Step::Host(own), None) => host += own,
+                }
+            }
+            batch.others.push((Duration::from_secs(host), tasks));
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_schedule_is_below_the_bound_on_makespan(
+        jobs in vec(kinds(), 1..30),
+        settings in settings(),
+        profiles in layouts(),
+    ) {
+        // Nested tasks are no sequence, and instances keep their layout.
+        let is_flat = |kind: &Kind| match kind {
+            Kind::Process(_, _, steps) => !steps.windows(3).any(|three| matches!(three, [Step::Begin(..), _, Step::Begin(..)])),
+            Kind::Isolated(..) => true,
+        };
+        let settings = CaseSettings { reprovision: false, ..settings };
+        let jobs: Vec<Kind> = jobs.into_iter().filter(is_flat).collect();
+        for baseline in [false, true] {
+            let (_, idle) = fleet(2, profiles);
+            let view = idle.machines()[0].view();
+            let memory = |id| view.graph().device(id).memory_bytes;
+            let capacities: Vec<u64> = view.present().iter().filter_map(memory).collect();
+            let mut world = World::new(idle.clone(), jobs.iter().map(|kind| (0, kind.clone())));
+            if baseline {
+                world.run(&mut SlurmMig::new(lowest_id()));
+            } else {
+                world.run(&mut Case::new(settings, lowest_id()));
+            }
+            let mut batch = CaseBatch::default();
+            let ran = (0..).zip(&jobs).filter(|(id, _)| world.ended.contains_key(&JobId(*id)));
+            ran.for_each(|(_, kind)| add_to(&mut batch, kind));
+            let bound = batch.makespan_bound(&capacities, Fit::Below).unwrap();
+            let makespan = world.ended.values().max().copied().unwrap_or(0);
+            prop_assert!(bound <= Duration::from_secs(makespan), "{bound:?} {makespan}");
         }
     }
 }
