@@ -82,6 +82,7 @@ impl CaseBatch {
         let by_memory = filled.checked_div(all).unwrap_or(0);
         let by_largest = alone.checked_div(count as u128).unwrap_or(0);
         let most = by_memory.max(by_largest).max(longest.as_nanos());
-        Some(Duration::from_nanos_u128(most))
+        let seconds = u64::try_from(most / 1_000_000_000).unwrap_or(u64::MAX);
+        Some(Duration::new(seconds, (most % 1_000_000_000) as u32))
     }
 }

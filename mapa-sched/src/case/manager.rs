@@ -22,7 +22,7 @@ use crate::turn::Turn;
 
 /// CASE: jobs that need no isolation share instances, and isolated jobs have one each.
 ///
-/// Source: Chen, Porter and Pande, *CASE: a compiler-assisted scheduling framework*, extended to MIG;
+/// Source: Porter, Chen and Pande, *Compiler-Assisted Scheduling for Multi-Instance GPUs*, GPGPU 2022,
 /// Algorithms 1 and 2, corrected ([what is printed](super::Printed)).
 ///
 /// **Classes.** A job is isolated if it says so ([`Job::isolated`]) or if its one rank demands a

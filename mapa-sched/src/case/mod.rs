@@ -1,4 +1,4 @@
-//! CASE: jobs that need no isolation share MIG instances (Chen, Porter and Pande; see
+//! CASE: jobs that need no isolation share MIG instances (Porter, Chen and Pande, 2022; see
 //! [`Case`]).
 //!
 //! The manager is a pure state machine. It reads facts and gives orders, so a simulator and a
