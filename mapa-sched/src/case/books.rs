@@ -109,6 +109,8 @@ pub(super) struct Books {
     pub(super) instances: Instances,
     pub(super) processes: BTreeMap<JobId, Process>,
     pub(super) settings: CaseSettings,
+    /// How many of the processes are workers.
+    workers: usize,
 }
 
 impl Books {
@@ -121,8 +123,14 @@ impl Books {
 
     /// The live processes that were launched here.
     pub(super) fn workers(&self) -> usize {
-        let processes = self.processes.values();
-        processes.filter(|process| process.is_worker).count()
+        self.workers
+    }
+
+    /// Adds a process that is launched.
+    pub(super) fn launch(&mut self, job: JobId, process: Process) {
+        self.workers += usize::from(process.is_worker);
+        let before = self.processes.insert(job, process);
+        self.workers -= usize::from(before.is_some_and(|process| process.is_worker));
     }
 
     /// The most workers: by the setting, and never more than the MPS clients of an instance.
@@ -185,6 +193,7 @@ impl Books {
     /// Forgets a process that is dead, and all that it held.
     pub(super) fn leave(&mut self, job: JobId) -> Option<Process> {
         let process = self.processes.remove(&job)?;
+        self.workers -= usize::from(process.is_worker);
         let seats = process.tasks.values().map(|held| held.seat);
         for seat in seats.chain(process.bound) {
             if let Some(instance) = self.instances.at(seat) {

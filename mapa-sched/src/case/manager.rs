@@ -273,6 +273,9 @@ impl Case {
     /// Algorithm 1, lines 5 to 20, corrected: each isolated job is launched once, leaves the queue,
     /// and goes where no task runs.
     fn start_isolated(&mut self, now: Time, turn: &mut Turn<'_>) {
+        if self.isolated.is_empty() {
+            return;
+        }
         let most = self.isolated_at_most();
         let list = self.books.instances.list().iter();
         let mut idle: BTreeSet<Seat> = list
@@ -336,6 +339,10 @@ impl Case {
     /// Chooses an instance to drain for the isolated job that waits in front: that of its class with
     /// the fewest tasks and clients. The choice stays until the job starts or leaves.
     fn drain(&mut self, fleet: &Fleet) {
+        if self.isolated.is_empty() {
+            self.drained = None;
+            return;
+        }
         let is_valid = self.drained.is_some_and(|(job, seat)| {
             let waits = self.isolated.iter().any(|own| own.id == job);
             waits && self.books.instances.position(seat).is_some()
@@ -374,6 +381,9 @@ impl Case {
 
     /// Algorithm 1, lines 21 to 30, corrected: one job is taken from the queue at a time.
     fn launch_others(&mut self, turn: &mut Turn<'_>) {
+        if self.others.is_empty() {
+            return;
+        }
         let left = self
             .books
             .most_workers()
@@ -382,7 +392,7 @@ impl Case {
             let bytes = job.request.pattern.demands().first();
             let peak = bytes.map_or(0, |demand| demand.memory_bytes);
             let process = Process::launched(peak, job.grows);
-            self.books.processes.insert(job.id, process);
+            self.books.launch(job.id, process);
             turn.launch(job.id);
         }
     }

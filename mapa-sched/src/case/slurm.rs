@@ -130,7 +130,7 @@ impl SlurmMig {
             return place(Tenant::Job(job.id), &job.request, seat, turn);
         }
         let process = Process::launched(0, job.grows);
-        self.books.processes.insert(job.id, process);
+        self.books.launch(job.id, process);
         self.books.bind(job.id, seat);
         turn.launch(job.id);
         true

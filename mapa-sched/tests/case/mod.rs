@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use mapa_core::{case, lowest_id};
 use mapa_sched::{
-    Binding, Case, CaseBatch, CaseSettings, Fit, Fleet, Growers, JobId, Printed, PrintedEnd,
-    PrintedFaults, PrintedJob, SlurmMig, TaskId, Tenant,
+    Binding, BuiltIn, Case, CaseBatch, CaseSettings, Fit, Fleet, Growers, JobId, Printed,
+    PrintedEnd, PrintedFaults, PrintedJob, SlurmMig, TaskId, Tenant,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -518,4 +518,26 @@ fn a_head_that_blocks_delays_what_would_fit() {
         world.ended[&JobId(2)]
     };
     assert_eq!((end(false), end(true)), (9, 18));
+}
+
+#[test]
+fn managers_are_named_with_their_settings_and_reject_what_they_do_not_know() {
+    let named = |words: &str| BuiltIn::named(words, Box::new(lowest_id()));
+    for words in [
+        "case,bind=free,growers=any,fit=up-to,context=0,workers=6",
+        "case-balanced,classes=others-first,drain=off,order=longest,reprovision=off",
+        "slurm-mig,head=block,fit=up-to",
+    ] {
+        let name = words.split(',').next().unwrap();
+        assert_eq!(named(words).unwrap().name(), format!("{name}, lowest-id"));
+    }
+    for (words, expected) in [
+        ("case,bind=twice", "expected once, free"),
+        ("case-balanced,drain=1", "expected on, off"),
+        ("case,context=-3", "expected a whole number"),
+        ("slurm-mig,bind=once", "no setting is called `bind`"),
+    ] {
+        let error = named(words).err().unwrap().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
 }
