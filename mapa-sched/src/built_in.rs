@@ -428,10 +428,9 @@ fn first_fit(
     };
     let patience = settings.get("patience").map(seconds).transpose()?;
     let pace = settings.get("pace").map(seconds).transpose()?;
-    own = own.ageing(
-        patience.unwrap_or(FirstFit::PATIENCE),
-        pace.unwrap_or(FirstFit::PACE),
-    );
+    if let Some(either) = patience.or(pace) {
+        own = own.ageing(patience.unwrap_or(either), pace.unwrap_or(either));
+    }
     if let Some(limit) = settings.get("overtaking") {
         own = own.overtaking(seconds(limit)?);
     }
@@ -462,7 +461,7 @@ fn topology_plan(
 ) -> Result<Boxed, mapa_core::Error> {
     let mut own = TopologyPlan::new()
         .model(link_model(settings, links)?)
-        .others_by(policy);
+        .placed_by(policy);
     if let Some(goal) = settings.get("goal") {
         let names = PlanGoal::ALL.map(PlanGoal::name).join(", ");
         own = own.goal(goal.read(&names, PlanGoal::find)?);

@@ -296,6 +296,9 @@ fn the_report_on_order_and_placement_has_every_number_by_name() {
                     "conservative",
                     "shortest-max-slowdown",
                     "strongest",
+                    "topology-plan",
+                    "topology-plan-makespan",
+                    "topology-plan-slowdown",
                 ] {
                     let key = format!("{machine}, {judge}, {arrivals}, {scheduler}");
                     for measure in [
@@ -309,6 +312,10 @@ fn the_report_on_order_and_placement_has_every_number_by_name() {
                             "{key}: {measure}"
                         );
                     }
+                }
+                let bound = &numbers[format!("{machine}, {judge}, {arrivals}, bound")];
+                for measure in ["makespan_seconds", "mean_completion_seconds"] {
+                    assert!(bound[measure].as_f64().unwrap() > 0.0, "{bound}");
                 }
             }
         }
@@ -336,6 +343,7 @@ fn the_kept_numbers_are_those_of_a_fresh_run() {
         ("auto", auto(), 200),
         ("pcie", pcie(), 50),
         ("energy", energy(), 50),
+        ("topology-plan", topology_plan(), 50),
     ] {
         let kept = read(&kept(&format!("{experiment}/results.json")));
         assert_eq!(kept["seeds"].as_array().unwrap().len(), many);
@@ -520,7 +528,15 @@ fn section(text: &str, title: &str) -> String {
 /// The report is that of the numbers beside it.
 #[test]
 fn the_kept_report_has_the_claims_of_the_kept_numbers() {
-    for name in ["mapa", "foresight", "auto", "pcie", "energy", "measured"] {
+    for name in [
+        "mapa",
+        "foresight",
+        "auto",
+        "pcie",
+        "energy",
+        "topology-plan",
+        "measured",
+    ] {
         let [report, numbers] = [
             kept(&format!("{name}.md")),
             kept(&format!("{name}/results.json")),

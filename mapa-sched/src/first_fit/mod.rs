@@ -30,7 +30,7 @@ use self::list_order::Rank;
 use crate::estimate::{length, length_at};
 use crate::event::Event;
 use crate::fleet::{Fleet, FleetState};
-use crate::job::{Job, JobId, Tenant};
+use crate::job::{Job, JobId, RunTime, Tenant};
 use crate::plan::Ageing;
 use crate::scheduler::Scheduler;
 use crate::time::Time;
@@ -54,7 +54,7 @@ use crate::turn::Turn;
 ///   is.
 /// - A [limit on overtaking](Self::overtaking). Let B be the device-time of all jobs that wait when
 ///   job j arrives, j included, and m the number of devices. If jobs that arrived later and started
-///   earlier come to more than Y = max(200 s × m, 2 B) of device-time, j is *overdue*. Overdue jobs
+///   earlier come to more than Y = max(14 mean ideal times × m, 2 B) of device-time, j is *overdue*. Overdue jobs
 ///   go first, in order of arrival, on any set, and nobody starts before the first of them has. A
 ///   job that the idle fleet has no place for is passed over.
 ///
@@ -97,9 +97,12 @@ pub struct FirstFit {
     links: Links,
     policy: Option<Box<dyn Policy>>,
     max_slowdown: f64,
-    ageing: Ageing,
-    /// The least limit on overtaking, seconds of the whole fleet.
-    overtaking: f64,
+    /// Seconds; `None` for [`Self::PATIENCE`] and [`Self::PACE`].
+    ageing: Option<Ageing>,
+    /// The least limit on overtaking, seconds of the whole fleet; `None` for [`Self::OVERTAKING`].
+    overtaking: Option<f64>,
+    /// The ideal seconds of all jobs whose run time is known, and their number.
+    ideals: (f64, f64),
     arrived: Vec<Job>,
     /// Next one first.
     waiting: Vec<Waiter>,
@@ -155,12 +158,12 @@ enum Tried {
 impl FirstFit {
     /// The default of [`max_slowdown`](Self::max_slowdown).
     pub const MAX_SLOWDOWN: f64 = 1.2;
-    /// The default patience of [`ageing`](Self::ageing).
-    pub const PATIENCE: Duration = Duration::from_secs(100);
-    /// The default pace of [`ageing`](Self::ageing).
-    pub const PACE: Duration = Duration::from_secs(100);
-    /// The default of [`overtaking`](Self::overtaking).
-    pub const OVERTAKING: Duration = Duration::from_secs(200);
+    /// The default patience of [`ageing`](Self::ageing), in mean ideal times of the jobs so far.
+    pub const PATIENCE: f64 = 7.0;
+    /// The default pace of [`ageing`](Self::ageing), in mean ideal times.
+    pub const PACE: f64 = 7.0;
+    /// The default of [`overtaking`](Self::overtaking), in mean ideal times.
+    pub const OVERTAKING: f64 = 14.0;
 
     /// A list in this order, with all defaults.
     #[must_use]
@@ -171,11 +174,9 @@ impl FirstFit {
             links: Links::new(LinkModel::Usual),
             policy: None,
             max_slowdown: Self::MAX_SLOWDOWN,
-            ageing: Ageing {
-                patience: Self::PATIENCE.as_secs_f64(),
-                pace: Self::PACE.as_secs_f64(),
-            },
-            overtaking: Self::OVERTAKING.as_secs_f64(),
+            ageing: None,
+            overtaking: None,
+            ideals: (0.0, 0.0),
             arrived: Vec::new(),
             waiting: Vec::new(),
             there: HashSet::default(),
@@ -216,7 +217,7 @@ impl FirstFit {
 
     /// A job that has waited `patience`, or longer than the whole fleet would take for all jobs
     /// that wait, counts once more with every further `pace`. With [`Duration::MAX`] jobs do not
-    /// age. Default: [`PATIENCE`](Self::PATIENCE) and [`PACE`](Self::PACE).
+    /// age. Default: seven [mean ideal times](Self::PATIENCE) each.
     #[must_use]
     pub fn ageing(self, patience: Duration, pace: Duration) -> Self {
         let ageing = Ageing {
@@ -227,7 +228,10 @@ impl FirstFit {
             },
             pace: pace.as_secs_f64().max(1e-3),
         };
-        Self { ageing, ..self }
+        Self {
+            ageing: Some(ageing),
+            ..self
+        }
     }
 
     /// The least limit on overtaking, as seconds of the whole fleet. The limit of a job is this or
@@ -240,7 +244,10 @@ impl FirstFit {
         } else {
             limit.as_secs_f64()
         };
-        Self { overtaking, ..self }
+        Self {
+            overtaking: Some(overtaking),
+            ..self
+        }
     }
 
     /// The jobs that wait, next one first.
@@ -254,13 +261,19 @@ impl FirstFit {
         let before = self.waiting.len();
         for job in std::mem::take(&mut self.arrived) {
             let class = self.class_of(&job);
-            let ideal = if self.order.needs_times() || self.overtaking.is_finite() {
+            let needs = self.overtaking.is_none_or(f64::is_finite);
+            let ideal = if self.order.needs_times() || needs {
                 self.links.ideal_slowdown(&job, &mut self.classes[class])
             } else {
                 1.0
             };
+            let ideal = length(&job).as_secs_f64() * ideal;
+            if job.run_time != RunTime::Unknown {
+                self.ideals.0 += ideal;
+                self.ideals.1 += 1.0;
+            }
             self.waiting.push(Waiter {
-                ideal: length(&job).as_secs_f64() * ideal,
+                ideal,
                 job: Box::new(job),
                 serial: self.serial,
                 class,
@@ -273,9 +286,41 @@ impl FirstFit {
         }
         // All of one instant see one backlog, so that none of a batch is overdue for the others.
         let backlog: f64 = self.waiting.iter().map(Waiter::area).sum();
+        let overtaking = self
+            .overtaking
+            .unwrap_or(Self::OVERTAKING * self.mean_ideal());
         for own in &mut self.waiting[before..] {
-            own.limit = (self.overtaking * devices).max(2.0 * backlog);
+            own.limit = (overtaking * devices).max(2.0 * backlog);
         }
+    }
+
+    /// The mean ideal time of the jobs so far whose run time is known, seconds.
+    fn mean_ideal(&self) -> f64 {
+        let (sum, count) = self.ideals;
+        if count > 0.0 {
+            (sum / count).max(1e-3)
+        } else {
+            1.0
+        }
+    }
+
+    /// Forgets all jobs that wait.
+    pub(crate) fn clear(&mut self) {
+        self.arrived.clear();
+        self.waiting.clear();
+        self.there.clear();
+        self.any_overdue = false;
+        self.classes.iter_mut().for_each(|own| own.jobs = 0);
+    }
+
+    /// Whether the idle fleet has a place for a job that waits.
+    fn has_place(&self, at: usize, turn: &Turn<'_>) -> bool {
+        let request = &self.waiting[at].job.request;
+        let policy = self.policy.as_deref().unwrap_or(self.links.fastest());
+        turn.fleet().network_gbps().is_some()
+            || turn
+                .views()
+                .any(|view| policy.decide(request, &view.as_if_idle()).is_ok())
     }
 
     /// The place of a job's class, which has one more job from now on.
@@ -303,9 +348,14 @@ impl FirstFit {
     fn sort(&mut self, now: Time, devices: f64) {
         // Ageing is slower than the queue, or everybody would be old in a long one.
         let drain = self.waiting.iter().map(Waiter::area).sum::<f64>() / devices.max(1.0);
+        let mean = self.mean_ideal();
+        let own = self.ageing.unwrap_or(Ageing {
+            patience: Self::PATIENCE * mean,
+            pace: Self::PACE * mean,
+        });
         let ageing = Ageing {
-            patience: self.ageing.patience.max(drain),
-            ..self.ageing
+            patience: own.patience.max(drain),
+            ..own
         };
         for own in &mut self.waiting {
             let weight = ageing.weight(now.since(own.job.arrived).as_secs_f64());
@@ -410,7 +460,11 @@ impl FirstFit {
             let started = match self.try_one(at, true, turn) {
                 Tried::Started(area) => Some(area),
                 Tried::Rejected => None,
-                Tried::Waits if turn.fleet().tenants().next().is_some() => return false,
+                Tried::Waits
+                    if turn.fleet().tenants().next().is_some() && self.has_place(at, turn) =>
+                {
+                    return false;
+                }
                 Tried::Waits => {
                     // The policy refuses it for a reason of its own, and nothing that ends changes
                     // that.

@@ -217,6 +217,22 @@ where
         }
     }
 
+    /// Gives the waiting jobs of a lane other genes, where `gene` says so.
+    pub(crate) fn regenes(
+        &mut self,
+        lane: usize,
+        gene: impl Fn(&P, &P::State, &Entry<P::Job>) -> u8,
+    ) {
+        let own = &mut self.lanes[lane];
+        for entry in &mut own.list {
+            let gene = gene(&self.physics, &own.state, entry);
+            if gene != entry.gene {
+                entry.gene = gene;
+                own.cost = None;
+            }
+        }
+    }
+
     /// What a lane costs, as it stands.
     fn cost(&mut self, lane: usize) -> f64 {
         if let Some(cost) = self.lanes[lane].cost {
@@ -297,6 +313,12 @@ where
         own.fixed += 1;
         own.cost = None;
         self.touch(lane);
+    }
+
+    /// Whether a job stays at the front of its list.
+    pub(crate) fn is_fixed(&self, job: JobId) -> bool {
+        self.find(job)
+            .is_some_and(|(lane, place)| place < self.lanes[lane].fixed)
     }
 
     /// How many jobs at the front of a lane's list stay there.

@@ -44,19 +44,31 @@ impl PlanGoal {
         }
     }
 
-    /// The cost of a schedule of `jobs` jobs on a machine. `coming` is the price of its time for jobs
-    /// that will come, in jobs; `blend` is how much the last end counts beside completion times.
-    pub(super) fn cost(self, coming: f64, blend: f64, jobs: usize) -> SetGoal {
+    /// The cost of a schedule of `jobs` jobs. `coming` is the price of the time of all `devices` for
+    /// jobs that will come, in jobs; `blend` is how much the last end counts beside completion times.
+    /// `climb` is by how much a second until the last end costs more with every second, on several
+    /// machines.
+    pub(super) fn cost(
+        self,
+        (coming, devices): (f64, f64),
+        blend: f64,
+        jobs: usize,
+        climb: f64,
+    ) -> SetGoal {
         match self {
             Self::Completion | Self::Slowdown => SetGoal {
                 completions: 1.0,
                 last: blend * jobs as f64,
+                climb: 0.0,
                 machine: coming,
+                devices,
             },
             Self::Makespan => SetGoal {
                 completions: blend / jobs.max(1) as f64,
                 last: 1.0,
+                climb,
                 machine: 0.2,
+                devices,
             },
         }
     }

@@ -78,8 +78,6 @@ pub(super) struct MachineState {
     /// The number of devices of jobs that run.
     held: u32,
     idle: u32,
-    /// Devices altogether.
-    devices: u32,
     /// Seconds since the beginning of the simulation.
     at: f64,
     runs: Vec<Run>,
@@ -100,7 +98,6 @@ impl MachineState {
             present,
             free,
             idle: own.count(free),
-            devices: own.devices,
             ..Self::default()
         };
         for (ticket, (set, ends)) in (0..).zip(runs) {
@@ -140,6 +137,8 @@ enum By {
     Counts {
         /// The devices and the least loss of each pattern that fits.
         shapes: Vec<Option<(u32, f64)>>,
+        /// Whether all pairs of devices are linked alike, so that all sets are.
+        alike: bool,
     },
 }
 
@@ -193,7 +192,10 @@ impl Machines {
                 open: vec![0; 1 << graph.len()],
             }
         } else {
-            By::Counts { shapes: Vec::new() }
+            By::Counts {
+                shapes: Vec::new(),
+                alike: are_alike(graph),
+            }
         };
         self.kinds.push(Kind {
             graph: graph.clone(),
@@ -207,7 +209,8 @@ impl Machines {
         at as u16
     }
 
-    /// The number of a pattern; `None` if there are too many.
+    /// The number of a pattern; `None` if there are too many, or if it cannot be planned: no machine
+    /// holds it, or a machine that is large enough has no table for it.
     pub(super) fn shape_of(&mut self, pattern: &Pattern) -> Option<u8> {
         if let Some(at) = self.shapes.iter().position(|own| own == pattern) {
             return Some(at as u8);
@@ -219,7 +222,54 @@ impl Machines {
         for kind in 0..self.kinds.len() {
             self.prepare(kind, self.shapes.len() - 1);
         }
-        Some(self.shapes.len() as u8 - 1)
+        let shape = self.shapes.len() as u8 - 1;
+        let large = |own: &Kind| own.devices as usize >= pattern.len();
+        let mut kinds = (0..)
+            .zip(&self.kinds)
+            .filter(|(_, own)| large(own))
+            .peekable();
+        let is_planned =
+            kinds.peek().is_some() && kinds.all(|(kind, _)| self.least_loss(kind, shape).is_some());
+        if !is_planned {
+            // A pattern that is not planned takes the place of none that is.
+            self.shapes.pop();
+            for kind in &mut self.kinds {
+                match &mut kind.by {
+                    By::Tables { shapes, open } => {
+                        shapes.pop();
+                        let mask = !(0xf << (usize::from(shape) * usize::from(MODES)));
+                        open.iter_mut().for_each(|own| *own &= mask);
+                    }
+                    By::Counts { shapes, .. } => drop(shapes.pop()),
+                }
+            }
+        }
+        is_planned.then_some(shape)
+    }
+
+    /// Whether a kind of machine is planned by counts though its sets differ: then nothing is known of
+    /// how good a set will be.
+    pub(super) fn is_vague(&self, kind: u16) -> bool {
+        matches!(
+            self.kinds[usize::from(kind)].by,
+            By::Counts { alike: false, .. }
+        )
+    }
+
+    /// A gene for a job of a lane that can start once the machine is idle: this one, or the fastest
+    /// set whatever it is, if the sets that it asks for are out of service.
+    pub(super) fn possible(&self, state: &MachineState, job: &SetJob, gene: u8) -> u8 {
+        let idle = MachineState {
+            kind: state.kind,
+            free: state.present,
+            ..MachineState::default()
+        };
+        let class = u32::from(self.class(job, gene & !BAR));
+        if self.open(&idle).starts >> class & 1 == 1 {
+            gene
+        } else {
+            gene & BAR | ANY
+        }
     }
 
     /// Makes the tables of a pattern on a kind of machine.
@@ -236,7 +286,7 @@ impl Machines {
                 }
                 shapes.push(sets);
             }
-            By::Counts { shapes } => {
+            By::Counts { shapes, .. } => {
                 let all = graph.all();
                 let policy = Rules::new("the best set").prefer(max(model.clone()));
                 let best = graph
@@ -255,7 +305,7 @@ impl Machines {
     pub(super) fn least_loss(&self, kind: u16, shape: u8) -> Option<f64> {
         match &self.kinds[usize::from(kind)].by {
             By::Tables { shapes, .. } => Some(shapes[usize::from(shape)].as_ref()?.least),
-            By::Counts { shapes } => Some(shapes[usize::from(shape)]?.1),
+            By::Counts { shapes, .. } => Some(shapes[usize::from(shape)]?.1),
         }
     }
 
@@ -276,7 +326,7 @@ impl Machines {
                 let set = choices.at(state.free)?;
                 Some((set, sets.losses[set as usize]))
             }
-            By::Counts { shapes } => {
+            By::Counts { shapes, .. } => {
                 let own = shapes[usize::from(job.shape)]?;
                 (state.free >= own.0).then_some(own)
             }
@@ -290,7 +340,7 @@ impl Machines {
                 let sets = shapes[usize::from(shape)].as_ref()?;
                 sets.losses.get(set as usize).copied()
             }
-            By::Counts { shapes } => Some(shapes[usize::from(shape)]?.1),
+            By::Counts { shapes, .. } => Some(shapes[usize::from(shape)]?.1),
         }
     }
 }
@@ -327,6 +377,19 @@ impl Sets {
     }
 }
 
+/// Whether all pairs of devices have direct links of one class and bandwidth.
+fn are_alike(graph: &HardwareGraph) -> bool {
+    let wholes = graph.wholes();
+    let ids = || wholes.iter();
+    let mut links = ids()
+        .flat_map(|a| ids().filter(move |&b| a < b).map(move |b| graph.link(a, b)))
+        .map(|own| (own.class, own.gbps));
+    let Some(first) = links.next() else {
+        return true;
+    };
+    first.0.is_direct() && links.all(|own| own == first)
+}
+
 /// The share of the way from full speed to the slowest links that a bandwidth loses.
 fn loss(gbps: f64) -> f64 {
     let doubling = Patience {
@@ -358,7 +421,7 @@ impl Physics for Machines {
         const HALF: u32 = SHAPES as u32 * MODES as u32;
         let open = match &self.kinds[usize::from(state.kind)].by {
             By::Tables { open, .. } => open.get(state.free as usize).copied().unwrap_or(0),
-            By::Counts { shapes } => (0..)
+            By::Counts { shapes, .. } => (0..)
                 .zip(shapes)
                 .filter(|(_, own)| own.is_some_and(|own| own.0 <= state.free))
                 .fold(0, |all, (shape, _): (u32, _)| {
@@ -420,15 +483,20 @@ pub(super) struct SetGoal {
     pub(super) completions: f64,
     /// The cost of a second until the last end.
     pub(super) last: f64,
-    /// The cost of a second of the whole machine, in use, or idle while jobs wait.
+    /// How much that grows with every second. On several machines a sum of last ends would be no
+    /// makespan: a sum that grows faster than they do keeps them even.
+    pub(super) climb: f64,
+    /// The cost of a second of all devices, in use, or idle while jobs wait.
     pub(super) machine: f64,
+    /// The devices of all machines.
+    pub(super) devices: f64,
 }
 
 impl Goal<MachineState> for SetGoal {
     fn rate(&self, weight: f64, waits: bool, state: &MachineState) -> f64 {
         let used = state.held + if waits { state.idle } else { 0 };
-        let machine = self.machine * f64::from(used) / f64::from(state.devices.max(1));
-        self.completions * weight + self.last + machine
+        let machine = self.machine * f64::from(used) / self.devices.max(1.0);
+        self.completions * weight + self.last + self.climb * state.at + machine
     }
 }
 
@@ -448,7 +516,9 @@ mod tests {
     const FLOW: SetGoal = SetGoal {
         completions: 1.0,
         last: 0.0,
+        climb: 0.0,
         machine: 0.0,
+        devices: 1.0,
     };
 
     /// The direct bandwidth between the devices of a set, GB/s.
@@ -602,7 +672,7 @@ mod tests {
             let kind = machines.kind_of(&graph);
             let mut list: Vec<(SetJob, u8)> = Vec::new();
             for (devices, work, gain, chooses, gene) in rows {
-                let shape = machines.shape_of(&Pattern::ring(devices)).unwrap();
+                let Some(shape) = machines.shape_of(&Pattern::ring(devices)) else { continue };
                 let chooses = chooses && devices > 1;
                 let gene = if chooses && gene % 4 == MODEST { gene ^ MODEST } else { gene };
                 let gain = if devices > 1 { gain } else { 0.0 };

@@ -5,14 +5,14 @@ mod goal;
 mod machines;
 mod runs;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mapa_core::{
-    Decision, Demand, DeviceId, DeviceSet, MachineId, Policy, Refusal, Request, Rules,
-    effective_gbps, max, preserve_with, preserved_direct_gbps,
+    Decision, Demand, DeviceId, DeviceSet, MachineId, Policy, Request, Rules, effective_gbps, max,
+    preserved_direct_gbps,
 };
 
 use crate::estimate::length;
@@ -26,7 +26,7 @@ use crate::turn::Turn;
 
 use goal::Errors;
 use machines::{ANY, BAR, FAIR, GOOD, MODEST, Machines, SetJob};
-use runs::{Plan, Runs};
+use runs::{Plan, Running, Runs, UNKNOWN_S};
 
 pub use goal::{PlanGoal, PlanPart, Trust};
 
@@ -41,6 +41,8 @@ const BATCH_MOVES: usize = 3;
 const BATCH_OF_MOVES: usize = 300;
 /// With rough estimates moves are made only while no more jobs wait.
 const ROUGH_QUEUE: usize = 40;
+/// The most that slow links are thought to lengthen a job, as a share of its run time.
+const MOST_GAIN: f64 = 1e6;
 /// The price of machine time, in jobs that will come.
 const COMING: f64 = 10.0;
 /// Up to this many machines a job is tried on all.
@@ -80,12 +82,12 @@ const MOVES_OF_FLEET: Moves = Moves {
 ///   jobs is ordered anew, by the best of some hundred orders.
 /// - Then jobs are moved at random, and a move is kept unless it costs more: at most a
 ///   [budget](Self::search) of simulated jobs at an event.
-/// - A job counts more the longer it waits: from seven mean ideal times on, or from the time that the
-///   machines need for all that waits, whichever is more.
+/// - A job counts more the longer it waits: from seven mean ideal times on (two for the goal slowdown), or
+///   from the time that the machines need for all that runs and waits, whichever is more.
 /// - *Limit on overtaking*: let later arrivals that have started hold more device-time than the fleet
-///   has in fourteen mean ideal times, or in twice the time that it needed for the most that waited
-///   since the job arrived, whichever is more. Then the job goes first, by arrival among its like, nobody passes it, and it takes any
-///   set. So its wait is bounded: by that budget, one job beyond it, and the jobs before it.
+///   has in fourteen mean ideal times, or in twice the time that it needed for the most that ran
+///   and waited since the job arrived, whichever is more. Then the job goes first on the machine that has least to do, after those that were so before it; nobody there passes it, and it
+///   takes any set. So its wait is bounded: by that budget, one job beyond it, and the jobs before it.
 ///
 /// It knows the pattern of each job, its run time at full speed, and how much that grows over slow links
 /// ([`Job::link_ratio`]); and it must know how far run times are [trusted](Self::trust). Told that they
@@ -96,14 +98,21 @@ const MOVES_OF_FLEET: Moves = Moves {
 ///
 /// Machines of up to sixteen whole devices are planned by tables of their best sets. Larger machines
 /// are planned by the number of free devices, as if every set were as good as the best, and the set is
-/// chosen when the job starts. Several machines have a list each; jobs are inserted over the machines
-/// with the least to do, and moved between them. Jobs that want shared devices or instances, have
-/// constraints, or have one more pattern than sixteen, are not planned: they start before planned ones,
-/// by a [policy](Self::others_by), as soon as there is room.
+/// chosen when the job starts; but only if all their devices are linked alike. Several machines have a
+/// list each; jobs are inserted over the machines where they could start or that have the least to do, and
+/// moved between them.
+///
+/// **`FirstFit` schedules everything**, the shortest first with a threshold on slowdown of 1.2, as long as
+/// - run times are means of classes, by what was told or observed, or a job waits whose run time is unknown;
+/// - a job waits that cannot be planned: it wants shared devices or instances, has constraints, is larger
+///   than every machine, has a pattern other than a ring, chain, star or all-to-all, or one more pattern
+///   than sixteen;
+/// - the fleet has a machine of more than sixteen devices, or of devices that can be partitioned, whose
+///   links differ.
 ///
 /// # Complexity
 /// With a budget of s simulated jobs an event costs O(s) and, for each new job, up to 39 simulations
-/// of a list of n jobs, O(n) each. A batch costs some 200 simulations and three moves a job. Tables cost
+/// of a list of n jobs on each machine that it is tried on, O(n) each. A batch costs some 200 simulations and three moves a job. Tables cost
 /// O(3ᵐ) for m devices, once for a machine and a number of devices. Memory is O(2ᵐ) for each, and O(n).
 ///
 /// # Examples
@@ -116,6 +125,7 @@ const MOVES_OF_FLEET: Moves = Moves {
 /// # let _ = (mean_completion, batch, guesses);
 /// ```
 pub struct TopologyPlan {
+    name: String,
     plan: Plan,
     runs: Runs,
     goal: PlanGoal,
@@ -123,8 +133,6 @@ pub struct TopologyPlan {
     told: Trust,
     /// Whether run times depend on links.
     gains: bool,
-    /// The policy of jobs that are not planned.
-    others_by: Option<Box<dyn Policy>>,
     ages: bool,
     /// The least limit on overtaking, in mean ideal times of the whole fleet.
     overtaking: f64,
@@ -132,7 +140,12 @@ pub struct TopologyPlan {
     without: u8,
     budget: usize,
     errors: Errors,
+    /// The list that schedules where the plan does not.
     fallback: FirstFit,
+    /// Whether it does so now: then it has been told all that waits.
+    falls_back: bool,
+    /// The planned jobs that wait and whose run time is unknown.
+    unknown: usize,
     /// Whether jobs come in batches: then none is expected to come soon.
     batches: bool,
     serial: u64,
@@ -142,14 +155,33 @@ pub struct TopologyPlan {
     /// Whether a job is past its limit on overtaking, and does not go first yet.
     is_overdue: bool,
     arrived: Vec<Held>,
-    /// Planned jobs that are in no list.
-    homeless: Vec<JobId>,
-    /// Jobs that are not planned, by arrival.
-    others: Vec<Held>,
+    /// Planned jobs that are in no list, by arrival.
+    homeless: BTreeSet<u64>,
+    /// Jobs that cannot be planned, by arrival.
+    others: BTreeMap<u64, Held>,
     /// The ideal seconds of all planned jobs, and their number.
     ideals: (f64, f64),
     /// Whether anything has happened since the last search.
     is_news: bool,
+}
+
+/// What waiting jobs count by.
+#[derive(Clone, Copy, Debug)]
+struct Weigher {
+    ages: bool,
+    /// The mean ideal time, seconds, if jobs count by the inverse of theirs.
+    unit: Option<f64>,
+}
+
+impl Weigher {
+    fn weight(self, ageing: Ageing, job: &SetJob, now: f64) -> f64 {
+        let age = if self.ages {
+            ageing.weight(now - job.since)
+        } else {
+            1.0
+        };
+        age * self.unit.map_or(1.0, |unit| unit / job.ideal.max(1e-9))
+    }
 }
 
 /// A job that waits.
@@ -189,27 +221,33 @@ impl TopologyPlan {
     pub fn new() -> Self {
         let goal = PlanGoal::default();
         Self {
-            plan: Plan::new(Machines::new(effective_gbps()), goal.cost(0.0, 0.0, 0), 0),
+            name: NAME.to_owned(),
+            plan: Plan::new(
+                Machines::new(effective_gbps()),
+                goal.cost((0.0, 1.0), 0.0, 0, 0.0),
+                0,
+            ),
             runs: Runs::default(),
             goal,
             blend: 0.0,
             told: Trust::Exact,
             gains: true,
-            others_by: None,
             ages: true,
             overtaking: Self::OVERTAKING,
             without: 0,
             budget: Self::SEARCH,
             errors: Errors::default(),
             fallback: FirstFit::new(ListOrder::Shortest),
+            falls_back: false,
+            unknown: 0,
             batches: false,
             serial: 0,
             held: BTreeMap::new(),
             serials: BTreeMap::new(),
             is_overdue: false,
             arrived: Vec::new(),
-            homeless: Vec::new(),
-            others: Vec::new(),
+            homeless: BTreeSet::new(),
+            others: BTreeMap::new(),
             ideals: (0.0, 0.0),
             is_news: false,
         }
@@ -219,7 +257,7 @@ impl TopologyPlan {
     /// event.
     #[must_use]
     pub fn model(mut self, model: LinkModel) -> Self {
-        self.fallback = FirstFit::new(ListOrder::Shortest).model(model.clone());
+        self.fallback = self.fallback.model(model.clone());
         match model {
             LinkModel::Usual => {}
             LinkModel::By(model) => self.plan.physics_mut().model = model,
@@ -228,12 +266,13 @@ impl TopologyPlan {
         self
     }
 
-    /// The policy that places jobs which are not planned. Default: [`preserve_with`] the model and
-    /// direct links.
+    /// The policy by which jobs are placed while [`FirstFit`] schedules. Default: sensitive jobs
+    /// where they are fastest, others where most direct bandwidth stays.
     #[must_use]
-    pub fn others_by(self, policy: impl Policy + 'static) -> Self {
+    pub fn placed_by(self, policy: impl Policy + 'static) -> Self {
         Self {
-            others_by: Some(Box::new(policy)),
+            name: format!("{NAME}, {}", policy.name()),
+            fallback: self.fallback.placed_by(policy),
             ..self
         }
     }
@@ -244,8 +283,9 @@ impl TopologyPlan {
         Self { goal, ..self }
     }
 
-    /// How much the other goal counts, makespan beside completion times or the other way round: a
-    /// share of the first one's weight. Default: 0.
+    /// How much the other goal counts. With 1, and completion or slowdown as the goal, each job costs
+    /// as much again for the last end; with makespan as the goal, the mean completion time is added.
+    /// Default: 0.
     #[must_use]
     pub fn blend(self, blend: f64) -> Self {
         let blend = if blend.is_finite() {
@@ -305,7 +345,11 @@ impl TopologyPlan {
 
     /// The jobs that wait, in order of arrival; those that are not planned last.
     pub fn waiting(&self) -> impl Iterator<Item = &Job> {
-        let all = self.held.values().chain(&self.arrived).chain(&self.others);
+        let all = self
+            .held
+            .values()
+            .chain(&self.arrived)
+            .chain(self.others.values());
         all.map(|held| &*held.job)
     }
 
@@ -313,7 +357,7 @@ impl TopologyPlan {
     /// is not planned, and where the fallback schedules.
     #[must_use]
     pub fn explain(&self, job: JobId) -> Option<PlannedStart> {
-        if self.falls_back() {
+        if self.falls_back {
             return None;
         }
         let lane = self.plan.lane_of(job)?;
@@ -339,15 +383,19 @@ impl TopologyPlan {
 
     /// The trust in run times, after what has been observed.
     fn trust_now(&self) -> Trust {
-        let unknown = |held: &Held| held.job.run_time == RunTime::Unknown;
-        if self.held.values().any(unknown) {
+        if self.unknown > 0 {
             return Trust::ClassMeans;
         }
         self.errors.trust(self.told)
     }
 
-    fn falls_back(&self) -> bool {
-        self.trust_now() == Trust::ClassMeans
+    /// Whether a list schedules instead of the plan: run times are not to be trusted, a job waits
+    /// that cannot be planned, or there is a machine of whose sets a plan knows too little.
+    fn must_fall_back(&self) -> bool {
+        let vague = |lane| self.plan.physics().is_vague(self.runs.kind(lane));
+        !self.others.is_empty()
+            || self.trust_now() == Trust::ClassMeans
+            || (0..self.runs.lanes()).any(vague)
     }
 
     /// Sees what has changed, and takes jobs off lists of machines that cannot run them any more.
@@ -368,31 +416,40 @@ impl TopologyPlan {
                 .collect();
             for id in gone {
                 self.plan.remove(id);
-                self.homeless.push(id);
+                self.homeless.extend(self.serials.get(&id));
             }
+            self.plan.regenes(lane, |machines, state, entry| {
+                machines.possible(state, &entry.job, entry.gene)
+            });
         }
     }
 
-    /// Sorts new jobs into those that are planned and others, and rejects those that can never run.
-    fn sort(&mut self, turn: &mut Turn<'_>) {
+    /// Sorts new jobs into those that are planned and others. Returns how many are planned.
+    fn sort(&mut self) -> usize {
+        let mut count = 0;
         for mut held in std::mem::take(&mut self.arrived) {
-            let id = held.job.id;
-            if let Some(own) = self.planned(&held.job) {
-                held.own = own;
+            if self.falls_back {
+                let job = (*held.job).clone();
+                self.fallback.on_event(job.arrived, Event::Arrived(job));
+            }
+            let Some(own) = self.planned(&held.job) else {
+                self.others.insert(held.serial, held);
+                continue;
+            };
+            count += 1;
+            held.own = own;
+            // What is not known says nothing of how long jobs run.
+            if held.job.run_time == RunTime::Unknown {
+                self.unknown += 1;
+            } else {
                 self.ideals.0 += own.ideal;
                 self.ideals.1 += 1.0;
-                self.homeless.push(id);
-                self.serials.insert(id, held.serial);
-                self.held.insert(held.serial, held);
-                continue;
             }
-            self.fallback.on_event(Time::ZERO, Event::Cancelled(id));
-            let request = &held.job.request;
-            match self.with_plain(|policy| turn.decide(policy, request)) {
-                Err(why @ Refusal::Infeasible(_)) => turn.reject(id, why),
-                _ => self.others.push(held),
-            }
+            self.homeless.insert(held.serial);
+            self.serials.insert(held.job.id, held.serial);
+            self.held.insert(held.serial, held);
         }
+        count
     }
 
     /// What a plan must know of a job; `None` if it is not planned.
@@ -415,6 +472,7 @@ impl TopologyPlan {
         } else {
             0.0
         };
+        let gain = gain.clamp(0.0, MOST_GAIN);
         Some(SetJob {
             shape,
             devices,
@@ -424,17 +482,6 @@ impl TopologyPlan {
             ideal: work * (1.0 + gain * least),
             since: seconds(job.arrived),
         })
-    }
-
-    /// Decides for a job that is not planned, or starts it.
-    fn with_plain<T>(&self, question: impl FnOnce(&dyn Policy) -> T) -> T {
-        match &self.others_by {
-            Some(policy) => question(policy),
-            None => {
-                let model = self.plan.physics().model.clone();
-                question(&preserve_with(model, preserved_direct_gbps()))
-            }
-        }
     }
 
     fn mean_ideal(&self) -> f64 {
@@ -459,41 +506,38 @@ impl TopologyPlan {
         ((running + waiting.sum::<f64>()) / devices.max(1.0), devices)
     }
 
-    /// How much a waiting job counts.
-    fn weight(&self, ageing: Ageing, job: &SetJob, now: f64) -> f64 {
-        let age = if self.ages {
-            ageing.weight(now - job.since)
-        } else {
-            1.0
-        };
-        match self.goal {
-            PlanGoal::Completion | PlanGoal::Makespan => age,
-            PlanGoal::Slowdown => age * self.mean_ideal() / job.ideal.max(1e-9),
+    /// What waiting jobs count by.
+    fn weigher(&self) -> Weigher {
+        Weigher {
+            ages: self.ages,
+            unit: (self.goal == PlanGoal::Slowdown).then(|| self.mean_ideal()),
         }
     }
 
     /// Brings all machines with waiting jobs up to a moment, and weighs their jobs.
-    fn bring(&mut self, now: f64, drain: f64) {
+    fn bring(&mut self, now: f64, drain: f64, devices: f64) {
         let unit = self.goal.ageing() * self.mean_ideal();
         let ageing = Ageing {
             patience: unit.max(drain),
             pace: unit.max(1e-9),
         };
+        let weigher = self.weigher();
         for lane in 0..self.runs.lanes() {
             self.runs.bring(&mut self.plan, lane, now);
-            let weights: BTreeMap<JobId, f64> = self
-                .plan
-                .list(lane)
-                .iter()
-                .map(|entry| (entry.id, self.weight(ageing, &entry.job, now)))
-                .collect();
-            self.plan
-                .weigh(lane, |entry| weights.get(&entry.id).copied().unwrap_or(1.0));
+            if !self.plan.list(lane).is_empty() {
+                self.plan
+                    .weigh(lane, |entry| weigher.weight(ageing, &entry.job, now));
+            }
         }
         let expects = !self.batches && self.has(PlanPart::Coming);
         let coming = if expects { COMING } else { 0.0 };
         let jobs = self.held.len();
-        let cost = self.goal.cost(coming, self.blend, jobs);
+        let climb = if self.runs.lanes() > 1 {
+            1.0 / self.mean_ideal().max(1e-9)
+        } else {
+            0.0
+        };
+        let cost = self.goal.cost((coming, devices), self.blend, jobs, climb);
         self.plan.set_goal(cost);
     }
 
@@ -531,28 +575,28 @@ impl TopologyPlan {
         all / self.runs.devices(&self.plan, lane).max(1.0)
     }
 
-    /// Puts the jobs that no list has into lists. Returns how many.
-    fn insert(&mut self, now: f64, trust: Trust) -> usize {
+    /// Puts the jobs that no list has into lists; so many of them have just arrived.
+    fn insert(&mut self, now: f64, fresh: usize, trust: Trust) {
         let homeless = std::mem::take(&mut self.homeless);
         let mut new: Vec<(SetJob, JobId, u64)> = homeless
             .iter()
-            .filter_map(|id| self.waiter(*id))
+            .filter_map(|serial| self.held.get(serial))
             .map(|held| (held.own, held.job.id, held.serial))
             .collect();
-        let count = new.len();
-        let is_batch = count > BATCH;
-        if count > 0 {
+        let is_batch = fresh > BATCH;
+        if fresh > 0 {
             self.batches = is_batch;
         }
         new.sort_by(|a, b| a.0.ideal.total_cmp(&b.0.ideal).then(a.2.cmp(&b.2)));
         let waits = self.has(PlanPart::Sets);
         let mut touched: Vec<usize> = Vec::new();
-        for (job, id, _) in new {
+        let weigher = self.weigher();
+        for (job, id, serial) in new {
             let entry = Entry {
                 id,
                 job,
                 gene: if job.chooses { ANY } else { MODEST },
-                weight: self.weight(
+                weight: weigher.weight(
                     Ageing {
                         patience: f64::INFINITY,
                         pace: 1.0,
@@ -573,7 +617,7 @@ impl TopologyPlan {
                         self.plan.put(lane, usize::MAX, entry);
                         touched.push(lane);
                     }
-                    None => self.homeless.push(id),
+                    None => drop(self.homeless.insert(serial)),
                 }
             } else if !self.has(PlanPart::Insertion) && !lanes.is_empty() {
                 self.plan.put(lanes[0], usize::MAX, entry);
@@ -585,7 +629,7 @@ impl TopologyPlan {
                     false => vec![MODEST],
                 })
             {
-                self.homeless.push(id);
+                self.homeless.insert(serial);
             }
         }
         touched.sort_unstable();
@@ -593,7 +637,6 @@ impl TopologyPlan {
         for lane in touched {
             self.arrange(lane, trust);
         }
-        count
     }
 
     /// Orders the list of a machine anew, but for the jobs that stay at the front.
@@ -656,7 +699,7 @@ impl TopologyPlan {
     }
 
     /// Lets jobs that too many have overtaken go first.
-    fn promote(&mut self, drain: f64, devices: f64) {
+    fn promote(&mut self, now: f64, drain: f64, devices: f64) {
         // The most that ever waits while a job does sets its limit: so none of a batch is overdue for
         // the others, and under overload order does not end.
         let limit = (self.overtaking * self.mean_ideal()).max(2.0 * drain) * devices;
@@ -664,26 +707,27 @@ impl TopologyPlan {
             held.limit = held.limit.max(limit);
         }
         self.is_overdue = false;
-        let mut overdue = Vec::new();
-        for held in self.held.values().filter(|own| own.overtaken > own.limit) {
-            let mode = if held.own.chooses { ANY } else { MODEST };
-            overdue.push((held.job.id, mode | BAR));
-        }
-        for (id, gene) in overdue {
-            self.plan.fix(id, gene);
-        }
-    }
-
-    /// Starts jobs that are not planned, in order of arrival.
-    fn start_others(&mut self, turn: &mut Turn<'_>) {
-        for held in std::mem::take(&mut self.others) {
-            let tenant = Tenant::Job(held.job.id);
-            let request = &held.job.request;
-            match self.with_plain(|policy| turn.start(tenant, policy, request)) {
-                Ok(_) => {}
-                Err(why @ Refusal::Infeasible(_)) => turn.reject(held.job.id, why),
-                Err(_) => self.others.push(held),
+        let overdue = self.held.values().filter(|own| own.overtaken > own.limit);
+        let overdue: Vec<(JobId, SetJob)> = overdue.map(|held| (held.job.id, held.own)).collect();
+        for (id, job) in overdue {
+            if self.plan.is_fixed(id) {
+                continue;
             }
+            // On the machine that has least to do, if it is not there already.
+            let lanes = self.lanes_for(&job, now);
+            let least = |a: &&usize, b: &&usize| {
+                self.load(**a, now)
+                    .total_cmp(&self.load(**b, now))
+                    .then(a.cmp(b))
+            };
+            if let Some(&lane) = lanes.iter().min_by(least)
+                && lanes.len() > 1
+                && let Some(entry) = self.plan.remove(id)
+            {
+                self.plan.put(lane, usize::MAX, entry);
+            }
+            let mode = if job.chooses { ANY } else { MODEST };
+            self.plan.fix(id, mode | BAR);
         }
     }
 
@@ -702,9 +746,13 @@ impl TopologyPlan {
                 .collect();
             for (id, gene) in chosen {
                 self.runs.bring(&mut self.plan, lane, now);
-                if !self.start(id, lane, gene, now, turn) {
+                if self.is_overdue {
+                    // Whoever has been overtaken too often goes first; then this lane goes on.
+                    self.plan.touch(lane);
                     break;
                 }
+                // One that has no set after all keeps nobody behind it from starting.
+                self.start(id, lane, gene, now, turn);
             }
         }
         if self.is_overdue {
@@ -717,18 +765,14 @@ impl TopologyPlan {
         }
     }
 
-    /// Starts a job on the set that the plan has for it. Returns whether it did.
-    fn start(&mut self, id: JobId, lane: usize, gene: u8, now: f64, turn: &mut Turn<'_>) -> bool {
-        // Whoever has been overtaken too often goes first, before anybody else starts.
-        if self.is_overdue {
-            return false;
-        }
+    /// Starts a job on the set that the plan has for it, if there is one.
+    fn start(&mut self, id: JobId, lane: usize, gene: u8, now: f64, turn: &mut Turn<'_>) {
         let Some(held) = self.waiter(id).cloned() else {
-            return false;
+            return;
         };
         let (machines, state) = (self.plan.physics(), self.plan.state(lane));
         let Some((set, loss)) = machines.set(state, &held.own, gene) else {
-            return false;
+            return;
         };
         let tables = machines.has_tables(self.runs.kind(lane));
         let machine = self.runs.machine(lane);
@@ -753,14 +797,12 @@ impl TopologyPlan {
         });
         let placed = decision.map(|own| turn.place(Tenant::Job(id), own));
         if !matches!(placed, Some(Ok(_))) {
-            return false;
+            return;
         }
         self.started(&held, lane, set, now, held.own.seconds(loss));
-        self.fallback.on_event(Time::ZERO, Event::Cancelled(id));
         if let Ok(machine) = turn.fleet().machine(machine) {
             self.runs.look(&mut self.plan, lane, machine);
         }
-        true
     }
 
     /// Notes that a job has started.
@@ -776,29 +818,70 @@ impl TopologyPlan {
         }
     }
 
-    /// Lets the fallback start jobs, and takes note of those that it starts.
+    /// Lets the list start jobs, and takes note of those that it starts.
     fn fall_back(&mut self, now: Time, turn: &mut Turn<'_>) {
+        if !self.falls_back {
+            self.falls_back = true;
+            let mut all: Vec<&Held> = self.held.values().chain(self.others.values()).collect();
+            all.sort_by_key(|held| held.serial);
+            for held in all {
+                let job = (*held.job).clone();
+                self.fallback.on_event(now, Event::Arrived(job));
+            }
+        }
         self.fallback.act(now, turn);
-        let waiting: Vec<JobId> = self.held.values().map(|held| held.job.id).collect();
-        for id in waiting {
-            let Some((lane, devices)) = self.runs.lease_of(turn.fleet(), id) else {
-                continue;
-            };
-            let Some(held) = self.waiter(id).cloned() else {
-                continue;
-            };
-            let set = self.runs.set_of(&self.plan, lane, &devices);
-            let kind = self.runs.kind(lane);
-            let loss = self.plan.physics().loss(kind, held.own.shape, set);
-            let takes = held.own.seconds(loss.unwrap_or(0.0));
-            self.started(&held, lane, set, seconds(now), takes);
+        let waits: BTreeSet<JobId> = self.fallback.waiting().map(|job| job.id).collect();
+        let all = self.held.values().chain(self.others.values());
+        let left = all.filter(|held| !waits.contains(&held.job.id));
+        let left: Vec<Held> = left.cloned().collect();
+        for held in left {
+            self.leaves(&held, seconds(now), turn);
         }
     }
 
-    fn forget(&mut self, job: JobId) {
-        if let Some(serial) = self.serials.remove(&job) {
-            self.held.remove(&serial);
+    /// Takes note of a job that the list has started, or rejected.
+    fn leaves(&mut self, held: &Held, now: f64, turn: &Turn<'_>) {
+        let id = held.job.id;
+        let is_other = self.others.remove(&held.serial).is_some();
+        let tenant = Tenant::Job(id);
+        let leases: Vec<(MachineId, DeviceSet)> = turn
+            .fleet()
+            .leases_of(tenant)
+            .map(|(machine, lease)| (machine, lease.placement.set()))
+            .collect();
+        for (machine, devices) in &leases {
+            let Some(lane) = self.runs.lane_of_machine(*machine) else {
+                continue;
+            };
+            let set = self.runs.set_of(&self.plan, lane, devices);
+            if is_other {
+                let takes = length(&held.job).as_secs_f64();
+                self.runs.start(id, lane, set, now, takes);
+            } else {
+                let kind = self.runs.kind(lane);
+                let loss = self.plan.physics().loss(kind, held.own.shape, set);
+                let takes = held
+                    .own
+                    .seconds(loss.filter(|own| own.is_finite()).unwrap_or(0.0));
+                self.started(held, lane, set, now, takes);
+            }
         }
+        if leases.is_empty() {
+            self.plan.remove(id);
+            self.forget(id);
+        }
+    }
+
+    /// Removes a job from those that wait. Returns whether it was one of them.
+    fn forget(&mut self, job: JobId) -> bool {
+        let Some(serial) = self.serials.remove(&job) else {
+            return false;
+        };
+        self.homeless.remove(&serial);
+        let held = self.held.remove(&serial);
+        let unknown = held.is_some_and(|held| held.job.run_time == RunTime::Unknown);
+        self.unknown -= usize::from(unknown);
+        true
     }
 }
 
@@ -844,7 +927,7 @@ impl fmt::Debug for TopologyPlan {
 
 impl Scheduler for TopologyPlan {
     fn name(&self) -> &str {
-        NAME
+        &self.name
     }
 
     fn on_event(&mut self, now: Time, event: Event) {
@@ -853,7 +936,6 @@ impl Scheduler for TopologyPlan {
                 let serial = self.serial;
                 self.serial += 1;
                 self.is_news = true;
-                self.fallback.on_event(now, Event::Arrived(job.clone()));
                 self.arrived.push(Held {
                     job: Arc::new(job),
                     serial,
@@ -869,17 +951,23 @@ impl Scheduler for TopologyPlan {
             }
             fact => {
                 if let Some(job) = fact.leaves() {
-                    self.is_news = true;
                     self.plan.remove(job);
-                    self.forget(job);
+                    let planned = self.forget(job);
                     self.arrived.retain(|held| held.job.id != job);
-                    self.others.retain(|held| held.job.id != job);
+                    self.others.retain(|_, held| held.job.id != job);
                     let finished = matches!(fact, Event::Finished(_));
-                    if let Some(run) = self.runs.end(job).filter(|_| finished) {
+                    // Of a job whose run time was unknown, nothing was expected.
+                    let known = |run: &Running| run.takes < UNKNOWN_S;
+                    let run = self.runs.end(job);
+                    // Facts of unknown jobs are no news.
+                    self.is_news |= planned || run.is_some();
+                    if let Some(run) = run.filter(|run| finished && known(run)) {
                         self.errors.note(seconds(now) - run.started, run.takes);
                     }
                 }
-                self.fallback.on_event(now, fact);
+                if self.falls_back {
+                    self.fallback.on_event(now, fact);
+                }
             }
         }
     }
@@ -887,24 +975,27 @@ impl Scheduler for TopologyPlan {
     fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
         let at = seconds(now);
         self.look(turn, at);
-        self.sort(turn);
-        let trust = self.trust_now();
-        if self.falls_back() {
-            self.start_others(turn);
+        let new = self.sort();
+        if self.must_fall_back() {
             self.fall_back(now, turn);
             self.look(turn, at);
-            return;
+            // Whoever kept the plan from planning may have started.
+            if self.must_fall_back() {
+                return;
+            }
         }
+        if std::mem::take(&mut self.falls_back) {
+            self.fallback.clear();
+        }
+        let trust = self.trust_now();
         let (drain, devices) = self.drain(at);
-        self.bring(at, drain);
-        let new = self.insert(at, trust);
-        self.promote(drain, devices);
+        self.bring(at, drain, devices);
+        self.insert(at, new, trust);
+        self.promote(at, drain, devices);
         self.improve(new, trust);
-        self.start_others(turn);
-        self.look(turn, at);
         self.start_planned(at, turn);
         while self.is_overdue {
-            self.promote(drain, devices);
+            self.promote(at, drain, devices);
             self.start_planned(at, turn);
         }
     }

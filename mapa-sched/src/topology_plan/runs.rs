@@ -6,7 +6,7 @@ use mapa_core::{Allocator, DeviceSet, MachineId, Stamp};
 
 use super::machines::{MachineState, Machines, SetGoal};
 use crate::fleet::Fleet;
-use crate::job::{JobId, Tenant};
+use crate::job::JobId;
 use crate::plan::Planner;
 
 pub(super) type Plan = Planner<Machines, SetGoal>;
@@ -16,7 +16,7 @@ const LATE: f64 = 0.03;
 /// A job that is late by less than this is not late: the driver counts nanoseconds.
 const ON_TIME_S: f64 = 1e-6;
 /// How long a tenant is thought to stay of whom nothing is known: ten years.
-const UNKNOWN_S: f64 = 10.0 * 365.0 * 24.0 * 3600.0;
+pub(super) const UNKNOWN_S: f64 = 10.0 * 365.0 * 24.0 * 3600.0;
 
 /// A job that runs.
 #[derive(Clone, Debug)]
@@ -47,8 +47,8 @@ struct Lane {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runs {
     lanes: Vec<Lane>,
-    /// The lane of each job that runs.
-    lane_of: BTreeMap<JobId, usize>,
+    /// The lanes of each job that runs.
+    lanes_of: BTreeMap<JobId, Vec<usize>>,
 }
 
 impl Runs {
@@ -174,21 +174,26 @@ impl Runs {
             ends: now + takes,
         });
         own.at = f64::NEG_INFINITY;
-        self.lane_of.insert(job, lane);
+        self.lanes_of.entry(job).or_default().push(lane);
     }
 
     /// A job has ended, or is gone.
     pub(super) fn end(&mut self, job: JobId) -> Option<Running> {
-        let own = &mut self.lanes[self.lane_of.remove(&job)?];
-        own.at = f64::NEG_INFINITY;
-        let at = own.runs.iter().position(|run| run.id == job)?;
-        Some(own.runs.remove(at))
+        let mut ended = None;
+        for lane in self.lanes_of.remove(&job)? {
+            let own = &mut self.lanes[lane];
+            own.at = f64::NEG_INFINITY;
+            if let Some(at) = own.runs.iter().position(|run| run.id == job) {
+                ended = Some(own.runs.remove(at));
+            }
+        }
+        ended
     }
 
     /// A share of a job's work is seen to be done: the rest is expected to go on as fast. Returns its
     /// lane.
     pub(super) fn observe(&mut self, job: JobId, share: f64, now: f64) -> Option<usize> {
-        let lane = *self.lane_of.get(&job)?;
+        let lane = *self.lanes_of.get(&job)?.first()?;
         if !(LEAST_SEEN..=1.0).contains(&share) {
             return None;
         }
@@ -220,11 +225,9 @@ impl Runs {
         f64::from(count(own.present, plan.physics().has_tables(own.kind)))
     }
 
-    /// The machine of a tenant that some other scheduler has started, and its devices.
-    pub(super) fn lease_of(&self, fleet: &Fleet, job: JobId) -> Option<(usize, DeviceSet)> {
-        let (machine, lease) = fleet.lease_of(Tenant::Job(job))?;
-        let lane = self.lanes.iter().position(|own| own.machine == machine)?;
-        Some((lane, lease.placement.set()))
+    /// The lane of a machine.
+    pub(super) fn lane_of_machine(&self, machine: MachineId) -> Option<usize> {
+        self.lanes.iter().position(|own| own.machine == machine)
     }
 }
 

@@ -26,7 +26,8 @@ use crate::workload::{Submission, ratios};
 /// - D is the job's [work](Submission::work). Jobs on one device run for D.
 /// - B is the bandwidth that a model predicts for the job's devices, GB/s, raised to
 ///   [`floor_gbps`](Self::floor_gbps) and capped at [`full_gbps`](Self::full_gbps).
-/// - r is the ratio of the job's task: its run time at the floor over that at full speed.
+/// - r is the ratio of the job's task: its run time at the floor over that at full speed. Of a task
+///   without a ratio it is that of the job ([`link_ratio`](mapa_sched::Job::link_ratio)).
 ///
 /// The floor corrects models that predict less than the links carry: Eq. 2 predicts 3.2 GB/s for
 /// rings whose slowest link carries 12. Without the floor, the longest run times would come from
@@ -36,8 +37,8 @@ pub struct ByBandwidth {
     model: Objective<'static>,
     /// The ratio of each task, by name. Default: [`RATIOS`](Self::RATIOS).
     pub ratios: BTreeMap<Arc<str>, f64>,
-    /// The ratios of tasks that are not in `ratios`: first of sensitive tasks, then of those that
-    /// are not. Default: 1.6 and 1.1.
+    /// The ratios of tasks that are not in `ratios`, of jobs that have none either: first of
+    /// sensitive tasks, then of those that are not. Default: 1.6 and 1.1.
     pub other: (f64, f64),
     /// The least bandwidth of any job. Default: 10 GB/s, the released code's value for PCIe.
     pub floor_gbps: f64,
@@ -151,7 +152,8 @@ impl ByBandwidth {
         } else {
             self.other.1
         };
-        self.ratios.get(&job.task).copied().unwrap_or(other)
+        let known = self.ratios.get(&job.task).copied();
+        known.or(job.job.link_ratio).unwrap_or(other)
     }
 }
 
