@@ -6,6 +6,7 @@
 //! file still prepares its large fleets even if the filter then leaves out all of its benchmarks.
 
 mod bandwidth;
+mod case;
 mod energy;
 mod fleet;
 mod graphs;
@@ -22,7 +23,7 @@ mod simulation;
 use criterion::Criterion;
 
 /// The name of each file, and the function that runs its benchmarks.
-const FILES: [(&str, fn()); 13] = [
+const FILES: [(&str, fn()); 14] = [
     ("matching", matching::benches),
     ("optimum", optimum::benches),
     ("policy", policy::benches),
@@ -36,6 +37,7 @@ const FILES: [(&str, fn()); 13] = [
     ("simulation", simulation::benches),
     ("patterns", patterns::benches),
     ("schedulers", schedulers::benches),
+    ("case", case::benches),
 ];
 
 fn main() {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use mapa_core::{Policy, Setting, Settings, effective_gbps, ring_packing_gbps};
 
 use crate::backfill::{Conservative, Easy};
+use crate::case::{Binding, Case, CaseSettings, Classes, Fit, Growers, SlurmMig};
 use crate::energy::{EnergyPlan, PriceFile, RuleName, RuleScheduler};
 use crate::error::{Error, ErrorKind};
 use crate::fifo::Fifo;
@@ -48,7 +49,7 @@ pub struct BuiltIn {
 
 impl BuiltIn {
     /// Every built-in scheduler.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self {
             name: "fifo",
             summary: "first in, first out; a head that cannot start blocks all others, as in the paper's evaluation",
@@ -222,6 +223,38 @@ impl BuiltIn {
             for_slices: true,
             settings: &["prices=NAME"],
             make: |policy, settings, _| by_prices(policy, settings),
+        },
+        Self {
+            name: "case",
+            summary: "isolated jobs have an instance each; the tasks of all others share instances, as CASE packs them",
+            policy: None,
+            waits_for_links: false,
+            for_shared_pcie: false,
+            for_slices: false,
+            settings: CASE,
+            make: |policy, settings, _| case(CaseSettings::CORRECTED, "case", policy, settings),
+        },
+        Self {
+            name: "case-balanced",
+            summary: "as case; divides instances between both classes, drains and re-provisions them",
+            policy: None,
+            waits_for_links: false,
+            for_shared_pcie: false,
+            for_slices: false,
+            settings: CASE,
+            make: |policy, settings, _| {
+                case(CaseSettings::BALANCED, "case-balanced", policy, settings)
+            },
+        },
+        Self {
+            name: "slurm-mig",
+            summary: "the baseline of case: every job has the smallest instance that holds it, for life",
+            policy: None,
+            waits_for_links: false,
+            for_shared_pcie: false,
+            for_slices: false,
+            settings: &["head=pass|block", "fit=below|up-to"],
+            make: |policy, settings, _| slurm_mig(policy, settings),
         },
     ];
 
@@ -499,6 +532,82 @@ fn pcie_plan(settings: &Said<'_>) -> Result<Boxed, mapa_core::Error> {
     }
     if let Some(seed) = settings.get("seed") {
         own = own.seed(seed.whole()?);
+    }
+    Ok(Box::new(own))
+}
+
+/// The settings of `case` and `case-balanced`.
+const CASE: &[&str] = &[
+    "bind=once|free",
+    "growers=one|any",
+    "fit=below|up-to",
+    "context=MB",
+    "workers=N",
+    "classes=isolated-first|others-first|balance",
+    "drain=on|off",
+    "order=arrival|longest",
+    "reprovision=on|off",
+];
+
+/// One of several values by its name.
+fn one_of<T: Copy, const N: usize>(
+    setting: Setting<'_>,
+    all: [(&'static str, T); N],
+) -> Result<T, mapa_core::Error> {
+    let names = all.map(|own| own.0).join(", ");
+    setting.read(&names, |value| {
+        all.iter().find(|own| own.0 == value).map(|own| own.1)
+    })
+}
+
+/// A switch.
+const ON_OFF: [(&str, bool); 2] = [("on", true), ("off", false)];
+
+fn case(
+    mut own: CaseSettings,
+    name: &str,
+    policy: Box<dyn Policy>,
+    settings: &Said<'_>,
+) -> Result<Boxed, mapa_core::Error> {
+    if let Some(bind) = settings.get("bind") {
+        own.binding = one_of(bind, Binding::ALL)?;
+    }
+    if let Some(growers) = settings.get("growers") {
+        own.growers = one_of(growers, Growers::ALL)?;
+    }
+    if let Some(fit) = settings.get("fit") {
+        own.fit = one_of(fit, Fit::ALL)?;
+    }
+    if let Some(context) = settings.get("context") {
+        // Decimal megabytes, as the default is given.
+        own.context_bytes = context.whole::<u32>().map(u64::from)? * 1_000_000;
+    }
+    if let Some(workers) = settings.get("workers") {
+        own.workers = workers.whole()?;
+    }
+    if let Some(classes) = settings.get("classes") {
+        own.classes = one_of(classes, Classes::ALL)?;
+    }
+    if let Some(drain) = settings.get("drain") {
+        own.drain = one_of(drain, ON_OFF)?;
+    }
+    if let Some(order) = settings.get("order") {
+        own.longest_first = one_of(order, [("arrival", false), ("longest", true)])?;
+    }
+    if let Some(reprovision) = settings.get("reprovision") {
+        own.reprovision = one_of(reprovision, ON_OFF)?;
+    }
+    Ok(Box::new(Case::new(own, policy).named(name)))
+}
+
+/// The settings of `slurm-mig`.
+fn slurm_mig(policy: Box<dyn Policy>, settings: &Said<'_>) -> Result<Boxed, mapa_core::Error> {
+    let mut own = SlurmMig::new(policy);
+    if let Some(head) = settings.get("head") {
+        own = own.blocking(one_of(head, [("pass", false), ("block", true)])?);
+    }
+    if let Some(fit) = settings.get("fit") {
+        own = own.fit(one_of(fit, Fit::ALL)?);
     }
     Ok(Box::new(own))
 }

@@ -90,6 +90,9 @@ pub struct Job {
     pub priority: i64,
     /// Whether it must be alone on its instance. Default: no.
     pub isolated: bool,
+    /// Whether its process may ask for more memory while it holds some, for the [manager of shared
+    /// instances](crate::Case). Default: no.
+    pub grows: bool,
     /// The slope of Eq. 1 of Tang et al., for the [PCIe-aware scheduler](crate::PcieAware).
     /// Default: 1.
     pub pcie_alpha: f64,
@@ -113,6 +116,7 @@ impl Job {
             deadline: None,
             priority: 0,
             isolated: false,
+            grows: false,
             pcie_alpha: 1.0,
             slo: None,
             link_ratio: None,

@@ -11,6 +11,7 @@
 mod backfill;
 pub mod bound;
 mod built_in;
+mod case;
 mod defrag;
 mod drive;
 pub mod energy;
@@ -38,6 +39,10 @@ mod waiting;
 
 pub use backfill::{Conservative, Easy};
 pub use built_in::BuiltIn;
+pub use case::{
+    Binding, Case, CaseBatch, CaseSettings, CaseTask, Classes, Fit, Growers, Printed, PrintedEnd,
+    PrintedFaults, PrintedJob, PrintedRun, SlurmMig,
+};
 pub use defrag::{Defrag, Defragmented, Move, Plan, Reach, Target};
 pub use drive::{
     Drive, Driver, End, FailedOrder, Key, Left, Life, Record, Seen, Stay, Stays, TaskLife, Timeline,

@@ -3,6 +3,7 @@
 
 mod backfill;
 mod bounds;
+mod case;
 mod cordons;
 mod counts;
 mod decide;

@@ -194,7 +194,10 @@ fn every_built_in_scheduler_carries_its_name_and_runs() {
             | "conservative-backfill"
             | "pcie-aware"
             | "first-gpu"
-            | "pcie-plan" => [(0, 0), (1, 10), (2, 0)],
+            | "pcie-plan"
+            | "case"
+            | "case-balanced"
+            | "slurm-mig" => [(0, 0), (1, 10), (2, 0)],
             _ => [(0, 9), (1, 0), (2, 0)],
         };
         assert_eq!(starts, expected.into(), "{}", built_in.name);

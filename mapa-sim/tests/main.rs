@@ -1,6 +1,7 @@
 //! The integration tests of this crate in one binary, which links once instead of once a file.
 
 mod bounds;
+mod case;
 mod energy;
 mod energy_fleet;
 mod energy_tune;

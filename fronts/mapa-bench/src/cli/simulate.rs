@@ -63,8 +63,9 @@ pub(crate) struct SimulateArgs {
     /// The scheduler, which decides which job starts next, and when: fifo, easy-backfill,
     /// conservative-backfill, shortest-first, smallest-first, priority, foresight, first-fit or
     /// topology-plan; for jobs on MIG instances also pcie-aware, first-gpu and pcie-plan, which
-    /// have placement policies of their own, and energy, energy-plan and learned, which choose by
-    /// run times, deadlines and power. docs/which-scheduler.md says which one when. Settings follow
+    /// have placement policies of their own, energy, energy-plan and learned, which choose by run
+    /// times, deadlines and power, and case, case-balanced and slurm-mig, under which jobs share
+    /// instances. docs/which-scheduler.md says which one when. Settings follow
     /// the name (docs/schedulers.md): first-fit,order=ORDER,max-slowdown=FACTOR,
     /// topology-plan,goal=GOAL,estimates=TRUST, pcie-aware,delay=FACTOR,wait=SECONDS,
     /// pcie-plan,search=MOVES,wait=SECONDS, energy,rule=RULE, energy-plan,prices=NAME|FILE or

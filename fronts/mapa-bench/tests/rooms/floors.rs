@@ -152,6 +152,7 @@ pub(crate) const FLOORS: [Floors; 12] = [
             "energy",
             "energy::learned",
             "defrag",
+            "case",
             "built_in",
         ],
     },

@@ -1,0 +1,407 @@
+//! Processes, their tasks, and the instance to which each is bound.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use mapa_core::{Demand, Request, View};
+
+use super::instances::{Instance, Instances, Seat};
+use super::settings::{Binding, CaseSettings, Growers};
+use crate::fleet::Fleet;
+use crate::job::{JobId, TaskId};
+use crate::time::Time;
+
+/// A task that holds memory.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    seat: Seat,
+    bytes: u64,
+    since: Time,
+}
+
+/// The process of a job that needs no isolation.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Process {
+    /// The most that it holds at once, bytes, as far as is known.
+    pub(super) peak: u64,
+    /// Whether it may ask for more while it holds some.
+    pub(super) grows: bool,
+    /// Whether it takes one of the workers: it was launched here.
+    pub(super) is_worker: bool,
+    /// Its instance until its death.
+    pub(super) bound: Option<Seat>,
+    tasks: BTreeMap<TaskId, Held>,
+    /// What its ended tasks used: bytes times seconds.
+    pub(super) byte_seconds: f64,
+}
+
+impl Process {
+    /// A process that is launched, with the most that it will hold as far as its job declares.
+    pub(super) fn launched(peak: u64, grows: bool) -> Self {
+        Self {
+            peak,
+            grows,
+            is_worker: true,
+            ..Self::default()
+        }
+    }
+
+    fn held(&self) -> u64 {
+        let bytes = self.tasks.values().map(|held| held.bytes);
+        bytes.fold(0, u64::saturating_add)
+    }
+
+    pub(super) fn is_holding(&self) -> bool {
+        !self.tasks.is_empty()
+    }
+
+    /// The instances on which its tasks hold memory.
+    pub(super) fn seats(&self) -> impl Iterator<Item = Seat> + '_ {
+        self.tasks.values().map(|held| held.seat)
+    }
+
+    pub(super) fn tasks(&self) -> impl Iterator<Item = TaskId> + '_ {
+        self.tasks.keys().copied()
+    }
+}
+
+/// A task that has no place yet.
+#[derive(Clone, Debug)]
+pub(super) struct Blocked {
+    pub(super) job: JobId,
+    pub(super) task: TaskId,
+    pub(super) request: Request,
+}
+
+impl Blocked {
+    /// What its one rank demands; `None` if it has several ranks or none.
+    pub(super) fn demand(&self) -> Option<&Demand> {
+        match self.request.pattern.demands() {
+            [demand] => Some(demand),
+            _ => None,
+        }
+    }
+}
+
+/// Where a task can go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// There, now.
+    At(Seat),
+    /// Nowhere yet.
+    Wait,
+    /// Nowhere ever, for this reason.
+    Never(&'static str),
+}
+
+/// The instances that take no new work at this instant.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Barred {
+    /// A process waits there for more memory: no other task is admitted.
+    pub(super) growth: BTreeSet<Seat>,
+    /// Drained for an isolated job: no further process is bound there.
+    pub(super) drained: BTreeSet<Seat>,
+}
+
+/// Who is where, by the orders that were given.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Books {
+    pub(super) instances: Instances,
+    pub(super) processes: BTreeMap<JobId, Process>,
+    pub(super) settings: CaseSettings,
+    /// How many of the processes are workers.
+    workers: usize,
+}
+
+impl Books {
+    pub(super) fn new(settings: CaseSettings) -> Self {
+        Self {
+            settings,
+            ..Self::default()
+        }
+    }
+
+    /// The live processes that were launched here.
+    pub(super) fn workers(&self) -> usize {
+        self.workers
+    }
+
+    /// Adds a process that is launched.
+    pub(super) fn launch(&mut self, job: JobId, process: Process) {
+        self.workers += usize::from(process.is_worker);
+        let before = self.processes.insert(job, process);
+        self.workers -= usize::from(before.is_some_and(|process| process.is_worker));
+    }
+
+    /// The most workers: by the setting, and never more than the MPS clients of an instance.
+    pub(super) fn most_workers(&self) -> usize {
+        let most = |own: &Instance| {
+            let wanted = self.settings.workers.saturating_mul(own.slices);
+            wanted.min(own.most_clients) as usize
+        };
+        self.instances.list().iter().map(most).sum()
+    }
+
+    /// Binds a process to an instance. Until its death it is a client there.
+    pub(super) fn bind(&mut self, job: JobId, seat: Seat) {
+        if let Some(instance) = self.instances.at(seat) {
+            instance.clients.entry(job).or_insert(0);
+            self.processes.entry(job).or_default().bound = Some(seat);
+        }
+    }
+
+    /// Notes that a task holds memory.
+    pub(super) fn hold(&mut self, blocked: &Blocked, seat: Seat, now: Time) {
+        let bytes = blocked.demand().map_or(0, |demand| demand.memory_bytes);
+        let process = self.processes.entry(blocked.job).or_default();
+        let held = Held {
+            seat,
+            bytes,
+            since: now,
+        };
+        process.tasks.insert(blocked.task, held);
+        process.peak = process.peak.max(process.held());
+        if self.settings.binding == Binding::Once {
+            self.bind(blocked.job, seat);
+        }
+        if let Some(instance) = self.instances.at(seat) {
+            *instance.clients.entry(blocked.job).or_insert(0) += 1;
+        }
+    }
+
+    /// Notes that a task is over. Nothing happens if it holds nothing.
+    pub(super) fn end(&mut self, job: JobId, task: TaskId, now: Time) {
+        let Some(process) = self.processes.get_mut(&job) else {
+            return;
+        };
+        let Some(held) = process.tasks.remove(&task) else {
+            return;
+        };
+        let took = Duration::from_nanos(now.0.saturating_sub(held.since.0));
+        process.byte_seconds += held.bytes as f64 * took.as_secs_f64();
+        let is_bound = process.bound == Some(held.seat);
+        if let Some(instance) = self.instances.at(held.seat) {
+            let tasks = instance.clients.entry(job).or_insert(1);
+            *tasks = tasks.saturating_sub(1);
+            // A bound process keeps its context until its death.
+            if *tasks == 0 && !is_bound {
+                instance.clients.remove(&job);
+            }
+        }
+    }
+
+    /// Forgets a process that is dead, and all that it held.
+    pub(super) fn leave(&mut self, job: JobId) -> Option<Process> {
+        let process = self.processes.remove(&job)?;
+        self.workers -= usize::from(process.is_worker);
+        let seats = process.tasks.values().map(|held| held.seat);
+        for seat in seats.chain(process.bound) {
+            if let Some(instance) = self.instances.at(seat) {
+                instance.clients.remove(&job);
+            }
+        }
+        Some(process)
+    }
+
+    /// Whether another process on the instance grows.
+    fn has_grower(&self, instance: &Instance, but: JobId) -> bool {
+        let others = instance.clients.keys().filter(|&&job| job != but);
+        let mut processes = others.filter_map(|job| self.processes.get(job));
+        processes.any(|process| process.grows)
+    }
+
+    /// Whether these bytes fit on an instance beside so many contexts, if no task is there.
+    fn fits_beside(&self, bytes: u64, contexts: usize, instance: &Instance) -> bool {
+        let contexts = self.settings.context_bytes.saturating_mul(contexts as u64);
+        let all = bytes.saturating_add(contexts);
+        self.settings.fit.fits(all, instance.kind.capacity)
+    }
+
+    /// Whether a process with this peak may be bound to an instance: the peak of every process there
+    /// still fits beside all contexts. Otherwise processes that hold nothing but contexts could keep
+    /// each other from ever starting a task.
+    fn may_bind(&self, peak: u64, instance: &Instance) -> bool {
+        let clients = instance.clients.len();
+        if clients >= instance.most_clients as usize {
+            return false;
+        }
+        let own = instance.clients.keys();
+        let peaks = own.filter_map(|job| self.processes.get(job).map(|process| process.peak));
+        let most = peaks.max().unwrap_or(0).max(peak);
+        self.fits_beside(most, clients + 1, instance)
+    }
+
+    /// Where a task can go: Algorithm 2 on the instances that its process may use.
+    ///
+    /// # Complexity
+    /// O(1) for a process that is bound, else O(i + c log p) for i instances, and c clients on those
+    /// that improve on the one before, of p processes.
+    pub(super) fn seat_for(&self, fleet: &Fleet, blocked: &Blocked, barred: &Barred) -> Answer {
+        let Some(demand) = blocked.demand() else {
+            return Answer::Never("a task of one rank");
+        };
+        let new = Process::default();
+        let process = self.processes.get(&blocked.job).unwrap_or(&new);
+        let grows = process.is_holding();
+        let stays = match (process.bound, process.tasks.values().next()) {
+            (Some(seat), _) => Some(seat),
+            // A process that grows stays where it grows, so that it waits for that instance alone.
+            (None, Some(held)) if self.settings.growers == Growers::One => Some(held.seat),
+            (None, _) => None,
+        };
+        match stays {
+            Some(seat) => self.seat_of_bound(fleet, blocked, demand, seat, grows, barred),
+            None => self.seat_of_free(fleet, blocked, demand, process, barred),
+        }
+    }
+
+    /// Where a task of a process goes that has an instance.
+    fn seat_of_bound(
+        &self,
+        fleet: &Fleet,
+        blocked: &Blocked,
+        demand: &Demand,
+        seat: Seat,
+        grows: bool,
+        barred: &Barred,
+    ) -> Answer {
+        let gone = Answer::Never("an instance that still exists: that of the process is gone");
+        let Some(instance) = self.instances.position(seat) else {
+            return gone;
+        };
+        let instance = &self.instances.list()[instance];
+        let Ok(machine) = fleet.machine(seat.machine) else {
+            return gone;
+        };
+        let view = machine.view();
+        let process = self.processes.get(&blocked.job);
+        let held = process.map_or(0, Process::held);
+        let all = held.saturating_add(demand.memory_bytes);
+        // Other contexts stay until other processes die, and these may wait for this one.
+        let clients = instance.clients.len();
+        if !demand.fits(view.graph().device(seat.id)) || !self.fits_beside(all, clients, instance) {
+            return Answer::Never("memory for the process on the instance to which it is bound");
+        }
+        if !allows(&blocked.request, &view, seat) {
+            return Answer::Never("the instance to which the process is bound");
+        }
+        let has_room = view.usage(seat.id).exclusive == 0
+            && view.has_room(demand, seat.id)
+            && self.fits_now(demand, 0, instance, &view);
+        let is_barred = !grows && barred.growth.contains(&seat);
+        if has_room && !is_barred {
+            return Answer::At(seat);
+        }
+        if grows && self.settings.growers == Growers::One && self.has_grower(instance, blocked.job)
+        {
+            return Answer::Never("no other process that grows on the instance");
+        }
+        Answer::Wait
+    }
+
+    /// Where the first task of a process goes, or any task of one that is free to choose.
+    fn seat_of_free(
+        &self,
+        fleet: &Fleet,
+        blocked: &Blocked,
+        demand: &Demand,
+        process: &Process,
+        barred: &Barred,
+    ) -> Answer {
+        let binds = self.settings.binding == Binding::Once;
+        let peak = process.peak.max(demand.memory_bytes);
+        let alone = self.settings.growers == Growers::One && process.grows;
+        let wanted = if binds { peak } else { demand.memory_bytes };
+        let is_free = allows_all(&blocked.request);
+        let mut best: Option<(u64, Seat)> = None;
+        for (view, instances) in self.by_machine(fleet) {
+            for instance in instances {
+                let seat = instance.seat;
+                let usage = view.usage(seat.id);
+                // Line 9 of Algorithm 2: fewer warps than the best so far, so the first wins a tie.
+                if best.is_some_and(|(warps, _)| usage.warps >= warps)
+                    || usage.exclusive > 0
+                    || barred.growth.contains(&seat)
+                    || barred.drained.contains(&seat)
+                {
+                    continue;
+                }
+                let is_new = !instance.clients.contains_key(&blocked.job);
+                let admits = if binds {
+                    self.may_bind(peak, instance)
+                } else {
+                    !is_new || instance.clients.len() < instance.most_clients as usize
+                };
+                if admits
+                    && self.fits_now(demand, usize::from(is_new), instance, &view)
+                    && view.has_room(demand, seat.id)
+                    && (is_free || allows(&blocked.request, &view, seat))
+                    && !(alone && self.has_grower(instance, blocked.job))
+                {
+                    best = Some((usage.warps, seat));
+                }
+            }
+        }
+        let is_ever = || {
+            self.by_machine(fleet).any(|(view, instances)| {
+                instances.iter().any(|instance| {
+                    self.fits_beside(wanted, 1, instance)
+                        && demand.fits(view.graph().device(instance.seat.id))
+                        && (is_free || allows(&blocked.request, &view, instance.seat))
+                })
+            })
+        };
+        match best {
+            Some((_, seat)) => Answer::At(seat),
+            None if is_ever() => Answer::Wait,
+            None => Answer::Never("an instance that holds the process when empty"),
+        }
+    }
+
+    /// The instances, machine by machine.
+    fn by_machine<'a>(
+        &'a self,
+        fleet: &'a Fleet,
+    ) -> impl Iterator<Item = (View<'a>, &'a [Instance])> + 'a {
+        let same = |a: &Instance, b: &Instance| a.seat.machine == b.seat.machine;
+        let machines = self.instances.list().chunk_by(same);
+        machines.filter_map(|own| {
+            let machine = fleet.machine(own.first()?.seat.machine).ok()?;
+            Some((machine.view(), own))
+        })
+    }
+
+    /// Whether a demand fits beside the leases and contexts on an instance, with so many contexts
+    /// more.
+    fn fits_now(
+        &self,
+        demand: &Demand,
+        contexts: usize,
+        instance: &Instance,
+        view: &View<'_>,
+    ) -> bool {
+        let context = self.settings.context_bytes;
+        let bytes = demand
+            .memory_bytes
+            .saturating_add(context.saturating_mul(contexts as u64));
+        self.settings.fit.fits(bytes, instance.free(view, context))
+    }
+}
+
+/// Whether a request allows every seat.
+fn allows_all(request: &Request) -> bool {
+    request.only.is_none()
+        && request.avoid.is_empty()
+        && request.must_include.is_empty()
+        && !request.same_numa
+}
+
+/// Whether a request allows a seat.
+fn allows(request: &Request, view: &View<'_>, seat: Seat) -> bool {
+    let graph = view.graph();
+    let is_in = |set| graph.with_parts(set).contains(seat.id);
+    request.only.as_ref().is_none_or(is_in)
+        && (request.avoid.is_empty() || !is_in(&request.avoid))
+        && request.must_include.is_empty()
+        && !request.same_numa
+}

@@ -1,0 +1,88 @@
+//! What no schedule of isolated jobs and shared tasks is below, in makespan.
+
+use std::time::Duration;
+
+use super::settings::Fit;
+
+/// A task of a process: its memory in bytes, and its time at full speed.
+pub type CaseTask = (u64, Duration);
+
+/// A batch of jobs, all of which arrive at the beginning.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CaseBatch {
+    /// Isolated jobs: the footprint in bytes, and the run time.
+    pub isolated: Vec<CaseTask>,
+    /// Processes: their time on the host in all, and their tasks one after another.
+    pub others: Vec<(Duration, Vec<CaseTask>)>,
+}
+
+impl CaseBatch {
+    /// A makespan that no schedule of the batch is below, on instances of these capacities (bytes)
+    /// whose layout stays. `None` if a footprint or a task fits no instance. It is the largest of
+    /// three bounds, rounded down to a nanosecond:
+    ///
+    /// - memory-time: an isolated job takes at least the least capacity that holds it, a task its
+    ///   own bytes; together no more than all capacities are filled at once;
+    /// - the longest job, whose host phases and tasks come one after another;
+    /// - the largest instances: isolated jobs that only they hold, and tasks that only they hold of
+    ///   at least half their capacity, run one at a time on each.
+    ///
+    /// It holds for any order, any choice of instances and any slowdown; not if instances are
+    /// re-provisioned. With [`Fit::UpTo`] tasks count for the last bound if they take more than
+    /// half.
+    ///
+    /// # Complexity
+    /// O(j k) for j jobs and tasks and k instances.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// use mapa_sched::{CaseBatch, Fit};
+    ///
+    /// let s = Duration::from_secs;
+    /// let batch = CaseBatch { isolated: vec![(2, s(10)); 4], others: vec![(s(3), vec![(1, s(4))])] };
+    /// // Two instances of 5 bytes: four jobs of 10 s take 5 bytes each, the task one byte for 4 s.
+    /// assert_eq!(batch.makespan_bound(&[5, 5], Fit::Below), Some(Duration::from_millis(20_400)));
+    /// assert_eq!(batch.makespan_bound(&[2], Fit::Below), None);
+    /// ```
+    #[must_use]
+    pub fn makespan_bound(&self, capacities: &[u64], fit: Fit) -> Option<Duration> {
+        let least = |bytes: u64| {
+            let fits = capacities.iter().copied();
+            fits.filter(|&own| fit.fits(bytes, Some(own))).min()
+        };
+        let largest = capacities.iter().copied().max()?;
+        let mut filled = 0u128;
+        let mut longest = Duration::ZERO;
+        let mut alone = 0u128;
+        for &(bytes, takes) in &self.isolated {
+            let class = least(bytes)?;
+            filled = filled.saturating_add(u128::from(class).saturating_mul(takes.as_nanos()));
+            longest = longest.max(takes);
+            if class == largest {
+                alone = alone.saturating_add(takes.as_nanos());
+            }
+        }
+        for (host, tasks) in &self.others {
+            let mut length = *host;
+            for &(bytes, takes) in tasks {
+                let class = least(bytes)?;
+                filled = filled.saturating_add(u128::from(bytes).saturating_mul(takes.as_nanos()));
+                length = length.saturating_add(takes);
+                // Two of these do not fit beside each other.
+                let is_alone = !fit.fits(bytes.saturating_mul(2), Some(largest));
+                if class == largest && is_alone {
+                    alone = alone.saturating_add(takes.as_nanos());
+                }
+            }
+            longest = longest.max(length);
+        }
+        let all: u128 = capacities.iter().map(|&own| u128::from(own)).sum();
+        let count = capacities.iter().filter(|&&own| own == largest).count();
+        let by_memory = filled.checked_div(all).unwrap_or(0);
+        let by_largest = alone.checked_div(count as u128).unwrap_or(0);
+        let most = by_memory.max(by_largest).max(longest.as_nanos());
+        let seconds = u64::try_from(most / 1_000_000_000).unwrap_or(u64::MAX);
+        Some(Duration::new(seconds, (most % 1_000_000_000) as u32))
+    }
+}

@@ -1,0 +1,34 @@
+//! CASE: jobs that need no isolation share MIG instances (Porter, Chen and Pande, 2022; see
+//! [`Case`]).
+//!
+//! The manager is a pure state machine. It reads facts and gives orders, so a simulator and a
+//! daemon run the same object. A job that must be alone gets an instance
+//! ([`Action::Place`](crate::Action::Place)). Any other job is launched without a device
+//! ([`Action::Launch`](crate::Action::Launch)); its process asks for memory task by task
+//! ([`Event::TaskBegin`]).
+//!
+//! # Why nobody waits for ever
+//! Who holds nothing can wait. So only what a process *holds while it waits* matters:
+//!
+//! - Memory of a task. A task asks once for all, and only one process on an instance may ask for
+//!   more while it holds some ([`Growers::One`]). That process waits for tasks that wait for nobody.
+//! - Memory of contexts. A bound process keeps its context between its tasks. A process is bound to
+//!   an instance only if the largest task of each process there still fits beside all contexts.
+//! - Isolation. A drained instance takes no new process, but the processes bound to it go on: they
+//!   can run nowhere else.
+
+mod balance;
+mod books;
+mod bound;
+mod instances;
+mod manager;
+mod printed;
+mod provision;
+mod settings;
+mod slurm;
+
+pub use bound::{CaseBatch, CaseTask};
+pub use manager::Case;
+pub use printed::{Printed, PrintedEnd, PrintedFaults, PrintedJob, PrintedRun};
+pub use settings::{Binding, CaseSettings, Classes, Fit, Growers};
+pub use slurm::SlurmMig;

@@ -1,0 +1,149 @@
+//! What a manager of instances may do, as settings.
+
+/// To how many instances a process may send its tasks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Binding {
+    /// One: its first task binds the process until its death. Hardware imposes this: a CUDA process
+    /// sees one MIG instance, fixed at its first driver call (NVIDIA's MIG guide).
+    #[default]
+    Once,
+    /// Any: each task goes where Algorithm 2 puts it, as the paper states.
+    Free,
+}
+
+impl Binding {
+    /// Every way, with its name among settings.
+    pub const ALL: [(&'static str, Self); 2] = [("once", Self::Once), ("free", Self::Free)];
+}
+
+/// How many processes on an instance may ask for more memory while they hold some.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Growers {
+    /// One. It waits only for tasks that ask once for all, and those end. So nobody waits for ever.
+    #[default]
+    One,
+    /// Any number, as in the paper. Two that hold and ask can wait for each other for ever.
+    Any,
+}
+
+impl Growers {
+    /// Every rule, with its name among settings.
+    pub const ALL: [(&'static str, Self); 2] = [("one", Self::One), ("any", Self::Any)];
+}
+
+/// When bytes fit into free memory. One rule holds for tasks, isolated jobs and the baseline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fit {
+    /// If they are fewer than the free bytes, as line 8 of Algorithm 2 prints.
+    #[default]
+    Below,
+    /// If they are at most the free bytes.
+    UpTo,
+}
+
+impl Fit {
+    /// Every rule, with its name among settings.
+    pub const ALL: [(&'static str, Self); 2] = [("below", Self::Below), ("up-to", Self::UpTo)];
+
+    /// Whether bytes fit into free memory. Where memory is not known only 0 bytes fit.
+    #[must_use]
+    pub fn fits(self, bytes: u64, free: Option<u64>) -> bool {
+        match (self, free) {
+            (_, None) => bytes == 0,
+            (Self::Below, Some(free)) => bytes < free,
+            (Self::UpTo, Some(free)) => bytes <= free,
+        }
+    }
+}
+
+/// How instances are divided between isolated jobs and jobs that need no isolation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Classes {
+    /// Isolated jobs first, as in Algorithm 1. What can be packed is left for the end.
+    #[default]
+    IsolatedFirst,
+    /// Isolated jobs start only while no other job waits for a worker or for memory.
+    OthersFirst,
+    /// Isolated jobs get a number of instances by the work that waits in each class, as seen so far.
+    Balance,
+}
+
+impl Classes {
+    /// Every rule, with its name among settings.
+    pub const ALL: [(&'static str, Self); 3] = [
+        ("isolated-first", Self::IsolatedFirst),
+        ("others-first", Self::OthersFirst),
+        ("balance", Self::Balance),
+    ];
+}
+
+/// The settings of [`Case`](super::Case).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CaseSettings {
+    /// To how many instances a process may send its tasks. Default: one.
+    pub binding: Binding,
+    /// How many growing processes an instance takes. Default: one.
+    pub growers: Growers,
+    /// When bytes fit. Default: if they are fewer than the free bytes.
+    pub fit: Fit,
+    /// The memory that the context of each process on an instance takes, bytes. Default:
+    /// [`CONTEXT`](Self::CONTEXT).
+    pub context_bytes: u64,
+    /// Workers for each compute slice of an instance. A device without a partition table counts as
+    /// one slice. Default: [`WORKERS`](Self::WORKERS).
+    pub workers: u32,
+    /// How instances are divided between the classes. Default: isolated jobs first.
+    pub classes: Classes,
+    /// Whether an instance is drained for the isolated job that has waited longest, so that no
+    /// stream of small tasks can starve it. Default: no.
+    pub drain: bool,
+    /// Whether each queue has the job with the longest estimate first; jobs without one come last.
+    /// Default: no, by arrival.
+    pub longest_first: bool,
+    /// Whether idle instances are replaced by others for which a job or task waits. Default: no.
+    pub reprovision: bool,
+}
+
+impl CaseSettings {
+    /// The memory of a context, bytes: 300 MB. Assumed; the paper does not count it.
+    pub const CONTEXT: u64 = 300_000_000;
+
+    /// The paper's workers: 4 for an instance of one slice, 8 for one of two.
+    pub const WORKERS: u32 = 4;
+
+    /// The corrected algorithms of the paper on what hardware allows.
+    pub const CORRECTED: Self = Self {
+        binding: Binding::Once,
+        growers: Growers::One,
+        fit: Fit::Below,
+        context_bytes: Self::CONTEXT,
+        workers: Self::WORKERS,
+        classes: Classes::IsolatedFirst,
+        drain: false,
+        longest_first: false,
+        reprovision: false,
+    };
+
+    /// The corrected algorithms as the paper states them: each task goes anywhere, contexts take no
+    /// memory, and any number of processes may grow.
+    pub const PAPER: Self = Self {
+        binding: Binding::Free,
+        growers: Growers::Any,
+        context_bytes: 0,
+        ..Self::CORRECTED
+    };
+
+    /// Our manager: classes in balance, drained instances, and layouts that follow the queue.
+    pub const BALANCED: Self = Self {
+        classes: Classes::Balance,
+        drain: true,
+        reprovision: true,
+        ..Self::CORRECTED
+    };
+}
+
+impl Default for CaseSettings {
+    fn default() -> Self {
+        Self::CORRECTED
+    }
+}
