@@ -51,3 +51,13 @@ impl fmt::Display for Time {
         write!(f, "{} s", Duration::from_nanos(self.0).as_secs_f64())
     }
 }
+
+/// A moment as seconds since the beginning.
+pub(crate) fn seconds(at: Time) -> f64 {
+    at.since(Time::ZERO).as_secs_f64()
+}
+
+/// Seconds as a length of time: the longest one if the number is infinite or too large.
+pub(crate) fn duration(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+}

@@ -17,14 +17,14 @@ use mapa_core::{Decision, Demand, DeviceId, MachineId, PCIE_GEN4_GBPS, Refusal, 
 use crate::event::{Event, Token};
 use crate::job::{Job, JobId, Tenant};
 use crate::scheduler::Scheduler;
-use crate::time::Time;
+use crate::time::{Time, duration};
 use crate::turn::Turn;
 
 use choice::{Choice, Chooser};
 use gpus::{Gpu, Gpus, Offer};
 use marks::Marks;
 use queue::{Class, Entry, Queue};
-use records::{Records, Start, seconds};
+use records::{Records, Start};
 
 /// The PCIe-bandwidth-aware MIG scheduler of Tang et al. (section 4.2). Jobs that copy much over
 /// PCIe are kept off GPUs whose instances copy much already, and GPUs are repartitioned for jobs
@@ -468,7 +468,7 @@ impl PcieAware {
             .run_time
             .on(Some(size))
             .map_or(f64::INFINITY, |length| length.as_secs_f64());
-        now + seconds(length * chooser.slowdown(offer))
+        now + duration(length * chooser.slowdown(offer))
     }
 
     /// The decision of the policy on the machine of the chosen GPU. Other GPUs of that machine that

@@ -7,7 +7,7 @@ use mapa_core::pcie_slowdown;
 
 use super::gpus::Gpu;
 use crate::job::JobId;
-use crate::time::Time;
+use crate::time::{Time, duration};
 
 /// A job that runs, with the quantities of the paper's Table 1. The paper counts work in tokens.
 /// Here it is in seconds at full speed: tokens over tokens a second.
@@ -32,13 +32,8 @@ impl Record {
 
     /// The expected end, by Eq. 3 from `since` on.
     fn until(&self) -> Time {
-        self.since + seconds(self.left * self.slowdown)
+        self.since + duration(self.left * self.slowdown)
     }
-}
-
-/// Converts seconds to a duration: the longest one if the number is infinite or too large.
-pub(super) fn seconds(seconds: f64) -> Duration {
-    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }
 
 /// A job that starts.

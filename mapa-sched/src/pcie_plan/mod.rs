@@ -21,7 +21,7 @@ use crate::event::{Event, Token};
 use crate::job::{Job, JobId, Tenant};
 use crate::plan::{Ageing, Draws, Entry, Moves, Physics, WeightedFlow};
 use crate::scheduler::Scheduler;
-use crate::time::Time;
+use crate::time::{Time, duration, seconds};
 use crate::turn::Turn;
 
 use lanes::{Lanes, Plan, caps};
@@ -578,16 +578,6 @@ fn size_of(job: &Job) -> Option<Size> {
         Want::Slice(size) if is_plain => Some(size),
         _ => None,
     }
-}
-
-/// A moment as seconds since the beginning.
-fn seconds(at: Time) -> f64 {
-    at.since(Time::ZERO).as_secs_f64()
-}
-
-/// Seconds as a duration: the longest one if the number is infinite or too large.
-fn duration(seconds: f64) -> Duration {
-    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }
 
 impl Default for PciePlan {

@@ -652,7 +652,7 @@ mod tests {
         }
         let moves = 1000 / 40;
         plan.search(
-            (moves, &super::super::MOVES),
+            (moves, &super::super::lists::MOVES),
             |_, _| {},
             |_, _| 0,
             |draws, _, _| draws.below(4) as u8,

@@ -1,73 +1,38 @@
 //! Order and placement together: MAPA's own scheduler for machines whose links differ.
 
 mod batch;
+mod fallback;
 mod goal;
+mod lists;
 mod machines;
 mod runs;
+mod starts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-use mapa_core::{
-    Decision, Demand, DeviceId, DeviceSet, MachineId, Policy, Request, Rules, effective_gbps, max,
-    preserved_direct_gbps,
-};
+use mapa_core::{Demand, MachineId, Policy, Request, effective_gbps};
 
 use crate::estimate::length;
 use crate::event::Event;
 use crate::first_fit::{FirstFit, LinkModel, ListOrder};
-use crate::job::{Job, JobId, RunTime, Tenant};
-use crate::plan::{Ageing, Draws, Entry, Moves};
+use crate::job::{Job, JobId, RunTime};
+use crate::plan::{Ageing, Draws, Entry};
 use crate::scheduler::Scheduler;
-use crate::time::Time;
+use crate::time::{Time, duration, seconds};
 use crate::turn::Turn;
 
 use goal::Errors;
-use machines::{ANY, BAR, FAIR, GOOD, MODEST, Machines, SetJob};
+use machines::{BAR, FAIR, GOOD, Machines, SetJob};
 use runs::{Plan, Running, Runs, UNKNOWN_S};
 
 pub use goal::{PlanGoal, PlanPart, Trust};
 
-/// More new jobs at once than this are a batch.
-const BATCH: usize = 20;
-/// The most places of a list at which a job is inserted on trial.
-const PLACES: usize = 13;
-/// The most random moves at an event, as a share of the budget of job-steps.
-const SHARE_OF_MOVES: usize = 10;
-/// Moves of a batch for each job, as long as the batch is not larger than this.
-const BATCH_MOVES: usize = 3;
-const BATCH_OF_MOVES: usize = 300;
-/// With rough estimates moves are made only while no more jobs wait.
-const ROUGH_QUEUE: usize = 40;
 /// The most that slow links are thought to lengthen a job, as a share of its run time.
 const MOST_GAIN: f64 = 1e6;
 /// The price of machine time, in jobs that will come.
 const COMING: f64 = 10.0;
-/// Up to this many machines a job is tried on all.
-const ALL_LANES: usize = 8;
-/// Of more, on some where it could start at once, and on those with the least to do.
-const FREE_LANES: usize = 3;
-const LEAST_LANES: usize = 4;
-
-/// The kinds of moves on one machine, and on several.
-const MOVES: Moves = Moves {
-    lane: 0,
-    place: 4,
-    swap: 3,
-    gene: 3,
-    near: Some(4),
-    regenes: false,
-};
-const MOVES_OF_FLEET: Moves = Moves {
-    lane: 3,
-    place: 3,
-    swap: 2,
-    gene: 2,
-    ..MOVES
-};
-
 /// A scheduler of MAPA's own for machines whose links differ. It plans order and placement together,
 /// where [`Fifo`](crate::Fifo) keeps the order and [`FirstFit`] decides job by job.
 ///
@@ -85,9 +50,10 @@ const MOVES_OF_FLEET: Moves = Moves {
 /// - A job counts more the longer it waits: from seven mean ideal times on (two for the goal slowdown), or
 ///   from the time that the machines need for all that runs and waits, whichever is more.
 /// - *Limit on overtaking*: let later arrivals that have started hold more device-time than the fleet
-///   has in fourteen mean ideal times, or in twice the time that it needed for the most that ran
-///   and waited since the job arrived, whichever is more. Then the job goes first on the machine that has least to do, after those that were so before it; nobody there passes it, and it
-///   takes any set. So its wait is bounded: by that budget, one job beyond it, and the jobs before it.
+///   has in fourteen mean ideal times, or in twice the time that it needed for the most that ran and
+///   waited since the job arrived, whichever is more. Then the job goes first on the machine that has
+///   least to do, after those that were so before it; nobody there passes it, and it takes any set.
+///   So its wait is bounded by what ever runs and waits, and has no bound if that has none.
 ///
 /// It knows the pattern of each job, its run time at full speed, and how much that grows over slow links
 /// ([`Job::link_ratio`]); and it must know how far run times are [trusted](Self::trust). Told that they
@@ -111,9 +77,10 @@ const MOVES_OF_FLEET: Moves = Moves {
 ///   links differ.
 ///
 /// # Complexity
-/// With a budget of s simulated jobs an event costs O(s) and, for each new job, up to 39 simulations
-/// of a list of n jobs on each machine that it is tried on, O(n) each. A batch costs some 200 simulations and three moves a job. Tables cost
-/// O(3ᵐ) for m devices, once for a machine and a number of devices. Memory is O(2ᵐ) for each, and O(n).
+/// With a budget of s simulated jobs an event costs O(s), O(n) for n jobs that wait, O(m) for m
+/// machines, and for each new job up to 39 simulations of a list on each machine that it is tried on.
+/// A batch costs some 200 simulations and three moves a job. Tables cost O(3ᵈ) for d devices, once
+/// for a machine and a number of devices. Memory is O(2ᵈ) for each, and O(n).
 ///
 /// # Examples
 /// ```
@@ -389,15 +356,6 @@ impl TopologyPlan {
         self.errors.trust(self.told)
     }
 
-    /// Whether a list schedules instead of the plan: run times are not to be trusted, a job waits
-    /// that cannot be planned, or there is a machine of whose sets a plan knows too little.
-    fn must_fall_back(&self) -> bool {
-        let vague = |lane| self.plan.physics().is_vague(self.runs.kind(lane));
-        !self.others.is_empty()
-            || self.trust_now() == Trust::ClassMeans
-            || (0..self.runs.lanes()).any(vague)
-    }
-
     /// Sees what has changed, and takes jobs off lists of machines that cannot run them any more.
     fn look(&mut self, turn: &Turn<'_>, now: f64) {
         for lane in self.runs.refresh(&mut self.plan, turn.fleet()) {
@@ -541,337 +499,6 @@ impl TopologyPlan {
         self.plan.set_goal(cost);
     }
 
-    /// The machines on which a job is tried.
-    fn lanes_for(&self, job: &SetJob, now: f64) -> Vec<usize> {
-        use crate::plan::Physics;
-        let machines = self.plan.physics();
-        let holds = |lane: &usize| machines.holds(self.plan.state(*lane), job);
-        let lanes: Vec<usize> = (0..self.runs.lanes()).filter(holds).collect();
-        if lanes.len() <= ALL_LANES {
-            return lanes;
-        }
-        // Where it could start now, on the best set; then where there is least to do.
-        let loss = |lane: usize| {
-            let is_empty = self.plan.list(lane).is_empty();
-            let now = machines.set(self.plan.state(lane), job, ANY);
-            now.filter(|_| is_empty).map_or(f64::INFINITY, |own| own.1)
-        };
-        let mut keys: Vec<(f64, f64, usize)> = lanes
-            .iter()
-            .map(|&lane| (loss(lane), self.load(lane, now), lane))
-            .collect();
-        let by_load =
-            |a: &(f64, f64, usize), b: &(f64, f64, usize)| a.1.total_cmp(&b.1).then(a.2.cmp(&b.2));
-        keys.sort_by(|a, b| a.0.total_cmp(&b.0).then(by_load(a, b)));
-        keys[FREE_LANES..].sort_by(by_load);
-        keys.truncate(FREE_LANES + LEAST_LANES);
-        keys.iter().map(|own| own.2).collect()
-    }
-
-    /// The seconds that a machine needs for what runs and waits there.
-    fn load(&self, lane: usize, now: f64) -> f64 {
-        let waiting = self.plan.list(lane).iter().map(|entry| area(&entry.job));
-        let all = self.runs.backlog(&self.plan, lane, now) + waiting.sum::<f64>();
-        all / self.runs.devices(&self.plan, lane).max(1.0)
-    }
-
-    /// Puts the jobs that no list has into lists; so many of them have just arrived.
-    fn insert(&mut self, now: f64, fresh: usize, trust: Trust) {
-        let homeless = std::mem::take(&mut self.homeless);
-        let mut new: Vec<(SetJob, JobId, u64)> = homeless
-            .iter()
-            .filter_map(|serial| self.held.get(serial))
-            .map(|held| (held.own, held.job.id, held.serial))
-            .collect();
-        let is_batch = fresh > BATCH;
-        if fresh > 0 {
-            self.batches = is_batch;
-        }
-        new.sort_by(|a, b| a.0.ideal.total_cmp(&b.0.ideal).then(a.2.cmp(&b.2)));
-        let waits = self.has(PlanPart::Sets);
-        let mut touched: Vec<usize> = Vec::new();
-        let weigher = self.weigher();
-        for (job, id, serial) in new {
-            let entry = Entry {
-                id,
-                job,
-                gene: if job.chooses { ANY } else { MODEST },
-                weight: weigher.weight(
-                    Ageing {
-                        patience: f64::INFINITY,
-                        pace: 1.0,
-                    },
-                    &job,
-                    now,
-                ),
-            };
-            let lanes = self.lanes_for(&job, now);
-            if is_batch {
-                let least = |a: &&usize, b: &&usize| {
-                    self.load(**a, now)
-                        .total_cmp(&self.load(**b, now))
-                        .then(a.cmp(b))
-                };
-                match lanes.iter().min_by(least).copied() {
-                    Some(lane) => {
-                        self.plan.put(lane, usize::MAX, entry);
-                        touched.push(lane);
-                    }
-                    None => drop(self.homeless.insert(serial)),
-                }
-            } else if !self.has(PlanPart::Insertion) && !lanes.is_empty() {
-                self.plan.put(lanes[0], usize::MAX, entry);
-            } else if !self
-                .plan
-                .insert(entry, &lanes, PLACES, |_, job, _| match job.chooses {
-                    true if waits => vec![ANY, GOOD, FAIR],
-                    true => vec![ANY],
-                    false => vec![MODEST],
-                })
-            {
-                self.homeless.insert(serial);
-            }
-        }
-        touched.sort_unstable();
-        touched.dedup();
-        for lane in touched {
-            self.arrange(lane, trust);
-        }
-    }
-
-    /// Orders the list of a machine anew, but for the jobs that stay at the front.
-    fn arrange(&mut self, lane: usize, trust: Trust) {
-        let fixed = self.plan.fixed(lane);
-        let list = self.plan.list(lane).to_vec();
-        let (front, rest) = list.split_at(fixed);
-        let mut rest = rest.to_vec();
-        rest.sort_by_key(|entry| self.serials.get(&entry.id).copied());
-        let descending = self.goal == PlanGoal::Makespan;
-        let mut whole = front.to_vec();
-        let how = (descending, self.has(PlanPart::Sets));
-        let searches = trust == Trust::Exact && self.has(PlanPart::Prices);
-        let plan = &mut self.plan;
-        let rest = if searches {
-            batch::arrange(&rest, how, |rest, limit| {
-                whole.truncate(fixed);
-                whole.extend_from_slice(rest);
-                plan.price(lane, &whole, limit)
-            })
-        } else {
-            batch::plain(&rest, how)
-        };
-        whole.truncate(fixed);
-        whole.extend(rest);
-        self.plan.arrange(lane, whole);
-    }
-
-    /// Improves the plan by random moves.
-    fn improve(&mut self, new: usize, trust: Trust) {
-        let waiting = self.plan.len();
-        if !std::mem::take(&mut self.is_news) || waiting == 0 {
-            return;
-        }
-        let mut moves = (self.budget / SHARE_OF_MOVES).min(self.budget / waiting);
-        if new > BATCH && self.budget > 0 {
-            // As many steps as a batch of the largest size with moves for each of its jobs.
-            let most = BATCH_MOVES * BATCH_OF_MOVES * BATCH_OF_MOVES / waiting;
-            moves = moves.max((BATCH_MOVES * new).min(most));
-        }
-        if trust != Trust::Exact && waiting > ROUGH_QUEUE {
-            return;
-        }
-        let (waits, bars) = (self.has(PlanPart::Sets), self.has(PlanPart::Bars));
-        let lanes = self.runs.lanes();
-        let kinds = if lanes > 1 { &MOVES_OF_FLEET } else { &MOVES };
-        self.plan.search(
-            (moves, kinds),
-            |_, _| {},
-            |draws, _| draws.below(lanes),
-            |draws, job, old| {
-                let is_bar = draws.one_in(3) || !job.chooses;
-                match (is_bar, waits, bars) {
-                    (true, _, true) => old ^ BAR,
-                    (false, true, _) => old & BAR | [ANY, GOOD, FAIR][draws.below(3)],
-                    _ => old,
-                }
-            },
-        );
-    }
-
-    /// Lets jobs that too many have overtaken go first.
-    fn promote(&mut self, now: f64, drain: f64, devices: f64) {
-        // The most that ever waits while a job does sets its limit: so none of a batch is overdue for
-        // the others, and under overload order does not end.
-        let limit = (self.overtaking * self.mean_ideal()).max(2.0 * drain) * devices;
-        for held in self.held.values_mut() {
-            held.limit = held.limit.max(limit);
-        }
-        self.is_overdue = false;
-        let overdue = self.held.values().filter(|own| own.overtaken > own.limit);
-        let overdue: Vec<(JobId, SetJob)> = overdue.map(|held| (held.job.id, held.own)).collect();
-        for (id, job) in overdue {
-            if self.plan.is_fixed(id) {
-                continue;
-            }
-            // On the machine that has least to do, if it is not there already.
-            let lanes = self.lanes_for(&job, now);
-            let least = |a: &&usize, b: &&usize| {
-                self.load(**a, now)
-                    .total_cmp(&self.load(**b, now))
-                    .then(a.cmp(b))
-            };
-            if let Some(&lane) = lanes.iter().min_by(least)
-                && lanes.len() > 1
-                && let Some(entry) = self.plan.remove(id)
-            {
-                self.plan.put(lane, usize::MAX, entry);
-            }
-            let mode = if job.chooses { ANY } else { MODEST };
-            self.plan.fix(id, mode | BAR);
-        }
-    }
-
-    /// Starts what the plan starts now.
-    fn start_planned(&mut self, now: f64, turn: &mut Turn<'_>) {
-        for lane in self.plan.take_changed() {
-            self.runs.bring(&mut self.plan, lane, now);
-            if self.plan.list(lane).is_empty() {
-                continue;
-            }
-            let starts = self.plan.at_once(lane).starts;
-            let chosen: Vec<(JobId, u8)> = starts
-                .iter()
-                .map(|&place| &self.plan.list(lane)[place])
-                .map(|entry| (entry.id, entry.gene))
-                .collect();
-            for (id, gene) in chosen {
-                self.runs.bring(&mut self.plan, lane, now);
-                if self.is_overdue {
-                    // Whoever has been overtaken too often goes first; then this lane goes on.
-                    self.plan.touch(lane);
-                    break;
-                }
-                // One that has no set after all keeps nobody behind it from starting.
-                self.start(id, lane, gene, now, turn);
-            }
-        }
-        if self.is_overdue {
-            return;
-        }
-        // A start changes its machine, and so touches its lane. The plan is brought up to it, so that
-        // it can be asked.
-        for lane in self.plan.take_changed() {
-            self.runs.bring(&mut self.plan, lane, now);
-        }
-    }
-
-    /// Starts a job on the set that the plan has for it, if there is one.
-    fn start(&mut self, id: JobId, lane: usize, gene: u8, now: f64, turn: &mut Turn<'_>) {
-        let Some(held) = self.waiter(id).cloned() else {
-            return;
-        };
-        let (machines, state) = (self.plan.physics(), self.plan.state(lane));
-        let Some((set, loss)) = machines.set(state, &held.own, gene) else {
-            return;
-        };
-        let tables = machines.has_tables(self.runs.kind(lane));
-        let machine = self.runs.machine(lane);
-        let model = machines.model.clone();
-        let request = &held.job.request;
-        let decision: Option<Decision> = turn.view(machine).ok().and_then(|view| {
-            let by_links = Rules::new(NAME).prefer(max(model));
-            if tables {
-                // Only the ranks' order is left to decide.
-                view.decide(by_links, &request.clone().only(devices_of(set)))
-                    .ok()
-            } else if held.own.chooses {
-                view.decide(by_links.then(max(preserved_direct_gbps())), request)
-                    .ok()
-            } else {
-                view.decide(
-                    Rules::new(NAME).prefer(max(preserved_direct_gbps())),
-                    request,
-                )
-                .ok()
-            }
-        });
-        let placed = decision.map(|own| turn.place(Tenant::Job(id), own));
-        if !matches!(placed, Some(Ok(_))) {
-            return;
-        }
-        self.started(&held, lane, set, now, held.own.seconds(loss));
-        if let Ok(machine) = turn.fleet().machine(machine) {
-            self.runs.look(&mut self.plan, lane, machine);
-        }
-    }
-
-    /// Notes that a job has started.
-    fn started(&mut self, held: &Held, lane: usize, set: u32, now: f64, takes: f64) {
-        self.plan.remove(held.job.id);
-        self.forget(held.job.id);
-        self.runs.start(held.job.id, lane, set, now, takes);
-        let area = takes * f64::from(held.own.devices);
-        for (_, earlier) in self.held.range_mut(..held.serial) {
-            let was = earlier.overtaken > earlier.limit;
-            earlier.overtaken += area;
-            self.is_overdue |= !was && earlier.overtaken > earlier.limit;
-        }
-    }
-
-    /// Lets the list start jobs, and takes note of those that it starts.
-    fn fall_back(&mut self, now: Time, turn: &mut Turn<'_>) {
-        if !self.falls_back {
-            self.falls_back = true;
-            let mut all: Vec<&Held> = self.held.values().chain(self.others.values()).collect();
-            all.sort_by_key(|held| held.serial);
-            for held in all {
-                let job = (*held.job).clone();
-                self.fallback.on_event(now, Event::Arrived(job));
-            }
-        }
-        self.fallback.act(now, turn);
-        let waits: BTreeSet<JobId> = self.fallback.waiting().map(|job| job.id).collect();
-        let all = self.held.values().chain(self.others.values());
-        let left = all.filter(|held| !waits.contains(&held.job.id));
-        let left: Vec<Held> = left.cloned().collect();
-        for held in left {
-            self.leaves(&held, seconds(now), turn);
-        }
-    }
-
-    /// Takes note of a job that the list has started, or rejected.
-    fn leaves(&mut self, held: &Held, now: f64, turn: &Turn<'_>) {
-        let id = held.job.id;
-        let is_other = self.others.remove(&held.serial).is_some();
-        let tenant = Tenant::Job(id);
-        let leases: Vec<(MachineId, DeviceSet)> = turn
-            .fleet()
-            .leases_of(tenant)
-            .map(|(machine, lease)| (machine, lease.placement.set()))
-            .collect();
-        for (machine, devices) in &leases {
-            let Some(lane) = self.runs.lane_of_machine(*machine) else {
-                continue;
-            };
-            let set = self.runs.set_of(&self.plan, lane, devices);
-            if is_other {
-                let takes = length(&held.job).as_secs_f64();
-                self.runs.start(id, lane, set, now, takes);
-            } else {
-                let kind = self.runs.kind(lane);
-                let loss = self.plan.physics().loss(kind, held.own.shape, set);
-                let takes = held
-                    .own
-                    .seconds(loss.filter(|own| own.is_finite()).unwrap_or(0.0));
-                self.started(held, lane, set, now, takes);
-            }
-        }
-        if leases.is_empty() {
-            self.plan.remove(id);
-            self.forget(id);
-        }
-    }
-
     /// Removes a job from those that wait. Returns whether it was one of them.
     fn forget(&mut self, job: JobId) -> bool {
         let Some(serial) = self.serials.remove(&job) else {
@@ -887,25 +514,9 @@ impl TopologyPlan {
 
 const NAME: &str = "topology-plan";
 
-/// The devices of a mask.
-fn devices_of(set: u32) -> DeviceSet {
-    let ids = (0..u32::BITS).filter(|at| set >> at & 1 == 1);
-    ids.map(DeviceId).collect()
-}
-
 /// Device-seconds on the best set.
 fn area(job: &SetJob) -> f64 {
     f64::from(job.devices) * job.ideal
-}
-
-/// A moment as seconds since the beginning.
-fn seconds(at: Time) -> f64 {
-    at.since(Time::ZERO).as_secs_f64()
-}
-
-/// Seconds as a duration: the longest one if the number is infinite or too large.
-fn duration(seconds: f64) -> Duration {
-    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }
 
 impl Default for TopologyPlan {
