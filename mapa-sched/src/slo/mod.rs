@@ -36,6 +36,7 @@
 //! ```
 
 mod admission;
+mod estimate;
 mod model;
 mod record;
 pub mod replay;
@@ -46,9 +47,10 @@ mod step;
 mod table;
 mod window;
 
+pub use estimate::percentile_99;
 pub use model::{Model, ModelParameters, Slowdown};
 pub use record::{Alternative, Record, recorded};
-pub use settings::{Levers, Settings, Weights};
+pub use settings::{Estimator, Levers, Settings, Weights};
 pub use signals::{Contention, Numa, Place, Snapshot};
 pub use state::{
     Command, Config, Guard, Input, Newcomer, Order, Phase, PhaseKind, Relaunched, State, Why,

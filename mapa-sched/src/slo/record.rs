@@ -124,12 +124,11 @@ fn alternatives(settings: &Settings, before: &State, input: &Input) -> Vec<Alter
         return Vec::new();
     }
     let own = before.config;
-    let is_on = before.guard.is_on();
     let places = 0..snapshot.places.len() as u32;
     places
         .map(|place| Alternative {
             to: Config { place, ..own },
-            score: snapshot.score(place, own.profile, own.place, is_on, settings),
+            score: snapshot.score(place, own.profile, own.place, settings),
         })
         .collect()
 }

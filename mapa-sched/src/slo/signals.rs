@@ -120,25 +120,18 @@ impl Snapshot {
 
     /// The placement score of every place for a tenant, less is better. The paper's terms: (i) who
     /// shares the PCIe path, (ii) block I/O on the NUMA node, (iii) interrupts on adjacent cores.
+    ///
+    /// A throttle ends within half a minute, so a score does not count on one.
     #[must_use]
-    pub fn score(
-        &self,
-        place: u32,
-        profile: u8,
-        from: u32,
-        is_throttled: bool,
-        settings: &Settings,
-    ) -> f64 {
+    pub fn score(&self, place: u32, profile: u8, from: u32, settings: &Settings) -> f64 {
         let Some(own) = self.places.get(place as usize) else {
             return f64::INFINITY;
         };
         let weights = &settings.weights;
         let who = own.contention(settings);
-        // A throttle acts on the neighbours of the tenant, so only its own place looks quieter.
-        let throttled = is_throttled && place == from;
         let transfer = settings
             .model
-            .slowdown(profile, who.heavy, who.training, throttled)
+            .slowdown(profile, who.heavy, who.training, false)
             .transfer;
         let mut score = weights.transfer * (transfer - 1.0);
         if who.training {

@@ -253,8 +253,11 @@ pub enum Relaunched {
 pub enum Command {
     /// The controller stops: throttles are lifted, and nothing else is ordered.
     Stop,
-    /// The controller was restored after a crash. What happened since is not known.
-    Recover,
+    /// The controller was restored after a crash. What it ordered last is not known.
+    Recover {
+        /// The configuration in force.
+        config: Config,
+    },
 }
 
 /// What a controller is told in one tick.

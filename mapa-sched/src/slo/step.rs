@@ -1,5 +1,6 @@
 //! One step of a tenant's controller.
 
+use super::estimate::percentile_99;
 use super::settings::Settings;
 use super::state::{Guard, Input, Order, Phase, PhaseKind, State};
 use super::table::{RowId, Step, TABLE};
@@ -88,7 +89,7 @@ fn observe(settings: &Settings, state: &mut State, input: &Input) {
     if !state.is_ready(settings) || !is_fresh {
         return;
     }
-    let Some(p99) = state.window.quantile(990) else {
+    let Some(p99) = percentile_99(&state.window, settings.estimator) else {
         return;
     };
     let percent = u128::from(settings.average_percent);

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::admission;
+use super::estimate::percentile_99;
 use super::settings::Settings;
 use super::signals::{Contention, Snapshot};
 use super::state::{
@@ -19,14 +20,14 @@ pub enum RowId {
     Lift,
     /// The rest after a throttle ends.
     Rested,
-    /// Nothing is known, so nothing is ordered.
-    Hold,
-    /// The window is full enough.
-    Ready,
     /// A relaunch is done.
     Done,
     /// A relaunch has failed.
     Failed,
+    /// Nothing is known, so nothing is ordered.
+    Hold,
+    /// The window is full enough.
+    Ready,
     /// A relaunch made the tail worse.
     Rollback,
     /// A relaunch has proved itself.
@@ -67,7 +68,8 @@ pub struct Row {
 const ANY: &[PhaseKind] = &PhaseKind::ALL;
 const WATCHING: &[PhaseKind] = &[PhaseKind::Watch, PhaseKind::Validating];
 
-/// Every row, in the order in which a step looks at them.
+/// Every row, in the order in which a step looks at them. What became of a relaunch is looked at
+/// before a hold: it is a fact, however little else is known in that tick.
 pub const TABLE: [Row; 14] = [
     Row {
         id: RowId::Lift,
@@ -77,6 +79,10 @@ pub const TABLE: [Row; 14] = [
         next: "guard rests for the cool-down",
         ends: false,
         applies: |step| {
+            // What a crashed controller had ordered last is not known, so recovery always lifts.
+            if step.is_recovering() {
+                return true;
+            }
             let due = |until| step.input.tick >= until;
             let ends = step.input.command.is_some() || step.is_clock_back || step.is_lost();
             matches!(step.state.guard, Guard::On { until } if due(until) || ends)
@@ -94,6 +100,59 @@ pub const TABLE: [Row; 14] = [
         ends: false,
         applies: |step| matches!(step.state.guard, Guard::Rest { until } if step.input.tick >= until),
         act: |step| step.state.guard = Guard::Open,
+    },
+    Row {
+        id: RowId::Done,
+        phases: &[PhaseKind::Relaunching],
+        when: "relaunch done",
+        does: "empty the window, counters 0",
+        next: "validating",
+        ends: false,
+        applies: |step| step.input.relaunch == Some(Relaunched::Done) && !step.is_recovering(),
+        act: |step| {
+            let Phase::Relaunching { to, from, why, before_ns, .. } = step.state.phase else {
+                return;
+            };
+            step.state.config = to;
+            step.state.forget();
+            // An enlargement cannot make a tail worse, and a rollback is not itself rolled back.
+            let is_judged = step.settings.levers.validate && matches!(why, Why::Move | Why::Shrink);
+            step.state.phase = Phase::Validating {
+                at: step.input.tick + u64::from(step.settings.validation_ticks),
+                before_ns,
+                back: is_judged.then_some(from),
+            };
+        },
+    },
+    Row {
+        id: RowId::Failed,
+        phases: &[PhaseKind::Relaunching],
+        when: "relaunch failed, or takes too long",
+        does: "restore the configuration before",
+        next: "watch, dwell anew",
+        ends: false,
+        applies: |step| {
+            let Phase::Relaunching { since, .. } = step.state.phase else {
+                return false;
+            };
+            // After a crash the phase is as old as the state that was restored.
+            if step.is_recovering() {
+                return false;
+            }
+            let limit = u64::from(step.settings.relaunch_ticks);
+            step.input.relaunch == Some(Relaunched::Failed)
+                || step.input.tick.saturating_sub(since) > limit
+        },
+        act: |step| {
+            let Phase::Relaunching { from, .. } = step.state.phase else {
+                return;
+            };
+            step.state.config = from;
+            step.state.phase = Phase::Watch;
+            step.state.forget();
+            step.state.last_relaunch = Some(step.input.tick);
+            step.orders.push(Order::Restore { to: from });
+        },
     },
     Row {
         id: RowId::Hold,
@@ -116,9 +175,11 @@ pub const TABLE: [Row; 14] = [
                     step.state.phase = Phase::Warmup;
                 }
             }
-            if step.input.command == Some(Command::Recover) {
-                // Whether a relaunch was under way when the controller died is not known: the
-                // driver tells the configuration in force, and the dwell starts anew.
+            if let Some(Command::Recover { config }) = step.input.command {
+                // What became of a relaunch is not known: the driver tells the configuration in
+                // force, and the dwell starts anew.
+                step.state.config = config;
+                step.state.unresolved = false;
                 step.state.phase = Phase::Warmup;
                 step.state.last_relaunch = Some(step.input.tick);
             }
@@ -133,55 +194,6 @@ pub const TABLE: [Row; 14] = [
         ends: true,
         applies: |step| step.state.is_ready(step.settings),
         act: |step| step.state.phase = Phase::Watch,
-    },
-    Row {
-        id: RowId::Done,
-        phases: &[PhaseKind::Relaunching],
-        when: "relaunch done",
-        does: "empty the window, counters 0",
-        next: "validating",
-        ends: true,
-        applies: |step| step.input.relaunch == Some(Relaunched::Done),
-        act: |step| {
-            let Phase::Relaunching { to, from, why, before_ns, .. } = step.state.phase else {
-                return;
-            };
-            step.state.config = to;
-            step.state.forget();
-            // An enlargement cannot make a tail worse, and a rollback is not itself rolled back.
-            let is_judged = step.settings.levers.validate && matches!(why, Why::Move | Why::Shrink);
-            step.state.phase = Phase::Validating {
-                at: step.input.tick + u64::from(step.settings.validation_ticks),
-                before_ns,
-                back: is_judged.then_some(from),
-            };
-        },
-    },
-    Row {
-        id: RowId::Failed,
-        phases: &[PhaseKind::Relaunching],
-        when: "relaunch failed, or takes too long",
-        does: "restore the configuration before",
-        next: "watch, dwell anew",
-        ends: true,
-        applies: |step| {
-            let Phase::Relaunching { since, .. } = step.state.phase else {
-                return false;
-            };
-            let limit = u64::from(step.settings.relaunch_ticks);
-            step.input.relaunch == Some(Relaunched::Failed)
-                || step.input.tick.saturating_sub(since) > limit
-        },
-        act: |step| {
-            let Phase::Relaunching { from, .. } = step.state.phase else {
-                return;
-            };
-            step.state.config = from;
-            step.state.phase = Phase::Watch;
-            step.state.forget();
-            step.state.last_relaunch = Some(step.input.tick);
-            step.orders.push(Order::Restore { to: from });
-        },
     },
     Row {
         id: RowId::Rollback,
@@ -337,6 +349,11 @@ impl Step<'_> {
         own.filter(|own| !own.is_stale(self.settings))
     }
 
+    /// Whether the controller was restored after a crash.
+    fn is_recovering(&self) -> bool {
+        matches!(self.input.command, Some(Command::Recover { .. }))
+    }
+
     /// Whether this tick has no counters that may be acted on.
     pub(super) fn is_blind(&self) -> bool {
         self.snapshot().is_none()
@@ -348,7 +365,7 @@ impl Step<'_> {
     }
 
     fn p99(&self) -> Option<u64> {
-        self.state.window.quantile(990)
+        percentile_99(&self.state.window, self.settings.estimator)
     }
 
     fn is_above(&self) -> bool {
@@ -383,8 +400,7 @@ impl Step<'_> {
     fn better_place(&self) -> Option<u32> {
         let snapshot = self.snapshot()?;
         let Config { place, profile, .. } = self.state.config;
-        let is_on = self.state.guard.is_on();
-        let score = |at| snapshot.score(at, profile, place, is_on, self.settings);
+        let score = |at| snapshot.score(at, profile, place, self.settings);
         let own = score(place);
         if own <= self.settings.weights.leave_above {
             return None;

@@ -141,13 +141,13 @@ impl Scenario {
     }
 
     /// As [`reachable`](Self::reachable), with two copying neighbours on each host, and bursts of
-    /// four times the rate.
+    /// four times the rate. The mean rate stays five requests a second.
     #[must_use]
     pub fn bursts() -> Self {
         Self {
             copying: 2,
             requests: Requests::Bursts {
-                rate: 5.0,
+                rate: 5.0 / 1.3,
                 factor: 4.0,
                 burst_s: 10.0,
                 between_s: 90.0,

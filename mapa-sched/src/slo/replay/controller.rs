@@ -101,7 +101,7 @@ pub fn step(
         orders: &mut orders,
     };
     feed_forward(settings, &mut now, snapshot, &mut decision.base.rows);
-    let is_ready = now.state.phase.kind() != PhaseKind::Warmup;
+    let is_ready = now.state.is_ready(&settings.base);
     if is_turn && is_ready && now.state.dwell_is_over(tick, &settings.base) {
         let (best, candidates) =
             choose(settings, now.state, &state.history, &state.duty, snapshot);
