@@ -20,6 +20,7 @@ mod picture;
 mod plan;
 mod progress;
 mod report;
+mod slo;
 mod topology_plan;
 pub mod workers;
 

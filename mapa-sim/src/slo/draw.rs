@@ -127,10 +127,12 @@ fn requests(own: &Scenario, seed: u64) -> Vec<Drawn> {
             StandardNormal.sample(&mut transfers),
             StandardNormal.sample(&mut computes),
         ];
+        let compute_ms = log_normal(own.compute_ms, own.compute_cv, c);
+        let drawn_transfer = log_normal(own.transfer_ms, own.transfer_cv, x);
         drawn.push(Drawn {
             at_ms: at,
-            transfer_ms: log_normal(own.transfer_ms, own.transfer_cv, x),
-            compute_ms: log_normal(own.compute_ms, own.compute_cv, c),
+            transfer_ms: own.transfer_share.map_or(drawn_transfer, |share| share * compute_ms),
+            compute_ms,
         });
     }
 }

@@ -60,6 +60,8 @@ pub struct Scenario {
     pub compute_ms: f64,
     /// The coefficient of variation of compute times, which are log-normal.
     pub compute_cv: f64,
+    /// If given, the transfer of each request is this share of its compute time, in place of a draw.
+    pub transfer_share: Option<f64>,
     /// What neighbours do to the tenant.
     pub physics: ModelParameters,
     /// The mean length of a neighbour's busy phase, s.
@@ -104,6 +106,7 @@ impl Scenario {
             transfer_cv: 0.175,
             compute_ms: 6.65,
             compute_cv: 0.02,
+            transfer_share: None,
             physics: ModelParameters::default(),
             on_s: 30.0,
             off_s: 570.0,
@@ -165,6 +168,7 @@ impl Scenario {
             compute_ms,
             compute_cv: 0.3,
             transfer_ms: 0.1 * compute_ms,
+            transfer_share: Some(0.1),
             physics: ModelParameters {
                 compute_power,
                 ..ModelParameters::default()
@@ -213,6 +217,7 @@ impl Scenario {
         let not_below = [
             ("variation of transfers", self.transfer_cv),
             ("variation of compute times", self.compute_cv),
+            ("share of transfers", self.transfer_share.unwrap_or(0.0)),
             ("deviation of a pause", self.pause_sd_s),
         ];
         let bad = |what: String| Err(ErrorKind::BadSlo(what).into());
