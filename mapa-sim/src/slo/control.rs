@@ -1,8 +1,8 @@
 //! The controllers of `mapa-sched` in a simulated run.
 
 use mapa_sched::slo::replay::{
-    MeasuredRequest, ReplayInput, ReplaySettings, ReplayState, Request, Sensor, SensorSettings,
-    step as replay_step,
+    MeasuredRequest, ReplayInput, ReplayRecord, ReplaySettings, ReplayState, Request, Sensor,
+    SensorSettings, recorded as replay_recorded, step as replay_step,
 };
 use mapa_sched::slo::{
     Config, Input, Levers, Order, Place, Record, Settings, Snapshot, State, latency_ns, recorded,
@@ -114,6 +114,7 @@ impl Control for Paper {
 pub struct Replay {
     settings: ReplaySettings,
     state: ReplayState,
+    log: Option<Vec<ReplayRecord>>,
 }
 
 impl Replay {
@@ -121,7 +122,19 @@ impl Replay {
     #[must_use]
     pub fn new(settings: ReplaySettings, start: Config) -> Self {
         let state = ReplayState::new(start, &settings);
-        Self { settings, state }
+        Self { settings, state, log: None }
+    }
+
+    /// Keeps a record of every decision.
+    #[must_use]
+    pub fn logging(self) -> Self {
+        Self { log: Some(Vec::new()), ..self }
+    }
+
+    /// The settings, and the records of decisions if they were kept.
+    #[must_use]
+    pub fn into_log(self) -> (ReplaySettings, Vec<ReplayRecord>) {
+        (self.settings, self.log.unwrap_or_default())
     }
 }
 
@@ -136,7 +149,19 @@ impl Control for Replay {
             base: input(seen, Some(snapshot(seen.world)))?,
             requests: seen.ended.iter().map(exact).collect(),
         };
-        orders.extend(replay_step(&self.settings, &mut self.state, &input).base.orders);
+        match &mut self.log {
+            None => {
+                let decision = replay_step(&self.settings, &mut self.state, &input);
+                orders.extend(decision.base.orders);
+            }
+            Some(log) => {
+                let record = replay_recorded("tenant", &self.settings, &mut self.state, &input);
+                orders.extend_from_slice(&record.orders);
+                if record.is_notable() {
+                    log.push(record);
+                }
+            }
+        }
         Ok(())
     }
 }

@@ -22,6 +22,7 @@ mod noise;
 mod run;
 mod scenario;
 mod servers;
+mod tenants;
 mod totals;
 
 pub use control::{Live, Paper, Replay, snapshot};
@@ -30,4 +31,5 @@ pub use noise::{Noise, Readings};
 pub use run::{Conditions, Control, Ended, Fixed, Seen, World, run};
 pub use scenario::{HOSTS, LinkShare, Paused, Requests, SLICES, SWITCHES, Scenario};
 pub use servers::Servers;
+pub use tenants::{Serving, Tenants, is_tenants, read_tenants};
 pub use totals::{Acted, Totals};

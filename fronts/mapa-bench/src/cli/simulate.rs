@@ -26,11 +26,11 @@ Examples:
 
 const FLEET: &str = "A fleet";
 
-/// Requires a machine unless servers are named.
+/// Leaves it to the command to require a machine.
 fn unless_servers(arg: Arg) -> Arg {
     if arg.get_id() == "machine" {
+        // The controllers of latencies have a machine of their own, so the command checks this.
         arg.required(false)
-            .required_unless_present_any(["live", "servers"])
     } else {
         arg
     }
@@ -65,7 +65,7 @@ pub(crate) struct SimulateArgs {
     /// topology-plan; for jobs on MIG instances also pcie-aware, first-gpu and pcie-plan, which
     /// have placement policies of their own, energy, energy-plan and learned, which choose by run
     /// times, deadlines and power, and case, case-balanced and slurm-mig, under which jobs share
-    /// instances. docs/which-scheduler.md says which one when. Settings follow
+    /// instances. For tenants that serve requests, slo and slo-replay (docs/slo.md). docs/which-scheduler.md says which one when. Settings follow
     /// the name (docs/schedulers.md): first-fit,order=ORDER,max-slowdown=FACTOR,
     /// topology-plan,goal=GOAL,estimates=TRUST, pcie-aware,delay=FACTOR,wait=SECONDS,
     /// pcie-plan,search=MOVES,wait=SECONDS, energy,rule=RULE, energy-plan,prices=NAME|FILE or
@@ -93,6 +93,10 @@ pub(crate) struct SimulateArgs {
     /// elsewhere.
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub(crate) save_jobs: Option<PathBuf>,
+    /// Write the decisions of slo or slo-replay, one JSON object a line; `mapa-bench slo replay` makes
+    /// them again.
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
     /// Draw bandwidth.svg, over-time.svg and timeline-POLICY.svg into this folder.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) plot: Option<PathBuf>,

@@ -3,10 +3,12 @@
 mod fit;
 mod pcie;
 mod simulation;
+mod tenant;
 
 pub(crate) use fit::Plots;
 pub(crate) use pcie::{Contended, Slope, contention, slopes};
 pub(crate) use simulation::simulation;
+pub(crate) use tenant::tenant;
 
 /// The colours that distinguish series, in order.
 const COLOURS: [&str; 7] = [

@@ -16,10 +16,12 @@
 mod controller;
 mod cost;
 mod history;
+mod record;
 mod sense;
 mod settings;
 
 pub use controller::{ReplayDecision, ReplayInput, ReplayState, step};
 pub use history::{History, Request};
+pub use record::{ReplayRecord, recorded};
 pub use sense::{MeasuredRequest, Sensor, SensorSettings};
 pub use settings::ReplaySettings;
