@@ -74,7 +74,10 @@ fn ticks(c: &mut Criterion) {
                 transfer_ms: 3.0 + f64::from(at % 5) / 2.0,
                 compute_ms: 6.0,
             });
-            let input = ReplayInput { base, requests: requests.collect() };
+            let input = ReplayInput {
+                base,
+                requests: requests.collect(),
+            };
             for (settings, state) in &mut all {
                 black_box(replay::step(settings, state, &input));
             }

@@ -4,6 +4,7 @@
 mod admission;
 mod history;
 mod replay;
+mod scheduler;
 mod table;
 mod window;
 

@@ -23,7 +23,9 @@ fn latencies(load: f64, count: usize, mut size: impl FnMut() -> f64) -> Vec<f64>
         servers.push(id as u32, at, 0.0, size());
     }
     let mut all = vec![0.0; count];
-    servers.advance(f64::INFINITY, [1.0, 1.0], |id, end| all[id as usize] = end - arrived[id as usize]);
+    servers.advance(f64::INFINITY, [1.0, 1.0], |id, end| {
+        all[id as usize] = end - arrived[id as usize]
+    });
     assert!(servers.is_empty());
     all.split_off(count / 20)
 }
@@ -34,7 +36,10 @@ fn p99(mut all: Vec<f64>) -> f64 {
 }
 
 fn close(value: f64, to: f64, percent: f64) {
-    assert!((value / to - 1.0).abs() * 100.0 < percent, "{value} is not within {percent} % of {to}");
+    assert!(
+        (value / to - 1.0).abs() * 100.0 < percent,
+        "{value} is not within {percent} % of {to}"
+    );
 }
 
 /// M/M/1 with a mean service of 10 ms: mean 10 / (1 - load), p99 -ln(.01) times that. Streams of
@@ -98,11 +103,22 @@ proptest! {
     }
 }
 
-fn seeds<C: Control>(scenario: &Scenario, of: usize, mut control: impl FnMut(u64) -> C) -> Vec<Totals> {
+fn seeds<C: Control>(
+    scenario: &Scenario,
+    of: usize,
+    mut control: impl FnMut(u64) -> C,
+) -> Vec<Totals> {
     (300..300 + of as u64)
         .map(|seed| {
             let trace = Trace::draw(scenario, seed).unwrap();
-            run(scenario, &trace, seed, Conditions::default(), &mut control(seed)).unwrap()
+            run(
+                scenario,
+                &trace,
+                seed,
+                Conditions::default(),
+                &mut control(seed),
+            )
+            .unwrap()
         })
         .collect()
 }
@@ -129,9 +145,15 @@ fn every_row_lies_in_the_papers_interval() {
     ];
     for (levers, miss, tail) in rows {
         let all = seeds(&own, 12, paper(&own, levers));
-        let ours = [mean(&all, Totals::miss_percent), mean(&all, |own| own.percentile(99.0))];
+        let ours = [
+            mean(&all, Totals::miss_percent),
+            mean(&all, |own| own.percentile(99.0)),
+        ];
         for (ours, [mean, half]) in ours.into_iter().zip([miss, tail]) {
-            assert!((ours - mean).abs() <= half, "{levers:?}: {ours} for {mean} ± {half}");
+            assert!(
+                (ours - mean).abs() <= half,
+                "{levers:?}: {ours} for {mean} ± {half}"
+            );
         }
         if levers == Levers::NONE {
             assert_eq!(all, fixed, "without levers nothing is ordered");
@@ -141,7 +163,10 @@ fn every_row_lies_in_the_papers_interval() {
 
 #[test]
 fn pauses_that_queue_make_tails_of_seconds() {
-    let own = Scenario { paused: Paused::Queued, ..Scenario::table_3() };
+    let own = Scenario {
+        paused: Paused::Queued,
+        ..Scenario::table_3()
+    };
     let all = seeds(&own, 8, paper(&own, Levers::ALL));
     assert!(mean(&all, |own| own.percentile(99.0)) > 5000.0);
     assert!(all.iter().all(|own| own.shed == 0));
@@ -149,9 +174,19 @@ fn pauses_that_queue_make_tails_of_seconds() {
 
 #[test]
 fn by_the_printed_formula_guards_only_act_on_training() {
-    let own = Scenario { link: LinkShare::Printed, ..Scenario::table_3() };
-    let only_copies = Scenario { physics: mapa_sched::slo::ModelParameters { training: 0.0, ..own.physics }, ..own };
-    let [none, guards] = [Levers::NONE, Levers::GUARDS].map(|levers| seeds(&only_copies, 4, paper(&only_copies, levers)));
+    let own = Scenario {
+        link: LinkShare::Printed,
+        ..Scenario::table_3()
+    };
+    let only_copies = Scenario {
+        physics: mapa_sched::slo::ModelParameters {
+            training: 0.0,
+            ..own.physics
+        },
+        ..own
+    };
+    let [none, guards] = [Levers::NONE, Levers::GUARDS]
+        .map(|levers| seeds(&only_copies, 4, paper(&only_copies, levers)));
     for (none, guards) in none.iter().zip(&guards) {
         assert!(guards.throttles > 0);
         assert_eq!(none.latencies, guards.latencies);
@@ -163,16 +198,26 @@ fn our_controller_fails_half_as_often_where_the_promise_can_be_kept() {
     for scenario in [Scenario::reachable(), Scenario::bursts()] {
         let theirs = seeds(&scenario, 4, paper(&scenario, Levers::ALL));
         let settings = ReplaySettings::new(scenario.settings(Levers::ALL).unwrap()).unwrap();
-        let ours = seeds(&scenario, 4, |_| Replay::new(settings.clone(), Config::at(0)));
-        let live = seeds(&scenario, 4, |seed| Live::new(settings.clone(), Config::at(0), Noise::USUAL, seed));
+        let ours = seeds(&scenario, 4, |_| {
+            Replay::new(settings.clone(), Config::at(0))
+        });
+        let live = seeds(&scenario, 4, |seed| {
+            Live::new(settings.clone(), Config::at(0), Noise::USUAL, seed)
+        });
         let [theirs, ours, live] = [theirs, ours, live].map(|all| mean(&all, Totals::fail_percent));
-        assert!(ours < theirs / 2.0 && live < theirs / 2.0, "{ours}, {live}, {theirs}");
+        assert!(
+            ours < theirs / 2.0 && live < theirs / 2.0,
+            "{ours}, {live}, {theirs}"
+        );
     }
 }
 
 #[test]
 fn a_run_repeats_and_every_request_is_counted_once() {
-    let own = Scenario { hours: 1.0, ..Scenario::bursts() };
+    let own = Scenario {
+        hours: 1.0,
+        ..Scenario::bursts()
+    };
     let trace = Trace::draw(&own, 5).unwrap();
     let settings = ReplaySettings::new(own.settings(Levers::ALL).unwrap()).unwrap();
     let twice = [(), ()].map(|()| {
@@ -189,15 +234,29 @@ fn a_run_repeats_and_every_request_is_counted_once() {
 /// round.
 #[test]
 fn streams_are_separate() {
-    let own = Scenario { hours: 1.0, ..Scenario::table_3() };
-    let [a, b, c] = [own, Scenario { transfer_cv: 0.5, ..own }, Scenario { on_s: 60.0, ..own }]
-        .map(|own| Trace::draw(&own, 3).unwrap());
+    let own = Scenario {
+        hours: 1.0,
+        ..Scenario::table_3()
+    };
+    let [a, b, c] = [
+        own,
+        Scenario {
+            transfer_cv: 0.5,
+            ..own
+        },
+        Scenario { on_s: 60.0, ..own },
+    ]
+    .map(|own| Trace::draw(&own, 3).unwrap());
     assert_eq!(a.busy, b.busy);
     assert_eq!(a.requests, c.requests);
     let arrivals = |own: &Trace| own.requests.iter().map(|own| own.at_ms).collect::<Vec<_>>();
     assert_eq!(arrivals(&a), arrivals(&b));
     assert_ne!(a.requests, b.requests);
-    assert!(a.busy.iter().all(|own| own.switch / 4 == own.other / 4 && own.switch != own.other));
+    assert!(
+        a.busy
+            .iter()
+            .all(|own| own.switch / 4 == own.other / 4 && own.switch != own.other)
+    );
 }
 
 #[test]
@@ -218,7 +277,13 @@ fn parameters_out_of_bounds_are_refused() {
     let own = Scenario::table_3();
     let error = |own: Scenario| Trace::draw(&own, 1).unwrap_err().to_string();
     assert!(error(Scenario { hours: 0.0, ..own }).starts_with("hours of 0: expected more than 0"));
-    assert!(error(Scenario { transfer_ms: f64::NAN, ..own }).starts_with("transfer time of NaN"));
+    assert!(
+        error(Scenario {
+            transfer_ms: f64::NAN,
+            ..own
+        })
+        .starts_with("transfer time of NaN")
+    );
     assert!(error(Scenario { home: 1.5, ..own }).ends_with("expected 0 to 1"));
     assert!(error(Scenario { hours: 1e6, ..own }).ends_with("expected at most 1e8 and 64"));
 }

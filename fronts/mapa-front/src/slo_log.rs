@@ -14,7 +14,12 @@ pub const LOG_VERSION: u32 = 1;
 
 /// The settings of the controller that wrote a log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "controller", content = "settings", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(
+    tag = "controller",
+    content = "settings",
+    rename_all = "kebab-case",
+    deny_unknown_fields
+)]
 pub enum Controller {
     /// The paper's controller.
     Slo(Settings),
@@ -24,7 +29,12 @@ pub enum Controller {
 
 /// A line of a log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "line", content = "is", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(
+    tag = "line",
+    content = "is",
+    rename_all = "kebab-case",
+    deny_unknown_fields
+)]
 pub enum LogLine {
     /// The first line.
     Head(Head),
@@ -72,7 +82,10 @@ impl Log {
 /// # Errors
 /// A number that JSON cannot write.
 pub fn write_log(by: &Controller, decisions: &[LogLine]) -> Result<String, Error> {
-    let head = LogLine::Head(Head { version: LOG_VERSION, by: by.clone() });
+    let head = LogLine::Head(Head {
+        version: LOG_VERSION,
+        by: by.clone(),
+    });
     let mut text = String::new();
     for line in std::iter::once(&head).chain(decisions) {
         text += &serde_json::to_string(line).map_err(Error::malformed)?;
@@ -87,8 +100,13 @@ pub fn write_log(by: &Controller, decisions: &[LogLine]) -> Result<String, Error
 /// The line at fault and what was expected there: no head, another version, settings out of their
 /// bounds, a decision of the other controller.
 pub fn read_log(text: &str) -> Result<Log, Error> {
-    let mut lines = text.lines().enumerate().filter(|(_, own)| !own.trim().is_empty());
-    let bad = |at: usize, what: &dyn std::fmt::Display| Error::malformed(format!("line {}: {what}", at + 1));
+    let mut lines = text
+        .lines()
+        .enumerate()
+        .filter(|(_, own)| !own.trim().is_empty());
+    let bad = |at: usize, what: &dyn std::fmt::Display| {
+        Error::malformed(format!("line {}: {what}", at + 1))
+    };
     let read = |at: usize, own: &str| serde_json::from_str(own).map_err(|error| bad(at, &error));
     let Some((at, first)) = lines.next() else {
         return Err(Error::malformed("an empty log: expected a head"));
@@ -97,7 +115,10 @@ pub fn read_log(text: &str) -> Result<Log, Error> {
         return Err(bad(at, &"a decision: expected the head of the log"));
     };
     if head.version != LOG_VERSION {
-        return Err(bad(at, &format!("version {}: expected {LOG_VERSION}", head.version)));
+        return Err(bad(
+            at,
+            &format!("version {}: expected {LOG_VERSION}", head.version),
+        ));
     }
     let by = match head.by {
         Controller::Slo(own) => Controller::Slo(own.checked().map_err(|error| bad(at, &error))?),
@@ -114,7 +135,10 @@ pub fn read_log(text: &str) -> Result<Log, Error> {
                 | (Controller::SloReplay(_), LogLine::ReplayDecision(_))
         );
         if !is_own {
-            return Err(bad(at, &"not a decision of the controller in the head: expected one"));
+            return Err(bad(
+                at,
+                &"not a decision of the controller in the head: expected one",
+            ));
         }
         decisions.push((at + 1, line, text.trim().to_owned()));
     }
@@ -127,13 +151,22 @@ pub fn read_log(text: &str) -> Result<Log, Error> {
 /// # Errors
 /// A number that JSON cannot write.
 pub fn replay_log(log: &Log) -> Result<Replayed, Error> {
-    let mut answer = Replayed { decisions: log.len(), orders: 0, differ: Vec::new() };
+    let mut answer = Replayed {
+        decisions: log.len(),
+        orders: 0,
+        differ: Vec::new(),
+    };
     for (line, own, text) in &log.decisions {
         let again = match (&log.by, own) {
             (Controller::Slo(settings), LogLine::Decision(own)) => {
                 answer.orders += own.orders.len();
                 let mut state = own.before.clone();
-                LogLine::Decision(Box::new(recorded(&own.tenant, settings, &mut state, &own.input)))
+                LogLine::Decision(Box::new(recorded(
+                    &own.tenant,
+                    settings,
+                    &mut state,
+                    &own.input,
+                )))
             }
             (Controller::SloReplay(settings), LogLine::ReplayDecision(own)) => {
                 answer.orders += own.orders.len();
@@ -145,7 +178,10 @@ pub fn replay_log(log: &Log) -> Result<Replayed, Error> {
         };
         let written = serde_json::to_string(&again).map_err(Error::malformed)?;
         if written != *text {
-            answer.differ.push(Differs { line: *line, what: what_differs(own, &again) });
+            answer.differ.push(Differs {
+                line: *line,
+                what: what_differs(own, &again),
+            });
         }
     }
     Ok(answer)

@@ -36,9 +36,14 @@ fn place_for(step: &Step<'_>, own: Newcomer, joined: (u32, bool)) -> Option<u32>
     let mut best: Option<((u32, bool), u32)> = None;
     for (at, place) in snapshot.places.iter().enumerate() {
         let at = at as u32;
-        let is_open = !place.closed && place.fits(0) && (at != step.state.config.place || is_open_beside(step, own, joined));
+        let is_open = !place.closed
+            && place.fits(0)
+            && (at != step.state.config.place || is_open_beside(step, own, joined));
         let who = place.contention(step.settings);
-        let load = (who.heavy + u32::from(who.training), at == step.state.config.place);
+        let load = (
+            who.heavy + u32::from(who.training),
+            at == step.state.config.place,
+        );
         if is_open && best.is_none_or(|(least, _)| load < least) {
             best = Some((load, at));
         }
@@ -64,7 +69,12 @@ fn is_open_beside(step: &Step<'_>, own: Newcomer, joined: (u32, bool)) -> bool {
     let who = snapshot.contention(config.place, step.settings);
     let model = &step.settings.model;
     // A throttle ends, so it is not counted on.
-    let now = model.slowdown(config.profile, who.heavy, who.training, step.state.guard.is_on());
+    let now = model.slowdown(
+        config.profile,
+        who.heavy,
+        who.training,
+        step.state.guard.is_on(),
+    );
     let then = model.slowdown(
         config.profile,
         who.heavy + joined.0 + u32::from(own.heavy),

@@ -40,6 +40,7 @@ mod estimate;
 mod model;
 mod record;
 pub mod replay;
+mod scheduler;
 mod settings;
 mod signals;
 mod state;
@@ -50,6 +51,7 @@ mod window;
 pub use estimate::percentile_99;
 pub use model::{Model, ModelParameters, Slowdown};
 pub use record::{Alternative, Record, recorded};
+pub use scheduler::SloScheduler;
 pub use settings::{Estimator, Levers, Settings, Weights};
 pub use signals::{Contention, Numa, Place, Snapshot};
 pub use state::{

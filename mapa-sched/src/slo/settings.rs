@@ -250,7 +250,12 @@ impl Settings {
             ("io_mb_s", u64::from(self.io_mb_s), 100, 500),
             ("relax_ticks", u64::from(self.relax_ticks), 1, 1_000_000),
             ("relax_percent", u64::from(self.relax_percent), 1, 100),
-            ("validation_ticks", u64::from(self.validation_ticks), 1, 10_000),
+            (
+                "validation_ticks",
+                u64::from(self.validation_ticks),
+                1,
+                10_000,
+            ),
             ("worse_percent", u64::from(self.worse_percent), 100, 1000),
             ("silent_ticks", u64::from(self.silent_ticks), 1, 1000),
             ("stale_ticks", u64::from(self.stale_ticks), 0, 1000),

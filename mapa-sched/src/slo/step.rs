@@ -82,7 +82,11 @@ fn observe(settings: &Settings, state: &mut State, input: &Input) {
         .snapshot
         .as_ref()
         .is_some_and(|own| !own.is_stale(settings));
-    state.silent = if is_fresh { 0 } else { state.silent.saturating_add(1) };
+    state.silent = if is_fresh {
+        0
+    } else {
+        state.silent.saturating_add(1)
+    };
     for &ns in &input.latencies_ns {
         state.window.push(ns);
     }

@@ -110,7 +110,14 @@ pub const TABLE: [Row; 14] = [
         ends: false,
         applies: |step| step.input.relaunch == Some(Relaunched::Done) && !step.is_recovering(),
         act: |step| {
-            let Phase::Relaunching { to, from, why, before_ns, .. } = step.state.phase else {
+            let Phase::Relaunching {
+                to,
+                from,
+                why,
+                before_ns,
+                ..
+            } = step.state.phase
+            else {
                 return;
             };
             step.state.config = to;
@@ -162,10 +169,7 @@ pub const TABLE: [Row; 14] = [
         next: "warm-up (a relaunch goes on)",
         ends: true,
         applies: |step| {
-            step.is_clock_back
-                || step.input.command.is_some()
-                || step.is_lost()
-                || step.is_blind()
+            step.is_clock_back || step.input.command.is_some() || step.is_lost() || step.is_blind()
         },
         act: |step| {
             // A single silent tick holds; what was observed before it still counts.
@@ -203,18 +207,24 @@ pub const TABLE: [Row; 14] = [
         next: "relaunching",
         ends: true,
         applies: |step| {
-            let Phase::Validating { at, before_ns: Some(before), back: Some(_) } = step.state.phase
+            let Phase::Validating {
+                at,
+                before_ns: Some(before),
+                back: Some(_),
+            } = step.state.phase
             else {
                 return false;
             };
             let is_worse = step.p99().is_some_and(|now| {
-                u128::from(now) * 100
-                    > u128::from(before) * u128::from(step.settings.worse_percent)
+                u128::from(now) * 100 > u128::from(before) * u128::from(step.settings.worse_percent)
             });
             step.input.tick >= at && step.state.is_ready(step.settings) && is_worse
         },
         act: |step| {
-            if let Phase::Validating { back: Some(back), .. } = step.state.phase {
+            if let Phase::Validating {
+                back: Some(back), ..
+            } = step.state.phase
+            {
                 step.relaunch(back, Why::Rollback);
             }
         },
@@ -266,7 +276,10 @@ pub const TABLE: [Row; 14] = [
         },
         act: |step| {
             if let Some(place) = step.better_place() {
-                let to = Config { place, ..step.upgraded() };
+                let to = Config {
+                    place,
+                    ..step.upgraded()
+                };
                 step.relaunch(to, Why::Move);
             }
         },
@@ -286,7 +299,10 @@ pub const TABLE: [Row; 14] = [
         },
         act: |step| {
             let own = step.upgraded();
-            let to = Config { profile: own.profile + 1, ..own };
+            let to = Config {
+                profile: own.profile + 1,
+                ..own
+            };
             step.relaunch(to, Why::Enlarge);
         },
     },
@@ -315,7 +331,10 @@ pub const TABLE: [Row; 14] = [
         },
         act: |step| {
             let own = step.state.config;
-            let to = Config { profile: own.profile - 1, ..own };
+            let to = Config {
+                profile: own.profile - 1,
+                ..own
+            };
             step.relaunch(to, Why::Shrink);
         },
     },

@@ -43,8 +43,11 @@ fn happening() -> impl Strategy<Value = Happening> {
     ];
     let latencies = prop::collection::vec(prop_oneof![3 => 16_u64..40, 1 => 2_u64..14], 0..4);
     let places = prop::collection::vec((0_u32..3, any::<bool>()), 3);
-    (latencies, places, fault)
-        .prop_map(|(latencies_ms, places, fault)| Happening { latencies_ms, places, fault })
+    (latencies, places, fault).prop_map(|(latencies_ms, places, fault)| Happening {
+        latencies_ms,
+        places,
+        fault,
+    })
 }
 
 /// Stretches of happenings of one kind, so that tails persist, neighbours stay and relaxing happens.
@@ -57,7 +60,9 @@ fn histories() -> impl Strategy<Value = Vec<Happening>> {
                 next.fault = Fault::None;
             }
             if fast {
-                next.latencies_ms.iter_mut().for_each(|ms| *ms = 3 + *ms % 4);
+                next.latencies_ms
+                    .iter_mut()
+                    .for_each(|ms| *ms = 3 + *ms % 4);
             }
             all.push(next);
         }
@@ -70,8 +75,22 @@ fn histories() -> impl Strategy<Value = Vec<Happening>> {
 fn any_settings() -> impl Strategy<Value = Settings> {
     let levers = prop::array::uniform5(prop::bool::weighted(0.8));
     (levers, 0_u32..40, 0_u32..40, 1_u32..20, any::<bool>()).prop_map(
-        |([throttle, moves, enlarge, relax, validate], dwell, cool_down, throttle_ticks, afresh)| {
-            let levers = Levers { throttle, moves, enlarge, relax, validate, pin: moves, admission: false };
+        |(
+            [throttle, moves, enlarge, relax, validate],
+            dwell,
+            cool_down,
+            throttle_ticks,
+            afresh,
+        )| {
+            let levers = Levers {
+                throttle,
+                moves,
+                enlarge,
+                relax,
+                validate,
+                pin: moves,
+                admission: false,
+            };
             Settings {
                 dwell,
                 cool_down,
@@ -112,9 +131,20 @@ impl Driver {
     }
 
     /// Carries an order out and checks it; `now` is the real tick, `ready` whether the window was.
-    fn carry_out(&mut self, own: &Settings, order: Order, now: u64, ready: bool, replays: bool) -> Result<(), TestCaseError> {
+    fn carry_out(
+        &mut self,
+        own: &Settings,
+        order: Order,
+        now: u64,
+        ready: bool,
+        replays: bool,
+    ) -> Result<(), TestCaseError> {
         match order {
-            Order::Throttle { until: _, io_mb_s, mps_percent } => {
+            Order::Throttle {
+                until: _,
+                io_mb_s,
+                mps_percent,
+            } => {
                 prop_assert!(own.levers.throttle);
                 prop_assert!((100..=500).contains(&io_mb_s) && (50..=100).contains(&mps_percent));
                 prop_assert!(self.relaunch.is_none(), "a throttle while relaunching");
@@ -127,7 +157,9 @@ impl Driver {
                 prop_assert!(self.relaunch.is_none(), "two relaunches at once");
                 prop_assert!(ready, "a relaunch on a window that is not ready");
                 if why != Why::Rollback {
-                    let apart = self.last_relaunch.is_none_or(|last| now - last >= u64::from(own.dwell));
+                    let apart = self
+                        .last_relaunch
+                        .is_none_or(|last| now - last >= u64::from(own.dwell));
                     prop_assert!(apart, "{} after {:?}", now, self.last_relaunch);
                 }
                 self.check_lever(own, to, why)?;
@@ -196,7 +228,10 @@ impl Driver {
     fn tick(&mut self, own: &Settings, now: u64) -> Result<(), TestCaseError> {
         if let Some(since) = self.throttled {
             self.throttled_ticks += 1;
-            prop_assert!(now - since <= u64::from(own.throttle_ticks), "a throttle outlives its time");
+            prop_assert!(
+                now - since <= u64::from(own.throttle_ticks),
+                "a throttle outlives its time"
+            );
         }
         Ok(())
     }
@@ -220,12 +255,19 @@ impl Controller {
         match self {
             Self::Paper(own) => step(settings, own, input).orders,
             Self::Replay(settings, own) => {
-                let requests = input.latencies_ns.iter().enumerate().map(|(at, ns)| Request {
-                    arrived_ms: now as f64 * 1e3 + at as f64,
-                    transfer_ms: *ns as f64 / 2e6,
-                    compute_ms: *ns as f64 / 3e6,
-                });
-                let input = ReplayInput { base: input.clone(), requests: requests.collect() };
+                let requests = input
+                    .latencies_ns
+                    .iter()
+                    .enumerate()
+                    .map(|(at, ns)| Request {
+                        arrived_ms: now as f64 * 1e3 + at as f64,
+                        transfer_ms: *ns as f64 / 2e6,
+                        compute_ms: *ns as f64 / 3e6,
+                    });
+                let input = ReplayInput {
+                    base: input.clone(),
+                    requests: requests.collect(),
+                };
                 replay::step(settings, own, &input).base.orders
             }
         }
@@ -248,7 +290,11 @@ impl Controller {
 }
 
 /// Runs a history; the answer is every order, and the state at the end as text.
-fn run(own: &Settings, mut controller: Controller, history: &[Happening]) -> Result<String, TestCaseError> {
+fn run(
+    own: &Settings,
+    mut controller: Controller,
+    history: &[Happening],
+) -> Result<String, TestCaseError> {
     let replays = matches!(controller, Controller::Replay(..));
     let mut driver = Driver::new();
     let mut log = String::new();
@@ -268,7 +314,9 @@ fn run(own: &Settings, mut controller: Controller, history: &[Happening]) -> Res
                 driver.before = None;
                 driver.enlarged = u32::from(driver.config.profile);
                 driver.last_relaunch = Some(now);
-                command = Some(Command::Recover { config: driver.config });
+                command = Some(Command::Recover {
+                    config: driver.config,
+                });
             }
             _ => (),
         }
@@ -296,10 +344,19 @@ fn run(own: &Settings, mut controller: Controller, history: &[Happening]) -> Res
             prop_assert!(!acts || is_fresh, "an action on stale data");
             prop_assert!(!acts || command.is_none(), "an action in a stop");
             // Emptying the window is part of a throttle that is judged afresh.
-            driver.carry_out(own, *order, now, ready || own.judge_throttle_afresh, replays)?;
+            driver.carry_out(
+                own,
+                *order,
+                now,
+                ready || own.judge_throttle_afresh,
+                replays,
+            )?;
         }
         if command.is_some() {
-            prop_assert!(driver.throttled.is_none(), "a throttle outlives a stop or a crash");
+            prop_assert!(
+                driver.throttled.is_none(),
+                "a throttle outlives a stop or a crash"
+            );
         }
         let is_on = matches!(controller.base().guard, Guard::On { .. });
         prop_assert_eq!(is_on, driver.throttled.is_some());
@@ -311,8 +368,15 @@ fn run(own: &Settings, mut controller: Controller, history: &[Happening]) -> Res
     }
     let (z, rest) = (u64::from(own.throttle_ticks), u64::from(own.cool_down));
     let most = (history.len() as u64 * z).div_ceil((z + rest).max(1)) + z;
-    let has_jumps = stopped || history.iter().any(|own| matches!(own.fault, Fault::Clock(_) | Fault::Crash(_)));
-    prop_assert!(has_jumps || driver.throttled_ticks <= most, "{} ticks of {most}", driver.throttled_ticks);
+    let has_jumps = stopped
+        || history
+            .iter()
+            .any(|own| matches!(own.fault, Fault::Clock(_) | Fault::Crash(_)));
+    prop_assert!(
+        has_jumps || driver.throttled_ticks <= most,
+        "{} ticks of {most}",
+        driver.throttled_ticks
+    );
     Ok(log + &controller.text())
 }
 

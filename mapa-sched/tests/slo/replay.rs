@@ -45,7 +45,11 @@ fn replaying() -> (ReplaySettings, ReplayState) {
 fn told(tick: u64, places: &[(u32, bool)], transfer_ms: f64) -> ReplayInput {
     ReplayInput {
         base: input(tick, &[10], places),
-        requests: vec![Request { arrived_ms: tick as f64 * 1e3, transfer_ms, compute_ms: 6.0 }],
+        requests: vec![Request {
+            arrived_ms: tick as f64 * 1e3,
+            transfer_ms,
+            compute_ms: 6.0,
+        }],
     }
 }
 
@@ -55,7 +59,11 @@ fn a_neighbour_is_throttled_in_its_first_tick_and_let_go_in_its_last() {
     let mut orders = Vec::new();
     for tick in 1..=20 {
         let heavy = u32::from((10..15).contains(&tick));
-        let decision = step(&own, &mut state, &told(tick, &[(heavy, false), (0, false)], 4.0));
+        let decision = step(
+            &own,
+            &mut state,
+            &told(tick, &[(heavy, false), (0, false)], 4.0),
+        );
         orders.extend(decision.base.orders.into_iter().map(|order| (tick, order)));
     }
     assert!(matches!(orders[0], (10, Order::Throttle { until: 40, .. })));
@@ -71,7 +79,11 @@ fn it_moves_when_that_pays_and_stays_when_it_does_not() {
         let mut moved = None;
         for tick in 1..=300 {
             // Beside a neighbour a transfer of 8.5 ms takes 17, too long on any profile.
-            let decision = step(&own, &mut state, &told(tick, &[(1, false), (0, false)], transfer_ms));
+            let decision = step(
+                &own,
+                &mut state,
+                &told(tick, &[(1, false), (0, false)], transfer_ms),
+            );
             for order in decision.base.orders {
                 if let Order::Relaunch { to, why, .. } = order {
                     assert_eq!(why, Why::Replay);
@@ -89,7 +101,16 @@ fn a_sensor_needs_two_readings_of_three_and_keeps_what_it_knows() {
     let own = settings(Levers::ALL);
     let mut sensor = Sensor::new(SensorSettings::default());
     let mut seen = Vec::new();
-    for traffic in [Some(0), Some(9000), Some(9000), None, Some(0), Some(9000), Some(0), Some(0)] {
+    for traffic in [
+        Some(0),
+        Some(9000),
+        Some(9000),
+        None,
+        Some(0),
+        Some(9000),
+        Some(0),
+        Some(0),
+    ] {
         let mut told = snapshot(&[(0, false)]);
         told.places[0].heavy = None;
         told.places[0].pcie_mb_s = traffic;
@@ -115,21 +136,45 @@ fn the_effect_of_training_is_learned_on_any_profile() {
             let beside = at % 4 == 0;
             let work = 6.0 + f64::from(at % 7) / 10.0;
             let effect = if beside { 1.0 + 0.4 * share } else { 1.0 };
-            let own = MeasuredRequest { arrived_ms: f64::from(at), transfer_ms: 1.0, compute_took_ms: work * compute * effect };
+            let own = MeasuredRequest {
+                arrived_ms: f64::from(at),
+                transfer_ms: 1.0,
+                compute_took_ms: work * compute * effect,
+            };
             let told = sensor.normalised(own, beside, false, [compute, share], 0.5);
             if at > 2000 {
-                assert!((told.compute_ms - work).abs() < 0.15, "{} {work}", told.compute_ms);
+                assert!(
+                    (told.compute_ms - work).abs() < 0.15,
+                    "{} {work}",
+                    told.compute_ms
+                );
             }
         }
-        assert!((sensor.training() - 0.4).abs() < 0.02, "{}", sensor.training());
+        assert!(
+            (sensor.training() - 0.4).abs() < 0.02,
+            "{}",
+            sensor.training()
+        );
     }
 }
 
 #[test]
 fn settings_of_the_replay_have_bounds() {
     let own = ReplaySettings::new(settings(Levers::ALL)).unwrap();
-    let wrong = ReplaySettings { turn: 5, ..own.clone() };
-    assert_eq!(wrong.checked().unwrap_err().to_string(), "turn=5: expected 0 to 4");
-    let wrong = ReplaySettings { memory_s: f64::NAN, ..own };
-    assert_eq!(wrong.checked().unwrap_err().to_string(), "memory_s=NaN: expected 1 to 10000000");
+    let wrong = ReplaySettings {
+        turn: 5,
+        ..own.clone()
+    };
+    assert_eq!(
+        wrong.checked().unwrap_err().to_string(),
+        "turn=5: expected 0 to 4"
+    );
+    let wrong = ReplaySettings {
+        memory_s: f64::NAN,
+        ..own
+    };
+    assert_eq!(
+        wrong.checked().unwrap_err().to_string(),
+        "memory_s=NaN: expected 1 to 10000000"
+    );
 }

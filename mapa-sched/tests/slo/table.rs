@@ -45,8 +45,14 @@ type Case = (RowId, State, Input, fn(&State, &[Order]) -> bool);
 
 fn cases() -> Vec<Case> {
     let above = |state: State| State { above: 5, ..state };
-    let old = |state: State| State { last_relaunch: Some(0), ..state };
-    let young = |state: State| State { last_relaunch: Some(990), ..state };
+    let old = |state: State| State {
+        last_relaunch: Some(0),
+        ..state
+    };
+    let young = |state: State| State {
+        last_relaunch: Some(990),
+        ..state
+    };
     let large = |mut state: State| {
         state.config.profile = 2;
         state
@@ -54,34 +60,55 @@ fn cases() -> Vec<Case> {
     vec![
         (
             RowId::Lift,
-            State { guard: Guard::On { until: 1000 }, ..watched(10, Phase::Watch) },
-            input(1000, &[], QUIET),
-            |state, orders| {
-                orders == [Order::Lift] && state.guard == Guard::Rest { until: 1128 }
+            State {
+                guard: Guard::On { until: 1000 },
+                ..watched(10, Phase::Watch)
             },
+            input(1000, &[], QUIET),
+            |state, orders| orders == [Order::Lift] && state.guard == Guard::Rest { until: 1128 },
         ),
         (
             RowId::Lift,
-            State { guard: Guard::On { until: 1020 }, ..watched(10, Phase::Watch) },
-            Input { command: Some(Command::Stop), ..input(1000, &[], QUIET) },
+            State {
+                guard: Guard::On { until: 1020 },
+                ..watched(10, Phase::Watch)
+            },
+            Input {
+                command: Some(Command::Stop),
+                ..input(1000, &[], QUIET)
+            },
             |_, orders| orders == [Order::Lift],
         ),
         (
             RowId::Rested,
-            State { guard: Guard::Rest { until: 1000 }, ..watched(10, Phase::Watch) },
+            State {
+                guard: Guard::Rest { until: 1000 },
+                ..watched(10, Phase::Watch)
+            },
             input(1000, &[], QUIET),
             |state, orders| orders.is_empty() && state.guard == Guard::Open,
         ),
         (
             RowId::Hold,
-            State { silent: 2, ..above(watched(25, Phase::Watch)) },
-            Input { snapshot: None, ..input(1000, &[], QUIET) },
-            |state, orders| orders.is_empty() && state.phase == Phase::Warmup && state.window.is_empty(),
+            State {
+                silent: 2,
+                ..above(watched(25, Phase::Watch))
+            },
+            Input {
+                snapshot: None,
+                ..input(1000, &[], QUIET)
+            },
+            |state, orders| {
+                orders.is_empty() && state.phase == Phase::Warmup && state.window.is_empty()
+            },
         ),
         (
             // The clock went back: a throttle is lifted at once, whatever its end was.
             RowId::Hold,
-            State { guard: Guard::On { until: 1020 }, ..above(watched(25, Phase::Watch)) },
+            State {
+                guard: Guard::On { until: 1020 },
+                ..above(watched(25, Phase::Watch))
+            },
             input(5, &[25], BESIDE),
             |state, orders| orders == [Order::Lift] && state.phase == Phase::Warmup,
         ),
@@ -89,7 +116,9 @@ fn cases() -> Vec<Case> {
             RowId::Hold,
             above(watched(25, relaunching(990))),
             Input {
-                command: Some(Command::Recover { config: Config::at(1) }),
+                command: Some(Command::Recover {
+                    config: Config::at(1),
+                }),
                 ..input(1000, &[25], BESIDE)
             },
             |state, orders| {
@@ -108,7 +137,10 @@ fn cases() -> Vec<Case> {
         (
             RowId::Done,
             watched(25, relaunching(990)),
-            Input { relaunch: Some(Relaunched::Done), ..input(1000, &[], QUIET) },
+            Input {
+                relaunch: Some(Relaunched::Done),
+                ..input(1000, &[], QUIET)
+            },
             |state, _| {
                 state.window.is_empty()
                     && state.config == Config::at(1)
@@ -118,7 +150,10 @@ fn cases() -> Vec<Case> {
         (
             RowId::Failed,
             watched(25, relaunching(990)),
-            Input { relaunch: Some(Relaunched::Failed), ..input(1000, &[], QUIET) },
+            Input {
+                relaunch: Some(Relaunched::Failed),
+                ..input(1000, &[], QUIET)
+            },
             |state, orders| {
                 orders == [Order::Restore { to: Config::at(0) }]
                     && state.phase == Phase::Watch
@@ -152,13 +187,23 @@ fn cases() -> Vec<Case> {
             above(young(watched(25, Phase::Watch))),
             input(1000, &[], BESIDE),
             |state, orders| {
-                let on = Order::Throttle { until: 1030, io_mb_s: 500, mps_percent: 50 };
-                orders == [on] && state.unresolved && state.guard == Guard::On { until: 1030 } && state.above == 0
+                let on = Order::Throttle {
+                    until: 1030,
+                    io_mb_s: 500,
+                    mps_percent: 50,
+                };
+                orders == [on]
+                    && state.unresolved
+                    && state.guard == Guard::On { until: 1030 }
+                    && state.above == 0
             },
         ),
         (
             RowId::Move,
-            State { unresolved: true, ..above(old(watched(25, Phase::Watch))) },
+            State {
+                unresolved: true,
+                ..above(old(watched(25, Phase::Watch)))
+            },
             input(1000, &[], BESIDE),
             |state, orders| {
                 matches!(orders, [Order::Relaunch { to, why: Why::Move, .. }] if to.place == 1 && to.pinned)
@@ -169,9 +214,7 @@ fn cases() -> Vec<Case> {
             RowId::Enlarge,
             above(old(watched(25, Phase::Watch))),
             input(1000, &[], QUIET),
-            |_, orders| {
-                matches!(orders, [Order::Relaunch { to, why: Why::Enlarge, .. }] if to.profile == 1 && to.place == 0)
-            },
+            |_, orders| matches!(orders, [Order::Relaunch { to, why: Why::Enlarge, .. }] if to.profile == 1 && to.place == 0),
         ),
         (
             RowId::NothingLeft,
@@ -181,17 +224,23 @@ fn cases() -> Vec<Case> {
         ),
         (
             RowId::Shrink,
-            State { below: 128, ..large(old(watched(5, Phase::Watch))) },
-            input(1000, &[], QUIET),
-            |_, orders| {
-                matches!(orders, [Order::Relaunch { to, why: Why::Shrink, .. }] if to.profile == 1)
+            State {
+                below: 128,
+                ..large(old(watched(5, Phase::Watch)))
             },
+            input(1000, &[], QUIET),
+            |_, orders| matches!(orders, [Order::Relaunch { to, why: Why::Shrink, .. }] if to.profile == 1),
         ),
         (
             RowId::Admission,
             watched(10, Phase::Watch),
             Input {
-                newcomers: vec![Newcomer { id: 7, heavy: true, training: false, deadline: 1100 }],
+                newcomers: vec![Newcomer {
+                    id: 7,
+                    heavy: true,
+                    training: false,
+                    deadline: 1100,
+                }],
                 ..input(1000, &[], QUIET)
             },
             |state, orders| orders == [Order::Admit { id: 7, place: 1 }] && state.queue.is_empty(),
@@ -209,7 +258,10 @@ fn every_row_applies_where_it_says_and_does_what_it_says() {
         assert!(own.phases.contains(&before), "case {at}");
         let decision = step(&settings, &mut state, &input);
         assert!(decision.rows.contains(&row), "case {at}: {decision:?}");
-        assert!(expected(&state, &decision.orders), "case {at}: {decision:?}, {state:?}");
+        assert!(
+            expected(&state, &decision.orders),
+            "case {at}: {decision:?}, {state:?}"
+        );
         walked.push(row);
     }
     for row in &TABLE {
@@ -240,17 +292,51 @@ fn the_table_is_the_one_that_is_specified() {
             (RowId::Admission, 4),
         ]
     );
-    assert!(PhaseKind::ALL.iter().all(|kind| TABLE.iter().any(|row| row.phases.contains(kind))));
+    assert!(
+        PhaseKind::ALL
+            .iter()
+            .all(|kind| TABLE.iter().any(|row| row.phases.contains(kind)))
+    );
 }
 
 #[test]
 fn a_lever_that_is_off_is_not_pulled() {
     let off = [
-        (RowId::Throttle, Levers { throttle: false, ..Levers::ALL }),
-        (RowId::Move, Levers { moves: false, ..Levers::ALL }),
-        (RowId::Enlarge, Levers { enlarge: false, ..Levers::ALL }),
-        (RowId::Shrink, Levers { relax: false, ..Levers::ALL }),
-        (RowId::Admission, Levers { admission: false, ..Levers::ALL }),
+        (
+            RowId::Throttle,
+            Levers {
+                throttle: false,
+                ..Levers::ALL
+            },
+        ),
+        (
+            RowId::Move,
+            Levers {
+                moves: false,
+                ..Levers::ALL
+            },
+        ),
+        (
+            RowId::Enlarge,
+            Levers {
+                enlarge: false,
+                ..Levers::ALL
+            },
+        ),
+        (
+            RowId::Shrink,
+            Levers {
+                relax: false,
+                ..Levers::ALL
+            },
+        ),
+        (
+            RowId::Admission,
+            Levers {
+                admission: false,
+                ..Levers::ALL
+            },
+        ),
     ];
     for (row, levers) in off {
         let settings = settings(levers);
@@ -291,7 +377,11 @@ fn settings_out_of_the_papers_bounds_are_refused() {
 #[test]
 fn a_host_with_an_opaque_topology_is_judged_by_its_counters() {
     let settings = settings(Levers::ALL);
-    let mut state = State { above: 5, last_relaunch: Some(990), ..watched(25, Phase::Watch) };
+    let mut state = State {
+        above: 5,
+        last_relaunch: Some(990),
+        ..watched(25, Phase::Watch)
+    };
     let mut told = input(1000, &[], BESIDE);
     let place = &mut told.snapshot.as_mut().unwrap().places[0];
     (place.heavy, place.training, place.pcie_mb_s) = (None, None, Some(9000));

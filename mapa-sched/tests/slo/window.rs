@@ -87,7 +87,9 @@ fn an_empty_window_has_no_quantile() {
         assert_eq!(percentile_99(&Window::new(3), how), None);
     }
     let wrong = r#"{"size":1,"latencies_ns":[1,2]}"#;
-    let error = serde_json::from_str::<Window>(wrong).unwrap_err().to_string();
+    let error = serde_json::from_str::<Window>(wrong)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("expected a size of 1 or more"), "{error}");
 }
 

@@ -76,13 +76,20 @@ impl Paper {
     #[must_use]
     pub fn new(settings: Settings, start: Config) -> Self {
         let state = State::new(start, &settings);
-        Self { settings, state, log: None }
+        Self {
+            settings,
+            state,
+            log: None,
+        }
     }
 
     /// Keeps a record of every decision.
     #[must_use]
     pub fn logging(self) -> Self {
-        Self { log: Some(Vec::new()), ..self }
+        Self {
+            log: Some(Vec::new()),
+            ..self
+        }
     }
 
     /// The settings, and the records of decisions if they were kept.
@@ -122,13 +129,20 @@ impl Replay {
     #[must_use]
     pub fn new(settings: ReplaySettings, start: Config) -> Self {
         let state = ReplayState::new(start, &settings);
-        Self { settings, state, log: None }
+        Self {
+            settings,
+            state,
+            log: None,
+        }
     }
 
     /// Keeps a record of every decision.
     #[must_use]
     pub fn logging(self) -> Self {
-        Self { log: Some(Vec::new()), ..self }
+        Self {
+            log: Some(Vec::new()),
+            ..self
+        }
     }
 
     /// The settings, and the records of decisions if they were kept.
@@ -216,7 +230,9 @@ impl Control for Live {
             let measured = MeasuredRequest {
                 arrived_ms: ended.arrived_ms,
                 transfer_ms: ended.transfer_ms,
-                compute_took_ms: self.readings.measured(ended.compute_ms * ended.compute_factor),
+                compute_took_ms: self
+                    .readings
+                    .measured(ended.compute_ms * ended.compute_factor),
             };
             requests.push(self.sensor.normalised(
                 measured,
@@ -238,7 +254,11 @@ impl Control for Live {
             base: input(seen, told)?,
             requests,
         };
-        orders.extend(replay_step(&self.settings, &mut self.state, &input).base.orders);
+        orders.extend(
+            replay_step(&self.settings, &mut self.state, &input)
+                .base
+                .orders,
+        );
         Ok(())
     }
 }

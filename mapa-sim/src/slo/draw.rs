@@ -96,7 +96,9 @@ fn requests(own: &Scenario, seed: u64) -> Vec<Drawn> {
     let (mut at, mut is_burst, mut change) = (0.0, false, 0.0_f64);
     let between = |bursts: &mut Pcg64, is_burst: bool| match own.requests {
         Requests::Poisson(_) => f64::INFINITY,
-        Requests::Bursts { burst_s, between_s, .. } => {
+        Requests::Bursts {
+            burst_s, between_s, ..
+        } => {
             let mean: f64 = if is_burst { burst_s } else { between_s };
             let one: f64 = Exp1.sample(bursts);
             one * mean * 1e3
@@ -131,7 +133,9 @@ fn requests(own: &Scenario, seed: u64) -> Vec<Drawn> {
         let drawn_transfer = log_normal(own.transfer_ms, own.transfer_cv, x);
         drawn.push(Drawn {
             at_ms: at,
-            transfer_ms: own.transfer_share.map_or(drawn_transfer, |share| share * compute_ms),
+            transfer_ms: own
+                .transfer_share
+                .map_or(drawn_transfer, |share| share * compute_ms),
             compute_ms,
         });
     }
@@ -143,14 +147,15 @@ fn phases(own: &Scenario, mut from: Pcg64, host: usize, kind: Kind, busy: &mut V
     let mut at = 0.0;
     loop {
         let [off, on]: [f64; 2] = [Exp1.sample(&mut from), Exp1.sample(&mut from)];
-        let [chance, pick, other]: [f64; 3] =
-            [from.random(), from.random(), from.random()];
+        let [chance, pick, other]: [f64; 3] = [from.random(), from.random(), from.random()];
         at += off * own.off_s * 1e3;
         if at >= end {
             return;
         }
         let until = at + on * own.on_s * 1e3;
-        let one_of = |switches: usize, pick: f64| ((pick * switches as f64) as usize).min(switches - 1) as u32;
+        let one_of = |switches: usize, pick: f64| {
+            ((pick * switches as f64) as usize).min(switches - 1) as u32
+        };
         // The tenant's first switch is 0. Neighbours of its host prefer it; others prefer none.
         let switch = if host > 0 {
             first + one_of(SWITCHES, pick)

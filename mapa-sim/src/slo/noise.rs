@@ -99,7 +99,12 @@ impl Readings {
     }
 
     /// What arrives in this tick: a reading of some ticks ago, or nothing.
-    pub fn read(&mut self, world: &World, throttled: Option<u32>, io_mb_s: u32) -> Option<Snapshot> {
+    pub fn read(
+        &mut self,
+        world: &World,
+        throttled: Option<u32>,
+        io_mb_s: u32,
+    ) -> Option<Snapshot> {
         let fresh = self.sample(world, throttled, io_mb_s);
         self.under_way.push_back(fresh);
         if self.under_way.len() <= self.noise.late_ticks {
@@ -121,8 +126,10 @@ impl Readings {
                 (HEAVY_MB_S, TRAINING_PERCENT)
             };
             let [copies, trains] = [(*heavy, traffic), (*training, sm)].map(|(count, each)| {
-                let [chance, normal]: [f64; 2] =
-                    [self.random.random(), StandardNormal.sample(&mut self.random)];
+                let [chance, normal]: [f64; 2] = [
+                    self.random.random(),
+                    StandardNormal.sample(&mut self.random),
+                ];
                 let shown = if count > 0 {
                     chance >= self.noise.misses
                 } else {
@@ -139,6 +146,9 @@ impl Readings {
                 ..Place::default()
             });
         }
-        (!lost).then(|| Snapshot { places, ..Snapshot::default() })
+        (!lost).then(|| Snapshot {
+            places,
+            ..Snapshot::default()
+        })
     }
 }

@@ -218,7 +218,9 @@ impl<'a> Engine<'a> {
     fn factors(&self, place: u32, profile: u8) -> [f64; 2] {
         let at = place as usize % self.world.heavy.len();
         let (heavy, training) = (self.world.heavy[at], self.world.training[at] > 0);
-        let own = self.model.slowdown(profile, heavy, training, self.is_throttled);
+        let own = self
+            .model
+            .slowdown(profile, heavy, training, self.is_throttled);
         let transfer = match self.scenario.link {
             LinkShare::MaxMin => own.transfer,
             LinkShare::Printed => self.model.printed_transfer(profile, heavy),
@@ -245,7 +247,8 @@ impl<'a> Engine<'a> {
                 (Some(relaunch), Paused::Queued) => relaunch.until_ms,
                 (None, _) => own.at_ms,
             };
-            self.servers.push(id, ready, own.transfer_ms, own.compute_ms);
+            self.servers
+                .push(id, ready, own.transfer_ms, own.compute_ms);
         }
         let (requests, ended, totals) = (&self.trace.requests, &mut self.ended, &mut self.totals);
         self.servers.advance(until, factors, |id, at| {

@@ -198,7 +198,12 @@ impl Scenario {
     pub fn checked(self) -> Result<Self, Error> {
         let rates = match self.requests {
             Requests::Poisson(rate) => [rate, 1.0, 1.0, 1.0],
-            Requests::Bursts { rate, factor, burst_s, between_s } => [rate, factor, burst_s, between_s],
+            Requests::Bursts {
+                rate,
+                factor,
+                burst_s,
+                between_s,
+            } => [rate, factor, burst_s, between_s],
         };
         let above = [
             ("hours", self.hours),
@@ -223,7 +228,9 @@ impl Scenario {
         let bad = |what: String| Err(ErrorKind::BadSlo(what).into());
         for (name, value) in above {
             if !(value.is_finite() && value > 0.0 && value <= 1e9) {
-                return bad(format!("{name} of {value}: expected more than 0, and at most 1e9"));
+                return bad(format!(
+                    "{name} of {value}: expected more than 0, and at most 1e9"
+                ));
             }
         }
         for (name, value) in not_below {
@@ -232,7 +239,10 @@ impl Scenario {
             }
         }
         if !(0.0..=1.0).contains(&self.home) {
-            return bad(format!("a chance of {} for the first switch: expected 0 to 1", self.home));
+            return bad(format!(
+                "a chance of {} for the first switch: expected 0 to 1",
+                self.home
+            ));
         }
         let requests = self.seconds() * rates[0] * rates[1];
         if requests > 1e8 || self.copying > 64 || self.seconds() / self.tick_s > 1e8 {

@@ -60,18 +60,31 @@ impl Servers {
     /// Adds a request, which can begin at a moment: its transfer and its compute time, ms.
     /// Requests come in the order of these moments.
     pub fn push(&mut self, id: u32, ready_ms: f64, transfer_ms: f64, compute_ms: f64) {
-        self.copy.queue.push_back(Waiting { id, ready: ready_ms, left: transfer_ms });
+        self.copy.queue.push_back(Waiting {
+            id,
+            ready: ready_ms,
+            left: transfer_ms,
+        });
         self.computes.push_back((id, compute_ms));
         self.waiting += 1;
     }
 
     /// Serves until a moment under constant factors on transfers and on compute times; tells the
     /// requests that end: id, end, and how long they computed.
-    pub fn advance(&mut self, until_ms: f64, [transfer, compute]: [f64; 2], mut ended: impl FnMut(u32, f64)) {
+    pub fn advance(
+        &mut self,
+        until_ms: f64,
+        [transfer, compute]: [f64; 2],
+        mut ended: impl FnMut(u32, f64),
+    ) {
         let (second, computes) = (&mut self.compute, &mut self.computes);
         self.copy.advance(until_ms, transfer, |id, at| {
             if let Some((_, left)) = computes.pop_front() {
-                second.queue.push_back(Waiting { id, ready: at, left });
+                second.queue.push_back(Waiting {
+                    id,
+                    ready: at,
+                    left,
+                });
             }
         });
         let waiting = &mut self.waiting;

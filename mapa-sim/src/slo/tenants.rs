@@ -71,7 +71,8 @@ impl FromStr for Amount {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let own = text.parse().ok().filter(|own| (0.0..=1e9).contains(own));
-        own.map(Self).ok_or_else(|| "expected a number from 0 to 1e9".to_owned())
+        own.map(Self)
+            .ok_or_else(|| "expected a number from 0 to 1e9".to_owned())
     }
 }
 
@@ -109,7 +110,10 @@ const NEEDED: [&str; 4] = ["tenant", "does", "start_s", "end_s"];
 pub fn is_tenants(file: &str) -> bool {
     let mut lines = file.lines().map(str::trim);
     let header = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
-    header.is_some_and(|own| own.split(',').any(|name| name.trim().eq_ignore_ascii_case("does")))
+    header.is_some_and(|own| {
+        own.split(',')
+            .any(|name| name.trim().eq_ignore_ascii_case("does"))
+    })
 }
 
 /// Reads a job file of tenants.
@@ -123,11 +127,17 @@ pub fn is_tenants(file: &str) -> bool {
 pub fn read_tenants(file: &str) -> Result<Tenants, Error> {
     let sheet = Sheet::read(file, Comments::Anywhere, "tenants")?;
     sheet.check(&NEEDED, &columns::<Columns>())?;
-    let mut read = Tenants { serving: Vec::new(), busy: Vec::new() };
+    let mut read = Tenants {
+        serving: Vec::new(),
+        busy: Vec::new(),
+    };
     for row in sheet.rows() {
         let own: Columns = row.read()?;
         if own.end_s.0 <= own.start_s.0 {
-            let what = format!("end_s `{}`: expected more than start_s, {}", own.end_s.0, own.start_s.0);
+            let what = format!(
+                "end_s `{}`: expected more than start_s, {}",
+                own.end_s.0, own.start_s.0
+            );
             return Err(row.error(what).into());
         }
         let places = (HOSTS * SWITCHES) as u32;
@@ -163,7 +173,10 @@ fn busy(own: &Columns, place: u32, kind: Kind) -> Busy {
 
 fn serving(row: &Row<'_>, own: Columns, place: u32) -> Result<Serving, Error> {
     if own.start_s.0 > 0.0 {
-        let what = format!("start_s `{}`: expected 0 for a tenant that serves", own.start_s.0);
+        let what = format!(
+            "start_s `{}`: expected 0 for a tenant that serves",
+            own.start_s.0
+        );
         return Err(row.error(what).into());
     }
     let usual = Scenario::reachable();
@@ -182,8 +195,14 @@ fn serving(row: &Row<'_>, own: Columns, place: u32) -> Result<Serving, Error> {
         physics: ModelParameters { ..usual.physics },
         ..usual
     };
-    let scenario = scenario.checked().map_err(|error| row.error(error.to_string()))?;
-    Ok(Serving { name: own.tenant, place, scenario })
+    let scenario = scenario
+        .checked()
+        .map_err(|error| row.error(error.to_string()))?;
+    Ok(Serving {
+        name: own.tenant,
+        place,
+        scenario,
+    })
 }
 
 impl Tenants {

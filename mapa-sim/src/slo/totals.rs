@@ -120,7 +120,9 @@ impl Totals {
     /// A percentile of latencies by nearest rank, ms; not a number if none was answered.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> f64 {
-        let rank = (self.latencies.len() as f64 * percent / 100.0).ceil().max(1.0) as usize;
+        let rank = (self.latencies.len() as f64 * percent / 100.0)
+            .ceil()
+            .max(1.0) as usize;
         self.latencies.get(rank - 1).copied().unwrap_or(f64::NAN)
     }
 

@@ -11,12 +11,16 @@ use crate::output::Output;
 pub(crate) fn slo(args: &SloArgs, output: &mut Output) -> Result<(), Failure> {
     let SloDo::Replay { log: file } = &args.action;
     let text = files::text(file)?;
-    let log = read_log(&text).map_err(|error| Failure::malformed(format_args!("{file}: {error}")))?;
+    let log =
+        read_log(&text).map_err(|error| Failure::malformed(format_args!("{file}: {error}")))?;
     let answer = replay_log(&log)?;
     if output.json {
         output.object(&answer)?;
     } else {
-        let (decisions, orders) = (counted(answer.decisions, "decision"), counted(answer.orders, "order"));
+        let (decisions, orders) = (
+            counted(answer.decisions, "decision"),
+            counted(answer.orders, "order"),
+        );
         output.line(format_args!("{decisions}, {orders}"))?;
         for own in &answer.differ {
             output.line(format_args!("line {}: differs: {}", own.line, own.what))?;

@@ -21,8 +21,14 @@ pub(crate) fn tenant(
     uncontrolled: &Totals,
 ) -> Vec<(String, String)> {
     vec![
-        ("over-time.svg".to_owned(), over_time(name, scenario, controlled)),
-        ("tails.svg".to_owned(), tails(name, scenario, controlled, uncontrolled)),
+        (
+            "over-time.svg".to_owned(),
+            over_time(name, scenario, controlled),
+        ),
+        (
+            "tails.svg".to_owned(),
+            tails(name, scenario, controlled, uncontrolled),
+        ),
     ]
 }
 

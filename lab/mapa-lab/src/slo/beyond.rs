@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use mapa_front::Error;
 
 use super::policies::{
-    BEYOND, CHEAP, CLAIRVOYANT, HINDSIGHT_2G, LIVE, LIVE_WARM, QUIET, REPLAY, REPLAY_WARM, SLO, WRONG,
+    BEYOND, CHEAP, CLAIRVOYANT, HINDSIGHT_2G, LIVE, LIVE_WARM, QUIET, REPLAY, REPLAY_WARM, SLO,
+    WRONG,
 };
 use super::setting::{F0, F1, F2, WRONG_MODEL};
 use super::trials::{All, FAIL, MISS, P99, RELAUNCHES, SLICES, Trials};
@@ -25,7 +26,10 @@ fn numbers(own: &Trials, policy: &str) -> BTreeMap<&'static str, f64> {
         ("relaunches_per_hour", own.mean(policy, RELAUNCHES).mean),
         ("slices", own.mean(policy, SLICES).mean),
         ("throughput", own.throughput(policy).mean),
-        ("throttled_percent", own.mean(policy, |own| own.throttled_percent).mean),
+        (
+            "throttled_percent",
+            own.mean(policy, |own| own.throttled_percent).mean,
+        ),
     ])
 }
 
@@ -39,8 +43,18 @@ fn reachable(own: &Trials) -> Vec<Claim> {
     let limit = if name == F1 { 0.1 } else { 0.3 };
     let percent = |policy: &str| number(own.mean(policy, FAIL).mean);
     vec![
-        Claim::new(format!("{name}: slo-replay fails at most half as often as the paper's policy"), MINE, ASSUMES).found(
-            format!("{} against {} %; {} times", percent(REPLAY), percent(SLO), mean_pm(half)),
+        Claim::new(
+            format!("{name}: slo-replay fails at most half as often as the paper's policy"),
+            MINE,
+            ASSUMES,
+        )
+        .found(
+            format!(
+                "{} against {} %; {} times",
+                percent(REPLAY),
+                percent(SLO),
+                mean_pm(half)
+            ),
             Some(half),
             "at most .5",
             Verdict::at_most(half, 0.5),
@@ -57,10 +71,19 @@ fn reachable(own: &Trials) -> Vec<Claim> {
             "at most 1.02",
             Verdict::at_most(slices, 1.02),
         ),
-        Claim::new(format!("{name}: with warm hand-over it is near the clairvoyant bound"), MINE, ASSUMES).found(
+        Claim::new(
+            format!("{name}: with warm hand-over it is near the clairvoyant bound"),
+            MINE,
+            ASSUMES,
+        )
+        .found(
             format!("{} points above", mean_pm(bound)),
             Some(bound),
-            if name == F1 { "at most .1" } else { "at most .3" },
+            if name == F1 {
+                "at most .1"
+            } else {
+                "at most .3"
+            },
             Verdict::at_most(bound, limit),
         ),
     ]
@@ -69,7 +92,10 @@ fn reachable(own: &Trials) -> Vec<Claim> {
 /// What counters as noisy as real ones cost.
 fn live(own: &Trials, noisy: &str, clean: &str) -> Claim {
     let value = own.ratio(noisy, clean, FAIL);
-    let what = format!("{}: {noisy} fails at most twice as often as with perfect counters", own.setting.name);
+    let what = format!(
+        "{}: {noisy} fails at most twice as often as with perfect counters",
+        own.setting.name
+    );
     Claim::new(what, MINE, ASSUMES).found(
         format!("{} times", mean_pm(value)),
         Some(value),
@@ -91,8 +117,20 @@ fn floor(own: &Trials) -> Claim {
         parts.push(Verdict::at_least(gap, 0.0));
     }
     let quiet = number(own.mean(QUIET, FAIL).mean);
-    Claim::new(format!("{}: no policy fails less than a quiet machine at 4g", own.setting.name), MINE, ASSUMES).found(
-        format!("{quiet} % there; the nearest, {}, is {} points above", least.0, number(least.1)),
+    Claim::new(
+        format!(
+            "{}: no policy fails less than a quiet machine at 4g",
+            own.setting.name
+        ),
+        MINE,
+        ASSUMES,
+    )
+    .found(
+        format!(
+            "{quiet} % there; the nearest, {}, is {} points above",
+            least.0,
+            number(least.1)
+        ),
         None,
         "at least 0 for each",
         Verdict::all(parts),
@@ -100,7 +138,10 @@ fn floor(own: &Trials) -> Claim {
 }
 
 pub(super) fn section(all: &All) -> Result<Section, Error> {
-    let mut section = Section::new("beyond", "Beyond the paper: replay, feed-forward, warm hand-over, admission");
+    let mut section = Section::new(
+        "beyond",
+        "Beyond the paper: replay, feed-forward, warm hand-over, admission",
+    );
     let mut claims = Vec::new();
     let mut rows: Vec<Vec<String>> = BEYOND.iter().map(|own| vec![own.0.to_owned()]).collect();
     for name in SCENARIOS {
@@ -116,16 +157,27 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
         }
         if name == F0 {
             let gap = own.above(REPLAY, SLO, FAIL);
-            claims.push(Claim::new("F0: slo-replay fails no more than the paper's policy", MINE, ASSUMES).found(
-                format!("{} points", mean_pm(gap)),
-                Some(gap),
-                "at most 0",
-                Verdict::at_most(gap, 0.0),
-            ));
+            claims.push(
+                Claim::new(
+                    "F0: slo-replay fails no more than the paper's policy",
+                    MINE,
+                    ASSUMES,
+                )
+                .found(
+                    format!("{} points", mean_pm(gap)),
+                    Some(gap),
+                    "at most 0",
+                    Verdict::at_most(gap, 0.0),
+                ),
+            );
         } else {
             claims.extend(reachable(own));
         }
-        claims.extend([live(own, LIVE, REPLAY), live(own, LIVE_WARM, REPLAY_WARM), floor(own)]);
+        claims.extend([
+            live(own, LIVE, REPLAY),
+            live(own, LIVE_WARM, REPLAY_WARM),
+            floor(own),
+        ]);
     }
     let wrong = all.of(WRONG_MODEL)?;
     let right = all.of(F1)?;
@@ -140,8 +192,19 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
         ]);
     }
     let header = [
-        "", "F0 fail %", "p99 ms", "relaunches/h", "slices", "F1 fail %", "p99 ms", "relaunches/h", "slices",
-        "F2 fail %", "p99 ms", "relaunches/h", "slices",
+        "",
+        "F0 fail %",
+        "p99 ms",
+        "relaunches/h",
+        "slices",
+        "F1 fail %",
+        "p99 ms",
+        "relaunches/h",
+        "slices",
+        "F2 fail %",
+        "p99 ms",
+        "relaunches/h",
+        "slices",
     ];
     Ok(section
         .claims(claims)
@@ -172,7 +235,12 @@ pub(super) fn per_file(all: &All) -> Result<serde_json::Value, Error> {
         let own = all.of(name)?;
         let mut policies = BTreeMap::new();
         for (policy, _) in BEYOND {
-            let rounded = |of| own.per_seed(policy, of).into_iter().map(crate::report::three_decimals).collect::<Vec<_>>();
+            let rounded = |of| {
+                own.per_seed(policy, of)
+                    .into_iter()
+                    .map(crate::report::three_decimals)
+                    .collect::<Vec<_>>()
+            };
             let columns = BTreeMap::from([
                 ("fail_percent", rounded(FAIL)),
                 ("p99_ms", rounded(P99)),

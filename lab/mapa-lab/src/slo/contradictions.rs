@@ -66,7 +66,11 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
         let (mut low, mut high) = (0.0, own[4]);
         for _ in 0..200 {
             let middle = (low + high) / 2.0;
-            if product(middle) < own[4] { low = middle } else { high = middle }
+            if product(middle) < own[4] {
+                low = middle
+            } else {
+                high = middle
+            }
         }
         low
     };
@@ -184,8 +188,13 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
             false,
         ),
     ];
-    let shown = all.of(TABLE)?.mean("static", |own| own.p99_ms / own.p50_ms).mean;
-    Ok(Section::new("contradictions", "Where the paper contradicts itself")
-        .claims(claims)
-        .text(format!("In our static row p99 / p50 is {}.", number(shown))))
+    let shown = all
+        .of(TABLE)?
+        .mean("static", |own| own.p99_ms / own.p50_ms)
+        .mean;
+    Ok(
+        Section::new("contradictions", "Where the paper contradicts itself")
+            .claims(claims)
+            .text(format!("In our static row p99 / p50 is {}.", number(shown))),
+    )
 }

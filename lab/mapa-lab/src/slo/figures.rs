@@ -7,7 +7,9 @@ use kuva::render::plots::Plot;
 use kuva::render_to_svg;
 use mapa_front::Error;
 use mapa_sched::slo::{Config, Levers, Order};
-use mapa_sim::slo::{Acted, Busy, Conditions, Control, Fixed, Kind, Paper, Scenario, Seen, Totals, Trace, run};
+use mapa_sim::slo::{
+    Acted, Busy, Conditions, Control, Fixed, Kind, Paper, Scenario, Seen, Totals, Trace, run,
+};
 
 use super::policies::{BEYOND, TABLE_3};
 use super::setting::{F1, TABLE};
@@ -23,7 +25,11 @@ struct AlwaysThrottled;
 impl Control for AlwaysThrottled {
     fn tick(&mut self, seen: &Seen<'_>, orders: &mut Vec<Order>) -> Result<(), mapa_sim::Error> {
         if !seen.is_throttled {
-            orders.push(Order::Throttle { until: u64::MAX, io_mb_s: 500, mps_percent: 50 });
+            orders.push(Order::Throttle {
+                until: u64::MAX,
+                io_mb_s: 500,
+                mps_percent: 50,
+            });
         }
         Ok(())
     }
@@ -42,7 +48,13 @@ const CONDITIONS: [(&str, &str, bool, bool, bool); 5] = [
 fn constant(seed: u64, copies: bool, trains: bool, throttled: bool) -> Result<Totals, Error> {
     let scenario = Scenario::table_3();
     let mut trace = Trace::draw(&scenario, seed).map_err(Error::malformed)?;
-    let busy = |kind| Busy { from_ms: 0.0, until_ms: f64::MAX, kind, switch: 0, other: 1 };
+    let busy = |kind| Busy {
+        from_ms: 0.0,
+        until_ms: f64::MAX,
+        kind,
+        switch: 0,
+        other: 1,
+    };
     trace.busy.clear();
     trace.busy.extend(copies.then(|| busy(Kind::Copies)));
     trace.busy.extend(trains.then(|| busy(Kind::Trains)));
@@ -98,9 +110,13 @@ pub(super) fn fig_3(plan: &Plan, all: &All) -> Result<Section, Error> {
     let scenario = Scenario::table_3();
     let trace = Trace::draw(&scenario, plan.seed).map_err(Error::malformed)?;
     let settings = scenario.settings(Levers::ALL).map_err(Error::malformed)?;
-    let conditions = Conditions { keep: true, ..Conditions::default() };
+    let conditions = Conditions {
+        keep: true,
+        ..Conditions::default()
+    };
     let mut paper = Paper::new(settings, Config::at(0));
-    let own = run(&scenario, &trace, plan.seed, conditions, &mut paper).map_err(Error::malformed)?;
+    let own =
+        run(&scenario, &trace, plan.seed, conditions, &mut paper).map_err(Error::malformed)?;
     let early = own.actions.iter().filter(|own| own.0 < SHOWN_S * 1e3);
     let told: Vec<String> = early
         .map(|(at, what)| {
@@ -108,23 +124,36 @@ pub(super) fn fig_3(plan: &Plan, all: &All) -> Result<Section, Error> {
             format!("{:.0} s {}", at / 1e3, names.map_or("", |own| own.0))
         })
         .collect();
-    let first = |what: Acted| own.actions.iter().find(|own| own.1 == what).map(|own| own.0);
+    let first = |what: Acted| {
+        own.actions
+            .iter()
+            .find(|own| own.1 == what)
+            .map(|own| own.0)
+    };
     let [throttle, moved, enlarged] = [Acted::Throttle, Acted::Move, Acted::Enlarge].map(first);
     let escalates = throttle.is_some() && throttle <= moved && moved <= enlarged;
     let table = all.of(TABLE)?;
     let reachable = all.of(F1)?;
-    let dots = |trials: &super::trials::Trials, names: &[&'static str], colours: &[&'static str]| {
-        let pairs = names.iter().zip(colours);
-        pairs
-            .map(|(&name, &colour)| {
-                let at = (100.0 - trials.mean(name, FAIL).mean, trials.throughput(name).mean / trials.mean(name, SLICES).mean);
-                (name, colour, vec![at])
-            })
-            .collect::<Vec<_>>()
-    };
+    let dots =
+        |trials: &super::trials::Trials, names: &[&'static str], colours: &[&'static str]| {
+            let pairs = names.iter().zip(colours);
+            pairs
+                .map(|(&name, &colour)| {
+                    let at = (
+                        100.0 - trials.mean(name, FAIL).mean,
+                        trials.throughput(name).mean / trials.mean(name, SLICES).mean,
+                    );
+                    (name, colour, vec![at])
+                })
+                .collect::<Vec<_>>()
+        };
     let names = TABLE_3.map(|own| own.0);
     let colours = ["#a6a6a6", "#e69f00", "#4a9fe0", "#cc79a7", "#5e3c99"];
-    let beyond: Vec<&'static str> = BEYOND.iter().map(|own| own.0).filter(|name| SHOWN.contains(name)).collect();
+    let beyond: Vec<&'static str> = BEYOND
+        .iter()
+        .map(|own| own.0)
+        .filter(|name| SHOWN.contains(name))
+        .collect();
     Ok(Section::new("fig-3", "Fig. 3: the controller over time, and efficiency against compliance")
         .claims([Claim::new("Guardrails come first, then placement, then MIG", "Fig. 3a", &[1, 2, 3, 4, 5]).found(
             format!("in the first run: {}", told.join(", ")),
@@ -147,7 +176,14 @@ pub(super) fn fig_3(plan: &Plan, all: &All) -> Result<Section, Error> {
 }
 
 /// The policies of the last picture.
-const SHOWN: [&str; 6] = ["static", "static-4g", "slo", "slo-replay", "slo-replay-warm", "admission"];
+const SHOWN: [&str; 6] = [
+    "static",
+    "static-4g",
+    "slo",
+    "slo-replay",
+    "slo-replay-warm",
+    "admission",
+];
 
 /// Latencies over time with actions marked.
 fn over_time(own: &Totals) -> String {
@@ -159,7 +195,11 @@ fn over_time(own: &Totals) -> String {
         .map(|own| (own.0 / 1e3, own.1))
         .collect();
     let most = points.iter().map(|own| own.1).fold(0.0, f64::max);
-    let dots = ScatterPlot::new().with_data(points).with_color("#4a9fe0").with_size(2.0).with_legend("a request");
+    let dots = ScatterPlot::new()
+        .with_data(points)
+        .with_color("#4a9fe0")
+        .with_size(2.0)
+        .with_legend("a request");
     let promise = LinePlot::new()
         .with_data(vec![(0.0, 15.0), (SHOWN_S, 15.0)])
         .with_color(PUBLISHED)
@@ -168,9 +208,15 @@ fn over_time(own: &Totals) -> String {
     let mut plots: Vec<Plot> = vec![dots.into(), promise.into()];
     // A line of no length gives each action its entry in the legend.
     for ((name, what), colour) in Acted::ALL.iter().zip(ACTION_COLOURS) {
-        let mut at = own.actions.iter().filter(|own| own.1 == *what && own.0 < end);
+        let mut at = own
+            .actions
+            .iter()
+            .filter(|own| own.1 == *what && own.0 < end);
         if at.next().is_some() {
-            let line = LinePlot::new().with_data(vec![(0.0, most), (0.0, most)]).with_color(colour).with_legend(*name);
+            let line = LinePlot::new()
+                .with_data(vec![(0.0, most), (0.0, most)])
+                .with_color(colour)
+                .with_legend(*name);
             plots.push(line.into());
         }
     }
@@ -182,7 +228,10 @@ fn over_time(own: &Totals) -> String {
         .with_width(980.0)
         .with_height(420.0);
     for (at, what) in own.actions.iter().filter(|own| own.0 < end) {
-        let colour = Acted::ALL.iter().zip(ACTION_COLOURS).find(|own| own.0.1 == *what);
+        let colour = Acted::ALL
+            .iter()
+            .zip(ACTION_COLOURS)
+            .find(|own| own.0.1 == *what);
         let line = ReferenceLine::vertical(at / 1e3)
             .with_color(colour.map_or("#444444", |own| own.1))
             .with_dasharray("4 2");

@@ -53,7 +53,10 @@ pub(super) const TABLE_3: [Named; 5] = [
     ("full", Policy::Paper(Levers::ALL, unchanged)),
 ];
 
-const NO_RELAXING: Levers = Levers { relax: false, ..Levers::ALL };
+const NO_RELAXING: Levers = Levers {
+    relax: false,
+    ..Levers::ALL
+};
 
 pub(super) const SLO: &str = "slo";
 pub(super) const REPLAY: &str = "slo-replay";
@@ -74,13 +77,22 @@ pub(super) const BEYOND: [Named; 21] = [
     ("slo-afresh", Policy::Paper(Levers::ALL, afresh)),
     ("slo-no-relax", Policy::Paper(NO_RELAXING, unchanged)),
     ("slo-warm", Policy::Paper(Levers::ALL, warm)),
-    ("slo-replay-no-throttle", Policy::Replay(|own| own.feed_forward = false, None)),
+    (
+        "slo-replay-no-throttle",
+        Policy::Replay(|own| own.feed_forward = false, None),
+    ),
     (REPLAY, Policy::Replay(as_usual, None)),
     (REPLAY_WARM, Policy::Replay(warm_replay, None)),
-    ("slo-replay-live-clean", Policy::Replay(as_usual, Some(Noise::NONE))),
+    (
+        "slo-replay-live-clean",
+        Policy::Replay(as_usual, Some(Noise::NONE)),
+    ),
     (LIVE, Policy::Replay(as_usual, Some(Noise::USUAL))),
     (LIVE_WARM, Policy::Replay(warm_replay, Some(Noise::USUAL))),
-    ("slo-replay-live-double", Policy::Replay(as_usual, Some(TWICE))),
+    (
+        "slo-replay-live-double",
+        Policy::Replay(as_usual, Some(TWICE)),
+    ),
     ("slo-replay-live-late", Policy::Replay(as_usual, Some(LATE))),
     ("slo-replay-live-lost", Policy::Replay(as_usual, Some(LOST))),
     (CHEAP, Policy::Replay(|own| own.per_slice = 0.03, None)),
@@ -101,9 +113,15 @@ const TWICE: Noise = Noise {
     measured_cv: 0.04,
 };
 /// Readings that are only late.
-const LATE: Noise = Noise { late_ticks: 3, ..Noise::NONE };
+const LATE: Noise = Noise {
+    late_ticks: 3,
+    ..Noise::NONE
+};
 /// Readings of which every second is missing.
-const LOST: Noise = Noise { lost: 0.5, ..Noise::NONE };
+const LOST: Noise = Noise {
+    lost: 0.5,
+    ..Noise::NONE
+};
 
 /// What a wrong model costs.
 pub(super) const WRONG: [Named; 9] = [
@@ -112,10 +130,22 @@ pub(super) const WRONG: [Named; 9] = [
     ("weight of neighbours x 0.5", Policy::WrongModel(0.5, 1.0)),
     ("weight of neighbours x 2", Policy::WrongModel(2.0, 1.0)),
     ("weight of neighbours 0", Policy::WrongModel(0.0, 1.0)),
-    ("horizon 150 s", Policy::Replay(|own| own.horizon_s = 150.0, None)),
-    ("horizon 2400 s", Policy::Replay(|own| own.horizon_s = 2400.0, None)),
-    ("every 15 ticks", Policy::Replay(|own| own.every_ticks = 15, None)),
-    ("history of 128", Policy::Replay(|own| own.history = 128, None)),
+    (
+        "horizon 150 s",
+        Policy::Replay(|own| own.horizon_s = 150.0, None),
+    ),
+    (
+        "horizon 2400 s",
+        Policy::Replay(|own| own.horizon_s = 2400.0, None),
+    ),
+    (
+        "every 15 ticks",
+        Policy::Replay(|own| own.every_ticks = 15, None),
+    ),
+    (
+        "history of 128",
+        Policy::Replay(|own| own.history = 128, None),
+    ),
 ];
 
 /// What a run came to.
@@ -176,7 +206,10 @@ impl Policy {
         let largest = scenario.model().map_err(Error::malformed)?.profiles() as u8 - 1;
         let dwell = u64::from(self.settings(scenario, change)?.dwell);
         let from = |profile: u8| Conditions {
-            start: Config { profile: profile.min(largest), ..Config::at(0) },
+            start: Config {
+                profile: profile.min(largest),
+                ..Config::at(0)
+            },
             ..Conditions::default()
         };
         let fixed = |conditions: Conditions, trace: &Trace| {
@@ -190,22 +223,34 @@ impl Policy {
                     let mut conditions = from(profile);
                     conditions.start.place = place;
                     let own = fixed(conditions, trace)?;
-                    if best.as_ref().is_none_or(|best| own.fail_percent() < best.fail_percent()) {
+                    if best
+                        .as_ref()
+                        .is_none_or(|best| own.fail_percent() < best.fail_percent())
+                    {
                         best = Some(own);
                     }
                 }
                 best.ok_or_else(|| Error::malformed("a machine without switches"))?
             }
             Self::Clairvoyant => {
-                let conditions = Conditions { free_moves: true, ..from(largest) };
+                let conditions = Conditions {
+                    free_moves: true,
+                    ..from(largest)
+                };
                 fixed(conditions, trace)?
             }
             Self::Quiet => {
-                let alone = Trace { busy: Vec::new(), ..trace.clone() };
+                let alone = Trace {
+                    busy: Vec::new(),
+                    ..trace.clone()
+                };
                 fixed(from(largest), &alone)?
             }
             Self::Admission => {
-                let conditions = Conditions { admission: true, ..from(0) };
+                let conditions = Conditions {
+                    admission: true,
+                    ..from(0)
+                };
                 fixed(conditions, trace)?
             }
             Self::Paper(..) => {

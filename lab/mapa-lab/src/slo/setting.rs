@@ -48,22 +48,76 @@ const ROWS: [Row; 30] = [
     ("throttle 10 s", same, |own| own.throttle_ticks = 10),
     ("throttle 60 s", same, |own| own.throttle_ticks = 60),
     ("cool-down 0", same, |own| own.cool_down = 0),
-    ("throttle judged afresh", same, |own| own.judge_throttle_afresh = true),
-    ("I/O 100 MB/s", |own| own.physics.throttled_share = 0.004, |own| own.io_mb_s = 100),
-    ("MPS quota 100 %", |own| own.physics.throttled_mps = 1.0, |own| own.mps_percent = 100),
-    ("throttled to half a link", |own| own.physics.throttled_share = 0.5, unchanged),
-    ("weight of neighbours .5", |own| own.physics.heavy_weight = 0.5, unchanged),
-    ("weight of neighbours 2", |own| own.physics.heavy_weight = 2.0, unchanged),
-    (EQUAL_SHARES, |own| own.physics.weight_power = 0.0, unchanged),
-    ("training as bad on large slices", |own| own.physics.training_power = 0.0, unchanged),
-    ("no gain by slices", |own| own.physics.compute_power = 0.0, unchanged),
+    ("throttle judged afresh", same, |own| {
+        own.judge_throttle_afresh = true
+    }),
+    (
+        "I/O 100 MB/s",
+        |own| own.physics.throttled_share = 0.004,
+        |own| own.io_mb_s = 100,
+    ),
+    (
+        "MPS quota 100 %",
+        |own| own.physics.throttled_mps = 1.0,
+        |own| own.mps_percent = 100,
+    ),
+    (
+        "throttled to half a link",
+        |own| own.physics.throttled_share = 0.5,
+        unchanged,
+    ),
+    (
+        "weight of neighbours .5",
+        |own| own.physics.heavy_weight = 0.5,
+        unchanged,
+    ),
+    (
+        "weight of neighbours 2",
+        |own| own.physics.heavy_weight = 2.0,
+        unchanged,
+    ),
+    (
+        EQUAL_SHARES,
+        |own| own.physics.weight_power = 0.0,
+        unchanged,
+    ),
+    (
+        "training as bad on large slices",
+        |own| own.physics.training_power = 0.0,
+        unchanged,
+    ),
+    (
+        "no gain by slices",
+        |own| own.physics.compute_power = 0.0,
+        unchanged,
+    ),
     ("alpha .2", |own| own.physics.compute_power = 0.2, unchanged),
     ("neighbours always at home", |own| own.home = 1.0, unchanged),
-    (FAST_CYCLE, |own| (own.on_s, own.off_s) = (3.0, 57.0), unchanged),
-    ("duty .15", |own| (own.on_s, own.off_s) = (90.0, 510.0), unchanged),
-    ("duty .3", |own| (own.on_s, own.off_s) = (180.0, 420.0), unchanged),
-    ("2 requests a second", |own| own.requests = Requests::Poisson(2.0), unchanged),
-    ("5 requests a second", |own| own.requests = Requests::Poisson(5.0), unchanged),
+    (
+        FAST_CYCLE,
+        |own| (own.on_s, own.off_s) = (3.0, 57.0),
+        unchanged,
+    ),
+    (
+        "duty .15",
+        |own| (own.on_s, own.off_s) = (90.0, 510.0),
+        unchanged,
+    ),
+    (
+        "duty .3",
+        |own| (own.on_s, own.off_s) = (180.0, 420.0),
+        unchanged,
+    ),
+    (
+        "2 requests a second",
+        |own| own.requests = Requests::Poisson(2.0),
+        unchanged,
+    ),
+    (
+        "5 requests a second",
+        |own| own.requests = Requests::Poisson(5.0),
+        unchanged,
+    ),
     (QUEUED, |own| own.paused = Paused::Queued, unchanged),
     (PRINTED, |own| own.link = LinkShare::Printed, unchanged),
     ("runs of an hour", |own| own.hours = 1.0, unchanged),
@@ -72,20 +126,38 @@ const ROWS: [Row; 30] = [
 impl Setting {
     /// Every setting, in the order of the results.
     pub(super) fn all() -> Vec<Self> {
-        let plain = |name, scenario, policies| Self { name, scenario, change: unchanged, policies };
+        let plain = |name, scenario, policies| Self {
+            name,
+            scenario,
+            change: unchanged,
+            policies,
+        };
         let mut all = vec![
             plain(TABLE, Scenario::table_3(), &TABLE_3[..]),
             plain(F0, Scenario::table_3(), &BEYOND),
             plain(F1, Scenario::reachable(), &BEYOND),
             plain(F2, Scenario::bursts(), &BEYOND),
             plain(WRONG_MODEL, Scenario::reachable(), &WRONG),
-            plain(FIRST_TOKEN, Scenario::first_token(FIRST_TOKEN_MS, 0.05), &TABLE_3),
-            plain(FIRST_TOKEN_FITTED, Scenario::first_token(FIRST_TOKEN_MS, 0.2), &TABLE_3),
+            plain(
+                FIRST_TOKEN,
+                Scenario::first_token(FIRST_TOKEN_MS, 0.05),
+                &TABLE_3,
+            ),
+            plain(
+                FIRST_TOKEN_FITTED,
+                Scenario::first_token(FIRST_TOKEN_MS, 0.2),
+                &TABLE_3,
+            ),
         ];
         all.extend(ROWS.iter().map(|&(name, change_scenario, change)| {
             let mut scenario = Scenario::table_3();
             change_scenario(&mut scenario);
-            Self { name, scenario, change, policies: &TABLE_3 }
+            Self {
+                name,
+                scenario,
+                change,
+                policies: &TABLE_3,
+            }
         }));
         all
     }
@@ -95,4 +167,3 @@ impl Setting {
         ROWS.iter().map(|row| row.0)
     }
 }
-

@@ -43,7 +43,10 @@ fn numbers(own: &Trials, policy: &str) -> BTreeMap<&'static str, f64> {
         ("p999_ms", own.mean(policy, |own| own.p999_ms).mean),
         ("throughput", own.throughput(policy).mean),
         ("relaunches_per_hour", own.mean(policy, RELAUNCHES).mean),
-        ("throttles_per_hour", own.mean(policy, |own| own.throttles_per_hour).mean),
+        (
+            "throttles_per_hour",
+            own.mean(policy, |own| own.throttles_per_hour).mean,
+        ),
         ("slices", own.mean(policy, |own| own.slices).mean),
     ])
 }
@@ -55,7 +58,11 @@ pub(super) fn table_3(all: &All) -> Result<Section, Error> {
     let mut claims = Vec::new();
     for (name, told) in PUBLISHED {
         section.insert(name, numbers(own, name));
-        let ours = [own.mean(name, MISS), own.mean(name, P99), own.throughput(name)];
+        let ours = [
+            own.mean(name, MISS),
+            own.mean(name, P99),
+            own.throughput(name),
+        ];
         let mut row = vec![name.to_owned()];
         for (told, ours) in told.iter().zip(ours) {
             row.extend([published(*told), number(ours.mean)]);
@@ -96,8 +103,18 @@ pub(super) fn table_3(all: &All) -> Result<Section, Error> {
     claims.extend(counted_both_ways(all)?);
     claims.push(dwell(own));
     let header = [
-        "", "miss %, paper", "ours", "p99 ms, paper", "ours", "throughput, paper", "ours",
-        "fail %", "p95 ms", "p99.9 ms", "relaunches/h", "throttles/h",
+        "",
+        "miss %, paper",
+        "ours",
+        "p99 ms, paper",
+        "ours",
+        "throughput, paper",
+        "ours",
+        "fail %",
+        "p95 ms",
+        "p99.9 ms",
+        "relaunches/h",
+        "throttles/h",
     ];
     let without = all.of(EQUAL_SHARES)?.mean("mig", P99);
     Ok(section.claims(claims).table(header, rows).text(format!(
@@ -120,26 +137,47 @@ fn share((count, of): (usize, usize)) -> String {
 fn order(own: &Trials) -> Vec<Claim> {
     let names = TABLE_3.map(|own| own.0);
     let misses = own.falls(&names, MISS);
-    let static_worst = names[1..].iter().map(|name| own.falls(&["static", name], MISS).0).min();
-    let full_best = names[..4].iter().map(|name| own.falls(&[name, "full"], MISS).0).min();
+    let static_worst = names[1..]
+        .iter()
+        .map(|name| own.falls(&["static", name], MISS).0)
+        .min();
+    let full_best = names[..4]
+        .iter()
+        .map(|name| own.falls(&[name, "full"], MISS).0)
+        .min();
     let ends = static_worst.min(full_best).unwrap_or(0);
     let p99 = own.falls(&["placement", "mig"], P99);
     let swapped = own.falls(&["mig", "placement"], P99);
     let percent = |(count, of): (usize, usize)| count as f64 / of.max(1) as f64;
     vec![
-        Claim::new("Misses fall from static over guards, placement and MIG to full on nearly every seed", "consistent across runs", FITTED).found(
+        Claim::new(
+            "Misses fall from static over guards, placement and MIG to full on nearly every seed",
+            "consistent across runs",
+            FITTED,
+        )
+        .found(
             share(misses),
             Some(share_interval(misses.0, misses.1)),
             "at least .95 of seeds",
             Verdict::of(percent(misses) >= 0.95),
         ),
-        Claim::new("Static misses most and full least on every seed", "consistent across runs", FITTED).found(
+        Claim::new(
+            "Static misses most and full least on every seed",
+            "consistent across runs",
+            FITTED,
+        )
+        .found(
             share((ends, misses.1)),
             None,
             EXACT,
             Verdict::of(ends == misses.1),
         ),
-        Claim::new("MIG has a lower p99 than placement", "17.2 against 17.8 ms", FITTED).found(
+        Claim::new(
+            "MIG has a lower p99 than placement",
+            "17.2 against 17.8 ms",
+            FITTED,
+        )
+        .found(
             format!("{}; the other way round on {}", share(p99), share(swapped)),
             Some(share_interval(p99.0, p99.1)),
             "at least .95 of seeds",
@@ -159,19 +197,37 @@ fn counted_both_ways(all: &All) -> Result<Vec<Claim>, Error> {
     let (full_wins, of) = own.falls(&["mig", "full"], FAIL);
     Ok(vec![
         Claim::new("Full has 32 % fewer misses than static", "32 %", FITTED).found(
-            format!("{} % fewer misses, {} % fewer failures with shed requests", number(fewer("full", MISS)), number(fewer("full", FAIL))),
+            format!(
+                "{} % fewer misses, {} % fewer failures with shed requests",
+                number(fewer("full", MISS)),
+                number(fewer("full", FAIL))
+            ),
             None,
             "at least 32 % fewer failures",
             Verdict::of(fewer("full", FAIL) >= 32.0),
         ),
-        Claim::new("With shed requests counted full beats MIG alone", "implied", FITTED).found(
+        Claim::new(
+            "With shed requests counted full beats MIG alone",
+            "implied",
+            FITTED,
+        )
+        .found(
             format!("on {full_wins} of {of} seeds"),
             Some(share_interval(full_wins, of)),
             "at least .95 of seeds",
             Verdict::of(full_wins as f64 >= 0.95 * of as f64),
         ),
-        Claim::new("A constant 4g without any controller fails within a point of full", "none: MAPA's own", FITTED).found(
-            format!("{} against {} %", number(f0.mean(STATIC_4G, FAIL).mean), number(f0.mean(SLO, FAIL).mean)),
+        Claim::new(
+            "A constant 4g without any controller fails within a point of full",
+            "none: MAPA's own",
+            FITTED,
+        )
+        .found(
+            format!(
+                "{} against {} %",
+                number(f0.mean(STATIC_4G, FAIL).mean),
+                number(f0.mean(SLO, FAIL).mean)
+            ),
             Some(gap),
             "within 1 point",
             Verdict::within(gap, -1.0, 1.0),
@@ -188,7 +244,12 @@ fn dwell(own: &Trials) -> Claim {
             relaunches += outcome.relaunches_per_hour * own.setting.scenario.hours;
         }
     }
-    Claim::new("No action violates the dwell, but for rollbacks", "verified in all experiments", &[5]).found(
+    Claim::new(
+        "No action violates the dwell, but for rollbacks",
+        "verified in all experiments",
+        &[5],
+    )
+    .found(
         format!("{soon:.0} of {relaunches:.0} relaunches"),
         None,
         EXACT,
@@ -200,7 +261,10 @@ pub(super) fn table_2(all: &All) -> Result<Section, Error> {
     let mut section = Section::new("table-2", "Table 2: the first token of a language model");
     let mut rows = Vec::new();
     let mut claims = Vec::new();
-    for (name, fits) in [(FIRST_TOKEN, "no number"), (FIRST_TOKEN_FITTED, "one number, alpha")] {
+    for (name, fits) in [
+        (FIRST_TOKEN, "no number"),
+        (FIRST_TOKEN_FITTED, "one number, alpha"),
+    ] {
         let own = all.of(name)?;
         for policy in ["static", "mig", "full"] {
             section.insert(format!("{name}, {policy}"), numbers(own, policy));
@@ -214,11 +278,23 @@ pub(super) fn table_2(all: &All) -> Result<Section, Error> {
         }
         let value = own.mean("full", P99);
         claims.push(
-            Claim::new(format!("TTFT p99 falls from 232 to 199 ms at 4 % of throughput, fitting {fits}"), "199 ms, .96", &[1, 2, 3, 4, 5, 7]).found(
-                format!("{} ms, {}", mean_pm(value), number(own.throughput("full").mean)),
+            Claim::new(
+                format!("TTFT p99 falls from 232 to 199 ms at 4 % of throughput, fitting {fits}"),
+                "199 ms, .96",
+                &[1, 2, 3, 4, 5, 7],
+            )
+            .found(
+                format!(
+                    "{} ms, {}",
+                    mean_pm(value),
+                    number(own.throughput("full").mean)
+                ),
                 Some(value),
                 "195 to 203 ms, and at least .95",
-                Verdict::all([Verdict::within(value, 195.0, 203.0), Verdict::at_least(own.throughput("full"), 0.95)]),
+                Verdict::all([
+                    Verdict::within(value, 195.0, 203.0),
+                    Verdict::at_least(own.throughput("full"), 0.95),
+                ]),
             ),
         );
     }
@@ -240,7 +316,10 @@ pub(super) fn table_4(all: &All) -> Result<Section, Error> {
         )
     };
     let both = |relaunches: Interval, throughput: Interval| {
-        Verdict::all([Verdict::at_most(relaunches, 5.0), Verdict::at_least(throughput, 0.95)])
+        Verdict::all([
+            Verdict::at_most(relaunches, 5.0),
+            Verdict::at_least(throughput, 0.95),
+        ])
     };
     let queued = all.of(QUEUED)?.mean("full", P99);
     let printed = all.of(PRINTED)?;
@@ -299,8 +378,10 @@ pub(super) fn sensitivity(all: &All) -> Result<Section, Error> {
             number(own.throughput("full").mean),
         ]);
         rows.push(row);
-        let by_policy: BTreeMap<&str, BTreeMap<&str, f64>> =
-            TABLE_3.iter().map(|policy| (policy.0, numbers(own, policy.0))).collect();
+        let by_policy: BTreeMap<&str, BTreeMap<&str, f64>> = TABLE_3
+            .iter()
+            .map(|policy| (policy.0, numbers(own, policy.0)))
+            .collect();
         section.insert(name, by_policy);
     }
     let usual = all.of(TABLE)?;

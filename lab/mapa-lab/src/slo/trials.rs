@@ -38,7 +38,8 @@ impl All {
 impl Trials {
     pub(super) fn outcomes(&self, policy: &str) -> &[Outcome] {
         let at = self.setting.policies.iter().position(|own| own.0 == policy);
-        at.and_then(|at| self.outcomes.get(at)).map_or(&[], Vec::as_slice)
+        at.and_then(|at| self.outcomes.get(at))
+            .map_or(&[], Vec::as_slice)
     }
 
     pub(super) fn per_seed(&self, policy: &str, of: Of) -> Vec<f64> {
@@ -71,7 +72,11 @@ impl Trials {
     pub(super) fn falls(&self, policies: &[&str], of: Of) -> (usize, usize) {
         let columns: Vec<Vec<f64>> = policies.iter().map(|own| self.per_seed(own, of)).collect();
         let seeds = columns.first().map_or(0, Vec::len);
-        let falls = |seed: &usize| columns.windows(2).all(|pair| pair[0][*seed] > pair[1][*seed]);
+        let falls = |seed: &usize| {
+            columns
+                .windows(2)
+                .all(|pair| pair[0][*seed] > pair[1][*seed])
+        };
         ((0..seeds).filter(falls).count(), seeds)
     }
 }
@@ -87,5 +92,7 @@ pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<All, Error> {
             .collect()
     })?;
     let all = settings.into_iter().zip(outcomes);
-    Ok(All(all.map(|(setting, outcomes)| Trials { setting, outcomes }).collect()))
+    Ok(All(all
+        .map(|(setting, outcomes)| Trials { setting, outcomes })
+        .collect()))
 }

@@ -74,12 +74,19 @@ pub fn step(
     input: &ReplayInput,
 ) -> ReplayDecision {
     let passive = passive(&settings.base);
-    let mut base = paper_step(passive.as_ref().unwrap_or(&settings.base), &mut state.base, &input.base);
+    let mut base = paper_step(
+        passive.as_ref().unwrap_or(&settings.base),
+        &mut state.base,
+        &input.base,
+    );
     base.rows.retain(|row| *row != RowId::NothingLeft);
     for &request in &input.requests {
         state.history.push(request);
     }
-    let mut decision = ReplayDecision { base, candidates: Vec::new() };
+    let mut decision = ReplayDecision {
+        base,
+        candidates: Vec::new(),
+    };
     let snapshot = input.base.snapshot.as_ref();
     let Some(snapshot) = snapshot.filter(|own| !own.is_stale(&settings.base)) else {
         return decision;
@@ -103,8 +110,7 @@ pub fn step(
     feed_forward(settings, &mut now, snapshot, &mut decision.base.rows);
     let is_ready = now.state.is_ready(&settings.base);
     if is_turn && is_ready && now.state.dwell_is_over(tick, &settings.base) {
-        let (best, candidates) =
-            choose(settings, now.state, &state.history, &state.duty, snapshot);
+        let (best, candidates) = choose(settings, now.state, &state.history, &state.duty, snapshot);
         if let Some(to) = best {
             now.relaunch(to, Why::Replay);
             decision.base.rows.push(RowId::Move);
@@ -121,8 +127,14 @@ fn is_relaunching(state: &State) -> bool {
 
 /// The settings with every lever off that the replay pulls itself; `None` if they are off already.
 fn passive(own: &Settings) -> Option<Settings> {
-    let levers = Levers { admission: own.levers.admission, ..Levers::NONE };
-    (own.levers != levers).then(|| Settings { levers, ..own.clone() })
+    let levers = Levers {
+        admission: own.levers.admission,
+        ..Levers::NONE
+    };
+    (own.levers != levers).then(|| Settings {
+        levers,
+        ..own.clone()
+    })
 }
 
 /// Averages the use of each place.
@@ -180,7 +192,10 @@ fn choose(
         costs.of(profile, who, duty)
     };
     let present = cost(own.place, own.profile);
-    let mut candidates = vec![Alternative { to: own, score: present }];
+    let mut candidates = vec![Alternative {
+        to: own,
+        score: present,
+    }];
     for (at, place) in snapshot.places.iter().enumerate() {
         for profile in 0..settings.base.model.profiles() as u8 {
             let at = at as u32;
@@ -195,8 +210,16 @@ fn choose(
                 continue;
             }
             let pinned = own.pinned || levers.pin;
-            let to = Config { place: at, profile, pinned, ..own };
-            candidates.push(Alternative { to, score: cost(at, profile) });
+            let to = Config {
+                place: at,
+                profile,
+                pinned,
+                ..own
+            };
+            candidates.push(Alternative {
+                to,
+                score: cost(at, profile),
+            });
         }
     }
     let relaunch = costs.relaunch();

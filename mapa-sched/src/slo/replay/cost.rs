@@ -51,15 +51,17 @@ impl<'a> Costs<'a> {
                 let weight = chance(copies, duty[0]) * chance(training, duty[1]);
                 // What never happened needs no replay.
                 if weight > 0.0 {
-                    let who = Contention { heavy: u32::from(copies), training };
+                    let who = Contention {
+                        heavy: u32::from(copies),
+                        training,
+                    };
                     later += weight * self.late_share(profile, who);
                 }
             }
         }
         let stay = (own.lasting_s / own.horizon_s).min(1.0);
         let slices = f64::from(own.base.model.slices_of(profile));
-        own.horizon_s * (stay * now + (1.0 - stay) * later)
-            + own.horizon_s * own.per_slice * slices
+        own.horizon_s * (stay * now + (1.0 - stay) * later) + own.horizon_s * own.per_slice * slices
     }
 
     /// The cost of a relaunch, seconds of failed requests.

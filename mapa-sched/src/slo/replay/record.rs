@@ -54,7 +54,11 @@ pub fn recorded(
     let before = state.clone();
     let decision = step(settings, state, input);
     let mut window = before.base.window.clone();
-    input.base.latencies_ns.iter().for_each(|ns| window.push(*ns));
+    input
+        .base
+        .latencies_ns
+        .iter()
+        .for_each(|ns| window.push(*ns));
     ReplayRecord {
         tenant: tenant.to_owned(),
         input: input.clone(),

@@ -33,7 +33,12 @@ pub struct SensorSettings {
 
 impl Default for SensorSettings {
     fn default() -> Self {
-        Self { agree: 2, readings: 3, prior_training: 0.2, prior_requests: 20.0 }
+        Self {
+            agree: 2,
+            readings: 3,
+            prior_training: 0.2,
+            prior_requests: 20.0,
+        }
     }
 }
 
@@ -75,13 +80,22 @@ impl Sensor {
     /// `throttled` is the place whose neighbours are throttled: there far less traffic shows that
     /// a neighbour goes on.
     pub fn judge(&mut self, snapshot: &mut Snapshot, settings: &Settings, throttled: Option<u32>) {
-        self.places.resize(snapshot.places.len(), Readings::default());
+        self.places
+            .resize(snapshot.places.len(), Readings::default());
         let own = self.settings;
         let mask = (1_u32 << own.readings.clamp(1, 31)) - 1;
         for (at, (place, known)) in snapshot.places.iter_mut().zip(&mut self.places).enumerate() {
             let is_throttled = throttled == Some(at as u32);
-            let traffic = if is_throttled { settings.io_mb_s / 2 } else { settings.heavy_mb_s };
-            let sm = if is_throttled { settings.training_percent / 2 } else { settings.training_percent };
+            let traffic = if is_throttled {
+                settings.io_mb_s / 2
+            } else {
+                settings.heavy_mb_s
+            };
+            let sm = if is_throttled {
+                settings.training_percent / 2
+            } else {
+                settings.training_percent
+            };
             let read = |bits: &mut u32, was: bool, value: Option<u32>, from: u32| {
                 let Some(value) = value else { return was };
                 *bits = ((*bits << 1) | u32::from(value >= from)) & mask;
@@ -135,7 +149,11 @@ impl Sensor {
                 }
                 _ => alone,
             };
-            let part = if is_beside_training { &mut self.beside } else { &mut self.alone };
+            let part = if is_beside_training {
+                &mut self.beside
+            } else {
+                &mut self.alone
+            };
             part[0] += value;
             part[1] += 1.0;
         }

@@ -7,8 +7,8 @@ use mapa_front::text::table;
 use mapa_sched::slo::replay::ReplaySettings;
 use mapa_sched::slo::{Config, Levers, Settings};
 use mapa_sim::slo::{
-    Acted, Conditions, Fixed, Live, Noise, Paper, Replay, Serving, Tenants, Totals,
-    is_tenants, read_tenants, run,
+    Acted, Conditions, Fixed, Live, Noise, Paper, Replay, Serving, Tenants, Totals, is_tenants,
+    read_tenants, run,
 };
 
 use crate::cli::SimulateArgs;
@@ -32,16 +32,23 @@ struct Said {
     is_noisy: bool,
 }
 
-const EXPECTED: &str = "levers=all|guards|placement|mig|none, warm=on|off, seed=N, counters=exact|noisy";
+const EXPECTED: &str =
+    "levers=all|guards|placement|mig|none, warm=on|off, seed=N, counters=exact|noisy";
 
 fn said(words: &str) -> Result<Said, Failure> {
     let keys = ["levers", "warm", "seed", "counters"];
-    let bad = |error: mapa_core::Error| Failure::malformed(format_args!("scheduler `{words}`: {error}"));
+    let bad =
+        |error: mapa_core::Error| Failure::malformed(format_args!("scheduler `{words}`: {error}"));
     let settings = Words::read(words.split(',').skip(1), EXPECTED, |key| {
         keys.iter().copied().find(|own| *own == key)
     })
     .map_err(bad)?;
-    let mut own = Said { levers: Levers::ALL, warm: false, seed: 1, is_noisy: false };
+    let mut own = Said {
+        levers: Levers::ALL,
+        warm: false,
+        seed: 1,
+        is_noisy: false,
+    };
     if let Some(levers) = settings.get("levers") {
         own.levers = levers
             .read("all, guards, placement, mig or none", |value| match value {
@@ -93,16 +100,22 @@ pub(super) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
         )));
     }
     if said.is_noisy && args.scheduler.name() != "slo-replay" {
-        return Err(Failure::malformed("counters=noisy is for slo-replay: expected counters=exact"));
+        return Err(Failure::malformed(
+            "counters=noisy is for slo-replay: expected counters=exact",
+        ));
     }
     if said.is_noisy && args.log.is_some() {
-        return Err(Failure::malformed("--log is for counters=exact: expected no --log"));
+        return Err(Failure::malformed(
+            "--log is for counters=exact: expected no --log",
+        ));
     }
     if args.plot.is_some() {
         crate::features::require("plots", "--plot")?;
     }
     let Some(file) = &args.workload.jobs else {
-        return Err(Failure::malformed("this scheduler needs tenants: expected --jobs FILE"));
+        return Err(Failure::malformed(
+            "this scheduler needs tenants: expected --jobs FILE",
+        ));
     };
     let text = files::text(file)?;
     if !is_tenants(&text) {
@@ -110,7 +123,8 @@ pub(super) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
             "{file}: expected a job file of tenants, with the columns tenant, does, start_s and end_s (docs/slo.md)"
         )));
     }
-    let tenants = read_tenants(&text).map_err(|error| Failure::malformed(format_args!("{file}: {error}")))?;
+    let tenants =
+        read_tenants(&text).map_err(|error| Failure::malformed(format_args!("{file}: {error}")))?;
     let mut answer = SimulatedTenants {
         scheduler: args.scheduler.words().to_owned(),
         seed: said.seed,
@@ -125,7 +139,8 @@ pub(super) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
             _ => path.with_file_name(format!(
                 "{}-{}",
                 own.name,
-                path.file_name().map_or_else(String::new, |own| own.to_string_lossy().into_owned())
+                path.file_name()
+                    .map_or_else(String::new, |own| own.to_string_lossy().into_owned())
             )),
         };
         if let (Some(path), Some((by, lines))) = (&args.log, &done.log) {
@@ -136,7 +151,8 @@ pub(super) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
         #[cfg(feature = "plots")]
         if let Some(folder) = &args.plot {
             let (scenario, totals) = (&own.scenario, &done.controlled);
-            for (name, svg) in crate::plots::tenant(&own.name, scenario, totals, &done.uncontrolled) {
+            for (name, svg) in crate::plots::tenant(&own.name, scenario, totals, &done.uncontrolled)
+            {
                 let path = folder.join(format!("{}-{name}", own.name));
                 files::write_whole(&path, svg.as_bytes())?;
                 answer.written.push(path.display().to_string());
@@ -157,12 +173,28 @@ struct Done {
     log: Option<(Controller, Vec<LogLine>)>,
 }
 
-fn one(args: &SimulateArgs, said: &Said, tenants: &Tenants, own: &Serving, seed: u64) -> Result<Done, Failure> {
+fn one(
+    args: &SimulateArgs,
+    said: &Said,
+    tenants: &Tenants,
+    own: &Serving,
+    seed: u64,
+) -> Result<Done, Failure> {
     let trace = tenants.trace(own, seed).map_err(Failure::malformed)?;
     let start = Config::at(own.place);
-    let conditions = Conditions { start, keep: true, ..Conditions::default() };
-    let settings = own.scenario.settings(said.levers).map_err(Failure::malformed)?;
-    let settings = Settings { warm_handover: said.warm, ..settings };
+    let conditions = Conditions {
+        start,
+        keep: true,
+        ..Conditions::default()
+    };
+    let settings = own
+        .scenario
+        .settings(said.levers)
+        .map_err(Failure::malformed)?;
+    let settings = Settings {
+        warm_handover: said.warm,
+        ..settings
+    };
     let simulated = |control: &mut dyn mapa_sim::slo::Control| {
         run(&own.scenario, &trace, seed, conditions, control).map_err(Failure::malformed)
     };
@@ -179,24 +211,41 @@ fn one(args: &SimulateArgs, said: &Said, tenants: &Tenants, own: &Serving, seed:
         let settings = ReplaySettings::new(settings).map_err(Failure::malformed)?;
         if said.is_noisy {
             let mut control = Live::new(settings.clone(), start, Noise::USUAL, seed);
-            (simulated(&mut control)?, (Controller::SloReplay(settings), Vec::new()))
+            (
+                simulated(&mut control)?,
+                (Controller::SloReplay(settings), Vec::new()),
+            )
         } else {
             let control = Replay::new(settings, start);
             let mut control = if keeps { control.logging() } else { control };
             let totals = simulated(&mut control)?;
             let (settings, log) = control.into_log();
-            let lines = log.into_iter().map(|own| LogLine::ReplayDecision(Box::new(own)));
+            let lines = log
+                .into_iter()
+                .map(|own| LogLine::ReplayDecision(Box::new(own)));
             (totals, (Controller::SloReplay(settings), lines.collect()))
         }
     };
-    Ok(Done { controlled, uncontrolled, log: keeps.then_some(log) })
+    Ok(Done {
+        controlled,
+        uncontrolled,
+        log: keeps.then_some(log),
+    })
 }
 
 fn told(own: &Serving, done: &Done) -> SimulatedTenant {
-    let actions = done.controlled.actions.iter().map(|(at, what)| TenantAction {
-        at_s: at / 1e3,
-        what: Acted::ALL.iter().find(|own| own.1 == *what).map_or("", |own| own.0).to_owned(),
-    });
+    let actions = done
+        .controlled
+        .actions
+        .iter()
+        .map(|(at, what)| TenantAction {
+            at_s: at / 1e3,
+            what: Acted::ALL
+                .iter()
+                .find(|own| own.1 == *what)
+                .map_or("", |own| own.0)
+                .to_owned(),
+        });
     SimulatedTenant {
         tenant: own.name.clone(),
         promise_ms: own.scenario.promise_ms,
@@ -222,20 +271,36 @@ fn numbers(own: &Totals) -> TenantRun {
 }
 
 fn print(answer: &SimulatedTenants, output: &mut Output) -> Result<(), Failure> {
-    output.line(format_args!("scheduler  {}; requests of seed {}", answer.scheduler, answer.seed))?;
+    output.line(format_args!(
+        "scheduler  {}; requests of seed {}",
+        answer.scheduler, answer.seed
+    ))?;
     output.line("machine    two hosts of four PCIe switches; slices of 2, 3 and 4")?;
     for file in &answer.written {
         output.line(format_args!("written    {file}"))?;
     }
     output.line("")?;
     let header = [
-        "tenant", "controller", "requests", "failed, %", "late, %", "p95, ms", "p99, ms", "p99.9, ms",
-        "relaunches/h", "throttled, %", "slices",
+        "tenant",
+        "controller",
+        "requests",
+        "failed, %",
+        "late, %",
+        "p95, ms",
+        "p99, ms",
+        "p99.9, ms",
+        "relaunches/h",
+        "throttled, %",
+        "slices",
     ];
     let mut rows = table(header, 2..header.len());
     for own in &answer.tenants {
-        for (name, run) in [("none", &own.uncontrolled), (answer.scheduler.as_str(), &own.controlled)] {
-            let ms = |own: Option<f64>| own.map_or_else(|| "-".to_owned(), |own| format!("{own:.2}"));
+        for (name, run) in [
+            ("none", &own.uncontrolled),
+            (answer.scheduler.as_str(), &own.controlled),
+        ] {
+            let ms =
+                |own: Option<f64>| own.map_or_else(|| "-".to_owned(), |own| format!("{own:.2}"));
             rows.add_row([
                 own.tenant.clone(),
                 name.to_owned(),
@@ -254,7 +319,10 @@ fn print(answer: &SimulatedTenants, output: &mut Output) -> Result<(), Failure> 
     output.line(rows)?;
     for own in &answer.tenants {
         output.line("")?;
-        output.line(format_args!("{}, promised {} ms:", own.tenant, own.promise_ms))?;
+        output.line(format_args!(
+            "{}, promised {} ms:",
+            own.tenant, own.promise_ms
+        ))?;
         if own.actions.is_empty() {
             output.line("  nothing was done")?;
         }
