@@ -5,7 +5,7 @@ use std::time::Duration;
 use mapa_core::{Policy, Setting, Settings, effective_gbps, ring_packing_gbps};
 
 use crate::backfill::{Conservative, Easy};
-use crate::case::{Binding, Case, CaseSettings, Classes, Fit, Growers, SlurmMig};
+use crate::case::{Binding, Case, CaseOrder, CaseSettings, Classes, Fit, Growers, SlurmMig};
 use crate::energy::{EnergyPlan, PriceFile, RuleName, RuleScheduler};
 use crate::error::{Error, ErrorKind};
 use crate::fifo::Fifo;
@@ -545,7 +545,7 @@ const CASE: &[&str] = &[
     "workers=N",
     "classes=isolated-first|others-first|balance",
     "drain=on|off",
-    "order=arrival|longest",
+    "order=arrival|longest|shortest",
     "reprovision=on|off",
 ];
 
@@ -592,7 +592,7 @@ fn case(
         own.drain = one_of(drain, ON_OFF)?;
     }
     if let Some(order) = settings.get("order") {
-        own.longest_first = one_of(order, [("arrival", false), ("longest", true)])?;
+        own.order = one_of(order, CaseOrder::ALL)?;
     }
     if let Some(reprovision) = settings.get("reprovision") {
         own.reprovision = one_of(reprovision, ON_OFF)?;

@@ -21,7 +21,9 @@ pub mod testing;
 mod workload;
 
 pub use error::Error;
-pub use execution::{ByBandwidth, BySize, Coupling, Execution, Fixed, PcieEqualShare, PcieMaxMin};
+pub use execution::{
+    ByBandwidth, BySize, ByWarps, Coupling, Execution, Fixed, PcieEqualShare, PcieMaxMin,
+};
 pub use mapa_sched::Stay;
 pub use metrics::{
     BOUND, Better, Fragmentation, Group, GroupSize, Interval, Jobs, MEASURES, Measure, Of,

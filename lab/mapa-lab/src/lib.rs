@@ -9,6 +9,7 @@
 )]
 
 mod auto;
+mod case;
 mod claim;
 mod energy;
 mod experiments;

@@ -189,19 +189,15 @@ impl Case {
                 continue;
             }
             let job = alone(job);
-            let longest = self.books.settings.longest_first;
+            let order = self.books.settings.order;
             let isolated = is_isolated(&job);
             let queue = if isolated {
                 &mut self.isolated
             } else {
                 &mut self.others
             };
-            // Behind all that are at least as long; by arrival, behind all.
-            let at = if longest {
-                queue.partition_point(|own| length(own) >= length(&job))
-            } else {
-                queue.len()
-            };
+            let new = job.run_time.on(None);
+            let at = queue.partition_point(|own| order.is_behind(new, own.run_time.on(None)));
             queue.insert(at, job);
         }
     }
@@ -521,11 +517,6 @@ pub(super) fn alone(mut job: Job) -> Job {
         }
     }
     job
-}
-
-/// The estimate of a job, for the order; 0 if it has none.
-fn length(job: &Job) -> Duration {
-    job.run_time.on(None).unwrap_or_default()
 }
 
 impl fmt::Debug for Case {

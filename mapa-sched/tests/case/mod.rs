@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use mapa_core::{case, lowest_id};
 use mapa_sched::{
-    Binding, BuiltIn, Case, CaseBatch, CaseSettings, Fit, Fleet, Growers, JobId, Printed,
-    PrintedEnd, PrintedFaults, PrintedJob, SlurmMig, TaskId, Tenant,
+    Binding, BuiltIn, Case, CaseBatch, CaseOrder, CaseSettings, Fit, Fleet, Growers, JobId,
+    Printed, PrintedEnd, PrintedFaults, PrintedJob, SlurmMig, TaskId, Tenant,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -74,11 +74,12 @@ fn settings() -> impl Strategy<Value = CaseSettings> {
         },
         CaseSettings {
             drain: true,
-            longest_first: true,
+            order: CaseOrder::LongestFirst,
             ..CaseSettings::CORRECTED
         },
         CaseSettings {
             classes: mapa_sched::Classes::OthersFirst,
+            order: CaseOrder::ShortestFirst,
             reprovision: true,
             ..CaseSettings::CORRECTED
         },

@@ -73,8 +73,8 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "NAME", default_value = "fifo")]
     pub(crate) scheduler: SchedulerSpec,
     /// The model of run times. fixed: as the job file says. by-size: as the job file says for the
-    /// job's MIG instance. effective-bandwidth (Eq. 2) or
-    /// ring-packing: by predicted bandwidth. pcie-equal-share[,gbps=GB/s] (Eq. 2 of Tang et al.) or
+    /// job's MIG instance. by-warps[,slice=WARPS]: tasks that together want more warps than their
+    /// instance holds are slower. effective-bandwidth (Eq. 2) or ring-packing: by predicted bandwidth. pcie-equal-share[,gbps=GB/s] (Eq. 2 of Tang et al.) or
     /// pcie-max-min: by each job's share of PCIe bandwidth.
     #[arg(long, value_name = "MODEL", default_value = "effective-bandwidth")]
     pub(crate) execution: ExecutionSpec,
