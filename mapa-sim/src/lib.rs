@@ -35,7 +35,7 @@ pub use random::{GENERATOR, stream};
 pub use simulation::Simulation;
 pub use table::{Column, Table};
 pub use workload::{
-    Arrivals, EnergyDay, Generator, Profile, RunTimes, Selection, Shared, Sizes, Submission, Task,
-    TaskPlan, TraceKind, Workload, read_jobs, read_profiles, read_run_times, read_trace,
-    read_trace_part, slice_jobs, write_jobs, write_profiles,
+    Arrivals, Ask, EnergyDay, Generator, Growth, Profile, RunTimes, Selection, Shared, Sizes,
+    Submission, Task, TaskPlan, TraceKind, Workload, read_jobs, read_profiles, read_run_times,
+    read_trace, read_trace_part, slice_jobs, write_jobs, write_profiles,
 };

@@ -106,6 +106,7 @@ fn process(id: u64, gigabytes: f64, before: f64, task: f64, after: f64) -> Submi
         pause: seconds(before),
         request: request.clone(),
         work: seconds(task),
+        grows: Vec::new(),
     };
     Submission::new(Job::new(JobId(id), request), seconds(after)).tasks([plan])
 }
@@ -240,4 +241,37 @@ fn the_rate_of_equal_jobs_is_that_of_memory_or_of_workers() {
         let rate = jobs as f64 / end;
         assert!((rate / expected - 1.0).abs() < 0.03, "{rate} {expected}");
     }
+}
+
+#[test]
+fn two_that_hold_and_ask_hang_unless_one_process_at_most_may_grow() {
+    // 3 GB each on 6 GB, and each asks for 1 GB more after half of its work.
+    let grower = |id| {
+        let of = |gigabytes: f64| {
+            let demand = Demand::any().shared().memory(bytes(gigabytes)).warps(1);
+            Request::new(Pattern::single(demand))
+        };
+        let task = TaskPlan::new(seconds(1.0), of(3.0), seconds(10.0)).grow(seconds(5.0), of(1.0));
+        let mut job = Job::new(JobId(id), of(4.0));
+        job.grows = true;
+        Submission::new(job, seconds(0.0)).tasks([task])
+    };
+    let workload = Workload::new("growers", [grower(0), grower(1)]);
+    let outcome = |words: &str| {
+        let mut scheduler = BuiltIn::named(words, Box::new(lowest_id())).unwrap();
+        Simulation::new(&workload, fleet("a30", 1, &["1g.6gb"]))
+            .run(scheduler.as_mut(), &Fixed)
+            .unwrap()
+    };
+    let hangs = outcome("case,growers=any,context=0");
+    assert_eq!((hangs.waiting, hangs.runs.len()), (vec![0, 1], 0));
+    // One after the other: the second's task waits for the first's end.
+    let ends = outcome("case,context=0");
+    assert!(ends.waiting.is_empty());
+    let ended: Vec<Time> = ends.runs.iter().map(|run| run.ended()).collect();
+    assert_eq!(ended, [Time::from_secs(11), Time::from_secs(21)]);
+    // Contexts change nothing.
+    assert!(outcome("case").waiting.is_empty());
+    assert!(outcome("case-balanced").waiting.is_empty());
+    assert!(outcome("slurm-mig").waiting.is_empty());
 }

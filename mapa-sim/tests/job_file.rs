@@ -6,7 +6,7 @@ use mapa_core::mig::Size;
 use mapa_core::{Demand, DeviceSet, Pattern, Request, Shape};
 use mapa_sched::{Job, JobId, RunTime, Time};
 use mapa_sim::{
-    Profile, Submission, Workload, read_jobs, read_profiles, write_jobs, write_profiles,
+    Profile, Submission, TaskPlan, Workload, read_jobs, read_profiles, write_jobs, write_profiles,
 };
 use proptest::prelude::*;
 
@@ -316,11 +316,7 @@ fn what_a_file_cannot_hold_is_refused_with_the_job() {
         own(Request::new(Pattern::ring(2)).avoid(DeviceSet::from([1]))),
         "constraints",
     );
-    let plan = mapa_sim::TaskPlan {
-        pause: Duration::ZERO,
-        request: plain().job.request,
-        work: Duration::ZERO,
-    };
+    let plan = TaskPlan::new(Duration::ZERO, plain().job.request, Duration::ZERO);
     refused(plain().tasks([plan]), "tasks");
     refused(plain().task(" x"), "blanks");
     refused(plain().task("x\ny"), "several lines");
