@@ -545,7 +545,8 @@ const CASE: &[&str] = &[
     "workers=N",
     "classes=isolated-first|others-first|balance",
     "drain=on|off",
-    "order=arrival|longest|shortest",
+    "isolated=arrival|longest|shortest",
+    "others=arrival|longest|shortest",
     "reprovision=on|off",
 ];
 
@@ -591,8 +592,11 @@ fn case(
     if let Some(drain) = settings.get("drain") {
         own.drain = one_of(drain, ON_OFF)?;
     }
-    if let Some(order) = settings.get("order") {
-        own.order = one_of(order, CaseOrder::ALL)?;
+    if let Some(order) = settings.get("isolated") {
+        own.isolated = one_of(order, CaseOrder::ALL)?;
+    }
+    if let Some(order) = settings.get("others") {
+        own.others = one_of(order, CaseOrder::ALL)?;
     }
     if let Some(reprovision) = settings.get("reprovision") {
         own.reprovision = one_of(reprovision, ON_OFF)?;

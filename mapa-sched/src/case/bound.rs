@@ -96,7 +96,8 @@ impl CaseBatch {
     ///   gives an instance, times its memory slices;
     /// - the longest job;
     /// - for each amount of memory of an instance: isolated jobs that need at least that much run one
-    ///   at a time on each such instance, and a GPU has no more of these than its memory holds.
+    ///   at a time on each such instance, and a GPU has no more of these than its memory and its compute
+    ///   slices hold.
     ///
     /// # Complexity
     /// O(j p g) for j jobs and tasks, p profiles and g GPUs.
@@ -137,7 +138,19 @@ impl CaseBatch {
         for class in profiles().map(|own| own.memory_bytes) {
             let needs = alone.iter().filter(|own| own.0 >= class);
             let takes: u128 = needs.map(|own| own.1.as_nanos()).sum();
-            let count = |model: &&Model| memory_of(model).checked_div(u128::from(class));
+            let count = |model: &&Model| {
+                let such = model
+                    .profiles()
+                    .iter()
+                    .filter(|own| own.memory_bytes >= class);
+                let compute = such.map(|own| own.size.compute.max(1)).min()?;
+                let by_compute = u128::from(model.size().compute / compute);
+                Some(
+                    memory_of(model)
+                        .checked_div(u128::from(class))?
+                        .min(by_compute),
+                )
+            };
             let places: u128 = gpus.iter().filter_map(count).sum();
             most = most.max(takes.checked_div(places).unwrap_or(0));
         }

@@ -189,12 +189,11 @@ impl Case {
                 continue;
             }
             let job = alone(job);
-            let order = self.books.settings.order;
-            let isolated = is_isolated(&job);
-            let queue = if isolated {
-                &mut self.isolated
+            let settings = &self.books.settings;
+            let (queue, order) = if is_isolated(&job) {
+                (&mut self.isolated, settings.isolated)
             } else {
-                &mut self.others
+                (&mut self.others, settings.others)
             };
             let new = job.run_time.on(None);
             let at = queue.partition_point(|own| order.is_behind(new, own.run_time.on(None)));
@@ -387,13 +386,13 @@ impl Case {
         for job in self.others.drain(..left.min(self.others.len())) {
             let bytes = job.request.pattern.demands().first();
             let peak = bytes.map_or(0, |demand| demand.memory_bytes);
-            let process = Process::launched(peak, job.grows);
+            let process = Process::launched(peak, job.grows).lasting(job.run_time.on(None));
             self.books.launch(job.id, process);
             turn.launch(job.id);
         }
     }
 
-    /// Algorithm 2 for each blocked task: first for processes that hold memory, then by arrival.
+    /// Algorithm 2 for each blocked task: first for processes that hold memory, then in order.
     /// Returns whether a process was rejected, so that others may have room now.
     fn place_tasks(&mut self, now: Time, turn: &mut Turn<'_>) -> bool {
         let mut barred = Barred::default();
@@ -404,8 +403,12 @@ impl Case {
         };
         let one = self.books.settings.growers == Growers::One;
         let mut blocked = std::mem::take(&mut self.blocked);
+        // The sorts are stable: equal tasks stay in order of arrival.
+        self.books.settings.others.sort(&mut blocked, |own| {
+            let process = self.books.processes.get(&own.job);
+            process.and_then(|process| process.lasts)
+        });
         if one {
-            // The sort is stable: each part stays in order of arrival.
             blocked.sort_by_key(|own| !holds(&self.books, own.job));
         }
         let mut dead = BTreeSet::new();

@@ -1,5 +1,6 @@
 //! What a manager of instances may do, as settings.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 /// To how many instances a process may send its tasks.
@@ -79,7 +80,7 @@ impl Classes {
     ];
 }
 
-/// The order of the jobs in each queue. Equal jobs stay in order of arrival.
+/// The order of jobs that wait. Equal jobs stay in order of arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CaseOrder {
     /// By arrival.
@@ -99,6 +100,16 @@ impl CaseOrder {
         ("longest", Self::LongestFirst),
         ("shortest", Self::ShortestFirst),
     ];
+
+    /// Brings what waits in order, by estimates.
+    pub(super) fn sort<T>(self, all: &mut [T], lasts: impl Fn(&T) -> Option<Duration>) {
+        let shortest = |own: &T| (lasts(own).is_none(), lasts(own));
+        match self {
+            Self::Arrival => {}
+            Self::ShortestFirst => all.sort_by_key(shortest),
+            Self::LongestFirst => all.sort_by_key(|own| Reverse(lasts(own))),
+        }
+    }
 
     /// Whether a job that has arrived goes behind one that waits already.
     pub(super) fn is_behind(self, new: Option<Duration>, waiting: Option<Duration>) -> bool {
@@ -131,8 +142,10 @@ pub struct CaseSettings {
     /// Whether an instance is drained for the isolated job that has waited longest, so that no
     /// stream of small tasks can starve it. Default: no.
     pub drain: bool,
-    /// The order of the jobs in each queue. Default: by arrival.
-    pub order: CaseOrder,
+    /// The order of the isolated jobs that wait. Default: by arrival.
+    pub isolated: CaseOrder,
+    /// The order of the other jobs that wait, and of their blocked tasks. Default: by arrival.
+    pub others: CaseOrder,
     /// Whether idle instances are replaced by others for which a job or task waits. Default: no.
     pub reprovision: bool,
 }
@@ -153,7 +166,8 @@ impl CaseSettings {
         workers: Self::WORKERS,
         classes: Classes::IsolatedFirst,
         drain: false,
-        order: CaseOrder::Arrival,
+        isolated: CaseOrder::Arrival,
+        others: CaseOrder::Arrival,
         reprovision: false,
     };
 

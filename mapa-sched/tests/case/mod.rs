@@ -74,12 +74,14 @@ fn settings() -> impl Strategy<Value = CaseSettings> {
         },
         CaseSettings {
             drain: true,
-            order: CaseOrder::LongestFirst,
+            isolated: CaseOrder::ShortestFirst,
+            others: CaseOrder::LongestFirst,
             ..CaseSettings::CORRECTED
         },
         CaseSettings {
             classes: mapa_sched::Classes::OthersFirst,
-            order: CaseOrder::ShortestFirst,
+            isolated: CaseOrder::LongestFirst,
+            others: CaseOrder::ShortestFirst,
             reprovision: true,
             ..CaseSettings::CORRECTED
         },

@@ -219,10 +219,8 @@ pub(super) fn memory(all: &All, seed: u64) -> Result<Section, Error> {
                 ("C 0:1", alone.mean),
             ]),
         );
-        for value in [mixes, shown, alone] {
-            if most.is_none_or(|most| value.mean > most.mean) {
-                most = Some(value);
-            }
+        if most.is_none_or(|most| mixes.mean > most.mean) {
+            most = Some(mixes);
         }
     }
     let most = most.ok_or_else(|| Error::malformed("no definitions"))?;
@@ -244,7 +242,7 @@ pub(super) fn memory(all: &All, seed: u64) -> Result<Section, Error> {
         });
     }
     let claim = Claim::new(
-        "CASE has 2.93 times the memory of Slurm in use, by any definition tried",
+        "CASE has 2.93 times the memory of Slurm in use, on average over the mixes, by some definition",
         "2.93",
         &[1, 2, 3],
     )

@@ -8,6 +8,7 @@ use crate::report::{Report, three_decimals, value};
 
 mod balanced;
 mod contradictions;
+mod deadlock;
 mod held;
 mod machine;
 mod memory;
@@ -55,6 +56,7 @@ pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
     ];
     let all = trials::run(plan, bar, parts.concat())?;
     let stream = stream::section(plan, bar)?;
+    let deadlock = deadlock::section(plan, bar)?;
     bar.doing("tables and pictures");
     let mut report = Report::new([NAME, PAPER, OPENING], &ASSUMPTIONS, plan);
     report.sections = vec![
@@ -63,6 +65,7 @@ pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
         held::kernels(&all)?,
         balanced::section(&all)?,
         stream,
+        deadlock,
         sensitivity::section(&all)?,
         printed::section(),
         contradictions::section(),

@@ -93,6 +93,8 @@ pub(super) struct Setting {
     pub(super) six: bool,
     /// How long a repartition takes, seconds.
     pub(super) repartition: u64,
+    /// By how much estimates are wrong at most, as a share.
+    pub(super) wrong: f64,
 }
 
 impl Setting {
@@ -113,6 +115,7 @@ impl Setting {
             slows: false,
             six: false,
             repartition: 10,
+            wrong: 0.5,
         }
     }
 
@@ -192,8 +195,8 @@ fn pick<T>(all: &[T], unit: f64) -> Option<&T> {
 }
 
 impl Setting {
-    /// The batch of a seed: all jobs at the beginning, in random order. Estimates are wrong by up to
-    /// a half, uniform.
+    /// The batch of a seed: all jobs at the beginning, in random order. By how much estimates are
+    /// wrong is uniform.
     pub(super) fn batch(&self, seed: u64) -> Result<Workload, Error> {
         let on_d = self.system == System::D;
         let count = self.system.jobs();
@@ -246,7 +249,11 @@ impl Setting {
         job.isolated = true;
         let (mean, variation) = self.isolated;
         let runs = lognormal(mean, variation, draws.normal);
-        estimated(Submission::new(job, seconds(runs)), runs, draws.wrong)
+        estimated(
+            Submission::new(job, seconds(runs)),
+            runs,
+            self.wrong * draws.wrong,
+        )
     }
 
     /// A process: host time before its task, the task, host time after it.
@@ -261,13 +268,9 @@ impl Setting {
         let warps = (self.demand * slices * SLICE).round().max(1.0) as u32;
         let demand = Demand::any().shared().memory(bytes(gb)).warps(warps);
         let request = Request::new(Pattern::single(demand));
-        let plan = TaskPlan {
-            pause: seconds(0.7 * host),
-            request: request.clone(),
-            work: seconds(gpu),
-        };
+        let plan = TaskPlan::new(seconds(0.7 * host), request.clone(), seconds(gpu));
         let own = Submission::new(Job::new(JobId(id), request), seconds(0.3 * host));
-        estimated(own.tasks([plan]), life, draws.wrong)
+        estimated(own.tasks([plan]), life, self.wrong * draws.wrong)
     }
 }
 
@@ -275,8 +278,8 @@ fn seconds(s: f64) -> Duration {
     Duration::from_secs_f64(s)
 }
 
-/// The submission with an estimate of its life that is wrong by up to a half.
+/// The submission with an estimate of its life that is wrong by this share.
 fn estimated(mut own: Submission, life: f64, wrong: f64) -> Submission {
-    own.job.run_time = RunTime::Fixed(seconds(life * (1.0 + wrong / 2.0)));
+    own.job.run_time = RunTime::Fixed(seconds(life * (1.0 + wrong)));
     own
 }

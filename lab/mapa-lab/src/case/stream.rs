@@ -56,11 +56,7 @@ fn jobs(seed: u64, load: f64) -> Workload {
         let (request, tasks, work) = match task {
             Some(takes) => {
                 let request = Request::new(Pattern::single(any.shared().warps(64)));
-                let plan = TaskPlan {
-                    pause: Duration::ZERO,
-                    request: request.clone(),
-                    work: seconds(takes),
-                };
+                let plan = TaskPlan::new(Duration::ZERO, request.clone(), seconds(takes));
                 (request, vec![plan], Duration::ZERO)
             }
             None => (
