@@ -18,14 +18,58 @@ use crate::report::Section;
 /// Batches for each seed.
 const BATCHES: u64 = 4;
 
-/// A kind of batch: the system, and the share of its jobs that grow.
-const KINDS: [(System, f64); 5] = [
-    (System::A, 0.1),
-    (System::A, 0.3),
-    (System::A, 1.0),
-    (System::C, 0.1),
-    (System::C, 0.3),
+/// A kind of batch.
+#[derive(Clone, Copy, PartialEq)]
+struct Kind {
+    system: System,
+    /// Whether one instance is there, and not all of the system.
+    is_one: bool,
+    /// The share of its jobs that grow.
+    grow: f64,
+}
+
+const fn kind(system: System, is_one: bool, grow: f64) -> Kind {
+    Kind {
+        system,
+        is_one,
+        grow,
+    }
+}
+
+const KINDS: [Kind; 6] = [
+    kind(System::A, true, 0.1),
+    kind(System::A, true, 0.3),
+    kind(System::A, false, 1.0),
+    kind(System::C, false, 0.1),
+    LARGE,
+    kind(System::C, false, 1.0),
 ];
+const LARGE: Kind = kind(System::C, false, 0.3);
+
+impl Kind {
+    fn setting(self) -> Setting {
+        Setting {
+            gpu: 1.0,
+            ..Setting::s1(self.system, Ratio(0, 1))
+        }
+    }
+
+    fn machine(self) -> Result<Machine, Error> {
+        if self.is_one {
+            Machine::of_one_instance()
+        } else {
+            Machine::of(&self.setting())
+        }
+    }
+
+    fn name(self) -> String {
+        let instances = match self.is_one {
+            true => "1 instance".to_owned(),
+            false => format!("{} instances", 4 * self.system.gpus()),
+        };
+        format!("{instances}, {:.0} % grow", 100.0 * self.grow)
+    }
+}
 
 /// Any number of growing processes on an instance; the same with free choice; one, and one that
 /// asks for its peak at once.
@@ -37,12 +81,12 @@ const ONE: &str = "case";
 const AT_ONCE: &str = "case, peaks at once";
 
 /// A batch of other jobs, of which some ask for half of their memory when half of their task is done.
-fn batch(seed: u64, (system, share): (System, f64), at_once: bool) -> Result<Workload, Error> {
-    let mut batch = Setting::s1(system, Ratio(0, 1)).batch(seed)?;
+fn batch(seed: u64, kind: Kind, at_once: bool) -> Result<Workload, Error> {
+    let mut batch = kind.setting().batch(seed)?;
     let mut grows = stream(seed, "case growth");
     for own in &mut batch.jobs {
         let unit: f64 = grows.random();
-        if unit >= share || at_once {
+        if unit >= kind.grow || at_once {
             continue;
         }
         own.job.grows = true;
@@ -69,12 +113,11 @@ fn in_halves(task: &TaskPlan) -> TaskPlan {
 }
 
 /// The makespan in seconds; `None` if jobs wait for ever.
-fn one(seed: u64, kind: (System, f64), manager: &str) -> Result<Option<f64>, Error> {
+fn one(seed: u64, kind: Kind, manager: &str) -> Result<Option<f64>, Error> {
     let batch = batch(seed, kind, manager == AT_ONCE)?;
     let words = if manager == AT_ONCE { ONE } else { manager };
     let mut scheduler = BuiltIn::named(words, Box::new(lowest_id())).map_err(Error::malformed)?;
-    let machine = Machine::of(&Setting::s1(kind.0, Ratio(0, 1)))?;
-    let outcome = Simulation::new(&batch, machine.fleet)
+    let outcome = Simulation::new(&batch, kind.machine()?.fleet)
         .run(scheduler.as_mut(), &Fixed)
         .map_err(Error::malformed)?;
     let end = outcome.runs.iter().map(mapa_sim::Run::ended).max();
@@ -99,7 +142,7 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
     let mut hangs = [0usize; 4];
     let mut faster = Vec::new();
     for (kind, ends) in KINDS.iter().zip(&ends) {
-        let name = format!("{}, {:.0} % grow", kind.0.name(), 100.0 * kind.1);
+        let name = kind.name();
         let mut row = vec![name.clone()];
         let mut numbers = BTreeMap::new();
         for ((manager, ends), hangs) in MANAGERS.iter().zip(ends).zip(&mut hangs) {
@@ -122,7 +165,7 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
                 ));
             }
         }
-        if *kind == (System::C, 0.3) {
+        if *kind == LARGE {
             let mean = |all: &Vec<Option<f64>>| {
                 let took: Vec<f64> = all.iter().copied().flatten().collect();
                 took.iter().sum::<f64>() / took.len() as f64
@@ -164,7 +207,7 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
             Verdict::of(hangs[2] == 0),
         ),
         Claim::new(
-            "C, 30 % grow: to grow is faster than to ask for the peak at once",
+            "16 instances, 30 % grow: to grow is faster than to ask for the peak at once",
             "not treated",
             &[1, 2, 3],
         )
@@ -185,7 +228,7 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
     Ok(section
         .claims(claims)
         .text(format!(
-            "Batches without isolated jobs. Some jobs hold half of their memory, and ask for the other half when half of their task is done; none knows when. Two that hold and ask on \
+            "Batches without isolated jobs, and no time on the host: 32 jobs on one or four instances, 128 on sixteen. Some jobs hold half of their memory, and ask for the other half when half of their task is done; none knows when. Two that hold and ask on \
              one instance can wait for each other for ever. The remedy: one process an instance may grow, and it waits only for tasks that ask once for all and end. Shares of hanging \
              batches with 95 % intervals (Wilson), of {} batches each; makespans are means.",
             BATCHES * plan.files as u64

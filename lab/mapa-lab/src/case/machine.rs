@@ -32,8 +32,19 @@ impl Machine {
             let gpu = named(name).map_err(Error::malformed)?;
             gpu.model(Offer::PLAIN).map_err(Error::malformed)?
         };
+        Self::partitioned(model, setting.system.gpus(), profiles)
+    }
+
+    /// One A30 with one instance, for batches of one instance.
+    pub(super) fn of_one_instance() -> Result<Self, Error> {
+        let gpu = named("a30").map_err(Error::malformed)?;
+        let model = gpu.model(Offer::PLAIN).map_err(Error::malformed)?;
+        Self::partitioned(model, 1, &["1g.6gb"])
+    }
+
+    fn partitioned(model: Arc<Model>, gpus: usize, profiles: &[&str]) -> Result<Self, Error> {
         let mut fabric = Fabric::new();
-        for id in 0..setting.system.gpus() {
+        for id in 0..gpus {
             let info = DeviceInfo {
                 mig: Some(model.clone()),
                 ..DeviceInfo::default()
@@ -49,7 +60,7 @@ impl Machine {
         let layout = model
             .fit(&wanted)
             .ok_or_else(|| Error::malformed("no layout of these instances"))?;
-        for id in 0..setting.system.gpus() as u32 {
+        for id in 0..gpus as u32 {
             let set = fleet.layout_is(MachineId(0), DeviceId(id), &layout);
             set.map_err(Error::malformed)?;
         }

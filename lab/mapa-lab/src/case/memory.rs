@@ -14,7 +14,7 @@ fn s(time: Time) -> f64 {
 }
 
 impl Memory {
-    /// What jobs and tasks held, and `context` bytes for each process from its first place on.
+    /// What jobs and tasks held, and `context` bytes for each worker from its launch to its end.
     pub(super) fn of(outcome: &Outcome, workload: &Workload, context: f64) -> Self {
         let mut changes = Vec::new();
         let mut hold = |from: f64, until: f64, bytes: f64| {
@@ -34,9 +34,8 @@ impl Memory {
                     hold(s(stay.from), s(stay.until), bytes);
                 }
             }
-            let first = run.tasks.iter().flat_map(|task| &task.stays).next();
-            if let Some(first) = first {
-                hold(s(first.from), s(run.ended()), context);
+            if let Some(ran) = &run.launched {
+                hold(s(ran.start), s(ran.end), context);
             }
         }
         changes.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -12,6 +12,7 @@ mod deadlock;
 mod held;
 mod machine;
 mod memory;
+mod overheads;
 mod printed;
 mod ratios;
 mod sensitivity;
@@ -67,9 +68,13 @@ pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
         stream,
         deadlock,
         sensitivity::section(&all)?,
+        overheads::section(),
         printed::section(),
         contradictions::section(),
     ];
+    if plan.timed {
+        report.sections.push(overheads::timed(plan)?);
+    }
     let mut per_file = std::collections::BTreeMap::new();
     for system in System::ALL {
         let setting = Setting::s1(system, Ratio(1, 1));
