@@ -24,9 +24,9 @@ pub use error::Error;
 pub use execution::{ByBandwidth, BySize, Coupling, Execution, Fixed, PcieEqualShare, PcieMaxMin};
 pub use mapa_sched::Stay;
 pub use metrics::{
-    BOUND, Better, Fragmentation, Group, GroupSize, Interval, Jobs, MEASURES, Measure, Of,
-    OverTime, Point, Pool, Pooled, Quartiles, Row, Scorer, Scores, Simulated, Summary, Unit,
-    mean_interval, paired_interval, quantile, share_interval,
+    BOUND, Better, Fragmentation, Group, GroupSize, Interval, Jobs, MEASURES, Measure, Occupancy,
+    Occupant, Of, OverTime, Point, Pool, Pooled, Quartiles, Row, Scorer, Scores, Seat, Simulated,
+    Span, Summary, Unit, mean_interval, paired_interval, quantile, share_interval,
 };
 pub use outcome::{Outcome, Rejected, Run, TaskRun};
 pub use random::{GENERATOR, stream};
