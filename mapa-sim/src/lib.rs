@@ -26,9 +26,9 @@ pub use execution::{
 };
 pub use mapa_sched::Stay;
 pub use metrics::{
-    BOUND, Better, Fragmentation, Group, GroupSize, Interval, Jobs, MEASURES, Measure, Of,
-    OverTime, Point, Pool, Pooled, Quartiles, Row, Scorer, Scores, Simulated, Summary, Unit,
-    mean_interval, paired_interval, quantile, share_interval,
+    BOUND, Better, Fragmentation, Group, GroupSize, Interval, Jobs, MEASURES, Measure, Occupancy,
+    Occupant, Of, OverTime, Point, Pool, Pooled, Quartiles, Row, Scorer, Scores, Seat, Simulated,
+    Span, Summary, Unit, mean_interval, paired_interval, quantile, share_interval,
 };
 pub use outcome::{Outcome, Rejected, Run, TaskRun};
 pub use random::{GENERATOR, stream};

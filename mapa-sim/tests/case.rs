@@ -14,7 +14,10 @@ use mapa_core::{
     lowest_id,
 };
 use mapa_sched::{BuiltIn, Fleet, Job, JobId, Time};
-use mapa_sim::{Fixed, Outcome, Simulation, Submission, TaskPlan, Workload};
+use mapa_sim::{
+    Fixed, Occupancy, Outcome, Row, Scorer, Simulation, Span, Submission, Summary, TaskPlan,
+    Workload,
+};
 use mapa_topologies::mig::{Offer, named};
 
 fn fleet(gpu: &str, count: usize, profiles: &[&str]) -> Fleet {
@@ -241,6 +244,104 @@ fn the_rate_of_equal_jobs_is_that_of_memory_or_of_workers() {
         let rate = jobs as f64 / end;
         assert!((rate / expected - 1.0).abs() < 0.03, "{rate} {expected}");
     }
+}
+
+#[test]
+fn measures_and_places_are_those_of_the_tasks() {
+    // Two processes on an instance of a quarter of an A30, and an isolated job on another.
+    let mut workload = Workload::new(
+        "three",
+        [
+            process(0, 2.0, 1.0, 4.0, 1.0),
+            process(1, 3.0, 3.0, 4.0, 0.0),
+            isolated(2, 5.0, 8.0),
+        ],
+    );
+    workload.jobs[1].tasks[0].grows =
+        TaskPlan::new(seconds(0.0), Request::new(Pattern::ring(1)), seconds(0.0))
+            .grow(seconds(1.0), process(1, 1.0, 0.0, 0.0, 0.0).job.request)
+            .grows;
+    let fleet = fleet("a30", 1, &["1g.6gb", "1g.6gb"]);
+    let mut occupancy = Occupancy::default();
+    let mut scheduler = BuiltIn::named("case,context=0", Box::new(lowest_id())).unwrap();
+    let outcome = Simulation::new(&workload, fleet.clone())
+        .observe(|now, fleet| occupancy.observe(now, fleet))
+        .run(scheduler.as_mut(), &Fixed)
+        .unwrap();
+    occupancy.end(outcome.end);
+    let rows = Row::of(&outcome, &workload, &fleet, &mut Scorer::new());
+    let of = |row: &Row| {
+        (
+            row.job.0,
+            row.devices,
+            row.work.as_secs_f64(),
+            row.ran.as_secs_f64(),
+        )
+    };
+    let rows_are: Vec<_> = rows.iter().map(of).collect();
+    assert_eq!(
+        rows_are,
+        [(0, 1, 6.0, 6.0), (1, 1, 7.0, 7.0), (2, 1, 8.0, 8.0)]
+    );
+    let summary = Summary::of(&outcome, &rows, &fleet);
+    assert_eq!(summary.count("finished"), Some(3));
+    // Of 8 s: one quarter for 8, and one for 1 to 7, which both tasks hold together.
+    assert_eq!(summary.number("utilisation"), Some((8.0 + 6.0) / 4.0 / 8.0));
+
+    let tenants: Vec<_> = occupancy
+        .occupants()
+        .iter()
+        .map(|own| {
+            let times = [own.from, own.until].map(|at| (at - Time::ZERO).as_secs_f64());
+            (
+                own.tenant.to_string(),
+                times,
+                own.bytes / 1_000_000_000,
+                own.exclusive,
+            )
+        })
+        .collect();
+    let expected = [
+        ("job 2", [0.0, 8.0], 5, true),
+        ("task 0 of job 0", [1.0, 5.0], 2, false),
+        ("task 0 of job 1", [3.0, 7.0], 3, false),
+        ("task 1 of job 1", [4.0, 7.0], 1, false),
+    ];
+    assert_eq!(
+        tenants,
+        expected.map(|(who, at, gb, alone)| (who.to_owned(), at, gb, alone))
+    );
+    assert_eq!(occupancy.present().len(), 2);
+    assert!(occupancy.changing().is_empty());
+}
+
+#[test]
+fn layouts_that_change_are_seen() {
+    // Five isolated jobs that only large instances hold, on a layout of two: small ones are replaced.
+    let jobs = (0..5).map(|id| isolated(id, 8.0, 100.0));
+    let workload = Workload::new("large", jobs);
+    let fleet = system(true);
+    let mut occupancy = Occupancy::default();
+    let mut scheduler = BuiltIn::named("case-balanced", Box::new(lowest_id())).unwrap();
+    let outcome = Simulation::new(&workload, fleet)
+        .repartition(Duration::from_secs(10))
+        .observe(|now, fleet| occupancy.observe(now, fleet))
+        .run(scheduler.as_mut(), &Fixed)
+        .unwrap();
+    occupancy.end(outcome.end);
+    let spans: Vec<_> = occupancy
+        .changing()
+        .iter()
+        .map(|own| (own.from, own.until))
+        .collect();
+    assert_eq!(spans, [(Time::ZERO, Time::from_secs(10))]);
+    let born = occupancy
+        .present()
+        .iter()
+        .filter(|own| own.from == Time::from_secs(10));
+    assert_eq!(born.count(), 1);
+    let whole = |own: &&Span| own.until == outcome.end;
+    assert_eq!(occupancy.present().iter().filter(whole).count(), 4);
 }
 
 #[test]
