@@ -1,5 +1,7 @@
 //! CASE: jobs that need no isolation share MIG instances.
 
+use std::collections::BTreeMap;
+
 use mapa_front::Error;
 
 use crate::plan::Plan;
@@ -21,7 +23,7 @@ mod stream;
 mod trials;
 
 use setting::{Ratio, Setting, System};
-use trials::{CASE, Numbers, SLURM};
+use trials::{BALANCED, CASE, Numbers, Of, SLURM};
 
 pub(super) const NAME: &str = "case";
 pub(super) const PAPER: &str =
@@ -75,17 +77,31 @@ pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
     if plan.timed {
         report.sections.push(overheads::timed(plan)?);
     }
-    let mut per_file = std::collections::BTreeMap::new();
+    let mut per_file = BTreeMap::new();
     for system in System::ALL {
-        let setting = Setting::s1(system, Ratio(1, 1));
-        for manager in [SLURM, CASE] {
-            let numbers = all.of(&setting, manager)?.iter();
-            let makespans: Vec<f64> = numbers
-                .map(|own: &Numbers| three_decimals(own.makespan))
-                .collect();
-            per_file.insert(format!("{}, {manager}", setting.name()), makespans);
+        let published = Setting::s1(system, Ratio(1, 1));
+        let ours = Setting::spread(system, Ratio(1, 1));
+        let kinds = [
+            (published.name(), published, [SLURM, CASE]),
+            (format!("{} balanced", ours.name()), ours, [CASE, BALANCED]),
+        ];
+        for (name, setting, managers) in kinds {
+            let mut by_manager = BTreeMap::new();
+            for manager in managers {
+                by_manager.insert(manager, per_batch(all.of(&setting, manager)?));
+            }
+            per_file.insert(name, by_manager);
         }
     }
     report.per_file = value(per_file);
     Ok(report)
+}
+
+/// What is kept of each batch.
+fn per_batch(numbers: &[Numbers]) -> BTreeMap<&'static str, Vec<f64>> {
+    let of = |of: Of| numbers.iter().map(|own| three_decimals(of(own))).collect();
+    BTreeMap::from([
+        ("makespan_seconds", of(|own| own.makespan)),
+        ("turnaround_seconds", of(|own| own.turnaround)),
+    ])
 }
