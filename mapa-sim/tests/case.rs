@@ -14,11 +14,13 @@ use mapa_core::{
     lowest_id,
 };
 use mapa_sched::{BuiltIn, Fleet, Job, JobId, Time};
+use mapa_sim::testing::replay;
 use mapa_sim::{
     Fixed, Occupancy, Outcome, Row, Scorer, Simulation, Span, Submission, Summary, TaskPlan,
     Workload,
 };
 use mapa_topologies::mig::{Offer, named};
+use proptest::prelude::*;
 
 fn fleet(gpu: &str, count: usize, profiles: &[&str]) -> Fleet {
     let model: Arc<Model> = named(gpu).unwrap().model(Offer::PLAIN).unwrap();
@@ -342,6 +344,72 @@ fn layouts_that_change_are_seen() {
     assert_eq!(born.count(), 1);
     let whole = |own: &&Span| own.until == outcome.end;
     assert_eq!(occupancy.present().iter().filter(whole).count(), 4);
+}
+
+/// Processes of one or two tasks that grow up to twice, and jobs that must be alone. Every fifth
+/// process denies that it grows, and every seventh declares less than it takes.
+fn growers() -> impl Strategy<Value = Workload> {
+    let grows = prop::collection::vec((0u64..10, 1u64..9), 0..3);
+    let tasks = prop::collection::vec((0u64..5, 1u64..14, 0u64..10, grows), 1..3);
+    let jobs = prop::collection::vec((0u64..20, any::<bool>(), tasks), 1..14);
+    jobs.prop_map(|jobs| {
+        let jobs = (0..).zip(jobs).map(|(id, (arrives, is_alone, tasks))| {
+            let mut own = if is_alone && id % 3 == 0 {
+                isolated(id, 1.0 + tasks.len() as f64, 6.0)
+            } else {
+                of_parts(id, &tasks)
+            };
+            own.job.arrived = Time::from_secs(arrives);
+            own
+        });
+        Workload::new("growers", jobs)
+    })
+}
+
+type Drawn = (u64, u64, u64, Vec<(u64, u64)>);
+
+/// A process of tasks: a pause, fifths of a GB, seconds, and growths of fifths at a second.
+fn of_parts(id: u64, tasks: &[Drawn]) -> Submission {
+    let of = |fifths: u64| {
+        let demand = Demand::any().shared().memory(bytes(0.2 * fifths as f64));
+        Request::new(Pattern::single(demand.warps(1)))
+    };
+    let plans = tasks.iter().map(|(pause, fifths, work, grows)| {
+        let task = TaskPlan::new(seconds(*pause as f64), of(*fifths), seconds(*work as f64));
+        let mut grows = grows.clone();
+        grows.sort_unstable();
+        grows.iter().fold(task, |task, &(after, fifths)| {
+            task.grow(seconds(after.min(*work) as f64), of(fifths))
+        })
+    });
+    let most = tasks
+        .iter()
+        .map(|(_, fifths, _, grows)| fifths + grows.iter().map(|(_, fifths)| fifths).sum::<u64>());
+    let most = most.max().unwrap_or(0);
+    let declared = if id % 7 == 6 { most / 2 } else { most };
+    let mut job = Job::new(JobId(id), of(declared));
+    job.grows = id % 5 != 4 && tasks.iter().any(|(.., grows)| !grows.is_empty());
+    Submission::new(job, seconds(1.0)).tasks(plans)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn growing_processes_have_the_schedule_of_the_slow_simulator_and_never_hang(
+        workload in growers(), is_d in any::<bool>(),
+    ) {
+        let fleet = || if is_d { system(true) } else { fleet("a30", 1, &["1g.6gb"; 2]) };
+        for words in ["case", "case-balanced", "slurm-mig", "case,growers=any"] {
+            let make = || BuiltIn::named(words, Box::new(lowest_id())).unwrap();
+            let fast = Simulation::new(&workload, fleet()).run(make().as_mut(), &Fixed).unwrap();
+            let slow = replay(&workload, fleet(), make().as_mut(), &Fixed).unwrap();
+            prop_assert_eq!(&fast, &slow, "{}", words);
+            if !words.contains("any") {
+                prop_assert!(fast.waiting.is_empty(), "{words}: {:?} wait for ever", fast.waiting);
+            }
+        }
+    }
 }
 
 #[test]

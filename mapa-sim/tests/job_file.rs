@@ -439,6 +439,18 @@ fn tasks_that_share_instances_are_read_and_written() {
 }
 
 #[test]
+fn the_example_of_jobs_that_share_instances_is_read_and_written() {
+    let text = include_str!("../../examples/jobs/shared-instances.csv");
+    let workload = read_jobs(text).unwrap();
+    let processes = workload.jobs.iter().filter(|own| !own.tasks.is_empty());
+    assert_eq!((workload.jobs.len(), processes.count()), (18, 13));
+    let growers = workload.jobs.iter().filter(|own| own.job.grows);
+    assert_eq!(growers.count(), 2);
+    let again = read_jobs(&write_jobs(&workload).unwrap()).unwrap();
+    assert_eq!(again.jobs, workload.jobs);
+}
+
+#[test]
 fn malformed_tasks_are_refused_with_line_column_and_expected_form() {
     let of = |tasks: &str| format!("gpus,duration_s,tasks\n1,5,\n1,,{tasks}\n");
     for (tasks, words) in [
