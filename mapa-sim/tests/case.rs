@@ -16,8 +16,8 @@ use mapa_core::{
 use mapa_sched::{BuiltIn, Fleet, Job, JobId, Time};
 use mapa_sim::testing::replay;
 use mapa_sim::{
-    Fixed, Occupancy, Outcome, Row, Scorer, Simulation, Span, Submission, Summary, TaskPlan,
-    Workload,
+    ByWarps, Execution, Fixed, Occupancy, Outcome, Row, Scorer, Simulation, Span, Submission,
+    Summary, TaskPlan, Workload,
 };
 use mapa_topologies::mig::{Offer, named};
 use proptest::prelude::*;
@@ -402,11 +402,17 @@ proptest! {
         let fleet = || if is_d { system(true) } else { fleet("a30", 1, &["1g.6gb"; 2]) };
         for words in ["case", "case-balanced", "slurm-mig", "case,growers=any"] {
             let make = || BuiltIn::named(words, Box::new(lowest_id())).unwrap();
-            let fast = Simulation::new(&workload, fleet()).run(make().as_mut(), &Fixed).unwrap();
-            let slow = replay(&workload, fleet(), make().as_mut(), &Fixed).unwrap();
-            prop_assert_eq!(&fast, &slow, "{}", words);
-            if !words.contains("any") {
-                prop_assert!(fast.waiting.is_empty(), "{words}: {:?} wait for ever", fast.waiting);
+            // Without effect on each other, and with an instance of two tasks twice as slow.
+            let crowded = ByWarps::new(1.0);
+            for execution in [&Fixed as &dyn Execution, &crowded] {
+                let fast = Simulation::new(&workload, fleet())
+                    .run(make().as_mut(), execution)
+                    .unwrap();
+                let slow = replay(&workload, fleet(), make().as_mut(), execution).unwrap();
+                prop_assert_eq!(&fast, &slow, "{}", words);
+                if !words.contains("any") {
+                    prop_assert!(fast.waiting.is_empty(), "{words}: {:?} wait for ever", fast.waiting);
+                }
             }
         }
     }
