@@ -5,7 +5,7 @@ use std::time::Duration;
 use mapa_core::{Policy, Setting, Settings, effective_gbps, ring_packing_gbps};
 
 use crate::backfill::{Conservative, Easy};
-use crate::case::{Binding, Case, CaseSettings, Classes, Fit, Growers, SlurmMig};
+use crate::case::{Binding, Case, CaseOrder, CaseSettings, Classes, Fit, Growers, SlurmMig};
 use crate::energy::{EnergyPlan, PriceFile, RuleName, RuleScheduler};
 use crate::error::{Error, ErrorKind};
 use crate::fifo::Fifo;
@@ -545,7 +545,8 @@ const CASE: &[&str] = &[
     "workers=N",
     "classes=isolated-first|others-first|balance",
     "drain=on|off",
-    "order=arrival|longest",
+    "isolated=arrival|longest|shortest",
+    "others=arrival|longest|shortest",
     "reprovision=on|off",
 ];
 
@@ -591,8 +592,11 @@ fn case(
     if let Some(drain) = settings.get("drain") {
         own.drain = one_of(drain, ON_OFF)?;
     }
-    if let Some(order) = settings.get("order") {
-        own.longest_first = one_of(order, [("arrival", false), ("longest", true)])?;
+    if let Some(order) = settings.get("isolated") {
+        own.isolated = one_of(order, CaseOrder::ALL)?;
+    }
+    if let Some(order) = settings.get("others") {
+        own.others = one_of(order, CaseOrder::ALL)?;
     }
     if let Some(reprovision) = settings.get("reprovision") {
         own.reprovision = one_of(reprovision, ON_OFF)?;

@@ -22,19 +22,21 @@ pub mod testing;
 mod workload;
 
 pub use error::Error;
-pub use execution::{ByBandwidth, BySize, Coupling, Execution, Fixed, PcieEqualShare, PcieMaxMin};
+pub use execution::{
+    ByBandwidth, BySize, ByWarps, Coupling, Execution, Fixed, PcieEqualShare, PcieMaxMin,
+};
 pub use mapa_sched::Stay;
 pub use metrics::{
-    BOUND, Better, Fragmentation, Group, GroupSize, Interval, Jobs, MEASURES, Measure, Of,
-    OverTime, Point, Pool, Pooled, Quartiles, Row, Scorer, Scores, Simulated, Summary, Unit,
-    mean_interval, paired_interval, quantile, share_interval,
+    BOUND, Better, Fragmentation, Group, GroupSize, Interval, Jobs, MEASURES, Measure, Occupancy,
+    Occupant, Of, OverTime, Point, Pool, Pooled, Quartiles, Row, Scorer, Scores, Seat, Simulated,
+    Span, Summary, Unit, mean_interval, paired_interval, quantile, share_interval,
 };
 pub use outcome::{Outcome, Rejected, Run, TaskRun};
 pub use random::{GENERATOR, stream};
 pub use simulation::Simulation;
 pub use table::{Column, Table};
 pub use workload::{
-    Arrivals, EnergyDay, Generator, Profile, RunTimes, Selection, Shared, Sizes, Submission, Task,
-    TaskPlan, TraceKind, Workload, read_jobs, read_profiles, read_run_times, read_trace,
-    read_trace_part, slice_jobs, write_jobs, write_profiles,
+    Arrivals, Ask, EnergyDay, Generator, Growth, Profile, RunTimes, Selection, Shared, Sizes,
+    Submission, Task, TaskPlan, TraceKind, Workload, read_jobs, read_profiles, read_run_times,
+    read_trace, read_trace_part, slice_jobs, write_jobs, write_profiles,
 };

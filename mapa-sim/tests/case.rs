@@ -14,8 +14,13 @@ use mapa_core::{
     lowest_id,
 };
 use mapa_sched::{BuiltIn, Fleet, Job, JobId, Time};
-use mapa_sim::{Fixed, Outcome, Simulation, Submission, TaskPlan, Workload};
+use mapa_sim::testing::replay;
+use mapa_sim::{
+    ByWarps, Execution, Fixed, Occupancy, Outcome, Row, Scorer, Simulation, Span, Submission,
+    Summary, TaskPlan, Workload,
+};
 use mapa_topologies::mig::{Offer, named};
+use proptest::prelude::*;
 
 fn fleet(gpu: &str, count: usize, profiles: &[&str]) -> Fleet {
     let model: Arc<Model> = named(gpu).unwrap().model(Offer::PLAIN).unwrap();
@@ -106,6 +111,7 @@ fn process(id: u64, gigabytes: f64, before: f64, task: f64, after: f64) -> Submi
         pause: seconds(before),
         request: request.clone(),
         work: seconds(task),
+        grows: Vec::new(),
     };
     Submission::new(Job::new(JobId(id), request), seconds(after)).tasks([plan])
 }
@@ -240,4 +246,207 @@ fn the_rate_of_equal_jobs_is_that_of_memory_or_of_workers() {
         let rate = jobs as f64 / end;
         assert!((rate / expected - 1.0).abs() < 0.03, "{rate} {expected}");
     }
+}
+
+#[test]
+fn measures_and_places_are_those_of_the_tasks() {
+    // Two processes on an instance of a quarter of an A30, and an isolated job on another.
+    let mut workload = Workload::new(
+        "three",
+        [
+            process(0, 2.0, 1.0, 4.0, 1.0),
+            process(1, 3.0, 3.0, 4.0, 0.0),
+            isolated(2, 5.0, 8.0),
+        ],
+    );
+    workload.jobs[1].tasks[0].grows =
+        TaskPlan::new(seconds(0.0), Request::new(Pattern::ring(1)), seconds(0.0))
+            .grow(seconds(1.0), process(1, 1.0, 0.0, 0.0, 0.0).job.request)
+            .grows;
+    let fleet = fleet("a30", 1, &["1g.6gb", "1g.6gb"]);
+    let mut occupancy = Occupancy::default();
+    let mut scheduler = BuiltIn::named("case,context=0", Box::new(lowest_id())).unwrap();
+    let outcome = Simulation::new(&workload, fleet.clone())
+        .observe(|now, fleet| occupancy.observe(now, fleet))
+        .run(scheduler.as_mut(), &Fixed)
+        .unwrap();
+    occupancy.end(outcome.end);
+    let rows = Row::of(&outcome, &workload, &fleet, &mut Scorer::new());
+    let of = |row: &Row| {
+        (
+            row.job.0,
+            row.devices,
+            row.work.as_secs_f64(),
+            row.ran.as_secs_f64(),
+        )
+    };
+    let rows_are: Vec<_> = rows.iter().map(of).collect();
+    assert_eq!(
+        rows_are,
+        [(0, 1, 6.0, 6.0), (1, 1, 7.0, 7.0), (2, 1, 8.0, 8.0)]
+    );
+    let summary = Summary::of(&outcome, &rows, &fleet);
+    assert_eq!(summary.count("finished"), Some(3));
+    // Of 8 s: one quarter for 8, and one for 1 to 7, which both tasks hold together.
+    assert_eq!(summary.number("utilisation"), Some((8.0 + 6.0) / 4.0 / 8.0));
+
+    let tenants: Vec<_> = occupancy
+        .occupants()
+        .iter()
+        .map(|own| {
+            let times = [own.from, own.until].map(|at| (at - Time::ZERO).as_secs_f64());
+            (
+                own.tenant.to_string(),
+                times,
+                own.bytes / 1_000_000_000,
+                own.exclusive,
+            )
+        })
+        .collect();
+    let expected = [
+        ("job 2", [0.0, 8.0], 5, true),
+        ("task 0 of job 0", [1.0, 5.0], 2, false),
+        ("task 0 of job 1", [3.0, 7.0], 3, false),
+        ("task 1 of job 1", [4.0, 7.0], 1, false),
+    ];
+    assert_eq!(
+        tenants,
+        expected.map(|(who, at, gb, alone)| (who.to_owned(), at, gb, alone))
+    );
+    assert_eq!(occupancy.present().len(), 2);
+    assert!(occupancy.changing().is_empty());
+}
+
+#[test]
+fn layouts_that_change_are_seen() {
+    // Five isolated jobs that only large instances hold, on a layout of two: small ones are replaced.
+    let jobs = (0..5).map(|id| isolated(id, 8.0, 100.0));
+    let workload = Workload::new("large", jobs);
+    let fleet = system(true);
+    let mut occupancy = Occupancy::default();
+    let mut scheduler = BuiltIn::named("case-balanced", Box::new(lowest_id())).unwrap();
+    let outcome = Simulation::new(&workload, fleet)
+        .repartition(Duration::from_secs(10))
+        .observe(|now, fleet| occupancy.observe(now, fleet))
+        .run(scheduler.as_mut(), &Fixed)
+        .unwrap();
+    occupancy.end(outcome.end);
+    let spans: Vec<_> = occupancy
+        .changing()
+        .iter()
+        .map(|own| (own.from, own.until))
+        .collect();
+    assert_eq!(spans, [(Time::ZERO, Time::from_secs(10))]);
+    let born = occupancy
+        .present()
+        .iter()
+        .filter(|own| own.from == Time::from_secs(10));
+    assert_eq!(born.count(), 1);
+    let whole = |own: &&Span| own.until == outcome.end;
+    assert_eq!(occupancy.present().iter().filter(whole).count(), 4);
+}
+
+/// Processes of one or two tasks that grow up to twice, and jobs that must be alone. Every fifth
+/// process denies that it grows, and every seventh declares less than it takes.
+fn growers() -> impl Strategy<Value = Workload> {
+    let grows = prop::collection::vec((0u64..10, 1u64..9), 0..3);
+    let tasks = prop::collection::vec((0u64..5, 1u64..14, 0u64..10, grows), 1..3);
+    let jobs = prop::collection::vec((0u64..20, any::<bool>(), tasks), 1..14);
+    jobs.prop_map(|jobs| {
+        let jobs = (0..).zip(jobs).map(|(id, (arrives, is_alone, tasks))| {
+            let mut own = if is_alone && id % 3 == 0 {
+                isolated(id, 1.0 + tasks.len() as f64, 6.0)
+            } else {
+                of_parts(id, &tasks)
+            };
+            own.job.arrived = Time::from_secs(arrives);
+            own
+        });
+        Workload::new("growers", jobs)
+    })
+}
+
+type Drawn = (u64, u64, u64, Vec<(u64, u64)>);
+
+/// A process of tasks: a pause, fifths of a GB, seconds, and growths of fifths at a second.
+fn of_parts(id: u64, tasks: &[Drawn]) -> Submission {
+    let of = |fifths: u64| {
+        let demand = Demand::any().shared().memory(bytes(0.2 * fifths as f64));
+        Request::new(Pattern::single(demand.warps(1)))
+    };
+    let plans = tasks.iter().map(|(pause, fifths, work, grows)| {
+        let task = TaskPlan::new(seconds(*pause as f64), of(*fifths), seconds(*work as f64));
+        let mut grows = grows.clone();
+        grows.sort_unstable();
+        grows.iter().fold(task, |task, &(after, fifths)| {
+            task.grow(seconds(after.min(*work) as f64), of(fifths))
+        })
+    });
+    let most = tasks
+        .iter()
+        .map(|(_, fifths, _, grows)| fifths + grows.iter().map(|(_, fifths)| fifths).sum::<u64>());
+    let most = most.max().unwrap_or(0);
+    let declared = if id % 7 == 6 { most / 2 } else { most };
+    let mut job = Job::new(JobId(id), of(declared));
+    job.grows = id % 5 != 4 && tasks.iter().any(|(.., grows)| !grows.is_empty());
+    Submission::new(job, seconds(1.0)).tasks(plans)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn growing_processes_have_the_schedule_of_the_slow_simulator_and_never_hang(
+        workload in growers(), is_d in any::<bool>(),
+    ) {
+        let fleet = || if is_d { system(true) } else { fleet("a30", 1, &["1g.6gb"; 2]) };
+        for words in ["case", "case-balanced", "slurm-mig", "case,growers=any"] {
+            let make = || BuiltIn::named(words, Box::new(lowest_id())).unwrap();
+            // Without effect on each other, and with an instance of two tasks twice as slow.
+            let crowded = ByWarps::new(1.0);
+            for execution in [&Fixed as &dyn Execution, &crowded] {
+                let fast = Simulation::new(&workload, fleet())
+                    .run(make().as_mut(), execution)
+                    .unwrap();
+                let slow = replay(&workload, fleet(), make().as_mut(), execution).unwrap();
+                prop_assert_eq!(&fast, &slow, "{}", words);
+                if !words.contains("any") {
+                    prop_assert!(fast.waiting.is_empty(), "{words}: {:?} wait for ever", fast.waiting);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn two_that_hold_and_ask_hang_unless_one_process_at_most_may_grow() {
+    // 3 GB each on 6 GB, and each asks for 1 GB more after half of its work.
+    let grower = |id| {
+        let of = |gigabytes: f64| {
+            let demand = Demand::any().shared().memory(bytes(gigabytes)).warps(1);
+            Request::new(Pattern::single(demand))
+        };
+        let task = TaskPlan::new(seconds(1.0), of(3.0), seconds(10.0)).grow(seconds(5.0), of(1.0));
+        let mut job = Job::new(JobId(id), of(4.0));
+        job.grows = true;
+        Submission::new(job, seconds(0.0)).tasks([task])
+    };
+    let workload = Workload::new("growers", [grower(0), grower(1)]);
+    let outcome = |words: &str| {
+        let mut scheduler = BuiltIn::named(words, Box::new(lowest_id())).unwrap();
+        Simulation::new(&workload, fleet("a30", 1, &["1g.6gb"]))
+            .run(scheduler.as_mut(), &Fixed)
+            .unwrap()
+    };
+    let hangs = outcome("case,growers=any,context=0");
+    assert_eq!((hangs.waiting, hangs.runs.len()), (vec![0, 1], 0));
+    // One after the other: the second's task waits for the first's end.
+    let ends = outcome("case,context=0");
+    assert!(ends.waiting.is_empty());
+    let ended: Vec<Time> = ends.runs.iter().map(|run| run.ended()).collect();
+    assert_eq!(ended, [Time::from_secs(11), Time::from_secs(21)]);
+    // Contexts change nothing.
+    assert!(outcome("case").waiting.is_empty());
+    assert!(outcome("case-balanced").waiting.is_empty());
+    assert!(outcome("slurm-mig").waiting.is_empty());
 }

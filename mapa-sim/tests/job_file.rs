@@ -6,7 +6,7 @@ use mapa_core::mig::Size;
 use mapa_core::{Demand, DeviceSet, Pattern, Request, Shape};
 use mapa_sched::{Job, JobId, RunTime, Time};
 use mapa_sim::{
-    Profile, Submission, Workload, read_jobs, read_profiles, write_jobs, write_profiles,
+    Profile, Submission, TaskPlan, Workload, read_jobs, read_profiles, write_jobs, write_profiles,
 };
 use proptest::prelude::*;
 
@@ -316,11 +316,7 @@ fn what_a_file_cannot_hold_is_refused_with_the_job() {
         own(Request::new(Pattern::ring(2)).avoid(DeviceSet::from([1]))),
         "constraints",
     );
-    let plan = mapa_sim::TaskPlan {
-        pause: Duration::ZERO,
-        request: plain().job.request,
-        work: Duration::ZERO,
-    };
+    let plan = TaskPlan::new(Duration::ZERO, plain().job.request, Duration::ZERO);
     refused(plain().tasks([plan]), "tasks");
     refused(plain().task(" x"), "blanks");
     refused(plain().task("x\ny"), "several lines");
@@ -403,6 +399,184 @@ fn jobs_on_slices_and_their_traffic_are_read_and_written() {
         2,
         &["estimate_s `x`", "by size of slice"],
     );
+}
+
+/// What a part of a task requests.
+fn part(bytes: u64, warps: u32) -> Request {
+    let demand = Demand::any().shared().memory(bytes).warps(warps);
+    Request::new(Pattern::single(demand))
+}
+
+#[test]
+fn tasks_that_share_instances_are_read_and_written() {
+    let text = "gpus,duration_s,isolated,slice,memory_gb,tasks,grows\n\
+        1,,false,,,host 5s; 2GB 300w 10.5s +1GB 50w at 4s +0.5GB at 6s; host 2s; 3GB 1s; host 0.25s,\n\
+        1,19,true,any,2.5,,\n\
+        1,,false,,6,4GB 0s,true\n\
+        1,,false,,,1GB 2s +1GB at 0s,false\n";
+    let workload = read_jobs(text).unwrap();
+    let [process, alone, declared, denies] = &workload.jobs[..] else {
+        panic!("{workload:?}")
+    };
+    let seconds = Duration::from_secs_f64;
+    let first = TaskPlan::new(seconds(5.0), part(2_000_000_000, 300), seconds(10.5))
+        .grow(seconds(4.0), part(1_000_000_000, 50))
+        .grow(seconds(6.0), part(500_000_000, 0));
+    let second = TaskPlan::new(seconds(2.0), part(3_000_000_000, 0), seconds(1.0));
+    assert_eq!(process.tasks, [first, second]);
+    assert_eq!(process.work, seconds(0.25));
+    assert_eq!(process.job.run_time, RunTime::Fixed(seconds(18.75)));
+    // The most at once: 2, 1 and 0.5 GB in the first task.
+    assert_eq!(process.job.request, part(3_500_000_000, 350));
+    assert!(process.job.grows && !process.job.isolated);
+    let own = Demand::any().memory(2_500_000_000);
+    assert_eq!(alone.job.request.pattern.demands(), [own]);
+    assert!(alone.job.isolated && !alone.job.grows && alone.tasks.is_empty());
+    assert_eq!(declared.job.request, part(6_000_000_000, 0));
+    assert!(declared.job.grows && !denies.job.grows);
+    let written = write_jobs(&workload).unwrap();
+    assert_eq!(written, format!("# source: a job file\n{text}"));
+}
+
+#[test]
+fn the_example_of_jobs_that_share_instances_is_read_and_written() {
+    let text = include_str!("../../examples/jobs/shared-instances.csv");
+    let workload = read_jobs(text).unwrap();
+    let processes = workload.jobs.iter().filter(|own| !own.tasks.is_empty());
+    assert_eq!((workload.jobs.len(), processes.count()), (18, 13));
+    let growers = workload.jobs.iter().filter(|own| own.job.grows);
+    assert_eq!(growers.count(), 2);
+    let again = read_jobs(&write_jobs(&workload).unwrap()).unwrap();
+    assert_eq!(again.jobs, workload.jobs);
+}
+
+#[test]
+fn malformed_tasks_are_refused_with_line_column_and_expected_form() {
+    let of = |tasks: &str| format!("gpus,duration_s,tasks\n1,5,\n1,,{tasks}\n");
+    for (tasks, words) in [
+        (
+            ";",
+            [
+                "tasks `;`",
+                "an empty phase: expected phases such as host 5s; 2GB",
+            ],
+        ),
+        ("2GB 1s;", ["an empty phase", "host 2s"]),
+        (
+            "host 5s",
+            ["tasks `host 5s`: no task", "expected phases such as"],
+        ),
+        (
+            "host 1s; host 2s; 1GB 1s",
+            ["two host phases in a row", "a task between"],
+        ),
+        (
+            "host; 1GB 1s",
+            ["tasks ``", "seconds with their unit, such as 12.5s"],
+        ),
+        ("host 5; 1GB 1s", ["tasks `5`", "such as 12.5s"]),
+        ("host -5s; 1GB 1s", ["`-5`", "not negative"]),
+        ("2GB", ["tasks `2GB`", "a task such as 2GB 300w 10s"]),
+        ("2GB 300w", ["`2GB 300w`", "a task such as"]),
+        ("2GB 10s 300w", ["`2GB 10s 300w`", "a task such as"]),
+        (
+            "300w 2GB 10s",
+            ["`300w`", "with its unit (GB, MB, GiB, MiB), such as 2.5GB"],
+        ),
+        ("2 10s", ["`2`", "such as 2.5GB"]),
+        ("0.0000000001GB 10s", ["`0.0000000001GB`", "whole bytes"]),
+        ("2GB -3w 10s", ["`-3w`", "expected 0w to 4294967295w"]),
+        (
+            "2GB 4294967296w 10s",
+            ["`4294967296w`", "4294967295w warps"],
+        ),
+        ("2GB 10m", ["`10m`", "such as 12.5s"]),
+        ("2GB 0.0000000001s", ["`0.0000000001`", "nine digits"]),
+        (
+            "2GB 10s +1GB",
+            ["`2GB 10s +1GB`", "growth such as +1GB 50w at 4s"],
+        ),
+        ("2GB 10s +1GB 4s", ["`2GB 10s +1GB 4s`", "at 4s"]),
+        ("2GB 10s + at 4s", ["``", "such as 2.5GB"]),
+        (
+            "2GB 10s +1GB at 11s",
+            ["within the task's seconds", "in order"],
+        ),
+        (
+            "2GB 10s +1GB at 4s +1GB at 3s",
+            ["growth in order", "within"],
+        ),
+        ("+1GB at 4s", ["``", "such as 2.5GB"]),
+        (
+            "2GB 18446744073s; 2GB 1s",
+            ["at most 18446744073.709551615 s together", "tasks"],
+        ),
+    ] {
+        refused(&of(tasks), 3, &words);
+    }
+    let columns = "gpus,duration_s,isolated,same_numa,slice,pcie_gbps,memory_gb,tasks,grows";
+    for (row, words) in [
+        (
+            "1,5,,,,,,1GB 1s,",
+            ["duration_s", "expected an empty field"],
+        ),
+        ("1,,,,,,,,", ["duration_s is empty", "expected a value"]),
+        (
+            "2,,,,,,,1GB 1s,",
+            ["a job with tasks has more than one of gpus", "expected 1"],
+        ),
+        (
+            "1,,yes,,,,,1GB 1s,",
+            ["a job with tasks has isolated", "one of them"],
+        ),
+        (
+            "1,,,yes,,,,1GB 1s,",
+            ["a job with tasks has same_numa", "one of them"],
+        ),
+        (
+            "1,,,,any,,,1GB 1s,",
+            ["a job with tasks has slice", "share any instance"],
+        ),
+        (
+            "1,,,,,1,,1GB 1s,",
+            ["a job with tasks has pcie_gbps", "one of them"],
+        ),
+        ("1,5,,,,,2GB,,", ["memory_gb `2GB`", "expected GB from 0"]),
+        ("1,5,,,,,-2,,", ["memory_gb `-2`", "nine digits"]),
+        ("1,5,,,,,,,maybe", ["grows `maybe`", "true or false"]),
+    ] {
+        refused(&format!("{columns}\n{row}\n"), 2, &words);
+    }
+}
+
+#[test]
+fn tasks_that_a_file_cannot_hold_are_refused_with_the_job() {
+    let job = |request| Job::new(JobId(3), request);
+    let own = || Submission::new(job(part(5, 1)), Duration::ZERO);
+    let task = |request| TaskPlan::new(Duration::ZERO, request, Duration::from_secs(1));
+    let refused = |own: Submission, word: &str| {
+        let error = write_jobs(&Workload::new("", [own]))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("job 3: a job file cannot hold"),
+            "{error}"
+        );
+        assert!(error.contains(word), "{error}");
+    };
+    assert!(write_jobs(&Workload::new("", [own().tasks([task(part(5, 1))])])).is_ok());
+    refused(own(), "demand");
+    refused(own().tasks([task(part(5, 2))]), "what its tasks hold");
+    let exclusive = Request::new(Pattern::single(Demand::any().memory(5)));
+    refused(own().tasks([task(exclusive)]), "memory and warps");
+    let late = task(part(5, 1)).grow(Duration::from_secs(2), part(1, 0));
+    refused(own().tasks([late]), "growth in order");
+    let mut alone = own().tasks([task(part(5, 1))]);
+    alone.job.isolated = true;
+    refused(alone, "isolated");
+    let mut long = task(part(5, 1));
+    long.work = Duration::from_secs(u64::MAX);
+    refused(own().tasks([long]), "584 years");
 }
 
 #[test]
@@ -551,9 +725,57 @@ fn sizes() -> impl Strategy<Value = Size> {
 fn demands() -> impl Strategy<Value = Demand> {
     let want = prop_oneof![2 => Just(Demand::whole()), 1 => sizes().prop_map(Demand::slice)];
     let traffic = prop_oneof![2 => Just(0), 1 => any::<u32>()];
-    (want, traffic).prop_map(|(demand, pcie_mb_s)| Demand {
+    let memory = prop_oneof![2 => Just(0), 1 => any::<u64>()];
+    (want, traffic, memory).prop_map(|(demand, pcie_mb_s, memory_bytes)| Demand {
         pcie_mb_s,
+        memory_bytes,
         ..demand
+    })
+}
+
+/// Tasks of any memory, warps and times up to a century, many of which grow.
+fn tasks() -> impl Strategy<Value = Vec<TaskPlan>> {
+    let bytes = || prop_oneof![any::<u64>(), (0..9u64).prop_map(|gb| gb * 1_000_000_000)];
+    let warps = || prop_oneof![Just(0), any::<u32>()];
+    let times = || prop_oneof![Just(0), 0..100u64, 0..3_000_000_000_000_000_000u64];
+    let grows = proptest::collection::vec((bytes(), warps(), times()), 0..3);
+    let task = (times(), bytes(), warps(), times(), grows).prop_map(
+        |(pause, bytes, warps, work, mut grows)| {
+            let [pause, length] = [pause, work].map(Duration::from_nanos);
+            grows.sort_unstable_by_key(|own| own.2);
+            let task = TaskPlan::new(pause, part(bytes, warps), length);
+            grows.into_iter().fold(task, |task, (bytes, warps, after)| {
+                let after = Duration::from_nanos(after.min(work));
+                task.grow(after, part(bytes, warps))
+            })
+        },
+    );
+    proptest::collection::vec(task, 1..4)
+}
+
+/// A process with tasks that declares the most that it holds, or anything else.
+fn any_process() -> impl Strategy<Value = Submission> {
+    let rest = (any::<Option<u64>>(), any::<bool>(), 0..9_u64, any::<bool>());
+    (tasks(), rest).prop_map(|(tasks, (declared, grows, after, by_default))| {
+        let most = |of: fn(&Demand) -> u64| {
+            let all = tasks.iter().map(|task| {
+                let more = task.grows.iter().map(|own| &own.request);
+                let all = std::iter::once(&task.request).chain(more);
+                let each = all.map(|request| of(&request.pattern.demands()[0]));
+                each.fold(0, u64::saturating_add)
+            });
+            all.max().unwrap()
+        };
+        let bytes = declared.unwrap_or_else(|| most(|demand| demand.memory_bytes));
+        let warps = most(|demand| demand.warps.into()).try_into();
+        let request = part(bytes, warps.unwrap_or(u32::MAX));
+        let mut own = Submission::new(Job::new(JobId(0), request), Duration::from_nanos(after));
+        own.job.grows = grows;
+        own = own.tasks(tasks);
+        if by_default {
+            own.job.run_time = RunTime::Fixed(own.alone(true));
+        }
+        own
     })
 }
 
@@ -623,6 +845,32 @@ proptest! {
         prop_assert_eq!(&again.source, &workload.source);
         // What is added, the order of arrivals, is added once.
         prop_assert_eq!(&read_jobs(&write_jobs(&again).unwrap()).unwrap(), &again);
+    }
+
+    #[test]
+    fn tasks_that_are_written_are_read_back(
+        mut jobs in proptest::collection::vec(prop_oneof![3 => any_process(), 1 => any_submission()], 1..6),
+    ) {
+        for (id, own) in (0..).zip(&mut jobs) {
+            own.job.id = JobId(id);
+        }
+        // Four tasks of a century and a pause each are at most 584 years.
+        let workload = Workload::new("tasks", jobs);
+        let text = write_jobs(&workload).unwrap();
+        let again = read_jobs(&text).unwrap();
+        prop_assert_eq!(&again.jobs, &workload.jobs, "{}", text);
+        prop_assert_eq!(&write_jobs(&again).unwrap(), &text);
+    }
+
+    #[test]
+    fn any_phases_are_read_or_refused(
+        phases in proptest::collection::vec("(host )?[0-9]{0,2}(GB|MiB|s|w)?( [0-9.]{1,4}[ws]){0,2}( \\+[0-9]GB at [0-9]s){0,2}", 0..4),
+    ) {
+        let text = format!("gpus,duration_s,tasks\n1,,{}\n", phases.join("; "));
+        if let Ok(workload) = read_jobs(&text) {
+            let written = write_jobs(&workload).unwrap();
+            prop_assert_eq!(read_jobs(&written).unwrap().jobs, workload.jobs, "{}", text);
+        }
     }
 
     #[test]

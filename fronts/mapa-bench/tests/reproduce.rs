@@ -56,6 +56,12 @@ fn auto() -> &'static Fresh {
     FRESH.get_or_init(|| make("auto", 2))
 }
 
+/// CASE on two, made once.
+fn case() -> &'static Fresh {
+    static FRESH: OnceLock<Fresh> = OnceLock::new();
+    FRESH.get_or_init(|| make("case", 2))
+}
+
 /// Energy and tardiness on two, made once.
 fn energy() -> &'static Fresh {
     static FRESH: OnceLock<Fresh> = OnceLock::new();
@@ -66,6 +72,12 @@ fn energy() -> &'static Fresh {
 fn topology_plan() -> &'static Fresh {
     static FRESH: OnceLock<Fresh> = OnceLock::new();
     FRESH.get_or_init(|| make("topology-plan", 2))
+}
+
+/// The controller of latencies on two, made once.
+fn slo() -> &'static Fresh {
+    static FRESH: OnceLock<Fresh> = OnceLock::new();
+    FRESH.get_or_init(|| make("slo", 2))
 }
 
 /// The PCIe-aware scheduler on two, made once.
@@ -90,8 +102,10 @@ fn the_list_names_every_experiment() {
             "foresight",
             "auto",
             "pcie",
+            "case",
             "energy",
             "topology-plan",
+            "slo",
             "measured"
         ]
     );
@@ -103,7 +117,7 @@ fn the_list_names_every_experiment() {
 fn what_cannot_be_run_is_said() {
     error(
         "reproduce maps",
-        "no experiment is called `maps`: expected one of: mapa, foresight, auto, pcie, energy, topology-plan, measured",
+        "no experiment is called `maps`: expected one of: mapa, foresight, auto, pcie, case, energy, topology-plan, slo, measured",
     );
     error("reproduce mapa --files 1", "--files: expected at least 2");
     error("reproduce", "<EXPERIMENT>");
@@ -323,6 +337,78 @@ fn the_report_on_order_and_placement_has_every_number_by_name() {
 }
 
 #[test]
+fn the_report_on_case_has_every_number_by_name() {
+    let sections = &case().1["sections"];
+    let ratios = ["1:0", "4:1", "2:1", "1:1", "1:2", "1:4", "0:1"];
+    for system in ["A", "B", "C", "D"] {
+        for ratio in ratios {
+            let small = (system != "D").then(|| format!("{system} {ratio} small"));
+            for key in small.into_iter().chain([format!("{system} {ratio}")]) {
+                let numbers = &sections["ratios"]["numbers"][&key];
+                for measure in [
+                    "throughput",
+                    "turnaround_ratio_of_means",
+                    "turnaround_mean_of_ratios",
+                ] {
+                    let gain = numbers[measure].as_f64().unwrap();
+                    // With isolated jobs alone nothing can be packed, whatever the batch.
+                    let is_right = if ratio == "1:0" {
+                        gain == 1.0
+                    } else {
+                        gain > 0.0
+                    };
+                    assert!(is_right, "{key}: {measure} {gain}");
+                }
+            }
+            let numbers = &sections["balanced"]["numbers"][format!("{system} {ratio}")];
+            for measure in ["throughput_over_case", "turnaround_over_case"] {
+                assert!(numbers[measure].as_f64().unwrap() > 0.0, "{system} {ratio}");
+            }
+        }
+    }
+    // What no draw changes.
+    for section in ["printed", "contradictions"] {
+        let claims = sections[section]["claims"].as_array().unwrap();
+        assert!(!claims.is_empty());
+    }
+    let printed = sections["printed"]["claims"].as_array().unwrap();
+    assert!(printed.iter().all(|claim| claim["verdict"] == "holds"));
+    let hangs = sections["deadlock"]["claims"].as_array().unwrap();
+    let found = |start: &str| {
+        let mut claims = hangs.iter();
+        let claim = claims.find(|own| own["claim"].as_str().unwrap().starts_with(start));
+        claim.unwrap()["verdict"].clone()
+    };
+    assert_eq!(found("With any number"), "holds");
+    assert_eq!(found("With one growing"), "holds");
+}
+
+#[test]
+fn the_report_on_latencies_has_every_number_by_name() {
+    let sections = &slo().1["sections"];
+    let number = |section: &str, name: &str, key: &str| {
+        let own = &sections[section]["numbers"][name][key];
+        own.as_f64().unwrap_or_else(|| panic!("{section}, {name}, {key}: {own}"))
+    };
+    for row in ["static", "guards", "placement", "mig", "full"] {
+        for key in ["miss_percent", "p95_ms", "p99_ms", "p999_ms", "throughput", "fail_percent"] {
+            assert!(number("table-3", row, key) > 0.0);
+        }
+    }
+    for scenario in ["F0", "F1", "F2"] {
+        for policy in ["static", "static-4g", "slo", "slo-replay", "slo-replay-warm", "clairvoyant-4g"] {
+            for key in ["fail_percent", "p99_ms", "relaunches_per_hour", "slices"] {
+                assert!(number("beyond", &format!("{scenario} {policy}"), key) >= 0.0);
+            }
+        }
+    }
+    // What is arithmetic on the paper's own figures depends on no seed.
+    let contradictions = sections["contradictions"]["claims"].as_array().unwrap();
+    assert_eq!(contradictions.len(), 13);
+    assert!(contradictions.iter().all(|own| own["verdict"] == "does not hold"));
+}
+
+#[test]
 fn fixed_run_times_make_one_makespan() {
     let files = &fresh().1["per_file"]["fixed"];
     for policy in ["topo-aware", "greedy", "preserve", "max-bandwidth"] {
@@ -342,8 +428,10 @@ fn the_kept_numbers_are_those_of_a_fresh_run() {
         ("foresight", foresight(), 200),
         ("auto", auto(), 200),
         ("pcie", pcie(), 50),
+        ("case", case(), 50),
         ("energy", energy(), 50),
         ("topology-plan", topology_plan(), 50),
+        ("slo", slo(), 50),
     ] {
         let kept = read(&kept(&format!("{experiment}/results.json")));
         assert_eq!(kept["seeds"].as_array().unwrap().len(), many);
@@ -533,8 +621,10 @@ fn the_kept_report_has_the_claims_of_the_kept_numbers() {
         "foresight",
         "auto",
         "pcie",
+        "case",
         "energy",
         "topology-plan",
+        "slo",
         "measured",
     ] {
         let [report, numbers] = [

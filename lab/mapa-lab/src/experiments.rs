@@ -5,7 +5,7 @@ use mapa_front::Error;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::{auto, energy, foresight, mapa, measured, pcie, slo, topology_plan};
+use crate::{auto, case, energy, foresight, mapa, measured, pcie, slo, topology_plan};
 
 /// An evaluation that can be repeated: a folder of this crate, and a row of [`EXPERIMENTS`].
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ pub struct Experiment {
 }
 
 /// Every experiment.
-pub const EXPERIMENTS: [Experiment; 8] = [
+pub const EXPERIMENTS: [Experiment; 9] = [
     Experiment {
         name: mapa::NAME,
         paper: mapa::PAPER,
@@ -56,6 +56,14 @@ pub const EXPERIMENTS: [Experiment; 8] = [
         files: 50,
         seed: 30_001,
         run: pcie::run,
+    },
+    Experiment {
+        name: case::NAME,
+        paper: case::PAPER,
+        covers: "throughput, turnaround, memory and kernels on four systems and seven mixes, our managers beside them, what is printed and what contradicts itself",
+        files: 50,
+        seed: 91_001,
+        run: case::run,
     },
     Experiment {
         name: energy::NAME,

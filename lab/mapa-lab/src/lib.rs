@@ -9,6 +9,7 @@
 )]
 
 mod auto;
+mod case;
 mod claim;
 mod energy;
 mod experiments;
@@ -21,6 +22,7 @@ mod plan;
 mod progress;
 mod report;
 mod slo;
+mod timed;
 mod topology_plan;
 pub mod workers;
 

@@ -219,6 +219,15 @@ pub(super) enum Heights {
 
 /// Draws lines with a dot at every point.
 pub(super) fn lines(lines: Vec<Line>, heights: Heights, title: &str, x: &str, y: &str) -> String {
+    drawn(lines, true, heights, [title, x, y])
+}
+
+/// Draws lines without dots, for those of many points.
+pub(super) fn curves(lines: Vec<Line>, title: &str, x: &str, y: &str) -> String {
+    drawn(lines, false, Heights::Linear, [title, x, y])
+}
+
+fn drawn(lines: Vec<Line>, dotted: bool, heights: Heights, [title, x, y]: [&str; 3]) -> String {
     let least = lines
         .iter()
         .flat_map(|line| &line.points)
@@ -239,7 +248,8 @@ pub(super) fn lines(lines: Vec<Line>, heights: Heights, title: &str, x: &str, y:
         } else {
             path
         };
-        plots.extend([path.with_legend(line.name).into(), dots.into()]);
+        plots.push(path.with_legend(line.name).into());
+        plots.extend(dotted.then(|| dots.into()));
     }
     let layout = Layout::auto_from_plots(&plots)
         .with_title(title)

@@ -26,6 +26,8 @@ pub(super) struct Process {
     pub(super) peak: u64,
     /// Whether it may ask for more while it holds some.
     pub(super) grows: bool,
+    /// The estimate of its job.
+    pub(super) lasts: Option<Duration>,
     /// Whether it takes one of the workers: it was launched here.
     pub(super) is_worker: bool,
     /// Its instance until its death.
@@ -44,6 +46,11 @@ impl Process {
             is_worker: true,
             ..Self::default()
         }
+    }
+
+    /// The process with the estimate of its job.
+    pub(super) fn lasting(self, lasts: Option<Duration>) -> Self {
+        Self { lasts, ..self }
     }
 
     fn held(&self) -> u64 {

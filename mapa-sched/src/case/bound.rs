@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use mapa_core::mig::Model;
+
 use super::settings::Fit;
 
 /// A task of a process: its memory in bytes, and its time at full speed.
@@ -81,8 +83,83 @@ impl CaseBatch {
         let count = capacities.iter().filter(|&&own| own == largest).count();
         let by_memory = filled.checked_div(all).unwrap_or(0);
         let by_largest = alone.checked_div(count as u128).unwrap_or(0);
-        let most = by_memory.max(by_largest).max(longest.as_nanos());
-        let seconds = u64::try_from(most / 1_000_000_000).unwrap_or(u64::MAX);
-        Some(Duration::new(seconds, (most % 1_000_000_000) as u32))
+        Some(nanoseconds(
+            by_memory.max(by_largest).max(longest.as_nanos()),
+        ))
     }
+
+    /// A makespan that no schedule of the batch is below on these GPUs, whatever their layouts are
+    /// and however often they change. `None` if a footprint or a task fits no instance of any. It is
+    /// the largest of three bounds, rounded down to a nanosecond:
+    ///
+    /// - memory-time, as for fixed instances: the memory of a GPU is the most that a memory slice
+    ///   gives an instance, times its memory slices;
+    /// - the longest job;
+    /// - for each amount of memory of an instance: isolated jobs that need at least that much run one
+    ///   at a time on each such instance, and a GPU has no more of these than its memory and its compute
+    ///   slices hold.
+    ///
+    /// # Complexity
+    /// O(j p g) for j jobs and tasks, p profiles and g GPUs.
+    #[must_use]
+    pub fn makespan_bound_of_any_layout(&self, gpus: &[&Model], fit: Fit) -> Option<Duration> {
+        let profiles = || gpus.iter().flat_map(|model| model.profiles());
+        let least = |bytes: u64| {
+            let memories = profiles().map(|own| own.memory_bytes);
+            memories.filter(|&own| fit.fits(bytes, Some(own))).min()
+        };
+        let memory_of = |model: &Model| -> u128 {
+            let each = model.profiles().iter().map(|own| {
+                let slices = u64::from(own.size.memory.max(1));
+                own.memory_bytes.div_ceil(slices)
+            });
+            u128::from(each.max().unwrap_or(0)) * u128::from(model.size().memory)
+        };
+        let mut filled = 0u128;
+        let mut longest = Duration::ZERO;
+        let mut alone: Vec<(u64, Duration)> = Vec::new();
+        for &(bytes, takes) in &self.isolated {
+            let class = least(bytes)?;
+            filled = filled.saturating_add(u128::from(class).saturating_mul(takes.as_nanos()));
+            longest = longest.max(takes);
+            alone.push((class, takes));
+        }
+        for (host, tasks) in &self.others {
+            let mut length = *host;
+            for &(bytes, takes) in tasks {
+                least(bytes)?;
+                filled = filled.saturating_add(u128::from(bytes).saturating_mul(takes.as_nanos()));
+                length = length.saturating_add(takes);
+            }
+            longest = longest.max(length);
+        }
+        let all: u128 = gpus.iter().map(|model| memory_of(model)).sum();
+        let mut most = filled.checked_div(all).unwrap_or(0).max(longest.as_nanos());
+        for class in profiles().map(|own| own.memory_bytes) {
+            let needs = alone.iter().filter(|own| own.0 >= class);
+            let takes: u128 = needs.map(|own| own.1.as_nanos()).sum();
+            let count = |model: &&Model| {
+                let such = model
+                    .profiles()
+                    .iter()
+                    .filter(|own| own.memory_bytes >= class);
+                let compute = such.map(|own| own.size.compute.max(1)).min()?;
+                let by_compute = u128::from(model.size().compute / compute);
+                Some(
+                    memory_of(model)
+                        .checked_div(u128::from(class))?
+                        .min(by_compute),
+                )
+            };
+            let places: u128 = gpus.iter().filter_map(count).sum();
+            most = most.max(takes.checked_div(places).unwrap_or(0));
+        }
+        Some(nanoseconds(most))
+    }
+}
+
+/// So many nanoseconds; the longest duration if they are more.
+fn nanoseconds(all: u128) -> Duration {
+    let seconds = u64::try_from(all / 1_000_000_000).unwrap_or(u64::MAX);
+    Duration::new(seconds, (all % 1_000_000_000) as u32)
 }

@@ -189,19 +189,14 @@ impl Case {
                 continue;
             }
             let job = alone(job);
-            let longest = self.books.settings.longest_first;
-            let isolated = is_isolated(&job);
-            let queue = if isolated {
-                &mut self.isolated
+            let settings = &self.books.settings;
+            let (queue, order) = if is_isolated(&job) {
+                (&mut self.isolated, settings.isolated)
             } else {
-                &mut self.others
+                (&mut self.others, settings.others)
             };
-            // Behind all that are at least as long; by arrival, behind all.
-            let at = if longest {
-                queue.partition_point(|own| length(own) >= length(&job))
-            } else {
-                queue.len()
-            };
+            let new = job.run_time.on(None);
+            let at = queue.partition_point(|own| order.is_behind(new, own.run_time.on(None)));
             queue.insert(at, job);
         }
     }
@@ -391,13 +386,13 @@ impl Case {
         for job in self.others.drain(..left.min(self.others.len())) {
             let bytes = job.request.pattern.demands().first();
             let peak = bytes.map_or(0, |demand| demand.memory_bytes);
-            let process = Process::launched(peak, job.grows);
+            let process = Process::launched(peak, job.grows).lasting(job.run_time.on(None));
             self.books.launch(job.id, process);
             turn.launch(job.id);
         }
     }
 
-    /// Algorithm 2 for each blocked task: first for processes that hold memory, then by arrival.
+    /// Algorithm 2 for each blocked task: first for processes that hold memory, then in order.
     /// Returns whether a process was rejected, so that others may have room now.
     fn place_tasks(&mut self, now: Time, turn: &mut Turn<'_>) -> bool {
         let mut barred = Barred::default();
@@ -408,8 +403,12 @@ impl Case {
         };
         let one = self.books.settings.growers == Growers::One;
         let mut blocked = std::mem::take(&mut self.blocked);
+        // The sorts are stable: equal tasks stay in order of arrival.
+        self.books.settings.others.sort(&mut blocked, |own| {
+            let process = self.books.processes.get(&own.job);
+            process.and_then(|process| process.lasts)
+        });
         if one {
-            // The sort is stable: each part stays in order of arrival.
             blocked.sort_by_key(|own| !holds(&self.books, own.job));
         }
         let mut dead = BTreeSet::new();
@@ -521,11 +520,6 @@ pub(super) fn alone(mut job: Job) -> Job {
         }
     }
     job
-}
-
-/// The estimate of a job, for the order; 0 if it has none.
-fn length(job: &Job) -> Duration {
-    job.run_time.on(None).unwrap_or_default()
 }
 
 impl fmt::Debug for Case {

@@ -1,5 +1,8 @@
 //! What a manager of instances may do, as settings.
 
+use std::cmp::Reverse;
+use std::time::Duration;
+
 /// To how many instances a process may send its tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Binding {
@@ -77,6 +80,48 @@ impl Classes {
     ];
 }
 
+/// The order of jobs that wait. Equal jobs stay in order of arrival.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CaseOrder {
+    /// By arrival.
+    #[default]
+    Arrival,
+    /// The longest estimate first; jobs without one come last. The batch ends sooner, the mean job
+    /// later.
+    LongestFirst,
+    /// The shortest estimate first; jobs without one come last. The mean job ends sooner.
+    ShortestFirst,
+}
+
+impl CaseOrder {
+    /// Every order, with its name among settings.
+    pub const ALL: [(&'static str, Self); 3] = [
+        ("arrival", Self::Arrival),
+        ("longest", Self::LongestFirst),
+        ("shortest", Self::ShortestFirst),
+    ];
+
+    /// Brings what waits in order, by estimates.
+    pub(super) fn sort<T>(self, all: &mut [T], lasts: impl Fn(&T) -> Option<Duration>) {
+        let shortest = |own: &T| (lasts(own).is_none(), lasts(own));
+        match self {
+            Self::Arrival => {}
+            Self::ShortestFirst => all.sort_by_key(shortest),
+            Self::LongestFirst => all.sort_by_key(|own| Reverse(lasts(own))),
+        }
+    }
+
+    /// Whether a job that has arrived goes behind one that waits already.
+    pub(super) fn is_behind(self, new: Option<Duration>, waiting: Option<Duration>) -> bool {
+        match (self, new, waiting) {
+            (Self::Arrival, ..) | (_, None, _) => true,
+            (_, Some(_), None) => false,
+            (Self::LongestFirst, Some(new), Some(waiting)) => waiting >= new,
+            (Self::ShortestFirst, Some(new), Some(waiting)) => waiting <= new,
+        }
+    }
+}
+
 /// The settings of [`Case`](super::Case).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaseSettings {
@@ -97,9 +142,10 @@ pub struct CaseSettings {
     /// Whether an instance is drained for the isolated job that has waited longest, so that no
     /// stream of small tasks can starve it. Default: no.
     pub drain: bool,
-    /// Whether each queue has the job with the longest estimate first; jobs without one come last.
-    /// Default: no, by arrival.
-    pub longest_first: bool,
+    /// The order of the isolated jobs that wait. Default: by arrival.
+    pub isolated: CaseOrder,
+    /// The order of the other jobs that wait, and of their blocked tasks. Default: by arrival.
+    pub others: CaseOrder,
     /// Whether idle instances are replaced by others for which a job or task waits. Default: no.
     pub reprovision: bool,
 }
@@ -120,7 +166,8 @@ impl CaseSettings {
         workers: Self::WORKERS,
         classes: Classes::IsolatedFirst,
         drain: false,
-        longest_first: false,
+        isolated: CaseOrder::Arrival,
+        others: CaseOrder::Arrival,
         reprovision: false,
     };
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use mapa_core::{case, lowest_id};
 use mapa_sched::{
-    Binding, BuiltIn, Case, CaseBatch, CaseSettings, Fit, Fleet, Growers, JobId, Printed,
-    PrintedEnd, PrintedFaults, PrintedJob, SlurmMig, TaskId, Tenant,
+    Binding, BuiltIn, Case, CaseBatch, CaseOrder, CaseSettings, Fit, Fleet, Growers, JobId,
+    Printed, PrintedEnd, PrintedFaults, PrintedJob, SlurmMig, TaskId, Tenant,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -74,11 +74,14 @@ fn settings() -> impl Strategy<Value = CaseSettings> {
         },
         CaseSettings {
             drain: true,
-            longest_first: true,
+            isolated: CaseOrder::ShortestFirst,
+            others: CaseOrder::LongestFirst,
             ..CaseSettings::CORRECTED
         },
         CaseSettings {
             classes: mapa_sched::Classes::OthersFirst,
+            isolated: CaseOrder::LongestFirst,
+            others: CaseOrder::ShortestFirst,
             reprovision: true,
             ..CaseSettings::CORRECTED
         },
@@ -242,6 +245,59 @@ proptest! {
             prop_assert!(bound <= Duration::from_secs(makespan), "{bound:?} {makespan}");
         }
     }
+}
+
+proptest! {
+    #[test]
+    fn no_schedule_is_below_the_bound_of_any_layout(
+        jobs in vec(kinds(), 1..30),
+        settings in settings(),
+        profiles in layouts(),
+        takes in 0u64..5,
+    ) {
+        let settings = CaseSettings { reprovision: true, ..settings };
+        let (graphs, idle) = fleet(2, profiles);
+        let mut world = World::new(idle, jobs.iter().map(|kind| (0, kind.clone())));
+        world.repartition = (takes, 0);
+        world.run(&mut Case::new(settings, lowest_id()));
+        let mut batch = CaseBatch::default();
+        let ran = (0..).zip(&jobs).filter(|(id, _)| world.ended.contains_key(&JobId(*id)));
+        let is_flat = |kind: &Kind| match kind {
+            Kind::Process(_, _, steps) => !steps.windows(3).any(|three| matches!(three, [Step::Begin(..), _, Step::Begin(..)])),
+            Kind::Isolated(..) => true,
+        };
+        ran.filter(|own| is_flat(own.1)).for_each(|(_, kind)| add_to(&mut batch, kind));
+        let model = graphs[0].model(mapa_core::DeviceId(0)).unwrap();
+        let bound = batch.makespan_bound_of_any_layout(&[&**model; 2], Fit::Below).unwrap();
+        let makespan = world.ended.values().max().copied().unwrap_or(0);
+        prop_assert!(bound <= Duration::from_secs(makespan), "{bound:?} {makespan}");
+    }
+}
+
+#[test]
+fn a_bound_of_any_layout_counts_slices_and_memory() {
+    // A GPU of four slices of 6 GiB; jobs of 7 GiB need two each, so two run at once.
+    let (graphs, _) = fleet(1, &["4g"]);
+    let model = graphs[0].model(mapa_core::DeviceId(0)).unwrap();
+    let gib = 1u64 << 30;
+    let s = Duration::from_secs;
+    let batch = CaseBatch {
+        isolated: vec![(7 * gib, s(10)); 6],
+        others: vec![(s(3), vec![(2 * gib, s(4))])],
+    };
+    assert_eq!(
+        batch.makespan_bound_of_any_layout(&[&**model], Fit::Below),
+        // Six jobs take 12 GiB for 10 s each, the task 2 GiB for 4 s: 728 of 24.
+        Some(Duration::new(30, 333_333_333))
+    );
+    let too_large = CaseBatch {
+        isolated: vec![(30 * gib, s(1))],
+        others: vec![],
+    };
+    assert_eq!(
+        too_large.makespan_bound_of_any_layout(&[&**model], Fit::Below),
+        None
+    );
 }
 
 /// The paper's variant, each of whose placements is compared with the policy's decision.
@@ -525,7 +581,7 @@ fn managers_are_named_with_their_settings_and_reject_what_they_do_not_know() {
     let named = |words: &str| BuiltIn::named(words, Box::new(lowest_id()));
     for words in [
         "case,bind=free,growers=any,fit=up-to,context=0,workers=6",
-        "case-balanced,classes=others-first,drain=off,order=longest,reprovision=off",
+        "case-balanced,classes=others-first,drain=off,isolated=longest,reprovision=off",
         "slurm-mig,head=block,fit=up-to",
     ] {
         let name = words.split(',').next().unwrap();

@@ -6,10 +6,12 @@ use crate::workload::Submission;
 
 mod by_bandwidth;
 mod by_size;
+mod by_warps;
 mod pcie;
 
 pub use by_bandwidth::ByBandwidth;
 pub use by_size::BySize;
+pub use by_warps::ByWarps;
 pub use pcie::{PcieEqualShare, PcieMaxMin};
 
 /// A model of run times: how much slower than at full speed a job runs on its devices.
@@ -29,7 +31,7 @@ pub trait Execution: Send + Sync {
     /// Of the limits the models here know two. How they act is MAPA's own assumption, as no source
     /// gives run times under limits:
     ///
-    /// [`BySize`] is as [`Fixed`].
+    /// [`BySize`] and [`ByWarps`] are as [`Fixed`]: their slowdown is multiplied.
     ///
     /// | limit | [`Fixed`] | [`ByBandwidth`] | [`PcieEqualShare`] | [`PcieMaxMin`] |
     /// |---|---|---|---|---|

@@ -38,11 +38,12 @@ pub struct Row {
     pub started: Time,
     /// When it ended.
     pub ended: Time,
-    /// How long it would run at full speed.
+    /// How long it would run alone and at full speed, with its tasks.
     pub work: Duration,
     /// How long it ran.
     pub ran: Duration,
-    /// The machine and the devices on which it ended.
+    /// The machine and the devices on which it ended; for a job that was launched without a device,
+    /// those of its last task.
     pub at: Placed,
     /// The scores of these devices.
     pub scores: Scores,
@@ -50,7 +51,8 @@ pub struct Row {
 
 impl Row {
     /// The rows of an outcome, by place in the workload. The fleet is the one of the simulation;
-    /// only its machines matter. Jobs that were launched without a device have no row.
+    /// only its machines matter. A job that was launched without a device, and has no task, has no
+    /// row.
     #[must_use]
     pub fn of(
         outcome: &Outcome,
@@ -65,10 +67,10 @@ impl Row {
 
     /// The row of a run; `None` if the workload or the fleet is not that of the run.
     fn of_run(run: &Run, workload: &Workload, fleet: &Fleet, scorer: &mut Scorer) -> Option<Self> {
-        let Submission {
-            job, work, task, ..
-        } = workload.jobs.get(run.index)?;
-        let at = &run.stays.last()?.at;
+        let own = workload.jobs.get(run.index)?;
+        let Submission { job, task, .. } = own;
+        let last = run.tasks.last().and_then(|task| task.stays.last());
+        let at = &run.stays.last().or(last)?.at;
         Some(Self {
             index: run.index,
             job: run.job,
@@ -79,7 +81,7 @@ impl Row {
             deadline: job.deadline,
             started: run.started(),
             ended: run.ended(),
-            work: *work,
+            work: own.alone(run.launched.is_some()),
             ran: run.ran(),
             at: at.clone(),
             scores: scorer.scores_at(fleet, &job.request.pattern, at)?,

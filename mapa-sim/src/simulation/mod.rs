@@ -16,6 +16,11 @@
 //! meanwhile, and ends when its own work and all its tasks are done. A job that was launched has no
 //! device: after its last task it does its own work on the host, at full speed, and ends. A job and
 //! its task are tenants of their own: to move or suspend one does nothing to the other.
+//!
+//! **Growth.** A task may request more while it keeps what it has ([`Growth`](crate::Growth)). Each
+//! request is a task to the scheduler, with the number after the one before. The task works while all
+//! that it has requested is granted, at the speed of its first place. It makes one request at a time. At
+//! its end all of these end, in one instant.
 
 mod running;
 mod setup;
@@ -98,6 +103,7 @@ impl<'a> Simulation<'a> {
     ///
     /// # Errors
     /// - Two jobs of the workload have the same number.
+    /// - A task grows after its work is done, or its growths are not in order.
     /// - An order cannot be carried out: its tenant does not exist, or the job was launched and is to
     ///   get devices, or the other way round.
     /// - A slowdown is not a number between 2⁻³¹ and 2³¹.

@@ -12,7 +12,7 @@ use super::setup::Setup;
 use super::work::{FULL, Work, rate};
 use crate::error::{Error, ErrorKind};
 use crate::execution::{Coupling, Execution};
-use crate::workload::Submission;
+use crate::workload::{Submission, TaskPlan, Workload};
 
 /// The number of successive instants at one moment, with nothing but wakes, after which the
 /// simulation stops: the scheduler would wake itself forever.
@@ -24,9 +24,31 @@ struct Present {
     index: usize,
     start: Start,
     /// How many of its tasks have begun or are in the timeline.
-    tasks: usize,
+    plans: usize,
+    /// The number of the last of them.
+    task: u64,
+    /// By how many requests that task has grown. Each has the number after the one before.
+    grown: u64,
     /// Its next task in the timeline.
     next: Option<Key>,
+}
+
+impl Present {
+    /// The task that has begun or is in the timeline, if any.
+    fn plan<'a>(&self, workload: &'a Workload) -> Option<&'a TaskPlan> {
+        let tasks = &workload.jobs.get(self.index)?.tasks;
+        tasks.get(self.plans.checked_sub(1)?)
+    }
+
+    /// The tenants of that task: of its first request, then of those by which it has grown.
+    fn tenants(&self, job: JobId) -> impl Iterator<Item = Tenant> + use<> {
+        let last = (self.plans > 0).then_some(self.task + self.grown);
+        let all = last.into_iter().flat_map({
+            let first = self.task;
+            move |last| first..=last
+        });
+        all.map(move |number| Tenant::Task(job, TaskId(number)))
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -68,6 +90,13 @@ impl<'a> Running<'a> {
             }
             .into());
         }
+        for own in &workload.jobs {
+            if let Some(what) = own.tasks.iter().find_map(TaskPlan::wrong_growth) {
+                let job = own.job.id.0;
+                let what = what.to_owned();
+                return Err(ErrorKind::BadJob { job, what }.into());
+            }
+        }
         let mut timeline = Timeline::default();
         let mut index = HashMap::default();
         for (place, own) in workload.jobs.iter().enumerate() {
@@ -94,12 +123,21 @@ impl<'a> Running<'a> {
         match event {
             Event::Arrived(job) => self.arrive(job.id, now),
             Event::Finished(job) => self.forget(*job, seen),
-            Event::TaskBegin { job, task, .. } => self.begin_task(*job, *task, now),
+            Event::TaskBegin { job, task, .. } => {
+                let present = self.present.get(job);
+                if present.is_some_and(|present| present.task == task.0) {
+                    self.begin_task(*job, *task, now);
+                } else {
+                    self.grow(*job, now);
+                }
+            }
             Event::TaskEnd { job, task } => {
                 let tenant = Tenant::Task(*job, *task);
-                self.works.remove(&tenant);
                 self.leave(tenant, seen);
-                self.next_task(*job, now)?;
+                // Growth that ends with its task has no work of its own.
+                if self.works.remove(&tenant).is_some() {
+                    self.next_task(*job, now)?;
+                }
             }
             _ => {}
         }
@@ -115,7 +153,9 @@ impl<'a> Running<'a> {
         let present = Present {
             index,
             start: Start::Waits,
-            tasks: 0,
+            plans: 0,
+            task: 0,
+            grown: 0,
             next: None,
         };
         self.present.insert(job, present);
@@ -124,17 +164,33 @@ impl<'a> Running<'a> {
     }
 
     fn begin_task(&mut self, job: JobId, task: TaskId, now: Time) {
-        let own = self.present.get_mut(&job).map(|present| {
-            present.next = None;
-            &self.setup.workload.jobs[present.index]
-        });
-        let plan = own.and_then(|own| Some((own, own.tasks.get(task.0 as usize)?)));
-        if let Some((own, plan)) = plan {
+        let Some(present) = self.present.get_mut(&job) else {
+            return;
+        };
+        present.next = None;
+        let own = &self.setup.workload.jobs[present.index];
+        if let Some(plan) = present.plan(self.setup.workload) {
             let mut of_task = own.job.clone();
             of_task.request = plan.request.clone();
             let of_task = Submission::new(of_task, plan.work).task(own.task.clone());
-            let work = Work::new(Cow::Owned(of_task), true, now);
+            let mut work = Work::new(Cow::Owned(of_task), true, now);
+            work.stop_after(plan.grows.first().map(|growth| growth.after));
             self.works.insert(Tenant::Task(job, task), work);
+        }
+    }
+
+    /// A task has made a further request. Its work stands still until that is granted.
+    fn grow(&mut self, job: JobId, now: Time) {
+        let Some(present) = self.present.get_mut(&job) else {
+            return;
+        };
+        present.grown += 1;
+        let next = present.plan(self.setup.workload);
+        let next = next.and_then(|plan| plan.grows.get(present.grown as usize));
+        if let Some(work) = self.works.get_mut(&Tenant::Task(job, TaskId(present.task))) {
+            work.end = None;
+            work.set_rate(0, now);
+            work.stop_after(next.map(|growth| growth.after));
         }
     }
 
@@ -143,9 +199,7 @@ impl<'a> Running<'a> {
         let Some(present) = self.present.remove(&job) else {
             return;
         };
-        let tasks = (0..present.tasks as u64).next_back();
-        let task = tasks.map(|last| Tenant::Task(job, TaskId(last)));
-        for tenant in task.into_iter().chain([Tenant::Job(job)]) {
+        for tenant in present.tenants(job).chain([Tenant::Job(job)]) {
             let work = self.works.remove(&tenant);
             let keys = work.into_iter().flat_map(|work| [work.end, work.report]);
             keys.flatten().for_each(|key| {
@@ -174,15 +228,18 @@ impl<'a> Running<'a> {
         let Some(present) = self.present.get_mut(&job) else {
             return Ok(());
         };
-        let number = present.tasks;
-        if let Some(plan) = self.setup.workload.jobs[present.index].tasks.get(number) {
+        let tasks = &self.setup.workload.jobs[present.index].tasks;
+        if let Some(plan) = tasks.get(present.plans) {
+            if present.plans > 0 {
+                present.task += present.grown + 1;
+            }
+            (present.plans, present.grown) = (present.plans + 1, 0);
             let begin = Event::TaskBegin {
                 job,
-                task: TaskId(number as u64),
+                task: TaskId(present.task),
                 request: plan.request.clone(),
             };
             present.next = Some(self.timeline.put(now + plan.pause, begin));
-            present.tasks += 1;
             return Ok(());
         }
         present.next = None;
@@ -196,7 +253,8 @@ impl<'a> Running<'a> {
         self.put_end(Tenant::Job(job), now)
     }
 
-    /// Puts the end of a tenant into the timeline, in place of the one that it has there.
+    /// Puts the end of a tenant into the timeline, or the next request of a task that grows before its
+    /// end, in place of what it has there.
     fn put_end(&mut self, tenant: Tenant, now: Time) -> Result<(), Error> {
         let Some(work) = self.works.get_mut(&tenant) else {
             return Ok(());
@@ -207,11 +265,57 @@ impl<'a> Running<'a> {
         if let Some(at) = work.ends(now)? {
             let end = match tenant {
                 Tenant::Job(job) => Event::Finished(job),
-                Tenant::Task(job, task) => Event::TaskEnd { job, task },
+                Tenant::Task(job, task) => {
+                    let present = self.present.get(&job);
+                    let growth = present.and_then(|own| {
+                        let plan = own.plan(self.setup.workload)?;
+                        Some((own.grown, plan.grows.get(own.grown as usize)?))
+                    });
+                    match growth {
+                        Some((grown, growth)) => Event::TaskBegin {
+                            job,
+                            task: TaskId(task.0 + grown + 1),
+                            request: growth.request.clone(),
+                        },
+                        None => Event::TaskEnd { job, task },
+                    }
+                }
             };
             work.end = Some(self.timeline.put(at, end));
         }
         Ok(())
+    }
+
+    /// The tenant whose work a tenant is part of: for growth, that of the task which grows.
+    fn worker(&self, tenant: Tenant) -> Tenant {
+        let Tenant::Task(job, task) = tenant else {
+            return tenant;
+        };
+        match self.present.get(&job) {
+            Some(present) if task.0 > present.task => Tenant::Task(job, TaskId(present.task)),
+            _ => tenant,
+        }
+    }
+
+    /// Whether a task has begun and is not over.
+    fn has_begun(&self, tenant: Tenant) -> bool {
+        let present = self.present.get(&tenant.job());
+        let is_there = |own: &Present| own.tenants(tenant.job()).any(|own| own == tenant);
+        present.is_some_and(is_there) && self.works.contains_key(&self.worker(tenant))
+    }
+
+    /// Whether all that a task has requested is granted. A task that waits for more does not work.
+    fn has_all(&self, tenant: Tenant, seen: Seen<'_>) -> bool {
+        let Tenant::Task(job, _) = tenant else {
+            return true;
+        };
+        let Some(present) = self.present.get(&job) else {
+            return true;
+        };
+        present.grown == 0
+            || present
+                .tenants(job)
+                .all(|part| seen.record.stay(part).is_some())
     }
 
     /// The job that an order is for.
@@ -221,7 +325,7 @@ impl<'a> Running<'a> {
             tenant,
             what,
         };
-        if matches!(tenant, Tenant::Task(..)) && !self.works.contains_key(&tenant) {
+        if matches!(tenant, Tenant::Task(..)) && !self.has_begun(tenant) {
             return Err(wrong(
                 "this task has not begun or is over; expected one that requests a device",
             )
@@ -321,18 +425,18 @@ impl<'a> Running<'a> {
     fn suspend(&mut self, tenant: Tenant, seen: Seen<'_>) -> Result<(), Error> {
         self.present(tenant, "a suspension")?;
         self.leave(tenant, seen);
-        if let Some(work) = self.works.get_mut(&tenant) {
+        // A task works only while it has all that it has requested.
+        let worker = self.worker(tenant);
+        if let Some(work) = self.works.get_mut(&worker) {
             work.set_rate(0, seen.now);
         }
-        self.put_end(tenant, seen.now)
+        self.put_end(worker, seen.now)
     }
 
     /// Other limits change the speed of a job and of its task, and so that of their neighbours.
     fn limit(&mut self, job: JobId, seen: Seen<'_>) -> Result<(), Error> {
-        let tasks = self.present(Tenant::Job(job), "a guard")?.tasks as u64;
-        let task = (0..tasks).next_back();
-        let task = task.map(|last| Tenant::Task(job, TaskId(last)));
-        for tenant in task.into_iter().chain([Tenant::Job(job)]) {
+        let tasks = self.present(Tenant::Job(job), "a guard")?.tenants(job);
+        for tenant in tasks.chain([Tenant::Job(job)]) {
             self.moved.push(tenant);
             let at = seen.record.stay(tenant).into_iter();
             self.changed.extend(at.flat_map(|stay| stay.at.machines()));
@@ -362,9 +466,30 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
+    /// Adds the ends of all by which a task has grown to that of the task, in the order of numbers.
+    fn end_growth(&self, facts: &mut Vec<(Time, Event)>) {
+        let mut at = 0;
+        while at < facts.len() {
+            if let (time, Event::TaskEnd { job, task }) = facts[at] {
+                let grown = self.present.get(&job).map_or(0, |present| present.grown);
+                let ends = (1..=grown).map(|by| {
+                    let task = TaskId(task.0 + by);
+                    (time, Event::TaskEnd { job, task })
+                });
+                facts.splice(at + 1..at + 1, ends);
+                at += grown as usize;
+            }
+            at += 1;
+        }
+    }
+
     /// Sets the rate of a tenant from its place, and puts its new end into the timeline if the rate
     /// has changed.
     fn set_speed(&mut self, tenant: Tenant, seen: Seen<'_>) -> Result<(), Error> {
+        let tenant = self.worker(tenant);
+        if !self.has_all(tenant, seen) {
+            return Ok(());
+        }
         let (Some(work), Some(stay)) = (self.works.get_mut(&tenant), seen.record.stay(tenant))
         else {
             return Ok(());
@@ -402,6 +527,7 @@ impl Driver for Running<'_> {
         // All are taken out before any is noted: what follows from them is in a further instant.
         facts.extend(std::iter::from_fn(|| self.timeline.take(now)));
         facts.retain_mut(|(_, event)| self.report(event, now));
+        self.end_growth(facts);
         for (_, event) in facts.iter() {
             self.note(event, seen, now)?;
         }

@@ -1,6 +1,7 @@
 //! The work of a job or a task, and its speed.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use mapa_sched::{Key, Time};
 
@@ -16,6 +17,9 @@ pub(super) struct Work<'a> {
     pub(super) own: Cow<'a, Submission>,
     /// The work left at `since`, in units of 2⁻³² ns.
     left: u128,
+    /// The work that is left when it next does something: 0 for its end, more for a request that it
+    /// makes before.
+    stop: u128,
     since: Time,
     /// The rate, in units of 2⁻³² of full speed; 0 while the tenant waits or is suspended.
     rate: u64,
@@ -33,12 +37,19 @@ impl<'a> Work<'a> {
         Self {
             own,
             left,
+            stop: 0,
             since: now,
             rate: 0,
             may_end,
             end: None,
             report: None,
         }
+    }
+
+    /// Sets what it does next: a request when so much of its work is done, or its end.
+    pub(super) fn stop_after(&mut self, done: Option<Duration>) {
+        let all = self.own.work.as_nanos();
+        self.stop = done.map_or(0, |done| all.saturating_sub(done.as_nanos()) << 32);
     }
 
     pub(super) fn rate(&self) -> u64 {
@@ -63,14 +74,15 @@ impl<'a> Work<'a> {
         (self.since, self.rate) = (now, rate);
     }
 
-    /// The moment at which no work will be left, at the present rate, but not before `now`. `None`
-    /// if it stands still.
+    /// The moment at which it ends or makes its next request, at the present rate, but not before
+    /// `now`. `None` if it stands still.
     pub(super) fn ends(&self, now: Time) -> Result<Option<Time>, ErrorKind> {
         if self.rate == 0 || !self.may_end {
             return Ok(None);
         }
         // Rounded up: in the nanosecond before there is still something left.
-        let takes = u64::try_from(self.left.div_ceil(u128::from(self.rate))).ok();
+        let left = self.left.saturating_sub(self.stop);
+        let takes = u64::try_from(left.div_ceil(u128::from(self.rate))).ok();
         let end = takes.and_then(|takes| self.since.0.checked_add(takes));
         let end = end.ok_or_else(|| ErrorKind::BadJob {
             job: self.own.job.id.0,

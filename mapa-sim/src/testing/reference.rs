@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use mapa_core::mig::Layout;
-use mapa_core::{DeviceId, DeviceSet, HardwareGraph, MachineId, Policy, Refusal};
+use mapa_core::{DeviceId, DeviceSet, HardwareGraph, MachineId, Policy, Refusal, Request};
 use mapa_sched::{
     Action, Event, Fleet, Guards, JobId, Placed, Scheduler, Stay, TaskId, Tenant, Time, Token, step,
 };
@@ -45,8 +45,10 @@ impl Doing {
         self.left = self.left.saturating_sub(done);
     }
 
-    fn end(&self, now: Time) -> Option<Time> {
-        (self.rate > 0).then(|| Time(now.0 + self.left.div_ceil(u128::from(self.rate)) as u64))
+    /// When so much work is left.
+    fn end(&self, stop: u128, now: Time) -> Option<Time> {
+        let left = self.left.saturating_sub(stop);
+        (self.rate > 0).then(|| Time(now.0 + left.div_ceil(u128::from(self.rate)) as u64))
     }
 
     fn enter(&mut self, now: Time, at: &Placed) {
@@ -74,6 +76,10 @@ impl Doing {
     }
 }
 
+fn is_over(doing: &Doing) -> bool {
+    doing.rate > 0 && doing.left == 0
+}
+
 /// A job that has arrived and has neither ended nor been rejected.
 struct Present {
     index: usize,
@@ -86,12 +92,34 @@ struct Present {
     /// When the next task begins.
     begins: Option<Time>,
     task: Option<(Time, Doing)>,
+    /// What the task has requested in addition, and when.
+    grown: Vec<(Time, Doing)>,
     done: Vec<TaskRun>,
 }
 
 impl Present {
+    /// The number of the task: how many requests were made before it.
     fn number(&self) -> TaskId {
-        TaskId(self.over as u64)
+        TaskId(self.done.len() as u64)
+    }
+
+    /// The work that is left when the task makes its next request, and the request.
+    fn growth(&self) -> Option<(u128, &Request)> {
+        let plan = self.doing.own.tasks.get(self.over)?;
+        let growth = plan.grows.get(self.grown.len())?;
+        let left = (plan.work - growth.after).as_nanos() << 32;
+        Some((left, &growth.request))
+    }
+
+    fn asks(&self) -> bool {
+        let task = self.task.as_ref().filter(|(_, doing)| doing.rate > 0);
+        task.zip(self.growth())
+            .is_some_and(|((_, doing), (stop, _))| doing.left <= stop)
+    }
+
+    fn task_is_over(&self) -> bool {
+        let task = self.task.as_ref().filter(|_| self.growth().is_none());
+        task.is_some_and(|(_, doing)| is_over(doing))
     }
 
     fn is_through(&self) -> bool {
@@ -114,7 +142,17 @@ impl Present {
         }
     }
 
+    /// The next task begins, or the task requests more.
     fn begin_task(&mut self, now: Time) -> Event {
+        if let Some((_, request)) = self.growth().filter(|_| self.task.is_some()) {
+            let request = request.clone();
+            let mut own = self.doing.own.clone();
+            own.job.request = request.clone();
+            let task = TaskId(self.number().0 + 1 + self.grown.len() as u64);
+            self.grown.push((now, Doing::new(own)));
+            let job = self.job;
+            return Event::TaskBegin { job, task, request };
+        }
         self.begins = None;
         let plan = &self.doing.own.tasks[self.over];
         let mut own = self.doing.own.clone();
@@ -125,37 +163,49 @@ impl Present {
         Event::TaskBegin { job, task, request }
     }
 
-    fn end_task(&mut self, now: Time) -> Event {
-        let (job, task) = (self.job, self.number());
-        if let Some((begun, mut doing)) = self.task.take() {
+    fn end_task(&mut self, now: Time) -> Vec<Event> {
+        let mut ends = Vec::new();
+        let job = self.job;
+        for (begun, mut doing) in self.task.take().into_iter().chain(self.grown.drain(..)) {
             doing.leave(now);
+            let task = TaskId(self.done.len() as u64);
             let stays = doing.stays;
             self.done.push(TaskRun { task, begun, stays });
+            ends.push(Event::TaskEnd { job, task });
         }
         self.over += 1;
         self.pauses(now);
-        Event::TaskEnd { job, task }
+        ends
     }
 
     fn doing(&mut self, tenant: Tenant) -> Option<&mut Doing> {
-        match tenant {
-            Tenant::Job(_) => Some(&mut self.doing),
-            Tenant::Task(_, task) if task == self.number() => {
-                self.task.as_mut().map(|(_, doing)| doing)
-            }
-            Tenant::Task(..) => None,
-        }
+        let Tenant::Task(_, task) = tenant else {
+            return Some(&mut self.doing);
+        };
+        let place = task.0.checked_sub(self.number().0)?;
+        let mut all = self.task.iter_mut().chain(&mut self.grown);
+        all.nth(place as usize).map(|(_, doing)| doing)
     }
 
     fn all(&mut self) -> impl Iterator<Item = &mut Doing> {
-        let task = self.task.as_mut().map(|(_, doing)| doing);
-        [Some(&mut self.doing), task].into_iter().flatten()
+        let tasks = self.task.iter_mut().chain(&mut self.grown);
+        std::iter::once(&mut self.doing).chain(tasks.map(|(_, doing)| doing))
+    }
+
+    /// A task that waits for more does not work.
+    fn waits_for_more(&mut self) {
+        let waits = self.grown.iter().any(|(_, doing)| doing.at.is_none());
+        for (_, doing) in self.task.iter_mut().filter(|_| waits) {
+            doing.rate = 0;
+        }
     }
 
     /// The next moment at which something happens to this job.
     fn next(&self, now: Time) -> Option<Time> {
-        let own = self.doing.end(now).filter(|_| self.is_through());
-        let task = self.task.as_ref().and_then(|(_, doing)| doing.end(now));
+        let own = self.doing.end(0, now).filter(|_| self.is_through());
+        let stop = self.growth().map_or(0, |(stop, _)| stop);
+        let task = self.task.as_ref();
+        let task = task.and_then(|(_, doing)| doing.end(stop, now));
         own.into_iter().chain(task).chain(self.begins).min()
     }
 
@@ -223,7 +273,6 @@ pub fn replay(
         // any has an effect.
         let mut facts = Vec::new();
         present.sort_by_key(|own| own.job);
-        let is_over = |doing: &Doing| doing.rate > 0 && doing.left == 0;
         let (over, rest): (Vec<_>, Vec<_>) = present
             .into_iter()
             .partition(|own| own.is_through() && is_over(&own.doing));
@@ -236,12 +285,12 @@ pub fn replay(
         }
         let begin: Vec<JobId> = present
             .iter()
-            .filter(|own| own.begins.is_some_and(|at| at <= now))
+            .filter(|own| own.begins.is_some_and(|at| at <= now) || own.asks())
             .map(|own| own.job)
             .collect();
         for own in &mut present {
-            if own.task.as_ref().is_some_and(|(_, doing)| is_over(doing)) {
-                facts.push(own.end_task(now));
+            if own.task_is_over() {
+                facts.extend(own.end_task(now));
             }
         }
         for (_, machine, whole, layout) in layouts.drain(..) {
@@ -266,6 +315,7 @@ pub fn replay(
                 over: 0,
                 begins: None,
                 task: None,
+                grown: Vec::new(),
                 done: Vec::new(),
             });
             facts.push(Event::Arrived(own.job.clone()));
@@ -328,6 +378,7 @@ pub fn replay(
         for doing in present.iter_mut().flat_map(Present::all) {
             doing.set_rate(execution, &guards, &fleet);
         }
+        present.iter_mut().for_each(Present::waits_for_more);
     }
     outcome.runs.sort_by_key(|run| run.index);
     outcome.rejected.sort_by_key(|rejected| rejected.index);

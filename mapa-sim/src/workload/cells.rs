@@ -39,6 +39,8 @@ cells! {
     Devices(usize): numbers::devices, |devices| devices.to_string();
     /// Decimal GB/s, as MB/s.
     Gbps(u32): numbers::pcie_mb_s, |mb_s| numbers::seconds(u64::from(mb_s) * 1_000_000);
+    /// Decimal GB of memory, as bytes.
+    Memory(u64): numbers::gigabytes, numbers::seconds;
     /// Yes or no.
     Flag(bool): numbers::flag, |flag| flag.to_string();
     /// The slope of Eq. 1 of Tang et al.

@@ -20,5 +20,5 @@ mod wrong;
 pub use generate::{Arrivals, EnergyDay, Generator, RunTimes, Sizes, Task, slice_jobs};
 pub use job_file::{read_jobs, write_jobs};
 pub use profiles::{Profile, read_profiles, write_profiles};
-pub use submission::{Submission, TaskPlan, Workload};
+pub use submission::{Ask, Growth, Submission, TaskPlan, Workload};
 pub use trace::{Selection, Shared, TraceKind, read_run_times, read_trace, read_trace_part};

@@ -78,6 +78,43 @@ pub(super) fn pcie_mb_s(text: &str) -> Result<u32, String> {
     })
 }
 
+/// Units of memory in files, bytes.
+const MEMORY: [(&str, u128); 4] = [
+    ("GB", 1_000_000_000),
+    ("MB", 1_000_000),
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+];
+
+/// Reads memory with its unit, as bytes, exactly.
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
+    let expected = || {
+        let units = MEMORY.map(|(unit, _)| unit).join(", ");
+        format!("`{text}`: expected memory of whole bytes with its unit ({units}), such as 2.5GB")
+    };
+    let mut units = MEMORY.iter();
+    let unit = units.find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)));
+    let (number, size) = unit.ok_or_else(expected)?;
+    // As seconds are read: in units of 10⁻⁹.
+    let nano = nanoseconds(number).map_err(|_| expected())?;
+    let bytes = u128::from(nano) * size;
+    if bytes % 1_000_000_000 != 0 {
+        return Err(expected());
+    }
+    u64::try_from(bytes / 1_000_000_000).map_err(|_| expected())
+}
+
+/// Reads decimal GB as bytes, exactly.
+pub(super) fn gigabytes(text: &str) -> Result<u64, String> {
+    let expected = |_| {
+        format!(
+            "`{text}`: expected GB from 0 to 18446744073.709551615, at most nine digits after the \
+             point"
+        )
+    };
+    nanoseconds(text).map_err(expected)
+}
+
 /// Whether a file can hold this bandwidth in GB/s: 0 (not -0), or a number from 0.001 to
 /// 4294967.295.
 pub(super) fn is_pcie_gbps(gbps: f64) -> bool {
@@ -179,6 +216,31 @@ mod tests {
             let error = nanoseconds(text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn memory_is_exact_to_the_byte() {
+        for (text, expected) in [
+            ("2GB", Some(2_000_000_000)),
+            ("0.000000001GB", Some(1)),
+            ("1.5MB", Some(1_500_000)),
+            ("1.5GiB", Some(3 << 29)),
+            ("512MiB", Some(512 << 20)),
+            ("18446744073.709551615GB", Some(u64::MAX)),
+            ("18446744073.709551615GiB", None),
+            ("0.0000001MB", None),
+            ("0.3GiB", None),
+            ("2", None),
+            ("2gb", None),
+            ("2 GB", None),
+            ("-2GB", None),
+            ("GB", None),
+        ] {
+            assert_eq!(bytes(text).ok(), expected, "{text}");
+        }
+        assert!(bytes("x").unwrap_err().contains("such as 2.5GB"));
+        assert_eq!(gigabytes("2.5"), Ok(2_500_000_000));
+        assert!(gigabytes("2GB").unwrap_err().contains("expected GB from 0"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mapa_core::Request;
-use mapa_sched::{Job, RunTime, Time};
+use mapa_sched::{Job, RunTime, TaskId, Time};
 
 use crate::workload::ratios::ratio_of;
 
@@ -21,7 +21,7 @@ pub struct Submission {
     /// these names. Empty if it is not known.
     pub task: Arc<str>,
     /// The tasks for which it requests devices while it runs, in this order. Most jobs have none.
-    /// Job files have no column for them.
+    /// In job files, the column `tasks`.
     pub tasks: Vec<TaskPlan>,
 }
 
@@ -35,6 +35,62 @@ pub struct TaskPlan {
     pub request: Request,
     /// How long it runs at full speed.
     pub work: Duration,
+    /// What it requests in addition while it keeps what it has, in this order. Most tasks request
+    /// nothing more.
+    pub grows: Vec<Growth>,
+}
+
+/// A further request of a task that holds a device already. To schedulers it is a task of its own,
+/// which begins while the first still runs. The work of the task stands still until the request is
+/// granted. All that a task has ends with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Growth {
+    /// How much of the task's work is done when it makes the request. Not more than the task's
+    /// work, and not less than that of the growth before.
+    pub after: Duration,
+    /// The devices that it requests in addition.
+    pub request: Request,
+}
+
+/// A request that a job makes while it runs: of a task, or of a task that grows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ask<'a> {
+    /// The number that schedulers know it by.
+    pub task: TaskId,
+    /// What it requests.
+    pub request: &'a Request,
+    /// The task that grows by it; `None` for the request with which a task begins.
+    pub grows: Option<TaskId>,
+}
+
+impl TaskPlan {
+    /// A task that begins after a pause, requests devices and works on them for so long.
+    #[must_use]
+    pub fn new(pause: Duration, request: Request, work: Duration) -> Self {
+        Self {
+            pause,
+            request,
+            work,
+            grows: Vec::new(),
+        }
+    }
+
+    /// The task with a further request, made when so much of its work is done.
+    #[must_use]
+    pub fn grow(mut self, after: Duration, request: Request) -> Self {
+        self.grows.push(Growth { after, request });
+        self
+    }
+
+    /// What is wrong with the moments at which it grows, if anything is.
+    pub(crate) fn wrong_growth(&self) -> Option<&'static str> {
+        if !self.grows.is_sorted_by_key(|own| own.after) {
+            return Some("a task's growths are not in order: expected each after the one before");
+        }
+        let last = self.grows.last().map(|own| own.after);
+        last.is_some_and(|last| last > self.work)
+            .then_some("a task grows after its work is done: expected growth within its work")
+    }
 }
 
 impl Submission {
@@ -68,6 +124,35 @@ impl Submission {
         Self {
             tasks: tasks.into_iter().collect(),
             ..self
+        }
+    }
+
+    /// What it requests while it runs, in the order of the numbers that the simulator gives: each
+    /// task, followed by its growths.
+    pub fn asks(&self) -> impl Iterator<Item = Ask<'_>> {
+        let parts = self.tasks.iter().flat_map(|plan| {
+            let grown = plan.grows.iter().map(|own| &own.request);
+            std::iter::once(&plan.request).chain(grown).enumerate()
+        });
+        (0..).zip(parts).map(|(number, (part, request))| Ask {
+            task: TaskId(number),
+            request,
+            grows: (part > 0).then(|| TaskId(number - part as u64)),
+        })
+    }
+
+    /// How long it takes if it runs alone and at full speed: pauses, tasks, and its own work. A job
+    /// with devices of its own works while its tasks run, so it takes as long as the longer of both.
+    #[must_use]
+    pub fn alone(&self, is_launched: bool) -> Duration {
+        let tasks = self.tasks.iter();
+        let tasks = tasks.fold(Duration::ZERO, |sum, plan| {
+            sum.saturating_add(plan.pause).saturating_add(plan.work)
+        });
+        if is_launched {
+            tasks.saturating_add(self.work)
+        } else {
+            tasks.max(self.work)
         }
     }
 

@@ -20,21 +20,28 @@ fn plan(devices: usize, pause: u64, work: u64) -> TaskPlan {
         pause: Duration::from_nanos(pause),
         request: Request::new(Pattern::ring(devices)),
         work: Duration::from_nanos(work),
+        grows: Vec::new(),
     }
 }
 
-/// Jobs of up to four tasks, many without a pause or without work.
+/// Jobs of up to four tasks, many without a pause or without work, and many that grow.
 fn workloads() -> impl Strategy<Value = Workload> {
-    let tasks = prop::collection::vec((1usize..4, 0u64..6, 0u64..9), 0..4);
+    let grows = prop::collection::vec((0u64..9, 1usize..3), 0..3);
+    let tasks = prop::collection::vec((1usize..4, 0u64..6, 0u64..9, grows), 0..4);
     let jobs = prop::collection::vec((1usize..4, 0u64..40, 0u64..20, tasks), 0..16);
     let units = prop::sample::select(vec![1u64, 7, 1_000_000_007]);
     (jobs, units).prop_map(|(jobs, unit)| {
         let jobs = (0..)
             .zip(jobs)
             .map(|(id, (devices, arrives, runs, tasks))| {
-                let tasks = tasks
-                    .into_iter()
-                    .map(|(devices, pause, work)| plan(devices, pause * unit, work * unit));
+                let tasks = tasks.into_iter().map(|(devices, pause, work, mut grows)| {
+                    grows.sort_unstable();
+                    let task = plan(devices, pause * unit, work * unit);
+                    grows.into_iter().fold(task, |task, (after, devices)| {
+                        let after = Duration::from_nanos(after.min(work) * unit);
+                        task.grow(after, Request::new(Pattern::ring(devices)))
+                    })
+                });
                 submission(id, devices, arrives * unit, runs * unit).tasks(tasks)
             });
         Workload::new("drawn", jobs)
@@ -180,11 +187,20 @@ proptest! {
         prop_assert!(placed <= restless.placed_tasks, "no task runs that was not placed");
         for run in &fast.runs {
             let plans = &workload.jobs[run.index].tasks;
-            prop_assert_eq!(run.tasks.len(), plans.len(), "a job ends after its last task");
+            let asks: Vec<_> = workload.jobs[run.index].asks().collect();
+            prop_assert_eq!(run.tasks.len(), asks.len(), "a job ends after its last task");
             let mut from = run.started();
-            for (own, plan) in run.tasks.iter().zip(plans) {
-                prop_assert_eq!(own.begun, from + plan.pause);
-                from = own.stays.last().unwrap().until;
+            let mut plans = plans.iter();
+            for (own, ask) in run.tasks.iter().zip(&asks) {
+                prop_assert_eq!(own.task, ask.task);
+                let ends = own.stays.last().unwrap().until;
+                match ask.grows {
+                    None => {
+                        prop_assert_eq!(own.begun, from + plans.next().unwrap().pause);
+                        from = ends;
+                    }
+                    Some(_) => prop_assert_eq!(ends, from, "growth ends with its task"),
+                }
             }
             prop_assert!(run.ended() >= from);
             prop_assert_eq!(run.launched.is_some(), run.stays.is_empty());
@@ -286,6 +302,65 @@ fn a_job_with_devices_ends_when_its_own_work_and_its_tasks_are_done() {
     // Without a second device the task is blocked forever, and the job waits for it.
     let never = at_once(false, [submission(0, 1, 0, 6).tasks([plan(1, 3, 9)])], 1);
     assert_eq!((never.waiting, never.end), (vec![0], Time(3)));
+}
+
+#[test]
+fn a_task_that_grows_stands_still_until_it_has_what_it_asks_for() {
+    // A task of 10 that asks for a second device after 4, and for a third after 6.
+    let grower = |id| {
+        let one = || Request::new(Pattern::ring(1));
+        let task = plan(1, 1, 10).grow(Duration::from_nanos(4), one());
+        submission(id, 1, 0, 2).tasks([task.grow(Duration::from_nanos(6), one())])
+    };
+    let begun = |outcome: &Outcome, run: usize| -> Vec<(u64, u64, u64, u64)> {
+        let tasks = outcome.runs[run].tasks.iter();
+        let of = |own: &mapa_sim::TaskRun| {
+            let stay = &own.stays[0];
+            (own.task.0, own.begun.0, stay.from.0, stay.until.0)
+        };
+        tasks.map(of).collect()
+    };
+    let alone = at_once(true, [grower(0)], 3);
+    let expected = [(0, 1, 1, 11), (1, 5, 5, 11), (2, 7, 7, 11)];
+    assert_eq!(begun(&alone, 0), expected);
+    assert_eq!(alone.runs[0].ended(), Time(13));
+
+    // Another job has the third device from 1 to 15: 6 of 10 are done at 7, and 4 remain at 15. The
+    // task behind the growth has the next number.
+    let other = submission(1, 1, 0, 0).tasks([plan(1, 0, 15)]);
+    let mut first = grower(0);
+    first.tasks.push(plan(1, 3, 5));
+    let both = at_once(true, [first, other], 3);
+    let expected = [
+        (0, 1, 1, 19),
+        (1, 5, 5, 19),
+        (2, 7, 15, 19),
+        (3, 22, 22, 27),
+    ];
+    assert_eq!(begun(&both, 0), expected);
+    assert_eq!(both.runs[0].ended(), Time(29));
+
+    // Two that hold one device each and ask for the other's hang.
+    let two = at_once(true, [grower(0), grower(1)], 2);
+    assert_eq!((two.waiting, two.end), (vec![0, 1], Time(5)));
+}
+
+#[test]
+fn growth_that_cannot_be_is_an_error_that_names_the_job() {
+    let grow = |after: &[u64]| {
+        let task = after.iter().fold(plan(1, 0, 5), |task, &after| {
+            let request = Request::new(Pattern::ring(1));
+            task.grow(Duration::from_nanos(after), request)
+        });
+        let workload = Workload::new("one", [submission(3, 1, 0, 6).tasks([task])]);
+        let fleet = Fleet::new([machine(2)]);
+        Simulation::new(&workload, fleet)
+            .run(&mut Restless::default(), &Fixed)
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(grow(&[6]).starts_with("job 3: a task grows after its work is done"));
+    assert!(grow(&[4, 2]).starts_with("job 3: a task's growths are not in order"));
 }
 
 #[test]

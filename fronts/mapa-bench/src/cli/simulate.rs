@@ -22,6 +22,8 @@ Examples:
       --scheduler pcie-aware --execution pcie-equal-share
   mapa-bench simulate --machine dgx-a100 --mig a100-40gb=4g,2g,1g --generate energy-day,jobs=300 --scheduler energy,rule=fit \\
       --execution by-size
+  mapa-bench simulate --machine a100-pcie-4-bridged --mig a100-40gb=2g,2g,1g,1g,1g --jobs jobs.csv --scheduler case-balanced \\
+      --svg instances.svg
   mapa-bench simulate --servers 20xdgx-1v,4xdgx-2 --network 25 --policy preserve --generate mapa,jobs=3000";
 
 const FLEET: &str = "A fleet";
@@ -73,8 +75,8 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "NAME", default_value = "fifo")]
     pub(crate) scheduler: SchedulerSpec,
     /// The model of run times. fixed: as the job file says. by-size: as the job file says for the
-    /// job's MIG instance. effective-bandwidth (Eq. 2) or
-    /// ring-packing: by predicted bandwidth. pcie-equal-share[,gbps=GB/s] (Eq. 2 of Tang et al.) or
+    /// job's MIG instance. by-warps[,slice=WARPS]: tasks that together want more warps than their
+    /// instance holds are slower. effective-bandwidth (Eq. 2) or ring-packing: by predicted bandwidth. pcie-equal-share[,gbps=GB/s] (Eq. 2 of Tang et al.) or
     /// pcie-max-min: by each job's share of PCIe bandwidth.
     #[arg(long, value_name = "MODEL", default_value = "effective-bandwidth")]
     pub(crate) execution: ExecutionSpec,
@@ -97,7 +99,12 @@ pub(crate) struct SimulateArgs {
     /// them again.
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
-    /// Draw bandwidth.svg, over-time.svg and timeline-POLICY.svg into this folder.
+    /// Draw bandwidth.svg, over-time.svg and timeline-POLICY.svg into this folder; if a device is
+    /// partitioned or a job has tasks, also instances-POLICY.svg, as --svg.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) plot: Option<PathBuf>,
+    /// Draw who was on which device or MIG instance over time, and the memory in use (SVG), into this
+    /// file; with `-`, print the picture in place of the answer. For one policy.
+    #[arg(long, hide_short_help = true, value_name = "FILE|-")]
+    pub(crate) svg: Option<String>,
 }

@@ -1,11 +1,13 @@
 //! SVG pictures of results.
 
 mod fit;
+mod instances;
 mod pcie;
 mod simulation;
 mod tenant;
 
 pub(crate) use fit::Plots;
+pub(crate) use instances::{Shown, draw, is_for};
 pub(crate) use pcie::{Contended, Slope, contention, slopes};
 pub(crate) use simulation::simulation;
 pub(crate) use tenant::tenant;

@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use mapa_core::{Objective, Settings, ring_packing_gbps};
-use mapa_sim::{ByBandwidth, BySize, Execution, Fixed, PcieEqualShare, PcieMaxMin, Workload};
+use mapa_sim::{
+    ByBandwidth, BySize, ByWarps, Execution, Fixed, PcieEqualShare, PcieMaxMin, Workload,
+};
 
 use super::registry::{Registry, Row};
 
@@ -100,7 +102,8 @@ impl Row for ExecutionRow {
     }
 }
 
-/// The models that MAPA ships: `fixed`, `by-size`, `effective-bandwidth` (Eq. 2 of MAPA), `ring-packing`,
+/// The models that MAPA ships: `fixed`, `by-size`, `by-warps` (`by-warps,slice=1024` for compute slices that hold
+/// so many warps), `effective-bandwidth` (Eq. 2 of MAPA), `ring-packing`,
 /// `pcie-equal-share` (Eq. 2 of Tang et al.; `pcie-equal-share,gbps=60` for ports of 60 GB/s) and
 /// `pcie-max-min`.
 pub(super) fn built_in() -> Registry<ExecutionRow> {
@@ -119,6 +122,20 @@ pub(super) fn built_in() -> Registry<ExecutionRow> {
         )
         .by_shared_pcie()
     };
+    let by_warps = ExecutionRow {
+        settings: &["slice=WARPS"],
+        make: Arc::new(|settings, _| {
+            Ok(Box::new(match settings.get("slice") {
+                Some(slice) => ByWarps::new(slice.positive("warps above 0")?),
+                None => ByWarps::default(),
+            }))
+        }),
+        ..ExecutionRow::new(
+            "by-warps",
+            "as the job file says; tasks that together want more warps than their instance holds are slower",
+            |_| Box::new(ByWarps::default()),
+        )
+    };
     [
         ExecutionRow::new("fixed", "as the job file says, whatever the links", |_| {
             Box::new(Fixed)
@@ -131,6 +148,7 @@ pub(super) fn built_in() -> Registry<ExecutionRow> {
                 |_| Box::new(BySize),
             )
         },
+        by_warps,
         ExecutionRow::new(
             "effective-bandwidth",
             "by the bandwidth that Eq. 2 predicts",

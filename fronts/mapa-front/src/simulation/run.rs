@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mapa_core::Policy;
 use mapa_sched::energy::SliceJob;
 use mapa_sched::{Fleet, RunTime};
-use mapa_sim::{Execution, Fragmentation, OverTime, Row, Scorer, Summary, Workload};
+use mapa_sim::{Execution, Fragmentation, Occupancy, OverTime, Row, Scorer, Summary, Workload};
 
 use super::simulation;
 use super::watch::{Counted, Watched};
@@ -29,6 +29,9 @@ pub struct Runner<'a> {
     pub execution: &'a ExecutionSpec,
     /// The execution model itself.
     pub model: &'a dyn Execution,
+    /// Whether to record who is on which device or instance when. Default: no, as each moment then
+    /// costs a look at every tenant.
+    pub records_occupancy: bool,
     scorer: Scorer,
     fragmentation: Fragmentation,
 }
@@ -51,6 +54,7 @@ impl<'a> Runner<'a> {
             scheduler,
             execution,
             model,
+            records_occupancy: false,
             scorer: Scorer::new(),
             fragmentation: Fragmentation::default(),
         }
@@ -80,10 +84,19 @@ impl<'a> Runner<'a> {
             .scheduler(self.scheduler, watched, self.execution)?;
         let mut scheduler = Counted { scheduler, ended };
         let fragmentation = &mut self.fragmentation;
+        let mut occupancy = self.records_occupancy.then(Occupancy::default);
         let outcome = simulation(self.workload, self.fleet.clone())
-            .observe(|now, fleet| over_time.observe(now, fleet, fragmentation))
+            .observe(|now, fleet| {
+                over_time.observe(now, fleet, fragmentation);
+                if let Some(own) = &mut occupancy {
+                    own.observe(now, fleet);
+                }
+            })
             .run(&mut scheduler, self.model)
             .map_err(Error::malformed)?;
+        if let Some(own) = &mut occupancy {
+            own.end(outcome.end);
+        }
         let rows = Row::of(&outcome, self.workload, self.fleet, &mut self.scorer);
         let summary = Summary::of(&outcome, &rows, self.fleet);
         let cut = cut.load(Ordering::Relaxed);
@@ -93,6 +106,7 @@ impl<'a> Runner<'a> {
             rows,
             summary,
             over_time,
+            occupancy,
             cut,
         })
     }

@@ -1,9 +1,8 @@
 //! How long decisions take, in wall-clock time.
 
-use std::time::{Duration, Instant};
-
 use crate::progress::Progress;
-use mapa_sched::{Event, Fleet, Scheduler, Time, Turn};
+use crate::timed::Timed;
+use mapa_sched::Fleet;
 
 use super::super::claim::{Claim, number};
 use super::super::plan::Plan;
@@ -16,28 +15,6 @@ use mapa_front::Error;
 /// tables are built.
 const RUNS: usize = 5;
 
-/// A scheduler that adds up its own time.
-struct Timed<S> {
-    scheduler: S,
-    took: Duration,
-}
-
-impl<S: Scheduler> Scheduler for Timed<S> {
-    fn name(&self) -> &str {
-        self.scheduler.name()
-    }
-
-    fn on_event(&mut self, now: Time, event: Event) {
-        self.scheduler.on_event(now, event);
-    }
-
-    fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
-        let start = Instant::now();
-        self.scheduler.act(now, turn);
-        self.took += start.elapsed();
-    }
-}
-
 /// Measures the decisions for a job, in microseconds: those that let it wait, and the one that
 /// starts it, with booking. The mean of a run, for the fastest of [`RUNS`] runs.
 fn micros(chooser: &Chooser, setting: &Setting, seed: u64) -> Result<f64, Error> {
@@ -49,11 +26,8 @@ fn micros(chooser: &Chooser, setting: &Setting, seed: u64) -> Result<f64, Error>
     let execution = setting.runs.execution(setting.judge);
     let mut best = f64::INFINITY;
     for _ in 0..RUNS {
-        let scheduler = chooser.scheduler(chooser.policy(setting.judge), setting);
-        let mut timed = Timed {
-            scheduler,
-            took: Duration::ZERO,
-        };
+        let mut scheduler = chooser.scheduler(chooser.policy(setting.judge), setting);
+        let mut timed = Timed::new(&mut scheduler);
         let outcome = simulate(&jobs, Fleet::new([graph.clone()]), &mut timed, &*execution)?;
         best = best.min(timed.took.as_secs_f64() * 1e6 / outcome.runs.len() as f64);
     }

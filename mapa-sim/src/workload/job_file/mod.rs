@@ -11,6 +11,7 @@ use super::wrong::{bad_line, bad_workload};
 use crate::error::Error;
 
 mod own;
+mod phases;
 mod released;
 
 pub use own::write_jobs;
@@ -44,6 +45,7 @@ const EXPECTED: &str = "a header with the columns gpus and duration_s, or lines 
 /// - a number is malformed, negative, not finite or too large;
 /// - a job has no devices, or more than [`MAX_DEVICES`](mapa_core::MAX_DEVICES);
 /// - a pattern or a column is unknown;
+/// - a job has tasks of another form, or has tasks and a column that contradicts them;
 /// - a line has too few or too many fields;
 /// - a job's number occurs twice.
 pub fn read_jobs(text: &str) -> Result<Workload, Error> {

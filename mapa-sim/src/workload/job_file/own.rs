@@ -13,8 +13,9 @@ use mapa_sched::{Job, JobId, RunTime, Time};
 use mapa_table::{Comments, Row, Sheet, columns, optional_text, text};
 use serde::{Deserialize, Serialize};
 
+use super::phases::Phases;
 use crate::error::{Error, ErrorKind};
-use crate::workload::cells::{Devices, Flag, Gbps, Pattern, Ratio, Seconds, Slope};
+use crate::workload::cells::{Devices, Flag, Gbps, Memory, Pattern, Ratio, Seconds, Slope};
 use crate::workload::notes::{names_lines, note_deadlines, note_order};
 use crate::workload::numbers;
 use crate::workload::patterns::{self, Patterns};
@@ -35,8 +36,9 @@ struct Every {
     arrival_s: Seconds,
     #[serde(with = "text")]
     gpus: Devices,
-    #[serde(with = "text")]
-    duration_s: Seconds,
+    /// Empty only for a job with tasks, which say it.
+    #[serde(default, with = "optional_text")]
+    duration_s: Option<Seconds>,
     #[serde(default = "ring", with = "text")]
     pattern: Pattern,
     /// Empty if it is not known.
@@ -169,6 +171,20 @@ struct Links {
     link_ratio: Option<Ratio>,
 }
 
+/// Columns of jobs that share instances.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Sharing {
+    /// Empty if it demands none, or as much as its tasks hold at once.
+    #[serde(with = "optional_text")]
+    memory_gb: Option<Memory>,
+    #[serde(with = "optional_text")]
+    tasks: Option<Phases>,
+    /// Empty if its tasks say it.
+    #[serde(with = "optional_text")]
+    grows: Option<Flag>,
+}
+
 /// A row: groups of columns, in the order in which they are written.
 #[derive(Clone, Debug, Serialize)]
 struct Columns {
@@ -179,6 +195,7 @@ struct Columns {
     mig: Mig,
     pcie: Pcie,
     links: Links,
+    sharing: Sharing,
 }
 
 impl Columns {
@@ -192,6 +209,7 @@ impl Columns {
             columns::<Mig>(),
             columns::<Pcie>(),
             columns::<Links>(),
+            columns::<Sharing>(),
         ]
         .concat()
     }
@@ -208,6 +226,7 @@ impl Columns {
             mig: row.read()?,
             pcie: row.read()?,
             links: row.read()?,
+            sharing: row.read()?,
         })
     }
 
@@ -218,7 +237,7 @@ impl Columns {
                 id: Some(place as u64),
                 arrival_s: at_once(),
                 gpus: Devices(1),
-                duration_s: Seconds(0),
+                duration_s: Some(Seconds(0)),
                 pattern: ring(),
                 sensitive: None,
                 task: String::new(),
@@ -233,6 +252,7 @@ impl Columns {
             mig: Mig::default(),
             pcie: Pcie::default(),
             links: Links::default(),
+            sharing: Sharing::default(),
         }
     }
 }
@@ -252,6 +272,7 @@ pub(super) fn read(text: &str) -> Result<Workload, Error> {
     let (mut jobs, mut lines, mut seen) = (Vec::new(), Vec::new(), BTreeMap::new());
     for row in sheet.rows() {
         let own = submission(Columns::read(&row)?, jobs.len() as u64, &mut made);
+        let own = own.map_err(|what| row.error(what))?;
         if let Some(first) = seen.insert(own.job.id, row.line()) {
             let what = format!(
                 "id {} again, as on line {first}: expected numbers that differ",
@@ -297,7 +318,8 @@ fn check_any(job: &Job) -> Result<(), String> {
         .map_err(|error| format!("estimate_s: {error}"))
 }
 
-fn submission(own: Columns, place: u64, made: &mut Patterns) -> Submission {
+fn submission(own: Columns, place: u64, made: &mut Patterns) -> Result<Submission, String> {
+    check_tasks(&own)?;
     let Columns {
         every,
         urgency,
@@ -306,15 +328,21 @@ fn submission(own: Columns, place: u64, made: &mut Patterns) -> Submission {
         mig,
         pcie,
         links,
+        sharing,
     } = own;
-    let demand = Demand {
-        pcie_mb_s: pcie.pcie_gbps.0,
-        ..Slice::demand(mig.slice)
+    let mut demand = match &sharing.tasks {
+        Some(phases) => phases.demand(),
+        None => Demand {
+            pcie_mb_s: pcie.pcie_gbps.0,
+            ..Slice::demand(mig.slice)
+        },
     };
+    if let Some(Memory(bytes)) = sharing.memory_gb {
+        demand.memory_bytes = bytes;
+    }
     let mut request = Request::new(made.with(every.pattern.0, every.gpus.0, demand));
     request.sensitivity = every.sensitive.map(|own| own.0).into();
     request.same_numa = constraints.same_numa.0;
-    let work = Duration::from_nanos(every.duration_s.0);
     let mut job = Job::new(JobId(every.id.unwrap_or(place)), request);
     job.arrived = Time(every.arrival_s.0);
     job.deadline = urgency.deadline_s.map(|at| Time(at.0));
@@ -323,11 +351,46 @@ fn submission(own: Columns, place: u64, made: &mut Patterns) -> Submission {
     job.slo = serving.slo_s.map(|length| Duration::from_nanos(length.0));
     job.pcie_alpha = pcie.pcie_alpha.0;
     job.link_ratio = links.link_ratio.map(|own| own.0);
-    let mut own = Submission::new(job, work).task(every.task);
+    let phases = sharing.tasks.as_ref();
+    job.grows = match sharing.grows {
+        Some(Flag(grows)) => grows,
+        None => phases.is_some_and(Phases::grow),
+    };
+    let work = match (phases, every.duration_s) {
+        (Some(phases), _) => phases.after(),
+        (None, Some(Seconds(work))) => Duration::from_nanos(work),
+        (None, None) => return Err("duration_s is empty: expected a value".to_owned()),
+    };
+    let mut own = Submission::new(job, work)
+        .task(every.task)
+        .tasks(phases.map(Phases::plans).unwrap_or_default());
+    if phases.is_some() {
+        own.job.run_time = RunTime::Fixed(own.alone(true));
+    }
     if let Some(Estimate(run_time)) = every.estimate_s {
         own.job.run_time = run_time;
     }
-    own
+    Ok(own)
+}
+
+/// Checks that no other column contradicts the tasks of a job: it is one process, which is launched
+/// without a device and shares whatever instance its tasks get.
+fn check_tasks(own: &Columns) -> Result<(), String> {
+    if own.sharing.tasks.is_none() {
+        return Ok(());
+    }
+    let wrong = match () {
+        () if own.every.duration_s.is_some() => {
+            "duration_s: expected an empty field, as tasks say it"
+        }
+        () if own.every.gpus.0 != 1 => "more than one of gpus: expected 1",
+        () if own.constraints.isolated.0 => "isolated: expected one of them",
+        () if own.constraints.same_numa.0 => "same_numa: expected one of them",
+        () if own.mig.slice.is_some() => "slice: expected one of them, as tasks share any instance",
+        () if own.pcie.pcie_gbps.0 != 0 => "pcie_gbps: expected one of them",
+        () => return Ok(()),
+    };
+    Err(format!("a job with tasks has {wrong}"))
 }
 
 /// The run time that a job's owner tells the scheduler.
@@ -392,11 +455,12 @@ impl fmt::Display for Estimate {
 ///
 /// - a pattern without ranks, or one that is neither a [`Shape`](mapa_core::Shape) nor independent;
 /// - demands that differ between ranks, or that are not for whole devices or slices of a size or of
-///   any, with or without PCIe traffic;
+///   any, with or without memory and PCIe traffic;
 /// - a job on any slice with run times that grow with the slice, none on the smallest, or a
 ///   deadline before its arrival;
 /// - constraints other than `same_numa`, or limits of its own;
-/// - tasks that request devices while it runs;
+/// - tasks of several ranks, or that request anything but memory and warps of any instance, shared;
+/// - tasks of a job that is isolated, requests several devices, or demands anything else than they;
 /// - an empty list of run times by size, one for a size without compute or memory slices, or a time
 ///   beyond 584 years;
 /// - a `pcie_alpha` that is not finite, or is below 0;
@@ -435,9 +499,6 @@ fn comments(workload: &Workload) -> Result<String, Error> {
 fn row_of(own: &Submission) -> Result<Columns, Error> {
     let job = &own.job;
     let request = &job.request;
-    if !own.tasks.is_empty() {
-        return Err(cannot(job, "its tasks: expected a job without"));
-    }
     let pattern = patterns::shape_of(&request.pattern).filter(|_| own.devices() > 0);
     let Some((shape, demand)) = pattern else {
         return Err(cannot(
@@ -450,14 +511,21 @@ fn row_of(own: &Submission) -> Result<Columns, Error> {
         Want::Any => Some(Slice::Any),
         _ => None,
     };
-    let plain = Demand {
-        pcie_mb_s: demand.pcie_mb_s,
-        ..Slice::demand(slice)
+    let phases = phases_of(own)?;
+    let mut plain = match &phases {
+        Some(phases) => phases.demand(),
+        None => Demand {
+            pcie_mb_s: demand.pcie_mb_s,
+            ..Slice::demand(slice)
+        },
     };
+    let memory = (demand.memory_bytes != plain.memory_bytes).then_some(Memory(demand.memory_bytes));
+    plain.memory_bytes = demand.memory_bytes;
     if demand != plain {
         return Err(cannot(
             job,
-            "its demand: expected whole devices, or slices of a size or of any, with or without PCIe traffic",
+            "its demand: expected whole devices, or slices of a size or of any, with or without memory and PCIe \
+             traffic; or what its tasks hold",
         ));
     }
     if check_any(job).is_err() {
@@ -485,8 +553,9 @@ fn row_of(own: &Submission) -> Result<Columns, Error> {
         let what = "an unknown link_ratio of a task whose own is known";
         return Err(cannot(job, what));
     }
+    let alone = own.alone(phases.is_some());
     let estimate = match &job.run_time {
-        RunTime::Fixed(length) if *length == own.work => None,
+        RunTime::Fixed(length) if *length == alone => None,
         RunTime::BySize(lengths)
             if lengths.is_empty() || !lengths.keys().all(|&size| numbers::is_size(size)) =>
         {
@@ -512,7 +581,10 @@ fn row_of(own: &Submission) -> Result<Columns, Error> {
             id: Some(job.id.0),
             arrival_s: Seconds(job.arrived.0),
             gpus: Devices(own.devices()),
-            duration_s: seconds(job, own.work)?,
+            duration_s: match phases {
+                Some(_) => None,
+                None => Some(seconds(job, own.work)?),
+            },
             pattern: Pattern(shape),
             sensitive: request.sensitivity.known().map(Flag),
             task: own.task.to_string(),
@@ -529,7 +601,9 @@ fn row_of(own: &Submission) -> Result<Columns, Error> {
         serving: Serving {
             slo_s: job.slo.map(|length| seconds(job, length)).transpose()?,
         },
-        mig: Mig { slice },
+        mig: Mig {
+            slice: slice.filter(|_| phases.is_none()),
+        },
         pcie: Pcie {
             pcie_gbps: Gbps(demand.pcie_mb_s),
             pcie_alpha: Slope(job.pcie_alpha),
@@ -540,7 +614,35 @@ fn row_of(own: &Submission) -> Result<Columns, Error> {
                 .filter(|_| job.link_ratio != of_task)
                 .map(Ratio),
         },
+        sharing: Sharing {
+            memory_gb: memory,
+            grows: Some(job.grows)
+                .filter(|&grows| grows != phases.as_ref().is_some_and(Phases::grow))
+                .map(Flag),
+            tasks: phases,
+        },
     })
+}
+
+/// The tasks of a job as a column; `None` if it has none.
+fn phases_of(own: &Submission) -> Result<Option<Phases>, Error> {
+    if own.tasks.is_empty() {
+        return Ok(None);
+    }
+    let job = &own.job;
+    if job.isolated || job.request.same_numa || own.devices() != 1 {
+        let what = "the tasks of a job that is isolated, on one NUMA node, or on several devices";
+        return Err(cannot(job, what));
+    }
+    if u64::try_from(own.alone(true).as_nanos()).is_err() {
+        return Err(cannot(job, "times beyond 584 years"));
+    }
+    let phases = Phases::of(own).ok_or_else(|| {
+        let what =
+            "its tasks: expected memory and warps of any instance, shared, and growth in order";
+        cannot(job, what)
+    });
+    phases.map(Some)
 }
 
 fn cannot(job: &Job, what: &str) -> Error {

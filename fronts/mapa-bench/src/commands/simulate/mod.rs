@@ -50,6 +50,14 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
     if args.plot.is_some() {
         features::require("plots", "--plot")?;
     }
+    if args.svg.is_some() {
+        features::require("plots", "--svg")?;
+    }
+    if args.svg.as_deref() == Some("-") && output.json {
+        return Err(Failure::malformed(
+            "--svg - prints the picture in place of the answer: expected a file with --json",
+        ));
+    }
     let machines = args
         .machine
         .iter()
@@ -68,6 +76,12 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
         .map_or_else(|| PolicySpec::default().policy, str::to_owned);
     let own = vec![own];
     let policies = policies(args.policy.as_ref().unwrap_or(&own), model.as_ref())?;
+    if args.svg.is_some() && policies.len() > 1 {
+        return Err(Failure::malformed(format_args!(
+            "--svg draws one simulation, and --policy names {}: expected one policy, or --plot",
+            policies.len()
+        )));
+    }
     // An unknown execution model is reported before the machine and the jobs are read.
     NAMES.execution(&args.execution, &Workload::default())?;
     let (machine, fleet) = machines_of(args, output)?;
@@ -88,6 +102,13 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
         written: Vec::new(),
     };
     answer.write(args)?;
+    #[cfg(feature = "plots")]
+    if args.svg.as_deref() == Some("-") {
+        if let Some(picture) = answer.instances(0)? {
+            output.line(picture.trim_end())?;
+        }
+        return Ok(());
+    }
     if output.json {
         output.object(&answer.json()?)
     } else {
@@ -163,6 +184,7 @@ fn runs(
 ) -> Result<Vec<PolicyRun>, Failure> {
     let execution = (&args.execution, execution);
     let mut runner = Runner::new(&NAMES, (workload, fleet), &args.scheduler, execution);
+    runner.records_occupancy = args.svg.is_some() || args.plot.is_some();
     let mut runs = Vec::new();
     for policy in policies {
         bar.set_message(policy.name().to_owned());
@@ -194,6 +216,18 @@ impl Answer {
             {
                 files.push((folder.join(name), picture.into_bytes()));
             }
+            if crate::plots::is_for(&self.fleet, &self.workload) {
+                for (at, run) in self.runs.iter().enumerate() {
+                    let file = folder.join(format!("instances-{}.svg", run.policy));
+                    let picture = self.instances(at)?;
+                    files.extend(picture.map(|picture| (file, picture.into_bytes())));
+                }
+            }
+        }
+        #[cfg(feature = "plots")]
+        if let Some(file) = args.svg.as_ref().filter(|file| *file != "-") {
+            let picture = self.instances(0)?;
+            files.extend(picture.map(|picture| (file.into(), picture.into_bytes())));
         }
         for (file, bytes) in files {
             write(&file, bytes)?;
@@ -202,15 +236,36 @@ impl Answer {
         Ok(())
     }
 
+    /// The picture of who was on which instance when, under one of the policies, if that was recorded.
+    #[cfg(feature = "plots")]
+    fn instances(&self, run: usize) -> Result<Option<String>, Failure> {
+        let Some(run) = self.runs.get(run) else {
+            return Ok(None);
+        };
+        let picture = run.occupancy.as_ref().map(|occupancy| {
+            crate::plots::draw(&crate::plots::Shown {
+                occupancy,
+                fleet: &self.fleet,
+                workload: &self.workload,
+                title: format!("{} on {}", run.outcome.scheduler, self.machine),
+                subtitle: self.source(),
+                end: run.outcome.end,
+            })
+        });
+        picture.transpose()
+    }
+
     /// The title of pictures: the machine and the workload, without the name of the random number
     /// generator.
     #[cfg(feature = "plots")]
     fn title(&self) -> String {
-        let source = self
-            .workload
-            .source
-            .replace(&format!(", {}", mapa_sim::GENERATOR), "");
-        format!("{}, {source}", self.machine)
+        format!("{}, {}", self.machine, self.source())
+    }
+
+    #[cfg(feature = "plots")]
+    fn source(&self) -> String {
+        let generator = format!(", {}", mapa_sim::GENERATOR);
+        self.workload.source.replace(&generator, "")
     }
 
     /// A row for each job under each policy.

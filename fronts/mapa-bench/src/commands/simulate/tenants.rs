@@ -92,6 +92,7 @@ pub(super) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
         (args.output.is_some(), "--output"),
         (args.series.is_some(), "--series"),
         (args.save_jobs.is_some(), "--save-jobs"),
+        (args.svg.is_some(), "--svg"),
     ];
     if let Some((_, name)) = unused.iter().find(|own| own.0) {
         return Err(Failure::malformed(format_args!(

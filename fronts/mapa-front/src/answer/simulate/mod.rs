@@ -11,8 +11,10 @@ use super::table::{Record, record, records};
 mod jobs;
 mod remarks;
 mod run;
+mod tasks;
 
 pub use run::{PolicyRun, Simulated};
+pub use tasks::{SimulatedTask, TaskStay};
 
 /// How a workload fared under each policy.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -75,6 +77,8 @@ pub struct SimulatedPolicy {
     pub groups: Vec<Record>,
     /// A row for each job, whatever its outcome.
     pub jobs: Vec<Record>,
+    /// The tasks of the jobs that finished: by the job's place in the workload, then by number.
+    pub tasks: Vec<SimulatedTask>,
     /// A row for each moment at which anything changed.
     pub series: Vec<Record>,
     /// How many decisions reached the limit of the search, so that better placements may exist.
@@ -168,6 +172,7 @@ impl PolicyRun {
             max_fragmentation: self.over_time.max_fragmentation(),
             groups: records(&self.summary.groups_table()),
             jobs: records(&self.jobs_table(what)?),
+            tasks: self.tasks(what),
             series: records(&self.over_time.table()),
             search_limit_reached: self.cut,
             remarks: self.remarks(what),

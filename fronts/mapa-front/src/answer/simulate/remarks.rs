@@ -8,6 +8,9 @@ use mapa_sim::Workload;
 use super::run::{PolicyRun, Simulated};
 use crate::text::counted;
 
+/// The schedulers that place the tasks of jobs.
+const PLACE_TASKS: [&str; 3] = ["case", "case-balanced", "slurm-mig"];
+
 impl PolicyRun {
     /// Reasons to doubt the numbers.
     pub fn remarks(&self, what: Simulated<'_>) -> Vec<String> {
@@ -55,6 +58,21 @@ impl PolicyRun {
             remarks.push(format!(
                 "{whole} of the waiting jobs {want} whole devices, and some devices are partitioned: a column `slice` \
                  requests instances"
+            ));
+        }
+        let places_tasks =
+            PLACE_TASKS.contains(&what.scheduler.split(',').next().unwrap_or_default());
+        let has_tasks = |&&at: &&usize| {
+            let own = what.workload.jobs.get(at);
+            own.is_some_and(|own| !own.tasks.is_empty())
+        };
+        let blocked = self.outcome.waiting.iter().filter(has_tasks).count();
+        if blocked > 0 && !places_tasks {
+            let have = if blocked == 1 { "has" } else { "have" };
+            remarks.push(format!(
+                "{blocked} of the waiting jobs {have} tasks, for which {} finds no place: expected one of {}",
+                what.scheduler,
+                PLACE_TASKS.join(", ")
             ));
         }
         if is_overload(self, what.workload) {

@@ -1,7 +1,7 @@
 //! What the answer of `simulate` is made from.
 
 use mapa_sched::Fleet;
-use mapa_sim::{Outcome, OverTime, Row, Summary, Workload};
+use mapa_sim::{Occupancy, Outcome, OverTime, Row, Summary, Workload};
 
 /// What was simulated.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +39,8 @@ pub struct PolicyRun {
     pub summary: Summary,
     /// The fleet over time.
     pub over_time: OverTime,
+    /// Who was on which device or instance when, if it was to be recorded.
+    pub occupancy: Option<Occupancy>,
     /// How many decisions reached the limit of the search.
     pub cut: usize,
 }

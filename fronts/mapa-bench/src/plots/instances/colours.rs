@@ -1,0 +1,43 @@
+//! Which colour each job has.
+
+use std::collections::BTreeMap;
+
+use mapa_sched::JobId;
+
+use super::Band;
+
+/// Chooses one of so many colours for each job that shares: in order of arrival, the next one in turn
+/// that no job has which lies on the same instance beside it or right before or behind it. If all
+/// are taken, the next one in turn. O(n²) for n tenants of an instance.
+pub(super) fn colours(bands: &[Band<'_>], number: usize) -> BTreeMap<JobId, usize> {
+    let mut jobs = Vec::new();
+    let mut beside: BTreeMap<JobId, Vec<JobId>> = BTreeMap::new();
+    for lane in bands.iter().flat_map(|band| &band.lanes) {
+        let shared = || lane.occupants.iter().filter(|own| !own.exclusive);
+        for own in shared() {
+            let job = own.tenant.job();
+            jobs.push((own.from, job));
+            let others =
+                shared().filter(|other| other.from <= own.until && own.from <= other.until);
+            let others = others.map(|other| other.tenant.job());
+            let others = others.filter(|&other| other != job);
+            beside.entry(job).or_default().extend(others);
+        }
+    }
+    jobs.sort_unstable();
+    let mut chosen: BTreeMap<JobId, usize> = BTreeMap::new();
+    for (_, job) in jobs {
+        if chosen.contains_key(&job) {
+            continue;
+        }
+        let next = chosen.len();
+        let taken = |colour: &usize| {
+            let mut others = beside.get(&job).into_iter().flatten();
+            others.any(|other| chosen.get(other) == Some(colour))
+        };
+        let mut colours = (next..next + number).map(|at| at % number);
+        let colour = colours.find(|colour| !taken(colour));
+        chosen.insert(job, colour.unwrap_or(next % number));
+    }
+    chosen
+}
