@@ -388,15 +388,30 @@ fn the_report_on_latencies_has_every_number_by_name() {
     let sections = &slo().1["sections"];
     let number = |section: &str, name: &str, key: &str| {
         let own = &sections[section]["numbers"][name][key];
-        own.as_f64().unwrap_or_else(|| panic!("{section}, {name}, {key}: {own}"))
+        own.as_f64()
+            .unwrap_or_else(|| panic!("{section}, {name}, {key}: {own}"))
     };
     for row in ["static", "guards", "placement", "mig", "full"] {
-        for key in ["miss_percent", "p95_ms", "p99_ms", "p999_ms", "throughput", "fail_percent"] {
+        for key in [
+            "miss_percent",
+            "p95_ms",
+            "p99_ms",
+            "p999_ms",
+            "throughput",
+            "fail_percent",
+        ] {
             assert!(number("table-3", row, key) > 0.0);
         }
     }
     for scenario in ["F0", "F1", "F2"] {
-        for policy in ["static", "static-4g", "slo", "slo-replay", "slo-replay-warm", "clairvoyant-4g"] {
+        for policy in [
+            "static",
+            "static-4g",
+            "slo",
+            "slo-replay",
+            "slo-replay-warm",
+            "clairvoyant-4g",
+        ] {
             for key in ["fail_percent", "p99_ms", "relaunches_per_hour", "slices"] {
                 assert!(number("beyond", &format!("{scenario} {policy}"), key) >= 0.0);
             }
@@ -405,7 +420,11 @@ fn the_report_on_latencies_has_every_number_by_name() {
     // What is arithmetic on the paper's own figures depends on no seed.
     let contradictions = sections["contradictions"]["claims"].as_array().unwrap();
     assert_eq!(contradictions.len(), 13);
-    assert!(contradictions.iter().all(|own| own["verdict"] == "does not hold"));
+    assert!(
+        contradictions
+            .iter()
+            .all(|own| own["verdict"] == "does not hold")
+    );
 }
 
 #[test]

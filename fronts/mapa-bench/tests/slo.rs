@@ -14,7 +14,10 @@ const PAGE: &str = include_str!("../../../docs/slo.md");
 fn folder() -> Folder {
     let folder = Folder::new();
     let block = PAGE.split("\n```csv\n").nth(1).unwrap();
-    folder.write("tenants.csv", &(block.split_once("\n```").unwrap().0.to_owned() + "\n"));
+    folder.write(
+        "tenants.csv",
+        &(block.split_once("\n```").unwrap().0.to_owned() + "\n"),
+    );
     folder
 }
 
@@ -36,8 +39,14 @@ fn the_page_on_tenants_shows_what_commands_print() {
 #[test]
 fn every_decision_of_a_log_is_made_again_bit_for_bit() {
     let folder = folder();
-    for scheduler in ["slo", "slo,warm=on,levers=placement", "slo-replay", "slo-replay,warm=on"] {
-        let words = format!("simulate --scheduler {scheduler} --jobs tenants.csv --log log.jsonl --json");
+    for scheduler in [
+        "slo",
+        "slo,warm=on,levers=placement",
+        "slo-replay",
+        "slo-replay,warm=on",
+    ] {
+        let words =
+            format!("simulate --scheduler {scheduler} --jobs tenants.csv --log log.jsonl --json");
         let answer: Value = serde_json::from_str(&stdout(&words, folder.run(&words))).unwrap();
         assert_valid("simulate-tenants", &answer);
         let words = "slo replay log.jsonl --json";
@@ -56,7 +65,10 @@ fn every_decision_of_a_log_is_made_again_bit_for_bit() {
             let output = folder.run("slo replay changed.jsonl");
             assert_eq!(output.status.code(), Some(2), "{scheduler}");
             let told = String::from_utf8(output.stderr).unwrap();
-            assert!(told.contains("made otherwise: expected the same decisions"), "{told}");
+            assert!(
+                told.contains("made otherwise: expected the same decisions"),
+                "{told}"
+            );
         }
     }
 }
@@ -70,24 +82,60 @@ fn what_cannot_be_simulated_is_said() {
         let told = String::from_utf8(output.stderr).unwrap();
         assert!(told.contains(what), "{words}: {told}");
     };
-    refused("simulate --scheduler slo", "this scheduler needs tenants: expected --jobs FILE");
-    refused("simulate --scheduler slo --machine dgx-1v --jobs tenants.csv", "--machine is not for the scheduler `slo`");
-    refused("simulate --scheduler slo,levers=some --jobs tenants.csv", "expected all, guards, placement, mig or none");
-    refused("simulate --scheduler slo,speed=3 --jobs tenants.csv", "no setting is called `speed`");
-    refused("simulate --scheduler slo,counters=noisy --jobs tenants.csv", "counters=noisy is for slo-replay");
+    refused(
+        "simulate --scheduler slo",
+        "this scheduler needs tenants: expected --jobs FILE",
+    );
+    refused(
+        "simulate --scheduler slo --machine dgx-1v --jobs tenants.csv",
+        "--machine is not for the scheduler `slo`",
+    );
+    refused(
+        "simulate --scheduler slo,levers=some --jobs tenants.csv",
+        "expected all, guards, placement, mig or none",
+    );
+    refused(
+        "simulate --scheduler slo,speed=3 --jobs tenants.csv",
+        "no setting is called `speed`",
+    );
+    refused(
+        "simulate --scheduler slo,counters=noisy --jobs tenants.csv",
+        "counters=noisy is for slo-replay",
+    );
     folder.write("jobs.csv", "id,devices\n1,2\n");
-    refused("simulate --scheduler slo --jobs jobs.csv", "expected a job file of tenants");
-    folder.write("wrong.csv", "tenant,does,start_s,end_s\nchat,serves,0,60\netl,sings,0,9\n");
-    refused("simulate --scheduler slo --jobs wrong.csv", "line 3: does `sings`: expected serves, copies or trains");
-    folder.write("wrong.csv", "tenant,does,start_s,end_s,promise_ms\nchat,serves,0,60,-4\n");
-    refused("simulate --scheduler slo --jobs wrong.csv", "expected a number from 0 to 1e9");
+    refused(
+        "simulate --scheduler slo --jobs jobs.csv",
+        "expected a job file of tenants",
+    );
+    folder.write(
+        "wrong.csv",
+        "tenant,does,start_s,end_s\nchat,serves,0,60\netl,sings,0,9\n",
+    );
+    refused(
+        "simulate --scheduler slo --jobs wrong.csv",
+        "line 3: does `sings`: expected serves, copies or trains",
+    );
+    folder.write(
+        "wrong.csv",
+        "tenant,does,start_s,end_s,promise_ms\nchat,serves,0,60,-4\n",
+    );
+    refused(
+        "simulate --scheduler slo --jobs wrong.csv",
+        "expected a number from 0 to 1e9",
+    );
     folder.write("wrong.csv", "tenant,does,start_s,end_s\netl,copies,0,9\n");
-    refused("simulate --scheduler slo --jobs wrong.csv", "expected at least one row that serves");
+    refused(
+        "simulate --scheduler slo --jobs wrong.csv",
+        "expected at least one row that serves",
+    );
     folder.write("log.jsonl", "{}\n");
     refused("slo replay log.jsonl", "line 1");
     folder.write("log.jsonl", "");
     refused("slo replay log.jsonl", "an empty log: expected a head");
-    error("simulate --machine dgx-1v --log a.jsonl", "--log is for the schedulers slo and slo-replay");
+    error(
+        "simulate --machine dgx-1v --log a.jsonl",
+        "--log is for the schedulers slo and slo-replay",
+    );
     error("simulate", "expected --machine, --live or --servers");
 }
 
@@ -99,6 +147,9 @@ fn latencies_and_tails_are_drawn() {
     stdout(words, folder.run(words));
     for name in ["chat-over-time.svg", "chat-tails.svg"] {
         let picture = fs::read_to_string(folder.at("pictures").join(name)).unwrap();
-        assert!(picture.starts_with("<svg") && picture.contains("promise"), "{name}");
+        assert!(
+            picture.starts_with("<svg") && picture.contains("promise"),
+            "{name}"
+        );
     }
 }

@@ -37,7 +37,7 @@ pub enum Controller {
 )]
 pub enum LogLine {
     /// The first line.
-    Head(Head),
+    Head(Box<Head>),
     /// A decision of the paper's controller.
     Decision(Box<Record>),
     /// A decision by replay.
@@ -82,10 +82,10 @@ impl Log {
 /// # Errors
 /// A number that JSON cannot write.
 pub fn write_log(by: &Controller, decisions: &[LogLine]) -> Result<String, Error> {
-    let head = LogLine::Head(Head {
+    let head = LogLine::Head(Box::new(Head {
         version: LOG_VERSION,
         by: by.clone(),
-    });
+    }));
     let mut text = String::new();
     for line in std::iter::once(&head).chain(decisions) {
         text += &serde_json::to_string(line).map_err(Error::malformed)?;

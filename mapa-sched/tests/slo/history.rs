@@ -239,7 +239,7 @@ impl Driver {
 
 /// Either controller.
 enum Controller {
-    Paper(State),
+    Paper(Box<State>),
     Replay(Box<ReplaySettings>, Box<ReplayState>),
 }
 
@@ -283,7 +283,7 @@ impl Controller {
 
     fn restore(&mut self, text: &str) {
         match self {
-            Self::Paper(own) => *own = serde_json::from_str(text).unwrap(),
+            Self::Paper(own) => **own = serde_json::from_str(text).unwrap(),
             Self::Replay(_, own) => **own = serde_json::from_str(text).unwrap(),
         }
     }
@@ -392,7 +392,7 @@ proptest! {
 
     #[test]
     fn promises_hold_over_random_histories(own in any_settings(), history in histories()) {
-        let paper = || Controller::Paper(State::new(Config::at(0), &own));
+        let paper = || Controller::Paper(Box::new(State::new(Config::at(0), &own)));
         let first = run(&own, paper(), &history)?;
         // No state outlives a run, so a second run gives the same bytes.
         prop_assert_eq!(first, run(&own, paper(), &history)?);
