@@ -136,7 +136,11 @@ fn what_cannot_be_simulated_is_said() {
         "simulate --machine dgx-1v --log a.jsonl",
         "--log is for the schedulers slo and slo-replay",
     );
-    error("simulate", "expected --machine, --live or --servers");
+    error(
+        "simulate --scheduler fifo",
+        "expected --machine, --live or --servers",
+    );
+    error("simulate", "required arguments were not provided");
 }
 
 #[cfg(feature = "plots")]

@@ -19,7 +19,10 @@ pub(super) fn act(step: &mut Step<'_>) {
         match place_for(step, own, joined) {
             Some(place) => {
                 if place == step.state.config.place {
-                    joined = (joined.0 + u32::from(own.heavy), joined.1 || own.training);
+                    joined = (
+                        joined.0.saturating_add(u32::from(own.heavy)),
+                        joined.1 || own.training,
+                    );
                 }
                 step.orders.push(Order::Admit { id: own.id, place });
             }
@@ -41,7 +44,7 @@ fn place_for(step: &Step<'_>, own: Newcomer, joined: (u32, bool)) -> Option<u32>
             && (at != step.state.config.place || is_open_beside(step, own, joined));
         let who = place.contention(step.settings);
         let load = (
-            who.heavy + u32::from(who.training),
+            who.heavy.saturating_add(u32::from(who.training)),
             at == step.state.config.place,
         );
         if is_open && best.is_none_or(|(least, _)| load < least) {
@@ -77,7 +80,9 @@ fn is_open_beside(step: &Step<'_>, own: Newcomer, joined: (u32, bool)) -> bool {
     );
     let then = model.slowdown(
         config.profile,
-        who.heavy + joined.0 + u32::from(own.heavy),
+        (who.heavy)
+            .saturating_add(joined.0)
+            .saturating_add(u32::from(own.heavy)),
         who.training || joined.1 || own.training,
         false,
     );

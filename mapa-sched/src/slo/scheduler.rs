@@ -431,8 +431,9 @@ impl Scheduler for SloScheduler {
             }
         }
         if self.waking.is_none() {
-            self.waking = Some(tick + 1);
-            turn.wake(Time((tick + 1).saturating_mul(self.tick_ns())), TICK);
+            let next = tick.saturating_add(1);
+            self.waking = Some(next);
+            turn.wake(Time(next.saturating_mul(self.tick_ns())), TICK);
         }
     }
 }

@@ -69,7 +69,7 @@ fn rebase(state: &mut State, tick: u64, settings: &Settings) {
         state.last_relaunch = Some(tick);
     }
     if let Guard::Rest { until } = &mut state.guard {
-        *until = tick + u64::from(settings.cool_down);
+        *until = tick.saturating_add(u64::from(settings.cool_down));
     }
     if let Phase::Relaunching { since, .. } = &mut state.phase {
         *since = tick;

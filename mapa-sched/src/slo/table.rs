@@ -125,7 +125,7 @@ pub const TABLE: [Row; 14] = [
             // An enlargement cannot make a tail worse, and a rollback is not itself rolled back.
             let is_judged = step.settings.levers.validate && matches!(why, Why::Move | Why::Shrink);
             step.state.phase = Phase::Validating {
-                at: step.input.tick + u64::from(step.settings.validation_ticks),
+                at: (step.input.tick).saturating_add(u64::from(step.settings.validation_ticks)),
                 before_ns,
                 back: is_judged.then_some(from),
             };
@@ -445,8 +445,13 @@ impl Step<'_> {
         }
     }
 
+    /// The tick after so many.
+    fn after(&self, ticks: u32) -> u64 {
+        self.input.tick.saturating_add(u64::from(ticks))
+    }
+
     pub(super) fn throttle(&mut self) {
-        let until = self.input.tick + u64::from(self.settings.throttle_ticks);
+        let until = self.after(self.settings.throttle_ticks);
         self.state.guard = Guard::On { until };
         self.state.unresolved = true;
         self.state.above = 0;
@@ -464,7 +469,7 @@ impl Step<'_> {
 
     /// Lifts the throttle; the guard rests.
     pub(super) fn lift(&mut self) {
-        let until = self.input.tick + u64::from(self.settings.cool_down);
+        let until = self.after(self.settings.cool_down);
         self.state.guard = Guard::Rest { until };
         self.orders.push(Order::Lift);
     }

@@ -423,6 +423,34 @@ proptest! {
         }
     }
 
+    /// A log may hold any state: nothing in it overflows or panics.
+    #[test]
+    fn no_state_of_a_log_panics(own in any_settings(), ticks in prop::array::uniform4(prop_oneof![Just(0), Just(u64::MAX), any::<u64>()]), counts in prop::array::uniform4(prop_oneof![Just(0), Just(u32::MAX)]), profile in any::<u8>(), next in happening()) {
+        let [tick, since, until, last] = ticks;
+        let config = Config { place: counts[0], profile, ..Config::at(0) };
+        let phases = [
+            mapa_sched::slo::Phase::Warmup,
+            mapa_sched::slo::Phase::Watch,
+            mapa_sched::slo::Phase::Relaunching { since, to: config, from: config, why: Why::Move, before_ns: Some(until) },
+            mapa_sched::slo::Phase::Validating { at: until, before_ns: Some(since), back: Some(config) },
+        ];
+        for phase in phases {
+            let mut state = State::new(config, &own);
+            (state.above, state.below, state.silent) = (counts[1], counts[2], counts[3]);
+            (state.guard, state.last_tick, state.last_relaunch) = (Guard::On { until }, Some(last), Some(since));
+            state.phase = phase;
+            for ns in [since, until, last, 0, 1, 2, 3, 4] {
+                state.window.push(ns);
+            }
+            let mut told = snapshot(&next.places);
+            told.places[0].heavy = Some(u32::MAX);
+            let newcomer = mapa_sched::slo::Newcomer { id: 1, heavy: true, training: true, deadline: until };
+            let input = Input { tick, latencies_ns: vec![since], snapshot: Some(told), newcomers: vec![newcomer], ..Input::default() };
+            let all = Settings { levers: Levers { admission: true, ..own.levers }, ..own.clone() };
+            let _ = recorded("t", &all, &mut state, &input);
+        }
+    }
+
     /// Which tick's report a latency comes with matters; how a report is cut into parts does not.
     #[test]
     fn latencies_in_other_batches_make_the_same_window(all in prop::collection::vec(1_u64..40, 1..300), cut in 1_usize..20) {

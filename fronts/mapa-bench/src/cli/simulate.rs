@@ -28,11 +28,13 @@ Examples:
 
 const FLEET: &str = "A fleet";
 
-/// Leaves it to the command to require a machine.
+/// Requires a machine unless servers or a scheduler are named.
 fn unless_servers(arg: Arg) -> Arg {
     if arg.get_id() == "machine" {
-        // The controllers of latencies have a machine of their own, so the command checks this.
+        // The controllers of latencies have a machine of their own. So where a scheduler is named,
+        // the command checks this.
         arg.required(false)
+            .required_unless_present_any(["live", "servers", "scheduler"])
     } else {
         arg
     }
