@@ -76,8 +76,7 @@ pub(crate) struct Cli {
 const AFTER_HELP: &str = "\
 Exit status: 0 an answer, 2 a malformed request, 3 a refusal (busy, infeasible or limit_reached).
 
-Your own machine:
-  mapa-bench topo --live
+Your own machine: mapa-bench topo --live, or
   nvidia-smi topo -m > my-server.txt
   mapa-bench allocate --machine my-server.txt --gpus 4 --sensitive --explain";
 

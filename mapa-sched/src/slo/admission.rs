@@ -7,7 +7,7 @@
 //! the tenant there, or if the tenant's predicted tail stays within its promise.
 
 use super::state::{Newcomer, Order};
-use super::table::Step;
+use super::under_way::Step;
 
 pub(super) fn act(step: &mut Step<'_>) {
     let tick = step.input.tick;

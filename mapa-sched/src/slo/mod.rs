@@ -46,6 +46,7 @@ mod signals;
 mod state;
 mod step;
 mod table;
+mod under_way;
 mod window;
 
 pub use estimate::percentile_99;

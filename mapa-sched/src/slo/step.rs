@@ -3,7 +3,8 @@
 use super::estimate::percentile_99;
 use super::settings::Settings;
 use super::state::{Guard, Input, Order, Phase, PhaseKind, State};
-use super::table::{RowId, Step, TABLE};
+use super::table::{RowId, TABLE};
+use super::under_way::Step;
 
 /// What a step did: the rows that applied, and the orders.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -47,7 +47,7 @@ impl FromStr for Does {
             "serves" => Ok(Self::Serves),
             "copies" => Ok(Self::Copies),
             "trains" => Ok(Self::Trains),
-            _ => Err("expected serves, copies or trains".to_owned()),
+            _ => Err(format!("`{text}`: expected serves, copies or trains")),
         }
     }
 }
@@ -72,7 +72,7 @@ impl FromStr for Amount {
     fn from_str(text: &str) -> Result<Self, String> {
         let own = text.parse().ok().filter(|own| (0.0..=1e9).contains(own));
         own.map(Self)
-            .ok_or_else(|| "expected a number from 0 to 1e9".to_owned())
+            .ok_or_else(|| format!("`{text}`: expected a number from 0 to 1e9"))
     }
 }
 

@@ -10,7 +10,8 @@ use crate::slo::settings::{Levers, Settings};
 use crate::slo::signals::Snapshot;
 use crate::slo::state::{Config, Guard, Input, PhaseKind, State, Why};
 use crate::slo::step::{Decision, step as paper_step};
-use crate::slo::table::{RowId, Step};
+use crate::slo::table::RowId;
+use crate::slo::under_way::Step;
 
 /// The state of one tenant's controller by replay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

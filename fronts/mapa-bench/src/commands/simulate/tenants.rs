@@ -151,6 +151,7 @@ pub(super) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
         }
         #[cfg(feature = "plots")]
         if let Some(folder) = &args.plot {
+            files::make_folder(folder)?;
             let (scenario, totals) = (&own.scenario, &done.controlled);
             for (name, svg) in crate::plots::tenant(&own.name, scenario, totals, &done.uncontrolled)
             {
