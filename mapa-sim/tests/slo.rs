@@ -135,7 +135,7 @@ fn paper(scenario: &Scenario, levers: Levers) -> impl Fn(u64) -> Paper + use<> {
 #[test]
 fn every_row_lies_in_the_papers_interval() {
     let own = Scenario::table_3();
-    let fixed = seeds(&own, 12, |_| Fixed);
+    let fixed = seeds(&own, 40, |_| Fixed);
     let rows = [
         (Levers::NONE, [16.4, 1.5], [20.0, 1.2]),
         (Levers::GUARDS, [14.5, 1.4], [19.0, 1.0]),
@@ -144,7 +144,7 @@ fn every_row_lies_in_the_papers_interval() {
         (Levers::ALL, [11.1, 1.0], [16.5, 0.7]),
     ];
     for (levers, miss, tail) in rows {
-        let all = seeds(&own, 12, paper(&own, levers));
+        let all = seeds(&own, 40, paper(&own, levers));
         let ours = [
             mean(&all, Totals::miss_percent),
             mean(&all, |own| own.percentile(99.0)),
