@@ -41,8 +41,11 @@ proptest! {
         all.iter().for_each(|ns| window.push(*ns));
         let exact = percentile_99(&window, Estimator::Exact).unwrap() as f64;
         let sketch = percentile_99(&window, Estimator::DdSketch).unwrap() as f64;
-        // The sketch's rank differs by at most one from the nearest rank.
-        let below = window.quantile(970).unwrap() as f64;
+        // A sketch takes the rank q (n - 1), rounded down: up to one below the nearest rank.
+        let mut sorted: Vec<u64> = window.latencies().collect();
+        sorted.sort_unstable();
+        let rank = (sorted.len() * 990).div_ceil(1000);
+        let below = sorted[rank.saturating_sub(2)] as f64;
         prop_assert!(sketch >= below * 0.98 && sketch <= exact * 1.02, "{sketch} {exact}");
         let digest = percentile_99(&window, Estimator::TDigest).unwrap() as f64;
         let most = window.quantile(1000).unwrap() as f64;

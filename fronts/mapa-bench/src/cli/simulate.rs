@@ -72,8 +72,8 @@ pub(crate) struct SimulateArgs {
     /// instances. For tenants that serve requests, slo and slo-replay (docs/slo.md). docs/which-scheduler.md says which one when. Settings follow
     /// the name (docs/schedulers.md): first-fit,order=ORDER,max-slowdown=FACTOR,
     /// topology-plan,goal=GOAL,estimates=TRUST, pcie-aware,delay=FACTOR,wait=SECONDS,
-    /// pcie-plan,search=MOVES,wait=SECONDS, energy,rule=RULE, energy-plan,prices=NAME|FILE or
-    /// learned,weights=FILE.
+    /// pcie-plan,search=MOVES,wait=SECONDS, energy,rule=RULE, energy-plan,prices=NAME|FILE,
+    /// learned,weights=FILE, case,isolated=ORDER,others=ORDER,reprovision=on or slurm-mig,head=block.
     #[arg(long, value_name = "NAME", default_value = "fifo")]
     pub(crate) scheduler: SchedulerSpec,
     /// The model of run times. fixed: as the job file says. by-size: as the job file says for the
