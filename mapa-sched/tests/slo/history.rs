@@ -112,6 +112,9 @@ struct Driver {
     throttled: Option<u64>,
     throttled_ticks: u64,
     last_relaunch: Option<u64>,
+    /// By how much the clock has jumped forward since: the controller cannot know that less time
+    /// has passed.
+    jumped: u64,
     /// The configuration before the last relaunch, and why that was made.
     before: Option<(Config, Why)>,
     enlarged: u32,
@@ -125,6 +128,7 @@ impl Driver {
             throttled: None,
             throttled_ticks: 0,
             last_relaunch: None,
+            jumped: 0,
             before: None,
             enlarged: 0,
         }
@@ -159,19 +163,19 @@ impl Driver {
                 if why != Why::Rollback {
                     let apart = self
                         .last_relaunch
-                        .is_none_or(|last| now - last >= u64::from(own.dwell));
+                        .is_none_or(|last| now + self.jumped - last >= u64::from(own.dwell));
                     prop_assert!(apart, "{} after {:?}", now, self.last_relaunch);
                 }
                 self.check_lever(own, to, why)?;
                 self.before = Some((self.config, why));
-                self.last_relaunch = Some(now);
+                (self.last_relaunch, self.jumped) = (Some(now), 0);
                 let takes = 5 + now % 20;
                 self.relaunch = Some((now + takes, to));
             }
             Order::Restore { to } => {
                 self.relaunch = None;
                 prop_assert_eq!(to, self.config, "what is restored is what was before");
-                self.last_relaunch = Some(now);
+                (self.last_relaunch, self.jumped) = (Some(now), 0);
                 // An enlargement that failed did not take place.
                 let is_larger = matches!(self.before, Some((_, Why::Enlarge)));
                 self.enlarged -= u32::from(is_larger);
@@ -305,7 +309,11 @@ fn run(
         let now = at as u64;
         let mut command = None;
         match next.fault {
-            Fault::Clock(by) => offset = (offset + by).max(0),
+            Fault::Clock(by) => {
+                let next = (offset + by).max(0);
+                driver.jumped += u64::try_from(next - offset).unwrap_or(0);
+                offset = next;
+            }
             Fault::Stop => command = Some(Command::Stop),
             Fault::Crash(ago) => {
                 controller.restore(&saved[saved.len().saturating_sub(ago + 1)]);
@@ -313,7 +321,7 @@ fn run(
                 driver.relaunch = None;
                 driver.before = None;
                 driver.enlarged = u32::from(driver.config.profile);
-                driver.last_relaunch = Some(now);
+                (driver.last_relaunch, driver.jumped) = (Some(now), 0);
                 command = Some(Command::Recover {
                     config: driver.config,
                 });
