@@ -164,6 +164,9 @@ fn a_process_that_is_killed_at_any_point_leaves_a_state_that_can_be_read() {
         fake.create_instance(0, "7g.40gb", None).unwrap();
         fake.reset(0).unwrap();
     }
+    // Each round of this process used two serial numbers; the others are of those who were killed.
+    let last = fake.state().unwrap().devices[0].mig.last_serial;
+    assert!(last > 2 * 30 + 30, "{last}");
 }
 
 #[test]

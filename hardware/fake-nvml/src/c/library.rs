@@ -49,13 +49,9 @@ fn library() -> MutexGuard<'static, Library> {
 pub(super) fn start() -> Answer {
     let mut library = library();
     if library.fake.is_none() {
-        match open() {
-            Ok((fake, log)) => {
-                library.log = log;
-                library.fake = Some(Arc::new(fake));
-            }
+        match library.open() {
+            Ok(fake) => library.fake = Some(Arc::new(fake)),
             Err(error) => {
-                library.log = std::env::var_os("FAKE_NVML_LOG").map(PathBuf::from);
                 library.complain(&error);
                 // Without a machine there is nothing to drive.
                 return Err(Code::DriverNotLoaded);
@@ -64,13 +60,6 @@ pub(super) fn start() -> Answer {
     }
     library.users += 1;
     Ok(())
-}
-
-fn open() -> Result<(Fake, Option<PathBuf>), Error> {
-    let own = own_path();
-    let folder = own.as_deref().and_then(Path::parent);
-    let config = Config::find(folder, |name| std::env::var(name).ok())?;
-    Ok((Fake::open(&config)?, config.log))
 }
 
 /// The file from which this library was loaded: the mapping that has its code.
@@ -109,6 +98,17 @@ pub(super) fn complain(error: &Error) {
 }
 
 impl Library {
+    /// Opens the machine of the settings, and the log that they name.
+    fn open(&mut self) -> Result<Fake, Error> {
+        // Settings that cannot be read name no log, but the environment may.
+        self.log = std::env::var_os("FAKE_NVML_LOG").map(PathBuf::from);
+        let own = own_path();
+        let folder = own.as_deref().and_then(Path::parent);
+        let config = Config::find(folder, |name| std::env::var(name).ok())?;
+        self.log.clone_from(&config.log);
+        Fake::open(&config)
+    }
+
     fn complain(&mut self, error: &Error) {
         let what = format!("fake-nvml: {error}");
         if self.said.as_deref() == Some(what.as_str()) {
