@@ -77,6 +77,26 @@ impl Fake {
         self.store.read()
     }
 
+    /// Checks that a state is one of this machine: its devices, links, and instances.
+    ///
+    /// # Errors
+    /// What cannot be; the message names the device.
+    pub fn check(&self, state: &State) -> Result<(), Error> {
+        check(&self.hardware, state)
+    }
+
+    /// Puts a whole state in the place of the present one.
+    ///
+    /// # Errors
+    /// As [`Fake::check`]; a state file that cannot be changed.
+    pub fn replace(&self, state: State) -> Result<(), Error> {
+        self.check(&state)?;
+        self.change(|own| {
+            *own = state;
+            Ok(())
+        })
+    }
+
     /// The number of devices.
     #[must_use]
     pub fn device_count(&self) -> usize {

@@ -371,7 +371,8 @@ impl State {
             .windows(2)
             .all(|two| two[0].number < two[1].number);
         let last = self.events.last().map(|event| event.number);
-        if !rise || last.is_some_and(|last| last >= self.next_event) {
+        let far = self.next_event > u64::MAX / 2;
+        if !rise || far || last.is_some_and(|last| last >= self.next_event) {
             return Err(Error::new(
                 "events out of order: expected rising numbers below `next_event`",
             ));

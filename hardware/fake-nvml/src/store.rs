@@ -27,12 +27,15 @@ pub(crate) enum Store {
     Shared(Shared),
 }
 
+/// Says whether a state fits the machine.
+type Check = dyn Fn(&State) -> Result<(), Error> + Send + Sync;
+
 /// A state file, and the last state that was read from it.
 pub(crate) struct Shared {
     path: PathBuf,
     fresh: Arc<State>,
     /// Checks a state that was read.
-    check: Box<dyn Fn(&State) -> Result<(), Error> + Send + Sync>,
+    check: Box<Check>,
     seen: Mutex<Option<(u64, Arc<State>)>>,
 }
 
@@ -172,7 +175,10 @@ fn generation_of(head: &[u8; HEAD]) -> Option<u64> {
     let digits = head.strip_prefix(MAGIC.as_bytes())?.strip_suffix(b"\n")?;
     let plain = digits.iter().all(u8::is_ascii_digit);
     let text = std::str::from_utf8(digits).ok().filter(|_| plain)?;
-    text.parse().ok()
+    // Far beyond any clock, and the next one is a number too.
+    text.parse()
+        .ok()
+        .filter(|generation| *generation < u64::MAX / 2)
 }
 
 /// What a mutex holds, even if somebody panicked with it: states are replaced whole.

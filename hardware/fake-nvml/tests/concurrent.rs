@@ -57,7 +57,7 @@ fn instances(raw: &Raw, seed: u32) {
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         let choice = (draw >> 33) as usize;
-        if choice % 3 == 0 && !own.is_empty() {
+        if choice.is_multiple_of(3) && !own.is_empty() {
             let (instance, compute) = own.swap_remove(choice / 3 % own.len());
             raw.destroy_compute(compute).unwrap();
             raw.destroy(instance).unwrap();

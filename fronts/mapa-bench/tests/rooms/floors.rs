@@ -11,7 +11,7 @@ pub(crate) struct Floors {
 }
 
 /// Every crate of the workspace that has modules.
-pub(crate) const FLOORS: [Floors; 12] = [
+pub(crate) const FLOORS: [Floors; 13] = [
     Floors {
         name: "mapa-core",
         source: "mapa-core/src",
@@ -59,6 +59,24 @@ pub(crate) const FLOORS: [Floors; 12] = [
             "graph_file",
             "policies",
             "writers",
+        ],
+    },
+    Floors {
+        name: "fake-nvml",
+        source: "hardware/fake-nvml/src",
+        rooms: &[
+            "error",
+            "code",
+            "calls",
+            "config",
+            "install",
+            "product",
+            "hardware",
+            "state",
+            "store",
+            "partition",
+            "fake",
+            "c",
         ],
     },
     Floors {

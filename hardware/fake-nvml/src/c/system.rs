@@ -14,8 +14,8 @@ use crate::code::Code;
 const CUDA: c_int = 13_000;
 
 calls! {
-    fn nvmlInit() |call| start(call);
-    fn nvmlInit_v2() |call| start(call);
+    fn nvmlInit() start;
+    fn nvmlInit_v2() start;
     // The flags say what may be missing; nothing is.
     fn nvmlInitWithFlags(flags: by c_uint) |call| {
         let _ = flags;
