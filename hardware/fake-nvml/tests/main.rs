@@ -12,5 +12,6 @@ mod discover;
 mod events;
 mod faults;
 mod files;
+mod health;
 mod instances;
 mod nvml;
