@@ -29,6 +29,8 @@ pub struct LinkSpeed {
     pub generation: &'static str,
     /// GB/s per direction: of one direct link, or of sixteen PCIe lanes.
     pub gbps: f64,
+    /// The rates that `nvidia-smi nvlink -s` prints for one link, GB/s; none of other links.
+    pub printed: &'static [f64],
     /// Devices with links of this generation.
     pub devices: Vec<&'static str>,
     /// Where the figure comes from.
@@ -41,18 +43,21 @@ pub fn link_speeds() -> impl Iterator<Item = LinkSpeed> {
     let nvlink = TABLE.nvlink.iter().map(move |link| LinkSpeed {
         generation: &link.generation,
         gbps: link.gbps,
+        printed: &link.printed,
         devices: devices(&link.devices),
         source: &link.source,
     });
     let xgmi = TABLE.xgmi.iter().map(move |link| LinkSpeed {
         generation: &link.generation,
         gbps: link.gbps,
+        printed: &[],
         devices: devices(&link.devices),
         source: &link.source,
     });
     let pcie = TABLE.pcie.iter().map(|link| LinkSpeed {
         generation: &link.generation,
         gbps: link.gbps(16),
+        printed: &[],
         devices: Vec::new(),
         source: &link.source,
     });

@@ -17,7 +17,7 @@ use self::source::{Crate, Sources};
 
 /// From each crate of the workspace, the arrows that may leave it. They point down; a new one is
 /// argued for in docs/decisions.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("mapa-core", &[]),
     ("mapa-table", &[]),
     // The catalogue is for its tests and examples.
@@ -38,6 +38,8 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("mapa-rl", &["mapa-sched", "mapa-sim"]),
     // What the drivers answer is text, which has its readers.
     ("mapa-live", &["mapa-core", "mapa-topologies"]),
+    // Discovery is for its tests.
+    ("fake-nvml", &["mapa-core", "mapa-live", "mapa-topologies"]),
     // What fronts share: requests, names and answers, in words.
     (
         "mapa-front",
@@ -119,6 +121,14 @@ const ARROWS: [(&str, &[&str]); 15] = [
         ],
     ),
 ];
+
+/// The crates that may contain `unsafe` code, the one folder of each that may, and why. ARCHITECTURE.md
+/// has the same list.
+const UNSAFE: [(&str, &str, &str); 1] = [(
+    "hardware/fake-nvml",
+    "src/c",
+    "C programs call it, and hand it pointers",
+)];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -242,6 +252,55 @@ fn machines_are_read_from_text_without_io() {
     check_words("topologies/src", &looks);
 }
 
+/// The folders of the workspace's crates, as its manifest names them.
+fn members() -> Vec<String> {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let list = manifest.split("members = [").nth(1).unwrap();
+    let list = list.split(']').next().unwrap();
+    let names = list.split('"').skip(1).step_by(2);
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn unsafe_code_is_in_the_rooms_of_the_list_alone_and_every_block_says_why() {
+    let architecture = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let members = members();
+    assert!(
+        members.len() > 10
+            && UNSAFE
+                .iter()
+                .all(|(of, ..)| members.iter().any(|own| own == of))
+    );
+    for member in members {
+        let manifest = fs::read_to_string(root().join(&member).join("Cargo.toml")).unwrap();
+        let Some((_, room, why)) = UNSAFE.iter().find(|(of, ..)| *of == member) else {
+            // The lints of the workspace forbid it, and what is forbidden cannot be allowed again.
+            let forbids = ["[lints]\nworkspace = true", "unsafe_code = \"forbid\""];
+            assert!(forbids.iter().any(|own| manifest.contains(own)), "{member}");
+            continue;
+        };
+        for lint in [
+            "unsafe_code = \"deny\"",
+            "unsafe_op_in_unsafe_fn = \"deny\"",
+            "undocumented_unsafe_blocks = \"deny\"",
+        ] {
+            assert!(manifest.contains(lint), "{member}: {lint}");
+        }
+        assert!(
+            architecture.contains(&format!("`{member}/{room}`")),
+            "{member}"
+        );
+        assert!(architecture.contains(why), "{member}: {why}");
+        let mut lines = Vec::new();
+        code(&root().join(&member).join("src"), &mut lines);
+        let inside = root().join(&member).join(room);
+        for (path, line) in lines {
+            let outside = !path.starts_with(&inside) && line.contains("unsafe");
+            assert!(!outside, "{}: {line}", path.display());
+        }
+    }
+}
+
 #[test]
 fn no_file_uses_what_lies_on_a_higher_floor_and_no_files_run_in_a_circle() {
     let mut all = Vec::new();
@@ -343,6 +402,7 @@ fn every_file_of_tests_is_in_the_one_binary() {
     for manifest in [
         "mapa-core",
         "topologies",
+        "hardware/fake-nvml",
         "hardware/mapa-live",
         "lab/mapa-rl",
         "mapa-patterns",

@@ -13,6 +13,7 @@ mod command;
 mod discover;
 mod error;
 mod found;
+mod health;
 mod host;
 mod kfd;
 mod live;
@@ -21,15 +22,18 @@ mod nvidia_smi;
 mod nvml;
 mod roots;
 mod source;
+mod watch;
 
 pub use discover::discover;
 pub use error::Error;
 pub use found::{Discovered, State};
+pub use health::{Change, Health, is_of_program};
 pub use kfd::read_kfd;
 pub use live::{Live, default_cache};
 pub use nvidia_smi::counters;
 pub use roots::Roots;
 pub use source::{Attempt, Source};
+pub use watch::{Watch, watch};
 
 /// The example in docs/live.md, compiled as a test.
 #[cfg(doctest)]

@@ -11,7 +11,7 @@ pub(crate) struct Floors {
 }
 
 /// Every crate of the workspace that has modules.
-pub(crate) const FLOORS: [Floors; 12] = [
+pub(crate) const FLOORS: [Floors; 13] = [
     Floors {
         name: "mapa-core",
         source: "mapa-core/src",
@@ -62,6 +62,24 @@ pub(crate) const FLOORS: [Floors; 12] = [
         ],
     },
     Floors {
+        name: "fake-nvml",
+        source: "hardware/fake-nvml/src",
+        rooms: &[
+            "error",
+            "code",
+            "calls",
+            "config",
+            "install",
+            "product",
+            "hardware",
+            "state",
+            "store",
+            "partition",
+            "fake",
+            "c",
+        ],
+    },
+    Floors {
         name: "mapa-live",
         source: "hardware/mapa-live/src",
         rooms: &[
@@ -74,7 +92,9 @@ pub(crate) const FLOORS: [Floors; 12] = [
             "kfd",
             "command",
             "nvidia_smi",
+            "health",
             "nvml",
+            "watch",
             "cache",
             "discover",
         ],

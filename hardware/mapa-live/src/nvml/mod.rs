@@ -1,11 +1,14 @@
 //! NVIDIA's library NVML.
 //!
 //! `owner` holds the one handle of this process, `questions` makes queries through it, and
-//! `machine` builds a machine from the answers.
+//! `machine` builds a machine from the answers. `events` watches devices with a handle of its own.
 
+mod events;
 mod machine;
 mod owner;
 mod questions;
+
+pub(crate) use events::watch;
 
 use crate::found::{Found, Silence};
 use crate::live::Live;

@@ -105,7 +105,7 @@ fn own(library: &Path, jobs: &Receiver<Job>) {
     }
 }
 
-fn load(library: &Path) -> Result<Nvml, Silence> {
+pub(super) fn load(library: &Path) -> Result<Nvml, Silence> {
     let nvml = Nvml::builder().lib_path(library.as_os_str()).init();
     nvml.map_err(|error| match error {
         NvmlError::LibloadingError(error) => not_loaded(&error.to_string()),

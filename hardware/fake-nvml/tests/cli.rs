@@ -1,0 +1,133 @@
+//! The program, and the commands of the README.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use nvml_wrapper::Nvml;
+
+fn fake_nvml(folder: &Path, words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fake-nvml"));
+    command.args(words).current_dir(folder).output().unwrap()
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout)
+}
+
+/// The commands in blocks of `sh` of a page, without what cargo does.
+fn commands(page: &str) -> Vec<Vec<String>> {
+    let blocks = page
+        .split("```sh\n")
+        .skip(1)
+        .map(|block| block.split("```").next().unwrap());
+    blocks
+        .flat_map(str::lines)
+        .filter_map(|line| line.strip_prefix("fake-nvml "))
+        .map(|line| {
+            let line = line.split(" #").next().unwrap();
+            line.split_whitespace()
+                .map(|word| word.trim_matches('\'').to_owned())
+                .collect()
+        })
+        .collect()
+}
+
+#[test]
+fn the_commands_of_the_readme_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let commands = commands(include_str!("../README.md"));
+    assert!(commands.len() > 10, "{commands:?}");
+    for words in commands {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let output = fake_nvml(folder.path(), &words);
+        assert!(output.status.success(), "{words:?}: {}", told(&output));
+    }
+    let nvml = Nvml::builder()
+        .lib_path(folder.path().join("node7/libnvidia-ml.so.1").as_os_str())
+        .init()
+        .unwrap();
+    assert_eq!(nvml.device_count().unwrap(), 8);
+}
+
+#[test]
+fn a_program_finds_the_library_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = fake_nvml(folder.path(), &["install", "here", "--machine", "dgx-1v"]);
+    assert!(made.status.success(), "{}", told(&made));
+    // This test program is the client, by the loader's own search.
+    let mut client = Command::new(std::env::current_exe().unwrap());
+    client.args(["--exact", "cli::a_client", "--nocapture"]);
+    client
+        .env("LD_LIBRARY_PATH", folder.path().join("here"))
+        .env("FAKE_NVML_TEST_CLIENT", "1");
+    let output = client.output().unwrap();
+    assert!(output.status.success(), "{}", told(&output));
+    // The environment counts over the folder's settings.
+    client
+        .env("FAKE_NVML_MACHINE", "l40s-x4")
+        .env("FAKE_NVML_STATE", folder.path().join("other"));
+    assert!(!client.output().unwrap().status.success());
+}
+
+#[test]
+fn a_client() {
+    if std::env::var_os("FAKE_NVML_TEST_CLIENT").is_some() {
+        let nvml = Nvml::init().unwrap();
+        assert_eq!(nvml.device_count().unwrap(), 8);
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = |words: &[&str]| {
+        let output = fake_nvml(folder.path(), words);
+        assert_eq!(output.status.code(), Some(1), "{words:?}");
+        told(&output)
+    };
+    let text = told(&["install", "here", "--machine", "dgx-7"]);
+    assert!(text.contains("no machine is called `dgx-7`"), "{text}");
+    assert!(!folder.path().join("here").exists());
+    assert!(
+        fake_nvml(folder.path(), &["install", "here", "--machine", "dgx-1v"])
+            .status
+            .success()
+    );
+    for (words, why) in [
+        (
+            &["--dir", "here", "lose", "8"][..],
+            "device 8: expected 0 to 7",
+        ),
+        (
+            &["--dir", "here", "mig", "0", "on"],
+            "NVML answers NOT_SUPPORTED",
+        ),
+        (
+            &["--dir", "here", "stop", "0", "1"],
+            "device 0 has no process 1",
+        ),
+        (
+            &["--dir", "here", "set", "0", "power=1"],
+            "unknown field `power`, expected one of `gpu_utilization`",
+        ),
+        (
+            &["--dir", "here", "set", "0", "power_mw"],
+            "`power_mw`: expected COUNTER=NUMBER",
+        ),
+        (
+            &["--dir", "here", "set", "9", "power_mw=1"],
+            "device 9: expected 0 to 7",
+        ),
+        (
+            &["--dir", "here", "inject", "nvmlInit", "BAD"],
+            "no error of NVML is called `BAD`: expected UNINITIALIZED",
+        ),
+        (
+            &["lose", "0"],
+            "no state file: expected --dir, or FAKE_NVML_STATE",
+        ),
+    ] {
+        let text = told(words);
+        assert!(text.contains(why), "{words:?}: {text}");
+    }
+}

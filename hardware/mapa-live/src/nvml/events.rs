@@ -1,0 +1,203 @@
+//! Events of devices, and devices that are lost.
+//!
+//! A device is registered for events where it supports them. Whether it is lost is asked as well, since
+//! a library may report a loss by no event, and no event says that a device is back.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mapa_topologies::pci_address;
+use nvml_wrapper::bitmasks::event::EventTypes;
+use nvml_wrapper::enums::event::XidError;
+use nvml_wrapper::error::NvmlError;
+use nvml_wrapper::{EventSet, Nvml};
+
+use super::owner;
+use crate::found::Silence;
+use crate::health::{Change, Health};
+
+/// How long one wait for events lasts: the time after which a loss, or the end of the watch, is
+/// noticed.
+const WAIT: Duration = Duration::from_millis(250);
+
+/// A device of which the last answer is known.
+#[derive(Clone)]
+struct Known {
+    index: u32,
+    uuid: Option<String>,
+    pci: Option<String>,
+    lost: bool,
+}
+
+/// Watches devices on a thread of its own until `stop` is set. The answer is where changes come.
+pub(crate) fn watch(
+    library: &Path,
+    limit: Duration,
+    stop: Arc<AtomicBool>,
+) -> Result<Receiver<Change>, Silence> {
+    let (changes, receiver) = mpsc::channel();
+    let (ready, started) = mpsc::channel();
+    let library = library.to_owned();
+    thread::spawn(move || run(&library, &ready, &changes, &stop));
+    let outcome = started.recv_timeout(limit);
+    let outcome = outcome.map_err(|error| {
+        Silence::Failed(match error {
+            RecvTimeoutError::Timeout => format!("no answer within {limit:?}"),
+            RecvTimeoutError::Disconnected => "the library failed while it was asked".to_owned(),
+        })
+    })?;
+    outcome.map(|()| receiver)
+}
+
+fn run(
+    library: &PathBuf,
+    ready: &Sender<Result<(), Silence>>,
+    changes: &Sender<Change>,
+    stop: &AtomicBool,
+) {
+    let nvml = match owner::load(library) {
+        Ok(nvml) => nvml,
+        Err(silence) => {
+            let _ = ready.send(Err(silence));
+            return;
+        }
+    };
+    let started = devices(&nvml).and_then(|known| Ok((register(&nvml, &known)?, known)));
+    let (mut set, mut known) = match started {
+        Ok(started) => started,
+        Err(error) => {
+            let _ = ready.send(Err(Silence::Failed(error.to_string())));
+            return;
+        }
+    };
+    let _ = ready.send(Ok(()));
+    // A caller that no longer listens ends the watch.
+    while !stop.load(Ordering::Relaxed) {
+        let turn = Instant::now();
+        let told = match set.as_ref().map(|set| set.wait(WAIT.as_millis() as u32)) {
+            Some(Ok(event)) => {
+                let xid = match event.event_data {
+                    Some(XidError::Value(number)) => Some(number),
+                    Some(XidError::Unknown) | None => None,
+                };
+                let index = event.device.index().ok();
+                // A device that is lost does not tell its number, but its address may be known.
+                let of = known.iter().find(|own| Some(own.index) == index);
+                of.is_none_or(|own| changes.send(own.change(Health::Xid(xid))).is_ok())
+            }
+            Some(Err(NvmlError::Timeout)) => tell_lost(&nvml, &mut known, &mut set, changes),
+            // Without events, or while a device is lost, the clock sets the pace.
+            _ => {
+                thread::sleep(WAIT.saturating_sub(turn.elapsed()));
+                tell_lost(&nvml, &mut known, &mut set, changes)
+            }
+        };
+        if !told {
+            return;
+        }
+    }
+}
+
+/// The devices, also those that are lost.
+fn devices(nvml: &Nvml) -> Result<Vec<Known>, NvmlError> {
+    let count = nvml.device_count()?.min(mapa_core::MAX_DEVICES as u32);
+    Ok((0..count)
+        .map(|index| Known {
+            index,
+            uuid: None,
+            pci: None,
+            // The first look tells which are lost.
+            lost: false,
+        })
+        .map(|known| known.asked(nvml))
+        .collect())
+}
+
+/// An event set for the errors of all devices that have such events; none if no device has.
+fn register<'n>(nvml: &'n Nvml, known: &[Known]) -> Result<Option<EventSet<'n>>, NvmlError> {
+    let wanted = EventTypes::CRITICAL_XID_ERROR;
+    let mut devices = Vec::new();
+    for own in known {
+        if let Ok(device) = nvml.device_by_index(own.index)
+            && (device.supported_event_types()).is_ok_and(|types| types.contains(wanted))
+        {
+            devices.push(device);
+        }
+    }
+    // A registration that fails takes the set with it.
+    'again: while !devices.is_empty() {
+        let mut set = nvml.create_event_set()?;
+        for at in 0..devices.len() {
+            match devices[at].register_events(wanted, set) {
+                Ok(next) => set = next,
+                Err(_) => {
+                    devices.remove(at);
+                    continue 'again;
+                }
+            }
+        }
+        return Ok(Some(set));
+    }
+    Ok(None)
+}
+
+/// Tells which devices are lost, and which are back; false if nobody listens.
+fn tell_lost<'n>(
+    nvml: &'n Nvml,
+    known: &mut [Known],
+    set: &mut Option<EventSet<'n>>,
+    changes: &Sender<Change>,
+) -> bool {
+    let mut back = false;
+    for own in &mut *known {
+        let lost = is_lost(nvml, own.index);
+        if lost == own.lost {
+            continue;
+        }
+        own.lost = lost;
+        if !lost {
+            *own = own.clone().asked(nvml);
+            back = true;
+        }
+        let what = if lost { Health::Lost } else { Health::Back };
+        if changes.send(own.change(what)).is_err() {
+            return false;
+        }
+    }
+    // A device that is back was reset, and its registration is gone.
+    if back && let Ok(next) = register(nvml, known) {
+        *set = next;
+    }
+    true
+}
+
+/// Whether the library says that a device is gone. Another failure says nothing of the device.
+fn is_lost(nvml: &Nvml, index: u32) -> bool {
+    let answer = nvml.device_by_index(index).and_then(|device| device.uuid());
+    matches!(answer, Err(NvmlError::GpuLost | NvmlError::ResetRequired))
+}
+
+impl Known {
+    /// The same, with the identities that the device tells.
+    fn asked(mut self, nvml: &Nvml) -> Self {
+        if let Ok(device) = nvml.device_by_index(self.index) {
+            self.uuid = device.uuid().ok().or(self.uuid);
+            let pci = device.pci_info().ok();
+            self.pci = pci.and_then(|pci| pci_address(&pci.bus_id)).or(self.pci);
+        }
+        self
+    }
+
+    fn change(&self, what: Health) -> Change {
+        Change {
+            index: self.index,
+            uuid: self.uuid.clone(),
+            pci: self.pci.clone(),
+            what,
+        }
+    }
+}
