@@ -21,6 +21,7 @@ mod nvidia_smi;
 mod nvml;
 mod roots;
 mod source;
+mod uses;
 
 pub use discover::discover;
 pub use error::Error;
@@ -30,6 +31,7 @@ pub use live::{Live, default_cache};
 pub use nvidia_smi::counters;
 pub use roots::Roots;
 pub use source::{Attempt, Source};
+pub use uses::{Use, uses};
 
 /// The example in docs/live.md, compiled as a test.
 #[cfg(doctest)]

@@ -1,0 +1,8 @@
+//! The tests of the node: the ledger, and the program `mapa` with real processes.
+
+mod common;
+mod crash_points;
+mod crowd;
+mod kills;
+mod ledger;
+mod run;
