@@ -1,8 +1,6 @@
 //! The job as a process: started, told signals, waited for with all that it starts.
 
-use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
@@ -20,7 +18,8 @@ use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::Cause;
 
 use crate::error::Error;
-use crate::process::Processes;
+use crate::gate::{self, Gate};
+use crate::process::{Identity, Processes};
 
 /// Signals that are passed on to the job.
 const PASSED: [i32; 8] = [
@@ -122,37 +121,46 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Starts a job. From now on whatever it starts and leaves behind becomes a child of this
-    /// program.
+    /// Starts a job, once `note` has noted its process. From now on whatever it starts and leaves
+    /// behind becomes a child of this program. A command that does not exist or cannot be run is
+    /// told by its status, 127 or 126.
     ///
     /// # Errors
-    /// The command does not exist or cannot be run.
+    /// The system starts no process; the process cannot be noted.
     pub(crate) fn start(
         words: &[String],
+        processes: &Processes,
         prepare: impl FnOnce(&mut Command),
+        note: impl FnOnce(&Identity) -> Result<(), Error>,
     ) -> Result<Self, Error> {
-        let Some((program, arguments)) = words.split_first() else {
-            return Err(Error::malformed(
-                "no command: expected -- COMMAND ARGUMENTS..",
-            ));
-        };
         let own = Pid::from_raw(std::process::id() as i32);
         set_child_subreaper(own).map_err(|error| Error::at("subreaper", error))?;
-        let mut command = Command::new(program);
-        command.args(arguments).arg0(program);
+        let gate = Gate::new()?;
+        let program =
+            std::env::current_exe().map_err(|error| Error::at("/proc/self/exe", error))?;
+        let mut command = Command::new(&program);
+        command.args(words).env(gate::VARIABLE, gate.name());
         prepare(&mut command);
-        let child = command.spawn().map_err(|error| Error::NotStarted {
-            found: error.kind() != io::ErrorKind::NotFound,
-            what: format!("{program}: {error}"),
-        })?;
+        let program = program.display();
+        let child = command
+            .spawn()
+            .map_err(|error| Error::at(&program, error))?;
         // Dropping the standard library's handle neither waits nor kills; `wait` below reaps.
         let pid = Pid::from_raw(child.id() as i32)
             .ok_or_else(|| Error::at(program, "started without a process id"))?;
         drop(child);
-        Ok(Self {
+        let job = Self {
             pid,
             handle: pidfd_open(pid, PidfdFlags::empty()).ok(),
-        })
+        };
+        // If the gate has ended, by a signal perhaps, waiting for it tells how.
+        if let Some(opener) = gate.await_process(job.pid(), processes) {
+            if let Some(own) = processes.identity(job.pid()) {
+                note(&own)?;
+            }
+            opener.open();
+        }
+        Ok(job)
     }
 
     /// The process id.

@@ -10,6 +10,7 @@ use etcetera::BaseStrategy;
 
 use crate::cli::{Cli, Command};
 use crate::error::Error;
+use crate::gate;
 use crate::ledger::{Ledger, Sync};
 use crate::node::Node;
 use crate::output::Output;
@@ -25,6 +26,10 @@ const SHARED: &str = "/var/lib/mapa";
 /// Runs the program `mapa` with these words, the first of which is its own name.
 #[must_use]
 pub fn main(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let words: Vec<OsString> = words.into_iter().collect();
+    if let Some(name) = gate::of_environment() {
+        return gate::pass(&name, words.get(1..).unwrap_or_default());
+    }
     let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         // Help and version are answers; clap prints them where they belong.

@@ -15,13 +15,6 @@ pub enum Error {
     Refused(Refusal),
     /// The ledger, a process or a file of the system could not be used. The message names it.
     Failed(String),
-    /// The command of `mapa run` cannot be started: whether it exists, and what the system said.
-    NotStarted {
-        /// Whether there is such a file.
-        found: bool,
-        /// The command, and what the system said.
-        what: String,
-    },
 }
 
 impl Error {
@@ -46,8 +39,6 @@ impl Error {
             Self::Refused(Refusal::LimitReached(_)) => 70,
             Self::Refused(Refusal::Busy(_)) => 75,
             Self::Failed(_) => 125,
-            Self::NotStarted { found: true, .. } => 126,
-            Self::NotStarted { found: false, .. } => 127,
         }
     }
 }
@@ -55,9 +46,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Malformed(what) | Self::Failed(what) | Self::NotStarted { what, .. } => {
-                f.write_str(what)
-            }
+            Self::Malformed(what) | Self::Failed(what) => f.write_str(what),
             Self::Refused(refusal) => {
                 let kind = refusal.kind().replace('_', " ");
                 write!(f, "{kind}: {refusal}")

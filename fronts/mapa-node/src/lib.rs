@@ -14,6 +14,7 @@ mod cli;
 mod command;
 mod disk;
 mod error;
+mod gate;
 mod ledger;
 mod node;
 mod others;

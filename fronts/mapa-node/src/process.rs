@@ -6,8 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
 
 use crate::error::Error;
 
@@ -150,19 +153,42 @@ impl Processes {
     #[must_use]
     pub fn marked(&self) -> BTreeMap<String, Vec<Identity>> {
         let mut found: BTreeMap<String, Vec<Identity>> = BTreeMap::new();
-        for pid in self.pids() {
-            let Ok(variables) = fs::read(self.proc.join(pid.to_string()).join("environ")) else {
-                continue;
-            };
-            let Some(mark) = mark_in(&variables) else {
-                continue;
-            };
-            found.entry(mark).or_default().extend(self.identity(pid));
+        let mut pids = self.pids();
+        // While a process is replaced by another program (exec) its variables read as none. So those
+        // that show none are looked at again.
+        for again in 0..4 {
+            if again > 0 {
+                thread::sleep(Duration::from_millis(1));
+            }
+            let mut bare = Vec::new();
+            for pid in pids {
+                let Ok(variables) = fs::read(self.proc.join(pid.to_string()).join("environ"))
+                else {
+                    continue;
+                };
+                if let Some(mark) = mark_in(&variables) {
+                    found.entry(mark).or_default().extend(self.identity(pid));
+                } else if variables.is_empty() && self.may_have_variables(pid) {
+                    bare.push(pid);
+                }
+            }
+            pids = bare;
+            if pids.is_empty() {
+                break;
+            }
         }
         for processes in found.values_mut() {
             processes.sort_by_key(|own| (own.start, own.pid));
         }
         found
+    }
+
+    /// Whether a process without variables is neither a thread of the kernel nor dead.
+    fn may_have_variables(&self, pid: i32) -> bool {
+        /// The parent of the kernel's threads.
+        const KTHREADD: i32 = 2;
+        let stat = self.stat(pid);
+        stat.is_some_and(|own| !own.dead && own.parent != KTHREADD && pid != KTHREADD)
     }
 
     /// A process of this user that started no earlier than that tick and whose variables cannot be
@@ -173,7 +199,9 @@ impl Processes {
             let folder = self.proc.join(pid.to_string());
             let owner = fs::metadata(&folder).ok()?.uid();
             let own = self.identity(pid)?;
-            let hidden = fs::File::open(folder.join("environ")).is_err();
+            // One that has ended meanwhile cannot be opened either, and holds nothing.
+            let opened = fs::File::open(folder.join("environ"));
+            let hidden = opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
             (owner == uid && own.start >= since && hidden).then_some(own)
         })
     }
@@ -205,26 +233,6 @@ impl Processes {
         let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
         line.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok())
             .unwrap_or_default()
-    }
-
-    /// The processes that have this file open, such as a device node: only those that this process
-    /// may look into.
-    #[must_use]
-    pub fn using(&self, is: &dyn Fn(&Path) -> bool) -> Vec<(i32, PathBuf)> {
-        let mut found = Vec::new();
-        for pid in self.pids() {
-            let Ok(open) = fs::read_dir(self.proc.join(pid.to_string()).join("fd")) else {
-                continue;
-            };
-            let targets = open
-                .flatten()
-                .filter_map(|fd| fs::read_link(fd.path()).ok());
-            let mut targets: Vec<PathBuf> = targets.filter(|path| is(path)).collect();
-            targets.sort();
-            targets.dedup();
-            found.extend(targets.into_iter().map(|path| (pid, path)));
-        }
-        found
     }
 
     /// The mark that a process bears, if it can be read.

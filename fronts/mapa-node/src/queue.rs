@@ -295,7 +295,9 @@ fn first_come(
             1 => "1 job waits before this one".to_owned(),
             some => format!("{some} jobs wait before this one"),
         };
-        Refusal::Busy(Reason::Rule(reason.into()))
+        Refusal::Busy(Reason::Rule(
+            format!("its turn in the queue: {reason}").into(),
+        ))
     } else {
         match answer {
             Some(Ok(decision)) => {
@@ -343,7 +345,7 @@ fn with_withheld(refusal: Refusal, withheld: &[Withheld], node: &Node) -> Refusa
         .map(|own| format!("{} ({})", node.graph().device(own.device).name, own.why))
         .collect();
     Refusal::Busy(Reason::Rule(
-        format!("{reason}; withheld: {}", names.join(", ")).into(),
+        format!("no device withheld ({}): {reason}", names.join(", ")).into(),
     ))
 }
 
@@ -512,7 +514,7 @@ fn scheduled(
     let before = waiting(&left).take_while(|own| own.id != id).count();
     let why = Refusal::Busy(Reason::Rule(
         format!(
-            "{} lets it wait, with {before} that came before",
+            "its turn by {}, with {before} that came before",
             want.scheduler
         )
         .into(),

@@ -18,7 +18,7 @@ use crate::ledger::{Asker, Ledger, Moment, Sync};
 use crate::node::Node;
 use crate::others::others;
 use crate::output::Output;
-use crate::process::{Identity, Processes};
+use crate::process::Processes;
 use crate::queue::{Asked, Desk, FIRST_COME, Granted, Want, see};
 use crate::surroundings::{Surroundings, bind_to, surroundings};
 
@@ -166,7 +166,7 @@ pub(crate) fn run(
     let until = args
         .time
         .map(|own| Instant::now() + Duration::from_secs(own.0));
-    let started = start(args, &desk, &granted, output);
+    let started = start(args, &mut desk, &granted, output);
     let job = match started {
         Ok(job) => job,
         Err(error) => {
@@ -178,10 +178,6 @@ pub(crate) fn run(
             return Err(error);
         }
     };
-    // Should this fail, the mark in the job's variables still tells whose it is.
-    if let Some(child) = processes.identity(job.pid()) {
-        note_child(desk.ledger, lease.id, &child)?;
-    }
     let (ended, late) = job.wait(&happenings, &processes, until);
     let why = if late {
         format!("its time was up, and it {ended}")
@@ -192,12 +188,13 @@ pub(crate) fn run(
     Ok(if late { LATE } else { ended.exit_status() })
 }
 
-fn note_child(ledger: &mut Ledger, lease: i64, child: &Identity) -> Result<(), Error> {
-    ledger.change(Sync::Boot, |books| books.started(lease, child))
-}
-
 /// Starts the command in its surroundings.
-fn start(args: &RunArgs, desk: &Desk<'_>, granted: &Granted, output: Output) -> Result<Job, Error> {
+fn start(
+    args: &RunArgs,
+    desk: &mut Desk<'_>,
+    granted: &Granted,
+    output: Output,
+) -> Result<Job, Error> {
     let mark = desk.ledger.mark(granted.lease.id);
     let around = surroundings(desk.node, &granted.placement, Some(&mark), args.parts());
     if output.json {
@@ -216,12 +213,20 @@ fn start(args: &RunArgs, desk: &Desk<'_>, granted: &Granted, output: Output) -> 
     if let Err(error) = bind_to(&around.cpus) {
         output.aside(format!("the command is not bound to cores: {error}"));
     }
-    Job::start(&args.command, |command: &mut Command| {
-        command.envs(around.set.iter().map(|(name, value)| (name, value)));
-        for name in &around.unset {
-            command.env_remove(name);
-        }
-    })
+    let Desk {
+        ledger, processes, ..
+    } = desk;
+    Job::start(
+        &args.command,
+        processes,
+        |command: &mut Command| {
+            command.envs(around.set.iter().map(|(name, value)| (name, value)));
+            for name in &around.unset {
+                command.env_remove(name);
+            }
+        },
+        |child| ledger.change(Sync::Boot, |books| books.started(granted.lease.id, child)),
+    )
 }
 
 /// Checks the name of a scheduler before anybody waits by it.
