@@ -17,7 +17,7 @@ use self::source::{Crate, Sources};
 
 /// From each crate of the workspace, the arrows that may leave it. They point down; a new one is
 /// argued for in docs/decisions.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("mapa-core", &[]),
     ("mapa-table", &[]),
     // The catalogue is for its tests and examples.
@@ -78,6 +78,17 @@ const ARROWS: [(&str, &[&str]); 15] = [
             "mapa-sched",
             "mapa-sim",
             "mapa-table",
+            "mapa-topologies",
+        ],
+    ),
+    // Leases on this machine, and the command `mapa`.
+    (
+        "mapa-node",
+        &[
+            "mapa-core",
+            "mapa-front",
+            "mapa-live",
+            "mapa-sched",
             "mapa-topologies",
         ],
     ),

@@ -267,7 +267,7 @@ impl Node {
             return Ok(());
         }
         let tenant = Request::new(Pattern::independent(there.len()).each(Demand::any()));
-        let booked = Decision::checked("ledger", &tenant, &view, there)?;
+        let booked = Decision::of_use("ledger", &tenant, &view, there)?;
         allocator.commit(booked)?;
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! id and the moment at which the process started are together unique. A process id is also only
 //! meant within its PID namespace; what another namespace wrote cannot be judged from here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
@@ -17,6 +17,13 @@ use crate::error::Error;
 /// The variable that marks every process of a lease: the ledger's id, a colon, the lease's number.
 /// A child inherits it, also one that has left its parent and its group.
 pub const MARK: &str = "MAPA_LEASE";
+
+/// How often all processes are looked at for marks, at most: only a machine on which processes that
+/// were never seen before end all the time needs so many.
+const PASSES: usize = 300;
+
+/// How often a process without variables is looked at again. Some have none for good.
+const BARE_PASSES: usize = 3;
 
 /// A process that cannot be confused with a later one of the same number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,34 +154,48 @@ impl Processes {
         pids
     }
 
-    /// The processes that bear one of these marks, by mark: the first that started leads.
+    /// The processes that bear a mark, by mark: the first that started leads.
     ///
-    /// O(all processes of the machine): asked only when a lease's own processes are gone.
+    /// Reading `/proc` is no snapshot. Three things hide a process from one pass, and each asks for
+    /// another: it was started by one that ended before it was read; it is being replaced by another
+    /// program (exec), which shows no variables for a moment; it is ending, when its memory is gone
+    /// before the files that it has open are closed, and with them its devices.
+    ///
+    /// O(all processes of the machine) a pass: asked only when a lease's own processes are gone.
     #[must_use]
     pub fn marked(&self) -> BTreeMap<String, Vec<Identity>> {
         let mut found: BTreeMap<String, Vec<Identity>> = BTreeMap::new();
-        let mut pids = self.pids();
-        // While a process is replaced by another program (exec) its variables read as none. So those
-        // that show none are looked at again.
-        for again in 0..4 {
-            if again > 0 {
-                thread::sleep(Duration::from_millis(1));
-            }
-            let mut bare = Vec::new();
-            for pid in pids {
-                let Ok(variables) = fs::read(self.proc.join(pid.to_string()).join("environ"))
-                else {
-                    continue;
+        // Processes that were read and bear no mark. That they end hides nobody.
+        let mut others: BTreeSet<i32> = BTreeSet::new();
+        for pass in 0..PASSES {
+            found.clear();
+            let (mut ended, mut ending, mut bare) = (false, false, false);
+            for pid in self.pids() {
+                let folder = self.proc.join(pid.to_string());
+                let variables = match fs::read(folder.join("environ")) {
+                    Ok(variables) => variables,
+                    Err(error) => {
+                        // Those of other users are nobody's that could be found here.
+                        let hidden = error.kind() == ErrorKind::PermissionDenied;
+                        ended |= !hidden && !others.contains(&pid);
+                        continue;
+                    }
                 };
                 if let Some(mark) = mark_in(&variables) {
                     found.entry(mark).or_default().extend(self.identity(pid));
-                } else if variables.is_empty() && self.may_have_variables(pid) {
-                    bare.push(pid);
+                } else if !variables.is_empty() || !self.may_have_variables(pid) {
+                    others.insert(pid);
+                } else if fs::read_link(folder.join("exe")).is_err() {
+                    ending = true;
+                } else {
+                    bare = true;
                 }
             }
-            pids = bare;
-            if pids.is_empty() {
+            if !ended && !ending && (!bare || pass >= BARE_PASSES) {
                 break;
+            }
+            if ending || bare {
+                thread::sleep(Duration::from_millis(1));
             }
         }
         for processes in found.values_mut() {

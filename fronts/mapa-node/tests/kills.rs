@@ -106,7 +106,13 @@ fn after_kills_no_device_is_held_twice_no_lease_is_dead_and_none_is_lost() {
             "round {round}: {answer}"
         );
         assert_eq!(place.json(&["free"])["free"], 8, "round {round}");
-        assert_eq!(place.text("faults"), "", "round {round}");
+        let faults = place.text("faults");
+        if !faults.is_empty() {
+            let log = place.log();
+            let last = log.len().saturating_sub(40);
+            let lines: Vec<String> = log[last..].iter().map(ToString::to_string).collect();
+            panic!("round {round}: {faults}{}", lines.join("\n"));
+        }
     }
     let log = place.log();
     judge(&log);

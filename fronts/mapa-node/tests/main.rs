@@ -3,6 +3,8 @@
 mod common;
 mod crash_points;
 mod crowd;
+mod docs;
 mod kills;
 mod ledger;
+mod partitions;
 mod run;

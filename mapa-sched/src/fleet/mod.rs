@@ -487,7 +487,7 @@ impl Fleet {
         }
         let view = self.machine(at.machine)?.view();
         let ids = at.placement.iter().copied();
-        let decision = Decision::checked("adopted", &job.request, &view, ids).map_err(refused)?;
+        let decision = Decision::of_use("adopted", &job.request, &view, ids).map_err(refused)?;
         self.place(Tenant::Job(job.id), decision)
             .map(drop)
             .map_err(refused)

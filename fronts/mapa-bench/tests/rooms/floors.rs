@@ -11,7 +11,7 @@ pub(crate) struct Floors {
 }
 
 /// Every crate of the workspace that has modules.
-pub(crate) const FLOORS: [Floors; 12] = [
+pub(crate) const FLOORS: [Floors; 13] = [
     Floors {
         name: "mapa-core",
         source: "mapa-core/src",
@@ -72,6 +72,7 @@ pub(crate) const FLOORS: [Floors; 12] = [
             "found",
             "host",
             "kfd",
+            "uses",
             "command",
             "nvidia_smi",
             "nvml",
@@ -243,6 +244,30 @@ pub(crate) const FLOORS: [Floors; 12] = [
             "pcie",
             "topology_plan",
             "experiments",
+        ],
+    },
+    Floors {
+        name: "mapa-node",
+        source: "fronts/mapa-node/src",
+        rooms: &[
+            "error",
+            "process",
+            "disk",
+            "output",
+            "ledger",
+            "node",
+            "recover",
+            "others",
+            "surroundings",
+            "bell",
+            "gate",
+            "child",
+            "cli",
+            "plan",
+            "queue",
+            "run",
+            "show",
+            "command",
         ],
     },
     Floors {
