@@ -28,3 +28,4 @@ mod snapshot;
 mod spread;
 mod topology_plan;
 mod turn;
+mod withheld;
