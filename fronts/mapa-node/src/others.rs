@@ -79,3 +79,45 @@ pub(crate) fn foreign(
     found.dedup();
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::{Asker, Lease};
+    use crate::process::Identity;
+
+    #[test]
+    fn processes_of_leases_are_ours_and_all_others_withhold_their_devices() {
+        let processes = Processes::new().unwrap();
+        let own = processes.own().unwrap();
+        let child = Identity {
+            pid: 1 << 29,
+            ..own.clone()
+        };
+        let lease = Lease {
+            id: 1,
+            asker: Asker {
+                tenant: "tester".to_owned(),
+                uid: 0,
+                process: own.clone(),
+                command: String::new(),
+                policy: String::new(),
+                spec: String::new(),
+            },
+            child: Some(child),
+            adopted: false,
+            devices: Vec::new(),
+            granted: 0,
+            expires: None,
+            ticket: None,
+        };
+        let [a, b] = [0, 1].map(DeviceId);
+        let uses = [(a, own.pid as u32), (a, 1 << 29), (b, (1 << 29) + 1)];
+        let mark = |id: i64| format!("x:{id}");
+        let found = foreign(&uses, &[lease], &processes, mark);
+        assert_eq!(found.iter().map(|own| own.device).collect::<Vec<_>>(), [b]);
+        assert!(found[0].why.contains("mapa did not start it"), "{}", found[0].why);
+        let without = foreign(&uses, &[], &processes, mark);
+        assert_eq!(without.len(), 3);
+    }
+}
