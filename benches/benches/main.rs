@@ -19,11 +19,12 @@ mod pcie;
 mod policy;
 mod schedulers;
 mod simulation;
+mod slo;
 
 use criterion::Criterion;
 
 /// The name of each file, and the function that runs its benchmarks.
-const FILES: [(&str, fn()); 14] = [
+const FILES: [(&str, fn()); 15] = [
     ("matching", matching::benches),
     ("optimum", optimum::benches),
     ("policy", policy::benches),
@@ -38,6 +39,7 @@ const FILES: [(&str, fn()); 14] = [
     ("patterns", patterns::benches),
     ("schedulers", schedulers::benches),
     ("case", case::benches),
+    ("slo", slo::benches),
 ];
 
 fn main() {

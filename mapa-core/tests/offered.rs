@@ -170,11 +170,9 @@ fn the_allocator_refuses_a_set_that_is_not_offered_whoever_decided() {
     // What is in use already is booked all the same, and what is left is offered or not.
     let used = Decision::of_use("used", &request, &allocator.view(), [1.into(), 2.into()]);
     allocator.commit(used.unwrap()).unwrap();
-    let refusal = allocator
-        .allocate(&random("x", 1, 1), &request)
-        .unwrap_err();
+    let refusal = allocator.allocate(random("x", 1, 1), &request).unwrap_err();
     assert_eq!(refusal.kind(), "busy", "{refusal}");
-    let three = allocator.allocate(&random("x", 1, 1), &Request::new(Pattern::ring(3)));
+    let three = allocator.allocate(random("x", 1, 1), &Request::new(Pattern::ring(3)));
     let refusal = three.unwrap_err();
     assert_eq!(refusal.kind(), "infeasible");
     assert!(

@@ -584,7 +584,9 @@ fn case(
         own.context_bytes = context.whole::<u32>().map(u64::from)? * 1_000_000;
     }
     if let Some(workers) = settings.get("workers") {
-        own.workers = workers.whole()?;
+        own.workers = workers.read("a whole number above 0", |value| {
+            value.parse().ok().filter(|&workers: &u32| workers > 0)
+        })?;
     }
     if let Some(classes) = settings.get("classes") {
         own.classes = one_of(classes, Classes::ALL)?;

@@ -90,6 +90,8 @@ pub(crate) enum ErrorKind {
     ProgramTooLarge { columns: usize, most: usize },
     #[error("linear program: {0}")]
     Solver(String),
+    #[error("{0}")]
+    BadSlo(String),
     #[error("weights: {0}")]
     BadWeights(String),
     #[error(transparent)]

@@ -31,6 +31,7 @@ mod pcie_plan;
 mod plan;
 mod queue;
 mod scheduler;
+pub mod slo;
 mod time;
 pub mod topology;
 mod topology_plan;

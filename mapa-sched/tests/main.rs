@@ -24,6 +24,7 @@ mod own;
 mod pcie;
 mod pcie_plan;
 mod ring_bounds;
+mod slo;
 mod snapshot;
 mod spread;
 mod topology_plan;

@@ -16,8 +16,8 @@ use mapa_core::{
 use mapa_sched::{BuiltIn, Fleet, Job, JobId, Time};
 use mapa_sim::testing::replay;
 use mapa_sim::{
-    Fixed, Occupancy, Outcome, Row, Scorer, Simulation, Span, Submission, Summary, TaskPlan,
-    Workload,
+    ByWarps, Execution, Fixed, Occupancy, Outcome, Row, Scorer, Simulation, Span, Submission,
+    Summary, TaskPlan, Workload,
 };
 use mapa_topologies::mig::{Offer, named};
 use proptest::prelude::*;
@@ -402,11 +402,17 @@ proptest! {
         let fleet = || if is_d { system(true) } else { fleet("a30", 1, &["1g.6gb"; 2]) };
         for words in ["case", "case-balanced", "slurm-mig", "case,growers=any"] {
             let make = || BuiltIn::named(words, Box::new(lowest_id())).unwrap();
-            let fast = Simulation::new(&workload, fleet()).run(make().as_mut(), &Fixed).unwrap();
-            let slow = replay(&workload, fleet(), make().as_mut(), &Fixed).unwrap();
-            prop_assert_eq!(&fast, &slow, "{}", words);
-            if !words.contains("any") {
-                prop_assert!(fast.waiting.is_empty(), "{words}: {:?} wait for ever", fast.waiting);
+            // Without effect on each other, and with an instance of two tasks twice as slow.
+            let crowded = ByWarps::new(1.0);
+            for execution in [&Fixed as &dyn Execution, &crowded] {
+                let fast = Simulation::new(&workload, fleet())
+                    .run(make().as_mut(), execution)
+                    .unwrap();
+                let slow = replay(&workload, fleet(), make().as_mut(), execution).unwrap();
+                prop_assert_eq!(&fast, &slow, "{}", words);
+                if !words.contains("any") {
+                    prop_assert!(fast.waiting.is_empty(), "{words}: {:?} wait for ever", fast.waiting);
+                }
             }
         }
     }
@@ -443,4 +449,45 @@ fn two_that_hold_and_ask_hang_unless_one_process_at_most_may_grow() {
     assert!(outcome("case").waiting.is_empty());
     assert!(outcome("case-balanced").waiting.is_empty());
     assert!(outcome("slurm-mig").waiting.is_empty());
+}
+
+#[test]
+fn what_fits_a_layout_to_come_waits_and_what_fits_none_is_rejected_with_its_size() {
+    let ends = |words: &str, profiles: &[&str], jobs: Vec<Submission>| {
+        let workload = Workload::new("few", jobs);
+        let mut scheduler = BuiltIn::named(words, Box::new(lowest_id())).unwrap();
+        let outcome = Simulation::new(&workload, fleet("a100-40gb", 1, profiles))
+            .repartition(Duration::from_secs(10))
+            .run(scheduler.as_mut(), &Fixed)
+            .unwrap();
+        assert!(outcome.waiting.is_empty(), "{words}");
+        let why = outcome.rejected.iter().map(|own| own.why.to_string());
+        (outcome.runs.len(), why.collect::<Vec<_>>())
+    };
+    let large = || process(0, 8.0, 0.0, 5.0, 0.0);
+    let (ran, _) = ends("case,reprovision=on", &["1g.5gb"; 7], vec![large()]);
+    assert_eq!(ran, 1, "seven small instances make way for a large one");
+    let (ran, why) = ends("case", &["1g.5gb"; 7], vec![large()]);
+    assert_eq!(ran, 0);
+    assert!(
+        why[0].contains("holds 8.30 GB when empty: the largest has 5.10 GB"),
+        "{why:?}"
+    );
+    // While one large instance is made for the first, small tasks begin and have none.
+    let mut jobs = vec![isolated(9, 30.0, 20.0)];
+    jobs.extend((0..3).map(|id| process(id, 1.0, 10.0 + 0.1 * id as f64, 2.0, 0.0)));
+    let (ran, _) = ends("case-balanced", &["1g.5gb"; 2], jobs);
+    assert_eq!(ran, 4);
+    // A process that grows stays where it is, so it starts where its peak fits.
+    let demand = |gb: f64| {
+        let demand = Demand::any().shared().memory(bytes(gb)).warps(1);
+        Request::new(Pattern::single(demand))
+    };
+    let plan =
+        TaskPlan::new(Duration::ZERO, demand(2.0), seconds(10.0)).grow(seconds(3.0), demand(5.0));
+    let mut job = Job::new(JobId(0), demand(7.0));
+    job.grows = true;
+    let grower = Submission::new(job, Duration::ZERO).tasks([plan]);
+    let layout = ["2g.10gb", "2g.10gb", "1g.5gb", "1g.5gb", "1g.5gb"];
+    assert_eq!(ends("case,bind=free", &layout, vec![grower]).0, 1);
 }

@@ -13,6 +13,7 @@ mod pcie_plan;
 mod queueing;
 mod ring_bounds;
 mod simulation;
+mod slo;
 mod table;
 mod topology_plan;
 mod traces;

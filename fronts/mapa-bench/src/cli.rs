@@ -23,6 +23,7 @@ mod pcie;
 mod reproduce;
 mod score;
 mod simulate;
+mod slo;
 mod sweep;
 mod topo;
 #[cfg(feature = "experiments")]
@@ -51,6 +52,7 @@ pub(crate) use pcie::{ContentionArgs, ProfileArgs};
 pub(crate) use reproduce::ReproduceArgs;
 pub(crate) use score::{ScoreArgs, Switched};
 pub(crate) use simulate::SimulateArgs;
+pub(crate) use slo::{SloArgs, SloDo};
 pub(crate) use sweep::{Shard, SweepArgs};
 pub(crate) use topo::{Format, ReadArgs, TopoArgs};
 #[cfg(feature = "experiments")]
@@ -74,8 +76,7 @@ pub(crate) struct Cli {
 const AFTER_HELP: &str = "\
 Exit status: 0 an answer, 2 a malformed request, 3 a refusal (busy, infeasible or limit_reached).
 
-Your own machine:
-  mapa-bench topo --live
+Your own machine: mapa-bench topo --live, or
   nvidia-smi topo -m > my-server.txt
   mapa-bench allocate --machine my-server.txt --gpus 4 --sensitive --explain";
 
@@ -132,6 +133,9 @@ pub(crate) enum Command {
     /// Simulate a workload on a machine under one policy or several.
     #[command(after_long_help = simulate::HELP)]
     Simulate(SimulateArgs),
+    /// Logs of the controllers of latencies: make their decisions again.
+    #[command(after_help = slo::HELP)]
+    Slo(SloArgs),
     /// Simulate every combination of machines, workloads, schedulers and policies. A sweep resumes
     /// where it was interrupted, and can be split over many computers.
     #[command(after_help = sweep::HELP)]

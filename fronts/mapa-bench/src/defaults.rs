@@ -75,7 +75,12 @@ fn lacks_machine(words: &[OsString]) -> bool {
             let mut options = command.get_arguments();
             options.any(|option| option.get_id() == "machine")
         });
-    takes_machine && !given.iter().any(instead)
+    // The controllers of latencies have a machine of their own.
+    let has_own = |word: &&str| {
+        let value = word.strip_prefix("--scheduler=").unwrap_or(word);
+        ["slo", "slo-replay"].contains(&value.split(',').next().unwrap_or_default())
+    };
+    takes_machine && !given.iter().any(instead) && !given.iter().any(has_own)
 }
 
 /// The machine of the configuration file; none if there is no file.

@@ -55,6 +55,7 @@ fn main() -> ExitCode {
         Command::Pattern(args) => commands::pattern(args, &mut output),
         Command::Sensitivity(args) => commands::sensitivity(args, &mut output),
         Command::Simulate(args) => commands::simulate(args, &mut output),
+        Command::Slo(args) => commands::slo(args, &mut output),
         Command::Sweep(args) => commands::sweep(args, &mut output),
         Command::Tune(args) => commands::tune(args, &mut output),
         Command::Defrag(args) => commands::defrag(args, &mut output),

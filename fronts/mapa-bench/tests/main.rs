@@ -21,6 +21,7 @@ mod same_answers;
 mod schema;
 mod score;
 mod simulate;
+mod slo;
 mod snapshots;
 mod sweep;
 mod train;

@@ -74,6 +74,12 @@ fn topology_plan() -> &'static Fresh {
     FRESH.get_or_init(|| make("topology-plan", 2))
 }
 
+/// The controller of latencies on two, made once.
+fn slo() -> &'static Fresh {
+    static FRESH: OnceLock<Fresh> = OnceLock::new();
+    FRESH.get_or_init(|| make("slo", 2))
+}
+
 /// The PCIe-aware scheduler on two, made once.
 fn pcie() -> &'static Fresh {
     static FRESH: OnceLock<Fresh> = OnceLock::new();
@@ -99,6 +105,7 @@ fn the_list_names_every_experiment() {
             "case",
             "energy",
             "topology-plan",
+            "slo",
             "measured"
         ]
     );
@@ -110,7 +117,7 @@ fn the_list_names_every_experiment() {
 fn what_cannot_be_run_is_said() {
     error(
         "reproduce maps",
-        "no experiment is called `maps`: expected one of: mapa, foresight, auto, pcie, case, energy, topology-plan, measured",
+        "no experiment is called `maps`: expected one of: mapa, foresight, auto, pcie, case, energy, topology-plan, slo, measured",
     );
     error("reproduce mapa --files 1", "--files: expected at least 2");
     error("reproduce", "<EXPERIMENT>");
@@ -377,6 +384,50 @@ fn the_report_on_case_has_every_number_by_name() {
 }
 
 #[test]
+fn the_report_on_latencies_has_every_number_by_name() {
+    let sections = &slo().1["sections"];
+    let number = |section: &str, name: &str, key: &str| {
+        let own = &sections[section]["numbers"][name][key];
+        own.as_f64()
+            .unwrap_or_else(|| panic!("{section}, {name}, {key}: {own}"))
+    };
+    for row in ["static", "guards", "placement", "mig", "full"] {
+        for key in [
+            "miss_percent",
+            "p95_ms",
+            "p99_ms",
+            "p999_ms",
+            "throughput",
+            "fail_percent",
+        ] {
+            assert!(number("table-3", row, key) > 0.0);
+        }
+    }
+    for scenario in ["F0", "F1", "F2"] {
+        for policy in [
+            "static",
+            "static-4g",
+            "slo",
+            "slo-replay",
+            "slo-replay-warm",
+            "clairvoyant-4g",
+        ] {
+            for key in ["fail_percent", "p99_ms", "relaunches_per_hour", "slices"] {
+                assert!(number("beyond", &format!("{scenario} {policy}"), key) >= 0.0);
+            }
+        }
+    }
+    // What is arithmetic on the paper's own figures depends on no seed.
+    let contradictions = sections["contradictions"]["claims"].as_array().unwrap();
+    assert_eq!(contradictions.len(), 13);
+    assert!(
+        contradictions
+            .iter()
+            .all(|own| own["verdict"] == "does not hold")
+    );
+}
+
+#[test]
 fn fixed_run_times_make_one_makespan() {
     let files = &fresh().1["per_file"]["fixed"];
     for policy in ["topo-aware", "greedy", "preserve", "max-bandwidth"] {
@@ -399,6 +450,7 @@ fn the_kept_numbers_are_those_of_a_fresh_run() {
         ("case", case(), 50),
         ("energy", energy(), 50),
         ("topology-plan", topology_plan(), 50),
+        ("slo", slo(), 50),
     ] {
         let kept = read(&kept(&format!("{experiment}/results.json")));
         assert_eq!(kept["seeds"].as_array().unwrap().len(), many);
@@ -591,6 +643,7 @@ fn the_kept_report_has_the_claims_of_the_kept_numbers() {
         "case",
         "energy",
         "topology-plan",
+        "slo",
         "measured",
     ] {
         let [report, numbers] = [

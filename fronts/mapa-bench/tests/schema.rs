@@ -202,6 +202,9 @@ fn what_every_command_answers_is_valid_by_its_schema() {
         "profile",
         "reproduce",
         "reproduce-list",
+        "simulate-tenants",
+        "slo-log",
+        "slo-replay",
         "train",
         "tune",
         "workers-replay",
@@ -246,7 +249,7 @@ fn a_key_that_no_schema_names_is_found() {
 #[test]
 fn kept_reports_are_valid_by_their_schema() {
     let report = schema("reproduce");
-    for name in ["mapa", "foresight", "auto", "pcie"] {
+    for name in ["mapa", "foresight", "auto", "pcie", "slo"] {
         let file = folder().join(format!("../reproduction/{name}/results.json"));
         let kept: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
         assert_eq!(faults(&report, &kept), Vec::<String>::new(), "{name}");

@@ -22,6 +22,7 @@ pub mod request;
 mod schema;
 mod scores;
 pub mod simulation;
+pub mod slo_log;
 pub mod text;
 mod words;
 mod workload;

@@ -7,9 +7,10 @@ use serde_json::Value;
 
 use crate::answer::{
     Malformed, Refusal, Versioned, allocate, compare, contention, defrag, fit, machines, matches,
-    measured, mig, pattern, profile, report, score, sensitivity, simulate, sweep, topology, train,
-    tune, workers,
+    measured, mig, pattern, profile, report, score, sensitivity, simulate, slo, sweep, topology,
+    train, tune, workers,
 };
+use crate::slo_log::LogLine;
 
 /// An answer: the name of its schema, and the schema.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +29,14 @@ impl AnswerSchema {
         }
     }
 
+    /// The schema of a line of a file, which has no version of its own.
+    const fn lines<T: JsonSchema>(name: &'static str) -> Self {
+        Self {
+            name,
+            make: closed::<T>,
+        }
+    }
+
     /// The schema (JSON Schema, 2020-12). It allows no key that it does not name, but for objects
     /// whose keys are data, such as the scores of a placement.
     #[must_use]
@@ -37,7 +46,7 @@ impl AnswerSchema {
 }
 
 /// Every answer, in the order of the alphabet.
-pub const ANSWERS: [AnswerSchema; 31] = [
+pub const ANSWERS: [AnswerSchema; 34] = [
     AnswerSchema::of::<allocate::Allocation>("allocate"),
     AnswerSchema::of::<allocate::Line>("allocate-batch"),
     AnswerSchema::of::<compare::Comparison>("compare"),
@@ -62,6 +71,9 @@ pub const ANSWERS: [AnswerSchema; 31] = [
     AnswerSchema::of::<sensitivity::Sensitivity>("sensitivity"),
     AnswerSchema::of::<sensitivity::PublishedSensitivity>("sensitivity-published"),
     AnswerSchema::of::<simulate::Simulate>("simulate"),
+    AnswerSchema::of::<slo::SimulatedTenants>("simulate-tenants"),
+    AnswerSchema::lines::<LogLine>("slo-log"),
+    AnswerSchema::of::<slo::Replayed>("slo-replay"),
     AnswerSchema::of::<sweep::Sweep>("sweep"),
     AnswerSchema::of::<sweep::SweepCells>("sweep-list"),
     AnswerSchema::of::<topology::Topology>("topo"),

@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::process::Command;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -96,10 +96,7 @@ impl Happenings {
     /// The next thing that happens, if any does before the time is up.
     #[must_use]
     pub(crate) fn next(&self, within: Duration) -> Option<Happening> {
-        match self.from.recv_timeout(within) {
-            Ok(happening) => Some(happening),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+        self.from.recv_timeout(within).ok()
     }
 
     /// The signal that ends this program while it waits in the queue, if this is one.

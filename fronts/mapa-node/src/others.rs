@@ -116,7 +116,11 @@ mod tests {
         let mark = |id: i64| format!("x:{id}");
         let found = foreign(&uses, &[lease], &processes, mark);
         assert_eq!(found.iter().map(|own| own.device).collect::<Vec<_>>(), [b]);
-        assert!(found[0].why.contains("mapa did not start it"), "{}", found[0].why);
+        assert!(
+            found[0].why.contains("mapa did not start it"),
+            "{}",
+            found[0].why
+        );
         let without = foreign(&uses, &[], &processes, mark);
         assert_eq!(without.len(), 3);
     }

@@ -126,7 +126,10 @@ fn processes_with_memory_on_a_device_use_it_by_kfds_folders() {
     write("topology/nodes/0/gpu_id", "0\n");
     write("topology/nodes/0/properties", "location_id 0\n");
     write("topology/nodes/1/gpu_id", "51110\n");
-    write("topology/nodes/1/properties", "simd_count 1216\nlocation_id 49408\ndomain 0\n");
+    write(
+        "topology/nodes/1/properties",
+        "simd_count 1216\nlocation_id 49408\ndomain 0\n",
+    );
     write("topology/nodes/2/gpu_id", "7\n");
     write("topology/nodes/2/properties", "location_id 778\ndomain 1\n");
     // Who only looks has files too, with no bytes in them.

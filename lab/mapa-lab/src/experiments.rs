@@ -5,7 +5,7 @@ use mapa_front::Error;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::{auto, case, energy, foresight, mapa, measured, pcie, topology_plan};
+use crate::{auto, case, energy, foresight, mapa, measured, pcie, slo, topology_plan};
 
 /// An evaluation that can be repeated: a folder of this crate, and a row of [`EXPERIMENTS`].
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ pub struct Experiment {
 }
 
 /// Every experiment.
-pub const EXPERIMENTS: [Experiment; 8] = [
+pub const EXPERIMENTS: [Experiment; 9] = [
     Experiment {
         name: mapa::NAME,
         paper: mapa::PAPER,
@@ -80,6 +80,14 @@ pub const EXPERIMENTS: [Experiment; 8] = [
         files: 50,
         seed: 82_001,
         run: topology_plan::run,
+    },
+    Experiment {
+        name: slo::NAME,
+        paper: slo::PAPER,
+        covers: "Tables 2 to 4, Fig. 3 and 4, E1 to E3 and Claim 1 of a controller of tail latency; what it depends on; MAPA's own by replay, with bounds",
+        files: 50,
+        seed: 95_001,
+        run: slo::run,
     },
     Experiment {
         name: measured::NAME,

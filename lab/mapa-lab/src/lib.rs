@@ -21,6 +21,7 @@ mod picture;
 mod plan;
 mod progress;
 mod report;
+mod slo;
 mod timed;
 mod topology_plan;
 pub mod workers;

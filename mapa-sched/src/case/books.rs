@@ -1,9 +1,10 @@
 //! Processes, their tasks, and the instance to which each is bound.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use mapa_core::{Demand, Request, View};
+use mapa_core::{Demand, DeviceId, Request, Unit, View, Want};
 
 use super::instances::{Instance, Instances, Seat};
 use super::settings::{Binding, CaseSettings, Growers};
@@ -98,7 +99,7 @@ pub(super) enum Answer {
     /// Nowhere yet.
     Wait,
     /// Nowhere ever, for this reason.
-    Never(&'static str),
+    Never(Cow<'static, str>),
 }
 
 /// The instances that take no new work at this instant.
@@ -245,7 +246,7 @@ impl Books {
     /// that improve on the one before, of p processes.
     pub(super) fn seat_for(&self, fleet: &Fleet, blocked: &Blocked, barred: &Barred) -> Answer {
         let Some(demand) = blocked.demand() else {
-            return Answer::Never("a task of one rank");
+            return never("a task of one rank");
         };
         let new = Process::default();
         let process = self.processes.get(&blocked.job).unwrap_or(&new);
@@ -272,7 +273,7 @@ impl Books {
         grows: bool,
         barred: &Barred,
     ) -> Answer {
-        let gone = Answer::Never("an instance that still exists: that of the process is gone");
+        let gone = never("an instance that still exists: that of the process is gone");
         let Some(instance) = self.instances.position(seat) else {
             return gone;
         };
@@ -284,13 +285,16 @@ impl Books {
         let process = self.processes.get(&blocked.job);
         let held = process.map_or(0, Process::held);
         let all = held.saturating_add(demand.memory_bytes);
-        // Other contexts stay until other processes die, and these may wait for this one.
-        let clients = instance.clients.len();
+        // The contexts of bound processes stay until these die, and they may wait for this one.
+        let clients = match self.settings.binding {
+            Binding::Once => instance.clients.len(),
+            Binding::Free => 1,
+        };
         if !demand.fits(view.graph().device(seat.id)) || !self.fits_beside(all, clients, instance) {
-            return Answer::Never("memory for the process on the instance to which it is bound");
+            return never("memory for all that the process holds, on the instance where it is");
         }
         if !allows(&blocked.request, &view, seat) {
-            return Answer::Never("the instance to which the process is bound");
+            return never("the instance where the process is");
         }
         let has_room = view.usage(seat.id).exclusive == 0
             && view.has_room(demand, seat.id)
@@ -301,7 +305,7 @@ impl Books {
         }
         if grows && self.settings.growers == Growers::One && self.has_grower(instance, blocked.job)
         {
-            return Answer::Never("no other process that grows on the instance");
+            return never("no other process that grows on the instance");
         }
         Answer::Wait
     }
@@ -318,7 +322,12 @@ impl Books {
         let binds = self.settings.binding == Binding::Once;
         let peak = process.peak.max(demand.memory_bytes);
         let alone = self.settings.growers == Growers::One && process.grows;
-        let wanted = if binds { peak } else { demand.memory_bytes };
+        // A process that grows stays where it is, so its peak has to fit there.
+        let wanted = if binds || alone {
+            peak
+        } else {
+            demand.memory_bytes
+        };
         let is_free = allows_all(&blocked.request);
         let mut best: Option<(u64, Seat)> = None;
         for (view, instances) in self.by_machine(fleet) {
@@ -344,24 +353,82 @@ impl Books {
                     && view.has_room(demand, seat.id)
                     && (is_free || allows(&blocked.request, &view, seat))
                     && !(alone && self.has_grower(instance, blocked.job))
+                    && (binds || self.fits_beside(wanted, 1, instance))
                 {
                     best = Some((usage.warps, seat));
                 }
             }
         }
-        let is_ever = || {
-            self.by_machine(fleet).any(|(view, instances)| {
-                instances.iter().any(|instance| {
-                    self.fits_beside(wanted, 1, instance)
-                        && demand.fits(view.graph().device(instance.seat.id))
-                        && (is_free || allows(&blocked.request, &view, instance.seat))
-                })
-            })
-        };
+        let bytes = wanted.saturating_add(self.settings.context_bytes);
         match best {
             Some((_, seat)) => Answer::At(seat),
-            None if is_ever() => Answer::Wait,
-            None => Answer::Never("an instance that holds the process when empty"),
+            None if self.fits_empty(fleet, &blocked.request, demand, bytes) => Answer::Wait,
+            None => Answer::Never(self.too_large(fleet, demand, bytes).into()),
+        }
+    }
+
+    /// Whether so many bytes of a demand fit an instance that is empty: in the present layouts, in
+    /// those under way, or in any if instances are re-provisioned.
+    pub(super) fn fits_empty(
+        &self,
+        fleet: &Fleet,
+        request: &Request,
+        demand: &Demand,
+        bytes: u64,
+    ) -> bool {
+        let is_free = allows_all(request);
+        fleet.views().any(|view| {
+            let graph = view.graph();
+            graph.devices().iter().zip(0..).any(|(device, id)| {
+                let (whole, id) = (device.parent, DeviceId(id));
+                let seat = Seat {
+                    machine: view.machine(),
+                    id,
+                };
+                let is_slice = matches!(device.unit, Unit::Slice(_));
+                let next = || view.changing_to(whole);
+                let is_next = || {
+                    let next = next().and_then(|layout| graph.vertices_in(whole, layout).ok());
+                    next.is_some_and(|next| next.contains(id))
+                };
+                demand.fits(device)
+                    && (self.settings.fit.fits(bytes, device.memory_bytes)
+                        || demand.memory_bytes == 0 && device.memory_bytes.is_none())
+                    && (view.present().contains(id)
+                        || self.settings.reprovision && is_slice
+                        || is_next())
+                    && (is_free || allows(request, &view, seat))
+            })
+        })
+    }
+
+    /// What is expected where so many bytes of a demand fit no instance.
+    pub(super) fn too_large(&self, fleet: &Fleet, demand: &Demand, bytes: u64) -> String {
+        let devices = fleet.views().flat_map(|view| {
+            let present = view.present().iter();
+            let graph = view.graph();
+            let devices: Vec<_> = present.map(|id| graph.device(id).clone()).collect();
+            devices
+        });
+        let sizes = devices.filter(|own| {
+            let of_any_size = Demand {
+                memory_bytes: 0,
+                ..*demand
+            };
+            of_any_size.fits(own)
+        });
+        let largest = sizes.map(|own| own.memory_bytes.unwrap_or(0)).max();
+        let gb = |bytes: u64| format!("{:.2} GB", bytes as f64 / 1e9);
+        match largest {
+            Some(largest) => format!(
+                "an instance that holds {} when empty: the largest has {}",
+                gb(bytes),
+                gb(largest)
+            ),
+            None if demand.want == Want::Whole => {
+                "a whole device: every device is partitioned".to_owned()
+            }
+            None => "an instance of the size that is requested".to_owned(),
         }
     }
 
@@ -393,6 +460,10 @@ impl Books {
             .saturating_add(context.saturating_mul(contexts as u64));
         self.settings.fit.fits(bytes, instance.free(view, context))
     }
+}
+
+fn never(why: &'static str) -> Answer {
+    Answer::Never(why.into())
 }
 
 /// Whether a request allows every seat.

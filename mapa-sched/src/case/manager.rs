@@ -1,5 +1,6 @@
 //! The manager: two queues, workers, and tasks.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
@@ -165,7 +166,7 @@ impl Case {
     }
 
     /// Rejects a job, and takes back what its tasks hold.
-    fn kill(&mut self, job: JobId, why: &'static str, turn: &mut Turn<'_>) {
+    fn kill(&mut self, job: JobId, why: Cow<'static, str>, turn: &mut Turn<'_>) {
         let process = self.books.processes.get(&job);
         let tasks = process.into_iter().flat_map(Process::tasks);
         for task in tasks.collect::<Vec<_>>() {
@@ -173,7 +174,7 @@ impl Case {
             let _ = turn.suspend(Tenant::Task(job, task));
         }
         self.forget(job, None);
-        turn.reject(job, Refusal::Infeasible(Reason::Rule(why.into())));
+        turn.reject(job, Refusal::Infeasible(Reason::Rule(why)));
     }
 
     /// Sorts new jobs into the queues, or rejects what fits no empty instance.
@@ -183,8 +184,7 @@ impl Case {
                 self.by_policy.on_event(now, Event::Arrived(job));
                 continue;
             }
-            if !self.fits_empty(&job, turn.fleet()) {
-                let why = "an instance that holds the job when empty";
+            if let Some(why) = self.too_large(&job, turn.fleet()) {
                 turn.reject(job.id, Refusal::Infeasible(Reason::Rule(why.into())));
                 continue;
             }
@@ -201,41 +201,20 @@ impl Case {
         }
     }
 
-    /// Whether a job fits an instance that is empty, in the present layouts, in those under way, or
-    /// in any if instances are re-provisioned.
-    fn fits_empty(&self, job: &Job, fleet: &Fleet) -> bool {
-        let settings = &self.books.settings;
+    /// Why a job fits no instance even when it is empty; `None` if it fits one.
+    fn too_large(&self, job: &Job, fleet: &Fleet) -> Option<String> {
         let [demand] = job.request.pattern.demands() else {
-            return false;
+            return Some("a job of one rank".to_owned());
         };
         // The footprint of an isolated job includes its context.
         let context = if is_isolated(job) {
             0
         } else {
-            settings.context_bytes
+            self.books.settings.context_bytes
         };
         let bytes = demand.memory_bytes.saturating_add(context);
-        if demand.memory_bytes == 0
-            && self
-                .books
-                .instances
-                .class(fleet, demand, settings.fit)
-                .is_some()
-        {
-            return true;
-        }
-        fleet.views().any(|view| {
-            let graph = view.graph();
-            graph.devices().iter().zip(0..).any(|(device, id)| {
-                let whole = device.parent;
-                let next = view.changing_to(whole);
-                let next = next.and_then(|layout| graph.vertices_in(whole, layout).ok());
-                let is_there = settings.reprovision && graph.model(whole).is_some()
-                    || view.present().contains(mapa_core::DeviceId(id))
-                    || next.is_some_and(|next| next.contains(mapa_core::DeviceId(id)));
-                is_there && demand.fits(device) && settings.fit.fits(bytes, device.memory_bytes)
-            })
-        })
+        let fits = self.books.fits_empty(fleet, &job.request, demand, bytes);
+        (!fits).then(|| self.books.too_large(fleet, demand, bytes))
     }
 
     /// How many instances isolated jobs may have now.

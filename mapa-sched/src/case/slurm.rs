@@ -96,12 +96,9 @@ impl SlurmMig {
 
     /// An empty instance of the smallest memory that holds a job; `Err` if none ever does.
     fn instance_for(&self, job: &Job, fleet: &Fleet) -> Result<Option<Seat>, Refusal> {
-        let never = || {
-            let why = "an instance that holds the job when empty";
-            Refusal::Infeasible(Reason::Rule(why.into()))
-        };
+        let never = |why: String| Refusal::Infeasible(Reason::Rule(why.into()));
         let [demand] = job.request.pattern.demands() else {
-            return Err(never());
+            return Err(never("a job of one rank".to_owned()));
         };
         let fit = self.books.settings.fit;
         let Some(class) = self.books.instances.class(fleet, demand, fit) else {
@@ -109,7 +106,12 @@ impl SlurmMig {
                 let wholes = view.graph().wholes();
                 wholes.iter().any(|whole| view.changing_to(whole).is_some())
             });
-            return if is_changing { Ok(None) } else { Err(never()) };
+            return if is_changing {
+                Ok(None)
+            } else {
+                let why = self.books.too_large(fleet, demand, demand.memory_bytes);
+                Err(never(why))
+            };
         };
         let is_empty = |own: &&Instance| {
             fleet.machine(own.seat.machine).is_ok_and(|machine| {
@@ -179,7 +181,7 @@ impl SlurmMig {
                     }
                     self.forget(own.job);
                     dead.insert(own.job);
-                    turn.reject(own.job, Refusal::Infeasible(Reason::Rule(why.into())));
+                    turn.reject(own.job, Refusal::Infeasible(Reason::Rule(why)));
                 }
             }
         }

@@ -591,6 +591,7 @@ fn managers_are_named_with_their_settings_and_reject_what_they_do_not_know() {
         ("case,bind=twice", "expected once, free"),
         ("case-balanced,drain=1", "expected on, off"),
         ("case,context=-3", "expected a whole number"),
+        ("case,workers=0", "expected a whole number above 0"),
         ("slurm-mig,bind=once", "no setting is called `bind`"),
     ] {
         let error = named(words).err().unwrap().to_string();

@@ -288,10 +288,11 @@ impl<'a> Running<'a> {
 
     /// The tenant whose work a tenant is part of: for growth, that of the task which grows.
     fn worker(&self, tenant: Tenant) -> Tenant {
-        match (tenant, self.present.get(&tenant.job())) {
-            (Tenant::Task(job, task), Some(present)) if task.0 > present.task => {
-                Tenant::Task(job, TaskId(present.task))
-            }
+        let Tenant::Task(job, task) = tenant else {
+            return tenant;
+        };
+        match self.present.get(&job) {
+            Some(present) if task.0 > present.task => Tenant::Task(job, TaskId(present.task)),
             _ => tenant,
         }
     }
@@ -305,8 +306,10 @@ impl<'a> Running<'a> {
 
     /// Whether all that a task has requested is granted. A task that waits for more does not work.
     fn has_all(&self, tenant: Tenant, seen: Seen<'_>) -> bool {
-        let (Tenant::Task(job, _), Some(present)) = (tenant, self.present.get(&tenant.job()))
-        else {
+        let Tenant::Task(job, _) = tenant else {
+            return true;
+        };
+        let Some(present) = self.present.get(&job) else {
             return true;
         };
         present.grown == 0

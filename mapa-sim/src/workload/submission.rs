@@ -84,12 +84,11 @@ impl TaskPlan {
 
     /// What is wrong with the moments at which it grows, if anything is.
     pub(crate) fn wrong_growth(&self) -> Option<&'static str> {
-        let all = self.grows.iter().map(|own| own.after);
-        if !all.clone().is_sorted() {
+        if !self.grows.is_sorted_by_key(|own| own.after) {
             return Some("a task's growths are not in order: expected each after the one before");
         }
-        all.last()
-            .is_some_and(|last| last > self.work)
+        let last = self.grows.last().map(|own| own.after);
+        last.is_some_and(|last| last > self.work)
             .then_some("a task grows after its work is done: expected growth within its work")
     }
 }

@@ -28,11 +28,13 @@ Examples:
 
 const FLEET: &str = "A fleet";
 
-/// Requires a machine unless servers are named.
+/// Requires a machine unless servers or a scheduler are named.
 fn unless_servers(arg: Arg) -> Arg {
     if arg.get_id() == "machine" {
+        // The controllers of latencies have a machine of their own. So where a scheduler is named,
+        // the command checks this.
         arg.required(false)
-            .required_unless_present_any(["live", "servers"])
+            .required_unless_present_any(["live", "servers", "scheduler"])
     } else {
         arg
     }
@@ -67,11 +69,11 @@ pub(crate) struct SimulateArgs {
     /// topology-plan; for jobs on MIG instances also pcie-aware, first-gpu and pcie-plan, which
     /// have placement policies of their own, energy, energy-plan and learned, which choose by run
     /// times, deadlines and power, and case, case-balanced and slurm-mig, under which jobs share
-    /// instances. docs/which-scheduler.md says which one when. Settings follow
+    /// instances. For tenants that serve requests, slo and slo-replay (docs/slo.md). docs/which-scheduler.md says which one when. Settings follow
     /// the name (docs/schedulers.md): first-fit,order=ORDER,max-slowdown=FACTOR,
     /// topology-plan,goal=GOAL,estimates=TRUST, pcie-aware,delay=FACTOR,wait=SECONDS,
-    /// pcie-plan,search=MOVES,wait=SECONDS, energy,rule=RULE, energy-plan,prices=NAME|FILE or
-    /// learned,weights=FILE.
+    /// pcie-plan,search=MOVES,wait=SECONDS, energy,rule=RULE, energy-plan,prices=NAME|FILE,
+    /// learned,weights=FILE, case,isolated=ORDER,others=ORDER,reprovision=on or slurm-mig,head=block.
     #[arg(long, value_name = "NAME", default_value = "fifo")]
     pub(crate) scheduler: SchedulerSpec,
     /// The model of run times. fixed: as the job file says. by-size: as the job file says for the
@@ -95,6 +97,10 @@ pub(crate) struct SimulateArgs {
     /// elsewhere.
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub(crate) save_jobs: Option<PathBuf>,
+    /// Write the decisions of slo or slo-replay, one JSON object a line; `mapa-bench slo replay` makes
+    /// them again.
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
     /// Draw bandwidth.svg, over-time.svg and timeline-POLICY.svg into this folder; if a device is
     /// partitioned or a job has tasks, also instances-POLICY.svg, as --svg.
     #[arg(long, value_name = "FOLDER")]

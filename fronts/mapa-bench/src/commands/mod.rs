@@ -20,6 +20,7 @@ mod score;
 mod sensitivity;
 mod shell;
 mod simulate;
+mod slo;
 mod sweep;
 mod topo;
 #[cfg(feature = "experiments")]
@@ -46,6 +47,7 @@ pub(crate) use score::score;
 pub(crate) use sensitivity::sensitivity;
 pub(crate) use shell::{completions, man};
 pub(crate) use simulate::simulate;
+pub(crate) use slo::slo;
 pub(crate) use sweep::sweep;
 pub(crate) use topo::topo;
 #[cfg(feature = "experiments")]

@@ -27,6 +27,7 @@ pub mod report;
 pub mod score;
 pub mod sensitivity;
 pub mod simulate;
+pub mod slo;
 mod step;
 pub mod sweep;
 pub mod table;

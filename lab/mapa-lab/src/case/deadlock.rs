@@ -233,5 +233,8 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
              batches with 95 % intervals (Wilson), of {} batches each; makespans are means.",
             BATCHES * plan.files as u64
         ))
-        .table(header, rows))
+        .table(header, rows)
+        .text(
+            "Where few grow the remedy costs nothing. Where all grow it takes them one by one, and to ask for the peak at once is faster; the manager does not change its rule by itself.",
+        ))
 }

@@ -20,10 +20,24 @@ use mapa_front::names::Choice;
 use mapa_front::simulation::{PolicyRun, Runner, fleet, servers};
 
 mod answer;
+mod tenants;
 
 use answer::Answer;
 
 pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), Failure> {
+    if tenants::is_meant(args) {
+        return tenants::simulate(args, output);
+    }
+    if args.log.is_some() {
+        return Err(Failure::malformed(
+            "--log is for the schedulers slo and slo-replay: expected one of them",
+        ));
+    }
+    if args.machine.is_none() && args.servers.is_empty() {
+        return Err(Failure::malformed(
+            "no machine is named: expected --machine, --live or --servers",
+        ));
+    }
     if args.network.is_some() && args.servers.is_empty() {
         return Err(Failure::malformed(
             "--network is for fleets of servers: expected --servers too",

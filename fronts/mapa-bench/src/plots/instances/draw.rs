@@ -139,7 +139,7 @@ fn head(svg: &mut Svg, shown: &Shown<'_>, bands: &[Band<'_>], frame: &Frame) {
         ),
         (
             lanes().any(|lane| lane.occupants.iter().any(|own| own.exclusive)),
-            "job alone where it is",
+            "job that does not share",
             "url(#alone)",
             false,
         ),

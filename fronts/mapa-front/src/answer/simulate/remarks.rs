@@ -75,6 +75,13 @@ impl PolicyRun {
                 PLACE_TASKS.join(", ")
             ));
         }
+        if blocked > 0 && places_tasks && what.scheduler.contains("growers=any") {
+            let jobs = counted(blocked, "job");
+            remarks.push(format!(
+                "{jobs} with tasks never ended: processes that hold memory and ask for more can wait for each other for \
+                 ever; growers=one avoids it"
+            ));
+        }
         if is_overload(self, what.workload) {
             remarks.push("the load exceeds the machine's capacity: waits keep growing".to_owned());
         }

@@ -1,0 +1,39 @@
+//! `slo`: logs of the controllers of latencies.
+
+use mapa_front::slo_log::{read_log, replay_log};
+use mapa_front::text::counted;
+
+use crate::cli::{SloArgs, SloDo};
+use crate::failure::Failure;
+use crate::files;
+use crate::output::Output;
+
+pub(crate) fn slo(args: &SloArgs, output: &mut Output) -> Result<(), Failure> {
+    let SloDo::Replay { log: file } = &args.action;
+    let text = files::text(file)?;
+    let log =
+        read_log(&text).map_err(|error| Failure::malformed(format_args!("{file}: {error}")))?;
+    let answer = replay_log(&log)?;
+    if output.json {
+        output.object(&answer)?;
+    } else {
+        let (decisions, orders) = (
+            counted(answer.decisions, "decision"),
+            counted(answer.orders, "order"),
+        );
+        output.line(format_args!("{decisions}, {orders}"))?;
+        for own in &answer.differ {
+            output.line(format_args!("line {}: differs: {}", own.line, own.what))?;
+        }
+    }
+    if answer.differ.is_empty() {
+        if !output.json {
+            output.line("every decision is the same, bit for bit")?;
+        }
+        return Ok(());
+    }
+    Err(Failure::malformed(format_args!(
+        "{file}: {} made otherwise: expected the same decisions",
+        counted(answer.differ.len(), "decision")
+    )))
+}

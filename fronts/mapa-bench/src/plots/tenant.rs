@@ -1,0 +1,105 @@
+//! Pictures of a tenant with a promised latency.
+
+use kuva::plot::annotations::ReferenceLine;
+use kuva::plot::{LinePlot, ScatterPlot};
+use kuva::render::layout::Layout;
+use kuva::render::plots::Plot;
+use kuva::render_to_svg;
+use mapa_sim::slo::{Acted, Scenario, Totals};
+
+use super::COLOURS;
+
+/// The most requests that are drawn.
+const DOTS: usize = 6000;
+
+/// Draws, by file name: latencies over time with the controller's actions, and the tails with and
+/// without it.
+pub(crate) fn tenant(
+    name: &str,
+    scenario: &Scenario,
+    controlled: &Totals,
+    uncontrolled: &Totals,
+) -> Vec<(String, String)> {
+    vec![
+        (
+            "over-time.svg".to_owned(),
+            over_time(name, scenario, controlled),
+        ),
+        (
+            "tails.svg".to_owned(),
+            tails(name, scenario, controlled, uncontrolled),
+        ),
+    ]
+}
+
+fn over_time(name: &str, scenario: &Scenario, own: &Totals) -> String {
+    let step = own.kept.len().div_ceil(DOTS).max(1);
+    let points: Vec<(f64, f64)> = own
+        .kept
+        .iter()
+        .step_by(step)
+        .map(|own| (own.0 / 1e3, own.1))
+        .collect();
+    let dots = ScatterPlot::new()
+        .with_data(points)
+        .with_color(COLOURS[0])
+        .with_size(1.6)
+        .with_legend("a request");
+    let end = scenario.seconds();
+    let promise = LinePlot::new()
+        .with_data(vec![(0.0, scenario.promise_ms), (end, scenario.promise_ms)])
+        .with_color("#d62728")
+        .with_stroke_width(1.0)
+        .with_legend("promise");
+    let mut plots: Vec<Plot> = vec![dots.into(), promise.into()];
+    let colours = ["#e69f00", "#2fae86", "#8d7fd1", "#8c564b", "#444444"];
+    for ((what, acted), colour) in Acted::ALL.iter().zip(colours) {
+        if own.actions.iter().any(|own| own.1 == *acted) {
+            // A line of no length gives the action its entry in the legend.
+            let line = LinePlot::new().with_data(vec![(0.0, 0.0), (0.0, 0.0)]);
+            plots.push(line.with_color(colour).with_legend(*what).into());
+        }
+    }
+    let mut layout = Layout::auto_from_plots(&plots)
+        .with_title(format!("{name}: latencies and actions"))
+        .with_x_label("s")
+        .with_y_label("latency, ms")
+        .with_y_axis_min(0.0)
+        .with_width(980.0)
+        .with_height(420.0);
+    for (at, what) in &own.actions {
+        let colour = Acted::ALL.iter().zip(colours).find(|own| own.0.1 == *what);
+        let line = ReferenceLine::vertical(at / 1e3)
+            .with_color(colour.map_or("#444444", |own| own.1))
+            .with_dasharray("4 2");
+        layout = layout.with_reference_line(line);
+    }
+    render_to_svg(plots, layout)
+}
+
+fn tails(name: &str, scenario: &Scenario, controlled: &Totals, uncontrolled: &Totals) -> String {
+    let curve = |own: &Totals| {
+        let points = (0..=60).map(|step| {
+            let share = 10_f64.powf(-f64::from(step) / 20.0);
+            (own.percentile(100.0 * (1.0 - share)), share)
+        });
+        points.filter(|own| own.0.is_finite()).collect::<Vec<_>>()
+    };
+    let mut plots: Vec<Plot> = Vec::new();
+    for (what, colour, own) in [
+        ("without a controller", "#a6a6a6", uncontrolled),
+        ("with it", "#4a9fe0", controlled),
+    ] {
+        let line = LinePlot::new().with_data(curve(own)).with_color(colour);
+        plots.push(line.with_stroke_width(1.8).with_legend(what).into());
+    }
+    let promise = vec![(scenario.promise_ms, 1e-3), (scenario.promise_ms, 1.0)];
+    let line = LinePlot::new().with_data(promise).with_color("#d62728");
+    plots.push(line.with_stroke_width(1.0).with_legend("promise").into());
+    let layout = Layout::auto_from_plots(&plots)
+        .with_title(format!("{name}: share of requests that take longer"))
+        .with_x_label("latency, ms")
+        .with_y_label("share")
+        .with_log_y();
+    render_to_svg(plots, layout.with_width(760.0).with_height(460.0))
+}

@@ -1,0 +1,159 @@
+//! Tenants with promised latencies: the page's commands, the log and its replay, and what is
+//! refused.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::common::{Folder, error, stdout};
+use crate::schema::assert_valid;
+
+const PAGE: &str = include_str!("../../../docs/slo.md");
+
+/// A folder with the page's job file.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    let block = PAGE.split("\n```csv\n").nth(1).unwrap();
+    folder.write(
+        "tenants.csv",
+        &(block.split_once("\n```").unwrap().0.to_owned() + "\n"),
+    );
+    folder
+}
+
+/// The commands of docs/slo.md print what it says.
+#[test]
+fn the_page_on_tenants_shows_what_commands_print() {
+    let folder = folder();
+    let mut commands = 0;
+    for block in PAGE.split("\n```console\n$ mapa-bench ").skip(1) {
+        let (words, rest) = block.split_once('\n').unwrap();
+        let (told, _) = rest.split_once("\n```").unwrap();
+        let own = stdout(words, folder.run(words));
+        assert_eq!(own.trim_end(), told, "docs/slo.md: {words}");
+        commands += 1;
+    }
+    assert_eq!(commands, 4);
+}
+
+#[test]
+fn every_decision_of_a_log_is_made_again_bit_for_bit() {
+    let folder = folder();
+    for scheduler in [
+        "slo",
+        "slo,warm=on,levers=placement",
+        "slo-replay",
+        "slo-replay,warm=on",
+    ] {
+        let words =
+            format!("simulate --scheduler {scheduler} --jobs tenants.csv --log log.jsonl --json");
+        let answer: Value = serde_json::from_str(&stdout(&words, folder.run(&words))).unwrap();
+        assert_valid("simulate-tenants", &answer);
+        let words = "slo replay log.jsonl --json";
+        let replayed: Value = serde_json::from_str(&stdout(words, folder.run(words))).unwrap();
+        assert_valid("slo-replay", &replayed);
+        assert_eq!(replayed["differ"], serde_json::json!([]), "{scheduler}");
+        assert!(replayed["decisions"].as_u64() > Some(3), "{scheduler}");
+        let log = fs::read_to_string(folder.at("log.jsonl")).unwrap();
+        for line in log.lines() {
+            assert_valid("slo-log", &serde_json::from_str(line).unwrap());
+        }
+        // A decision that was tampered with is found.
+        let changed = log.replacen("\"pinned\":false", "\"pinned\":true", 3);
+        if changed != log {
+            folder.write("changed.jsonl", &changed);
+            let output = folder.run("slo replay changed.jsonl");
+            assert_eq!(output.status.code(), Some(2), "{scheduler}");
+            let told = String::from_utf8(output.stderr).unwrap();
+            assert!(
+                told.contains("made otherwise: expected the same decisions"),
+                "{told}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_simulated_is_said() {
+    let folder = folder();
+    let refused = |words: &str, what: &str| {
+        let output = folder.run(words);
+        assert_eq!(output.status.code(), Some(2), "{words}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.contains(what), "{words}: {told}");
+    };
+    refused(
+        "simulate --scheduler slo",
+        "this scheduler needs tenants: expected --jobs FILE",
+    );
+    refused(
+        "simulate --scheduler slo --machine dgx-1v --jobs tenants.csv",
+        "--machine is not for the scheduler `slo`",
+    );
+    refused(
+        "simulate --scheduler slo,levers=some --jobs tenants.csv",
+        "expected all, guards, placement, mig or none",
+    );
+    refused(
+        "simulate --scheduler slo,speed=3 --jobs tenants.csv",
+        "no setting is called `speed`",
+    );
+    refused(
+        "simulate --scheduler slo,counters=noisy --jobs tenants.csv",
+        "counters=noisy is for slo-replay",
+    );
+    folder.write("jobs.csv", "id,devices\n1,2\n");
+    refused(
+        "simulate --scheduler slo --jobs jobs.csv",
+        "expected a job file of tenants",
+    );
+    folder.write(
+        "wrong.csv",
+        "tenant,does,start_s,end_s\nchat,serves,0,60\netl,sings,0,9\n",
+    );
+    refused(
+        "simulate --scheduler slo --jobs wrong.csv",
+        "line 3: does `sings`: expected serves, copies or trains",
+    );
+    folder.write(
+        "wrong.csv",
+        "tenant,does,start_s,end_s,promise_ms\nchat,serves,0,60,-4\n",
+    );
+    refused(
+        "simulate --scheduler slo --jobs wrong.csv",
+        "expected a number from 0 to 1e9",
+    );
+    folder.write("wrong.csv", "tenant,does,start_s,end_s\netl,copies,0,9\n");
+    refused(
+        "simulate --scheduler slo --jobs wrong.csv",
+        "expected at least one row that serves",
+    );
+    folder.write("log.jsonl", "{}\n");
+    refused("slo replay log.jsonl", "line 1");
+    folder.write("log.jsonl", "");
+    refused("slo replay log.jsonl", "an empty log: expected a head");
+    error(
+        "simulate --machine dgx-1v --log a.jsonl",
+        "--log is for the schedulers slo and slo-replay",
+    );
+    error(
+        "simulate --scheduler fifo",
+        "expected --machine, --live or --servers",
+    );
+    error("simulate", "required arguments were not provided");
+}
+
+#[cfg(feature = "plots")]
+#[test]
+fn latencies_and_tails_are_drawn() {
+    let folder = folder();
+    let words = "simulate --scheduler slo-replay,counters=noisy --jobs tenants.csv --plot pictures";
+    stdout(words, folder.run(words));
+    for name in ["chat-over-time.svg", "chat-tails.svg"] {
+        let picture = fs::read_to_string(folder.at("pictures").join(name)).unwrap();
+        assert!(
+            picture.starts_with("<svg") && picture.contains("promise"),
+            "{name}"
+        );
+    }
+}

@@ -1,0 +1,15 @@
+//! Any text is read as a log of decisions or refused; what is read can be decided again. Any text is
+//! read as a job file of tenants or refused.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use mapa_front::slo_log::{read_log, replay_log};
+use mapa_sim::slo::read_tenants;
+
+fuzz_target!(|text: &str| {
+    if let Ok(log) = read_log(text) {
+        let replayed = replay_log(&log).expect("numbers that were read can be written");
+        assert_eq!(replayed.decisions, log.len());
+    }
+    let _ = read_tenants(text);
+});

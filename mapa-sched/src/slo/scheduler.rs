@@ -1,0 +1,439 @@
+//! The controller as a scheduler of a fleet: it places jobs first in, first out, and guards those
+//! that are promised a latency.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mapa_core::{DeviceId, DeviceSet, MachineId, Policy, PortId, lowest_id};
+
+use super::settings::{Levers, Settings};
+use super::signals::{Numa, Place, Snapshot};
+use super::state::{Config, Input, Order, Relaunched, State};
+use super::step::step;
+use super::window::duration_ns;
+use crate::event::{Event, Guard, Signals, Token};
+use crate::fifo::Fifo;
+use crate::job::{Job, JobId, Tenant};
+use crate::scheduler::Scheduler;
+use crate::time::Time;
+use crate::turn::Turn;
+
+/// First in, first out; and for each job on one device that has a [promised latency](Job::slo), the
+/// controller of this module, told by [`Event::Latency`] and [`Event::Signals`].
+///
+/// A place is a PCIe port of the job's machine. A neighbour is a job on a device behind the same
+/// port: one that demands PCIe traffic copies, another one trains. Throttles are
+/// [`Guard`]s on the neighbours, moves are moves to a free device behind another port, and pins keep
+/// the job off the cores that serve interrupts. Slices are not resized: a job asks for one size, and
+/// layouts are the node's to change. Without fresh signals of a machine nothing is ordered there.
+#[derive(Debug)]
+pub struct SloScheduler {
+    name: String,
+    inner: Fifo,
+    settings: Settings,
+    jobs: BTreeMap<JobId, Job>,
+    guarded: BTreeMap<JobId, Guarded>,
+    signals: BTreeMap<MachineId, (u64, Signals)>,
+    /// The tick for which a wake-up was ordered.
+    waking: Option<u64>,
+    is_due: bool,
+}
+
+/// A job with a promised latency.
+#[derive(Debug, Default)]
+struct Guarded {
+    state: Option<State>,
+    latencies_ns: Vec<u64>,
+    /// What became of the last order to move.
+    relaunch: Option<Relaunched>,
+    /// The neighbours that are throttled for it.
+    throttled: BTreeSet<JobId>,
+}
+
+/// The name of the wake-ups.
+const TICK: Token = Token(0x510);
+
+impl SloScheduler {
+    /// A scheduler that places every job by this policy and guards promises by these settings.
+    #[must_use]
+    pub fn new(policy: impl Policy + 'static, settings: Settings) -> Self {
+        let name = format!("slo, {}", policy.name());
+        let levers = Levers {
+            enlarge: false,
+            relax: false,
+            admission: false,
+            ..settings.levers
+        };
+        Self {
+            name,
+            inner: Fifo::new(policy),
+            settings: Settings { levers, ..settings },
+            jobs: BTreeMap::new(),
+            guarded: BTreeMap::new(),
+            signals: BTreeMap::new(),
+            waking: None,
+            is_due: false,
+        }
+    }
+
+    fn tick(&self, now: Time) -> u64 {
+        now.0 / self.tick_ns()
+    }
+
+    fn tick_ns(&self) -> u64 {
+        u64::from(self.settings.tick_ms) * 1_000_000
+    }
+
+    /// One tick of one job's controller.
+    fn guard(&mut self, job: JobId, tick: u64, turn: &mut Turn<'_>) {
+        let Some((machine, at)) = place_of(turn, job) else {
+            return;
+        };
+        let ports = ports(turn, machine);
+        let Some(place) = ports
+            .iter()
+            .position(|own| Some(*own) == port_of(turn, machine, at))
+        else {
+            return;
+        };
+        let snapshot = self.snapshot(turn, job, machine, &ports, tick);
+        let Some(own) = self.guarded.get_mut(&job) else {
+            return;
+        };
+        let slo = self.jobs.get(&job).and_then(|own| own.slo);
+        let promise_ns = slo.map_or(self.settings.promise_ns, duration_ns);
+        let settings = Settings {
+            promise_ns,
+            trigger_ns: promise_ns,
+            ..self.settings.clone()
+        };
+        let mut state = own
+            .state
+            .take()
+            .unwrap_or_else(|| State::new(Config::at(place as u32), &settings));
+        let input = Input {
+            tick,
+            latencies_ns: std::mem::take(&mut own.latencies_ns),
+            snapshot,
+            relaunch: own.relaunch.take(),
+            ..Input::default()
+        };
+        let orders = step(&settings, &mut state, &input).orders;
+        own.state = Some(state);
+        for order in orders {
+            self.carry_out(job, machine, &ports, order, turn);
+        }
+    }
+
+    /// What is known of the ports of a machine: bookings, and the last signals.
+    fn snapshot(
+        &self,
+        turn: &Turn<'_>,
+        job: JobId,
+        machine: MachineId,
+        ports: &[PortId],
+        tick: u64,
+    ) -> Option<Snapshot> {
+        let (told, signals) = self.signals.get(&machine)?;
+        let request = &self.jobs.get(&job)?.request;
+        let view = turn.view(machine).ok()?;
+        let mut places = Vec::with_capacity(ports.len());
+        let mut nodes: Vec<u32> = Vec::new();
+        for &port in ports {
+            let (mut heavy, mut training) = (0, false);
+            for other in self.neighbours(turn, job, machine, port) {
+                match other.1 {
+                    Beside::Copies => heavy += 1,
+                    Beside::Trains => training = true,
+                    Beside::Serves => (),
+                }
+            }
+            let behind = behind(turn, machine, port);
+            let there = request.clone().only(behind.clone());
+            let numa = behind.iter().find_map(|id| view.graph().device(id).numa);
+            let numa = numa.map(|node| match nodes.iter().position(|own| *own == node) {
+                Some(at) => at as u32,
+                None => {
+                    nodes.push(node);
+                    nodes.len() as u32 - 1
+                }
+            });
+            places.push(Place {
+                heavy: Some(heavy),
+                training: Some(training),
+                numa,
+                largest: lowest_id().decide(&there, &view).is_ok().then_some(0),
+                pcie_mb_s: signals.pcie_mb_s.get(&port).copied(),
+                ..Place::default()
+            });
+        }
+        let numa = nodes.iter().map(|node| Numa {
+            block_io_mb_s: signals.block_io_mb_s.get(node).copied(),
+            interrupts_per_s: signals.interrupts.get(node).copied(),
+            nic_mb_s: None,
+        });
+        Some(Snapshot {
+            age_ticks: u32::try_from(tick.saturating_sub(*told)).unwrap_or(u32::MAX),
+            places,
+            numa: numa.collect(),
+        })
+    }
+
+    /// The other jobs with devices behind a port, and what they do there.
+    fn neighbours(
+        &self,
+        turn: &Turn<'_>,
+        job: JobId,
+        machine: MachineId,
+        port: PortId,
+    ) -> BTreeMap<JobId, Beside> {
+        let mut found = BTreeMap::new();
+        for (tenant, on, _) in turn.fleet().tenants() {
+            let other = tenant.job();
+            if on != machine || other == job {
+                continue;
+            }
+            let leases = turn
+                .fleet()
+                .leases_of(tenant)
+                .filter(|own| own.0 == machine);
+            let mut devices =
+                leases.flat_map(|(_, lease)| lease.placement.set().iter().collect::<Vec<_>>());
+            if devices.any(|id| port_of(turn, machine, id) == Some(port))
+                && let Some(own) = self.jobs.get(&other)
+            {
+                found.insert(other, Beside::of(own));
+            }
+        }
+        found
+    }
+
+    fn carry_out(
+        &mut self,
+        job: JobId,
+        machine: MachineId,
+        ports: &[PortId],
+        order: Order,
+        turn: &mut Turn<'_>,
+    ) {
+        match order {
+            Order::Throttle {
+                io_mb_s,
+                mps_percent,
+                ..
+            } => {
+                let Some((_, at)) = place_of(turn, job) else {
+                    return;
+                };
+                let Some(port) = port_of(turn, machine, at) else {
+                    return;
+                };
+                let beside = self.neighbours(turn, job, machine, port);
+                for (other, does) in beside {
+                    match does {
+                        Beside::Copies => {
+                            turn.throttle(other, Guard::PcieMbPerS(Some(io_mb_s)));
+                            turn.throttle(other, Guard::BlockIoMbPerS(Some(io_mb_s)));
+                        }
+                        Beside::Trains => {
+                            let percent = u8::try_from(mps_percent).unwrap_or(100);
+                            turn.throttle(other, Guard::MpsPercent(Some(percent)));
+                        }
+                        Beside::Serves => continue,
+                    }
+                    if let Some(own) = self.guarded.get_mut(&job) {
+                        own.throttled.insert(other);
+                    }
+                }
+            }
+            Order::Lift => self.lift(job, turn),
+            Order::Relaunch { to, .. } => {
+                let done = self.relocate(job, machine, ports.get(to.place as usize).copied(), turn);
+                if done && to.pinned {
+                    turn.throttle(job, Guard::AvoidInterruptCores(true));
+                }
+                if let Some(own) = self.guarded.get_mut(&job) {
+                    let became = if done {
+                        Relaunched::Done
+                    } else {
+                        Relaunched::Failed
+                    };
+                    own.relaunch = Some(became);
+                }
+            }
+            // A move is booked at once or not at all, so there is nothing to restore.
+            Order::Restore { .. } | Order::Admit { .. } | Order::Reject { .. } => (),
+        }
+    }
+
+    /// Moves a job to a free device behind a port.
+    fn relocate(
+        &self,
+        job: JobId,
+        machine: MachineId,
+        port: Option<PortId>,
+        turn: &mut Turn<'_>,
+    ) -> bool {
+        let (Some(port), Some(own)) = (port, self.jobs.get(&job)) else {
+            return false;
+        };
+        let there = own.request.clone().only(behind(turn, machine, port));
+        let decision = match turn.view(machine) {
+            Ok(view) => lowest_id().decide(&there, &view),
+            Err(_) => return false,
+        };
+        decision.is_ok_and(|decision| turn.relocate(Tenant::Job(job), decision).is_ok())
+    }
+
+    /// Lifts the throttles for a job, but for those that another job needs.
+    fn lift(&mut self, job: JobId, turn: &mut Turn<'_>) {
+        let Some(own) = self.guarded.get_mut(&job) else {
+            return;
+        };
+        let throttled = std::mem::take(&mut own.throttled);
+        for other in throttled {
+            let is_needed = self
+                .guarded
+                .values()
+                .any(|own| own.throttled.contains(&other));
+            if is_needed || !self.jobs.contains_key(&other) {
+                continue;
+            }
+            for guard in [
+                Guard::PcieMbPerS(None),
+                Guard::BlockIoMbPerS(None),
+                Guard::MpsPercent(None),
+            ] {
+                turn.throttle(other, guard);
+            }
+        }
+    }
+}
+
+/// What a job does beside another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Beside {
+    /// It is promised a latency itself, and is never throttled.
+    Serves,
+    Copies,
+    Trains,
+}
+
+impl Beside {
+    fn of(job: &Job) -> Self {
+        let copies = job
+            .request
+            .pattern
+            .demands()
+            .iter()
+            .any(|own| own.pcie_mb_s > 0);
+        match (job.slo.is_some(), copies) {
+            (true, _) => Self::Serves,
+            (false, true) => Self::Copies,
+            (false, false) => Self::Trains,
+        }
+    }
+}
+
+/// The machine and the device of a job on a single device.
+fn place_of(turn: &Turn<'_>, job: JobId) -> Option<(MachineId, DeviceId)> {
+    let (machine, lease) = turn.fleet().lease_of(Tenant::Job(job))?;
+    let set = lease.placement.set();
+    let first = set.iter().next()?;
+    (set.len() == 1).then_some((machine, first))
+}
+
+fn port_of(turn: &Turn<'_>, machine: MachineId, id: DeviceId) -> Option<PortId> {
+    turn.view(machine).ok()?.graph().device(id).port
+}
+
+/// The ports of a machine, by id.
+fn ports(turn: &Turn<'_>, machine: MachineId) -> Vec<PortId> {
+    let Ok(view) = turn.view(machine) else {
+        return Vec::new();
+    };
+    let all = view.graph().devices().iter().filter_map(|own| own.port);
+    all.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// The devices behind a port.
+fn behind(turn: &Turn<'_>, machine: MachineId, port: PortId) -> DeviceSet {
+    let Ok(view) = turn.view(machine) else {
+        return DeviceSet::new();
+    };
+    let devices = view.graph().devices().iter().enumerate();
+    devices
+        .filter(|(_, own)| own.port == Some(port))
+        .map(|(at, _)| DeviceId(at as _))
+        .collect()
+}
+
+impl Scheduler for SloScheduler {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn on_event(&mut self, now: Time, event: Event) {
+        match &event {
+            Event::Arrived(job) => {
+                if job.slo.is_some() {
+                    self.guarded.insert(job.id, Guarded::default());
+                }
+                self.jobs.insert(job.id, job.clone());
+            }
+            Event::Latency(own) => {
+                if let Some(guarded) = self.guarded.get_mut(&own.tenant.job()) {
+                    guarded.latencies_ns.push(duration_ns(own.took));
+                }
+            }
+            Event::Signals(own) => {
+                let tick = self.tick(now);
+                self.signals.insert(own.machine, (tick, own.clone()));
+            }
+            Event::Woken(token) if *token == TICK => {
+                self.is_due = true;
+                self.waking = None;
+                return;
+            }
+            _ => (),
+        }
+        if let Some(job) = event.leaves() {
+            // Throttles for a job that leaves are lifted in the same instant.
+            if let Some(own) = self.guarded.get_mut(&job)
+                && own.throttled.is_empty()
+            {
+                self.guarded.remove(&job);
+            }
+            self.jobs.remove(&job);
+        }
+        self.inner.on_event(now, event);
+    }
+
+    fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
+        self.inner.act(now, turn);
+        let gone: Vec<JobId> = self
+            .guarded
+            .keys()
+            .filter(|own| !self.jobs.contains_key(own))
+            .copied()
+            .collect();
+        for job in gone {
+            self.lift(job, turn);
+            self.guarded.remove(&job);
+        }
+        if self.guarded.is_empty() {
+            return;
+        }
+        let tick = self.tick(now);
+        if std::mem::take(&mut self.is_due) {
+            let jobs: Vec<JobId> = self.guarded.keys().copied().collect();
+            for job in jobs {
+                self.guard(job, tick, turn);
+            }
+        }
+        if self.waking.is_none() {
+            let next = tick.saturating_add(1);
+            self.waking = Some(next);
+            turn.wake(Time(next.saturating_mul(self.tick_ns())), TICK);
+        }
+    }
+}

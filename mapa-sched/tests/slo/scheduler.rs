@@ -1,0 +1,205 @@
+//! The controller on a fleet: it throttles whoever copies behind the same port, moves the tenant,
+//! and lifts what it has set.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mapa_core::{
+    Demand, DeviceId, Fabric, FabricNode, HardwareGraph, MachineId, NodeKind, Pattern, PortId,
+    Request, lowest_id,
+};
+use mapa_sched::slo::{Levers, Settings, SloScheduler};
+use mapa_sched::{
+    Action, Event, Fleet, Guard, Job, JobId, Latency, Scheduler, Signals, Tenant, Time, step,
+};
+
+use super::settings;
+
+/// Two host bridges with two devices each.
+fn machine() -> Arc<HardwareGraph> {
+    let mut fabric = Fabric::new();
+    for port in 0..2 {
+        let name = format!("bridge {port}");
+        let bridge = fabric
+            .add(FabricNode {
+                name,
+                kind: NodeKind::HostBridge,
+            })
+            .unwrap();
+        for at in 0..2 {
+            let device = fabric.add_device(format!("GPU{}", 2 * port + at)).unwrap();
+            fabric.attach(device, bridge, 25.0).unwrap();
+        }
+    }
+    Arc::new(fabric.lower().unwrap())
+}
+
+struct Run {
+    fleet: Fleet,
+    scheduler: SloScheduler,
+    told: Vec<(u64, Action)>,
+}
+
+impl Run {
+    fn new(levers: Levers) -> Self {
+        let own = Settings {
+            window: 8,
+            dwell: 10,
+            ..settings(levers)
+        };
+        Self {
+            fleet: Fleet::new([machine()]),
+            scheduler: SloScheduler::new(lowest_id(), own),
+            told: Vec::new(),
+        }
+    }
+
+    /// One instant at a second; wake-ups that were ordered for it are told too.
+    fn at(&mut self, second: u64, facts: Vec<Event>) {
+        let woken = self.told.iter().filter_map(|own| match own.1 {
+            Action::Wake { at, token } if at.0 == second * 1_000_000_000 => {
+                Some(Event::Woken(token))
+            }
+            _ => None,
+        });
+        let facts: Vec<Event> = facts.into_iter().chain(woken.take(1)).collect();
+        let mut orders = Vec::new();
+        let now = Time(second * 1_000_000_000);
+        step(
+            &mut self.scheduler,
+            &mut self.fleet,
+            now,
+            facts,
+            &mut orders,
+        )
+        .unwrap();
+        self.told
+            .extend(orders.into_iter().map(|own| (second, own)));
+    }
+
+    fn orders(&self, of: impl Fn(&Action) -> bool) -> Vec<(u64, Action)> {
+        self.told.iter().filter(|own| of(&own.1)).cloned().collect()
+    }
+}
+
+fn job(id: u64, pcie_mb_s: u32, slo_ms: Option<u64>) -> Event {
+    let demand = Demand {
+        pcie_mb_s,
+        ..Demand::default()
+    };
+    let pattern = Pattern::ring(1).with_demand(0, demand);
+    let mut job = Job::new(JobId(id), Request::new(pattern));
+    job.slo = slo_ms.map(Duration::from_millis);
+    Event::Arrived(job)
+}
+
+fn signals() -> Event {
+    Event::Signals(Signals {
+        machine: MachineId(0),
+        pcie_mb_s: BTreeMap::from([(PortId(0), 20_000)]),
+        ..Signals::default()
+    })
+}
+
+fn slow(ms: u64) -> Event {
+    Event::Latency(Latency {
+        tenant: Tenant::Job(JobId(1)),
+        took: Duration::from_millis(ms),
+    })
+}
+
+#[test]
+fn it_throttles_then_moves_and_lifts() {
+    let mut run = Run::new(Levers::ALL);
+    run.at(0, vec![job(1, 0, Some(15)), job(2, 12_000, None)]);
+    for second in 1..60 {
+        run.at(second, vec![signals(), slow(25), slow(26)]);
+    }
+    let throttles = run.orders(|own| {
+        matches!(
+            own,
+            Action::Throttle {
+                job: JobId(2),
+                guard: Guard::PcieMbPerS(Some(500))
+            }
+        )
+    });
+    let moves = run.orders(|own| matches!(own, Action::Move { .. }));
+    assert!(
+        !throttles.is_empty() && throttles[0].0 < moves[0].0,
+        "{throttles:?} {moves:?}"
+    );
+    let Action::Move { tenant, at } = &moves[0].1 else {
+        panic!()
+    };
+    assert_eq!(
+        (*tenant, at.placement.set().iter().next()),
+        (Tenant::Job(JobId(1)), Some(DeviceId(2)))
+    );
+    let lifted = run.orders(|own| {
+        matches!(
+            own,
+            Action::Throttle {
+                job: JobId(2),
+                guard: Guard::PcieMbPerS(None)
+            }
+        )
+    });
+    assert!(lifted[0].0 - throttles[0].0 <= 30, "{lifted:?}");
+    assert!(
+        !run.orders(|own| matches!(
+            own,
+            Action::Throttle {
+                guard: Guard::AvoidInterruptCores(true),
+                ..
+            }
+        ))
+        .is_empty()
+    );
+}
+
+#[test]
+fn without_signals_nothing_is_ordered() {
+    let mut run = Run::new(Levers::ALL);
+    run.at(0, vec![job(1, 0, Some(15)), job(2, 12_000, None)]);
+    for second in 1..60 {
+        run.at(second, vec![slow(25), slow(26)]);
+    }
+    assert!(
+        run.orders(|own| matches!(own, Action::Throttle { .. } | Action::Move { .. }))
+            .is_empty()
+    );
+}
+
+#[test]
+fn throttles_end_with_the_job_they_protect() {
+    let mut run = Run::new(Levers::GUARDS);
+    run.at(0, vec![job(1, 0, Some(15)), job(2, 12_000, None)]);
+    for second in 1..12 {
+        run.at(second, vec![signals(), slow(25), slow(26)]);
+    }
+    let on = |own: &Action| {
+        matches!(
+            own,
+            Action::Throttle {
+                guard: Guard::PcieMbPerS(Some(_)),
+                ..
+            }
+        )
+    };
+    assert_eq!(run.orders(on).len(), 1);
+    run.at(12, vec![Event::Finished(JobId(1))]);
+    let off = run.orders(|own| {
+        matches!(
+            own,
+            Action::Throttle {
+                job: JobId(2),
+                guard: Guard::PcieMbPerS(None)
+            }
+        )
+    });
+    assert_eq!(off.len(), 1);
+    assert_eq!(off[0].0, 12);
+    assert!(run.scheduler.name().starts_with("slo"));
+}
