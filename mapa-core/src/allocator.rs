@@ -256,6 +256,11 @@ impl Allocator {
 
     /// Checks that there is room for a decision, whichever policy made it.
     fn check(&self, view: &View<'_>, decision: &Decision) -> Result<(), Error> {
+        if !decision.is_of_use() && !self.graph.offers(decision.placement()) {
+            let set = decision.placement().set();
+            let what = format!("the machine does not offer the set {set}");
+            return Err(ErrorKind::NoRoom(what).into());
+        }
         let found = verify(
             decision.pattern(),
             view,

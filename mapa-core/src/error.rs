@@ -253,6 +253,8 @@ pub(crate) enum ErrorKind {
     Imagined,
     #[error("device {0} is in use")]
     InUse(DeviceId),
+    #[error("offered sets of devices: {0}: expected sets of the machine's devices, at least one")]
+    BadOffer(String),
     #[error("there is no room for the decision: {0}")]
     NoRoom(String),
     #[error("device {0} is being repartitioned already: expected the change to be done first")]

@@ -243,6 +243,21 @@ impl Request {
         graph: &HardwareGraph,
         placement: &[DeviceId],
     ) -> Result<(), &'static str> {
+        if !graph.offers(placement) {
+            return Err("a set of devices that the machine offers");
+        }
+        self.is_met_by_links(graph, placement)
+    }
+
+    /// As [`is_met_by`](Self::is_met_by), whatever sets of devices the machine offers.
+    ///
+    /// # Errors
+    /// The constraint that is not met.
+    pub(crate) fn is_met_by_links(
+        &self,
+        graph: &HardwareGraph,
+        placement: &[DeviceId],
+    ) -> Result<(), &'static str> {
         if !self.has_required(placement) {
             return Err("the devices that must be included");
         }

@@ -13,6 +13,7 @@ mod matching;
 mod matching_random;
 mod max_bandwidth;
 mod mig;
+mod offered;
 mod parallel_groups;
 mod policy;
 mod ring_packing;

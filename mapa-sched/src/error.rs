@@ -2,7 +2,7 @@
 
 use mapa_core::{MachineId, Reason, Refusal};
 
-use crate::job::Tenant;
+use crate::job::{JobId, Tenant};
 
 /// Why a fact or an order is invalid. A valid request that cannot be met gets a
 /// [`Refusal`](mapa_core::Refusal) instead.
@@ -60,6 +60,8 @@ pub(crate) enum ErrorKind {
     BadSnapshot(String),
     #[error("{0} holds no lease")]
     HoldsNothing(Tenant),
+    #[error("job {job} cannot be adopted: {why}")]
+    NotAdopted { job: JobId, why: String },
     #[error("no scheduler is called `{name}`: expected {known}")]
     UnknownScheduler { name: String, known: String },
     #[error("scheduler `{scheduler}`: {error}")]

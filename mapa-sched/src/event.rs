@@ -58,6 +58,37 @@ pub enum Event {
         /// Whether it is cordoned from now on.
         cordoned: bool,
     },
+    /// Somebody else uses a device, or no longer does: a process that no scheduler of this fleet
+    /// started. The device gets no new tenants meanwhile. Whoever is there stays.
+    Occupied {
+        /// The machine.
+        machine: MachineId,
+        /// The whole device.
+        whole: DeviceId,
+        /// Whether somebody else uses it from now on.
+        occupied: bool,
+    },
+    /// A device is unhealthy (an error that its driver reports, or it is lost), or healthy again. It
+    /// gets no new tenants meanwhile. What happens to whoever is there is told separately.
+    Health {
+        /// The machine.
+        machine: MachineId,
+        /// The whole device.
+        whole: DeviceId,
+        /// What is wrong with it, in one sentence; `None` if it is healthy.
+        trouble: Option<String>,
+    },
+    /// A job runs already, on devices that this scheduler did not give it: the driver has restarted,
+    /// or another program placed it. It holds a lease there from now on. Its end is told like that
+    /// of any other job.
+    Adopted {
+        /// The job. Its run time counts from `since`.
+        job: Job,
+        /// Its place on one machine: the lease in it is not read, the fleet gives it one.
+        at: Placed,
+        /// Since when it runs.
+        since: Time,
+    },
     /// An order could not be carried out. What a failed [`Action::Place`] had booked is free, and
     /// its job or task is gone from the scheduler as if it had [failed](Event::Failed). To let a job
     /// wait again, the driver tells [`Event::Arrived`] with its first time of arrival, in a later

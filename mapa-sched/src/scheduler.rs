@@ -23,8 +23,9 @@ pub trait Scheduler {
 /// lets the scheduler act once, and adds its orders to `orders`.
 ///
 /// # Errors
-/// The first fact that is impossible: a machine that the fleet does not have, a layout that is not
-/// legal, or a layout without an instance that has a tenant (report the end of the tenant first).
+/// The first fact that is impossible: a machine or device that the fleet does not have, a layout that
+/// is not legal, a layout without an instance that has a tenant (report the end of the tenant first),
+/// or a job that is adopted where there is no room for it.
 /// Such a fact is neither booked nor passed on. All others are, and the scheduler acts all the
 /// same. The end of a job or task that holds nothing, because it waits, is blocked or has ended
 /// already, is no error.

@@ -6,11 +6,12 @@ use std::time::Duration;
 use mapa_core::mig::{Layout, Size};
 use mapa_core::testing::patterns;
 use mapa_core::{
-    BuiltIn, Demand, DeviceId, HardwareGraph, MachineId, Pattern, Reason, Refusal, Request, WhatIf,
+    BuiltIn, Demand, DeviceId, HardwareGraph, LeaseId, MachineId, Pattern, Reason, Refusal,
+    Request, WhatIf,
 };
 use mapa_sched::{
-    Action, Error, Event, Fleet, Job, JobId, Latency, Scheduler, Signals, TaskId, Tenant, Time,
-    Token,
+    Action, Error, Event, Fleet, Job, JobId, Latency, Placed, Scheduler, Signals, TaskId, Tenant,
+    Time, Token,
 };
 use mapa_sched::{Turn, step};
 use proptest::collection::vec;
@@ -71,6 +72,21 @@ fn events() -> impl Strategy<Value = Event> {
         }),
         1 => machine().prop_map(|machine| Event::Signals(Signals { machine, ..Signals::default() })),
         1 => any::<u64>().prop_map(|token| Event::Woken(Token(token))),
+        1 => (machine(), whole(), any::<bool>()).prop_map(|(machine, whole, occupied)| {
+            Event::Occupied { machine, whole, occupied }
+        }),
+        1 => (machine(), whole(), any::<bool>()).prop_map(|(machine, whole, ill)| {
+            Event::Health { machine, whole, trouble: ill.then(|| "Xid 79".to_owned()) }
+        }),
+        2 => (id(), requests(), machine(), vec(whole(), 0..4)).prop_map(|(id, request, machine, placement)| {
+            let at = Placed {
+                machine,
+                lease: LeaseId::default(),
+                placement: placement.into_iter().collect(),
+                rest: Vec::new(),
+            };
+            Event::Adopted { job: Job::new(id, request), at, since: Time::ZERO }
+        }),
     ]
 }
 
@@ -241,8 +257,14 @@ fn one_by_one(fleet: &Fleet, now: Time, facts: &[Event]) -> (Option<String>, Vec
             Ok(()) => booked.push(fact.clone()),
             Err(error) => {
                 assert!(
-                    matches!(fact, Event::LayoutIs { .. }),
-                    "only layouts can be wrong: {fact:?}"
+                    matches!(
+                        fact,
+                        Event::LayoutIs { .. }
+                            | Event::Occupied { .. }
+                            | Event::Health { .. }
+                            | Event::Adopted { .. }
+                    ),
+                    "only what names a machine's devices can be wrong: {fact:?}"
                 );
                 assert_eq!(fleet, before, "it is not booked");
                 wrong = wrong.or(Some(error.to_string()));

@@ -29,3 +29,4 @@ mod snapshot;
 mod spread;
 mod topology_plan;
 mod turn;
+mod withheld;

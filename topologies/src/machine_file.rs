@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use mapa_core::mig::Model;
 use mapa_core::{
-    DeviceInfo, Fabric, FabricNode, FabricWire, LinkClass, NodeId, NodeKind, PeerAccess, PeerSource,
+    DeviceId, DeviceInfo, DeviceSet, Fabric, FabricNode, FabricWire, LinkClass, NodeId, NodeKind,
+    PeerAccess, PeerSource,
 };
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
@@ -40,6 +41,9 @@ struct File {
     /// Whether devices reach each other's memory, for all pairs that `peers` does not name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     p2p: Option<P2p>,
+    /// The only sets of devices that may be given to a job, by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    partitions: Option<Spanned<Vec<Vec<String>>>>,
     #[serde(default, skip_serializing_if = "Words::is_default")]
     labels: Words,
     #[serde(default, skip_serializing_if = "Gbps::is_default")]
@@ -426,11 +430,25 @@ impl Machine {
             links,
             p2p: P2p::of(self.fabric.peer_access_elsewhere()),
             peers: self.peers(),
+            partitions: self.offered_names(),
         })
     }
 }
 
 impl Machine {
+    /// The only sets of devices that may be given to a job.
+    fn offered_names(&self) -> Option<Spanned<Vec<Vec<String>>>> {
+        let nodes = self.fabric.nodes();
+        let names: Vec<&str> = nodes
+            .filter(|(_, node)| matches!(node.kind, NodeKind::Device(_)))
+            .map(|(_, node)| node.name.as_str())
+            .collect();
+        let named = |id: DeviceId| names.get(id.index()).map(|name| (*name).to_owned());
+        let sets = self.fabric.offered()?.iter();
+        let sets = sets.map(|set| set.iter().filter_map(named).collect());
+        Some(unspanned(sets.collect()))
+    }
+
     /// The pairs of which it is told whether they reach each other's memory.
     fn peers(&self) -> Vec<Peers> {
         let names: Vec<&str> = self
@@ -676,6 +694,28 @@ impl Reader<'_> {
             fabric
                 .set_peer_access(a, b, pair.p2p.access())
                 .map_err(|error| self.core(&pair.ends, error))?;
+        }
+        if let Some(own) = &file.partitions {
+            let devices: Vec<&str> = file
+                .devices
+                .iter()
+                .map(|own| own.name.get_ref().as_str())
+                .collect();
+            let mut sets = Vec::new();
+            for names in own.get_ref() {
+                let mut set = DeviceSet::new();
+                for name in names {
+                    let Some(at) = devices.iter().position(|own| own == name) else {
+                        let what = format!("partitions: `{name}`: expected the name of a device");
+                        return Err(self.at(own, what));
+                    };
+                    set.insert(DeviceId(at as u32));
+                }
+                sets.push(set);
+            }
+            fabric
+                .set_offered(Some(sets))
+                .map_err(|error| self.core(own, error))?;
         }
         for device in &file.devices {
             if let Some(gbps) = device.slot_gbps {

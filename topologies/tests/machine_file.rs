@@ -459,3 +459,44 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn partitions_are_sets_of_named_devices_and_round_trip() {
+    let text = |partitions: &str| {
+        format!(
+            r#"
+format = "mapa-machine"
+version = 1
+name = "four"
+partitions = {partitions}
+devices = [{{ name = "GPU0" }}, {{ name = "GPU1" }}, {{ name = "GPU2" }}, {{ name = "GPU3" }}]
+"#
+        )
+    };
+    let machine =
+        Machine::from_toml(&text(r#"[["GPU2", "GPU3"], ["GPU1"], ["GPU1", "GPU0"]]"#)).unwrap();
+    let graph = machine.graph().unwrap();
+    let sets = [vec![1], vec![0, 1], vec![2, 3]];
+    let found: Vec<Vec<u32>> = graph
+        .offered()
+        .unwrap()
+        .iter()
+        .map(|own| own.iter().map(|id| id.0).collect())
+        .collect();
+    assert_eq!(found, sets);
+    assert_eq!(
+        Machine::from_toml(&machine.to_toml().unwrap()).unwrap(),
+        machine
+    );
+    for (bad, expected) in [
+        (
+            r#"[["GPU0", "GPU9"]]"#,
+            "`GPU9`: expected the name of a device",
+        ),
+        ("[[]]", "a set without devices"),
+        ("[]", "no set of devices at all"),
+    ] {
+        let error = Machine::from_toml(&text(bad)).unwrap_err().to_string();
+        assert!(error.contains(expected), "{bad}: {error}");
+    }
+}

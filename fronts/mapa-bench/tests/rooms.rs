@@ -83,6 +83,17 @@ const ARROWS: [(&str, &[&str]); 16] = [
             "mapa-topologies",
         ],
     ),
+    // Leases on this machine, and the command `mapa`.
+    (
+        "mapa-node",
+        &[
+            "mapa-core",
+            "mapa-front",
+            "mapa-live",
+            "mapa-sched",
+            "mapa-topologies",
+        ],
+    ),
     // A re-export of the libraries.
     (
         "mapa",

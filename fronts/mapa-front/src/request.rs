@@ -320,7 +320,7 @@ pub fn with_busy(idle: &Allocator, list: &[DeviceName]) -> Result<Allocator, Err
     let mut state = idle.clone();
     if !busy.is_empty() {
         let tenants = Request::new(Pattern::independent(busy.len()).each(Demand::any()));
-        state.commit(Decision::checked("busy", &tenants, &view, busy.iter())?)?;
+        state.commit(Decision::of_use("busy", &tenants, &view, busy.iter())?)?;
     }
     Ok(state)
 }

@@ -22,6 +22,7 @@ mod nvidia_smi;
 mod nvml;
 mod roots;
 mod source;
+mod uses;
 mod watch;
 
 pub use discover::discover;
@@ -33,6 +34,7 @@ pub use live::{Live, default_cache};
 pub use nvidia_smi::counters;
 pub use roots::Roots;
 pub use source::{Attempt, Source};
+pub use uses::{Use, uses};
 pub use watch::{Watch, watch};
 
 /// The example in docs/live.md, compiled as a test.

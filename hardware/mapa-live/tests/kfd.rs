@@ -113,3 +113,39 @@ fn links_of_the_file_system_are_not_followed_forever() {
     fs::remove_file(nodes.join("12")).unwrap();
     assert_eq!(read_kfd(&nodes).unwrap().machine, plain.machine);
 }
+
+#[test]
+fn processes_with_memory_on_a_device_use_it_by_kfds_folders() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let file = folder.path().join("sys/class/kfd/kfd").join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    };
+    // A processor, and two devices at 0000:c1:00.0 and 0001:03:01.2.
+    write("topology/nodes/0/gpu_id", "0\n");
+    write("topology/nodes/0/properties", "location_id 0\n");
+    write("topology/nodes/1/gpu_id", "51110\n");
+    write(
+        "topology/nodes/1/properties",
+        "simd_count 1216\nlocation_id 49408\ndomain 0\n",
+    );
+    write("topology/nodes/2/gpu_id", "7\n");
+    write("topology/nodes/2/properties", "location_id 778\ndomain 1\n");
+    // Who only looks has files too, with no bytes in them.
+    write("proc/100/vram_51110", "4096\n");
+    write("proc/100/vram_7", "0\n");
+    write("proc/200/vram_7", "1\n");
+    write("proc/200/vram_999", "1\n");
+    write("proc/200/pasid", "32770\n");
+    let mut live = mapa_live::Live::default();
+    live.roots = mapa_live::Roots::below(folder.path());
+    live.nvml = folder.path().join("no-such-library");
+    let found: Vec<(u32, Option<String>)> = mapa_live::uses(&live)
+        .unwrap()
+        .into_iter()
+        .map(|own| (own.pid, own.pci))
+        .collect();
+    let at = |pid, pci: &str| (pid, Some(pci.to_owned()));
+    assert_eq!(found, [at(100, "0000:c1:00.0"), at(200, "0001:03:01.2")]);
+}

@@ -14,6 +14,7 @@ use std::fmt;
 use super::api::Policy;
 use super::chosen::place;
 use super::decision::Decision;
+use super::offered::among_offered;
 use super::refusal::Refusal;
 use crate::ids::PolicyId;
 use crate::matching::{SearchStats, StopReason};
@@ -102,6 +103,10 @@ impl Policy for BestPartition<'_> {
     }
 
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
+        let plain = |inside: &Request| self.decide(inside, view);
+        if let Some(answer) = among_offered(request, view, &plain) {
+            return answer;
+        }
         let free: Vec<DeviceId> = request.room(view).iter().collect();
         let k = request.pattern.len();
         let required = |id: &&DeviceId| request.must_include.contains(**id);

@@ -125,6 +125,8 @@ pub struct Decision {
     search: SearchStats,
     /// A bound on the first criterion, if the search ended early.
     at_most: Option<f64>,
+    /// Whether it tells of devices that are in use already.
+    of_use: bool,
 }
 
 impl Decision {
@@ -145,6 +147,7 @@ impl Decision {
             runners_up,
             search,
             at_most: None,
+            of_use: false,
         }
     }
 
@@ -211,6 +214,30 @@ impl Decision {
         view: &View<'_>,
         placement: impl IntoIterator<Item = DeviceId>,
     ) -> Result<Self, Refusal> {
+        let placement: Placement = placement.into_iter().collect();
+        let decision = Self::of_use(policy, request, view, placement.iter().copied())?;
+        if !view.graph().offers(&placement) {
+            let rule = "a set of devices that the machine offers";
+            return Err(Refusal::Busy(Reason::Rule(rule.into())));
+        }
+        Ok(Self {
+            of_use: false,
+            ..decision
+        })
+    }
+
+    /// Makes a decision of devices that somebody uses already, so that they are booked whether or
+    /// not the machine [offers](HardwareGraph::offers) them together. All else is verified as by
+    /// [`checked`](Self::checked).
+    ///
+    /// # Errors
+    /// As [`checked`](Self::checked).
+    pub fn of_use(
+        policy: impl Into<Cow<'static, str>>,
+        request: &Request,
+        view: &View<'_>,
+        placement: impl IntoIterator<Item = DeviceId>,
+    ) -> Result<Self, Refusal> {
         never(request, view.graph()).map_or(Ok(()), |reason| Err(Refusal::Infeasible(reason)))?;
         let placement: Placement = placement.into_iter().collect();
         let broken = |why: String| Refusal::Busy(Reason::Rule(why.into()));
@@ -222,7 +249,7 @@ impl Decision {
         )
         .map_err(|violation| broken(violation.to_string()))?;
         request
-            .is_met_by(view.graph(), &placement)
+            .is_met_by_links(view.graph(), &placement)
             .map_err(|rule| broken(rule.to_owned()))?;
         let scores = paper_scores();
         let candidate = Candidate {
@@ -239,6 +266,20 @@ impl Decision {
             Vec::new(),
             SearchStats::default(),
         ))
+        .map(|decision| Self {
+            of_use: true,
+            ..decision
+        })
+    }
+
+    /// Whether it tells of devices that are in use already: see [`of_use`](Self::of_use).
+    pub(crate) fn is_of_use(&self) -> bool {
+        self.of_use
+    }
+
+    /// Replaces the runners-up.
+    pub(super) fn with_others(self, runners_up: Vec<RunnerUp>) -> Self {
+        Self { runners_up, ..self }
     }
 
     /// Checks that this is a decision for `request`: it has the request's pattern, uses only

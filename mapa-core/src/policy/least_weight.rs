@@ -12,6 +12,7 @@ use std::fmt;
 use super::api::Policy;
 use super::chosen::place;
 use super::decision::Decision;
+use super::offered::among_offered;
 use super::refusal::Refusal;
 use crate::ids::PolicyId;
 use crate::matching::{Limits, SearchStats, StopReason};
@@ -75,6 +76,10 @@ impl Policy for LeastWeight<'_> {
     }
 
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
+        let plain = |inside: &Request| self.decide(inside, view);
+        if let Some(answer) = among_offered(request, view, &plain) {
+            return answer;
+        }
         let room = request.room(view);
         let (k, required) = (request.pattern.len(), &request.must_include);
         if k == 0 || room.len() < k || required.len() > k || !required.is_subset(&room) {

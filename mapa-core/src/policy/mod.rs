@@ -18,6 +18,7 @@ mod greedy;
 mod least_weight;
 mod lowest_id;
 mod max_bandwidth;
+mod offered;
 mod pcie;
 mod preserve;
 mod random;

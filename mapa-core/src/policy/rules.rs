@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::api::Policy;
 use super::decision::{Decision, RunnerUp, Scored, paper_scores};
+use super::offered::among_offered;
 use super::refusal::{Reason, Refusal, in_use, never};
 use crate::ids::PolicyId;
 use crate::matching::SearchStats;
@@ -294,6 +295,10 @@ impl Policy for Rules<'_> {
     }
 
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
+        let plain = |inside: &Request| self.decide(inside, view);
+        if let Some(answer) = among_offered(request, view, &plain) {
+            return answer;
+        }
         never(request, view.graph()).map_or(Ok(()), |reason| Err(Refusal::Infeasible(reason)))?;
         let (criteria, requirements) = (&self.criteria, &self.requirements);
         let problem = Problem {

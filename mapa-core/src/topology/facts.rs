@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::hash::Hasher;
 use std::sync::Arc;
 
+use super::device_set::DeviceSet;
+
 /// Where a fact about peer access comes from. Ordered from the least to the most certain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PeerSource {
@@ -50,11 +52,18 @@ pub(super) struct Facts {
     pub(super) cores: BTreeMap<u32, String>,
     /// The generation of the direct links.
     pub(super) generation: Option<Arc<str>>,
+    /// The only sets of devices that may be given, by size and then by ids; `None` for any.
+    pub(super) offered: Option<Arc<[DeviceSet]>>,
 }
 
 impl Facts {
     /// Whether two devices have equal facts, apart from peer access to each other.
     pub(super) fn alike(&self, a: usize, b: usize, devices: usize) -> bool {
+        // Devices of which one may be given beside others, and the other not, are no twins. Telling
+        // where they are would cost more than it saves.
+        if self.offered.is_some() {
+            return false;
+        }
         let (a, b) = (a as u32, b as u32);
         let peers_alike = || {
             (0..devices as u32)
@@ -74,6 +83,10 @@ impl Facts {
         for ((a, b), access) in elsewhere.into_iter().chain(differing) {
             hash.write(&[a.to_le_bytes(), b.to_le_bytes()].concat());
             hash.write(&[u8::from(access.on)]);
+        }
+        for set in self.offered.iter().flat_map(|own| own.iter()) {
+            hash.write(&[0xff]);
+            set.iter().for_each(|id| hash.write(&id.0.to_le_bytes()));
         }
         for (device, cores) in &self.cores {
             hash.write(&device.to_le_bytes());

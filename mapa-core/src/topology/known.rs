@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::device_set::DeviceSet;
 use super::fabric::{Fabric, FabricWire, MOST_GBPS, NodeId, NodeKind};
 use super::facts::PeerAccess;
 use super::hardware::HardwareGraph;
@@ -49,6 +50,43 @@ impl Fabric {
     #[must_use]
     pub fn peer_access_elsewhere(&self) -> PeerAccess {
         self.facts.peer
+    }
+
+    /// States the only sets of devices that may be given to a job, as the partitions that NVIDIA's
+    /// Fabric Manager offers on machines with NVSwitch: devices by their positions. `None`: any set
+    /// may be given.
+    ///
+    /// # Errors
+    /// A set without devices, one with a device that the fabric does not have, or no set at all.
+    pub fn set_offered(&mut self, sets: Option<Vec<DeviceSet>>) -> Result<(), Error> {
+        let Some(mut sets) = sets else {
+            self.facts.offered = None;
+            return Ok(());
+        };
+        let devices = self.device_count();
+        let bad = |what: String| Error::from(ErrorKind::BadOffer(what));
+        if sets.is_empty() {
+            return Err(bad("no set of devices at all".to_owned()));
+        }
+        for set in &sets {
+            match set.last() {
+                None => return Err(bad("a set without devices".to_owned())),
+                Some(last) if last.index() >= devices => {
+                    return Err(bad(format!("a set with device {last} of {devices}")));
+                }
+                Some(_) => {}
+            }
+        }
+        sets.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.iter().cmp(b.iter())));
+        sets.dedup();
+        self.facts.offered = Some(sets.into());
+        Ok(())
+    }
+
+    /// The only sets of devices that may be given, by size and then by ids; `None` for any.
+    #[must_use]
+    pub fn offered(&self) -> Option<&[DeviceSet]> {
+        self.facts.offered.as_deref()
     }
 
     /// States the nominal bandwidth of a device's way into the host, GB/s per direction: of its
@@ -148,6 +186,28 @@ impl Fabric {
 }
 
 impl HardwareGraph {
+    /// The only sets of whole devices that may be given to a job, by size and then by ids; `None` for
+    /// any: see [`Fabric::set_offered`].
+    #[must_use]
+    pub fn offered(&self) -> Option<&[DeviceSet]> {
+        self.fabric().facts.offered.as_deref()
+    }
+
+    /// Whether these devices may be given to one job together: their whole devices are a set that
+    /// the machine offers. Instances may be given if they are of one device.
+    ///
+    /// # Panics
+    /// If an id is not of this machine.
+    #[must_use]
+    pub fn offers(&self, placement: &[DeviceId]) -> bool {
+        let Some(offered) = self.offered() else {
+            return true;
+        };
+        let wholes: DeviceSet = placement.iter().map(|&id| self.device(id).parent).collect();
+        let whole = |&id: &DeviceId| self.device(id).parent == id;
+        (wholes.len() == 1 || placement.iter().all(whole)) && offered.contains(&wholes)
+    }
+
     /// Whether two devices reach each other's memory; an instance does what its device does.
     ///
     /// # Panics

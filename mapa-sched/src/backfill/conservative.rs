@@ -429,6 +429,10 @@ impl Scheduler for Conservative {
     fn on_event(&mut self, now: Time, event: Event) {
         match event {
             Event::Arrived(job) => self.waiting.push(job),
+            Event::Adopted { job, since, .. } => {
+                self.running
+                    .start(job.id, since, crate::estimate::length(&job));
+            }
             fact => {
                 if let Some(job) = fact.leaves() {
                     self.eased |= self.running.end(job, now);

@@ -375,6 +375,10 @@ impl Scheduler for Easy {
     fn on_event(&mut self, now: Time, event: Event) {
         match event {
             Event::Arrived(job) => self.waiting.push(job),
+            Event::Adopted { job, since, .. } => {
+                self.running
+                    .start(job.id, since, crate::estimate::length(&job));
+            }
             fact => {
                 if let Some(job) = fact.leaves() {
                     drop(self.waiting.forget(job));

@@ -249,6 +249,18 @@ impl Record {
                 };
                 self.present.insert(job.id, life);
             }
+            Event::Adopted { job, at: to, since } => {
+                let mut stays = Stays::default();
+                stays.enter(*since, to.clone());
+                let life = Life {
+                    job: job.id,
+                    arrived: job.arrived,
+                    launched: None,
+                    stays,
+                    tasks: Vec::new(),
+                };
+                self.present.insert(job.id, life);
+            }
             Event::Finished(job) => self.leaves(*job, at, End::Finished),
             Event::Failed(job) => self.leaves(*job, at, End::Failed),
             Event::Cancelled(job) => self.leaves(*job, at, End::Cancelled),
@@ -284,6 +296,8 @@ impl Record {
             }
             Event::LayoutIs { .. }
             | Event::Cordoned { .. }
+            | Event::Occupied { .. }
+            | Event::Health { .. }
             | Event::Progress { .. }
             | Event::Latency(_)
             | Event::Signals(_)

@@ -9,7 +9,7 @@ mod spread;
 mod states;
 mod tournament;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use mapa_core::mig::Layout;
@@ -20,7 +20,7 @@ use mapa_core::{
 
 use crate::error::{Error, ErrorKind};
 use crate::event::{Action, Event, Part, Placed};
-use crate::job::{JobId, TaskId, Tenant};
+use crate::job::{Job, JobId, TaskId, Tenant};
 
 pub(crate) use answer::best_of;
 use answer::no_machine;
@@ -38,11 +38,29 @@ pub struct Fleet {
     /// The tenant of each lease: `holders`, by machine and lease.
     held_by: BTreeMap<(MachineId, LeaseId), Tenant>,
     network: Option<Network>,
+    /// Why devices get no new tenants, for as long as there is a cause.
+    withheld: BTreeMap<(MachineId, DeviceId), BTreeSet<Cause>>,
     state: FleetState,
     /// Cached answers of policies. The cache changes no answer.
     index: Mutex<Index>,
     /// The same machines without tenants, built when first needed.
     idle: Arc<OnceLock<Fleet>>,
+}
+
+/// Why a device gets no new tenants. Causes come and go apart from each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "lowercase")
+)]
+enum Cause {
+    /// An operator wants so.
+    Cordon,
+    /// Somebody else uses it.
+    Occupied,
+    /// It is unhealthy.
+    Unhealthy,
 }
 
 /// The leases of a tenant, by rank; nearly always one.
@@ -415,6 +433,17 @@ impl Fleet {
                 whole,
                 cordoned,
             } => self.cordon(*machine, *whole, *cordoned),
+            Event::Occupied {
+                machine,
+                whole,
+                occupied,
+            } => self.withhold(*machine, *whole, Cause::Occupied, *occupied),
+            Event::Health {
+                machine,
+                whole,
+                trouble,
+            } => self.withhold(*machine, *whole, Cause::Unhealthy, trouble.is_some()),
+            Event::Adopted { job, at, .. } => self.adopt(job, at),
             Event::OrderFailed {
                 order:
                     Action::Place {
@@ -443,6 +472,27 @@ impl Fleet {
         }
     }
 
+    /// Books the devices of a job that runs already.
+    fn adopt(&mut self, job: &Job, at: &Placed) -> Result<(), Error> {
+        let refused = |refusal: Refusal| -> Error {
+            ErrorKind::NotAdopted {
+                job: job.id,
+                why: refusal.to_string(),
+            }
+            .into()
+        };
+        if !at.rest.is_empty() {
+            let one = Reason::Rule("one machine for a job that is adopted".into());
+            return Err(refused(Refusal::Busy(one)));
+        }
+        let view = self.machine(at.machine)?.view();
+        let ids = at.placement.iter().copied();
+        let decision = Decision::of_use("adopted", &job.request, &view, ids).map_err(refused)?;
+        self.place(Tenant::Job(job.id), decision)
+            .map(drop)
+            .map_err(refused)
+    }
+
     /// Cordons a device, or all of a machine, or lifts the cordon.
     fn cordon(
         &mut self,
@@ -450,15 +500,41 @@ impl Fleet {
         whole: Option<DeviceId>,
         cordoned: bool,
     ) -> Result<(), Error> {
-        self.change(machine, |machine| match whole {
-            Some(whole) => machine.cordon(whole, cordoned),
-            None => {
-                let wholes = machine.graph().wholes();
-                wholes
-                    .iter()
-                    .try_for_each(|whole| machine.cordon(whole, cordoned))
-            }
-        })
+        let wholes = match whole {
+            Some(whole) => [whole.0].into(),
+            None => self.machine(machine)?.graph().wholes(),
+        };
+        wholes
+            .iter()
+            .try_for_each(|whole| self.withhold(machine, whole, Cause::Cordon, cordoned))
+    }
+
+    /// Withholds a device from new tenants for a cause, or lifts that cause. The device is cordoned
+    /// as long as any cause lasts.
+    fn withhold(
+        &mut self,
+        machine: MachineId,
+        whole: DeviceId,
+        cause: Cause,
+        withheld: bool,
+    ) -> Result<(), Error> {
+        let mut causes = self
+            .withheld
+            .get(&(machine, whole))
+            .cloned()
+            .unwrap_or_default();
+        if withheld {
+            causes.insert(cause);
+        } else {
+            causes.remove(&cause);
+        }
+        self.change(machine, |own| own.cordon(whole, !causes.is_empty()))?;
+        if causes.is_empty() {
+            self.withheld.remove(&(machine, whole));
+        } else {
+            self.withheld.insert((machine, whole), causes);
+        }
+        Ok(())
     }
 
     /// Books the current layout of a device, as [`Allocator::layout_is`]. Use this to set up a
@@ -484,6 +560,7 @@ impl Clone for Fleet {
             holders: self.holders.clone(),
             held_by: self.held_by.clone(),
             network: self.network,
+            withheld: self.withheld.clone(),
             state: self.state,
             index: Mutex::new(self.index().clone()),
             idle: self.idle.clone(),
@@ -494,7 +571,12 @@ impl Clone for Fleet {
 /// Two fleets are equal if their machines, their network and the leases of their tenants are equal.
 impl PartialEq for Fleet {
     fn eq(&self, other: &Self) -> bool {
-        (&self.machines, &self.holders, &self.network)
-            == (&other.machines, &other.holders, &other.network)
+        (&self.machines, &self.holders, &self.network, &self.withheld)
+            == (
+                &other.machines,
+                &other.holders,
+                &other.network,
+                &other.withheld,
+            )
     }
 }

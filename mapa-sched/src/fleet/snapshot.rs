@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use mapa_core::{Allocator, HardwareGraph, LeaseId, MachineId, Snapshot};
+use mapa_core::{Allocator, DeviceId, HardwareGraph, LeaseId, MachineId, Snapshot};
 
 use super::network::Network;
-use super::{Fleet, Held};
+use super::{Cause, Fleet, Held};
 use crate::error::{Error, ErrorKind};
 use crate::job::Tenant;
 
@@ -28,6 +28,12 @@ pub struct FleetSnapshot {
         serde(default, skip_serializing_if = "Option::is_none")
     )]
     network: Option<Network>,
+    /// Why devices get no new tenants.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "Vec::is_empty")
+    )]
+    withheld: Vec<(MachineId, DeviceId, Cause)>,
 }
 
 /// A tenant and its leases, by rank.
@@ -81,6 +87,13 @@ impl Fleet {
             machines: self.machines.iter().map(Allocator::snapshot).collect(),
             tenants: tenants.collect(),
             network: self.network,
+            withheld: self
+                .withheld
+                .iter()
+                .flat_map(|(&(machine, whole), causes)| {
+                    causes.iter().map(move |&cause| (machine, whole, cause))
+                })
+                .collect(),
         }
     }
 
@@ -158,6 +171,25 @@ impl Fleet {
             return Err(bad(
                 "the network: expected a number of GB/s above 0".to_owned()
             ));
+        }
+        for (machine, whole, cause) in snapshot.withheld {
+            let graph = fleet.machine(machine)?.graph();
+            if !graph.wholes().contains(whole) {
+                return Err(bad(format!(
+                    "device {whole} of machine {machine} is withheld: expected a whole device"
+                )));
+            }
+            let causes = fleet.withheld.entry((machine, whole)).or_default();
+            causes.insert(cause);
+        }
+        // Snapshots of earlier releases name no cause: it was always a cordon.
+        for machine in &fleet.machines {
+            for whole in machine.cordoned().iter() {
+                let causes = fleet.withheld.entry((machine.id(), whole)).or_default();
+                if causes.is_empty() {
+                    causes.insert(Cause::Cordon);
+                }
+            }
         }
         fleet.state = Default::default();
         for machine in &fleet.machines {

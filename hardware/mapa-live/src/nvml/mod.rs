@@ -6,14 +6,21 @@
 mod events;
 mod machine;
 mod owner;
+mod processes;
 mod questions;
 
 pub(crate) use events::watch;
 
 use crate::found::{Found, Silence};
 use crate::live::Live;
+use crate::uses::Use;
 
 /// The machine that NVML describes, if it answers within the time limit.
 pub(crate) fn ask(live: &Live) -> Result<Found, Silence> {
     owner::answers(&live.nvml, &live.roots, live.time_limit)?.found()
+}
+
+/// The processes on the devices that NVML knows, if it answers within the time limit.
+pub(crate) fn uses(live: &Live) -> Result<Vec<Use>, Silence> {
+    owner::uses(&live.nvml, live.time_limit)
 }

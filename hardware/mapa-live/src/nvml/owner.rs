@@ -20,32 +20,56 @@ use nvml_wrapper::Nvml;
 use nvml_wrapper::error::NvmlError;
 
 use super::machine::Answers;
+use super::processes;
 use super::questions;
 use crate::found::Silence;
 use crate::host::Host;
 use crate::roots::Roots;
+use crate::uses::Use;
 
 /// The owners by the path of their library. A process has one, except where tests load several.
 static OWNERS: Mutex<BTreeMap<PathBuf, Sender<Job>>> = Mutex::new(BTreeMap::new());
 
-/// A caller's request to the owner for all facts that NVML gives about this machine.
+/// A caller's request to the owner.
 struct Job {
-    roots: Roots,
+    question: Question,
     /// The time at which the caller stops waiting; `None` if the limit lies beyond what the clock can
     /// tell.
     deadline: Option<Instant>,
-    reply: Sender<Result<Answers, Silence>>,
+}
+
+/// What a caller asks, and where the answer goes.
+enum Question {
+    /// All facts that NVML gives about this machine.
+    Machine(Roots, Sender<Result<Answers, Silence>>),
+    /// Who uses which device.
+    Uses(Sender<Result<Vec<Use>, Silence>>),
 }
 
 /// All facts that NVML gives about this machine, if it answers within the limit.
 pub(super) fn answers(library: &Path, roots: &Roots, limit: Duration) -> Result<Answers, Silence> {
+    ask(library, limit, |reply| {
+        Question::Machine(roots.clone(), reply)
+    })
+}
+
+/// The processes that use devices, if NVML answers within the limit.
+pub(super) fn uses(library: &Path, limit: Duration) -> Result<Vec<Use>, Silence> {
+    ask(library, limit, Question::Uses)
+}
+
+/// Asks the owner of this library, and waits for the answer.
+fn ask<T>(
+    library: &Path,
+    limit: Duration,
+    question: impl FnOnce(Sender<Result<T, Silence>>) -> Question,
+) -> Result<T, Silence> {
     let (reply, answer) = mpsc::channel();
     send(
         library,
         Job {
-            roots: roots.clone(),
+            question: question(reply),
             deadline: Instant::now().checked_add(limit),
-            reply,
         },
     );
     answer.recv_timeout(limit).map_err(|error| {
@@ -90,18 +114,30 @@ fn own(library: &Path, jobs: &Receiver<Job>) {
             Some(nvml) => Ok(nvml),
             None => load(library),
         };
-        let (answers, handle) = match handle {
-            Ok(nvml) => (
-                questions::answers(&nvml, &Host::new(&job.roots)),
-                Some(nvml),
-            ),
-            Err(silence) => (Err(silence), None),
+        // Releasing a handle may hang too, so the caller has its answer first. A caller that no
+        // longer waits has dropped its end.
+        held = match (job.question, handle) {
+            (Question::Machine(roots, reply), Ok(nvml)) => {
+                let answers = questions::answers(&nvml, &Host::new(&roots));
+                let whole = matches!(&answers, Ok(answers) if answers.failed.is_none());
+                let _ = reply.send(answers);
+                whole.then_some(nvml)
+            }
+            (Question::Uses(reply), Ok(nvml)) => {
+                let uses = processes::uses(&nvml);
+                let whole = uses.is_ok();
+                let _ = reply.send(uses);
+                whole.then_some(nvml)
+            }
+            (Question::Machine(_, reply), Err(silence)) => {
+                let _ = reply.send(Err(silence));
+                None
+            }
+            (Question::Uses(reply), Err(silence)) => {
+                let _ = reply.send(Err(silence));
+                None
+            }
         };
-        let whole = matches!(&answers, Ok(answers) if answers.failed.is_none());
-        // A caller that no longer waits has dropped its end.
-        let _ = job.reply.send(answers);
-        // Releasing a handle may hang too, so the caller has its answer first.
-        held = handle.filter(|_| whole);
     }
 }
 

@@ -6,6 +6,7 @@ use super::sets::set_of;
 use crate::matching::{Few, SearchStats};
 use crate::policy::api::Policy;
 use crate::policy::decision::{Decision, RunnerUp, Scored};
+use crate::policy::offered::among_offered;
 use crate::policy::refusal::Refusal;
 use crate::request::Request;
 use crate::score::preserved_gbps;
@@ -49,6 +50,10 @@ impl Policy for Foresight {
     }
 
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
+        let plain = |inside: &Request| self.decide(inside, view);
+        if let Some(answer) = among_offered(request, view, &plain) {
+            return answer;
+        }
         let answer = self.best(request, view);
         let Some(((best, others), keys, stats)) = answer
             .as_ref()

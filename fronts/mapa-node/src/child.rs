@@ -1,0 +1,305 @@
+//! The job as a process: started, told signals, waited for with all that it starts.
+
+use std::os::fd::OwnedFd;
+use std::process::Command;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process, pidfd_open, pidfd_send_signal,
+    set_child_subreaper, wait,
+};
+use signal_hook::consts::signal::{
+    SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH,
+};
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::WithOrigin;
+use signal_hook::low_level::siginfo::Cause;
+
+use crate::error::Error;
+use crate::gate::{self, Gate};
+use crate::process::{Identity, Processes};
+
+/// Signals that are passed on to the job.
+const PASSED: [i32; 8] = [
+    SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT,
+];
+
+/// Signals that end whoever does not handle them: who waits in the queue leaves it.
+const ENDS: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
+
+/// How long what a job leaves behind may take to end after SIGTERM.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What happens to this program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Happening {
+    /// A signal came. The kernel sends those of a terminal to the whole group, so the job has it.
+    Signal {
+        /// Its number.
+        number: i32,
+        /// Whether only this process got it.
+        alone: bool,
+    },
+    /// A child changed.
+    Child,
+    /// Somebody rang the bell.
+    Bell,
+}
+
+/// What happens to this program, one at a time.
+#[derive(Debug)]
+pub(crate) struct Happenings {
+    to: Sender<Happening>,
+    from: Receiver<Happening>,
+}
+
+impl Happenings {
+    /// Begins to catch signals. Those that whoever started this program has it ignore stay ignored.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn new(processes: &Processes) -> Result<Self, Error> {
+        let ignored = processes.ignored();
+        let heeded = PASSED
+            .into_iter()
+            .filter(|own| ignored >> (own - 1) & 1 == 0);
+        let mut signals = SignalsInfo::<WithOrigin>::new(heeded.chain([SIGCHLD]))
+            .map_err(|error| Error::at("signals", error))?;
+        let (to, from) = mpsc::channel();
+        let told = to.clone();
+        thread::spawn(move || {
+            for origin in &mut signals {
+                let happening = if origin.signal == SIGCHLD {
+                    Happening::Child
+                } else {
+                    Happening::Signal {
+                        number: origin.signal,
+                        alone: !matches!(origin.cause, Cause::Kernel),
+                    }
+                };
+                if told.send(happening).is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Self { to, from })
+    }
+
+    /// Where others tell what happens.
+    #[must_use]
+    pub(crate) fn sender(&self) -> Sender<Happening> {
+        self.to.clone()
+    }
+
+    /// The next thing that happens, if any does before the time is up.
+    #[must_use]
+    pub(crate) fn next(&self, within: Duration) -> Option<Happening> {
+        self.from.recv_timeout(within).ok()
+    }
+
+    /// The signal that ends this program while it waits in the queue, if this is one.
+    #[must_use]
+    pub(crate) fn ends(happening: Happening) -> Option<i32> {
+        match happening {
+            Happening::Signal { number, .. } if ENDS.contains(&number) => Some(number),
+            _ => None,
+        }
+    }
+}
+
+/// A job that runs.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pid: Pid,
+    /// Names the process itself, whatever becomes of its number.
+    handle: Option<OwnedFd>,
+}
+
+impl Job {
+    /// Starts a job, once `note` has noted its process. From now on whatever it starts and leaves
+    /// behind becomes a child of this program. A command that does not exist or cannot be run is
+    /// told by its status, 127 or 126.
+    ///
+    /// # Errors
+    /// The system starts no process; the process cannot be noted.
+    pub(crate) fn start(
+        words: &[String],
+        processes: &Processes,
+        prepare: impl FnOnce(&mut Command),
+        note: impl FnOnce(&Identity) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
+        let own = Pid::from_raw(std::process::id() as i32);
+        set_child_subreaper(own).map_err(|error| Error::at("subreaper", error))?;
+        let gate = Gate::new()?;
+        let program =
+            std::env::current_exe().map_err(|error| Error::at("/proc/self/exe", error))?;
+        let mut command = Command::new(&program);
+        command.args(words).env(gate::VARIABLE, gate.name());
+        prepare(&mut command);
+        let program = program.display();
+        let child = command
+            .spawn()
+            .map_err(|error| Error::at(&program, error))?;
+        // Dropping the standard library's handle neither waits nor kills; `wait` below reaps.
+        let pid = Pid::from_raw(child.id() as i32)
+            .ok_or_else(|| Error::at(program, "started without a process id"))?;
+        drop(child);
+        let job = Self {
+            pid,
+            handle: pidfd_open(pid, PidfdFlags::empty()).ok(),
+        };
+        // If the gate has ended, by a signal perhaps, waiting for it tells how.
+        if let Some(opener) = gate.await_process(job.pid(), processes) {
+            if let Some(own) = processes.identity(job.pid()) {
+                note(&own)?;
+            }
+            opener.open();
+        }
+        Ok(job)
+    }
+
+    /// The process id.
+    #[must_use]
+    pub(crate) fn pid(&self) -> i32 {
+        self.pid.as_raw_nonzero().get()
+    }
+
+    /// Sends the job a signal. Nothing happens if it has ended.
+    fn signal(&self, number: i32) {
+        let Some(signal) = named(number) else { return };
+        // One that has just ended needs no signal.
+        let _ = match &self.handle {
+            Some(handle) => pidfd_send_signal(handle, signal),
+            // Kernels before 5.3. The number is the job's until this program reaps it.
+            None => kill_process(self.pid, signal),
+        };
+    }
+
+    /// Waits until the job has ended, and all that it started. Passes signals on. When the time is
+    /// up, the job is ended. Returns its status, and whether the time was up.
+    pub(crate) fn wait(
+        self,
+        happenings: &Happenings,
+        processes: &Processes,
+        until: Option<Instant>,
+    ) -> (Ended, bool) {
+        let mut status = None;
+        let mut late = false;
+        loop {
+            let children = reap(self.pid, &mut status);
+            if let Some(status) = status {
+                if children {
+                    clear(processes, self.pid);
+                }
+                return (status, late);
+            }
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) && !late {
+                late = true;
+                self.signal(SIGTERM);
+                continue;
+            }
+            // A job that ignores SIGTERM at its limit is killed with all that it started.
+            let kill = until.map(|until| (until + GRACE).saturating_duration_since(Instant::now()));
+            if late && kill.is_some_and(|left| left.is_zero()) {
+                end(processes, Signal::KILL);
+            }
+            let within = match (left, kill) {
+                (Some(left), _) if !late => left,
+                (_, Some(kill)) => kill.max(Duration::from_millis(100)),
+                _ => Duration::from_secs(3600),
+            };
+            if let Some(Happening::Signal {
+                number,
+                alone: true,
+            }) = happenings.next(within)
+            {
+                self.signal(number);
+            }
+        }
+    }
+}
+
+/// Reaps every child that has ended. Returns whether any is left; the job's own status, once it has
+/// ended, is put into `status`.
+fn reap(job: Pid, status: &mut Option<Ended>) -> bool {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, ended))) => {
+                if pid == job {
+                    *status = Some(Ended::of(ended));
+                }
+            }
+            Ok(None) => return true,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return false,
+        }
+    }
+}
+
+/// Ends all that a job has left behind: first politely, then not. The devices are not free before.
+fn clear(processes: &Processes, job: Pid) {
+    end(processes, Signal::TERM);
+    let begun = Instant::now();
+    let mut pause = Duration::from_millis(1);
+    while reap(job, &mut None) {
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(50));
+        if begun.elapsed() > GRACE {
+            // What starts others faster than it is killed is killed again.
+            end(processes, Signal::KILL);
+        }
+    }
+}
+
+/// Sends a signal to all processes below this one.
+fn end(processes: &Processes, signal: Signal) {
+    for pid in processes.below(std::process::id() as i32) {
+        if let Some(pid) = Pid::from_raw(pid) {
+            let _ = kill_process(pid, signal);
+        }
+    }
+}
+
+/// The signal of this number, among those that are passed on.
+fn named(number: i32) -> Option<Signal> {
+    Signal::from_named_raw(number)
+}
+
+/// How a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// By itself, with this status.
+    Status(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl Ended {
+    fn of(status: WaitStatus) -> Self {
+        match status.terminating_signal() {
+            Some(signal) => Self::Signal(signal),
+            None => Self::Status(status.exit_status().unwrap_or_default()),
+        }
+    }
+
+    /// The exit status that says so, as shells say it: 128 and the number for a signal.
+    #[must_use]
+    pub(crate) fn exit_status(self) -> u8 {
+        match self {
+            Self::Status(code) => u8::try_from(code & 0xff).unwrap_or(u8::MAX),
+            Self::Signal(number) => u8::try_from(128 + number).unwrap_or(u8::MAX),
+        }
+    }
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Status(code) => write!(f, "ended with status {code}"),
+            Self::Signal(number) => write!(f, "was ended by signal {number}"),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! From words to exit status.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+use etcetera::BaseStrategy;
+
+use crate::cli::{Cli, Command};
+use crate::error::Error;
+use crate::gate;
+use crate::ledger::{Ledger, Sync};
+use crate::node::Node;
+use crate::output::Output;
+use crate::run::{run, user};
+use crate::show;
+
+/// The variable that names the ledger.
+const VARIABLE: &str = "MAPA_LEDGER";
+
+/// The folder of the ledger that all users of a machine share, if an operator has made it.
+const SHARED: &str = "/var/lib/mapa";
+
+/// Runs the program `mapa` with these words, the first of which is its own name.
+#[must_use]
+pub fn main(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let words: Vec<OsString> = words.into_iter().collect();
+    if let Some(name) = gate::of_environment() {
+        return gate::pass(&name, words.get(1..).unwrap_or_default());
+    }
+    let cli = match Cli::try_parse_from(words) {
+        Ok(cli) => cli,
+        // Help and version are answers; clap prints them where they belong.
+        Err(told) => {
+            drop(told.print());
+            return ExitCode::from(u8::try_from(told.exit_code()).unwrap_or(2));
+        }
+    };
+    let output = Output { json: cli.json };
+    match answer(&cli, output) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            output.fail(&error, matches!(cli.command, Command::Run(_)));
+            ExitCode::from(error.exit_status())
+        }
+    }
+}
+
+fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
+    let mut ledger = Ledger::open(place(cli.ledger.as_deref())?)?;
+    let live = cli.machine.live();
+    let done = match &cli.command {
+        Command::Run(args) => {
+            let node = node(cli, &mut ledger, output)?;
+            return run(args, &mut ledger, &node, &live, output);
+        }
+        Command::Ps => {
+            // Names are all that the machine is for here, and the ledger has names too.
+            let node = Node::load(&cli.machine.spec(), &live, &mut |_| {}).ok();
+            show::ps(&mut ledger, node.as_ref(), output)
+        }
+        Command::Free(args) => match args.lease {
+            Some(lease) => show::end(&mut ledger, lease, output),
+            None => {
+                let node = node(cli, &mut ledger, output)?;
+                show::free(&mut ledger, &node, &live, output)
+            }
+        },
+        Command::Cordon(args) => {
+            let node = node(cli, &mut ledger, output)?;
+            show::cordon(args, &mut ledger, &node, output)
+        }
+        Command::Uncordon(args) => {
+            let node = node(cli, &mut ledger, output)?;
+            show::uncordon(args, &mut ledger, &node, output)
+        }
+        Command::Log(args) => show::log(args, &mut ledger, output),
+        Command::Recover => show::recovered(&mut ledger, output),
+    };
+    done.map(|()| 0)
+}
+
+/// The machine, to which the ledger is bound.
+fn node(cli: &Cli, ledger: &mut Ledger, output: Output) -> Result<Node, Error> {
+    let warn = &mut |warning: String| output.aside(warning);
+    let node = Node::load(&cli.machine.spec(), &cli.machine.live(), warn)?;
+    if !ledger.read(|books| node.is_bound(books))? {
+        let owner = user();
+        ledger.change(Sync::Disk, |books| node.bind(books, &owner))?;
+    }
+    Ok(node)
+}
+
+/// The file of the ledger.
+fn place(named: Option<&Path>) -> Result<PathBuf, Error> {
+    if let Some(path) = named {
+        return Ok(path.to_owned());
+    }
+    if let Some(path) = env::var_os(VARIABLE).filter(|own| !own.is_empty()) {
+        return Ok(path.into());
+    }
+    if Path::new(SHARED).is_dir() {
+        return Ok(Path::new(SHARED).join("ledger.db"));
+    }
+    let folders = etcetera::choose_base_strategy().map_err(|error| {
+        Error::malformed(format_args!(
+            "{error}: expected --ledger FILE, or {VARIABLE}"
+        ))
+    })?;
+    let state = folders.state_dir().unwrap_or_else(|| folders.data_dir());
+    Ok(state.join("mapa").join("ledger.db"))
+}

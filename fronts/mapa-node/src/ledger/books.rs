@@ -1,0 +1,565 @@
+//! The ledger within one transaction.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::now;
+use super::rows::{Asker, Cordon, Decision, Key, Kind, Lease, Moment, Note, Ticket};
+use crate::error::Error;
+use crate::process::Identity;
+
+/// The ledger within one transaction. Whoever changes a table notes a decision with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Books<'t> {
+    at: &'t Connection,
+    id: &'t str,
+}
+
+impl<'t> Books<'t> {
+    pub(super) fn new(at: &'t Connection, id: &'t str) -> Self {
+        Self { at, id }
+    }
+
+    /// The mark of the processes of a lease.
+    #[must_use]
+    pub fn mark(&self, lease: i64) -> String {
+        format!("{}:{lease}", self.id)
+    }
+
+    /// Adds a row to the audit, and returns its number.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn note(&self, note: Note<'_>) -> Result<i64, Error> {
+        let mut insert = self.at.prepare_cached(
+            "INSERT INTO decisions (at, kind, owner, lease, ticket, devices, reason, expires) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        )?;
+        let devices = note.devices.join(" ");
+        insert.execute(params![
+            now(),
+            note.kind.name(),
+            note.owner,
+            note.lease,
+            note.ticket,
+            devices,
+            note.reason,
+            note.expires
+        ])?;
+        Ok(self.at.last_insert_rowid())
+    }
+
+    /// The audit, latest first: at most so many rows, of this lease if one is named.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn decisions(&self, most: usize, lease: Option<i64>) -> Result<Vec<Decision>, Error> {
+        let mut select = self.at.prepare_cached(
+            "SELECT id, at, kind, owner, lease, ticket, devices, reason, expires FROM decisions
+             WHERE ?2 IS NULL OR lease = ?2 ORDER BY id DESC LIMIT ?1",
+        )?;
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let rows = select.query_map(params![most, lease], |row| {
+            let devices: String = row.get(6)?;
+            Ok(Decision {
+                id: row.get(0)?,
+                at: row.get(1)?,
+                kind: row.get(2)?,
+                owner: row.get(3)?,
+                lease: row.get(4)?,
+                ticket: row.get(5)?,
+                devices: devices.split_whitespace().map(str::to_owned).collect(),
+                reason: row.get(7)?,
+                expires: row.get(8)?,
+            })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The machine to which the ledger is bound: its name, and the names of its devices.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn machine(&self) -> Result<Option<(String, Vec<String>)>, Error> {
+        let mut select = self
+            .at
+            .prepare_cached("SELECT machine, devices FROM ledger")?;
+        let (machine, devices): (Option<String>, Option<String>) =
+            select.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let split = |devices: String| devices.split('\n').map(str::to_owned).collect();
+        Ok(machine.zip(devices.map(split)))
+    }
+
+    /// Binds the ledger to a machine.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn bind(&self, owner: &str, name: &str, devices: &[String]) -> Result<(), Error> {
+        self.at.execute(
+            "UPDATE ledger SET machine = ?1, devices = ?2",
+            params![name, devices.join("\n")],
+        )?;
+        self.note(Note {
+            kind: Kind::Machine,
+            owner,
+            lease: None,
+            ticket: None,
+            devices,
+            reason: &format!("the ledger is of {name}"),
+            expires: None,
+        })?;
+        Ok(())
+    }
+
+    /// All leases, by number.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn leases(&self) -> Result<Vec<Lease>, Error> {
+        let mut select = self.at.prepare_cached(
+            "SELECT tenant, uid, boot, namespace, pid, start, command, policy, spec,
+                    id, child, child_start, adopted, granted, expires, ticket FROM leases ORDER BY id",
+        )?;
+        let rows = select.query_map([], |row| {
+            let asker = asker(row)?;
+            let child: Option<i32> = row.get(10)?;
+            let child_start: Option<i64> = row.get(11)?;
+            let child = child.zip(child_start).map(|(pid, start)| Identity {
+                pid,
+                start,
+                ..asker.process.clone()
+            });
+            Ok(Lease {
+                id: row.get(9)?,
+                asker,
+                child,
+                adopted: row.get(12)?,
+                devices: Vec::new(),
+                granted: row.get(13)?,
+                expires: row.get(14)?,
+                ticket: row.get(15)?,
+            })
+        })?;
+        let mut leases = rows.collect::<Result<Vec<_>, _>>()?;
+        let mut held = self
+            .at
+            .prepare_cached("SELECT whole, part FROM held WHERE lease = ?1 ORDER BY rank")?;
+        for lease in &mut leases {
+            let keys = held.query_map([lease.id], |row| {
+                Ok(Key {
+                    whole: row.get(0)?,
+                    part: row.get(1)?,
+                })
+            })?;
+            lease.devices = keys.collect::<Result<_, _>>()?;
+        }
+        Ok(leases)
+    }
+
+    /// Gives devices to whoever asks, in rank order, and returns the number of the lease.
+    ///
+    /// # Errors
+    /// A device is held already; the ledger cannot be written.
+    pub fn grant(
+        &self,
+        asker: &Asker,
+        devices: &[Key],
+        ticket: Option<i64>,
+        expires: Option<Moment>,
+        reason: &str,
+    ) -> Result<i64, Error> {
+        self.know(asker)?;
+        let names: Vec<String> = devices.iter().map(Key::to_string).collect();
+        let decision = self.note(Note {
+            kind: Kind::Grant,
+            owner: &asker.tenant,
+            lease: None,
+            ticket,
+            devices: &names,
+            reason,
+            expires,
+        })?;
+        let mut insert = self.at.prepare_cached(
+            "INSERT INTO leases (tenant, uid, boot, namespace, pid, start, command, policy, spec, ticket, granted, expires, decision)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+        )?;
+        let process = &asker.process;
+        insert.execute(params![
+            asker.tenant,
+            asker.uid,
+            process.boot,
+            process.namespace,
+            process.pid,
+            process.start,
+            asker.command,
+            asker.policy,
+            asker.spec,
+            ticket,
+            now(),
+            expires,
+            decision
+        ])?;
+        let lease = self.at.last_insert_rowid();
+        let mut own = self
+            .at
+            .prepare_cached("UPDATE decisions SET lease = ?1 WHERE id = ?2")?;
+        own.execute([lease, decision])?;
+        let mut hold = self.at.prepare_cached(
+            "INSERT INTO held (whole, part, lease, rank) VALUES (?1, ?2, ?3, ?4)",
+        )?;
+        for (rank, key) in (0i64..).zip(devices) {
+            hold.execute(params![key.whole, key.part, lease, rank])
+                .map_err(|error| Error::at(key, error))?;
+        }
+        Ok(lease)
+    }
+
+    /// Notes the process that does the work of a lease.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn started(&self, lease: i64, child: &Identity) -> Result<(), Error> {
+        let mut update = self
+            .at
+            .prepare_cached("UPDATE leases SET child = ?2, child_start = ?3 WHERE id = ?1")?;
+        update.execute(params![lease, child.pid, child.start])?;
+        Ok(())
+    }
+
+    /// Ends a lease. False if it has ended already.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn free(&self, owner: &str, lease: &Lease, reason: &str) -> Result<bool, Error> {
+        let mut delete = self.at.prepare_cached("DELETE FROM leases WHERE id = ?1")?;
+        if delete.execute([lease.id])? == 0 {
+            return Ok(false);
+        }
+        let names: Vec<String> = lease.devices.iter().map(Key::to_string).collect();
+        self.note(Note {
+            kind: Kind::Free,
+            owner,
+            lease: Some(lease.id),
+            ticket: None,
+            devices: &names,
+            reason,
+            expires: None,
+        })?;
+        Ok(true)
+    }
+
+    /// Lets a lease go on under another process: the one that held it is gone.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn adopt(
+        &self,
+        owner: &str,
+        lease: &Lease,
+        by: &Identity,
+        reason: &str,
+    ) -> Result<(), Error> {
+        let mut update = self
+            .at
+            .prepare_cached("UPDATE leases SET adopted = 1, pid = ?2, start = ?3 WHERE id = ?1")?;
+        update.execute(params![lease.id, by.pid, by.start])?;
+        let names: Vec<String> = lease.devices.iter().map(Key::to_string).collect();
+        self.note(Note {
+            kind: Kind::Adopt,
+            owner,
+            lease: Some(lease.id),
+            ticket: None,
+            devices: &names,
+            reason,
+            expires: lease.expires,
+        })?;
+        Ok(())
+    }
+
+    /// Makes the tenant known.
+    fn know(&self, asker: &Asker) -> Result<(), Error> {
+        let mut insert = self.at.prepare_cached(
+            "INSERT OR IGNORE INTO tenants (name, uid, since) VALUES (?1, ?2, ?3)",
+        )?;
+        insert.execute(params![asker.tenant, asker.uid, now()])?;
+        Ok(())
+    }
+
+    /// The queue, first come first.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn queue(&self) -> Result<Vec<Ticket>, Error> {
+        let mut select = self.at.prepare_cached(
+            "SELECT tenant, uid, boot, namespace, pid, start, command, policy, spec,
+                    ticket, scheduler, seconds, since, reason, lease, refusal FROM queue ORDER BY ticket",
+        )?;
+        let rows = select.query_map([], ticket)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// One place of the queue.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn ticket(&self, id: i64) -> Result<Option<Ticket>, Error> {
+        let mut select = self.at.prepare_cached(
+            "SELECT tenant, uid, boot, namespace, pid, start, command, policy, spec,
+                    ticket, scheduler, seconds, since, reason, lease, refusal FROM queue WHERE ticket = ?1",
+        )?;
+        Ok(select.query_row([id], ticket).optional()?)
+    }
+
+    /// Puts whoever asks at the end of the queue.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn enqueue(
+        &self,
+        asker: &Asker,
+        scheduler: &str,
+        seconds: Option<u64>,
+        reason: &str,
+    ) -> Result<i64, Error> {
+        self.know(asker)?;
+        let mut insert = self.at.prepare_cached(
+            "INSERT INTO queue (tenant, uid, boot, namespace, pid, start, scheduler, policy, spec, command, seconds, since, reason)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+        )?;
+        let process = &asker.process;
+        insert.execute(params![
+            asker.tenant,
+            asker.uid,
+            process.boot,
+            process.namespace,
+            process.pid,
+            process.start,
+            scheduler,
+            asker.policy,
+            asker.spec,
+            asker.command,
+            seconds.map(|own| i64::try_from(own).unwrap_or(i64::MAX)),
+            now(),
+            reason
+        ])?;
+        let ticket = self.at.last_insert_rowid();
+        self.note(Note {
+            kind: Kind::Wait,
+            owner: &asker.tenant,
+            lease: None,
+            ticket: Some(ticket),
+            devices: &[],
+            reason,
+            expires: None,
+        })?;
+        Ok(ticket)
+    }
+
+    /// Says why a ticket waits now.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn waits(&self, ticket: i64, reason: &str) -> Result<(), Error> {
+        let mut update = self
+            .at
+            .prepare_cached("UPDATE queue SET reason = ?2 WHERE ticket = ?1 AND reason <> ?2")?;
+        update.execute(params![ticket, reason])?;
+        Ok(())
+    }
+
+    /// Notes in the queue that a ticket has its lease, for its owner to find.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn served(&self, ticket: i64, lease: i64) -> Result<(), Error> {
+        let mut update = self
+            .at
+            .prepare_cached("UPDATE queue SET lease = ?2 WHERE ticket = ?1")?;
+        update.execute([ticket, lease])?;
+        Ok(())
+    }
+
+    /// Notes in the queue that a ticket will never get a lease, for its owner to find.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn refuse(&self, ticket: i64, why: &str) -> Result<(), Error> {
+        let mut update = self
+            .at
+            .prepare_cached("UPDATE queue SET refusal = ?2 WHERE ticket = ?1")?;
+        update.execute(params![ticket, why])?;
+        Ok(())
+    }
+
+    /// Takes a ticket out of the queue: it has its lease, which is noted.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn dequeue(&self, ticket: i64) -> Result<(), Error> {
+        let mut delete = self
+            .at
+            .prepare_cached("DELETE FROM queue WHERE ticket = ?1")?;
+        delete.execute([ticket])?;
+        Ok(())
+    }
+
+    /// Takes a ticket out of the queue: it gets no lease.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn leave(&self, owner: &str, ticket: i64, reason: &str) -> Result<(), Error> {
+        self.dequeue(ticket)?;
+        self.note(Note {
+            kind: Kind::Leave,
+            owner,
+            lease: None,
+            ticket: Some(ticket),
+            devices: &[],
+            reason,
+            expires: None,
+        })?;
+        Ok(())
+    }
+
+    /// The cordons that hold at this moment, by device.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn cordons(&self, at: Moment) -> Result<Vec<Cordon>, Error> {
+        let mut select = self.at.prepare_cached(
+            "SELECT whole, at, owner, reason, expires FROM cordons
+             WHERE expires IS NULL OR expires > ?1 ORDER BY whole",
+        )?;
+        let rows = select.query_map([at], |row| {
+            Ok(Cordon {
+                whole: row.get(0)?,
+                at: row.get(1)?,
+                owner: row.get(2)?,
+                reason: row.get(3)?,
+                expires: row.get(4)?,
+            })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Cordons a device, or with an empty name the machine. A second cordon replaces the first.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn cordon(
+        &self,
+        owner: &str,
+        whole: &str,
+        reason: &str,
+        expires: Option<Moment>,
+    ) -> Result<(), Error> {
+        let decision = self.note(Note {
+            kind: Kind::Cordon,
+            owner,
+            lease: None,
+            ticket: None,
+            devices: &named(whole),
+            reason,
+            expires,
+        })?;
+        self.at.execute(
+            "INSERT OR REPLACE INTO cordons (whole, at, owner, reason, expires, decision) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![whole, now(), owner, reason, expires, decision],
+        )?;
+        Ok(())
+    }
+
+    /// Lifts a cordon. False if there is none.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn uncordon(&self, owner: &str, whole: &str, reason: &str) -> Result<bool, Error> {
+        let gone = self
+            .at
+            .execute("DELETE FROM cordons WHERE whole = ?1", [whole])?;
+        if gone == 0 {
+            return Ok(false);
+        }
+        self.note(Note {
+            kind: Kind::Uncordon,
+            owner,
+            lease: None,
+            ticket: None,
+            devices: &named(whole),
+            reason,
+            expires: None,
+        })?;
+        Ok(true)
+    }
+
+    /// The layout of each partitioned device that was last seen, by device.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn layouts(&self) -> Result<Vec<(String, String)>, Error> {
+        let mut select = self
+            .at
+            .prepare_cached("SELECT whole, layout FROM layouts ORDER BY whole")?;
+        let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Notes the layout of a device.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn layout(&self, owner: &str, whole: &str, layout: &str) -> Result<(), Error> {
+        let decision = self.note(Note {
+            kind: Kind::Layout,
+            owner,
+            lease: None,
+            ticket: None,
+            devices: &named(whole),
+            reason: layout,
+            expires: None,
+        })?;
+        self.at.execute(
+            "INSERT OR REPLACE INTO layouts (whole, layout, at, decision) VALUES (?1, ?2, ?3, ?4)",
+            params![whole, layout, now(), decision],
+        )?;
+        Ok(())
+    }
+}
+
+/// The devices of a note: none stands for the machine.
+fn named(whole: &str) -> Vec<String> {
+    if whole.is_empty() {
+        Vec::new()
+    } else {
+        vec![whole.to_owned()]
+    }
+}
+
+/// The first nine columns of a lease and of a ticket.
+fn asker(row: &Row<'_>) -> rusqlite::Result<Asker> {
+    Ok(Asker {
+        tenant: row.get(0)?,
+        uid: row.get(1)?,
+        process: Identity {
+            boot: row.get(2)?,
+            namespace: row.get(3)?,
+            pid: row.get(4)?,
+            start: row.get(5)?,
+        },
+        command: row.get(6)?,
+        policy: row.get(7)?,
+        spec: row.get(8)?,
+    })
+}
+
+fn ticket(row: &Row<'_>) -> rusqlite::Result<Ticket> {
+    let seconds: Option<i64> = row.get(11)?;
+    Ok(Ticket {
+        asker: asker(row)?,
+        id: row.get(9)?,
+        scheduler: row.get(10)?,
+        seconds: seconds.and_then(|own| u64::try_from(own).ok()),
+        since: row.get(12)?,
+        reason: row.get(13)?,
+        lease: row.get(14)?,
+        refusal: row.get(15)?,
+    })
+}

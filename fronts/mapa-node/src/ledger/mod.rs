@@ -1,0 +1,208 @@
+//! The ledger: who holds what, who waits, what is withheld, and why, in one SQLite file.
+//!
+//! Several programs open it at once. Each change is one transaction that begins with the lock of
+//! writers (`BEGIN IMMEDIATE`), so what it reads is what it changes. The log is written ahead (WAL):
+//! kill -9 loses nothing that was committed, because the kernel has it. A power cut may lose the
+//! last changes that were committed with [`Sync::Boot`]; those with [`Sync::Disk`] are on the disk
+//! before the call returns.
+
+mod books;
+mod rows;
+mod schema;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::error::Error;
+
+pub use books::Books;
+pub use rows::{Asker, Cordon, Decision, Key, Kind, Lease, Moment, Note, Ticket};
+
+/// How long a program waits for another's transaction. Transactions take a millisecond; only many
+/// of them, or a stopped program, make one wait.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The pages of the log after which it is copied into the file. Small, because the first program
+/// after all others have ended reads the log once.
+const LOG_PAGES: i64 = 256;
+
+/// What a change must survive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// Kill -9 of every program. A lease needs no more: its process does not survive a power cut.
+    Boot,
+    /// A power cut: cordons, layouts, and what else outlives a boot.
+    Disk,
+}
+
+/// The ledger, opened by this program.
+#[derive(Debug)]
+pub struct Ledger {
+    connection: Connection,
+    path: PathBuf,
+    id: String,
+}
+
+/// Now, as the ledger counts.
+#[must_use]
+pub fn now() -> Moment {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| {
+        Moment::try_from(since.as_nanos()).unwrap_or(Moment::MAX)
+    })
+}
+
+impl Ledger {
+    /// Opens the ledger in this file. Makes it, and its folder, if there is none.
+    ///
+    /// # Errors
+    /// The file cannot be made or read, is no ledger, or is of a later version.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let place = || path.display();
+        if let Some(folder) = path.parent().filter(|own| !own.as_os_str().is_empty()) {
+            fs::create_dir_all(folder).map_err(|error| Error::at(folder.display(), error))?;
+        }
+        let opened = (|| {
+            let mut connection = Connection::open(path)?;
+            connection.busy_timeout(PATIENCE)?;
+            let mode: String =
+                connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+            if mode != "wal" {
+                connection.pragma_update(None, "journal_mode", "wal")?;
+            }
+            // The last of many short programs would copy the log into the file each time it ends.
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+            connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
+            connection.pragma_update(None, "foreign_keys", true)?;
+            connection.pragma_update(None, "synchronous", "NORMAL")?;
+            schema::migrate(&mut connection)?;
+            Ok::<_, Error>(connection)
+        })();
+        let mut connection = opened.map_err(|error| match error {
+            Error::Failed(what) => Error::at(
+                place(),
+                format_args!(
+                    "{what}: expected a ledger of mapa, or a folder where one can be made"
+                ),
+            ),
+            Error::Malformed(what) => Error::malformed(format_args!("{}: {what}", place())),
+            other => other,
+        })?;
+        let id = identify(&mut connection)?;
+        Ok(Self {
+            connection,
+            path: path.to_owned(),
+            id,
+        })
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The name of this ledger, which no other has.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The mark of the processes of a lease: see [`MARK`](crate::process::MARK).
+    #[must_use]
+    pub fn mark(&self, lease: i64) -> String {
+        format!("{}:{lease}", self.id)
+    }
+
+    /// Makes one change: all of it, or on an error nothing.
+    ///
+    /// # Errors
+    /// What `change` says; the ledger cannot be written.
+    pub fn change<T>(
+        &mut self,
+        sync: Sync,
+        change: impl FnOnce(&Books<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        // The setting cannot be changed within a transaction.
+        if sync == Sync::Disk {
+            self.connection.pragma_update(None, "synchronous", "FULL")?;
+        }
+        let changed = self.transact(TransactionBehavior::Immediate, change);
+        if sync == Sync::Disk {
+            self.connection
+                .pragma_update(None, "synchronous", "NORMAL")?;
+        }
+        changed
+    }
+
+    /// Reads: everything that `read` sees is of one moment.
+    ///
+    /// # Errors
+    /// What `read` says; the ledger cannot be read.
+    pub fn read<T>(
+        &mut self,
+        read: impl FnOnce(&Books<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.transact(TransactionBehavior::Deferred, read)
+    }
+
+    fn transact<T>(
+        &mut self,
+        behaviour: TransactionBehavior,
+        body: impl FnOnce(&Books<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let transaction = self.connection.transaction_with_behavior(behaviour)?;
+        // A body that fails drops the transaction, which undoes it.
+        let done = body(&Books::new(&transaction, &self.id))?;
+        transaction.commit()?;
+        Ok(done)
+    }
+
+    /// Checks the whole file.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub fn verify(&self) -> Result<(), Error> {
+        let said: String = self
+            .connection
+            .pragma_query_value(None, "integrity_check", |row| row.get(0))?;
+        if said == "ok" {
+            return Ok(());
+        }
+        Err(Error::at(self.path.display(), said))
+    }
+}
+
+/// The name of the ledger. The first program that opens it draws one from the kernel.
+fn identify(connection: &mut Connection) -> Result<String, Error> {
+    let find = |connection: &Connection| {
+        let found = connection.query_row("SELECT id FROM ledger", [], |row| row.get(0));
+        match found {
+            Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
+            found => found.map(Some),
+        }
+    };
+    if let Some(id) = find(connection)? {
+        return Ok(id);
+    }
+    let file = "/proc/sys/kernel/random/uuid";
+    let drawn = fs::read_to_string(file).map_err(|error| Error::at(file, error))?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let id = match find(&transaction)? {
+        Some(id) => id,
+        None => {
+            transaction.execute(
+                "INSERT INTO ledger (one, id) VALUES (1, ?1)",
+                [drawn.trim()],
+            )?;
+            drawn.trim().to_owned()
+        }
+    };
+    transaction.commit()?;
+    Ok(id)
+}

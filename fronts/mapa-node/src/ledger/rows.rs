@@ -1,0 +1,184 @@
+//! What the ledger keeps, as types.
+
+use serde::Serialize;
+
+use crate::process::Identity;
+
+/// A moment: nanoseconds since 1970, as the ledger keeps it.
+pub type Moment = i64;
+
+/// A device by names that last: ids are positions in a description, and change with it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Key {
+    /// The whole device: its UUID, else its PCI address, else its name.
+    pub whole: String,
+    /// Profile and start of an instance; empty for the whole device.
+    pub part: String,
+}
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.whole)?;
+        if self.part.is_empty() {
+            return Ok(());
+        }
+        write!(f, "/{}", self.part)
+    }
+}
+
+/// A row of the audit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Decision {
+    /// Its number.
+    pub id: i64,
+    /// When it was made, nanoseconds since 1970.
+    pub at: Moment,
+    /// What was decided.
+    pub kind: String,
+    /// Who decided: a user's name or number.
+    pub owner: String,
+    /// The lease that it is about.
+    pub lease: Option<i64>,
+    /// The place in the queue that it is about.
+    pub ticket: Option<i64>,
+    /// The devices that it is about, in rank order.
+    pub devices: Vec<String>,
+    /// Why.
+    pub reason: String,
+    /// When it lapses by itself, nanoseconds since 1970.
+    pub expires: Option<Moment>,
+}
+
+/// What a decision was about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Devices were given.
+    Grant,
+    /// Devices were freed.
+    Free,
+    /// A lease goes on though the program that held it is gone.
+    Adopt,
+    /// A job began to wait.
+    Wait,
+    /// A job left the queue without devices.
+    Leave,
+    /// A device gets no new tenants.
+    Cordon,
+    /// A device gets new tenants again.
+    Uncordon,
+    /// A device has another layout.
+    Layout,
+    /// The ledger was bound to a machine.
+    Machine,
+}
+
+impl Kind {
+    /// The word in the ledger.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Grant => "grant",
+            Self::Free => "free",
+            Self::Adopt => "adopt",
+            Self::Wait => "wait",
+            Self::Leave => "leave",
+            Self::Cordon => "cordon",
+            Self::Uncordon => "uncordon",
+            Self::Layout => "layout",
+            Self::Machine => "machine",
+        }
+    }
+}
+
+/// A decision that is about to be noted.
+#[derive(Clone, Copy, Debug)]
+pub struct Note<'a> {
+    /// What was decided.
+    pub kind: Kind,
+    /// Who decided.
+    pub owner: &'a str,
+    /// The lease that it is about.
+    pub lease: Option<i64>,
+    /// The place in the queue that it is about.
+    pub ticket: Option<i64>,
+    /// The devices that it is about.
+    pub devices: &'a [String],
+    /// Why.
+    pub reason: &'a str,
+    /// When it lapses.
+    pub expires: Option<Moment>,
+}
+
+/// Who asks for devices, and what for: what a lease and a place in the queue have in common.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asker {
+    /// The tenant.
+    pub tenant: String,
+    /// The user.
+    pub uid: u32,
+    /// The process.
+    pub process: Identity,
+    /// The command, for people.
+    pub command: String,
+    /// The policy, as a request names it.
+    pub policy: String,
+    /// The request, as a request names it.
+    pub spec: String,
+}
+
+/// A lease.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lease {
+    /// Its number. No other lease of the ledger ever has it.
+    pub id: i64,
+    /// Who holds it. The process is the one that frees the devices at the end.
+    pub asker: Asker,
+    /// The process that does the work, and its start.
+    pub child: Option<Identity>,
+    /// Whether the process that held it is gone, and what it had started goes on.
+    pub adopted: bool,
+    /// The devices, in rank order.
+    pub devices: Vec<Key>,
+    /// When it was given.
+    pub granted: Moment,
+    /// When it ends at the latest.
+    pub expires: Option<Moment>,
+    /// The place in the queue that it came from.
+    pub ticket: Option<i64>,
+}
+
+/// A place in the queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ticket {
+    /// Its number. The lower, the earlier.
+    pub id: i64,
+    /// Who waits.
+    pub asker: Asker,
+    /// The order of the queue.
+    pub scheduler: String,
+    /// How long the job will run at most, if its owner says so, seconds.
+    pub seconds: Option<u64>,
+    /// Since when it waits.
+    pub since: Moment,
+    /// Why it waits.
+    pub reason: String,
+    /// The lease that it was given.
+    pub lease: Option<i64>,
+    /// Why it will never get one: the refusal's kind, a colon, the reason.
+    pub refusal: Option<String>,
+}
+
+/// A cordon.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cordon {
+    /// The device; empty for the machine.
+    pub whole: String,
+    /// Since when, nanoseconds since 1970.
+    pub at: Moment,
+    /// By whom.
+    pub owner: String,
+    /// Why.
+    pub reason: String,
+    /// Until when, nanoseconds since 1970.
+    pub expires: Option<Moment>,
+}

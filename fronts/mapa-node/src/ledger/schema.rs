@@ -1,0 +1,150 @@
+//! The schema of the ledger, and how an older one becomes the present one.
+
+use rusqlite::Connection;
+
+use crate::error::Error;
+
+/// What each version adds. A ledger of version `n` has run the first `n`; one that is shipped never
+/// changes, a change is a further step.
+const STEPS: [&str; 1] = [FIRST];
+
+/// The version that this program writes.
+pub(super) const VERSION: i64 = STEPS.len() as i64;
+
+/// A device is known by the name of the whole one (its UUID, else its PCI address, else its name)
+/// and by the part of it: empty for the whole device, else profile and start of the instance.
+const FIRST: &str = "
+CREATE TABLE ledger (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    id TEXT NOT NULL,
+    machine TEXT,
+    devices TEXT
+) STRICT;
+
+CREATE TABLE tenants (
+    name TEXT PRIMARY KEY,
+    uid INTEGER NOT NULL,
+    since INTEGER NOT NULL
+) STRICT;
+
+-- The audit. Every change of the tables below adds a row here, in the same transaction.
+CREATE TABLE decisions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    at INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    lease INTEGER,
+    ticket INTEGER,
+    devices TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    expires INTEGER
+) STRICT;
+CREATE INDEX decisions_of_lease ON decisions (lease);
+
+CREATE TABLE leases (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    tenant TEXT NOT NULL REFERENCES tenants (name),
+    uid INTEGER NOT NULL,
+    boot TEXT NOT NULL,
+    namespace INTEGER NOT NULL,
+    pid INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    child INTEGER,
+    child_start INTEGER,
+    adopted INTEGER NOT NULL DEFAULT 0,
+    command TEXT NOT NULL,
+    policy TEXT NOT NULL,
+    spec TEXT NOT NULL,
+    ticket INTEGER,
+    granted INTEGER NOT NULL,
+    expires INTEGER,
+    decision INTEGER NOT NULL REFERENCES decisions (id)
+) STRICT;
+
+CREATE TABLE held (
+    whole TEXT NOT NULL,
+    part TEXT NOT NULL,
+    lease INTEGER NOT NULL REFERENCES leases (id) ON DELETE CASCADE,
+    rank INTEGER NOT NULL,
+    PRIMARY KEY (whole, part)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX held_of_lease ON held (lease);
+
+-- Whatever the programs above get wrong, no device is held twice: not as a whole and in parts either.
+CREATE TRIGGER one_holder BEFORE INSERT ON held
+WHEN EXISTS (
+    SELECT 1 FROM held
+    WHERE whole = NEW.whole AND (part = '' OR NEW.part = '' OR part = NEW.part)
+)
+BEGIN
+    SELECT RAISE(ABORT, 'the device is held already');
+END;
+
+-- An empty `whole` stands for the machine.
+CREATE TABLE cordons (
+    whole TEXT PRIMARY KEY,
+    at INTEGER NOT NULL,
+    owner TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    expires INTEGER,
+    decision INTEGER NOT NULL REFERENCES decisions (id)
+) STRICT;
+
+CREATE TABLE layouts (
+    whole TEXT PRIMARY KEY,
+    layout TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    decision INTEGER NOT NULL REFERENCES decisions (id)
+) STRICT;
+
+CREATE TABLE queue (
+    ticket INTEGER PRIMARY KEY AUTOINCREMENT,
+    tenant TEXT NOT NULL REFERENCES tenants (name),
+    uid INTEGER NOT NULL,
+    boot TEXT NOT NULL,
+    namespace INTEGER NOT NULL,
+    pid INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    scheduler TEXT NOT NULL,
+    policy TEXT NOT NULL,
+    spec TEXT NOT NULL,
+    command TEXT NOT NULL,
+    seconds INTEGER,
+    since INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    lease INTEGER,
+    refusal TEXT
+) STRICT;
+";
+
+/// Brings a ledger to the present version. Does nothing if it has it.
+///
+/// # Errors
+/// The ledger is of a later version, is no ledger, or cannot be written.
+pub(super) fn migrate(connection: &mut Connection) -> Result<(), Error> {
+    let found = version(connection)?;
+    if found == VERSION {
+        return Ok(());
+    }
+    // Several programs may find an old ledger at once: the one that gets the lock migrates.
+    let transaction =
+        connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let found = version(&transaction)?;
+    let Some(missing) = usize::try_from(found)
+        .ok()
+        .and_then(|done| STEPS.get(done..))
+    else {
+        return Err(Error::malformed(format_args!(
+            "the ledger has version {found} of its tables: expected {VERSION} or less; a later release of mapa wrote it"
+        )));
+    };
+    for step in missing {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    Ok(transaction.commit()?)
+}
+
+fn version(connection: &Connection) -> Result<i64, Error> {
+    Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
+}

@@ -1,0 +1,38 @@
+#![doc = include_str!("../README.md")]
+#![warn(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "every failure is an answer, and only `output` prints"
+)]
+
+mod bell;
+mod child;
+mod cli;
+mod command;
+mod disk;
+mod error;
+mod gate;
+mod ledger;
+mod node;
+mod others;
+mod output;
+mod plan;
+mod process;
+mod queue;
+mod recover;
+mod run;
+mod show;
+mod surroundings;
+
+pub use command::main;
+pub use error::Error;
+pub use ledger::{
+    Asker, Books, Cordon, Decision, Key, Kind, Lease, Ledger, Moment, Note, Sync, Ticket, now,
+};
+pub use node::{Node, State, Withheld};
+pub use process::{Identity, Life, MARK, Processes};
+pub use recover::{Recovered, recover};
+pub use surroundings::{Parts, Surroundings, surroundings};

@@ -1,0 +1,60 @@
+//! What commands print.
+
+use std::io::{self, Write};
+
+use mapa_front::answer::{Malformed, Refusal};
+use serde::Serialize;
+
+use crate::error::Error;
+
+/// Where answers go. A reader that has closed its end, as `head` does, is no error.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Output {
+    /// Whether answers are JSON.
+    pub json: bool,
+}
+
+impl Output {
+    /// A line on standard output.
+    pub(crate) fn line(self, text: impl AsRef<str>) {
+        drop(writeln!(io::stdout().lock(), "{}", text.as_ref()));
+    }
+
+    /// A line on standard error.
+    pub(crate) fn aside(self, text: impl AsRef<str>) {
+        drop(writeln!(io::stderr().lock(), "mapa: {}", text.as_ref()));
+    }
+
+    /// A JSON object on standard output.
+    pub(crate) fn object(self, answer: &impl Serialize) {
+        self.line(text(answer));
+    }
+
+    /// A JSON object on standard error: standard output is the job's.
+    pub(crate) fn object_aside(self, answer: &impl Serialize) {
+        drop(writeln!(io::stderr().lock(), "{}", text(answer)));
+    }
+
+    /// An error: on standard error for people; as JSON on standard output, but for `run`.
+    pub(crate) fn fail(self, error: &Error, aside: bool) {
+        if !self.json {
+            self.aside(error.to_string());
+            return;
+        }
+        let answer = match error {
+            Error::Refused(refusal) => text(&Refusal::from(refusal)),
+            other => text(&Malformed {
+                error: other.to_string(),
+            }),
+        };
+        if aside {
+            drop(writeln!(io::stderr().lock(), "{answer}"));
+        } else {
+            self.line(answer);
+        }
+    }
+}
+
+fn text(answer: &impl Serialize) -> String {
+    serde_json::to_string(answer).unwrap_or_default()
+}

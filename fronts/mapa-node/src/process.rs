@@ -1,0 +1,337 @@
+//! Processes: which one is meant, whether it still runs, and which others belong to a lease.
+//!
+//! A process id alone means nothing: the kernel gives it to somebody else later. A boot, a process
+//! id and the moment at which the process started are together unique. A process id is also only
+//! meant within its PID namespace; what another namespace wrote cannot be judged from here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use crate::error::Error;
+
+/// The variable that marks every process of a lease: the ledger's id, a colon, the lease's number.
+/// A child inherits it, also one that has left its parent and its group.
+pub const MARK: &str = "MAPA_LEASE";
+
+/// How often all processes are looked at for marks, at most: only a machine on which processes that
+/// were never seen before end all the time needs so many.
+const PASSES: usize = 300;
+
+/// How often a process without variables is looked at again. Some have none for good.
+const BARE_PASSES: usize = 3;
+
+/// A process that cannot be confused with a later one of the same number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The kernel's id of the boot.
+    pub boot: String,
+    /// The PID namespace in which the number is meant.
+    pub namespace: i64,
+    /// The process id.
+    pub pid: i32,
+    /// When the process started, in the kernel's ticks since the boot.
+    pub start: i64,
+}
+
+/// What can be said of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// It runs.
+    Runs,
+    /// It has ended, or is a zombie that holds nothing any more.
+    Ended,
+    /// It was told of by another PID namespace, so it cannot be judged from here.
+    Elsewhere,
+}
+
+/// The processes of this boot, as this process sees them.
+#[derive(Clone, Debug)]
+pub struct Processes {
+    proc: PathBuf,
+    boot: String,
+    namespace: i64,
+}
+
+/// One line of `/proc/PID/stat`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stat {
+    parent: i32,
+    start: i64,
+    dead: bool,
+}
+
+impl Processes {
+    /// The processes below `/proc`.
+    ///
+    /// # Errors
+    /// `/proc` is not there, or does not name the boot.
+    pub fn new() -> Result<Self, Error> {
+        let proc = PathBuf::from("/proc");
+        let file = proc.join("sys/kernel/random/boot_id");
+        let boot = fs::read_to_string(&file).map_err(|error| Error::at(file.display(), error))?;
+        let namespace = fs::metadata(proc.join("self/ns/pid")).map_or(0, |own| own.ino() as i64);
+        Ok(Self {
+            proc,
+            boot: boot.trim().to_owned(),
+            namespace,
+        })
+    }
+
+    /// The same processes as if the machine had been started anew: tests of recovery.
+    #[must_use]
+    pub fn of_boot(mut self, boot: &str) -> Self {
+        boot.clone_into(&mut self.boot);
+        self
+    }
+
+    /// The kernel's id of this boot.
+    #[must_use]
+    pub fn boot(&self) -> &str {
+        &self.boot
+    }
+
+    /// This process.
+    ///
+    /// # Errors
+    /// `/proc` does not show this process.
+    pub fn own(&self) -> Result<Identity, Error> {
+        let pid = std::process::id() as i32;
+        self.identity(pid).ok_or_else(|| {
+            Error::at(
+                self.proc.display(),
+                "does not show this process: expected procfs",
+            )
+        })
+    }
+
+    /// The process of this number; none if it has ended.
+    #[must_use]
+    pub fn identity(&self, pid: i32) -> Option<Identity> {
+        let stat = self.stat(pid).filter(|stat| !stat.dead)?;
+        Some(Identity {
+            boot: self.boot.clone(),
+            namespace: self.namespace,
+            pid,
+            start: stat.start,
+        })
+    }
+
+    /// Whether a process runs.
+    #[must_use]
+    pub fn life(&self, of: &Identity) -> Life {
+        if of.boot != self.boot {
+            return Life::Ended;
+        }
+        if of.namespace != self.namespace {
+            return Life::Elsewhere;
+        }
+        match self.stat(of.pid) {
+            Some(stat) if stat.start == of.start && !stat.dead => Life::Runs,
+            _ => Life::Ended,
+        }
+    }
+
+    fn stat(&self, pid: i32) -> Option<Stat> {
+        let text = fs::read_to_string(self.proc.join(pid.to_string()).join("stat")).ok()?;
+        parse(&text)
+    }
+
+    /// The ids of all processes that can be seen.
+    fn pids(&self) -> Vec<i32> {
+        let Ok(entries) = fs::read_dir(&self.proc) else {
+            return Vec::new();
+        };
+        let mut pids: Vec<i32> = entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .collect();
+        pids.sort_unstable();
+        pids
+    }
+
+    /// The processes that bear a mark, by mark: the first that started leads.
+    ///
+    /// Reading `/proc` is no snapshot. Three things hide a process from one pass, and each asks for
+    /// another: it was started by one that ended before it was read; it is being replaced by another
+    /// program (exec), which shows no variables for a moment; it is ending, when its memory is gone
+    /// before the files that it has open are closed, and with them its devices.
+    ///
+    /// O(all processes of the machine) a pass: asked only when a lease's own processes are gone.
+    #[must_use]
+    pub fn marked(&self) -> BTreeMap<String, Vec<Identity>> {
+        let mut found: BTreeMap<String, Vec<Identity>> = BTreeMap::new();
+        // Processes that were read and bear no mark. That they end hides nobody.
+        let mut others: BTreeSet<i32> = BTreeSet::new();
+        for pass in 0..PASSES {
+            found.clear();
+            let (mut ended, mut ending, mut bare) = (false, false, false);
+            for pid in self.pids() {
+                let folder = self.proc.join(pid.to_string());
+                let variables = match fs::read(folder.join("environ")) {
+                    Ok(variables) => variables,
+                    Err(error) => {
+                        // Those of other users are nobody's that could be found here.
+                        let hidden = error.kind() == ErrorKind::PermissionDenied;
+                        ended |= !hidden && !others.contains(&pid);
+                        continue;
+                    }
+                };
+                if let Some(mark) = mark_in(&variables) {
+                    found.entry(mark).or_default().extend(self.identity(pid));
+                } else if !variables.is_empty() || !self.may_have_variables(pid) {
+                    others.insert(pid);
+                } else if fs::read_link(folder.join("exe")).is_err() {
+                    ending = true;
+                } else {
+                    bare = true;
+                }
+            }
+            if !ended && !ending && (!bare || pass >= BARE_PASSES) {
+                break;
+            }
+            if ending || bare {
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        for processes in found.values_mut() {
+            processes.sort_by_key(|own| (own.start, own.pid));
+        }
+        found
+    }
+
+    /// Whether a process without variables is neither a thread of the kernel nor dead.
+    fn may_have_variables(&self, pid: i32) -> bool {
+        /// The parent of the kernel's threads.
+        const KTHREADD: i32 = 2;
+        let stat = self.stat(pid);
+        stat.is_some_and(|own| !own.dead && own.parent != KTHREADD && pid != KTHREADD)
+    }
+
+    /// A process of this user that started no earlier than that tick and whose variables cannot be
+    /// read: it may belong to any lease of the user.
+    #[must_use]
+    pub fn hidden_of(&self, uid: u32, since: i64) -> Option<Identity> {
+        self.pids().into_iter().find_map(|pid| {
+            let folder = self.proc.join(pid.to_string());
+            let owner = fs::metadata(&folder).ok()?.uid();
+            let own = self.identity(pid)?;
+            // One that has ended meanwhile cannot be opened either, and holds nothing.
+            let opened = fs::File::open(folder.join("environ"));
+            let hidden = opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+            (owner == uid && own.start >= since && hidden).then_some(own)
+        })
+    }
+
+    /// The processes below this one: children, their children, and so on, nearest first.
+    #[must_use]
+    pub fn below(&self, ancestor: i32) -> Vec<i32> {
+        let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
+        for pid in self.pids() {
+            if let Some(stat) = self.stat(pid).filter(|stat| !stat.dead) {
+                children.entry(stat.parent).or_default().push(pid);
+            }
+        }
+        let mut found = vec![ancestor];
+        let mut at = 0;
+        while at < found.len() {
+            let next = children.remove(&found[at]).unwrap_or_default();
+            found.extend(next);
+            at += 1;
+        }
+        found.remove(0);
+        found
+    }
+
+    /// The signals that this process ignores, as a set of bits: signal 1 is the lowest.
+    #[must_use]
+    pub fn ignored(&self) -> u64 {
+        let status = fs::read_to_string(self.proc.join("self/status")).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        line.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok())
+            .unwrap_or_default()
+    }
+
+    /// The mark that a process bears, if it can be read.
+    #[must_use]
+    pub fn mark_of(&self, pid: i32) -> Option<String> {
+        mark_in(&fs::read(self.proc.join(pid.to_string()).join("environ")).ok()?)
+    }
+
+    /// The name of a process, for people.
+    #[must_use]
+    pub fn name(&self, pid: i32) -> String {
+        let name = fs::read_to_string(self.proc.join(pid.to_string()).join("comm"));
+        name.map_or_else(|_| String::new(), |name| name.trim().to_owned())
+    }
+}
+
+/// The fields of a line of `/proc/PID/stat`. The second is a name in parentheses that may itself
+/// contain spaces and parentheses, so what follows is counted from the last `)`.
+fn parse(text: &str) -> Option<Stat> {
+    let (_, rest) = text.rsplit_once(')')?;
+    let mut fields = rest.split_ascii_whitespace();
+    let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    // Of the fields that proc(5) counts from 1, the start is the 22nd; two of these are taken and
+    // two lie before the parenthesis.
+    let start = fields.nth(17)?.parse().ok()?;
+    Some(Stat {
+        parent,
+        start,
+        dead: matches!(state, "Z" | "X" | "x"),
+    })
+}
+
+fn mark_in(variables: &[u8]) -> Option<String> {
+    let mut variables = variables.split(|byte| *byte == 0);
+    let value = variables.find_map(|own| own.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="))?;
+    String::from_utf8(value.to_vec()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_spaces_and_parentheses_does_not_move_the_fields() {
+        let line = "17 (a) b (c) S 4 17 17 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2 3";
+        let stat = parse(line).unwrap();
+        assert_eq!((stat.parent, stat.start, stat.dead), (4, 98_765, false));
+        assert!(
+            parse("17 (a) Z 4 17 17 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 5 1")
+                .unwrap()
+                .dead
+        );
+        assert_eq!(parse("17 (a"), None);
+    }
+
+    #[test]
+    fn this_process_runs_and_the_same_number_of_another_start_or_boot_does_not() {
+        let processes = Processes::new().unwrap();
+        let own = processes.own().unwrap();
+        assert_eq!(processes.life(&own), Life::Runs);
+        let later = Identity {
+            start: own.start + 1,
+            ..own.clone()
+        };
+        assert_eq!(processes.life(&later), Life::Ended);
+        let elsewhere = Identity {
+            namespace: own.namespace + 1,
+            ..own.clone()
+        };
+        assert_eq!(processes.life(&elsewhere), Life::Elsewhere);
+        assert_eq!(processes.of_boot("another").life(&own), Life::Ended);
+    }
+
+    #[test]
+    fn the_mark_is_a_whole_variable() {
+        let found = |text: &str| mark_in(text.as_bytes());
+        assert_eq!(found("A=1\0MAPA_LEASE=x:7\0B=2\0"), Some("x:7".to_owned()));
+        assert_eq!(found("MAPA_LEASES=x:7\0NOT_MAPA_LEASE=x:7\0"), None);
+    }
+}

@@ -1,0 +1,543 @@
+//! Asking for devices: at once, or in the queue.
+//!
+//! The queue is first come, first served, and nobody overtakes: whoever comes while others wait is
+//! behind them, also if devices are free that the first cannot use. So nobody waits forever. Each
+//! job decides by its own policy when it is the first. With a scheduler the whole queue is ordered
+//! by it, and whoever looks gives all their devices.
+
+use std::time::Duration;
+
+use mapa_core::{Decision, DeviceId, Policy, Reason, Refusal, Request};
+
+use crate::bell::{self, Bell};
+use crate::child::{Happening, Happenings};
+use crate::error::Error;
+use crate::ledger::{Asker, Books, Lease, Ledger, Moment, Sync, Ticket, now};
+use crate::node::{Node, State, Withheld};
+use crate::others::foreign;
+use crate::plan::{Turn, plan};
+use crate::process::Processes;
+use crate::recover::{Recovered, recover};
+
+/// The order of a queue that names no scheduler.
+pub(crate) const FIRST_COME: &str = "first-come";
+
+/// How often the first of the queue looks without a bell: somebody who was killed rings none.
+const FIRST_LOOKS: Duration = Duration::from_millis(200);
+
+/// How often the others look.
+const OTHERS_LOOK: Duration = Duration::from_millis(1500);
+
+/// What is asked for.
+pub(crate) struct Want<'a> {
+    /// Who asks.
+    pub asker: &'a Asker,
+    /// The request.
+    pub request: &'a Request,
+    /// The policy that chooses.
+    pub policy: &'a dyn Policy,
+    /// The order of the queue, as a request names it.
+    pub scheduler: &'a str,
+    /// Whether to wait.
+    pub wait: bool,
+    /// How long the job runs at most, seconds.
+    pub seconds: Option<u64>,
+}
+
+/// What was given.
+pub(crate) struct Granted {
+    /// The lease.
+    pub lease: Lease,
+    /// The devices, in rank order.
+    pub placement: Vec<DeviceId>,
+    /// The decision; none if a scheduler made it for the whole queue.
+    pub decision: Option<Decision>,
+}
+
+/// Why somebody waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    /// The place in the queue: 1 is the first.
+    pub position: usize,
+    /// How many wait.
+    pub of: usize,
+    /// Why.
+    pub reason: String,
+}
+
+/// The outcome of one look at the ledger.
+enum Look {
+    Granted(Box<Granted>),
+    Waits(i64, Waiting),
+}
+
+/// How asking ended.
+pub(crate) enum Asked {
+    /// With devices.
+    Granted(Box<Granted>),
+    /// By a signal, while it waited.
+    Signal(i32),
+}
+
+/// Everything that asking needs.
+pub(crate) struct Desk<'a> {
+    /// The ledger.
+    pub ledger: &'a mut Ledger,
+    /// The machine.
+    pub node: &'a Node,
+    /// The processes of this boot.
+    pub processes: &'a Processes,
+    /// Who uses which device, by the drivers: asked anew for each look that decides.
+    pub uses: &'a dyn Fn() -> Result<Vec<(DeviceId, u32)>, Error>,
+}
+
+/// The state of the machine at one moment of the ledger.
+pub(crate) struct Seen {
+    /// What recovery did and what holds.
+    pub recovered: Recovered,
+    /// The machine.
+    pub state: State,
+}
+
+/// Recovers, and reads the state of the machine.
+///
+/// # Errors
+/// The ledger cannot be read or written.
+pub(crate) fn see(
+    books: &Books<'_>,
+    node: &Node,
+    processes: &Processes,
+    owner: &str,
+    uses: &[(DeviceId, u32)],
+) -> Result<Seen, Error> {
+    let recovered = recover(books, processes, owner)?;
+    let others = foreign(uses, &recovered.leases, processes, |lease| {
+        books.mark(lease)
+    });
+    let state = node.state(books, &recovered.leases, &others)?;
+    Ok(Seen { recovered, state })
+}
+
+impl Desk<'_> {
+    /// Asks for devices, and waits for them if wanted. `tell` is told why, whenever that changes.
+    ///
+    /// # Errors
+    /// The refusal; the ledger cannot be used.
+    pub(crate) fn ask(
+        &mut self,
+        want: &Want<'_>,
+        happenings: &Happenings,
+        tell: &mut dyn FnMut(&Waiting),
+    ) -> Result<Asked, Error> {
+        let mut ticket = None;
+        let mut told = None;
+        let mut bell = None;
+        loop {
+            match self.look(want, ticket)? {
+                Look::Granted(granted) => return Ok(Asked::Granted(granted)),
+                Look::Waits(id, waiting) => {
+                    ticket = Some(id);
+                    bell.get_or_insert_with(|| hang(self.ledger.id(), id, happenings));
+                    if told.as_ref() != Some(&waiting) {
+                        tell(&waiting);
+                    }
+                    let first = waiting.position == 1;
+                    told = Some(waiting);
+                    let pause = if first { FIRST_LOOKS } else { OTHERS_LOOK };
+                    if let Some(signal) = pause_for(happenings, pause) {
+                        self.leave(want.asker, id, signal)?;
+                        return Ok(Asked::Signal(signal));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Leaves the queue, or gives back what was given just then.
+    fn leave(&mut self, asker: &Asker, ticket: i64, signal: i32) -> Result<(), Error> {
+        let reason = format!("signal {signal} ended the wait");
+        self.ledger.change(Sync::Boot, |books| {
+            let given = books
+                .leases()?
+                .into_iter()
+                .find(|own| own.ticket == Some(ticket));
+            if let Some(lease) = given {
+                books.free(&asker.tenant, &lease, &reason)?;
+            }
+            books.leave(&asker.tenant, ticket, &reason)
+        })?;
+        self.ring_first()
+    }
+
+    /// One look: recovers, and gives devices if it is this job's turn.
+    fn look(&mut self, want: &Want<'_>, ticket: Option<i64>) -> Result<Look, Error> {
+        let uses = (self.uses)()?;
+        let (node, processes) = (self.node, self.processes);
+        let mut rung = Vec::new();
+        let look = self.ledger.change(Sync::Boot, |books| {
+            let seen = see(books, node, processes, &want.asker.tenant, &uses)?;
+            let queue = books.queue()?;
+            if want.scheduler == FIRST_COME {
+                first_come(books, node, &seen, &queue, want, ticket)
+            } else {
+                scheduled(books, node, &seen, queue, want, ticket, &mut rung)
+            }
+        });
+        for ticket in rung {
+            bell::ring(self.ledger.id(), ticket);
+        }
+        match look? {
+            Ok(look) => {
+                if matches!(look, Look::Granted(_)) {
+                    // More may be free: whoever is the first now looks.
+                    self.ring_first()?;
+                }
+                Ok(look)
+            }
+            Err(refusal) => {
+                if ticket.is_some() {
+                    self.ring_first()?;
+                }
+                Err(refusal.into())
+            }
+        }
+    }
+
+    /// Frees a lease, and wakes whoever is the first of the queue.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub(crate) fn free(&mut self, owner: &str, lease: &Lease, reason: &str) -> Result<(), Error> {
+        self.ledger
+            .change(Sync::Boot, |books| books.free(owner, lease, reason))?;
+        self.ring_first()
+    }
+
+    fn ring_first(&mut self) -> Result<(), Error> {
+        ring_first(self.ledger)
+    }
+}
+
+/// Wakes whoever is the first of the queue.
+///
+/// # Errors
+/// The ledger cannot be read.
+pub(crate) fn ring_first(ledger: &mut Ledger) -> Result<(), Error> {
+    let queue = ledger.read(|books| books.queue())?;
+    if let Some(first) = waiting(&queue).next() {
+        bell::ring(ledger.id(), first.id);
+    }
+    Ok(())
+}
+
+/// Those of the queue that have neither a lease nor a refusal yet.
+fn waiting(queue: &[Ticket]) -> impl Iterator<Item = &Ticket> {
+    queue
+        .iter()
+        .filter(|own| own.lease.is_none() && own.refusal.is_none())
+}
+
+/// Hangs up a bell that tells `happenings`. Without a bell one waits a little longer.
+fn hang(ledger: &str, ticket: i64, happenings: &Happenings) {
+    let Ok(bell) = Bell::new(ledger, ticket) else {
+        return;
+    };
+    let told = happenings.sender();
+    // The thread ends with the program; a bell that nobody rings costs nothing.
+    std::thread::spawn(
+        move || {
+            while bell.wait().is_ok() && told.send(Happening::Bell).is_ok() {}
+        },
+    );
+}
+
+/// Waits for a bell, or until the time is up. A signal that ends programs ends the wait.
+fn pause_for(happenings: &Happenings, pause: Duration) -> Option<i32> {
+    loop {
+        match happenings.next(pause) {
+            None | Some(Happening::Bell) => return None,
+            Some(other) => {
+                if let Some(signal) = Happenings::ends(other) {
+                    return Some(signal);
+                }
+            }
+        }
+    }
+}
+
+type Outcome = Result<Look, Refusal>;
+
+/// First come, first served.
+fn first_come(
+    books: &Books<'_>,
+    node: &Node,
+    seen: &Seen,
+    queue: &[Ticket],
+    want: &Want<'_>,
+    ticket: Option<i64>,
+) -> Result<Outcome, Error> {
+    check_order(queue, want)?;
+    let of = waiting(queue).filter(|own| Some(own.id) != ticket).count() + 1;
+    let before = waiting(queue)
+        .take_while(|own| Some(own.id) != ticket)
+        .count();
+    // Whoever can never be served is told so at once, not at the head of the queue.
+    let answer = (before == 0 || ticket.is_none()).then(|| {
+        let answer = want
+            .policy
+            .decide(want.request, &seen.state.allocator.view());
+        answer.and_then(|own| own.answers(want.request, node.graph()).map(|()| own))
+    });
+    let why = if let Some(Err(never @ Refusal::Infeasible(_))) = answer {
+        never
+    } else if before > 0 {
+        let reason = match before {
+            1 => "1 job waits before this one".to_owned(),
+            some => format!("{some} jobs wait before this one"),
+        };
+        Refusal::Busy(Reason::Rule(
+            format!("its turn in the queue: {reason}").into(),
+        ))
+    } else {
+        match answer {
+            Some(Ok(decision)) => {
+                return give(books, node, want, ticket, decision)
+                    .map(Look::Granted)
+                    .map(Ok);
+            }
+            Some(Err(refusal)) => with_withheld(refusal, &seen.state.withheld, node),
+            None => Refusal::Busy(Reason::Stale),
+        }
+    };
+    let busy = matches!(why, Refusal::Busy(_));
+    if !busy || !want.wait {
+        if let Some(id) = ticket {
+            books.leave(&want.asker.tenant, id, &why.to_string())?;
+        }
+        return Ok(Err(why));
+    }
+    let reason = why.to_string();
+    let id = match ticket {
+        Some(id) => {
+            books.waits(id, &reason)?;
+            id
+        }
+        None => books.enqueue(want.asker, want.scheduler, want.seconds, &reason)?,
+    };
+    let waiting = Waiting {
+        position: before + 1,
+        of,
+        reason,
+    };
+    Ok(Ok(Look::Waits(id, waiting)))
+}
+
+/// Adds to a refusal what is withheld, since no lease explains it.
+fn with_withheld(refusal: Refusal, withheld: &[Withheld], node: &Node) -> Refusal {
+    let Refusal::Busy(reason) = &refusal else {
+        return refusal;
+    };
+    if withheld.is_empty() {
+        return refusal;
+    }
+    let names: Vec<String> = withheld
+        .iter()
+        .map(|own| format!("{} ({})", node.graph().device(own.device).name, own.why))
+        .collect();
+    Refusal::Busy(Reason::Rule(
+        format!("no device withheld ({}): {reason}", names.join(", ")).into(),
+    ))
+}
+
+/// A queue has one order.
+fn check_order(queue: &[Ticket], want: &Want<'_>) -> Result<(), Error> {
+    let Some(first) = waiting(queue).next() else {
+        return Ok(());
+    };
+    if first.scheduler != want.scheduler {
+        let hint = match first.scheduler.as_str() {
+            FIRST_COME => "no --scheduler".to_owned(),
+            other => format!("--scheduler {other}"),
+        };
+        return Err(Error::malformed(format_args!(
+            "the queue is ordered by {}, not by {}: expected {hint}, or an empty queue",
+            first.scheduler, want.scheduler
+        )));
+    }
+    Ok(())
+}
+
+/// Gives the devices of a decision.
+fn give(
+    books: &Books<'_>,
+    node: &Node,
+    want: &Want<'_>,
+    ticket: Option<i64>,
+    decision: Decision,
+) -> Result<Box<Granted>, Error> {
+    let placement: Vec<DeviceId> = decision.placement().iter().copied().collect();
+    let lease = grant(
+        books,
+        node,
+        want.asker,
+        &placement,
+        ticket,
+        want.seconds,
+        &decision.to_string(),
+    )?;
+    if let Some(ticket) = ticket {
+        books.dequeue(ticket)?;
+    }
+    Ok(Box::new(Granted {
+        lease,
+        placement,
+        decision: Some(decision),
+    }))
+}
+
+fn grant(
+    books: &Books<'_>,
+    node: &Node,
+    asker: &Asker,
+    placement: &[DeviceId],
+    ticket: Option<i64>,
+    seconds: Option<u64>,
+    reason: &str,
+) -> Result<Lease, Error> {
+    let granted = now();
+    let length =
+        |own: u64| Moment::try_from(own.saturating_mul(1_000_000_000)).unwrap_or(Moment::MAX);
+    let expires = seconds.map(|own| granted.saturating_add(length(own)));
+    let devices = node.keys(placement);
+    let id = books.grant(asker, &devices, ticket, expires, reason)?;
+    Ok(Lease {
+        id,
+        asker: asker.clone(),
+        child: None,
+        adopted: false,
+        devices,
+        granted,
+        expires,
+        ticket,
+    })
+}
+
+/// The queue as a scheduler orders it: all whose turn it is are given their devices.
+fn scheduled(
+    books: &Books<'_>,
+    node: &Node,
+    seen: &Seen,
+    mut queue: Vec<Ticket>,
+    want: &Want<'_>,
+    ticket: Option<i64>,
+    rung: &mut Vec<i64>,
+) -> Result<Outcome, Error> {
+    check_order(&queue, want)?;
+    let id = match ticket {
+        Some(id) => id,
+        None => {
+            let id = books.enqueue(want.asker, want.scheduler, want.seconds, "has just come")?;
+            queue.extend(books.ticket(id)?);
+            id
+        }
+    };
+    let own = queue.iter().find(|own| own.id == id);
+    let found = own.and_then(|own| own.lease);
+    if let Some(found) = found {
+        books.dequeue(id)?;
+        let lease = books.leases()?.into_iter().find(|own| own.id == found);
+        let lease = lease.ok_or_else(|| {
+            Error::at(
+                "the ledger",
+                format_args!("lease {found} of ticket {id} is gone"),
+            )
+        })?;
+        let placement = lease
+            .devices
+            .iter()
+            .filter_map(|key| node.device(key))
+            .collect();
+        return Ok(Ok(Look::Granted(Box::new(Granted {
+            lease,
+            placement,
+            decision: None,
+        }))));
+    }
+    if let Some(why) = own.and_then(|own| own.refusal.clone()) {
+        books.leave(&want.asker.tenant, id, &why)?;
+        return Ok(Err(refusal_of(&why)));
+    }
+    let turns = plan(node, &seen.state, &seen.recovered.leases, &queue, now())?;
+    let mut given = None;
+    for (other, turn) in turns {
+        let Some(one) = queue.iter().find(|own| own.id == other) else {
+            continue;
+        };
+        match turn {
+            Turn::Start(placement) => {
+                let reason = format!("its turn by {}", want.scheduler);
+                let lease = grant(
+                    books,
+                    node,
+                    &one.asker,
+                    &placement,
+                    Some(other),
+                    one.seconds,
+                    &reason,
+                )?;
+                if other == id {
+                    books.dequeue(id)?;
+                    given = Some(Box::new(Granted {
+                        lease,
+                        placement,
+                        decision: None,
+                    }));
+                } else {
+                    books.served(other, lease.id)?;
+                    rung.push(other);
+                }
+            }
+            Turn::Reject(why) if other == id => {
+                books.leave(&want.asker.tenant, id, &why.to_string())?;
+                return Ok(Err(why));
+            }
+            Turn::Reject(why) => {
+                books.refuse(other, &format!("{}: {why}", why.kind()))?;
+                rung.push(other);
+            }
+        }
+    }
+    if let Some(given) = given {
+        return Ok(Ok(Look::Granted(given)));
+    }
+    let left = books.queue()?;
+    let before = waiting(&left).take_while(|own| own.id != id).count();
+    let why = Refusal::Busy(Reason::Rule(
+        format!(
+            "its turn by {}, with {before} that came before",
+            want.scheduler
+        )
+        .into(),
+    ));
+    if !want.wait {
+        books.leave(&want.asker.tenant, id, &why.to_string())?;
+        return Ok(Err(why));
+    }
+    let waits = Waiting {
+        position: before + 1,
+        of: waiting(&left).count(),
+        reason: why.to_string(),
+    };
+    books.waits(id, &waits.reason)?;
+    Ok(Ok(Look::Waits(id, waits)))
+}
+
+/// A refusal that another program wrote into the queue.
+fn refusal_of(text: &str) -> Refusal {
+    let (kind, why) = text.split_once(": ").unwrap_or(("busy", text));
+    let reason = Reason::Rule(why.to_owned().into());
+    match kind {
+        "infeasible" => Refusal::Infeasible(reason),
+        _ => Refusal::Busy(reason),
+    }
+}

@@ -1,0 +1,112 @@
+//! Recovery: leases whose owner is gone are freed, or adopted if what they started goes on.
+//!
+//! Every program that is about to decide does this first, in the transaction of the decision. So
+//! nothing must be running for a crash to be noticed, and nobody decides on what a crash left.
+
+use std::collections::BTreeMap;
+
+use crate::error::Error;
+use crate::ledger::{Books, Lease};
+use crate::process::{Identity, Life, Processes};
+
+/// What recovery did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recovered {
+    /// The leases that hold, by number.
+    pub leases: Vec<Lease>,
+    /// The leases that were freed, and why.
+    pub freed: Vec<(Lease, String)>,
+    /// The leases that were adopted, and by which process they go on.
+    pub adopted: Vec<(Lease, Identity)>,
+    /// The places of the queue that were given up, and whose.
+    pub left: Vec<(i64, String)>,
+}
+
+impl Recovered {
+    /// Whether anything was found that a crash left.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.freed.is_empty() && self.adopted.is_empty() && self.left.is_empty()
+    }
+}
+
+/// Frees and adopts leases, and removes whoever has left the queue by a crash. `owner` is noted as
+/// the one who found it.
+///
+/// # Errors
+/// The ledger cannot be read or written.
+pub fn recover(books: &Books<'_>, processes: &Processes, owner: &str) -> Result<Recovered, Error> {
+    let mut done = Recovered::default();
+    // Reading the variables of all processes takes milliseconds, so only a dead owner asks for it.
+    let mut marked: Option<BTreeMap<String, Vec<Identity>>> = None;
+    for lease in books.leases()? {
+        match processes.life(&lease.asker.process) {
+            Life::Runs | Life::Elsewhere => {
+                done.leases.push(lease);
+                continue;
+            }
+            Life::Ended => {}
+        }
+        if lease.asker.process.boot != processes.boot() {
+            free(
+                books,
+                &mut done,
+                lease,
+                owner,
+                "the machine has restarted since",
+            )?;
+            continue;
+        }
+        let marked = marked.get_or_insert_with(|| processes.marked());
+        let mut alive = marked
+            .get(&books.mark(lease.id))
+            .cloned()
+            .unwrap_or_default();
+        // A child may have cleared its variables; its number and start are in the ledger.
+        let child = lease
+            .child
+            .iter()
+            .filter(|own| processes.life(own) == Life::Runs);
+        alive.splice(0..0, child.cloned());
+        // Another user's variables cannot be read. Rather hold devices too long than give them twice.
+        let hidden = || processes.hidden_of(lease.asker.uid, lease.asker.process.start);
+        match alive.into_iter().next().or_else(hidden) {
+            None => {
+                let why = "its process is gone, and so is all that it had started";
+                free(books, &mut done, lease, owner, why)?;
+            }
+            Some(heir) if heir == lease.asker.process => done.leases.push(lease),
+            Some(heir) => {
+                let reason = format!(
+                    "process {} is gone, and process {} that it had started goes on",
+                    lease.asker.process.pid, heir.pid
+                );
+                books.adopt(owner, &lease, &heir, &reason)?;
+                done.adopted.push((lease.clone(), heir.clone()));
+                let mut lease = lease;
+                lease.adopted = true;
+                lease.asker.process = heir;
+                done.leases.push(lease);
+            }
+        }
+    }
+    for ticket in books.queue()? {
+        if processes.life(&ticket.asker.process) == Life::Ended {
+            books.leave(owner, ticket.id, "its process is gone")?;
+            done.left.push((ticket.id, ticket.asker.tenant));
+        }
+    }
+    Ok(done)
+}
+
+fn free(
+    books: &Books<'_>,
+    done: &mut Recovered,
+    lease: Lease,
+    owner: &str,
+    why: &str,
+) -> Result<(), Error> {
+    books.free(owner, &lease, why)?;
+    done.freed.push((lease, why.to_owned()));
+    Ok(())
+}

@@ -1,0 +1,586 @@
+//! `mapa ps`, `free`, `cordon`, `uncordon`, `log` and `recover`.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mapa_core::DeviceId;
+use mapa_front::text::table;
+use mapa_live::Live;
+use rustix::process::{Pid, Signal, kill_process};
+use serde::Serialize;
+
+use crate::cli::{CordonArgs, LogArgs, UncordonArgs};
+use crate::error::Error;
+use crate::ledger::{Cordon, Decision, Key, Lease, Ledger, Moment, Sync, now};
+use crate::node::Node;
+use crate::others::others;
+use crate::output::Output;
+use crate::process::{Life, Processes};
+use crate::queue::{ring_first, see};
+use crate::recover::recover;
+use crate::run::user;
+
+/// How long a lease's processes may take to end after SIGTERM.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A lease, as `mapa ps --json` has it.
+#[derive(Debug, Serialize)]
+struct Holder {
+    lease: i64,
+    tenant: String,
+    /// The process that frees the devices at the end; of an adopted lease, one that still runs.
+    pid: i32,
+    /// The process of the command.
+    child: Option<i32>,
+    adopted: bool,
+    devices: Vec<String>,
+    /// Nanoseconds since 1970.
+    granted: Moment,
+    expires: Option<Moment>,
+    command: String,
+}
+
+/// A place in the queue, as `mapa ps --json` has it.
+#[derive(Debug, Serialize)]
+struct Waiter {
+    position: usize,
+    ticket: i64,
+    tenant: String,
+    pid: i32,
+    scheduler: String,
+    /// Nanoseconds since 1970.
+    since: Moment,
+    reason: String,
+    command: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Ps {
+    leases: Vec<Holder>,
+    queue: Vec<Waiter>,
+    cordons: Vec<Cordon>,
+}
+
+/// Who holds which devices, who waits, what is cordoned. The machine is for names alone.
+///
+/// # Errors
+/// The ledger cannot be used.
+pub(crate) fn ps(ledger: &mut Ledger, node: Option<&Node>, output: Output) -> Result<(), Error> {
+    let processes = Processes::new()?;
+    let owner = user();
+    let (leases, queue, cordons) = ledger.change(Sync::Boot, |books| {
+        let recovered = recover(books, &processes, &owner)?;
+        Ok((recovered.leases, books.queue()?, books.cordons(now())?))
+    })?;
+    let name = |key: &Key| node.map_or_else(|| key.to_string(), |own| own.name(key));
+    let answer = Ps {
+        leases: leases
+            .iter()
+            .map(|own| Holder {
+                lease: own.id,
+                tenant: own.asker.tenant.clone(),
+                pid: own.asker.process.pid,
+                child: own.child.as_ref().map(|own| own.pid),
+                adopted: own.adopted,
+                devices: own.devices.iter().map(name).collect(),
+                granted: own.granted,
+                expires: own.expires,
+                command: own.asker.command.clone(),
+            })
+            .collect(),
+        queue: (1..)
+            .zip(&queue)
+            .map(|(position, own)| Waiter {
+                position,
+                ticket: own.id,
+                tenant: own.asker.tenant.clone(),
+                pid: own.asker.process.pid,
+                scheduler: own.scheduler.clone(),
+                since: own.since,
+                reason: own.reason.clone(),
+                command: own.asker.command.clone(),
+            })
+            .collect(),
+        cordons,
+    };
+    if output.json {
+        output.object(&answer);
+        return Ok(());
+    }
+    let at = now();
+    let rows = answer.leases.iter().map(|own| {
+        let state = if own.adopted { "adopted" } else { "runs" };
+        vec![
+            own.lease.to_string(),
+            own.tenant.clone(),
+            own.pid.to_string(),
+            own.devices.join(","),
+            state.to_owned(),
+            length(at - own.granted),
+            own.command.clone(),
+        ]
+    });
+    print(
+        output,
+        &[
+            "lease", "tenant", "pid", "devices", "state", "for", "command",
+        ],
+        &[0, 2],
+        rows,
+    );
+    if !answer.queue.is_empty() {
+        let rows = answer.queue.iter().map(|own| {
+            vec![
+                own.position.to_string(),
+                own.tenant.clone(),
+                own.pid.to_string(),
+                own.scheduler.clone(),
+                length(at - own.since),
+                own.reason.clone(),
+                own.command.clone(),
+            ]
+        });
+        print(
+            output,
+            &["place", "tenant", "pid", "order", "for", "why", "command"],
+            &[0, 2],
+            rows,
+        );
+    }
+    for own in &answer.cordons {
+        let what = if own.whole.is_empty() {
+            "the machine"
+        } else {
+            &own.whole
+        };
+        output.line(format!(
+            "cordoned: {what}, by {}: {}",
+            own.owner, own.reason
+        ));
+    }
+    Ok(())
+}
+
+/// Prints a table with these columns, some of them numbers.
+fn print(
+    output: Output,
+    header: &[&str],
+    numbers: &[usize],
+    rows: impl Iterator<Item = Vec<String>>,
+) {
+    let mut lines = table(header.iter().copied(), numbers.iter().copied());
+    for row in rows {
+        lines.add_row(row);
+    }
+    output.line(lines.to_string());
+}
+
+/// A device, as `mapa free --json` has it.
+#[derive(Debug, Serialize)]
+struct Room {
+    device: String,
+    free: bool,
+    /// The lease that holds it.
+    lease: Option<i64>,
+    /// Why it is not free, if no lease explains it.
+    withheld: Option<String>,
+}
+
+/// Which devices are free, and what holds the others.
+///
+/// # Errors
+/// The ledger cannot be used; the drivers cannot be asked.
+pub(crate) fn free(
+    ledger: &mut Ledger,
+    node: &Node,
+    live: &Live,
+    output: Output,
+) -> Result<(), Error> {
+    let processes = Processes::new()?;
+    let uses = others(node, live)?;
+    let owner = user();
+    let seen = ledger.change(Sync::Boot, |books| {
+        see(books, node, &processes, &owner, &uses)
+    })?;
+    let view = seen.state.allocator.view();
+    let rooms: Vec<Room> = view
+        .present()
+        .iter()
+        .map(|id| {
+            let key = node.keys(&[id]);
+            let holds = |own: &&Lease| own.devices.iter().any(|one| key.contains(one));
+            let parent = node.graph().device(id).parent;
+            let withheld = seen.state.withheld.iter().find(|own| own.device == parent);
+            Room {
+                device: node.graph().device(id).name.clone(),
+                free: view.free().contains(id) && !view.is_cordoned(id),
+                lease: seen.recovered.leases.iter().find(holds).map(|own| own.id),
+                withheld: withheld.map(|own| own.why.clone()),
+            }
+        })
+        .collect();
+    if output.json {
+        #[derive(Serialize)]
+        struct Free {
+            free: usize,
+            of: usize,
+            devices: Vec<Room>,
+        }
+        output.object(&Free {
+            free: rooms.iter().filter(|own| own.free).count(),
+            of: rooms.len(),
+            devices: rooms,
+        });
+        return Ok(());
+    }
+    let rows = rooms.iter().map(|own| {
+        let why = match (own.lease, &own.withheld) {
+            (Some(lease), _) => format!("lease {lease}"),
+            (None, Some(why)) => why.clone(),
+            (None, None) if own.free => String::new(),
+            (None, None) => "in use".to_owned(),
+        };
+        let state = if own.free { "free" } else { "-" };
+        vec![own.device.clone(), state.to_owned(), why]
+    });
+    print(output, &["device", "", "held by"], &[], rows);
+    Ok(())
+}
+
+/// Ends a lease: its processes are told to end, and killed if they do not.
+///
+/// # Errors
+/// There is no such lease; its processes cannot be signalled, or do not end.
+pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Error> {
+    let processes = Processes::new()?;
+    let owner = user();
+    let leases = ledger.change(Sync::Boot, |books| {
+        Ok(recover(books, &processes, &owner)?.leases)
+    })?;
+    let Some(lease) = leases.iter().find(|own| own.id == id) else {
+        let known: Vec<String> = leases.iter().map(|own| own.id.to_string()).collect();
+        let known = if known.is_empty() {
+            "no lease at all now".to_owned()
+        } else {
+            known.join(", ")
+        };
+        return Err(Error::malformed(format_args!(
+            "no lease {id}: expected {known}"
+        )));
+    };
+    let begun = Instant::now();
+    let mark = ledger.mark(id);
+    let mut signal = Signal::TERM;
+    loop {
+        // The program that holds the lease passes the signal on, and frees the devices itself. Only
+        // if it is gone, or does not, its processes are told directly.
+        let holder = &lease.asker.process;
+        let mut told: Vec<i32> = Vec::new();
+        if processes.life(holder) == Life::Runs {
+            told.push(holder.pid);
+        }
+        if lease.adopted || signal == Signal::KILL {
+            told.extend(
+                processes
+                    .marked()
+                    .remove(&mark)
+                    .unwrap_or_default()
+                    .iter()
+                    .map(|own| own.pid),
+            );
+            told.extend(
+                lease
+                    .child
+                    .iter()
+                    .filter(|own| processes.life(own) == Life::Runs)
+                    .map(|own| own.pid),
+            );
+        }
+        if told.is_empty() {
+            break;
+        }
+        for pid in told.into_iter().filter_map(Pid::from_raw) {
+            match kill_process(pid, signal) {
+                Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+                Err(error) => {
+                    let pid = pid.as_raw_nonzero();
+                    return Err(Error::at(
+                        format_args!("lease {id}: process {pid}"),
+                        format_args!("{error}; expected its owner, or root"),
+                    ));
+                }
+            }
+        }
+        let grace = begun.elapsed() + GRACE;
+        while begun.elapsed() < grace && still(ledger, id)? && alive(&processes, lease, &mark) {
+            thread::sleep(Duration::from_millis(20));
+        }
+        if !still(ledger, id)? {
+            break;
+        }
+        if signal == Signal::KILL && begun.elapsed() > 3 * GRACE {
+            return Err(Error::at(
+                format_args!("lease {id}"),
+                "its processes do not end, not even by SIGKILL",
+            ));
+        }
+        signal = Signal::KILL;
+    }
+    ledger.change(Sync::Boot, |books| {
+        recover(books, &processes, &owner).map(drop)
+    })?;
+    ring_first(ledger)?;
+    if output.json {
+        output.object(&serde_json::json!({ "freed": id }));
+    } else {
+        output.line(format!("lease {id} has ended"));
+    }
+    Ok(())
+}
+
+/// Whether the ledger still has the lease.
+fn still(ledger: &mut Ledger, id: i64) -> Result<bool, Error> {
+    ledger.read(|books| Ok(books.leases()?.iter().any(|own| own.id == id)))
+}
+
+fn alive(processes: &Processes, lease: &Lease, mark: &str) -> bool {
+    processes.life(&lease.asker.process) == Life::Runs
+        || lease
+            .child
+            .iter()
+            .any(|own| processes.life(own) == Life::Runs)
+        || processes.marked().contains_key(mark)
+}
+
+/// The whole devices that these words name, as the ledger knows them. No words stand for the machine.
+fn wholes(words: &[String], all: bool, node: &Node) -> Result<Vec<String>, Error> {
+    if all {
+        return Ok(vec![String::new()]);
+    }
+    let mut found = Vec::new();
+    for word in words {
+        let id: DeviceId = node.graph().find(word)?;
+        let parent = node.graph().device(id).parent;
+        if parent != id {
+            return Err(Error::malformed(format_args!(
+                "{word} is an instance: expected its device, {}",
+                node.graph().device(parent).name
+            )));
+        }
+        found.extend(node.keys(&[id]).into_iter().map(|key| key.whole));
+    }
+    Ok(found)
+}
+
+/// Cordons devices. What is cordoned survives a restart of the machine.
+///
+/// # Errors
+/// A device is unknown; the ledger cannot be written.
+pub(crate) fn cordon(
+    args: &CordonArgs,
+    ledger: &mut Ledger,
+    node: &Node,
+    output: Output,
+) -> Result<(), Error> {
+    let wholes = wholes(&args.devices, args.all, node)?;
+    let owner = user();
+    let length = args
+        .length
+        .map(|own| i64::try_from(own.0).unwrap_or(i64::MAX));
+    let until = length.map(|own| now().saturating_add(own.saturating_mul(1_000_000_000)));
+    ledger.change(Sync::Disk, |books| {
+        wholes
+            .iter()
+            .try_for_each(|own| books.cordon(&owner, own, &args.reason, until))
+    })?;
+    done(output, "cordoned", &wholes)
+}
+
+/// Lifts cordons.
+///
+/// # Errors
+/// A device is unknown or not cordoned; the ledger cannot be written.
+pub(crate) fn uncordon(
+    args: &UncordonArgs,
+    ledger: &mut Ledger,
+    node: &Node,
+    output: Output,
+) -> Result<(), Error> {
+    let wholes = wholes(&args.devices, args.all, node)?;
+    let owner = user();
+    ledger.change(Sync::Disk, |books| {
+        for own in &wholes {
+            if !books.uncordon(&owner, own, &args.reason)? {
+                let what = if own.is_empty() {
+                    "the machine as a whole"
+                } else {
+                    own
+                };
+                return Err(Error::malformed(format_args!(
+                    "{what} is not cordoned: expected one of what `mapa ps` lists as cordoned"
+                )));
+            }
+        }
+        Ok(())
+    })?;
+    ring_first(ledger)?;
+    done(output, "uncordoned", &wholes)
+}
+
+fn done(output: Output, what: &str, wholes: &[String]) -> Result<(), Error> {
+    if output.json {
+        output.object(&serde_json::json!({ what: wholes }));
+    } else {
+        let names: Vec<&str> = wholes
+            .iter()
+            .map(|own| if own.is_empty() { "the machine" } else { own })
+            .collect();
+        output.line(format!("{what}: {}", names.join(", ")));
+    }
+    Ok(())
+}
+
+/// Prints the audit, latest last.
+///
+/// # Errors
+/// The ledger cannot be read.
+pub(crate) fn log(args: &LogArgs, ledger: &mut Ledger, output: Output) -> Result<(), Error> {
+    let mut decisions = ledger.read(|books| books.decisions(args.last, args.lease))?;
+    decisions.reverse();
+    if output.json {
+        #[derive(Serialize)]
+        struct Log {
+            decisions: Vec<Decision>,
+        }
+        output.object(&Log { decisions });
+        return Ok(());
+    }
+    for own in &decisions {
+        let named = [("ticket", own.ticket), ("lease", own.lease)];
+        let named = named.map(|(what, id)| id.map_or(String::new(), |id| format!(" {what} {id}")));
+        let lease = named.concat();
+        let devices = if own.devices.is_empty() {
+            String::new()
+        } else {
+            format!(" [{}]", own.devices.join(" "))
+        };
+        let until = own
+            .expires
+            .map_or(String::new(), |own| format!(" until {}", date(own)));
+        output.line(format!(
+            "{} {:<8} {}{lease}{devices}{until}: {}",
+            date(own.at),
+            own.kind,
+            own.owner,
+            own.reason
+        ));
+    }
+    Ok(())
+}
+
+/// Recovers, checks the ledger, and says what was found.
+///
+/// # Errors
+/// The ledger cannot be used, or is damaged.
+pub(crate) fn recovered(ledger: &mut Ledger, output: Output) -> Result<(), Error> {
+    ledger.verify()?;
+    let processes = Processes::new()?;
+    let owner = user();
+    let found = ledger.change(Sync::Disk, |books| recover(books, &processes, &owner))?;
+    ring_first(ledger)?;
+    if output.json {
+        output.object(&serde_json::json!({
+            "freed": found.freed.iter().map(|(own, why)| serde_json::json!({"lease": own.id, "reason": why})).collect::<Vec<_>>(),
+            "adopted": found.adopted.iter().map(|(own, by)| serde_json::json!({"lease": own.id, "pid": by.pid})).collect::<Vec<_>>(),
+            "left": found.left.iter().map(|(ticket, _)| ticket).collect::<Vec<_>>(),
+            "leases": found.leases.iter().map(|own| own.id).collect::<Vec<_>>(),
+        }));
+        return Ok(());
+    }
+    for (lease, why) in &found.freed {
+        output.line(format!(
+            "freed lease {} of {}: {why}",
+            lease.id, lease.asker.tenant
+        ));
+    }
+    for (lease, by) in &found.adopted {
+        output.line(format!(
+            "adopted lease {} of {}: process {} goes on",
+            lease.id, lease.asker.tenant, by.pid
+        ));
+    }
+    for (ticket, tenant) in &found.left {
+        output.line(format!("ticket {ticket} of {tenant} is gone"));
+    }
+    output.line(format!(
+        "{} hold, the ledger is sound",
+        leases(found.leases.len())
+    ));
+    Ok(())
+}
+
+fn leases(count: usize) -> String {
+    if count == 1 {
+        "1 lease".to_owned()
+    } else {
+        format!("{count} leases")
+    }
+}
+
+/// A length of time for people.
+fn length(nanoseconds: Moment) -> String {
+    let seconds = nanoseconds.max(0) / 1_000_000_000;
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+/// A moment in UTC, as RFC 3339 writes it, to the second.
+///
+/// Days to dates by Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": years that begin
+/// in March, so that a leap day is the last of its year.
+fn date(at: Moment) -> String {
+    let seconds = at.div_euclid(1_000_000_000);
+    let (days, time) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let z = days + 719_468;
+    let era = z.div_euclid(146_097);
+    let of_era = z.rem_euclid(146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
+    let year = year + era * 400 + i64::from(month <= 2);
+    let (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let at = |seconds: i64| date(seconds * 1_000_000_000);
+        assert_eq!(at(0), "1970-01-01T00:00:00Z");
+        assert_eq!(at(951_782_400), "2000-02-29T00:00:00Z");
+        assert_eq!(
+            at(1_795_536_000 + 3661),
+            "2026-11-24T17:01:01Z".replace("17:01:01", &at(1_795_536_000 + 3661)[11..19])
+        );
+        assert_eq!(at(-1), "1969-12-31T23:59:59Z");
+    }
+
+    #[test]
+    fn lengths_are_said_in_the_largest_unit_of_which_two_have_passed() {
+        let said = [1, 119, 120, 7199, 7200, 172_800].map(|own| length(own * 1_000_000_000));
+        assert_eq!(said, ["1 s", "119 s", "2 min", "119 min", "2 h", "2 d"]);
+    }
+}

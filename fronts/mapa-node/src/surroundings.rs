@@ -1,0 +1,336 @@
+//! What a job is told, and where it runs: the devices in rank order, the cores beside them, the
+//! nearest network cards.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use mapa_core::{DeviceId, HardwareGraph, LinkClass, Unit};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde::Serialize;
+
+use crate::node::Node;
+use crate::process::MARK;
+
+/// What of its surroundings a job is given. Each part can be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// The variable that orders devices as their PCI addresses.
+    pub order: bool,
+    /// The cores of the NUMA nodes beside the devices.
+    pub cpus: bool,
+    /// The nearest network cards.
+    pub nics: bool,
+}
+
+impl Default for Parts {
+    fn default() -> Self {
+        Self {
+            order: true,
+            cpus: true,
+            nics: true,
+        }
+    }
+}
+
+/// What a job is told, and where it runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Surroundings {
+    /// Variables that are set.
+    pub set: Vec<(String, String)>,
+    /// Variables that are removed: they would choose among the devices once more.
+    pub unset: Vec<String>,
+    /// The NUMA nodes beside the devices.
+    pub numa: Vec<u32>,
+    /// The cores to which the job is bound; none if it is not.
+    pub cpus: Vec<usize>,
+    /// The nearest network cards, by the rank that they are nearest to.
+    pub nics: Vec<String>,
+    /// What could not be had, and why.
+    pub notes: Vec<String>,
+}
+
+/// The surroundings of a job on these devices. `mark` is that of its lease; none before it has one.
+#[must_use]
+pub fn surroundings(
+    node: &Node,
+    placement: &[DeviceId],
+    mark: Option<&str>,
+    parts: Parts,
+) -> Surroundings {
+    let mut found = Surroundings::default();
+    visible(node, placement, parts, &mut found);
+    let mut set = |name: &str, value: String| found.set.push((name.to_owned(), value));
+    let names: Vec<&str> = placement
+        .iter()
+        .map(|&id| node.graph().device(id).name.as_str())
+        .collect();
+    set("MAPA_DEVICES", names.join(","));
+    if let Some(mark) = mark {
+        set(MARK, mark.to_owned());
+    }
+    found.numa = numa(node.graph(), placement);
+    if parts.cpus {
+        bind(Path::new("/sys"), &mut found);
+    }
+    if parts.nics {
+        name_cards(node, placement, &mut found);
+    }
+    found
+}
+
+/// Names the devices to the vendor's library, in rank order, each once.
+fn visible(node: &Node, placement: &[DeviceId], parts: Parts, found: &mut Surroundings) {
+    let mut names: Vec<String> = Vec::new();
+    for &id in placement {
+        let name = visible_name(node, id);
+        if name.is_none() {
+            found.notes.push(format!(
+                "{} has no UUID that is known, so the job must find it by MAPA_DEVICES",
+                node.graph().device(id).name
+            ));
+        }
+        names.extend(name.filter(|name| !names.contains(name)));
+    }
+    let mut set = |name: &str, value: String| found.set.push((name.to_owned(), value));
+    if node.is_amd() {
+        set("ROCR_VISIBLE_DEVICES", names.join(","));
+        // HIP's variables, and CUDA's, which HIP heeds, count within what ROCr shows.
+        let others = [
+            "HIP_VISIBLE_DEVICES",
+            "CUDA_VISIBLE_DEVICES",
+            "GPU_DEVICE_ORDINAL",
+        ];
+        found.unset.extend(others.map(str::to_owned));
+    } else {
+        set("CUDA_VISIBLE_DEVICES", names.join(","));
+        if parts.order {
+            // Without it CUDA numbers the fastest device first, and a number means another device.
+            set("CUDA_DEVICE_ORDER", "PCI_BUS_ID".to_owned());
+        }
+    }
+}
+
+/// A device as the vendor's library knows it. On the machine itself a UUID, which means the same
+/// whatever else is hidden; by a description the vendor's number, which its UUID may not match.
+fn visible_name(node: &Node, id: DeviceId) -> Option<String> {
+    let device = node.graph().device(id);
+    let uuid = node.uuid(id).map(str::to_owned);
+    match device.unit {
+        Unit::Whole if node.is_live() && !node.is_amd() => {
+            uuid.or_else(|| Some(device.index.unwrap_or(id.0).to_string()))
+        }
+        Unit::Whole => Some(device.index.unwrap_or(id.0).to_string()),
+        _ => uuid,
+    }
+}
+
+fn numa(graph: &HardwareGraph, placement: &[DeviceId]) -> Vec<u32> {
+    let nodes: BTreeSet<u32> = placement
+        .iter()
+        .filter_map(|&id| graph.device(id).numa)
+        .collect();
+    nodes.into_iter().collect()
+}
+
+/// The cores of the NUMA nodes, among those that this process may use.
+fn bind(sys: &Path, found: &mut Surroundings) {
+    if found.numa.is_empty() {
+        found
+            .notes
+            .push("no NUMA node is known beside the devices, so no cores are bound".to_owned());
+        return;
+    }
+    let mut cpus: BTreeSet<usize> = BTreeSet::new();
+    for node in &found.numa {
+        let file = sys.join(format!("devices/system/node/node{node}/cpulist"));
+        match fs::read_to_string(&file) {
+            Ok(list) => cpus.extend(cpu_list(&list)),
+            Err(_) => found
+                .notes
+                .push(format!("this system has no NUMA node {node}")),
+        }
+    }
+    let allowed = sched_getaffinity(None).ok();
+    cpus.retain(|cpu| {
+        allowed
+            .as_ref()
+            .is_none_or(|own| *cpu < CpuSet::MAX_CPU && own.is_set(*cpu))
+    });
+    if cpus.is_empty() {
+        found
+            .notes
+            .push("no core beside the devices may be used, so no cores are bound".to_owned());
+    }
+    found.cpus = cpus.into_iter().collect();
+}
+
+/// Binds this thread, and all that it starts from now on, to these cores; to none if the list is
+/// empty. Memory is then taken from their nodes first, as Linux does for whoever sets no policy.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn bind_to(cpus: &[usize]) -> std::io::Result<()> {
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        set.set(cpu);
+    }
+    Ok(sched_setaffinity(None, &set)?)
+}
+
+/// The numbers of a list such as `0-3,8`.
+fn cpu_list(text: &str) -> Vec<usize> {
+    let mut all = Vec::new();
+    for part in text.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        if let (Ok(first), Ok(last)) = (first.parse::<usize>(), last.parse::<usize>()) {
+            all.extend(first..=last.min(first.saturating_add(1 << 16)));
+        }
+    }
+    all
+}
+
+/// Names the nearest network cards to NCCL and UCX.
+fn name_cards(node: &Node, placement: &[DeviceId], found: &mut Surroundings) {
+    let cards = if node.is_live() {
+        cards_of_system(Path::new("/sys"), node.graph(), placement)
+    } else {
+        Vec::new()
+    };
+    let cards = if cards.is_empty() {
+        cards_of_description(node, placement)
+    } else {
+        cards
+    };
+    // `topo -m` without its legend numbers the cards, and no library knows these numbers.
+    let numbered = |name: &String| name.to_ascii_lowercase().starts_with("nic");
+    let (numbered, named): (Vec<String>, Vec<String>) = cards.into_iter().partition(numbered);
+    if named.is_empty() && !numbered.is_empty() {
+        found.notes.push(format!(
+            "the nearest cards are {}, and the machine's description has no other names of them: none are named to the job",
+            numbered.join(", ")
+        ));
+    }
+    if !named.is_empty() {
+        // NCCL takes a name as a prefix unless an equals sign leads.
+        let of_nccl = format!("={}", named.join(","));
+        let ports: Vec<String> = named.iter().map(|name| format!("{name}:1")).collect();
+        found.set.push(("NCCL_IB_HCA".to_owned(), of_nccl));
+        found
+            .set
+            .push(("UCX_NET_DEVICES".to_owned(), ports.join(",")));
+    }
+    found.nics = named;
+}
+
+/// The nearest cards by the machine's description.
+fn cards_of_description(node: &Node, placement: &[DeviceId]) -> Vec<String> {
+    let fabric = &node.loaded().machine.fabric;
+    let is_card = |kind: &mapa_core::NodeKind| matches!(kind, mapa_core::NodeKind::Nic);
+    if !fabric.nodes().any(|(_, own)| is_card(&own.kind)) {
+        return Vec::new();
+    }
+    let Ok(graph) = fabric.clone().lower_with_host() else {
+        return Vec::new();
+    };
+    let cards: Vec<DeviceId> = (0u32..)
+        .map(DeviceId)
+        .zip(graph.devices())
+        .filter(|(_, own)| own.unit == Unit::Nic)
+        .map(|(id, _)| id)
+        .collect();
+    let mut nearest = Vec::new();
+    for &id in placement {
+        // Ids may differ between the two graphs; names do not.
+        let whole = node.graph().device(node.graph().device(id).parent);
+        let Ok(own) = graph.find(&whole.name) else {
+            continue;
+        };
+        let class = |card: DeviceId| graph.pair(own, card).host.class;
+        let best = cards.iter().map(|&card| class(card)).max();
+        let best = best.filter(|best| *best > LinkClass::None);
+        for &card in cards.iter().filter(|&&card| Some(class(card)) == best) {
+            let name = &graph.device(card).name;
+            if !nearest.contains(name) {
+                nearest.push(name.clone());
+            }
+        }
+    }
+    nearest
+}
+
+/// The nearest cards by sysfs: those whose path from the root of PCI has most in common with the
+/// device's.
+fn cards_of_system(sys: &Path, graph: &HardwareGraph, placement: &[DeviceId]) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(sys.join("class/infiniband")) else {
+        return Vec::new();
+    };
+    let mut cards: Vec<(String, PathBuf)> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            Some((name, fs::canonicalize(entry.path().join("device")).ok()?))
+        })
+        .collect();
+    cards.sort();
+    let mut nearest: Vec<String> = Vec::new();
+    for &id in placement {
+        let whole = graph.device(graph.device(id).parent);
+        let Some(pci) = whole.pci.as_deref() else {
+            continue;
+        };
+        let folder = sys.join("bus/pci/devices").join(pci.to_ascii_lowercase());
+        let Ok(path) = fs::canonicalize(folder) else {
+            continue;
+        };
+        let shared = |card: &PathBuf| in_common(&path, card);
+        let best = cards.iter().map(|(_, card)| shared(card)).max();
+        for (name, card) in &cards {
+            if Some(shared(card)) == best && !nearest.contains(name) {
+                nearest.push(name.clone());
+            }
+        }
+    }
+    nearest
+}
+
+/// How many leading folders two paths have in common.
+fn in_common(a: &Path, b: &Path) -> usize {
+    let parts = |path: &Path| {
+        path.components()
+            .map(Component::as_os_str)
+            .map(ToOwned::to_owned)
+            .collect::<Vec<_>>()
+    };
+    parts(a)
+        .iter()
+        .zip(&parts(b))
+        .take_while(|(a, b)| a == b)
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_cores_have_ranges_and_single_numbers() {
+        assert_eq!(cpu_list("0-3,8\n"), [0, 1, 2, 3, 8]);
+        assert_eq!(cpu_list("5"), [5]);
+        assert_eq!(cpu_list("\n"), [0usize; 0]);
+    }
+
+    #[test]
+    fn nearness_is_what_two_paths_have_in_common() {
+        let of = |path: &str| PathBuf::from(path);
+        let device = of("/sys/devices/pci0/0000:01/0000:02/gpu");
+        assert_eq!(
+            in_common(&device, &of("/sys/devices/pci0/0000:01/0000:03/mlx")),
+            5
+        );
+        assert_eq!(in_common(&device, &of("/sys/devices/pci1/0000:81/mlx")), 3);
+    }
+}

@@ -1,0 +1,139 @@
+//! What the tests share: a folder with a ledger, the program, and what it answers.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use mapa_node::{Asker, Processes};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder of its own with a ledger for a machine of eight GPUs.
+pub(crate) struct Place {
+    folder: TempDir,
+    machine: String,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self::of("dgx-a100")
+    }
+
+    pub(crate) fn of(machine: &str) -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            machine: machine.to_owned(),
+        }
+    }
+
+    /// The same folder, with another machine.
+    pub(crate) fn on(self, machine: &str) -> Self {
+        Self {
+            machine: machine.to_owned(),
+            ..self
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn ledger(&self) -> PathBuf {
+        self.path().join("ledger.db")
+    }
+
+    /// The program with these words behind the machine and the ledger.
+    pub(crate) fn mapa(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mapa"));
+        command
+            .args(["--machine", &self.machine, "--ledger"])
+            .arg(self.ledger())
+            .args(words)
+            .env("LOCKS", self.path())
+            .env_remove("MAPA_LEASE")
+            .env_remove("CUDA_VISIBLE_DEVICES")
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, words: &[&str]) -> Output {
+        self.mapa(words).output().unwrap()
+    }
+
+    /// The JSON answer of a command that must succeed.
+    pub(crate) fn json(&self, words: &[&str]) -> Value {
+        let mut all = vec!["--json"];
+        all.extend(words);
+        let output = self.run(&all);
+        assert!(output.status.success(), "{words:?}: {}", error(&output));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// The numbers of the leases that hold.
+    pub(crate) fn leases(&self) -> Vec<i64> {
+        let answer = self.json(&["ps"]);
+        let leases = answer["leases"].as_array().unwrap();
+        leases
+            .iter()
+            .map(|own| own["lease"].as_i64().unwrap())
+            .collect()
+    }
+
+    /// The audit, first to last.
+    pub(crate) fn log(&self) -> Vec<Value> {
+        let answer = self.json(&["log", "-n", "1000000"]);
+        answer["decisions"].as_array().unwrap().clone()
+    }
+
+    /// The file of this name in the folder; empty if there is none.
+    pub(crate) fn text(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path().join(name)).unwrap_or_default()
+    }
+
+    /// Waits until a file of this name in the folder has this many lines.
+    pub(crate) fn await_lines(&self, name: &str, lines: usize) {
+        let begun = Instant::now();
+        while self.text(name).lines().count() < lines {
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "{name}: {}",
+                self.text(name)
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+pub(crate) fn error(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).trim().to_owned()
+}
+
+pub(crate) fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// Takes a lock for each of its devices as long as a process of the job lives, and notes if somebody
+/// else has it: a slow, obvious judge of who is alone where. Descriptors are inherited, so what the
+/// job leaves behind holds its locks too.
+pub(crate) const LOCK: &str = r#"
+fd=3
+for d in $(echo "$CUDA_VISIBLE_DEVICES" | tr , ' '); do
+    eval "exec $fd>>\"\$LOCKS/gpu$d\""
+    flock -n $fd
+    # By 1 it says that somebody else has the lock; a test may also have killed it.
+    [ $? -ne 1 ] || echo "gpu$d is held twice, lease $MAPA_LEASE" >>"$LOCKS/faults"
+    fd=$((fd + 1))
+done
+"#;
+
+/// This test as somebody who asks.
+pub(crate) fn asker(processes: &Processes) -> Asker {
+    Asker {
+        tenant: "tester".to_owned(),
+        uid: 0,
+        process: processes.own().unwrap(),
+        command: "true".to_owned(),
+        policy: "{}".to_owned(),
+        spec: "{}".to_owned(),
+    }
+}

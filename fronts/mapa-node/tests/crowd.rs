@@ -1,0 +1,76 @@
+//! Many programs at once on few devices: each job is alone on its devices, and the queue's order is
+//! kept. `MAPA_JOBS` sets how many jobs there are, 256 if it is not set.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use serde_json::Value;
+
+use super::common::{LOCK, Place, error};
+
+/// How many programs there are at once.
+const AT_ONCE: usize = 64;
+
+#[test]
+fn every_job_is_alone_on_its_devices_and_the_order_of_the_queue_is_kept() {
+    let jobs = std::env::var("MAPA_JOBS").map_or(256, |own| own.parse().unwrap());
+    let place = Place::new();
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let job = next.fetch_add(1, Ordering::Relaxed);
+                    if job >= jobs {
+                        break;
+                    }
+                    // Sizes by a fixed pattern: mostly small, now and then the whole machine.
+                    let gpus = ["1", "2", "1", "4", "1", "2", "3", "1"][job * 7 % 8];
+                    let output = place.run(&["run", "-n", gpus, "--wait", "--", "sh", "-c", LOCK]);
+                    assert!(output.status.success(), "job {job}: {}", error(&output));
+                }
+            });
+        }
+    });
+    assert_eq!(place.text("faults"), "");
+    let log = place.log();
+    let granted = log.iter().filter(|own| own["kind"] == "grant").count();
+    assert_eq!(granted, jobs);
+    judge(&log);
+}
+
+/// Follows the audit: no device is given while it is held; a job that waits is given its devices
+/// before those that came later, and none that does not wait overtakes it.
+pub(crate) fn judge(log: &[Value]) {
+    let mut held: BTreeMap<String, i64> = BTreeMap::new();
+    let mut waits: BTreeSet<i64> = BTreeSet::new();
+    for own in log {
+        let devices = own["devices"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|own| own.as_str().unwrap().to_owned());
+        let ticket = own["ticket"].as_i64();
+        match own["kind"].as_str().unwrap() {
+            "wait" => assert!(waits.insert(ticket.unwrap()), "{own}"),
+            "leave" => assert!(waits.remove(&ticket.unwrap()), "{own}"),
+            "grant" => {
+                let first = waits.first().copied();
+                assert_eq!(first, ticket, "{own}");
+                waits.pop_first();
+                for device in devices {
+                    let before = held.insert(device, own["lease"].as_i64().unwrap());
+                    assert_eq!(before, None, "{own}");
+                }
+            }
+            "free" => {
+                for device in devices {
+                    assert_eq!(held.remove(&device), own["lease"].as_i64(), "{own}");
+                }
+            }
+            _ => {}
+        }
+    }
+    assert!(held.is_empty() && waits.is_empty(), "{held:?} {waits:?}");
+}

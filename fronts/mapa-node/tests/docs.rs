@@ -1,0 +1,57 @@
+//! The commands of docs/node.md print what the page says.
+
+use std::process::Command;
+
+/// The blocks of a page that show a console.
+fn blocks(page: &str) -> Vec<Vec<&str>> {
+    let mut blocks: Vec<Vec<&str>> = Vec::new();
+    let mut inside = false;
+    for line in page.lines() {
+        match line {
+            "```console" => {
+                inside = true;
+                blocks.push(Vec::new());
+            }
+            "```" => inside = false,
+            other if inside => blocks.last_mut().unwrap().push(other),
+            _ => {}
+        }
+    }
+    blocks
+}
+
+#[test]
+fn what_the_page_shows_is_what_the_program_prints() {
+    let page = include_str!("../../../docs/node.md");
+    let folder = tempfile::tempdir().unwrap();
+    let bin = std::path::Path::new(env!("CARGO_BIN_EXE_mapa"))
+        .parent()
+        .unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let mut commands = 0;
+    for block in blocks(page) {
+        let mut lines = block.into_iter().peekable();
+        while let Some(line) = lines.next() {
+            let words = line.strip_prefix("$ ").unwrap();
+            let mut expected = String::new();
+            while let Some(line) = lines.next_if(|line| !line.starts_with("$ ")) {
+                expected += line;
+                expected.push('\n');
+            }
+            // As a user called tester, whatever the number.
+            let output = Command::new("sh")
+                .args(["-c", &format!("{{ {words}; }} 2>&1")])
+                .current_dir(folder.path())
+                .env("PATH", &path)
+                .env("USER", "tester")
+                .env_remove("MAPA_LEDGER")
+                .output()
+                .unwrap();
+            let said = String::from_utf8(output.stdout).unwrap();
+            let uid = format!("tester({})", rustix::process::geteuid().as_raw());
+            assert_eq!(said.replace(&uid, "tester"), expected, "{words}");
+            commands += 1;
+        }
+    }
+    assert!(commands > 4);
+}

@@ -1,0 +1,148 @@
+//! The ledger as a library: no device is held twice, versions, several programs at once.
+
+use std::fs;
+use std::sync::Barrier;
+use std::thread;
+
+use mapa_node::{Identity, Key, Ledger, Processes, Sync, recover};
+
+use super::common::{Place, asker};
+
+fn key(whole: &str, part: &str) -> Key {
+    Key {
+        whole: whole.to_owned(),
+        part: part.to_owned(),
+    }
+}
+
+#[test]
+fn no_device_is_held_twice_not_as_a_whole_and_in_parts_either() {
+    let place = Place::new();
+    let mut ledger = Ledger::open(place.ledger()).unwrap();
+    let asker = asker(&Processes::new().unwrap());
+    let mut take = |keys: &[Key]| {
+        ledger
+            .change(Sync::Boot, |books| {
+                books.grant(&asker, keys, None, None, "test")
+            })
+            .map_err(|error| error.to_string())
+    };
+    assert!(take(&[key("A", ""), key("B", "1g@0")]).is_ok());
+    for taken in [
+        key("A", ""),
+        key("A", "1g@0"),
+        key("B", ""),
+        key("B", "1g@0"),
+    ] {
+        let error = take(&[key("C", ""), taken.clone()]).unwrap_err();
+        assert!(error.contains("held already"), "{taken}: {error}");
+    }
+    // What failed has left nothing behind: C is free, and other parts of B are.
+    assert!(take(&[key("C", ""), key("B", "1g@1")]).is_ok());
+    let (leases, decisions) = ledger
+        .read(|books| Ok((books.leases()?, books.decisions(9, None)?)))
+        .unwrap();
+    assert_eq!((leases.len(), decisions.len()), (2, 2));
+}
+
+#[test]
+fn the_same_change_by_many_threads_is_made_once_each() {
+    let place = Place::new();
+    let (path, programs) = (place.ledger(), 8);
+    let start = Barrier::new(programs);
+    let given: Vec<bool> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..programs)
+            .map(|_| {
+                scope.spawn(|| {
+                    start.wait();
+                    // Opening, migrating and taking the one device all happen at once.
+                    let mut ledger = Ledger::open(&path).unwrap();
+                    let asker = asker(&Processes::new().unwrap());
+                    let took = ledger.change(Sync::Boot, |books| {
+                        books.grant(&asker, &[key("A", "")], None, None, "test")
+                    });
+                    took.is_ok()
+                })
+            })
+            .collect();
+        threads.into_iter().map(|own| own.join().unwrap()).collect()
+    });
+    assert_eq!(given.iter().filter(|own| **own).count(), 1);
+}
+
+#[test]
+fn a_ledger_of_a_later_version_and_a_file_that_is_none_are_told_apart() {
+    let place = Place::new();
+    drop(Ledger::open(place.ledger()).unwrap());
+    let database = rusqlite::Connection::open(place.ledger()).unwrap();
+    database.pragma_update(None, "user_version", 99).unwrap();
+    drop(database);
+    let error = Ledger::open(place.ledger()).unwrap_err().to_string();
+    assert!(
+        error.contains("version 99") && error.contains("expected 1 or less"),
+        "{error}"
+    );
+
+    let other = place.path().join("other.db");
+    fs::write(&other, "no database at all, but longer than a header of a database is: one hundred bytes or more, so that it is read").unwrap();
+    let error = Ledger::open(&other).unwrap_err().to_string();
+    assert!(
+        error.contains("other.db") && error.contains("expected a ledger of mapa"),
+        "{error}"
+    );
+}
+
+#[test]
+fn recovery_keeps_the_living_frees_the_dead_and_forgets_earlier_boots() {
+    let place = Place::new();
+    let mut ledger = Ledger::open(place.ledger()).unwrap();
+    let processes = Processes::new().unwrap();
+    let alive = asker(&processes);
+    let with = |change: &dyn Fn(&mut Identity)| {
+        let mut other = alive.clone();
+        change(&mut other.process);
+        other
+    };
+    let dead = with(&|own| own.start += 1);
+    let earlier = with(&|own| own.boot = "earlier".to_owned());
+    let elsewhere = with(&|own| own.namespace += 1);
+    let mut ids = Vec::new();
+    for (name, asker) in [
+        ("A", &alive),
+        ("B", &dead),
+        ("C", &earlier),
+        ("D", &elsewhere),
+    ] {
+        let id = ledger.change(Sync::Boot, |books| {
+            books.grant(asker, &[key(name, "")], None, None, "test")
+        });
+        ids.push(id.unwrap());
+    }
+    let mut found = |processes: &Processes| {
+        ledger
+            .change(Sync::Boot, |books| recover(books, processes, "tester"))
+            .unwrap()
+    };
+    let first = found(&processes);
+    assert_eq!(
+        first.leases.iter().map(|own| own.id).collect::<Vec<_>>(),
+        [ids[0], ids[3]]
+    );
+    assert_eq!(
+        first
+            .freed
+            .iter()
+            .map(|(own, _)| own.id)
+            .collect::<Vec<_>>(),
+        [ids[1], ids[2]]
+    );
+    assert!(
+        first.freed[1].1.contains("restarted"),
+        "{:?}",
+        first.freed[1].1
+    );
+    assert!(found(&processes).is_clean());
+    // After a restart nothing of the earlier boot counts.
+    let after = found(&processes.clone().of_boot("later"));
+    assert_eq!((after.leases.len(), after.freed.len()), (0, 2));
+}

@@ -1,0 +1,10 @@
+//! The tests of the node: the ledger, and the program `mapa` with real processes.
+
+mod common;
+mod crash_points;
+mod crowd;
+mod docs;
+mod kills;
+mod ledger;
+mod partitions;
+mod run;

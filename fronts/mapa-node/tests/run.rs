@@ -1,0 +1,413 @@
+//! `mapa run` and its fellows: what a command is given, what comes back, what is refused.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::common::{LOCK, Place, error, text};
+
+#[test]
+fn a_command_gets_its_devices_in_rank_order_and_its_status_comes_back() {
+    let place = Place::new();
+    let words = ["run", "-n", "4", "--pattern", "ring", "--", "sh", "-c"];
+    let script = "echo $CUDA_DEVICE_ORDER $CUDA_VISIBLE_DEVICES $MAPA_DEVICES; exit 7";
+    let output = place.run(&[&words[..], &[script]].concat());
+    assert_eq!(text(&output), "PCI_BUS_ID 0,1,2,3 GPU0,GPU1,GPU2,GPU3");
+    assert_eq!(output.status.code(), Some(7));
+    assert_eq!(place.leases(), [0i64; 0]);
+    let kinds: Vec<Value> = place.log().iter().map(|own| own["kind"].clone()).collect();
+    assert_eq!(kinds, ["machine", "grant", "free"]);
+
+    // The ring is put where it is fastest, which is not where ids are lowest.
+    let place = Place::of("dgx-1v");
+    let placed = place.json(&["run", "-n", "3", "--avoid", "1", "--sensitive", "--dry-run"]);
+    let devices: Vec<String> = placed["devices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(Value::to_string)
+        .collect();
+    let environment = &placed["environment"];
+    assert_eq!(environment["CUDA_VISIBLE_DEVICES"], devices.join(","));
+    assert!(!devices.contains(&"1".to_owned()) && placed["lease"].is_null());
+    assert!(placed["decision"]["scores"].is_object(), "{placed}");
+}
+
+#[test]
+fn each_part_of_the_surroundings_can_be_left_out() {
+    let place = Place::new();
+    let all = place.json(&["run", "-n", "1", "--dry-run"]);
+    assert_eq!(all["environment"]["CUDA_DEVICE_ORDER"], "PCI_BUS_ID");
+    let less = place.json(&[
+        "run",
+        "-n",
+        "1",
+        "--dry-run",
+        "--no-device-order",
+        "--no-cpus",
+        "--no-nics",
+    ]);
+    assert!(
+        less["environment"].get("CUDA_DEVICE_ORDER").is_none(),
+        "{less}"
+    );
+    assert_eq!(
+        (
+            less["cpus"].as_array().unwrap().len(),
+            less["notes"].as_array().unwrap().len()
+        ),
+        (0, 0)
+    );
+}
+
+#[test]
+fn amds_devices_are_named_to_rocr_and_nobody_else_chooses_among_them() {
+    let place = Place::of("mi300x-x8");
+    let placed = place.json(&["run", "-n", "2", "--dry-run"]);
+    assert_eq!(placed["environment"]["ROCR_VISIBLE_DEVICES"], "0,1");
+    assert!(placed["environment"].get("CUDA_VISIBLE_DEVICES").is_none());
+    let removed = placed["removed"].to_string();
+    assert!(removed.contains("HIP_VISIBLE_DEVICES") && removed.contains("CUDA_VISIBLE_DEVICES"));
+}
+
+#[test]
+fn the_three_refusals_and_what_never_starts_have_statuses_of_their_own() {
+    let place = Place::new();
+    let status = |words: &[&str]| {
+        let output = place.run(words);
+        (output.status.code().unwrap(), error(&output))
+    };
+    let (code, said) = status(&["run", "-n", "9", "--", "true"]);
+    assert_eq!(code, 69, "{said}");
+    assert!(
+        said.contains("infeasible") && said.contains("allow 8"),
+        "{said}"
+    );
+    let (code, said) = status(&[
+        "run",
+        "-n",
+        "6",
+        "--pattern",
+        "all-to-all",
+        "--policy",
+        "case",
+        "--max-nodes",
+        "1",
+        "--",
+        "true",
+    ]);
+    assert_eq!(code, 70, "{said}");
+    let mut holder = place
+        .mapa(&[
+            "run",
+            "-n",
+            "8",
+            "--",
+            "sh",
+            "-c",
+            "echo >>$LOCKS/there; sleep 60",
+        ])
+        .spawn()
+        .unwrap();
+    place.await_lines("there", 1);
+    let (code, said) = status(&["run", "-n", "1", "--", "true"]);
+    assert_eq!(code, 75);
+    assert!(
+        said.contains("busy") && said.contains("0 of the 8 allowed are free"),
+        "{said}"
+    );
+    // Impossible stays impossible while the machine is busy.
+    assert_eq!(status(&["run", "-n", "9", "--wait", "--", "true"]).0, 69);
+    let lease = place.leases()[0].to_string();
+    assert!(place.run(&["free", &lease]).status.success());
+    assert_eq!(holder.wait().unwrap().code(), Some(128 + 15));
+
+    let (code, said) = status(&["run", "-n", "1", "--", "/no/such/command"]);
+    assert_eq!(code, 127, "{said}");
+    assert_eq!(status(&["run", "-n", "1", "--", "/"]).0, 126);
+    let (code, said) = status(&["run", "-n", "1", "--policy", "no-such", "--", "true"]);
+    assert_eq!(code, 2);
+    assert!(
+        said.contains("no policy is called `no-such`") && said.contains("expected one of"),
+        "{said}"
+    );
+    let (code, said) = status(&["run", "-n", "1"]);
+    assert_eq!(
+        (code, said.contains("expected -- COMMAND")),
+        (2, true),
+        "{said}"
+    );
+    assert_eq!(status(&["free", "999"]).0, 2);
+    assert_eq!(
+        place.leases(),
+        [0i64; 0],
+        "what never started holds nothing"
+    );
+}
+
+#[test]
+fn signals_are_passed_on_and_their_end_is_told_as_shells_tell_it() {
+    let place = Place::new();
+    let script = "trap 'echo got >>$LOCKS/got; exit 3' USR1; echo >>$LOCKS/there; while :; do sleep 0.02; done";
+    let mut job = place
+        .mapa(&["run", "-n", "1", "--", "sh", "-c", script])
+        .spawn()
+        .unwrap();
+    place.await_lines("there", 1);
+    signal(job.id(), "USR1");
+    assert_eq!(job.wait().unwrap().code(), Some(3));
+    assert_eq!(place.text("got"), "got\n");
+
+    let mut job = place
+        .mapa(&[
+            "run",
+            "-n",
+            "1",
+            "--",
+            "sh",
+            "-c",
+            "echo >>$LOCKS/there; exec sleep 60",
+        ])
+        .spawn()
+        .unwrap();
+    place.await_lines("there", 2);
+    signal(job.id(), "TERM");
+    assert_eq!(job.wait().unwrap().code(), Some(128 + 15));
+    let output = place.run(&["run", "-n", "1", "--", "sh", "-c", "kill -9 $$"]);
+    assert_eq!(output.status.code(), Some(128 + 9));
+    assert_eq!(place.leases(), [0i64; 0]);
+}
+
+#[test]
+fn what_a_command_leaves_behind_ends_before_its_devices_are_free() {
+    let place = Place::new();
+    // The grandchild leaves its session, ignores SIGHUP and holds the lock.
+    let script = format!("{LOCK} setsid nohup sleep 300 >/dev/null 2>&1 & sleep 0.1; exit 0");
+    let output = place.run(&["run", "-n", "2", "--", "sh", "-c", &script]);
+    assert_eq!(output.status.code(), Some(0));
+    let output = place.run(&["run", "-n", "2", "--", "sh", "-c", LOCK]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(place.text("faults"), "");
+}
+
+#[test]
+fn a_command_whose_time_is_up_is_ended() {
+    let place = Place::new();
+    let output = place.run(&["run", "-n", "1", "--time", "1", "--", "sleep", "60"]);
+    assert_eq!(output.status.code(), Some(124));
+    let log = place.log();
+    assert!(
+        log.last().unwrap()["reason"]
+            .as_str()
+            .unwrap()
+            .contains("time was up"),
+        "{log:?}"
+    );
+    assert!(
+        !place
+            .run(&["run", "-n", "1", "--time", "1w", "--", "true"])
+            .status
+            .success()
+    );
+}
+
+#[test]
+fn a_cordoned_device_is_not_given_until_it_is_uncordoned_or_its_time_is_up() {
+    let place = Place::new();
+    let free = || place.json(&["free"])["free"].as_i64().unwrap();
+    assert!(
+        place
+            .run(&["cordon", "GPU0", "3", "--reason", "fan"])
+            .status
+            .success()
+    );
+    assert_eq!(free(), 6);
+    let placed = place.json(&["run", "-n", "2", "--dry-run"]);
+    let given = placed["names"].to_string();
+    assert!(
+        !given.contains("GPU0") && !given.contains("GPU3"),
+        "{given}"
+    );
+    let refused = place.run(&["run", "-n", "8", "--", "true"]);
+    assert_eq!(refused.status.code(), Some(75));
+    assert!(error(&refused).contains("fan"), "{}", error(&refused));
+    assert!(place.run(&["uncordon", "0", "GPU3"]).status.success());
+    assert_eq!(place.run(&["uncordon", "0"]).status.code(), Some(2));
+    assert!(
+        place
+            .run(&["cordon", "--all", "--for", "1s"])
+            .status
+            .success()
+    );
+    assert_eq!(free(), 0);
+    std::thread::sleep(Duration::from_millis(1100));
+    assert_eq!(free(), 8);
+}
+
+#[test]
+fn a_ledger_is_of_one_machine() {
+    let mut place = Place::new();
+    assert!(place.run(&["free"]).status.success());
+    place = place.on("dgx-1v");
+    let output = place.run(&["free"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        error(&output).contains("expected --machine dgx-a100"),
+        "{}",
+        error(&output)
+    );
+}
+
+#[test]
+fn who_waits_is_told_why_and_where_and_a_signal_takes_it_out_of_the_queue() {
+    let place = Place::new();
+    let mut holder = place
+        .mapa(&[
+            "run",
+            "-n",
+            "8",
+            "--",
+            "sh",
+            "-c",
+            "echo >>$LOCKS/there; sleep 60",
+        ])
+        .spawn()
+        .unwrap();
+    place.await_lines("there", 1);
+    let wait = || {
+        place
+            .mapa(&["run", "-n", "2", "--wait", "--", "true"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let queued = |count: usize| {
+        let begun = std::time::Instant::now();
+        loop {
+            let queue = place.json(&["ps"])["queue"].as_array().unwrap().clone();
+            if queue.len() == count {
+                return queue;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(30), "{queue:?}");
+        }
+    };
+    let first = wait();
+    queued(1);
+    let second = wait();
+    let queue = queued(2);
+    assert!(
+        queue[1]["reason"]
+            .as_str()
+            .unwrap()
+            .contains("1 job waits before this one"),
+        "{queue:?}"
+    );
+    signal(first.id(), "INT");
+    let output = first.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(128 + 2));
+    assert!(
+        error(&output).contains("position 1 of 1"),
+        "{}",
+        error(&output)
+    );
+    queued(1);
+    // Nobody overtakes, and an order cannot be mixed with another.
+    assert_eq!(
+        place.run(&["run", "-n", "1", "--", "true"]).status.code(),
+        Some(75)
+    );
+    let other = place.run(&[
+        "run",
+        "-n",
+        "1",
+        "--wait",
+        "--scheduler",
+        "easy-backfill",
+        "--",
+        "true",
+    ]);
+    assert_eq!(
+        (
+            other.status.code(),
+            error(&other).contains("ordered by first-come")
+        ),
+        (Some(2), true)
+    );
+    signal(holder.id(), "KILL");
+    drop(holder.wait());
+    // The holder is gone, but its command lives on: the lease is adopted until that ends too.
+    let adopted = place.json(&["ps"])["leases"][0].clone();
+    assert_eq!(adopted["adopted"], true, "{adopted}");
+    signal(
+        u32::try_from(adopted["pid"].as_i64().unwrap()).unwrap(),
+        "KILL",
+    );
+    assert!(
+        place
+            .run(&["free", &adopted["lease"].to_string()])
+            .status
+            .code()
+            .is_some()
+    );
+    assert_eq!(second.wait_with_output().unwrap().status.code(), Some(0));
+}
+
+#[test]
+fn a_queue_can_be_ordered_by_a_scheduler() {
+    let place = Place::new();
+    let mut holder = place
+        .mapa(&[
+            "run",
+            "-n",
+            "6",
+            "--time",
+            "60",
+            "--",
+            "sh",
+            "-c",
+            "echo >>$LOCKS/there; sleep 2",
+        ])
+        .spawn()
+        .unwrap();
+    place.await_lines("there", 1);
+    let run = |n: &str, time: &str, name: &str| {
+        let script = format!("echo {name} >>$LOCKS/order");
+        place
+            .mapa(&[
+                "run",
+                "-n",
+                n,
+                "--wait",
+                "--scheduler",
+                "easy-backfill",
+                "--time",
+                time,
+                "--",
+                "sh",
+                "-c",
+                &script,
+            ])
+            .spawn()
+            .unwrap()
+    };
+    // The large one came first and cannot start; the small one ends before the holder's time is up,
+    // so it delays nobody.
+    let mut large = run("8", "60", "large");
+    let begun = std::time::Instant::now();
+    while place.json(&["ps"])["queue"].as_array().unwrap().is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+    }
+    let mut small = run("2", "5", "small");
+    for job in [&mut small, &mut large, &mut holder] {
+        assert!(job.wait().unwrap().success());
+    }
+    assert_eq!(place.text("order"), "small\nlarge\n");
+}
+
+fn signal(pid: u32, name: &str) {
+    let done = std::process::Command::new("kill")
+        .args([&format!("-{name}"), &pid.to_string()])
+        .status();
+    assert!(done.unwrap().success());
+}

@@ -1,0 +1,144 @@
+//! Which processes use which device, by what the drivers say.
+
+use std::fs;
+
+use mapa_core::Device;
+use mapa_topologies::pci_address;
+
+use crate::error::Error;
+use crate::found::Silence;
+use crate::live::Live;
+
+/// A process that uses a device.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct Use {
+    /// The process id, in the PID namespace of this process where the driver translates it.
+    pub pid: u32,
+    /// The vendor's UUID of the device.
+    pub uuid: Option<String>,
+    /// The PCI address of the device.
+    pub pci: Option<String>,
+    /// The vendor's number of the device.
+    pub index: Option<u32>,
+}
+
+impl Use {
+    /// Whether this is a use of that device: by UUID, else by PCI address, else by number.
+    #[must_use]
+    pub fn is_of(&self, device: &Device) -> bool {
+        if let (Some(own), Some(other)) = (&self.uuid, &device.uuid) {
+            return own.eq_ignore_ascii_case(other);
+        }
+        let address = |pci: &Option<String>| pci.as_deref().and_then(pci_address);
+        if let (Some(own), Some(other)) = (address(&self.pci), address(&device.pci)) {
+            return own == other;
+        }
+        self.index.is_some() && self.index == device.index
+    }
+}
+
+/// The processes that use devices of this machine: by NVML, and by the folders that AMD's KFD keeps
+/// for each process. Drivers that are not there use nothing.
+///
+/// # Examples
+/// ```no_run
+/// use mapa_live::{Live, uses};
+///
+/// for own in uses(&Live::default())? {
+///     println!("process {} uses {:?}", own.pid, own.uuid);
+/// }
+/// # Ok::<(), mapa_live::Error>(())
+/// ```
+///
+/// # Errors
+/// [Unavailable](Error::is_unavailable): a driver is there and does not answer.
+pub fn uses(live: &Live) -> Result<Vec<Use>, Error> {
+    let mut found = match by_nvml(live) {
+        Ok(found) => found,
+        Err(Silence::Absent(_)) => Vec::new(),
+        Err(Silence::Failed(what)) => return Err(Error::unavailable(format!("nvml: {what}"))),
+    };
+    found.extend(by_kfd(live));
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
+
+#[cfg(all(feature = "nvml", target_os = "linux"))]
+fn by_nvml(live: &Live) -> Result<Vec<Use>, Silence> {
+    crate::nvml::uses(live)
+}
+
+#[cfg(not(all(feature = "nvml", target_os = "linux")))]
+fn by_nvml(_: &Live) -> Result<Vec<Use>, Silence> {
+    Err(Silence::Absent(String::new()))
+}
+
+/// KFD has a folder for each process, and in it a file `vram_ID` for each device on which the
+/// process has memory. `ID` is the device's `gpu_id` in the tree of nodes.
+fn by_kfd(live: &Live) -> Vec<Use> {
+    let processes = live.roots.sys.join("class/kfd/kfd/proc");
+    let Ok(entries) = fs::read_dir(processes) else {
+        return Vec::new();
+    };
+    let devices = kfd_devices(live);
+    let mut found = Vec::new();
+    for entry in entries.flatten() {
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        else {
+            continue;
+        };
+        let Ok(files) = fs::read_dir(entry.path()) else {
+            continue;
+        };
+        for file in files.flatten() {
+            let name = file.file_name();
+            let id = name.to_str().and_then(|name| name.strip_prefix("vram_"));
+            let bytes = fs::read_to_string(file.path()).unwrap_or_default();
+            // Every process that opens KFD gets such a file for every device; those without memory
+            // do not use the device.
+            let Some(id) = id.filter(|_| bytes.trim() != "0") else {
+                continue;
+            };
+            let device = devices.iter().find(|(own, _)| own == id);
+            found.extend(device.map(|(_, pci)| Use {
+                pid,
+                uuid: None,
+                pci: Some(pci.clone()),
+                index: None,
+            }));
+        }
+    }
+    found
+}
+
+/// The `gpu_id` and the PCI address of each device in KFD's tree of nodes.
+fn kfd_devices(live: &Live) -> Vec<(String, String)> {
+    let Ok(nodes) = fs::read_dir(live.kfd()) else {
+        return Vec::new();
+    };
+    let mut devices = Vec::new();
+    for node in nodes.flatten() {
+        let id = fs::read_to_string(node.path().join("gpu_id")).unwrap_or_default();
+        let properties = fs::read_to_string(node.path().join("properties")).unwrap_or_default();
+        let number = |key: &str| {
+            let line = properties.lines().find_map(|line| line.strip_prefix(key));
+            line.and_then(|value| value.trim().parse::<u32>().ok())
+        };
+        // Processors are nodes too, of id 0.
+        if id.trim() == "0" || id.trim().is_empty() {
+            continue;
+        }
+        if let Some(place) = number("location_id ") {
+            let domain = number("domain ").unwrap_or_default();
+            let (bus, slot, function) = (place >> 8 & 0xff, place >> 3 & 0x1f, place & 7);
+            let pci = format!("{domain:04x}:{bus:02x}:{slot:02x}.{function}");
+            devices.push((id.trim().to_owned(), pci));
+        }
+    }
+    devices
+}

@@ -1,0 +1,127 @@
+//! Machines that offer only some sets of devices.
+//!
+//! NVIDIA's Fabric Manager joins the GPUs of a machine with NVSwitch in partitions that it knows
+//! beforehand: a virtual machine or container gets one of them or nothing. On an HGX A100 with eight
+//! GPUs these are the eight, two times four, four times two and each alone; GPUs 1 and 2 are one,
+//! GPUs 2 and 3 are not (NVIDIA, "Fabric Manager for NVIDIA NVSwitch Systems"; kubevirt-gpu-device-plugin
+//! issue 195).
+//!
+//! A machine offers few sets. So each policy decides on each of them, as if the request allowed no
+//! other devices, and the best decision by the policy's own criteria is taken. No search needs to
+//! know the rule.
+
+use super::decision::{Decision, RunnerUp};
+use super::refusal::{Reason, Refusal};
+use crate::matching::SearchStats;
+use crate::pattern::Want;
+use crate::request::Request;
+use crate::topology::DeviceSet;
+use crate::view::View;
+
+/// The answer of a policy on a machine that offers only some sets; `None` if any may be given, or if
+/// the request already allows exactly one of them. `decide` is the policy without this rule.
+///
+/// # Complexity
+/// A decision for each offered set of the job's size.
+pub(super) fn among_offered(
+    request: &Request,
+    view: &View<'_>,
+    decide: &dyn Fn(&Request) -> Result<Decision, Refusal>,
+) -> Option<Result<Decision, Refusal>> {
+    let graph = view.graph();
+    let offered = graph.offered()?;
+    let ranks = request.pattern.len();
+    let exact = |set: &DeviceSet| fits(request, set);
+    if let Some(only) = &request.only
+        && exact(only)
+        && offered.contains(only)
+    {
+        return None;
+    }
+    let eligible = request.eligible(graph);
+    let allowed = |set: &DeviceSet| {
+        let parts = graph.with_parts(set);
+        !parts.is_disjoint(&eligible) && request.must_include.is_subset(&parts)
+    };
+    let mut decisions: Vec<Decision> = Vec::new();
+    let mut refusals: Vec<Refusal> = Vec::new();
+    let mut nodes = 0;
+    for set in offered.iter().filter(|set| exact(set) && allowed(set)) {
+        let inside = Request {
+            only: Some(set.clone()),
+            avoid: graph.everything() - &eligible,
+            runners_up: 0,
+            ..request.clone()
+        };
+        match decide(&inside) {
+            Ok(decision) => {
+                nodes += decision.search().nodes;
+                decisions.push(decision);
+            }
+            Err(refusal) => refusals.push(refusal),
+        }
+    }
+    // Sets come by their lowest ids, and a stable sort keeps that order among equals.
+    decisions.sort_by(Decision::order);
+    let mut decisions = decisions.into_iter();
+    let Some(best) = decisions.next() else {
+        return Some(Err(refusal(ranks, offered, refusals)));
+    };
+    let unsure = refusals.iter().find_map(|own| match own {
+        Refusal::LimitReached(stats) => Some(stats.stopped),
+        _ => None,
+    });
+    let stats = SearchStats {
+        nodes,
+        stopped: unsure.unwrap_or(best.search().stopped),
+        ..best.search()
+    };
+    let others = decisions.take(request.runners_up).map(|own| RunnerUp {
+        lost_on: best
+            .order(&own)
+            .is_lt()
+            .then(|| best.policy().to_owned().into()),
+        scored: own.best().clone(),
+    });
+    let others = others.collect();
+    Some(Ok(best.with_others(others).searched(stats)))
+}
+
+/// Whether a job takes all devices of a set, whatever its placement on them. Jobs on instances, and
+/// ranks that share devices, stay on one device: devices that are partitioned have no direct links.
+fn fits(request: &Request, set: &DeviceSet) -> bool {
+    let mut demands = request.pattern.demands().iter();
+    if demands.all(|own| own.want == Want::Whole && !own.is_shared()) {
+        set.len() == request.pattern.len()
+    } else {
+        set.len() == 1
+    }
+}
+
+fn refusal(ranks: usize, offered: &[DeviceSet], refusals: Vec<Refusal>) -> Refusal {
+    // Refusals of equal hope are alike; the first is that of the set with the lowest ids.
+    let hope = refusals.iter().map(Refusal::hope).max();
+    let count = refusals.len();
+    let Some(likeliest) = refusals.into_iter().find(|own| Some(own.hope()) == hope) else {
+        let mut sizes: Vec<usize> = offered.iter().map(DeviceSet::len).collect();
+        sizes.dedup();
+        let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
+        return Refusal::Infeasible(Reason::Rule(
+            format!(
+                "an offered set of {ranks} devices that the request allows: this machine offers sets of {}",
+                sizes.join(", ")
+            )
+            .into(),
+        ));
+    };
+    match likeliest {
+        // What a single set lacks says little of all of them.
+        Refusal::Busy(Reason::InUse { .. }) => Refusal::Busy(Reason::Rule(
+            format!(
+                "a free set of {ranks} among the {count} that this machine offers and the request allows"
+            )
+            .into(),
+        )),
+        other => other,
+    }
+}
