@@ -3,7 +3,7 @@
 //! A device is registered for events where it supports them. Whether it is lost is asked as well, since
 //! a library may report a loss by no event, and no event says that a device is back.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -54,7 +54,7 @@ pub(crate) fn watch(
 }
 
 fn run(
-    library: &PathBuf,
+    library: &Path,
     ready: &Sender<Result<(), Silence>>,
     changes: &Sender<Change>,
     stop: &AtomicBool,
