@@ -68,7 +68,8 @@ fn input(seen: &Seen<'_>, snapshot: Option<Snapshot>) -> Result<Input, Error> {
 pub struct Paper {
     settings: Settings,
     state: State,
-    log: Option<Vec<Record>>,
+    /// The tenant's name in records, and the records.
+    log: Option<(String, Vec<Record>)>,
 }
 
 impl Paper {
@@ -83,11 +84,11 @@ impl Paper {
         }
     }
 
-    /// Keeps a record of every decision.
+    /// Keeps a record of every decision, under this name of the tenant.
     #[must_use]
-    pub fn logging(self) -> Self {
+    pub fn logging(self, tenant: impl Into<String>) -> Self {
         Self {
-            log: Some(Vec::new()),
+            log: Some((tenant.into(), Vec::new())),
             ..self
         }
     }
@@ -95,7 +96,7 @@ impl Paper {
     /// The settings, and the records of decisions if they were kept.
     #[must_use]
     pub fn into_log(self) -> (Settings, Vec<Record>) {
-        (self.settings, self.log.unwrap_or_default())
+        (self.settings, self.log.unwrap_or_default().1)
     }
 }
 
@@ -104,8 +105,8 @@ impl Control for Paper {
         let input = input(seen, Some(snapshot(seen.world)))?;
         match &mut self.log {
             None => orders.extend(step(&self.settings, &mut self.state, &input).orders),
-            Some(log) => {
-                let record = recorded("tenant", &self.settings, &mut self.state, &input);
+            Some((tenant, log)) => {
+                let record = recorded(tenant, &self.settings, &mut self.state, &input);
                 orders.extend_from_slice(&record.orders);
                 if record.is_notable() {
                     log.push(record);
@@ -121,7 +122,8 @@ impl Control for Paper {
 pub struct Replay {
     settings: ReplaySettings,
     state: ReplayState,
-    log: Option<Vec<ReplayRecord>>,
+    /// The tenant's name in records, and the records.
+    log: Option<(String, Vec<ReplayRecord>)>,
 }
 
 impl Replay {
@@ -136,11 +138,11 @@ impl Replay {
         }
     }
 
-    /// Keeps a record of every decision.
+    /// Keeps a record of every decision, under this name of the tenant.
     #[must_use]
-    pub fn logging(self) -> Self {
+    pub fn logging(self, tenant: impl Into<String>) -> Self {
         Self {
-            log: Some(Vec::new()),
+            log: Some((tenant.into(), Vec::new())),
             ..self
         }
     }
@@ -148,7 +150,7 @@ impl Replay {
     /// The settings, and the records of decisions if they were kept.
     #[must_use]
     pub fn into_log(self) -> (ReplaySettings, Vec<ReplayRecord>) {
-        (self.settings, self.log.unwrap_or_default())
+        (self.settings, self.log.unwrap_or_default().1)
     }
 }
 
@@ -168,8 +170,8 @@ impl Control for Replay {
                 let decision = replay_step(&self.settings, &mut self.state, &input);
                 orders.extend(decision.base.orders);
             }
-            Some(log) => {
-                let record = replay_recorded("tenant", &self.settings, &mut self.state, &input);
+            Some((tenant, log)) => {
+                let record = replay_recorded(tenant, &self.settings, &mut self.state, &input);
                 orders.extend_from_slice(&record.orders);
                 if record.is_notable() {
                     log.push(record);

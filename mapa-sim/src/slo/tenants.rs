@@ -146,6 +146,21 @@ pub fn read_tenants(file: &str) -> Result<Tenants, Error> {
             let what = format!("place `{place}`: expected 0 to {}", places - 1);
             return Err(row.error(what).into());
         }
+        // Names become names of files.
+        let is_plain = |c: char| c.is_alphanumeric() || "-_. ".contains(c);
+        if own.tenant.starts_with('.') || !own.tenant.chars().all(is_plain) {
+            let what = format!(
+                "tenant `{}`: expected letters, digits, `-`, `_`, `.` and blanks, and no `.` in front",
+                own.tenant
+            );
+            return Err(row.error(what).into());
+        }
+        if matches!(own.does, Does::Serves)
+            && read.serving.iter().any(|before| before.name == own.tenant)
+        {
+            let what = format!("tenant `{}` serves twice: expected one row", own.tenant);
+            return Err(row.error(what).into());
+        }
         match own.does {
             Does::Serves => read.serving.push(serving(&row, own, place)?),
             Does::Copies => read.busy.push(busy(&own, place, Kind::Copies)),

@@ -106,7 +106,10 @@ fn live(own: &Trials, noisy: &str, clean: &str) -> Claim {
 
 /// No policy fails less than a quiet machine at 4g.
 fn floor(own: &Trials) -> Claim {
-    let others = BEYOND.iter().filter(|policy| policy.0 != QUIET);
+    // The clairvoyant is on the quiet switch all the time, so it cannot be below by construction.
+    let others = BEYOND
+        .iter()
+        .filter(|policy| ![QUIET, CLAIRVOYANT].contains(&policy.0));
     let mut least = ("", f64::INFINITY);
     let mut parts = Vec::new();
     for (policy, _) in others {

@@ -23,7 +23,7 @@ const OPENING: &str = "\
 A controller beside each host keeps the tail latency of one tenant: it throttles neighbours, moves the tenant to a quieter PCIe switch and enlarges its MIG \
 slice, with dwell, cool-down and rollback. Its rules are run here as a state machine on simulated requests, and MAPA's own controller, `slo-replay`, beside them. \
 The rules of the claims were written down by a prototype on other seeds, before this program ran. The paper has no code and no data, so the model behind Table 3 is fitted: \
-seven numbers against eight published ones. A claim *holds* or *does not hold* if the whole 95 % interval over the seeds (Student's t, of differences per seed) says \
+seven numbers against eight published ones. A claim *holds* or *does not hold* if the whole 95 % interval over the seeds (Student's t, of differences per seed; Wilson's for shares of seeds) says \
 so by the rule beside it; it is *undecided* if the interval contains the limit. A *miss* is an answered request that is late, as the paper counts. A *failure* is a request \
 that is late or was shed in a pause. Each \"job file\" is a seed: four hours of requests and neighbours, the same for every policy.";
 

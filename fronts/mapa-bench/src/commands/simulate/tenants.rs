@@ -107,7 +107,7 @@ pub(super) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
     }
     if said.is_noisy && args.log.is_some() {
         return Err(Failure::malformed(
-            "--log is for counters=exact: expected no --log",
+            "--log is for counters=exact, from which a decision can be made again: expected no --log",
         ));
     }
     if args.plot.is_some() {
@@ -204,7 +204,11 @@ fn one(
     let keeps = args.log.is_some();
     let (controlled, log) = if args.scheduler.name() == "slo" {
         let control = Paper::new(settings, start);
-        let mut control = if keeps { control.logging() } else { control };
+        let mut control = if keeps {
+            control.logging(&own.name)
+        } else {
+            control
+        };
         let totals = simulated(&mut control)?;
         let (settings, log) = control.into_log();
         let lines = log.into_iter().map(|own| LogLine::Decision(Box::new(own)));
@@ -219,7 +223,11 @@ fn one(
             )
         } else {
             let control = Replay::new(settings, start);
-            let mut control = if keeps { control.logging() } else { control };
+            let mut control = if keeps {
+                control.logging(&own.name)
+            } else {
+                control
+            };
             let totals = simulated(&mut control)?;
             let (settings, log) = control.into_log();
             let lines = log
