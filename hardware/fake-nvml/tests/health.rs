@@ -75,12 +75,12 @@ fn a_library_that_is_not_there_or_hangs_is_told() {
     let mut live = live(&machine);
     machine
         .fake()
-        .inject(Fault::delay("nvmlInit_v2", 600))
+        .inject(Fault::delay("nvmlInit_v2", 4000))
         .unwrap();
     live.time_limit = Duration::from_millis(100);
     let start = Instant::now();
     let error = watch(&live).unwrap_err();
-    assert!(error.is_unavailable() && start.elapsed() < Duration::from_millis(500));
+    assert!(error.is_unavailable() && start.elapsed() < Duration::from_secs(3));
     assert_eq!(error.to_string(), "nvml: no answer within 100ms");
     live.nvml = machine.path().join("none.so");
     let error = watch(&live).unwrap_err().to_string();

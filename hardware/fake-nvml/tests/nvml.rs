@@ -208,3 +208,49 @@ fn without_privilege_nothing_may_be_changed() {
     assert_eq!(device.mig_mode().unwrap().current, 0);
     let _ = &mut device;
 }
+
+/// Prints what calls cost: `cargo test --release -p fake-nvml --test all cost -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn what_calls_cost() {
+    for shared in [true, false] {
+        let machine = Machine::with("dgx-a100", |config| {
+            if !shared {
+                config.state = None;
+            }
+        });
+        let start = std::time::Instant::now();
+        let nvml = machine.nvml();
+        println!("state file {shared}: init {:?}", start.elapsed());
+        let device = nvml.device_by_index(0).unwrap();
+        let fake = machine.fake();
+        // From here on there is a file to read.
+        fake.set_mig(7, true).unwrap();
+        fake.create_instance(7, "1g.5gb", None).unwrap();
+        let mut times: Vec<_> = (0..2001)
+            .map(|_| {
+                let start = std::time::Instant::now();
+                device.name().unwrap();
+                start.elapsed()
+            })
+            .collect();
+        times.sort_unstable();
+        println!(
+            "a call: median {:?}, of 2,001 the longest {:?}",
+            times[1000], times[2000]
+        );
+        let mut times: Vec<_> = (0..501)
+            .map(|round| {
+                let start = std::time::Instant::now();
+                fake.set_counters(0, |counters| counters.power_mw = round)
+                    .unwrap();
+                start.elapsed()
+            })
+            .collect();
+        times.sort_unstable();
+        println!(
+            "a change: median {:?}, of 501 the longest {:?}",
+            times[250], times[500]
+        );
+    }
+}
