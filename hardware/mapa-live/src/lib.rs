@@ -25,13 +25,13 @@ mod uses;
 
 pub use discover::discover;
 pub use error::Error;
-pub use found::{Discovered, State};
+pub use found::{Discovered, State, Use};
 pub use kfd::read_kfd;
 pub use live::{Live, default_cache};
 pub use nvidia_smi::counters;
 pub use roots::Roots;
 pub use source::{Attempt, Source};
-pub use uses::{Use, uses};
+pub use uses::uses;
 
 /// The example in docs/live.md, compiled as a test.
 #[cfg(doctest)]
