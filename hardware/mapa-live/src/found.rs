@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use mapa_topologies::{Dump, Machine, MigInstance, MigProfile, PeerAccess, Port, Says};
+use mapa_core::Device;
+use mapa_topologies::{
+    Dump, Machine, MigInstance, MigProfile, PeerAccess, Port, Says, pci_address,
+};
 
 use crate::error::Error;
 use crate::source::{Attempt, Source};
@@ -46,6 +49,35 @@ pub struct State {
     pub mig_instances: Vec<MigInstance>,
     /// The MIG profiles that devices offer.
     pub mig_profiles: Vec<MigProfile>,
+}
+
+/// A process that uses a device.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct Use {
+    /// The process id, in the PID namespace of this process where the driver translates it.
+    pub pid: u32,
+    /// The vendor's UUID of the device.
+    pub uuid: Option<String>,
+    /// The PCI address of the device.
+    pub pci: Option<String>,
+    /// The vendor's number of the device.
+    pub index: Option<u32>,
+}
+
+impl Use {
+    /// Whether this is a use of that device: by UUID, else by PCI address, else by number.
+    #[must_use]
+    pub fn is_of(&self, device: &Device) -> bool {
+        if let (Some(own), Some(other)) = (&self.uuid, &device.uuid) {
+            return own.eq_ignore_ascii_case(other);
+        }
+        let address = |pci: &Option<String>| pci.as_deref().and_then(pci_address);
+        if let (Some(own), Some(other)) = (address(&self.pci), address(&device.pci)) {
+            return own == other;
+        }
+        self.index.is_some() && self.index == device.index
+    }
 }
 
 /// The answer of a source.

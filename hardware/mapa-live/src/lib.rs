@@ -27,14 +27,14 @@ mod watch;
 
 pub use discover::discover;
 pub use error::Error;
-pub use found::{Discovered, State};
+pub use found::{Discovered, State, Use};
 pub use health::{Change, Health, is_of_program};
 pub use kfd::read_kfd;
 pub use live::{Live, default_cache};
 pub use nvidia_smi::counters;
 pub use roots::Roots;
 pub use source::{Attempt, Source};
-pub use uses::{Use, uses};
+pub use uses::uses;
 pub use watch::{Watch, watch};
 
 /// The example in docs/live.md, compiled as a test.

@@ -2,41 +2,9 @@
 
 use std::fs;
 
-use mapa_core::Device;
-use mapa_topologies::pci_address;
-
 use crate::error::Error;
-use crate::found::Silence;
+use crate::found::{Silence, Use};
 use crate::live::Live;
-
-/// A process that uses a device.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub struct Use {
-    /// The process id, in the PID namespace of this process where the driver translates it.
-    pub pid: u32,
-    /// The vendor's UUID of the device.
-    pub uuid: Option<String>,
-    /// The PCI address of the device.
-    pub pci: Option<String>,
-    /// The vendor's number of the device.
-    pub index: Option<u32>,
-}
-
-impl Use {
-    /// Whether this is a use of that device: by UUID, else by PCI address, else by number.
-    #[must_use]
-    pub fn is_of(&self, device: &Device) -> bool {
-        if let (Some(own), Some(other)) = (&self.uuid, &device.uuid) {
-            return own.eq_ignore_ascii_case(other);
-        }
-        let address = |pci: &Option<String>| pci.as_deref().and_then(pci_address);
-        if let (Some(own), Some(other)) = (address(&self.pci), address(&device.pci)) {
-            return own == other;
-        }
-        self.index.is_some() && self.index == device.index
-    }
-}
 
 /// The processes that use devices of this machine: by NVML, and by the folders that AMD's KFD keeps
 /// for each process. Drivers that are not there use nothing.

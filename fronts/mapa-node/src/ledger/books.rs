@@ -2,8 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::now;
-use super::rows::{Asker, Cordon, Decision, Key, Kind, Lease, Moment, Note, Ticket};
+use super::rows::{Asker, Cordon, Decision, Key, Kind, Lease, Moment, Note, Ticket, now};
 use crate::error::Error;
 use crate::process::Identity;
 

@@ -12,7 +12,7 @@ mod schema;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, TransactionBehavior};
@@ -20,7 +20,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::error::Error;
 
 pub use books::Books;
-pub use rows::{Asker, Cordon, Decision, Key, Kind, Lease, Moment, Note, Ticket};
+pub use rows::{Asker, Cordon, Decision, Key, Kind, Lease, Moment, Note, Ticket, now};
 
 /// How long a program waits for another's transaction. Transactions take a millisecond; only many
 /// of them, or a stopped program, make one wait.
@@ -45,15 +45,6 @@ pub struct Ledger {
     connection: Connection,
     path: PathBuf,
     id: String,
-}
-
-/// Now, as the ledger counts.
-#[must_use]
-pub fn now() -> Moment {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| {
-        Moment::try_from(since.as_nanos()).unwrap_or(Moment::MAX)
-    })
 }
 
 impl Ledger {

@@ -1,11 +1,22 @@
 //! What the ledger keeps, as types.
 
+use std::time::SystemTime;
+
 use serde::Serialize;
 
 use crate::process::Identity;
 
 /// A moment: nanoseconds since 1970, as the ledger keeps it.
 pub type Moment = i64;
+
+/// Now, as the ledger counts.
+#[must_use]
+pub fn now() -> Moment {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| {
+        Moment::try_from(since.as_nanos()).unwrap_or(Moment::MAX)
+    })
+}
 
 /// A device by names that last: ids are positions in a description, and change with it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -11,9 +11,8 @@ mod questions;
 
 pub(crate) use events::watch;
 
-use crate::found::{Found, Silence};
+use crate::found::{Found, Silence, Use};
 use crate::live::Live;
-use crate::uses::Use;
 
 /// The machine that NVML describes, if it answers within the time limit.
 pub(crate) fn ask(live: &Live) -> Result<Found, Silence> {

@@ -22,10 +22,9 @@ use nvml_wrapper::error::NvmlError;
 use super::machine::Answers;
 use super::processes;
 use super::questions;
-use crate::found::Silence;
+use crate::found::{Silence, Use};
 use crate::host::Host;
 use crate::roots::Roots;
-use crate::uses::Use;
 
 /// The owners by the path of their library. A process has one, except where tests load several.
 static OWNERS: Mutex<BTreeMap<PathBuf, Sender<Job>>> = Mutex::new(BTreeMap::new());

@@ -4,8 +4,7 @@ use mapa_topologies::pci_address;
 use nvml_wrapper::Nvml;
 use nvml_wrapper::error::NvmlError;
 
-use crate::found::Silence;
-use crate::uses::Use;
+use crate::found::{Silence, Use};
 
 /// The processes that compute or draw on each device.
 pub(super) fn uses(nvml: &Nvml) -> Result<Vec<Use>, Silence> {
