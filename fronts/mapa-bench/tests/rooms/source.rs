@@ -56,7 +56,7 @@ pub(crate) struct Crate {
     modules: BTreeMap<ModulePath, Module>,
 }
 
-/// Every `.rs` file below `folder`, by its path there.
+/// Every `.rs` file below `folder`, by its path there, but the program of a package with a library.
 pub(crate) fn sources(folder: &Path) -> Sources {
     let mut found = Sources::new();
     let mut folders = vec![folder.to_owned()];
@@ -70,6 +70,10 @@ pub(crate) fn sources(folder: &Path) -> Sources {
                 found.insert(path.strip_prefix(folder).unwrap().to_owned(), text);
             }
         }
+    }
+    // The program of a package with a library is a crate of its own, which uses only the library.
+    if found.contains_key(Path::new("lib.rs")) {
+        found.remove(Path::new("main.rs"));
     }
     found
 }
