@@ -87,6 +87,8 @@ const ARROWS: [(&str, &[&str]); 17] = [
     (
         "mapa-node",
         &[
+            // For its tests.
+            "fake-nvml",
             "mapa-core",
             "mapa-front",
             "mapa-live",

@@ -133,15 +133,12 @@ impl Job {
         let own = Pid::from_raw(std::process::id() as i32);
         set_child_subreaper(own).map_err(|error| Error::at("subreaper", error))?;
         let gate = Gate::new()?;
-        let program =
-            std::env::current_exe().map_err(|error| Error::at("/proc/self/exe", error))?;
-        let mut command = Command::new(&program);
+        // The path of this very file, also if another release has replaced it meanwhile.
+        let program = "/proc/self/exe";
+        let mut command = Command::new(program);
         command.args(words).env(gate::VARIABLE, gate.name());
         prepare(&mut command);
-        let program = program.display();
-        let child = command
-            .spawn()
-            .map_err(|error| Error::at(&program, error))?;
+        let child = command.spawn().map_err(|error| Error::at(program, error))?;
         // Dropping the standard library's handle neither waits nor kills; `wait` below reaps.
         let pid = Pid::from_raw(child.id() as i32)
             .ok_or_else(|| Error::at(program, "started without a process id"))?;

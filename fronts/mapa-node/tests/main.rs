@@ -6,5 +6,6 @@ mod crowd;
 mod docs;
 mod kills;
 mod ledger;
+mod live;
 mod partitions;
 mod run;
