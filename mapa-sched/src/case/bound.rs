@@ -88,8 +88,9 @@ impl CaseBatch {
         ))
     }
 
-    /// A makespan that no schedule of the batch is below on these GPUs, whatever their layouts are
-    /// and however often they change. `None` if a footprint or a task fits no instance of any. It is
+    /// A makespan that no schedule of the batch is below on instances of these GPUs, whatever their
+    /// layouts are and however often they change. (A GPU that is not partitioned has a little more
+    /// memory than its largest instance.) `None` if a footprint or a task fits no instance of any. It is
     /// the largest of three bounds, rounded down to a nanosecond:
     ///
     /// - memory-time, as for fixed instances: the memory of a GPU is the most that a memory slice

@@ -8,16 +8,20 @@ use mapa_sim::{Interval, mean_interval};
 use super::machine::Machine;
 use super::memory::Memory;
 use super::setting::{Ratio, Setting, System};
-use super::trials::{All, CASE, Of, SLURM, Wanted, outcome};
+use super::trials::{All, CASE, Of, SLURM, Wanted, means, outcome};
 use crate::claim::{Claim, Verdict, mean_pm};
 use crate::picture::{Line, curves};
 use crate::report::Section;
 
 /// Warps of a task as a share of an instance's.
-const DEMANDS: [f64; 4] = [0.2, 0.3, 0.4, 0.5];
+const DEMANDS: [f64; 5] = [0.2, 0.3, THIRD, 0.4, 0.5];
+const THIRD: f64 = 0.33;
 
 /// The batches of Table 2.
 const DENSE: [Ratio; 2] = [Ratio(1, 4), Ratio(0, 1)];
+
+/// The slowdowns of Table 2, percent, in its order: both batches on A, on B, on C.
+pub(super) const PUBLISHED: [f64; 6] = [-1.7, 7.5, 5.7, 0.7, 0.4, 0.7];
 
 fn slowed(system: System, ratio: Ratio, demand: f64) -> Setting {
     Setting {
@@ -29,12 +33,8 @@ fn slowed(system: System, ratio: Ratio, demand: f64) -> Setting {
 
 pub(super) fn wanted() -> Vec<Wanted> {
     let mut all = Vec::new();
-    for demand in [0.33].into_iter().chain(DEMANDS) {
-        for system in System::ALIKE {
-            for ratio in DENSE {
-                all.push(Wanted::new(slowed(system, ratio, demand), &[SLURM, CASE]));
-            }
-        }
+    for demand in DEMANDS {
+        all.extend(dense_settings(demand).map(|setting| Wanted::new(setting, &[SLURM, CASE])));
     }
     all
 }
@@ -45,52 +45,37 @@ fn dense(
     demand: f64,
     of: impl Fn(&All, &Setting) -> Result<Vec<f64>, Error>,
 ) -> Result<Vec<f64>, Error> {
-    let mut sums: Vec<f64> = Vec::new();
-    for system in System::ALIKE {
-        for ratio in DENSE {
-            let values = of(all, &slowed(system, ratio, demand))?;
-            sums.resize(values.len(), 0.0);
-            sums.iter_mut()
-                .zip(values)
-                .for_each(|(sum, own)| *sum += own);
-        }
-    }
-    let count = (System::ALIKE.len() * DENSE.len()) as f64;
-    Ok(sums.into_iter().map(|sum| sum / count).collect())
+    means(dense_settings(demand).map(|setting| of(all, &setting)))
+}
+
+/// The batches of Table 2 under a demand, in its order.
+fn dense_settings(demand: f64) -> impl Iterator<Item = Setting> {
+    let systems = System::ALIKE.into_iter();
+    systems.flat_map(move |system| DENSE.map(|ratio| slowed(system, ratio, demand)))
 }
 
 pub(super) fn kernels(all: &All) -> Result<Section, Error> {
     let mut section = Section::new("kernels", "Slowdown of kernels (Table 2)");
-    let published = [
-        ("1:4-A", -1.7),
-        ("0:1-A", 7.5),
-        ("1:4-B", 5.7),
-        ("0:1-B", 0.7),
-        ("1:4-C", 0.4),
-        ("0:1-C", 0.7),
-    ];
     let mut rows = Vec::new();
     let mut most = f64::NEG_INFINITY;
-    let mut at = published.iter();
-    for system in System::ALIKE {
-        for ratio in [Ratio(1, 4), Ratio(0, 1)] {
-            let mut row = vec![format!("{}-{}", ratio.name(), system.name())];
-            row.extend(at.next().map(|own| own.1.to_string()));
-            for demand in [0.2, 0.3, 0.33, 0.4, 0.5] {
-                let value = all.mean(&slowed(system, ratio, demand), CASE, |own| own.kernels)?;
-                if demand == 0.33 {
-                    most = most.max(value.mean);
-                }
-                row.push(mean_pm(value));
-                section.insert(
-                    format!("{}-{} at {demand}", ratio.name(), system.name()),
-                    BTreeMap::from([("slowdown_percent", value.mean)]),
-                );
+    for (published, setting) in PUBLISHED.iter().zip(dense_settings(THIRD)) {
+        let batch = format!("{}-{}", setting.ratio.name(), setting.system.name());
+        let mut row = vec![batch.clone(), published.to_string()];
+        for demand in DEMANDS {
+            let setting = Setting { demand, ..setting };
+            let value = all.mean(&setting, CASE, |own| own.kernels)?;
+            if demand == THIRD {
+                most = most.max(value.mean);
             }
-            rows.push(row);
+            row.push(mean_pm(value));
+            section.insert(
+                format!("{batch} at {demand}"),
+                BTreeMap::from([("slowdown_percent", value.mean)]),
+            );
         }
+        rows.push(row);
     }
-    let own = dense(all, 0.33, |all, setting| {
+    let own = dense(all, THIRD, |all, setting| {
         let own = all.of(setting, CASE)?;
         Ok(own.iter().map(|own| own.kernels).collect())
     })?;
@@ -194,20 +179,11 @@ pub(super) fn memory(all: &All, seed: u64) -> Result<Section, Error> {
     let (mut rows, mut most) = (Vec::new(), None::<Interval>);
     for own in &DEFINITIONS {
         let mut row = vec![own.name.to_owned()];
-        let mut sums: Vec<f64> = Vec::new();
-        let mut count = 0.0;
-        for system in System::ALIKE {
-            for &mix in Ratio::mixed() {
-                let values = ratio(&Setting::s1(system, mix), own)?;
-                sums.resize(values.len(), 0.0);
-                sums.iter_mut()
-                    .zip(values)
-                    .for_each(|(sum, own)| *sum += own);
-                count += 1.0;
-            }
-        }
-        let mixes: Vec<f64> = sums.into_iter().map(|sum| sum / count).collect();
-        let mixes = mean_interval(&mixes);
+        let settings = System::ALIKE.into_iter().flat_map(|system| {
+            let mixes = Ratio::mixed().iter();
+            mixes.map(move |&mix| Setting::s1(system, mix))
+        });
+        let mixes = mean_interval(&means(settings.map(|setting| ratio(&setting, own)))?);
         let shown = mean_interval(&ratio(&Setting::s1(System::C, Ratio(1, 4)), own)?);
         let alone = mean_interval(&ratio(&Setting::s1(System::C, Ratio(0, 1)), own)?);
         row.extend([mixes, shown, alone].map(mean_pm));

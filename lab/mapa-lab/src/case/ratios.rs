@@ -6,7 +6,7 @@ use mapa_front::Error;
 use mapa_sim::{Interval, mean_interval};
 
 use super::setting::{Ratio, Setting, System};
-use super::trials::{All, BLOCKING, CASE, Of, SLURM, Wanted};
+use super::trials::{All, BLOCKING, CASE, Of, SLURM, Wanted, means};
 use crate::claim::{Claim, Verdict, bounds, mean_pm};
 use crate::picture::{Heights, Line, lines};
 use crate::report::Section;
@@ -84,19 +84,11 @@ fn over_mixes(
     slurm: &str,
     gain: Gain,
 ) -> Result<Vec<f64>, Error> {
-    let mut sums: Vec<f64> = Vec::new();
-    let mut count = 0.0;
-    for &system in systems {
-        for &ratio in Ratio::mixed() {
-            let values = gain(all, &Kind { system, small }.at(ratio), slurm)?;
-            sums.resize(values.len(), 0.0);
-            sums.iter_mut()
-                .zip(values)
-                .for_each(|(sum, own)| *sum += own);
-            count += 1.0;
-        }
-    }
-    Ok(sums.into_iter().map(|sum| sum / count).collect())
+    let kinds = systems.iter().map(|&system| Kind { system, small });
+    means(kinds.flat_map(|kind| {
+        let mixes = Ratio::mixed().iter();
+        mixes.map(move |&ratio| gain(all, &kind.at(ratio), slurm))
+    }))
 }
 
 /// A published mean over the five mixes, and ours.

@@ -6,7 +6,7 @@ use mapa_front::Error;
 use mapa_sim::mean_interval;
 
 use super::setting::{Ratio, Setting, System};
-use super::trials::{All, CASE, SLURM, Wanted};
+use super::trials::{All, CASE, Of, SLURM, Wanted, means};
 use crate::claim::mean_pm;
 use crate::report::Section;
 
@@ -212,25 +212,21 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
     let mut section = Section::new("sensitivity", "What the gains depend on");
     let mut rows = Vec::new();
     for own in &CHANGES {
-        let mut sums: Vec<[f64; 3]> = Vec::new();
-        let mut count = 0.0;
-        for setting in own.settings() {
-            let rate = all.over(&setting, SLURM, own.manager, |own| own.makespan)?;
-            let means = all.over(&setting, SLURM, own.manager, |own| own.turnaround)?;
-            let jobs = all.of(&setting, own.manager)?.iter().map(|own| own.per_job);
-            sums.resize(rate.len(), [0.0; 3]);
-            for (sum, ((rate, means), jobs)) in
-                sums.iter_mut().zip(rate.into_iter().zip(means).zip(jobs))
-            {
-                *sum = [sum[0] + rate, sum[1] + means, sum[2] + jobs];
-            }
-            count += 1.0;
-        }
-        let of = |at: usize| {
-            let values: Vec<f64> = sums.iter().map(|own| own[at] / count).collect();
-            mean_interval(&values)
+        let over = |of: Of| {
+            let lists = own.settings();
+            let all =
+                means(lists.map(|own_setting| all.over(&own_setting, SLURM, own.manager, of)))?;
+            Ok::<_, Error>(mean_interval(&all))
         };
-        let values = [of(0), of(1), of(2)];
+        let by_job = own.settings().map(|setting| {
+            let numbers = all.of(&setting, own.manager)?.iter();
+            Ok(numbers.map(|own| own.per_job).collect())
+        });
+        let values = [
+            over(|own| own.makespan)?,
+            over(|own| own.turnaround)?,
+            mean_interval(&means(by_job)?),
+        ];
         rows.push(
             std::iter::once(own.name.to_owned())
                 .chain(values.map(mean_pm))

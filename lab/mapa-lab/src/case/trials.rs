@@ -155,6 +155,20 @@ impl All {
     }
 }
 
+/// The means of several lists, file by file.
+pub(super) fn means(
+    lists: impl IntoIterator<Item = Result<Vec<f64>, Error>>,
+) -> Result<Vec<f64>, Error> {
+    let (mut sums, mut count) = (Vec::new(), 0.0);
+    for list in lists {
+        let list = list?;
+        sums.resize(list.len(), 0.0);
+        sums.iter_mut().zip(list).for_each(|(sum, own)| *sum += own);
+        count += 1.0;
+    }
+    Ok(sums.into_iter().map(|sum: f64| sum / count).collect())
+}
+
 /// A batch under a manager.
 pub(super) fn outcome(
     setting: &Setting,
