@@ -231,3 +231,65 @@ fn the_record_has_an_adopted_job_since_its_start() {
         (Time::from_secs(7), DeviceSet::from([1, 2]))
     );
 }
+
+/// On a machine that gives its devices in pairs every scheduler of whole devices finds the pair that
+/// is left, though tables of sets know nothing of pairs.
+#[test]
+fn every_scheduler_starts_a_job_on_the_sets_that_are_offered() {
+    let mut fabric = joined(&[50.0; 4]).fabric().clone();
+    let set = |ids: &[u32]| -> DeviceSet { ids.iter().copied().map(DeviceId).collect() };
+    let mut sets: Vec<DeviceSet> = (0..4).map(|id| set(&[id])).collect();
+    sets.extend([set(&[0, 1]), set(&[2, 3]), set(&[0, 1, 2, 3])]);
+    fabric.set_offered(Some(sets)).unwrap();
+    let graph = std::sync::Arc::new(fabric.lower().unwrap());
+    for name in [
+        "fifo",
+        "easy-backfill",
+        "conservative-backfill",
+        "shortest-first",
+        "foresight",
+        "first-fit",
+        "topology-plan",
+    ] {
+        let mut scheduler = BuiltIn::named(name, Box::new(lowest_id())).unwrap();
+        let mut fleet = Fleet::new([graph.clone()]);
+        let mut orders = Vec::new();
+        let facts = [
+            adopted(job(1, 1, 100), &[1], 0),
+            Event::Arrived(job(2, 2, 10)),
+        ];
+        step(&mut *scheduler, &mut fleet, Time::ZERO, facts, &mut orders).unwrap();
+        let given: Vec<&Placed> = orders
+            .iter()
+            .filter_map(|order| match order {
+                Action::Place { at, .. } => Some(at),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(given.len(), 1, "{name}: {orders:?}");
+        let found: DeviceSet = given[0].placement.iter().copied().collect();
+        assert_eq!(found, set(&[2, 3]), "{name}");
+    }
+}
+
+/// A device whose user is adopted and which is cordoned at the same moment keeps its user.
+#[test]
+fn an_adoption_comes_before_a_cordon_of_its_moment() {
+    let mut timeline = mapa_sched::Timeline::default();
+    timeline.put(Time::ZERO, cause(0, 1, true));
+    timeline.put(Time::ZERO, adopted(job(1, 1, 100), &[1], 0));
+    let facts: Vec<Event> = std::iter::from_fn(|| timeline.take(Time::ZERO))
+        .map(|own| own.1)
+        .collect();
+    let mut fleet = fleet();
+    let mut scheduler = BuiltIn::named("fifo", Box::new(lowest_id())).unwrap();
+    step(
+        &mut *scheduler,
+        &mut fleet,
+        Time::ZERO,
+        facts,
+        &mut Vec::new(),
+    )
+    .unwrap();
+    assert_eq!(fleet.tenants().count(), 1);
+}

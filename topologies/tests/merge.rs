@@ -565,3 +565,21 @@ proptest! {
         prop_assert_eq!(facts(&graph), facts(&machine.graph_with_host().unwrap()));
     }
 }
+
+#[test]
+fn the_sets_that_one_dump_offers_hold_for_the_merged_machine() {
+    let mut machine = named("dgx-a100").unwrap();
+    let set = |ids: [u32; 2]| ids.into_iter().map(mapa_core::DeviceId).collect();
+    machine
+        .fabric
+        .set_offered(Some(vec![set([0, 1]), set([2, 3])]))
+        .unwrap();
+    let bare = named("dgx-a100").unwrap();
+    for dumps in [
+        vec![dump(&machine), dump(&bare)],
+        vec![dump(&bare), dump(&machine)],
+    ] {
+        let merged = merge(dumps).unwrap().dump.into_machine().unwrap();
+        assert_eq!(merged.fabric.offered(), machine.fabric.offered());
+    }
+}

@@ -136,7 +136,7 @@ pub(crate) struct RunArgs {
     /// Wait in the queue if the devices are in use.
     #[arg(long)]
     pub wait: bool,
-    /// The order of the queue: a scheduler such as easy, foresight, topology-plan [default: first come, first
+    /// The order of the queue: a scheduler such as easy-backfill, foresight or topology-plan [default: first come, first
     /// served, and nobody overtakes].
     #[arg(long, value_name = "NAME")]
     pub scheduler: Option<String>,

@@ -12,6 +12,9 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
 use crate::error::Error;
 
 /// The variable that marks every process of a lease: the ledger's id, a colon, the lease's number.
@@ -24,6 +27,18 @@ const PASSES: usize = 300;
 
 /// How often a process without variables is looked at again. Some have none for good.
 const BARE_PASSES: usize = 3;
+
+/// The parent of the kernel's threads.
+const KTHREADD: i32 = 2;
+
+/// The processes that bear marks.
+#[derive(Clone, Debug, Default)]
+pub struct Marked {
+    /// By mark, the first that started first.
+    pub found: BTreeMap<String, Vec<Identity>>,
+    /// Whether every process could be looked at. If not, one that bears a mark may be missing.
+    pub complete: bool,
+}
 
 /// A process that cannot be confused with a later one of the same number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +60,7 @@ pub enum Life {
     Runs,
     /// It has ended, or is a zombie that holds nothing any more.
     Ended,
-    /// It was told of by another PID namespace, so it cannot be judged from here.
+    /// It was told of by another PID namespace, or is hidden, so it cannot be judged from here.
     Elsewhere,
 }
 
@@ -132,13 +147,19 @@ impl Processes {
         }
         match self.stat(of.pid) {
             Some(stat) if stat.start == of.start && !stat.dead => Life::Runs,
-            _ => Life::Ended,
+            Some(_) => Life::Ended,
+            // `hidepid` hides others' processes from `/proc`. Asking for one of this number does not.
+            None => match Pid::from_raw(of.pid).map(test_kill_process) {
+                None | Some(Err(Errno::SRCH)) => Life::Ended,
+                Some(_) => Life::Elsewhere,
+            },
         }
     }
 
     fn stat(&self, pid: i32) -> Option<Stat> {
-        let text = fs::read_to_string(self.proc.join(pid.to_string()).join("stat")).ok()?;
-        parse(&text)
+        let line = fs::read(self.proc.join(pid.to_string()).join("stat")).ok()?;
+        // The kernel cuts names at 15 bytes, in the middle of a character too.
+        parse(&String::from_utf8_lossy(&line))
     }
 
     /// The ids of all processes that can be seen.
@@ -163,8 +184,9 @@ impl Processes {
     ///
     /// O(all processes of the machine) a pass: asked only when a lease's own processes are gone.
     #[must_use]
-    pub fn marked(&self) -> BTreeMap<String, Vec<Identity>> {
+    pub fn marked(&self) -> Marked {
         let mut found: BTreeMap<String, Vec<Identity>> = BTreeMap::new();
+        let mut complete = false;
         // Processes that were read and bear no mark. That they end hides nobody.
         let mut others: BTreeSet<i32> = BTreeSet::new();
         for pass in 0..PASSES {
@@ -177,13 +199,17 @@ impl Processes {
                     Err(error) => {
                         // Those of other users are nobody's that could be found here.
                         let hidden = error.kind() == ErrorKind::PermissionDenied;
-                        ended |= !hidden && !others.contains(&pid);
+                        // Threads of the kernel and zombies have no variables to read.
+                        if hidden || self.is_bare(pid) {
+                            others.insert(pid);
+                        }
+                        ended |= !others.contains(&pid);
                         continue;
                     }
                 };
                 if let Some(mark) = mark_in(&variables) {
                     found.entry(mark).or_default().extend(self.identity(pid));
-                } else if !variables.is_empty() || !self.may_have_variables(pid) {
+                } else if !variables.is_empty() || self.is_bare(pid) {
                     others.insert(pid);
                 } else if fs::read_link(folder.join("exe")).is_err() {
                     ending = true;
@@ -192,6 +218,7 @@ impl Processes {
                 }
             }
             if !ended && !ending && (!bare || pass >= BARE_PASSES) {
+                complete = true;
                 break;
             }
             if ending || bare {
@@ -201,29 +228,28 @@ impl Processes {
         for processes in found.values_mut() {
             processes.sort_by_key(|own| (own.start, own.pid));
         }
-        found
+        Marked { found, complete }
     }
 
-    /// Whether a process without variables is neither a thread of the kernel nor dead.
-    fn may_have_variables(&self, pid: i32) -> bool {
-        /// The parent of the kernel's threads.
-        const KTHREADD: i32 = 2;
-        let stat = self.stat(pid);
-        stat.is_some_and(|own| !own.dead && own.parent != KTHREADD && pid != KTHREADD)
+    /// Whether a process is a thread of the kernel, or a zombie: it has no variables.
+    fn is_bare(&self, pid: i32) -> bool {
+        self.stat(pid)
+            .is_some_and(|own| own.dead || own.parent == KTHREADD || pid == KTHREADD)
     }
 
-    /// A process of this user that started no earlier than that tick and whose variables cannot be
-    /// read: it may belong to any lease of the user.
+    /// Whether a process of this user started no earlier than that tick and hides its variables: it
+    /// may belong to any lease of the user.
     #[must_use]
-    pub fn hidden_of(&self, uid: u32, since: i64) -> Option<Identity> {
-        self.pids().into_iter().find_map(|pid| {
+    pub fn hides_one_of(&self, uid: u32, since: i64) -> bool {
+        self.pids().into_iter().any(|pid| {
             let folder = self.proc.join(pid.to_string());
-            let owner = fs::metadata(&folder).ok()?.uid();
-            let own = self.identity(pid)?;
+            let is_owner = fs::metadata(&folder).is_ok_and(|own| own.uid() == uid);
+            let is_later = self.identity(pid).is_some_and(|own| own.start >= since);
             // One that has ended meanwhile cannot be opened either, and holds nothing.
-            let opened = fs::File::open(folder.join("environ"));
-            let hidden = opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
-            (owner == uid && own.start >= since && hidden).then_some(own)
+            let opened = || fs::File::open(folder.join("environ"));
+            let is_hidden =
+                || opened().is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+            is_owner && is_later && !self.is_bare(pid) && is_hidden()
         })
     }
 
@@ -308,6 +334,12 @@ mod tests {
                 .dead
         );
         assert_eq!(parse("17 (a"), None);
+        let cut = [
+            b"17 (caf\xc3) S 4 ".as_slice(),
+            &line.as_bytes()[line.find("17 17").unwrap()..],
+        ];
+        let stat = parse(&String::from_utf8_lossy(&cut.concat())).unwrap();
+        assert_eq!((stat.parent, stat.start), (4, 98_765));
     }
 
     #[test]

@@ -3,11 +3,9 @@
 //! Every program that is about to decide does this first, in the transaction of the decision. So
 //! nothing must be running for a crash to be noticed, and nobody decides on what a crash left.
 
-use std::collections::BTreeMap;
-
 use crate::error::Error;
 use crate::ledger::{Books, Lease};
-use crate::process::{Identity, Life, Processes};
+use crate::process::{Identity, Life, Marked, Processes};
 
 /// What recovery did.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,7 +36,7 @@ impl Recovered {
 pub fn recover(books: &Books<'_>, processes: &Processes, owner: &str) -> Result<Recovered, Error> {
     let mut done = Recovered::default();
     // Reading the variables of all processes takes milliseconds, so only a dead owner asks for it.
-    let mut marked: Option<BTreeMap<String, Vec<Identity>>> = None;
+    let mut marked: Option<Marked> = None;
     for lease in books.leases()? {
         match processes.life(&lease.asker.process) {
             Life::Runs | Life::Elsewhere => {
@@ -59,6 +57,7 @@ pub fn recover(books: &Books<'_>, processes: &Processes, owner: &str) -> Result<
         }
         let marked = marked.get_or_insert_with(|| processes.marked());
         let mut alive = marked
+            .found
             .get(&books.mark(lease.id))
             .cloned()
             .unwrap_or_default();
@@ -66,29 +65,30 @@ pub fn recover(books: &Books<'_>, processes: &Processes, owner: &str) -> Result<
         let child = lease
             .child
             .iter()
-            .filter(|own| processes.life(own) == Life::Runs);
+            .filter(|own| processes.life(own) != Life::Ended);
         alive.splice(0..0, child.cloned());
-        // Another user's variables cannot be read. Rather hold devices too long than give them twice.
-        let hidden = || processes.hidden_of(lease.asker.uid, lease.asker.process.start);
-        match alive.into_iter().next().or_else(hidden) {
-            None => {
+        let Some(heir) = alive.into_iter().next() else {
+            // Another user's variables cannot be read, and a look may miss one. Rather hold devices too
+            // long than give them twice. Who might go on is not known, so nobody becomes the holder.
+            let asker = &lease.asker;
+            if !marked.complete || processes.hides_one_of(asker.uid, asker.process.start) {
+                done.leases.push(lease);
+            } else {
                 let why = "its process is gone, and so is all that it had started";
                 free(books, &mut done, lease, owner, why)?;
             }
-            Some(heir) if heir == lease.asker.process => done.leases.push(lease),
-            Some(heir) => {
-                let reason = format!(
-                    "process {} is gone, and process {} that it had started goes on",
-                    lease.asker.process.pid, heir.pid
-                );
-                books.adopt(owner, &lease, &heir, &reason)?;
-                done.adopted.push((lease.clone(), heir.clone()));
-                let mut lease = lease;
-                lease.adopted = true;
-                lease.asker.process = heir;
-                done.leases.push(lease);
-            }
-        }
+            continue;
+        };
+        let reason = format!(
+            "process {} is gone, and process {} that it had started goes on",
+            lease.asker.process.pid, heir.pid
+        );
+        books.adopt(owner, &lease, &heir, &reason)?;
+        done.adopted.push((lease.clone(), heir.clone()));
+        let mut lease = lease;
+        lease.adopted = true;
+        lease.asker.process = heir;
+        done.leases.push(lease);
     }
     for ticket in books.queue()? {
         if processes.life(&ticket.asker.process) == Life::Ended {

@@ -283,6 +283,7 @@ pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Er
             told.extend(
                 processes
                     .marked()
+                    .found
                     .remove(&mark)
                     .unwrap_or_default()
                     .iter()
@@ -330,6 +331,12 @@ pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Er
         recover(books, &processes, &owner).map(drop)
     })?;
     ring_first(ledger)?;
+    if still(ledger, id)? {
+        return Err(Error::at(
+            format_args!("lease {id}"),
+            "it still holds: its processes cannot be seen from here; expected its owner, or root, where it was started",
+        ));
+    }
     if output.json {
         output.object(&serde_json::json!({ "freed": id }));
     } else {
@@ -349,7 +356,7 @@ fn alive(processes: &Processes, lease: &Lease, mark: &str) -> bool {
             .child
             .iter()
             .any(|own| processes.life(own) == Life::Runs)
-        || processes.marked().contains_key(mark)
+        || processes.marked().found.contains_key(mark)
 }
 
 /// The whole devices that these words name, as the ledger knows them. No words stand for the machine.

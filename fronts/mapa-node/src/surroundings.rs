@@ -153,9 +153,7 @@ fn bind(sys: &Path, found: &mut Surroundings) {
     }
     let allowed = sched_getaffinity(None).ok();
     cpus.retain(|cpu| {
-        allowed
-            .as_ref()
-            .is_none_or(|own| *cpu < CpuSet::MAX_CPU && own.is_set(*cpu))
+        *cpu < CpuSet::MAX_CPU && allowed.as_ref().is_none_or(|own| own.is_set(*cpu))
     });
     if cpus.is_empty() {
         found

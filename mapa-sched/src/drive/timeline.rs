@@ -66,11 +66,12 @@ fn rank(event: &Event) -> (u8, u64, u64) {
             _ => (2, u64::MAX, 0),
         },
         Event::LayoutIs { .. } => (3, 0, 0),
+        // What runs already takes its place before anybody who arrives, and before its device is
+        // withheld from others.
+        Event::Adopted { job, .. } => (3, 1, job.id.0),
         Event::Cordoned { machine, .. }
         | Event::Occupied { machine, .. }
         | Event::Health { machine, .. } => (4, machine.0.into(), 0),
-        // What runs already takes its place before anybody who arrives.
-        Event::Adopted { job, .. } => (4, u64::MAX, job.id.0),
         Event::Arrived(_) => (5, 0, 0),
         Event::TaskBegin { job, task, .. } => (6, job.0, task.0),
         Event::Progress { job, .. } => (7, job.0, 0),

@@ -215,9 +215,13 @@ impl Links {
         class: &Class,
         turn: &Turn<'_>,
     ) -> Result<Decision, Refusal> {
+        // Tables know nothing of sets that a machine does not offer.
         let [machine] = turn.fleet().machines() else {
             return turn.decide(&*self.fastest, &job.request);
         };
+        if machine.graph().offered().is_some() {
+            return turn.decide(&*self.fastest, &job.request);
+        }
         let view = machine.view();
         let free = view.free().words().first().map_or(0, |word| *word as u32);
         let aim = if is_sensitive(job) {

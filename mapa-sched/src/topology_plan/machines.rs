@@ -247,13 +247,11 @@ impl Machines {
         is_planned.then_some(shape)
     }
 
-    /// Whether a kind of machine is planned by counts though its sets differ: then nothing is known of
-    /// how good a set will be.
+    /// Whether a kind of machine is planned by counts though its sets differ, or offers some sets only,
+    /// which the tables do not know: then nothing is known of how good a set will be.
     pub(super) fn is_vague(&self, kind: u16) -> bool {
-        matches!(
-            self.kinds[usize::from(kind)].by,
-            By::Counts { alike: false, .. }
-        )
+        let kind = &self.kinds[usize::from(kind)];
+        kind.graph.offered().is_some() || matches!(kind.by, By::Counts { alike: false, .. })
     }
 
     /// A gene for a job of a lane that can start once the machine is idle: this one, or the fastest

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mapa_core::{DeviceId, Fabric, NodeId};
+use mapa_core::{DeviceId, DeviceSet, Fabric, NodeId};
 
 use super::contradiction::Contradiction;
 use super::devices::Devices;
@@ -31,6 +31,13 @@ pub(super) fn take(
             {
                 fabric.set_slot_gbps(node, gbps)?;
             }
+        }
+        if let Some(sets) = from.offered() {
+            let all = sets.iter().map(|set| {
+                let ids = set.iter().map(|id| devices.merged(s, id.index()));
+                ids.collect::<Option<DeviceSet>>()
+            });
+            fabric.set_offered(all.collect())?;
         }
         for ((a, b), access) in from.peer_access() {
             if let Some((a, b)) = merged(a).zip(merged(b)) {

@@ -214,12 +214,17 @@ impl<'t> Books<'t> {
     /// Notes the process that does the work of a lease.
     ///
     /// # Errors
-    /// The ledger cannot be written.
+    /// The lease has ended; the ledger cannot be written.
     pub fn started(&self, lease: i64, child: &Identity) -> Result<(), Error> {
         let mut update = self
             .at
             .prepare_cached("UPDATE leases SET child = ?2, child_start = ?3 WHERE id = ?1")?;
-        update.execute(params![lease, child.pid, child.start])?;
+        if update.execute(params![lease, child.pid, child.start])? == 0 {
+            return Err(Error::at(
+                format_args!("lease {lease}"),
+                "it has ended meanwhile: its devices may be another's",
+            ));
+        }
         Ok(())
     }
 

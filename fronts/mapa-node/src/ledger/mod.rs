@@ -12,18 +12,19 @@ mod schema;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use crate::error::Error;
 
 pub use books::Books;
 pub use rows::{Asker, Cordon, Decision, Key, Kind, Lease, Moment, Note, Ticket, now};
 
-/// How long a program waits for another's transaction. Transactions take a millisecond; only many
-/// of them, or a stopped program, make one wait.
+/// How long a program waits for another's transaction. Transactions take milliseconds, longer where
+/// a recovery looks at all processes; many of them, or a stopped program, make one wait.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The pages of the log after which it is copied into the file. Small, because the first program
@@ -64,7 +65,7 @@ impl Ledger {
             let mode: String =
                 connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
             if mode != "wal" {
-                connection.pragma_update(None, "journal_mode", "wal")?;
+                write_ahead(&connection)?;
             }
             // The last of many short programs would copy the log into the file each time it ends.
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -166,6 +167,22 @@ impl Ledger {
             return Ok(());
         }
         Err(Error::at(self.path.display(), said))
+    }
+}
+
+/// Turns the log of a new ledger on. Two programs that do so at once find the file locked, and SQLite
+/// does not wait here, as it does everywhere else.
+fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
+    let begun = Instant::now();
+    loop {
+        match connection.pragma_update(None, "journal_mode", "wal") {
+            Err(rusqlite::Error::SqliteFailure(error, _))
+                if error.code == ErrorCode::DatabaseBusy && begun.elapsed() < PATIENCE =>
+            {
+                thread::sleep(Duration::from_millis(5));
+            }
+            done => return done,
+        }
     }
 }
 
