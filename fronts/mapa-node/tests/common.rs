@@ -20,6 +20,12 @@ impl Place {
     }
 
     pub(crate) fn of(machine: &str) -> Self {
+        // Without it nothing would judge who is alone on a device.
+        let flock = Command::new("flock").arg("--version").output();
+        assert!(
+            flock.is_ok_and(|own| own.status.success()),
+            "expected the program flock, of util-linux"
+        );
         Self {
             folder: tempfile::tempdir().unwrap(),
             machine: machine.to_owned(),
@@ -130,7 +136,7 @@ done
 pub(crate) fn asker(processes: &Processes) -> Asker {
     Asker {
         tenant: "tester".to_owned(),
-        uid: 0,
+        uid: rustix::process::geteuid().as_raw(),
         process: processes.own().unwrap(),
         command: "true".to_owned(),
         policy: "{}".to_owned(),

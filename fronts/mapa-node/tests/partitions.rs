@@ -23,7 +23,7 @@ fn whatever_the_policy_a_job_gets_a_partition_or_waits_for_one() {
         "--",
         "sh",
         "-c",
-        "echo >>$LOCKS/there; sleep 60",
+        "echo >>$LOCKS/there; sleep 600",
     ];
     let mut holder = place.mapa(&holder).spawn().unwrap();
     place.await_lines("there", 1);

@@ -106,7 +106,7 @@ fn the_three_refusals_and_what_never_starts_have_statuses_of_their_own() {
             "--",
             "sh",
             "-c",
-            "echo >>$LOCKS/there; sleep 60",
+            "echo >>$LOCKS/there; sleep 600",
         ])
         .spawn()
         .unwrap();
@@ -167,7 +167,7 @@ fn signals_are_passed_on_and_their_end_is_told_as_shells_tell_it() {
             "--",
             "sh",
             "-c",
-            "echo >>$LOCKS/there; exec sleep 60",
+            "echo >>$LOCKS/there; exec sleep 600",
         ])
         .spawn()
         .unwrap();
@@ -234,13 +234,14 @@ fn a_cordoned_device_is_not_given_until_it_is_uncordoned_or_its_time_is_up() {
     assert!(error(&refused).contains("fan"), "{}", error(&refused));
     assert!(place.run(&["uncordon", "0", "GPU3"]).status.success());
     assert_eq!(place.run(&["uncordon", "0"]).status.code(), Some(2));
-    assert!(
-        place
-            .run(&["cordon", "--all", "--for", "1s"])
-            .status
-            .success()
-    );
+    let cordon = |length: &str| {
+        let done = place.run(&["cordon", "--all", "--for", length]);
+        assert!(done.status.success(), "{}", error(&done));
+    };
+    cordon("1h");
     assert_eq!(free(), 0);
+    // The shorter one takes the place of the longer one, and ends by itself.
+    cordon("1s");
     std::thread::sleep(Duration::from_millis(1100));
     assert_eq!(free(), 8);
 }
@@ -270,7 +271,7 @@ fn who_waits_is_told_why_and_where_and_a_signal_takes_it_out_of_the_queue() {
             "--",
             "sh",
             "-c",
-            "echo >>$LOCKS/there; sleep 60",
+            "echo >>$LOCKS/there; sleep 600",
         ])
         .spawn()
         .unwrap();
@@ -303,9 +304,10 @@ fn who_waits_is_told_why_and_where_and_a_signal_takes_it_out_of_the_queue() {
             .contains("1 job waits before this one"),
         "{queue:?}"
     );
-    signal(first.id(), "INT");
+    // A shell that runs the tests in the background has them ignore SIGINT.
+    signal(first.id(), "TERM");
     let output = first.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(128 + 2));
+    assert_eq!(output.status.code(), Some(128 + 15));
     assert!(
         error(&output).contains("position 1 of 1"),
         "{}",
@@ -343,12 +345,13 @@ fn who_waits_is_told_why_and_where_and_a_signal_takes_it_out_of_the_queue() {
         u32::try_from(adopted["pid"].as_i64().unwrap()).unwrap(),
         "KILL",
     );
+    // Either it is freed by this command, or somebody's look was faster: then there is no such lease.
+    let freed = place.run(&["free", &adopted["lease"].to_string()]);
+    let code = freed.status.code();
     assert!(
-        place
-            .run(&["free", &adopted["lease"].to_string()])
-            .status
-            .code()
-            .is_some()
+        code == Some(0) || code == Some(2) && error(&freed).contains("no lease"),
+        "{}",
+        error(&freed)
     );
     assert_eq!(second.wait_with_output().unwrap().status.code(), Some(0));
 }
@@ -366,7 +369,7 @@ fn a_queue_can_be_ordered_by_a_scheduler() {
             "--",
             "sh",
             "-c",
-            "echo >>$LOCKS/there; sleep 2",
+            "echo >>$LOCKS/there; while [ ! -e $LOCKS/order ]; do sleep .05; done",
         ])
         .spawn()
         .unwrap();

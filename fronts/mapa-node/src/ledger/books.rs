@@ -278,6 +278,14 @@ impl<'t> Books<'t> {
         Ok(())
     }
 
+    /// How the connection syncs: SQLite's number.
+    #[cfg(test)]
+    pub(super) fn synchronous(&self) -> Result<i64, Error> {
+        Ok(self
+            .at
+            .pragma_query_value(None, "synchronous", |row| row.get(0))?)
+    }
+
     /// Makes the tenant known.
     fn know(&self, asker: &Asker) -> Result<(), Error> {
         let mut insert = self.at.prepare_cached(

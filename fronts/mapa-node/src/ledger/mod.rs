@@ -214,3 +214,32 @@ fn identify(connection: &mut Connection) -> Result<String, Error> {
     transaction.commit()?;
     Ok(id)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a change is synced with, as SQLite numbers it: 1 is NORMAL, 2 is FULL.
+    #[test]
+    fn what_must_survive_a_power_cut_is_synced_in_full() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ledger = Ledger::open(folder.path().join("ledger.db")).unwrap();
+        for (sync, expected) in [(Sync::Boot, 1), (Sync::Disk, 2), (Sync::Boot, 1)] {
+            let found = ledger.change(sync, |books| books.synchronous()).unwrap();
+            assert_eq!(found, expected, "{sync:?}");
+        }
+    }
+
+    #[test]
+    fn programs_that_open_a_new_ledger_at_once_wait_for_each_other() {
+        for _ in 0..20 {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("ledger.db");
+            thread::scope(|scope| {
+                for _ in 0..8 {
+                    scope.spawn(|| Ledger::open(&path).unwrap());
+                }
+            });
+        }
+    }
+}
