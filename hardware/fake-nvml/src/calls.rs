@@ -2,14 +2,12 @@
 
 /// The calls that the library has, in alphabetical order. A client that looks for another finds no
 /// symbol.
-pub const CALLS: [&str; 112] = [
+pub const CALLS: [&str; 106] = [
     "nvmlComputeInstanceDestroy",
-    "nvmlComputeInstanceGetInfo",
     "nvmlComputeInstanceGetInfo_v2",
     "nvmlDeviceCreateGpuInstance",
     "nvmlDeviceCreateGpuInstanceWithPlacement",
     "nvmlDeviceGetArchitecture",
-    "nvmlDeviceGetAttributes",
     "nvmlDeviceGetAttributes_v2",
     "nvmlDeviceGetBoardId",
     "nvmlDeviceGetBrand",
@@ -61,14 +59,11 @@ pub const CALLS: [&str; 112] = [
     "nvmlDeviceGetNvLinkCapability",
     "nvmlDeviceGetNvLinkErrorCounter",
     "nvmlDeviceGetNvLinkRemoteDeviceType",
-    "nvmlDeviceGetNvLinkRemotePciInfo",
     "nvmlDeviceGetNvLinkRemotePciInfo_v2",
     "nvmlDeviceGetNvLinkState",
     "nvmlDeviceGetNvLinkVersion",
     "nvmlDeviceGetP2PStatus",
-    "nvmlDeviceGetPciInfo",
     "nvmlDeviceGetPciInfoExt",
-    "nvmlDeviceGetPciInfo_v2",
     "nvmlDeviceGetPciInfo_v3",
     "nvmlDeviceGetPcieReplayCounter",
     "nvmlDeviceGetPcieThroughput",
@@ -92,7 +87,6 @@ pub const CALLS: [&str; 112] = [
     "nvmlErrorString",
     "nvmlEventSetCreate",
     "nvmlEventSetFree",
-    "nvmlEventSetWait",
     "nvmlEventSetWait_v2",
     "nvmlGpuInstanceCreateComputeInstance",
     "nvmlGpuInstanceCreateComputeInstanceWithPlacement",

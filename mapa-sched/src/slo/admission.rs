@@ -11,6 +11,11 @@ use super::under_way::Step;
 
 pub(super) fn act(step: &mut Step<'_>) {
     let tick = step.input.tick;
+    // Where nothing else is decided nobody is admitted or rejected, but nobody is forgotten either.
+    if step.is_blind() || step.is_clock_back || step.input.command.is_some() {
+        step.state.queue.extend_from_slice(&step.input.newcomers);
+        return;
+    }
     let mut waiting = std::mem::take(&mut step.state.queue);
     waiting.extend_from_slice(&step.input.newcomers);
     // Two that are admitted in one tick must not both count on the same quiet tenant.

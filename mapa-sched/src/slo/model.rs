@@ -98,6 +98,12 @@ impl Model {
                 self.slices
             ));
         }
+        if self.slices.len() > usize::from(u8::MAX) {
+            return bad(format!(
+                "{} profiles: expected at most 255",
+                self.slices.len()
+            ));
+        }
         let tables = [&self.heavy_weight, &self.compute, &self.training];
         for table in tables {
             let is_well = table.iter().all(|own| own.is_finite() && *own >= 0.0);

@@ -86,14 +86,14 @@ impl SloScheduler {
     /// One tick of one job's controller.
     fn guard(&mut self, job: JobId, tick: u64, turn: &mut Turn<'_>) {
         let Some((machine, at)) = place_of(turn, job) else {
-            return;
+            return self.lose(job, turn);
         };
         let ports = ports(turn, machine);
         let Some(place) = ports
             .iter()
             .position(|own| Some(*own) == port_of(turn, machine, at))
         else {
-            return;
+            return self.lose(job, turn);
         };
         let snapshot = self.snapshot(turn, job, machine, &ports, tick);
         let Some(own) = self.guarded.get_mut(&job) else {
@@ -121,6 +121,14 @@ impl SloScheduler {
         own.state = Some(state);
         for order in orders {
             self.carry_out(job, machine, &ports, order, turn);
+        }
+    }
+
+    /// Ends what the controller of a job has ordered: the job has no place, or one that is not known.
+    fn lose(&mut self, job: JobId, turn: &mut Turn<'_>) {
+        self.lift(job, turn);
+        if let Some(own) = self.guarded.get_mut(&job) {
+            own.state = None;
         }
     }
 
@@ -248,8 +256,8 @@ impl SloScheduler {
             Order::Lift => self.lift(job, turn),
             Order::Relaunch { to, .. } => {
                 let done = self.relocate(job, machine, ports.get(to.place as usize).copied(), turn);
-                if done && to.pinned {
-                    turn.throttle(job, Guard::AvoidInterruptCores(true));
+                if done {
+                    turn.throttle(job, Guard::AvoidInterruptCores(to.pinned));
                 }
                 if let Some(own) = self.guarded.get_mut(&job) {
                     let became = if done {

@@ -50,8 +50,7 @@ pub fn step(settings: &Settings, state: &mut State, input: &Input) -> Decision {
     let mut has_ended = false;
     for row in &TABLE {
         let is_last = row.id == RowId::Admission;
-        let holds = now.is_blind() && is_last;
-        if has_ended && !is_last || holds {
+        if has_ended && !is_last {
             continue;
         }
         if row.phases.contains(&now.state.phase.kind()) && (row.applies)(&now) {

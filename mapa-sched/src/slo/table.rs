@@ -70,7 +70,7 @@ pub const TABLE: [Row; 14] = [
     Row {
         id: RowId::Lift,
         phases: ANY,
-        when: "throttle due, stop, crash recovery, clock back",
+        when: "throttle due, stop, crash recovery, clock back, feed lost",
         does: "lift the throttle",
         next: "guard rests for the cool-down",
         ends: false,

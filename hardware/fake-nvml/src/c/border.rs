@@ -101,6 +101,13 @@ impl<T: Copy> Out<T> {
         Ok(())
     }
 
+    /// The version with which C's structure begins. No more than that is read: an older structure is
+    /// smaller.
+    pub(super) fn version(self) -> Answer<c_uint> {
+        // SAFETY: structures with a version begin with it, in every version.
+        unsafe { self.cast::<c_uint>() }.get()
+    }
+
     /// The same place, for another structure.
     ///
     /// # Safety

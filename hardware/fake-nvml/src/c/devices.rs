@@ -98,12 +98,6 @@ calls! {
         mode.set(0)
     };
 
-    fn nvmlDeviceGetPciInfo(device: by nvmlDevice_t, pci: out nvmlPciInfo_t) |call| {
-        pci.set(pci_info(&call.whole(device)?.gpu().pci))
-    };
-    fn nvmlDeviceGetPciInfo_v2(device: by nvmlDevice_t, pci: out nvmlPciInfo_t) |call| {
-        pci.set(pci_info(&call.whole(device)?.gpu().pci))
-    };
     fn nvmlDeviceGetPciInfo_v3(device: by nvmlDevice_t, pci: out nvmlPciInfo_t) |call| {
         pci.set(pci_info(&call.whole(device)?.gpu().pci))
     };
@@ -111,7 +105,7 @@ calls! {
         let seat = call.whole(device)?;
         let own = &seat.gpu().pci;
         let info = pci_info(own);
-        let version = pci.get()?.version;
+        let version = pci.version()?;
         if version != version_of::<nvmlPciInfoExt_t>(1) {
             return Err(Code::ArgumentVersionMismatch);
         }
@@ -151,7 +145,7 @@ calls! {
     };
     fn nvmlDeviceGetMemoryInfo_v2(device: by nvmlDevice_t, memory: out nvmlMemory_v2_t) |call| {
         let seat = call.device(device)?;
-        let version = memory.get()?.version;
+        let version = memory.version()?;
         if version != version_of::<nvmlMemory_v2_t>(2) {
             return Err(Code::ArgumentVersionMismatch);
         }

@@ -59,9 +59,6 @@ calls! {
         let next = seat.state().next_event;
         library::with_set(number_of(set)?, |set| set.watched.push((seat.device, types, next)))
     };
-    fn nvmlEventSetWait(
-        set: by nvmlEventSet_t, data: out nvmlEventData_t, timeout_ms: by c_uint,
-    ) |call| wait(call, set, data, timeout_ms);
     fn nvmlEventSetWait_v2(
         set: by nvmlEventSet_t, data: out nvmlEventData_t, timeout_ms: by c_uint,
     ) |call| wait(call, set, data, timeout_ms);

@@ -225,9 +225,6 @@ calls! {
         let its = own.now().compute.iter().find(|compute| compute.id == id);
         compute.set(compute_handle(own.seat.device, own.now(), its.ok_or(Code::NotFound)?))
     };
-    fn nvmlComputeInstanceGetInfo(
-        compute: by nvmlComputeInstance_t, info: out nvmlComputeInstanceInfo_t,
-    ) |call| tell_compute(call, compute, info);
     fn nvmlComputeInstanceGetInfo_v2(
         compute: by nvmlComputeInstance_t, info: out nvmlComputeInstanceInfo_t,
     ) |call| tell_compute(call, compute, info);
@@ -267,9 +264,6 @@ calls! {
         seat.mig().ok_or(Code::InvalidArgument)?;
         device.set(Handle::Gpu { device: seat.device as u16 }.pointer())
     };
-    fn nvmlDeviceGetAttributes(
-        device: by nvmlDevice_t, attributes: out nvmlDeviceAttributes_t,
-    ) |call| tell_attributes(call, device, attributes);
     fn nvmlDeviceGetAttributes_v2(
         device: by nvmlDevice_t, attributes: out nvmlDeviceAttributes_t,
     ) |call| tell_attributes(call, device, attributes);
@@ -311,8 +305,7 @@ fn profile_info(facts: &ProfileFacts) -> nvmlGpuInstanceProfileInfo_t {
 
 /// Tells a profile in the version of the structure that C asks for.
 fn tell_profile(facts: &ProfileFacts, info: Out<nvmlGpuInstanceProfileInfo_v2_t>) -> Answer {
-    // SAFETY: all versions of the structure begin with their version.
-    let version = unsafe { info.cast::<c_uint>() }.get()?;
+    let version = info.version()?;
     let first = profile_info(facts);
     let name = array(&format!("MIG {}", facts.name));
     if version == version_of::<nvmlGpuInstanceProfileInfo_v2_t>(2) {
@@ -451,8 +444,7 @@ fn tell_compute_profile(
     name: &str,
     info: Out<nvmlComputeInstanceProfileInfo_v2_t>,
 ) -> Answer {
-    // SAFETY: all versions of the structure begin with their version.
-    let version = unsafe { info.cast::<c_uint>() }.get()?;
+    let version = info.version()?;
     let name = array(name);
     if version == version_of::<nvmlComputeInstanceProfileInfo_v2_t>(2) {
         return info.set(nvmlComputeInstanceProfileInfo_v2_t {

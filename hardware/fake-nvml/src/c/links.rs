@@ -85,9 +85,6 @@ calls! {
             _ => return Err(Code::InvalidArgument),
         })
     };
-    fn nvmlDeviceGetNvLinkRemotePciInfo(
-        device: by nvmlDevice_t, link: by c_uint, pci: out nvmlPciInfo_t,
-    ) |call| remote(call, device, link, pci);
     fn nvmlDeviceGetNvLinkRemotePciInfo_v2(
         device: by nvmlDevice_t, link: by c_uint, pci: out nvmlPciInfo_t,
     ) |call| remote(call, device, link, pci);

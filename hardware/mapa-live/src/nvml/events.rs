@@ -75,23 +75,27 @@ fn run(
         }
     };
     let _ = ready.send(Ok(()));
+    let mut failures = 0;
     // A caller that no longer listens ends the watch.
     while !stop.load(Ordering::Relaxed) {
         let turn = Instant::now();
         let told = match set.as_ref().map(|set| set.wait(WAIT.as_millis() as u32)) {
             Some(Ok(event)) => {
-                let xid = match event.event_data {
-                    Some(XidError::Value(number)) => Some(number),
-                    Some(XidError::Unknown) | None => None,
-                };
-                let index = event.device.index().ok();
-                // A device that is lost does not tell its number, but its address may be known.
-                let of = known.iter().find(|own| Some(own.index) == index);
-                of.is_none_or(|own| changes.send(own.change(Health::Xid(xid))).is_ok())
+                let xid = number(&event.event_data);
+                failures = 0;
+                tell_xid(&nvml, &event.device, xid, &mut known, &mut set, changes)
             }
-            Some(Err(NvmlError::Timeout)) => tell_lost(&nvml, &mut known, &mut set, changes),
+            Some(Err(NvmlError::Timeout)) => {
+                failures = 0;
+                tell_lost(&nvml, &mut known, &mut set, changes)
+            }
+            // A driver that fails again and again tells nothing any more: the watch ends, and says so.
+            Some(Err(error)) if !is_loss(&error) && failures >= MOST_FAILURES => {
+                return;
+            }
             // Without events, or while a device is lost, the clock sets the pace.
-            _ => {
+            other => {
+                failures += u32::from(matches!(other, Some(Err(error)) if !is_loss(&error)));
                 thread::sleep(WAIT.saturating_sub(turn.elapsed()));
                 tell_lost(&nvml, &mut known, &mut set, changes)
             }
@@ -101,6 +105,13 @@ fn run(
         }
     }
 }
+
+fn is_loss(error: &NvmlError) -> bool {
+    matches!(error, NvmlError::GpuLost)
+}
+
+/// How many failures in succession end a watch: some fifteen seconds of them.
+const MOST_FAILURES: u32 = 60;
 
 /// The devices, also those that are lost.
 fn devices(nvml: &Nvml) -> Result<Vec<Known>, NvmlError> {
@@ -152,6 +163,7 @@ fn tell_lost<'n>(
     set: &mut Option<EventSet<'n>>,
     changes: &Sender<Change>,
 ) -> bool {
+    let mut told = Vec::new();
     let mut back = false;
     for own in &mut *known {
         let lost = is_lost(nvml, own.index);
@@ -163,16 +175,55 @@ fn tell_lost<'n>(
             *own = own.clone().asked(nvml);
             back = true;
         }
-        let what = if lost { Health::Lost } else { Health::Back };
-        if changes.send(own.change(what)).is_err() {
-            return false;
+        told.push(own.change(if lost { Health::Lost } else { Health::Back }));
+    }
+    // A device that is back was reset, and its registration is gone. What the old set still has is
+    // told first, and nothing happens between that and the new set that nobody hears of.
+    if back {
+        while let Some(Ok(event)) = set.as_ref().map(|set| set.wait(0)) {
+            let index = event.device.index().ok();
+            if let Some(own) = known.iter().find(|own| Some(own.index) == index) {
+                told.push(own.change(Health::Xid(number(&event.event_data))));
+            }
+        }
+        if let Ok(next) = register(nvml, known) {
+            *set = next;
         }
     }
-    // A device that is back was reset, and its registration is gone.
-    if back && let Ok(next) = register(nvml, known) {
-        *set = next;
+    told.into_iter().all(|change| changes.send(change).is_ok())
+}
+
+/// Tells an Xid. A device that is lost by it does not tell its number: if one is newly lost, it is
+/// that one.
+fn tell_xid<'n>(
+    nvml: &'n Nvml,
+    device: &nvml_wrapper::Device<'_>,
+    xid: Option<u64>,
+    known: &mut [Known],
+    set: &mut Option<EventSet<'n>>,
+    changes: &Sender<Change>,
+) -> bool {
+    let of = match device.index() {
+        Ok(index) => known.iter().position(|own| own.index == index),
+        Err(_) => {
+            let before: Vec<bool> = known.iter().map(|own| own.lost).collect();
+            if !tell_lost(nvml, known, set, changes) {
+                return false;
+            }
+            let mut new = known.iter().zip(before).enumerate();
+            let mut new = new.by_ref().filter(|(_, (own, lost))| own.lost && !lost);
+            new.next().map(|own| own.0).filter(|_| new.next().is_none())
+        }
+    };
+    of.is_none_or(|at| changes.send(known[at].change(Health::Xid(xid))).is_ok())
+}
+
+/// The number of an Xid, if it is known.
+fn number(data: &Option<XidError>) -> Option<u64> {
+    match data {
+        Some(XidError::Value(number)) => Some(*number),
+        Some(XidError::Unknown) | None => None,
     }
-    true
 }
 
 /// Whether the library says that a device is gone. Another failure says nothing of the device.

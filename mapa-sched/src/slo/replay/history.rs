@@ -54,7 +54,8 @@ impl History {
         if !request.is_well() {
             return;
         }
-        while self.requests.len() >= self.size {
+        // A history that was read may say that its size is 0.
+        while self.requests.len() >= self.size.max(1) {
             self.requests.pop_front();
         }
         self.requests.push_back(request);
