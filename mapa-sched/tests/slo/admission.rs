@@ -111,3 +111,27 @@ fn without_fresh_counters_nobody_is_admitted() {
             .is_empty()
     );
 }
+
+/// In a tick in which nothing is decided nobody is admitted or rejected, and nobody is forgotten.
+#[test]
+fn newcomers_of_a_blind_tick_wait() {
+    let blind = |change: &dyn Fn(&mut Input)| {
+        let mut state = tenant(10);
+        let mut told = Input {
+            newcomers: vec![heavy(1, 2)],
+            ..input(5, &[], &[(0, false), (0, false)])
+        };
+        change(&mut told);
+        let orders = step(&settings(Levers::ALL), &mut state, &told).orders;
+        let admissions = |own: &Order| matches!(own, Order::Admit { .. } | Order::Reject { .. });
+        assert!(!orders.iter().any(admissions), "{orders:?}");
+        assert_eq!(state.queue, [heavy(1, 2)]);
+        // Its deadline is over, and there is room: the next tick decides.
+        assert_eq!(
+            ordered(&mut state, 6, vec![], false),
+            [Order::Admit { id: 1, place: 1 }]
+        );
+    };
+    blind(&|told| told.snapshot = None);
+    blind(&|told| told.command = Some(mapa_sched::slo::Command::Stop));
+}

@@ -178,3 +178,31 @@ fn settings_of_the_replay_have_bounds() {
         "memory_s=NaN: expected 1 to 10000000"
     );
 }
+
+#[test]
+fn a_history_and_a_model_of_absurd_sizes_neither_hang_nor_overflow() {
+    let mut history: History = serde_json::from_str(r#"{"size":0,"requests":[]}"#).unwrap();
+    for at in 0..3 {
+        history.push(Request {
+            arrived_ms: f64::from(at),
+            transfer_ms: 1.0,
+            compute_ms: 1.0,
+        });
+    }
+    assert_eq!(history.len(), 1);
+    let mut model =
+        serde_json::to_value(&super::settings(mapa_sched::slo::Levers::ALL).model).unwrap();
+    let many = |own: serde_json::Value| serde_json::Value::Array(vec![own; 256]);
+    model["slices"] = (1..=256).collect::<Vec<u32>>().into();
+    for table in ["heavy_weight", "compute", "training"] {
+        model[table] = many(1.0.into());
+    }
+    let model: mapa_sched::slo::Model = serde_json::from_value(model).unwrap();
+    assert!(
+        model
+            .checked()
+            .unwrap_err()
+            .to_string()
+            .contains("at most 255")
+    );
+}

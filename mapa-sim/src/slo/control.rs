@@ -63,20 +63,17 @@ fn input(seen: &Seen<'_>, snapshot: Option<Snapshot>) -> Result<Input, Error> {
     })
 }
 
-/// The paper's controller, with perfect counters.
+/// A controller with its settings and state, which may keep its records.
 #[derive(Clone, Debug)]
-pub struct Paper {
-    settings: Settings,
-    state: State,
+pub struct Logged<S, T, R> {
+    settings: S,
+    state: T,
     /// The tenant's name in records, and the records.
-    log: Option<(String, Vec<Record>)>,
+    log: Option<(String, Vec<R>)>,
 }
 
-impl Paper {
-    /// A controller of a tenant that starts so.
-    #[must_use]
-    pub fn new(settings: Settings, start: Config) -> Self {
-        let state = State::new(start, &settings);
+impl<S, T, R> Logged<S, T, R> {
+    fn with(settings: S, state: T) -> Self {
         Self {
             settings,
             state,
@@ -95,8 +92,32 @@ impl Paper {
 
     /// The settings, and the records of decisions if they were kept.
     #[must_use]
-    pub fn into_log(self) -> (Settings, Vec<Record>) {
-        (self.settings, self.log.unwrap_or_default().1)
+    pub fn into_log(self) -> (S, Vec<R>) {
+        (self.settings, self.log.map_or_else(Vec::new, |own| own.1))
+    }
+}
+
+/// The paper's controller, with perfect counters.
+pub type Paper = Logged<Settings, State, Record>;
+
+impl Paper {
+    /// A controller of a tenant that starts so.
+    #[must_use]
+    pub fn new(settings: Settings, start: Config) -> Self {
+        let state = State::new(start, &settings);
+        Self::with(settings, state)
+    }
+}
+
+/// MAPA's controller by replay, with perfect counters.
+pub type Replay = Logged<ReplaySettings, ReplayState, ReplayRecord>;
+
+impl Replay {
+    /// A controller of a tenant that starts so.
+    #[must_use]
+    pub fn new(settings: ReplaySettings, start: Config) -> Self {
+        let state = ReplayState::new(start, &settings);
+        Self::with(settings, state)
     }
 }
 
@@ -114,43 +135,6 @@ impl Control for Paper {
             }
         }
         Ok(())
-    }
-}
-
-/// MAPA's controller by replay, with perfect counters.
-#[derive(Clone, Debug)]
-pub struct Replay {
-    settings: ReplaySettings,
-    state: ReplayState,
-    /// The tenant's name in records, and the records.
-    log: Option<(String, Vec<ReplayRecord>)>,
-}
-
-impl Replay {
-    /// A controller of a tenant that starts so.
-    #[must_use]
-    pub fn new(settings: ReplaySettings, start: Config) -> Self {
-        let state = ReplayState::new(start, &settings);
-        Self {
-            settings,
-            state,
-            log: None,
-        }
-    }
-
-    /// Keeps a record of every decision, under this name of the tenant.
-    #[must_use]
-    pub fn logging(self, tenant: impl Into<String>) -> Self {
-        Self {
-            log: Some((tenant.into(), Vec::new())),
-            ..self
-        }
-    }
-
-    /// The settings, and the records of decisions if they were kept.
-    #[must_use]
-    pub fn into_log(self) -> (ReplaySettings, Vec<ReplayRecord>) {
-        (self.settings, self.log.unwrap_or_default().1)
     }
 }
 

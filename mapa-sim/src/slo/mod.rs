@@ -25,7 +25,7 @@ mod servers;
 mod tenants;
 mod totals;
 
-pub use control::{Live, Paper, Replay, snapshot};
+pub use control::{Live, Logged, Paper, Replay, snapshot};
 pub use draw::{Busy, Drawn, Kind, Trace};
 pub use noise::{Noise, Readings};
 pub use run::{Conditions, Control, Ended, Fixed, Seen, World, run};
