@@ -16,6 +16,8 @@ mod found;
 mod health;
 mod host;
 #[cfg(target_os = "linux")]
+mod http;
+#[cfg(target_os = "linux")]
 mod kernel;
 mod kfd;
 #[cfg(target_os = "linux")]
