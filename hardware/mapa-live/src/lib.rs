@@ -28,6 +28,8 @@ mod nvidia_smi;
 mod nvml;
 mod roots;
 mod source;
+#[cfg(target_os = "linux")]
+pub mod telemetry;
 mod uses;
 mod watch;
 

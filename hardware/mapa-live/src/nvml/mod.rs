@@ -5,6 +5,7 @@
 
 pub(crate) mod c;
 mod events;
+mod gauges;
 mod machine;
 mod owner;
 mod processes;
@@ -12,7 +13,7 @@ mod questions;
 
 pub(crate) use events::watch;
 
-use crate::found::{Found, Silence, Use};
+use crate::found::{Found, GpuReading, Silence, Use};
 use crate::live::Live;
 
 /// The machine that NVML describes, if it answers within the time limit.
@@ -23,4 +24,9 @@ pub(crate) fn ask(live: &Live) -> Result<Found, Silence> {
 /// The processes on the devices that NVML knows, if it answers within the time limit.
 pub(crate) fn uses(live: &Live) -> Result<Vec<Use>, Silence> {
     owner::uses(&live.nvml, live.time_limit)
+}
+
+/// What the devices measure, if NVML answers within the time limit.
+pub(crate) fn readings(live: &Live) -> Result<Vec<GpuReading>, Silence> {
+    owner::readings(&live.nvml, live.time_limit)
 }
