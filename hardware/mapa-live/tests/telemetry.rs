@@ -394,11 +394,8 @@ fn latencies_are_taken_and_nobody_is_harmed_by_what_else_is_sent() {
         sent += 1;
     }
     let mut got = 0;
-    loop {
-        match latencies.take().get("chat") {
-            Some(own) => got += own.len(),
-            None => break,
-        }
+    while let Some(own) = latencies.take().get("chat") {
+        got += own.len();
     }
     assert_eq!(got, sent);
     drop(latencies);

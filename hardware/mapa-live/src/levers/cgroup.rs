@@ -286,10 +286,10 @@ impl BlockIo for CgroupTree {
         // The line of the device, without its numbers.
         let of = |path: PathBuf| -> Result<Option<String>, LeverError> {
             let text = files::read(&path).map_err(|error| refused("read", &path, &error))?;
-            let lines = text.lines().filter_map(|line| line.split_once(' '));
+            let mut lines = text.lines().filter_map(|line| line.split_once(' '));
             let numbers = device.to_string();
             // The kernel has one line for each device; of a file that is only like it the last one holds.
-            let own = lines.filter(|(own, _)| *own == numbers).last();
+            let own = lines.rfind(|(own, _)| *own == numbers);
             Ok(own.map(|(_, rest)| rest.trim().to_owned()))
         };
         let mut parts = [None; 4];
