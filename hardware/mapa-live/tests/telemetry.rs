@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use mapa_live::telemetry::{
-    Counted, Exporter, LATENCY_BYTES, Latencies, Sample, Sampler, SloNuma, SloPlace, Target,
-    Watched, Width, read_latencies, read_metrics, since, snapshot,
+    Counted, Exporter, LATENCY_BYTES, Latencies, Sample, Sampler, SloNuma, Target, Watched, Width,
+    read_latencies, read_metrics, since, snapshot,
 };
 use mapa_live::{Interrupts, Live, ProcessId, Roots, quiet_cpus};
 use proptest::prelude::*;
@@ -427,6 +427,8 @@ proptest! {
 #[cfg(feature = "nvml")]
 mod devices {
     use fake_nvml::{Code, Config, Counters, Fake, Fault, Process, built_library, install};
+
+    use mapa_live::telemetry::SloPlace;
 
     use super::*;
 
