@@ -17,24 +17,24 @@ mod health;
 mod host;
 mod kfd;
 mod live;
+mod look;
 mod nvidia_smi;
 #[cfg(all(feature = "nvml", target_os = "linux"))]
 mod nvml;
 mod roots;
 mod source;
-mod uses;
 mod watch;
 
 pub use discover::discover;
 pub use error::Error;
-pub use found::{Discovered, State, Use};
+pub use found::{Discovered, Look, Seen, State, Use};
 pub use health::{Change, Health, is_of_program};
 pub use kfd::read_kfd;
 pub use live::{Live, default_cache};
+pub use look::look;
 pub use nvidia_smi::counters;
 pub use roots::Roots;
 pub use source::{Attempt, Source};
-pub use uses::uses;
 pub use watch::{Watch, watch};
 
 /// The example in docs/live.md, compiled as a test.

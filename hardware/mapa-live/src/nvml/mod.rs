@@ -5,13 +5,14 @@
 
 mod events;
 mod machine;
+mod mig;
 mod owner;
-mod processes;
+mod now;
 mod questions;
 
 pub(crate) use events::watch;
 
-use crate::found::{Found, Silence, Use};
+use crate::found::{Found, Look, Silence};
 use crate::live::Live;
 
 /// The machine that NVML describes, if it answers within the time limit.
@@ -19,7 +20,7 @@ pub(crate) fn ask(live: &Live) -> Result<Found, Silence> {
     owner::answers(&live.nvml, &live.roots, live.time_limit)?.found()
 }
 
-/// The processes on the devices that NVML knows, if it answers within the time limit.
-pub(crate) fn uses(live: &Live) -> Result<Vec<Use>, Silence> {
-    owner::uses(&live.nvml, live.time_limit)
+/// The devices that NVML lists now and the processes on them, if it answers within the time limit.
+pub(crate) fn look(live: &Live) -> Result<Look, Silence> {
+    owner::look(&live.nvml, live.time_limit)
 }

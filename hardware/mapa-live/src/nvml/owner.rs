@@ -20,9 +20,9 @@ use nvml_wrapper::Nvml;
 use nvml_wrapper::error::NvmlError;
 
 use super::machine::Answers;
-use super::processes;
+use super::now;
 use super::questions;
-use crate::found::{Silence, Use};
+use crate::found::{Look, Silence};
 use crate::host::Host;
 use crate::roots::Roots;
 
@@ -41,8 +41,8 @@ struct Job {
 enum Question {
     /// All facts that NVML gives about this machine.
     Machine(Roots, Sender<Result<Answers, Silence>>),
-    /// Who uses which device.
-    Uses(Sender<Result<Vec<Use>, Silence>>),
+    /// Which devices there are now, and who uses them.
+    Look(Sender<Result<Look, Silence>>),
 }
 
 /// All facts that NVML gives about this machine, if it answers within the limit.
@@ -52,9 +52,9 @@ pub(super) fn answers(library: &Path, roots: &Roots, limit: Duration) -> Result<
     })
 }
 
-/// The processes that use devices, if NVML answers within the limit.
-pub(super) fn uses(library: &Path, limit: Duration) -> Result<Vec<Use>, Silence> {
-    ask(library, limit, Question::Uses)
+/// The devices that there are now and who uses them, if NVML answers within the limit.
+pub(super) fn look(library: &Path, limit: Duration) -> Result<Look, Silence> {
+    ask(library, limit, Question::Look)
 }
 
 /// Asks the owner of this library, and waits for the answer.
@@ -122,17 +122,17 @@ fn own(library: &Path, jobs: &Receiver<Job>) {
                 let _ = reply.send(answers);
                 whole.then_some(nvml)
             }
-            (Question::Uses(reply), Ok(nvml)) => {
-                let uses = processes::uses(&nvml);
-                let whole = uses.is_ok();
-                let _ = reply.send(uses);
+            (Question::Look(reply), Ok(nvml)) => {
+                let look = now::look(&nvml);
+                let whole = look.is_ok();
+                let _ = reply.send(look);
                 whole.then_some(nvml)
             }
             (Question::Machine(_, reply), Err(silence)) => {
                 let _ = reply.send(Err(silence));
                 None
             }
-            (Question::Uses(reply), Err(silence)) => {
+            (Question::Look(reply), Err(silence)) => {
                 let _ = reply.send(Err(silence));
                 None
             }
