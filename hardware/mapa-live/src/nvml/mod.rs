@@ -6,8 +6,8 @@
 mod events;
 mod machine;
 mod mig;
-mod owner;
 mod now;
+mod owner;
 mod questions;
 
 pub(crate) use events::watch;

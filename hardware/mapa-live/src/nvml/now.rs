@@ -63,9 +63,7 @@ fn look_at(nvml: &Nvml, index: u32) -> Result<(Seen, Vec<Use>), Silence> {
             return Ok((seen, Vec::new()));
         }
         Err(error) => {
-            return Err(Silence::Failed(format!(
-                "processes of GPU{index}: {error}"
-            )));
+            return Err(Silence::Failed(format!("processes of GPU{index}: {error}")));
         }
     };
     let uses = lists.into_iter().map(|(instance, own)| Use {
@@ -112,7 +110,10 @@ fn processes(device: &Device<'_>) -> Result<Vec<(Option<u32>, ProcessInfo)>, Nvm
         let number = mig::instance_of(&instance).ok();
         match listed(&instance) {
             Ok(own) => {
-                found.extend(own.into_iter().map(|own| (own.gpu_instance_id.or(number), own)));
+                found.extend(
+                    own.into_iter()
+                        .map(|own| (own.gpu_instance_id.or(number), own)),
+                );
             }
             Err(NvmlError::InvalidArg | NvmlError::NotFound) => {}
             Err(error) => return Err(error),

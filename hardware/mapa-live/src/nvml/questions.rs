@@ -312,7 +312,9 @@ impl Asked<'_> {
                 told.uuid = instance.uuid().ok();
                 told.instance_id = mig::instance_of(&instance).ok();
                 // Only privileged users are told where an instance lies.
-                let place = told.instance_id.and_then(|own| mig::place(device, own).ok());
+                let place = told
+                    .instance_id
+                    .and_then(|own| mig::place(device, own).ok());
                 told.profile_id = place.as_ref().map(|own| own.profile);
                 told.placement = place.map(|own| own.slices);
                 self.answers.mig_instances.push(told);
