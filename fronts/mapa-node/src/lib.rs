@@ -9,13 +9,16 @@
 )]
 
 mod bell;
+mod cgroup;
 mod child;
 mod cli;
 mod command;
 mod disk;
 mod error;
 mod gate;
+mod health;
 mod ledger;
+mod memory;
 mod node;
 mod others;
 mod output;
@@ -27,12 +30,14 @@ mod run;
 mod show;
 mod surroundings;
 
+pub use cgroup::Cgroups;
 pub use command::main;
 pub use error::Error;
 pub use ledger::{
-    Asker, Books, Cordon, Decision, Key, Kind, Lease, Ledger, Moment, Note, Sync, Ticket, now,
+    Asker, Books, Cordon, Decision, Fault, Key, Kind, Lease, Ledger, Moment, Note, Sync, Tenant,
+    Ticket, Trouble, now,
 };
-pub use node::{Node, State, Withheld};
+pub use node::{Cause, Node, State, Withheld};
 pub use process::{Identity, Life, MARK, Processes};
 pub use recover::{Recovered, recover};
 pub use surroundings::{Parts, Surroundings, surroundings};

@@ -21,7 +21,9 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use crate::error::Error;
 
 pub use books::Books;
-pub use rows::{Asker, Cordon, Decision, Key, Kind, Lease, Moment, Note, Ticket, now};
+pub use rows::{
+    Asker, Cordon, Decision, Fault, Key, Kind, Lease, Moment, Note, Tenant, Ticket, Trouble, now,
+};
 
 /// How long a program waits for another's transaction. Transactions take milliseconds, longer where
 /// a recovery looks at all processes; many of them, or a stopped program, make one wait.
@@ -108,7 +110,7 @@ impl Ledger {
     /// The mark of the processes of a lease: see [`MARK`](crate::process::MARK).
     #[must_use]
     pub fn mark(&self, lease: i64) -> String {
-        format!("{}:{lease}", self.id)
+        books::mark(&self.id, lease)
     }
 
     /// Makes one change: all of it, or on an error nothing.
