@@ -3,10 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mapa_core::mig::{Instance, Layout, Model, ProfileId};
-use mapa_core::{Allocator, Decision, Demand, DeviceId, HardwareGraph, Pattern, Request, Unit};
+use mapa_core::{
+    Allocator, Decision, Demand, DeviceId, HardwareGraph, NodeKind, Pattern, Request, Unit,
+};
 use mapa_front::{Loaded, MachineSpec};
 use mapa_live::{Discovered, Live};
-use mapa_topologies::MigInstance;
+use mapa_topologies::mig::of_product;
+use mapa_topologies::{Machine, MigInstance};
 
 use crate::disk::Disk;
 use crate::error::Error;
@@ -89,17 +92,28 @@ impl Node {
                 "{error}; expected accelerators here, or --machine NAME or FILE"
             ))
         })?;
+        // What MIG profiles devices have only matters once one is in MIG mode.
+        let mut spec = spec.clone();
+        let table = spec.mig.is_none().then(|| table(&found.machine)).flatten();
+        let mut found = found;
+        if spec.mig.is_some() || table.is_some() {
+            // The cache keeps no state, and instances come and go. A look is cheaper than discovery.
+            let partitioned = match &found.state {
+                Some(state) => !state.partitioned.is_empty() || !state.mig_instances.is_empty(),
+                None => mapa_live::look(live).map_or(true, |look| {
+                    look.devices.iter().flatten().any(|own| own.partitioned)
+                }),
+            };
+            if partitioned {
+                spec.mig = spec.mig.or(table);
+            }
+            if partitioned && found.state.is_none() {
+                let mut anew = live.clone();
+                anew.refresh = true;
+                found = mapa_live::discover(&anew).map_err(Error::malformed)?;
+            }
+        }
         let mut loaded = spec.complete("this machine", found.machine.clone(), warn)?;
-        // The cache keeps no state. Instances come and go, so they are asked for anew.
-        let partitionable = (0..loaded.graph().devices().len() as u32)
-            .any(|id| loaded.graph().model(DeviceId(id)).is_some());
-        let found = if partitionable && found.state.is_none() {
-            let mut anew = live.clone();
-            anew.refresh = true;
-            mapa_live::discover(&anew).map_err(Error::malformed)?
-        } else {
-            found
-        };
         let partitions = partition(&mut loaded, &found)?;
         let mut node = Self::new(loaded, true);
         // The place of an instance is told to privileged users alone; its UUID is told to all.
@@ -385,6 +399,19 @@ fn key(graph: &HardwareGraph, own: &mapa_core::Device) -> Key {
 /// Whether a lasting name is a UUID, which no other machine has. A PCI address is none.
 fn is_unique(key: &str) -> bool {
     key.len() > 30 && key.contains('-')
+}
+
+/// The table of MIG profiles of a machine's devices, if all are of one kind.
+fn table(machine: &Machine) -> Option<String> {
+    let mut names = BTreeSet::new();
+    for (_, node) in machine.fabric.nodes() {
+        if let NodeKind::Device(own) = &node.kind {
+            let product = own.product.as_deref()?;
+            names.insert(of_product(product, own.memory_bytes?)?.name);
+        }
+    }
+    let name = names.pop_first()?;
+    names.is_empty().then(|| name.to_owned())
 }
 
 /// A GPU instance, as the drivers tell of it.

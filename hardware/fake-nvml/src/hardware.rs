@@ -12,7 +12,9 @@ use mapa_core::{
     DeviceId, FabricWire, HardwareGraph, Link, LinkClass, NodeId, NodeKind, PeerSource, mig::Model,
 };
 use mapa_topologies::mig::{Gpu as MigGpu, Offer};
-use mapa_topologies::{Machine, know_links, link_speeds, named, number_list, pci_address, pcie_words, read};
+use mapa_topologies::{
+    Machine, know_links, link_speeds, named, number_list, pci_address, pcie_words, read,
+};
 
 use crate::error::Error;
 use crate::product::Kind;

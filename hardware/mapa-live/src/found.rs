@@ -73,6 +73,8 @@ pub struct Seen {
     pub uuid: Option<String>,
     /// The PCI address; `None` of a lost device.
     pub pci: Option<String>,
+    /// Whether it is in MIG mode.
+    pub partitioned: bool,
     /// Whether it is lost: fallen off the bus, or in need of a reset before it does anything.
     pub lost: bool,
     /// What is wrong with it, in words: for people.

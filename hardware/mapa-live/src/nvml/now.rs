@@ -33,6 +33,7 @@ fn look_at(nvml: &Nvml, index: u32) -> Result<(Seen, Vec<Use>), Silence> {
         index,
         uuid: None,
         pci: None,
+        partitioned: false,
         lost: false,
         trouble: None,
     };
@@ -51,6 +52,7 @@ fn look_at(nvml: &Nvml, index: u32) -> Result<(Seen, Vec<Use>), Silence> {
         Err(error) => return Err(Silence::Failed(format!("GPU{index}: {error}"))),
     };
     let pci = device.pci_info().ok();
+    seen.partitioned = is_partitioned(&device);
     seen.uuid = Some(uuid);
     seen.pci = pci.and_then(|pci| pci_address(&pci.bus_id));
     seen.trouble = recovery(&device).map(str::to_owned);
@@ -82,6 +84,11 @@ pub(super) fn is_loss(error: &NvmlError) -> bool {
     matches!(error, NvmlError::GpuLost | NvmlError::ResetRequired)
 }
 
+/// Whether a device is in MIG mode.
+pub(super) fn is_partitioned(device: &Device<'_>) -> bool {
+    device.mig_mode().is_ok_and(|mode| mode.current == 1)
+}
+
 /// What the driver asks for, if the device cannot go on as it is. Drivers before R570 do not say.
 fn recovery(device: &Device<'_>) -> Option<&'static str> {
     match field(device, NVML_FI_DEV_GET_GPU_RECOVERY_ACTION, &mut None)? {
@@ -97,7 +104,7 @@ fn recovery(device: &Device<'_>) -> Option<&'static str> {
 /// list to privileged users alone, so its instances are asked.
 fn processes(device: &Device<'_>) -> Result<Vec<(Option<u32>, ProcessInfo)>, NvmlError> {
     let mut found = Vec::new();
-    if !device.mig_mode().is_ok_and(|mode| mode.current == 1) {
+    if !is_partitioned(device) {
         let own = listed(device)?;
         found.extend(own.into_iter().map(|own| (own.gpu_instance_id, own)));
         return Ok(found);

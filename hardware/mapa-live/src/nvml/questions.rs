@@ -39,6 +39,7 @@ use nvml_wrapper::sys_exports::field_id::{
 
 use super::machine::{Answer, Answers, DirectLink, End};
 use super::mig;
+use super::now::is_partitioned;
 use crate::found::Silence;
 use crate::host::Host;
 
@@ -288,7 +289,7 @@ impl Asked<'_> {
     /// old libraries do not know MIG, so a missing answer is not recorded.
     fn instances(&mut self) {
         for (id, device) in self.devices.iter().enumerate() {
-            if !device.mig_mode().is_ok_and(|mode| mode.current == 1) {
+            if !is_partitioned(device) {
                 continue;
             }
             self.answers.partitioned.push(DeviceId(id as u32));
