@@ -56,7 +56,7 @@ pub(crate) fn scheduler(words: &str, policy: &PolicySpec) -> Result<Box<dyn Sche
 ///
 /// # Errors
 /// The scheduler or the policy is unknown, or the request cannot be read, of the place `own`; the
-/// ledger contradicts the machine.
+/// ledger contradicts the machine; or nothing is in use, and the scheduler starts nobody.
 pub(crate) fn plan(
     node: &Node,
     state: &State,
@@ -172,6 +172,8 @@ pub(crate) fn plan(
     step(&mut *scheduler, &mut fleet, at(now), facts, &mut orders)
         .map_err(|error| Error::at("the ledger", format_args!("{}: {error}", first.scheduler)))?;
     let mut turns = Vec::new();
+    let mut waits = !leases.is_empty() || !state.withheld.is_empty();
+    let mut others = Vec::new();
     for order in orders {
         match order {
             Action::Place {
@@ -184,11 +186,34 @@ pub(crate) fn plan(
                 ));
             }
             Action::Reject { job, why } => turns.push(((job.0 / 2) as i64, Turn::Reject(why))),
-            // Nothing here repartitions, throttles or moves; a wake-up is one more look at the queue.
-            _ => {}
+            // A wake-up is one more look at the queue, which comes anyway.
+            Action::Wake { .. } => waits = true,
+            // Nothing here repartitions, throttles or moves.
+            other => others.push(name(&other)),
         }
     }
+    // The same ledger gives the same orders, so nobody would ever start.
+    if turns.is_empty() && !waits {
+        let instead = match others.first() {
+            Some(other) => format!("it wants {other} first, which mapa does not do"),
+            None => "it orders nothing".to_owned(),
+        };
+        return Err(Error::malformed(format_args!(
+            "nothing is in use, and {} starts no job of the queue: {instead}: expected another scheduler, or none",
+            first.scheduler
+        )));
+    }
     Ok(turns)
+}
+
+/// An order that is not carried out here, in words.
+fn name(order: &Action) -> &'static str {
+    match order {
+        Action::Repartition { .. } => "another layout of a device",
+        Action::Launch { .. } => "a process without a device",
+        Action::Move { .. } | Action::Suspend { .. } => "a tenant to leave its place",
+        _ => "something else",
+    }
 }
 
 /// What a ticket asks for.

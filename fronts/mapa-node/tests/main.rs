@@ -9,5 +9,8 @@ mod kills;
 mod ledger;
 mod live;
 mod mig;
+mod orders;
 mod partitions;
 mod run;
+mod surroundings;
+mod users;

@@ -6,8 +6,8 @@ use nvml_wrapper::struct_wrappers::device::ProcessInfo;
 use nvml_wrapper::sys_exports::field_id::NVML_FI_DEV_GET_GPU_RECOVERY_ACTION;
 use nvml_wrapper::{Device, Nvml};
 
-use super::mig;
-use super::questions::{MOST_INSTANCES, field};
+use super::mig::{self, MOST_INSTANCES, is_partitioned};
+use super::questions::field;
 use crate::found::{Look, Seen, Silence, Use};
 
 /// The devices and their processes.
@@ -82,11 +82,6 @@ fn look_at(nvml: &Nvml, index: u32) -> Result<(Seen, Vec<Use>), Silence> {
 /// Whether an answer says that a device is gone. Any other failure says nothing of the device.
 pub(super) fn is_loss(error: &NvmlError) -> bool {
     matches!(error, NvmlError::GpuLost | NvmlError::ResetRequired)
-}
-
-/// Whether a device is in MIG mode.
-pub(super) fn is_partitioned(device: &Device<'_>) -> bool {
-    device.mig_mode().is_ok_and(|mode| mode.current == 1)
 }
 
 /// What the driver asks for, if the device cannot go on as it is. Drivers before R570 do not say.

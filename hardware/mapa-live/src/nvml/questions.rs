@@ -38,16 +38,12 @@ use nvml_wrapper::sys_exports::field_id::{
 };
 
 use super::machine::{Answer, Answers, DirectLink, End};
-use super::mig;
-use super::now::is_partitioned;
+use super::mig::{self, MOST_INSTANCES, is_partitioned};
 use crate::found::Silence;
 use crate::host::Host;
 
 /// The most links of a device that are queried. The library currently has at most 18 per device.
 const MOST_LINKS: u32 = 36;
-
-/// The most MIG instances of a device that are queried; the largest GPUs have seven.
-pub(super) const MOST_INSTANCES: u32 = 64;
 
 /// The number of words in the set of NUMA nodes that is queried: enough for all nodes that Linux
 /// can have.

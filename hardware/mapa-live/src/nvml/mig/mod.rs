@@ -11,6 +11,14 @@ use nvml_wrapper_sys::bindings::{
     nvmlDevice_t, nvmlGpuInstance_t, nvmlGpuInstanceInfo_t, nvmlGpuInstancePlacement_t,
 };
 
+/// The most MIG instances of a device that are queried; the largest GPUs have seven.
+pub(super) const MOST_INSTANCES: u32 = 64;
+
+/// Whether a device is in MIG mode.
+pub(super) fn is_partitioned(device: &Device<'_>) -> bool {
+    device.mig_mode().is_ok_and(|mode| mode.current == 1)
+}
+
 /// Where a GPU instance lies.
 pub(super) struct Place {
     /// The vendor's number of the profile.
