@@ -199,7 +199,7 @@ pub(crate) fn plan(
             None => "it orders nothing".to_owned(),
         };
         return Err(Error::malformed(format_args!(
-            "nothing is in use, and {} starts no job of the queue: {instead}: expected another scheduler, or none",
+            "nothing is in use, and {} starts no job of the queue: {instead}: expected instances that exist, another scheduler, or none",
             first.scheduler
         )));
     }

@@ -80,7 +80,7 @@ fn a_scheduler_that_would_only_repartition_says_so() {
         "run",
         "--wait",
         "--scheduler",
-        "slurm-mig",
+        "pcie-plan",
     ]);
     let output = job.args(words).args(["--", "true"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", error(&output));

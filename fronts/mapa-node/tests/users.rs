@@ -57,22 +57,31 @@ fn leases(place: &Place, user: usize) -> Vec<serde_json::Value> {
 }
 
 fn kill(pid: &str) {
-    assert!(
-        Command::new("kill")
-            .args(["-9", pid])
-            .status()
-            .unwrap()
-            .success()
-    );
+    let done = Command::new("kill").args(["-9", pid]).status().unwrap();
+    assert!(done.success(), "{pid}");
+}
+
+/// A program that is ended with all that it has started, also where a test fails.
+struct Running(std::process::Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let pid = self.0.id().to_string();
+        drop(Command::new("kill").args(["-TERM", &pid]).status());
+        drop(self.0.wait());
+    }
 }
 
 #[test]
 fn two_users_share_a_ledger_and_neither_takes_the_others_devices() {
     let Some(place) = place() else { return };
     let hold = "echo >>$LOCKS/there; exec sleep 600";
-    let mut first = mapa(&place, 0, &["run", "-n", "5", "--", "sh", "-c", hold])
-        .spawn()
-        .unwrap();
+    let mut first = Running(
+        mapa(&place, 0, &["run", "-n", "5", "--", "sh", "-c", hold])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
     place.await_lines("there", 1);
     let refused = mapa(&place, 1, &["run", "-n", "4", "--", "true"])
         .output()
@@ -107,7 +116,7 @@ fn two_users_share_a_ledger_and_neither_takes_the_others_devices() {
     );
     let mine = mapa(&place, 0, &["free", &lease]).output().unwrap();
     assert_eq!(mine.status.code(), Some(0), "{}", error(&mine));
-    first.wait().unwrap();
+    first.0.wait().unwrap();
     let output = waiter.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", error(&output));
     let owners: Vec<serde_json::Value> = place.json(&["tenants"])["tenants"]
@@ -126,13 +135,16 @@ fn a_lease_of_another_user_whose_variables_cannot_be_read_is_kept_until_root_loo
     let Some(place) = place() else { return };
     // The shell notes itself and ends; what it leaves cannot be found but by its variables.
     let script = "sleep 600 & echo $! >$LOCKS/left; echo >>$LOCKS/there; wait";
-    let mut job = mapa(&place, 0, &["run", "-n", "8", "--", "sh", "-c", script])
-        .spawn()
-        .unwrap();
+    let mut job = Running(
+        mapa(&place, 0, &["run", "-n", "8", "--", "sh", "-c", script])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
     place.await_lines("there", 1);
     let shell = leases(&place, 0)[0]["child"].to_string();
-    job.kill().unwrap();
-    job.wait().unwrap();
+    job.0.kill().unwrap();
+    job.0.wait().unwrap();
     kill(&shell);
     let left = place.text("left").trim().to_owned();
     // The second user may not read the first one's variables, so the lease is kept, by nobody.

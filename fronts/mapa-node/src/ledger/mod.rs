@@ -61,6 +61,15 @@ impl Ledger {
         if let Some(folder) = path.parent().filter(|own| !own.as_os_str().is_empty()) {
             fs::create_dir_all(folder).map_err(|error| Error::at(folder.display(), error))?;
         }
+        // SQLite makes files that a group cannot write, whatever the umask allows, and gives its log the
+        // mode of the file.
+        let made = fs::OpenOptions::new().append(true).create(true).open(path);
+        // A file that is there and may only be read is told of below.
+        if let Err(error) = made
+            && !path.exists()
+        {
+            return Err(Error::at(place(), error));
+        }
         let opened = (|| {
             let mut connection = Connection::open(path)?;
             connection.busy_timeout(PATIENCE)?;
