@@ -163,3 +163,21 @@ terms = [{ of = ["direct-1"], coefficient = 20.0 }, { of = ["rest"], coefficient
     }
     assert!(holder.wait().unwrap().success());
 }
+
+#[test]
+fn a_ledger_with_an_answer_that_is_none_is_a_failure_and_not_a_busy_machine() {
+    let place = Place::new();
+    let mut holder = hold_all(&place);
+    let job = wait_by(&place, "fifo", &["-n", "2"]);
+    await_queue(&place, 1);
+    let database = rusqlite::Connection::open(place.ledger()).unwrap();
+    database.busy_timeout(Duration::from_secs(30)).unwrap();
+    let told = database.execute("UPDATE queue SET refusal = 'no sense'", []);
+    assert_eq!(told.unwrap(), 1);
+    let output = job.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(125), "{}", error(&output));
+    assert!(error(&output).contains("`no sense`"), "{}", error(&output));
+    std::fs::write(place.path().join("go"), "").unwrap();
+    assert!(holder.wait().unwrap().success());
+    await_queue(&place, 0);
+}

@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Stdio;
 
-use mapa_node::{Cgroups, Key, Ledger, Processes, Sync, recover};
+use mapa_node::{Cgroups, Ledger, Processes, Sync, recover};
 
-use super::common::{Place, asker, error, text};
+use super::common::{Place, error, text};
 
 /// A machine whose only device is beside the system's first NUMA node.
 fn place() -> Place {
@@ -53,35 +53,6 @@ fn a_command_may_have_arguments_that_are_no_utf_8() {
     let mut command = place.mapa(&["run", "-n", "1", "--", "printf", "%s"]);
     let output = command.arg(OsStr::from_bytes(b"a\xffb")).output().unwrap();
     assert_eq!(output.stdout, b"a\xffb", "{}", error(&output));
-}
-
-#[test]
-fn a_ledger_that_contradicts_itself_is_a_failure_and_not_a_busy_machine() {
-    let place = Place::new();
-    assert!(place.run(&["free"]).status.success());
-    let database = rusqlite::Connection::open(place.ledger()).unwrap();
-    // Somebody else writes a ticket's end that no program writes.
-    let mut ledger = Ledger::open(place.ledger()).unwrap();
-    let own = asker(&Processes::new().unwrap());
-    let lease = ledger
-        .change(Sync::Boot, |books| {
-            books.grant(&own, &[Key::whole("GPU0")], None, None, "test")
-        })
-        .unwrap();
-    database
-        .execute_batch("DROP TRIGGER one_holder; DROP INDEX held_of_lease;")
-        .unwrap();
-    database
-        .execute(
-            "INSERT INTO held (whole, part, lease, rank) VALUES ('GPU0', '', ?1, 1) ON CONFLICT DO NOTHING",
-            [lease],
-        )
-        .unwrap();
-    database
-        .execute("UPDATE ledger SET devices = NULL, machine = 'dgx-a100'", [])
-        .unwrap();
-    let output = place.run(&["run", "-n", "1", "--dry-run"]);
-    assert_ne!(output.status.code(), Some(75), "{}", error(&output));
 }
 
 #[test]
