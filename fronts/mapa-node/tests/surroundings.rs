@@ -87,17 +87,17 @@ fn what_has_cleared_its_variables_is_found_by_its_control_group() {
     };
     kill(&shell);
     let begun = std::time::Instant::now();
-    let left = place.text("left").trim().to_owned();
+    let left: i64 = place.text("left").trim().parse().unwrap();
     let ps = loop {
         let ps = place.json(&["ps"]);
-        if ps["leases"][0]["pid"].to_string() == left {
+        if ps["leases"][0]["pid"] == left {
             break ps;
         }
         assert!(begun.elapsed().as_secs() < 10, "{ps} {left}");
     };
     assert_eq!(ps["leases"][0]["adopted"], true, "{ps}");
     assert_eq!(place.json(&["free"])["free"], 5);
-    kill(&left);
+    kill(&left.to_string());
     let freed = place.json(&["recover"]);
     assert_eq!(place.json(&["free"])["free"], 8, "{freed}");
     // Nothing of the group is left.
