@@ -15,7 +15,13 @@ mod error;
 mod found;
 mod health;
 mod host;
+#[cfg(target_os = "linux")]
+mod http;
+#[cfg(target_os = "linux")]
+mod kernel;
 mod kfd;
+#[cfg(target_os = "linux")]
+pub mod levers;
 mod live;
 mod look;
 mod nvidia_smi;
@@ -23,12 +29,16 @@ mod nvidia_smi;
 mod nvml;
 mod roots;
 mod source;
+#[cfg(target_os = "linux")]
+pub mod telemetry;
 mod watch;
 
 pub use discover::discover;
 pub use error::Error;
 pub use found::{Discovered, Look, Seen, State, Use};
 pub use health::{Change, Health, is_of_program};
+#[cfg(target_os = "linux")]
+pub use kernel::{Cpus, Interrupts, ProcessId, quiet_cpus};
 pub use kfd::read_kfd;
 pub use live::{Live, default_cache};
 pub use look::look;

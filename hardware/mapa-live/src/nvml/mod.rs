@@ -1,9 +1,12 @@
 //! NVIDIA's library NVML.
 //!
 //! `owner` holds the one handle of this process, `questions` makes queries through it, and
-//! `machine` builds a machine from the answers. `events` watches devices with a handle of its own.
+//! `machine` builds a machine from the answers. `mig` asks where instances lie; `c` has the calls by which
+//! levers partition devices. `events` watches devices with a handle of its own.
 
+pub(crate) mod c;
 mod events;
+mod gauges;
 mod machine;
 mod mig;
 mod now;
@@ -12,7 +15,7 @@ mod questions;
 
 pub(crate) use events::watch;
 
-use crate::found::{Found, Look, Silence};
+use crate::found::{Found, GpuReading, Look, Silence};
 use crate::live::Live;
 
 /// The machine that NVML describes, if it answers within the time limit.
@@ -23,4 +26,9 @@ pub(crate) fn ask(live: &Live) -> Result<Found, Silence> {
 /// The devices that NVML lists now and the processes on them, if it answers within the time limit.
 pub(crate) fn look(live: &Live) -> Result<Look, Silence> {
     owner::look(&live.nvml, live.time_limit)
+}
+
+/// What the devices measure, if NVML answers within the time limit.
+pub(crate) fn readings(live: &Live) -> Result<Vec<GpuReading>, Silence> {
+    owner::readings(&live.nvml, live.time_limit)
 }

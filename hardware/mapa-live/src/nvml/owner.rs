@@ -22,7 +22,7 @@ use nvml_wrapper::error::NvmlError;
 use super::machine::Answers;
 use super::now;
 use super::questions;
-use crate::found::{Look, Silence};
+use crate::found::{GpuReading, Look, Silence};
 use crate::host::Host;
 use crate::roots::Roots;
 
@@ -43,6 +43,8 @@ enum Question {
     Machine(Roots, Sender<Result<Answers, Silence>>),
     /// Which devices there are now, and who uses them.
     Look(Sender<Result<Look, Silence>>),
+    /// What the devices measure.
+    Readings(Sender<Result<Vec<GpuReading>, Silence>>),
 }
 
 /// All facts that NVML gives about this machine, if it answers within the limit.
@@ -55,6 +57,11 @@ pub(super) fn answers(library: &Path, roots: &Roots, limit: Duration) -> Result<
 /// The devices that there are now and who uses them, if NVML answers within the limit.
 pub(super) fn look(library: &Path, limit: Duration) -> Result<Look, Silence> {
     ask(library, limit, Question::Look)
+}
+
+/// What the devices measure, if NVML answers within the limit.
+pub(super) fn readings(library: &Path, limit: Duration) -> Result<Vec<GpuReading>, Silence> {
+    ask(library, limit, Question::Readings)
 }
 
 /// Asks the owner of this library, and waits for the answer.
@@ -127,6 +134,16 @@ fn own(library: &Path, jobs: &Receiver<Job>) {
                 let whole = look.is_ok();
                 let _ = reply.send(look);
                 whole.then_some(nvml)
+            }
+            (Question::Readings(reply), Ok(nvml)) => {
+                let readings = super::gauges::readings(&nvml);
+                let whole = readings.is_ok();
+                let _ = reply.send(readings);
+                whole.then_some(nvml)
+            }
+            (Question::Readings(reply), Err(silence)) => {
+                let _ = reply.send(Err(silence));
+                None
             }
             (Question::Machine(_, reply), Err(silence)) => {
                 let _ = reply.send(Err(silence));
