@@ -23,4 +23,4 @@ pub use abi::{
     case_task_extend,
 };
 pub use lazy_abi::*;
-pub use runtime::{CaseDim3, Stream};
+pub use runtime::{CaseDim3, Stream, look_behind};
