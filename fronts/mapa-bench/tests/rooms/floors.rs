@@ -11,7 +11,7 @@ pub(crate) struct Floors {
 }
 
 /// Every crate of the workspace that has modules.
-pub(crate) const FLOORS: [Floors; 14] = [
+pub(crate) const FLOORS: [Floors; 16] = [
     Floors {
         name: "mapa-core",
         source: "mapa-core/src",
@@ -78,6 +78,24 @@ pub(crate) const FLOORS: [Floors; 14] = [
             "fake",
             "c",
         ],
+    },
+    Floors {
+        name: "mapa-case",
+        source: "hardware/mapa-case/src",
+        rooms: &[
+            "message",
+            "error",
+            "segment",
+            "transport",
+            "client",
+            "process",
+            "c",
+        ],
+    },
+    Floors {
+        name: "case-preload",
+        source: "hardware/case-preload/src",
+        rooms: &["c"],
     },
     Floors {
         name: "mapa-live",
@@ -277,6 +295,7 @@ pub(crate) const FLOORS: [Floors; 14] = [
         rooms: &[
             "error",
             "process",
+            "entries",
             "disk",
             "output",
             "ledger",
@@ -293,6 +312,8 @@ pub(crate) const FLOORS: [Floors; 14] = [
             "run",
             "show",
             "command",
+            "case",
+            "daemon",
         ],
     },
     Floors {
