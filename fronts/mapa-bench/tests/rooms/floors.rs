@@ -11,7 +11,7 @@ pub(crate) struct Floors {
 }
 
 /// Every crate of the workspace that has modules.
-pub(crate) const FLOORS: [Floors; 16] = [
+pub(crate) const FLOORS: [Floors; 15] = [
     Floors {
         name: "mapa-core",
         source: "mapa-core/src",
@@ -91,11 +91,6 @@ pub(crate) const FLOORS: [Floors; 16] = [
             "process",
             "c",
         ],
-    },
-    Floors {
-        name: "case-preload",
-        source: "hardware/case-preload/src",
-        rooms: &["c"],
     },
     Floors {
         name: "mapa-live",
