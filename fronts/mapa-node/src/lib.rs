@@ -10,10 +10,13 @@
 
 mod bell;
 mod cgroup;
+mod case;
 mod child;
 mod cli;
 mod command;
+mod daemon;
 mod disk;
+mod entries;
 mod error;
 mod gate;
 mod health;
@@ -31,7 +34,10 @@ mod show;
 mod surroundings;
 
 pub use cgroup::Cgroups;
+pub use case::{Instances, Manager, Peer, Replies, Settings, Shared};
 pub use command::main;
+pub use daemon::daemon;
+pub use entries::{Entries, Entry, read_entries};
 pub use error::Error;
 pub use ledger::{
     Asker, Books, Cordon, Decision, Fault, Key, Kind, Lease, Ledger, Moment, Note, Sync, Tenant,
