@@ -270,8 +270,7 @@ fn start(
     let Desk {
         ledger, processes, ..
     } = desk;
-    let mut group = None;
-    let job = Job::start(
+    Job::start(
         &args.command,
         processes,
         |command: &mut Command| {
@@ -282,17 +281,23 @@ fn start(
             let nodes: Vec<String> = around.memory.iter().map(u32::to_string).collect();
             command.env(gate::MEMORY, nodes.join(","));
         },
-        |child| {
-            if !args.no_cgroup {
-                group = Cgroups::default().hold(&mark, child.pid);
-            }
-            let folder = group.as_ref().and_then(|own| own.to_str());
-            ledger.change(Sync::Boot, |books| {
-                books.started(granted.lease.id, child, folder)
-            })
+        // The kernel may take milliseconds for it, in which the gate starts.
+        |pid| {
+            (!args.no_cgroup)
+                .then(|| Cgroups::default().hold(&mark, pid))
+                .flatten()
         },
-    )?;
-    Ok((job, group))
+        |child, group| {
+            let folder = group.as_ref().and_then(|own| own.to_str());
+            let noted = ledger.change(Sync::Boot, |books| {
+                books.started(granted.lease.id, child, folder)
+            });
+            if let (Err(_), Some(group)) = (&noted, group) {
+                cgroup::remove(group);
+            }
+            noted
+        },
+    )
 }
 
 /// The policy in a form that another program can read elsewhere: the path of a model's file is whole.
