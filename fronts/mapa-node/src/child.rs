@@ -121,18 +121,16 @@ pub(crate) struct Job {
 impl Job {
     /// Starts a job, once `note` has noted its process. From now on whatever it starts and leaves
     /// behind becomes a child of this program. A command that does not exist or cannot be run is
-    /// told by its status, 127 or 126. `spawned` is given the process at once, while it comes to its
-    /// gate; what it returns is given to `note`, and back.
+    /// told by its status, 127 or 126.
     ///
     /// # Errors
     /// The system starts no process; the process cannot be noted.
-    pub(crate) fn start<T>(
+    pub(crate) fn start(
         words: &[OsString],
         processes: &Processes,
         prepare: impl FnOnce(&mut Command),
-        spawned: impl FnOnce(i32) -> T,
-        note: impl FnOnce(&Identity, &T) -> Result<(), Error>,
-    ) -> Result<(Self, T), Error> {
+        note: impl FnOnce(&Identity) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
         let own = Pid::from_raw(std::process::id() as i32);
         set_child_subreaper(own).map_err(|error| Error::at("subreaper", error))?;
         let gate = Gate::new()?;
@@ -150,15 +148,14 @@ impl Job {
             pid,
             handle: pidfd_open(pid, PidfdFlags::empty()).ok(),
         };
-        let made = spawned(job.pid());
         // If the gate has ended, by a signal perhaps, waiting for it tells how.
         if let Some(opener) = gate.await_process(job.pid(), processes) {
             if let Some(own) = processes.identity(job.pid()) {
-                note(&own, &made)?;
+                note(&own)?;
             }
             opener.open();
         }
-        Ok((job, made))
+        Ok(job)
     }
 
     /// The process id.
