@@ -9,13 +9,19 @@
 )]
 
 mod bell;
+mod case;
+mod cgroup;
 mod child;
 mod cli;
 mod command;
+mod daemon;
 mod disk;
+mod entries;
 mod error;
 mod gate;
+mod health;
 mod ledger;
+mod memory;
 mod node;
 mod others;
 mod output;
@@ -27,12 +33,17 @@ mod run;
 mod show;
 mod surroundings;
 
+pub use case::{Instances, Manager, Peer, Replies, Settings, Shared};
+pub use cgroup::Cgroups;
 pub use command::main;
+pub use daemon::daemon;
+pub use entries::{Entries, Entry, read_entries};
 pub use error::Error;
 pub use ledger::{
-    Asker, Books, Cordon, Decision, Key, Kind, Lease, Ledger, Moment, Note, Sync, Ticket, now,
+    Asker, Books, Cordon, Decision, Fault, Key, Kind, Lease, Ledger, Moment, Note, Sync, Tenant,
+    Ticket, Trouble, now,
 };
-pub use node::{Node, State, Withheld};
+pub use node::{Cause, Node, State, Withheld};
 pub use process::{Identity, Life, MARK, Processes};
 pub use recover::{Recovered, recover};
 pub use surroundings::{Parts, Surroundings, surroundings};

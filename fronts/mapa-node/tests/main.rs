@@ -1,11 +1,17 @@
 //! The tests of the node: the ledger, and the program `mapa` with real processes.
 
+mod case;
 mod common;
 mod crash_points;
 mod crowd;
 mod docs;
+mod health;
 mod kills;
 mod ledger;
 mod live;
+mod mig;
+mod orders;
 mod partitions;
 mod run;
+mod surroundings;
+mod users;

@@ -11,7 +11,7 @@ pub(crate) struct Floors {
 }
 
 /// Every crate of the workspace that has modules.
-pub(crate) const FLOORS: [Floors; 14] = [
+pub(crate) const FLOORS: [Floors; 15] = [
     Floors {
         name: "mapa-core",
         source: "mapa-core/src",
@@ -45,6 +45,7 @@ pub(crate) const FLOORS: [Floors; 14] = [
             "kind",
             "similar",
             "pci",
+            "ranges",
             "mig",
             "machine",
             "links",
@@ -80,6 +81,19 @@ pub(crate) const FLOORS: [Floors; 14] = [
         ],
     },
     Floors {
+        name: "mapa-case",
+        source: "hardware/mapa-case/src",
+        rooms: &[
+            "message",
+            "error",
+            "segment",
+            "transport",
+            "client",
+            "process",
+            "c",
+        ],
+    },
+    Floors {
         name: "mapa-live",
         source: "hardware/mapa-live/src",
         rooms: &[
@@ -97,7 +111,7 @@ pub(crate) const FLOORS: [Floors; 14] = [
             "http",
             "nvml",
             "watch",
-            "uses",
+            "look",
             "levers",
             "telemetry",
             "cache",
@@ -281,12 +295,16 @@ pub(crate) const FLOORS: [Floors; 14] = [
         rooms: &[
             "error",
             "process",
+            "entries",
             "disk",
             "output",
+            "cgroup",
+            "memory",
             "ledger",
             "node",
             "recover",
             "others",
+            "health",
             "surroundings",
             "bell",
             "gate",
@@ -297,6 +315,8 @@ pub(crate) const FLOORS: [Floors; 14] = [
             "run",
             "show",
             "command",
+            "case",
+            "daemon",
         ],
     },
     Floors {

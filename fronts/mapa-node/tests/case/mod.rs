@@ -1,0 +1,10 @@
+//! The manager of shared instances: alone, and with real processes that are killed.
+
+mod crowd;
+mod hostile;
+mod manager;
+mod memory;
+mod service;
+mod world;
+
+pub(crate) use service::mapa_case;

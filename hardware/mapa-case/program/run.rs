@@ -1,0 +1,143 @@
+//! `mapa-case run`: a program under the manager.
+
+use std::env;
+use std::error::Error;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use clap::{Args, ValueEnum};
+use mapa_case::{Declared, SOCKET, Session};
+
+/// The manager's socket by default, as the systemd unit makes it.
+const DEFAULT: &str = "/run/mapa/case.sock";
+
+/// How to run a program.
+#[derive(Args)]
+pub(crate) struct Run {
+    /// The manager's socket [default: MAPA_CASE_SOCKET; else /run/mapa/case.sock].
+    #[arg(long, value_name = "FILE")]
+    socket: Option<PathBuf>,
+    /// Give the program an instance of its own: no task of another runs there meanwhile.
+    #[arg(long)]
+    isolated: bool,
+    /// The memory that an isolated program needs, bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 0, requires = "isolated")]
+    bytes: u64,
+    /// How the program reaches the manager.
+    #[arg(long, value_enum, default_value_t = Through::Auto, conflicts_with = "isolated")]
+    through: Through,
+    /// The program and its arguments, after `--`.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Runs a program in place of this one. Returns only if that fails.
+pub(crate) fn run(args: &Run) -> Result<ExitCode, Box<dyn Error>> {
+    let told = args
+        .socket
+        .clone()
+        .or_else(mapa_case::socket_of_environment);
+    let socket = told.unwrap_or_else(|| Path::new(DEFAULT).to_owned());
+    let (name, rest) = args
+        .command
+        .split_first()
+        .ok_or("expected a command after --")?;
+    let mut command = Command::new(name);
+    command.args(rest);
+    let session;
+    if args.isolated {
+        let declared = Declared {
+            largest: args.bytes,
+            grows: false,
+            isolated: true,
+        };
+        session = Session::new(socket, declared);
+        session.init()?;
+        let instance = session.describe(session.instance())?;
+        command.env("CUDA_VISIBLE_DEVICES", instance.visible);
+        if !instance.pipe.is_empty() {
+            command.env("CUDA_MPS_PIPE_DIRECTORY", instance.pipe);
+        }
+        // It has its instance: its tasks need not ask.
+        command.env_remove(SOCKET);
+    } else {
+        command.env(SOCKET, &socket);
+        if args.through.is_needed(Path::new(name)) {
+            preload(&mut command)?;
+        }
+    }
+    // The session is of this process, and the program becomes it.
+    let error = command.exec();
+    let name = name.to_string_lossy();
+    Err(format!("{name}: {error}").into())
+}
+
+/// How a program reaches the manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Through {
+    /// By itself if it names case_task_begin, otherwise by the library before its runtime.
+    Auto,
+    /// By the library before its CUDA runtime.
+    Preload,
+    /// By itself: it was compiled with the pass, or changed by hand.
+    Itself,
+}
+
+impl Through {
+    /// Whether the library must be put before the runtime.
+    fn is_needed(self, program: &Path) -> bool {
+        match self {
+            Self::Preload => true,
+            Self::Itself => false,
+            Self::Auto => !asks_itself(program),
+        }
+    }
+}
+
+/// Whether a program names the runtime's functions. A script, or what cannot be read, does not.
+fn asks_itself(program: &Path) -> bool {
+    const NAME: &[u8] = b"case_task_begin";
+    let found = if program.components().count() > 1 {
+        Some(program.to_owned())
+    } else {
+        let folders = env::var_os("PATH").unwrap_or_default();
+        let mut files = env::split_paths(&folders).map(|folder| folder.join(program));
+        files.find(|file| file.is_file())
+    };
+    let bytes = found
+        .and_then(|file| fs::read(file).ok())
+        .unwrap_or_default();
+    bytes.windows(NAME.len()).any(|own| own == NAME)
+}
+
+/// Puts the library before the CUDA runtime.
+fn preload(command: &mut Command) -> Result<(), Box<dyn Error>> {
+    let own = env::current_exe()?;
+    let folder = own.parent().unwrap_or(Path::new("/"));
+    let places = [
+        folder.to_owned(),
+        folder.join("deps"),
+        folder.join("../lib/mapa-case"),
+    ];
+    let mut libraries = places.iter().map(|place| place.join("libcase_preload.so"));
+    let library = libraries.find(|file| file.exists()).ok_or_else(|| {
+        format!(
+            "no libcase_preload.so beside {}: expected `cargo build -p case-preload`, or --through itself",
+            own.display()
+        )
+    })?;
+    command.env("LD_PRELOAD", in_front(&library, "LD_PRELOAD"));
+    Ok(())
+}
+
+fn in_front(path: &Path, variable: &str) -> OsString {
+    let mut all = path.as_os_str().to_owned();
+    if let Some(before) = env::var_os(variable).filter(|own| !own.is_empty()) {
+        all.push(":");
+        all.push(before);
+    }
+    all
+}

@@ -1,0 +1,23 @@
+#![doc = include_str!("../README.md")]
+#![warn(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "every failure is an answer, and the process is somebody else's"
+)]
+
+pub mod c;
+mod client;
+mod error;
+pub mod message;
+mod process;
+pub mod segment;
+mod transport;
+
+pub use c::{Memory, Shared, receive_files, send_files};
+pub use client::{Declared, Instance, PATIENCE, Session};
+pub use error::Error;
+pub use process::{Hooks, Process, What};
+pub use transport::{SOCKET, Socket, TRANSPORT, Transport, socket_of_environment};
