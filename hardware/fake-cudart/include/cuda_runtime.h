@@ -3,7 +3,11 @@
 #ifndef FAKE_CUDART_CUDA_RUNTIME_H
 #define FAKE_CUDART_CUDA_RUNTIME_H
 
+#include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #define __host__ __attribute__((host))
 #define __device__ __attribute__((device))
