@@ -211,7 +211,8 @@ impl Walk<'_> {
         if !self.pointers.holds((base, offset)) {
             return;
         }
-        if load.ty().is_pointer() {
+        // A structure that is copied in parts moves its pointers as numbers of their width.
+        if load.ty().is_pointer() || load.ty().bits() == Some(64) {
             self.pointer(base, load);
         } else {
             self.refuse(base, load, "the pointer is read as a number");
@@ -227,7 +228,8 @@ impl Walk<'_> {
             }
             return;
         }
-        if !value.ty().is_pointer() || !self.pointers.holds((base, offset)) {
+        let moved = value.ty().bits() == Some(64) && value.is_op(Op::LLVMLoad);
+        if !(value.ty().is_pointer() || moved) || !self.pointers.holds((base, offset)) {
             return;
         }
         for root in self.body.roots(value) {

@@ -390,22 +390,47 @@ impl<'a> Sizes<'a> {
         None
     }
 
-    /// A load, if nothing on the way from the begin writes what it reads.
+    /// A load, if nothing on the way from the begin writes what it reads, or what was stored last.
     fn load(&mut self, load: Value, site: Site) -> Found {
         if load.is_volatile() {
             return None;
         }
         let pointer = load.operand(0)?;
         let (base, offset) = self.body.base(pointer);
-        let address = match offset {
-            Some(offset) => {
-                let start = self.exact(base)?;
-                if offset == 0 { start } else { Rc::new(Expr::Offset(start, offset)) }
-            }
-            None => return None,
-        };
+        let size = self.body.module.size_of(load.ty());
+        let memory = Memory { base, range: offset.map(|o| (o, o.saturating_add_unsigned(size))) };
+        if let Some(stored) = self.stored_last(load, &memory, site) {
+            return self.exact(stored);
+        }
+        let offset = offset?;
+        let start = self.exact(base)?;
+        let address = if offset == 0 { start } else { Rc::new(Expr::Offset(start, offset)) };
         let safe = is_variable(base) || self.surely_runs(site);
-        (safe && !self.written_before(base, site)).then(|| Rc::new(Expr::Load(load, address)))
+        (safe && !self.written(self.begin, site, &memory)).then(|| Rc::new(Expr::Load(load, address)))
+    }
+
+    /// What the last store before a load put there, if it comes after the begin, and nothing writes in
+    /// between.
+    fn stored_last(&self, load: Value, memory: &Memory, site: Site) -> Option<Value> {
+        memory.range?;
+        let point = Point { block: site.block, index: site.index };
+        let mut last: Option<(Site, Value)> = None;
+        for (at, store) in self.body.instructions().filter(|(_, i)| i.is_op(Op::LLVMStore)) {
+            let Some((value, target)) = store.operand(0).zip(store.operand(1)) else { continue };
+            let (base, offset) = self.body.base(target);
+            let same = base == memory.base && offset == memory.range.map(|r| r.0) && value.ty() == load.ty();
+            let later = last.is_none_or(|(l, _)| {
+                self.body.flow.site_dominates(l, Point { block: at.block, index: at.index })
+            });
+            if same && later && self.body.flow.site_dominates(at, point) {
+                last = Some((at, value));
+            }
+        }
+        let (at, value) = last?;
+        let from = Point { block: at.block, index: at.index + 1 };
+        let begin = Site { block: self.begin.block, index: self.begin.index };
+        let inside = self.body.flow.site_dominates(begin, from);
+        (inside && !self.written(from, site, memory)).then_some(value)
     }
 
     /// Whether whatever passes the begin comes to `site`.
@@ -421,53 +446,69 @@ impl<'a> Sizes<'a> {
         true
     }
 
-    /// Whether an instruction between the begin and `site` may write memory at `base`.
-    fn written_before(&self, base: Value, site: Site) -> bool {
-        let between = self.body.flow.between(self.begin.block, site.block);
+    /// Whether an instruction between `from` and `site` may write `memory`. `from` dominates `site`.
+    fn written(&self, from: Point, site: Site, memory: &Memory) -> bool {
+        let between = self.body.flow.between(from.block, site.block);
         let again = between.contains(&site.block);
         for (at, instruction) in self.body.instructions() {
-            let after_begin = at.block == self.begin.block && at.index >= self.begin.index;
+            let after_start = at.block == from.block && at.index >= from.index;
             let before_load = at.block == site.block && (again || at.index < site.index);
-            let counts = if at.block == self.begin.block && site.block == self.begin.block {
-                after_begin && at.index < site.index
+            let counts = if at.block == from.block && site.block == from.block {
+                after_start && at.index < site.index
             } else {
-                after_begin || before_load || (between.contains(&at.block) && at.block != site.block)
+                after_start || before_load || (between.contains(&at.block) && at.block != site.block)
             };
-            if counts && self.writes(instruction, base) {
+            if counts && self.writes(instruction, memory) {
                 return true;
             }
         }
         false
     }
 
-    fn writes(&self, instruction: Value, base: Value) -> bool {
+    fn writes(&self, instruction: Value, memory: &Memory) -> bool {
         match instruction.opcode() {
             Some(Op::LLVMStore) => {
-                instruction.operand(1).is_none_or(|p| self.may_be_same(self.body.base(p).0, base))
+                let Some((value, target)) = instruction.operand(0).zip(instruction.operand(1)) else { return true };
+                self.touches(target, Some(self.body.module.size_of(value.ty())), memory)
             }
-            Some(Op::LLVMCall | Op::LLVMInvoke) => self.call_writes(instruction, base),
+            Some(Op::LLVMCall | Op::LLVMInvoke) => self.call_writes(instruction, memory),
             Some(Op::LLVMAtomicRMW | Op::LLVMAtomicCmpXchg | Op::LLVMFence) => true,
             _ => false,
         }
     }
 
-    fn call_writes(&self, call: Value, base: Value) -> bool {
+    /// Whether a write of `size` bytes at `target`, or of any number, may change `memory`.
+    fn touches(&self, target: Value, size: Option<u64>, memory: &Memory) -> bool {
+        let (base, offset) = self.body.base(target);
+        if base == memory.base {
+            if let (Some(size), Some(offset), Some((start, end))) = (size, offset, memory.range) {
+                return offset < end && start < offset.saturating_add_unsigned(size);
+            }
+        }
+        self.may_be_same(base, memory.base)
+    }
+
+    fn call_writes(&self, call: Value, memory: &Memory) -> bool {
+        let base = memory.base;
         let name = callee_name(call);
         if calls::is_mark(&name) {
             return false;
         }
-        let runtime = cuda(call).is_some() || calls::is_stub(&name);
+        let known = cuda(call);
+        let runtime = known.is_some() || calls::is_stub(&name);
         let plain = calls::is_plain_library(&name) || name.starts_with("llvm.mem");
         if runtime && !is_variable(base) && !is_host_allocation(base) {
             // Managed memory: a kernel may have written it.
-            return !matches!(cuda(call), Some(Call::Configure | Call::Quiet));
+            return !matches!(known, Some(Call::Configure | Call::Quiet));
         }
         if runtime || plain {
-            return call
-                .arguments()
-                .into_iter()
-                .filter(|a| a.ty().is_pointer())
-                .any(|a| self.may_be_same(self.body.base(a).0, base));
+            let mut written = call.arguments();
+            // Of a pointer's variable, an allocation writes the pointer alone; and the pitch.
+            let size = matches!(known, Some(Call::Allocate { .. })).then_some(8);
+            if size.is_some() {
+                written.truncate(2);
+            }
+            return written.into_iter().filter(|a| a.ty().is_pointer()).any(|a| self.touches(a, size, memory));
         }
         // Code that is not seen writes what it can reach.
         self.is_exposed(base) || (base.is_global_variable() && (!base.is_internal() || written_elsewhere(base)))
@@ -506,6 +547,12 @@ impl<'a> Sizes<'a> {
         made.insert(key, value);
         value
     }
+}
+
+/// Bytes that a load reads: `range` from the start of `base`, or anywhere in it.
+struct Memory {
+    base: Value,
+    range: Option<(i64, i64)>,
 }
 
 /// A loop's test: the loop goes on while `counter stay bound`.

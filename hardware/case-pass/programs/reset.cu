@@ -1,0 +1,15 @@
+// Nothing is freed, but the device is reset: the task ends there.
+__global__ void k(float *p) {}
+int main(int argc, char **) {
+  float *p, *q;
+  cudaMalloc(&p, 1024);
+  cudaMalloc(&q, argc * 1024);
+  k<<<1, 32>>>(p);
+  k<<<1, 32>>>(q);
+  cudaDeviceReset();
+  float *r;
+  cudaMalloc(&r, 512);
+  k<<<1, 32>>>(r);
+  cudaFree(r);
+}
+// trace -> begin 2048 1, end, begin 512 1, end
