@@ -510,6 +510,17 @@ impl Value {
         }
     }
 
+    /// Whether this is a parameter that points to a copy of the caller's argument.
+    pub(crate) fn is_by_value_parameter(self) -> bool {
+        if !self.is_argument() {
+            return false;
+        }
+        // SAFETY: it is a parameter.
+        let function = Value(unsafe { LLVMGetParamParent(self.0) });
+        let number = function.parameters().iter().position(|p| *p == self);
+        number.is_some_and(|i| function.by_value_type(i as u32).is_some())
+    }
+
     pub(crate) fn is_declaration(self) -> bool {
         // SAFETY: the callers have a global.
         unsafe { LLVMIsDeclaration(self.0) != 0 }

@@ -12,6 +12,9 @@ use crate::operations::{Kind, Operation, Operations};
 use crate::summary::Summaries;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+/// Most distances from a variable's start that are told apart.
+const MOST_OFFSETS: usize = 64;
+
 /// Groups of variables.
 #[derive(Default)]
 pub(crate) struct Groups {
@@ -143,6 +146,9 @@ impl Walk<'_> {
     }
 
     fn hold(&mut self, (base, offset): Slot) {
+        // Copies to and fro at a distance could go on for ever.
+        let full = self.pointers.slots.get(&base).is_some_and(|known| known.len() > MOST_OFFSETS);
+        let offset = if full { None } else { offset };
         if self.pointers.slots.entry(base).or_default().insert(offset) {
             // A new distance: every use of the variable must be looked at again.
             self.todo.push(base);
@@ -214,7 +220,8 @@ impl Walk<'_> {
         // A structure that is copied in parts moves its pointers as numbers of their width.
         if load.ty().is_pointer() || load.ty().bits() == Some(64) {
             self.pointer(base, load);
-        } else {
+        } else if self.body.module.size_of(load.ty()) >= 8 && self.pointers.slots[&base].contains(&offset) {
+            // What is smaller is another member, at a distance that is not known.
             self.refuse(base, load, "the pointer is read as a number");
         }
     }
@@ -279,18 +286,24 @@ impl Walk<'_> {
         }
     }
 
-    /// A structure is copied whole.
+    /// A structure is copied whole: what it holds, the copy holds at the same distance.
     fn copied(&mut self, base: Value, call: Value) {
-        let ends: Vec<Value> = call.arguments().iter().take(2).map(|a| self.body.base(*a).0).collect();
-        for &other in &ends {
-            if is_variable(other) {
-                if other != base {
-                    self.pointers.groups.join(base, other);
-                    self.mix(base);
-                    self.hold((other, None));
-                }
-            } else {
+        let ends: Vec<Slot> = call.arguments().iter().take(2).map(|a| self.body.base(*a)).collect();
+        let [(to, to_start), (from, from_start)] = ends[..] else { return };
+        for (own, own_start, other, other_start) in [(to, to_start, from, from_start), (from, from_start, to, to_start)] {
+            if own != base || other == base {
+                continue;
+            }
+            if !is_variable(other) {
                 self.refuse(base, call, "the pointer is copied to memory that is not followed");
+                continue;
+            }
+            let held: Vec<Option<i64>> = self.pointers.slots[&base].iter().copied().collect();
+            self.pointers.groups.join(base, other);
+            self.mix(base);
+            for offset in held {
+                let moved = (|| Some(offset? - own_start? + other_start?))();
+                self.hold((other, moved));
             }
         }
     }

@@ -405,7 +405,7 @@ impl<'a> Sizes<'a> {
         let offset = offset?;
         let start = self.exact(base)?;
         let address = if offset == 0 { start } else { Rc::new(Expr::Offset(start, offset)) };
-        let safe = is_variable(base) || self.surely_runs(site);
+        let safe = is_local(base) || self.surely_runs(site);
         (safe && !self.written(self.begin, site, &memory)).then(|| Rc::new(Expr::Load(load, address)))
     }
 
@@ -497,12 +497,13 @@ impl<'a> Sizes<'a> {
         let known = cuda(call);
         let runtime = known.is_some() || calls::is_stub(&name);
         let plain = calls::is_plain_library(&name) || name.starts_with("llvm.mem");
-        if runtime && !is_variable(base) && !is_host_allocation(base) {
+        if runtime && !is_local(base) && !is_host_allocation(base) {
             // Managed memory: a kernel may have written it.
             return !matches!(known, Some(Call::Configure | Call::Quiet));
         }
         if runtime || plain {
-            let mut written = call.arguments();
+            let mut written: Vec<Value> =
+                (0..).zip(call.arguments()).filter(|(i, _)| !call.is_by_value(*i)).map(|(_, a)| a).collect();
             // Of a pointer's variable, an allocation writes the pointer alone; and the pitch.
             let size = matches!(known, Some(Call::Allocate { .. })).then_some(8);
             if size.is_some() {
@@ -515,7 +516,7 @@ impl<'a> Sizes<'a> {
     }
 
     fn may_be_same(&self, written: Value, base: Value) -> bool {
-        let own = |v: Value| is_variable(v) || is_host_allocation(v);
+        let own = |v: Value| is_local(v) || is_host_allocation(v);
         if written == base {
             return true;
         }
@@ -531,7 +532,7 @@ impl<'a> Sizes<'a> {
 
     /// Whether a variable's address was stored or given to code that may keep it.
     fn is_exposed(&self, base: Value) -> bool {
-        if !is_variable(base) {
+        if !is_local(base) {
             return true;
         }
         exposes(base, base)
@@ -676,6 +677,11 @@ fn binary(op: Op, a: Rc<Expr>, b: Rc<Expr>) -> Rc<Expr> {
     Rc::new(Expr::Binary(op, a, b))
 }
 
+/// Memory with a name of its own: a variable, or the callee's copy of an argument.
+fn is_local(base: Value) -> bool {
+    is_variable(base) || base.is_by_value_parameter()
+}
+
 fn written_elsewhere(global: Value) -> bool {
     global.users().into_iter().any(|u| match u.opcode() {
         Some(Op::LLVMLoad) => false,
@@ -692,7 +698,9 @@ fn exposes(base: Value, address: Value) -> bool {
         Some(Op::LLVMGetElementPtr | Op::LLVMBitCast | Op::LLVMAddrSpaceCast) => exposes(base, user),
         Some(Op::LLVMCall | Op::LLVMInvoke) => {
             let name = callee_name(user);
-            !(calls::is_mark(&name)
+            let copied = (0..).zip(user.arguments()).all(|(i, a)| a != address || user.is_by_value(i));
+            !(copied
+                || calls::is_mark(&name)
                 || calls::is_plain_library(&name)
                 || name.starts_with("llvm.mem")
                 || cuda(user).is_some())
