@@ -1,5 +1,6 @@
 //! The tasks of this process, and the instance to which its first task binds it.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
@@ -37,6 +38,9 @@ struct Open {
     name: u64,
     /// The number of its begin.
     number: u64,
+    /// The task of this thread inside which it begins, or itself. To those who observe, a task inside
+    /// another is growth of that one, which ends with the last of them.
+    outermost: u64,
     thread: ThreadId,
 }
 
@@ -114,12 +118,17 @@ impl Process {
             self.bind(session, reply.instance)?;
         }
         let mut tasks = self.tasks();
+        let thread = thread::current().id();
+        let around = tasks.open.iter().find(|own| own.thread == thread);
+        let outermost = around.map_or(number, |own| own.outermost);
         tasks.open.push(Open {
             name,
             number,
-            thread: thread::current().id(),
+            outermost,
+            thread,
         });
-        self.hooks.observe(What::Begin, number, bytes, warps);
+        let what = if outermost == number { What::Begin } else { What::Extend };
+        self.hooks.observe(what, outermost, bytes, warps);
         Ok(())
     }
 
@@ -129,12 +138,11 @@ impl Process {
     /// As [`begin`](Self::begin); no such task is open.
     pub fn extend(&self, name: u64, bytes: u64, warps: u64) -> Result<(), Error> {
         let own = self.tasks().find(name).ok_or(Error::NoTask(name))?;
-        let number = own.number;
         if let Some(session) = self.session() {
-            session.extend(number, bytes, warps)?;
+            session.extend(own.number, bytes, warps)?;
         }
         let _tasks = self.tasks();
-        self.hooks.observe(What::Extend, number, bytes, warps);
+        self.hooks.observe(What::Extend, own.outermost, bytes, warps);
         Ok(())
     }
 
@@ -148,7 +156,9 @@ impl Process {
             let mut tasks = self.tasks();
             let own = tasks.find(name).ok_or(Error::NoTask(name))?;
             tasks.open.retain(|other| other.number != own.number);
-            self.hooks.observe(What::End, own.number, 0, 0);
+            if tasks.open.iter().all(|other| other.outermost != own.outermost) {
+                self.hooks.observe(What::End, own.outermost, 0, 0);
+            }
             own
         };
         if let Some(session) = self.session() {
@@ -184,8 +194,9 @@ impl Process {
         let open: Vec<Open> = {
             let mut tasks = self.tasks();
             let open = std::mem::take(&mut tasks.open);
-            for own in &open {
-                self.hooks.observe(What::End, own.number, 0, 0);
+            let ended: BTreeSet<u64> = open.iter().map(|own| own.outermost).collect();
+            for number in ended {
+                self.hooks.observe(What::End, number, 0, 0);
             }
             open
         };

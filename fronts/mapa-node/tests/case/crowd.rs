@@ -211,7 +211,7 @@ fn crowd(clients: usize, tasks: u64, words: &[&str], seed: u64) -> (usize, usize
 
 #[test]
 fn kills_break_nothing() {
-    let (killed, managers) = crowd(8, 60, &[], 1);
+    let (killed, managers) = crowd(8, 3000, &[], 1);
     assert!(
         killed > 0 && managers > 0,
         "{killed} clients and {managers} managers were killed"
@@ -220,7 +220,7 @@ fn kills_break_nothing() {
 
 #[test]
 fn kills_break_nothing_under_the_balanced_manager() {
-    crowd(6, 40, &["--scheduler", "case-balanced"], 2);
+    crowd(6, 2000, &["--scheduler", "case-balanced"], 2);
 }
 
 /// The measure of the specification. `.ci/full` runs it.

@@ -5,3 +5,5 @@ mod hostile;
 mod manager;
 mod service;
 mod world;
+
+pub(crate) use service::mapa_case;

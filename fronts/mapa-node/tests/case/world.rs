@@ -79,10 +79,6 @@ impl Node {
         self.manager = Some(child);
     }
 
-    pub(crate) fn pid(&self) -> Pid {
-        Pid::from_child(self.manager.as_ref().unwrap())
-    }
-
     pub(crate) fn kill(&mut self) {
         let mut child = self.manager.take().unwrap();
         child.kill().unwrap();
