@@ -97,7 +97,7 @@ pub(crate) fn cc(args: &Cc) -> Result<ExitCode, Box<dyn Error>> {
             Err(code) => return Ok(code),
         }
     }
-    Ok(tools.link(&line, &made)?.unwrap_or(ExitCode::SUCCESS))
+    Ok(tools.link(&line, &made, work.path())?.unwrap_or(ExitCode::SUCCESS))
 }
 
 /// The output that clang makes where none is named.
@@ -167,6 +167,7 @@ fn read(arguments: &[OsString]) -> Result<Line, Box<dyn Error>> {
 struct Tools {
     clang: OsString,
     pass: PathBuf,
+    /// The toolkit's runtime; without a toolkit, the fake.
     cudart: PathBuf,
     client: PathBuf,
 }
@@ -298,7 +299,7 @@ impl Tools {
         })
     }
 
-    fn link(&self, line: &Line, made: &[OsString]) -> Result<Option<ExitCode>, Box<dyn Error>> {
+    fn link(&self, line: &Line, made: &[OsString], work: &Path) -> Result<Option<ExitCode>, Box<dyn Error>> {
         let mut clang = Command::new(&self.clang);
         let mut objects = made.iter();
         let whole = line.lto;
@@ -313,7 +314,17 @@ impl Tools {
                 Word::Compile(_) => &mut clang,
             };
         }
-        clang.arg(&self.client).arg(&self.cudart).args(["-lpthread", "-ldl", "-lm"]);
+        clang.arg(&self.client);
+        if line.cuda_path.is_some() {
+            clang.arg(&self.cudart);
+        } else {
+            // The program asks for the runtime by this name, whoever gives it.
+            let folder = work.join("lib");
+            fs::create_dir_all(&folder)?;
+            std::os::unix::fs::symlink(self.cudart.canonicalize()?, folder.join(fake_cudart::LIBRARY))?;
+            clang.arg("-L").arg(&folder).arg(format!("-l:{}", fake_cudart::LIBRARY));
+        }
+        clang.args(["-lpthread", "-ldl", "-lm"]);
         if let Some(output) = &line.output {
             clang.arg("-o").arg(output);
         }

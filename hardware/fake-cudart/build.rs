@@ -1,8 +1,0 @@
-//! Names the shared library as NVIDIA's: programs that were linked with it ask for this name.
-
-fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
-    if std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux") {
-        println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libcudart.so.12");
-    }
-}
