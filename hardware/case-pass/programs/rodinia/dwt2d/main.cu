@@ -52,3 +52,5 @@ int main(int argc, char **argv) {
   return 0;
 }
 // files main.cu transform.cu components.cu
+// trace -> begin 32768 0, extend 6144 0, end
+// trace 32 -> begin 16384 0, extend 3072 0, end
