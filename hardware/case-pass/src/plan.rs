@@ -6,7 +6,7 @@ use crate::operations::{Kind, Operation, Operations, Queue};
 use crate::pointers::Pointers;
 use crate::sizes::{Expr, Sizes};
 use mapa_case_placement::{
-    Effect, Held, MAX_SLOTS, Placement, Point, Site, Task, Where, held, is_open_at, merge, pending, place, waits_of,
+    Effect, Held, MAX_SLOTS, Placement, Point, Site, Task, Where, frees_surely, held, is_open_at, merge, pending, place, waits_of,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
@@ -76,6 +76,9 @@ pub(crate) fn plan(body: &Body, operations: &Operations, pointers: &Pointers) ->
         plan.lazy.extend(operations.list.iter().map(|o| o.call));
         plan.touches = operations.touches.clone();
         return plan;
+    }
+    for group in &mut groups {
+        forget_empty_frees(body, &mut group.task);
     }
     take_waits(body, operations, &mut groups, &mut numbers);
     take_resets(body, operations, &mut groups);
@@ -254,6 +257,17 @@ fn failing_edges(body: &Body, call: Value) -> Vec<(usize, usize)> {
         }
     }
     edges
+}
+
+/// Of calls that free, those wait for the device that surely have something to free.
+fn forget_empty_frees(body: &Body, task: &mut Task) {
+    let Some(placement) = place(&body.flow, task, &[]) else { return };
+    let sure = frees_surely(&body.flow, task, placement.begin);
+    for (site, effects) in &mut task.effects {
+        if effects.iter().any(|e| matches!(e, Effect::Free(_))) && !sure.contains(site) {
+            effects.retain(|e| *e != Effect::Wait(None));
+        }
+    }
 }
 
 /// A task takes over the synchronisations that its queued work needs.

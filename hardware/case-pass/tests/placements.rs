@@ -1,6 +1,6 @@
 //! The programs of this folder do at every level what their comments say.
 
-use crate::program::{LEVELS, compile, folder, runs};
+use crate::program::{LEVELS, compile, decisions, folder, runs};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -12,8 +12,8 @@ fn check(sources: &[PathBuf], told_in: &Path, options: &[&str]) {
     let mut first: Option<Vec<String>> = None;
     for level in LEVELS {
         let program = compile(sources, &[&[level][..], options].concat());
-        let remarks = first.get_or_insert_with(|| program.remarks.clone());
-        assert_eq!(&program.remarks, remarks, "{} at {level}", told_in.display());
+        let decided = decisions(&program);
+        assert_eq!(first.get_or_insert_with(|| decided.clone()), &decided, "{} at {level}", told_in.display());
         for run in &runs {
             let arguments: Vec<&str> = run.arguments.iter().map(String::as_str).collect();
             let got = program.trace(&arguments, &run.failing);

@@ -89,6 +89,13 @@ impl Program {
     }
 }
 
+/// What was decided, without the number of ends: with optimisation, the headers of the C++ library have
+/// other paths for exceptions.
+pub(crate) fn decisions(program: &Program) -> Vec<String> {
+    let cut = |r: &String| r.split(" allocations,").next().unwrap_or_default().to_owned();
+    program.remarks.iter().map(cut).collect()
+}
+
 /// A run that a program's comments describe: `// trace ARGUMENTS [fail=N] -> EVENTS`.
 pub(crate) struct Run {
     pub(crate) arguments: Vec<String>,

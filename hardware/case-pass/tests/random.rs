@@ -163,5 +163,5 @@ fn random_programs_take_nothing_unasked() {
 #[test]
 #[ignore = "minutes: for .ci/full"]
 fn many_random_programs_take_nothing_unasked() {
-    run(1000..2000);
+    run(1000..1500);
 }

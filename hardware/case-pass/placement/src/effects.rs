@@ -41,8 +41,48 @@ fn after(task: &Task, site: Site, (mut may, mut must): (u128, u128)) -> (u128, u
     (may, must)
 }
 
+/// The sites that free memory which is surely there, if every allocation on the way succeeded. A call
+/// that frees a null pointer does nothing, and does not wait for the device either.
+pub fn frees_surely(flow: &Flow, task: &Task, begin: Point) -> BTreeSet<Site> {
+    let at_start = slots(flow, task, begin);
+    let mut found = BTreeSet::new();
+    for (&site, effects) in &task.effects {
+        let state = match site.index.checked_sub(1) {
+            Some(before) => through(task, begin, site.block, at_start[site.block], before),
+            None => at_start[site.block],
+        };
+        let must = state.map_or(0, |(_, must)| must);
+        let frees = |e: &Effect| matches!(e, Effect::Free(slots) if slots.iter().any(|s| must >> s & 1 == 1));
+        if effects.iter().any(frees) {
+            found.insert(site);
+        }
+    }
+    found
+}
+
 /// For each of `ends`, whether the task that began at `begin` holds memory there.
 pub fn held(flow: &Flow, task: &Task, begin: Point, ends: &[Where]) -> Vec<Held> {
+    let at_start = slots(flow, task, begin);
+    let mut kinds = Vec::with_capacity(ends.len());
+    for end in ends {
+        let slots = match *end {
+            Where::After(site) => through(task, begin, site.block, at_start[site.block], site.index),
+            Where::Edge(from, to) => {
+                let out = through(task, begin, from, at_start[from], usize::MAX);
+                out.map(|out| on_edge(task, from, to, out))
+            }
+        };
+        kinds.push(match slots {
+            None | Some((0, _)) => Held::No,
+            Some((_, 0)) => Held::Maybe,
+            Some(_) => Held::Surely,
+        });
+    }
+    kinds
+}
+
+/// For each block, the slots held at its start.
+fn slots(flow: &Flow, task: &Task, begin: Point) -> Vec<Slots> {
     let mut at_start: Vec<Slots> = vec![None; flow.len()];
     let mut todo = vec![begin.block];
     while let Some(block) = todo.pop() {
@@ -61,22 +101,7 @@ pub fn held(flow: &Flow, task: &Task, begin: Point, ends: &[Where]) -> Vec<Held>
             }
         }
     }
-    let mut kinds = Vec::with_capacity(ends.len());
-    for end in ends {
-        let slots = match *end {
-            Where::After(site) => through(task, begin, site.block, at_start[site.block], site.index),
-            Where::Edge(from, to) => {
-                let out = through(task, begin, from, at_start[from], usize::MAX);
-                out.map(|out| on_edge(task, from, to, out))
-            }
-        };
-        kinds.push(match slots {
-            None | Some((0, _)) => Held::No,
-            Some((_, 0)) => Held::Maybe,
-            Some(_) => Held::Surely,
-        });
-    }
-    kinds
+    at_start
 }
 
 /// The state after instruction `last` of `block`.

@@ -14,7 +14,7 @@ mod flow;
 mod place;
 mod task;
 
-pub use effects::{Held, held, pending, waits_of};
+pub use effects::{Held, frees_surely, held, pending, waits_of};
 pub use flow::{Flow, Irreducible, Point, Site};
 pub use place::{Placement, Where, is_open_at, merge, place};
 pub use task::{Effect, MAX_SLOTS, Task};
