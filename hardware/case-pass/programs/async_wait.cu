@@ -12,3 +12,9 @@ int main(int argc, char **) {
 }
 // trace -> begin 1024 2, end
 // trace 1 -> begin 2048 2, end
+// CHECK-LABEL: define {{.*}}@main(
+// CHECK: call i32 @case_task_begin(
+// CHECK-NEXT: call i32 @cudaStreamCreate
+// CHECK: call i32 @cudaFreeAsync
+// CHECK-NOT: case_task_end
+// CHECK: br i1

@@ -10,3 +10,10 @@ int main(int argc, char **) {
   cudaFree(p);
 }
 // trace -> begin 1024 4, end
+// The stub translates pointers, whoever calls it; the program's own launch is in a static task.
+// CHECK-LABEL: define {{.*}}__device_stub__k
+// CHECK: call i32 @case_lazy_launch({{.*}}, i32 2, ptr
+// CHECK-LABEL: define {{.*}}@main(
+// CHECK: call i32 @case_task_begin(
+// CHECK-NEXT: call i32 @cudaMalloc
+// CHECK: call i32 @cudaLaunchKernel

@@ -13,3 +13,9 @@ int main(int argc, char **) {
   cudaFree(r);
 }
 // trace -> begin 2048 1, end, begin 512 1, end
+// CHECK-LABEL: define {{.*}}@main(
+// CHECK: call i32 @cudaDeviceReset
+// CHECK-NEXT: call i32 @case_task_end(
+// CHECK-NOT: call i32 @cuda
+// CHECK: call i32 @case_task_begin(i64 {{[0-9]+}}, i64 512, i64 1, i32 4)
+// CHECK: call i32 @case_init(i64 512, i32 0)

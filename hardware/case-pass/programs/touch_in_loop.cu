@@ -12,3 +12,10 @@ int main(int argc, char **argv) {
 }
 // trace -> begin 1024 1, end
 // trace 1 -> begin 1024 1, end, begin 1024 1, end
+// CHECK-LABEL: define {{.*}}@main(
+// CHECK: call void @case_lazy_touch()
+// CHECK-NEXT: call i32 @cudaSetDevice
+// CHECK: call i32 @case_task_begin(
+// CHECK-NEXT: call i32 @cudaMalloc
+// CHECK: call i32 @cudaFree
+// CHECK-NEXT: call i32 @case_task_end(

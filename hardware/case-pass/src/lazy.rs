@@ -1,9 +1,9 @@
 //! Replaces calls by the client library's wrappers.
 
-use crate::body::{Body, Root, base, callee_name, cuda};
+use crate::body::{Body, Root, Slot, base, callee_name, cuda};
 use crate::calls::{self, Call};
 use crate::ir::{Builder, LLVMOpcode as Op, Module, Value, signature};
-use crate::operations::Operations;
+use crate::operations::{Kind, Operations};
 use crate::plan::Plan;
 use crate::pointers::Pointers;
 use std::collections::{HashMap, HashSet};
@@ -11,17 +11,31 @@ use std::collections::{HashMap, HashSet};
 /// Makes the lazy calls of a planned function lazy.
 pub(crate) fn rewrite(body: &Body, plan: &Plan, operations: &Operations, pointers: &Pointers) {
     let m = body.module;
-    // Pointers that the function uses as device pointers, wherever they come from.
+    // Pointers that the function uses as device pointers, wherever they come from, and the places in
+    // memory from which it reads such.
     let mut device: HashSet<Value> = HashSet::new();
+    let mut places: HashSet<Slot> = HashSet::new();
     for operation in operations.list.iter().filter(|o| plan.lazy.contains(&o.call)) {
+        if let (Kind::Allocate { .. }, Some(target)) = (&operation.kind, operation.call.arguments().first()) {
+            places.insert(body.base(*target));
+        }
         for pointer in operation.device.iter().chain(&operation.either) {
             for root in body.roots(*pointer) {
                 if let Root::Outside(value) = root {
                     device.insert(value);
+                    places.extend(place_of(body, value));
                 }
             }
         }
     }
+    let is_device = |argument: Value| {
+        body.roots(argument).into_iter().any(|root| match root {
+            Root::Outside(value) => {
+                device.contains(&value) || place_of(body, value).is_some_and(|p| places.contains(&p))
+            }
+            _ => false,
+        })
+    };
     let resolve = || m.declare("case_lazy_resolve", m.function_type(m.pointer(), &[m.pointer()]));
     let mut resolved: HashSet<(Value, Value)> = HashSet::new();
     for &(call, pointer) in &pointers.opaque {
@@ -31,13 +45,19 @@ pub(crate) fn rewrite(body: &Body, plan: &Plan, operations: &Operations, pointer
         if !is_opaque(call) {
             continue;
         }
-        for argument in call.arguments().into_iter().filter(|a| device.contains(a)) {
+        for argument in call.arguments().into_iter().filter(|a| a.ty().is_pointer() && is_device(*a)) {
             resolve_argument(m, call, argument, resolve(), &mut resolved);
         }
     }
     for (_, call) in body.instructions().filter(|(_, i)| plan.lazy.contains(i)) {
         replace(m, call);
     }
+}
+
+/// Where in memory a pointer was loaded from.
+fn place_of(body: &Body, loaded: Value) -> Option<Slot> {
+    let from = loaded.is_op(Op::LLVMLoad).then(|| loaded.operand(0)).flatten()?;
+    Some(body.base(from))
 }
 
 /// Code of another file, which may do anything with a device pointer.
