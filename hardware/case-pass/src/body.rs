@@ -32,11 +32,17 @@ pub(crate) struct Body {
 impl Body {
     pub(crate) fn new(module: Module, function: Value) -> Result<Body, Irreducible> {
         let blocks = function.blocks();
-        let numbers: HashMap<Block, usize> = blocks.iter().enumerate().map(|(i, b)| (*b, i)).collect();
+        let numbers: HashMap<Block, usize> =
+            blocks.iter().enumerate().map(|(i, b)| (*b, i)).collect();
         let code: Vec<Vec<Value>> = blocks.iter().map(|b| b.instructions()).collect();
         let successors = blocks
             .iter()
-            .map(|b| b.successors().iter().filter_map(|s| numbers.get(s).copied()).collect())
+            .map(|b| {
+                b.successors()
+                    .iter()
+                    .filter_map(|s| numbers.get(s).copied())
+                    .collect()
+            })
             .collect();
         let flow = Flow::new(code.iter().map(Vec::len).collect(), successors)?;
         let mut sites = HashMap::new();
@@ -45,7 +51,14 @@ impl Body {
                 sites.insert(instruction, Site { block, index });
             }
         }
-        Ok(Body { module, function, code, flow, sites, numbers })
+        Ok(Body {
+            module,
+            function,
+            code,
+            flow,
+            sites,
+            numbers,
+        })
     }
 
     pub(crate) fn site(&self, instruction: Value) -> Option<Site> {
@@ -63,7 +76,9 @@ impl Body {
     /// Every instruction with its site, in order.
     pub(crate) fn instructions(&self) -> impl Iterator<Item = (Site, Value)> + '_ {
         self.code.iter().enumerate().flat_map(|(block, list)| {
-            list.iter().enumerate().map(move |(index, &value)| (Site { block, index }, value))
+            list.iter()
+                .enumerate()
+                .map(move |(index, &value)| (Site { block, index }, value))
         })
     }
 
@@ -84,20 +99,33 @@ impl Body {
             }
             match value.opcode() {
                 Some(Op::LLVMPHI) => open.extend(value.incoming().into_iter().map(|(v, _)| v)),
-                Some(Op::LLVMSelect) => open.extend([value.operand(1), value.operand(2)].into_iter().flatten()),
-                Some(Op::LLVMGetElementPtr | Op::LLVMBitCast | Op::LLVMAddrSpaceCast | Op::LLVMFreeze) => {
+                Some(Op::LLVMSelect) => {
+                    open.extend([value.operand(1), value.operand(2)].into_iter().flatten())
+                }
+                Some(
+                    Op::LLVMGetElementPtr
+                    | Op::LLVMBitCast
+                    | Op::LLVMAddrSpaceCast
+                    | Op::LLVMFreeze,
+                ) => {
                     open.extend(value.operand(0));
                 }
                 Some(Op::LLVMLoad) => {
                     let from = value.operand(0).map(|p| self.base(p));
                     roots.push(match from {
-                        Some(slot) if is_variable(slot.0) || slot.0.is_argument() => Root::Slot(slot),
+                        Some(slot) if is_variable(slot.0) || slot.0.is_argument() => {
+                            Root::Slot(slot)
+                        }
                         _ => Root::Outside(value),
                     });
                 }
                 Some(Op::LLVMAlloca) => roots.push(Root::Host(value)),
-                Some(Op::LLVMCall | Op::LLVMInvoke) if is_host_allocation(value) => roots.push(Root::Host(value)),
-                _ if value.is_global_variable() || value.is_function() => roots.push(Root::Host(value)),
+                Some(Op::LLVMCall | Op::LLVMInvoke) if is_host_allocation(value) => {
+                    roots.push(Root::Host(value))
+                }
+                _ if value.is_global_variable() || value.is_function() => {
+                    roots.push(Root::Host(value))
+                }
                 _ => roots.push(Root::Outside(value)),
             }
         }
@@ -136,7 +164,13 @@ pub(crate) fn is_host_allocation(value: Value) -> bool {
     value.callee().is_some_and(|f| {
         matches!(
             f.name().as_str(),
-            "malloc" | "calloc" | "_Znwm" | "_Znam" | "aligned_alloc" | "strdup" | "_ZnwmSt11align_val_t"
+            "malloc"
+                | "calloc"
+                | "_Znwm"
+                | "_Znam"
+                | "aligned_alloc"
+                | "strdup"
+                | "_ZnwmSt11align_val_t"
         )
     })
 }

@@ -26,9 +26,19 @@ pub(crate) enum Call {
     /// Frees everything.
     Reset,
     /// Copies from `source` to `target`, in the direction given by argument `kind` if there is one.
-    Copy { target: Option<u32>, source: Option<u32>, kind: Option<u32>, queued: Option<Stream> },
+    Copy {
+        target: Option<u32>,
+        source: Option<u32>,
+        kind: Option<u32>,
+        queued: Option<Stream>,
+    },
     /// Launches a kernel whose parameters are behind an array of pointers.
-    LaunchDirect { grid: u32, block: u32, arguments: u32, stream: u32 },
+    LaunchDirect {
+        grid: u32,
+        block: u32,
+        arguments: u32,
+        stream: u32,
+    },
     /// Sets grid and block of the launch that follows.
     Configure,
     /// Returns when the device has finished, or one stream of it.
@@ -45,23 +55,50 @@ pub(crate) enum Call {
 
 /// The name without `_ptds`, `_ptsz` and the number of an interface's version.
 fn plain(name: &str) -> &str {
-    let name = name.strip_suffix("_ptds").or_else(|| name.strip_suffix("_ptsz")).unwrap_or(name);
-    let version = name.rsplit_once("_v").filter(|(_, digits)| digits.bytes().all(|b| b.is_ascii_digit()));
+    let name = name
+        .strip_suffix("_ptds")
+        .or_else(|| name.strip_suffix("_ptsz"))
+        .unwrap_or(name);
+    let version = name
+        .rsplit_once("_v")
+        .filter(|(_, digits)| digits.bytes().all(|b| b.is_ascii_digit()));
     version.map_or(name, |(stem, _)| stem)
 }
 
 /// What the runtime's function of this name does: `None` for any other function.
 pub(crate) fn call(name: &str) -> Option<Call> {
     use Stream::Argument;
-    let copy = |target, source, kind, queued| Call::Copy { target, source, kind, queued };
+    let copy = |target, source, kind, queued| Call::Copy {
+        target,
+        source,
+        kind,
+        queued,
+    };
     Some(match plain(name) {
         "__cudaPushCallConfiguration" | "cudaConfigureCall" => Call::Configure,
-        "cudaMalloc" | "cudaMallocManaged" => Call::Allocate { size: Size::Bytes(1), queued: None },
-        "cudaMallocAsync" => Call::Allocate { size: Size::Bytes(1), queued: Some(Argument(2)) },
-        "cudaMallocFromPoolAsync" => Call::Allocate { size: Size::Bytes(1), queued: Some(Argument(3)) },
-        "cudaMallocPitch" => Call::Allocate { size: Size::Pitched { width: 2, height: 3 }, queued: None },
+        "cudaMalloc" | "cudaMallocManaged" => Call::Allocate {
+            size: Size::Bytes(1),
+            queued: None,
+        },
+        "cudaMallocAsync" => Call::Allocate {
+            size: Size::Bytes(1),
+            queued: Some(Argument(2)),
+        },
+        "cudaMallocFromPoolAsync" => Call::Allocate {
+            size: Size::Bytes(1),
+            queued: Some(Argument(3)),
+        },
+        "cudaMallocPitch" => Call::Allocate {
+            size: Size::Pitched {
+                width: 2,
+                height: 3,
+            },
+            queued: None,
+        },
         "cudaFree" => Call::Free { queued: None },
-        "cudaFreeAsync" => Call::Free { queued: Some(Argument(1)) },
+        "cudaFreeAsync" => Call::Free {
+            queued: Some(Argument(1)),
+        },
         "cudaDeviceReset" | "cudaThreadExit" => Call::Reset,
         "cudaMemcpy" => copy(Some(0), Some(1), Some(3), None),
         "cudaMemcpyAsync" => copy(Some(0), Some(1), Some(3), Some(Argument(4))),
@@ -78,18 +115,35 @@ pub(crate) fn call(name: &str) -> Option<Call> {
         "cudaMemset2DAsync" => copy(Some(0), None, None, Some(Argument(5))),
         "cudaMemPrefetchAsync" => copy(Some(0), None, None, Some(Argument(3))),
         "cudaMemAdvise" => copy(Some(0), None, None, None),
-        "cudaLaunchKernel" | "cudaLaunchCooperativeKernel" => {
-            Call::LaunchDirect { grid: 1, block: 3, arguments: 5, stream: 7 }
-        }
+        "cudaLaunchKernel" | "cudaLaunchCooperativeKernel" => Call::LaunchDirect {
+            grid: 1,
+            block: 3,
+            arguments: 5,
+            stream: 7,
+        },
         "cudaDeviceSynchronize" | "cudaThreadSynchronize" => Call::Wait(None),
         "cudaStreamSynchronize" => Call::Wait(Some(0)),
         "cudaMallocHost" | "cudaHostAlloc" => Call::AllocateHost,
-        "cudaMalloc3D" | "cudaMallocArray" | "cudaMalloc3DArray" | "cudaMallocMipmappedArray"
-        | "cudaIpcOpenMemHandle" | "cudaGraphLaunch" | "cudaGraphInstantiate" | "cudaLaunchKernelExC"
-        | "cudaGraphicsMapResources" | "cudaImportExternalMemory" => Call::Unknown,
-        "cudaGetErrorString" | "cudaGetErrorName" | "cudaGetLastError" | "cudaPeekAtLastError"
-        | "cudaRuntimeGetVersion" | "__cudaPopCallConfiguration" | "cudaCreateChannelDesc" => Call::Quiet,
-        name if name.starts_with("cuda") && name.as_bytes().get(4).is_some_and(u8::is_ascii_uppercase) => {
+        "cudaMalloc3D"
+        | "cudaMallocArray"
+        | "cudaMalloc3DArray"
+        | "cudaMallocMipmappedArray"
+        | "cudaIpcOpenMemHandle"
+        | "cudaGraphLaunch"
+        | "cudaGraphInstantiate"
+        | "cudaLaunchKernelExC"
+        | "cudaGraphicsMapResources"
+        | "cudaImportExternalMemory" => Call::Unknown,
+        "cudaGetErrorString"
+        | "cudaGetErrorName"
+        | "cudaGetLastError"
+        | "cudaPeekAtLastError"
+        | "cudaRuntimeGetVersion"
+        | "__cudaPopCallConfiguration"
+        | "cudaCreateChannelDesc" => Call::Quiet,
+        name if name.starts_with("cuda")
+            && name.as_bytes().get(4).is_some_and(u8::is_ascii_uppercase) =>
+        {
             Call::Touch
         }
         _ => return None,
@@ -100,7 +154,11 @@ pub(crate) fn call(name: &str) -> Option<Call> {
 pub(crate) fn is_synchronous_copy(name: &str) -> bool {
     matches!(
         plain(name),
-        "cudaMemcpy" | "cudaMemcpy2D" | "cudaMemcpyPeer" | "cudaMemcpyToSymbol" | "cudaMemcpyFromSymbol"
+        "cudaMemcpy"
+            | "cudaMemcpy2D"
+            | "cudaMemcpyPeer"
+            | "cudaMemcpyToSymbol"
+            | "cudaMemcpyFromSymbol"
     )
 }
 
@@ -148,27 +206,138 @@ pub(crate) fn is_registration(name: &str) -> bool {
 /// given, and call nothing back.
 pub(crate) fn is_plain_library(name: &str) -> bool {
     const NAMES: &[&str] = &[
-        "abort", "abs", "atexit", "atof", "atoi", "atol", "atoll", "calloc", "clock", "clock_gettime", "drand48",
-        "exit", "_exit", "fclose", "feof", "ferror", "fflush", "fgetc", "fgets", "fopen", "fopen64", "fprintf",
-        "fputc", "fputs", "fread", "free", "fscanf", "__isoc99_fscanf", "fseek", "ftell", "fwrite", "getc", "getenv",
-        "getchar", "gettimeofday", "isatty", "labs", "malloc", "memcmp", "memcpy", "memmove", "memset", "perror",
-        "posix_memalign", "aligned_alloc", "printf", "putc", "putchar", "puts", "rand", "rand_r", "random", "realloc",
-        "rewind", "scanf", "__isoc99_scanf", "sleep", "snprintf", "sprintf", "srand", "srand48", "srandom", "sscanf",
-        "__isoc99_sscanf", "strcasecmp", "strcat", "strchr", "strcmp", "strcpy", "strdup", "strlen", "strncmp",
-        "strncpy", "strrchr", "strstr", "strtod", "strtof", "strtol", "strtoll", "strtoul", "strtoull", "time",
-        "usleep", "vfprintf", "vprintf", "__assert_fail", "__cxa_allocate_exception", "__cxa_free_exception",
-        "__cxa_throw", "__cxa_rethrow", "__cxa_begin_catch", "__cxa_end_catch", "__cxa_guard_acquire",
-        "__cxa_guard_release", "__cxa_guard_abort", "__clang_call_terminate", "_ZSt9terminatev", "_Znwm", "_Znam",
-        "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm", "_ZnwmSt11align_val_t", "_ZdlPvSt11align_val_t",
+        "abort",
+        "abs",
+        "atexit",
+        "atof",
+        "atoi",
+        "atol",
+        "atoll",
+        "calloc",
+        "clock",
+        "clock_gettime",
+        "drand48",
+        "exit",
+        "_exit",
+        "fclose",
+        "feof",
+        "ferror",
+        "fflush",
+        "fgetc",
+        "fgets",
+        "fopen",
+        "fopen64",
+        "fprintf",
+        "fputc",
+        "fputs",
+        "fread",
+        "free",
+        "fscanf",
+        "__isoc99_fscanf",
+        "fseek",
+        "ftell",
+        "fwrite",
+        "getc",
+        "getenv",
+        "getchar",
+        "gettimeofday",
+        "isatty",
+        "labs",
+        "malloc",
+        "memcmp",
+        "memcpy",
+        "memmove",
+        "memset",
+        "perror",
+        "posix_memalign",
+        "aligned_alloc",
+        "printf",
+        "putc",
+        "putchar",
+        "puts",
+        "rand",
+        "rand_r",
+        "random",
+        "realloc",
+        "rewind",
+        "scanf",
+        "__isoc99_scanf",
+        "sleep",
+        "snprintf",
+        "sprintf",
+        "srand",
+        "srand48",
+        "srandom",
+        "sscanf",
+        "__isoc99_sscanf",
+        "strcasecmp",
+        "strcat",
+        "strchr",
+        "strcmp",
+        "strcpy",
+        "strdup",
+        "strlen",
+        "strncmp",
+        "strncpy",
+        "strrchr",
+        "strstr",
+        "strtod",
+        "strtof",
+        "strtol",
+        "strtoll",
+        "strtoul",
+        "strtoull",
+        "time",
+        "usleep",
+        "vfprintf",
+        "vprintf",
+        "__assert_fail",
+        "__cxa_allocate_exception",
+        "__cxa_free_exception",
+        "__cxa_throw",
+        "__cxa_rethrow",
+        "__cxa_begin_catch",
+        "__cxa_end_catch",
+        "__cxa_guard_acquire",
+        "__cxa_guard_release",
+        "__cxa_guard_abort",
+        "__clang_call_terminate",
+        "_ZSt9terminatev",
+        "_Znwm",
+        "_Znam",
+        "_ZdlPv",
+        "_ZdaPv",
+        "_ZdlPvm",
+        "_ZdaPvm",
+        "_ZnwmSt11align_val_t",
+        "_ZdlPvSt11align_val_t",
         "_ZdlPvmSt11align_val_t",
     ];
     // Members of std::string, of streams and of exceptions run code of the library alone.
     const PREFIXES: &[&str] = &[
-        "_ZNSt7__cxx1112basic_string", "_ZNKSt7__cxx1112basic_string", "_ZNSo", "_ZNSi", "_ZStls", "_ZStrs",
-        "_ZSt4endl", "_ZSt16__ostream_insert", "_ZSt20__throw_", "_ZSt17__throw_", "_ZSt19__throw_",
-        "_ZSt24__throw_", "_ZNSt6chrono", "_ZNSt11logic_error", "_ZNSt13runtime_error", "_ZNSt9exception",
-        "_ZNSt12out_of_range", "_ZNSt16invalid_argument", "_ZNSt8ios_base", "_ZNSt13basic_filebuf",
-        "_ZNSt14basic_ifstream", "_ZNSt14basic_ofstream", "_ZNSt9basic_ios",
+        "_ZNSt7__cxx1112basic_string",
+        "_ZNKSt7__cxx1112basic_string",
+        "_ZNSo",
+        "_ZNSi",
+        "_ZStls",
+        "_ZStrs",
+        "_ZSt4endl",
+        "_ZSt16__ostream_insert",
+        "_ZSt20__throw_",
+        "_ZSt17__throw_",
+        "_ZSt19__throw_",
+        "_ZSt24__throw_",
+        "_ZNSt6chrono",
+        "_ZNSt11logic_error",
+        "_ZNSt13runtime_error",
+        "_ZNSt9exception",
+        "_ZNSt12out_of_range",
+        "_ZNSt16invalid_argument",
+        "_ZNSt8ios_base",
+        "_ZNSt13basic_filebuf",
+        "_ZNSt14basic_ifstream",
+        "_ZNSt14basic_ofstream",
+        "_ZNSt9basic_ios",
     ];
     NAMES.contains(&name) || PREFIXES.iter().any(|p| name.starts_with(p)) || is_arithmetic(name)
 }
@@ -176,22 +345,46 @@ pub(crate) fn is_plain_library(name: &str) -> bool {
 /// Functions of which the result depends on the arguments alone and nothing else happens.
 pub(crate) fn is_arithmetic(name: &str) -> bool {
     const NAMES: &[&str] = &[
-        "ceil", "ceilf", "floor", "floorf", "round", "roundf", "trunc", "truncf", "sqrt", "sqrtf", "cbrt", "fmax",
-        "fmaxf", "fmin", "fminf", "fabs", "fabsf", "pow", "powf", "exp", "exp2", "log", "log2", "log10", "abs", "labs",
-        "logf", "log2f", "expf", "exp2f",
+        "ceil", "ceilf", "floor", "floorf", "round", "roundf", "trunc", "truncf", "sqrt", "sqrtf",
+        "cbrt", "fmax", "fmaxf", "fmin", "fminf", "fabs", "fabsf", "pow", "powf", "exp", "exp2",
+        "log", "log2", "log10", "abs", "labs", "logf", "log2f", "expf", "exp2f",
     ];
     const INTRINSICS: &[&str] = &[
-        "llvm.ceil.", "llvm.floor.", "llvm.round.", "llvm.trunc.", "llvm.sqrt.", "llvm.maxnum.", "llvm.minnum.",
-        "llvm.fabs.", "llvm.pow.", "llvm.exp.", "llvm.exp2.", "llvm.log.", "llvm.log2.", "llvm.log10.", "llvm.umax.",
-        "llvm.umin.", "llvm.smax.", "llvm.smin.", "llvm.ctpop.", "llvm.fmuladd.",
+        "llvm.ceil.",
+        "llvm.floor.",
+        "llvm.round.",
+        "llvm.trunc.",
+        "llvm.sqrt.",
+        "llvm.maxnum.",
+        "llvm.minnum.",
+        "llvm.fabs.",
+        "llvm.pow.",
+        "llvm.exp.",
+        "llvm.exp2.",
+        "llvm.log.",
+        "llvm.log2.",
+        "llvm.log10.",
+        "llvm.umax.",
+        "llvm.umin.",
+        "llvm.smax.",
+        "llvm.smin.",
+        "llvm.ctpop.",
+        "llvm.fmuladd.",
     ];
     NAMES.contains(&name) || INTRINSICS.iter().any(|p| name.starts_with(p))
 }
 
 /// Intrinsics without effect on memory that the program reads, and marks of lifetimes.
 pub(crate) fn is_mark(name: &str) -> bool {
-    ["llvm.lifetime.", "llvm.dbg.", "llvm.assume", "llvm.experimental.noalias", "llvm.invariant.", "llvm.stack"]
-        .iter()
-        .any(|p| name.starts_with(p))
+    [
+        "llvm.lifetime.",
+        "llvm.dbg.",
+        "llvm.assume",
+        "llvm.experimental.noalias",
+        "llvm.invariant.",
+        "llvm.stack",
+    ]
+    .iter()
+    .any(|p| name.starts_with(p))
         || is_arithmetic(name)
 }

@@ -28,7 +28,10 @@ impl Library {
     fn begin(&self) -> Value {
         let m = self.module;
         let (long, int) = (m.int(64), m.int(32));
-        m.declare("case_task_begin", m.function_type(int, &[long, long, long, int]))
+        m.declare(
+            "case_task_begin",
+            m.function_type(int, &[long, long, long, int]),
+        )
     }
 
     fn end(&self) -> Value {
@@ -77,11 +80,20 @@ impl Library {
     /// something here asks for more while it holds memory.
     pub(crate) fn add_init(&self, largest: u64, grows: bool) {
         let m = self.module;
-        let init = m.declare("case_init", m.function_type(m.int(32), &[m.int(64), m.int(32)]));
+        let init = m.declare(
+            "case_init",
+            m.function_type(m.int(32), &[m.int(64), m.int(32)]),
+        );
         let function = m.declare("mapa_case_module_init", m.function_type(m.void(), &[]));
         function.make_internal();
         let (builder, _) = Builder::in_new_block(m, function);
-        builder.call(init, &[m.constant(m.int(64), largest), m.constant(m.int(32), u64::from(grows))]);
+        builder.call(
+            init,
+            &[
+                m.constant(m.int(64), largest),
+                m.constant(m.int(32), u64::from(grows)),
+            ],
+        );
         builder.return_void();
         m.add_constructor(function);
     }
@@ -124,7 +136,14 @@ pub(crate) fn emit(body: &Body, plan: &Plan, library: &Library, numbers: &[u64])
     }
     for (site, list) in &ends {
         for end in list {
-            emit_end(body, *site, end, numbers[end.task], variables[end.task], library);
+            emit_end(
+                body,
+                *site,
+                end,
+                numbers[end.task],
+                variables[end.task],
+                library,
+            );
         }
     }
     for &touch in &plan.touches {
@@ -147,7 +166,12 @@ fn collect_ends(body: &Body, task: usize, planned: &Planned, ends: &mut BTreeMap
             same.wait |= wait;
             same.shared |= shared;
         } else {
-            list.push(End { task, held, wait, shared });
+            list.push(End {
+                task,
+                held,
+                wait,
+                shared,
+            });
         }
     };
     for (&(place, held), &wait) in planned.placement.ends.iter().zip(&planned.waits) {
@@ -156,15 +180,33 @@ fn collect_ends(body: &Body, task: usize, planned: &Planned, ends: &mut BTreeMap
         }
         match place {
             Where::After(site) if site.index + 1 < body.code[site.block].len() => {
-                add(Site { block: site.block, index: site.index + 1 }, held, wait, false);
+                add(
+                    Site {
+                        block: site.block,
+                        index: site.index + 1,
+                    },
+                    held,
+                    wait,
+                    false,
+                );
             }
             // A call that ends its block, since it may throw: both ways go on.
             Where::After(site) => {
                 for &to in body.flow.successors(site.block) {
-                    add(start_of(body, to), held, wait, body.flow.predecessors(to).len() > 1);
+                    add(
+                        start_of(body, to),
+                        held,
+                        wait,
+                        body.flow.predecessors(to).len() > 1,
+                    );
                 }
             }
-            Where::Edge(_, to) => add(start_of(body, to), held, wait, body.flow.predecessors(to).len() > 1),
+            Where::Edge(_, to) => add(
+                start_of(body, to),
+                held,
+                wait,
+                body.flow.predecessors(to).len() > 1,
+            ),
         }
     }
 }
@@ -186,7 +228,10 @@ fn declare(body: &Body, counted: bool, flagged: bool) -> Variables {
         builder.store(ty.null(), variable);
         variable
     };
-    Variables { count: counted.then(|| make(64)), open: flagged.then(|| make(1)) }
+    Variables {
+        count: counted.then(|| make(64)),
+        open: flagged.then(|| make(1)),
+    }
 }
 
 /// Counts the task's allocations up and down.
@@ -212,7 +257,11 @@ fn keep_count(body: &Body, planned: &Planned, count: Value) {
         if let (Some(builder), Some(&pointer)) = (after(call), call.arguments().first()) {
             let done = builder.compare(Is::LLVMIntEQ, call, call.ty().null());
             let some = builder.compare(Is::LLVMIntNE, pointer, pointer.ty().null());
-            change(&builder, Op::LLVMSub, builder.binary(Op::LLVMAnd, done, some));
+            change(
+                &builder,
+                Op::LLVMSub,
+                builder.binary(Op::LLVMAnd, done, some),
+            );
         }
     }
     for &site in &planned.resets {
@@ -226,18 +275,28 @@ fn emit_end(body: &Body, site: Site, end: &End, number: u64, v: Variables, libra
     let m = body.module;
     let builder = Builder::before(m, body.at(site));
     let task = m.constant(m.int(64), number);
-    let empty = (end.held == Held::Maybe).then_some(v.count).flatten().map(|count| {
-        let left = builder.load(m.int(64), count);
-        builder.compare(Is::LLVMIntEQ, left, m.int(64).null())
-    });
-    let open = end.shared.then_some(v.open).flatten().map(|open| builder.load(m.int(1), open));
+    let empty = (end.held == Held::Maybe)
+        .then_some(v.count)
+        .flatten()
+        .map(|count| {
+            let left = builder.load(m.int(64), count);
+            builder.compare(Is::LLVMIntEQ, left, m.int(64).null())
+        });
+    let open = end
+        .shared
+        .then_some(v.open)
+        .flatten()
+        .map(|open| builder.load(m.int(1), open));
     let condition = match (empty, open) {
         (Some(a), Some(b)) => Some(builder.binary(Op::LLVMAnd, a, b)),
         (a, b) => a.or(b),
     };
     match condition {
         Some(close) => {
-            builder.call(library.end_if(), &[task, close, m.constant(m.int(1), u64::from(end.wait))]);
+            builder.call(
+                library.end_if(),
+                &[task, close, m.constant(m.int(1), u64::from(end.wait))],
+            );
         }
         None => {
             if end.wait {
@@ -254,17 +313,37 @@ fn emit_end(body: &Body, site: Site, end: &End, number: u64, v: Variables, libra
 fn emit_begin(body: &Body, planned: &Planned, number: u64, v: Variables, library: &Library) -> u64 {
     let m = body.module;
     let begin = planned.placement.begin;
-    let builder = Builder::before(m, body.at(Site { block: begin.block, index: begin.index }));
+    let builder = Builder::before(
+        m,
+        body.at(Site {
+            block: begin.block,
+            index: begin.index,
+        }),
+    );
     let mut made = HashMap::new();
-    let sizes: Vec<Value> =
-        planned.bytes.sizes.iter().map(|e| Sizes::emit(&builder, e, &mut made)).collect();
+    let sizes: Vec<Value> = planned
+        .bytes
+        .sizes
+        .iter()
+        .map(|e| Sizes::emit(&builder, e, &mut made))
+        .collect();
     let bytes = total(&builder, &planned.bytes, &sizes);
     let mut warps = m.int(64).null();
     for expr in &planned.warps {
         warps = larger(&builder, Sizes::emit(&builder, expr, &mut made), warps);
     }
-    let flags = MUST | if planned.warps_known { 0 } else { UNKNOWN_WARPS };
-    let arguments = [m.constant(m.int(64), number), bytes, warps, m.constant(m.int(32), flags)];
+    let flags = MUST
+        | if planned.warps_known {
+            0
+        } else {
+            UNKNOWN_WARPS
+        };
+    let arguments = [
+        m.constant(m.int(64), number),
+        bytes,
+        warps,
+        m.constant(m.int(32), flags),
+    ];
     builder.call(library.begin(), &arguments);
     if let Some(count) = v.count {
         builder.store(m.int(64).null(), count);
@@ -281,7 +360,9 @@ fn total(builder: &Builder, bytes: &Bytes, sizes: &[Value]) -> Value {
     let mut best = builder.module().int(64).null();
     // Of allocations that follow each other in both orders, the first stands for all.
     let leader = |i: usize| {
-        (0..sizes.len()).find(|&j| j == i || (bytes.after[i].contains(&j) && bytes.after[j].contains(&i))).unwrap_or(i)
+        (0..sizes.len())
+            .find(|&j| j == i || (bytes.after[i].contains(&j) && bytes.after[j].contains(&i)))
+            .unwrap_or(i)
     };
     for i in 0..sizes.len() {
         let from = from(builder, bytes, sizes, leader(i), &leader, &mut done);
@@ -306,9 +387,16 @@ fn from(
     for j in (0..sizes.len()).filter(|&j| j != i && leader(j) == i) {
         own = builder.binary(Op::LLVMAdd, own, sizes[j]);
     }
-    let later: Vec<usize> = bytes.after[i].iter().copied().filter(|&j| leader(j) == j && j != i).collect();
+    let later: Vec<usize> = bytes.after[i]
+        .iter()
+        .copied()
+        .filter(|&j| leader(j) == j && j != i)
+        .collect();
     // Only the next ones: what follows one of them is counted there.
-    let next = later.iter().copied().filter(|&j| !later.iter().any(|&k| k != j && bytes.after[k].contains(&j)));
+    let next = later
+        .iter()
+        .copied()
+        .filter(|&j| !later.iter().any(|&k| k != j && bytes.after[k].contains(&j)));
     let mut best: Option<Value> = None;
     for j in next.collect::<Vec<_>>() {
         let value = from(builder, bytes, sizes, j, leader, done);

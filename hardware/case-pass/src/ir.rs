@@ -13,7 +13,9 @@ use llvm_plugin::inkwell::llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVe
 use llvm_plugin::inkwell::llvm_sys::core::*;
 use llvm_plugin::inkwell::llvm_sys::error::{LLVMDisposeErrorMessage, LLVMGetErrorMessage};
 use llvm_plugin::inkwell::llvm_sys::prelude::*;
-use llvm_plugin::inkwell::llvm_sys::target::{LLVMABISizeOfType, LLVMGetModuleDataLayout, LLVMOffsetOfElement};
+use llvm_plugin::inkwell::llvm_sys::target::{
+    LLVMABISizeOfType, LLVMGetModuleDataLayout, LLVMOffsetOfElement,
+};
 use llvm_plugin::inkwell::llvm_sys::transforms::pass_builder::{
     LLVMCreatePassBuilderOptions, LLVMDisposePassBuilderOptions, LLVMRunPasses,
 };
@@ -76,7 +78,9 @@ impl Module {
 
     pub(crate) fn target(self) -> String {
         // SAFETY: the module is alive; the string is NUL-terminated and copied at once.
-        unsafe { CStr::from_ptr(LLVMGetTarget(self.0)) }.to_string_lossy().into_owned()
+        unsafe { CStr::from_ptr(LLVMGetTarget(self.0)) }
+            .to_string_lossy()
+            .into_owned()
     }
 
     pub(crate) fn source(self) -> String {
@@ -150,7 +154,10 @@ impl Module {
 
     /// A private constant array of 64-bit numbers.
     pub(crate) fn constant_array(self, name: &str, numbers: &[u64]) -> Value {
-        let mut raw: Vec<LLVMValueRef> = numbers.iter().map(|&n| self.constant(self.int(64), n).0).collect();
+        let mut raw: Vec<LLVMValueRef> = numbers
+            .iter()
+            .map(|&n| self.constant(self.int(64), n).0)
+            .collect();
         let name = c_string(name);
         // SAFETY: types and values are of the module's context; LLVM copies the list.
         unsafe {
@@ -185,7 +192,11 @@ impl Module {
                 LLVMDeleteGlobal(old);
             }
             entries.push(entry);
-            let list = LLVMConstArray(LLVMTypeOf(entry), entries.as_mut_ptr(), entries.len() as u32);
+            let list = LLVMConstArray(
+                LLVMTypeOf(entry),
+                entries.as_mut_ptr(),
+                entries.len() as u32,
+            );
             let new = LLVMAddGlobal(self.0, LLVMTypeOf(list), NAME.as_ptr());
             LLVMSetInitializer(new, list);
             LLVMSetLinkage(new, LLVMLinkage::LLVMAppendingLinkage);
@@ -273,7 +284,8 @@ impl Type {
     pub(crate) fn bits(self) -> Option<u32> {
         // SAFETY: the kind is asked for first.
         unsafe {
-            (LLVMGetTypeKind(self.0) == LLVMTypeKind::LLVMIntegerTypeKind).then(|| LLVMGetIntTypeWidth(self.0))
+            (LLVMGetTypeKind(self.0) == LLVMTypeKind::LLVMIntegerTypeKind)
+                .then(|| LLVMGetIntTypeWidth(self.0))
         }
     }
 
@@ -318,10 +330,11 @@ impl Block {
             if end.is_null() {
                 return Vec::new();
             }
-            (0..LLVMGetNumSuccessors(end)).map(|i| Block(LLVMGetSuccessor(end, i))).collect()
+            (0..LLVMGetNumSuccessors(end))
+                .map(|i| Block(LLVMGetSuccessor(end, i)))
+                .collect()
         }
     }
-
 }
 
 impl Value {
@@ -384,7 +397,8 @@ impl Value {
             return Some(unsafe { LLVMGetInstructionOpcode(self.0) });
         }
         // SAFETY: it is a constant expression.
-        self.is(LLVMIsAConstantExpr).then(|| unsafe { LLVMGetConstOpcode(self.0) })
+        self.is(LLVMIsAConstantExpr)
+            .then(|| unsafe { LLVMGetConstOpcode(self.0) })
     }
 
     pub(crate) fn is_op(self, opcode: LLVMOpcode) -> bool {
@@ -424,14 +438,17 @@ impl Value {
     /// The block of an instruction.
     pub(crate) fn block(self) -> Option<Block> {
         // SAFETY: it is an instruction.
-        let found = self.is_instruction().then(|| unsafe { LLVMGetInstructionParent(self.0) })?;
+        let found = self
+            .is_instruction()
+            .then(|| unsafe { LLVMGetInstructionParent(self.0) })?;
         (!found.is_null()).then_some(Block(found))
     }
 
     /// The function around an instruction.
     pub(crate) fn function(self) -> Option<Value> {
         // SAFETY: the block is alive.
-        self.block().map(|b| Value(unsafe { LLVMGetBasicBlockParent(b.0) }))
+        self.block()
+            .map(|b| Value(unsafe { LLVMGetBasicBlockParent(b.0) }))
     }
 
     pub(crate) fn is_call(self) -> bool {
@@ -441,7 +458,9 @@ impl Value {
     /// The function that a call calls by name, or else nothing.
     pub(crate) fn callee(self) -> Option<Value> {
         // SAFETY: it is a call or invoke.
-        let called = self.is_call().then(|| unsafe { LLVMGetCalledValue(self.0) })?;
+        let called = self
+            .is_call()
+            .then(|| unsafe { LLVMGetCalledValue(self.0) })?;
         Value(called).is_function().then_some(Value(called))
     }
 
@@ -450,7 +469,11 @@ impl Value {
             return Vec::new();
         }
         // SAFETY: it is a call or invoke, whose arguments are its first operands.
-        unsafe { (0..LLVMGetNumArgOperands(self.0)).map(|i| Value(LLVMGetOperand(self.0, i))).collect() }
+        unsafe {
+            (0..LLVMGetNumArgOperands(self.0))
+                .map(|i| Value(LLVMGetOperand(self.0, i)))
+                .collect()
+        }
     }
 
     /// Replaces the called function by one with the same type.
@@ -470,7 +493,8 @@ impl Value {
     /// Whether argument `i` of a call is a copy of what it points to.
     pub(crate) fn is_by_value(self, i: u32) -> bool {
         // SAFETY: it is a call; attributes of arguments count from 1.
-        self.is_call() && unsafe { !LLVMGetCallSiteEnumAttribute(self.0, i + 1, kind("byval")).is_null() }
+        self.is_call()
+            && unsafe { !LLVMGetCallSiteEnumAttribute(self.0, i + 1, kind("byval")).is_null() }
     }
 
     /// A function's type, or that of the function which a call calls.
@@ -480,7 +504,8 @@ impl Value {
             return Some(Type(unsafe { LLVMGlobalGetValueType(self.0) }));
         }
         // SAFETY: it is a call or invoke.
-        self.is_call().then(|| Type(unsafe { LLVMGetCalledFunctionType(self.0) }))
+        self.is_call()
+            .then(|| Type(unsafe { LLVMGetCalledFunctionType(self.0) }))
     }
 
     pub(crate) fn blocks(self) -> Vec<Block> {
@@ -498,7 +523,11 @@ impl Value {
 
     pub(crate) fn parameters(self) -> Vec<Value> {
         // SAFETY: the callers have a function.
-        unsafe { (0..LLVMCountParams(self.0)).map(|i| Value(LLVMGetParam(self.0, i))).collect() }
+        unsafe {
+            (0..LLVMCountParams(self.0))
+                .map(|i| Value(LLVMGetParam(self.0, i)))
+                .collect()
+        }
     }
 
     /// The type that a `byval` parameter points to.
@@ -530,7 +559,10 @@ impl Value {
     pub(crate) fn is_internal(self) -> bool {
         // SAFETY: the callers have a global.
         let linkage = unsafe { LLVMGetLinkage(self.0) };
-        matches!(linkage, LLVMLinkage::LLVMInternalLinkage | LLVMLinkage::LLVMPrivateLinkage)
+        matches!(
+            linkage,
+            LLVMLinkage::LLVMInternalLinkage | LLVMLinkage::LLVMPrivateLinkage
+        )
     }
 
     pub(crate) fn make_internal(self) {
@@ -540,7 +572,9 @@ impl Value {
 
     pub(crate) fn has_attribute(self, name: &str) -> bool {
         // SAFETY: the callers have a function.
-        unsafe { !LLVMGetEnumAttributeAtIndex(self.0, LLVMAttributeFunctionIndex, kind(name)).is_null() }
+        unsafe {
+            !LLVMGetEnumAttributeAtIndex(self.0, LLVMAttributeFunctionIndex, kind(name)).is_null()
+        }
     }
 
     pub(crate) fn add_attribute(self, module: Module, name: &str) {
@@ -559,7 +593,8 @@ impl Value {
     /// The predicate of a comparison of integers.
     pub(crate) fn predicate(self) -> Option<LLVMIntPredicate> {
         // SAFETY: it is an icmp.
-        self.is(LLVMIsAICmpInst).then(|| unsafe { LLVMGetICmpPredicate(self.0) })
+        self.is(LLVMIsAICmpInst)
+            .then(|| unsafe { LLVMGetICmpPredicate(self.0) })
     }
 
     /// A phi's values with the blocks they come from.
@@ -570,7 +605,12 @@ impl Value {
         // SAFETY: it is a phi.
         unsafe {
             (0..LLVMCountIncoming(self.0))
-                .map(|i| (Value(LLVMGetIncomingValue(self.0, i)), Block(LLVMGetIncomingBlock(self.0, i))))
+                .map(|i| {
+                    (
+                        Value(LLVMGetIncomingValue(self.0, i)),
+                        Block(LLVMGetIncomingBlock(self.0, i)),
+                    )
+                })
                 .collect()
         }
     }
@@ -579,19 +619,22 @@ impl Value {
     pub(crate) fn condition(self) -> Option<Value> {
         // SAFETY: it is a branch, and a conditional one.
         unsafe {
-            (self.is(LLVMIsABranchInst) && LLVMIsConditional(self.0) != 0).then(|| Value(LLVMGetCondition(self.0)))
+            (self.is(LLVMIsABranchInst) && LLVMIsConditional(self.0) != 0)
+                .then(|| Value(LLVMGetCondition(self.0)))
         }
     }
 
     pub(crate) fn is_volatile(self) -> bool {
         // SAFETY: loads and stores have the flag.
-        (self.is(LLVMIsALoadInst) || self.is(LLVMIsAStoreInst)) && unsafe { LLVMGetVolatile(self.0) != 0 }
+        (self.is(LLVMIsALoadInst) || self.is(LLVMIsAStoreInst))
+            && unsafe { LLVMGetVolatile(self.0) != 0 }
     }
 
     /// The type that an alloca allocates.
     pub(crate) fn allocated_type(self) -> Option<Type> {
         // SAFETY: it is an alloca.
-        self.is(LLVMIsAAllocaInst).then(|| Type(unsafe { LLVMGetAllocatedType(self.0) }))
+        self.is(LLVMIsAAllocaInst)
+            .then(|| Type(unsafe { LLVMGetAllocatedType(self.0) }))
     }
 }
 
@@ -642,10 +685,21 @@ impl Builder {
     }
 
     pub(crate) fn call(&self, function: Value, arguments: &[Value]) -> Value {
-        let Some(ty) = function.function_type() else { return function };
+        let Some(ty) = function.function_type() else {
+            return function;
+        };
         let mut raw: Vec<LLVMValueRef> = arguments.iter().map(|v| v.0).collect();
         // SAFETY: the callers pass arguments of the function's parameter types; LLVM copies the list.
-        Value(unsafe { LLVMBuildCall2(self.raw, ty.0, function.0, raw.as_mut_ptr(), raw.len() as u32, NONE) })
+        Value(unsafe {
+            LLVMBuildCall2(
+                self.raw,
+                ty.0,
+                function.0,
+                raw.as_mut_ptr(),
+                raw.len() as u32,
+                NONE,
+            )
+        })
     }
 
     pub(crate) fn binary(&self, op: LLVMOpcode, a: Value, b: Value) -> Value {
@@ -692,7 +746,16 @@ impl Builder {
     pub(crate) fn offset(&self, pointer: Value, bytes: Value) -> Value {
         let mut index = [bytes.0];
         // SAFETY: an index of i64 into bytes.
-        Value(unsafe { LLVMBuildGEP2(self.raw, self.module.int(8).0, pointer.0, index.as_mut_ptr(), 1, NONE) })
+        Value(unsafe {
+            LLVMBuildGEP2(
+                self.raw,
+                self.module.int(8).0,
+                pointer.0,
+                index.as_mut_ptr(),
+                1,
+                NONE,
+            )
+        })
     }
 
     pub(crate) fn branch(&self, condition: Value, yes: Block, no: Block) {
@@ -712,11 +775,15 @@ impl Builder {
 
     /// The same operation on other operands: for calls of pure functions.
     pub(crate) fn call_like(&self, original: Value, arguments: &[Value]) -> Option<Value> {
-        original.callee().map(|function| self.call(function, arguments))
+        original
+            .callee()
+            .map(|function| self.call(function, arguments))
     }
 }
 
 /// Parameters and result of the function type of a value.
 pub(crate) fn signature(function: Value) -> Option<(Type, Vec<Type>)> {
-    function.function_type().map(|t| (t.result(), t.parameters()))
+    function
+        .function_type()
+        .map(|t| (t.result(), t.parameters()))
 }

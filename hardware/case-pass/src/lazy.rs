@@ -15,8 +15,14 @@ pub(crate) fn rewrite(body: &Body, plan: &Plan, operations: &Operations, pointer
     // memory from which it reads such.
     let mut device: HashSet<Value> = HashSet::new();
     let mut places: HashSet<Slot> = HashSet::new();
-    for operation in operations.list.iter().filter(|o| plan.lazy.contains(&o.call)) {
-        if let (Kind::Allocate { .. }, Some(target)) = (&operation.kind, operation.call.arguments().first()) {
+    for operation in operations
+        .list
+        .iter()
+        .filter(|o| plan.lazy.contains(&o.call))
+    {
+        if let (Kind::Allocate { .. }, Some(target)) =
+            (&operation.kind, operation.call.arguments().first())
+        {
             places.insert(body.base(*target));
         }
         for pointer in operation.device.iter().chain(&operation.either) {
@@ -31,12 +37,18 @@ pub(crate) fn rewrite(body: &Body, plan: &Plan, operations: &Operations, pointer
     let is_device = |argument: Value| {
         body.roots(argument).into_iter().any(|root| match root {
             Root::Outside(value) => {
-                device.contains(&value) || place_of(body, value).is_some_and(|p| places.contains(&p))
+                device.contains(&value)
+                    || place_of(body, value).is_some_and(|p| places.contains(&p))
             }
             _ => false,
         })
     };
-    let resolve = || m.declare("case_lazy_resolve", m.function_type(m.pointer(), &[m.pointer()]));
+    let resolve = || {
+        m.declare(
+            "case_lazy_resolve",
+            m.function_type(m.pointer(), &[m.pointer()]),
+        )
+    };
     let mut resolved: HashSet<(Value, Value)> = HashSet::new();
     for &(call, pointer) in &pointers.opaque {
         resolve_argument(m, call, pointer, resolve(), &mut resolved);
@@ -45,7 +57,11 @@ pub(crate) fn rewrite(body: &Body, plan: &Plan, operations: &Operations, pointer
         if !is_opaque(call) {
             continue;
         }
-        for argument in call.arguments().into_iter().filter(|a| a.ty().is_pointer() && is_device(*a)) {
+        for argument in call
+            .arguments()
+            .into_iter()
+            .filter(|a| a.ty().is_pointer() && is_device(*a))
+        {
             resolve_argument(m, call, argument, resolve(), &mut resolved);
         }
     }
@@ -56,7 +72,10 @@ pub(crate) fn rewrite(body: &Body, plan: &Plan, operations: &Operations, pointer
 
 /// Where in memory a pointer was loaded from.
 fn place_of(body: &Body, loaded: Value) -> Option<Slot> {
-    let from = loaded.is_op(Op::LLVMLoad).then(|| loaded.operand(0)).flatten()?;
+    let from = loaded
+        .is_op(Op::LLVMLoad)
+        .then(|| loaded.operand(0))
+        .flatten()?;
     Some(body.base(from))
 }
 
@@ -71,7 +90,13 @@ fn is_opaque(call: Value) -> bool {
         && !name.starts_with("llvm.")
 }
 
-fn resolve_argument(m: Module, call: Value, pointer: Value, resolve: Value, done: &mut HashSet<(Value, Value)>) {
+fn resolve_argument(
+    m: Module,
+    call: Value,
+    pointer: Value,
+    resolve: Value,
+    done: &mut HashSet<(Value, Value)>,
+) {
     if !done.insert((call, pointer)) {
         return;
     }
@@ -105,7 +130,12 @@ pub(crate) fn rewrite_calls(m: Module, calls: &[Value]) {
 /// Makes every call of a function lazy that has a wrapper: for functions that are not analysed.
 pub(crate) fn rewrite_all(m: Module, function: Value) {
     let touch = m.declare("case_lazy_touch", m.function_type(m.void(), &[]));
-    for call in function.blocks().into_iter().flat_map(|b| b.instructions()).filter(|i| i.is_call()) {
+    for call in function
+        .blocks()
+        .into_iter()
+        .flat_map(|b| b.instructions())
+        .filter(|i| i.is_call())
+    {
         match cuda(call) {
             None | Some(Call::Quiet | Call::Configure) => {}
             Some(Call::Touch | Call::Wait(_) | Call::Reset | Call::Unknown) => {
@@ -119,10 +149,18 @@ pub(crate) fn rewrite_all(m: Module, function: Value) {
 /// Errors that the program asks for may be those of the wrappers.
 pub(crate) fn rewrite_errors(m: Module) {
     for name in ["cudaGetLastError", "cudaPeekAtLastError"] {
-        let Some(function) = m.function(name) else { continue };
-        let (Some(wrapper), Some(ty)) = (calls::wrapper(name), function.function_type()) else { continue };
+        let Some(function) = m.function(name) else {
+            continue;
+        };
+        let (Some(wrapper), Some(ty)) = (calls::wrapper(name), function.function_type()) else {
+            continue;
+        };
         let wrapper = m.declare(&wrapper, ty);
-        for call in function.users().into_iter().filter(|u| u.callee() == Some(function)) {
+        for call in function
+            .users()
+            .into_iter()
+            .filter(|u| u.callee() == Some(function))
+        {
             call.set_callee(wrapper);
         }
     }
@@ -131,7 +169,11 @@ pub(crate) fn rewrite_errors(m: Module) {
 /// Makes the kernels' stubs translate pointers. A kernel of one file may be launched from lazy code of
 /// another, so every stub does.
 pub(crate) fn rewrite_stubs(m: Module) {
-    for stub in m.functions().into_iter().filter(|f| !f.is_declaration() && calls::is_stub(&f.name())) {
+    for stub in m
+        .functions()
+        .into_iter()
+        .filter(|f| !f.is_declaration() && calls::is_stub(&f.name()))
+    {
         let sizes: Vec<u64> = stub
             .parameters()
             .into_iter()
@@ -148,7 +190,9 @@ pub(crate) fn rewrite_stubs(m: Module) {
 
 /// Replaces `cudaLaunchKernel` by `case_lazy_launch`, which is also told the parameters' sizes.
 fn launch(m: Module, call: Value, sizes: &[u64]) {
-    let Some((result, mut parameters)) = signature(call) else { return };
+    let Some((result, mut parameters)) = signature(call) else {
+        return;
+    };
     let name = callee_name(call);
     let wrapper = match name.strip_prefix("cudaLaunchKernel") {
         Some(suffix @ ("" | "_ptsz")) => format!("case_lazy_launch{suffix}"),
@@ -167,12 +211,24 @@ fn launch(m: Module, call: Value, sizes: &[u64]) {
 /// Sizes of the parameters that a program hands to `cudaLaunchKernel` itself, as far as its array of
 /// pointers to local variables shows them.
 fn parameter_sizes(m: Module, call: Value) -> Vec<u64> {
-    let Some(array) = call.arguments().get(5).map(|a| base(m, *a).0) else { return Vec::new() };
-    let Some(function) = call.function() else { return Vec::new() };
+    let Some(array) = call.arguments().get(5).map(|a| base(m, *a).0) else {
+        return Vec::new();
+    };
+    let Some(function) = call.function() else {
+        return Vec::new();
+    };
     let mut found: HashMap<i64, u64> = HashMap::new();
-    for store in function.blocks().into_iter().flat_map(|b| b.instructions()).filter(|i| i.is_op(Op::LLVMStore)) {
-        let (Some(value), Some(target)) = (store.operand(0), store.operand(1)) else { continue };
-        if let ((to, Some(offset)), Some(ty)) = (base(m, target), base(m, value).0.allocated_type()) {
+    for store in function
+        .blocks()
+        .into_iter()
+        .flat_map(|b| b.instructions())
+        .filter(|i| i.is_op(Op::LLVMStore))
+    {
+        let (Some(value), Some(target)) = (store.operand(0), store.operand(1)) else {
+            continue;
+        };
+        if let ((to, Some(offset)), Some(ty)) = (base(m, target), base(m, value).0.allocated_type())
+        {
             if to == array {
                 found.insert(offset / 8, m.size_of(ty));
             }

@@ -31,7 +31,9 @@ mod summary;
 use body::Body;
 use ir::{Module, Value};
 use llvm_plugin::inkwell::module::Module as InkwellModule;
-use llvm_plugin::{LlvmModulePass, ModuleAnalysisManager, PassBuilder, PipelineParsing, PreservedAnalyses};
+use llvm_plugin::{
+    LlvmModulePass, ModuleAnalysisManager, PassBuilder, PipelineParsing, PreservedAnalyses,
+};
 use std::collections::HashSet;
 
 #[llvm_plugin::plugin(name = "mapa-case", version = "0.1")]
@@ -51,12 +53,18 @@ fn register(builder: &mut PassBuilder) {
 struct CasePass;
 
 impl LlvmModulePass for CasePass {
-    fn run_pass(&self, module: &mut InkwellModule<'_>, _: &ModuleAnalysisManager) -> PreservedAnalyses {
+    fn run_pass(
+        &self,
+        module: &mut InkwellModule<'_>,
+        _: &ModuleAnalysisManager,
+    ) -> PreservedAnalyses {
         #[allow(unsafe_code)]
         // SAFETY: this is the module that the pass was called for.
         let module = unsafe { Module::from_raw(module.as_mut_ptr()) };
         // The device's side of the same file comes by too.
-        if module.target().starts_with("nvptx") || module.function("mapa_case_module_init").is_some() {
+        if module.target().starts_with("nvptx")
+            || module.function("mapa_case_module_init").is_some()
+        {
             return PreservedAnalyses::All;
         }
         if let Err(message) = run(module) {
@@ -81,10 +89,18 @@ fn run(module: Module) -> Result<(), String> {
     prepare::prepare(module)?;
     let summaries = summary::Summaries::new(module);
     let library = emit::Library::new(module);
-    let mut state = State { next: 1, largest: 0, lazy: false, in_static: HashSet::new(), users: Vec::new() };
+    let mut state = State {
+        next: 1,
+        largest: 0,
+        lazy: false,
+        in_static: HashSet::new(),
+        users: Vec::new(),
+    };
     for function in module.functions() {
         let name = function.name();
-        let own = calls::is_stub(&name) || calls::is_registration(&name) || name.starts_with("mapa_case_");
+        let own = calls::is_stub(&name)
+            || calls::is_registration(&name)
+            || name.starts_with("mapa_case_");
         if function.is_declaration() || own || summaries.of(function).is_none() {
             continue;
         }
@@ -101,7 +117,9 @@ fn run(module: Module) -> Result<(), String> {
         lazy::rewrite_errors(module);
     }
     library.add_init(state.largest, state.lazy);
-    module.verify().map_err(|message| format!("the pass made code that LLVM refuses: {message}"))
+    module
+        .verify()
+        .map_err(|message| format!("the pass made code that LLVM refuses: {message}"))
 }
 
 /// What the functions of a module have in common.
@@ -140,7 +158,10 @@ fn instrument(
     state: &mut State,
 ) -> Vec<String> {
     let body = if function.has_attribute("optnone") {
-        Err("lazy: the function must not be optimised (compile with -Xclang -disable-O0-optnone)".to_owned())
+        Err(
+            "lazy: the function must not be optimised (compile with -Xclang -disable-O0-optnone)"
+                .to_owned(),
+        )
     } else {
         Body::new(module, function).map_err(|e| format!("lazy: {e}"))
     };
@@ -156,23 +177,36 @@ fn instrument(
     let pointers = pointers::follow(&body, &operations, summaries);
     let plan = plan::plan(&body, &operations, &pointers);
     let file = file_number(&module.source());
-    let numbers: Vec<u64> = (state.next..).take(plan.tasks.len()).map(|n| file << 16 | n).collect();
+    let numbers: Vec<u64> = (state.next..)
+        .take(plan.tasks.len())
+        .map(|n| file << 16 | n)
+        .collect();
     state.next += plan.tasks.len() as u64;
     state.in_static.extend(&plan.in_static);
-    let only_uses = summaries.of(function).is_some_and(summary::Summary::only_uses);
+    let only_uses = summaries
+        .of(function)
+        .is_some_and(summary::Summary::only_uses);
     if only_uses && plan.tasks.is_empty() {
-        let calls = body.instructions().map(|(_, i)| i).filter(|i| plan.lazy.contains(i)).collect();
+        let calls = body
+            .instructions()
+            .map(|(_, i)| i)
+            .filter(|i| plan.lazy.contains(i))
+            .collect();
         state.users.push((function, calls));
     } else if !plan.lazy.is_empty() {
         state.lazy = true;
         lazy::rewrite(&body, &plan, &operations, &pointers);
     }
-    state.largest = state.largest.max(emit::emit(&body, &plan, library, &numbers));
+    state.largest = state
+        .largest
+        .max(emit::emit(&body, &plan, library, &numbers));
     plan.remarks
 }
 
 /// A number for the file, so that tasks of two files differ: FNV-1a of its name, in 47 bits.
 fn file_number(source: &str) -> u64 {
-    let hash = source.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+    let hash = source.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
+        (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
+    });
     hash >> 17
 }

@@ -17,12 +17,16 @@ pub(crate) struct Shape {
 /// What an operation does.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
-    Allocate { size: Size },
+    Allocate {
+        size: Size,
+    },
     Free,
     /// A copy, a set or the like.
     Use,
     /// A kernel; without a shape, warps are not known.
-    Launch { shape: Option<Shape> },
+    Launch {
+        shape: Option<Shape>,
+    },
 }
 
 /// On which stream an operation goes on after its call, or waits before it returns.
@@ -85,7 +89,11 @@ pub(crate) fn collect(body: &Body, summaries: &Summaries) -> Operations {
             all.add_runtime_call(body, call, site, known, &launches);
         } else if let Some(summary) = call.callee().and_then(|f| summaries.of(f)) {
             if summary.only_uses() {
-                let device = call.arguments().into_iter().filter(|a| a.ty().is_pointer()).collect();
+                let device = call
+                    .arguments()
+                    .into_iter()
+                    .filter(|a| a.ty().is_pointer())
+                    .collect();
                 all.list.push(Operation {
                     call,
                     site,
@@ -114,7 +122,10 @@ impl Operations {
         }
         let set = configure.arguments();
         let shape = match set[..] {
-            [gxy, gz, bxy, bz, ..] => Some(Shape { grid: (gxy, gz), block: (bxy, bz) }),
+            [gxy, gz, bxy, bz, ..] => Some(Shape {
+                grid: (gxy, gz),
+                block: (bxy, bz),
+            }),
             _ => None,
         };
         let stream = set.get(5).copied();
@@ -190,7 +201,12 @@ impl Operations {
                     return self.touches.push(site);
                 }
             }
-            Call::Copy { target, source, kind, queued } => {
+            Call::Copy {
+                target,
+                source,
+                kind,
+                queued,
+            } => {
                 let symbol = target.is_none() || (source.is_none() && kind.is_some());
                 sides(&mut operation, &arguments, target, source, kind, symbol);
                 operation.queue = match queued {
@@ -206,7 +222,12 @@ impl Operations {
                     }
                 }
             }
-            Call::LaunchDirect { grid, block, arguments: list, stream: s } => {
+            Call::LaunchDirect {
+                grid,
+                block,
+                arguments: list,
+                stream: s,
+            } => {
                 let array = argument(list).map(|a| body.base(a).0);
                 if let Some(array) = array.filter(|a| a.is_op(Op::LLVMAlloca)) {
                     self.parameter_arrays.insert(array);
@@ -215,7 +236,9 @@ impl Operations {
                     operation.either.extend(argument(list));
                 }
                 let part = |i: u32| Some((argument(i)?, argument(i + 1)?));
-                let shape = part(grid).zip(part(block)).map(|(grid, block)| Shape { grid, block });
+                let shape = part(grid)
+                    .zip(part(block))
+                    .map(|(grid, block)| Shape { grid, block });
                 operation.kind = Kind::Launch { shape };
                 operation.queue = Queue::Goes(argument(s));
             }
@@ -290,11 +313,20 @@ fn find_launches(body: &Body) -> HashMap<Value, Value> {
     for (site, call) in stubs {
         // The last configuration on the way: among those that dominate the call, the one that all the
         // others dominate.
-        let point = mapa_case_placement::Point { block: site.block, index: site.index };
+        let point = mapa_case_placement::Point {
+            block: site.block,
+            index: site.index,
+        };
         let mut best: Option<(Site, Value)> = None;
         for &(s, c) in &configures {
             let later = best.is_none_or(|(b, _)| {
-                body.flow.site_dominates(b, mapa_case_placement::Point { block: s.block, index: s.index })
+                body.flow.site_dominates(
+                    b,
+                    mapa_case_placement::Point {
+                        block: s.block,
+                        index: s.index,
+                    },
+                )
             });
             if body.flow.site_dominates(s, point) && later {
                 best = Some((s, c));
@@ -311,7 +343,9 @@ fn find_launches(body: &Body) -> HashMap<Value, Value> {
         }
         let accepted = body.flow.successors(site.block).to_vec();
         let call = indirect.iter().find(|(s, _)| {
-            accepted.iter().any(|&b| body.flow.predecessors(b).len() == 1 && body.flow.dominates(b, s.block))
+            accepted
+                .iter()
+                .any(|&b| body.flow.predecessors(b).len() == 1 && body.flow.dominates(b, s.block))
         });
         if let Some(&(_, call)) = call {
             found.insert(call, configure);

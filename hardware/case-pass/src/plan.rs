@@ -6,7 +6,8 @@ use crate::operations::{Kind, Operation, Operations, Queue};
 use crate::pointers::Pointers;
 use crate::sizes::{Expr, Sizes};
 use mapa_case_placement::{
-    Effect, Held, MAX_SLOTS, Placement, Point, Site, Task, Where, frees_surely, held, is_open_at, merge, pending, place, waits_of,
+    Effect, Held, MAX_SLOTS, Placement, Point, Site, Task, Where, frees_surely, held, is_open_at,
+    merge, pending, place, waits_of,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
@@ -68,11 +69,16 @@ struct Group {
 /// Decides for one function.
 pub(crate) fn plan(body: &Body, operations: &Operations, pointers: &Pointers) -> Plan {
     let mut plan = Plan::default();
-    let mut numbers = Numbers { slots: HashMap::new(), streams: HashMap::from([(StreamKey::Default, 0)]) };
+    let mut numbers = Numbers {
+        slots: HashMap::new(),
+        streams: HashMap::from([(StreamKey::Default, 0)]),
+    };
     let mut groups = group(body, operations, pointers, &mut numbers);
     let too_many = numbers.slots.len() > MAX_SLOTS;
     if too_many {
-        plan.remarks.push(format!("lazy: more than {MAX_SLOTS} allocations in one function"));
+        plan.remarks.push(format!(
+            "lazy: more than {MAX_SLOTS} allocations in one function"
+        ));
         plan.lazy.extend(operations.list.iter().map(|o| o.call));
         plan.touches = operations.touches.clone();
         return plan;
@@ -86,12 +92,21 @@ pub(crate) fn plan(body: &Body, operations: &Operations, pointers: &Pointers) ->
     let mut first = true;
     let others: Vec<Placement> = merged.iter().map(|(_, _, p)| p.clone()).collect();
     for (position, (parts, task, placement)) in merged.into_iter().enumerate() {
-        let members: Vec<&Operation> =
-            parts.iter().flat_map(|&p| &groups[p].members).map(|&m| &operations.list[m]).collect();
+        let members: Vec<&Operation> = parts
+            .iter()
+            .flat_map(|&p| &groups[p].members)
+            .map(|&m| &operations.list[m])
+            .collect();
         let keys: Vec<Value> = parts.iter().map(|&p| groups[p].key).collect();
         let mut rest = others.clone();
         rest.remove(position);
-        let attempt = Attempt { body, operations, pointers, members: &members, task: &task };
+        let attempt = Attempt {
+            body,
+            operations,
+            pointers,
+            members: &members,
+            task: &task,
+        };
         match attempt.make(&keys, placement, first, &rest) {
             Ok(planned) => {
                 plan.in_static.extend(members.iter().map(|o| o.call));
@@ -99,7 +114,11 @@ pub(crate) fn plan(body: &Body, operations: &Operations, pointers: &Pointers) ->
                     "static: {} allocations, {} ends{}",
                     planned.allocates.len(),
                     planned.placement.ends.len(),
-                    if planned.warps_known { "" } else { ", warps unknown" }
+                    if planned.warps_known {
+                        ""
+                    } else {
+                        ", warps unknown"
+                    }
                 ));
                 plan.tasks.push(planned);
             }
@@ -110,17 +129,28 @@ pub(crate) fn plan(body: &Body, operations: &Operations, pointers: &Pointers) ->
         }
         first = false;
     }
+    let mut outside = false;
     for operation in &operations.list {
-        if pointers.group_of.get(&operation.call).copied().flatten().is_none() {
+        if pointers
+            .group_of
+            .get(&operation.call)
+            .copied()
+            .flatten()
+            .is_none()
+        {
             plan.lazy.insert(operation.call);
-            plan.remarks.push("lazy: an operation whose pointers come from outside the function".to_owned());
+            outside = true;
         }
     }
-    plan.remarks.dedup();
+    if outside {
+        plan.remarks
+            .push("lazy: operations whose pointers come from outside the function".to_owned());
+    }
     let begins: Vec<Point> = plan.tasks.iter().map(|t| t.placement.begin).collect();
     for &touch in &operations.touches {
         let covered = begins.iter().any(|b| {
-            body.flow.dominates(b.block, touch.block) && (b.block != touch.block || b.index <= touch.index)
+            body.flow.dominates(b.block, touch.block)
+                && (b.block != touch.block || b.index <= touch.index)
         });
         if !covered {
             plan.touches.push(touch);
@@ -130,9 +160,16 @@ pub(crate) fn plan(body: &Body, operations: &Operations, pointers: &Pointers) ->
 }
 
 /// Groups of operations in the order of the program.
-fn group(body: &Body, operations: &Operations, pointers: &Pointers, numbers: &mut Numbers) -> Vec<Group> {
+fn group(
+    body: &Body,
+    operations: &Operations,
+    pointers: &Pointers,
+    numbers: &mut Numbers,
+) -> Vec<Group> {
     for operation in &operations.list {
-        if let (Kind::Allocate { .. }, Some(&target)) = (&operation.kind, operation.call.arguments().first()) {
+        if let (Kind::Allocate { .. }, Some(&target)) =
+            (&operation.kind, operation.call.arguments().first())
+        {
             let next = numbers.slots.len();
             numbers.slots.entry(body.base(target)).or_insert(next);
         }
@@ -142,9 +179,15 @@ fn group(body: &Body, operations: &Operations, pointers: &Pointers, numbers: &mu
     }
     let mut groups: Vec<Group> = Vec::new();
     for (number, operation) in operations.list.iter().enumerate() {
-        let Some(key) = pointers.group_of.get(&operation.call).copied().flatten() else { continue };
+        let Some(key) = pointers.group_of.get(&operation.call).copied().flatten() else {
+            continue;
+        };
         let position = groups.iter().position(|g| g.key == key).unwrap_or_else(|| {
-            groups.push(Group { key, task: Task::default(), members: Vec::new() });
+            groups.push(Group {
+                key,
+                task: Task::default(),
+                members: Vec::new(),
+            });
             groups.len() - 1
         });
         let effects = effects(body, operation, pointers, numbers);
@@ -170,19 +213,32 @@ fn group(body: &Body, operations: &Operations, pointers: &Pointers, numbers: &mu
 
 /// Where a launch's grid is set: an operation too, for the launch begins there.
 fn configuration(body: &Body, operations: &Operations, launch: &Operation) -> Option<Site> {
-    let Kind::Launch { shape: Some(shape) } = &launch.kind else { return None };
+    let Kind::Launch { shape: Some(shape) } = &launch.kind else {
+        return None;
+    };
     let _ = operations;
     body.instructions()
         .filter(|(site, i)| {
             crate::body::cuda(*i) == Some(crate::calls::Call::Configure)
                 && i.arguments().first() == Some(&shape.grid.0)
-                && body.flow.site_dominates(*site, Point { block: launch.site.block, index: launch.site.index })
+                && body.flow.site_dominates(
+                    *site,
+                    Point {
+                        block: launch.site.block,
+                        index: launch.site.index,
+                    },
+                )
         })
         .map(|(site, _)| site)
         .last()
 }
 
-fn effects(body: &Body, operation: &Operation, pointers: &Pointers, numbers: &mut Numbers) -> Vec<Effect> {
+fn effects(
+    body: &Body,
+    operation: &Operation,
+    pointers: &Pointers,
+    numbers: &mut Numbers,
+) -> Vec<Effect> {
     let mut effects = Vec::new();
     match operation.kind {
         Kind::Allocate { .. } => {
@@ -206,7 +262,9 @@ fn effects(body: &Body, operation: &Operation, pointers: &Pointers, numbers: &mu
 fn freed(body: &Body, operation: &Operation, pointers: &Pointers, numbers: &Numbers) -> Vec<usize> {
     let mut slots = BTreeSet::new();
     for root in operation.device.iter().flat_map(|p| body.roots(*p)) {
-        let Some(group) = pointers.group(root) else { continue };
+        let Some(group) = pointers.group(root) else {
+            continue;
+        };
         let mixed = pointers.groups.is_mixed(group);
         for (&(base, offset), &number) in &numbers.slots {
             let same = match root {
@@ -240,7 +298,10 @@ impl Numbers {
 fn failing_edges(body: &Body, call: Value) -> Vec<(usize, usize)> {
     let mut edges = Vec::new();
     for compare in call.users() {
-        let other = [compare.operand(0), compare.operand(1)].into_iter().flatten().find(|v| *v != call);
+        let other = [compare.operand(0), compare.operand(1)]
+            .into_iter()
+            .flatten()
+            .find(|v| *v != call);
         let equal = match compare.predicate() {
             Some(crate::ir::LLVMIntPredicate::LLVMIntEQ) => true,
             Some(crate::ir::LLVMIntPredicate::LLVMIntNE) => false,
@@ -250,7 +311,9 @@ fn failing_edges(body: &Body, call: Value) -> Vec<(usize, usize)> {
             continue;
         }
         for branch in compare.users().into_iter().filter(|b| b.is_op(Op::LLVMBr)) {
-            let Some(block) = branch.block().and_then(|b| body.number(b)) else { continue };
+            let Some(block) = branch.block().and_then(|b| body.number(b)) else {
+                continue;
+            };
             if let [yes, no] = body.flow.successors(block)[..] {
                 edges.push((block, if equal { no } else { yes }));
             }
@@ -261,7 +324,9 @@ fn failing_edges(body: &Body, call: Value) -> Vec<(usize, usize)> {
 
 /// Of calls that free, those wait for the device that surely have something to free.
 fn forget_empty_frees(body: &Body, task: &mut Task) {
-    let Some(placement) = place(&body.flow, task, &[]) else { return };
+    let Some(placement) = place(&body.flow, task, &[]) else {
+        return;
+    };
     let sure = frees_surely(&body.flow, task, placement.begin);
     for (site, effects) in &mut task.effects {
         if effects.iter().any(|e| matches!(e, Effect::Free(_))) && !sure.contains(site) {
@@ -275,7 +340,12 @@ fn take_waits(body: &Body, operations: &Operations, groups: &mut [Group], number
     let waits: BTreeMap<Site, Effect> = operations
         .waits
         .iter()
-        .map(|(site, stream)| (*site, Effect::Wait(stream.map(|s| numbers.stream(body, Some(s))))))
+        .map(|(site, stream)| {
+            (
+                *site,
+                Effect::Wait(stream.map(|s| numbers.stream(body, Some(s)))),
+            )
+        })
         .collect();
     for i in 0..groups.len() {
         let others: BTreeSet<Site> = groups
@@ -295,8 +365,15 @@ fn take_waits(body: &Body, operations: &Operations, groups: &mut [Group], number
 fn take_resets(body: &Body, operations: &Operations, groups: &mut [Group]) {
     for group in groups {
         for &site in &operations.resets {
-            let Some(placement) = place(&body.flow, &group.task, &[]) else { continue };
-            let states = held(&body.flow, &group.task, placement.begin, &[Where::After(site)]);
+            let Some(placement) = place(&body.flow, &group.task, &[]) else {
+                continue;
+            };
+            let states = held(
+                &body.flow,
+                &group.task,
+                placement.begin,
+                &[Where::After(site)],
+            );
             if states.first().is_some_and(|h| *h != Held::No) {
                 group.task.add(site, [Effect::FreeAll]);
             }
@@ -325,10 +402,19 @@ impl Attempt<'_> {
             return Err(reason.to_owned());
         }
         if let Some(site) = self.operations.unknown.iter().find(|s| {
-            is_open_at(&self.body.flow, &placement, Point { block: s.block, index: s.index })
+            is_open_at(
+                &self.body.flow,
+                &placement,
+                Point {
+                    block: s.block,
+                    index: s.index,
+                },
+            )
         }) {
             let name = crate::body::callee_name(self.body.at(*site));
-            return Err(format!("{name} takes memory of unknown size inside the task"));
+            return Err(format!(
+                "{name} takes memory of unknown size inside the task"
+            ));
         }
         self.allocated_once(placement.begin)?;
         let planned = self.at(placement)?;
@@ -340,17 +426,32 @@ impl Attempt<'_> {
 
     /// No allocation may be repeated before its memory is freed.
     fn allocated_once(&self, begin: Point) -> Result<(), String> {
-        for operation in self.members.iter().filter(|o| matches!(o.kind, Kind::Allocate { .. })) {
+        for operation in self
+            .members
+            .iter()
+            .filter(|o| matches!(o.kind, Kind::Allocate { .. }))
+        {
             let slots: Vec<usize> = self.task.effects[&operation.site]
                 .iter()
-                .filter_map(|e| if let Effect::Allocate(s) = e { Some(*s) } else { None })
+                .filter_map(|e| {
+                    if let Effect::Allocate(s) = e {
+                        Some(*s)
+                    } else {
+                        None
+                    }
+                })
                 .collect();
             let frees = |site: Site| {
-                self.task.effects.get(&site).into_iter().flatten().any(|e| match e {
-                    Effect::Free(freed) => slots.iter().any(|s| freed.contains(s)),
-                    Effect::FreeAll => true,
-                    _ => false,
-                })
+                self.task
+                    .effects
+                    .get(&site)
+                    .into_iter()
+                    .flatten()
+                    .any(|e| match e {
+                        Effect::Free(freed) => slots.iter().any(|s| freed.contains(s)),
+                        Effect::FreeAll => true,
+                        _ => false,
+                    })
             };
             if self.comes_back(operation.site, begin, frees) {
                 return Err("memory is allocated again before it is freed".to_owned());
@@ -400,7 +501,9 @@ impl Attempt<'_> {
         for operation in self.members {
             match &operation.kind {
                 Kind::Allocate { size } => {
-                    let size = sizes.bytes(operation.call, *size).ok_or("a size is not known where the task begins")?;
+                    let size = sizes
+                        .bytes(operation.call, *size)
+                        .ok_or("a size is not known where the task begins")?;
                     bytes.push(size);
                     sites.push(operation.site);
                     allocates.push(operation.call);
@@ -417,16 +520,30 @@ impl Attempt<'_> {
             .iter()
             .map(|&a| {
                 let follows = |b: Site| self.body.flow.reaches(a, b, placement.begin);
-                sites.iter().enumerate().filter(|(_, b)| follows(**b)).map(|(i, _)| i).collect()
+                sites
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, b)| follows(**b))
+                    .map(|(i, _)| i)
+                    .collect()
             })
             .collect();
         let places: Vec<Where> = placement.ends.iter().map(|(w, _)| *w).collect();
         let waits = pending(&self.body.flow, self.task, &places);
-        let resets = self.operations.resets.iter().copied().filter(|s| self.task.sites.contains(s)).collect();
+        let resets = self
+            .operations
+            .resets
+            .iter()
+            .copied()
+            .filter(|s| self.task.sites.contains(s))
+            .collect();
         Ok(Planned {
             placement,
             waits,
-            bytes: Bytes { sizes: bytes, after },
+            bytes: Bytes {
+                sizes: bytes,
+                after,
+            },
             warps,
             warps_known,
             allocates,
@@ -440,16 +557,28 @@ impl Attempt<'_> {
     fn earlier(&self, planned: &Planned, others: &[Placement]) -> Option<Planned> {
         let flow = &self.body.flow;
         let begin = planned.placement.begin;
-        let target = Site { block: begin.block, index: begin.index };
-        let nowhere = Point { block: usize::MAX, index: 0 };
+        let target = Site {
+            block: begin.block,
+            index: begin.index,
+        };
+        let nowhere = Point {
+            block: usize::MAX,
+            index: 0,
+        };
         let early: Vec<Point> = self
             .operations
             .touches
             .iter()
             .filter(|t| !self.task.sites.contains(t))
-            .filter(|t| !flow.dominates(begin.block, t.block) || (t.block == begin.block && t.index < begin.index))
+            .filter(|t| {
+                !flow.dominates(begin.block, t.block)
+                    || (t.block == begin.block && t.index < begin.index)
+            })
             .filter(|t| flow.reaches(**t, target, nowhere))
-            .map(|t| Point { block: t.block, index: t.index })
+            .map(|t| Point {
+                block: t.block,
+                index: t.index,
+            })
             .collect();
         if early.is_empty() {
             return None;

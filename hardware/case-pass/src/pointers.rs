@@ -47,12 +47,20 @@ impl Groups {
 
     fn refuse(&mut self, value: Value, at: usize, reason: impl Into<String>) {
         let group = self.find(value);
-        self.reasons.entry(group).or_default().entry(at).or_insert_with(|| reason.into());
+        self.reasons
+            .entry(group)
+            .or_default()
+            .entry(at)
+            .or_insert_with(|| reason.into());
     }
 
     /// Why a group is lazy, the first reason in the order of the program.
     pub(crate) fn reason(&self, group: Value) -> Option<&str> {
-        self.reasons.get(&self.find(group))?.values().next().map(String::as_str)
+        self.reasons
+            .get(&self.find(group))?
+            .values()
+            .next()
+            .map(String::as_str)
     }
 
     /// Whether pointers move between the group's variables, so that a variable does not tell which
@@ -137,7 +145,9 @@ impl Pointers {
 
 impl Walk<'_> {
     fn order(&self, instruction: Value) -> usize {
-        self.body.site(instruction).map_or(usize::MAX, |s| s.block * 100_000 + s.index)
+        self.body
+            .site(instruction)
+            .map_or(usize::MAX, |s| s.block * 100_000 + s.index)
     }
 
     fn refuse(&mut self, base: Value, at: Value, reason: impl Into<String>) {
@@ -147,7 +157,11 @@ impl Walk<'_> {
 
     fn hold(&mut self, (base, offset): Slot) {
         // Copies to and fro at a distance could go on for ever.
-        let full = self.pointers.slots.get(&base).is_some_and(|known| known.len() > MOST_OFFSETS);
+        let full = self
+            .pointers
+            .slots
+            .get(&base)
+            .is_some_and(|known| known.len() > MOST_OFFSETS);
         let offset = if full { None } else { offset };
         if self.pointers.slots.entry(base).or_default().insert(offset) {
             // A new distance: every use of the variable must be looked at again.
@@ -160,18 +174,36 @@ impl Walk<'_> {
             if !matches!(operation.kind, Kind::Allocate { .. }) {
                 continue;
             }
-            let Some(target) = operation.call.arguments().first().copied() else { continue };
+            let Some(target) = operation.call.arguments().first().copied() else {
+                continue;
+            };
             let slot = self.body.base(target);
             self.hold(slot);
             if slot.0.is_argument() {
-                self.refuse(slot.0, operation.call, "the variable of the pointer belongs to the caller");
+                self.refuse(
+                    slot.0,
+                    operation.call,
+                    "the variable of the pointer belongs to the caller",
+                );
             } else if !is_variable(slot.0) {
-                self.refuse(slot.0, operation.call, "the variable of the pointer is not one of this function");
+                self.refuse(
+                    slot.0,
+                    operation.call,
+                    "the variable of the pointer is not one of this function",
+                );
             } else if slot.0.is_global_variable() && !slot.0.is_internal() {
-                self.refuse(slot.0, operation.call, "other files see the global variable of the pointer");
+                self.refuse(
+                    slot.0,
+                    operation.call,
+                    "other files see the global variable of the pointer",
+                );
             }
             if slot.1.is_none() {
-                self.refuse(slot.0, operation.call, "which element of the array is allocated is known at run time only");
+                self.refuse(
+                    slot.0,
+                    operation.call,
+                    "which element of the array is allocated is known at run time only",
+                );
             }
         }
     }
@@ -198,17 +230,30 @@ impl Walk<'_> {
             }
             match user.opcode() {
                 Some(Op::LLVMGetElementPtr | Op::LLVMBitCast | Op::LLVMAddrSpaceCast) => {
-                    let step =
-                        if user.is_op(Op::LLVMGetElementPtr) { self.body.module.constant_offset(user) } else { Some(0) };
+                    let step = if user.is_op(Op::LLVMGetElementPtr) {
+                        self.body.module.constant_offset(user)
+                    } else {
+                        Some(0)
+                    };
                     self.address(base, user, offset.zip(step).map(|(a, b)| a + b));
                 }
                 Some(Op::LLVMLoad) => self.load(base, user, offset),
                 Some(Op::LLVMStore) => self.store(base, address, user, offset),
                 Some(Op::LLVMICmp) => {}
-                Some(Op::LLVMCall | Op::LLVMInvoke) => self.address_passed(base, address, user, offset),
-                Some(_) => self.refuse(base, user, "the variable of the pointer is used through another pointer"),
+                Some(Op::LLVMCall | Op::LLVMInvoke) => {
+                    self.address_passed(base, address, user, offset)
+                }
+                Some(_) => self.refuse(
+                    base,
+                    user,
+                    "the variable of the pointer is used through another pointer",
+                ),
                 // An initialiser of another global.
-                None => self.refuse(base, user, "the address of the pointer's variable is stored"),
+                None => self.refuse(
+                    base,
+                    user,
+                    "the address of the pointer's variable is stored",
+                ),
             }
         }
     }
@@ -220,18 +265,26 @@ impl Walk<'_> {
         // A structure that is copied in parts moves its pointers as numbers of their width.
         if load.ty().is_pointer() || load.ty().bits() == Some(64) {
             self.pointer(base, load);
-        } else if self.body.module.size_of(load.ty()) >= 8 && self.pointers.slots[&base].contains(&offset) {
+        } else if self.body.module.size_of(load.ty()) >= 8
+            && self.pointers.slots[&base].contains(&offset)
+        {
             // What is smaller is another member, at a distance that is not known.
             self.refuse(base, load, "the pointer is read as a number");
         }
     }
 
     fn store(&mut self, base: Value, address: Value, store: Value, offset: Option<i64>) {
-        let Some((value, target)) = store.operand(0).zip(store.operand(1)) else { return };
+        let Some((value, target)) = store.operand(0).zip(store.operand(1)) else {
+            return;
+        };
         if value == address {
             let into = self.body.base(target).0;
             if !self.operations.parameter_arrays.contains(&into) {
-                self.refuse(base, store, "the address of the pointer's variable is stored");
+                self.refuse(
+                    base,
+                    store,
+                    "the address of the pointer's variable is stored",
+                );
             }
             return;
         }
@@ -248,7 +301,11 @@ impl Walk<'_> {
                     self.mix(base);
                     self.hold(slot);
                 }
-                _ => self.refuse(base, store, "the variable is given a pointer that no allocation here made"),
+                _ => self.refuse(
+                    base,
+                    store,
+                    "the variable is given a pointer that no allocation here made",
+                ),
             }
         }
     }
@@ -262,7 +319,9 @@ impl Walk<'_> {
     fn address_passed(&mut self, base: Value, address: Value, call: Value, offset: Option<i64>) {
         let name = callee_name(call);
         let arguments = call.arguments();
-        let places: Vec<usize> = (0..arguments.len()).filter(|&i| arguments[i] == address).collect();
+        let places: Vec<usize> = (0..arguments.len())
+            .filter(|&i| arguments[i] == address)
+            .collect();
         if places.is_empty() || calls::is_mark(&name) || name.starts_with("llvm.memset.") {
             return;
         }
@@ -281,21 +340,43 @@ impl Walk<'_> {
         // A plain variable beside the device pointer in one structure may be handed to the library.
         let concerns = self.pointers.holds((base, offset)) || offset == Some(0);
         if concerns && !(calls::is_plain_library(&name) && !self.pointers.holds((base, offset))) {
-            let name = if name.is_empty() { "a function pointer".to_owned() } else { name };
-            self.refuse(base, call, format!("the address of the pointer's variable is passed to {name}"));
+            let name = if name.is_empty() {
+                "a function pointer".to_owned()
+            } else {
+                name
+            };
+            self.refuse(
+                base,
+                call,
+                format!("the address of the pointer's variable is passed to {name}"),
+            );
         }
     }
 
     /// A structure is copied whole: what it holds, the copy holds at the same distance.
     fn copied(&mut self, base: Value, call: Value) {
-        let ends: Vec<Slot> = call.arguments().iter().take(2).map(|a| self.body.base(*a)).collect();
-        let [(to, to_start), (from, from_start)] = ends[..] else { return };
-        for (own, own_start, other, other_start) in [(to, to_start, from, from_start), (from, from_start, to, to_start)] {
+        let ends: Vec<Slot> = call
+            .arguments()
+            .iter()
+            .take(2)
+            .map(|a| self.body.base(*a))
+            .collect();
+        let [(to, to_start), (from, from_start)] = ends[..] else {
+            return;
+        };
+        for (own, own_start, other, other_start) in [
+            (to, to_start, from, from_start),
+            (from, from_start, to, to_start),
+        ] {
             if own != base || other == base {
                 continue;
             }
             if !is_variable(other) {
-                self.refuse(base, call, "the pointer is copied to memory that is not followed");
+                self.refuse(
+                    base,
+                    call,
+                    "the pointer is copied to memory that is not followed",
+                );
                 continue;
             }
             let held: Vec<Option<i64>> = self.pointers.slots[&base].iter().copied().collect();
@@ -316,7 +397,11 @@ impl Walk<'_> {
         for user in value.users() {
             match user.opcode() {
                 Some(
-                    Op::LLVMGetElementPtr | Op::LLVMBitCast | Op::LLVMPHI | Op::LLVMSelect | Op::LLVMFreeze
+                    Op::LLVMGetElementPtr
+                    | Op::LLVMBitCast
+                    | Op::LLVMPHI
+                    | Op::LLVMSelect
+                    | Op::LLVMFreeze
                     | Op::LLVMAddrSpaceCast,
                 ) => self.pointer(base, user),
                 // Managed memory is read and written by the host.
@@ -333,11 +418,18 @@ impl Walk<'_> {
         if store.operand(0) != Some(value) {
             return;
         }
-        let Some(target) = store.operand(1) else { return };
+        let Some(target) = store.operand(1) else {
+            return;
+        };
         let slot = self.body.base(target);
-        let own = slot.0.is_op(Op::LLVMAlloca) || (slot.0.is_global_variable() && slot.0.is_internal());
+        let own =
+            slot.0.is_op(Op::LLVMAlloca) || (slot.0.is_global_variable() && slot.0.is_internal());
         if !own {
-            return self.refuse(base, store, "the pointer is stored in memory that is not followed");
+            return self.refuse(
+                base,
+                store,
+                "the pointer is stored in memory that is not followed",
+            );
         }
         self.pointers.groups.join(base, slot.0);
         self.mix(base);
@@ -391,9 +483,17 @@ impl Walk<'_> {
         let mut groups = Vec::new();
         let mut outside = false;
         if matches!(operation.kind, Kind::Allocate { .. }) {
-            groups.extend(operation.call.arguments().first().map(|a| self.body.base(*a).0));
+            groups.extend(
+                operation
+                    .call
+                    .arguments()
+                    .first()
+                    .map(|a| self.body.base(*a).0),
+            );
         }
-        let roots = |pointers: &[Value]| -> Vec<Root> { pointers.iter().flat_map(|p| self.body.roots(*p)).collect() };
+        let roots = |pointers: &[Value]| -> Vec<Root> {
+            pointers.iter().flat_map(|p| self.body.roots(*p)).collect()
+        };
         for root in roots(&operation.device) {
             groups.extend(self.pointers.group(root));
             outside |= self.pointers.group(root).is_none() && !matches!(root, Root::Host(_));
@@ -402,14 +502,24 @@ impl Walk<'_> {
         for &root in &either {
             groups.extend(self.pointers.group(root));
         }
-        groups.extend(operation.variables.iter().copied().filter(|v| self.pointers.slots.contains_key(v)));
+        groups.extend(
+            operation
+                .variables
+                .iter()
+                .copied()
+                .filter(|v| self.pointers.slots.contains_key(v)),
+        );
         let launch = matches!(operation.kind, Kind::Launch { .. });
         // Of a copy without direction, one side may be the host's.
         let strangers = either.iter().any(|&r| self.pointers.is_outside(r));
         outside |= strangers && (launch || groups.is_empty());
         if outside {
             for group in &groups {
-                self.refuse(*group, operation.call, "an operation also uses a pointer from outside the function");
+                self.refuse(
+                    *group,
+                    operation.call,
+                    "an operation also uses a pointer from outside the function",
+                );
             }
         }
         if groups.is_empty() && !outside && launch {
@@ -421,8 +531,13 @@ impl Walk<'_> {
 
     /// A global variable that other functions use too must be allocated and freed here.
     fn globals_of_others(&mut self) {
-        let globals: Vec<Value> =
-            self.pointers.slots.keys().copied().filter(|b| b.is_global_variable()).collect();
+        let globals: Vec<Value> = self
+            .pointers
+            .slots
+            .keys()
+            .copied()
+            .filter(|b| b.is_global_variable())
+            .collect();
         for global in globals {
             let others = used_elsewhere(global, self.body.function);
             let freed = self.operations.list.iter().any(|o| {
@@ -445,8 +560,11 @@ impl Walk<'_> {
 
 /// Whether another function uses a global.
 fn used_elsewhere(global: Value, function: Value) -> bool {
-    global.users().into_iter().any(|user| match user.function() {
-        Some(around) => around != function,
-        None => user.opcode().is_some() && used_elsewhere(user, function),
-    })
+    global
+        .users()
+        .into_iter()
+        .any(|user| match user.function() {
+            Some(around) => around != function,
+            None => user.opcode().is_some() && used_elsewhere(user, function),
+        })
 }

@@ -28,15 +28,30 @@ pub(crate) struct Calls {
 
 impl Calls {
     pub(crate) fn of(module: Module) -> Calls {
-        let order: Vec<Value> = module.functions().into_iter().filter(|f| !f.is_declaration()).collect();
+        let order: Vec<Value> = module
+            .functions()
+            .into_iter()
+            .filter(|f| !f.is_declaration())
+            .collect();
         let mut callees = HashMap::new();
         let mut sizes = HashMap::new();
         for &function in &order {
-            let code: Vec<Value> = function.blocks().into_iter().flat_map(|b| b.instructions()).collect();
+            let code: Vec<Value> = function
+                .blocks()
+                .into_iter()
+                .flat_map(|b| b.instructions())
+                .collect();
             sizes.insert(function, code.len());
-            callees.insert(function, code.into_iter().filter_map(Value::callee).collect());
+            callees.insert(
+                function,
+                code.into_iter().filter_map(Value::callee).collect(),
+            );
         }
-        Calls { order, callees, sizes }
+        Calls {
+            order,
+            callees,
+            sizes,
+        }
     }
 
     pub(crate) fn callees(&self, function: Value) -> &[Value] {
@@ -53,7 +68,11 @@ impl Calls {
                 if calls::is_stub(&name) || calls::is_registration(&name) {
                     continue;
                 }
-                if self.callees(function).iter().any(|c| found.contains(c) || reaches(*c)) {
+                if self
+                    .callees(function)
+                    .iter()
+                    .any(|c| found.contains(c) || reaches(*c))
+                {
                     found.insert(function);
                 }
             }
@@ -119,11 +138,17 @@ fn mark(module: Module) -> HashSet<String> {
         near.extend(graph.below(function));
     }
     let mut grown: BTreeMap<usize, usize> = BTreeMap::new();
-    let place: HashMap<Value, usize> = graph.order.iter().enumerate().map(|(i, f)| (*f, i)).collect();
+    let place: HashMap<Value, usize> = graph
+        .order
+        .iter()
+        .enumerate()
+        .map(|(i, f)| (*f, i))
+        .collect();
     let mut chosen = BTreeSet::new();
     for (i, &function) in graph.order.iter().enumerate() {
         let name = function.name();
-        let wanted = reaching.contains(&function) || (near.contains(&function) && is_small(&graph, function));
+        let wanted = reaching.contains(&function)
+            || (near.contains(&function) && is_small(&graph, function));
         let forbidden = name == "main"
             || calls::is_stub(&name)
             || calls::is_registration(&name)

@@ -48,7 +48,12 @@ pub(crate) struct Sizes<'a> {
 
 impl<'a> Sizes<'a> {
     pub(crate) fn new(body: &'a Body, begin: Point) -> Sizes<'a> {
-        Sizes { body, begin, open: HashSet::new(), exact: HashMap::new() }
+        Sizes {
+            body,
+            begin,
+            open: HashSet::new(),
+            exact: HashMap::new(),
+        }
     }
 
     /// Bytes of an allocation, as 64 bits.
@@ -72,7 +77,11 @@ impl<'a> Sizes<'a> {
         let blocks = self.volume(shape.grid)?;
         let threads = self.volume(shape.block)?;
         let up = binary(Op::LLVMAdd, threads, number(64, 31));
-        Some(binary(Op::LLVMMul, blocks, binary(Op::LLVMLShr, up, number(64, 5))))
+        Some(binary(
+            Op::LLVMMul,
+            blocks,
+            binary(Op::LLVMLShr, up, number(64, 5)),
+        ))
     }
 
     fn volume(&mut self, (xy, z): (Value, Value)) -> Found {
@@ -80,14 +89,21 @@ impl<'a> Sizes<'a> {
         let y = self.half(xy, true)?;
         let z = self.upper(z)?;
         let wide = |e: Rc<Expr>| Rc::new(Expr::Cast(Op::LLVMZExt, e, xy));
-        Some(binary(Op::LLVMMul, binary(Op::LLVMMul, wide(x), wide(y)), wide(z)))
+        Some(binary(
+            Op::LLVMMul,
+            binary(Op::LLVMMul, wide(x), wide(y)),
+            wide(z),
+        ))
     }
 
     /// The largest value of the low or high half of a packed pair, as 32 bits.
     fn half(&mut self, pair: Value, high: bool) -> Found {
         if let Some(constant) = pair.constant_int() {
             let bits = constant as u64;
-            return Some(number(32, if high { bits >> 32 } else { bits & 0xffff_ffff }));
+            return Some(number(
+                32,
+                if high { bits >> 32 } else { bits & 0xffff_ffff },
+            ));
         }
         match pair.opcode() {
             Some(Op::LLVMOr | Op::LLVMAdd) => {
@@ -103,10 +119,18 @@ impl<'a> Sizes<'a> {
                 })
             }
             Some(Op::LLVMZExt) if pair.operand(0)?.ty().bits() == Some(32) => {
-                if high { Some(number(32, 0)) } else { self.upper(pair.operand(0)?) }
+                if high {
+                    Some(number(32, 0))
+                } else {
+                    self.upper(pair.operand(0)?)
+                }
             }
             Some(Op::LLVMShl) if pair.operand(1)?.constant_int() == Some(32) => {
-                if high { self.half(pair.operand(0)?, false) } else { Some(number(32, 0)) }
+                if high {
+                    self.half(pair.operand(0)?, false)
+                } else {
+                    Some(number(32, 0))
+                }
             }
             Some(Op::LLVMAnd) => {
                 let mask = pair.operand(1)?.constant_int()? as u64;
@@ -125,7 +149,11 @@ impl<'a> Sizes<'a> {
                     return None;
                 }
                 let parts: Vec<Value> = if pair.is_op(Op::LLVMPHI) {
-                    pair.incoming().into_iter().map(|(v, _)| v).filter(|v| *v != pair).collect()
+                    pair.incoming()
+                        .into_iter()
+                        .map(|(v, _)| v)
+                        .filter(|v| *v != pair)
+                        .collect()
                 } else {
                     vec![pair.operand(1)?, pair.operand(2)?]
                 };
@@ -141,12 +169,20 @@ impl<'a> Sizes<'a> {
     }
 
     fn split(&self, pair: Rc<Expr>, of: Value, high: bool) -> Rc<Expr> {
-        let part = if high { binary(Op::LLVMLShr, pair, number(64, 32)) } else { pair };
+        let part = if high {
+            binary(Op::LLVMLShr, pair, number(64, 32))
+        } else {
+            pair
+        };
         debug_assert_eq!(of.ty().bits(), Some(64));
         Rc::new(Expr::Binary(Op::LLVMTrunc, part, number(32, 0)))
     }
 
-    fn largest(&mut self, values: &[Value], mut of: impl FnMut(&mut Self, Value) -> Found) -> Found {
+    fn largest(
+        &mut self,
+        values: &[Value],
+        mut of: impl FnMut(&mut Self, Value) -> Found,
+    ) -> Found {
         let mut best: Found = None;
         for &value in values {
             let next = of(self, value)?;
@@ -182,16 +218,27 @@ impl<'a> Sizes<'a> {
             Op::LLVMLoad => self.load(value, site),
             Op::LLVMSelect => {
                 let parts = [value.operand(0)?, value.operand(1)?, value.operand(2)?];
-                let [c, a, b] = [self.exact(parts[0])?, self.exact(parts[1])?, self.exact(parts[2])?];
+                let [c, a, b] = [
+                    self.exact(parts[0])?,
+                    self.exact(parts[1])?,
+                    self.exact(parts[2])?,
+                ];
                 Some(Rc::new(Expr::Select(c, a, b)))
             }
             Op::LLVMICmp => {
-                let (a, b) = (self.exact(value.operand(0)?)?, self.exact(value.operand(1)?)?);
+                let (a, b) = (
+                    self.exact(value.operand(0)?)?,
+                    self.exact(value.operand(1)?)?,
+                );
                 Some(Rc::new(Expr::Compare(value.predicate()?, a, b)))
             }
             Op::LLVMFreeze => self.exact(value.operand(0)?),
             Op::LLVMCall if calls::is_arithmetic(&callee_name(value)) => {
-                let arguments: Option<Vec<_>> = value.arguments().into_iter().map(|a| self.exact(a)).collect();
+                let arguments: Option<Vec<_>> = value
+                    .arguments()
+                    .into_iter()
+                    .map(|a| self.exact(a))
+                    .collect();
                 Some(Rc::new(Expr::Call(value, arguments?)))
             }
             op if is_cast(op) => {
@@ -199,7 +246,10 @@ impl<'a> Sizes<'a> {
                 Some(Rc::new(Expr::Cast(op, inner, value)))
             }
             op if is_binary(op) => {
-                let (a, b) = (self.exact(value.operand(0)?)?, self.exact(value.operand(1)?)?);
+                let (a, b) = (
+                    self.exact(value.operand(0)?)?,
+                    self.exact(value.operand(1)?)?,
+                );
                 Some(binary(op, a, b))
             }
             _ => None,
@@ -239,10 +289,16 @@ impl<'a> Sizes<'a> {
                 Some(binary(op, self.bound(a?, up)?, self.bound(b?, !up)?))
             }
             Op::LLVMShl => Some(binary(op, self.bound(a?, up)?, self.bound(b?, up)?)),
-            Op::LLVMLShr | Op::LLVMAShr => Some(binary(op, self.bound(a?, up)?, self.bound(b?, !up)?)),
+            Op::LLVMLShr | Op::LLVMAShr => {
+                Some(binary(op, self.bound(a?, up)?, self.bound(b?, !up)?))
+            }
             Op::LLVMFreeze => self.bound(a?, up),
             Op::LLVMCall if is_rising(&callee_name(value)) => {
-                let arguments: Option<Vec<_>> = value.arguments().into_iter().map(|v| self.bound(v, up)).collect();
+                let arguments: Option<Vec<_>> = value
+                    .arguments()
+                    .into_iter()
+                    .map(|v| self.bound(v, up))
+                    .collect();
                 Some(Rc::new(Expr::Call(value, arguments?)))
             }
             op if is_cast(op) => {
@@ -272,13 +328,22 @@ impl<'a> Sizes<'a> {
         let block = self.body.site(phi)?.block;
         let turns = self.body.flow.loop_blocks(block).cloned();
         let Some(turns) = turns else {
-            let ways: Vec<Value> = phi.incoming().into_iter().map(|(v, _)| v).filter(|v| *v != phi).collect();
+            let ways: Vec<Value> = phi
+                .incoming()
+                .into_iter()
+                .map(|(v, _)| v)
+                .filter(|v| *v != phi)
+                .collect();
             return self.extreme(&ways, up);
         };
         let mut first = None;
         let mut next = None;
         for (value, from) in phi.incoming() {
-            let slot = if turns.contains(&self.body.number(from)?) { &mut next } else { &mut first };
+            let slot = if turns.contains(&self.body.number(from)?) {
+                &mut next
+            } else {
+                &mut first
+            };
             if slot.replace(value).is_some_and(|old| old != value) {
                 return None;
             }
@@ -298,13 +363,19 @@ impl<'a> Sizes<'a> {
         let guard = match &test {
             Some(t) if t.before => {
                 let bound = self.bound(t.bound, true)?;
-                Some(Rc::new(Expr::Compare(t.stay, self.bound(first, up)?, bound)))
+                Some(Rc::new(Expr::Compare(
+                    t.stay,
+                    self.bound(first, up)?,
+                    bound,
+                )))
             }
             _ => None,
         };
         let extreme = if rises == up {
             let t = test?;
-            let Some(Step::By(by)) = step(phi, next) else { return None };
+            let Some(Step::By(by)) = step(phi, next) else {
+                return None;
+            };
             self.last(phi, first, by, &t, up)?
         } else {
             self.bound(first, up)?
@@ -322,7 +393,10 @@ impl<'a> Sizes<'a> {
         let bound = self.bound(test.bound, up)?;
         let start = self.bound(first, up)?;
         // The last value that may still be, by the test: `bound` itself or its neighbour.
-        let inclusive = matches!(test.stay, Is::LLVMIntSLE | Is::LLVMIntULE | Is::LLVMIntSGE | Is::LLVMIntUGE);
+        let inclusive = matches!(
+            test.stay,
+            Is::LLVMIntSLE | Is::LLVMIntULE | Is::LLVMIntSGE | Is::LLVMIntUGE
+        );
         let strict = matches!(
             test.stay,
             Is::LLVMIntSLT | Is::LLVMIntULT | Is::LLVMIntSGT | Is::LLVMIntUGT | Is::LLVMIntNE
@@ -362,8 +436,13 @@ impl<'a> Sizes<'a> {
     fn test(&self, phi: Value, next: Value, head: usize) -> Option<Test> {
         let turns = self.body.flow.loop_blocks(head)?;
         for &block in turns {
-            let outside: Vec<bool> =
-                self.body.flow.successors(block).iter().map(|s| !turns.contains(s)).collect();
+            let outside: Vec<bool> = self
+                .body
+                .flow
+                .successors(block)
+                .iter()
+                .map(|s| !turns.contains(s))
+                .collect();
             let [yes, no] = outside[..] else { continue };
             if yes == no {
                 continue;
@@ -383,8 +462,15 @@ impl<'a> Sizes<'a> {
             }
             let head_tests = block == head;
             // The head tests the counter before a turn, a later block what it will be in the next.
-            if (a == phi && head_tests) || (a == next && !head_tests) || (a == next && turns.len() == 1) {
-                return Some(Test { stay: is, bound: b, before: a == phi });
+            if (a == phi && head_tests)
+                || (a == next && !head_tests)
+                || (a == next && turns.len() == 1)
+            {
+                return Some(Test {
+                    stay: is,
+                    bound: b,
+                    before: a == phi,
+                });
             }
         }
         None
@@ -398,37 +484,68 @@ impl<'a> Sizes<'a> {
         let pointer = load.operand(0)?;
         let (base, offset) = self.body.base(pointer);
         let size = self.body.module.size_of(load.ty());
-        let memory = Memory { base, range: offset.map(|o| (o, o.saturating_add_unsigned(size))) };
+        let memory = Memory {
+            base,
+            range: offset.map(|o| (o, o.saturating_add_unsigned(size))),
+        };
         if let Some(stored) = self.stored_last(load, &memory, site) {
             return self.exact(stored);
         }
         let offset = offset?;
         let start = self.exact(base)?;
-        let address = if offset == 0 { start } else { Rc::new(Expr::Offset(start, offset)) };
+        let address = if offset == 0 {
+            start
+        } else {
+            Rc::new(Expr::Offset(start, offset))
+        };
         let safe = is_local(base) || self.surely_runs(site);
-        (safe && !self.written(self.begin, site, &memory)).then(|| Rc::new(Expr::Load(load, address)))
+        (safe && !self.written(self.begin, site, &memory))
+            .then(|| Rc::new(Expr::Load(load, address)))
     }
 
     /// What the last store before a load put there, if it comes after the begin, and nothing writes in
     /// between.
     fn stored_last(&self, load: Value, memory: &Memory, site: Site) -> Option<Value> {
         memory.range?;
-        let point = Point { block: site.block, index: site.index };
+        let point = Point {
+            block: site.block,
+            index: site.index,
+        };
         let mut last: Option<(Site, Value)> = None;
-        for (at, store) in self.body.instructions().filter(|(_, i)| i.is_op(Op::LLVMStore)) {
-            let Some((value, target)) = store.operand(0).zip(store.operand(1)) else { continue };
+        for (at, store) in self
+            .body
+            .instructions()
+            .filter(|(_, i)| i.is_op(Op::LLVMStore))
+        {
+            let Some((value, target)) = store.operand(0).zip(store.operand(1)) else {
+                continue;
+            };
             let (base, offset) = self.body.base(target);
-            let same = base == memory.base && offset == memory.range.map(|r| r.0) && value.ty() == load.ty();
+            let same = base == memory.base
+                && offset == memory.range.map(|r| r.0)
+                && value.ty() == load.ty();
             let later = last.is_none_or(|(l, _)| {
-                self.body.flow.site_dominates(l, Point { block: at.block, index: at.index })
+                self.body.flow.site_dominates(
+                    l,
+                    Point {
+                        block: at.block,
+                        index: at.index,
+                    },
+                )
             });
             if same && later && self.body.flow.site_dominates(at, point) {
                 last = Some((at, value));
             }
         }
         let (at, value) = last?;
-        let from = Point { block: at.block, index: at.index + 1 };
-        let begin = Site { block: self.begin.block, index: self.begin.index };
+        let from = Point {
+            block: at.block,
+            index: at.index + 1,
+        };
+        let begin = Site {
+            block: self.begin.block,
+            index: self.begin.index,
+        };
         let inside = self.body.flow.site_dominates(begin, from);
         (inside && !self.written(from, site, memory)).then_some(value)
     }
@@ -456,7 +573,9 @@ impl<'a> Sizes<'a> {
             let counts = if at.block == from.block && site.block == from.block {
                 after_start && at.index < site.index
             } else {
-                after_start || before_load || (between.contains(&at.block) && at.block != site.block)
+                after_start
+                    || before_load
+                    || (between.contains(&at.block) && at.block != site.block)
             };
             if counts && self.writes(instruction, memory) {
                 return true;
@@ -468,7 +587,10 @@ impl<'a> Sizes<'a> {
     fn writes(&self, instruction: Value, memory: &Memory) -> bool {
         match instruction.opcode() {
             Some(Op::LLVMStore) => {
-                let Some((value, target)) = instruction.operand(0).zip(instruction.operand(1)) else { return true };
+                let Some((value, target)) = instruction.operand(0).zip(instruction.operand(1))
+                else {
+                    return true;
+                };
                 self.touches(target, Some(self.body.module.size_of(value.ty())), memory)
             }
             Some(Op::LLVMCall | Op::LLVMInvoke) => self.call_writes(instruction, memory),
@@ -502,17 +624,24 @@ impl<'a> Sizes<'a> {
             return !matches!(known, Some(Call::Configure | Call::Quiet));
         }
         if runtime || plain {
-            let mut written: Vec<Value> =
-                (0..).zip(call.arguments()).filter(|(i, _)| !call.is_by_value(*i)).map(|(_, a)| a).collect();
+            let mut written: Vec<Value> = (0..)
+                .zip(call.arguments())
+                .filter(|(i, _)| !call.is_by_value(*i))
+                .map(|(_, a)| a)
+                .collect();
             // Of a pointer's variable, an allocation writes the pointer alone; and the pitch.
             let size = matches!(known, Some(Call::Allocate { .. })).then_some(8);
             if size.is_some() {
                 written.truncate(2);
             }
-            return written.into_iter().filter(|a| a.ty().is_pointer()).any(|a| self.touches(a, size, memory));
+            return written
+                .into_iter()
+                .filter(|a| a.ty().is_pointer())
+                .any(|a| self.touches(a, size, memory));
         }
         // Code that is not seen writes what it can reach.
-        self.is_exposed(base) || (base.is_global_variable() && (!base.is_internal() || written_elsewhere(base)))
+        self.is_exposed(base)
+            || (base.is_global_variable() && (!base.is_internal() || written_elsewhere(base)))
     }
 
     fn may_be_same(&self, written: Value, base: Value) -> bool {
@@ -539,7 +668,11 @@ impl<'a> Sizes<'a> {
     }
 
     /// Works the expression out before an instruction, as 64 bits.
-    pub(crate) fn emit(builder: &Builder, expr: &Rc<Expr>, made: &mut HashMap<*const Expr, Value>) -> Value {
+    pub(crate) fn emit(
+        builder: &Builder,
+        expr: &Rc<Expr>,
+        made: &mut HashMap<*const Expr, Value>,
+    ) -> Value {
         let key = Rc::as_ptr(expr);
         if let Some(&known) = made.get(&key) {
             return known;
@@ -655,10 +788,26 @@ fn is_binary(op: Op) -> bool {
 
 /// Functions that grow with their arguments.
 fn is_rising(name: &str) -> bool {
-    ["ceil", "floor", "round", "trunc", "sqrt", "fmax", "fmin", "llvm.ceil", "llvm.floor", "llvm.sqrt", "llvm.smax",
-     "llvm.smin", "llvm.umax", "llvm.umin", "llvm.maxnum", "llvm.minnum"]
-        .iter()
-        .any(|n| name.strip_suffix('f').unwrap_or(name) == *n || name.starts_with(&format!("{n}.")))
+    [
+        "ceil",
+        "floor",
+        "round",
+        "trunc",
+        "sqrt",
+        "fmax",
+        "fmin",
+        "llvm.ceil",
+        "llvm.floor",
+        "llvm.sqrt",
+        "llvm.smax",
+        "llvm.smin",
+        "llvm.umax",
+        "llvm.umin",
+        "llvm.maxnum",
+        "llvm.minnum",
+    ]
+    .iter()
+    .any(|n| name.strip_suffix('f').unwrap_or(name) == *n || name.starts_with(&format!("{n}.")))
 }
 
 fn number(bits: Kind, value: u64) -> Rc<Expr> {
@@ -695,10 +844,14 @@ fn exposes(base: Value, address: Value) -> bool {
     address.users().into_iter().any(|user| match user.opcode() {
         Some(Op::LLVMLoad | Op::LLVMICmp) => false,
         Some(Op::LLVMStore) => user.operand(0) == Some(address),
-        Some(Op::LLVMGetElementPtr | Op::LLVMBitCast | Op::LLVMAddrSpaceCast) => exposes(base, user),
+        Some(Op::LLVMGetElementPtr | Op::LLVMBitCast | Op::LLVMAddrSpaceCast) => {
+            exposes(base, user)
+        }
         Some(Op::LLVMCall | Op::LLVMInvoke) => {
             let name = callee_name(user);
-            let copied = (0..).zip(user.arguments()).all(|(i, a)| a != address || user.is_by_value(i));
+            let copied = (0..)
+                .zip(user.arguments())
+                .all(|(i, a)| a != address || user.is_by_value(i));
             !(copied
                 || calls::is_mark(&name)
                 || calls::is_plain_library(&name)
@@ -724,7 +877,11 @@ fn emit_new(builder: &Builder, expr: &Rc<Expr>, made: &mut HashMap<*const Expr, 
         }
         Expr::Cast(op, a, like) => {
             let a = part(a);
-            if a.ty() == like.ty() { a } else { builder.cast(*op, a, like.ty()) }
+            if a.ty() == like.ty() {
+                a
+            } else {
+                builder.cast(*op, a, like.ty())
+            }
         }
         Expr::Compare(is, a, b) => {
             let (a, b) = (part(a), part(b));
@@ -740,7 +897,9 @@ fn emit_new(builder: &Builder, expr: &Rc<Expr>, made: &mut HashMap<*const Expr, 
         }
         Expr::Offset(start, bytes) => {
             let start = part(start);
-            let bytes = builder.module().constant(builder.module().int(64), *bytes as u64);
+            let bytes = builder
+                .module()
+                .constant(builder.module().int(64), *bytes as u64);
             builder.offset(start, bytes)
         }
         Expr::Call(like, arguments) => {
@@ -770,7 +929,10 @@ pub(crate) fn larger(builder: &Builder, a: Value, b: Value) -> Value {
 
 /// A binary operation. A division that the program may never come to must not trap at the begin.
 fn divide(builder: &Builder, op: Op, a: Value, b: Value) -> Value {
-    let divides = matches!(op, Op::LLVMUDiv | Op::LLVMSDiv | Op::LLVMURem | Op::LLVMSRem);
+    let divides = matches!(
+        op,
+        Op::LLVMUDiv | Op::LLVMSDiv | Op::LLVMURem | Op::LLVMSRem
+    );
     let harmless = b.constant_int().is_some_and(|n| n != 0 && n != -1);
     if !divides || harmless {
         return builder.binary(op, a, b);
@@ -782,7 +944,9 @@ fn divide(builder: &Builder, op: Op, a: Value, b: Value) -> Value {
         // The least number by -1 traps too.
         let all_ones = builder.module().constant(ty, u64::MAX);
         let minus = builder.compare(Is::LLVMIntEQ, b, all_ones);
-        let least = builder.module().constant(ty, 1_u64 << (ty.bits().unwrap_or(64).min(64) - 1));
+        let least = builder
+            .module()
+            .constant(ty, 1_u64 << (ty.bits().unwrap_or(64).min(64) - 1));
         let lowest = builder.compare(Is::LLVMIntEQ, a, least);
         let traps = builder.binary(Op::LLVMAnd, minus, lowest);
         bad = builder.binary(Op::LLVMOr, bad, traps);

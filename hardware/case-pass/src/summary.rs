@@ -37,7 +37,11 @@ impl Summaries {
         for &function in &reaching {
             let mut summary = Summary::default();
             let below = graph.below(function);
-            let mut bodies: Vec<Value> = below.iter().copied().filter(|f| reaching.contains(f)).collect();
+            let mut bodies: Vec<Value> = below
+                .iter()
+                .copied()
+                .filter(|f| reaching.contains(f))
+                .collect();
             bodies.push(function);
             bodies.sort_by_key(|f| f.name());
             for body in bodies {
@@ -79,7 +83,9 @@ fn read(function: Value, known: &impl Fn(Value) -> bool, summary: &mut Summary) 
                 Some(f) => !known(f) && instruction.arguments().iter().any(|a| a.ty().is_pointer()),
             };
             summary.manages |= managing || opaque;
-        } else if instruction.is_op(Op::LLVMRet) && instruction.operand(0).is_some_and(|v| v.ty().is_pointer()) {
+        } else if instruction.is_op(Op::LLVMRet)
+            && instruction.operand(0).is_some_and(|v| v.ty().is_pointer())
+        {
             summary.manages = true;
         }
     }

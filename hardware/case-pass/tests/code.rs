@@ -27,10 +27,26 @@ fn begins_and_ends_stand_where_the_comments_say() {
 fn check(program: &Path, level: &str) {
     let work = tempfile::tempdir().unwrap();
     let code = work.path().join("code.ll");
-    let arguments = ["-S", "-emit-llvm", level, program.to_str().unwrap(), "-o", code.to_str().unwrap()];
+    let arguments = [
+        "-S",
+        "-emit-llvm",
+        level,
+        program.to_str().unwrap(),
+        "-o",
+        code.to_str().unwrap(),
+    ];
     let (done, errors) = cc(&arguments);
     assert!(done, "{errors}");
-    let output = Command::new(FILE_CHECK).arg(program).arg("--input-file").arg(&code).output().unwrap();
+    let output = Command::new(FILE_CHECK)
+        .arg(program)
+        .arg("--input-file")
+        .arg(&code)
+        .output()
+        .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{} {level}: {errors}", program.display());
+    assert!(
+        output.status.success(),
+        "{} {level}: {errors}",
+        program.display()
+    );
 }

@@ -8,16 +8,31 @@ use std::path::{Path, PathBuf};
 fn check(sources: &[PathBuf], told_in: &Path, options: &[&str]) {
     let text = fs::read_to_string(told_in).unwrap();
     let runs = runs(&text);
-    assert!(!runs.is_empty(), "{}: expected comments `// trace ... -> ...`", told_in.display());
+    assert!(
+        !runs.is_empty(),
+        "{}: expected comments `// trace ... -> ...`",
+        told_in.display()
+    );
     let mut first: Option<Vec<String>> = None;
     for level in LEVELS {
         let program = compile(sources, &[&[level][..], options].concat());
         let decided = decisions(&program);
-        assert_eq!(first.get_or_insert_with(|| decided.clone()), &decided, "{} at {level}", told_in.display());
+        assert_eq!(
+            first.get_or_insert_with(|| decided.clone()),
+            &decided,
+            "{} at {level}",
+            told_in.display()
+        );
         for run in &runs {
             let arguments: Vec<&str> = run.arguments.iter().map(String::as_str).collect();
             let got = program.trace(&arguments, &run.failing);
-            assert_eq!(got, run.expected, "{} {level} {arguments:?} fail={}", told_in.display(), run.failing);
+            assert_eq!(
+                got,
+                run.expected,
+                "{} {level} {arguments:?} fail={}",
+                told_in.display(),
+                run.failing
+            );
         }
     }
 }
@@ -53,8 +68,16 @@ fn programs_of_several_files_are_placed_as_they_say() {
             // One file sees the whole: the task is static, and known from the start.
             for level in LEVELS {
                 let program = compile(&sources, &["--lto", level]);
-                assert!(program.remarks[0].contains("main: static: 5 allocations"), "{:?}", program.remarks);
-                assert_eq!(program.trace(&[], ""), "begin 38912 64, end", "{name} {level}");
+                assert!(
+                    program.remarks[0].contains("main: static: 5 allocations"),
+                    "{:?}",
+                    program.remarks
+                );
+                assert_eq!(
+                    program.trace(&[], ""),
+                    "begin 38912 64, end",
+                    "{name} {level}"
+                );
             }
         } else {
             check(&sources, &told_in, &[]);
@@ -69,7 +92,10 @@ fn project(name: &str) -> (Vec<PathBuf>, PathBuf) {
         let path = entry.unwrap().path();
         let text = fs::read_to_string(&path).unwrap();
         if let Some(files) = text.lines().find_map(|l| l.strip_prefix("// files ")) {
-            return (files.split_whitespace().map(|f| folder.join(f)).collect(), path);
+            return (
+                files.split_whitespace().map(|f| folder.join(f)).collect(),
+                path,
+            );
         }
     }
     panic!("{}: expected a comment `// files`", folder.display());

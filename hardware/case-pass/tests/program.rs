@@ -23,7 +23,8 @@ pub(crate) fn mapa_case() -> &'static Path {
             .status()
             .unwrap();
         assert!(built.success(), "cargo build -p mapa-case");
-        let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
+        let target =
+            std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
         target.join("debug/mapa-case").canonicalize().unwrap()
     })
 }
@@ -38,8 +39,15 @@ pub(crate) struct Program {
 
 /// `mapa-case cc` with these arguments.
 pub(crate) fn cc(arguments: &[&str]) -> (bool, String) {
-    let output = Command::new(mapa_case()).arg("cc").args(arguments).output().unwrap();
-    (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    let output = Command::new(mapa_case())
+        .arg("cc")
+        .args(arguments)
+        .output()
+        .unwrap();
+    (
+        output.status.success(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
 }
 
 /// Compiles sources.
@@ -52,8 +60,16 @@ pub(crate) fn compile(sources: &[PathBuf], options: &[&str]) -> Program {
     arguments.extend(["-o", path.to_str().unwrap()]);
     let (done, errors) = cc(&arguments);
     assert!(done, "{sources:?} {options:?}: {errors}");
-    let remarks = errors.lines().filter(|l| l.starts_with("mapa-case: ")).map(str::to_owned).collect();
-    Program { path, remarks, _folder: folder }
+    let remarks = errors
+        .lines()
+        .filter(|l| l.starts_with("mapa-case: "))
+        .map(str::to_owned)
+        .collect();
+    Program {
+        path,
+        remarks,
+        _folder: folder,
+    }
 }
 
 impl Program {
@@ -72,7 +88,12 @@ impl Program {
             Some(0) => {}
             Some(70) => {
                 let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-                words.extend(errors.lines().filter(|l| l.starts_with("mapa-case: ")).map(str::to_owned));
+                words.extend(
+                    errors
+                        .lines()
+                        .filter(|l| l.starts_with("mapa-case: "))
+                        .map(str::to_owned),
+                );
             }
             Some(code) => words.push(format!("exit {code}")),
             None => words.push("killed".to_owned()),
@@ -92,7 +113,12 @@ impl Program {
 /// What was decided, without the number of ends: with optimisation, the headers of the C++ library have
 /// other paths for exceptions.
 pub(crate) fn decisions(program: &Program) -> Vec<String> {
-    let cut = |r: &String| r.split(" allocations,").next().unwrap_or_default().to_owned();
+    let cut = |r: &String| {
+        r.split(" allocations,")
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    };
     program.remarks.iter().map(cut).collect()
 }
 
@@ -105,14 +131,19 @@ pub(crate) struct Run {
 
 /// The runs in a source's comments.
 pub(crate) fn runs(source: &str) -> Vec<Run> {
-    let lines = source.lines().filter_map(|l| l.strip_prefix("// trace")?.split_once("->"));
+    let lines = source
+        .lines()
+        .filter_map(|l| l.strip_prefix("// trace")?.split_once("->"));
     lines
         .map(|(told, expected)| {
-            let (failing, arguments): (Vec<&str>, Vec<&str>) =
-                told.split_whitespace().partition(|w| w.starts_with("fail="));
+            let (failing, arguments): (Vec<&str>, Vec<&str>) = told
+                .split_whitespace()
+                .partition(|w| w.starts_with("fail="));
             Run {
                 arguments: arguments.into_iter().map(str::to_owned).collect(),
-                failing: failing.first().map_or(String::new(), |f| f["fail=".len()..].to_owned()),
+                failing: failing
+                    .first()
+                    .map_or(String::new(), |f| f["fail=".len()..].to_owned()),
                 expected: expected.trim().to_owned(),
             }
         })

@@ -4,7 +4,7 @@
 //! its argument, a string of digits. Pointers are null until they are allocated and again when freed, so
 //! that every way is a valid one. The seed is `PROPTEST_RNG_SEED`, of `.cargo/config.toml`.
 
-use crate::program::{Program, compile};
+use crate::program::{Program, compile, decisions};
 use std::fmt::Write as _;
 use std::fs;
 
@@ -49,7 +49,11 @@ fn generate(seed: u64) -> String {
     }
     text.push_str("  return 0;\n}\n");
     text.push_str("int main(int argc, char **argv) {\n  ways = argv[1];\n");
-    let call = if throws { "try { work(argc); } catch (const Leave &) {}" } else { "work(argc);" };
+    let call = if throws {
+        "try { work(argc); } catch (const Leave &) {}"
+    } else {
+        "work(argc);"
+    };
     let _ = writeln!(text, "  {call}\n  {call}\n}}");
     text
 }
@@ -82,26 +86,62 @@ fn statements(
                 let _ = writeln!(text, "{pad}one<<<n, 64>>>(p{b});");
             }
             4 => {
-                let _ = writeln!(text, "{pad}two<<<{}, 32>>>(p{b}, p{other});", 1 + numbers.below(9));
+                let _ = writeln!(
+                    text,
+                    "{pad}two<<<{}, 32>>>(p{b}, p{other});",
+                    1 + numbers.below(9)
+                );
             }
             5 | 6 => {
                 let _ = writeln!(text, "{pad}release(&p{b});");
             }
             7 if deeper => {
                 let _ = writeln!(text, "{pad}for (int i = next(3); i > 0; i--) {{");
-                statements(text, numbers, buffers, 1 + count / 2, depth + 1, true, throws);
+                statements(
+                    text,
+                    numbers,
+                    buffers,
+                    1 + count / 2,
+                    depth + 1,
+                    true,
+                    throws,
+                );
                 let _ = writeln!(text, "{pad}}}");
             }
             8 if deeper => {
                 let _ = writeln!(text, "{pad}do {{");
-                statements(text, numbers, buffers, 1 + count / 2, depth + 1, true, throws);
+                statements(
+                    text,
+                    numbers,
+                    buffers,
+                    1 + count / 2,
+                    depth + 1,
+                    true,
+                    throws,
+                );
                 let _ = writeln!(text, "{pad}}} while (next(2));");
             }
             9 | 10 if deeper => {
                 let _ = writeln!(text, "{pad}if (next(2)) {{");
-                statements(text, numbers, buffers, 1 + count / 2, depth + 1, in_loop, throws);
+                statements(
+                    text,
+                    numbers,
+                    buffers,
+                    1 + count / 2,
+                    depth + 1,
+                    in_loop,
+                    throws,
+                );
                 let _ = writeln!(text, "{pad}}} else {{");
-                statements(text, numbers, buffers, count / 2, depth + 1, in_loop, throws);
+                statements(
+                    text,
+                    numbers,
+                    buffers,
+                    count / 2,
+                    depth + 1,
+                    in_loop,
+                    throws,
+                );
                 let _ = writeln!(text, "{pad}}}");
             }
             11 => {
@@ -125,12 +165,21 @@ fn check(seed: u64, source: &str, program: &Program, way: &str) {
     let got = program.trace(&[way], "");
     let begins = got.matches("begin").count();
     let ends = got.matches("end").count() - got.matches("extend").count();
-    let words_ok = got.is_empty() || got.split(", ").all(|w| w == "end" || w.starts_with("begin ") || w.starts_with("extend "));
-    assert!(words_ok && begins == ends, "seed {seed}, way {way:?}: {got}\n{source}");
+    let words_ok = got.is_empty()
+        || got
+            .split(", ")
+            .all(|w| w == "end" || w.starts_with("begin ") || w.starts_with("extend "));
+    assert!(
+        words_ok && begins == ends,
+        "seed {seed}, way {way:?}: {got}\n{source}"
+    );
 }
 
 fn run(seeds: std::ops::Range<u64>) {
-    let base: u64 = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(20_211_114);
+    let base: u64 = std::env::var("PROPTEST_RNG_SEED")
+        .ok()
+        .and_then(|s| s.parse().ok())
+        .unwrap_or(20_211_114);
     let work = tempfile::tempdir().unwrap();
     let mut decided_static = 0;
     for seed in seeds.map(|s| base.wrapping_mul(1_000_003).wrapping_add(s)) {
@@ -142,11 +191,17 @@ fn run(seeds: std::ops::Range<u64>) {
         for level in ["-O0", "-O2"] {
             let program = compile(std::slice::from_ref(&path), &[level]);
             decided_static += usize::from(program.remarks.iter().any(|r| r.contains("static")));
-            let first = remarks.get_or_insert_with(|| program.remarks.clone());
-            assert_eq!(&program.remarks, first, "seed {seed} at {level}\n{source}");
+            let decided = decisions(&program);
+            assert_eq!(
+                remarks.get_or_insert_with(|| decided.clone()),
+                &decided,
+                "seed {seed} at {level}\n{source}"
+            );
             check(seed, &source, &program, "");
             for _ in 0..8 {
-                let way: String = (0..24).map(|_| char::from(b'0' + ways.below(6) as u8)).collect();
+                let way: String = (0..24)
+                    .map(|_| char::from(b'0' + ways.below(6) as u8))
+                    .collect();
                 check(seed, &source, &program, &way);
             }
         }

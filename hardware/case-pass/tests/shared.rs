@@ -17,7 +17,11 @@ const fn row(
     is_static: bool,
     runs: &'static [(&'static str, &'static str)],
 ) -> Row {
-    Row { files, is_static, runs }
+    Row {
+        files,
+        is_static,
+        runs,
+    }
 }
 
 #[rustfmt::skip]
@@ -69,7 +73,10 @@ fn shared_programs_are_placed_as_their_table_says() {
         eprintln!("skipped: MAPA_DATA is not set");
         return;
     };
-    let folder = PathBuf::from(data).join("case/programs").canonicalize().unwrap();
+    let folder = PathBuf::from(data)
+        .join("case/programs")
+        .canonicalize()
+        .unwrap();
     let own = tempfile::tempdir().unwrap();
     let library = own.path().join("library.cu");
     fs::write(&library, LIBRARY).unwrap();
@@ -82,8 +89,16 @@ fn shared_programs_are_placed_as_their_table_says() {
         for level in LEVELS {
             let program = compile(&sources, &[level]);
             let own = |r: &&String| !r.contains("library.cu");
-            let lazy = program.remarks.iter().filter(own).any(|r| r.contains(": lazy:"));
-            assert_eq!(!lazy, row.is_static, "{:?} {level}: {:?}", row.files, program.remarks);
+            let lazy = program
+                .remarks
+                .iter()
+                .filter(own)
+                .any(|r| r.contains(": lazy:"));
+            assert_eq!(
+                !lazy, row.is_static,
+                "{:?} {level}: {:?}",
+                row.files, program.remarks
+            );
             for (arguments, expected) in row.runs {
                 let arguments: Vec<&str> = arguments.split_whitespace().collect();
                 let got = program.trace(&arguments, "");
@@ -99,11 +114,18 @@ fn files_that_are_lazy_apart_are_static_together() {
         eprintln!("skipped: MAPA_DATA is not set");
         return;
     };
-    let folder = PathBuf::from(data).join("case/programs").canonicalize().unwrap();
+    let folder = PathBuf::from(data)
+        .join("case/programs")
+        .canonicalize()
+        .unwrap();
     let sources = ["10_units_a.cu", "10_units_b.cu"].map(|f| folder.join(f));
     for level in LEVELS {
         let program = compile(&sources, &["--lto", level]);
-        assert!(program.remarks.iter().all(|r| r.contains(": static:")), "{:?}", program.remarks);
+        assert!(
+            program.remarks.iter().all(|r| r.contains(": static:")),
+            "{:?}",
+            program.remarks
+        );
         assert_eq!(program.trace(&[], ""), "begin 4000 16, end", "{level}");
     }
 }

@@ -29,8 +29,12 @@ struct Dim3 {
 }
 
 static DEVICE: LazyLock<Mutex<Device>> = LazyLock::new(Mutex::default);
-static FILL: LazyLock<u8> =
-    LazyLock::new(|| std::env::var("FAKE_CUDART_FILL").ok().and_then(|f| f.parse().ok()).unwrap_or(0));
+static FILL: LazyLock<u8> = LazyLock::new(|| {
+    std::env::var("FAKE_CUDART_FILL")
+        .ok()
+        .and_then(|f| f.parse().ok())
+        .unwrap_or(0)
+});
 
 thread_local! {
     static ERROR: RefCell<Error> = const { RefCell::new(SUCCESS) };
@@ -38,7 +42,9 @@ thread_local! {
 }
 
 fn device() -> MutexGuard<'static, Device> {
-    DEVICE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    DEVICE
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// Remembers an error for `cudaGetLastError`.
@@ -86,9 +92,26 @@ extern "C" fn mapa_case_observer(event: u32, task: u64, bytes: u64, warps: u64) 
     // SAFETY: gettid has no conditions.
     let thread = unsafe { libc::gettid() } as u64;
     let (event, line) = match event {
-        1 => (Event::Begin { task, bytes, thread }, Line::Begin { task, bytes, warps }),
-        2 => (Event::Extend { task, bytes }, Line::Extend { task, bytes, warps }),
-        3 => (Event::End { task }, Line::End { task, bytes: 0, warps: 0 }),
+        1 => (
+            Event::Begin {
+                task,
+                bytes,
+                thread,
+            },
+            Line::Begin { task, bytes, warps },
+        ),
+        2 => (
+            Event::Extend { task, bytes },
+            Line::Extend { task, bytes, warps },
+        ),
+        3 => (
+            Event::End { task },
+            Line::End {
+                task,
+                bytes: 0,
+                warps: 0,
+            },
+        ),
         _ => return,
     };
     write_line(&line);
@@ -136,12 +159,18 @@ fn free(pointer: *mut c_void, pinned: bool) -> Error {
         return SUCCESS;
     }
     let mut device = device();
-    let table = if pinned { &mut device.pinned } else { &mut device.memory };
+    let table = if pinned {
+        &mut device.pinned
+    } else {
+        &mut device.memory
+    };
     let Some(bytes) = table.remove(&(pointer as usize)) else {
         return answer(INVALID_VALUE);
     };
     if !pinned {
-        device.tell(Event::Free { bytes: bytes as u64 });
+        device.tell(Event::Free {
+            bytes: bytes as u64,
+        });
     }
     // SAFETY: it came from calloc and was taken from the table, so it is freed once.
     unsafe { libc::free(pointer) };
@@ -163,7 +192,9 @@ unsafe fn copy(target: *mut c_void, source: *const c_void, count: usize) -> Erro
 }
 
 fn queue(stream: *mut c_void) {
-    device().tell(Event::Queue { stream: stream as u64 });
+    device().tell(Event::Queue {
+        stream: stream as u64,
+    });
 }
 
 /// The same function where each thread has a default stream of its own.

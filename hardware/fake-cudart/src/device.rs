@@ -56,16 +56,25 @@ impl Device {
         self.allocations += 1;
         let failing = self.failing.get_or_insert_with(|| {
             let told = std::env::var(crate::FAIL).unwrap_or_default();
-            told.split(',').filter_map(|n| n.trim().parse().ok()).collect()
+            told.split(',')
+                .filter_map(|n| n.trim().parse().ok())
+                .collect()
         });
         failing.contains(&self.allocations)
     }
 
     /// The default stream has finished, and those that it waits for.
     pub(crate) fn wait_default(&mut self) {
-        let blocking: Vec<u64> = self.streams.iter().filter(|(_, b)| **b).map(|(s, _)| *s).collect();
+        let blocking: Vec<u64> = self
+            .streams
+            .iter()
+            .filter(|(_, b)| **b)
+            .map(|(s, _)| *s)
+            .collect();
         for stream in blocking.into_iter().chain([0, 1, 2]) {
-            self.tell(Event::Wait { stream: Some(stream) });
+            self.tell(Event::Wait {
+                stream: Some(stream),
+            });
         }
     }
 
@@ -78,7 +87,9 @@ impl Device {
     pub(crate) fn wait_event(&mut self, event: u64) {
         if let Some(Some((stream, so_far))) = self.events.get(&event).copied() {
             if self.queued.get(&stream).copied().unwrap_or(0) == so_far {
-                self.tell(Event::Wait { stream: Some(stream) });
+                self.tell(Event::Wait {
+                    stream: Some(stream),
+                });
             }
         }
     }
@@ -86,10 +97,17 @@ impl Device {
 
 /// Appends a line to the report. Answers whether there is one.
 pub(crate) fn write_line(line: &Line) -> bool {
-    let Some(path) = std::env::var_os(crate::REPORT) else { return false };
-    let Ok(mut text) = serde_json::to_string(line) else { return false };
+    let Some(path) = std::env::var_os(crate::REPORT) else {
+        return false;
+    };
+    let Ok(mut text) = serde_json::to_string(line) else {
+        return false;
+    };
     text.push('\n');
     // Opened for each line: the program may close what it does not know.
-    let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
+    let file = std::fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path);
     file.and_then(|mut f| f.write_all(text.as_bytes())).is_ok()
 }

@@ -12,7 +12,10 @@ pub struct NotBuilt {
 impl fmt::Display for NotBuilt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let near = self.near.display();
-        write!(f, "no libfake_cudart.so near {near}: expected `cargo build -p fake-cudart` before")
+        write!(
+            f,
+            "no libfake_cudart.so near {near}: expected `cargo build -p fake-cudart` before"
+        )
     }
 }
 

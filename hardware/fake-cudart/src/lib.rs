@@ -28,6 +28,9 @@ pub const LIBRARY: &str = "libcudart.so.12";
 /// The header for programs that are compiled without a CUDA toolkit, by file name.
 pub const HEADERS: [(&str, &str); 3] = [
     ("cuda_runtime.h", include_str!("../include/cuda_runtime.h")),
-    ("cuda_runtime_api.h", include_str!("../include/cuda_runtime_api.h")),
+    (
+        "cuda_runtime_api.h",
+        include_str!("../include/cuda_runtime_api.h"),
+    ),
     ("cuda.h", include_str!("../include/cuda.h")),
 ];

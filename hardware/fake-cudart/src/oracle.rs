@@ -96,15 +96,30 @@ impl fmt::Display for Objection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Objection::Held { held, granted } => {
-                write!(f, "{held} bytes are held, expected at most the {granted} granted")
+                write!(
+                    f,
+                    "{held} bytes are held, expected at most the {granted} granted"
+                )
             }
-            Objection::LaunchOutside => write!(f, "a kernel is launched, expected a task to be open"),
+            Objection::LaunchOutside => {
+                write!(f, "a kernel is launched, expected a task to be open")
+            }
             Objection::Nested { outer, inner } => {
-                write!(f, "task {inner} begins inside task {outer}, expected that to have ended")
+                write!(
+                    f,
+                    "task {inner} begins inside task {outer}, expected that to have ended"
+                )
             }
-            Objection::BegunTwice { task } => write!(f, "task {task} begins, expected a number that is new"),
-            Objection::NotOpen { task } => write!(f, "task {task} is ended or extended, expected it to be open"),
-            Objection::Queued { task } => write!(f, "task {task} ends, expected the device to have finished"),
+            Objection::BegunTwice { task } => {
+                write!(f, "task {task} begins, expected a number that is new")
+            }
+            Objection::NotOpen { task } => write!(
+                f,
+                "task {task} is ended or extended, expected it to be open"
+            ),
+            Objection::Queued { task } => {
+                write!(f, "task {task} ends, expected the device to have finished")
+            }
         }
     }
 }
@@ -133,7 +148,11 @@ impl Oracle {
     pub fn take(&mut self, event: Event) -> Vec<Objection> {
         let mut broken = Vec::new();
         match event {
-            Event::Begin { task, bytes, thread } => {
+            Event::Begin {
+                task,
+                bytes,
+                thread,
+            } => {
                 if !self.used.insert(task) {
                     broken.push(Objection::BegunTwice { task });
                 }
@@ -161,7 +180,9 @@ impl Oracle {
             Event::Queue { stream } => {
                 self.queued.insert(stream, true);
             }
-            Event::Wait { stream: Some(stream) } => {
+            Event::Wait {
+                stream: Some(stream),
+            } => {
                 self.queued.remove(&stream);
             }
             Event::Wait { stream: None } => self.queued.clear(),
@@ -191,9 +212,15 @@ impl Oracle {
     }
 
     fn check_held(&self, broken: &mut Vec<Objection>) {
-        let granted = self.open.values().fold(0_u64, |sum, o| sum.saturating_add(o.bytes));
+        let granted = self
+            .open
+            .values()
+            .fold(0_u64, |sum, o| sum.saturating_add(o.bytes));
         if self.held > granted && !self.exiting {
-            broken.push(Objection::Held { held: self.held, granted });
+            broken.push(Objection::Held {
+                held: self.held,
+                granted,
+            });
         }
     }
 }

@@ -25,14 +25,37 @@ pub(crate) struct Cc {
     explain: bool,
     /// Sources and objects, and what clang is to be told besides. With --cuda-path=DIR a CUDA toolkit is
     /// used; without, the host side alone is compiled, by a header of MAPA's own.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "ARGS")]
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true,
+        value_name = "ARGS"
+    )]
     arguments: Vec<OsString>,
 }
 
 /// Options of clang whose value is the next argument.
 const WITH_VALUE: [&str; 20] = [
-    "-I", "-D", "-U", "-L", "-l", "-include", "-isystem", "-iquote", "-idirafter", "-imacros", "-MF", "-MT", "-MQ",
-    "-Xclang", "-Xlinker", "-mllvm", "-target", "-arch", "-framework", "-T",
+    "-I",
+    "-D",
+    "-U",
+    "-L",
+    "-l",
+    "-include",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-imacros",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-Xclang",
+    "-Xlinker",
+    "-mllvm",
+    "-target",
+    "-arch",
+    "-framework",
+    "-T",
 ];
 
 /// An argument, by what it is for.
@@ -69,11 +92,15 @@ pub(crate) fn cc(args: &Cc) -> Result<ExitCode, Box<dyn Error>> {
     let mut sources = 0;
     let mut made: Vec<OsString> = Vec::new();
     for word in &line.words {
-        let Word::Source(path, cuda) = word else { continue };
+        let Word::Source(path, cuda) = word else {
+            continue;
+        };
         let object = match (&line.stop, &line.output, line.lto) {
             (Some(_), Some(output), _) => output.clone(),
             (Some(stop), None, _) => beside(path, stop),
-            (None, _, lto) => work.path().join(format!("{sources}.{}", if lto { "bc" } else { "o" })),
+            (None, _, lto) => work
+                .path()
+                .join(format!("{sources}.{}", if lto { "bc" } else { "o" })),
         };
         sources += 1;
         if sources > 1 && line.stop.is_some() && line.output.is_some() {
@@ -97,7 +124,9 @@ pub(crate) fn cc(args: &Cc) -> Result<ExitCode, Box<dyn Error>> {
             Err(code) => return Ok(code),
         }
     }
-    Ok(tools.link(&line, &made, work.path())?.unwrap_or(ExitCode::SUCCESS))
+    Ok(tools
+        .link(&line, &made, work.path())?
+        .unwrap_or(ExitCode::SUCCESS))
 }
 
 /// The output that clang makes where none is named.
@@ -116,7 +145,11 @@ fn read(arguments: &[OsString]) -> Result<Line, Box<dyn Error>> {
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         let text = argument.to_string_lossy();
-        let mut value = || rest.next().cloned().ok_or(format!("{text}: expected a value after it"));
+        let mut value = || {
+            rest.next()
+                .cloned()
+                .ok_or(format!("{text}: expected a value after it"))
+        };
         match &*text {
             "-o" => line.output = Some(value()?.into()),
             "-c" | "-S" | "-E" => line.stop = Some(argument.clone()),
@@ -127,11 +160,17 @@ fn read(arguments: &[OsString]) -> Result<Line, Box<dyn Error>> {
             _ if text.starts_with("--cuda-path=") => {
                 line.cuda_path = Some(text["--cuda-path=".len()..].to_owned().into());
             }
-            _ if text.starts_with("-o") && text.len() > 2 => line.output = Some(text[2..].to_owned().into()),
+            _ if text.starts_with("-o") && text.len() > 2 => {
+                line.output = Some(text[2..].to_owned().into())
+            }
             _ if WITH_VALUE.contains(&&*text) => {
                 let pair = vec![argument.clone(), value()?];
                 let links = matches!(&*text, "-L" | "-l" | "-Xlinker" | "-T" | "-framework");
-                line.words.push(if links { Word::Link(pair) } else { Word::Compile(pair) });
+                line.words.push(if links {
+                    Word::Link(pair)
+                } else {
+                    Word::Compile(pair)
+                });
             }
             _ if text.starts_with("-l") || text.starts_with("-L") || text.starts_with("-Wl,") => {
                 line.words.push(Word::Link(vec![argument.clone()]));
@@ -141,10 +180,16 @@ fn read(arguments: &[OsString]) -> Result<Line, Box<dyn Error>> {
             }
             _ if text.starts_with('-') => line.words.push(Word::Both(argument.clone())),
             _ => {
-                let extension = Path::new(argument).extension().unwrap_or_default().to_string_lossy().into_owned();
+                let extension = Path::new(argument)
+                    .extension()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned();
                 line.words.push(match &*extension {
                     "cu" => Word::Source(argument.into(), true),
-                    "c" | "cc" | "cpp" | "cxx" | "C" | "c++" => Word::Source(argument.into(), false),
+                    "c" | "cc" | "cpp" | "cxx" | "C" | "c++" => {
+                        Word::Source(argument.into(), false)
+                    }
                     _ if cuda_by_flag && !matches!(&*extension, "o" | "a" | "so") => {
                         Word::Source(argument.into(), true)
                     }
@@ -175,7 +220,12 @@ struct Tools {
 impl Tools {
     fn find(line: &Line) -> Result<Tools, Box<dyn Error>> {
         let clang = env::var_os("MAPA_CASE_CLANG").unwrap_or_else(|| "clang++-16".into());
-        Ok(Tools { clang, pass: pass()?, cudart: cudart(line)?, client: client()? })
+        Ok(Tools {
+            clang,
+            pass: pass()?,
+            cudart: cudart(line)?,
+            client: client()?,
+        })
     }
 
     /// Compiles one source. Answers with clang's status if it fails.
@@ -226,7 +276,12 @@ impl Tools {
         }
     }
 
-    fn cuda_flags(&self, clang: &mut Command, line: &Line, work: &Path) -> Result<(), Box<dyn Error>> {
+    fn cuda_flags(
+        &self,
+        clang: &mut Command,
+        line: &Line,
+        work: &Path,
+    ) -> Result<(), Box<dyn Error>> {
         clang.args(["-x", "cuda", "-Wno-unknown-cuda-version"]);
         let headers = work.join("include");
         fs::create_dir_all(&headers)?;
@@ -246,8 +301,17 @@ impl Tools {
             fs::write(headers.join(name), text)?;
         }
         // A version that clang 16 knows; its way to launch has been the same since CUDA 9.2.
-        clang.args(["--cuda-host-only", "-nocudainc", "-nocudalib", "-Xclang", "-target-sdk-version=11.8"]);
-        clang.arg("-I").arg(&headers).args(["-include", "cuda_runtime.h"]);
+        clang.args([
+            "--cuda-host-only",
+            "-nocudainc",
+            "-nocudalib",
+            "-Xclang",
+            "-target-sdk-version=11.8",
+        ]);
+        clang
+            .arg("-I")
+            .arg(&headers)
+            .args(["-include", "cuda_runtime.h"]);
         Ok(())
     }
 
@@ -292,14 +356,22 @@ impl Tools {
             clang.env("MAPA_CASE_REMARKS", "1");
         }
         clang.arg(format!("-fpass-plugin={}", self.pass.display()));
-        clang.args(["-Wno-unused-command-line-argument", "-c", "-o"]).arg(&object).arg(&input);
+        clang
+            .args(["-Wno-unused-command-line-argument", "-c", "-o"])
+            .arg(&object)
+            .arg(&input);
         Ok(match run(clang)? {
             Some(code) => Err(code),
             None => Ok(object),
         })
     }
 
-    fn link(&self, line: &Line, made: &[OsString], work: &Path) -> Result<Option<ExitCode>, Box<dyn Error>> {
+    fn link(
+        &self,
+        line: &Line,
+        made: &[OsString],
+        work: &Path,
+    ) -> Result<Option<ExitCode>, Box<dyn Error>> {
         let mut clang = Command::new(&self.clang);
         let mut objects = made.iter();
         let whole = line.lto;
@@ -321,8 +393,14 @@ impl Tools {
             // The program asks for the runtime by this name, whoever gives it.
             let folder = work.join("lib");
             fs::create_dir_all(&folder)?;
-            std::os::unix::fs::symlink(self.cudart.canonicalize()?, folder.join(fake_cudart::LIBRARY))?;
-            clang.arg("-L").arg(&folder).arg(format!("-l:{}", fake_cudart::LIBRARY));
+            std::os::unix::fs::symlink(
+                self.cudart.canonicalize()?,
+                folder.join(fake_cudart::LIBRARY),
+            )?;
+            clang
+                .arg("-L")
+                .arg(&folder)
+                .arg(format!("-l:{}", fake_cudart::LIBRARY));
         }
         clang.args(["-lpthread", "-ldl", "-lm"]);
         if let Some(output) = &line.output {
@@ -335,10 +413,17 @@ impl Tools {
 /// Runs a tool. Answers with its status if it fails.
 fn run(mut command: Command) -> Result<Option<ExitCode>, Box<dyn Error>> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let status = command
-        .status()
-        .map_err(|e| format!("{name}: {e}; expected Debian's clang-16 and llvm-16 (or MAPA_CASE_CLANG)"))?;
-    Ok((!status.success()).then(|| ExitCode::from(status.code().and_then(|c| u8::try_from(c).ok()).unwrap_or(1))))
+    let status = command.status().map_err(|e| {
+        format!("{name}: {e}; expected Debian's clang-16 and llvm-16 (or MAPA_CASE_CLANG)")
+    })?;
+    Ok((!status.success()).then(|| {
+        ExitCode::from(
+            status
+                .code()
+                .and_then(|c| u8::try_from(c).ok())
+                .unwrap_or(1),
+        )
+    }))
 }
 
 /// The pass: named by `MAPA_CASE_PASS`, or where its command builds it, or installed with this program.
@@ -348,7 +433,11 @@ fn pass() -> Result<PathBuf, Box<dyn Error>> {
         return if path.is_file() {
             Ok(path)
         } else {
-            Err(format!("MAPA_CASE_PASS: no file {}; expected the pass, built by `{BUILD}`", path.display()).into())
+            Err(format!(
+                "MAPA_CASE_PASS: no file {}; expected the pass, built by `{BUILD}`",
+                path.display()
+            )
+            .into())
         };
     }
     let own = env::current_exe().unwrap_or_default();
@@ -356,30 +445,48 @@ fn pass() -> Result<PathBuf, Box<dyn Error>> {
     let built = Path::new("hardware/case-pass/target/release").join(PASS);
     let mut places: Vec<PathBuf> = Vec::new();
     if let Some(folder) = own.parent() {
-        places.extend([folder.join(PASS), folder.join("../lib/mapa-case").join(PASS)]);
+        places.extend([
+            folder.join(PASS),
+            folder.join("../lib/mapa-case").join(PASS),
+        ]);
     }
     if let Some(target) = env::var_os("CARGO_TARGET_DIR") {
         places.push(Path::new(&target).join("release").join(PASS));
     }
-    places.extend(own.ancestors().chain(here.ancestors()).map(|a| a.join(&built)));
-    places
-        .into_iter()
-        .find(|p| p.is_file())
-        .ok_or_else(|| format!("the compiler pass is not built: run `{BUILD}`, or name it by MAPA_CASE_PASS").into())
+    places.extend(
+        own.ancestors()
+            .chain(here.ancestors())
+            .map(|a| a.join(&built)),
+    );
+    places.into_iter().find(|p| p.is_file()).ok_or_else(|| {
+        format!("the compiler pass is not built: run `{BUILD}`, or name it by MAPA_CASE_PASS")
+            .into()
+    })
 }
 
 /// The CUDA runtime to link with: the toolkit's, or the fake.
 fn cudart(line: &Line) -> Result<PathBuf, Box<dyn Error>> {
-    let Some(root) = &line.cuda_path else { return Ok(fake_cudart::built_library()?) };
+    let Some(root) = &line.cuda_path else {
+        return Ok(fake_cudart::built_library()?);
+    };
     for folder in ["lib64", "lib", "targets/x86_64-linux/lib"] {
-        for name in ["libcudart.so", "libcudart.so.12", "libcudart.so.11.0", "libcudart.so.13"] {
+        for name in [
+            "libcudart.so",
+            "libcudart.so.12",
+            "libcudart.so.11.0",
+            "libcudart.so.13",
+        ] {
             let library = root.join(folder).join(name);
             if library.is_file() {
                 return Ok(library);
             }
         }
     }
-    Err(format!("{}: no libcudart.so; expected a CUDA toolkit", root.display()).into())
+    Err(format!(
+        "{}: no libcudart.so; expected a CUDA toolkit",
+        root.display()
+    )
+    .into())
 }
 
 /// CASE's client library, beside this program or where cargo builds it.
@@ -388,11 +495,20 @@ fn client() -> Result<PathBuf, Box<dyn Error>> {
     let folder = own.parent().unwrap_or(Path::new(""));
     let above = folder.parent().unwrap_or(folder);
     let names = ["libmapa_case.a", "libmapa_case.so"];
-    [folder, &folder.join("deps"), above, &folder.join("../lib/mapa-case")]
-        .iter()
-        .flat_map(|place| names.map(|n| place.join(n)))
-        .find(|p| p.is_file())
-        .ok_or_else(|| {
-            format!("no libmapa_case.a near {}: expected `cargo build -p mapa-case` before", own.display()).into()
-        })
+    [
+        folder,
+        &folder.join("deps"),
+        above,
+        &folder.join("../lib/mapa-case"),
+    ]
+    .iter()
+    .flat_map(|place| names.map(|n| place.join(n)))
+    .find(|p| p.is_file())
+    .ok_or_else(|| {
+        format!(
+            "no libmapa_case.a near {}: expected `cargo build -p mapa-case` before",
+            own.display()
+        )
+        .into()
+    })
 }

@@ -20,7 +20,12 @@ const OBJECTED: u8 = 70;
 #[derive(Args)]
 pub(crate) struct Trace {
     /// The program and its arguments. What it prints goes to standard error.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "PROGRAM")]
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true,
+        value_name = "PROGRAM"
+    )]
     command: Vec<OsString>,
 }
 
@@ -73,7 +78,15 @@ fn print(report: &str) -> Result<Vec<String>, Box<dyn Error>> {
         writeln!(out, "{line}")?;
     }
     for task in open {
-        writeln!(out, "{}", serde_json::to_string(&Line::End { task, bytes: 0, warps: 0 })?)?;
+        writeln!(
+            out,
+            "{}",
+            serde_json::to_string(&Line::End {
+                task,
+                bytes: 0,
+                warps: 0
+            })?
+        )?;
     }
     Ok(objections)
 }

@@ -127,7 +127,11 @@ impl Process {
             outermost,
             thread,
         });
-        let what = if outermost == number { What::Begin } else { What::Extend };
+        let what = if outermost == number {
+            What::Begin
+        } else {
+            What::Extend
+        };
         self.hooks.observe(what, outermost, bytes, warps);
         Ok(())
     }
@@ -142,7 +146,8 @@ impl Process {
             session.extend(own.number, bytes, warps)?;
         }
         let _tasks = self.tasks();
-        self.hooks.observe(What::Extend, own.outermost, bytes, warps);
+        self.hooks
+            .observe(What::Extend, own.outermost, bytes, warps);
         Ok(())
     }
 
@@ -156,7 +161,11 @@ impl Process {
             let mut tasks = self.tasks();
             let own = tasks.find(name).ok_or(Error::NoTask(name))?;
             tasks.open.retain(|other| other.number != own.number);
-            if tasks.open.iter().all(|other| other.outermost != own.outermost) {
+            if tasks
+                .open
+                .iter()
+                .all(|other| other.outermost != own.outermost)
+            {
                 self.hooks.observe(What::End, own.outermost, 0, 0);
             }
             own

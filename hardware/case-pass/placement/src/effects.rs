@@ -66,7 +66,9 @@ pub fn held(flow: &Flow, task: &Task, begin: Point, ends: &[Where]) -> Vec<Held>
     let mut kinds = Vec::with_capacity(ends.len());
     for end in ends {
         let slots = match *end {
-            Where::After(site) => through(task, begin, site.block, at_start[site.block], site.index),
+            Where::After(site) => {
+                through(task, begin, site.block, at_start[site.block], site.index)
+            }
             Where::Edge(from, to) => {
                 let out = through(task, begin, from, at_start[from], usize::MAX);
                 out.map(|out| on_edge(task, from, to, out))
@@ -107,7 +109,11 @@ fn slots(flow: &Flow, task: &Task, begin: Point) -> Vec<Slots> {
 /// The state after instruction `last` of `block`.
 fn through(task: &Task, begin: Point, block: usize, start: Slots, last: usize) -> Slots {
     // What was held before the begin is none of this task's: the walk starts there with nothing.
-    let mut state = if begin.block == block { Some((0, 0)) } else { start };
+    let mut state = if begin.block == block {
+        Some((0, 0))
+    } else {
+        start
+    };
     let from = Site { block, index: 0 };
     for &site in task.sites.range(from..=Site { block, index: last }) {
         state = state.map(|s| after(task, site, s));
@@ -116,7 +122,12 @@ fn through(task: &Task, begin: Point, block: usize, start: Slots, last: usize) -
 }
 
 fn on_edge(task: &Task, from: usize, to: usize, (may, must): (u128, u128)) -> (u128, u128) {
-    let failed = task.failed.get(&(from, to)).into_iter().flatten().fold(0_u128, |bits, slot| bits | 1 << slot);
+    let failed = task
+        .failed
+        .get(&(from, to))
+        .into_iter()
+        .flatten()
+        .fold(0_u128, |bits, slot| bits | 1 << slot);
     (may & !failed, must & !failed)
 }
 
@@ -133,7 +144,10 @@ pub fn pending(flow: &Flow, task: &Task, ends: &[Where]) -> Vec<bool> {
             Where::Edge(from, _) => (from, usize::MAX),
         };
         let mut state = at_start[block].clone();
-        for &site in task.sites.range(Site { block, index: 0 }..=Site { block, index: last }) {
+        for &site in task
+            .sites
+            .range(Site { block, index: 0 }..=Site { block, index: last })
+        {
             queue(&mut state, task.effects.get(&site).into_iter().flatten());
         }
         answers.push(!state.is_empty());

@@ -33,7 +33,10 @@ pub struct Irreducible {
 impl fmt::Display for Irreducible {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (from, to) = self.edge;
-        write!(f, "the edge from block {from} to block {to} enters a loop beside its head")
+        write!(
+            f,
+            "the edge from block {from} to block {to} enters a loop beside its head"
+        )
     }
 }
 
@@ -69,7 +72,11 @@ impl Flow {
     /// # Complexity
     /// Time O(b^2 + l e) for b blocks, e edges and l loops; memory O(b l + e).
     pub fn new(lengths: Vec<usize>, successors: Vec<Vec<usize>>) -> Result<Flow, Irreducible> {
-        assert_eq!(lengths.len(), successors.len(), "a length and a list of successors a block");
+        assert_eq!(
+            lengths.len(),
+            successors.len(),
+            "a length and a list of successors a block"
+        );
         let mut graph = DiGraph::<(), ()>::new();
         let nodes: Vec<NodeIndex> = lengths.iter().map(|_| graph.add_node(())).collect();
         let mut predecessors = vec![Vec::new(); lengths.len()];
@@ -80,7 +87,13 @@ impl Flow {
             }
         }
         let dominators = simple_fast(&graph, nodes[0]);
-        let mut flow = Flow { lengths, successors, predecessors, dominators, loops: Vec::new() };
+        let mut flow = Flow {
+            lengths,
+            successors,
+            predecessors,
+            dominators,
+            loops: Vec::new(),
+        };
         flow.find_loops()?;
         Ok(flow)
     }
@@ -118,7 +131,9 @@ impl Flow {
     /// The closest other block that every path to `block` passes.
     #[must_use]
     pub fn immediate_dominator(&self, block: usize) -> Option<usize> {
-        self.dominators.immediate_dominator(NodeIndex::new(block)).map(NodeIndex::index)
+        self.dominators
+            .immediate_dominator(NodeIndex::new(block))
+            .map(NodeIndex::index)
     }
 
     /// Whether every path to `block` passes `over`.
@@ -137,7 +152,11 @@ impl Flow {
     /// Whether every path to `point` has executed the instruction at `site`.
     #[must_use]
     pub fn site_dominates(&self, site: Site, point: Point) -> bool {
-        if site.block == point.block { site.index < point.index } else { self.dominates(site.block, point.block) }
+        if site.block == point.block {
+            site.index < point.index
+        } else {
+            self.dominates(site.block, point.block)
+        }
     }
 
     /// The nearest block that dominates both.
@@ -154,7 +173,10 @@ impl Flow {
     /// The end of a block: the point before its terminator.
     #[must_use]
     pub fn end_of(&self, block: usize) -> Point {
-        Point { block, index: self.lengths[block].saturating_sub(1) }
+        Point {
+            block,
+            index: self.lengths[block].saturating_sub(1),
+        }
     }
 
     /// The point to which something at `point` is lifted, so that no loop holds it which does not hold
@@ -187,13 +209,20 @@ impl Flow {
     /// The head of the innermost loop around `block`.
     #[must_use]
     pub fn loop_head(&self, block: usize) -> Option<usize> {
-        self.loops.iter().filter(|l| l.blocks.contains(&block)).min_by_key(|l| l.blocks.len()).map(|l| l.head)
+        self.loops
+            .iter()
+            .filter(|l| l.blocks.contains(&block))
+            .min_by_key(|l| l.blocks.len())
+            .map(|l| l.head)
     }
 
     /// The blocks of the loop whose head is `head`.
     #[must_use]
     pub fn loop_blocks(&self, head: usize) -> Option<&BTreeSet<usize>> {
-        self.loops.iter().find(|l| l.head == head).map(|l| &l.blocks)
+        self.loops
+            .iter()
+            .find(|l| l.head == head)
+            .map(|l| &l.blocks)
     }
 
     /// Blocks that lie on a path from `from` to `to` which does not pass the start of `from` again.

@@ -49,35 +49,62 @@ pub fn place(flow: &Flow, task: &Task, early: &[Point]) -> Option<Placement> {
         }
         // A block that holds the begin is inside the task at its end, though not live at its start.
         if goes_on && (live[block] || block == begin.block) {
-            let dead: BTreeSet<usize> = flow.successors(block).iter().copied().filter(|&s| !live[s]).collect();
+            let dead: BTreeSet<usize> = flow
+                .successors(block)
+                .iter()
+                .copied()
+                .filter(|&s| !live[s])
+                .collect();
             ends.extend(dead.into_iter().map(|s| Where::Edge(block, s)));
         }
     }
     let kinds = held(flow, task, begin, &ends);
-    Some(Placement { begin, ends: ends.into_iter().zip(kinds).collect() })
+    Some(Placement {
+        begin,
+        ends: ends.into_iter().zip(kinds).collect(),
+    })
 }
 
 fn begin(flow: &Flow, task: &Task, early: &[Point]) -> Option<Point> {
-    let mut blocks: BTreeSet<usize> = task.blocks().into_iter().filter(|&b| flow.reachable(b)).collect();
+    let mut blocks: BTreeSet<usize> = task
+        .blocks()
+        .into_iter()
+        .filter(|&b| flow.reachable(b))
+        .collect();
     if blocks.is_empty() {
         return None;
     }
     blocks.extend(early.iter().map(|p| p.block));
-    let block = blocks.iter().copied().reduce(|a, b| flow.common_dominator(a, b))?;
-    let sites = task.sites.iter().map(|s| Point { block: s.block, index: s.index });
-    let first = sites.chain(early.iter().copied()).filter(|p| p.block == block).min();
+    let block = blocks
+        .iter()
+        .copied()
+        .reduce(|a, b| flow.common_dominator(a, b))?;
+    let sites = task.sites.iter().map(|s| Point {
+        block: s.block,
+        index: s.index,
+    });
+    let first = sites
+        .chain(early.iter().copied())
+        .filter(|p| p.block == block)
+        .min();
     let lifted = flow.lift(first.unwrap_or_else(|| flow.end_of(block)), &blocks);
     Some(lifted)
 }
 
 fn last_site(task: &Task, block: usize) -> Option<Site> {
-    task.sites.iter().copied().filter(|s| s.block == block).max()
+    task.sites
+        .iter()
+        .copied()
+        .filter(|s| s.block == block)
+        .max()
 }
 
 /// For each block, whether an operation can be reached from its start without passing the begin.
 fn live_in(flow: &Flow, task: &Task, begin: Point) -> Vec<bool> {
     let busy = task.blocks();
-    let mut live: Vec<bool> = (0..flow.len()).map(|b| busy.contains(&b) && b != begin.block).collect();
+    let mut live: Vec<bool> = (0..flow.len())
+        .map(|b| busy.contains(&b) && b != begin.block)
+        .collect();
     let mut open: Vec<usize> = (0..flow.len()).filter(|&b| live[b]).collect();
     if busy.contains(&begin.block) {
         // Operations of the begin's block come after the begin.
@@ -127,7 +154,11 @@ fn open_within(placement: &Placement, block: usize, index: usize, at_start: bool
 }
 
 fn closing(placement: &Placement) -> impl Iterator<Item = Where> + '_ {
-    placement.ends.iter().filter(|(_, held)| *held != Held::Surely).map(|(w, _)| *w)
+    placement
+        .ends
+        .iter()
+        .filter(|(_, held)| *held != Held::Surely)
+        .map(|(w, _)| *w)
 }
 
 /// For each block, whether the task can be open at its start.

@@ -1,6 +1,8 @@
 //! Placements on small flows that are drawn by hand.
 
-use mapa_case_placement::{Effect, Flow, Held, Placement, Point, Site, Task, Where, merge, pending, place, waits_of};
+use mapa_case_placement::{
+    Effect, Flow, Held, Placement, Point, Site, Task, Where, merge, pending, place, waits_of,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn flow(edges: &[(usize, &[usize])]) -> Flow {
@@ -27,14 +29,25 @@ fn life(slot: usize, sites: [Site; 3]) -> Task {
 
 fn check(flow: &Flow, task: &Task, begin: (usize, usize), ends: &[(Where, Held)]) {
     let placement = place(flow, task, &[]).unwrap();
-    let expected = Placement { begin: Point { block: begin.0, index: begin.1 }, ends: ends.to_vec() };
+    let expected = Placement {
+        begin: Point {
+            block: begin.0,
+            index: begin.1,
+        },
+        ends: ends.to_vec(),
+    };
     assert_eq!(placement, expected, "{task:?}");
 }
 
 #[test]
 fn in_one_block_the_task_spans_its_operations() {
     let task = life(0, [site(0, 1), site(0, 4), site(0, 7)]);
-    check(&flow(&[(0, &[])]), &task, (0, 1), &[(Where::After(site(0, 7)), Held::No)]);
+    check(
+        &flow(&[(0, &[])]),
+        &task,
+        (0, 1),
+        &[(Where::After(site(0, 7)), Held::No)],
+    );
 }
 
 #[test]
@@ -43,10 +56,20 @@ fn an_early_return_ends_the_task_on_its_edge() {
     let flow = flow(&[(0, &[1, 2]), (1, &[]), (2, &[])]);
     let mut task = life(0, [site(0, 1), site(2, 1), site(2, 2)]);
     let after = (Where::After(site(2, 2)), Held::No);
-    check(&flow, &task, (0, 1), &[(Where::Edge(0, 1), Held::Surely), after]);
+    check(
+        &flow,
+        &task,
+        (0, 1),
+        &[(Where::Edge(0, 1), Held::Surely), after],
+    );
     // If the way through 1 is that of a failed allocation, nothing is held there.
     task.failed.insert((0, 1), vec![0]);
-    check(&flow, &task, (0, 1), &[(Where::Edge(0, 1), Held::No), after]);
+    check(
+        &flow,
+        &task,
+        (0, 1),
+        &[(Where::Edge(0, 1), Held::No), after],
+    );
 }
 
 #[test]
@@ -54,7 +77,12 @@ fn what_lives_one_turn_stays_in_the_loop() {
     // 0 -> 1 (head) -> 2 (turn) -> 1, 1 -> 3.
     let flow = flow(&[(0, &[1]), (1, &[2, 3]), (2, &[1]), (3, &[])]);
     let task = life(0, [site(2, 1), site(2, 2), site(2, 3)]);
-    check(&flow, &task, (2, 1), &[(Where::After(site(2, 3)), Held::No)]);
+    check(
+        &flow,
+        &task,
+        (2, 1),
+        &[(Where::After(site(2, 3)), Held::No)],
+    );
 }
 
 #[test]
@@ -64,7 +92,12 @@ fn what_lives_longer_than_the_loop_begins_before_it() {
     let mut task = Task::default();
     task.add(site(2, 1), []);
     task.add(site(3, 1), [Effect::Free(vec![0])]);
-    check(&flow, &task, (0, 9), &[(Where::After(site(3, 1)), Held::No)]);
+    check(
+        &flow,
+        &task,
+        (0, 9),
+        &[(Where::After(site(3, 1)), Held::No)],
+    );
 }
 
 #[test]
@@ -74,19 +107,33 @@ fn memory_on_one_path_alone_may_be_held_where_paths_meet() {
     let mut task = Task::default();
     task.add(site(1, 1), [Effect::Allocate(0)]);
     task.add(site(3, 1), [Effect::Free(vec![0])]);
-    let ends = [(Where::Edge(2, 4), Held::Maybe), (Where::After(site(3, 1)), Held::No)];
+    let ends = [
+        (Where::Edge(2, 4), Held::Maybe),
+        (Where::After(site(3, 1)), Held::No),
+    ];
     check(&flow, &task, (0, 9), &ends);
 }
 
 #[test]
 fn tasks_one_after_the_other_stay_apart_and_nested_ones_become_one() {
     let flow = flow(&[(0, &[])]);
-    let apart = vec![life(0, [site(0, 1), site(0, 2), site(0, 3)]), life(1, [site(0, 4), site(0, 5), site(0, 6)])];
+    let apart = vec![
+        life(0, [site(0, 1), site(0, 2), site(0, 3)]),
+        life(1, [site(0, 4), site(0, 5), site(0, 6)]),
+    ];
     assert_eq!(merge(&flow, apart).len(), 2);
-    let nested = vec![life(0, [site(0, 1), site(0, 2), site(0, 4)]), life(1, [site(0, 3), site(0, 5), site(0, 6)])];
+    let nested = vec![
+        life(0, [site(0, 1), site(0, 2), site(0, 4)]),
+        life(1, [site(0, 3), site(0, 5), site(0, 6)]),
+    ];
     let merged = merge(&flow, nested);
-    let [(numbers, _, placement)] = &merged[..] else { panic!("{merged:?}") };
-    assert_eq!((numbers, placement.begin), (&vec![0, 1], Point { block: 0, index: 1 }));
+    let [(numbers, _, placement)] = &merged[..] else {
+        panic!("{merged:?}")
+    };
+    assert_eq!(
+        (numbers, placement.begin),
+        (&vec![0, 1], Point { block: 0, index: 1 })
+    );
 }
 
 #[test]
@@ -94,7 +141,10 @@ fn a_task_that_is_never_freed_takes_in_what_begins_later() {
     let flow = flow(&[(0, &[])]);
     let mut kept = Task::default();
     kept.add(site(0, 1), [Effect::Allocate(0)]);
-    let merged = merge(&flow, vec![kept, life(1, [site(0, 4), site(0, 5), site(0, 6)])]);
+    let merged = merge(
+        &flow,
+        vec![kept, life(1, [site(0, 4), site(0, 5), site(0, 6)])],
+    );
     assert_eq!(merged.len(), 1);
 }
 
@@ -103,7 +153,10 @@ fn a_wait_is_taken_over_if_it_waits_for_work_that_is_queued() {
     let flow = flow(&[(0, &[])]);
     let mut task = Task::default();
     task.add(site(0, 1), [Effect::Queue(7)]);
-    let waits = BTreeMap::from([(site(0, 3), Effect::Wait(Some(8))), (site(0, 4), Effect::Wait(Some(7)))]);
+    let waits = BTreeMap::from([
+        (site(0, 3), Effect::Wait(Some(8))),
+        (site(0, 4), Effect::Wait(Some(7))),
+    ]);
     let none = BTreeSet::new();
     assert_eq!(waits_of(&flow, &task, &waits, &none), [site(0, 4)]);
     // An operation of another task stands between: that task would become one with this.

@@ -16,11 +16,19 @@ fn any_flow() -> impl Strategy<Value = Flow> {
             successors[block].insert(block + 1);
         }
         for (from, to) in edges {
-            if from < blocks && to < blocks && to != 0 && from != blocks - 1 && successors[from].len() < 3 {
+            if from < blocks
+                && to < blocks
+                && to != 0
+                && from != blocks - 1
+                && successors[from].len() < 3
+            {
                 successors[from].insert(to);
             }
         }
-        let mut lists: Vec<Vec<usize>> = successors.into_iter().map(|s| s.into_iter().collect()).collect();
+        let mut lists: Vec<Vec<usize>> = successors
+            .into_iter()
+            .map(|s| s.into_iter().collect())
+            .collect();
         split(&mut lists);
         Flow::new(vec![LENGTH; lists.len()], lists).ok()
     })
@@ -37,7 +45,9 @@ fn split(lists: &mut Vec<Vec<usize>>) {
     }
 }
 
-fn any_task(slots: std::ops::Range<usize>) -> impl Strategy<Value = Vec<(usize, usize, usize, usize)>> {
+fn any_task(
+    slots: std::ops::Range<usize>,
+) -> impl Strategy<Value = Vec<(usize, usize, usize, usize)>> {
     prop::collection::vec((0_usize..40, 1..LENGTH - 1, 0_usize..4, slots), 1..7)
 }
 
@@ -49,13 +59,24 @@ fn task(flow: &Flow, parts: &[(usize, usize, usize, usize)]) -> Task {
             1 => vec![Effect::Free(vec![slot])],
             _ => Vec::new(),
         };
-        task.add(Site { block: block % flow.len(), index }, effect);
+        task.add(
+            Site {
+                block: block % flow.len(),
+                index,
+            },
+            effect,
+        );
     }
     task
 }
 
 /// Walks through the flow by `choices`, and checks the task.
-fn walk(flow: &Flow, task: &Task, placement: &Placement, choices: &[usize]) -> Result<(), TestCaseError> {
+fn walk(
+    flow: &Flow,
+    task: &Task,
+    placement: &Placement,
+    choices: &[usize],
+) -> Result<(), TestCaseError> {
     let mut choices = choices.iter();
     let (mut block, mut open, mut kept) = (0, false, false);
     let mut held = BTreeSet::new();
@@ -92,7 +113,13 @@ fn walk(flow: &Flow, task: &Task, placement: &Placement, choices: &[usize]) -> R
             return Ok(());
         };
         let to = next[choice % next.len()];
-        end(placement, Where::Edge(block, to), &held, &mut open, &mut kept)?;
+        end(
+            placement,
+            Where::Edge(block, to),
+            &held,
+            &mut open,
+            &mut kept,
+        )?;
         block = to;
     }
 }
