@@ -228,10 +228,9 @@ fn parameter_sizes(m: Module, call: Value) -> Vec<u64> {
             continue;
         };
         if let ((to, Some(offset)), Some(ty)) = (base(m, target), base(m, value).0.allocated_type())
+            && to == array
         {
-            if to == array {
-                found.insert(offset / 8, m.size_of(ty));
-            }
+            found.insert(offset / 8, m.size_of(ty));
         }
     }
     (0..).map_while(|i| found.get(&i).copied()).collect()

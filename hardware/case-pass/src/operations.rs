@@ -87,23 +87,23 @@ pub(crate) fn collect(body: &Body, summaries: &Summaries) -> Operations {
             all.add_launch(body, call, site, configure);
         } else if let Some(known) = cuda(call) {
             all.add_runtime_call(body, call, site, known, &launches);
-        } else if let Some(summary) = call.callee().and_then(|f| summaries.of(f)) {
-            if summary.only_uses() {
-                let device = call
-                    .arguments()
-                    .into_iter()
-                    .filter(|a| a.ty().is_pointer())
-                    .collect();
-                all.list.push(Operation {
-                    call,
-                    site,
-                    kind: Kind::Launch { shape: None },
-                    queue: Queue::Goes(None),
-                    device: Vec::new(),
-                    either: device,
-                    variables: summary.globals.clone(),
-                });
-            }
+        } else if let Some(summary) = call.callee().and_then(|f| summaries.of(f))
+            && summary.only_uses()
+        {
+            let device = call
+                .arguments()
+                .into_iter()
+                .filter(|a| a.ty().is_pointer())
+                .collect();
+            all.list.push(Operation {
+                call,
+                site,
+                kind: Kind::Launch { shape: None },
+                queue: Queue::Goes(None),
+                device: Vec::new(),
+                either: device,
+                variables: summary.globals.clone(),
+            });
         }
     }
     all

@@ -194,17 +194,17 @@ fn group(
         let group = &mut groups[position];
         group.members.push(number);
         group.task.add(operation.site, effects);
-        if let Kind::Launch { .. } = operation.kind {
-            if let Some(site) = configuration(body, operations, operation) {
-                group.task.add(site, []);
-            }
+        if let Kind::Launch { .. } = operation.kind
+            && let Some(site) = configuration(body, operations, operation)
+        {
+            group.task.add(site, []);
         }
-        if let Kind::Allocate { .. } = operation.kind {
-            if let Some(&target) = operation.call.arguments().first() {
-                let slot = numbers.slots[&body.base(target)];
-                for edge in failing_edges(body, operation.call) {
-                    group.task.failed.entry(edge).or_default().push(slot);
-                }
+        if let Kind::Allocate { .. } = operation.kind
+            && let Some(&target) = operation.call.arguments().first()
+        {
+            let slot = numbers.slots[&body.base(target)];
+            for edge in failing_edges(body, operation.call) {
+                group.task.failed.entry(edge).or_default().push(slot);
             }
         }
     }

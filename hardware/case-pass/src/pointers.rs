@@ -338,8 +338,8 @@ impl Walk<'_> {
             _ => {}
         }
         // A plain variable beside the device pointer in one structure may be handed to the library.
-        let concerns = self.pointers.holds((base, offset)) || offset == Some(0);
-        if concerns && !(calls::is_plain_library(&name) && !self.pointers.holds((base, offset))) {
+        let holds = self.pointers.holds((base, offset));
+        if holds || (offset == Some(0) && !calls::is_plain_library(&name)) {
             let name = if name.is_empty() {
                 "a function pointer".to_owned()
             } else {

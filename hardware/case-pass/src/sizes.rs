@@ -602,10 +602,10 @@ impl<'a> Sizes<'a> {
     /// Whether a write of `size` bytes at `target`, or of any number, may change `memory`.
     fn touches(&self, target: Value, size: Option<u64>, memory: &Memory) -> bool {
         let (base, offset) = self.body.base(target);
-        if base == memory.base {
-            if let (Some(size), Some(offset), Some((start, end))) = (size, offset, memory.range) {
-                return offset < end && start < offset.saturating_add_unsigned(size);
-            }
+        if base == memory.base
+            && let (Some(size), Some(offset), Some((start, end))) = (size, offset, memory.range)
+        {
+            return offset < end && start < offset.saturating_add_unsigned(size);
         }
         self.may_be_same(base, memory.base)
     }
@@ -664,7 +664,7 @@ impl<'a> Sizes<'a> {
         if !is_local(base) {
             return true;
         }
-        exposes(base, base)
+        exposes(base)
     }
 
     /// Works the expression out before an instruction, as 64 bits.
@@ -840,13 +840,11 @@ fn written_elsewhere(global: Value) -> bool {
     })
 }
 
-fn exposes(base: Value, address: Value) -> bool {
+fn exposes(address: Value) -> bool {
     address.users().into_iter().any(|user| match user.opcode() {
         Some(Op::LLVMLoad | Op::LLVMICmp) => false,
         Some(Op::LLVMStore) => user.operand(0) == Some(address),
-        Some(Op::LLVMGetElementPtr | Op::LLVMBitCast | Op::LLVMAddrSpaceCast) => {
-            exposes(base, user)
-        }
+        Some(Op::LLVMGetElementPtr | Op::LLVMBitCast | Op::LLVMAddrSpaceCast) => exposes(user),
         Some(Op::LLVMCall | Op::LLVMInvoke) => {
             let name = callee_name(user);
             let copied = (0..)

@@ -85,12 +85,12 @@ impl Device {
 
     /// Waits for what was queued before an event.
     pub(crate) fn wait_event(&mut self, event: u64) {
-        if let Some(Some((stream, so_far))) = self.events.get(&event).copied() {
-            if self.queued.get(&stream).copied().unwrap_or(0) == so_far {
-                self.tell(Event::Wait {
-                    stream: Some(stream),
-                });
-            }
+        if let Some(Some((stream, so_far))) = self.events.get(&event).copied()
+            && self.queued.get(&stream).copied().unwrap_or(0) == so_far
+        {
+            self.tell(Event::Wait {
+                stream: Some(stream),
+            });
         }
     }
 }

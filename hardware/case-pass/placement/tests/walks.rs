@@ -12,8 +12,8 @@ fn any_flow() -> impl Strategy<Value = Flow> {
     let edges = prop::collection::vec((0_usize..12, 0_usize..12), 4..20);
     (4_usize..12, edges).prop_filter_map("a reducible flow", |(blocks, edges)| {
         let mut successors = vec![BTreeSet::new(); blocks];
-        for block in 0..blocks - 1 {
-            successors[block].insert(block + 1);
+        for (block, next) in successors.iter_mut().take(blocks - 1).enumerate() {
+            next.insert(block + 1);
         }
         for (from, to) in edges {
             if from < blocks
