@@ -1,14 +1,16 @@
 //! The tasks of this process, and the instance to which its first task binds it.
 
 use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 
 use crate::client::{Declared, Instance, Session};
 use crate::error::Error;
 use crate::message::flags;
-use crate::transport::socket_of_environment;
+use crate::transport::{Socket, Transport, socket_of_environment};
 
 /// What has become of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +28,14 @@ pub enum What {
 pub trait Hooks: Send + Sync {
     /// The process is bound to an instance: before its first call of CUDA.
     fn bind(&self, instance: &Instance);
+
+    /// Opens a connection to the manager. Default: the socket.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn connect(&self, path: &Path) -> io::Result<Arc<dyn Transport>> {
+        Ok(Arc::new(Socket::connect(path)?))
+    }
 
     /// Something has become of a task: its number, and the bytes and warps that it got.
     fn observe(&self, what: What, task: u64, bytes: u64, warps: u64);
@@ -54,7 +64,7 @@ struct Tasks {
 /// The tasks of this process.
 pub struct Process {
     pid: u32,
-    hooks: Box<dyn Hooks>,
+    hooks: Arc<dyn Hooks>,
     largest: AtomicU64,
     grows: AtomicU64,
     /// None without a manager.
@@ -65,7 +75,7 @@ pub struct Process {
 impl Process {
     /// A process without tasks.
     #[must_use]
-    pub fn new(hooks: Box<dyn Hooks>) -> Self {
+    pub fn new(hooks: Arc<dyn Hooks>) -> Self {
         Self {
             pid: std::process::id(),
             hooks,
@@ -238,7 +248,10 @@ impl Process {
                 grows,
                 isolated: false,
             };
-            Some(Session::new(path, declared))
+            let hooks = self.hooks.clone();
+            Some(Session::over(path, declared, move |path| {
+                hooks.connect(path)
+            }))
         });
         made.as_ref()
     }
