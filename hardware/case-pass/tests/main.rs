@@ -6,6 +6,7 @@
 mod program;
 
 mod code;
+mod docs;
 mod placements;
 mod random;
 mod shared;

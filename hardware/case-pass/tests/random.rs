@@ -182,6 +182,7 @@ fn run(seeds: std::ops::Range<u64>) {
         .and_then(|s| s.parse().ok());
     let base: u64 = told.unwrap_or(20_211_114);
     let work = tempfile::tempdir().unwrap();
+    let programs = usize::try_from(seeds.end - seeds.start).unwrap();
     let (mut tasks, mut lazy, mut different) = (0, 0, 0);
     for seed in seeds.map(|s| base.wrapping_mul(1_000_003).wrapping_add(s)) {
         let source = generate(seed);
@@ -213,9 +214,11 @@ fn run(seeds: std::ops::Range<u64>) {
             different += usize::from(*first.get_or_insert_with(|| did.clone()) != did);
         }
     }
-    eprintln!("{tasks} static tasks, {lazy} lazy; {different} programs differ between -O0 and -O2");
+    eprintln!("{tasks} static tasks, {lazy} lazy; {different} of {programs} programs differ");
     // Not all may be lazy: the static way is what is tested.
     assert!(tasks > lazy / 4, "{tasks} static, {lazy} lazy");
+    // In tangled flows clang itself makes other paths at -O2: both are right, but not the same.
+    assert!(different * 100 <= programs, "{different} of {programs} differ between -O0 and -O2");
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! The device: memory by address, streams, events, symbols, and the oracle that watches.
 
 use crate::oracle::{Event, Oracle};
-use crate::report::Line;
+use crate::report::{Line, REPORT};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
+
+/// The environment variable that names allocations which fail.
+pub const FAIL: &str = "FAKE_CUDART_FAIL";
 
 /// Status with which a program ends to whose calls the oracle objected, if there is no report.
 pub(crate) const OBJECTED: i32 = 70;
@@ -55,7 +58,7 @@ impl Device {
     pub(crate) fn fails(&mut self) -> bool {
         self.allocations += 1;
         let failing = self.failing.get_or_insert_with(|| {
-            let told = std::env::var(crate::FAIL).unwrap_or_default();
+            let told = std::env::var(FAIL).unwrap_or_default();
             told.split(',')
                 .filter_map(|n| n.trim().parse().ok())
                 .collect()
@@ -97,7 +100,7 @@ impl Device {
 
 /// Appends a line to the report. Answers whether there is one.
 pub(crate) fn write_line(line: &Line) -> bool {
-    let Some(path) = std::env::var_os(crate::REPORT) else {
+    let Some(path) = std::env::var_os(REPORT) else {
         return false;
     };
     let Ok(mut text) = serde_json::to_string(line) else {

@@ -3,6 +3,19 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+/// The name under which programs ask for the CUDA runtime.
+pub const LIBRARY: &str = "libcudart.so.12";
+
+/// The headers for programs that are compiled without a CUDA toolkit, by file name.
+pub const HEADERS: [(&str, &str); 3] = [
+    ("cuda_runtime.h", include_str!("../include/cuda_runtime.h")),
+    (
+        "cuda_runtime_api.h",
+        include_str!("../include/cuda_runtime_api.h"),
+    ),
+    ("cuda.h", include_str!("../include/cuda.h")),
+];
+
 /// The library is not where cargo puts it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotBuilt {

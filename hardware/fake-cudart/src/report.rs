@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The environment variable that names the report.
+pub const REPORT: &str = "FAKE_CUDART_REPORT";
+
 /// A line of the report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase")]

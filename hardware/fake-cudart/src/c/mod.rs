@@ -6,7 +6,7 @@
 
 use crate::device::{Device, OBJECTED, write_line};
 use crate::oracle::Event;
-use crate::report::Line;
+use crate::report::{Line, REPORT};
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::{LazyLock, Mutex, MutexGuard, Once};
@@ -61,7 +61,7 @@ extern "C" fn on_exit() {
 
 /// Runs after all that registered later, so at the very end.
 extern "C" fn on_last_exit() {
-    let objected = device().objections > 0 && std::env::var_os(crate::REPORT).is_none();
+    let objected = device().objections > 0 && std::env::var_os(REPORT).is_none();
     if objected {
         // SAFETY: ends the process; nothing of this library runs after it.
         unsafe { libc::_exit(OBJECTED) }
