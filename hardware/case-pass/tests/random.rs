@@ -217,8 +217,11 @@ fn run(seeds: std::ops::Range<u64>) {
     eprintln!("{tasks} static tasks, {lazy} lazy; {different} of {programs} programs differ");
     // Not all may be lazy: the static way is what is tested.
     assert!(tasks > lazy / 4, "{tasks} static, {lazy} lazy");
-    // In tangled flows clang itself makes other paths at -O2: both are right, but not the same.
-    assert!(different * 100 <= programs, "{different} of {programs} differ between -O0 and -O2");
+    // Of 300 programs one was placed otherwise at -O2: rightly too, for the oracle sees both.
+    assert!(
+        different * 100 <= programs,
+        "{different} of {programs} differ between -O0 and -O2"
+    );
 }
 
 #[test]

@@ -41,7 +41,8 @@ const TABLE: &[Row] = &[
     ]),
     row(&["07_early_return.cu"], true, &[
         ("", "begin 4096 0, end, begin 8192 64, end"),
-        ("x", "exit 2, begin 8192 0, end, begin 8192 64, end"),
+        ("x", "exit 3, begin 8192 0, end, begin 8192 64, end"),
+        ("x y", "exit 3, begin 12288 0, end, begin 8192 64, end"),
     ]),
     row(&["09_helper.cu"], true, &[("", "begin 7680 20, end")]),
     row(&["10_units_a.cu", "10_units_b.cu"], false, &[("", "begin 4000 16, end")]),
