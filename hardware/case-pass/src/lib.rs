@@ -111,7 +111,11 @@ fn run(module: Module) -> Result<(), String> {
             }
         }
     }
-    state.rewrite_users(module);
+    for remark in state.rewrite_users(module) {
+        if remarks {
+            eprintln!("mapa-case: {}: {remark}", module.source());
+        }
+    }
     lazy::rewrite_stubs(module);
     if state.lazy {
         lazy::rewrite_errors(module);
@@ -134,18 +138,27 @@ struct State {
 }
 
 impl State {
-    fn rewrite_users(&mut self, module: Module) {
+    /// Decides on functions that only use pointers from outside; tells of each, for people.
+    fn rewrite_users(&mut self, module: Module) -> Vec<String> {
+        let mut told = Vec::new();
         for (function, calls) in std::mem::take(&mut self.users) {
             let all_static = function.is_internal()
                 && function.users().into_iter().all(|call| {
                     call.callee() == Some(function)
                         && (self.in_static.contains(&call) || call.function() == Some(function))
                 });
-            if !all_static {
+            let name = function.name();
+            if all_static {
+                told.push(format!("{name}: static: inside tasks of its callers"));
+            } else {
                 self.lazy = true;
                 lazy::rewrite_calls(module, &calls);
+                told.push(format!(
+                    "{name}: lazy: operations whose pointers come from outside the function"
+                ));
             }
         }
+        told
     }
 }
 
@@ -186,7 +199,9 @@ fn instrument(
     let only_uses = summaries
         .of(function)
         .is_some_and(summary::Summary::only_uses);
-    if only_uses && plan.tasks.is_empty() {
+    let is_user = only_uses && plan.tasks.is_empty() && !plan.lazy.is_empty();
+    if is_user {
+        // Whether it is lazy depends on its callers.
         let calls = body
             .instructions()
             .map(|(_, i)| i)
@@ -200,7 +215,7 @@ fn instrument(
     state.largest = state
         .largest
         .max(emit::emit(&body, &plan, library, &numbers));
-    plan.remarks
+    if is_user { Vec::new() } else { plan.remarks }
 }
 
 /// A number for the file, so that tasks of two files differ: FNV-1a of its name, in 47 bits.
