@@ -17,7 +17,7 @@ use self::source::{Crate, Sources};
 
 /// From each crate of the workspace, the arrows that may leave it. They point down; a new one is
 /// argued for in docs/decisions.
-const ARROWS: [(&str, &[&str]); 19] = [
+const ARROWS: [(&str, &[&str]); 20] = [
     ("mapa-core", &[]),
     ("mapa-table", &[]),
     // The catalogue is for its tests and examples.
@@ -43,7 +43,9 @@ const ARROWS: [(&str, &[&str]); 19] = [
         &["fake-nvml", "mapa-core", "mapa-sched", "mapa-topologies"],
     ),
     // What processes link that share instances. Its messages are the manager's too.
-    ("mapa-case", &[]),
+    // Its program runs others over the runtime that checks them.
+    ("mapa-case", &["fake-cudart"]),
+    ("fake-cudart", &[]),
     ("case-preload", &["mapa-case"]),
     // Discovery is for its tests.
     ("fake-nvml", &["mapa-core", "mapa-live", "mapa-topologies"]),
@@ -147,11 +149,16 @@ const ARROWS: [(&str, &[&str]); 19] = [
 
 /// The crates that may contain `unsafe` code, the folders of each that may, and why. ARCHITECTURE.md
 /// has the same list.
-const UNSAFE: [(&str, &str, &str); 6] = [
+const UNSAFE: [(&str, &str, &str); 7] = [
     (
         "hardware/case-preload",
         "src/c",
         "C programs call it in place of the CUDA runtime",
+    ),
+    (
+        "hardware/fake-cudart",
+        "src/c",
+        "C programs call it in place of the CUDA runtime, and hand it pointers",
     ),
     (
         "hardware/fake-nvml",

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use mapa_case::Error;
 
+mod cc;
 mod run;
+mod trace;
 
 /// Runs programs that share an instance of a GPU with others.
 #[derive(Parser)]
@@ -17,12 +19,18 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Compile a CUDA program with CASE's pass.
+    Cc(cc::Cc),
+    /// Run a program against a CUDA runtime without GPU and print its tasks, a JSON line an event.
+    Trace(trace::Trace),
     /// Run a program under the manager.
     Run(run::Run),
 }
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
+        Command::Cc(args) => cc::cc(&args),
+        Command::Trace(args) => trace::trace(&args),
         Command::Run(args) => run::run(&args),
     };
     match done {

@@ -4,5 +4,7 @@ mod c;
 mod header;
 mod manager;
 mod message;
+#[cfg(feature = "cli")]
+mod program;
 mod ring;
 mod session;

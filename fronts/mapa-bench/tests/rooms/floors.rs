@@ -11,7 +11,7 @@ pub(crate) struct Floors {
 }
 
 /// Every crate of the workspace that has modules.
-pub(crate) const FLOORS: [Floors; 15] = [
+pub(crate) const FLOORS: [Floors; 16] = [
     Floors {
         name: "mapa-core",
         source: "mapa-core/src",
@@ -61,6 +61,11 @@ pub(crate) const FLOORS: [Floors; 15] = [
             "policies",
             "writers",
         ],
+    },
+    Floors {
+        name: "fake-cudart",
+        source: "hardware/fake-cudart/src",
+        rooms: &["oracle", "report", "device", "install", "c"],
     },
     Floors {
         name: "fake-nvml",

@@ -1,0 +1,4 @@
+//! Tests of the placement of tasks.
+
+mod flows;
+mod walks;

@@ -1,0 +1,3 @@
+//! Tests of fake-cudart.
+
+mod oracle;

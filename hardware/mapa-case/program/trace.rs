@@ -1,0 +1,98 @@
+//! `mapa-case trace`: runs a program against a CUDA runtime without GPU, and prints its tasks.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::error::Error;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+
+use clap::Args;
+use fake_cudart::{LIBRARY, Line, REPORT, built_library, read_line};
+
+/// Status if the program itself ended well, but took memory unasked.
+const OBJECTED: u8 = 70;
+
+/// Which program to run.
+#[derive(Args)]
+pub(crate) struct Trace {
+    /// The program and its arguments. What it prints goes to standard error.
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true,
+        value_name = "PROGRAM"
+    )]
+    command: Vec<OsString>,
+}
+
+/// Runs the program, then prints a JSON line an event.
+pub(crate) fn trace(args: &Trace) -> Result<ExitCode, Box<dyn Error>> {
+    let work = tempfile::tempdir()?;
+    std::os::unix::fs::symlink(built_library()?.canonicalize()?, work.path().join(LIBRARY))?;
+    let report = work.path().join("report");
+    fs::write(&report, "")?;
+    let (name, rest) = args.command.split_first().ok_or("expected a program")?;
+    let mut path = work.path().as_os_str().to_owned();
+    if let Some(old) = env::var_os("LD_LIBRARY_PATH").filter(|p| !p.is_empty()) {
+        path.push(":");
+        path.push(old);
+    }
+    let status = Command::new(name)
+        .args(rest)
+        .env("LD_LIBRARY_PATH", path)
+        .env(REPORT, &report)
+        // Everything is granted: there is no manager.
+        .env_remove(mapa_case::SOCKET)
+        .stdout(Stdio::from(io::stderr().as_fd().try_clone_to_owned()?))
+        .status()
+        .map_err(|e| format!("{}: {e}", name.to_string_lossy()))?;
+    let objections = print(&fs::read_to_string(&report)?)?;
+    for objection in &objections {
+        eprintln!("mapa-case: {objection}");
+    }
+    Ok(match code(status) {
+        0 if !objections.is_empty() => ExitCode::from(OBJECTED),
+        code => ExitCode::from(code),
+    })
+}
+
+/// Prints the events, and gives the objections. Tasks that a killed process left open end with it.
+fn print(report: &str) -> Result<Vec<String>, Box<dyn Error>> {
+    let mut out = io::stdout().lock();
+    let mut open = BTreeSet::new();
+    let mut objections = Vec::new();
+    for line in report.lines() {
+        match read_line(line)? {
+            Line::Objection { what } => {
+                objections.push(what);
+                continue;
+            }
+            Line::Begin { task, .. } => drop(open.insert(task)),
+            Line::End { task, .. } => drop(open.remove(&task)),
+            Line::Extend { .. } => {}
+        }
+        writeln!(out, "{line}")?;
+    }
+    for task in open {
+        writeln!(
+            out,
+            "{}",
+            serde_json::to_string(&Line::End {
+                task,
+                bytes: 0,
+                warps: 0
+            })?
+        )?;
+    }
+    Ok(objections)
+}
+
+/// A program's status; 128 and the signal for one that was killed, as a shell has it.
+fn code(status: ExitStatus) -> u8 {
+    let killed = status.signal().map_or(1, |s| 128 + s);
+    u8::try_from(status.code().unwrap_or(killed)).unwrap_or(1)
+}
