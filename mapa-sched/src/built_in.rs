@@ -16,6 +16,7 @@ use crate::pcie::PcieAware;
 use crate::pcie_plan::{PciePlan, PortModel};
 use crate::queue::Queue;
 use crate::scheduler::Scheduler;
+use crate::slo;
 use crate::topology_plan::{PlanGoal, TopologyPlan, Trust};
 
 type Boxed = Box<dyn Scheduler + Send>;
@@ -49,7 +50,7 @@ pub struct BuiltIn {
 
 impl BuiltIn {
     /// Every built-in scheduler.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self {
             name: "fifo",
             summary: "first in, first out; a head that cannot start blocks all others, as in the paper's evaluation",
@@ -255,6 +256,26 @@ impl BuiltIn {
             for_slices: false,
             settings: &["head=pass|block", "fit=below|up-to"],
             make: |policy, settings, _| slurm_mig(policy, settings),
+        },
+        Self {
+            name: "slo",
+            summary: "as fifo; keeps promised latencies by throttles and moves, as the paper on tail latency does; for live facts",
+            policy: None,
+            waits_for_links: false,
+            for_shared_pcie: false,
+            for_slices: false,
+            settings: SLO,
+            make: |policy, settings, _| slo(policy, settings),
+        },
+        Self {
+            name: "slo-replay",
+            summary: "as slo, by replaying the last requests under each candidate",
+            policy: None,
+            waits_for_links: false,
+            for_shared_pcie: false,
+            for_slices: false,
+            settings: SLO_REPLAY,
+            make: |policy, settings, _| slo_replay(policy, settings),
         },
     ];
 
@@ -616,6 +637,58 @@ fn slurm_mig(policy: Box<dyn Policy>, settings: &Said<'_>) -> Result<Boxed, mapa
         own = own.fit(one_of(fit, Fit::ALL)?);
     }
     Ok(Box::new(own))
+}
+
+/// The settings of `slo`.
+const SLO: &[&str] = &["levers=all|guards|moves|none", "promise=MS"];
+
+/// The settings of `slo-replay`.
+const SLO_REPLAY: &[&str] = &["levers=all|guards|moves|none", "promise=MS", "transfer=SHARE"];
+
+/// What both controllers of latencies share.
+fn guarding(settings: &Said<'_>) -> Result<slo::Settings, mapa_core::Error> {
+    let levers = match settings.get("levers") {
+        Some(levers) => one_of(
+            levers,
+            [
+                ("all", slo::Levers::ALL),
+                ("guards", slo::Levers::GUARDS),
+                ("moves", slo::Levers::PLACEMENT),
+                ("none", slo::Levers::NONE),
+            ],
+        )?,
+        None => slo::Levers::ALL,
+    };
+    let mut own = slo::Settings::of_one_profile(levers);
+    if let Some(promise) = settings.get("promise") {
+        let ns = promise.read("milliseconds above 0, at most 3600000", |value| {
+            value
+                .parse()
+                .ok()
+                .and_then(|ms: f64| slo::latency_ns(ms).ok())
+                .filter(|ns| *ns > 0)
+        })?;
+        own.promise_ns = ns;
+        own.trigger_ns = ns;
+    }
+    Ok(own)
+}
+
+fn slo(policy: Box<dyn Policy>, settings: &Said<'_>) -> Result<Boxed, mapa_core::Error> {
+    Ok(Box::new(slo::SloScheduler::new(policy, guarding(settings)?)))
+}
+
+fn slo_replay(policy: Box<dyn Policy>, settings: &Said<'_>) -> Result<Boxed, mapa_core::Error> {
+    let transfer = match settings.get("transfer") {
+        Some(share) => share.read("a share from 0 to 1", |value| {
+            value.parse().ok().filter(|own| (0.0..=1.0).contains(own))
+        })?,
+        None => slo::replay::ByReplay::TRANSFER,
+    };
+    let own = slo::replay::ReplaySettings::around(guarding(settings)?);
+    Ok(Box::new(slo::replay::SloReplayScheduler::of_share(
+        policy, own, transfer,
+    )))
 }
 
 fn pcie(mut own: PcieAware, settings: &Said<'_>) -> Result<Boxed, mapa_core::Error> {
