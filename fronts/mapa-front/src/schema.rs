@@ -10,6 +10,7 @@ use crate::answer::{
     measured, mig, pattern, profile, report, score, sensitivity, simulate, slo, sweep, topology,
     train, tune, workers,
 };
+use crate::drive_log::{RecordLine, ReplayedDrive};
 use crate::slo_log::LogLine;
 
 /// An answer: the name of its schema, and the schema.
@@ -46,12 +47,14 @@ impl AnswerSchema {
 }
 
 /// Every answer, in the order of the alphabet.
-pub const ANSWERS: [AnswerSchema; 34] = [
+pub const ANSWERS: [AnswerSchema; 36] = [
     AnswerSchema::of::<allocate::Allocation>("allocate"),
     AnswerSchema::of::<allocate::Line>("allocate-batch"),
     AnswerSchema::of::<compare::Comparison>("compare"),
     AnswerSchema::of::<contention::Contention>("contention"),
     AnswerSchema::of::<defrag::Defrag>("defrag"),
+    AnswerSchema::lines::<RecordLine>("drive-record"),
+    AnswerSchema::of::<ReplayedDrive>("drive-replay"),
     AnswerSchema::of::<Malformed>("error"),
     AnswerSchema::of::<fit::Fit>("fit"),
     AnswerSchema::of::<machines::Catalogue>("machines"),

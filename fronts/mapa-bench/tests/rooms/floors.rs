@@ -210,7 +210,6 @@ pub(crate) const FLOORS: [Floors; 14] = [
             "answer",
             "error",
             "slo_log",
-            "schema",
             "files",
             "words",
             "instances",
@@ -223,6 +222,8 @@ pub(crate) const FLOORS: [Floors; 14] = [
             "names",
             "notes",
             "simulation",
+            "drive_log",
+            "schema",
         ],
     },
     Floors {
