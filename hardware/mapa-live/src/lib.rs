@@ -15,7 +15,11 @@ mod error;
 mod found;
 mod health;
 mod host;
+#[cfg(target_os = "linux")]
+mod kernel;
 mod kfd;
+#[cfg(target_os = "linux")]
+pub mod levers;
 mod live;
 mod nvidia_smi;
 #[cfg(all(feature = "nvml", target_os = "linux"))]
@@ -29,6 +33,8 @@ pub use discover::discover;
 pub use error::Error;
 pub use found::{Discovered, State, Use};
 pub use health::{Change, Health, is_of_program};
+#[cfg(target_os = "linux")]
+pub use kernel::{Cpus, Interrupts, ProcessId, quiet_cpus};
 pub use kfd::read_kfd;
 pub use live::{Live, default_cache};
 pub use nvidia_smi::counters;

@@ -1,0 +1,13 @@
+//! What the kernel shows in its files, and how it writes them: lists of CPUs, processes that are named so
+//! that a reused id is never mistaken, counts of interrupts.
+//!
+//! Telemetry and levers read the same files, so what reads them lies below both.
+
+mod cpus;
+pub(crate) mod files;
+mod interrupts;
+mod process;
+
+pub use cpus::Cpus;
+pub use interrupts::{Interrupts, quiet_cpus};
+pub use process::ProcessId;

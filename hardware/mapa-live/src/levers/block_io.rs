@@ -1,0 +1,162 @@
+//! Limits on block I/O.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::bounds::Bounds;
+use super::error::LeverError;
+use super::group::Group;
+
+/// A block device by its numbers: `254:0`. A limit is on a whole disk, not on a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct BlockDevice {
+    /// The major number.
+    pub major: u32,
+    /// The minor number.
+    pub minor: u32,
+}
+
+impl fmt::Display for BlockDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.major, self.minor)
+    }
+}
+
+impl FromStr for BlockDevice {
+    type Err = LeverError;
+
+    fn from_str(text: &str) -> Result<Self, LeverError> {
+        let numbers = text.split_once(':').and_then(|(major, minor)| {
+            Some(Self {
+                major: major.parse().ok()?,
+                minor: minor.parse().ok()?,
+            })
+        });
+        numbers.ok_or_else(|| {
+            let start: String = text.chars().take(80).collect();
+            LeverError::infeasible(
+                format!("block device `{start}`"),
+                "expected its numbers, such as 254:0",
+            )
+        })
+    }
+}
+
+impl TryFrom<String> for BlockDevice {
+    type Error = LeverError;
+
+    fn try_from(text: String) -> Result<Self, LeverError> {
+        text.parse()
+    }
+}
+
+impl From<BlockDevice> for String {
+    fn from(device: BlockDevice) -> Self {
+        device.to_string()
+    }
+}
+
+/// Limits on the block I/O of a group on one device. `None` is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Bytes read a second.
+    pub read_bps: Option<u64>,
+    /// Bytes written a second.
+    pub write_bps: Option<u64>,
+    /// Reads a second.
+    pub read_iops: Option<u64>,
+    /// Writes a second.
+    pub write_iops: Option<u64>,
+}
+
+impl Limits {
+    /// No limit.
+    pub const NONE: Self = Self {
+        read_bps: None,
+        write_bps: None,
+        read_iops: None,
+        write_iops: None,
+    };
+
+    /// So many MB/s (10^6 bytes a second) of reads, and as many of writes: what
+    /// `mapa_sched::slo::Order::Throttle` orders.
+    #[must_use]
+    pub fn mb_s(mb_s: u32) -> Self {
+        let bytes = Some(u64::from(mb_s) * 1_000_000);
+        Self {
+            read_bps: bytes,
+            write_bps: bytes,
+            ..Self::NONE
+        }
+    }
+
+    /// The limits in a fixed order: bytes read, bytes written, reads, writes.
+    #[must_use]
+    pub fn parts(self) -> [Option<u64>; 4] {
+        [
+            self.read_bps,
+            self.write_bps,
+            self.read_iops,
+            self.write_iops,
+        ]
+    }
+
+    pub(crate) fn of_parts([read_bps, write_bps, read_iops, write_iops]: [Option<u64>; 4]) -> Self {
+        Self {
+            read_bps,
+            write_bps,
+            read_iops,
+            write_iops,
+        }
+    }
+
+    /// Refuses limits that are out of bounds. A limit in bytes is rounded up to whole MB/s before it is
+    /// compared with the most, and down before it is compared with the least.
+    pub(crate) fn check(self, bounds: &Bounds) -> Result<(), LeverError> {
+        for bytes in [self.read_bps, self.write_bps].into_iter().flatten() {
+            let mb_s = if bytes / 1_000_000 < bounds.io_mb_s.least {
+                bytes / 1_000_000
+            } else {
+                bytes.div_ceil(1_000_000)
+            };
+            bounds.io_mb_s.check("io_mb_s", mb_s, "MB/s")?;
+        }
+        for ops in [self.read_iops, self.write_iops].into_iter().flatten() {
+            bounds.io_ops.check("io_ops", ops, "operations a second")?;
+        }
+        Ok(())
+    }
+}
+
+/// Limits on block I/O. [`CgroupTree`](crate::levers::CgroupTree) writes the kernel's files,
+/// [`Twin`](crate::levers::Twin) simulates them.
+///
+/// # What it does not limit
+/// Reads that the page cache answers, and so copies from it to a GPU. On v1, writes that go through the
+/// page cache: the kernel writes them back later, in the root group. Network file systems.
+pub trait BlockIo: Send {
+    /// The limits of a group on a device.
+    ///
+    /// # Errors
+    /// [Missing](LeverError::Missing): no such group, or its files cannot be read.
+    fn limits(&self, group: &Group, device: BlockDevice) -> Result<Limits, LeverError>;
+
+    /// Sets the limits of a group on a device, those of other devices stay. It may fail after some were
+    /// set: whoever calls it puts the old ones back.
+    ///
+    /// # Errors
+    /// The kernel refused.
+    fn set_limits(
+        &mut self,
+        group: &Group,
+        device: BlockDevice,
+        limits: Limits,
+    ) -> Result<(), LeverError>;
+
+    /// The exact writes of [`set_limits`](Self::set_limits), one a line.
+    fn words(&self, group: &Group, device: BlockDevice, limits: Limits) -> String;
+}

@@ -1,0 +1,70 @@
+//! The bounds of every lever. A value beyond them is refused before anything is changed.
+
+use serde::{Deserialize, Serialize};
+
+use super::error::LeverError;
+
+/// The least and the most that a lever may be set to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bound {
+    /// The least.
+    pub least: u64,
+    /// The most.
+    pub most: u64,
+}
+
+impl Bound {
+    /// A bound from `least` to `most`, both allowed.
+    #[must_use]
+    pub const fn new(least: u64, most: u64) -> Self {
+        Self { least, most }
+    }
+
+    /// Refuses a value that is out of bounds, and names the bound.
+    pub(crate) fn check(self, name: &str, value: u64, unit: &str) -> Result<(), LeverError> {
+        if (self.least..=self.most).contains(&value) {
+            return Ok(());
+        }
+        Err(LeverError::OutOfBounds {
+            bound: name.to_owned(),
+            value: format!("{value} {unit}"),
+            expected: format!("{} to {} {unit}", self.least, self.most),
+        })
+    }
+}
+
+/// The bounds of all levers. The usual ones of block I/O, MPS and times are those of
+/// `mapa_sched::slo::Settings`, which are the paper's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Bounds {
+    /// Bytes of block I/O a second, MB/s (10^6 bytes), each for reads and for writes: 100 to 500.
+    pub io_mb_s: Bound,
+    /// Operations of block I/O a second, each for reads and for writes: 100 to 10,000,000.
+    pub io_ops: Bound,
+    /// The share of multiprocessors of an MPS client, percent: 50 to 100.
+    pub mps_percent: Bound,
+    /// The pinned device memory of an MPS client, MiB: 256 to 1,048,576.
+    pub mps_pinned_mib: Bound,
+    /// How long a pull with a time may last, seconds: 1 to 495 (99 ticks of 5 s).
+    pub hold_s: Bound,
+    /// How long a program may take to be ready, seconds: 1 to 600.
+    pub ready_s: Bound,
+    /// How long a program may take to end before it is killed, seconds: 0 to 300.
+    pub stop_s: Bound,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            io_mb_s: Bound::new(100, 500),
+            io_ops: Bound::new(100, 10_000_000),
+            mps_percent: Bound::new(50, 100),
+            mps_pinned_mib: Bound::new(256, 1 << 20),
+            hold_s: Bound::new(1, 495),
+            ready_s: Bound::new(1, 600),
+            stop_s: Bound::new(0, 300),
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Control groups: where a lever finds the processes that it limits.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::LeverError;
+use crate::kernel::ProcessId;
+
+/// A control group by its path below the root of its hierarchy: `mapa/etl`, `system.slice/etl.service`.
+/// The empty path is the root.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Group(String);
+
+impl Group {
+    /// A group by its path. Slashes at its ends are dropped.
+    ///
+    /// # Errors
+    /// A path with `..`, an empty part, a NUL or a line break, or with more than 4,000 bytes.
+    pub fn new(path: impl AsRef<str>) -> Result<Self, LeverError> {
+        let path = path.as_ref().trim_matches('/');
+        let good = |part: &str| {
+            !part.is_empty() && part != "." && part != ".." && !part.contains(['\0', '\n'])
+        };
+        if path.len() > 4000 || !(path.is_empty() || path.split('/').all(good)) {
+            let start: String = path.chars().take(80).collect();
+            return Err(LeverError::infeasible(
+                format!("group `{start}`"),
+                "expected a path below the root of the hierarchy, such as mapa/etl, without `..`",
+            ));
+        }
+        Ok(Self(path.to_owned()))
+    }
+
+    /// The path, without a slash at its ends.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether this is the root of the hierarchy, which cannot be limited.
+    #[must_use]
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The groups above this one, the root first.
+    pub(crate) fn above(&self) -> Vec<Self> {
+        let ends = self.0.match_indices('/').map(|(at, _)| at);
+        let mut above: Vec<Self> = ends.map(|at| Self(self.0[..at].to_owned())).collect();
+        if !self.is_root() {
+            above.insert(0, Self::default());
+        }
+        above
+    }
+}
+
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "/{}", self.0)
+    }
+}
+
+impl TryFrom<String> for Group {
+    type Error = LeverError;
+
+    fn try_from(path: String) -> Result<Self, LeverError> {
+        Self::new(path)
+    }
+}
+
+impl From<Group> for String {
+    fn from(group: Group) -> Self {
+        group.0
+    }
+}
+
+/// What a group controls. On cgroup v1 each has a hierarchy of its own; on v2 all share one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Controller {
+    /// Block I/O: `blkio` on v1, `io` on v2.
+    BlockIo,
+    /// CPUs and memory nodes: `cpuset`.
+    Cpuset,
+}
+
+impl Controller {
+    /// The name on cgroup v1.
+    #[must_use]
+    pub fn v1(self) -> &'static str {
+        match self {
+            Self::BlockIo => "blkio",
+            Self::Cpuset => "cpuset",
+        }
+    }
+
+    /// The name on cgroup v2.
+    #[must_use]
+    pub fn v2(self) -> &'static str {
+        match self {
+            Self::BlockIo => "io",
+            Self::Cpuset => "cpuset",
+        }
+    }
+}
+
+/// Control groups and who is in them. [`CgroupTree`](crate::levers::CgroupTree) is the kernel's,
+/// [`Twin`](crate::levers::Twin) a simulated one.
+///
+/// Every method that changes something does nothing where it holds already.
+pub trait Groups: Send {
+    /// Whether a group exists.
+    ///
+    /// # Errors
+    /// The machine has no such controller.
+    fn exists(&self, controller: Controller, group: &Group) -> Result<bool, LeverError>;
+
+    /// Makes a group; the one above it exists. On v1, a new group of `cpuset` has the CPUs and nodes of
+    /// the one above.
+    ///
+    /// # Errors
+    /// The kernel refused.
+    fn make(&mut self, controller: Controller, group: &Group) -> Result<(), LeverError>;
+
+    /// Removes a group that has no processes.
+    ///
+    /// # Errors
+    /// [Busy](LeverError::Busy): it has processes.
+    fn remove(&mut self, controller: Controller, group: &Group) -> Result<(), LeverError>;
+
+    /// Whether groups below this one have the controller; always on v1.
+    ///
+    /// # Errors
+    /// The kernel refused.
+    fn is_passed_on(&self, controller: Controller, group: &Group) -> Result<bool, LeverError>;
+
+    /// Passes a controller on to the groups below this one, or no longer (`cgroup.subtree_control` of v2).
+    ///
+    /// # Errors
+    /// The kernel refused.
+    fn pass_on(
+        &mut self,
+        controller: Controller,
+        group: &Group,
+        on: bool,
+    ) -> Result<(), LeverError>;
+
+    /// The group of a process.
+    ///
+    /// # Errors
+    /// [Missing](LeverError::Missing): the process has ended.
+    fn group_of(&self, controller: Controller, process: ProcessId) -> Result<Group, LeverError>;
+
+    /// Puts a process, with all its threads, into a group.
+    ///
+    /// # Errors
+    /// [Missing](LeverError::Missing): the process has ended.
+    fn join(
+        &mut self,
+        controller: Controller,
+        process: ProcessId,
+        group: &Group,
+    ) -> Result<(), LeverError>;
+
+    /// The exact writes of [`make`](Self::make), [`pass_on`](Self::pass_on) or [`join`](Self::join).
+    fn words(&self, act: GroupAct<'_>) -> String;
+}
+
+/// A change of groups, to be put into words.
+#[derive(Clone, Copy, Debug)]
+pub enum GroupAct<'a> {
+    /// [`Groups::make`].
+    Make(Controller, &'a Group),
+    /// [`Groups::pass_on`].
+    PassOn(Controller, &'a Group),
+    /// [`Groups::join`].
+    Join(Controller, ProcessId, &'a Group),
+}

@@ -1,0 +1,178 @@
+//! What is held, on paper: before a pull its plan is written down, so that whoever comes after a crash can
+//! take it back.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::LeverError;
+use super::step::{Plan, Pull};
+
+/// How long a pull holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "holds", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Lifetime {
+    /// Until this time, in milliseconds since 1970. It is taken back then, by whoever runs then; also at the
+    /// exit of the program.
+    Until {
+        /// The time.
+        ms: u64,
+    },
+    /// As long as the program runs: it is taken back at its exit, and at the next start.
+    Session,
+    /// For good. It is taken back only if it was not finished: after a crash in its midst.
+    Kept,
+}
+
+/// One pull in the journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// Its number. A later pull has a higher one.
+    pub id: u64,
+    /// What was asked.
+    pub pull: Pull,
+    /// What is done, and all that takes it back.
+    pub plan: Plan,
+    /// How long it holds.
+    pub lifetime: Lifetime,
+    /// Whether all of it was done. If not, it was begun at most.
+    pub confirmed: bool,
+}
+
+/// Where pulls are written down. [`FolderJournal`] keeps a file for each; a program with a ledger of its own
+/// implements this over it.
+pub trait Journal: Send {
+    /// Writes an entry down, or replaces the one with its number. It must be durable when this returns: the
+    /// pull begins then.
+    ///
+    /// # Errors
+    /// It could not be written. Then nothing is pulled.
+    fn put(&mut self, entry: &Entry) -> Result<(), LeverError>;
+
+    /// Crosses an entry out. One that is not there is no error.
+    ///
+    /// # Errors
+    /// It could not be written.
+    fn remove(&mut self, id: u64) -> Result<(), LeverError>;
+
+    /// All entries, in the order of their numbers.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn entries(&self) -> Result<Vec<Entry>, LeverError>;
+}
+
+/// A journal in memory: for simulations and tests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryJournal(BTreeMap<u64, Entry>);
+
+impl Journal for MemoryJournal {
+    fn put(&mut self, entry: &Entry) -> Result<(), LeverError> {
+        self.0.insert(entry.id, entry.clone());
+        Ok(())
+    }
+
+    fn remove(&mut self, id: u64) -> Result<(), LeverError> {
+        self.0.remove(&id);
+        Ok(())
+    }
+
+    fn entries(&self) -> Result<Vec<Entry>, LeverError> {
+        Ok(self.0.values().cloned().collect())
+    }
+}
+
+/// A journal in a folder: a JSON file for each pull, replaced in one step and synced. One program at a time
+/// uses a folder.
+#[derive(Debug)]
+pub struct FolderJournal {
+    folder: PathBuf,
+    /// Held as long as the journal is open; the kernel releases it however the program ends.
+    _lock: File,
+}
+
+impl FolderJournal {
+    /// Opens the journal in a folder, which is made if there is none.
+    ///
+    /// # Errors
+    /// [Busy](LeverError::Busy): another program has it open. The folder cannot be written.
+    pub fn open(folder: impl Into<PathBuf>) -> Result<Self, LeverError> {
+        let folder = folder.into();
+        let failed = |error: std::io::Error| {
+            LeverError::failed(format!("journal {}", folder.display()), error.to_string())
+        };
+        fs::create_dir_all(&folder).map_err(failed)?;
+        let lock = File::create(folder.join("lock")).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self {
+                folder,
+                _lock: lock,
+            }),
+            Err(fs::TryLockError::WouldBlock) => Err(LeverError::busy(
+                format!("journal {}", folder.display()),
+                "another program has it open",
+            )),
+            Err(fs::TryLockError::Error(error)) => Err(failed(error)),
+        }
+    }
+
+    fn file(&self, id: u64) -> PathBuf {
+        self.folder.join(format!("{id:020}.json"))
+    }
+
+    fn failed(path: &Path, error: impl ToString) -> LeverError {
+        LeverError::failed(format!("journal {}", path.display()), error.to_string())
+    }
+
+    /// A file is in a folder for good once the folder is synced too.
+    fn sync(&self) -> std::io::Result<()> {
+        File::open(&self.folder)?.sync_all()
+    }
+}
+
+impl Journal for FolderJournal {
+    fn put(&mut self, entry: &Entry) -> Result<(), LeverError> {
+        let path = self.file(entry.id);
+        let write = || -> std::io::Result<()> {
+            let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+            file.write_all(&serde_json::to_vec(entry)?)?;
+            file.as_file().sync_all()?;
+            file.persist(&path).map_err(|error| error.error)?;
+            self.sync()
+        };
+        write().map_err(|error| Self::failed(&path, error))
+    }
+
+    fn remove(&mut self, id: u64) -> Result<(), LeverError> {
+        let path = self.file(id);
+        match fs::remove_file(&path) {
+            Ok(()) => self.sync().map_err(|error| Self::failed(&path, error)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(Self::failed(&path, error)),
+        }
+    }
+
+    fn entries(&self) -> Result<Vec<Entry>, LeverError> {
+        let list = fs::read_dir(&self.folder).map_err(|error| Self::failed(&self.folder, error))?;
+        let mut entries = Vec::new();
+        for file in list {
+            let path = file
+                .map_err(|error| Self::failed(&self.folder, error))?
+                .path();
+            // Others are the lock, and files that a killed program had not finished.
+            if path.extension().is_none_or(|extension| extension != "json") {
+                continue;
+            }
+            let bytes = fs::read(&path).map_err(|error| Self::failed(&path, error))?;
+            let entry: Entry =
+                serde_json::from_slice(&bytes).map_err(|error| Self::failed(&path, error))?;
+            entries.push(entry);
+        }
+        entries.sort_by_key(|entry| entry.id);
+        Ok(entries)
+    }
+}

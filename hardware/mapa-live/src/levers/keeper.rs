@@ -1,0 +1,319 @@
+//! Pulls that are held: intent, pull, confirm; taken back in time, at the exit, and after a crash.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::LeverError;
+use super::hands::Hands;
+use super::journal::{Entry, Journal, Lifetime};
+use super::pulling::Failure;
+use super::step::{Plan, Pull};
+
+/// What became of a pull, as a fact for a ledger or a log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "fact", rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum LeverFact {
+    /// It was carried out, and is held under this number.
+    Pulled {
+        /// The number.
+        id: u64,
+        /// The lever.
+        lever: String,
+    },
+    /// All was so already, and nobody holds it.
+    Unchanged {
+        /// The lever.
+        lever: String,
+    },
+    /// The same pull was held already; its time is the new one.
+    Extended {
+        /// The number of the pull that is held.
+        id: u64,
+        /// The lever.
+        lever: String,
+    },
+    /// It was refused. Nothing was changed.
+    Refused {
+        /// The lever.
+        lever: String,
+        /// Why.
+        why: LeverError,
+    },
+    /// It failed. Its [`left`](Failure::left) says whether all is as before.
+    Failed {
+        /// The number: it stays in the journal, and is taken back again later, if something is left.
+        id: u64,
+        /// What failed.
+        failure: Failure,
+    },
+    /// It was taken back.
+    Undone {
+        /// The number.
+        id: u64,
+        /// The lever.
+        lever: String,
+    },
+    /// It could not be taken back, wholly or in part. It stays in the journal, and is tried again.
+    NotUndone {
+        /// The number.
+        id: u64,
+        /// The lever.
+        lever: String,
+        /// What could not be taken back.
+        left: Vec<LeverError>,
+    },
+}
+
+/// The levers of a machine with a journal. What is held is taken back when its time has come, when the
+/// keeper is dropped, and, after a crash, when the next keeper opens the journal.
+///
+/// It reads no clock: callers tell the time, in milliseconds since 1970.
+///
+/// # Examples
+/// ```
+/// use mapa_live::levers::{
+///     Group, Keeper, LeverFact, Lifetime, Limits, MemoryJournal, Pull, Twin,
+/// };
+///
+/// let twin = Twin::with_group("mapa/etl")?;
+/// let (mut keeper, _) = Keeper::open(twin.hands(), MemoryJournal::default(), 0)?;
+/// let pull = Pull::BlockIo {
+///     group: Group::new("mapa/etl")?,
+///     device: "254:0".parse()?,
+///     limits: Limits::mb_s(200),
+/// };
+/// print!("{}", keeper.plan(&pull)?); // the dry run
+/// let fact = keeper.pull(&pull, Lifetime::Until { ms: 30_000 }, 0);
+/// assert!(matches!(fact, LeverFact::Pulled { .. }));
+/// assert!(keeper.tick(29_999).is_empty());
+/// assert!(matches!(keeper.tick(30_000)[..], [LeverFact::Undone { .. }]));
+/// # Ok::<(), mapa_live::levers::LeverError>(())
+/// ```
+pub struct Keeper<J: Journal> {
+    hands: Hands,
+    journal: J,
+    held: BTreeMap<u64, Entry>,
+    next: u64,
+}
+
+impl<J: Journal> Keeper<J> {
+    /// Opens a journal, and takes back what an earlier keeper left: what was not finished, what was for its
+    /// session, and what is past its time. What has time left is held on. The facts say what was done.
+    ///
+    /// # Errors
+    /// The journal cannot be read.
+    pub fn open(
+        hands: Hands,
+        journal: J,
+        now_ms: u64,
+    ) -> Result<(Self, Vec<LeverFact>), LeverError> {
+        let entries = journal.entries()?;
+        let next = entries.last().map_or(1, |entry| entry.id + 1);
+        let mut keeper = Self {
+            hands,
+            journal,
+            held: entries.into_iter().map(|entry| (entry.id, entry)).collect(),
+            next,
+        };
+        let mut facts = Vec::new();
+        // The last first: a later pull may rest on an earlier one, as a limit does on its group.
+        let ids: Vec<u64> = keeper.held.keys().rev().copied().collect();
+        for id in ids {
+            let entry = &keeper.held[&id];
+            let stays = entry.confirmed
+                && match entry.lifetime {
+                    Lifetime::Until { ms } => now_ms < ms,
+                    Lifetime::Session => false,
+                    Lifetime::Kept => true,
+                };
+            let settled = entry.confirmed && entry.lifetime == Lifetime::Kept;
+            if settled {
+                // The crash came between the confirmation and the removal.
+                if keeper.journal.remove(id).is_ok() {
+                    keeper.held.remove(&id);
+                }
+            } else if !stays {
+                facts.push(keeper.release(id));
+            }
+        }
+        Ok((keeper, facts))
+    }
+
+    /// The levers.
+    pub fn hands(&mut self) -> &mut Hands {
+        &mut self.hands
+    }
+
+    /// What is held, in the order of the pulls.
+    pub fn held(&self) -> impl Iterator<Item = &Entry> {
+        self.held.values()
+    }
+
+    /// The dry run of a pull.
+    ///
+    /// # Errors
+    /// As for [`Hands::plan`].
+    pub fn plan(&self, pull: &Pull) -> Result<Plan, LeverError> {
+        self.hands.plan(pull)
+    }
+
+    /// Pulls a lever: writes the plan down, carries it out, confirms it. A pull that is held already only
+    /// gets the new lifetime.
+    pub fn pull(&mut self, pull: &Pull, lifetime: Lifetime, now_ms: u64) -> LeverFact {
+        let lever = pull.lever().to_owned();
+        match self.try_pull(pull, lifetime, now_ms) {
+            Ok(fact) => fact,
+            Err(why) => LeverFact::Refused { lever, why },
+        }
+    }
+
+    fn try_pull(
+        &mut self,
+        pull: &Pull,
+        lifetime: Lifetime,
+        now_ms: u64,
+    ) -> Result<LeverFact, LeverError> {
+        if let Lifetime::Until { ms } = lifetime {
+            let seconds = ms.saturating_sub(now_ms).div_ceil(1000);
+            self.hands.bounds.hold_s.check("hold_s", seconds, "s")?;
+        }
+        let lever = pull.lever().to_owned();
+        if let Some(entry) = self.held.values().find(|own| own.pull == *pull) {
+            let entry = Entry {
+                lifetime,
+                ..entry.clone()
+            };
+            self.journal.put(&entry)?;
+            let id = entry.id;
+            self.held.insert(id, entry);
+            if lifetime == Lifetime::Kept {
+                self.settle(id);
+            }
+            return Ok(LeverFact::Extended { id, lever });
+        }
+        let targets = pull.targets();
+        let holds = |own: &&Entry| own.pull.targets().iter().any(|at| targets.contains(at));
+        if let Some(entry) = self.held.values().find(holds) {
+            return Err(LeverError::busy(
+                targets.join(", "),
+                format!("pull {} of {} holds it", entry.id, entry.plan.lever),
+            ));
+        }
+        let plan = self.hands.plan(pull)?;
+        if plan.is_empty() {
+            return Ok(LeverFact::Unchanged { lever });
+        }
+        let id = self.next;
+        let mut entry = Entry {
+            id,
+            pull: pull.clone(),
+            plan,
+            lifetime,
+            confirmed: false,
+        };
+        self.journal.put(&entry)?;
+        self.next += 1;
+        if let Err(failure) = self.hands.pull(&entry.plan) {
+            if failure.left.is_empty() && self.journal.remove(id).is_ok() {
+                return Ok(LeverFact::Failed { id, failure });
+            }
+            // It stays in the journal, and is taken back by the next tick.
+            entry.lifetime = Lifetime::Until { ms: 0 };
+            self.held.insert(id, entry);
+            return Ok(LeverFact::Failed { id, failure });
+        }
+        entry.confirmed = true;
+        if let Err(why) = self.journal.put(&entry) {
+            // A pull that is not confirmed would be taken back after a crash, and kept without one.
+            let left = self.hands.undo(&entry.plan).err().unwrap_or_default();
+            let step = entry.plan.steps.len();
+            if left.is_empty() {
+                let _ = self.journal.remove(id);
+            } else {
+                entry.lifetime = Lifetime::Until { ms: 0 };
+                self.held.insert(id, entry);
+            }
+            let failure = Failure {
+                lever,
+                step,
+                why,
+                left,
+            };
+            return Ok(LeverFact::Failed { id, failure });
+        }
+        self.held.insert(id, entry);
+        if lifetime == Lifetime::Kept {
+            self.settle(id);
+        }
+        Ok(LeverFact::Pulled { id, lever })
+    }
+
+    /// A pull that is kept is nothing to be held any longer.
+    fn settle(&mut self, id: u64) {
+        if self.journal.remove(id).is_ok() {
+            self.held.remove(&id);
+        }
+    }
+
+    /// Takes a pull back now. `None`: nothing is held under this number.
+    pub fn undo(&mut self, id: u64) -> Option<LeverFact> {
+        self.held.contains_key(&id).then(|| self.release(id))
+    }
+
+    /// Takes back what is past its time, the last pull first.
+    pub fn tick(&mut self, now_ms: u64) -> Vec<LeverFact> {
+        // What is kept is here only if the journal could not cross it out.
+        let kept = |own: &Entry| own.confirmed && own.lifetime == Lifetime::Kept;
+        let kept: Vec<u64> = (self.held.iter())
+            .filter(|(_, own)| kept(own))
+            .map(|(id, _)| *id)
+            .collect();
+        kept.into_iter().for_each(|id| self.settle(id));
+        let past = |own: &Entry| matches!(own.lifetime, Lifetime::Until { ms } if ms <= now_ms);
+        let ids: Vec<u64> = self
+            .held
+            .iter()
+            .rev()
+            .filter(|(_, own)| past(own))
+            .map(|(id, _)| *id)
+            .collect();
+        ids.into_iter().map(|id| self.release(id)).collect()
+    }
+
+    /// Takes back all that is held, the last pull first: the exit of a program. Dropping does the same, and
+    /// tells nobody.
+    pub fn close(&mut self) -> Vec<LeverFact> {
+        let settled = |own: &Entry| own.confirmed && own.lifetime == Lifetime::Kept;
+        let ids: Vec<u64> = self
+            .held
+            .iter()
+            .rev()
+            .filter(|(_, own)| !settled(own))
+            .map(|(id, _)| *id)
+            .collect();
+        ids.into_iter().map(|id| self.release(id)).collect()
+    }
+
+    fn release(&mut self, id: u64) -> LeverFact {
+        let entry = &self.held[&id];
+        let lever = entry.plan.lever.clone();
+        let undone = self.hands.undo(&entry.plan);
+        let undone = undone.and_then(|()| self.journal.remove(id).map_err(|why| vec![why]));
+        match undone {
+            Ok(()) => {
+                self.held.remove(&id);
+                LeverFact::Undone { id, lever }
+            }
+            Err(left) => LeverFact::NotUndone { id, lever, left },
+        }
+    }
+}
+
+impl<J: Journal> Drop for Keeper<J> {
+    fn drop(&mut self) {
+        // Whoever wants to know calls `close`. What cannot be taken back is in the journal.
+        let _ = self.close();
+    }
+}

@@ -1,0 +1,60 @@
+//! Levers: what schedulers order, done to this machine within bounds, and taken back.
+//!
+//! Each lever is a trait with an implementation that does it and a simulated one, [`Twin`]:
+//!
+//! | lever | trait | real |
+//! |---|---|---|
+//! | MIG modes and instances | [`MigControl`] | `MigNvml` (feature `nvml`), [`MigCommand`] |
+//! | MPS shares and pinned memory | [`Mps`] | [`MpsCommand`] |
+//! | control groups | [`Groups`] | [`CgroupTree`], v1 and v2 |
+//! | block I/O | [`BlockIo`] | [`CgroupTree`] |
+//! | CPUs of a group | [`Cpusets`] | [`CgroupTree`] |
+//! | CPUs of a process | [`Affinity`] | [`SystemAffinity`] |
+//! | programs | [`Programs`] | [`SystemPrograms`] |
+//!
+//! The traits do single things. What makes them safe is written once, over all of them:
+//!
+//! 1. [`Hands::plan`] compares what is asked ([`Pull`]) with what is, checks the [`Bounds`], and gives a
+//!    [`Plan`]: steps, each with what was before. A plan prints as the exact commands and writes: the dry run.
+//!    If all is so already, it is empty.
+//! 2. A [`Keeper`] writes the plan into its [`Journal`] (intent), carries it out (pull), and notes that it is
+//!    done (confirm).
+//! 3. If a step fails, the steps before it are taken back at once. [`Failure::left`] names what could not be.
+//! 4. A plan is taken back ([`Hands::undo`]) when its time has come, at the exit, or by the next keeper after a
+//!    crash, whether all of it was done or a part. Only what is still as it was set is put back. Undoing
+//!    twice is undoing once.
+
+mod affinity;
+mod back;
+mod block_io;
+mod bounds;
+mod cpuset;
+mod error;
+mod forth;
+mod group;
+mod hands;
+mod journal;
+mod keeper;
+mod launch;
+mod mig;
+mod mps;
+mod planning;
+mod pulling;
+mod step;
+mod twin;
+
+pub use affinity::Affinity;
+pub use block_io::{BlockDevice, BlockIo, Limits};
+pub use bounds::{Bound, Bounds};
+pub use cpuset::{Cpuset, Cpusets};
+pub use error::LeverError;
+pub use group::{Controller, Group, GroupAct, Groups};
+pub use hands::Hands;
+pub use journal::{Entry, FolderJournal, Journal, Lifetime, MemoryJournal};
+pub use keeper::{Keeper, LeverFact};
+pub use launch::{Launch, Programs, Ready, Route};
+pub use mig::{MigControl, MigDevice, MigLayout, MigOffer, MigPlace, MigState, MigWish, MigWords};
+pub use mps::{Mps, MpsLine, MpsServer, PinnedMib};
+pub use pulling::Failure;
+pub use step::{Plan, Pull, Step};
+pub use twin::{Fault, Twin, TwinState};

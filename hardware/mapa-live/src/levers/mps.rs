@@ -1,0 +1,88 @@
+//! MPS, NVIDIA's service that lets processes share a GPU: shares of multiprocessors, limits of pinned
+//! memory.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::LeverError;
+
+/// One MPS control daemon, by the folder of its pipes (`CUDA_MPS_PIPE_DIRECTORY`). There is one for each
+/// MIG instance, or for all GPUs of the machine.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MpsServer(pub PathBuf);
+
+/// A limit on pinned device memory, MiB, as MPS has it; `None` is no limit.
+pub type PinnedMib = Option<u64>;
+
+/// MPS control daemons. [`MpsCommand`](crate::levers::MpsCommand) speaks to NVIDIA's through its command,
+/// [`Twin`](crate::levers::Twin) simulates one.
+///
+/// NVIDIA's daemon keeps the old value, and reports no error, if a value is out of range or a command is
+/// unknown. So every implementation reads back what it has set.
+///
+/// # What it does not do
+/// The share holds for clients that start later; those that run keep theirs. It limits threads, not
+/// memory bandwidth and not PCIe. A client may ask for less by its environment.
+pub trait Mps: Send {
+    /// Whether the daemon answers.
+    fn is_running(&self, server: &MpsServer) -> bool;
+
+    /// The default share of multiprocessors, in thousandths of a percent (100,000 is all).
+    ///
+    /// # Errors
+    /// [Missing](LeverError::Missing): no daemon. Its answer is no number.
+    fn percent(&self, server: &MpsServer) -> Result<u32, LeverError>;
+
+    /// Sets the default share of multiprocessors, in thousandths of a percent.
+    ///
+    /// # Errors
+    /// [Not taken](LeverError::NotTaken): the daemon kept another value.
+    fn set_percent(&mut self, server: &MpsServer, thousandths: u32) -> Result<(), LeverError>;
+
+    /// The default limit on pinned memory on a device, by the daemon's number of it.
+    ///
+    /// # Errors
+    /// As for [`percent`](Self::percent).
+    fn pinned(&self, server: &MpsServer, device: u32) -> Result<PinnedMib, LeverError>;
+
+    /// Sets the default limit on pinned memory on a device.
+    ///
+    /// # Errors
+    /// As for [`set_percent`](Self::set_percent).
+    fn set_pinned(
+        &mut self,
+        server: &MpsServer,
+        device: u32,
+        limit: PinnedMib,
+    ) -> Result<(), LeverError>;
+
+    /// Starts a daemon.
+    ///
+    /// # Errors
+    /// It does not start.
+    fn start(&mut self, server: &MpsServer) -> Result<(), LeverError>;
+
+    /// Ends a daemon and its servers.
+    ///
+    /// # Errors
+    /// It does not end.
+    fn quit(&mut self, server: &MpsServer) -> Result<(), LeverError>;
+
+    /// The exact command of a line to the daemon.
+    fn words(&self, server: &MpsServer, line: &MpsLine) -> String;
+}
+
+/// What is told to a daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MpsLine {
+    /// [`Mps::set_percent`].
+    Percent(u32),
+    /// [`Mps::set_pinned`].
+    Pinned(u32, PinnedMib),
+    /// [`Mps::start`].
+    Start,
+    /// [`Mps::quit`].
+    Quit,
+}

@@ -1,0 +1,418 @@
+//! From what is asked and what is, to steps. Bounds are checked here, before anything is changed.
+
+use super::cpuset::Cpuset;
+use super::error::LeverError;
+use super::group::{Controller, Group, GroupAct};
+use super::hands::Hands;
+use super::launch::{Launch, Ready};
+use super::mig::{self, MigWords};
+use super::mps::MpsLine;
+use super::step::{Plan, Pull, Step};
+use crate::kernel::{Cpus, ProcessId};
+
+pub(crate) fn plan(hands: &Hands, pull: &Pull) -> Result<Plan, LeverError> {
+    let mut warnings = Vec::new();
+    let steps = steps(hands, pull, &mut warnings)?;
+    Ok(Plan {
+        lever: pull.lever().to_owned(),
+        words: steps.iter().map(|step| words(hands, step)).collect(),
+        steps,
+        warnings,
+    })
+}
+
+fn steps(hands: &Hands, pull: &Pull, warnings: &mut Vec<String>) -> Result<Vec<Step>, LeverError> {
+    let bounds = &hands.bounds;
+    match pull {
+        Pull::BlockIo {
+            group,
+            device,
+            limits,
+        } => {
+            limits.check(bounds)?;
+            not_root(group, "limited")?;
+            let from = hands.block_io.limits(group, *device)?;
+            Ok(only_if(from != *limits, || Step::Limits {
+                group: group.clone(),
+                device: *device,
+                from,
+                to: *limits,
+            }))
+        }
+        Pull::Cpuset { group, cpus, mems } => cpuset(hands, group, cpus, mems.as_ref()),
+        Pull::Affinity { process, cpus } => affinity(hands, *process, cpus),
+        Pull::Enrol {
+            process,
+            group,
+            controllers,
+        } => enrol(hands, *process, group, controllers),
+        Pull::MpsPercent { server, percent } => {
+            bounds
+                .mps_percent
+                .check("mps_percent", u64::from(*percent), "percent")?;
+            let (from, to) = (hands.mps.percent(server)?, percent * 1000);
+            warnings.push("MPS clients that run keep the share that they started with".to_owned());
+            Ok(only_if(from != to, || Step::MpsPercent {
+                server: server.clone(),
+                from,
+                to,
+            }))
+        }
+        Pull::MpsPinned {
+            server,
+            device,
+            mib,
+        } => {
+            if let Some(mib) = mib {
+                bounds.mps_pinned_mib.check("mps_pinned_mib", *mib, "MiB")?;
+            }
+            let from = hands.mps.pinned(server, *device)?;
+            warnings.push("MPS clients that run keep the limit that they started with".to_owned());
+            Ok(only_if(from != *mib, || Step::MpsPinned {
+                server: server.clone(),
+                device: *device,
+                from,
+                to: *mib,
+            }))
+        }
+        Pull::MpsDaemon { server, running } => {
+            Ok(only_if(hands.mps.is_running(server) != *running, || {
+                Step::MpsDaemon {
+                    server: server.clone(),
+                    to: *running,
+                }
+            }))
+        }
+        Pull::Layout { device, layout } => {
+            warnings.extend(hands.reconcilers.iter().cloned());
+            partition(hands, device, layout)
+        }
+        Pull::Run { program } => {
+            check_program(hands, program)?;
+            let runs = hands.programs.running(&program.id)?.is_some();
+            Ok(only_if(!runs, || Step::Start {
+                program: program.clone(),
+            }))
+        }
+        Pull::Stop { program } => {
+            check_program(hands, program)?;
+            let runs = hands.programs.running(&program.id)?.is_some();
+            Ok(only_if(runs, || Step::Stop {
+                program: program.clone(),
+            }))
+        }
+        Pull::HandOver {
+            old,
+            new,
+            route,
+            warm,
+        } => {
+            check_program(hands, old)?;
+            check_program(hands, new)?;
+            if old.id == new.id {
+                return Err(LeverError::infeasible(
+                    format!("a hand-over from {} to itself", old.id),
+                    "expected another id, by which the two are told apart",
+                ));
+            }
+            let start = Step::Start {
+                program: new.clone(),
+            };
+            let stop = Step::Stop {
+                program: old.clone(),
+            };
+            let mut steps = Vec::new();
+            let (runs, stops) = (
+                hands.programs.running(&new.id)?.is_none(),
+                hands.programs.running(&old.id)?.is_some(),
+            );
+            if stops && !warm {
+                steps.push(stop.clone());
+            }
+            if runs {
+                steps.push(start);
+            }
+            if let Some(route) = route {
+                let from = hands.programs.route(&route.file)?;
+                if from.as_ref() != Some(&route.text) {
+                    steps.push(Step::Route {
+                        file: route.file.clone(),
+                        from,
+                        to: route.text.clone(),
+                    });
+                }
+            }
+            if stops && *warm {
+                steps.push(stop);
+            }
+            Ok(steps)
+        }
+    }
+}
+
+fn only_if(changes: bool, step: impl FnOnce() -> Step) -> Vec<Step> {
+    changes.then(step).into_iter().collect()
+}
+
+fn not_root(group: &Group, what: &str) -> Result<(), LeverError> {
+    if group.is_root() {
+        return Err(LeverError::infeasible(
+            format!("group {group}"),
+            format!("expected a group below the root, which cannot be {what}"),
+        ));
+    }
+    Ok(())
+}
+
+fn cpuset(
+    hands: &Hands,
+    group: &Group,
+    cpus: &Cpus,
+    mems: Option<&Cpus>,
+) -> Result<Vec<Step>, LeverError> {
+    not_root(group, "given CPUs")?;
+    let from = hands.cpusets.cpuset(group)?;
+    let allowed = hands.cpusets.allowed(group)?;
+    let to = Cpuset {
+        cpus: cpus.clone(),
+        mems: mems.unwrap_or(&from.mems).clone(),
+    };
+    within("cpus", &to.cpus, &allowed.cpus)?;
+    // On v2 an empty set of nodes is that of the group above.
+    if mems.is_some() || !to.mems.is_empty() {
+        within("mems", &to.mems, &allowed.mems)?;
+    }
+    Ok(only_if(from != to, || Step::Cpuset {
+        group: group.clone(),
+        from,
+        to,
+    }))
+}
+
+/// Refuses a set that is empty, or has what is not allowed.
+fn within(bound: &str, set: &Cpus, allowed: &Cpus) -> Result<(), LeverError> {
+    if !set.is_empty() && set.is_within(allowed) {
+        return Ok(());
+    }
+    Err(LeverError::OutOfBounds {
+        bound: bound.to_owned(),
+        value: format!("{bound} `{set}`"),
+        expected: format!("at least one of {allowed} and none else"),
+    })
+}
+
+fn affinity(hands: &Hands, process: ProcessId, cpus: &Cpus) -> Result<Vec<Step>, LeverError> {
+    within("cpus", cpus, &hands.affinity.online()?)?;
+    let from = hands.affinity.threads(process)?;
+    let changes = from.iter().any(|(_, has)| has != cpus);
+    Ok(only_if(changes, || Step::Affinity {
+        process,
+        from,
+        to: cpus.clone(),
+    }))
+}
+
+fn enrol(
+    hands: &Hands,
+    process: Option<ProcessId>,
+    group: &Group,
+    controllers: &[Controller],
+) -> Result<Vec<Step>, LeverError> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut add = |step: Step| {
+        // On v2 both controllers share one hierarchy, so the second asks for what the first has planned.
+        if !steps.contains(&step) {
+            steps.push(step);
+        }
+    };
+    for &controller in controllers {
+        let mut path = group.above();
+        path.push(group.clone());
+        for (at, own) in path.iter().enumerate() {
+            let exists = hands.groups.exists(controller, own)?;
+            if !exists {
+                add(Step::MakeGroup {
+                    controller,
+                    group: own.clone(),
+                });
+            }
+            // A new group passes on nothing.
+            let last = at + 1 == path.len();
+            if !last && !(exists && hands.groups.is_passed_on(controller, own)?) {
+                add(Step::PassOn {
+                    controller,
+                    group: own.clone(),
+                });
+            }
+        }
+    }
+    for &controller in controllers {
+        let Some(process) = process else { break };
+        let from = hands.groups.group_of(controller, process)?;
+        if from != *group {
+            add(Step::Join {
+                controller,
+                process,
+                from,
+                to: group.clone(),
+            });
+        }
+    }
+    Ok(steps)
+}
+
+fn partition(
+    hands: &Hands,
+    device: &str,
+    layout: &mig::MigLayout,
+) -> Result<Vec<Step>, LeverError> {
+    let state = hands.mig.state(device)?;
+    let offers = if layout.enabled {
+        hands.mig.offers(device)?
+    } else {
+        Vec::new()
+    };
+    let changes = mig::changes(&state, layout, &offers)?;
+    let device = || device.to_owned();
+    let mode = changes.mode.map(|to| Step::MigMode {
+        device: device(),
+        to,
+    });
+    let destroy = changes.destroy.into_iter().map(|place| Step::Destroy {
+        device: device(),
+        place,
+    });
+    let create = changes.create.into_iter().map(|place| Step::Create {
+        device: device(),
+        place,
+    });
+    // MIG is turned on before instances are made, and off after they are destroyed.
+    let (first, last) = match mode {
+        Some(Step::MigMode { to: true, .. }) => (mode, None),
+        other => (None, other),
+    };
+    Ok(first
+        .into_iter()
+        .chain(destroy)
+        .chain(create)
+        .chain(last)
+        .collect())
+}
+
+fn check_program(hands: &Hands, program: &Launch) -> Result<(), LeverError> {
+    let named = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if program.id.is_empty() || program.id.len() > 128 || !program.id.bytes().all(named) {
+        let start: String = program.id.chars().take(80).collect();
+        return Err(LeverError::infeasible(
+            format!("program `{start}`"),
+            "expected an id of 1 to 128 letters, digits, `-`, `_` and `.`",
+        ));
+    }
+    if program.command.first().is_none_or(String::is_empty) {
+        return Err(LeverError::infeasible(
+            format!("program {}", program.id),
+            "expected a command: a program and its arguments",
+        ));
+    }
+    if let Ready::Http { url } = &program.ready
+        && !url.starts_with("http://")
+    {
+        return Err(LeverError::infeasible(
+            format!("program {}: {url}", program.id),
+            "expected a URL that begins with http://",
+        ));
+    }
+    let bounds = &hands.bounds;
+    bounds.ready_s.check("ready_s", program.ready_s, "s")?;
+    bounds.stop_s.check("stop_s", program.stop_s, "s")
+}
+
+/// The exact commands and writes of a step.
+fn words(hands: &Hands, step: &Step) -> String {
+    match step {
+        Step::MakeGroup { controller, group } => {
+            hands.groups.words(GroupAct::Make(*controller, group))
+        }
+        Step::PassOn { controller, group } => {
+            hands.groups.words(GroupAct::PassOn(*controller, group))
+        }
+        Step::Join {
+            controller,
+            process,
+            to,
+            ..
+        } => hands
+            .groups
+            .words(GroupAct::Join(*controller, *process, to)),
+        Step::Limits {
+            group, device, to, ..
+        } => hands.block_io.words(group, *device, *to),
+        Step::Cpuset { group, to, .. } => hands.cpusets.words(group, to),
+        Step::Affinity { process, from, to } => {
+            let of = |(thread, _): &(u32, Cpus)| format!("taskset --pid --cpu-list {to} {thread}");
+            let lines: Vec<String> = from.iter().filter(|(_, has)| has != to).map(of).collect();
+            format!(
+                "# all threads of process {}\n{}",
+                process.pid,
+                lines.join("\n")
+            )
+        }
+        Step::MpsPercent { server, to, .. } => hands.mps.words(server, &MpsLine::Percent(*to)),
+        Step::MpsPinned {
+            server, device, to, ..
+        } => hands.mps.words(server, &MpsLine::Pinned(*device, *to)),
+        Step::MpsDaemon { server, to: true } => hands.mps.words(server, &MpsLine::Start),
+        Step::MpsDaemon { server, to: false } => hands.mps.words(server, &MpsLine::Quit),
+        Step::MigMode { device, to } => hands.mig.words(MigWords::Mode(device, *to)),
+        Step::Create { device, place } => hands.mig.words(MigWords::Create(device, place)),
+        Step::Destroy { device, place } => hands.mig.words(MigWords::Destroy(device, place)),
+        Step::Start { program } => {
+            let ready = match &program.ready {
+                Ready::Runs => "until it runs".to_owned(),
+                Ready::Tcp { at } => format!("until {at} takes connections"),
+                Ready::Http { url } => format!("until {url} answers 200 to 299"),
+                Ready::File { path } => format!("until {} exists", path.display()),
+            };
+            let mut line = format!("env MAPA_LAUNCH={}", program.id);
+            for (key, value) in &program.env {
+                line += &format!(" {}", quoted(&format!("{key}={value}")));
+            }
+            if let Some(cpus) = &program.cpus {
+                line += &format!(" taskset --cpu-list {cpus}");
+            }
+            for word in &program.command {
+                line += &format!(" {}", quoted(word));
+            }
+            let folder = program.folder.iter();
+            let cd: String = folder
+                .map(|own| format!("cd {} && ", quoted(&own.display().to_string())))
+                .collect();
+            let groups: Vec<String> = program
+                .groups
+                .iter()
+                .map(|(controller, group)| format!(", in {} {group}", controller.v2()))
+                .collect();
+            format!(
+                "{cd}{line} &\n# wait {ready}, at most {} s{}",
+                program.ready_s,
+                groups.concat()
+            )
+        }
+        Step::Stop { program } => format!(
+            "kill -TERM the processes of MAPA_LAUNCH={}, after {} s kill -KILL",
+            program.id, program.stop_s
+        ),
+        Step::Route { file, to, .. } => {
+            format!("replace {} by {}", file.display(), quoted(to))
+        }
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}

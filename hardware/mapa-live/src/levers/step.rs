@@ -1,0 +1,340 @@
+//! What is asked of the levers, and the plan that follows: steps that know what was before, so that each
+//! can be taken back, also by a process that has never seen the first one.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::block_io::{BlockDevice, Limits};
+use super::cpuset::Cpuset;
+use super::group::{Controller, Group};
+use super::launch::{Launch, Route};
+use super::mig::{MigLayout, MigPlace};
+use super::mps::{MpsServer, PinnedMib};
+use crate::kernel::{Cpus, ProcessId};
+
+/// What is asked of a lever.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "lever", rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Pull {
+    /// Limit the block I/O of a group on a device. Limits that are `None` are lifted.
+    BlockIo {
+        /// The group, which exists.
+        group: Group,
+        /// The device.
+        device: BlockDevice,
+        /// The limits.
+        limits: Limits,
+    },
+    /// Set the CPUs and memory nodes of a group.
+    Cpuset {
+        /// The group, which exists.
+        group: Group,
+        /// The CPUs.
+        cpus: Cpus,
+        /// The memory nodes; those that the group has, if `None`.
+        #[serde(default)]
+        mems: Option<Cpus>,
+    },
+    /// Let all threads of a process run on these CPUs alone.
+    Affinity {
+        /// The process.
+        process: ProcessId,
+        /// The CPUs, such as [`quiet_cpus`](crate::quiet_cpus) of those that are allowed.
+        cpus: Cpus,
+    },
+    /// Put a process into a group, which is made if there is none, with those above it.
+    Enrol {
+        /// The process; `None` makes the group alone.
+        process: Option<ProcessId>,
+        /// The group.
+        group: Group,
+        /// By which controllers.
+        controllers: Vec<Controller>,
+    },
+    /// Set the share of multiprocessors of MPS clients that start from now on.
+    MpsPercent {
+        /// The daemon.
+        server: MpsServer,
+        /// The share, percent.
+        percent: u32,
+    },
+    /// Limit the pinned device memory of MPS clients that start from now on.
+    MpsPinned {
+        /// The daemon.
+        server: MpsServer,
+        /// The daemon's number of the device.
+        device: u32,
+        /// The limit, MiB; `None` lifts it.
+        mib: PinnedMib,
+    },
+    /// Have an MPS control daemon, or none.
+    MpsDaemon {
+        /// The daemon.
+        server: MpsServer,
+        /// Whether it shall run.
+        running: bool,
+    },
+    /// Partition a device. Instances that the layout has as well stay, with what runs on them.
+    Layout {
+        /// The device's UUID.
+        device: String,
+        /// The layout.
+        layout: MigLayout,
+    },
+    /// Have a program running and ready.
+    Run {
+        /// The program.
+        program: Launch,
+    },
+    /// Have a program stopped.
+    Stop {
+        /// The program, as it was started: it is started again if this is taken back.
+        program: Launch,
+    },
+    /// Replace a program by another. Warm: the new one is started, must be ready, gets the requests, and
+    /// then the old one ends; for a time both run. Cold: the old one ends first.
+    HandOver {
+        /// The program that runs.
+        old: Launch,
+        /// The program that shall.
+        new: Launch,
+        /// What sends requests to the new one.
+        #[serde(default)]
+        route: Option<Route>,
+        /// Whether both may run at once.
+        warm: bool,
+    },
+}
+
+impl Pull {
+    /// The name of the lever, as in JSON.
+    #[must_use]
+    pub fn lever(&self) -> &'static str {
+        match self {
+            Self::BlockIo { .. } => "block-io",
+            Self::Cpuset { .. } => "cpuset",
+            Self::Affinity { .. } => "affinity",
+            Self::Enrol { .. } => "enrol",
+            Self::MpsPercent { .. } => "mps-percent",
+            Self::MpsPinned { .. } => "mps-pinned",
+            Self::MpsDaemon { .. } => "mps-daemon",
+            Self::Layout { .. } => "layout",
+            Self::Run { .. } => "run",
+            Self::Stop { .. } => "stop",
+            Self::HandOver { .. } => "hand-over",
+        }
+    }
+
+    /// What the pull has for itself while it is held. Two pulls on one target are never held at once:
+    /// taking them back in another order would leave a mixture.
+    #[must_use]
+    pub fn targets(&self) -> Vec<String> {
+        match self {
+            Self::BlockIo { group, device, .. } => vec![format!("block-io {group} {device}")],
+            Self::Cpuset { group, .. } => vec![format!("cpuset {group}")],
+            Self::Affinity { process, .. } => vec![format!("affinity {}", process.pid)],
+            Self::Enrol {
+                process,
+                group,
+                controllers,
+            } => {
+                let of = |controller: &Controller| match process {
+                    Some(process) => format!("enrol {} {}", controller.v2(), process.pid),
+                    None => format!("group {} {group}", controller.v2()),
+                };
+                controllers.iter().map(of).collect()
+            }
+            Self::MpsPercent { server, .. } => {
+                vec![format!("mps-percent {}", server.0.display())]
+            }
+            Self::MpsPinned { server, device, .. } => {
+                vec![format!("mps-pinned {} {device}", server.0.display())]
+            }
+            Self::MpsDaemon { server, .. } => vec![format!("mps-daemon {}", server.0.display())],
+            Self::Layout { device, .. } => vec![format!("layout {}", device.to_ascii_lowercase())],
+            Self::Run { program } | Self::Stop { program } => {
+                vec![format!("program {}", program.id)]
+            }
+            Self::HandOver {
+                old, new, route, ..
+            } => {
+                let route = route
+                    .iter()
+                    .map(|own| format!("route {}", own.file.display()));
+                let programs = [old, new].map(|own| format!("program {}", own.id));
+                programs.into_iter().chain(route).collect()
+            }
+        }
+    }
+}
+
+/// One step of a plan: what is set, and what was before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Step {
+    /// Makes a group that was not there. Back: removes it, if it is empty.
+    MakeGroup {
+        /// Its controller.
+        controller: Controller,
+        /// The group.
+        group: Group,
+    },
+    /// Passes a controller on to the groups below. Back: no longer.
+    PassOn {
+        /// The controller.
+        controller: Controller,
+        /// The group above.
+        group: Group,
+    },
+    /// Puts a process into a group. Back: into the one that it was in, unless it is elsewhere by then.
+    Join {
+        /// The controller.
+        controller: Controller,
+        /// The process.
+        process: ProcessId,
+        /// Where it was.
+        from: Group,
+        /// Where it shall be.
+        to: Group,
+    },
+    /// Sets limits on block I/O. Back: each limit that is still as it was set.
+    Limits {
+        /// The group.
+        group: Group,
+        /// The device.
+        device: BlockDevice,
+        /// The limits before.
+        from: Limits,
+        /// The limits after.
+        to: Limits,
+    },
+    /// Sets CPUs and memory nodes of a group. Back: if it is still as it was set.
+    Cpuset {
+        /// The group.
+        group: Group,
+        /// What it was set to.
+        from: Cpuset,
+        /// What it shall be set to.
+        to: Cpuset,
+    },
+    /// Sets the CPUs of each thread. Back: each thread that still has them. A thread that began meanwhile
+    /// gets those that the first thread had.
+    Affinity {
+        /// The process.
+        process: ProcessId,
+        /// The CPUs of each thread before.
+        from: Vec<(u32, Cpus)>,
+        /// The CPUs after.
+        to: Cpus,
+    },
+    /// Sets the share of multiprocessors, in thousandths of a percent. Back: if it is still as it was set.
+    MpsPercent {
+        /// The daemon.
+        server: MpsServer,
+        /// The share before.
+        from: u32,
+        /// The share after.
+        to: u32,
+    },
+    /// Sets the limit on pinned memory. Back: if it is still as it was set.
+    MpsPinned {
+        /// The daemon.
+        server: MpsServer,
+        /// The daemon's number of the device.
+        device: u32,
+        /// The limit before.
+        from: PinnedMib,
+        /// The limit after.
+        to: PinnedMib,
+    },
+    /// Starts an MPS control daemon, or ends it. Back: the other.
+    MpsDaemon {
+        /// The daemon.
+        server: MpsServer,
+        /// Whether it shall run.
+        to: bool,
+    },
+    /// Turns MIG on or off. Back: the other.
+    MigMode {
+        /// The device's UUID.
+        device: String,
+        /// Whether it shall be on.
+        to: bool,
+    },
+    /// Creates an instance. Back: destroys it.
+    Create {
+        /// The device's UUID.
+        device: String,
+        /// The instance.
+        place: MigPlace,
+    },
+    /// Destroys an instance. Back: creates it at the same place. Its UUID is another then.
+    Destroy {
+        /// The device's UUID.
+        device: String,
+        /// The instance.
+        place: MigPlace,
+    },
+    /// Starts a program and waits until it is ready. Back: stops it.
+    Start {
+        /// The program.
+        program: Launch,
+    },
+    /// Stops a program. Back: starts it and waits until it is ready.
+    Stop {
+        /// The program.
+        program: Launch,
+    },
+    /// Replaces a route's file. Back: the old text, if it is still as it was set.
+    Route {
+        /// The file.
+        file: PathBuf,
+        /// The text before; `None` if there was no file.
+        from: Option<String>,
+        /// The text after.
+        to: String,
+    },
+}
+
+/// What a pull does, step by step. It is made before anything is changed, prints as the exact commands and
+/// writes, and is all that is needed to take the pull back: store it before the pull.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The name of the lever, as [`Pull::lever`].
+    pub lever: String,
+    /// The steps. None: everything is as asked already.
+    pub steps: Vec<Step>,
+    /// What each step does, one or more lines each: exact commands and writes.
+    pub words: Vec<String>,
+    /// What may go wrong although the plan is sound, such as another program that sets the layout.
+    pub warnings: Vec<String>,
+}
+
+impl Plan {
+    /// Whether there is nothing to do.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+}
+
+/// The dry run: warnings as comments, then commands and writes.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for warning in &self.warnings {
+            writeln!(f, "# warning: {warning}")?;
+        }
+        if self.is_empty() {
+            writeln!(f, "# nothing to do: it is so already")?;
+        }
+        for words in &self.words {
+            writeln!(f, "{words}")?;
+        }
+        Ok(())
+    }
+}
