@@ -25,12 +25,13 @@ mod queue;
 mod recover;
 mod run;
 mod show;
+mod steward;
 mod surroundings;
 
 pub use command::main;
 pub use error::Error;
 pub use ledger::{
-    Asker, Books, Cordon, Decision, Key, Kind, Lease, Ledger, Moment, Note, Sync, Ticket, now,
+    Asker, Books, Cordon, Decision, Key, Kind, Lease, Ledger, Moment, Note, Steward, Sync, Ticket, now,
 };
 pub use node::{Node, State, Withheld};
 pub use process::{Identity, Life, MARK, Processes};

@@ -5,9 +5,12 @@
 //! job decides by its own policy when it is the first. With a scheduler the whole queue is ordered
 //! by it, and whoever looks gives all their devices.
 
+mod stewarded;
+mod want;
+
 use std::time::Duration;
 
-use mapa_core::{Decision, DeviceId, Policy, Reason, Refusal, Request};
+use mapa_core::{Decision, DeviceId, Reason, Refusal};
 
 use crate::bell::{self, Bell};
 use crate::child::{Happening, Happenings};
@@ -18,58 +21,16 @@ use crate::others::foreign;
 use crate::plan::{Turn, plan};
 use crate::process::Processes;
 use crate::recover::{Recovered, recover};
+use crate::steward;
 
-/// The order of a queue that names no scheduler.
-pub(crate) const FIRST_COME: &str = "first-come";
+pub(crate) use want::{FIRST_COME, Granted, Waiting, Want, waiting};
+use want::{Look, Outcome};
 
 /// How often the first of the queue looks without a bell: somebody who was killed rings none.
 const FIRST_LOOKS: Duration = Duration::from_millis(200);
 
 /// How often the others look.
 const OTHERS_LOOK: Duration = Duration::from_millis(1500);
-
-/// What is asked for.
-pub(crate) struct Want<'a> {
-    /// Who asks.
-    pub asker: &'a Asker,
-    /// The request.
-    pub request: &'a Request,
-    /// The policy that chooses.
-    pub policy: &'a dyn Policy,
-    /// The order of the queue, as a request names it.
-    pub scheduler: &'a str,
-    /// Whether to wait.
-    pub wait: bool,
-    /// How long the job runs at most, seconds.
-    pub seconds: Option<u64>,
-}
-
-/// What was given.
-pub(crate) struct Granted {
-    /// The lease.
-    pub lease: Lease,
-    /// The devices, in rank order.
-    pub placement: Vec<DeviceId>,
-    /// The decision; none if a scheduler made it for the whole queue.
-    pub decision: Option<Decision>,
-}
-
-/// Why somebody waits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Waiting {
-    /// The place in the queue: 1 is the first.
-    pub position: usize,
-    /// How many wait.
-    pub of: usize,
-    /// Why.
-    pub reason: String,
-}
-
-/// The outcome of one look at the ledger.
-enum Look {
-    Granted(Box<Granted>),
-    Waits(i64, Waiting),
-}
 
 /// How asking ended.
 pub(crate) enum Asked {
@@ -171,18 +132,40 @@ impl Desk<'_> {
 
     /// One look: recovers, and gives devices if it is this job's turn.
     fn look(&mut self, want: &Want<'_>, ticket: Option<i64>) -> Result<Look, Error> {
-        let uses = (self.uses)()?;
         let (node, processes) = (self.node, self.processes);
         let mut rung = Vec::new();
-        let look = self.ledger.change(Sync::Boot, |books| {
-            let seen = see(books, node, processes, &want.asker.tenant, &uses)?;
-            let queue = books.queue()?;
-            if want.scheduler == FIRST_COME {
-                first_come(books, node, &seen, &queue, want, ticket)
-            } else {
-                scheduled(books, node, &seen, queue, want, ticket, &mut rung)
-            }
-        });
+        let is_served = self
+            .ledger
+            .read(|books| stewarded::is_served(books, processes, want, ticket))?;
+        let look = if is_served {
+            self.ledger.change(Sync::Boot, |books| {
+                stewarded::look(books, node, processes, want, ticket)
+            })
+        } else {
+            let uses = (self.uses)()?;
+            self.ledger.change(Sync::Boot, |books| {
+                let seen = see(books, node, processes, &want.asker.tenant, &uses)?;
+                if let Some(outcome) = stewarded::answered(books, node, want, ticket)? {
+                    return Ok(outcome);
+                }
+                let queue = books.queue()?;
+                // Whoever has a place keeps its order: that of a daemon which is gone, perhaps.
+                let own = queue.iter().find(|own| Some(own.id) == ticket);
+                let order = own.map(|own| own.scheduler.clone());
+                let want = &Want {
+                    scheduler: order.as_deref().unwrap_or(want.scheduler),
+                    ..*want
+                };
+                if want.scheduler == FIRST_COME {
+                    first_come(books, node, &seen, &queue, want, ticket)
+                } else {
+                    scheduled(books, node, &seen, queue, want, ticket, &mut rung)
+                }
+            })
+        };
+        if is_served && ticket.is_none() {
+            steward::ring(self.ledger.id());
+        }
         for ticket in rung {
             bell::ring(self.ledger.id(), ticket);
         }
@@ -227,14 +210,8 @@ pub(crate) fn ring_first(ledger: &mut Ledger) -> Result<(), Error> {
     if let Some(first) = waiting(&queue).next() {
         bell::ring(ledger.id(), first.id);
     }
+    steward::ring(ledger.id());
     Ok(())
-}
-
-/// Those of the queue that have neither a lease nor a refusal yet.
-fn waiting(queue: &[Ticket]) -> impl Iterator<Item = &Ticket> {
-    queue
-        .iter()
-        .filter(|own| own.lease.is_none() && own.refusal.is_none())
 }
 
 /// Hangs up a bell that tells `happenings`. Without a bell one waits a little longer.
@@ -264,8 +241,6 @@ fn pause_for(happenings: &Happenings, pause: Duration) -> Option<i32> {
         }
     }
 }
-
-type Outcome = Result<Look, Refusal>;
 
 /// First come, first served.
 fn first_come(
@@ -397,7 +372,7 @@ fn give(
     }))
 }
 
-fn grant(
+pub(crate) fn grant(
     books: &Books<'_>,
     node: &Node,
     asker: &Asker,
@@ -446,32 +421,6 @@ fn scheduled(
             id
         }
     };
-    let own = queue.iter().find(|own| own.id == id);
-    let found = own.and_then(|own| own.lease);
-    if let Some(found) = found {
-        books.dequeue(id)?;
-        let lease = books.leases()?.into_iter().find(|own| own.id == found);
-        let lease = lease.ok_or_else(|| {
-            Error::at(
-                "the ledger",
-                format_args!("lease {found} of ticket {id} is gone"),
-            )
-        })?;
-        let placement = lease
-            .devices
-            .iter()
-            .filter_map(|key| node.device(key))
-            .collect();
-        return Ok(Ok(Look::Granted(Box::new(Granted {
-            lease,
-            placement,
-            decision: None,
-        }))));
-    }
-    if let Some(why) = own.and_then(|own| own.refusal.clone()) {
-        books.leave(&want.asker.tenant, id, &why)?;
-        return Ok(Err(refusal_of(&why)));
-    }
     let turns = plan(node, &seen.state, &seen.recovered.leases, &queue, now())?;
     let mut given = None;
     for (other, turn) in turns {
@@ -535,14 +484,4 @@ fn scheduled(
     };
     books.waits(id, &waits.reason)?;
     Ok(Ok(Look::Waits(id, waits)))
-}
-
-/// A refusal that another program wrote into the queue.
-fn refusal_of(text: &str) -> Refusal {
-    let (kind, why) = text.split_once(": ").unwrap_or(("busy", text));
-    let reason = Reason::Rule(why.to_owned().into());
-    match kind {
-        "infeasible" => Refusal::Infeasible(reason),
-        _ => Refusal::Busy(reason),
-    }
 }

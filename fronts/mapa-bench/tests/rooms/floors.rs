@@ -286,6 +286,7 @@ pub(crate) const FLOORS: [Floors; 14] = [
             "others",
             "surroundings",
             "bell",
+            "steward",
             "gate",
             "child",
             "cli",

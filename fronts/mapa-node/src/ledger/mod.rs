@@ -9,6 +9,7 @@
 mod books;
 mod rows;
 mod schema;
+mod stewards;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use crate::error::Error;
 
 pub use books::Books;
-pub use rows::{Asker, Cordon, Decision, Key, Kind, Lease, Moment, Note, Ticket, now};
+pub use rows::{Asker, Cordon, Decision, Key, Kind, Lease, Moment, Note, Steward, Ticket, now};
 
 /// How long a program waits for another's transaction. Transactions take milliseconds, longer where
 /// a recovery looks at all processes; many of them, or a stopped program, make one wait.
