@@ -1,7 +1,8 @@
 //! Running a command that may hang. After a time limit the command is killed together with every
 //! process that it started, and the caller waits no longer.
 
-use std::io::{self, Read};
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -26,13 +27,74 @@ pub(crate) enum Failure {
     System(io::Error),
 }
 
+/// What a command is told besides its arguments.
+#[derive(Default)]
+pub(crate) struct Told {
+    /// Its standard input: some lines at most, which a pipe takes at once.
+    pub(crate) input: Vec<u8>,
+    /// What is added to its environment.
+    pub(crate) env: Vec<(OsString, OsString)>,
+}
+
 /// The output of a command, if it ends without an error within the limit. Output is cut off one
 /// byte after [`MAX_BYTES`], so that a reader rejects longer output as too large.
 pub(crate) fn run(program: &Path, words: &[&str], limit: Duration) -> Result<Vec<u8>, Failure> {
+    tell(program, words, Told::default(), limit)
+}
+
+/// Runs a command that leaves a process behind, as a daemon does: nothing of it is read, so that the
+/// process may keep what it was given.
+#[cfg(target_os = "linux")]
+pub(crate) fn detach(
+    program: &Path,
+    words: &[&str],
+    env: &[(OsString, OsString)],
+    limit: Duration,
+) -> Result<(), Failure> {
+    let mut child = std::process::Command::new(program)
+        .args(words)
+        .envs(env.iter().map(|(key, value)| (key, value)))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Failure::Missing,
+            _ => Failure::System(error),
+        })?;
+    let deadline = Instant::now() + limit;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => return Err(Failure::Failed(status, String::new())),
+            Ok(None) if Instant::now() < deadline => thread::sleep(Duration::from_millis(5)),
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(Failure::Hung(limit));
+            }
+            Err(error) => return Err(Failure::System(error)),
+        }
+    }
+}
+
+/// As [`run`], for a command that reads its standard input.
+pub(crate) fn tell(
+    program: &Path,
+    words: &[&str],
+    told: Told,
+    limit: Duration,
+) -> Result<Vec<u8>, Failure> {
     let mut command = CommandWrap::with_new(program, |command| {
+        let input = if told.input.is_empty() {
+            Stdio::null()
+        } else {
+            Stdio::piped()
+        };
         command
             .args(words)
-            .stdin(Stdio::null())
+            .envs(told.env)
+            .stdin(input)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
     });
@@ -44,6 +106,10 @@ pub(crate) fn run(program: &Path, words: &[&str], limit: Duration) -> Result<Vec
         _ => Failure::System(error),
     })?;
     let deadline = Instant::now() + limit;
+    if let Some(mut pipe) = child.stdin().take() {
+        // A command that reads nothing closes the pipe, and says so by how it ends.
+        let _ = pipe.write_all(&told.input);
+    }
     let (out, err) = (
         collect(child.stdout().take()),
         collect(child.stderr().take()),

@@ -72,25 +72,41 @@ fn back(hands: &mut Hands, step: &Step) -> Result<(), LeverError> {
         Step::Affinity { process, from, to } => {
             gone_is_fine(free_threads(hands, *process, from, to))
         }
-        Step::MpsPercent { server, from, to } => {
-            // A daemon that has ended has forgotten the share.
-            if hands.mps.is_running(server) && hands.mps.percent(server)? == *to {
-                hands.mps.set_percent(server, *from)
-            } else {
-                Ok(())
+        Step::MpsPercent {
+            server,
+            scope,
+            from,
+            to,
+        } => {
+            // A daemon or server that has ended has forgotten its share.
+            if !hands.mps.is_running(server) {
+                return Ok(());
             }
+            gone_is_fine(hands.mps.percent(server, *scope).and_then(|has| {
+                if has == *to {
+                    hands.mps.set_percent(server, *scope, *from)
+                } else {
+                    Ok(())
+                }
+            }))
         }
         Step::MpsPinned {
             server,
+            scope,
             device,
             from,
             to,
         } => {
-            if hands.mps.is_running(server) && hands.mps.pinned(server, *device)? == *to {
-                hands.mps.set_pinned(server, *device, *from)
-            } else {
-                Ok(())
+            if !hands.mps.is_running(server) {
+                return Ok(());
             }
+            gone_is_fine(hands.mps.pinned(server, *scope, *device).and_then(|has| {
+                if has == *to {
+                    hands.mps.set_pinned(server, *scope, *device, *from)
+                } else {
+                    Ok(())
+                }
+            }))
         }
         Step::MpsDaemon { server, to: true } => hands.mps.quit(server),
         Step::MpsDaemon { server, to: false } => hands.mps.start(server),

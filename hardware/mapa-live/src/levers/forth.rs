@@ -36,10 +36,16 @@ pub(crate) fn act(hands: &mut Hands, step: &Step) -> Result<(), LeverError> {
             taken(|| hands.cpusets.words(group, to), &has, to)
         }
         Step::Affinity { process, to, .. } => set_threads(hands, *process, to),
-        Step::MpsPercent { server, to, .. } => hands.mps.set_percent(server, *to),
+        Step::MpsPercent {
+            server, scope, to, ..
+        } => hands.mps.set_percent(server, *scope, *to),
         Step::MpsPinned {
-            server, device, to, ..
-        } => hands.mps.set_pinned(server, *device, *to),
+            server,
+            scope,
+            device,
+            to,
+            ..
+        } => hands.mps.set_pinned(server, *scope, *device, *to),
         Step::MpsDaemon { server, to: true } => hands.mps.start(server),
         Step::MpsDaemon { server, to: false } => hands.mps.quit(server),
         Step::MigMode { device, to } => hands.mig.set_mode(device, *to),

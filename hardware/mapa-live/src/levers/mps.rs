@@ -16,6 +16,22 @@ pub struct MpsServer(pub PathBuf);
 /// A limit on pinned device memory, MiB, as MPS has it; `None` is no limit.
 pub type PinnedMib = Option<u64>;
 
+/// The limit, in MiB, from which on there is none: MPS has no word for no limit, and no device has so much.
+pub const NO_PINNED_LIMIT_MIB: u64 = 1 << 20;
+
+/// Whose value it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(tag = "of", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum MpsScope {
+    /// The daemon's: servers that it starts from now on have it.
+    Daemon,
+    /// That of a server which runs: clients that it gets from now on have it.
+    Server {
+        /// The server's process id, as the daemon lists it.
+        pid: u32,
+    },
+}
+
 /// MPS control daemons. [`MpsCommand`](crate::levers::MpsCommand) speaks to NVIDIA's through its command,
 /// [`Twin`](crate::levers::Twin) simulates one.
 ///
@@ -29,31 +45,48 @@ pub trait Mps: Send {
     /// Whether the daemon answers.
     fn is_running(&self, server: &MpsServer) -> bool;
 
-    /// The default share of multiprocessors, in thousandths of a percent (100,000 is all).
+    /// The daemon and its servers, whose values may differ.
     ///
     /// # Errors
-    /// [Missing](LeverError::Missing): no daemon. Its answer is no number.
-    fn percent(&self, server: &MpsServer) -> Result<u32, LeverError>;
+    /// [Missing](LeverError::Missing): no daemon.
+    fn scopes(&self, server: &MpsServer) -> Result<Vec<MpsScope>, LeverError>;
 
-    /// Sets the default share of multiprocessors, in thousandths of a percent.
+    /// The share of multiprocessors, in thousandths of a percent (100,000 is all).
+    ///
+    /// # Errors
+    /// [Missing](LeverError::Missing): no daemon, or no such server. Its answer is no number.
+    fn percent(&self, server: &MpsServer, scope: MpsScope) -> Result<u32, LeverError>;
+
+    /// Sets the share of multiprocessors, in thousandths of a percent.
     ///
     /// # Errors
     /// [Not taken](LeverError::NotTaken): the daemon kept another value.
-    fn set_percent(&mut self, server: &MpsServer, thousandths: u32) -> Result<(), LeverError>;
+    fn set_percent(
+        &mut self,
+        server: &MpsServer,
+        scope: MpsScope,
+        thousandths: u32,
+    ) -> Result<(), LeverError>;
 
-    /// The default limit on pinned memory on a device, by the daemon's number of it.
+    /// The limit on pinned memory on a device, by the daemon's number of it.
     ///
     /// # Errors
     /// As for [`percent`](Self::percent).
-    fn pinned(&self, server: &MpsServer, device: u32) -> Result<PinnedMib, LeverError>;
+    fn pinned(
+        &self,
+        server: &MpsServer,
+        scope: MpsScope,
+        device: u32,
+    ) -> Result<PinnedMib, LeverError>;
 
-    /// Sets the default limit on pinned memory on a device.
+    /// Sets the limit on pinned memory on a device.
     ///
     /// # Errors
     /// As for [`set_percent`](Self::set_percent).
     fn set_pinned(
         &mut self,
         server: &MpsServer,
+        scope: MpsScope,
         device: u32,
         limit: PinnedMib,
     ) -> Result<(), LeverError>;
@@ -78,9 +111,9 @@ pub trait Mps: Send {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MpsLine {
     /// [`Mps::set_percent`].
-    Percent(u32),
+    Percent(MpsScope, u32),
     /// [`Mps::set_pinned`].
-    Pinned(u32, PinnedMib),
+    Pinned(MpsScope, u32, PinnedMib),
     /// [`Mps::start`].
     Start,
     /// [`Mps::quit`].

@@ -50,13 +50,19 @@ fn steps(hands: &Hands, pull: &Pull, warnings: &mut Vec<String>) -> Result<Vec<S
             bounds
                 .mps_percent
                 .check("mps_percent", u64::from(*percent), "percent")?;
-            let (from, to) = (hands.mps.percent(server)?, percent * 1000);
+            let to = percent * 1000;
+            let mut steps = Vec::new();
+            for scope in hands.mps.scopes(server)? {
+                let from = hands.mps.percent(server, scope)?;
+                steps.extend(only_if(from != to, || Step::MpsPercent {
+                    server: server.clone(),
+                    scope,
+                    from,
+                    to,
+                }));
+            }
             warnings.push("MPS clients that run keep the share that they started with".to_owned());
-            Ok(only_if(from != to, || Step::MpsPercent {
-                server: server.clone(),
-                from,
-                to,
-            }))
+            Ok(steps)
         }
         Pull::MpsPinned {
             server,
@@ -66,14 +72,19 @@ fn steps(hands: &Hands, pull: &Pull, warnings: &mut Vec<String>) -> Result<Vec<S
             if let Some(mib) = mib {
                 bounds.mps_pinned_mib.check("mps_pinned_mib", *mib, "MiB")?;
             }
-            let from = hands.mps.pinned(server, *device)?;
+            let mut steps = Vec::new();
+            for scope in hands.mps.scopes(server)? {
+                let from = hands.mps.pinned(server, scope, *device)?;
+                steps.extend(only_if(from != *mib, || Step::MpsPinned {
+                    server: server.clone(),
+                    scope,
+                    device: *device,
+                    from,
+                    to: *mib,
+                }));
+            }
             warnings.push("MPS clients that run keep the limit that they started with".to_owned());
-            Ok(only_if(from != *mib, || Step::MpsPinned {
-                server: server.clone(),
-                device: *device,
-                from,
-                to: *mib,
-            }))
+            Ok(steps)
         }
         Pull::MpsDaemon { server, running } => {
             Ok(only_if(hands.mps.is_running(server) != *running, || {
@@ -357,10 +368,18 @@ fn words(hands: &Hands, step: &Step) -> String {
                 lines.join("\n")
             )
         }
-        Step::MpsPercent { server, to, .. } => hands.mps.words(server, &MpsLine::Percent(*to)),
+        Step::MpsPercent {
+            server, scope, to, ..
+        } => hands.mps.words(server, &MpsLine::Percent(*scope, *to)),
         Step::MpsPinned {
-            server, device, to, ..
-        } => hands.mps.words(server, &MpsLine::Pinned(*device, *to)),
+            server,
+            scope,
+            device,
+            to,
+            ..
+        } => hands
+            .mps
+            .words(server, &MpsLine::Pinned(*scope, *device, *to)),
         Step::MpsDaemon { server, to: true } => hands.mps.words(server, &MpsLine::Start),
         Step::MpsDaemon { server, to: false } => hands.mps.words(server, &MpsLine::Quit),
         Step::MigMode { device, to } => hands.mig.words(MigWords::Mode(device, *to)),

@@ -11,7 +11,7 @@ use super::cpuset::Cpuset;
 use super::group::{Controller, Group};
 use super::launch::{Launch, Route};
 use super::mig::{MigLayout, MigPlace};
-use super::mps::{MpsServer, PinnedMib};
+use super::mps::{MpsScope, MpsServer, PinnedMib};
 use crate::kernel::{Cpus, ProcessId};
 
 /// What is asked of a lever.
@@ -54,14 +54,16 @@ pub enum Pull {
         /// By which controllers.
         controllers: Vec<Controller>,
     },
-    /// Set the share of multiprocessors of MPS clients that start from now on.
+    /// Set the share of multiprocessors of MPS clients that start from now on, of the daemon and of each server
+    /// that runs.
     MpsPercent {
         /// The daemon.
         server: MpsServer,
         /// The share, percent.
         percent: u32,
     },
-    /// Limit the pinned device memory of MPS clients that start from now on.
+    /// Limit the pinned device memory of MPS clients that start from now on, of the daemon and of each server
+    /// that runs.
     MpsPinned {
         /// The daemon.
         server: MpsServer,
@@ -235,6 +237,8 @@ pub enum Step {
     MpsPercent {
         /// The daemon.
         server: MpsServer,
+        /// The daemon's own, or that of a server.
+        scope: MpsScope,
         /// The share before.
         from: u32,
         /// The share after.
@@ -244,6 +248,8 @@ pub enum Step {
     MpsPinned {
         /// The daemon.
         server: MpsServer,
+        /// The daemon's own, or that of a server.
+        scope: MpsScope,
         /// The daemon's number of the device.
         device: u32,
         /// The limit before.

@@ -16,7 +16,7 @@ use super::group::{Controller, Group, GroupAct, Groups};
 use super::hands::Hands;
 use super::launch::{Launch, Programs};
 use super::mig::{MigControl, MigDevice, MigOffer, MigPlace, MigState, MigWords};
-use super::mps::{Mps, MpsLine, MpsServer, PinnedMib};
+use super::mps::{Mps, MpsLine, MpsScope, MpsServer, PinnedMib};
 use crate::kernel::{Cpus, ProcessId};
 
 /// A change that fails.
@@ -42,14 +42,32 @@ pub struct TwinState {
     pub cpusets: BTreeMap<Group, Cpuset>,
     /// The CPUs of threads, by process and thread.
     pub threads: BTreeMap<(u32, u32), Cpus>,
-    /// MPS daemons: the share in thousandths of a percent, and limits of pinned memory by device.
-    pub mps: BTreeMap<MpsServer, (u32, BTreeMap<u32, u64>)>,
+    /// MPS daemons, each with its own values and those of its servers.
+    pub mps: BTreeMap<MpsServer, BTreeMap<MpsScope, TwinMps>>,
     /// Partitions of devices, by UUID.
     pub mig: BTreeMap<String, MigState>,
     /// The marks of programs that run.
     pub programs: BTreeSet<String>,
     /// What the files of routes say.
     pub routes: BTreeMap<PathBuf, String>,
+}
+
+/// What an MPS daemon, or a server, was set to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TwinMps {
+    /// The share of multiprocessors, in thousandths of a percent.
+    pub percent: u32,
+    /// Limits of pinned memory by device, MiB.
+    pub pinned: BTreeMap<u32, u64>,
+}
+
+impl Default for TwinMps {
+    fn default() -> Self {
+        Self {
+            percent: 100_000,
+            pinned: BTreeMap::new(),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -184,10 +202,12 @@ impl Twin {
         }
     }
 
-    /// Starts an MPS daemon.
-    pub fn add_mps(&self, server: &MpsServer) {
-        let fresh = (100_000, BTreeMap::new());
-        self.inside().state.mps.insert(server.clone(), fresh);
+    /// Starts an MPS daemon with servers.
+    pub fn add_mps(&self, server: &MpsServer, servers: &[u32]) {
+        let own = servers.iter().map(|&pid| MpsScope::Server { pid });
+        let scopes = [MpsScope::Daemon].into_iter().chain(own);
+        let scopes = scopes.map(|scope| (scope, TwinMps::default())).collect();
+        self.inside().state.mps.insert(server.clone(), scopes);
     }
 
     /// A program of this mark is never ready.
@@ -283,10 +303,11 @@ impl Inside {
         })
     }
 
-    fn server(&mut self, server: &MpsServer) -> Result<&mut (u32, BTreeMap<u32, u64>), LeverError> {
-        self.state.mps.get_mut(server).ok_or_else(|| {
+    fn mps(&mut self, server: &MpsServer, scope: MpsScope) -> Result<&mut TwinMps, LeverError> {
+        let daemon = self.state.mps.get_mut(server);
+        daemon.and_then(|own| own.get_mut(&scope)).ok_or_else(|| {
             LeverError::missing(
-                format!("MPS daemon {}", server.0.display()),
+                format!("MPS {} {scope:?}", server.0.display()),
                 "it does not run",
             )
         })
@@ -502,29 +523,51 @@ impl Mps for Twin {
         self.inside().state.mps.contains_key(server)
     }
 
-    fn percent(&self, server: &MpsServer) -> Result<u32, LeverError> {
-        Ok(self.inside().server(server)?.0)
+    fn scopes(&self, server: &MpsServer) -> Result<Vec<MpsScope>, LeverError> {
+        let mut inside = self.inside();
+        inside.mps(server, MpsScope::Daemon)?;
+        Ok(inside.state.mps[server].keys().copied().collect())
     }
 
-    fn set_percent(&mut self, server: &MpsServer, thousandths: u32) -> Result<(), LeverError> {
+    fn percent(&self, server: &MpsServer, scope: MpsScope) -> Result<u32, LeverError> {
+        Ok(self.inside().mps(server, scope)?.percent)
+    }
+
+    fn set_percent(
+        &mut self,
+        server: &MpsServer,
+        scope: MpsScope,
+        thousandths: u32,
+    ) -> Result<(), LeverError> {
         self.change("set the share", |inside, _| {
-            inside.server(server)?.0 = thousandths;
+            inside.mps(server, scope)?.percent = thousandths;
             Ok(())
         })
     }
 
-    fn pinned(&self, server: &MpsServer, device: u32) -> Result<PinnedMib, LeverError> {
-        Ok(self.inside().server(server)?.1.get(&device).copied())
+    fn pinned(
+        &self,
+        server: &MpsServer,
+        scope: MpsScope,
+        device: u32,
+    ) -> Result<PinnedMib, LeverError> {
+        Ok(self
+            .inside()
+            .mps(server, scope)?
+            .pinned
+            .get(&device)
+            .copied())
     }
 
     fn set_pinned(
         &mut self,
         server: &MpsServer,
+        scope: MpsScope,
         device: u32,
         limit: PinnedMib,
     ) -> Result<(), LeverError> {
         self.change("limit pinned memory", |inside, _| {
-            let own = &mut inside.server(server)?.1;
+            let own = &mut inside.mps(server, scope)?.pinned;
             match limit {
                 Some(mib) => own.insert(device, mib),
                 None => own.remove(&device),
@@ -535,7 +578,7 @@ impl Mps for Twin {
 
     fn start(&mut self, server: &MpsServer) -> Result<(), LeverError> {
         self.change("start MPS", |inside, _| {
-            let fresh = || (100_000, BTreeMap::new());
+            let fresh = || [(MpsScope::Daemon, TwinMps::default())].into();
             inside.state.mps.entry(server.clone()).or_insert_with(fresh);
             Ok(())
         })

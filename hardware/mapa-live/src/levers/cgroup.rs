@@ -1,0 +1,371 @@
+//! The kernel's control groups, of both versions, by their files.
+//!
+//! On v1 each controller has a hierarchy of its own below the root (`blkio/`, `cpuset/`). On v2 all share
+//! one, at the root or at `unified/`. A machine may have a controller on v1 and the core of v2 beside it
+//! (hybrid), so the version is looked up for each controller.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+
+use super::block_io::{BlockDevice, BlockIo, Limits};
+use super::cpuset::{Cpuset, Cpusets};
+use super::error::LeverError;
+use super::group::{Controller, Group, GroupAct, Groups};
+use crate::kernel::{Cpus, ProcessId, files};
+use crate::roots::Roots;
+
+/// The control groups of this machine, below [`Roots::cgroup`].
+#[derive(Clone, Debug)]
+pub struct CgroupTree {
+    cgroup: PathBuf,
+    proc: PathBuf,
+}
+
+/// The version of a controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    V1,
+    V2,
+}
+
+/// The files of v1 with a limit each, in the order of [`Limits::parts`].
+const V1_FILES: [&str; 4] = [
+    "blkio.throttle.read_bps_device",
+    "blkio.throttle.write_bps_device",
+    "blkio.throttle.read_iops_device",
+    "blkio.throttle.write_iops_device",
+];
+
+/// The keys of v2's `io.max`, in the same order.
+const V2_KEYS: [&str; 4] = ["rbps", "wbps", "riops", "wiops"];
+
+impl CgroupTree {
+    /// The control groups below these roots.
+    #[must_use]
+    pub fn new(roots: &Roots) -> Self {
+        Self {
+            cgroup: roots.cgroup.clone(),
+            proc: roots.proc.clone(),
+        }
+    }
+
+    /// The version of a controller on this machine, and the root of its hierarchy.
+    fn hierarchy(&self, controller: Controller) -> Result<(Version, PathBuf), LeverError> {
+        let v1 = self.cgroup.join(controller.v1());
+        if v1.join("cgroup.procs").is_file() && v1.join("notify_on_release").is_file() {
+            return Ok((Version::V1, v1));
+        }
+        for v2 in [self.cgroup.clone(), self.cgroup.join("unified")] {
+            let list = files::read(&v2.join("cgroup.controllers")).unwrap_or_default();
+            if list.split_whitespace().any(|own| own == controller.v2()) {
+                return Ok((Version::V2, v2));
+            }
+        }
+        Err(LeverError::missing(
+            format!("cgroup controller {}", controller.v2()),
+            format!(
+                "expected {} on v1, or `{}` in cgroup.controllers on v2, below {}",
+                controller.v1(),
+                controller.v2(),
+                self.cgroup.display()
+            ),
+        ))
+    }
+
+    fn folder(&self, controller: Controller, group: &Group) -> Result<PathBuf, LeverError> {
+        Ok(self.hierarchy(controller)?.1.join(group.path()))
+    }
+
+    /// The files of a group with limits of block I/O, and what is written to each.
+    fn limit_writes(
+        &self,
+        group: &Group,
+        device: BlockDevice,
+        limits: Limits,
+    ) -> Result<Vec<(PathBuf, String)>, LeverError> {
+        let (version, root) = self.hierarchy(Controller::BlockIo)?;
+        let folder = root.join(group.path());
+        Ok(match version {
+            Version::V1 => V1_FILES
+                .iter()
+                .zip(limits.parts())
+                // Zero lifts a limit.
+                .map(|(file, limit)| {
+                    (
+                        folder.join(file),
+                        format!("{device} {}", limit.unwrap_or(0)),
+                    )
+                })
+                .collect(),
+            Version::V2 => {
+                let mut line = device.to_string();
+                for (key, limit) in V2_KEYS.iter().zip(limits.parts()) {
+                    let limit = limit.map_or("max".to_owned(), |limit| limit.to_string());
+                    line += &format!(" {key}={limit}");
+                }
+                vec![(folder.join("io.max"), line)]
+            }
+        })
+    }
+
+    fn cpuset_writes(
+        &self,
+        group: &Group,
+        set: &Cpuset,
+    ) -> Result<[(PathBuf, String); 2], LeverError> {
+        let folder = self.folder(Controller::Cpuset, group)?;
+        // An empty line empties a set; an empty write does nothing.
+        Ok([
+            (folder.join("cpuset.cpus"), format!("{}\n", set.cpus)),
+            (folder.join("cpuset.mems"), format!("{}\n", set.mems)),
+        ])
+    }
+
+    fn read_set(&self, path: PathBuf) -> Result<Cpus, LeverError> {
+        let text = files::read(&path).map_err(|error| refused("read", &path, &error))?;
+        let set = text.parse();
+        set.map_err(|why: String| LeverError::failed(path.display().to_string(), why))
+    }
+}
+
+/// What the kernel said to an access of a file, as a fact.
+fn refused(what: &str, path: &std::path::Path, error: &io::Error) -> LeverError {
+    let what = format!("{what} {}", path.display());
+    match error.kind() {
+        ErrorKind::NotFound => LeverError::missing(what, "there is no such file"),
+        ErrorKind::ResourceBusy | ErrorKind::DirectoryNotEmpty => {
+            LeverError::busy(what, error.to_string())
+        }
+        // No such process.
+        _ if error.raw_os_error() == Some(3) => LeverError::missing(what, "the process has ended"),
+        _ => LeverError::failed(what, error.to_string()),
+    }
+}
+
+/// Writes a text to one of the kernel's files.
+fn put(path: &std::path::Path, text: &str) -> Result<(), LeverError> {
+    files::write(path, text)
+        .map_err(|error| refused(&format!("write `{}` to", text.trim()), path, &error))
+}
+
+/// A write as a shell does it.
+fn echo((path, text): &(PathBuf, String)) -> String {
+    format!("echo '{}' > {}", text.trim_end(), path.display())
+}
+
+/// Words for what cannot be told, since the machine lacks it.
+fn or_why(words: Result<String, LeverError>) -> String {
+    words.unwrap_or_else(|error| format!("# {error}"))
+}
+
+impl Groups for CgroupTree {
+    fn exists(&self, controller: Controller, group: &Group) -> Result<bool, LeverError> {
+        Ok(self.folder(controller, group)?.is_dir())
+    }
+
+    fn make(&mut self, controller: Controller, group: &Group) -> Result<(), LeverError> {
+        let (version, root) = self.hierarchy(controller)?;
+        let folder = root.join(group.path());
+        match fs::create_dir(&folder) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(refused("mkdir", &folder, &error)),
+        }
+        if version == Version::V1 && controller == Controller::Cpuset {
+            // A group of v1 without CPUs and nodes takes no process.
+            let own = self.cpuset(group)?;
+            let above = self.allowed(group)?;
+            if own.cpus.is_empty() || own.mems.is_empty() {
+                self.set_cpuset(group, &above)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, controller: Controller, group: &Group) -> Result<(), LeverError> {
+        let folder = self.folder(controller, group)?;
+        match fs::remove_dir(&folder) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(refused("rmdir", &folder, &error)),
+        }
+    }
+
+    fn is_passed_on(&self, controller: Controller, group: &Group) -> Result<bool, LeverError> {
+        let (version, root) = self.hierarchy(controller)?;
+        if version == Version::V1 {
+            return Ok(true);
+        }
+        let path = root.join(group.path()).join("cgroup.subtree_control");
+        let list = files::read(&path).map_err(|error| refused("read", &path, &error))?;
+        Ok(list.split_whitespace().any(|own| own == controller.v2()))
+    }
+
+    fn pass_on(
+        &mut self,
+        controller: Controller,
+        group: &Group,
+        on: bool,
+    ) -> Result<(), LeverError> {
+        let (version, root) = self.hierarchy(controller)?;
+        if version == Version::V1 {
+            return Ok(());
+        }
+        let sign = if on { '+' } else { '-' };
+        put(
+            &root.join(group.path()).join("cgroup.subtree_control"),
+            &format!("{sign}{}", controller.v2()),
+        )
+    }
+
+    fn group_of(&self, controller: Controller, process: ProcessId) -> Result<Group, LeverError> {
+        let (version, _) = self.hierarchy(controller)?;
+        let path = self.proc.join(process.pid.to_string()).join("cgroup");
+        let text = files::read(&path).map_err(|error| refused("read", &path, &error))?;
+        if !process.is_alive(&self.proc) {
+            return Err(LeverError::missing(
+                format!("process {}", process.pid),
+                "it has ended",
+            ));
+        }
+        // Lines such as `7:blkio:/mapa`; that of v2 is `0::/mapa`.
+        let own = text.lines().find_map(|line| {
+            let mut parts = line.splitn(3, ':').skip(1);
+            let (controllers, group) = (parts.next()?, parts.next()?);
+            let is = match version {
+                Version::V1 => controllers.split(',').any(|own| own == controller.v1()),
+                Version::V2 => controllers.is_empty(),
+            };
+            is.then_some(group)
+        });
+        Group::new(own.ok_or_else(|| {
+            LeverError::failed(
+                path.display().to_string(),
+                "expected a line of the controller",
+            )
+        })?)
+    }
+
+    fn join(
+        &mut self,
+        controller: Controller,
+        process: ProcessId,
+        group: &Group,
+    ) -> Result<(), LeverError> {
+        if !process.is_alive(&self.proc) {
+            return Err(LeverError::missing(
+                format!("process {}", process.pid),
+                "it has ended",
+            ));
+        }
+        let procs = self.folder(controller, group)?.join("cgroup.procs");
+        put(&procs, &process.pid.to_string())
+    }
+
+    fn words(&self, act: GroupAct<'_>) -> String {
+        or_why(match act {
+            GroupAct::Make(controller, group) => self
+                .folder(controller, group)
+                .map(|folder| format!("mkdir {}", folder.display())),
+            GroupAct::PassOn(controller, group) => self.folder(controller, group).map(|folder| {
+                let file = folder.join("cgroup.subtree_control");
+                echo(&(file, format!("+{}", controller.v2())))
+            }),
+            GroupAct::Join(controller, process, group) => self
+                .folder(controller, group)
+                .map(|folder| echo(&(folder.join("cgroup.procs"), process.pid.to_string()))),
+        })
+    }
+}
+
+impl BlockIo for CgroupTree {
+    fn limits(&self, group: &Group, device: BlockDevice) -> Result<Limits, LeverError> {
+        let (version, root) = self.hierarchy(Controller::BlockIo)?;
+        let folder = root.join(group.path());
+        // The line of the device, without its numbers.
+        let of = |path: PathBuf| -> Result<Option<String>, LeverError> {
+            let text = files::read(&path).map_err(|error| refused("read", &path, &error))?;
+            let lines = text.lines().filter_map(|line| line.split_once(' '));
+            let numbers = device.to_string();
+            // The kernel has one line for each device; of a file that is only like it the last one holds.
+            let own = lines.filter(|(own, _)| *own == numbers).last();
+            Ok(own.map(|(_, rest)| rest.trim().to_owned()))
+        };
+        let mut parts = [None; 4];
+        match version {
+            Version::V1 => {
+                for (part, file) in parts.iter_mut().zip(V1_FILES) {
+                    let limit = of(folder.join(file))?.and_then(|text| text.parse().ok());
+                    *part = limit.filter(|&limit: &u64| limit > 0);
+                }
+            }
+            Version::V2 => {
+                let line = of(folder.join("io.max"))?.unwrap_or_default();
+                for (part, key) in parts.iter_mut().zip(V2_KEYS) {
+                    let mut words = line.split_whitespace();
+                    let value = words.find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
+                    *part = value.and_then(|value| value.parse().ok());
+                }
+            }
+        }
+        Ok(Limits::of_parts(parts))
+    }
+
+    fn set_limits(
+        &mut self,
+        group: &Group,
+        device: BlockDevice,
+        limits: Limits,
+    ) -> Result<(), LeverError> {
+        for (path, text) in self.limit_writes(group, device, limits)? {
+            put(&path, &text)?;
+        }
+        Ok(())
+    }
+
+    fn words(&self, group: &Group, device: BlockDevice, limits: Limits) -> String {
+        or_why(self.limit_writes(group, device, limits).map(|writes| {
+            let lines: Vec<String> = writes.iter().map(echo).collect();
+            lines.join("\n")
+        }))
+    }
+}
+
+impl Cpusets for CgroupTree {
+    fn cpuset(&self, group: &Group) -> Result<Cpuset, LeverError> {
+        let folder = self.folder(Controller::Cpuset, group)?;
+        Ok(Cpuset {
+            cpus: self.read_set(folder.join("cpuset.cpus"))?,
+            mems: self.read_set(folder.join("cpuset.mems"))?,
+        })
+    }
+
+    fn allowed(&self, group: &Group) -> Result<Cpuset, LeverError> {
+        let (version, root) = self.hierarchy(Controller::Cpuset)?;
+        let above = group.above().last().cloned().unwrap_or_default();
+        let folder = root.join(above.path());
+        let (cpus, mems) = match version {
+            Version::V1 => ("cpuset.cpus", "cpuset.mems"),
+            Version::V2 => ("cpuset.cpus.effective", "cpuset.mems.effective"),
+        };
+        Ok(Cpuset {
+            cpus: self.read_set(folder.join(cpus))?,
+            mems: self.read_set(folder.join(mems))?,
+        })
+    }
+
+    fn set_cpuset(&mut self, group: &Group, set: &Cpuset) -> Result<(), LeverError> {
+        for (path, text) in self.cpuset_writes(group, set)? {
+            put(&path, &text)?;
+        }
+        Ok(())
+    }
+
+    fn words(&self, group: &Group, set: &Cpuset) -> String {
+        or_why(
+            self.cpuset_writes(group, set)
+                .map(|writes| writes.iter().map(echo).collect::<Vec<_>>().join("\n")),
+        )
+    }
+}

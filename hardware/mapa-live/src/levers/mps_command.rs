@@ -1,0 +1,311 @@
+//! NVIDIA's MPS control daemon, through its command `nvidia-cuda-mps-control`.
+//!
+//! The command takes a line on its standard input and prints the daemon's answer. The daemon keeps the old
+//! value, and reports no error, if a value is out of range or a command is unknown. So each value is read
+//! back, and an answer that is no value is an error that quotes it.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::error::LeverError;
+use super::mps::{Mps, MpsLine, MpsScope, MpsServer, NO_PINNED_LIMIT_MIB, PinnedMib};
+use crate::command::{self, Failure, Told};
+
+/// MPS control daemons behind the command.
+#[derive(Clone, Debug)]
+pub struct MpsCommand {
+    /// The command: a path, or a name that is in `PATH` [default: `nvidia-cuda-mps-control`].
+    pub command: PathBuf,
+    /// How long each call may take, and a daemon to start or end [default: 30 seconds].
+    pub time_limit: Duration,
+}
+
+impl Default for MpsCommand {
+    fn default() -> Self {
+        Self {
+            command: PathBuf::from("nvidia-cuda-mps-control"),
+            time_limit: Duration::from_secs(30),
+        }
+    }
+}
+
+impl MpsCommand {
+    /// Tells the daemon a line; the answer is what the command prints.
+    fn tell(&self, server: &MpsServer, line: &str) -> Result<String, LeverError> {
+        self.call(server, &[], &format!("{line}\n"))
+            .map_err(|failure| self.error(server, line, failure))
+    }
+
+    fn call(&self, server: &MpsServer, words: &[&str], input: &str) -> Result<String, Failure> {
+        let told = Told {
+            input: input.as_bytes().to_vec(),
+            env: vec![(
+                "CUDA_MPS_PIPE_DIRECTORY".into(),
+                server.0.clone().into_os_string(),
+            )],
+        };
+        let out = command::tell(&self.command, words, told, self.time_limit)?;
+        Ok(String::from_utf8_lossy(&out).trim().to_owned())
+    }
+
+    fn error(&self, server: &MpsServer, line: &str, failure: Failure) -> LeverError {
+        let what = self.shell(server, line);
+        match failure {
+            Failure::Missing => {
+                LeverError::missing(self.command.display().to_string(), "no such command")
+            }
+            // The command ends with an error if it finds no daemon.
+            Failure::Failed(status, said) if said.contains("Cannot find MPS control daemon") => {
+                LeverError::missing(
+                    format!("MPS daemon {}", server.0.display()),
+                    format!("{status}: {said}"),
+                )
+            }
+            Failure::Failed(status, said) => LeverError::failed(what, format!("{status}: {said}")),
+            Failure::Hung(limit) => {
+                LeverError::failed(what, format!("no answer within {limit:?}: killed"))
+            }
+            Failure::System(error) => LeverError::failed(what, error.to_string()),
+        }
+    }
+
+    fn shell(&self, server: &MpsServer, line: &str) -> String {
+        format!(
+            "echo {line} | CUDA_MPS_PIPE_DIRECTORY={} {}",
+            server.0.display(),
+            self.command.display()
+        )
+    }
+
+    /// Waits until the daemon runs, or no longer does.
+    fn wait(&self, server: &MpsServer, running: bool, what: &str) -> Result<(), LeverError> {
+        let begin = Instant::now();
+        while self.is_running(server) != running {
+            if begin.elapsed() >= self.time_limit {
+                let why = if running {
+                    "does not answer"
+                } else {
+                    "still answers"
+                };
+                return Err(LeverError::failed(
+                    self.shell(server, what),
+                    format!("the daemon {why} after {:?}", self.time_limit),
+                ));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+}
+
+fn get_percent(scope: MpsScope) -> String {
+    match scope {
+        MpsScope::Daemon => "get_default_active_thread_percentage".to_owned(),
+        MpsScope::Server { pid } => format!("get_active_thread_percentage {pid}"),
+    }
+}
+
+fn set_percent(scope: MpsScope, thousandths: u32) -> String {
+    let percent = f64::from(thousandths) / 1000.0;
+    match scope {
+        MpsScope::Daemon => format!("set_default_active_thread_percentage {percent}"),
+        MpsScope::Server { pid } => format!("set_active_thread_percentage {pid} {percent}"),
+    }
+}
+
+fn get_pinned(scope: MpsScope, device: u32) -> String {
+    match scope {
+        MpsScope::Daemon => format!("get_default_device_pinned_mem_limit {device}"),
+        MpsScope::Server { pid } => format!("get_device_pinned_mem_limit {pid} {device}"),
+    }
+}
+
+fn set_pinned(scope: MpsScope, device: u32, limit: PinnedMib) -> String {
+    let mib = limit.unwrap_or(NO_PINNED_LIMIT_MIB);
+    match scope {
+        MpsScope::Daemon => format!("set_default_device_pinned_mem_limit {device} {mib}M"),
+        MpsScope::Server { pid } => format!("set_device_pinned_mem_limit {pid} {device} {mib}M"),
+    }
+}
+
+/// Thousandths of a percent in an answer such as `100.0`.
+fn percent_of(answer: &str) -> Option<u32> {
+    let percent: f64 = answer.parse().ok()?;
+    (0.0..=100.0)
+        .contains(&percent)
+        .then(|| (percent * 1000.0).round() as u32)
+}
+
+/// MiB in an answer such as `3G`, `1024M` or `1073741824`.
+fn mib_of(answer: &str) -> Option<u64> {
+    let text = answer.strip_suffix(['B', 'b']).unwrap_or(answer);
+    let (number, unit) = match text.char_indices().last()? {
+        (at, 'G' | 'g') => (&text[..at], 1 << 30),
+        (at, 'M' | 'm') => (&text[..at], 1 << 20),
+        (at, 'K' | 'k') => (&text[..at], 1 << 10),
+        _ => (text, 1u64),
+    };
+    let number: u64 = number.trim().parse().ok()?;
+    Some(number.checked_mul(unit)? >> 20)
+}
+
+impl Mps for MpsCommand {
+    fn is_running(&self, server: &MpsServer) -> bool {
+        // Sockets of a daemon that has ended stay behind. Only an answer counts.
+        let answer = self.tell(server, &get_percent(MpsScope::Daemon));
+        answer.is_ok_and(|answer| percent_of(&answer).is_some())
+    }
+
+    fn scopes(&self, server: &MpsServer) -> Result<Vec<MpsScope>, LeverError> {
+        let answer = self.tell(server, "get_server_list")?;
+        let mut scopes = vec![MpsScope::Daemon];
+        for line in answer
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+        {
+            let pid = line.parse().map_err(|_| {
+                LeverError::failed(
+                    self.shell(server, "get_server_list"),
+                    format!("it says `{}`: expected process ids", start_of(line)),
+                )
+            })?;
+            scopes.push(MpsScope::Server { pid });
+        }
+        Ok(scopes)
+    }
+
+    fn percent(&self, server: &MpsServer, scope: MpsScope) -> Result<u32, LeverError> {
+        let line = get_percent(scope);
+        let answer = self.tell(server, &line)?;
+        percent_of(&answer)
+            .ok_or_else(|| self.no_value(server, scope, &line, &answer, "a percentage"))
+    }
+
+    fn set_percent(
+        &mut self,
+        server: &MpsServer,
+        scope: MpsScope,
+        thousandths: u32,
+    ) -> Result<(), LeverError> {
+        let line = set_percent(scope, thousandths);
+        self.tell(server, &line)?;
+        let has = self.percent(server, scope)?;
+        if has == thousandths {
+            return Ok(());
+        }
+        Err(LeverError::NotTaken {
+            what: self.shell(server, &line),
+            asked: format!("{} percent", f64::from(thousandths) / 1000.0),
+            has: format!("{} percent", f64::from(has) / 1000.0),
+        })
+    }
+
+    fn pinned(
+        &self,
+        server: &MpsServer,
+        scope: MpsScope,
+        device: u32,
+    ) -> Result<PinnedMib, LeverError> {
+        let line = get_pinned(scope, device);
+        let answer = self.tell(server, &line)?;
+        // A daemon without a limit has nothing to print.
+        if answer.is_empty() {
+            return Ok(None);
+        }
+        let mib = mib_of(&answer)
+            .ok_or_else(|| self.no_value(server, scope, &line, &answer, "a size such as 2G"))?;
+        Ok((mib < NO_PINNED_LIMIT_MIB).then_some(mib))
+    }
+
+    fn set_pinned(
+        &mut self,
+        server: &MpsServer,
+        scope: MpsScope,
+        device: u32,
+        limit: PinnedMib,
+    ) -> Result<(), LeverError> {
+        let line = set_pinned(scope, device, limit);
+        self.tell(server, &line)?;
+        let has = self.pinned(server, scope, device)?;
+        if has == limit {
+            return Ok(());
+        }
+        let print =
+            |limit: PinnedMib| limit.map_or("no limit".to_owned(), |mib| format!("{mib} MiB"));
+        Err(LeverError::NotTaken {
+            what: self.shell(server, &line),
+            asked: print(limit),
+            has: print(has),
+        })
+    }
+
+    fn start(&mut self, server: &MpsServer) -> Result<(), LeverError> {
+        if self.is_running(server) {
+            return Ok(());
+        }
+        let words = self.words(server, &MpsLine::Start);
+        std::fs::create_dir_all(&server.0)
+            .map_err(|error| LeverError::failed(&words, error.to_string()))?;
+        let env = [(
+            "CUDA_MPS_PIPE_DIRECTORY".into(),
+            server.0.clone().into_os_string(),
+        )];
+        command::detach(&self.command, &["-d"], &env, self.time_limit)
+            .map_err(|failure| self.error(server, "-d", failure))?;
+        self.wait(server, true, "-d")
+    }
+
+    fn quit(&mut self, server: &MpsServer) -> Result<(), LeverError> {
+        if !self.is_running(server) {
+            return Ok(());
+        }
+        self.tell(server, "quit")?;
+        self.wait(server, false, "quit")
+    }
+
+    fn words(&self, server: &MpsServer, line: &MpsLine) -> String {
+        match line {
+            MpsLine::Percent(scope, thousandths) => {
+                self.shell(server, &set_percent(*scope, *thousandths))
+            }
+            MpsLine::Pinned(scope, device, limit) => {
+                self.shell(server, &set_pinned(*scope, *device, *limit))
+            }
+            MpsLine::Start => format!(
+                "CUDA_MPS_PIPE_DIRECTORY={} {} -d",
+                server.0.display(),
+                self.command.display()
+            ),
+            MpsLine::Quit => self.shell(server, "quit"),
+        }
+    }
+}
+
+impl MpsCommand {
+    /// An answer that is no value: of a server that has ended, or of a daemon that is not understood.
+    fn no_value(
+        &self,
+        server: &MpsServer,
+        scope: MpsScope,
+        line: &str,
+        answer: &str,
+        expected: &str,
+    ) -> LeverError {
+        let gone = match scope {
+            MpsScope::Daemon => false,
+            MpsScope::Server { .. } => self
+                .scopes(server)
+                .is_ok_and(|scopes| !scopes.contains(&scope)),
+        };
+        if gone {
+            return LeverError::missing(format!("MPS {scope:?}"), "the daemon does not list it");
+        }
+        let why = format!("it says `{}`: expected {expected}", start_of(answer));
+        LeverError::failed(self.shell(server, line), why)
+    }
+}
+
+fn start_of(text: &str) -> String {
+    text.chars().take(120).collect()
+}
