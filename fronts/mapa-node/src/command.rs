@@ -94,7 +94,7 @@ fn node(cli: &Cli, ledger: &mut Ledger, output: Output) -> Result<Node, Error> {
 }
 
 /// The file of the ledger.
-fn place(named: Option<&Path>) -> Result<PathBuf, Error> {
+pub(crate) fn place(named: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(path) = named {
         return Ok(path.to_owned());
     }

@@ -9,10 +9,13 @@
 )]
 
 mod bell;
+mod case;
 mod child;
 mod cli;
 mod command;
+mod daemon;
 mod disk;
+mod entries;
 mod error;
 mod gate;
 mod ledger;
@@ -28,7 +31,10 @@ mod show;
 mod steward;
 mod surroundings;
 
+pub use case::{Instances, Manager, Peer, Replies, Settings, Shared};
 pub use command::main;
+pub use daemon::daemon;
+pub use entries::{Entries, Entry, read_entries};
 pub use error::Error;
 pub use ledger::{
     Asker, Books, Cordon, Decision, Key, Kind, Lease, Ledger, Moment, Note, Steward, Sync, Ticket, now,

@@ -3,9 +3,23 @@
 //! Every program that is about to decide does this first, in the transaction of the decision. So
 //! nothing must be running for a crash to be noticed, and nobody decides on what a crash left.
 
+use std::path::PathBuf;
+
+use crate::entries::Entries;
 use crate::error::Error;
 use crate::ledger::{Books, Lease};
 use crate::process::{Identity, Life, Marked, Processes};
+
+/// The policy in the ledger of a lease whose devices processes share. Its request is the file of
+/// their tasks.
+pub(crate) const CASE: &str = "mapa-node case";
+
+/// The file of the tasks on a lease's devices, if processes share them.
+pub(crate) fn tasks_of(lease: &Lease) -> Option<PathBuf> {
+    let spec = (lease.asker.policy == CASE).then_some(&lease.asker.spec)?;
+    let file: String = serde_json::from_str(spec).ok()?;
+    Some(file.into())
+}
 
 /// What recovery did.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -53,6 +67,11 @@ pub fn recover(books: &Books<'_>, processes: &Processes, owner: &str) -> Result<
                 owner,
                 "the machine has restarted since",
             )?;
+            continue;
+        }
+        // The manager of shared instances is gone, but processes that it served go on there.
+        if tasks_of(&lease).is_some_and(|tasks| Entries::has_live(&tasks, processes)) {
+            done.leases.push(lease);
             continue;
         }
         let marked = marked.get_or_insert_with(|| processes.marked());

@@ -146,6 +146,36 @@ impl Case {
         Some((seat.machine, seat.id))
     }
 
+    /// Why a task of a process would be rejected if it asked now, and its process with it: what fits
+    /// nowhere ever, or not on the instance where the process is. `None` for one that would be placed
+    /// or wait. A driver that asks first can refuse the task alone, as `cudaMalloc` does.
+    ///
+    /// # Complexity
+    /// That of one blocked task in an instant.
+    #[must_use]
+    pub fn refuses(
+        &self,
+        fleet: &crate::Fleet,
+        job: JobId,
+        task: crate::TaskId,
+        request: &mapa_core::Request,
+    ) -> Option<String> {
+        let request = request.clone();
+        let blocked = Blocked { job, task, request };
+        let mut barred = Barred::default();
+        // Who asks for more while others wait to grow there is judged behind them.
+        for own in &self.blocked {
+            let process = self.books.processes.get(&own.job);
+            barred
+                .growth
+                .extend(process.iter().flat_map(|process| process.seats()));
+        }
+        match self.books.seat_for(fleet, &blocked, &barred) {
+            Answer::Never(why) => Some(why.into_owned()),
+            Answer::At(_) | Answer::Wait => None,
+        }
+    }
+
     /// Forgets a job that has left.
     fn forget(&mut self, job: JobId, now: Option<Time>) {
         self.arrived.retain(|own| own.id != job);

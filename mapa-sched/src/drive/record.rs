@@ -207,6 +207,14 @@ impl Record {
         std::mem::take(&mut self.left)
     }
 
+    /// Drops the ended tasks of jobs that have not left, so that the record of a process with many
+    /// tasks does not grow forever. O(tasks of present jobs).
+    pub fn forget_ended_tasks(&mut self) {
+        for life in self.present.values_mut() {
+            life.tasks.retain(|task| task.ended.is_none());
+        }
+    }
+
     /// The orders that could not be carried out, in the order in which that was told.
     #[must_use]
     pub fn failed_orders(&self) -> &[FailedOrder] {

@@ -1,0 +1,230 @@
+//! The instances that processes share: from a file, or those of the machine.
+
+use std::sync::Arc;
+
+use mapa_core::mig::{Instance, Layout, Model, Profile, ProfileId, Size};
+use mapa_core::{Demand, DeviceId, DeviceInfo, Fabric, FabricNode, MachineId, NodeKind, Unit};
+use mapa_sched::Fleet;
+use serde::Deserialize;
+
+use crate::error::Error;
+use crate::ledger::Key;
+use crate::node::Node;
+
+/// The most instances of one manager.
+const MOST: usize = 4096;
+
+/// An instance that processes share.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shared {
+    /// What processes must set `CUDA_VISIBLE_DEVICES` to: the UUID.
+    pub visible: String,
+    /// Its memory, bytes.
+    pub memory: u64,
+    /// The whole device, as the ledger names it. Default: `visible`.
+    #[serde(default)]
+    pub device: String,
+    /// Profile and start, as the ledger names them: `1g.5gb@4`. Default: the device is whole.
+    #[serde(default)]
+    pub part: String,
+    /// Its compute slices. Default: 1.
+    #[serde(default = "one")]
+    pub slices: u8,
+    /// The compute slices of the whole device. Default: those of the instance.
+    #[serde(default)]
+    pub of: u8,
+    /// The folder of the MPS daemon's pipes. Default: no MPS.
+    #[serde(default)]
+    pub mps: String,
+}
+
+fn one() -> u8 {
+    1
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Listed {
+    instance: Vec<Shared>,
+}
+
+impl Shared {
+    /// The instance in the ledger.
+    #[must_use]
+    pub fn key(&self) -> Key {
+        Key {
+            whole: if self.device.is_empty() {
+                self.visible.clone()
+            } else {
+                self.device.clone()
+            },
+            part: self.part.clone(),
+        }
+    }
+}
+
+/// All instances of a manager. Processes know them by their positions here, counted from 1.
+#[derive(Debug)]
+pub struct Instances {
+    list: Vec<Shared>,
+    /// The vertex of each in the fleet.
+    ids: Vec<DeviceId>,
+    fleet: Fleet,
+}
+
+impl Instances {
+    /// Reads a TOML file with a table `[[instance]]` for each. `name` is that of the file, for
+    /// messages.
+    ///
+    /// # Errors
+    /// The text is not such a file, lists none, or lists one twice.
+    pub fn parse(name: &str, text: &str) -> Result<Self, Error> {
+        let at = |what: &dyn std::fmt::Display| Error::malformed(format_args!("{name}: {what}"));
+        let listed: Listed = toml::from_str(text).map_err(|error| at(&error))?;
+        Self::new(listed.instance).map_err(|error| at(&error))
+    }
+
+    /// The MIG instances of a machine.
+    ///
+    /// # Errors
+    /// It has none, or one has no UUID or memory that is known.
+    pub fn of_node(node: &Node) -> Result<Self, Error> {
+        let view = node.loaded().idle.view();
+        let graph = view.graph();
+        let mut list = Vec::new();
+        for id in view.present().iter() {
+            let device = graph.device(id);
+            if !matches!(device.unit, Unit::Slice(_)) {
+                continue;
+            }
+            let missing = |what: &str| {
+                Error::malformed(format_args!(
+                    "{}: {what} is not known: expected --instances FILE",
+                    device.name
+                ))
+            };
+            let key = node.keys(&[id]).into_iter().next();
+            let key = key.ok_or_else(|| missing("its name"))?;
+            let size = device.size.ok_or_else(|| missing("its size"))?;
+            let model = graph.model(device.parent);
+            list.push(Shared {
+                visible: node.uuid(id).ok_or_else(|| missing("its UUID"))?.to_owned(),
+                memory: device.memory_bytes.ok_or_else(|| missing("its memory"))?,
+                device: key.whole,
+                part: key.part,
+                slices: size.compute,
+                of: model.map_or(size.compute, |model| model.size().compute),
+                mps: String::new(),
+            });
+        }
+        Self::new(list)
+    }
+
+    /// These instances.
+    ///
+    /// # Errors
+    /// There are none or too many; one is listed twice, or has no name, memory or slices.
+    pub fn new(list: Vec<Shared>) -> Result<Self, Error> {
+        if list.is_empty() || list.len() > MOST {
+            return Err(Error::malformed(format_args!(
+                "{} instances: expected 1 to {MOST}, MIG instances of this machine or a table [[instance]] for each",
+                list.len()
+            )));
+        }
+        let mut fabric = Fabric::new();
+        let mut layouts: Vec<Layout> = Vec::new();
+        for own in &list {
+            own.check()?;
+            let model = Arc::new(own.model()?);
+            let (profile, start) = (ProfileId(0), 0);
+            layouts.push(model.layout(&[Instance { profile, start }])?);
+            let info = DeviceInfo {
+                mig: Some(model),
+                ..DeviceInfo::default()
+            };
+            // Names are unique in a fabric, so what is listed twice is found here.
+            fabric.add(FabricNode {
+                name: own.key().to_string(),
+                kind: NodeKind::Device(info),
+            })?;
+        }
+        let graph = Arc::new(fabric.lower()?);
+        let mut fleet = Fleet::new([graph.clone()]);
+        let mut ids = Vec::new();
+        for (whole, layout) in graph.wholes().iter().zip(&layouts) {
+            let laid = fleet.layout_is(MachineId(0), whole, layout);
+            laid.map_err(Error::malformed)?;
+            let inside = graph.vertices_in(whole, layout)?;
+            let shared = Demand::any().shared();
+            let found = inside.iter().find(|&id| shared.fits(graph.device(id)));
+            ids.extend(found);
+        }
+        Ok(Self { list, ids, fleet })
+    }
+
+    /// The instances.
+    #[must_use]
+    pub fn list(&self) -> &[Shared] {
+        &self.list
+    }
+
+    /// The fleet of them.
+    #[must_use]
+    pub fn fleet(&self) -> &Fleet {
+        &self.fleet
+    }
+
+    /// The vertex of an instance by its number, counted from 1.
+    #[must_use]
+    pub fn vertex(&self, number: u64) -> Option<DeviceId> {
+        let at = usize::try_from(number.checked_sub(1)?).ok()?;
+        self.ids.get(at).copied()
+    }
+
+    /// The number of the instance at a vertex, counted from 1.
+    #[must_use]
+    pub fn number(&self, vertex: DeviceId) -> Option<u64> {
+        let at = self.ids.iter().position(|&id| id == vertex)?;
+        Some(at as u64 + 1)
+    }
+}
+
+impl Shared {
+    fn check(&self) -> Result<(), Error> {
+        let is_text = |text: &str| !text.contains(['\n', '\0']) && text.len() < 1024;
+        let texts = [&self.visible, &self.device, &self.part, &self.mps];
+        if self.visible.is_empty() || !texts.into_iter().all(|own| is_text(own)) {
+            return Err(Error::malformed(format_args!(
+                "instance `{}`: expected visible = \"UUID\", and texts of one line",
+                self.visible
+            )));
+        }
+        let whole = self.slices.max(self.of);
+        if self.memory == 0
+            || self.slices == 0
+            || whole > 64
+            || (self.of > 0 && self.of < self.slices)
+        {
+            return Err(Error::malformed(format_args!(
+                "instance `{}`: expected memory in bytes, and 1 to 64 slices of at least as many (of)",
+                self.visible
+            )));
+        }
+        Ok(())
+    }
+
+    /// A device that has this instance and no other: what a GPU has beside is none of this manager's.
+    fn model(&self) -> Result<Model, Error> {
+        let size = |compute: u8| Size::new(compute, 1);
+        let profile = Profile {
+            name: "shared".to_owned(),
+            size: size(self.slices),
+            memory_bytes: self.memory,
+            starts: vec![0],
+            max_instances: 1,
+        };
+        let whole = size(self.slices.max(self.of));
+        Ok(Model::new(self.key().to_string(), whole, vec![profile])?)
+    }
+}

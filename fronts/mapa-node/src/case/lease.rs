@@ -1,0 +1,93 @@
+//! The manager's instances in the ledger, so that nobody else gets them.
+
+use std::path::Path;
+
+use crate::entries::Entries;
+use crate::error::Error;
+use crate::ledger::{Asker, Key, Lease, Ledger, Sync};
+use crate::process::{Life, Processes};
+use crate::queue::ring_first;
+use crate::recover::{CASE, recover, tasks_of};
+use crate::run::user;
+
+use super::instances::Instances;
+
+/// Takes the instances, or goes on with the lease of a manager of the same file that is gone.
+///
+/// # Errors
+/// Somebody else holds one of them; a manager with this file runs; the ledger cannot be written.
+pub(super) fn take(
+    ledger: &mut Ledger,
+    processes: &Processes,
+    instances: &Instances,
+    tasks: &Path,
+) -> Result<Lease, Error> {
+    let tasks = std::path::absolute(tasks).map_err(|error| Error::at(tasks.display(), error))?;
+    let owner = user();
+    let own = processes.own()?;
+    let asker = Asker {
+        tenant: owner.clone(),
+        uid: rustix::process::geteuid().as_raw(),
+        process: own,
+        command: "mapa-node case".to_owned(),
+        policy: CASE.to_owned(),
+        spec: serde_json::to_string(&tasks.display().to_string()).unwrap_or_default(),
+    };
+    let keys: Vec<Key> = instances.list().iter().map(super::Shared::key).collect();
+    ledger.change(Sync::Boot, |books| {
+        let leases = recover(books, processes, &owner)?.leases;
+        let before = leases.iter().find(|lease| tasks_of(lease).as_deref() == Some(&*tasks));
+        if let Some(lease) = before {
+            if processes.life(&lease.asker.process) == Life::Runs {
+                return Err(Error::at(
+                    tasks.display(),
+                    format_args!(
+                        "process {} serves these tasks: expected it to end, or another --tasks FILE",
+                        lease.asker.process.pid
+                    ),
+                ));
+            }
+            books.free(&owner, lease, "its manager is gone, and another goes on")?;
+        }
+        let held = |key: &Key| {
+            let mut others = leases.iter().filter(|lease| Some(lease.id) != before.map(|own| own.id));
+            let holds = |other: &Key| {
+                let is_part = other.part.is_empty() || key.part.is_empty() || other.part == key.part;
+                other.whole == key.whole && is_part
+            };
+            others.find(|lease| lease.devices.iter().any(holds))
+        };
+        if let Some((key, lease)) = keys.iter().find_map(|key| Some((key, held(key)?))) {
+            return Err(Error::at(
+                key,
+                format_args!(
+                    "lease {} of {} holds it: expected it to end, or other instances",
+                    lease.id, lease.asker.tenant
+                ),
+            ));
+        }
+        let id = books.grant(&asker, &keys, None, None, "its processes share them")?;
+        let granted = books.leases()?.into_iter().find(|lease| lease.id == id);
+        granted.ok_or_else(|| Error::at("the ledger", "has no lease that it has just granted"))
+    })
+}
+
+/// Gives the instances back, unless processes go on that were served: then the next manager, or
+/// whoever looks at the ledger after they have ended, does.
+///
+/// # Errors
+/// The ledger cannot be written.
+pub(super) fn give_back(
+    ledger: &mut Ledger,
+    processes: &Processes,
+    lease: &Lease,
+) -> Result<(), Error> {
+    if tasks_of(lease).is_some_and(|tasks| Entries::has_live(&tasks, processes)) {
+        return Ok(());
+    }
+    let owner = user();
+    ledger.change(Sync::Boot, |books| {
+        books.free(&owner, lease, "its manager has ended")
+    })?;
+    ring_first(ledger)
+}

@@ -1,0 +1,120 @@
+//! `mapa-node case`: processes share instances of GPUs, and each task asks for its memory first.
+//!
+//! From the ground up: `instances` is what there is to share, `manager` decides (it reads no socket
+//! and no clock, so tests and fuzzing drive it), `server` speaks to the processes, `lease` holds the
+//! instances in the ledger.
+
+mod instances;
+mod lease;
+mod manager;
+mod server;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use mapa_front::Files;
+use mapa_sched::CaseSettings;
+
+use crate::cli::MachineArgs;
+use crate::disk::Disk;
+use crate::entries::Entries;
+use crate::error::Error;
+use crate::ledger::Ledger;
+use crate::node::Node;
+use crate::output::Output;
+use crate::process::Processes;
+
+pub use instances::{Instances, Shared};
+pub use manager::{Manager, Peer, Replies, Settings};
+
+/// How to share instances.
+#[derive(Debug, Args)]
+pub(crate) struct CaseArgs {
+    /// The instances, a TOML file [default: the MIG instances of the machine, which nobody may hold].
+    #[arg(long, value_name = "FILE")]
+    instances: Option<String>,
+    /// The socket on which processes ask.
+    #[arg(long, value_name = "FILE", default_value = "/run/mapa/case.sock")]
+    socket: PathBuf,
+    /// The file of tasks: on tmpfs, so that it costs no disk [default: the socket's name with .tasks].
+    #[arg(long, value_name = "FILE")]
+    tasks: Option<PathBuf>,
+    /// Who gets which instance.
+    #[arg(long, value_enum, default_value_t = Rule::Case)]
+    scheduler: Rule,
+    /// The memory that the context of each process takes on its instance, bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = CaseSettings::CONTEXT)]
+    context: u64,
+    /// Processes for each compute slice, at most.
+    #[arg(long, value_name = "N", default_value_t = CaseSettings::WORKERS)]
+    workers: u32,
+    /// The group that may ask, by its number [default: that of this program].
+    #[arg(long, value_name = "GID")]
+    group: Option<u32>,
+}
+
+/// Who gets which instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Rule {
+    /// The paper's manager, corrected: isolated jobs first.
+    Case,
+    /// Both classes in balance, and an instance is drained for the isolated job that waits longest.
+    CaseBalanced,
+}
+
+impl CaseArgs {
+    fn settings(&self) -> CaseSettings {
+        let rule = match self.scheduler {
+            Rule::Case => CaseSettings::CORRECTED,
+            Rule::CaseBalanced => CaseSettings {
+                // This program does not create or destroy instances.
+                reprovision: false,
+                ..CaseSettings::BALANCED
+            },
+        };
+        CaseSettings {
+            context_bytes: self.context,
+            workers: self.workers,
+            ..rule
+        }
+    }
+}
+
+/// Serves until SIGTERM or SIGINT.
+///
+/// # Errors
+/// There are no instances, somebody else holds them, or the socket cannot be made.
+pub(crate) fn serve(
+    args: &CaseArgs,
+    machine: &MachineArgs,
+    ledger: &Path,
+    output: Output,
+) -> Result<(), Error> {
+    let processes = Processes::new()?;
+    let mut ledger = Ledger::open(ledger)?;
+    let instances = match &args.instances {
+        Some(file) => {
+            let bytes = Disk.bytes(file)?;
+            let text = String::from_utf8(bytes)
+                .map_err(|error| Error::malformed(format_args!("{file}: {error}")))?;
+            Instances::parse(file, &text)?
+        }
+        None => {
+            let warn = &mut |warning: String| output.aside(warning);
+            let node = Node::load(&machine.spec(), &machine.live(), warn)?;
+            Instances::of_node(&node)?
+        }
+    };
+    let tasks = args.tasks.clone().unwrap_or_else(|| {
+        let mut name = args.socket.clone().into_os_string();
+        name.push(".tasks");
+        name.into()
+    });
+    // The lease comes first: it keeps a second manager from the file and the socket.
+    let lease = lease::take(&mut ledger, &processes, &instances, &tasks)?;
+    let entries = Entries::open(&tasks, &processes)?;
+    let manager = Manager::new(instances, args.settings(), Settings::default(), entries)?;
+    let served = server::serve(manager, &args.socket, args.group, &processes, output);
+    lease::give_back(&mut ledger, &processes, &lease)?;
+    served
+}

@@ -1,0 +1,66 @@
+//! `mapa-node`: what runs on a machine for as long as it is up. Each service is a subcommand.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::case::{self, CaseArgs};
+use crate::cli::MachineArgs;
+use crate::command::place;
+use crate::error::Error;
+use crate::output::Output;
+
+/// Services of one machine.
+#[derive(Debug, Parser)]
+#[command(name = "mapa-node", version)]
+pub(crate) struct Daemon {
+    /// The machine.
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// The ledger [default: as `mapa`].
+    #[arg(long, global = true, value_name = "FILE")]
+    pub ledger: Option<PathBuf>,
+    /// Answer in JSON.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// The service.
+    #[command(subcommand)]
+    pub service: Service,
+}
+
+/// The services.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Service {
+    /// Let processes share instances of GPUs: each task asks for its memory first.
+    Case(Box<CaseArgs>),
+}
+
+/// Runs the program `mapa-node` with these words, the first of which is its own name.
+#[must_use]
+pub fn daemon(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Daemon::try_parse_from(words) {
+        Ok(cli) => cli,
+        // Help and version are answers; clap prints them where they belong.
+        Err(told) => {
+            drop(told.print());
+            return ExitCode::from(u8::try_from(told.exit_code()).unwrap_or(2));
+        }
+    };
+    let output = Output { json: cli.json };
+    match serve(&cli, output) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output.fail(&error, false);
+            ExitCode::from(error.exit_status())
+        }
+    }
+}
+
+fn serve(cli: &Daemon, output: Output) -> Result<(), Error> {
+    let ledger = place(cli.ledger.as_deref())?;
+    match &cli.service {
+        Service::Case(args) => case::serve(args, &cli.machine, &ledger, output),
+    }
+}

@@ -1,0 +1,175 @@
+//! Tasks, for C.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use crate::client::Instance;
+use crate::error::Error;
+use crate::message::Status;
+use crate::process::{Hooks, Process, What};
+
+/// The call has done what it should.
+pub const CASE_OK: c_int = 0;
+/// So much memory can never be had.
+pub const CASE_OUT_OF_MEMORY: c_int = 1;
+/// The manager cannot be reached.
+pub const CASE_NO_MANAGER: c_int = 2;
+/// The manager refuses: a quota, or a call that makes no sense.
+pub const CASE_REFUSED: c_int = 3;
+/// No such task is open.
+pub const CASE_NO_TASK: c_int = 4;
+
+/// The process may ask for more while it holds this.
+pub const CASE_GROWS: u32 = 1;
+/// The number of warps is not known.
+pub const CASE_UNKNOWN_WARPS: u32 = 2;
+/// The caller cannot handle a refusal: it ends the process, with a line on standard error.
+pub const CASE_MUST: u32 = 4;
+
+/// The exit status of a process that a refusal ends: EX_UNAVAILABLE, as `mapa run` has it.
+pub const CASE_EXIT: c_int = 69;
+
+/// Notes what a module knows before the first task: the bytes of its largest task, 0 if not known,
+/// and CASE_GROWS if it has lazy tasks or nested ones. To be called from a constructor of each
+/// module; the largest number counts. Neither connects nor fails.
+#[unsafe(no_mangle)]
+pub extern "C" fn case_init(largest: u64, flags: u32) -> c_int {
+    process().declare(largest, flags & CASE_GROWS != 0);
+    CASE_OK
+}
+
+/// Asks for the memory of a task, and waits for it. `task` is any number by which the program knows
+/// it. The first task binds the process to an instance: it sets CUDA_VISIBLE_DEVICES and
+/// CUDA_MPS_PIPE_DIRECTORY, so no call may have reached CUDA before.
+#[unsafe(no_mangle)]
+pub extern "C" fn case_task_begin(task: u64, bytes: u64, warps: u64, flags: u32) -> c_int {
+    let begun = process().begin(task, bytes, warps, wire(flags));
+    answer(begun, flags, bytes)
+}
+
+/// Asks for more memory of an open task, and waits for it.
+#[unsafe(no_mangle)]
+pub extern "C" fn case_task_extend(task: u64, bytes: u64, warps: u64) -> c_int {
+    status(&process().extend(task, bytes, warps))
+}
+
+/// Gives back all of an open task: of several with this number the latest that this thread has
+/// begun, else the oldest.
+#[unsafe(no_mangle)]
+pub extern "C" fn case_task_end(task: u64) -> c_int {
+    status(&process().end(task))
+}
+
+/// Ends every open task, and the session. Happens by itself when the process exits.
+#[unsafe(no_mangle)]
+pub extern "C" fn case_destroy() {
+    process().destroy();
+}
+
+/// The flags that the manager knows.
+fn wire(flags: u32) -> u64 {
+    u64::from(flags & (CASE_GROWS | CASE_UNKNOWN_WARPS))
+}
+
+fn status(done: &Result<(), Error>) -> c_int {
+    match done {
+        Ok(()) => CASE_OK,
+        Err(Error::OutOfMemory) => CASE_OUT_OF_MEMORY,
+        Err(Error::NoManager(..)) | Err(Error::Refused(Status::Failed)) => CASE_NO_MANAGER,
+        Err(Error::Refused(_)) => CASE_REFUSED,
+        Err(Error::NoTask(_)) => CASE_NO_TASK,
+    }
+}
+
+fn answer(done: Result<(), Error>, flags: u32, bytes: u64) -> c_int {
+    if flags & CASE_MUST != 0
+        && let Err(error) = &done
+    {
+        let line = format!("mapa-case: a task of {bytes} bytes: {error}\n");
+        // SAFETY: the bytes are those of `line`. The process ends without destructors, because those
+        // of the program may call CUDA.
+        unsafe {
+            libc::write(2, line.as_ptr().cast(), line.len());
+            libc::_exit(CASE_EXIT);
+        }
+    }
+    status(&done)
+}
+
+/// The tasks of this process. A forked child has none of its parent's, and begins anew.
+pub(crate) fn process() -> &'static Process {
+    static OWN: AtomicPtr<Process> = AtomicPtr::new(ptr::null_mut());
+
+    loop {
+        let before = OWN.load(Ordering::Acquire);
+        // SAFETY: what OWN points to is never freed or changed.
+        let found = unsafe { before.as_ref() };
+        if let Some(own) = found.filter(|own| own.is_of_this_process()) {
+            return own;
+        }
+        let new = Process::new(Box::new(Environment));
+        match found {
+            // Only atomic numbers are read: another thread of the parent may hold a lock for good.
+            Some(parent) => {
+                let (largest, grows) = parent.declared();
+                new.declare(largest, grows);
+            }
+            // SAFETY: the function has the type that atexit expects, and stays for as long as the
+            // process. A child inherits the registration.
+            None => drop(unsafe { libc::atexit(at_exit) }),
+        }
+        let new = Box::into_raw(Box::new(new));
+        if OWN
+            .compare_exchange(before, new, Ordering::AcqRel, Ordering::Acquire)
+            .is_err()
+        {
+            // SAFETY: nobody else has seen it. At exit `destroy` is called twice, which does nothing.
+            drop(unsafe { Box::from_raw(new) });
+        }
+    }
+}
+
+extern "C" fn at_exit() {
+    process().destroy();
+}
+
+/// Binds by the environment, and tells whoever observes.
+struct Environment;
+
+impl Hooks for Environment {
+    fn bind(&self, instance: &Instance) {
+        // SAFETY: C's environment has no lock that other threads of a C program would take. This is
+        // before the process's first call of CUDA, as the header demands; the compiler pass puts it
+        // there.
+        unsafe {
+            std::env::set_var("CUDA_VISIBLE_DEVICES", &instance.visible);
+            if !instance.pipe.is_empty() {
+                std::env::set_var("CUDA_MPS_PIPE_DIRECTORY", &instance.pipe);
+            }
+        }
+    }
+
+    fn observe(&self, what: What, task: u64, bytes: u64, warps: u64) {
+        type Observer = unsafe extern "C" fn(u32, u64, u64, u64);
+        static FOUND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+        static LOOKED: AtomicUsize = AtomicUsize::new(0);
+        if LOOKED.load(Ordering::Acquire) == 0 {
+            FOUND.store(named(c"mapa_case_observer"), Ordering::Release);
+            LOOKED.store(1, Ordering::Release);
+        }
+        let found = FOUND.load(Ordering::Acquire);
+        if !found.is_null() {
+            // SAFETY: whoever exports this name gives it this type, as the header says.
+            unsafe {
+                std::mem::transmute::<*mut c_void, Observer>(found)(what as u32, task, bytes, warps)
+            };
+        }
+    }
+}
+
+/// The symbol of this name in what is loaded.
+fn named(name: &CStr) -> *mut c_void {
+    // SAFETY: the name ends in a zero.
+    unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+}

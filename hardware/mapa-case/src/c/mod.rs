@@ -1,0 +1,26 @@
+//! What C sees: the functions of `mapa_case.h`.
+//!
+//! Every `unsafe` of the crate is in this folder. Callers hand over pointers as C does; what each
+//! must point to is what CUDA's function of that name expects.
+#![allow(
+    unsafe_code,
+    reason = "C programs call it, and it calls the CUDA runtime that they have loaded"
+)]
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "the header says what C must pass: the arguments of CUDA's function of that name"
+)]
+
+mod abi;
+mod lazy;
+mod lazy_abi;
+mod region;
+mod runtime;
+
+pub use abi::{
+    CASE_EXIT, CASE_GROWS, CASE_MUST, CASE_NO_MANAGER, CASE_NO_TASK, CASE_OK, CASE_OUT_OF_MEMORY,
+    CASE_REFUSED, CASE_UNKNOWN_WARPS, case_destroy, case_init, case_task_begin, case_task_end,
+    case_task_extend,
+};
+pub use lazy_abi::*;
+pub use runtime::{CaseDim3, Stream, look_behind};

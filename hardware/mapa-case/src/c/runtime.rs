@@ -1,0 +1,98 @@
+//! The functions of the CUDA runtime that the program has loaded.
+
+use std::ffi::{CStr, c_int, c_uint, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// CUDA's error for memory that is not to be had.
+pub(crate) const MEMORY: c_int = 2;
+/// CUDA's error for a runtime that cannot be used.
+pub(crate) const NO_RUNTIME: c_int = 3;
+/// CUDA's error where there is no device.
+pub(crate) const NO_DEVICE: c_int = 100;
+/// CUDA's error for a kernel that cannot be launched as it was called.
+pub(crate) const INVALID: c_int = 1;
+/// A copy from the host to a device.
+pub(crate) const TO_DEVICE: c_int = 1;
+
+/// A stream.
+pub type Stream = *mut c_void;
+
+/// The number of blocks, or of threads of a block: CUDA's dim3.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CaseDim3 {
+    /// Along the first axis.
+    pub x: c_uint,
+    /// Along the second axis.
+    pub y: c_uint,
+    /// Along the third axis.
+    pub z: c_uint,
+}
+
+impl CaseDim3 {
+    fn count(self) -> u64 {
+        let [x, y, z] = [self.x, self.y, self.z].map(u64::from);
+        x.saturating_mul(y).saturating_mul(z)
+    }
+}
+
+/// The warps of a launch.
+pub(crate) fn warps(grid: CaseDim3, block: CaseDim3) -> u64 {
+    grid.count().saturating_mul(block.count().div_ceil(32))
+}
+
+/// Where functions are looked for: first everywhere; in a library that has functions of the same
+/// names, behind it.
+static BEHIND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+
+/// Looks for the runtime behind the library that calls this.
+pub fn look_behind() {
+    BEHIND.store(libc::RTLD_NEXT, Ordering::Release);
+}
+
+/// A function of the runtime, found once.
+pub(crate) struct Real {
+    name: &'static CStr,
+    found: AtomicPtr<c_void>,
+}
+
+impl Real {
+    pub(crate) const fn new(name: &'static CStr) -> Self {
+        Self {
+            name,
+            found: AtomicPtr::new(ptr::null_mut()),
+        }
+    }
+
+    /// The function; null if no runtime is loaded that has it.
+    pub(crate) fn get(&self) -> *mut c_void {
+        let found = self.found.load(Ordering::Acquire);
+        if !found.is_null() {
+            return found;
+        }
+        // RTLD_DEFAULT is null, as BEHIND is at first.
+        let place = BEHIND.load(Ordering::Acquire);
+        // SAFETY: the name ends in a zero.
+        let found = unsafe { libc::dlsym(place, self.name.as_ptr()) };
+        self.found.store(found, Ordering::Release);
+        found
+    }
+}
+
+/// Calls a function of the runtime by its name and types; [`NO_RUNTIME`] if there is none.
+macro_rules! call {
+    ($name:expr, ($($argument:expr => $type:ty),* $(,)?)) => {{
+        static REAL: $crate::c::runtime::Real = $crate::c::runtime::Real::new($name);
+        let found = REAL.get();
+        if found.is_null() {
+            $crate::c::runtime::NO_RUNTIME
+        } else {
+            type Function = unsafe extern "C" fn($($type),*) -> std::ffi::c_int;
+            // SAFETY: CUDA's function of this name has this type, and gets what the program has passed.
+            unsafe { std::mem::transmute::<*mut std::ffi::c_void, Function>(found)($($argument),*) }
+        }
+    }};
+}
+
+pub(crate) use call;

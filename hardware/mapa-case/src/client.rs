@@ -1,0 +1,372 @@
+//! A session with the manager: calls that survive its restart.
+//!
+//! Several threads may call at once, because a task that waits for memory must not keep another
+//! thread from giving some back. Each sends its own request; one of them reads replies for all.
+//! If the connection breaks, each repeats its request under the same session and number, which
+//! changes nothing if the manager has served it already.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::error::Error;
+use crate::message::{Op, Reply, Request, Status, flags};
+use crate::transport::{Socket, Transport};
+
+/// The variable that says for how many seconds a call tries to reach a manager that is gone.
+pub const PATIENCE: &str = "MAPA_CASE_PATIENCE";
+
+/// For how long a call tries to reach the manager by default.
+const DEFAULT_PATIENCE: Duration = Duration::from_secs(30);
+
+/// The pause between two tries to connect, at first and at most.
+const PAUSE: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(200)];
+
+/// Opens connections.
+type Opener = dyn Fn(&Path) -> io::Result<Arc<dyn Transport>> + Send + Sync;
+
+/// How a process finds its instance.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Instance {
+    /// The value of `CUDA_VISIBLE_DEVICES`.
+    pub visible: String,
+    /// The value of `CUDA_MPS_PIPE_DIRECTORY`; empty if MPS is not used.
+    pub pipe: String,
+}
+
+/// What a session declares when it begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Declared {
+    /// The most that the process will hold at once, bytes, as far as it knows.
+    pub largest: u64,
+    /// Whether it may ask for more while it holds some.
+    pub grows: bool,
+    /// Whether it must be alone on its instance.
+    pub isolated: bool,
+}
+
+/// A session with the manager.
+pub struct Session {
+    path: PathBuf,
+    open: Box<Opener>,
+    patience: Duration,
+    declared: Declared,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    connection: Option<Arc<dyn Transport>>,
+    /// Grows with every connection.
+    generation: u64,
+    /// Whether a thread waits for replies.
+    is_read: bool,
+    replies: BTreeMap<u64, (Reply, String)>,
+    /// Drawn by the process; the manager knows it from the first connection on.
+    id: u64,
+    is_known: bool,
+    seq: u64,
+    /// What the manager has said of the session as a whole: no further call has success.
+    refused: Option<Status>,
+    instance: u64,
+}
+
+impl Session {
+    /// A session over the manager's socket. The first call connects.
+    #[must_use]
+    pub fn new(path: PathBuf, declared: Declared) -> Self {
+        Self::over(path, declared, |path| Ok(Arc::new(Socket::connect(path)?)))
+    }
+
+    /// A session over connections that `open` makes.
+    #[must_use]
+    pub fn over(
+        path: PathBuf,
+        declared: Declared,
+        open: impl Fn(&Path) -> io::Result<Arc<dyn Transport>> + Send + Sync + 'static,
+    ) -> Self {
+        let told = env::var(PATIENCE).ok().and_then(|text| text.parse().ok());
+        Self {
+            path,
+            open: Box::new(open),
+            patience: told.map_or(DEFAULT_PATIENCE, Duration::from_secs),
+            declared,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// The number of the session.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.lock().id
+    }
+
+    /// The instance to which the process is bound, counted from 1; 0 for none.
+    #[must_use]
+    pub fn instance(&self) -> u64 {
+        self.lock().instance
+    }
+
+    /// Begins the session. An isolated one waits for its instance, any other for a worker.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    pub fn init(&self) -> Result<(), Error> {
+        let mut state = self.lock();
+        self.connected(&mut state).map(drop)
+    }
+
+    /// Asks for memory of a task, and waits for it.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    pub fn begin(&self, task: u64, bytes: u64, warps: u64, flags: u64) -> Result<Reply, Error> {
+        self.request(Op::Begin, task, bytes, warps, flags)
+    }
+
+    /// Asks for more memory of a task, and waits for it.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    pub fn extend(&self, task: u64, bytes: u64, warps: u64) -> Result<Reply, Error> {
+        self.request(Op::Extend, task, bytes, warps, 0)
+    }
+
+    /// Gives back all of a task.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    pub fn end(&self, task: u64) -> Result<Reply, Error> {
+        self.request(Op::End, task, 0, 0, 0)
+    }
+
+    /// Ends the session.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    pub fn destroy(&self) -> Result<(), Error> {
+        if !self.lock().is_known {
+            return Ok(());
+        }
+        self.request(Op::Destroy, 0, 0, 0, 0).map(drop)
+    }
+
+    /// How the process finds an instance.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    pub fn describe(&self, instance: u64) -> Result<Instance, Error> {
+        let (_, text) = self.call(Op::Describe, instance, 0, 0, 0)?;
+        let mut lines = text.lines().map(str::to_owned);
+        Ok(Instance {
+            visible: lines.next().unwrap_or_default(),
+            pipe: lines.next().unwrap_or_default(),
+        })
+    }
+
+    fn request(
+        &self,
+        op: Op,
+        task: u64,
+        bytes: u64,
+        warps: u64,
+        flags: u64,
+    ) -> Result<Reply, Error> {
+        let (reply, _) = self.call(op, task, bytes, warps, flags)?;
+        Ok(reply)
+    }
+
+    /// One call: sends the request, and again over a new connection until there is a reply.
+    ///
+    /// # Errors
+    /// The manager cannot be reached for as long as [`PATIENCE`] says, or refuses.
+    fn call(
+        &self,
+        op: Op,
+        task: u64,
+        bytes: u64,
+        warps: u64,
+        flags: u64,
+    ) -> Result<(Reply, String), Error> {
+        let mut state = self.lock();
+        state.seq += 1;
+        let seq = state.seq;
+        loop {
+            let connection = self.connected(&mut state)?;
+            let generation = state.generation;
+            let request = Request {
+                task,
+                bytes,
+                warps,
+                flags,
+                ..Request::new(op, state.id, seq)
+            };
+            drop(state);
+            let sent = connection.send(&request);
+            state = self.lock();
+            if sent.is_err() {
+                self.lost(&mut state, generation);
+                continue;
+            }
+            let found;
+            (state, found) = self.wait(state, &connection, generation, seq);
+            let Some((reply, text)) = found else { continue };
+            if reply.instance != 0 {
+                state.instance = reply.instance;
+            }
+            return match reply.status {
+                Status::Done => Ok((reply, text)),
+                Status::OutOfMemory => Err(Error::OutOfMemory),
+                other => Err(Error::Refused(other)),
+            };
+        }
+    }
+
+    /// Waits for the reply to a request; `None` if the connection breaks before.
+    fn wait<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, State>,
+        connection: &Arc<dyn Transport>,
+        generation: u64,
+        seq: u64,
+    ) -> (MutexGuard<'s, State>, Option<(Reply, String)>) {
+        loop {
+            if let Some(found) = state.replies.remove(&seq) {
+                return (state, Some(found));
+            }
+            if state.generation != generation {
+                return (state, None);
+            }
+            if state.is_read {
+                state = wait(&self.changed, state);
+                continue;
+            }
+            state.is_read = true;
+            drop(state);
+            let received = connection.receive();
+            state = self.lock();
+            state.is_read = false;
+            match received {
+                Ok((reply, text)) => {
+                    state.replies.insert(reply.seq, (reply, text));
+                }
+                Err(_) => self.lost(&mut state, generation),
+            }
+            self.changed.notify_all();
+        }
+    }
+
+    /// The connection, made anew if it is broken. Whoever else calls meanwhile waits.
+    fn connected(&self, state: &mut State) -> Result<Arc<dyn Transport>, Error> {
+        if let Some(status) = state.refused {
+            return Err(refusal(status));
+        }
+        if let Some(connection) = &state.connection {
+            return Ok(connection.clone());
+        }
+        let until = Instant::now() + self.patience;
+        let mut pause = PAUSE[0];
+        loop {
+            match self.greet(state) {
+                Ok(Greeting::Known(connection)) => {
+                    state.generation += 1;
+                    state.is_known = true;
+                    state.connection = Some(connection.clone());
+                    return Ok(connection);
+                }
+                Ok(Greeting::Refused(status)) => {
+                    state.refused = Some(status);
+                    return Err(refusal(status));
+                }
+                Err(error) if Instant::now() >= until => {
+                    let place = self.path.display().to_string();
+                    return Err(Error::NoManager(place, error));
+                }
+                Err(_) => thread::sleep(pause),
+            }
+            pause = (pause * 2).min(PAUSE[1]);
+        }
+    }
+
+    /// Opens a connection, and begins the session there or goes on with it.
+    fn greet(&self, state: &mut State) -> io::Result<Greeting> {
+        let connection = (self.open)(&self.path)?;
+        if state.id == 0 {
+            state.id = draw()?;
+        }
+        let request = if state.is_known {
+            Request::new(Op::Reattach, state.id, 0)
+        } else {
+            let bit = |is_set: bool, flag: u64| if is_set { flag } else { 0 };
+            Request {
+                bytes: self.declared.largest,
+                flags: bit(self.declared.grows, flags::GROWS)
+                    | bit(self.declared.isolated, flags::ISOLATED),
+                ..Request::new(Op::Init, state.id, 0)
+            }
+        };
+        connection.send(&request)?;
+        let (reply, _) = connection.receive()?;
+        if reply.instance != 0 {
+            state.instance = reply.instance;
+        }
+        Ok(match reply.status {
+            Status::Done => Greeting::Known(connection),
+            status => Greeting::Refused(status),
+        })
+    }
+
+    /// Notes that the connection of a generation is broken.
+    fn lost(&self, state: &mut State, generation: u64) {
+        if state.generation == generation {
+            state.connection = None;
+            state.generation += 1;
+        }
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+enum Greeting {
+    Known(Arc<dyn Transport>),
+    Refused(Status),
+}
+
+fn refusal(status: Status) -> Error {
+    match status {
+        Status::OutOfMemory => Error::OutOfMemory,
+        other => Error::Refused(other),
+    }
+}
+
+fn wait<'s>(changed: &Condvar, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+    changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A number that nobody can guess, and that is not 0.
+fn draw() -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    let mut done = 0;
+    while done < bytes.len() {
+        done += rustix::rand::getrandom(&mut bytes[done..], rustix::rand::GetRandomFlags::empty())?;
+    }
+    Ok(u64::from_le_bytes(bytes).max(1))
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("path", &self.path)
+            .field("declared", &self.declared)
+            .finish_non_exhaustive()
+    }
+}

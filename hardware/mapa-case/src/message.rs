@@ -1,0 +1,311 @@
+//! Messages between a process and the manager: 64 bytes each, little endian.
+//!
+//! | bytes | request | reply |
+//! |---|---|---|
+//! | 0..4 | magic | magic |
+//! | 4..6 | version | version |
+//! | 6..8 | operation | operation, with the highest bit set |
+//! | 8..16 | session | session |
+//! | 16..24 | sequence number | that of the request |
+//! | 24..32 | task | task |
+//! | 32..40 | bytes | status |
+//! | 40..48 | warps | instance, 0 for none |
+//! | 48..56 | flags | 0 |
+//! | 56..64 | 0 | 0 |
+//!
+//! A request of another length, version or operation, or with an absurd size, gets the status
+//! [`Status::Malformed`]. So does one whose unused bytes are not zero: they are kept for later
+//! versions.
+
+/// The number of bytes of a message.
+pub const LENGTH: usize = 64;
+
+/// The first four bytes of a message: `CASE`.
+pub const MAGIC: u32 = u32::from_le_bytes(*b"CASE");
+
+/// The version of the protocol.
+pub const VERSION: u16 = 1;
+
+/// The most bytes and warps that a request may name. Larger numbers are malformed: their sums could
+/// overflow.
+pub const MOST: u64 = 1 << 48;
+
+/// Set in the operation of a reply.
+const REPLY: u16 = 1 << 15;
+
+/// What a request wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u16)]
+pub enum Op {
+    /// A session: `bytes` is the most that the process will hold at once, as far as it knows.
+    Init = 1,
+    /// Memory for a task.
+    Begin = 2,
+    /// The task is over.
+    End = 3,
+    /// More memory for a task.
+    Extend = 4,
+    /// The session is over.
+    Destroy = 5,
+    /// The session goes on, over a new connection.
+    Reattach = 6,
+    /// How the process finds the instance whose number is in `task`. The reply has text behind it.
+    Describe = 7,
+    /// Memory files in place of the socket, for all later requests. They come with the message.
+    Memory = 8,
+}
+
+impl Op {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Init,
+        Self::Begin,
+        Self::End,
+        Self::Extend,
+        Self::Destroy,
+        Self::Reattach,
+        Self::Describe,
+        Self::Memory,
+    ];
+
+    /// The operation of this number.
+    #[must_use]
+    pub fn of(number: u16) -> Option<Self> {
+        Self::ALL.into_iter().find(|own| *own as u16 == number)
+    }
+}
+
+/// Bits that say more about a request.
+pub mod flags {
+    /// The process may ask for more while it holds this.
+    pub const GROWS: u64 = 1;
+    /// The number of warps is not known.
+    pub const UNKNOWN_WARPS: u64 = 2;
+    /// A session that must be alone on its instance.
+    pub const ISOLATED: u64 = 8;
+    /// All that have a meaning on the wire.
+    pub const ALL: u64 = GROWS | UNKNOWN_WARPS | ISOLATED;
+}
+
+/// How a request went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u16)]
+pub enum Status {
+    /// It is done.
+    Done = 0,
+    /// So much memory can never be had there.
+    OutOfMemory = 1,
+    /// More calls, leases or sessions than one process or user may have.
+    Quota = 2,
+    /// No request, or one that makes no sense now.
+    Malformed = 3,
+    /// No session of this number, or one of another process.
+    NoSession = 4,
+    /// The process cannot be identified: it is in another PID namespace.
+    Foreign = 5,
+    /// The manager cannot keep its books.
+    Failed = 6,
+}
+
+impl Status {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Done,
+        Self::OutOfMemory,
+        Self::Quota,
+        Self::Malformed,
+        Self::NoSession,
+        Self::Foreign,
+        Self::Failed,
+    ];
+}
+
+/// Something that a process wants from the manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// What is wanted.
+    pub op: Op,
+    /// The session; 0 for none yet.
+    pub session: u64,
+    /// The number of the call in its session. A request that is repeated has the same number, and
+    /// changes nothing.
+    pub seq: u64,
+    /// The task, numbered by the process; of [`Op::Describe`] the instance.
+    pub task: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Warps.
+    pub warps: u64,
+    /// See [`flags`].
+    pub flags: u64,
+}
+
+impl Request {
+    /// A request with zeros for all else.
+    #[must_use]
+    pub const fn new(op: Op, session: u64, seq: u64) -> Self {
+        Self {
+            op,
+            session,
+            seq,
+            task: 0,
+            bytes: 0,
+            warps: 0,
+            flags: 0,
+        }
+    }
+
+    /// The bytes of the message.
+    #[must_use]
+    pub fn encode(&self) -> [u8; LENGTH] {
+        let words = [
+            head(self.op as u16),
+            self.session,
+            self.seq,
+            self.task,
+            self.bytes,
+            self.warps,
+            self.flags,
+            0,
+        ];
+        join(words)
+    }
+
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// What is wrong with it, and the number of the call if it can be told.
+    pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
+        let words = split(message).ok_or(Malformed { seq: 0 })?;
+        let [head, session, seq, task, bytes, warps, flags, reserved] = words;
+        let malformed = Malformed { seq };
+        let op = operation(head).and_then(Op::of).ok_or(malformed)?;
+        let is_sane = bytes <= MOST && warps <= MOST && flags & !flags::ALL == 0 && reserved == 0;
+        if !is_sane {
+            return Err(malformed);
+        }
+        Ok(Self {
+            op,
+            session,
+            seq,
+            task,
+            bytes,
+            warps,
+            flags,
+        })
+    }
+}
+
+/// A message that is no request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed {
+    /// The number of the call; 0 if it cannot be told.
+    pub seq: u64,
+}
+
+/// The manager's answer to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The operation of the request; none if it had none.
+    pub op: Option<Op>,
+    /// The session.
+    pub session: u64,
+    /// The number of the call.
+    pub seq: u64,
+    /// The task.
+    pub task: u64,
+    /// How it went.
+    pub status: Status,
+    /// The instance to which the process is bound, counted from 1; 0 for none.
+    pub instance: u64,
+}
+
+impl Reply {
+    /// The answer to a request.
+    #[must_use]
+    pub const fn to(request: &Request, status: Status) -> Self {
+        Self {
+            op: Some(request.op),
+            session: request.session,
+            seq: request.seq,
+            task: request.task,
+            status,
+            instance: 0,
+        }
+    }
+
+    /// The answer to what is no request.
+    #[must_use]
+    pub const fn malformed(what: Malformed) -> Self {
+        Self {
+            op: None,
+            session: 0,
+            seq: what.seq,
+            task: 0,
+            status: Status::Malformed,
+            instance: 0,
+        }
+    }
+
+    /// The bytes of the message.
+    #[must_use]
+    pub fn encode(&self) -> [u8; LENGTH] {
+        let op = self.op.map_or(0, |op| op as u16);
+        join([
+            head(op | REPLY),
+            self.session,
+            self.seq,
+            self.task,
+            self.status as u64,
+            self.instance,
+            0,
+            0,
+        ])
+    }
+
+    /// Reads a message. `None` if it is no reply.
+    #[must_use]
+    pub fn decode(message: &[u8]) -> Option<Self> {
+        let [head, session, seq, task, status, instance, _, _] = split(message)?;
+        let op = operation(head).filter(|op| op & REPLY != 0)? & !REPLY;
+        let status = Status::ALL.into_iter().find(|own| *own as u64 == status)?;
+        Some(Self {
+            op: Op::of(op),
+            session,
+            seq,
+            task,
+            status,
+            instance,
+        })
+    }
+}
+
+fn head(op: u16) -> u64 {
+    u64::from(MAGIC) | u64::from(VERSION) << 32 | u64::from(op) << 48
+}
+
+/// The operation in the first word of a message of this version.
+fn operation(head: u64) -> Option<u16> {
+    let is_ours = head as u32 == MAGIC && (head >> 32) as u16 == VERSION;
+    is_ours.then_some((head >> 48) as u16)
+}
+
+fn join(words: [u64; 8]) -> [u8; LENGTH] {
+    let mut bytes = [0; LENGTH];
+    for (to, word) in bytes.chunks_exact_mut(8).zip(words) {
+        to.copy_from_slice(&word.to_le_bytes());
+    }
+    bytes
+}
+
+fn split(message: &[u8]) -> Option<[u64; 8]> {
+    let bytes: &[u8; LENGTH] = message.try_into().ok()?;
+    let mut words = [0; 8];
+    for (word, from) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+        *word = from
+            .iter()
+            .rev()
+            .fold(0, |word, byte| word << 8 | u64::from(*byte));
+    }
+    Some(words)
+}
