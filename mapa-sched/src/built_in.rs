@@ -643,7 +643,11 @@ fn slurm_mig(policy: Box<dyn Policy>, settings: &Said<'_>) -> Result<Boxed, mapa
 const SLO: &[&str] = &["levers=all|guards|moves|none", "promise=MS"];
 
 /// The settings of `slo-replay`.
-const SLO_REPLAY: &[&str] = &["levers=all|guards|moves|none", "promise=MS", "transfer=SHARE"];
+const SLO_REPLAY: &[&str] = &[
+    "levers=all|guards|moves|none",
+    "promise=MS",
+    "transfer=SHARE",
+];
 
 /// What both controllers of latencies share.
 fn guarding(settings: &Said<'_>) -> Result<slo::Settings, mapa_core::Error> {
@@ -675,7 +679,10 @@ fn guarding(settings: &Said<'_>) -> Result<slo::Settings, mapa_core::Error> {
 }
 
 fn slo(policy: Box<dyn Policy>, settings: &Said<'_>) -> Result<Boxed, mapa_core::Error> {
-    Ok(Box::new(slo::SloScheduler::new(policy, guarding(settings)?)))
+    Ok(Box::new(slo::SloScheduler::new(
+        policy,
+        guarding(settings)?,
+    )))
 }
 
 fn slo_replay(policy: Box<dyn Policy>, settings: &Said<'_>) -> Result<Boxed, mapa_core::Error> {

@@ -264,7 +264,9 @@ fn a_record_gives_its_orders_again_and_one_that_was_changed_does_not() {
 fn what_is_no_record_is_told_by_its_line() {
     let names = Names::built_in();
     let check = |text: &str, expected: &str| {
-        let error = replay(text.as_bytes(), &names, &InMemory::default()).unwrap_err().to_string();
+        let error = replay(text.as_bytes(), &names, &InMemory::default())
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(expected), "{text}: {error}");
     };
     check("", "an empty record: expected a head");

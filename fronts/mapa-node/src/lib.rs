@@ -8,6 +8,7 @@
     reason = "every failure is an answer, and only `output` prints"
 )]
 
+mod begin;
 mod bell;
 mod case;
 mod child;
@@ -15,6 +16,7 @@ mod cli;
 mod command;
 mod daemon;
 mod disk;
+mod drive;
 mod entries;
 mod error;
 mod gate;
@@ -27,6 +29,7 @@ mod process;
 mod queue;
 mod recover;
 mod run;
+mod service;
 mod show;
 mod steward;
 mod surroundings;
@@ -34,12 +37,15 @@ mod surroundings;
 pub use case::{Instances, Manager, Peer, Replies, Settings, Shared};
 pub use command::main;
 pub use daemon::daemon;
+pub use drive::{Status, Trouble};
 pub use entries::{Entries, Entry, read_entries};
 pub use error::Error;
 pub use ledger::{
-    Asker, Books, Cordon, Decision, Key, Kind, Lease, Ledger, Moment, Note, Steward, Sync, Ticket, now,
+    Asker, Books, Cordon, Decision, Key, Kind, Lease, Ledger, Moment, Note, Steward, Sync, Ticket,
+    now,
 };
 pub use node::{Node, State, Withheld};
 pub use process::{Identity, Life, MARK, Processes};
 pub use recover::{Recovered, recover};
+pub use service::{Answer, Ask, Holds, SOCKET_VERSION, Versioned, Waits};
 pub use surroundings::{Parts, Surroundings, surroundings};

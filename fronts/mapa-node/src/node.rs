@@ -80,6 +80,20 @@ impl Node {
         })
     }
 
+    /// Asks the drivers once more how devices are partitioned.
+    ///
+    /// # Errors
+    /// The drivers do not answer.
+    pub(crate) fn look_again(&mut self, live: &Live) -> Result<(), Error> {
+        let mut anew = live.clone();
+        anew.refresh = true;
+        let found = mapa_live::discover(&anew).map_err(Error::malformed)?;
+        let graph = self.loaded.graph().clone();
+        self.loaded.idle = Allocator::new(graph);
+        self.uuids = partition(&mut self.loaded, &found)?;
+        Ok(())
+    }
+
     /// A node of a machine that is read already.
     #[must_use]
     pub fn new(loaded: Loaded, live: bool) -> Self {

@@ -21,10 +21,7 @@ pub(crate) const BELL: i64 = 0;
 ///
 /// # Errors
 /// The ledger cannot be read.
-pub(crate) fn steward(
-    books: &Books<'_>,
-    processes: &Processes,
-) -> Result<Option<Steward>, Error> {
+pub(crate) fn steward(books: &Books<'_>, processes: &Processes) -> Result<Option<Steward>, Error> {
     Ok(books.steward()?.filter(|own| {
         let is_heard = now().saturating_sub(own.beat) < SILENCE;
         is_heard && processes.life(&own.process) != Life::Ended

@@ -67,7 +67,9 @@ impl Replayer {
             )));
         }
         let machine = Machine::from_toml(&head.machine).map_err(Error::malformed)?;
-        let loaded = head.changes.complete("the record's machine", machine, &mut |_| {})?;
+        let loaded = head
+            .changes
+            .complete("the record's machine", machine, &mut |_| {})?;
         let model = head.policy.model(names, files)?;
         let policy = match names.own_policy(&head.scheduler) {
             Some(own) => names.policy(own, &crate::names::Choice::default())?,
@@ -121,7 +123,8 @@ pub fn replay(
     let mut text = String::new();
     for line in 1.. {
         text.clear();
-        let bad = |what: &dyn std::fmt::Display| Error::malformed(format_args!("line {line}: {what}"));
+        let bad =
+            |what: &dyn std::fmt::Display| Error::malformed(format_args!("line {line}: {what}"));
         if record.read_line(&mut text).map_err(|error| bad(&error))? == 0 {
             break;
         }

@@ -543,7 +543,11 @@ impl Fact {
                 machine: own.machine.0,
                 block_io_mb_s: own.block_io_mb_s.clone(),
                 interrupts: own.interrupts.clone(),
-                pcie_mb_s: own.pcie_mb_s.iter().map(|(port, mb)| (port.0, *mb)).collect(),
+                pcie_mb_s: own
+                    .pcie_mb_s
+                    .iter()
+                    .map(|(port, mb)| (port.0, *mb))
+                    .collect(),
             },
             Event::Woken(token) => Self::Woken { token: token.0 },
             other => return Err(later(other)),
@@ -631,7 +635,10 @@ impl Fact {
                 machine: MachineId(*machine),
                 block_io_mb_s: block_io_mb_s.clone(),
                 interrupts: interrupts.clone(),
-                pcie_mb_s: pcie_mb_s.iter().map(|(port, mb)| (PortId(*port), *mb)).collect(),
+                pcie_mb_s: pcie_mb_s
+                    .iter()
+                    .map(|(port, mb)| (PortId(*port), *mb))
+                    .collect(),
             }),
             Self::Woken { token } => Event::Woken(Token(*token)),
         })
@@ -804,11 +811,7 @@ fn layout_line(layout: &Layout) -> LayoutLine {
     (!layout.is_whole()).then(|| layout.instances().iter().map(line).collect())
 }
 
-fn layout_of(
-    line: &LayoutLine,
-    whole: DeviceId,
-    graph: &HardwareGraph,
-) -> Result<Layout, Error> {
+fn layout_of(line: &LayoutLine, whole: DeviceId, graph: &HardwareGraph) -> Result<Layout, Error> {
     let Some(instances) = line else {
         return Ok(Layout::whole());
     };
@@ -904,7 +907,12 @@ impl RequestLine {
         };
         let edges = own.pattern.edges().iter();
         Ok(Self {
-            ranks: own.pattern.demands().iter().map(demand).collect::<Result<_, _>>()?,
+            ranks: own
+                .pattern
+                .demands()
+                .iter()
+                .map(demand)
+                .collect::<Result<_, _>>()?,
             edges: edges.map(|edge| (edge.a, edge.b, edge.traffic)).collect(),
             sensitive: match own.sensitivity {
                 Sensitivity::Sensitive => Some(true),

@@ -12,11 +12,9 @@ use mapa_sched::{
 };
 
 use super::config::{Config, Lever};
-use super::facts::{
-    Known, KnownLease, MACHINE, Nonsense, Reading, found, ticket_of,
-};
+use super::facts::{Known, KnownLease, MACHINE, Nonsense, Reading, found, ticket_of};
 use super::inbox::{Inbox, Message};
-use super::journal::LedgerJournal;
+use super::journal::{Expected, LedgerJournal};
 use super::pulls::{self, Held, Quiet, take_back};
 use super::recorder::Recorder;
 use super::signals::Sampler;
@@ -76,6 +74,8 @@ pub(crate) struct NodeDriver<'a> {
     pub began: Moment,
     /// The levers; none without any.
     pub keeper: Option<Keeper<LedgerJournal>>,
+    /// The layout that a pull brings about, for the journal.
+    pub expected: Expected,
     /// Whether nothing is done but told.
     pub is_dry: bool,
     /// What comes from outside.
@@ -516,9 +516,9 @@ impl NodeDriver<'_> {
             self.told.would(&plan.to_string());
             return Ok(());
         }
-        keeper.journal().expect(key.whole, words);
+        self.expected.set(Some((key.whole, words)));
         let fact = keeper.pull(&pull, Lifetime::Kept, now_ms());
-        keeper.journal().give_up();
+        self.expected.set(None);
         pulls::outcome(&fact).map(drop)
     }
 
@@ -607,13 +607,12 @@ impl NodeDriver<'_> {
 }
 
 /// The device of a placement that somebody else uses.
-fn taken<'w>(
-    node: &Node,
-    others: &'w [Withheld],
-    placement: &[DeviceId],
-) -> Option<&'w Withheld> {
+fn taken<'w>(node: &Node, others: &'w [Withheld], placement: &[DeviceId]) -> Option<&'w Withheld> {
     let graph = node.graph();
-    let wholes: BTreeSet<u32> = placement.iter().map(|&id| graph.device(id).parent.0).collect();
+    let wholes: BTreeSet<u32> = placement
+        .iter()
+        .map(|&id| graph.device(id).parent.0)
+        .collect();
     others.iter().find(|own| wholes.contains(&own.device.0))
 }
 
@@ -738,7 +737,8 @@ impl Driver for NodeDriver<'_> {
             recorder.settle(seen.now)?;
         }
         self.settle_adopted(seen);
-        self.told.settled(&self.node, seen, self.instant_began.elapsed());
+        self.told
+            .settled(&self.node, seen, self.instant_began.elapsed());
         Ok(())
     }
 }

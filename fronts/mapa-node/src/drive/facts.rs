@@ -40,7 +40,7 @@ pub(super) fn ticket_of(job: JobId) -> Option<i64> {
 
 /// A lease as it was told.
 #[derive(Clone, Debug)]
-pub(super) struct KnownLease {
+pub(crate) struct KnownLease {
     /// Its job.
     pub job: JobId,
     /// The tenant.
@@ -51,7 +51,7 @@ pub(super) struct KnownLease {
 
 /// What a scheduler was told.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(crate) struct Known {
     /// By ticket: those who wait.
     pub tickets: BTreeMap<i64, JobId>,
     /// A ticket whose order failed waits so long before it is told again.

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mapa_live::levers::{Entry, Journal, LeverError, Pull};
 
@@ -12,9 +13,24 @@ use crate::ledger::{Kind, Ledger, Note, Sync};
 pub(crate) struct LedgerJournal {
     ledger: RefCell<Ledger>,
     owner: String,
-    /// The names of the device whose layout is about to change, and the layout, as the ledger has
-    /// them: confirming the pull and noting the layout are one change.
-    layout: RefCell<Option<(String, String)>>,
+    layout: Expected,
+}
+
+/// The layout that the next pull brings about: the device and the layout as the ledger has them.
+/// Confirming the pull and noting the layout are one change.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Expected(Arc<Mutex<Option<(String, String)>>>);
+
+impl Expected {
+    /// Names the layout, or none.
+    pub(crate) fn set(&self, layout: Option<(String, String)>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = layout;
+    }
+
+    fn get(&self) -> Option<(String, String)> {
+        let own = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        own.clone()
+    }
 }
 
 impl LedgerJournal {
@@ -22,22 +38,12 @@ impl LedgerJournal {
     ///
     /// # Errors
     /// As [`Ledger::open`].
-    pub(crate) fn open(ledger: &Path, owner: &str) -> Result<Self, Error> {
+    pub(crate) fn open(ledger: &Path, owner: &str, layout: Expected) -> Result<Self, Error> {
         Ok(Self {
             ledger: RefCell::new(Ledger::open(ledger)?),
             owner: owner.to_owned(),
-            layout: RefCell::new(None),
+            layout,
         })
-    }
-
-    /// Names the layout that the next pull brings about.
-    pub(crate) fn expect(&self, whole: String, layout: String) {
-        *self.layout.borrow_mut() = Some((whole, layout));
-    }
-
-    /// Forgets a layout that was expected.
-    pub(crate) fn give_up(&self) {
-        *self.layout.borrow_mut() = None;
     }
 }
 
@@ -54,8 +60,7 @@ impl Journal for LedgerJournal {
         let text = serde_json::to_string(entry)
             .map_err(|error| LeverError::failed("the journal of levers", error.to_string()))?;
         let is_layout = matches!(entry.pull, Pull::Layout { .. });
-        let layout = self.layout.borrow().clone();
-        let layout = layout.filter(|_| is_layout && entry.confirmed);
+        let layout = self.layout.get().filter(|_| is_layout && entry.confirmed);
         let owner = &self.owner;
         let written = self.ledger.borrow_mut().change(Sync::Disk, |books| {
             books.put_pull(number(entry.id), &text)?;

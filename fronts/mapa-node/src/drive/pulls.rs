@@ -19,7 +19,7 @@ use crate::node::Node;
 
 /// A kind of limit on a job, whatever its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// Block I/O.
     BlockIo,
     /// PCIe.
@@ -43,7 +43,7 @@ pub(super) fn kind(guard: Guard) -> Option<(Kind, bool)> {
 
 /// The pulls that jobs have, by their numbers in the journal.
 #[derive(Debug, Default)]
-pub(super) struct Held(BTreeMap<(JobId, Kind), Vec<u64>>);
+pub(crate) struct Held(BTreeMap<(JobId, Kind), Vec<u64>>);
 
 impl Held {
     /// The pulls of a job of this kind, taken out.
@@ -100,7 +100,9 @@ pub(super) fn pulls(
             return Ok(());
         }
         let name = serde_json::to_string(&lever).unwrap_or_default();
-        Err(format!("the lever {name} is off: expected it in `levers.on`"))
+        Err(format!(
+            "the lever {name} is off: expected it in `levers.on`"
+        ))
     };
     match guard {
         Guard::BlockIoMbPerS(Some(mb_s)) => {
@@ -174,7 +176,11 @@ fn disks(sys: &Path) -> Vec<BlockDevice> {
         if !path.join("device").exists() {
             return None;
         }
-        fs::read_to_string(path.join("dev")).ok()?.trim().parse().ok()
+        fs::read_to_string(path.join("dev"))
+            .ok()?
+            .trim()
+            .parse()
+            .ok()
     };
     let mut disks: Vec<BlockDevice> = entries
         .flatten()
@@ -186,7 +192,7 @@ fn disks(sys: &Path) -> Vec<BlockDevice> {
 
 /// Which CPUs serve few interrupts: the difference of two readings.
 #[derive(Debug, Default)]
-pub(super) struct Quiet {
+pub(crate) struct Quiet {
     before: Option<(std::time::Instant, Interrupts)>,
     rates: BTreeMap<u32, u64>,
 }
@@ -204,7 +210,11 @@ impl Quiet {
         if let Some((then, before)) = &self.before {
             let seconds = at.duration_since(*then).as_secs_f64().max(1e-3);
             let rate = |count: u64| (count as f64 / seconds) as u64;
-            self.rates = now.since(before).into_iter().map(|(cpu, own)| (cpu, rate(own))).collect();
+            self.rates = now
+                .since(before)
+                .into_iter()
+                .map(|(cpu, own)| (cpu, rate(own)))
+                .collect();
         }
         self.before = Some((at, now));
     }
@@ -216,7 +226,8 @@ impl Quiet {
 
     fn cpus(&mut self, roots: &Roots, keep: usize, least: u64) -> Result<Cpus, String> {
         let file = roots.sys.join("devices/system/cpu/online");
-        let text = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let text =
+            fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
         let online: Cpus = text.trim().parse()?;
         if self.rates.is_empty() {
             return Err("the interrupts of this machine were not counted yet".to_owned());
@@ -272,7 +283,10 @@ pub(super) fn take_back<J: Journal>(
 ) -> Vec<String> {
     let mut left = Vec::new();
     for id in ids {
-        if let Some(LeverFact::NotUndone { left: why, lever, .. }) = keeper.undo(id) {
+        if let Some(LeverFact::NotUndone {
+            left: why, lever, ..
+        }) = keeper.undo(id)
+        {
             let why: Vec<String> = why.iter().map(ToString::to_string).collect();
             left.push(format!("pull {id} of {lever}: {}", why.join("; ")));
         }

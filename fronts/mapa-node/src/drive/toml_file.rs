@@ -110,7 +110,10 @@ mod tests {
         };
         check("\n\na = 10\n", "line 3: 10: expected 2 to 9");
         check("a = 2\nb = 0\n", "line 2: 0: expected milliseconds above 0");
-        check("a = 2\nc = 0\n", "line 2: unknown field `c`, expected `a` or `b`");
+        check(
+            "a = 2\nc = 0\n",
+            "line 2: unknown field `c`, expected `a` or `b`",
+        );
         check("a = -1\n", "-1: expected 2 to 9");
         assert!(parse::<Own>("a = 2\nb = 1.5").is_ok());
     }

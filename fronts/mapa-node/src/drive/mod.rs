@@ -1,0 +1,35 @@
+//! One scheduler for as long as the machine is up: the very objects of the simulator, driven by
+//! what happens here.
+//!
+//! `driver` is the [`mapa_sched::Driver`] of this machine. `facts` compares the ledger with what the
+//! scheduler was told; `pulls` turns orders into levers, whose `journal` is the ledger; `recorder`
+//! writes both down, for `replay`. `told` is what the daemon tells of itself.
+
+mod config;
+mod driver;
+mod facts;
+mod hands;
+mod inbox;
+mod journal;
+mod metrics;
+mod pulls;
+mod recorder;
+mod replay;
+mod signals;
+mod told;
+mod toml_file;
+
+pub(crate) use config::{Config, Service as ServiceConfig};
+pub(crate) use driver::{NodeDriver, Stopped, now_ms};
+pub(crate) use facts::Known;
+pub(crate) use hands::hands;
+pub(crate) use inbox::{Message, Outside, inbox};
+pub(crate) use journal::{Expected, LedgerJournal};
+pub(crate) use metrics::Metrics;
+pub(crate) use pulls::{Held, Quiet};
+pub(crate) use recorder::Recorder;
+pub(crate) use replay::{ReplayArgs, replay};
+pub(crate) use signals::Host;
+pub(crate) use told::{Shared, Told};
+pub use told::{Status, Trouble};
+pub(crate) use toml_file::read as read_toml;
