@@ -10,7 +10,7 @@ use mapa_front::drive_log::{RECORD_VERSION, RecordHead};
 use mapa_front::names::Choice;
 use mapa_front::{MachineSpec, Names, PolicySpec, SchedulerSpec};
 use mapa_live::levers::Keeper;
-use mapa_live::{Health, Live};
+use mapa_live::{Health, Live, Roots};
 use mapa_sched::{Drive, Fleet, Scheduler, Timeline};
 use mapa_topologies::Machine;
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
@@ -21,8 +21,9 @@ use crate::bell::Bell;
 use crate::cli::MachineArgs;
 use crate::disk::Disk;
 use crate::drive::{
-    Config, Expected, Held, Host, Known, LedgerJournal, Message, Metrics, NodeDriver, Outside,
-    Quiet, Recorder, Shared, Status, Stopped, Told, hands, inbox, now_ms, read_toml,
+    Config, Expected, Held, Host, Inbox, Known, LedgerJournal, Message, Metrics, NodeDriver,
+    Outside, Quiet, Recorder, Sampler, Shared, Status, Stopped, Told, hands, inbox, now_ms,
+    read_toml,
 };
 use crate::error::Error;
 use crate::ledger::{Ledger, Moment, Sync, now};
@@ -49,6 +50,9 @@ pub(crate) struct DriveArgs {
     /// Pull no lever: print what would be pulled. Jobs get their devices all the same.
     #[arg(long)]
     pub dry_run: bool,
+    /// Where sysfs, procfs and cgroupfs lie [default: /].
+    #[arg(long, value_name = "FOLDER", hide_short_help = true)]
+    pub root: Option<PathBuf>,
     /// How the log is written: text or json.
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub log: Log,
@@ -76,7 +80,10 @@ pub(crate) fn drive(
     let named = args.scheduler.clone();
     let spec = named.unwrap_or_else(|| config.queue.scheduler.clone());
     let scheduler = scheduler(&spec, &config)?;
-    let live = machine.live();
+    let mut live = machine.live();
+    if let Some(root) = &args.root {
+        live.roots = Roots::below(root);
+    }
     let node = Node::load(&machine.spec(), &live, &mut |warning| {
         output.aside(warning);
     })?;
@@ -95,6 +102,9 @@ pub(crate) fn drive(
         None => None,
     };
     let own = processes.own()?;
+    // Signals are heard before there is anything to give back.
+    let (outside, inbox) = inbox();
+    listen(&outside, books.id());
     let words = spec.words().to_owned();
     books.change(Sync::Disk, |books| {
         enter(books, &processes, &owner, &own, &words)
@@ -107,8 +117,9 @@ pub(crate) fn drive(
         owner,
         words,
         began,
+        outside,
     };
-    daemon.run(books, node, scheduler, recorder, own)
+    daemon.run(inbox, books, node, scheduler, recorder, own)
 }
 
 /// The scheduler of a configuration.
@@ -152,7 +163,7 @@ fn head(
     };
     let again = Machine::from_toml(&text).map_err(Error::malformed)?;
     let again = changes.complete("the record's machine", again, &mut |_| {})?;
-    if **again.graph() != *node.graph() {
+    if again.graph().fingerprint() != node.graph().fingerprint() {
         return Err(Error::malformed(
             "--record: this machine's description does not read back as it is: expected a machine that a machine file can hold",
         ));
@@ -178,11 +189,13 @@ struct Daemon<'a> {
     owner: String,
     words: String,
     began: Moment,
+    outside: Outside,
 }
 
 impl Daemon<'_> {
     fn run(
         self,
+        inbox: Inbox,
         ledger: Ledger,
         node: Node,
         mut scheduler: Box<dyn Scheduler + Send>,
@@ -205,12 +218,11 @@ impl Daemon<'_> {
         let mut told = Told::new(shared.clone(), watchdog);
         let expected = Expected::default();
         let keeper = self.keeper(&ledger, &expected, &mut told)?;
-        let (outside, inbox) = inbox();
-        listen(&outside, ledger.id());
         if node.is_live() {
-            watch(&outside, self.live);
+            watch(&self.outside, self.live);
         }
-        let served = service::serve(&self.config.service, &shared, &outside, ledger.path())?;
+        let served = service::serve(&self.config.service, &shared, &self.outside, ledger.path())?;
+        let sampler = self.sampler();
         let fleet = Fleet::new([node.loaded().graph().clone()]);
         let mut driver = NodeDriver {
             node,
@@ -227,7 +239,7 @@ impl Daemon<'_> {
             inbox,
             recorder,
             told,
-            sampler: Box::new(Host::new(self.live.roots.clone())),
+            sampler,
             known: Known::default(),
             timeline: Timeline::default(),
             held: Held::default(),
@@ -257,6 +269,15 @@ impl Daemon<'_> {
         info!(why, "ends");
         driver.close(&why)?;
         ended
+    }
+
+    /// Counters of the host, if the scheduler needs them: each sample is an instant.
+    fn sampler(&self) -> Option<Box<dyn Sampler>> {
+        let names = Names::built_in();
+        let name = self.words.split(',').next().unwrap_or_default();
+        let row = names.schedulers.get(name)?;
+        row.for_latencies
+            .then(|| Box::new(Host::new(self.live.roots.clone())) as Box<dyn Sampler>)
     }
 
     /// The levers, after what an earlier daemon has left was taken back.

@@ -144,6 +144,10 @@ impl Desk<'_> {
         } else {
             let uses = (self.uses)()?;
             self.ledger.change(Sync::Boot, |books| {
+                // A daemon, or somebody who waits, may have come meanwhile.
+                if stewarded::is_served(books, processes, want, ticket)? {
+                    return stewarded::look(books, node, processes, want, ticket);
+                }
                 let seen = see(books, node, processes, &want.asker.tenant, &uses)?;
                 if let Some(outcome) = stewarded::answered(books, node, want, ticket)? {
                     return Ok(outcome);

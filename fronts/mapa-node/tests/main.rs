@@ -3,6 +3,7 @@
 mod common;
 mod crash_points;
 mod crowd;
+mod daemon;
 mod docs;
 mod kills;
 mod ledger;

@@ -127,12 +127,12 @@ pub enum Fact {
     Signals {
         /// The machine.
         machine: u32,
-        /// Block I/O by NUMA node, MB/s.
-        block_io_mb_s: BTreeMap<u32, u32>,
-        /// Interrupts by NUMA node.
-        interrupts: BTreeMap<u32, u32>,
-        /// PCIe traffic by port, MB/s.
-        pcie_mb_s: BTreeMap<u32, u32>,
+        /// Block I/O: NUMA node, MB/s.
+        block_io_mb_s: Vec<(u32, u32)>,
+        /// Interrupts a second: NUMA node, number.
+        interrupts: Vec<(u32, u32)>,
+        /// PCIe traffic: port, MB/s.
+        pcie_mb_s: Vec<(u32, u32)>,
     },
     /// A wake-up.
     Woken {
@@ -460,6 +460,10 @@ fn later(what: &dyn std::fmt::Debug) -> Error {
     ))
 }
 
+fn pairs(of: &BTreeMap<u32, u32>) -> Vec<(u32, u32)> {
+    of.iter().map(|(key, value)| (*key, *value)).collect()
+}
+
 fn nanos(length: Duration) -> u64 {
     u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -541,8 +545,8 @@ impl Fact {
             },
             Event::Signals(own) => Self::Signals {
                 machine: own.machine.0,
-                block_io_mb_s: own.block_io_mb_s.clone(),
-                interrupts: own.interrupts.clone(),
+                block_io_mb_s: pairs(&own.block_io_mb_s),
+                interrupts: pairs(&own.interrupts),
                 pcie_mb_s: own
                     .pcie_mb_s
                     .iter()
@@ -633,8 +637,8 @@ impl Fact {
                 pcie_mb_s,
             } => Event::Signals(Signals {
                 machine: MachineId(*machine),
-                block_io_mb_s: block_io_mb_s.clone(),
-                interrupts: interrupts.clone(),
+                block_io_mb_s: block_io_mb_s.iter().copied().collect(),
+                interrupts: interrupts.iter().copied().collect(),
                 pcie_mb_s: pcie_mb_s
                     .iter()
                     .map(|(port, mb)| (PortId(*port), *mb))

@@ -84,8 +84,8 @@ pub(crate) struct NodeDriver<'a> {
     pub recorder: Option<Recorder>,
     /// What the service tells of this run.
     pub told: Told,
-    /// Counters of the host.
-    pub sampler: Box<dyn Sampler>,
+    /// Counters of the host, for a scheduler that needs them.
+    pub sampler: Option<Box<dyn Sampler>>,
     /// What the scheduler knows.
     pub known: Known,
     /// What will be told.
@@ -171,7 +171,9 @@ impl NodeDriver<'_> {
         self.told.queue(&found.queue, self.leases.values());
         self.refuse(nonsense)?;
         self.quiet.look(&self.live.roots);
-        if let Some(signals) = self.sampler.sample(&self.node, self.quiet.rates()) {
+        if let Some(sampler) = &mut self.sampler
+            && let Some(signals) = sampler.sample(&self.node, self.quiet.rates())
+        {
             self.timeline.put(at, Event::Signals(signals));
         }
         self.tick_levers();

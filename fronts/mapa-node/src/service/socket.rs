@@ -36,13 +36,13 @@ pub const SOCKET_VERSION: u32 = 1;
 #[serde(tag = "ask", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Ask {
     /// How the daemon is.
-    Status,
+    Status {},
     /// Who holds what.
-    Leases,
+    Leases {},
     /// Who waits.
-    Queue,
+    Queue {},
     /// All counters, as `/metrics` has them.
-    Metrics,
+    Metrics {},
 }
 
 /// An answer.
@@ -258,11 +258,11 @@ fn converse(stream: &UnixStream, shared: &Shared, ledger: &PathBuf) {
 fn answer(ask: &Ask, shared: &Shared, ledger: &PathBuf) -> Answer {
     let read = || -> Result<Answer, Error> {
         Ok(match ask {
-            Ask::Status => Answer::Status(Box::new(shared.status())),
-            Ask::Metrics => Answer::Metrics {
+            Ask::Status {} => Answer::Status(Box::new(shared.status())),
+            Ask::Metrics {} => Answer::Metrics {
                 text: shared.metrics.text(),
             },
-            Ask::Leases => {
+            Ask::Leases {} => {
                 let leases = Ledger::open(ledger)?.read(|books| books.leases())?;
                 let held = leases.into_iter().map(|own| Holds {
                     lease: own.id,
@@ -278,7 +278,7 @@ fn answer(ask: &Ask, shared: &Shared, ledger: &PathBuf) -> Answer {
                     leases: held.collect(),
                 }
             }
-            Ask::Queue => {
+            Ask::Queue {} => {
                 let queue = Ledger::open(ledger)?.read(|books| books.queue())?;
                 let waits = waiting(&queue).map(|own| Waits {
                     ticket: own.id,
